@@ -1,0 +1,36 @@
+//! Host benches: one module a room, one [`Row`] a figure. `cargo xtask bench` prints them as one table.
+//!
+//! Clocks on shared machines are noisy: prefer ratios against an alternative measured in the same run.
+
+use std::time::Instant;
+
+/// One line of the bench table.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// plan, pace, polite, fetch, learn, …
+    pub room: &'static str,
+    /// What was measured, with its size.
+    pub what: String,
+    /// Our figure.
+    pub ours: f64,
+    /// `s`, `ns/page`, `steps/s`, …
+    pub unit: &'static str,
+    /// What else one could use, and its figure in the same unit from the same run.
+    pub other: Option<(&'static str, f64)>,
+    /// What the figure is heading for, or the promise it has to keep.
+    pub limit: String,
+}
+
+/// Every room's benches.
+pub const ROOMS: &[fn(&mut Vec<Row>)] = &[];
+
+/// Seconds that the fastest of `runs` runs took.
+pub fn seconds<T>(runs: u32, mut work: impl FnMut() -> T) -> f64 {
+    (0..runs)
+        .map(|_| {
+            let start = Instant::now();
+            std::hint::black_box(work());
+            start.elapsed().as_secs_f64()
+        })
+        .fold(f64::INFINITY, f64::min)
+}

@@ -1,0 +1,3 @@
+//! What runs on a computer: papers' tables, properties, differential oracles, benches.
+
+pub mod bench;

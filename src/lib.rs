@@ -1,0 +1,28 @@
+#![no_std]
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+//! A crawl scheduler for microcontrollers.
+//!
+//! One loop, five rooms. A page's data walks through them in this order and never backwards:
+//!
+//! ```text
+//!   plan   how often?        change model → rates or whole crawls, under budget and host caps
+//!   pace   in what order?    EDF carousel, MERGE, slot assignment
+//!   polite may we, now?      per-host timers, robots, Retry-After, back-off
+//!   fetch  get it            HTTP/1.1, conditional, streamed into a fingerprint
+//!   learn  did it change?    estimators, provider hints → new rates, back to plan
+//! ```
+//!
+//! The crate is sans-IO: time comes in as an argument, decisions go out as values, nothing sleeps and nothing
+//! touches a socket. It needs no allocator and contains no `unsafe`. Algorithms take slices, so the same code
+//! serves 500 pages in static memory and a million on a workstation.
+
+#[cfg(feature = "std")]
+extern crate std;
+
+#[cfg(all(feature = "defmt", feature = "log"))]
+compile_error!("features `defmt` and `log` exclude each other: choose where log lines go");
+
+pub mod heap;
+pub mod math;
+pub mod time;

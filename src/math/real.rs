@@ -1,0 +1,186 @@
+//! The two number types the crate computes in.
+
+use core::fmt::Debug;
+use core::iter::Sum;
+use core::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
+}
+
+/// `f32` on the device, `f64` on the host: one source for both.
+///
+/// Every function calls `libm` directly. The standard library's differ from it in the last bits, and then
+/// host and device would disagree on ties.
+///
+/// ```
+/// use dunlin::math::Real;
+///
+/// fn half_life<F: Real>(rate: F) -> F {
+///     F::TWO.ln() / rate
+/// }
+/// assert_eq!(half_life(1.0_f32), 0.693_147_2);
+/// assert_eq!(half_life(1.0_f64), 0.693_147_180_559_945_3);
+/// ```
+pub trait Real:
+    sealed::Sealed
+    + Copy
+    + Debug
+    + Default
+    + PartialOrd
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+    + AddAssign
+    + SubAssign
+    + MulAssign
+    + DivAssign
+    + Sum
+    + Send
+    + Sync
+    + 'static
+{
+    /// 0
+    const ZERO: Self;
+    /// ½
+    const HALF: Self;
+    /// 1
+    const ONE: Self;
+    /// 2
+    const TWO: Self;
+    /// The spacing of numbers just above 1.
+    const EPSILON: Self;
+    /// The smallest positive number with full precision.
+    const MIN_POSITIVE: Self;
+    /// The largest finite number.
+    const MAX: Self;
+    /// Positive infinity.
+    const INFINITY: Self;
+
+    /// The nearest number of this type.
+    fn from_f64(value: f64) -> Self;
+    /// The nearest number of this type.
+    fn from_u32(value: u32) -> Self;
+    /// The nearest number of this type.
+    fn from_u64(value: u64) -> Self;
+    /// The same value, exactly.
+    fn to_f64(self) -> f64;
+    /// Truncated towards zero; 0 for NaN and negative numbers, the largest value when too large.
+    fn to_u32(self) -> u32;
+    /// Truncated towards zero; 0 for NaN and negative numbers, the largest value when too large.
+    fn to_u64(self) -> u64;
+
+    /// eˣ
+    fn exp(self) -> Self;
+    /// eˣ − 1, exact near 0.
+    fn exp_m1(self) -> Self;
+    /// Natural logarithm.
+    fn ln(self) -> Self;
+    /// ln(1 + x), exact near 0.
+    fn ln_1p(self) -> Self;
+    /// Square root.
+    fn sqrt(self) -> Self;
+    /// xʸ
+    fn powf(self, exponent: Self) -> Self;
+    /// Largest whole number not above.
+    fn floor(self) -> Self;
+    /// Smallest whole number not below.
+    fn ceil(self) -> Self;
+    /// Magnitude.
+    fn abs(self) -> Self;
+    /// ln |Γ(x)|
+    fn ln_gamma(self) -> Self;
+    /// Neither NaN nor infinite.
+    fn is_finite(self) -> bool;
+    /// NaN.
+    fn is_nan(self) -> bool;
+
+    /// The larger; `other` if `self` is NaN.
+    #[must_use]
+    fn max(self, other: Self) -> Self {
+        if self > other { self } else { other }
+    }
+    /// The smaller; `other` if `self` is NaN.
+    #[must_use]
+    fn min(self, other: Self) -> Self {
+        if self < other { self } else { other }
+    }
+}
+
+macro_rules! real {
+    ($t:ident, $exp:ident, $expm1:ident, $log:ident, $log1p:ident, $sqrt:ident, $pow:ident, $floor:ident,
+     $ceil:ident, $fabs:ident, $lgamma:ident) => {
+        impl Real for $t {
+            const ZERO: Self = 0.0;
+            const HALF: Self = 0.5;
+            const ONE: Self = 1.0;
+            const TWO: Self = 2.0;
+            const EPSILON: Self = $t::EPSILON;
+            const MIN_POSITIVE: Self = $t::MIN_POSITIVE;
+            const MAX: Self = $t::MAX;
+            const INFINITY: Self = $t::INFINITY;
+
+            fn from_f64(value: f64) -> Self {
+                value as $t
+            }
+            fn from_u32(value: u32) -> Self {
+                value as $t
+            }
+            fn from_u64(value: u64) -> Self {
+                value as $t
+            }
+            fn to_f64(self) -> f64 {
+                f64::from(self)
+            }
+            fn to_u32(self) -> u32 {
+                self as u32
+            }
+            fn to_u64(self) -> u64 {
+                self as u64
+            }
+            fn exp(self) -> Self {
+                libm::$exp(self)
+            }
+            fn exp_m1(self) -> Self {
+                libm::$expm1(self)
+            }
+            fn ln(self) -> Self {
+                libm::$log(self)
+            }
+            fn ln_1p(self) -> Self {
+                libm::$log1p(self)
+            }
+            fn sqrt(self) -> Self {
+                libm::$sqrt(self)
+            }
+            fn powf(self, exponent: Self) -> Self {
+                libm::$pow(self, exponent)
+            }
+            fn floor(self) -> Self {
+                libm::$floor(self)
+            }
+            fn ceil(self) -> Self {
+                libm::$ceil(self)
+            }
+            fn abs(self) -> Self {
+                libm::$fabs(self)
+            }
+            fn ln_gamma(self) -> Self {
+                libm::$lgamma(self)
+            }
+            fn is_finite(self) -> bool {
+                $t::is_finite(self)
+            }
+            fn is_nan(self) -> bool {
+                $t::is_nan(self)
+            }
+        }
+    };
+}
+
+real!(f32, expf, expm1f, logf, log1pf, sqrtf, powf, floorf, ceilf, fabsf, lgammaf);
+real!(f64, exp, expm1, log, log1p, sqrt, pow, floor, ceil, fabs, lgamma);

@@ -1,0 +1,202 @@
+//! Time as the core sees it: whole microseconds, handed in by the caller.
+//!
+//! Nothing in this crate reads a clock. Microseconds match embassy's default tick, so that a device converts
+//! without dividing; 64 bits of them last 584,000 years. All arithmetic saturates: a clock that jumps can
+//! make an answer late or early, never panic or wrap.
+
+use core::fmt;
+use core::ops::{Add, AddAssign, Div, Mul, Sub};
+
+/// A moment on the device's own clock, which starts at 0 when the device does and never steps back.
+///
+/// ```
+/// use dunlin::time::{Duration, Instant};
+///
+/// let boot = Instant::ZERO;
+/// let later = boot + Duration::from_secs(15);
+/// assert_eq!(later - boot, Duration::from_millis(15_000));
+/// assert_eq!(boot - later, Duration::ZERO);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Instant(u64);
+
+/// A length of time.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Duration(u64);
+
+impl Instant {
+    /// When the clock started.
+    pub const ZERO: Self = Self(0);
+    /// Later than any other.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// From microseconds since the clock started.
+    pub const fn from_micros(micros: u64) -> Self {
+        Self(micros)
+    }
+
+    /// Microseconds since the clock started.
+    pub const fn as_micros(self) -> u64 {
+        self.0
+    }
+
+    /// Time passed since `earlier`, zero if that lies in the future.
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Duration {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+    /// Longer than any other.
+    pub const MAX: Self = Self(u64::MAX);
+    /// 24 hours.
+    pub const DAY: Self = Self::from_secs(86_400);
+    /// 60 minutes.
+    pub const HOUR: Self = Self::from_secs(3_600);
+
+    /// From microseconds.
+    pub const fn from_micros(micros: u64) -> Self {
+        Self(micros)
+    }
+
+    /// From milliseconds.
+    pub const fn from_millis(millis: u64) -> Self {
+        Self(millis.saturating_mul(1_000))
+    }
+
+    /// From seconds.
+    pub const fn from_secs(secs: u64) -> Self {
+        Self(secs.saturating_mul(1_000_000))
+    }
+
+    /// From fractional seconds, to the nearest microsecond; zero for NaN and negative numbers.
+    pub fn from_secs_f64(secs: f64) -> Self {
+        Self((secs * 1e6 + 0.5) as u64)
+    }
+
+    /// Whole microseconds.
+    pub const fn as_micros(self) -> u64 {
+        self.0
+    }
+
+    /// Whole milliseconds, rounded down.
+    pub const fn as_millis(self) -> u64 {
+        self.0 / 1_000
+    }
+
+    /// Whole seconds, rounded down.
+    pub const fn as_secs(self) -> u64 {
+        self.0 / 1_000_000
+    }
+
+    /// Fractional seconds. For hosts: on a device without a double-precision unit prefer [`Self::as_days`].
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 * 1e-6
+    }
+
+    /// In days, the unit of every change rate.
+    ///
+    /// ```
+    /// use dunlin::time::Duration;
+    /// assert_eq!(Duration::from_secs(43_200).as_days::<f32>(), 0.5);
+    /// ```
+    pub fn as_days<F: crate::math::Real>(self) -> F {
+        F::from_u64(self.0) * F::from_f64(1.0 / 86_400e6)
+    }
+
+    /// From days; zero for NaN and negative numbers, the maximum when too long.
+    pub fn from_days<F: crate::math::Real>(days: F) -> Self {
+        Self((days * F::from_f64(86_400e6)).to_u64())
+    }
+
+    /// No time at all?
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl fmt::Debug for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}us", self.0)
+    }
+}
+
+impl Add<Duration> for Instant {
+    type Output = Self;
+    fn add(self, rhs: Duration) -> Self {
+        Self(self.0.saturating_add(rhs.0))
+    }
+}
+
+impl AddAssign<Duration> for Instant {
+    fn add_assign(&mut self, rhs: Duration) {
+        *self = *self + rhs;
+    }
+}
+
+impl Sub<Duration> for Instant {
+    type Output = Self;
+    fn sub(self, rhs: Duration) -> Self {
+        Self(self.0.saturating_sub(rhs.0))
+    }
+}
+
+impl Sub for Instant {
+    type Output = Duration;
+    fn sub(self, rhs: Self) -> Duration {
+        self.since(rhs)
+    }
+}
+
+impl Add for Duration {
+    type Output = Self;
+    fn add(self, rhs: Self) -> Self {
+        Self(self.0.saturating_add(rhs.0))
+    }
+}
+
+impl AddAssign for Duration {
+    fn add_assign(&mut self, rhs: Self) {
+        *self = *self + rhs;
+    }
+}
+
+impl Sub for Duration {
+    type Output = Self;
+    fn sub(self, rhs: Self) -> Self {
+        Self(self.0.saturating_sub(rhs.0))
+    }
+}
+
+impl Mul<u64> for Duration {
+    type Output = Self;
+    fn mul(self, rhs: u64) -> Self {
+        Self(self.0.saturating_mul(rhs))
+    }
+}
+
+/// Division by zero gives the maximum: "never" is the useful answer to "how long between no visits".
+impl Div<u64> for Duration {
+    type Output = Self;
+    fn div(self, rhs: u64) -> Self {
+        Self(self.0.checked_div(rhs).unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(feature = "std")]
+impl From<std::time::Duration> for Duration {
+    fn from(value: std::time::Duration) -> Self {
+        Self(u64::try_from(value.as_micros()).unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(feature = "std")]
+impl From<Duration> for std::time::Duration {
+    fn from(value: Duration) -> Self {
+        Self::from_micros(value.0)
+    }
+}
