@@ -1,1 +1,12 @@
-//! x
+//! The host board: what the program `dunlin` is made of, for xtask and the tests as well.
+
+pub mod cli;
+pub mod commands;
+pub mod duration;
+pub mod error;
+pub mod hosts;
+pub mod listing;
+pub mod output;
+pub mod pages;
+pub mod progress;
+pub mod table_file;

@@ -1,1 +1,7 @@
-fn main() {}
+//! The program `dunlin`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    dunlin_host::cli::main()
+}

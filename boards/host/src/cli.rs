@@ -1,0 +1,87 @@
+//! The command line: what can be asked, and how answers and errors leave.
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
+
+use crate::commands::check;
+use crate::error::Error;
+use crate::output::Format;
+
+/// Keep a collection of web pages fresh: plan, schedule and simulate crawls
+///
+/// Start with a page list, PAGES.csv: a header row and one URL a line.
+///
+///   dunlin check PAGES.csv            is the list sound, and what is in it?
+///   dunlin completions bash           completions for your shell
+///
+/// Results go to stdout, in the format you choose; everything else goes to stderr.
+/// Exit codes: 0 done, 1 a negative answer, 2 bad usage or bad input (and nothing written).
+#[derive(Debug, Parser)]
+#[command(name = "dunlin", version, verbatim_doc_comment, arg_required_else_help = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// How results are printed
+    #[arg(long, global = true, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Check(check::Args),
+    /// Print completions for a shell, to be sourced or put where it looks for them
+    Completions {
+        /// bash, zsh, fish, elvish or powershell
+        shell: Shell,
+    },
+}
+
+/// Runs the program with the process's arguments.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
+    match cli.run() {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+impl Cli {
+    fn run(&self) -> Result<ExitCode, Error> {
+        match &self.command {
+            Command::Check(args) => check::run(args, self.format)?,
+            Command::Completions { shell } => {
+                clap_complete::generate(*shell, &mut Self::command(), "dunlin", &mut std::io::stdout());
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Help and version as they are; an error as the one line that says what is wrong.
+fn refuse(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let _ = error.print();
+        return ExitCode::from(2);
+    }
+    eprintln!("{}; see 'dunlin --help'", one_line(&error.render().to_string()));
+    ExitCode::from(2)
+}
+
+/// The message of a clap error without usage and hints below it, on one line.
+fn one_line(text: &str) -> String {
+    let message =
+        text.split("\n\nUsage:").next().unwrap_or(text).split("\n\nFor more").next().unwrap_or(text);
+    message.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,99 @@
+//! `dunlin check`: is this page list sound, and what is in it?
+
+use dunlin::time::Duration;
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::listing::ListingArgs;
+use crate::output::{self, Format, Table};
+use crate::pages::Change;
+
+/// Check a page list and say what is in it
+///
+/// Reads PAGES.csv (and HOSTS.csv) as every other command would, and stops at the first thing that is wrong,
+/// naming file, line and column. PAGES.csv has a header row; only `url` is required:
+///
+///   url,weight,model,changes_per_day,shape,updates,min,max
+///   http://example.org/,2,poisson,1.5,,,,
+///   http://example.org/news,1,quasi,,,6h:0.9;18h:1,,
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    #[command(flatten)]
+    listing: ListingArgs,
+}
+
+#[derive(Serialize)]
+struct Host<'a> {
+    host: &'a str,
+    pages: usize,
+    weight: f64,
+    changes_per_day: f64,
+    rates_unknown: usize,
+    gate: &'a str,
+    politeness_s: f64,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// The first thing wrong with a file.
+pub fn run(args: &Args, format: Format) -> Result<(), Error> {
+    let listing = args.listing.read(Duration::ZERO)?;
+    let list = &listing.list;
+    let mut rows: Vec<Host<'_>> = list
+        .hosts
+        .iter()
+        .zip(&listing.gate_of_host)
+        .map(|(host, &gate)| Host {
+            host,
+            pages: 0,
+            weight: 0.0,
+            changes_per_day: 0.0,
+            rates_unknown: 0,
+            gate: &listing.gates[gate].name,
+            politeness_s: listing.gates[gate].politeness.as_secs_f64(),
+        })
+        .collect();
+    for page in &list.pages {
+        let row = &mut rows[page.host];
+        row.pages += 1;
+        row.weight += page.weight;
+        match &page.change {
+            Change::Poisson { rate: Some(rate) }
+            | Change::Weibull { rate: Some(rate), .. }
+            | Change::Pareto { rate: Some(rate), .. } => row.changes_per_day += rate,
+            Change::Quasi { updates } => {
+                row.changes_per_day += updates.iter().map(|update| update.probability).sum::<f64>();
+            }
+            _ => row.rates_unknown += 1,
+        }
+    }
+    match format {
+        Format::Json => output::print(&output::json(&rows)),
+        Format::Csv => output::print(&table(&rows).to_csv()),
+        Format::Table => {
+            output::print(&table(&rows).to_text());
+            let (pages, hosts) = (list.pages.len(), list.hosts.len());
+            eprintln!("{}: {pages} pages on {hosts} hosts, nothing wrong", args.listing.pages.display());
+        }
+    }
+    Ok(())
+}
+
+fn table(rows: &[Host<'_>]) -> Table {
+    let mut table =
+        Table::new(&["host", "pages", "weight", "changes_per_day", "rates_unknown", "gate", "politeness_s"]);
+    for row in rows {
+        table.row(vec![
+            row.host.to_owned(),
+            row.pages.to_string(),
+            row.weight.to_string(),
+            format!("{:.4}", row.changes_per_day),
+            row.rates_unknown.to_string(),
+            row.gate.to_owned(),
+            row.politeness_s.to_string(),
+        ]);
+    }
+    table
+}

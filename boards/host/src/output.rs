@@ -1,0 +1,93 @@
+//! Results on stdout as a table, JSON or CSV, written in one piece once they are complete.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Table,
+    /// One JSON document.
+    Json,
+    /// Comma-separated values with a header row.
+    Csv,
+}
+
+/// Rows under named columns, for people and for CSV.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    columns: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table without rows.
+    pub fn new(columns: &[&'static str]) -> Self {
+        Self { columns: columns.to_vec(), rows: Vec::new() }
+    }
+
+    /// Adds a row, one cell a column.
+    pub fn row(&mut self, cells: Vec<String>) {
+        debug_assert_eq!(cells.len(), self.columns.len());
+        self.rows.push(cells);
+    }
+
+    /// Aligned for reading: numbers to the right, text to the left.
+    pub fn to_text(&self) -> String {
+        let width = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
+            cells.chain([self.columns[column].chars().count()]).max().unwrap_or(0)
+        };
+        let numeric = |column: usize| {
+            let mut cells =
+                self.rows.iter().filter_map(|row| row.get(column)).filter(|cell| !cell.is_empty());
+            cells.all(|cell| cell.starts_with(|c: char| c.is_ascii_digit() || c == '-'))
+        };
+        let layout: Vec<_> = (0..self.columns.len()).map(|column| (width(column), numeric(column))).collect();
+        let line = |cells: &[String]| {
+            let mut text = String::new();
+            for (cell, (width, right)) in cells.iter().zip(&layout) {
+                let _ =
+                    if *right { write!(text, "{cell:>width$}  ") } else { write!(text, "{cell:<width$}  ") };
+            }
+            text.trim_end().to_owned() + "\n"
+        };
+        let header: Vec<String> = self.columns.iter().map(|&name| name.to_owned()).collect();
+        let rule: Vec<String> = layout.iter().map(|(width, _)| "─".repeat(*width)).collect();
+        let body = self.rows.iter().map(|row| line(row)).collect::<String>();
+        line(&header) + &line(&rule) + &body
+    }
+
+    /// Comma-separated, quoted where needed.
+    pub fn to_csv(&self) -> String {
+        let line = |cells: Vec<&str>| {
+            let cells: Vec<_> = cells.into_iter().map(quote).collect();
+            cells.join(",") + "\n"
+        };
+        let body = self.rows.iter().map(|row| line(row.iter().map(String::as_str).collect()));
+        line(self.columns.clone()) + &body.collect::<String>()
+    }
+}
+
+/// Quotes a CSV cell if it needs it.
+fn quote(cell: &str) -> String {
+    if cell.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", cell.replace('"', "\"\""))
+    } else {
+        cell.to_owned()
+    }
+}
+
+/// One JSON document and a line end.
+pub fn json(value: &impl serde::Serialize) -> String {
+    // Our own types hold nothing JSON cannot say, and keys are strings.
+    serde_json::to_string(value).unwrap_or_default() + "\n"
+}
+
+/// Writes a complete result to stdout. A reader that went away (`| head`) is not an error.
+pub fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}

@@ -1,0 +1,218 @@
+//! PAGES.csv: what to crawl.
+
+use std::collections::HashMap;
+use std::io::BufRead;
+use std::path::Path;
+
+use dunlin::time::Duration;
+
+use crate::duration;
+use crate::error::{Error, InputError};
+use crate::table_file::{Column, Field, Row, TableFile, optional, required};
+
+const COLUMNS: &[Column] = &[
+    required("url"),
+    optional("weight"),
+    optional("model"),
+    optional("changes_per_day"),
+    optional("shape"),
+    optional("updates"),
+    optional("min"),
+    optional("max"),
+];
+
+/// Every page of a list, and the hosts they live on.
+#[derive(Clone, Debug, Default)]
+pub struct PageList {
+    /// In the order of the file.
+    pub pages: Vec<Page>,
+    /// `name` or `name:port`, in order of first appearance.
+    pub hosts: Vec<String>,
+}
+
+/// One page.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page {
+    /// As written in the file.
+    pub url: String,
+    /// Index into [`PageList::hosts`].
+    pub host: usize,
+    /// Importance, above 0.
+    pub weight: f64,
+    /// How it changes.
+    pub change: Change,
+    /// Fewest crawls in an interval.
+    pub min: u32,
+    /// Most crawls in an interval.
+    pub max: Option<u32>,
+}
+
+/// How a page changes; rates are changes a day, `None` where they are still to be learnt.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// At any moment alike.
+    Poisson {
+        /// Mean changes a day.
+        rate: Option<f64>,
+    },
+    /// With gaps of a Weibull law.
+    Weibull {
+        /// Mean changes a day.
+        rate: Option<f64>,
+        /// α > 0
+        shape: f64,
+    },
+    /// With gaps of a Pareto law.
+    Pareto {
+        /// Mean changes a day.
+        rate: Option<f64>,
+        /// α > 1
+        shape: f64,
+    },
+    /// At known times of the interval, each with a probability.
+    Quasi {
+        /// In order of time.
+        updates: Vec<Update>,
+    },
+}
+
+/// A moment at which a quasi-deterministic page may change.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Update {
+    /// From the start of the interval.
+    pub offset: Duration,
+    /// Of a real change then, 0 to 1.
+    pub probability: f64,
+}
+
+impl PageList {
+    /// Reads a page list.
+    ///
+    /// # Errors
+    /// The first thing wrong with it, with its place.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        Self::from_table(TableFile::open(path, COLUMNS)?)
+    }
+
+    /// Reads a page list from memory or a stream; `name` is for error lines.
+    ///
+    /// # Errors
+    /// The first thing wrong with it, with its place.
+    pub fn from_reader(name: &str, input: impl BufRead + 'static) -> Result<Self, Error> {
+        Self::from_table(TableFile::new(name.to_owned(), input, COLUMNS)?)
+    }
+
+    fn from_table(mut table: TableFile) -> Result<Self, Error> {
+        let mut list = Self::default();
+        let mut hosts: HashMap<String, usize> = HashMap::new();
+        let mut lines: HashMap<String, u64> = HashMap::new();
+        while let Some(row) = table.next_row()? {
+            let field = row.need("url", EXPECTED_URL)?;
+            let (host, rest) = split_url(&field)?;
+            let line = row.line();
+            if let Some(first) = lines.insert(format!("{host}{rest}"), line) {
+                return Err(field.error(format!("each URL once (it stands on line {first} already)")).into());
+            }
+            let next = hosts.len();
+            let host = *hosts.entry(host).or_insert_with_key(|host| {
+                list.hosts.push(host.clone());
+                next
+            });
+            list.pages.push(read_page(&row, &field, host)?);
+        }
+        Ok(list)
+    }
+}
+
+fn read_page(row: &Row<'_>, url: &Field<'_>, host: usize) -> Result<Page, InputError> {
+    let above_zero = |field: Field<'_>| field.number("a number above 0", |number| number > 0.0);
+    let weight = row.get("weight").map(above_zero).transpose()?.unwrap_or(1.0);
+    let min = row.get("min").map(|field| field.count()).transpose()?.unwrap_or(0);
+    let max = row.get("max").map(|field| field.count()).transpose()?;
+    if let Some(field) = row.get("max").filter(|_| max.is_some_and(|max| max < min)) {
+        return Err(field.error(format!("at least the minimum, {min}")));
+    }
+    Ok(Page { url: url.text.to_owned(), host, weight, change: read_change(row)?, min, max })
+}
+
+fn read_change(row: &Row<'_>) -> Result<Change, InputError> {
+    let not_negative = |field: Field<'_>| field.number("a number from 0, or nothing", |number| number >= 0.0);
+    let rate = row.get("changes_per_day").map(not_negative).transpose()?;
+    let model = row.get("model");
+    let name = model.map_or("poisson", |field| field.text);
+    let unused = |column: &'static str, models: &str| match row.get(column) {
+        Some(field) => Err(field.error(format!("nothing here for model {name} (it is for {models})"))),
+        None => Ok(()),
+    };
+    if name != "quasi" {
+        unused("updates", "quasi")?;
+    }
+    match name {
+        "poisson" => {
+            unused("shape", "weibull and pareto")?;
+            Ok(Change::Poisson { rate })
+        }
+        "weibull" => {
+            let expected = "a shape above 0 (a Weibull law)";
+            let shape = row.need("shape", expected)?.number(expected, |shape| shape > 0.0)?;
+            Ok(Change::Weibull { rate, shape })
+        }
+        "pareto" => {
+            let expected = "a shape above 1 (a Pareto law with less has no mean)";
+            let shape = row.need("shape", expected)?.number(expected, |shape| shape > 1.0)?;
+            Ok(Change::Pareto { rate, shape })
+        }
+        "quasi" => {
+            unused("shape", "weibull and pareto")?;
+            unused("changes_per_day", "the other models")?;
+            Ok(Change::Quasi { updates: read_updates(&row.need("updates", EXPECTED_UPDATES)?)? })
+        }
+        _ => match model {
+            Some(field) => Err(field.error("poisson, weibull, pareto or quasi")),
+            None => Ok(Change::Poisson { rate }),
+        },
+    }
+}
+
+const EXPECTED_UPDATES: &str =
+    "times and probabilities such as 6h:0.9;18h:1, in order of time, probabilities from 0 to 1";
+
+fn read_updates(field: &Field<'_>) -> Result<Vec<Update>, InputError> {
+    let wrong = || field.error(EXPECTED_UPDATES);
+    let mut updates: Vec<Update> = Vec::new();
+    for part in field.text.split(';') {
+        let (offset, probability) = part.split_once(':').ok_or_else(wrong)?;
+        let offset = duration::parse(offset.trim()).map_err(|_| wrong())?;
+        let probability: f64 = probability.trim().parse().map_err(|_| wrong())?;
+        let in_order = updates.last().is_none_or(|last| last.offset < offset);
+        if !in_order || !(0.0..=1.0).contains(&probability) {
+            return Err(wrong());
+        }
+        updates.push(Update { offset, probability });
+    }
+    Ok(updates)
+}
+
+const EXPECTED_URL: &str = "a URL such as http://example.org/page";
+
+/// The host of a page (`name`, or `name:port` where the port is not the scheme's own) and the rest of its URL
+/// as far as it tells pages apart.
+fn split_url(field: &Field<'_>) -> Result<(String, String), InputError> {
+    let wrong = || field.error(EXPECTED_URL);
+    let (scheme, rest) = field.text.split_once("://").ok_or_else(wrong)?;
+    let default_port = match scheme.to_ascii_lowercase().as_str() {
+        "http" => ":80",
+        "https" => ":443",
+        _ => return Err(field.error("a URL that starts with http:// or https://")),
+    };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let path = path.split('#').next().unwrap_or_default();
+    if authority.is_empty() || authority.contains('@') || rest.contains(char::is_whitespace) {
+        return Err(field.error("a URL with a host, no user name and no white space"));
+    }
+    let host = authority.to_ascii_lowercase();
+    let host = host.strip_suffix(default_port).unwrap_or(&host).to_owned();
+    let path = if path.is_empty() { "/" } else { path };
+    Ok((host, format!("{default_port}{path}")))
+}
