@@ -1,3 +1,15 @@
 //! The functions of the mathematics, each with its error bound.
+//!
+//! ε is [`Real::EPSILON`] of the number type: 1.2e-7 for `f32`, 2.2e-16 for `f64`.
+
+mod exponential;
+mod gamma;
+mod inverse;
 mod real;
+mod sum;
+
+pub use exponential::{age_excess, age_fraction, excess, g, h, harmonic, staleness_drop};
+pub use gamma::{gamma_lower, gamma_upper};
+pub use inverse::{age_excess_inverse, excess_inverse, h_inverse, h_inverse_estimate};
 pub use real::Real;
+pub use sum::Sum;

@@ -60,6 +60,10 @@ pub trait Real:
     const MAX: Self;
     /// Positive infinity.
     const INFINITY: Self;
+    /// `1/k` at place `k` (0 at place 0), for power series without divisions.
+    const RECIPROCALS: [Self; 20];
+    /// How many of [`Self::RECIPROCALS`] a series of e^{−y} needs below 1 to be exact in this type.
+    const SERIES_TERMS: usize;
 
     /// The nearest number of this type.
     fn from_f64(value: f64) -> Self;
@@ -112,7 +116,7 @@ pub trait Real:
 }
 
 macro_rules! real {
-    ($t:ident, $exp:ident, $expm1:ident, $log:ident, $log1p:ident, $sqrt:ident, $pow:ident, $floor:ident,
+    ($t:ident, $terms:literal, $exp:ident, $expm1:ident, $log:ident, $log1p:ident, $sqrt:ident, $pow:ident, $floor:ident,
      $ceil:ident, $fabs:ident, $lgamma:ident) => {
         impl Real for $t {
             const ZERO: Self = 0.0;
@@ -123,6 +127,16 @@ macro_rules! real {
             const MIN_POSITIVE: Self = $t::MIN_POSITIVE;
             const MAX: Self = $t::MAX;
             const INFINITY: Self = $t::INFINITY;
+            const RECIPROCALS: [Self; 20] = {
+                let mut reciprocals = [0.0; 20];
+                let mut k = 1;
+                while k < 20 {
+                    reciprocals[k] = 1.0 / k as $t;
+                    k += 1;
+                }
+                reciprocals
+            };
+            const SERIES_TERMS: usize = $terms;
 
             fn from_f64(value: f64) -> Self {
                 value as $t
@@ -182,5 +196,5 @@ macro_rules! real {
     };
 }
 
-real!(f32, expf, expm1f, logf, log1pf, sqrtf, powf, floorf, ceilf, fabsf, lgammaf);
-real!(f64, exp, expm1, log, log1p, sqrt, pow, floor, ceil, fabs, lgamma);
+real!(f32, 12, expf, expm1f, logf, log1pf, sqrtf, powf, floorf, ceilf, fabsf, lgammaf);
+real!(f64, 20, exp, expm1, log, log1p, sqrt, pow, floor, ceil, fabs, lgamma);
