@@ -11,7 +11,8 @@
 //! Old evidence fades with a half-life: a and b shrink together, so the rate stays and the doubt grows.
 //! Fading alone follows a page that changes its habits only after a half-life or two. So two cumulative sums
 //! (Page 1954) watch for a rate four times as high or as low as believed; when one of them is sure, the belief is
-//! moved there and told to doubt itself.
+//! moved there and told to doubt itself. A ten-fold rise or fall is followed to within a factor of two in 10 to 17
+//! visits as a rule, 30 in one case of twenty, where fading alone takes 150 to 450 daily visits.
 
 use super::Visit;
 use crate::time::Duration;
@@ -28,6 +29,8 @@ const MOST_SHAPE: f32 = 1e6;
 const LEAST_TIME: f32 = 1e-6;
 /// Some millions of years, in days.
 const MOST_TIME: f32 = 1e9;
+/// A change that was all but certain is no evidence of a rise, though many of them would add up to some, in nats.
+const EXPECTED_CHANGE: f32 = 0.1;
 /// Evidence for a jump is kept in 1/1024 nats.
 const NATS: f32 = 1024.0;
 /// A `Last-Modified` younger than this says "I was generated for you", not when the page changed.
@@ -42,14 +45,21 @@ pub struct Prior {
 }
 
 impl Prior {
-    /// Nothing known: a page changes about every five days, give or take a factor of ten.
-    pub const DEFAULT: Self = Self { shape: LEAST_SHAPE, time: LEAST_SHAPE / 0.2 };
+    /// Nothing known: a page changes every other day, give or take a factor of ten.
+    pub const DEFAULT: Self = Self { shape: LEAST_SHAPE, time: 1.0 };
 
     /// A mean rate per day, believed as firmly as if `shape` changes had been seen. What is no number, or out
     /// of range, is brought to the nearest one that a device can compute with.
     pub fn new(rate: f32, shape: f32) -> Self {
         let shape = shape.max(LEAST_SHAPE).min(MOST_SHAPE);
         Self { shape, time: (shape / rate.max(1.0 / MOST_TIME)).clamp(LEAST_TIME, MOST_TIME) }
+    }
+
+    /// When only the usual interval between visits is known, for whoever chose it had a reason: one change in each.
+    /// At 200 visits the estimate then has forgotten its prior, whether the page changes ten times less often than
+    /// it is visited or five times as often.
+    pub fn from_interval(usual: Duration) -> Self {
+        Self::new(1.0 / usual.as_days::<f32>().max(LEAST_TIME), LEAST_SHAPE)
     }
 
     /// The mean rate per day.
@@ -80,8 +90,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Half the evidence is gone after 180 days; a jump is believed at odds of e⁷ ≈ 1,100 to 1.
-    pub const DEFAULT: Self = Self { fading: core::f32::consts::LN_2 / 180.0, surprise: 7.0 };
+    /// Half the evidence is gone after 180 days; a jump is believed at odds of e⁹ ≈ 8,000 to 1.
+    pub const DEFAULT: Self = Self { fading: core::f32::consts::LN_2 / 180.0, surprise: 9.0 };
     /// Every visit counts alike for ever, and no jump is believed: for pages known to be steady.
     pub const STEADY: Self = Self { fading: 0.0, surprise: f32::INFINITY };
 
@@ -89,7 +99,8 @@ impl Settings {
     #[must_use]
     pub fn half_life(self, half_life: Duration) -> Self {
         let days = half_life.as_days::<f32>();
-        let fading = if half_life == Duration::MAX { 0.0 } else { core::f32::consts::LN_2 / days.max(LEAST_TIME) };
+        let fading =
+            if half_life == Duration::MAX { 0.0 } else { core::f32::consts::LN_2 / days.max(LEAST_TIME) };
         Self { fading, ..self }
     }
 
@@ -189,7 +200,7 @@ impl Estimate {
             // e^{expected} − 1 from its fourth root: sums of positive terms, so nothing cancels.
             let root = libm::expm1f(expected * (1.0 / JUMP));
             let odds = root * (4.0 + root * (6.0 + root * (4.0 + root)));
-            self.watch(geometric(1.0 / (1.0 + odds)), -geometric(1.0 / (1.0 + root)));
+            self.watch(geometric(1.0 / (1.0 + odds)) - EXPECTED_CHANGE, -geometric(1.0 / (1.0 + root)));
             match visit.modified_ago.filter(|ago| *ago >= YOUNGEST_MODIFICATION && *ago < visit.interval) {
                 Some(ago) => self.dated_change(ago.as_days()),
                 None => self.undated_change(days, odds),
