@@ -24,5 +24,6 @@ extern crate std;
 compile_error!("features `defmt` and `log` exclude each other: choose where log lines go");
 
 pub mod heap;
+pub mod learn;
 pub mod math;
 pub mod time;

@@ -1,3 +1,4 @@
 //! What runs on a computer: papers' tables, properties, differential oracles, benches.
 
 pub mod bench;
+pub mod learn;

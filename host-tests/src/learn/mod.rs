@@ -1,0 +1,53 @@
+//! Pages that change by a known law, and visits to them: the ground truth of the learning tests.
+
+use dunlin::learn::Visit;
+use dunlin::time::Duration;
+use dunlin_suite::bench::Random;
+
+/// Uniform in (0, 1], so that its logarithm is finite.
+pub fn unit(random: &mut Random) -> f64 {
+    ((random.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64
+}
+
+/// Exponentially distributed with mean 1.
+pub fn exponential(random: &mut Random) -> f64 {
+    -unit(random).ln()
+}
+
+/// How far apart the visits of a history are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spacing {
+    /// All the same.
+    Even,
+    /// Exponentially distributed.
+    Random,
+}
+
+impl Spacing {
+    /// Days to the next visit when they are `mean` apart on average.
+    pub fn interval(self, mean: f64, random: &mut Random) -> f64 {
+        match self {
+            Self::Even => mean,
+            Self::Random => mean * exponential(random),
+        }
+    }
+}
+
+/// A page that changes as a Poisson process, and what a visitor sees of it.
+#[derive(Clone, Debug)]
+pub struct PoissonPage {
+    /// Changes per day.
+    pub rate: f64,
+    /// Where its changes come from.
+    pub random: Random,
+}
+
+impl PoissonPage {
+    /// Visits the page again after `days`: what was found, with the date of the last change if there was one.
+    pub fn visit(&mut self, days: f64) -> Visit {
+        // Looking back from the visit, the time to the last change is exponential too.
+        let ago = exponential(&mut self.random) / self.rate;
+        let visit = Visit::new(Duration::from_days(days), ago < days);
+        if visit.changed { visit.modified(Duration::from_days(ago)) } else { visit }
+    }
+}
