@@ -1,1 +1,80 @@
-fn main() {}
+//! The project's commands. Each says on stderr what it is doing and prints on stdout what it found.
+
+mod bench;
+mod budgets;
+mod demo;
+mod firmware;
+mod panics;
+mod qemu;
+mod run;
+mod setup;
+mod shell;
+mod sizes;
+mod suite;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// dunlin's own commands: see it run, test it, measure it.
+///
+/// Start with `cargo xtask demo`. Each command installs what it lacks (Rust targets through rustup,
+/// qemu-system-arm through apt when run as root), says so, and leaves the rest of the system alone.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", version)]
+struct Arguments {
+    /// Install nothing: fail with one line that says what is missing
+    #[arg(long, global = true)]
+    no_install: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Boot the firmware on an emulated Cortex-M4F and watch it work (about a minute the first time)
+    Demo,
+    /// Run everything that must pass, in order; the first failure ends it
+    ///
+    /// Formatting, clippy and rustdoc without warnings, unit, doc and host tests, the on-target suite in QEMU,
+    /// and the promises: no allocator, few panic sites, flash and RAM within budget, a package that builds.
+    Test {
+        /// Also the long variants of tests (sets DUNLIN_LONG=1)
+        #[arg(long)]
+        long: bool,
+    },
+    /// Boot the firmware in QEMU for a while and show its decoded log
+    Qemu {
+        /// How long the firmware runs before it ends by itself
+        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+        seconds: u32,
+    },
+    /// Print flash and static RAM per board; fail above the budget in host-tests/budgets.toml
+    Size,
+    /// Print one table of device figures (instructions, counted in QEMU) and host figures (seconds, rates)
+    Bench {
+        /// Only the device figures, which take seconds and are the same on every computer
+        #[arg(long)]
+        device: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    let Arguments { no_install, command } = Arguments::parse();
+    let install = !no_install;
+    let result = match command {
+        Command::Demo => demo::demo(install),
+        Command::Test { long } => test::test(install, long),
+        Command::Qemu { seconds } => run::run(install, seconds),
+        Command::Size => sizes::size(install),
+        Command::Bench { device } => bench::bench(install, device),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

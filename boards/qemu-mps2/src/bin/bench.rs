@@ -1,0 +1,16 @@
+#![no_std]
+#![no_main]
+//! Counts what the suite's benches cost in instructions. Start QEMU with `-icount shift=6`.
+
+use dunlin_suite::BENCHES;
+use qemu_mps2::meter::InstructionMeter;
+use qemu_mps2::{banner, exit, log};
+
+#[cortex_m_rt::entry]
+fn main() -> ! {
+    log::start();
+    banner("dunlin bench on qemu-mps2");
+    let mut meter = InstructionMeter::new();
+    BENCHES.iter().for_each(|bench| bench(&mut meter));
+    exit::success()
+}

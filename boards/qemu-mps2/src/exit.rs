@@ -1,0 +1,25 @@
+//! The ways out: QEMU ends with an exit code, through semihosting.
+
+use core::panic::PanicInfo;
+
+use crate::log;
+
+/// Ends QEMU with exit code 0.
+pub fn success() -> ! {
+    log::flush();
+    semihosting::process::exit(0)
+}
+
+/// Ends QEMU with exit code 1.
+pub fn failure() -> ! {
+    log::flush();
+    semihosting::process::exit(1)
+}
+
+#[panic_handler]
+fn panic(info: &PanicInfo<'_>) -> ! {
+    cortex_m::interrupt::disable();
+    log::release_after_panic();
+    defmt::error!("{}", defmt::Display2Format(info));
+    failure()
+}

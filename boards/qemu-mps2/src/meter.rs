@@ -1,0 +1,51 @@
+//! Counts instructions. Under `-icount shift=6` each instruction takes 64 ns of virtual time, and a counter of
+//! 25 MHz ticks every 40 ns: instructions = ticks × 40 / 64, the same on every computer and in every run.
+//! An emulator has no pipeline: these are instructions, not cycles.
+
+use dunlin_suite::Meter;
+
+use crate::clock::{COUNTER, PRESCALE};
+
+const NANOSECONDS_PER_TICK: u64 = 40;
+const NANOSECONDS_PER_INSTRUCTION: u64 = 64;
+
+/// Logs each measurement as one `bench` line, which `cargo xtask bench` reads.
+#[derive(Debug)]
+pub struct InstructionMeter {
+    empty: u32,
+}
+
+impl InstructionMeter {
+    /// Takes the counter from the clock (do not start both) and learns what measuring itself costs.
+    pub fn new() -> Self {
+        // Undivided: 32 bits then reach 2.7 thousand million instructions (SysTick's 24 bits: 10.4 million).
+        PRESCALE.write(0);
+        Self { empty: instructions(&mut || ()) }
+    }
+}
+
+impl Default for InstructionMeter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Meter for InstructionMeter {
+    fn measure(&mut self, name: &'static str, n: u32, per: u32, work: &mut dyn FnMut()) {
+        let total = instructions(work).saturating_sub(self.empty);
+        defmt::info!("bench {=str}|{=u32}|{=u32}|{=u32}", name, n, per, total);
+    }
+}
+
+#[inline(never)]
+fn instructions(work: &mut dyn FnMut()) -> u32 {
+    let ticks = cortex_m::interrupt::free(|_| {
+        COUNTER.write(0);
+        let start = COUNTER.read();
+        work();
+        COUNTER.read().wrapping_sub(start)
+    });
+    // Rounded: the counter shows whole ticks only.
+    ((u64::from(ticks) * NANOSECONDS_PER_TICK + NANOSECONDS_PER_INSTRUCTION / 2)
+        / NANOSECONDS_PER_INSTRUCTION) as u32
+}

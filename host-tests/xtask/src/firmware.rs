@@ -1,0 +1,37 @@
+//! Builds the board's binaries. The working folder matters: cargo reads a board's `.cargo/config.toml` (target,
+//! log level) only from there.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, ensure};
+
+use crate::setup::{self, CORTEX_M4F};
+use crate::shell::{cargo, check, root};
+
+/// Every board that is a microcontroller; each one's firmware has the board's name.
+pub const BOARDS: &[&str] = &[BOARD];
+/// The emulated board.
+pub const BOARD: &str = "qemu-mps2";
+/// Runs the on-target suite.
+pub const SUITE: &str = "qemu-mps2-suite";
+/// Counts instructions.
+pub const BENCH: &str = "qemu-mps2-bench";
+
+/// Builds one binary of the QEMU board for its own core.
+pub fn build(install: bool, binary: &str) -> Result<PathBuf> {
+    build_for(install, binary, CORTEX_M4F)
+}
+
+/// Builds one binary of the QEMU board for `target`; returns the ELF file.
+pub fn build_for(install: bool, binary: &str, target: &str) -> Result<PathBuf> {
+    setup::targets(install, &[target])?;
+    let mut build = cargo();
+    build.current_dir(root().join("boards").join(BOARD));
+    build.args(["build", "--quiet", "--release", "--target", target, "--bin", binary]);
+    check(&mut build)?;
+    let folder =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("boards/target"), PathBuf::from);
+    let elf = folder.join(target).join("release").join(binary);
+    ensure!(elf.is_file(), "cargo built {binary}, but {} is not there", elf.display());
+    Ok(elf)
+}

@@ -1,0 +1,148 @@
+//! The one place that starts QEMU: decodes the firmware's log while it runs, and makes sure that the process
+//! ends – by itself, at its deadline, or with us.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail};
+use defmt_decoder::{DecodeError, StreamDecoder, Table};
+
+/// What to boot, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub struct Machine<'a> {
+    /// The firmware.
+    pub elf: &'a Path,
+    /// Options for the firmware, `name=value` each (see `boards/qemu-mps2/src/options.rs`).
+    pub options: &'a [String],
+    /// Virtual time advances by 64 ns an instruction instead of with the clock on the wall.
+    pub counted: bool,
+    /// When to end it if it does not end by itself.
+    pub deadline: Duration,
+}
+
+/// One decoded log line.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// Seconds since boot, or empty.
+    pub time: String,
+    /// `INFO`, `ERROR`, …
+    pub level: String,
+    /// The text.
+    pub message: String,
+}
+
+impl std::fmt::Display for Line {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:>12} {:5} {}", self.time, self.level, self.message)
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// QEMU exited with this code, which the firmware chose.
+    Exit(i32),
+    /// It was still running at its deadline and was ended.
+    Deadline,
+}
+
+impl End {
+    /// An error unless the firmware ended by itself and with success.
+    pub fn success(self, what: &str, deadline: Duration) -> Result<()> {
+        match self {
+            Self::Exit(0) => Ok(()),
+            Self::Exit(code) => bail!("{what} ended QEMU with exit code {code}"),
+            Self::Deadline => bail!("{what} was still running after {} s and was ended", deadline.as_secs()),
+        }
+    }
+}
+
+/// Ends the process when dropped, whatever happened in between.
+struct Guard(Child);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Boots `machine` and hands each log line to `show` as it arrives.
+pub fn run(machine: Machine<'_>, mut show: impl FnMut(&Line)) -> Result<End> {
+    let elf = fs::read(machine.elf).with_context(|| format!("cannot read {}", machine.elf.display()))?;
+    let table = Table::parse(&elf)
+        .and_then(|table| table.context("no .defmt section"))
+        .with_context(|| format!("{} has no log strings to decode with", machine.elf.display()))?;
+    let mut decoder = table.new_stream_decoder();
+    let mut child = Guard(command(machine).spawn().context("cannot start qemu-system-arm")?);
+    let bytes = read_in_background(child.0.stdout.take().context("QEMU's standard output is not piped")?);
+    let end = Instant::now() + machine.deadline;
+    loop {
+        match bytes.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            Ok(chunk) => {
+                decoder.received(&chunk);
+                decode(decoder.as_mut(), &mut show);
+            }
+            Err(RecvTimeoutError::Timeout) => return Ok(End::Deadline),
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    let status = child.0.wait().context("waiting for QEMU")?;
+    status.code().map(End::Exit).ok_or_else(|| anyhow!("QEMU was ended from outside: {status}"))
+}
+
+fn command(machine: Machine<'_>) -> Command {
+    let mut command = Command::new("qemu-system-arm");
+    command.args(["-machine", "mps2-an386", "-cpu", "cortex-m4", "-display", "none", "-monitor", "none"]);
+    // Without a terminal and without `-nographic`, which would translate line ends in the binary log.
+    command.args(["-serial", "stdio"]);
+    // The chip is part of the machine; it sees no network until a firmware needs one.
+    command.args(["-nic", "user,model=lan9118,restrict=on"]);
+    let options = machine.options.iter().map(|option| format!(",arg={option}"));
+    command
+        .arg("-semihosting-config")
+        .arg("enable=on,target=native".to_string() + &options.collect::<String>());
+    if machine.counted {
+        command.args(["-icount", "shift=6"]);
+    }
+    command.arg("-kernel").arg(machine.elf);
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    command
+}
+
+/// Drains the pipe whatever the receiver does: a full pipe would freeze the firmware.
+fn read_in_background(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        while let Ok(count @ 1..) = pipe.read(&mut buffer) {
+            if sender.send(buffer[..count].to_vec()).is_err() {
+                break;
+            }
+        }
+    });
+    receiver
+}
+
+fn decode(decoder: &mut dyn StreamDecoder, show: &mut impl FnMut(&Line)) {
+    loop {
+        match decoder.decode() {
+            Ok(frame) => show(&Line {
+                time: frame.display_timestamp().map(|time| time.to_string()).unwrap_or_default(),
+                level: frame.level().map(|level| level.as_str().to_uppercase()).unwrap_or_default(),
+                message: frame.display_message().to_string(),
+            }),
+            Err(DecodeError::UnexpectedEof) => return,
+            Err(DecodeError::Malformed) => show(&Line {
+                time: String::new(),
+                level: "LOST".into(),
+                message: "a frame that could not be decoded".into(),
+            }),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Installs what is missing, and only that: Rust targets and components through rustup, Debian packages through
+//! apt when run as root. Otherwise, and with `--no-install`, one line says what to install.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::shell::{check, find, output, say};
+
+/// Code for the emulated Cortex-M4F.
+pub const CORTEX_M4F: &str = "thumbv7em-none-eabihf";
+/// Code for the smallest cores (M0, M0+).
+pub const CORTEX_M0: &str = "thumbv6m-none-eabi";
+
+/// Makes sure that Rust can compile for `targets`.
+pub fn targets(install: bool, targets: &[&str]) -> Result<()> {
+    for target in targets {
+        let mut rustc = Command::new("rustc");
+        let folder = output(rustc.args(["--print", "target-libdir", "--target", target]));
+        if folder.is_some_and(|folder| Path::new(folder.trim()).is_dir()) {
+            continue;
+        }
+        let mut add = Command::new("rustup");
+        add.args(["target", "add", target]);
+        rustup(install, &format!("Rust target {target}"), &mut add)?;
+    }
+    Ok(())
+}
+
+/// Makes sure that `cargo fmt` and `cargo clippy` exist.
+pub fn components(install: bool) -> Result<()> {
+    for (component, program) in [("rustfmt", "fmt"), ("clippy", "clippy")] {
+        if output(crate::shell::cargo().args([program, "--version"])).is_none() {
+            let mut add = Command::new("rustup");
+            add.args(["component", "add", component]);
+            rustup(install, &format!("Rust component {component}"), &mut add)?;
+        }
+    }
+    Ok(())
+}
+
+fn rustup(install: bool, what: &str, add: &mut Command) -> Result<()> {
+    let arguments: Vec<_> = add.get_args().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    let by_hand = format!("{what} is missing; install it with `rustup {}`", arguments.join(" "));
+    if !install || find("rustup").is_none() {
+        bail!(by_hand);
+    }
+    say(format_args!("{what} is missing, installing it"));
+    check(add).context(by_hand)
+}
+
+/// Makes sure that QEMU for Arm is on PATH.
+pub fn qemu(install: bool) -> Result<()> {
+    package(install, "qemu-system-arm", "qemu-system-arm")
+}
+
+/// Makes sure that `program` is on PATH; the Debian package `package` brings it.
+fn package(install: bool, program: &str, package: &str) -> Result<()> {
+    if find(program).is_some() {
+        return Ok(());
+    }
+    let by_hand =
+        format!("{program} is missing; install it (Debian and Ubuntu: `sudo apt-get install {package}`)");
+    if !install || find("apt-get").is_none() || !is_root() {
+        bail!(by_hand);
+    }
+    say(format_args!("{program} is missing, installing the package {package}"));
+    let install_package = || {
+        check(apt().args(["install", "--yes", "--no-install-recommends", package])).context(by_hand.clone())
+    };
+    // A fresh image knows no packages, or old ones: update its lists and try again.
+    if install_package().is_err() {
+        check(apt().arg("update")).context(by_hand.clone())?;
+        install_package()?;
+    }
+    match find(program) {
+        Some(_) => Ok(()),
+        None => bail!(by_hand),
+    }
+}
+
+fn apt() -> Command {
+    let mut command = Command::new("apt-get");
+    command.env("DEBIAN_FRONTEND", "noninteractive");
+    command
+}
+
+fn is_root() -> bool {
+    output(Command::new("id").arg("-u")).is_some_and(|user| user.trim() == "0")
+}

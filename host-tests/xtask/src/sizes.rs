@@ -1,0 +1,61 @@
+//! Flash and static RAM per board, read from the ELF's sections.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use object::{Object, ObjectSection, SectionFlags, elf};
+
+use crate::{budgets, firmware};
+
+/// Bytes in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Code, constants and initial values.
+    pub flash: u64,
+    /// Variables with a place of their own.
+    pub static_ram: u64,
+}
+
+/// Prints what each board's firmware occupies, and fails if one exceeds its budget.
+pub fn size(install: bool) -> Result<()> {
+    println!("| board | memory | bytes | budget | used |\n|---|---|---|---|---|");
+    let mut exceeded = Vec::new();
+    for board in firmware::BOARDS {
+        let sizes = measure(&firmware::build(install, board)?)?;
+        let budget = budgets::of(board)?;
+        let rows =
+            [("flash", sizes.flash, budget.flash), ("static RAM", sizes.static_ram, budget.static_ram)];
+        for (memory, bytes, limit) in rows {
+            println!(
+                "| {board} | {memory} | {bytes} | {limit} | {:.0} % |",
+                100.0 * bytes as f64 / limit as f64
+            );
+            if bytes > limit {
+                exceeded.push(format!("{board} takes {bytes} bytes of {memory}, {} too many", bytes - limit));
+            }
+        }
+    }
+    if exceeded.is_empty() {
+        return Ok(());
+    }
+    bail!("{} (host-tests/budgets.toml)", exceeded.join("; "))
+}
+
+fn measure(file: &Path) -> Result<Sizes> {
+    let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let image = object::File::parse(&*bytes).with_context(|| format!("{} is no ELF file", file.display()))?;
+    let mut sizes = Sizes { flash: 0, static_ram: 0 };
+    for section in image.sections().filter(is_loaded) {
+        let name = section.name().unwrap_or_default();
+        let in_ram = [".data", ".bss", ".uninit"].contains(&name);
+        // Variables that start with a value occupy both: RAM, and flash to copy the value from.
+        sizes.static_ram += if in_ram { section.size() } else { 0 };
+        sizes.flash += if [".bss", ".uninit"].contains(&name) { 0 } else { section.size() };
+    }
+    Ok(sizes)
+}
+
+fn is_loaded(section: &object::Section<'_, '_>) -> bool {
+    matches!(section.flags(), SectionFlags::Elf { sh_flags } if sh_flags & u64::from(elf::SHF_ALLOC) != 0)
+}

@@ -1,0 +1,132 @@
+//! `cargo xtask test`: everything that must pass, in order, until the first failure.
+
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+
+use crate::setup::{self, CORTEX_M0, CORTEX_M4F};
+use crate::shell::{cargo, check, root, say};
+use crate::{firmware, panics, sizes, suite};
+
+/// The crate's feature sets on a computer. Not every combination: each alone, and all that go together.
+const HOST_FEATURES: &[&str] = &["", "std", "log", "fetch", "probe", DOCS_FEATURES];
+/// … and on a device.
+const DEVICE_FEATURES: &[&str] = &["", "defmt", "defmt,fetch", "defmt,probe"];
+/// What docs.rs documents: `defmt` and `log` exclude each other.
+const DOCS_FEATURES: &str = "std,log,fetch,probe";
+
+/// How all steps are run.
+#[derive(Clone, Copy)]
+struct Settings {
+    install: bool,
+    long: bool,
+}
+
+type Step = (&'static str, fn(Settings) -> Result<()>);
+
+const STEPS: &[Step] = &[
+    ("tools", tools),
+    ("format", format),
+    ("clippy on this computer", clippy_host),
+    ("clippy for devices", clippy_devices),
+    ("documentation", documentation),
+    ("unit, doc and host tests", tests),
+    ("no allocator", |settings| panics::no_allocator(settings.install)),
+    ("panic sites", |settings| panics::panic_sites(settings.install)),
+    ("on-target suite in QEMU", on_target),
+    ("flash and RAM", |settings| sizes::size(settings.install)),
+    ("package", package),
+];
+
+/// Runs every step; the first failure ends the run and is named.
+pub fn test(install: bool, long: bool) -> Result<()> {
+    let settings = Settings { install, long };
+    for (passed, (name, step)) in STEPS.iter().enumerate() {
+        say(format_args!("step {} of {}: {name}", passed + 1, STEPS.len()));
+        let start = Instant::now();
+        if let Err(error) = step(settings) {
+            println!("{passed} passed, 1 failed");
+            bail!("step `{name}` failed: {error:#}");
+        }
+        say(format_args!("step `{name}` passed in {:.0} s", start.elapsed().as_secs_f64()));
+    }
+    println!("{} passed, 0 failed", STEPS.len());
+    Ok(())
+}
+
+/// First, so that a missing tool is a matter of seconds and not of the tenth minute.
+fn tools(settings: Settings) -> Result<()> {
+    setup::components(settings.install)?;
+    setup::targets(settings.install, &[CORTEX_M4F, CORTEX_M0])?;
+    setup::qemu(settings.install)
+}
+
+fn format(_: Settings) -> Result<()> {
+    check(cargo().args(["fmt", "--all", "--check"]))?;
+    check(boards().args(["fmt", "--all", "--check"]))
+}
+
+fn clippy_host(_: Settings) -> Result<()> {
+    clippy(cargo().args(["clippy", "--workspace", "--all-targets"]))?;
+    HOST_FEATURES.iter().try_for_each(|features| {
+        clippy(cargo().args(["clippy", "--package", "dunlin", "--features", features]))
+    })
+}
+
+fn clippy_devices(_: Settings) -> Result<()> {
+    for target in [CORTEX_M4F, CORTEX_M0] {
+        for features in DEVICE_FEATURES {
+            clippy(cargo().args([
+                "clippy",
+                "--package",
+                "dunlin",
+                "--target",
+                target,
+                "--features",
+                features,
+            ]))?;
+        }
+        clippy(boards().args(["clippy", "--release", "--workspace", "--target", target]))?;
+    }
+    Ok(())
+}
+
+/// Warnings are denied behind `--` and not by RUSTFLAGS, which would rebuild every dependency.
+fn clippy(command: &mut Command) -> Result<()> {
+    check(command.args(["--quiet", "--", "--deny", "warnings"]))
+}
+
+fn documentation(_: Settings) -> Result<()> {
+    let deny = |command: &mut Command| check(command.env("RUSTDOCFLAGS", "--deny warnings"));
+    deny(cargo().args(["doc", "--quiet", "--no-deps", "--workspace", "--exclude", "dunlin"]))?;
+    deny(cargo().args(["doc", "--quiet", "--no-deps", "--package", "dunlin", "--features", DOCS_FEATURES]))?;
+    deny(boards().args(["doc", "--quiet", "--no-deps", "--lib"]))
+}
+
+fn tests(settings: Settings) -> Result<()> {
+    let mut test = cargo();
+    test.args(["test", "--workspace"]).env("INSTA_UPDATE", "no");
+    if settings.long {
+        test.env("DUNLIN_LONG", "1");
+    }
+    check(&mut test)
+}
+
+fn on_target(settings: Settings) -> Result<()> {
+    let passed = suite::suite(settings.install)?;
+    println!("on-target suite: {passed} passed on the emulated Cortex-M4F");
+    Ok(())
+}
+
+/// Offline: everything the crate needs has been fetched by the steps before.
+fn package(_: Settings) -> Result<()> {
+    check(cargo().args(["package", "--quiet", "--package", "dunlin", "--allow-dirty", "--offline"]))
+}
+
+/// Cargo among the firmware boards, whose configuration it reads only from there.
+fn boards() -> Command {
+    let mut command = cargo();
+    command.current_dir(root().join("boards").join(firmware::BOARD));
+    command
+}
