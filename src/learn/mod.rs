@@ -4,12 +4,27 @@
 //! |---|---|
 //! | what the probe carries for every page | [`online`] |
 //! | what is known of a page nobody has visited: its host | [`host`] |
+//! | visits at one regular interval, as counts | [`mod@regular`] |
+//! | visits at any intervals, most likely rate | [`mod@irregular`] |
+//! | visits with `Last-Modified` dates | [`last_modified`] |
+//! | daily, weekly or monthly? | [`bayes`] |
+//!
+//! Rates are changes per day. Every estimator answers for what it cannot know with `None` or with its prior, never
+//! with NaN or infinity.
 
+pub mod bayes;
 pub mod host;
+pub mod irregular;
+pub mod last_modified;
 pub mod online;
+pub mod regular;
 
+pub use bayes::{Classes, ClassesError};
 pub use host::HostPrior;
+pub use irregular::{IntervalSummary, irregular};
+pub use last_modified::LastModified;
 pub use online::{Estimate, Prior, Settings};
+pub use regular::{naive, regular};
 
 use crate::time::Duration;
 
