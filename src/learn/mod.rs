@@ -4,12 +4,33 @@
 //! |---|---|
 //! | what the probe carries for every page | [`online`] |
 //! | what is known of a page nobody has visited: its host | [`host`] |
+//! | visits at one regular interval, as counts | [`mod@regular`] |
+//! | visits at any intervals, most likely rate | [`mod@irregular`] |
+//! | visits with `Last-Modified` dates | [`last_modified`] |
+//! | daily, weekly or monthly? | [`bayes`] |
+//! | is Poisson good enough, and if not, which law? | [`shape`] |
+//! | does it change by the clock? | [`clock`] |
+//!
+//! Rates are changes per day. Every estimator answers for what it cannot know with `None` or with its prior, never
+//! with NaN or infinity.
 
+pub mod bayes;
+pub mod clock;
 pub mod host;
+pub mod irregular;
+pub mod last_modified;
 pub mod online;
+pub mod regular;
+pub mod shape;
 
+pub use bayes::{Classes, ClassesError};
+pub use clock::Clock;
 pub use host::HostPrior;
+pub use irregular::{IntervalSummary, irregular};
+pub use last_modified::LastModified;
 pub use online::{Estimate, Prior, Settings};
+pub use regular::{naive, regular};
+pub use shape::{Gaps, Law, fit};
 
 use crate::time::Duration;
 
