@@ -69,27 +69,26 @@ fn format(_: Settings) -> Result<()> {
 
 fn clippy_host(_: Settings) -> Result<()> {
     clippy(cargo().args(["clippy", "--workspace", "--all-targets"]))?;
-    HOST_FEATURES.iter().try_for_each(|features| {
-        clippy(cargo().args(["clippy", "--package", "dunlin", "--features", features]))
-    })
+    HOST_FEATURES.iter().try_for_each(|features| clippy(&mut clippy_crate(features)))
 }
 
 fn clippy_devices(_: Settings) -> Result<()> {
     for target in [CORTEX_M4F, CORTEX_M0] {
         for features in DEVICE_FEATURES {
-            clippy(cargo().args([
-                "clippy",
-                "--package",
-                "dunlin",
-                "--target",
-                target,
-                "--features",
-                features,
-            ]))?;
+            clippy(clippy_crate(features).args(["--target", target]))?;
         }
         clippy(boards().args(["clippy", "--release", "--workspace", "--target", target]))?;
     }
     Ok(())
+}
+
+fn clippy_crate(features: &str) -> Command {
+    let mut command = cargo();
+    command.args(["clippy", "--package", "dunlin"]);
+    if !features.is_empty() {
+        command.args(["--features", features]);
+    }
+    command
 }
 
 /// Warnings are denied behind `--` and not by RUSTFLAGS, which would rebuild every dependency.
