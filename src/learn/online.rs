@@ -15,6 +15,7 @@
 //! visits as a rule, 30 in one case of twenty, where fading alone takes 150 to 450 daily visits.
 
 use super::Visit;
+use super::hints::Provider;
 use crate::time::Duration;
 
 /// How far the rate is supposed to have moved before the watch speaks up.
@@ -33,6 +34,8 @@ const MOST_TIME: f32 = 1e9;
 const EXPECTED_CHANGE: f32 = 0.1;
 /// Evidence for a jump is kept in 1/1024 nats.
 const NATS: f32 = 1024.0;
+/// Hosts that signal a smaller share of their changes are taken for hosts that signal none.
+const LEAST_RECALL: f32 = 0.05;
 /// A `Last-Modified` younger than this says "I was generated for you", not when the page changed.
 const YOUNGEST_MODIFICATION: Duration = Duration::from_secs(5);
 
@@ -208,6 +211,40 @@ impl Estimate {
         }
         self.settle();
         self.jump(settings.surprise);
+    }
+
+    /// Learns from a visit to a page that had sent `signals` since the visit before, on a host with this record.
+    ///
+    /// Visits prompted by signals find changes more often than chance, so [`Self::update`] alone would take a punctual
+    /// host's pages for ever busier ones. Here changes that were signalled count as seen when they happened, and
+    /// only the share that the host keeps quiet about, (1 − recall)λ, is inferred from finding the page changed.
+    pub fn update_signalled(
+        &mut self,
+        visit: &Visit,
+        signals: u32,
+        provider: &Provider,
+        settings: &Settings,
+    ) {
+        let days: f32 = visit.interval.as_days();
+        let believed = provider.signals(self.rate());
+        let recall = provider.recall();
+        if !visit.changed || recall < LEAST_RECALL || visit.interval.is_zero() {
+            // A page that did not change is as good as watched, whatever was said about it.
+            return self.update(visit, settings);
+        }
+        self.fade(days, settings.fading);
+        let changed = 1.0 - believed.fresh(days, signals);
+        let right = provider.precision() * signals as f32 / changed.max(f32::MIN_POSITIVE);
+        if right >= 0.5 {
+            self.shape += right.min(signals as f32);
+            self.time += recall * days;
+        } else {
+            let quiet = (1.0 - recall) * days;
+            let odds = libm::expm1f(self.shape * libm::log1pf(quiet / self.time));
+            self.time += recall * days;
+            self.undated_change(quiet, odds);
+        }
+        self.settle();
     }
 
     /// Exactly conjugate: the likelihood of a change s ago and none since is λ e^{−λs}.
