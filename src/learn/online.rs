@@ -20,6 +20,7 @@ use crate::time::Duration;
 
 /// How far the rate is supposed to have moved before the watch speaks up.
 const JUMP: f32 = 4.0;
+const LN_JUMP: f32 = 2.0 * core::f32::consts::LN_2;
 /// The weakest belief: that of Jeffreys' prior for a rate.
 const LEAST_SHAPE: f32 = 0.5;
 /// What is left of the evidence after a jump: about as much as one visit that found a change.
@@ -200,10 +201,8 @@ impl Estimate {
             self.watch(-(JUMP - 1.0) * expected, (1.0 - 1.0 / JUMP) * expected);
             self.time += days;
         } else {
-            // e^{expected} − 1 from its fourth root: sums of positive terms, so nothing cancels.
-            let root = libm::expm1f(expected * (1.0 / JUMP));
-            let odds = root * (4.0 + root * (6.0 + root * (4.0 + root)));
-            self.watch(geometric(1.0 / (1.0 + odds)) - EXPECTED_CHANGE, -geometric(1.0 / (1.0 + root)));
+            let (odds, risen, fallen) = undated(expected);
+            self.watch(risen, fallen);
             match visit.modified_ago.filter(|ago| *ago >= YOUNGEST_MODIFICATION && *ago < visit.interval) {
                 Some(ago) => self.dated_change(ago.as_days()),
                 None => self.undated_change(days, odds),
@@ -235,16 +234,21 @@ impl Estimate {
         self.fade(days, settings.fading);
         let changed = 1.0 - believed.fresh(days, signals);
         let right = provider.precision() * signals as f32 / changed.max(f32::MIN_POSITIVE);
+        // The host's own share of the process is watched all the time: `told` changes are to be expected from it.
+        let told = recall * self.rate() * days;
         if right >= 0.5 {
-            self.shape += right.min(signals as f32);
-            self.time += recall * days;
+            let right = right.min(signals as f32);
+            self.watch(LN_JUMP * right - (JUMP - 1.0) * told, (1.0 - 1.0 / JUMP) * told - LN_JUMP * right);
+            self.shape += right;
         } else {
             let quiet = (1.0 - recall) * days;
-            let odds = libm::expm1f(self.shape * libm::log1pf(quiet / self.time));
-            self.time += recall * days;
+            let (odds, risen, fallen) = undated(self.shape * libm::log1pf(quiet / self.time));
+            self.watch(risen - (JUMP - 1.0) * told, fallen + (1.0 - 1.0 / JUMP) * told);
             self.undated_change(quiet, odds);
         }
+        self.time += recall * days;
         self.settle();
+        self.jump(settings.surprise);
     }
 
     /// Exactly conjugate: the likelihood of a change s ago and none since is λ e^{−λs}.
@@ -313,6 +317,15 @@ impl Estimate {
         self.shape = self.shape.clamp(LEAST_SHAPE, MOST_SHAPE);
         self.time = self.time.clamp(LEAST_TIME, MOST_TIME);
     }
+}
+
+/// For a change where so many were expected: `e^{expected} − 1`, and the evidence, in nats, that the rate has risen or
+/// fallen.
+fn undated(expected: f32) -> (f32, f32, f32) {
+    // From its fourth root: sums of positive terms, so nothing cancels.
+    let root = libm::expm1f(expected * (1.0 / JUMP));
+    let odds = root * (4.0 + root * (6.0 + root * (4.0 + root)));
+    (odds, geometric(1.0 / (1.0 + odds)) - EXPECTED_CHANGE, -geometric(1.0 / (1.0 + root)))
 }
 
 /// ln(1 + q + q² + q³) = ln((1 − q⁴)/(1 − q)): how much likelier a change is at four times the rate, given that

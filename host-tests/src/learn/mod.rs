@@ -55,3 +55,20 @@ impl PoissonPage {
         if visit.changed { visit.modified(Duration::from_days(ago)) } else { visit }
     }
 }
+
+/// Gamma-distributed with this shape and scale 1 (Marsaglia & Tsang 2000).
+pub fn gamma(shape: f64, random: &mut Random) -> f64 {
+    if shape < 1.0 {
+        return gamma(shape + 1.0, random) * Real::powf(unit(random), 1.0 / shape);
+    }
+    let d = shape - 1.0 / 3.0;
+    loop {
+        // A normal variate by Box and Muller.
+        let x = (2.0 * exponential(random)).sqrt() * (std::f64::consts::TAU * unit(random)).cos();
+        let v = 1.0 + x / (9.0 * d).sqrt();
+        let v = v * v * v;
+        if v > 0.0 && Real::ln(unit(random)) < 0.5 * x * x + d - d * v + d * Real::ln(v) {
+            return d * v;
+        }
+    }
+}
