@@ -26,4 +26,7 @@ compile_error!("features `defmt` and `log` exclude each other: choose where log 
 pub mod heap;
 pub mod learn;
 pub mod math;
+pub mod model;
+pub mod plan;
 pub mod time;
+pub mod weight;

@@ -4,6 +4,8 @@ use core::fmt::Debug;
 use core::iter::Sum;
 use core::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
+use crate::heap::Key;
+
 mod sealed {
     pub trait Sealed {}
     impl Sealed for f32 {}
@@ -44,6 +46,9 @@ pub trait Real:
     + Sync
     + 'static
 {
+    /// What a heap orders numbers from 0 by: their bits, which sort as they do.
+    type Key: Key;
+
     /// 0
     const ZERO: Self;
     /// ½
@@ -103,6 +108,11 @@ pub trait Real:
     /// NaN.
     fn is_nan(self) -> bool;
 
+    /// A heap key that puts larger numbers first; for numbers from 0.
+    fn descending(self) -> Self::Key;
+    /// The number a key was made from.
+    fn from_descending(key: Self::Key) -> Self;
+
     /// The larger; `other` if `self` is NaN.
     #[must_use]
     fn max(self, other: Self) -> Self {
@@ -116,9 +126,10 @@ pub trait Real:
 }
 
 macro_rules! real {
-    ($t:ident, $terms:literal, $exp:ident, $expm1:ident, $log:ident, $log1p:ident, $sqrt:ident, $pow:ident, $floor:ident,
+    ($t:ident, $bits:ident, $terms:literal, $exp:ident, $expm1:ident, $log:ident, $log1p:ident, $sqrt:ident, $pow:ident, $floor:ident,
      $ceil:ident, $fabs:ident, $lgamma:ident) => {
         impl Real for $t {
+            type Key = $bits;
             const ZERO: Self = 0.0;
             const HALF: Self = 0.5;
             const ONE: Self = 1.0;
@@ -192,9 +203,15 @@ macro_rules! real {
             fn is_nan(self) -> bool {
                 $t::is_nan(self)
             }
+            fn descending(self) -> Self::Key {
+                !self.to_bits()
+            }
+            fn from_descending(key: Self::Key) -> Self {
+                $t::from_bits(!key)
+            }
         }
     };
 }
 
-real!(f32, 12, expf, expm1f, logf, log1pf, sqrtf, powf, floorf, ceilf, fabsf, lgammaf);
-real!(f64, 20, exp, expm1, log, log1p, sqrt, pow, floor, ceil, fabs, lgamma);
+real!(f32, u32, 12, expf, expm1f, logf, log1pf, sqrtf, powf, floorf, ceilf, fabsf, lgammaf);
+real!(f64, u64, 20, exp, expm1, log, log1p, sqrt, pow, floor, ceil, fabs, lgamma);
