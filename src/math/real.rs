@@ -65,9 +65,10 @@ pub trait Real:
     const MAX: Self;
     /// Positive infinity.
     const INFINITY: Self;
-    /// `1/k` at place `k` (0 at place 0), for power series without divisions.
-    const RECIPROCALS: [Self; 20];
-    /// How many of [`Self::RECIPROCALS`] a series of e^{−y} needs below 1 to be exact in this type.
+    /// `(−1)^k 6/(k+3)!`: e^{−y} from its cubic term on, divided by that term. Exact below 1 with the first
+    /// [`Self::SERIES_TERMS`].
+    const SERIES: [Self; 18];
+    /// How many terms this type needs; even.
     const SERIES_TERMS: usize;
 
     /// The nearest number of this type.
@@ -138,14 +139,14 @@ macro_rules! real {
             const MIN_POSITIVE: Self = $t::MIN_POSITIVE;
             const MAX: Self = $t::MAX;
             const INFINITY: Self = $t::INFINITY;
-            const RECIPROCALS: [Self; 20] = {
-                let mut reciprocals = [0.0; 20];
+            const SERIES: [Self; 18] = {
+                let mut series = [1.0; 18];
                 let mut k = 1;
-                while k < 20 {
-                    reciprocals[k] = 1.0 / k as $t;
+                while k < 18 {
+                    series[k] = -series[k - 1] / (k + 3) as $t;
                     k += 1;
                 }
-                reciprocals
+                series
             };
             const SERIES_TERMS: usize = $terms;
 
@@ -213,5 +214,5 @@ macro_rules! real {
     };
 }
 
-real!(f32, u32, 12, expf, expm1f, logf, log1pf, sqrtf, powf, floorf, ceilf, fabsf, lgammaf);
-real!(f64, u64, 20, exp, expm1, log, log1p, sqrt, pow, floor, ceil, fabs, lgamma);
+real!(f32, u32, 10, expf, expm1f, logf, log1pf, sqrtf, powf, floorf, ceilf, fabsf, lgammaf);
+real!(f64, u64, 18, exp, expm1, log, log1p, sqrt, pow, floor, ceil, fabs, lgamma);

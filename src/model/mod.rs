@@ -126,7 +126,7 @@ pub trait ChangeModel<F: Real> {
         if !(depth > F::ZERO) {
             return self.rate() * age;
         }
-        let panels = (depth * F::HALF).to_u32().saturating_add(1);
+        let panels = (depth * self.steepness()).to_u32().min(200) + 1;
         small + integrate(F::ZERO, depth, panels, |s| self.stale(age * (-s).exp()))
     }
 

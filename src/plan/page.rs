@@ -1,6 +1,6 @@
 //! What an allocator is told about pages and hosts.
 
-use super::level::Bracket;
+use super::level::{Bracket, Stage};
 use crate::math::{Real, Sum};
 use crate::model::Change;
 
@@ -118,7 +118,7 @@ pub struct Host<F> {
     /// Where this host's level lies.
     pub(super) bracket: Bracket<F>,
     pub(super) trial: F,
-    pub(super) settled: bool,
+    pub(super) stage: Stage,
 }
 
 impl<F: Real> Host<F> {
@@ -135,7 +135,7 @@ impl<F: Real> Host<F> {
             offset: F::ZERO,
             bracket: Bracket::new(F::ZERO),
             trial: F::ZERO,
-            settled: false,
+            stage: Stage::Common,
         }
     }
 

@@ -10,12 +10,13 @@ use super::greedy::bound;
 use super::level::{Demand, hand_out, search};
 use super::optimal::Optimal;
 use super::{Host, Objective, Outcome, Page, Pages, PlanError, Spacing, page_cost};
-use crate::math::{Real, Sum, h_inverse_estimate};
+use crate::math::{Real, Sum};
 use crate::model::Change;
 
 /// Divides `budget` whole crawls so that the weighted mean cost is least; `crawls` receives one number a page.
 ///
-/// Work: O(n) a pass, some twenty passes, whatever the budget. Memory: one [`Host`] a host.
+/// Work: O(n) a pass, some twenty passes, whatever the budget. Memory: one [`Host`] a host. In `f32` whole crawls are
+/// counted exactly up to 16,777,216; a larger budget may be missed by its rounding.
 ///
 /// # Errors
 /// What is wrong with the demand; nothing is written then.
@@ -61,7 +62,7 @@ impl<F: Real> Demand<F> for Whole {
         if let Change::Quasi(_) = page.change {
             return self.0.at(page, level);
         }
-        let (rate, slope) = self.steady(page, level);
+        let (rate, slope) = self.0.at(page, level);
         if !(rate < F::from_f64(4e9)) {
             return (F::INFINITY, F::ZERO);
         }
@@ -76,22 +77,5 @@ impl<F: Real> Demand<F> for Whole {
             crawls += 1;
         }
         (F::from_u32(crawls), slope)
-    }
-}
-
-impl Whole {
-    /// The rate at which the page would be visited at this price, and its slope: to 2e-8, which the count corrects.
-    fn steady<F: Real>(&self, page: &Page<'_, F>, level: F) -> (F, F) {
-        let Change::Poisson(rate) = page.change else { return self.0.at(page, level) };
-        if self.0.objective != Objective::Freshness {
-            return self.0.at(page, level);
-        }
-        let q = Demand::<F>::price(&self.0, level) * rate / page.weight;
-        let r = h_inverse_estimate(q);
-        if !(rate > F::ZERO && r.is_finite()) {
-            return (F::ZERO, F::ZERO);
-        }
-        let crawls = rate / r;
-        (crawls, F::TWO * crawls * q * (F::ONE + r) / (r * r * (F::ONE - q) * level))
     }
 }

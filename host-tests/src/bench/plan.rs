@@ -14,6 +14,7 @@ use dunlin_suite::bench::Random;
 use super::{Row, seconds};
 
 /// Pages as columns: 12 bytes each, as a crawler's database would keep them.
+#[derive(Debug)]
 pub struct Columns {
     weights: Vec<f32>,
     rates: Vec<f32>,
