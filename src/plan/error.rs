@@ -101,6 +101,30 @@ pub enum PlanError {
     },
 }
 
+impl PlanError {
+    /// The page that is to blame.
+    pub const fn page(&self) -> Option<usize> {
+        match *self {
+            Self::Weight { page, .. }
+            | Self::Rate { page, .. }
+            | Self::Shape { page, .. }
+            | Self::Slot { page, .. }
+            | Self::Limits { page, .. }
+            | Self::UnknownHost { page, .. }
+            | Self::PageAboveCap { page, .. } => Some(page),
+            _ => None,
+        }
+    }
+
+    /// The host that is to blame.
+    pub const fn host(&self) -> Option<usize> {
+        match *self {
+            Self::Cap { host, .. } | Self::HostAboveCap { host, .. } => Some(host),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {

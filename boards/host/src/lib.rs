@@ -9,5 +9,6 @@ pub mod hosts;
 pub mod listing;
 pub mod output;
 pub mod pages;
+pub mod planning;
 pub mod progress;
 pub mod table_file;
