@@ -2,6 +2,16 @@
 
 use super::{Real, age_excess, excess};
 
+/// A polynomial, coefficients from the highest power down. Written out, so that coefficients are constants of the
+/// number type: a loop over `f64`s would convert each in software on a device.
+macro_rules! horner {
+    ($x:ident, [$first:literal $(, $next:literal)* $(,)?]) => {{
+        let sum = F::from_f64($first);
+        $(let sum = sum * $x + F::from_f64($next);)*
+        sum
+    }};
+}
+
 /// The gap whose price is `q`, in mean changes: the `r` with `h(r) = q`.
 ///
 /// `r = −1 − W₋₁(−(1−q)/e)` with the lower branch of Lambert's W. It depends on `v = −ln(1−q)` alone, and
@@ -27,12 +37,12 @@ pub fn h_inverse<F: Real>(q: F) -> F {
     // Fitted by least squares, reweighted until the error was level, in 70 digits.
     let (top, bottom) = if F::EPSILON > F::from_f64(1e-8) {
         (
-            horner(s, [0.002_971_142_15, 0.046_667_946_7, 0.282_953_659, 0.821_098_549, 0.999_999_981]),
-            horner(s, [0.005_950_223_16, 0.092_591_703_4, 0.487_764_517, 1.0]),
+            horner!(s, [0.002_971_142_15, 0.046_667_946_7, 0.282_953_659, 0.821_098_549, 0.999_999_981]),
+            horner!(s, [0.005_950_223_16, 0.092_591_703_4, 0.487_764_517, 1.0]),
         )
     } else {
         (
-            horner(
+            horner!(
                 s,
                 [
                     3.558_931_184_268_956_8e-7,
@@ -44,9 +54,9 @@ pub fn h_inverse<F: Real>(q: F) -> F {
                     0.858_279_799_336_756_07,
                     1.369_296_234_981_742_4,
                     1.0,
-                ],
+                ]
             ),
-            horner(
+            horner!(
                 s,
                 [
                     7.118_317_206_532_200_3e-7,
@@ -57,16 +67,11 @@ pub fn h_inverse<F: Real>(q: F) -> F {
                     0.485_181_054_342_393_3,
                     1.035_962_901_648_427_3,
                     1.0,
-                ],
+                ]
             ),
         )
     };
     s * top / bottom
-}
-
-/// A polynomial, coefficients from the highest power down.
-fn horner<F: Real, const N: usize>(x: F, coefficients: [f64; N]) -> F {
-    coefficients.into_iter().fold(F::ZERO, |sum, coefficient| sum * x + F::from_f64(coefficient))
 }
 
 /// The `x ≥ 0` with `x − 1 + e^{−x} = y`: the gap a price buys when missed changes count harmonically.

@@ -96,11 +96,10 @@ fn settle<F: Real, P: Pages<F> + ?Sized>(
     }
     // A host full of minima never named its price: it is what its best page would still gain.
     for ((_, page), crawls) in pages.iter().zip(crawls) {
-        if let Some(host) = hosts.get_mut(page.host as usize) {
-            if host.crawls == host.minimum && host.crawls + F::ONE > cap_of(host, true) && *crawls < page.max
-            {
-                host.price = host.price.max(gain(&page, objective, *crawls));
-            }
+        let Some(host) = hosts.get_mut(page.host as usize) else { continue };
+        let full = host.crawls + F::ONE > cap_of(host, true);
+        if full && host.crawls == host.minimum && *crawls < page.max {
+            host.price = host.price.max(gain(&page, objective, *crawls));
         }
     }
     let (mut cost, mut dual, mut total) = (Sum::ZERO, Sum::ZERO, Sum::ZERO);

@@ -69,7 +69,7 @@ impl<F: Real> Bracket<F> {
             return None;
         }
         let inside = |level: F| level > self.low && level < self.high;
-        if inside(newton) && (step < 10 || step % 2 == 0) {
+        if inside(newton) && (step < 10 || step.is_multiple_of(2)) {
             return Some(newton);
         }
         let chord = (target - self.low_demand) / (self.high_demand - self.low_demand);

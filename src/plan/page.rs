@@ -144,8 +144,8 @@ impl<F: Real> Host<F> {
         Self::new(F::INFINITY)
     }
 
-    /// At its cap?
+    /// At its cap, but for what the search leaves?
     pub fn is_full(&self) -> bool {
-        self.crawls >= self.cap * (F::ONE - F::from_f64(1e-6))
+        self.crawls >= self.cap * (F::ONE - F::from_f64(1e-5))
     }
 }

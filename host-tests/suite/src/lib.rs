@@ -9,6 +9,7 @@
 pub mod bench;
 mod heap;
 mod math;
+mod plan;
 mod time;
 
 pub use bench::{BENCHES, Meter};
@@ -34,4 +35,4 @@ macro_rules! cases {
 pub(crate) use cases;
 
 /// Every case of every room.
-pub const CASES: &[&[Case]] = &[heap::CASES, math::CASES, time::CASES];
+pub const CASES: &[&[Case]] = &[heap::CASES, math::CASES, plan::CASES, time::CASES];
