@@ -152,9 +152,18 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// Nothing known, not even its host.
+    pub const UNKNOWN: Self =
+        Self { shape: Prior::DEFAULT.shape, time: Prior::DEFAULT.time, risen: 0, fallen: 0 };
+
     /// A page that nobody has looked at yet.
     pub fn new(prior: &Prior) -> Self {
         Self { shape: prior.shape, time: prior.time, risen: 0, fallen: 0 }
+    }
+
+    /// b, the days of observation that the belief amounts to.
+    pub fn time(&self) -> f32 {
+        self.time
     }
 
     /// Changes per day: the mean of the belief. Positive and finite.

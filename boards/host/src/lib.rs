@@ -10,4 +10,5 @@ pub mod listing;
 pub mod output;
 pub mod pages;
 pub mod progress;
+pub mod simulate;
 pub mod table_file;

@@ -69,6 +69,12 @@ impl<F: Real> Signals<F> {
         (F::ONE - self.recall) * days + self.alarm() / self.rate * F::from_u32(signals)
     }
 
+    /// How much equivalent age a day adds on average, signals and all. 1 for a page without signals.
+    pub fn speed(&self) -> F {
+        let all = self.recall / self.precision.max(F::MIN_POSITIVE);
+        (F::ONE - self.recall) + (all * self.alarm()).min(F::MAX)
+    }
+
     /// The inverse: how many days after the fetch a page with `signals` so far reaches an equivalent age. 0 if it
     /// has passed it already.
     pub fn days_until(&self, equivalent_age: F, signals: u32) -> F {
