@@ -55,7 +55,7 @@ impl Prior {
     /// A mean rate per day, believed as firmly as if `shape` changes had been seen. What is no number, or out
     /// of range, is brought to the nearest one that a device can compute with.
     pub fn new(rate: f32, shape: f32) -> Self {
-        let shape = shape.max(LEAST_SHAPE).min(MOST_SHAPE);
+        let shape = if shape > LEAST_SHAPE { shape.min(MOST_SHAPE) } else { LEAST_SHAPE };
         Self { shape, time: (shape / rate.max(1.0 / MOST_TIME)).clamp(LEAST_TIME, MOST_TIME) }
     }
 
