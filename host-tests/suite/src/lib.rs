@@ -8,6 +8,7 @@
 
 pub mod bench;
 mod heap;
+mod learn;
 mod time;
 
 pub use bench::{BENCHES, Meter};
@@ -33,4 +34,4 @@ macro_rules! cases {
 pub(crate) use cases;
 
 /// Every case of every room.
-pub const CASES: &[&[Case]] = &[heap::CASES, time::CASES];
+pub const CASES: &[&[Case]] = &[heap::CASES, learn::CASES, time::CASES];
