@@ -23,10 +23,13 @@ extern crate std;
 #[cfg(all(feature = "defmt", feature = "log"))]
 compile_error!("features `defmt` and `log` exclude each other: choose where log lines go");
 
+mod forest;
 pub mod heap;
 pub mod learn;
 pub mod math;
 pub mod model;
 pub mod plan;
+pub mod polite;
+pub mod scheduler;
 pub mod time;
 pub mod weight;

@@ -11,4 +11,5 @@ pub mod output;
 pub mod pages;
 pub mod planning;
 pub mod progress;
+pub mod simulate;
 pub mod table_file;
