@@ -37,8 +37,8 @@ pub fn build_for(install: bool, binary: &str, target: &str) -> Result<PathBuf> {
     Ok(elf)
 }
 
-/// Panic messages contain source paths. Where the repository and cargo's home are must change neither the
-/// size of the image nor its build identity.
+/// Panic messages contain source paths: where the repository and cargo's home are must not change what is
+/// flashed, nor how large it is. (The build identity still differs: it covers symbol names, too.)
 fn remapped_paths() -> String {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));

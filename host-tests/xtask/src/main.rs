@@ -33,7 +33,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Boot the firmware on an emulated Cortex-M4F and watch it work (about a minute the first time)
+    /// Boot the firmware on an emulated Cortex-M4F and watch it work (the first time, a few minutes go into building)
     Demo,
     /// Run everything that must pass, in order; the first failure ends it
     ///
