@@ -12,6 +12,7 @@ mod shell;
 mod sizes;
 mod suite;
 mod test;
+mod virtual_time;
 
 use std::process::ExitCode;
 
