@@ -55,6 +55,8 @@ impl Prior {
     /// A mean rate per day, believed as firmly as if `shape` changes had been seen. What is no number, or out
     /// of range, is brought to the nearest one that a device can compute with.
     pub fn new(rate: f32, shape: f32) -> Self {
+        // Not `clamp`, which would let NaN through.
+        #[allow(clippy::manual_clamp)]
         let shape = shape.max(LEAST_SHAPE).min(MOST_SHAPE);
         Self { shape, time: (shape / rate.max(1.0 / MOST_TIME)).clamp(LEAST_TIME, MOST_TIME) }
     }

@@ -253,7 +253,7 @@ impl Crawler for XuCrawler<'_> {
     }
 
     fn choose(&mut self, now: f64) -> Option<usize> {
-        if self.slot % self.slots == 0 {
+        if self.slot.is_multiple_of(self.slots) {
             self.make_plan(now);
         }
         self.slot += 1;
