@@ -25,13 +25,13 @@ pub fn build(install: bool, binary: &str) -> Result<PathBuf> {
 /// Builds one binary of the QEMU board for `target`; returns the ELF file.
 pub fn build_for(install: bool, binary: &str, target: &str) -> Result<PathBuf> {
     setup::targets(install, &[target])?;
+    let board = root().join("boards").join(BOARD);
     let mut build = cargo();
-    build.current_dir(root().join("boards").join(BOARD));
+    build.current_dir(&board).env("CARGO_ENCODED_RUSTFLAGS", remapped_paths());
     build.args(["build", "--quiet", "--release", "--target", target, "--bin", binary]);
-    build.env("CARGO_ENCODED_RUSTFLAGS", remapped_paths());
     check(&mut build)?;
-    let folder =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("boards/target"), PathBuf::from);
+    let folder = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "../target".into());
+    let folder = board.join(folder);
     let elf = folder.join(target).join("release").join(binary);
     ensure!(elf.is_file(), "cargo built {binary}, but {} is not there", elf.display());
     Ok(elf)
