@@ -9,7 +9,7 @@
 use libm::{expf, expm1f, log1pf, logf};
 
 use crate::learn::Estimate;
-use crate::math::{excess, h, h_inverse_estimate};
+use crate::math::{excess, h, h_inverse};
 
 /// Steps towards the root; the guess is good, two or three are the rule.
 const MOST_STEPS: u32 = 6;
@@ -33,7 +33,7 @@ pub(super) fn gap(estimate: &Estimate, weight: f32, price: f32) -> f32 {
         return f32::INFINITY;
     }
     // The hard belief's answer, r = λτ, in units of u = ln(1 + τ/b). Beyond its reach, somewhere in the tail.
-    let guess = h_inverse_estimate((a * value).min(0.98));
+    let guess = h_inverse((a * value).min(0.98));
     let mut u = guess / a;
     let target = logf(value);
     for _ in 0..MOST_STEPS {

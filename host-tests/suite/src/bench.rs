@@ -14,7 +14,7 @@ pub trait Meter {
 }
 
 /// Every bench of every room.
-pub const BENCHES: &[fn(&mut dyn Meter)] = &[heap, learn::learn];
+pub const BENCHES: &[fn(&mut dyn Meter)] = &[heap, crate::plan::bench, learn::learn];
 
 /// A small, fast, seeded generator (SplitMix64), so that every machine sees the same numbers.
 #[derive(Clone, Debug)]

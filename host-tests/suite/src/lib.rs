@@ -9,6 +9,8 @@
 pub mod bench;
 mod heap;
 mod learn;
+mod math;
+mod plan;
 mod time;
 
 pub use bench::{BENCHES, Meter};
@@ -34,4 +36,4 @@ macro_rules! cases {
 pub(crate) use cases;
 
 /// Every case of every room.
-pub const CASES: &[&[Case]] = &[heap::CASES, learn::CASES, time::CASES];
+pub const CASES: &[&[Case]] = &[heap::CASES, learn::CASES, math::CASES, plan::CASES, time::CASES];
