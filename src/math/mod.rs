@@ -2,9 +2,6 @@
 //!
 //! ε is [`Real::EPSILON`] of the number type: 1.2e-7 for `f32`, 2.2e-16 for `f64`.
 
-// `!(x > 0)` is meant: NaN has to take the refusing branch.
-#![allow(clippy::neg_cmp_op_on_partial_ord)]
-
 mod exponential;
 mod gamma;
 mod inverse;

@@ -7,9 +7,6 @@
 //! the law (Wolf §2.1). Visits of one page belong at equal gaps, whatever the law, except for pages whose
 //! possible update times are known ([`quasi`]).
 
-// `!(x > 0)` is meant: NaN has to take the refusing branch.
-#![allow(clippy::neg_cmp_op_on_partial_ord)]
-
 mod pareto;
 mod poisson;
 mod quadrature;

@@ -25,9 +25,6 @@
 //! its own times and takes whole crawls; where rates are allotted it may get a fraction of the crawl that is
 //! just worth its price (crawled so in that fraction of intervals).
 
-// `!(x > 0)` is meant: NaN has to take the refusing branch.
-#![allow(clippy::neg_cmp_op_on_partial_ord)]
-
 pub mod azar;
 pub mod baseline;
 mod check;
