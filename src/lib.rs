@@ -33,3 +33,8 @@ pub mod polite;
 pub mod scheduler;
 pub mod time;
 pub mod weight;
+
+/// Keeps the README's example compiling.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
