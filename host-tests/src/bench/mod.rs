@@ -7,6 +7,8 @@ pub mod plan;
 
 use std::time::Instant;
 
+pub mod pace;
+
 /// One line of the bench table.
 #[derive(Clone, Debug)]
 pub struct Row {
@@ -25,7 +27,7 @@ pub struct Row {
 }
 
 /// Every room's benches.
-pub const ROOMS: &[fn(&mut Vec<Row>)] = &[plan::plan, learn::learn];
+pub const ROOMS: &[fn(&mut Vec<Row>)] = &[plan::plan, learn::learn, pace::rows];
 
 /// Seconds that the fastest of `runs` runs took.
 pub fn seconds<T>(runs: u32, mut work: impl FnMut() -> T) -> f64 {
