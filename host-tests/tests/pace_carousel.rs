@@ -37,7 +37,8 @@ impl Listing {
 
 fn host(unit: u64, wheel: usize, shares: &[u64]) -> HostCarousel {
     let mut carousel =
-        Carousel::with_storage(vec![Page::UNUSED; shares.len()], vec![0; wheel]).with_unit(unit);
+        Carousel::with_storage(vec![Page::UNUSED; shares.len()], vec![0; shares.len()], vec![0; wheel])
+            .with_unit(unit);
     for (page, share) in shares.iter().enumerate() {
         carousel.add_share(page as u32, *share).unwrap();
     }
@@ -46,7 +47,8 @@ fn host(unit: u64, wheel: usize, shares: &[u64]) -> HostCarousel {
 
 fn device(unit: u32, wheel: usize, shares: &[u64]) -> DeviceCarousel {
     let mut carousel =
-        Carousel::with_storage(vec![Page::UNUSED; shares.len()], vec![0; wheel]).with_unit(unit);
+        Carousel::with_storage(vec![Page::UNUSED; shares.len()], vec![0; shares.len()], vec![0; wheel])
+            .with_unit(unit);
     for (page, share) in shares.iter().enumerate() {
         carousel.add_share(page as u16, *share as u32).unwrap();
     }
@@ -179,7 +181,7 @@ proptest! {
     #[test]
     fn survives_any_changes(seed: u64, places in 1_usize..40, wheel in 0_usize..60) {
         let mut random = Random(seed);
-        let mut carousel: DeviceCarousel = Carousel::with_storage(vec![Page::UNUSED; places], vec![0; wheel]).with_unit(1 << 20);
+        let mut carousel: DeviceCarousel = Carousel::with_storage(vec![Page::UNUSED; places], vec![0; places], vec![0; wheel]).with_unit(1 << 20);
         let mut credit = vec![None::<(f64, f64)>; places];
         for _ in 0..3_000 {
             let page = random.below(places as u32) as usize;
@@ -242,7 +244,7 @@ fn bound_holds_over_long_runs() {
 
 #[test]
 fn bad_input_is_refused_and_changes_nothing() {
-    let mut carousel: DeviceCarousel = Carousel::with_storage(vec![Page::UNUSED; 2], vec![0; 2]);
+    let mut carousel: DeviceCarousel = Carousel::with_storage(vec![Page::UNUSED; 2], vec![0; 2], vec![0; 2]);
     carousel.add(0, 0.5_f32).unwrap();
     for rate in [0.0, -1.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1.0001] {
         assert!(matches!(carousel.add(1, rate), Err(CarouselError::Rate { page: 1, .. })));

@@ -18,7 +18,8 @@ use crate::heap::Id;
 use crate::math::Real;
 
 pub use super::forest::Page;
-use super::forest::{meld, remove};
+use super::forest::{State, meld, remove};
+use super::ready;
 
 mod sealed {
     pub trait Sealed {}
@@ -136,11 +137,11 @@ impl core::error::Error for CarouselError {}
 ///
 /// `P` holds the pages (ids are places in it) and `S` the wheel; both may be arrays, slices or, on a host, `Vec`s.
 /// The longer the wheel, the fewer pages take the way through the tree of far releases; as many places as pages
-/// is a good length. With `u32` slots, `u16` ids and that length a page costs 22 bytes.
+/// is a good length. With `u32` slots, `u16` ids and that length a page costs 24 bytes.
 ///
 /// | operation | work |
 /// |---|---|
-/// | [`next_slot`](Self::next_slot) | O(log n) in the worst case: 3 melds, and one more for each ⌈pages/wheel⌉ |
+/// | [`next_slot`](Self::next_slot) | O(log n) in the worst case: 3 melds, and two more for each ⌈pages/wheel⌉ |
 /// | [`add`](Self::add), [`set_rate`](Self::set_rate), [`remove`](Self::remove) | O(log n) |
 /// | [`skip`](Self::skip), construction | O(n log n) |
 ///
@@ -168,8 +169,9 @@ pub struct Carousel<W, I, P, S> {
     /// `wheel[(head + k) mod length]`: what is released k slots from now.
     wheel: S,
     head: usize,
-    /// Released pages by due slot.
-    ready: I,
+    /// Released pages by due slot, `released` of them roots of trees.
+    ready: S,
+    released: usize,
     /// Pages released beyond the wheel, by release.
     far: I,
     /// Slots of the clock that releases and due slots are counted on.
@@ -192,7 +194,7 @@ pub type SliceCarousel<'a, W, I> = Carousel<W, I, &'a mut [Page<W, I>], &'a mut 
 impl<W: Ticks, I: Id, const N: usize> ArrayCarousel<W, I, N> {
     /// An empty carousel.
     pub const fn new() -> Self {
-        Self::empty([Page::UNUSED; N], [I::NONE; N])
+        Self::empty([Page::UNUSED; N], [I::NONE; N], [I::NONE; N])
     }
 }
 
@@ -203,12 +205,13 @@ impl<W: Ticks, I: Id, const N: usize> Default for ArrayCarousel<W, I, N> {
 }
 
 impl<W: Ticks, I: Id, P, S> Carousel<W, I, P, S> {
-    const fn empty(pages: P, wheel: S) -> Self {
+    const fn empty(pages: P, ready: S, wheel: S) -> Self {
         Self {
             pages,
             wheel,
             head: 0,
-            ready: I::NONE,
+            ready,
+            released: 0,
             far: I::NONE,
             now: W::ZERO,
             turned: 0,
@@ -226,11 +229,12 @@ where
     P: AsRef<[Page<W, I>]> + AsMut<[Page<W, I>]>,
     S: AsRef<[I]> + AsMut<[I]>,
 {
-    /// An empty carousel in the given storage, whatever that held.
-    pub fn with_storage(mut pages: P, mut wheel: S) -> Self {
+    /// An empty carousel in the given storage, whatever that held. `ready` must be as long as `pages`, or places beyond
+    /// its length cannot be used; `wheel` may have any length.
+    pub fn with_storage(mut pages: P, ready: S, mut wheel: S) -> Self {
         pages.as_mut().fill(Page::UNUSED);
         wheel.as_mut().fill(I::NONE);
-        Self::empty(pages, wheel)
+        Self::empty(pages, ready, wheel)
     }
 
     /// The same with shares counted in `unit` (at least 1, at most [`Ticks::FINEST`], which is the default):
@@ -292,9 +296,10 @@ where
     /// # Errors
     /// As for [`Self::add`].
     pub fn add_share(&mut self, id: I, share: W) -> Result<(), CarouselError> {
-        let places = self.pages.as_ref().len();
+        let places = self.pages.as_ref().len().min(self.ready.as_ref().len());
         let page = number(id);
-        let Some(free) = self.pages.as_ref().get(id.index()).filter(|_| id != I::NONE) else {
+        let Some(free) = self.pages.as_ref().get(id.index()).filter(|_| id != I::NONE && id.index() < places)
+        else {
             return Err(CarouselError::OutOfRange {
                 page,
                 places: u32::try_from(places).unwrap_or(u32::MAX),
@@ -359,7 +364,7 @@ where
     ///
     /// ```
     /// # use dunlin::pace::carousel::{Carousel, Page};
-    /// let mut carousel = Carousel::with_storage(vec![Page::UNUSED; 2], vec![0; 2]).with_unit(3_u64);
+    /// let mut carousel = Carousel::with_storage(vec![Page::UNUSED; 2], vec![0; 2], vec![0; 2]).with_unit(3_u64);
     /// carousel.add_share(0_u32, 2)?;
     /// carousel.add_share(1, 1)?;
     /// let order: Vec<u32> = carousel.slots().take(6).flatten().collect();
@@ -381,7 +386,7 @@ where
         let before = self.now;
         self.turned = self.turned.saturating_add(slots);
         self.now = before.plus(W::wrap(passed as u64));
-        (self.ready, self.far) = (I::NONE, I::NONE);
+        (self.released, self.far) = (0, I::NONE);
         self.wheel.as_mut().fill(I::NONE);
         for index in 0..self.pages.as_ref().len() {
             let Some((id, page)) = I::from_index(index).zip(self.pages.as_ref().get(index)) else { break };
@@ -415,9 +420,9 @@ where
         self.now = self.now.plus(W::ONE);
         let (pages, wheel) = (self.pages.as_mut(), self.wheel.as_mut());
         self.head = if self.head + 1 < wheel.len() { self.head + 1 } else { 0 };
-        if let Some(released) = wheel.get_mut(self.head) {
-            self.ready = meld(pages, self.ready, *released);
-            *released = I::NONE;
+        if let Some(tree) = wheel.get_mut(self.head) {
+            ready::insert(pages, self.ready.as_mut(), &mut self.released, *tree);
+            *tree = I::NONE;
         }
         let moves = pages.len().div_ceil(wheel.len().max(1));
         for _ in 0..moves {
@@ -433,15 +438,22 @@ where
 
     /// The released page that is due first has its visit and is filed for the next.
     fn visit(&mut self) -> Option<I> {
-        let id = self.ready;
+        let id = *self.ready.as_ref().get(..self.released)?.first()?;
         let page = *self.pages.as_ref().get(id.index())?;
-        self.ready = meld(self.pages.as_mut(), page.left, page.right);
+        self.leave(0, &page);
         if page.credit > W::ZERO {
             self.file(id, page.rate, page.slot, page.credit);
         } else {
             self.file(id, page.rate, page.slot.plus(W::ONE), page.rate);
         }
         Some(id)
+    }
+
+    /// Takes the root at `place` out of the released pages; the next of its tree steps in.
+    fn leave(&mut self, place: usize, root: &Page<W, I>) {
+        let pages = self.pages.as_mut();
+        let next = meld(pages, root.left, root.right);
+        ready::replace(pages, self.ready.as_mut(), &mut self.released, place, next);
     }
 
     /// Files a page that is in no tree by what it is owed now.
@@ -465,19 +477,20 @@ where
         let (pages, wheel) = (self.pages.as_mut(), self.wheel.as_mut());
         let Some(page) = pages.get_mut(id.index()) else { return };
         let Some(place) = place else {
-            *page = Page::alone(release, rate, credit, true);
+            *page = Page::alone(release, rate, credit, State::Far);
             self.far = meld(pages, self.far, id);
             return;
         };
         // Rounded up without a sum that could overflow: credit ≤ rate ≤ unit.
         let wait = (self.unit - credit + (rate - W::ONE)) / rate;
-        *page = Page::alone(release.plus(wait), rate, credit + wait * rate - self.unit, false);
-        let tree = match place {
-            Place::Ready => Some(&mut self.ready),
-            Place::Wheel(index) => wheel.get_mut(index),
-        };
-        if let Some(tree) = tree {
-            *tree = meld(pages, *tree, id);
+        *page = Page::alone(release.plus(wait), rate, credit + wait * rate - self.unit, State::Tree);
+        match place {
+            Place::Ready => ready::insert(pages, self.ready.as_mut(), &mut self.released, id),
+            Place::Wheel(index) => {
+                if let Some(tree) = wheel.get_mut(index) {
+                    *tree = meld(pages, *tree, id);
+                }
+            }
         }
     }
 
@@ -495,15 +508,20 @@ where
     /// Takes a page out of the tree it stands in and returns what it is owed now.
     fn take_out(&mut self, id: I) -> i64 {
         let Some(page) = self.pages.as_ref().get(id.index()).copied() else { return 0 };
-        // A page on the wheel knows when it is due; its release is the first slot in which it was owed anything.
-        let place = if page.far { None } else { self.place(release(&page, self.unit)) };
-        let tree = match place {
-            None => Some(&mut self.far),
-            Some(Place::Ready) => Some(&mut self.ready),
-            Some(Place::Wheel(index)) => self.wheel.as_mut().get_mut(index),
-        };
-        if let Some(tree) = tree {
-            *tree = remove(self.pages.as_mut(), *tree, id);
+        match page.state {
+            State::Far => self.far = remove(self.pages.as_mut(), self.far, id),
+            State::Root => self.leave(page.up.index(), &page),
+            // A page on the wheel knows when it is due, and from that its release.
+            State::Tree => match self.place(release(&page, self.unit)) {
+                Some(Place::Wheel(index)) => {
+                    if let Some(tree) = self.wheel.as_mut().get_mut(index) {
+                        *tree = remove(self.pages.as_mut(), *tree, id);
+                    }
+                }
+                _ => {
+                    remove(self.pages.as_mut(), I::NONE, id);
+                }
+            },
         }
         credit(&page, self.unit, self.now)
     }
@@ -511,7 +529,7 @@ where
 
 /// Where a page waits.
 enum Place {
-    /// In the tree of released pages.
+    /// Among the released.
     Ready,
     /// In the wheel, at this index.
     Wheel(usize),
@@ -519,7 +537,7 @@ enum Place {
 
 /// What a page is owed at slot `now`, in visits times `unit`: above −unit, and above +unit only if it is late.
 fn credit<W: Ticks, I: Id>(page: &Page<W, I>, unit: W, now: W) -> i64 {
-    let at_slot = page.credit.widen() as i64 + if page.far { 0 } else { unit.widen() as i64 };
+    let at_slot = page.credit.widen() as i64 + if page.state == State::Far { 0 } else { unit.widen() as i64 };
     let rate = page.rate.widen() as i64;
     if now.is_before(page.slot) {
         at_slot - page.slot.since(now).widen() as i64 * rate

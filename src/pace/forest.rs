@@ -19,11 +19,23 @@ pub struct Page<W, I> {
     pub(super) credit: W,
     pub(super) left: I,
     pub(super) right: I,
+    /// The page above in the tree; for a root among the released, its place there.
     pub(super) up: I,
     /// Nodes on the shortest way down to a free link.
     rank: u8,
-    /// Waits in the tree of far releases?
-    pub(super) far: bool,
+    pub(super) state: State,
+}
+
+/// Where a page stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum State {
+    /// In the tree of far releases, ordered by release.
+    Far,
+    /// In a tree ordered by due slot: on the wheel, or below a root among the released.
+    Tree,
+    /// Root of a tree among the released.
+    Root,
 }
 
 impl<W: Ticks, I: Id> Page<W, I> {
@@ -36,12 +48,21 @@ impl<W: Ticks, I: Id> Page<W, I> {
         right: I::NONE,
         up: I::NONE,
         rank: 0,
-        far: false,
+        state: State::Tree,
     };
 
     /// A tree of its own.
-    pub(super) fn alone(slot: W, rate: W, credit: W, far: bool) -> Self {
-        Self { slot, rate, credit, rank: 1, far, ..Self::UNUSED }
+    pub(super) fn alone(slot: W, rate: W, credit: W, state: State) -> Self {
+        Self { slot, rate, credit, rank: 1, state, ..Self::UNUSED }
+    }
+}
+
+/// Earlier slot, or the same and a smaller id?
+pub(super) fn precedes<W: Ticks, I: Id>(pages: &[Page<W, I>], a: I, b: I) -> bool {
+    match (pages.get(a.index()), pages.get(b.index())) {
+        (Some(first), Some(second)) if first.slot == second.slot => a < b,
+        (Some(first), Some(second)) => first.slot.is_before(second.slot),
+        _ => false,
     }
 }
 
@@ -49,17 +70,13 @@ impl<W: Ticks, I: Id> Page<W, I> {
 pub(super) fn meld<W: Ticks, I: Id>(pages: &mut [Page<W, I>], mut a: I, mut b: I) -> I {
     let mut root = I::NONE;
     let mut above = I::NONE;
-    while let (Some(first), Some(second)) = (pages.get(a.index()), pages.get(b.index())) {
-        let next = if second.slot.is_before(first.slot) || (second.slot == first.slot && b < a) {
-            let next = second.right;
-            core::mem::swap(&mut a, &mut b);
-            next
-        } else {
-            first.right
-        };
+    while a != I::NONE && b != I::NONE {
+        if precedes(pages, b, a) {
+            (a, b) = (b, a);
+        }
         hang(pages, above, a, &mut root);
         above = a;
-        a = next;
+        a = pages.get(a.index()).map_or(I::NONE, |page| page.right);
     }
     let rest = if a == I::NONE { b } else { a };
     hang(pages, above, rest, &mut root);
@@ -73,6 +90,9 @@ pub(super) fn meld<W: Ticks, I: Id>(pages: &mut [Page<W, I>], mut a: I, mut b: I
 pub(super) fn remove<W: Ticks, I: Id>(pages: &mut [Page<W, I>], root: I, id: I) -> I {
     let Some(Page { left, right, up, .. }) = pages.get(id.index()).copied() else { return root };
     let rest = meld(pages, left, right);
+    if id == root {
+        return rest;
+    }
     let Some(parent) = pages.get_mut(up.index()) else { return rest };
     if parent.left == id {
         parent.left = rest;
@@ -112,5 +132,6 @@ fn balance<W: Ticks, I: Id>(pages: &mut [Page<W, I>], id: I) -> Option<(I, bool)
     let rank = on_left.min(on_right) + 1;
     let changed = page.rank != rank;
     page.rank = rank;
-    Some((page.up, changed))
+    // The root of a released tree has its place where others have the page above.
+    Some((if page.state == State::Root { I::NONE } else { page.up }, changed))
 }

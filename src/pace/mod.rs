@@ -9,3 +9,4 @@
 
 pub mod carousel;
 mod forest;
+mod ready;

@@ -16,8 +16,9 @@ fn carousel(rows: &mut Vec<Row>) {
         let mut random = Random(7);
         let weights: Vec<f64> = (0..pages).map(|_| f64::from(random.unit()) + 0.01).collect();
         let sum: f64 = weights.iter().sum();
-        let storage = (vec![Page::UNUSED; pages as usize], vec![u32::MAX; pages as usize]);
-        let mut carousel: Carousel<u64, u32, _, _> = Carousel::with_storage(storage.0, storage.1);
+        let n = pages as usize;
+        let mut carousel: Carousel<u64, u32, _, _> =
+            Carousel::with_storage(vec![Page::UNUSED; n], vec![0; n], vec![0; 2 * n]);
         for (page, weight) in (0..pages).zip(&weights) {
             let _ = carousel.add(page, weight / sum);
         }
