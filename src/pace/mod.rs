@@ -8,5 +8,7 @@
 //! | [`dispatch`] | times, and a crawler that fell idle | the most delayed update whose host is free |
 
 pub mod carousel;
+pub mod dispatch;
 mod forest;
+pub mod merge;
 mod ready;
