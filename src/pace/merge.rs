@@ -173,7 +173,7 @@ fn ideal<'a>(
 }
 
 /// `interval · part / whole`, rounded down, without overflow.
-fn fraction(interval: Duration, part: u64, whole: u64) -> Duration {
+pub(super) fn fraction(interval: Duration, part: u64, whole: u64) -> Duration {
     let whole = whole.max(1);
     let (each, rest) = (interval.as_micros() / whole, interval.as_micros() % whole);
     Duration::from_micros(each.saturating_mul(part).saturating_add(rest.saturating_mul(part) / whole))

@@ -11,4 +11,6 @@ pub mod carousel;
 pub mod dispatch;
 mod forest;
 pub mod merge;
+mod prices;
 mod ready;
+pub mod transport;
