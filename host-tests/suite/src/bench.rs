@@ -6,6 +6,8 @@ use core::hint::black_box;
 
 use dunlin::heap::ArrayHeap;
 
+mod pace;
+
 /// Counts what a piece of work costs. A board counts instructions; a host only runs it, so that benches are
 /// compiled and exercised by every test run.
 pub trait Meter {
@@ -14,7 +16,7 @@ pub trait Meter {
 }
 
 /// Every bench of every room.
-pub const BENCHES: &[fn(&mut dyn Meter)] = &[heap, crate::plan::bench, learn::learn];
+pub const BENCHES: &[fn(&mut dyn Meter)] = &[heap, crate::plan::bench, learn::learn, pace::carousel];
 
 /// A small, fast, seeded generator (SplitMix64), so that every machine sees the same numbers.
 #[derive(Clone, Debug)]

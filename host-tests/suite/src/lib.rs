@@ -11,6 +11,7 @@ mod heap;
 mod learn;
 mod math;
 mod plan;
+mod pace;
 mod time;
 
 pub use bench::{BENCHES, Meter};
@@ -36,4 +37,5 @@ macro_rules! cases {
 pub(crate) use cases;
 
 /// Every case of every room.
-pub const CASES: &[&[Case]] = &[heap::CASES, learn::CASES, math::CASES, plan::CASES, time::CASES];
+pub const CASES: &[&[Case]] =
+    &[heap::CASES, learn::CASES, math::CASES, pace::CASES, plan::CASES, time::CASES];
