@@ -33,6 +33,16 @@ pub struct Link {
     by_page: u32,
 }
 
+/// Which moments [`spread`] hands out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moments {
+    /// As near to the ideal times as the gap allows. Best where crawlers have time to spare.
+    Ideal,
+    /// Evenly over the interval, as MERGE does. For crawlers that are busy all the time: hosts that all prefer the
+    /// middle of the interval would leave them idle at its ends and late in between.
+    Even,
+}
+
 /// No crawl of the same page before or after.
 const NONE: u32 = u32::MAX;
 
@@ -97,6 +107,12 @@ pub fn merge<'a>(
     updates: &'a mut [Update],
 ) -> Result<&'a mut [Update], MergeError> {
     let updates = ideal(crawls, interval, gap, updates)?;
+    space_evenly(updates, interval, gap);
+    Ok(updates)
+}
+
+/// Rank `q` at `q T/(1 + Σx)`, or as near to that as the gap allows.
+fn space_evenly(updates: &mut [Update], interval: Duration, gap: Duration) {
     let count = updates.len() as u64;
     let even = interval / (count + 1);
     if even >= gap {
@@ -110,7 +126,6 @@ pub fn merge<'a>(
             update.at = Instant::ZERO + first + gap * rank;
         }
     }
-    Ok(updates)
 }
 
 /// The improved spread: as [`merge`], but each crawl as near to its ideal time as politeness permits.
@@ -123,6 +138,7 @@ pub fn merge<'a>(
 /// # Errors
 /// As for [`merge`].
 pub fn spread<'a, F: Real>(
+    moments: Moments,
     crawls: &[u32],
     interval: Duration,
     gap: Duration,
@@ -133,7 +149,10 @@ pub fn spread<'a, F: Real>(
     let room = updates.len().min(links.len());
     let updates = ideal(crawls, interval, gap, updates.get_mut(..room).unwrap_or_default())?;
     let links = links.get_mut(..updates.len()).unwrap_or_default();
-    keep_apart(updates, links, interval, gap);
+    match moments {
+        Moments::Even => space_evenly(updates, interval, gap),
+        Moments::Ideal => keep_apart(updates, links, interval, gap),
+    }
     link_pages(updates, links);
     for _ in 0..ROUNDS {
         let mut distance = (updates.len() / 2).next_power_of_two();

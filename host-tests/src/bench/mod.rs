@@ -3,11 +3,10 @@
 //! Clocks on shared machines are noisy: prefer ratios against an alternative measured in the same run.
 
 mod learn;
+pub mod pace;
 pub mod plan;
 
 use std::time::Instant;
-
-pub mod pace;
 
 /// One line of the bench table.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use dunlin::heap::{Entry, SliceHeap};
 use dunlin::pace::carousel::{ArrayCarousel, CarouselError, Page};
 use dunlin::pace::dispatch::{Dispatch, Queue};
-use dunlin::pace::merge::{Link, MergeError, Update, merge, spread};
+use dunlin::pace::merge::{Link, MergeError, Moments, Update, merge, spread};
 use dunlin::pace::transport::{Column, Crawl, NONE, Prices, Slot, TransportError, assign, sweep};
 use dunlin::time::{Duration, Instant};
 
@@ -141,7 +141,7 @@ fn a_full_host_keeps_its_gap() {
     };
     assert!(polite(merge(&crawls, interval, gap, &mut room).unwrap()));
     let cost = |_: u32, gap: Duration| (gap.as_micros() as f32) * (gap.as_micros() as f32);
-    assert!(polite(spread(&crawls, interval, gap, &mut room, &mut links, cost).unwrap()));
+    assert!(polite(spread(Moments::Ideal, &crawls, interval, gap, &mut room, &mut links, cost).unwrap()));
     let refused = merge(&[41], interval, gap, &mut room);
     assert_eq!(refused, Err(MergeError::TooMany { crawls: 41, room: 40 }));
     let refused = merge(&[41], interval, Duration::ZERO, &mut room);
@@ -152,7 +152,8 @@ fn a_host_with_time_to_spare_keeps_its_ideal_times() {
     let (mut room, mut links) = ([Update::default(); 8], [Link::default(); 8]);
     let cost = |_: u32, gap: Duration| (gap.as_micros() as f32) * (gap.as_micros() as f32);
     let gap = Duration::from_secs(10);
-    let times = spread(&[1, 3], Duration::from_secs(1_000), gap, &mut room, &mut links, cost).unwrap();
+    let times = spread(Moments::Ideal, &[1, 3], Duration::from_secs(1_000), gap, &mut room, &mut links, cost)
+        .unwrap();
     // Only the two that collide at 500 s move, each by half the gap.
     let expected = [(250, 1), (495, 0), (505, 1), (750, 1)].map(|(time, page)| Update { at: at(time), page });
     assert_eq!(times, expected);
