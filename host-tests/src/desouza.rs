@@ -17,15 +17,23 @@ pub struct Setup {
     pub pages: usize,
     /// How many servers they are on.
     pub servers: usize,
-    /// Each starts ten crawls a second.
+    /// How many crawlers share the work.
     pub crawlers: usize,
+    /// How long one of them takes for a crawl; they are never idle if all goes well.
+    pub fetch: Duration,
     /// Skew of pages over servers: 0 uniform, 1 Zipf.
     pub theta: f64,
 }
 
 impl Setup {
     /// As in the paper, with θ = 1 unless varied.
-    pub const PAPER: Self = Self { pages: 1_000_000, servers: 2_000, crawlers: 10, theta: 1.0 };
+    pub const PAPER: Self = Self {
+        pages: 1_000_000,
+        servers: 2_000,
+        crawlers: 10,
+        fetch: Duration::from_millis(100),
+        theta: 1.0,
+    };
 }
 
 /// Mean staleness by each policy.
@@ -47,7 +55,6 @@ pub struct Staleness {
 
 const INTERVAL: Duration = Duration::DAY;
 const GAP: Duration = Duration::from_secs(15);
-const FETCH: Duration = Duration::from_millis(100);
 
 /// Pages host by host, their rates in changes an interval, and where each host's pages begin.
 struct Web {
@@ -72,7 +79,7 @@ fn web(setup: Setup) -> Web {
 /// Runs all policies on one web.
 pub fn run(setup: Setup) -> Staleness {
     let web = web(setup);
-    let budget = (setup.crawlers as u64 * (INTERVAL.as_micros() / FETCH.as_micros())) as u32;
+    let budget = (setup.crawlers as u64 * (INTERVAL.as_micros() / setup.fetch.as_micros())) as u32;
     let pages: Vec<Page<'_, f64>> = (0..setup.servers)
         .flat_map(|server| {
             web.rates[web.starts[server]..web.starts[server + 1]].iter().map(move |rate| (server, rate))
@@ -111,14 +118,14 @@ pub fn run(setup: Setup) -> Staleness {
     };
     let (updates, queues) = schedule(None);
     let merge = web.staleness(&updates);
-    let merge_dispatched = web.staleness(&dispatch(&updates, queues, setup.crawlers));
+    let merge_dispatched = web.staleness(&dispatch(&updates, queues, setup));
     drop(updates);
     let spread = web.staleness(&schedule(Some(Moments::Ideal)).0);
     let (updates, queues) = schedule(Some(Moments::Even));
-    let spread_dispatched = web.staleness(&dispatch(&updates, queues, setup.crawlers));
+    let spread_dispatched = web.staleness(&dispatch(&updates, queues, setup));
     drop(updates);
     let (ideal, queues) = schedule_ideal(&web, &crawls);
-    let mp2 = web.staleness(&dispatch(&ideal, queues, setup.crawlers));
+    let mp2 = web.staleness(&dispatch(&ideal, queues, setup));
     Staleness { bound: plan.bound, merge, merge_dispatched, spread, spread_dispatched, mp2 }
 }
 
@@ -165,19 +172,20 @@ impl Web {
 ///
 /// # Panics
 /// If two crawls of a host come closer than the gap.
-fn dispatch(updates: &[Update], mut queues: Vec<Queue>, crawlers: usize) -> Vec<Update> {
+fn dispatch(updates: &[Update], mut queues: Vec<Queue>, setup: Setup) -> Vec<Update> {
     let hosts = queues.len();
     let (mut waiting, mut places) = (vec![Entry::UNUSED; hosts], vec![0_u32; hosts]);
     let (mut free, mut more) = (vec![Entry::UNUSED; hosts], vec![0_u32; hosts]);
     let waiting = SliceHeap::with_storage(&mut waiting[..], &mut places[..]);
     let free = SliceHeap::with_storage(&mut free[..], &mut more[..]);
     let mut dispatch = Dispatch::new(updates, &mut queues, waiting, free).expect("room for all hosts");
-    let mut idle = vec![Instant::ZERO; crawlers];
+    let mut idle = vec![Instant::ZERO; setup.crawlers];
     let mut last = vec![None::<Instant>; hosts];
     let mut started = Vec::with_capacity(updates.len());
+    let mut now = Instant::ZERO;
     while let Some(wake) = dispatch.wake() {
-        let crawler = (0..crawlers).min_by_key(|crawler| idle[*crawler]).unwrap_or(0);
-        let now = idle[crawler].max(wake);
+        let crawler = (0..setup.crawlers).min_by_key(|crawler| idle[*crawler]).unwrap_or(0);
+        now = now.max(idle[crawler]).max(wake);
         if let Some(start) = dispatch.next(now) {
             let before = last[start.host as usize].replace(now);
             assert!(
@@ -186,7 +194,7 @@ fn dispatch(updates: &[Update], mut queues: Vec<Queue>, crawlers: usize) -> Vec<
                 start.host
             );
             started.push(Update { at: now, page: start.update.page });
-            idle[crawler] = now + FETCH;
+            idle[crawler] = now + setup.fetch;
         }
     }
     started

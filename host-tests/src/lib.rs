@@ -2,4 +2,5 @@
 
 pub mod bench;
 pub mod desouza;
+pub mod freshness;
 pub mod learn;

@@ -87,6 +87,8 @@ pub struct Dispatch<'a, I> {
     waiting: SliceHeap<'a, Instant, I>,
     /// Hosts that may be fetched from, by the time their next update was meant for.
     free: SliceHeap<'a, Instant, I>,
+    /// The latest moment seen.
+    now: Instant,
 }
 
 impl<'a, I: Id> Dispatch<'a, I> {
@@ -111,11 +113,14 @@ impl<'a, I: Id> Dispatch<'a, I> {
             }
         }
         free.clear();
-        Ok(Self { updates, queues, waiting, free })
+        Ok(Self { updates, queues, waiting, free, now: Instant::ZERO })
     }
 
-    /// The most delayed update that may start now, if there is one. It counts as started.
+    /// The most delayed update that may start now, if there is one. It counts as started. A moment before that of an
+    /// earlier call counts as that one: several crawlers may not have asked in order.
     pub fn next(&mut self, now: Instant) -> Option<Start<I>> {
+        self.now = self.now.max(now);
+        let now = self.now;
         while let Some(entry) = self.waiting.peek().copied().filter(|entry| entry.key <= now) {
             self.waiting.pop();
             if let Some(update) =
