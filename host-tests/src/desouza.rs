@@ -135,8 +135,8 @@ fn schedule_ideal(web: &Web, crawls: &[u32]) -> (Vec<Update>, Vec<Queue>) {
     let mut queues = Vec::new();
     for own in web.starts.windows(2) {
         let first = all.len();
-        for page in own[0]..own[1] {
-            let count = u64::from(crawls[page]);
+        for (page, count) in crawls.iter().enumerate().take(own[1]).skip(own[0]) {
+            let count = u64::from(*count);
             let times = (1..=count).map(|crawl| Instant::ZERO + INTERVAL * crawl / (count + 1));
             all.extend(times.map(|at| Update { at, page: page as u32 }));
         }

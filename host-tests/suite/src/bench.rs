@@ -1,12 +1,11 @@
 //! Work to be counted in instructions on a device. Deterministic: fixed seeds, no clocks.
 
 mod learn;
+mod pace;
 
 use core::hint::black_box;
 
 use dunlin::heap::ArrayHeap;
-
-mod pace;
 
 /// Counts what a piece of work costs. A board counts instructions; a host only runs it, so that benches are
 /// compiled and exercised by every test run.

@@ -10,8 +10,8 @@ pub mod bench;
 mod heap;
 mod learn;
 mod math;
-mod plan;
 mod pace;
+mod plan;
 mod time;
 
 pub use bench::{BENCHES, Meter};

@@ -22,7 +22,6 @@ fn at<const N: usize>(meter: &mut dyn Meter) {
     }
     turn(&mut mixed, 3 * N);
     meter.measure("carousel slot, mixed rates", N as u32, STEPS, &mut || turn(&mut mixed, STEPS as usize));
-    drop(mixed);
 
     let mut equal: ArrayCarousel<u32, u16, N> = ArrayCarousel::new().with_unit(N as u32);
     for page in 0..N as u16 {
