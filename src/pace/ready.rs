@@ -53,12 +53,14 @@ fn rise<W: Ticks, I: Id>(pages: &mut [Page<W, I>], roots: &mut [I], mut place: u
 }
 
 fn sink<W: Ticks, I: Id>(pages: &mut [Page<W, I>], roots: &mut [I], mut place: usize, root: I) {
+    let Some(slot) = pages.get(root.index()).map(|page| page.slot) else { return };
     loop {
         let first = place * ARITY + 1;
-        let mut least = (place, root);
+        let mut least = (place, root, slot);
         for (child, &id) in (first..).zip(roots.iter().skip(first).take(ARITY)) {
-            if precedes(pages, id, least.1) {
-                least = (child, id);
+            let Some(slot) = pages.get(id.index()).map(|page| page.slot) else { continue };
+            if slot.is_before(least.2) || (slot == least.2 && id < least.1) {
+                least = (child, id, slot);
             }
         }
         if least.0 == place {
