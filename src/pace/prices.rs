@@ -35,6 +35,9 @@ pub(super) fn bound(crawls: &[Crawl], slots: &[Slot], prices: &mut [Prices], slo
         price.price = if price.used { start } else { 0 };
     }
     let plan = Plan { crawls, slots, slot_of };
+    if start == 0 {
+        plan.slope(prices);
+    }
     for _ in 0..PASSES {
         if !(plan.lower_from_the_end(prices) | plan.lower_from_the_start(prices)) {
             break;
@@ -59,6 +62,45 @@ impl Plan<'_> {
         let own = *self.slot_of.get(index)? as usize;
         let slot = *self.slots.get(own)?;
         Some((own, slot, crawl.cost(slot)?))
+    }
+
+    /// Where crawls move to later slots, a slot is worth less by the time that it is later; where they move to earlier
+    /// ones, more. With no slot to spare that is nearly the whole truth, and passes only have to mend it.
+    fn slope(&self, prices: &mut [Prices]) {
+        for (index, crawl) in self.crawls.iter().enumerate() {
+            if let Some((own, slot, _)) = self.own(index, *crawl) {
+                if let Some(price) = prices.get_mut(own) {
+                    price.offer = i64::from(slot.at < crawl.at);
+                }
+            }
+        }
+        let (mut earlier, mut later, mut price, mut last) = (0_i64, 0_i64, 0_i64, 0_i64);
+        for event in events(self.crawls, self.slots) {
+            let at = micros(match event {
+                Event::Crawl(_, crawl) => crawl.at,
+                Event::Slot(_, slot) => slot.at,
+            });
+            price += if earlier > 0 {
+                at - last
+            } else if later > 0 {
+                last - at
+            } else {
+                0
+            };
+            last = at;
+            match event {
+                Event::Crawl(index, crawl) => match self.own(index, crawl) {
+                    Some((_, slot, _)) if slot.at < crawl.at => earlier -= 1,
+                    _ => later += 1,
+                },
+                Event::Slot(index, _) => {
+                    if let Some(slot) = prices.get_mut(index) {
+                        slot.price = price;
+                        if slot.offer > 0 { earlier += 1 } else { later -= 1 }
+                    }
+                }
+            }
+        }
     }
 
     /// Lowers prices until no crawl would rather have a later slot. Did any change?
