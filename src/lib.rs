@@ -28,6 +28,7 @@ pub mod heap;
 pub mod learn;
 pub mod math;
 pub mod model;
+pub mod pace;
 pub mod plan;
 pub mod polite;
 pub mod scheduler;

@@ -9,6 +9,7 @@ pub mod hosts;
 pub mod listing;
 pub mod output;
 pub mod pages;
+pub mod picture;
 pub mod planning;
 pub mod progress;
 pub mod simulate;

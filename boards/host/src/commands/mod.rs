@@ -3,3 +3,4 @@
 pub mod check;
 pub mod estimate;
 pub mod plan;
+pub mod schedule;
