@@ -1,6 +1,8 @@
 //! What a policy believes about change rates: the truth, or what it has learnt so far.
 
 use dunlin::learn::{Estimate, Prior, Settings, Visit};
+use dunlin::model;
+use dunlin::plan::{Page, Pages};
 use dunlin::scheduler::Outcome;
 use dunlin::time::Instant;
 
@@ -50,5 +52,25 @@ impl Beliefs {
             estimate.update(&Visit::new(now - before, changed), &Settings::DEFAULT);
             self.rates[page] = f64::from(estimate.rate());
         }
+    }
+}
+
+/// Pages as a policy sees them that plans for an interval.
+pub struct Believed<'a> {
+    /// Weight and host of every page.
+    pub pages: &'a [(f64, u32)],
+    /// Changes a day.
+    pub rates: &'a [f64],
+    /// Of an interval.
+    pub days: f64,
+}
+
+impl Pages<f64> for Believed<'_> {
+    fn len(&self) -> usize {
+        self.pages.len()
+    }
+    fn page(&self, index: usize) -> Page<'_, f64> {
+        let (weight, host) = self.pages[index];
+        Page::new(weight, model::Change::Poisson(self.rates[index] * self.days)).on_host(host)
     }
 }

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use dunlin::learn::hints::Hint;
 use dunlin::polite::Hours;
 use dunlin::scheduler::{Decision, Outcome, PageId};
 use dunlin::time::{Duration, Instant};
@@ -20,10 +21,16 @@ pub trait Rule {
     fn first(&mut self, page: usize) -> Instant;
     /// When a page is due again that was due at `due` and fetched by `now`; `None` for never.
     fn again(&mut self, page: usize, due: Instant, outcome: Outcome, now: Instant) -> Option<Instant>;
-    /// Pages to add before the queue is asked at `now`, with due times. For rules that plan ahead.
-    fn refill(&mut self, _now: Instant) -> Option<Vec<(Instant, u32)>> {
+    /// For rules that plan ahead: when they want to add pages; `None` for not now.
+    fn refills_at(&self) -> Option<Instant> {
         None
     }
+    /// The pages to add, with due times; asked for once that moment has come.
+    fn refill(&mut self, _now: Instant) -> Vec<(Instant, u32)> {
+        Vec::new()
+    }
+    /// What a host says about a page.
+    fn hint(&mut self, _page: usize, _hint: Hint) {}
 }
 
 /// A rule with queues, gates and a budget: of the pages whose hosts may be fetched from, the one due first is next. A
@@ -113,8 +120,8 @@ impl<R: Rule> Gated<R> {
 
 impl<R: Rule> Policy for Gated<R> {
     fn next(&mut self, now: Instant) -> Decision<u32> {
-        if let Some(pages) = self.rule.refill(now) {
-            for (due, page) in pages {
+        if self.rule.refills_at().is_some_and(|at| at <= now) {
+            for (due, page) in self.rule.refill(now) {
                 self.hosts[self.host_of[page as usize] as usize].pages.push(Reverse((due, page)));
             }
             self.line_up();
@@ -122,6 +129,7 @@ impl<R: Rule> Policy for Gated<R> {
         self.open_gates(now);
         loop {
             let opens = self.closed.peek().map(|Reverse((opens, _))| *opens);
+            let opens = opens.into_iter().chain(self.rule.refills_at()).min();
             let Some(&Reverse((due, host))) = self.ready.peek() else {
                 return opens.map_or(Decision::Idle, Decision::WaitUntil);
             };
@@ -155,6 +163,10 @@ impl<R: Rule> Policy for Gated<R> {
         queue.pages.extend(again.map(|due| Reverse((due, page))));
         let opens = queue.opens.max(now);
         self.close(host, opens);
+    }
+
+    fn hint(&mut self, PageId(page): PageId<u32>, hint: Hint, _now: Instant) {
+        self.rule.hint(page as usize, hint);
     }
 
     fn late_seconds(&self) -> u64 {

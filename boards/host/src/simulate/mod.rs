@@ -5,13 +5,18 @@ mod beliefs;
 pub mod change;
 mod copy;
 mod gated;
+pub mod name;
 pub mod policy;
+pub mod repeat;
 pub mod rules;
 pub mod run;
+pub mod scored;
+pub mod timetable;
 pub mod world;
 
 pub use change::{Change, Random};
 pub use gated::{Gated, Rule};
+pub use name::PolicyName;
 pub use policy::Policy;
 pub use run::{Options, Report, run};
 pub use world::{SimHost, SimPage, Tells, World};

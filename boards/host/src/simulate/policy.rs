@@ -28,6 +28,11 @@ impl Policy for Core<Large> {
         debug_assert_eq!(known, Ok(()));
     }
 
+    fn hint(&mut self, page: PageId<u32>, hint: Hint, now: Instant) {
+        let known = Self::hint(self, page, hint, now);
+        debug_assert_eq!(known, Ok(()));
+    }
+
     fn late_seconds(&self) -> u64 {
         self.counters().late_seconds()
     }
@@ -48,26 +53,4 @@ pub fn scheduler(world: &World, per_day: Option<f32>, learn: bool, settings: Set
         let _ = core.add_page(hosts[page.host], &settings, Instant::ZERO);
     }
     core
-}
-
-/// The scheduler, told what hosts say.
-#[derive(Debug)]
-pub struct Listening(pub Core<Large>);
-
-impl Policy for Listening {
-    fn next(&mut self, now: Instant) -> Decision<u32> {
-        self.0.next(now)
-    }
-
-    fn record(&mut self, page: PageId<u32>, outcome: Outcome, now: Instant) {
-        Policy::record(&mut self.0, page, outcome, now);
-    }
-
-    fn hint(&mut self, page: PageId<u32>, hint: Hint, now: Instant) {
-        let _ = self.0.hint(page, hint, now);
-    }
-
-    fn late_seconds(&self) -> u64 {
-        self.0.counters().late_seconds()
-    }
 }

@@ -8,13 +8,12 @@
 //! | [`Adaptive::NUTCH`] | interval × 0.8 after a change, × 1.2 else | only where pages are due |
 //! | [`Adaptive::STORMCRAWLER`] | interval × 0.5 after a change, × 1.5 else | only where pages are due |
 
-use dunlin::model;
+use dunlin::plan::Objective;
 use dunlin::plan::azar::azar;
-use dunlin::plan::{Objective, Page, Pages};
 use dunlin::scheduler::Outcome;
 use dunlin::time::{Duration, Instant};
 
-use super::beliefs::Beliefs;
+use super::beliefs::{Beliefs, Believed};
 use super::gated::{Gated, Rule};
 use super::{Random, World};
 
@@ -100,25 +99,9 @@ pub struct RandomPicks {
     recorded: usize,
 }
 
-/// Pages as a learner sees them, with an interval of a day.
-pub(super) struct Believed<'a> {
-    pub(super) pages: &'a [(f64, u32)],
-    pub(super) rates: &'a [f64],
-}
-
-impl Pages<f64> for Believed<'_> {
-    fn len(&self) -> usize {
-        self.pages.len()
-    }
-    fn page(&self, index: usize) -> Page<'_, f64> {
-        let (weight, host) = self.pages[index];
-        Page::new(weight, model::Change::Poisson(self.rates[index])).on_host(host)
-    }
-}
-
 impl RandomPicks {
     fn plan(&mut self) {
-        let pages = Believed { pages: &self.pages, rates: self.beliefs.rates() };
+        let pages = Believed { pages: &self.pages, rates: self.beliefs.rates(), days: 1.0 };
         // A sound world makes a sound demand; were it not, the rates of before would stay.
         let _ = azar(&pages, &mut self.caps, self.per_day, Objective::Freshness, &mut self.rates);
     }
