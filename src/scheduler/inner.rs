@@ -92,7 +92,7 @@ impl<S: Storage> Core<S> {
 
     /// Brings a page's due time in line with what is known now.
     pub(super) fn replan(&mut self, id: S::Id) {
-        if let Some(due) = self.planned(id) {
+        if let Some(due) = self.planned(id, self.gap_of(id)) {
             self.reschedule(id, due, Place::Queued);
         }
     }
@@ -280,10 +280,11 @@ impl<S: Storage> Core<S> {
         tick: Tick,
         opens: Tick,
     ) -> (Tick, Place) {
-        let retry = self.gap_of(id).min(MOST_RETRY);
+        let gap = self.gap_of(id);
+        let retry = gap.min(MOST_RETRY);
         match outcome {
             Outcome::Changed { .. } | Outcome::Unchanged => {
-                (self.planned(id).unwrap_or(Tick::NEVER), Place::Queued)
+                (self.planned(id, gap).unwrap_or(Tick::NEVER), Place::Queued)
             }
             Outcome::Redirected => (tick.after_days(retry), Place::Pinned),
             Outcome::Gone | Outcome::Denied => {
@@ -319,10 +320,9 @@ impl<S: Storage> Core<S> {
         }
     }
 
-    /// When a page is due by present prices; `None` before its first fetch.
-    pub(super) fn planned(&self, id: S::Id) -> Option<Tick> {
+    /// When a page that is worth a fetch every `gap` days is due; `None` before its first fetch.
+    pub(super) fn planned(&self, id: S::Id, gap: f32) -> Option<Tick> {
         let page = self.pages.as_ref().get(id.index()).filter(|page| page.last != Tick::NEVER)?;
-        let gap = self.gap_of(id);
         let provider = self.providers.record(page.host, page.signals());
         let signals = provider.map(|provider| provider.signals(page.estimate.rate()));
         let days = signals.map_or(gap, |signals| signals.days_until(gap, page.signals()).min(MOST_GAP.max(gap)));
@@ -370,7 +370,7 @@ impl<S: Storage> Core<S> {
             host.demand += demand;
         }
         if page.place == Place::Queued
-            && let Some(due) = self.planned(id)
+            && let Some(due) = self.planned(id, gap)
         {
             // A heap is not touched for a hundredth of a gap.
             let off = due.days_since(page.due).max(page.due.days_since(due));

@@ -33,7 +33,7 @@
 //! |---|---|
 //! | `next` | O(log pages + log hosts), and for each gate that opened since the last call O(log hosts) |
 //! | `record`, `hint`, `add_page`, `remove_page`, `set_weight` | O(log pages + log hosts) |
-//! | re-planning, inside `next` and `record` | 2 pages a call, 24 while prices are far off; O(hosts) once a round |
+//! | re-planning, inside `next` and `record` | 1 page a call, 24 while prices are far off; O(hosts) once a round |
 //! | `share_gate`, `set_clock` | O(hosts) |
 //! | every 101 days, inside the call that is told the time | O(pages + hosts): the clock is set back |
 //!
@@ -83,7 +83,7 @@ use crate::polite::{Gate, Hours};
 use crate::time::{Duration, Instant};
 
 /// Pages looked at in a call while prices are about right.
-const CALM_STEPS: u32 = 2;
+const CALM_STEPS: u32 = 1;
 /// And while they are far off: at the start, after a new budget.
 const HURRIED_STEPS: u32 = 24;
 /// A page of which something is known is visited at least once in so many mean gaps, whatever it seems to be worth:
@@ -397,7 +397,7 @@ impl<S: Storage> Core<S> {
         let host = state.host;
         self.providers.meet(host);
         self.counters.count(Event::Hint);
-        let Some(due) = self.planned(page.0) else { return Ok(()) };
+        let Some(due) = self.planned(page.0, self.gap_of(page.0)) else { return Ok(()) };
         let due = due.max(at);
         if due < self.known_mut(page.0)?.due {
             let place = if at > tick { Place::Pinned } else { Place::Queued };

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::commands::{check, estimate, plan};
+use crate::commands::{check, estimate, plan, schedule, simulate};
 use crate::error::Error;
 use crate::output::Format;
 
@@ -15,6 +15,8 @@ use crate::output::Format;
 ///
 ///   dunlin check PAGES.csv            is the list sound, and what is in it?
 ///   dunlin plan PAGES.csv --crawls N  how often to visit each page
+///   dunlin schedule PAGES.csv --crawls N --method merge    what to fetch when, by which crawler
+///   dunlin simulate PAGES.csv --days D --crawls-per-day N --compare    what each policy would achieve
 ///   dunlin estimate HISTORY.csv       how often do pages change, by what visits found?
 ///   dunlin completions bash           completions for your shell
 ///
@@ -35,6 +37,8 @@ enum Command {
     Check(check::Args),
     Estimate(estimate::Args),
     Plan(plan::Args),
+    Schedule(schedule::Args),
+    Simulate(simulate::Args),
     /// Print completions for a shell, to be sourced or put where it looks for them
     Completions {
         /// bash, zsh, fish, elvish or powershell
@@ -63,6 +67,8 @@ impl Cli {
             Command::Check(args) => check::run(args, self.format)?,
             Command::Estimate(args) => estimate::run(args, self.format)?,
             Command::Plan(args) => plan::run(args, self.format)?,
+            Command::Schedule(args) => schedule::run(args, self.format)?,
+            Command::Simulate(args) => simulate::run(args, self.format)?,
             Command::Completions { shell } => {
                 clap_complete::generate(*shell, &mut Self::command(), "dunlin", &mut std::io::stdout());
             }

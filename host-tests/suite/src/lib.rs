@@ -10,6 +10,7 @@ pub mod bench;
 mod heap;
 mod learn;
 mod math;
+mod pace;
 mod plan;
 mod time;
 
@@ -36,4 +37,5 @@ macro_rules! cases {
 pub(crate) use cases;
 
 /// Every case of every room.
-pub const CASES: &[&[Case]] = &[heap::CASES, learn::CASES, math::CASES, plan::CASES, time::CASES];
+pub const CASES: &[&[Case]] =
+    &[heap::CASES, learn::CASES, math::CASES, pace::CASES, plan::CASES, time::CASES];

@@ -3,3 +3,5 @@
 pub mod check;
 pub mod estimate;
 pub mod plan;
+pub mod schedule;
+pub mod simulate;
