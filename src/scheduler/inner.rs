@@ -165,7 +165,9 @@ impl<S: Storage> Core<S> {
             self.clock.tick_after(self.clock.latest() + pace.max(Duration::from_secs(1)).min(Duration::HOUR))
         });
         let first = [due, opens, correction].into_iter().flatten().min().filter(|tick| *tick != Tick::NEVER);
-        first.map_or(Decision::Idle, |tick| Decision::WaitUntil(self.clock.instant(tick)))
+        // What re-planning has just found due can wait for a moment, and a wait must be one.
+        let soonest = self.clock.latest() + Duration::from_millis(1);
+        first.map_or(Decision::Idle, |tick| Decision::WaitUntil(self.clock.instant(tick).max(soonest)))
     }
 
     /// When the hours of a host begin, if this is not the time.

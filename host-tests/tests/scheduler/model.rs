@@ -133,7 +133,8 @@ impl Checked {
     pub fn set_budget(&mut self, per_day: Option<f32>, now: Instant) {
         assert_eq!(self.scheduler.set_budget(per_day, now), Ok(()));
         self.now = self.now.max(now);
-        self.per_day = per_day.map(f64::from);
+        // Slower than one in two years is as slow as it gets.
+        self.per_day = per_day.map(|rate| f64::from(rate).max(1.0 / 814.0));
         self.budget_since = self.now;
         self.starts.clear();
         self.denials.clear();
