@@ -201,14 +201,14 @@ impl<S: Storage> Core<S> {
         self.counters.count(Event::Fetch);
         let earliest = self.clock.tick_after(earliest);
         let page = self.known_mut(id).ok()?;
-        let late = tick.since(page.due);
+        let late = tick.ticks_since(page.due);
         let gap = page.due.days_since(page.last) / (1.0 - page.credit()).max(0.01);
         let share = (tick.days_since(page.due) - page.due.days_since(tick)) / gap;
         let due_again = page.last != Tick::NEVER && page.due != Tick::NEVER;
         page.set_credit(if due_again { share } else { 0.0 });
         page.place = Place::InFlight;
         page.due = earliest;
-        self.counters.late(late.as_secs());
+        self.counters.late(late);
         if due_again && share > 0.1 {
             self.counters.count(Event::Late);
         }
@@ -374,9 +374,9 @@ impl<S: Storage> Core<S> {
         if page.place == Place::Queued
             && let Some(due) = self.planned(id, gap)
         {
-            // A heap is not touched for a hundredth of a gap.
+            // A queue is not touched for a few hundredths of a gap: value is flat around its best.
             let off = due.days_since(page.due).max(page.due.days_since(due));
-            if off > 0.01 * gap {
+            if off > 0.03 * gap {
                 self.reschedule(id, due, Place::Queued);
             }
         }

@@ -13,7 +13,7 @@ const LEAST_PRICE: f32 = 1e-20;
 const MOST_PRICE: f32 = 1e20;
 /// A round that corrects the price by no more than this leaves no hurry. Beliefs that move with every visit keep it busy
 /// with corrections of a few per cent.
-const SETTLED: f32 = 0.25;
+const SETTLED: f32 = 0.1;
 
 /// The common price and the present round.
 #[derive(Clone, Debug)]
