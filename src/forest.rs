@@ -108,3 +108,79 @@ fn balance<I: Id, N: Node<I>>(nodes: &mut [N], id: I) -> Option<(I, bool)> {
     links.rank = on_left.min(on_right) + 1;
     Some((up, links.rank != rank))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NODES: usize = 64;
+
+    #[derive(Clone, Copy)]
+    struct Number {
+        key: u32,
+        links: Links<u16>,
+    }
+
+    impl Node<u16> for Number {
+        fn is_before(&self, other: &Self) -> bool {
+            self.key < other.key
+        }
+        fn links(&self) -> &Links<u16> {
+            &self.links
+        }
+        fn links_mut(&mut self) -> &mut Links<u16> {
+            &mut self.links
+        }
+    }
+
+    /// Checks order, ranks and links below a node, and counts its nodes.
+    fn check(nodes: &[Number], id: u16, up: u16) -> usize {
+        let Some(node) = nodes.get(usize::from(id)) else { return 0 };
+        let rank = |id: u16| nodes.get(usize::from(id)).map_or(0, |node| node.links.rank);
+        let Links { left, right, rank: own, .. } = node.links;
+        assert_eq!(node.links.up, up);
+        assert_eq!(node.links.spare, id as u8, "the owner's byte is left alone");
+        assert!(rank(left) >= rank(right) && own == rank(right) + 1, "leftist");
+        for child in [left, right].into_iter().filter(|child| *child != u16::NONE) {
+            assert!(!nodes[usize::from(child)].is_before(node));
+        }
+        1 + check(nodes, left, id) + check(nodes, right, id)
+    }
+
+    #[test]
+    fn four_heaps_follow_a_model() {
+        let mut nodes: [Number; NODES] =
+            core::array::from_fn(|id| Number { key: 0, links: Links { spare: id as u8, ..Links::ALONE } });
+        let (mut roots, mut home) = ([u16::NONE; 4], [None; NODES]);
+        let mut state = 1_u32;
+        let mut below = |limit: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 16) % limit
+        };
+        for _ in 0..50_000 {
+            let (id, heap, other) = (below(NODES as u32) as u16, below(4) as usize, below(4) as usize);
+            match home[usize::from(id)] {
+                None => {
+                    nodes[usize::from(id)].key = below(20);
+                    roots[heap] = push(&mut nodes, roots[heap], id);
+                    home[usize::from(id)] = Some(heap);
+                }
+                Some(_) if below(8) == 0 && heap != other => {
+                    roots[heap] = meld(&mut nodes, roots[heap], roots[other]);
+                    roots[other] = u16::NONE;
+                    home.iter_mut().filter(|home| **home == Some(other)).for_each(|home| *home = Some(heap));
+                }
+                Some(heap) => {
+                    roots[heap] = remove(&mut nodes, roots[heap], id);
+                    home[usize::from(id)] = None;
+                }
+            }
+            for (heap, root) in roots.iter().enumerate() {
+                let members = || (0..NODES).filter(|id| home[*id] == Some(heap));
+                assert_eq!(check(&nodes, *root, u16::NONE), members().count());
+                let first = members().min_by_key(|id| (nodes[*id].key, *id));
+                assert_eq!(first.map_or(u16::NONE, |id| id as u16), *root, "equal keys by id");
+            }
+        }
+    }
+}

@@ -13,6 +13,23 @@
 //!   learn  did it change?    estimators, provider hints → new rates, back to plan
 //! ```
 //!
+//! All of it in one type, for firmware that has a clock and an HTTP client (see [`scheduler`]):
+//!
+//! ```
+//! use dunlin::scheduler::{Decision, Outcome, PageSettings, Scheduler, Settings};
+//! use dunlin::time::{Duration, Instant};
+//!
+//! let mut scheduler: Scheduler<256, 32> = Scheduler::new(Settings::DEFAULT);
+//! let host = scheduler.add_host(Duration::from_secs(15))?; // the least time between two fetches
+//! scheduler.add_page(host, &PageSettings::DEFAULT, Instant::ZERO)?;
+//! match scheduler.next(Instant::ZERO) {
+//!     Decision::Fetch(page) => scheduler.record(page, Outcome::Unchanged, Instant::ZERO)?, // fetch it, say what came
+//!     Decision::WaitUntil(_then) => {} // sleep
+//!     Decision::Idle => {}             // nothing until something is recorded or added
+//! }
+//! # Ok::<(), dunlin::scheduler::Error>(())
+//! ```
+//!
 //! The crate is sans-IO: time comes in as an argument, decisions go out as values, nothing sleeps and nothing
 //! touches a socket. It needs no allocator and contains no `unsafe`. Algorithms take slices, so the same code
 //! serves 500 pages in static memory and a million on a workstation.

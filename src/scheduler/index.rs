@@ -6,7 +6,7 @@
 //! (a → ∞), and it explores by itself: a page of which little is known (a ≤ 1) is never given up, because it may
 //! well be a quiet one.
 
-use libm::{expf, expm1f, log1pf, logf};
+use libm::{expf, expm1f, log1pf, logf, sqrtf};
 
 use crate::learn::Estimate;
 use crate::math::h_inverse;
@@ -15,7 +15,7 @@ use crate::math::h_inverse;
 const MOST_STEPS: u32 = 5;
 /// A step this small, in parts of the gap, leaves an error of a thousandth or two: the value is flat around its best,
 /// so more would not be seen.
-const ENOUGH: f32 = 0.05;
+const ENOUGH: f32 = 0.08;
 /// From this shape on a belief is as good as a rate, to half a per cent of the gap.
 const FIRM: f32 = 200.0;
 /// Below so many changes a gap, the first term of the value is all of it to a thousandth.
@@ -26,8 +26,9 @@ pub(super) fn fresh(estimate: &Estimate, days: f32) -> f32 {
     expf(-estimate.shape() * log1pf(days / estimate.time()))
 }
 
-/// The gap in days at which a fetch is worth its price; infinite where it never is.
-pub(super) fn gap(estimate: &Estimate, weight: f32, price: f32) -> f32 {
+/// The gap in days at which a fetch is worth its price; infinite where it never is. A `guess`, such as the gap before,
+/// saves steps; 0 for none.
+pub(super) fn gap(estimate: &Estimate, weight: f32, price: f32, guess: f32) -> f32 {
     let (a, b) = (estimate.shape(), estimate.time());
     let (value, rest) = (price / (weight * b), a - 1.0);
     if value <= 0.0 {
@@ -39,14 +40,19 @@ pub(super) fn gap(estimate: &Estimate, weight: f32, price: f32) -> f32 {
     if a >= FIRM {
         return b * h_inverse(value * rest) / rest;
     }
-    // The firm belief's answer, r = λτ, in units of u = ln(1 + τ/b). Beyond its reach, somewhere in the tail.
-    let guess = h_inverse((a * value).min(0.98));
-    if guess < FEW {
-        return b * guess / a;
+    if a * value < 0.5 * FEW * FEW {
+        return b * sqrtf(2.0 * value / a);
     }
-    let mut u = guess / a;
+    // In units of u = ln(1 + τ/b). Without a guess, the firm belief's answer; beyond its reach, somewhere in the tail.
+    let guess = if guess > 0.0 { log1pf(guess / b).min(80.0) } else { h_inverse((a * value).min(0.98)) / a };
+    let mut u = guess.max(FEW / a);
     for _ in 0..MOST_STEPS {
         let (found, slope) = scaled_value(rest, u);
+        if !(slope > 0.0) {
+            // Far beyond: nothing is left of the copy.
+            u *= 0.5;
+            continue;
+        }
         // In logarithms of the value, which are nearly straight both for small u and far out.
         let step = logf(value / found) * found / slope;
         u = (u + step).clamp(0.25 * u, 4.0 * u + 1.0);
@@ -112,10 +118,13 @@ mod tests {
                 for share in [1e-12_f32, 1e-7, 1e-4, 0.01, 0.1, 0.4, 0.7, 0.9, 0.97] {
                     // A share of the most that a fetch of the page can be worth, or of a mean gap's worth.
                     let value = share / (shape - 1.0).max(shape);
-                    let found = f64::from(gap(&estimate, 1.0, value * estimate.time()));
                     let expected = reference(f64::from(shape), f64::from(estimate.time()), f64::from(value));
-                    let error = (found / expected - 1.0).abs();
-                    assert!(error < 0.02, "shape {shape}, rate {rate}, {share}: {found}, not {expected}");
+                    for guess in [0.0, 0.6, 1.0, 1.5] {
+                        let guess = guess * expected as f32;
+                        let found = f64::from(gap(&estimate, 1.0, value * estimate.time(), guess));
+                        let error = (found / expected - 1.0).abs();
+                        assert!(error < 0.02, "shape {shape}, rate {rate}, {share}: {found}, not {expected}");
+                    }
                 }
             }
         }
@@ -128,8 +137,10 @@ mod tests {
                 let estimate = Estimate::new(&Prior::new(rate, shape));
                 for weight in [1e-9, 1.0, 1e9] {
                     for price in [0.0, 1e-20, 1e-3, 1.0, 1e20] {
-                        let gap = gap(&estimate, weight, price);
-                        assert!(gap >= 0.0, "shape {shape}, rate {rate}, weight {weight}, price {price}: {gap}");
+                        for guess in [0.0, 1e-9, 1.0, 400.0, f32::INFINITY] {
+                            let gap = gap(&estimate, weight, price, guess);
+                            assert!(gap >= 0.0, "{shape}, {rate}, {weight}, {price}, {guess}: {gap}");
+                        }
                     }
                 }
             }

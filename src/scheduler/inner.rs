@@ -92,7 +92,7 @@ impl<S: Storage> Core<S> {
 
     /// Brings a page's due time in line with what is known now.
     pub(super) fn replan(&mut self, id: S::Id) {
-        if let Some(due) = self.planned(id, self.gap_of(id)) {
+        if let Some(due) = self.planned(id, self.gap_of(id, 0.0)) {
             self.reschedule(id, due, Place::Queued);
         }
     }
@@ -159,10 +159,16 @@ impl<S: Storage> Core<S> {
     pub(super) fn wait(&self) -> Decision<S::Id> {
         let due = self.open.peek().map(|entry| entry.key.before_days(self.lead()));
         let opens = self.closed.peek().map(|entry| entry.key);
-        // While prices are far off, due times are too, and only calls correct them: at the pace of the budget.
-        let correction = due.filter(|_| !self.prices.settled).map(|_| {
-            let pace = Duration::from_days(1.0 / self.per_day.unwrap_or(f32::INFINITY));
-            self.clock.tick_after(self.clock.latest() + pace.max(Duration::from_secs(1)).min(Duration::HOUR))
+        // Only calls correct prices and due times. While prices are far off, that goes at the pace of the budget; and
+        // when all pages have been given up, every hour: prices may have fallen since.
+        let given_up = self.open.peek().is_some_and(|entry| entry.key == Tick::NEVER);
+        let correction = due.filter(|_| given_up || !self.prices.settled).map(|_| {
+            let pace = match self.per_day {
+                _ if self.prices.settled => Duration::HOUR,
+                Some(rate) => Duration::from_days(1.0 / rate).max(Duration::from_secs(1)).min(Duration::HOUR),
+                None => Duration::from_secs(1),
+            };
+            self.clock.tick_after(self.clock.latest() + pace)
         });
         let first = [due, opens, correction].into_iter().flatten().min().filter(|tick| *tick != Tick::NEVER);
         // What re-planning has just found due can wait for a moment, and a wait must be one.
@@ -274,15 +280,17 @@ impl<S: Storage> Core<S> {
         }
     }
 
-    /// When a page is due after a fetch, and in what place it waits. Its gate opens at `opens`.
+    /// When a page is due after a fetch, and in what place it waits. Its gate opens at `opens`; the answer before came
+    /// `since_last` days ago.
     pub(super) fn after_outcome(
         &self,
         id: S::Id,
         outcome: Outcome,
+        since_last: f32,
         tick: Tick,
         opens: Tick,
     ) -> (Tick, Place) {
-        let gap = self.gap_of(id);
+        let gap = self.gap_of(id, since_last);
         let retry = gap.min(MOST_RETRY);
         match outcome {
             Outcome::Changed { .. } | Outcome::Unchanged => {
@@ -309,12 +317,12 @@ impl<S: Storage> Core<S> {
         }
     }
 
-    /// Days between fetches of a page at present prices.
-    pub(super) fn gap_of(&self, id: S::Id) -> f32 {
+    /// Days between fetches of a page at present prices; with a guess, or 0.
+    pub(super) fn gap_of(&self, id: S::Id, guess: f32) -> f32 {
         let Some(page) = self.pages.as_ref().get(id.index()) else { return f32::INFINITY };
         let gate = self.gate_of(page.host).and_then(|gate| self.host(gate));
         let price = gate.map_or(0.0, |host| host.price).max(self.prices.common);
-        let gap = index::gap(&page.estimate, page.weight, price);
+        let gap = index::gap(&page.estimate, page.weight, price, guess);
         let gap = if gap.is_finite() { gap.min(MOST_GAP) } else { gap };
         match self.prices.mean_gap().filter(|_| page.estimate.shape() < KNOWN) {
             Some(mean) => gap.min(PATIENCE * mean),
@@ -327,7 +335,8 @@ impl<S: Storage> Core<S> {
         let page = self.pages.as_ref().get(id.index()).filter(|page| page.last != Tick::NEVER)?;
         let provider = self.providers.record(page.host, page.signals());
         let signals = provider.map(|provider| provider.signals(page.estimate.rate()));
-        let days = signals.map_or(gap, |signals| signals.days_until(gap, page.signals()).min(MOST_GAP.max(gap)));
+        let days =
+            signals.map_or(gap, |signals| signals.days_until(gap, page.signals()).min(MOST_GAP.max(gap)));
         let credit = if self.settings.engine == Engine::Carousel { page.credit() } else { 0.0 };
         Some(page.last.after_days(days * (1.0 - credit)))
     }
@@ -358,16 +367,17 @@ impl<S: Storage> Core<S> {
         if self.prices.common <= 0.0 {
             self.prices.common = self.first_price(&page);
         }
-        let gap = self.gap_of(id);
+        let gap = self.gap_of(id, page.due.days_since(page.last));
         let provider = self.providers.record(page.host, 0);
         let speed = provider.map_or(1.0, |provider| provider.signals(page.estimate.rate()).speed());
         let demand = speed / gap.max(1e-9);
-        let fresh = if page.last == Tick::NEVER {
-            0.0
-        } else {
-            index::fresh(&page.estimate, tick.days_since(page.last))
-        };
-        self.prices.add(page.weight, fresh, index::mean_freshness(&page.estimate, gap), demand);
+        self.prices.add(demand);
+        // Freshness is for people to read: where there are many pages, every fourth will do.
+        if self.pages_used <= 64 || self.prices.cursor % 4 == 0 {
+            let seen = page.last != Tick::NEVER;
+            let fresh = if seen { index::fresh(&page.estimate, tick.days_since(page.last)) } else { 0.0 };
+            self.prices.sample(page.weight, fresh, index::mean_freshness(&page.estimate, gap));
+        }
         if let Ok(host) = self.gate_of(page.host).and_then(|gate| self.host_mut(gate)) {
             host.demand += demand;
         }
@@ -393,6 +403,7 @@ impl<S: Storage> Core<S> {
         let common = self.prices.common;
         let (mut demand, mut supply, mut cheapest) =
             (0.0, self.per_day.unwrap_or(f32::INFINITY), f32::INFINITY);
+        let mut idle = false;
         let reach = self.hosts_used;
         for host in self.hosts.as_mut().iter_mut().take(reach).filter(|host| host.shared().is_none()) {
             let (asked, cap, price) = (host.demand, host.cap(), host.price.max(common));
@@ -402,6 +413,8 @@ impl<S: Storage> Core<S> {
             } else {
                 0.0
             };
+            // A host that could serve twice as much: its price has to come down, and soon.
+            idle |= host.price > 0.0 && 2.0 * asked < cap;
             if host.price > 0.0 {
                 supply -= asked.min(cap);
                 cheapest = cheapest.min(host.price);
@@ -410,6 +423,7 @@ impl<S: Storage> Core<S> {
             }
         }
         self.prices.end_round(demand, supply, cheapest);
+        self.prices.settled &= !idle;
     }
 
     /// Sets all times back with the clock.

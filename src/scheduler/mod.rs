@@ -25,17 +25,41 @@
 //! price is corrected all the time so that the budget is just spent.
 //!
 //! [`Engine::Index`] counts a page's gap from its last fetch: value decides, nothing is made up for.
-//! [`Engine::Carousel`] counts it from when the last fetch was due, up to one gap back, so that a page keeps its rhythm
-//! and its rate however late or early single fetches are: Azar's carousel in continuous time.
+//! [`Engine::Carousel`] counts it from when the last fetch was due, up to one gap either way, so that a page keeps its
+//! rhythm and its rate however late or early single fetches are: Azar's carousel in continuous time.
+//!
+//! The carousel is the default, by measurement: 10,000 pages on 200 hosts, 0.2 visits a page and day, share of the
+//! optimum over the second half of the time.
+//!
+//! | | carousel | index | round robin | Nutch | StormCrawler |
+//! |---|---|---|---|---|---|
+//! | rates known | 1.001 | 1.003 | 0.980 | 0.969 | 0.967 |
+//! | half of the hosts at their cap | 1.001 | 0.994 | 0.974 | 0.958 | 0.959 |
+//! | rates unknown, 30 days | 0.977 | 0.978 | 0.982 | 0.978 | 0.953 |
+//! | the same, rates that differ by factors of hundreds | 0.949 | 0.950 | 0.939 | 0.938 | 0.921 |
+//!
+//! They are equals where pages are late by chance. Where a gate makes pages late all the time, the index engine adds the
+//! same wait to every page's gap, which distorts short gaps most; the carousel makes it up. (Shares above 1 are
+//! the chance of one simulated run.)
+//!
+//! # Start, restart, overload
+//! New pages are fetched at the pace of the budget, heavy ones first; until a page has shown something itself it is
+//! believed to be like its host's others. After a restart ([`restore_page`](Core::restore_page)) or a day without
+//! network, what is overdue is fetched at the same pace: no burst beyond [`Settings::burst`]. Where budget or a gate
+//! cannot keep up, prices rise until those pages wait that lose least by it, and
+//! [`Event::SkippedByGate`], [`Event::SkippedByBudget`], [`Event::Late`] and [`Counters::late_seconds`] say so.
 //!
 //! # Work
 //! | call | bound |
 //! |---|---|
 //! | `next` | O(log pages + log hosts), and for each gate that opened since the last call O(log hosts) |
 //! | `record`, `hint`, `add_page`, `remove_page`, `set_weight` | O(log pages + log hosts) |
-//! | re-planning, inside `record` and a `next` that has nothing to fetch | 1 page a call, 24 while prices are far off; O(hosts) once a round |
+//! | re-planning, inside a `next` that has nothing to fetch and every sixteenth `record` | 1 page, 24 while prices are far off; O(hosts) once a round |
 //! | `share_gate`, `set_clock` | O(hosts) |
 //! | every 101 days, inside the call that is told the time | O(pages + hosts): the clock is set back |
+//!
+//! At 4,096 pages on 512 hosts the dearest call of all – the clock is set back, a round ends and all gates open at once –
+//! takes 579,000 instructions on a Cortex-M4F and 830,000 in code for a Cortex-M0: 33 ms at 25 MHz.
 //!
 //! # Memory
 //! | per page | bytes | per host | bytes |
@@ -43,11 +67,13 @@
 //! | change-rate belief | 12 | gate | 10 |
 //! | weight | 4 | queue | 2 |
 //! | last fetch, next due | 8 | price, demand | 8 |
-//! | queue links, host | 9 | prior of new pages | 12 |
-//! | place, signals | 3 | two heaps | 16 |
+//! | queue links, what a carousel makes up for | 8 | prior of new pages | 12 |
+//! | host, place, signals | 4 | two heaps | 16 |
 //! | **together** | **36** | | **48** |
 //!
-//! Fingerprints, validators and robots rules are the fetcher's.
+//! Some 500 bytes more in all; [`Scheduler::SIZE`] says it exactly. URLs, fingerprints and validators (`ETag`,
+//! `Last-Modified`) of a page, robots rules of a host and what a store keeps in RAM belong to whoever fetches: this
+//! module neither needs nor holds them.
 
 mod budget;
 mod counters;
@@ -82,8 +108,10 @@ use crate::learn::{Estimate, Prior};
 use crate::polite::{Gate, Hours};
 use crate::time::{Duration, Instant};
 
-/// Pages looked at in a call, besides its own, while prices are about right.
+/// Pages looked at in a call that re-plans, while prices are about right.
 const CALM_STEPS: u32 = 1;
+/// One fetch in so many re-plans, too.
+const BUSY: u32 = 16;
 /// And while they are far off: at the start, after a new budget.
 const HURRIED_STEPS: u32 = 24;
 /// A page of which something is known is visited at least once in so many mean gaps, whatever it seems to be worth:
@@ -397,7 +425,7 @@ impl<S: Storage> Core<S> {
         let host = state.host;
         self.providers.meet(host);
         self.counters.count(Event::Hint);
-        let Some(due) = self.planned(page.0, self.gap_of(page.0)) else { return Ok(()) };
+        let Some(due) = self.planned(page.0, self.gap_of(page.0, 0.0)) else { return Ok(()) };
         let due = due.max(at);
         if due < self.known_mut(page.0)?.due {
             let place = if at > tick { Place::Pinned } else { Place::Queued };
@@ -450,12 +478,15 @@ impl<S: Storage> Core<S> {
         if outcome == Outcome::Denied {
             self.budget.refund();
         }
-        let (due, place) = self.after_outcome(page.0, outcome, tick, opens);
+        let (due, place) = self.after_outcome(page.0, outcome, tick.days_since(state.last), tick, opens);
         let state = self.known_mut(page.0)?;
         (state.due, state.place) = (due, place);
         self.close(gate, opens);
         self.enqueue(gate, page.0);
-        self.sweep(tick);
+        // As a rule `next` re-plans when there is nothing to fetch; there may always be something.
+        if !self.prices.settled || self.counters.get(Event::Fetch).is_multiple_of(BUSY) {
+            self.sweep(tick);
+        }
         Ok(())
     }
 }

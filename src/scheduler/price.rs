@@ -33,14 +33,15 @@ pub(super) struct Prices {
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     pages: u32,
+    demand: f32,
+    samples: u32,
     weight: f32,
     fresh: f32,
     achievable: f32,
-    demand: f32,
 }
 
 impl Sums {
-    const ZERO: Self = Self { pages: 0, weight: 0.0, fresh: 0.0, achievable: 0.0, demand: 0.0 };
+    const ZERO: Self = Self { pages: 0, demand: 0.0, samples: 0, weight: 0.0, fresh: 0.0, achievable: 0.0 };
 }
 
 impl Prices {
@@ -48,13 +49,18 @@ impl Prices {
         Self { common: 0.0, cursor: 0, settled: false, round: Sums::ZERO, last: Sums::ZERO }
     }
 
-    /// Books a page: its weight, how fresh it is likely to be now, how fresh on average, and fetches a day.
-    pub(super) fn add(&mut self, weight: f32, fresh: f32, achievable: f32, demand: f32) {
+    /// Books a page's fetches a day.
+    pub(super) fn add(&mut self, demand: f32) {
         self.round.pages += 1;
+        self.round.demand += demand;
+    }
+
+    /// Books, of some of the pages, how fresh one is likely to be now, and how fresh on average.
+    pub(super) fn sample(&mut self, weight: f32, fresh: f32, achievable: f32) {
+        self.round.samples += 1;
         self.round.weight += weight;
         self.round.fresh += weight * fresh;
         self.round.achievable += weight * achievable;
-        self.round.demand += demand;
     }
 
     /// Ends the round: `demand` of the pages at the common price has to meet `supply`, what the hosts with a price of
@@ -91,7 +97,7 @@ impl Prices {
 
     /// Of the pages of the last round; 1 before there was one.
     pub(super) fn mean_weight(&self) -> f32 {
-        if self.last.pages > 0 { self.last.weight / self.last.pages as f32 } else { 1.0 }
+        if self.last.samples > 0 { self.last.weight / self.last.samples as f32 } else { 1.0 }
     }
 
     /// Days between two fetches of a page, on average.
@@ -103,7 +109,7 @@ impl Prices {
 /// The price of a host after a round in which its pages asked for `demand` at `price` (its own or the common one),
 /// and its gate let through `cap`; 0 where the common price will do.
 pub(super) fn host_price(demand: f32, cap: f32, price: f32, common: f32) -> f32 {
-    let own = (price * correction(demand, cap)).clamp(LEAST_PRICE, MOST_PRICE);
+    let own = (price * libm::sqrtf(correction(demand, cap))).clamp(LEAST_PRICE, MOST_PRICE);
     if own > common { own } else { 0.0 }
 }
 

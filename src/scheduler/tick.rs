@@ -129,3 +129,57 @@ impl Clock {
         Tick::new(u32::try_from(count.max(0)).unwrap_or(u32::MAX - 1))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_survive_the_trip_to_ticks_and_back() {
+        let mut clock = Clock::new();
+        for days in [0, 1, 100, 101, 102, 305, 410, 5_000, 1_000_000] {
+            let now = clock.set(Instant::from_micros(12_345) + Duration::DAY * days);
+            let _ = clock.rebase();
+            let (before, after) = (clock.instant(clock.tick(now)), clock.instant(clock.tick_after(now)));
+            assert!(
+                before <= now && now <= after && after - before <= Duration::from_micros(8_192),
+                "{days}"
+            );
+            // Gates stay shut for up to 49 days, and pages wait for 180, of which the future holds at least 101.
+            let later = now + Duration::DAY * 100;
+            assert!(clock.instant(clock.tick_after(later)) >= later, "{days}");
+        }
+    }
+
+    #[test]
+    fn moving_back_keeps_order_and_never() {
+        let mut clock = Clock::new();
+        let start = clock.tick(Instant::ZERO);
+        let (soon, late) = (start.after(Duration::DAY), start.after(Duration::DAY * 150));
+        clock.set(Instant::ZERO + Duration::DAY * 102);
+        let by = clock.rebase().expect("beyond 101 days");
+        assert!(start.moved(by) < soon.moved(by) && soon.moved(by) < late.moved(by));
+        assert_eq!(late.moved(by).since(soon.moved(by)), late.since(soon));
+        assert_eq!(Tick::NEVER.moved(by), Tick::NEVER);
+        assert_eq!(clock.instant(late.moved(by)), Instant::ZERO + late.since(start));
+        assert_eq!(clock.rebase(), None);
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_stands_still() {
+        let mut clock = Clock::new();
+        let later = Instant::ZERO + Duration::HOUR;
+        clock.set(later);
+        assert_eq!(clock.set(Instant::ZERO), later);
+    }
+
+    #[test]
+    fn days_that_are_none_or_too_many_stay_in_range() {
+        let tick = Tick::new(1_000);
+        assert_eq!(tick.after_days(f32::NAN), tick);
+        assert_eq!(tick.after_days(f32::INFINITY), Tick::NEVER);
+        assert_eq!(tick.before_days(f32::INFINITY), Tick::new(0));
+        assert_eq!(tick.after(Duration::MAX), Tick::NEVER);
+        assert_eq!(Tick::new(0).days_since(tick), 0.0);
+    }
+}

@@ -88,9 +88,9 @@ impl Outcome {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Engine {
     /// A gap after the last fetch.
-    #[default]
     Index,
     /// A gap after the last fetch was due.
+    #[default]
     Carousel,
 }
 
@@ -115,9 +115,9 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The index engine, four fetches at once.
+    /// The carousel, four fetches at once.
     pub const DEFAULT: Self = Self {
-        engine: Engine::Index,
+        engine: Engine::Carousel,
         burst: 4,
         rules: Rules::DEFAULT,
         learn: learn::Settings::DEFAULT,

@@ -12,6 +12,8 @@ mod learn;
 mod math;
 mod pace;
 mod plan;
+mod polite;
+mod scheduler;
 mod time;
 
 pub use bench::{BENCHES, Meter};
@@ -37,5 +39,13 @@ macro_rules! cases {
 pub(crate) use cases;
 
 /// Every case of every room.
-pub const CASES: &[&[Case]] =
-    &[heap::CASES, learn::CASES, math::CASES, pace::CASES, plan::CASES, time::CASES];
+pub const CASES: &[&[Case]] = &[
+    heap::CASES,
+    learn::CASES,
+    math::CASES,
+    pace::CASES,
+    plan::CASES,
+    polite::CASES,
+    scheduler::CASES,
+    time::CASES,
+];

@@ -32,7 +32,8 @@ fn world(spread: f64) -> World {
 fn capped() -> World {
     let mut world = world(1.0);
     let (mut hosts, mut rates) = (world.plan_hosts(), vec![0.0; PAGES]);
-    optimal(&world, &mut hosts, RATE * PAGES as f64, Objective::Freshness, &mut rates).expect("a sound demand");
+    optimal(&world, &mut hosts, RATE * PAGES as f64, Objective::Freshness, &mut rates)
+        .expect("a sound demand");
     for index in (0..HOSTS).step_by(2) {
         let wanted: f64 = rates.iter().skip(index).step_by(HOSTS).sum();
         world.hosts[index].gap = Duration::from_days(2.0 / wanted);
@@ -80,9 +81,11 @@ fn of_the_optimum() {
         let cells: String =
             shares.iter().map(|[first, last]| format!("{:>15}", format!("{first:.4}/{last:.4}"))).collect();
         writeln!(table, "{name:<43}{cells}").unwrap();
-        let [ours, _, _, _, nutch, stormcrawler] = shares[..] else { panic!("a share for each policy") };
-        if ours[1] < least || ours[1] <= nutch[1].max(stormcrawler[1]) {
-            writeln!(missed, "{name}: {:.4}, expected {least} and more than the adaptive rules", ours[1]).unwrap();
+        let [index, ours, _, _, nutch, stormcrawler] = shares[..] else { panic!("a share for each policy") };
+        // The default engine keeps the promise; the other one comes close where hosts are at their caps.
+        if ours[1] < least || index[1] < least - 0.002 || ours[1] <= nutch[1].max(stormcrawler[1]) {
+            writeln!(missed, "{name}: {:.4}, expected {least} and more than the adaptive rules", ours[1])
+                .unwrap();
         }
     }
     println!("{table}");

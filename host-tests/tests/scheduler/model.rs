@@ -255,8 +255,7 @@ impl Checked {
                 let known = self.scheduler.set_gap(Self::host_id(host), gap).is_ok();
                 assert_eq!(known, host < self.hosts.len());
                 if known {
-                    self.gates[self.hosts[host]].gap =
-                        Duration::from_millis(gap.as_micros().div_ceil(1_000));
+                    self.gates[self.hosts[host]].gap = Duration::from_millis(gap.as_micros().div_ceil(1_000));
                 }
             }
             94..96 => {

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use dunlin::scheduler::Scheduler;
 use object::{Object, ObjectSection, SectionFlags, elf};
 
 use crate::{budgets, firmware};
@@ -32,6 +33,15 @@ pub fn size(install: bool) -> Result<()> {
             "| {board} | {memory} | {bytes} | {limit} | {:.0} % |",
             100.0 * *bytes as f64 / *limit as f64
         );
+    }
+    println!("\n| scheduler | bytes of static memory |\n|---|---|");
+    for (pages, bytes) in [
+        (256, Scheduler::<256, 32>::SIZE),
+        (1_024, Scheduler::<1024, 32>::SIZE),
+        (4_096, Scheduler::<4096, 32>::SIZE),
+    ] {
+        // As this computer lays it out; the few words that are not per page or host are half as long on a device.
+        println!("| {pages} pages, 32 hosts | {bytes} |");
     }
     for (board, memory, bytes, limit) in rows {
         let excess = bytes.saturating_sub(limit);

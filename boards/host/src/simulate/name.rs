@@ -14,10 +14,10 @@ use super::timetable::{Method, timetable};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PolicyName {
-    /// The firmware's engine: fetch what is worth its price
-    #[default]
+    /// The scheduler by value alone: fetch what is worth its price
     Index,
-    /// The scheduler with fixed rhythms: Azar's carousel on optimal rates
+    /// The firmware's engine: the same, with rhythms that are kept (Azar's carousel in continuous time)
+    #[default]
     Carousel,
     /// Whole crawls, spread politely on each host (de Souza 2007)
     Psp,
