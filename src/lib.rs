@@ -23,6 +23,8 @@ extern crate std;
 #[cfg(all(feature = "defmt", feature = "log"))]
 compile_error!("features `defmt` and `log` exclude each other: choose where log lines go");
 
+#[cfg(feature = "fetch")]
+pub mod fetch;
 pub mod heap;
 pub mod learn;
 pub mod math;
