@@ -2,7 +2,7 @@
 
 use core::fmt;
 use core::future::{Future, poll_fn};
-use core::pin::pin;
+use core::pin::{Pin, pin};
 use core::task::Poll;
 
 use embedded_io_async::{Read, Write};
@@ -152,18 +152,23 @@ pub async fn fetch<'b, C: Read + Write>(
     mut fingerprinter: Fingerprinter<'_>,
     deadline: impl Future<Output = ()>,
 ) -> Result<(Fetched<'b>, Option<Fingerprint>), FetchError<C::Error>> {
-    let fetched = within(deadline, exchange(connection, request, limits, buffer, &mut fingerprinter))
-        .await
-        .unwrap_or(Err(FetchError::Deadline))?;
+    let fetched = {
+        let work = pin!(exchange(connection, request, limits, buffer, &mut fingerprinter));
+        within(pin!(deadline), work).await.unwrap_or(Err(FetchError::Deadline))?
+    };
     let fingerprint = (fetched.outcome == Outcome::Page).then(|| fingerprinter.finish());
     Ok((fetched, fingerprint))
 }
 
 /// Runs `work` until it or `deadline` is done; `None` if the deadline came first.
 ///
-/// *Cancellation*: dropping it drops both.
-pub async fn within<T>(deadline: impl Future<Output = ()>, work: impl Future<Output = T>) -> Option<T> {
-    let (mut deadline, mut work) = (pin!(deadline), pin!(work));
+/// Both are taken pinned (`core::pin::pin!`), because a future that moves them would hold room for them twice.
+///
+/// *Cancellation*: dropping it leaves both as they are.
+pub async fn within<T>(
+    mut deadline: Pin<&mut impl Future<Output = ()>>,
+    mut work: Pin<&mut impl Future<Output = T>>,
+) -> Option<T> {
     poll_fn(|context| match work.as_mut().poll(context) {
         Poll::Ready(done) => Poll::Ready(Some(done)),
         Poll::Pending => deadline.as_mut().poll(context).map(|()| None),

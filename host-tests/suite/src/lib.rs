@@ -7,6 +7,7 @@
 //! New room, new module: list its cases in [`CASES`] and its benches in [`BENCHES`].
 
 pub mod bench;
+mod fetch;
 mod heap;
 mod time;
 
@@ -33,4 +34,4 @@ macro_rules! cases {
 pub(crate) use cases;
 
 /// Every case of every room.
-pub const CASES: &[&[Case]] = &[heap::CASES, time::CASES];
+pub const CASES: &[&[Case]] = &[fetch::CASES, heap::CASES, time::CASES];
