@@ -1,4 +1,5 @@
 //! What runs on a computer: papers' tables, properties, differential oracles, benches.
 
 pub mod bench;
+pub mod fetch;
 pub mod learn;

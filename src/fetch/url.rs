@@ -346,7 +346,9 @@ fn parse_host(text: &str) -> Option<Host<'_>> {
     }
     // A name that ends in a number is an address or a mistake: some resolvers read `127.1` as loopback.
     let last = text.strip_suffix('.').unwrap_or(text).rsplit('.').next().unwrap_or_default();
-    if last.bytes().all(|byte| byte.is_ascii_digit()) || last.starts_with("0x") || last.starts_with("0X") {
+    let hex = last.strip_prefix("0x").or_else(|| last.strip_prefix("0X"));
+    let is_number = last.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number || hex.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit())) {
         return text.parse::<Ipv4Addr>().ok().map(|address| Host::Address(address.into()));
     }
     Some(Host::Name(text))

@@ -6,6 +6,7 @@ pub mod duration;
 pub mod error;
 pub mod hosts;
 pub mod listing;
+pub mod net;
 pub mod output;
 pub mod pages;
 pub mod progress;

@@ -243,7 +243,7 @@ pub fn bench(meter: &mut dyn Meter) {
     chunk[6 + 4096..].copy_from_slice(b"\r\n");
     let head: &[u8] = b"HTTP/1.1 200 OK\r\nServer: nginx\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\
         Content-Type: text/html; charset=utf-8\r\nETag: W/\"67ab43\"\r\nTransfer-Encoding: chunked\r\n\r\n";
-    let mut page = |ignore: &[Ignore<'_>]| {
+    let page = |ignore: &[Ignore<'_>]| {
         let mut response = Response::new(Method::Get, Limits::DEFAULT);
         let mut hasher = Fingerprinter::new(&[1; 16], ignore);
         let mut feed = |text: &[u8]| {
