@@ -155,6 +155,12 @@ const FRAMING: &[Framing] = &[
         true,
     ),
     (
+        "chunked, data for trailers",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nabc\r\n0\r\n\r\n",
+        Err(ResponseError::Field),
+        false,
+    ),
+    (
         "chunked, cut in the size",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3",
         Err(ResponseError::Incomplete),

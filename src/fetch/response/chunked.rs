@@ -1,6 +1,7 @@
 //! The chunked transfer coding (RFC 9112 §7.1), decoded in place: data goes out as slices of what came in.
 
 use super::ResponseError;
+use super::head::is_token;
 use crate::fetch::percent::hex_digit;
 
 /// Where in a chunk the decoder is.
@@ -30,11 +31,13 @@ pub(super) enum Chunk {
     End,
 }
 
-/// Where in a trailer section we are. What the fields say is of no use to us.
+/// Where in a trailer section we are. What the fields say is of no use to us, but fields they must be: data
+/// that is taken for a trailer would pass for the end of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trailer {
     LineStart,
-    Line,
+    Name,
+    Value,
     Cr,
     LastCr,
 }
@@ -81,12 +84,12 @@ fn trailer_byte(trailer: Trailer, byte: u8) -> Result<Chunk, ResponseError> {
     Ok(match (trailer, byte) {
         (Trailer::LineStart, b'\r') => Chunk::Trailer(Trailer::LastCr),
         (Trailer::LineStart | Trailer::LastCr, b'\n') => Chunk::End,
-        (Trailer::Line, b'\r') => Chunk::Trailer(Trailer::Cr),
-        (Trailer::Line | Trailer::Cr, b'\n') => Chunk::Trailer(Trailer::LineStart),
+        (Trailer::Value, b'\r') => Chunk::Trailer(Trailer::Cr),
+        (Trailer::Value | Trailer::Cr, b'\n') => Chunk::Trailer(Trailer::LineStart),
         (Trailer::Cr | Trailer::LastCr, _) => return Err(ResponseError::LineEnd),
-        (Trailer::LineStart | Trailer::Line, _) if byte.is_ascii_control() && byte != b'\t' => {
-            return Err(ResponseError::Field);
-        }
-        (Trailer::LineStart | Trailer::Line, _) => Chunk::Trailer(Trailer::Line),
+        (Trailer::Name, b':') => Chunk::Trailer(Trailer::Value),
+        (Trailer::LineStart | Trailer::Name, _) if is_token(byte) => Chunk::Trailer(Trailer::Name),
+        (Trailer::Value, _) if !byte.is_ascii_control() || byte == b'\t' => Chunk::Trailer(Trailer::Value),
+        (Trailer::LineStart | Trailer::Name | Trailer::Value, _) => return Err(ResponseError::Field),
     })
 }

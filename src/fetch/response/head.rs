@@ -296,6 +296,6 @@ fn decimal(digits: &[u8]) -> Option<u64> {
 }
 
 /// RFC 9110 §5.6.2.
-fn is_token(byte: u8) -> bool {
+pub(super) fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
