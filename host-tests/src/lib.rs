@@ -2,4 +2,5 @@
 
 pub mod bench;
 pub mod fetch;
+pub mod fuzz;
 pub mod learn;
