@@ -69,7 +69,7 @@ const OCTAVES: usize = 16;
 /// The same for a device: a history folded into 132 bytes, however long.
 ///
 /// Intervals that found a change are counted by octave, and each octave keeps their sum. Treating them as if
-/// all were as long as their octave's mean moves the rate by less than 2 % (intervals spread over several octaves;
+/// all were as long as their octave's mean moves the rate by less than 3 % (intervals spread over several octaves;
 /// not at all when visits are regular). Intervals below a minute and above 51 days share the end bins.
 ///
 /// Next to [`Estimate`](super::Estimate) it needs ten times the memory and has no prior, no forgetting and no

@@ -10,12 +10,14 @@
 //! | daily, weekly or monthly? | [`bayes`] |
 //! | is Poisson good enough, and if not, which law? | [`shape`] |
 //! | does it change by the clock? | [`clock`] |
+//! | what does the site say itself, and is it right? | [`hints`] |
 //!
 //! Rates are changes per day. Every estimator answers for what it cannot know with `None` or with its prior, never
 //! with NaN or infinity.
 
 pub mod bayes;
 pub mod clock;
+pub mod hints;
 pub mod host;
 pub mod irregular;
 pub mod last_modified;

@@ -15,10 +15,12 @@
 //! visits as a rule, 30 in one case of twenty, where fading alone takes 150 to 450 daily visits.
 
 use super::Visit;
+use super::hints::Provider;
 use crate::time::Duration;
 
 /// How far the rate is supposed to have moved before the watch speaks up.
 const JUMP: f32 = 4.0;
+const LN_JUMP: f32 = 2.0 * core::f32::consts::LN_2;
 /// The weakest belief: that of Jeffreys' prior for a rate.
 const LEAST_SHAPE: f32 = 0.5;
 /// What is left of the evidence after a jump: about as much as one visit that found a change.
@@ -33,6 +35,8 @@ const MOST_TIME: f32 = 1e9;
 const EXPECTED_CHANGE: f32 = 0.1;
 /// Evidence for a jump is kept in 1/1024 nats.
 const NATS: f32 = 1024.0;
+/// Hosts that signal a smaller share of their changes are taken for hosts that signal none.
+const LEAST_RECALL: f32 = 0.05;
 /// A `Last-Modified` younger than this says "I was generated for you", not when the page changed.
 const YOUNGEST_MODIFICATION: Duration = Duration::from_secs(5);
 
@@ -197,15 +201,52 @@ impl Estimate {
             self.watch(-(JUMP - 1.0) * expected, (1.0 - 1.0 / JUMP) * expected);
             self.time += days;
         } else {
-            // e^{expected} − 1 from its fourth root: sums of positive terms, so nothing cancels.
-            let root = libm::expm1f(expected * (1.0 / JUMP));
-            let odds = root * (4.0 + root * (6.0 + root * (4.0 + root)));
-            self.watch(geometric(1.0 / (1.0 + odds)) - EXPECTED_CHANGE, -geometric(1.0 / (1.0 + root)));
+            let (odds, risen, fallen) = undated(expected);
+            self.watch(risen, fallen);
             match visit.modified_ago.filter(|ago| *ago >= YOUNGEST_MODIFICATION && *ago < visit.interval) {
                 Some(ago) => self.dated_change(ago.as_days()),
                 None => self.undated_change(days, odds),
             }
         }
+        self.settle();
+        self.jump(settings.surprise);
+    }
+
+    /// Learns from a visit to a page that had sent `signals` since the visit before, on a host with this record.
+    ///
+    /// Visits prompted by signals find changes more often than chance, so [`Self::update`] alone would take a punctual
+    /// host's pages for ever busier ones. Here changes that were signalled count as seen when they happened, and
+    /// only the share that the host keeps quiet about, (1 − recall)λ, is inferred from finding the page changed.
+    pub fn update_signalled(
+        &mut self,
+        visit: &Visit,
+        signals: u32,
+        provider: &Provider,
+        settings: &Settings,
+    ) {
+        let days: f32 = visit.interval.as_days();
+        let believed = provider.signals(self.rate());
+        let recall = provider.recall();
+        if !visit.changed || recall < LEAST_RECALL || visit.interval.is_zero() {
+            // A page that did not change is as good as watched, whatever was said about it.
+            return self.update(visit, settings);
+        }
+        self.fade(days, settings.fading);
+        let changed = 1.0 - believed.fresh(days, signals);
+        let right = provider.precision() * signals as f32 / changed.max(f32::MIN_POSITIVE);
+        // The host's own share of the process is watched all the time: `told` changes are to be expected from it.
+        let told = recall * self.rate() * days;
+        if right >= 0.5 {
+            let right = right.min(signals as f32);
+            self.watch(LN_JUMP * right - (JUMP - 1.0) * told, (1.0 - 1.0 / JUMP) * told - LN_JUMP * right);
+            self.shape += right;
+        } else {
+            let quiet = (1.0 - recall) * days;
+            let (odds, risen, fallen) = undated(self.shape * libm::log1pf(quiet / self.time));
+            self.watch(risen - (JUMP - 1.0) * told, fallen + (1.0 - 1.0 / JUMP) * told);
+            self.undated_change(quiet, odds);
+        }
+        self.time += recall * days;
         self.settle();
         self.jump(settings.surprise);
     }
@@ -276,6 +317,15 @@ impl Estimate {
         self.shape = self.shape.clamp(LEAST_SHAPE, MOST_SHAPE);
         self.time = self.time.clamp(LEAST_TIME, MOST_TIME);
     }
+}
+
+/// For a change where so many were expected: `e^{expected} − 1`, and the evidence, in nats, that the rate has risen or
+/// fallen.
+fn undated(expected: f32) -> (f32, f32, f32) {
+    // From its fourth root: sums of positive terms, so nothing cancels.
+    let root = libm::expm1f(expected * (1.0 / JUMP));
+    let odds = root * (4.0 + root * (6.0 + root * (4.0 + root)));
+    (odds, geometric(1.0 / (1.0 + odds)) - EXPECTED_CHANGE, -geometric(1.0 / (1.0 + root)))
 }
 
 /// ln(1 + q + q² + q³) = ln((1 − q⁴)/(1 − q)): how much likelier a change is at four times the rate, given that

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::commands::check;
+use crate::commands::{check, estimate};
 use crate::error::Error;
 use crate::output::Format;
 
@@ -14,6 +14,7 @@ use crate::output::Format;
 /// Start with a page list, PAGES.csv: a header row and one URL a line.
 ///
 ///   dunlin check PAGES.csv            is the list sound, and what is in it?
+///   dunlin estimate HISTORY.csv       how often do pages change, by what visits found?
 ///   dunlin completions bash           completions for your shell
 ///
 /// Results go to stdout, in the format you choose; everything else goes to stderr.
@@ -31,6 +32,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Check(check::Args),
+    Estimate(estimate::Args),
     /// Print completions for a shell, to be sourced or put where it looks for them
     Completions {
         /// bash, zsh, fish, elvish or powershell
@@ -57,6 +59,7 @@ impl Cli {
     fn run(&self) -> Result<ExitCode, Error> {
         match &self.command {
             Command::Check(args) => check::run(args, self.format)?,
+            Command::Estimate(args) => estimate::run(args, self.format)?,
             Command::Completions { shell } => {
                 clap_complete::generate(*shell, &mut Self::command(), "dunlin", &mut std::io::stdout());
             }

@@ -1,6 +1,6 @@
 //! Time for embassy: the FPGA's microsecond counter says what time it is, CMSDK timer 0 rings when a task is due.
 //!
-//! Tickless: between two due tasks the core sleeps, and wakes by itself only every [`LONGEST_SLEEP`], often
+//! Tickless: between two due tasks the core sleeps, and wakes by itself only every 100 seconds, often
 //! enough to see each wrap of the 32-bit counter.
 
 use core::cell::RefCell;

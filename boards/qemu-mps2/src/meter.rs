@@ -16,23 +16,28 @@ pub struct InstructionMeter {
 }
 
 impl InstructionMeter {
-    /// Takes the counter from the clock (do not start both) and learns what measuring itself costs.
-    pub fn new() -> Self {
+    /// Takes the counter from the clock (do not start both), learns what measuring itself costs, and proves
+    /// itself on a thousand instructions. `None` if it counts something else: QEMU runs without `-icount shift=6`.
+    pub fn calibrated() -> Option<Self> {
         // Undivided: 32 bits then reach 2.7 thousand million instructions (SysTick's 24 bits: 10.4 million).
         PRESCALE.write(0);
-        Self { empty: instructions(&mut || ()) }
+        let meter = Self { empty: instructions(&mut || ()) };
+        (meter.count(&mut thousand_instructions) == 1_000).then_some(meter)
+    }
+
+    fn count(&self, work: &mut dyn FnMut()) -> u32 {
+        instructions(work).saturating_sub(self.empty)
     }
 }
 
-impl Default for InstructionMeter {
-    fn default() -> Self {
-        Self::new()
-    }
+fn thousand_instructions() {
+    // SAFETY: does nothing, a thousand times.
+    unsafe { core::arch::asm!(".rept 1000", "nop", ".endr", options(nomem, nostack, preserves_flags)) };
 }
 
 impl Meter for InstructionMeter {
     fn measure(&mut self, name: &'static str, n: u32, per: u32, work: &mut dyn FnMut()) {
-        let total = instructions(work).saturating_sub(self.empty);
+        let total = self.count(work);
         defmt::info!("bench {=str}|{=u32}|{=u32}|{=u32}", name, n, per, total);
     }
 }

@@ -1,6 +1,9 @@
 //! Pages that change by a known law, and visits to them: the ground truth of the learning tests.
 
+pub mod providers;
+
 use dunlin::learn::Visit;
+use dunlin::math::Real;
 use dunlin::time::Duration;
 use dunlin_suite::bench::Random;
 
@@ -11,7 +14,8 @@ pub fn unit(random: &mut Random) -> f64 {
 
 /// Exponentially distributed with mean 1.
 pub fn exponential(random: &mut Random) -> f64 {
-    -unit(random).ln()
+    // The crate's own logarithm: the standard library's differs in the last bit from machine to machine.
+    -Real::ln(unit(random))
 }
 
 /// How far apart the visits of a history are.
@@ -49,5 +53,22 @@ impl PoissonPage {
         let ago = exponential(&mut self.random) / self.rate;
         let visit = Visit::new(Duration::from_days(days), ago < days);
         if visit.changed { visit.modified(Duration::from_days(ago)) } else { visit }
+    }
+}
+
+/// Gamma-distributed with this shape and scale 1 (Marsaglia & Tsang 2000).
+pub fn gamma(shape: f64, random: &mut Random) -> f64 {
+    if shape < 1.0 {
+        return gamma(shape + 1.0, random) * Real::powf(unit(random), 1.0 / shape);
+    }
+    let d = shape - 1.0 / 3.0;
+    loop {
+        // A normal variate by Box and Muller.
+        let x = (2.0 * exponential(random)).sqrt() * (std::f64::consts::TAU * unit(random)).cos();
+        let v = 1.0 + x / (9.0 * d).sqrt();
+        let v = v * v * v;
+        if v > 0.0 && Real::ln(unit(random)) < 0.5 * x * x + d - d * v + d * Real::ln(v) {
+            return d * v;
+        }
     }
 }

@@ -28,10 +28,23 @@ pub fn build_for(install: bool, binary: &str, target: &str) -> Result<PathBuf> {
     let mut build = cargo();
     build.current_dir(root().join("boards").join(BOARD));
     build.args(["build", "--quiet", "--release", "--target", target, "--bin", binary]);
+    build.env("CARGO_ENCODED_RUSTFLAGS", remapped_paths());
     check(&mut build)?;
     let folder =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("boards/target"), PathBuf::from);
     let elf = folder.join(target).join("release").join(binary);
     ensure!(elf.is_file(), "cargo built {binary}, but {} is not there", elf.display());
     Ok(elf)
+}
+
+/// Panic messages contain source paths. Where the repository and cargo's home are must change neither the
+/// size of the image nor its build identity.
+fn remapped_paths() -> String {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
+    let remap = |from: PathBuf, to: &str| format!("--remap-path-prefix={}={to}", from.display());
+    let flags: Vec<_> =
+        [remap(root(), ".")].into_iter().chain(home.map(|home| remap(home, "cargo"))).collect();
+    // The separator that cargo asks for: paths may contain spaces.
+    flags.join("\u{1f}")
 }

@@ -10,7 +10,12 @@ use qemu_mps2::{banner, exit, log};
 fn main() -> ! {
     log::start();
     banner("dunlin bench on qemu-mps2");
-    let mut meter = InstructionMeter::new();
+    let Some(mut meter) = InstructionMeter::calibrated() else {
+        defmt::error!(
+            "the meter does not count a thousand instructions as such: start QEMU with -icount shift=6"
+        );
+        exit::failure()
+    };
     BENCHES.iter().for_each(|bench| bench(&mut meter));
     exit::success()
 }
