@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::commands::{check, estimate};
+use crate::commands::{check, estimate, robots};
 use crate::error::Error;
 use crate::output::Format;
 
@@ -15,6 +15,7 @@ use crate::output::Format;
 ///
 ///   dunlin check PAGES.csv            is the list sound, and what is in it?
 ///   dunlin estimate HISTORY.csv       how often do pages change, by what visits found?
+///   dunlin robots robots.txt URL      may this URL be fetched, and which rule says so?
 ///   dunlin completions bash           completions for your shell
 ///
 /// Results go to stdout, in the format you choose; everything else goes to stderr.
@@ -33,6 +34,7 @@ pub struct Cli {
 enum Command {
     Check(check::Args),
     Estimate(estimate::Args),
+    Robots(robots::Args),
     /// Print completions for a shell, to be sourced or put where it looks for them
     Completions {
         /// bash, zsh, fish, elvish or powershell
@@ -60,6 +62,7 @@ impl Cli {
         match &self.command {
             Command::Check(args) => check::run(args, self.format)?,
             Command::Estimate(args) => estimate::run(args, self.format)?,
+            Command::Robots(args) => return robots::run(args, self.format),
             Command::Completions { shell } => {
                 clap_complete::generate(*shell, &mut Self::command(), "dunlin", &mut std::io::stdout());
             }
