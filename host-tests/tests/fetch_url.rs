@@ -246,3 +246,21 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(50_000))]
+
+    /// Address literals are read as core reads them: sound ones, and ones with a group or digit too many or too few.
+    #[test]
+    fn reads_addresses_like_core(
+        v4 in "[0-9]{1,3}(\\.[0-9]{0,4}){2,4}",
+        v6 in "(:|[0-9a-fA-F]{1,4}:){0,7}(:|[0-9a-f]{0,5}|::)?([0-9a-f]{1,4}|(25[0-6]|[0-9]{1,2})(\\.[0-9]{1,3}){3})?",
+    ) {
+        let address = |text: &str| match Url::parse(text).map(|url| url.host()) {
+            Ok(Host::Address(address)) => Some(address),
+            _ => None,
+        };
+        prop_assert_eq!(address(&format!("http://{v4}/")), v4.parse().ok(), "{}", v4);
+        prop_assert_eq!(address(&format!("http://[{v6}]/")), v6.parse::<std::net::Ipv6Addr>().ok().map(Into::into), "{}", v6);
+    }
+}

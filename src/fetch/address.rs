@@ -2,6 +2,8 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use super::percent::hex_digit;
+
 /// Is this an address on the open Internet?
 ///
 /// No for loopback, private, link-local, shared, multicast, reserved and documentation ranges (RFC 6890 and its
@@ -54,4 +56,68 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         // Only 2000::/3 is handed out; ::, ::1, fc00::/7, fe80::/10 and ff00::/8 all lie outside.
         [first, ..] => first >> 13 == 1,
     }
+}
+
+/// `127.0.0.1`: four decimal numbers without leading zeros. A third of the flash that core's parser takes.
+pub(super) fn parse_ipv4(text: &[u8]) -> Option<Ipv4Addr> {
+    let mut octets = [0_u8; 4];
+    let mut parts = text.split(|byte| *byte == b'.');
+    for octet in &mut octets {
+        let digits = parts.next()?;
+        if digits.is_empty() || digits.len() > 1 && digits.starts_with(b"0") {
+            return None;
+        }
+        for digit in digits {
+            let digit = digit.is_ascii_digit().then(|| digit - b'0')?;
+            *octet = octet.checked_mul(10)?.checked_add(digit)?;
+        }
+    }
+    parts.next().is_none().then(|| octets.into())
+}
+
+/// `2001:db8::1`, without brackets and zone (RFC 4291 §2.2; an IPv4 tail is read, too).
+pub(super) fn parse_ipv6(text: &[u8]) -> Option<Ipv6Addr> {
+    let gap = text.windows(2).position(|pair| pair == b"::");
+    let (before, after) = match gap {
+        Some(at) => (text.get(..at)?, text.get(at + 2..)?),
+        None => (text, &[][..]),
+    };
+    let (mut head, mut tail) = ([0_u16; 8], [0_u16; 8]);
+    // An IPv4 tail can only stand at the very end.
+    let first = groups(before, &mut head, gap.is_none())?;
+    let last = groups(after, &mut tail, true)?;
+    match gap {
+        None if first == 8 => {}
+        Some(_) if first + last < 8 => {
+            for (to, from) in head.iter_mut().rev().zip(tail.iter().take(last).rev()) {
+                *to = *from;
+            }
+        }
+        _ => return None,
+    }
+    Some(head.into())
+}
+
+/// Reads groups of hex digits between colons, and perhaps an IPv4 address behind them; returns how many.
+fn groups(text: &[u8], out: &mut [u16; 8], ends: bool) -> Option<usize> {
+    if text.is_empty() {
+        return Some(0);
+    }
+    let mut count = 0;
+    let mut parts = text.split(|byte| *byte == b':').peekable();
+    while let Some(part) = parts.next() {
+        if ends && parts.peek().is_none() && part.contains(&b'.') {
+            let [a, b, c, d] = parse_ipv4(part)?.octets();
+            *out.get_mut(count)? = u16::from_be_bytes([a, b]);
+            *out.get_mut(count + 1)? = u16::from_be_bytes([c, d]);
+            return Some(count + 2);
+        }
+        if part.is_empty() || part.len() > 4 {
+            return None;
+        }
+        let group = part.iter().try_fold(0, |group, digit| Some(group << 4 | u16::from(hex_digit(*digit)?)));
+        *out.get_mut(count)? = group?;
+        count += 1;
+    }
+    Some(count)
 }

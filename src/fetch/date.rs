@@ -55,8 +55,9 @@ impl HttpDate {
 
     /// As IMF-fixdate, the one format to send.
     pub fn format(self) -> [u8; 29] {
-        // Below 3,000,000 days: 32 bits are enough, and much cheaper to divide.
-        let (days, second) = ((self.0 / DAY) as u32, (self.0 % DAY) as u32);
+        // 86,400 is 128 × 675, and without the last seven bits four-digit years fit in 32: no 64-bit division.
+        let days = (self.0 >> 7) as u32 / 675;
+        let second = (self.0 - u64::from(days) * DAY) as u32;
         let (year, month, day) = civil(days);
         let mut out = *b"Thu, 00 Jan 0000 00:00:00 GMT";
         put(&mut out, 0, WEEKDAYS.get((days % 7 * 3) as usize..).unwrap_or_default(), 3);
@@ -120,6 +121,8 @@ fn at(year: u32, month: u32, day: u32, time: &[u8]) -> Option<HttpDate> {
     HttpDate::from_unix(u64::from(days) * DAY + u64::from(hour * 3600 + minute * 60 + second))
 }
 
+// Called from many places: not to be copied into each.
+#[inline(never)]
 fn number(digits: &[u8]) -> Option<u32> {
     digits.iter().try_fold(0_u32, |value, digit| {
         let digit = digit.is_ascii_digit().then(|| u32::from(digit - b'0'))?;

@@ -184,7 +184,7 @@ pub async fn exchange<'b, C: Read + Write>(
     request: &Request<'_>,
     limits: Limits,
     buffer: &'b mut [u8],
-    body: &mut impl Body,
+    body: &mut dyn Body,
 ) -> Result<Fetched<'b>, FetchError<C::Error>> {
     send(connection, request, buffer).await?;
     let mut response = Response::new(request.method, limits);
@@ -227,7 +227,7 @@ async fn receive<C: Read>(
     connection: &mut C,
     response: &mut Response,
     buffer: &mut [u8],
-    body: &mut impl Body,
+    body: &mut dyn Body,
 ) -> Result<bool, FetchError<C::Error>> {
     loop {
         let count = connection.read(buffer).await.map_err(FetchError::Connection)?;

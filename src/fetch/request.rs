@@ -125,6 +125,8 @@ impl<'a> Request<'a> {
     }
 
     /// Hands the request to `put`, in order.
+    // Not to be inlined: `put` would be copied into every place it is called from.
+    #[inline(never)]
     fn pieces(&self, put: &mut dyn FnMut(&[u8])) {
         put(match self.method {
             Method::Get => b"GET ",

@@ -5,8 +5,9 @@
 //! must be given it.
 
 use core::fmt;
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::IpAddr;
 
+use super::address::{parse_ipv4, parse_ipv6};
 use super::percent::{Canonical, encoded, is_legal};
 
 /// How a page is reached.
@@ -123,17 +124,22 @@ impl<'a> Url<'a> {
         if let Some(at) = text.bytes().position(|byte| byte <= b' ' || byte == 0x7f) {
             return Err(UrlError::Character(at as u16));
         }
-        let (scheme, rest) = text.split_once("://").ok_or(UrlError::Scheme)?;
-        let scheme = Scheme::named(scheme.as_bytes()).ok_or(UrlError::Scheme)?;
-        let without_fragment = rest.split('#').next().unwrap_or(rest);
-        let end = without_fragment.find(['/', '?']).unwrap_or(without_fragment.len());
-        let (authority, target) = without_fragment.split_at_checked(end).ok_or(UrlError::Host)?;
-        if authority.contains('@') {
+        let bytes = text.as_bytes();
+        let (scheme, rest) = split_scheme(bytes).ok_or(UrlError::Scheme)?;
+        let scheme = Scheme::named(scheme).ok_or(UrlError::Scheme)?;
+        let rest = until(rest.strip_prefix(b"//").ok_or(UrlError::Scheme)?, b"#");
+        let authority = until(rest, b"/?");
+        if authority.contains(&b'@') {
             return Err(UrlError::Userinfo);
         }
+        // Both end at ASCII characters of a text that is UTF-8, so they are UTF-8, too.
+        let start = scheme.name().len() + 3;
+        let end = start + authority.len();
+        let authority = text.get(start..end).ok_or(UrlError::Host)?;
+        let target = text.get(end..start + rest.len()).ok_or(UrlError::Host)?;
         let (host_text, port) = split_port(authority)?;
         let port = match port {
-            None | Some("") => scheme.default_port(),
+            None | Some(b"") => scheme.default_port(),
             Some(digits) => parse_port(digits).ok_or(UrlError::Port)?,
         };
         Ok(Self { scheme, host: parse_host(host_text).ok_or(UrlError::Host)?, host_text, port, target })
@@ -264,7 +270,7 @@ impl<'a> Url<'a> {
 
     /// Hands the bytes of the request target to `put`, in order: encoded where they must be.
     pub(crate) fn target_pieces(&self, put: &mut dyn FnMut(&[u8])) {
-        if !self.target.starts_with('/') {
+        if !self.target.as_bytes().starts_with(b"/") {
             put(b"/");
         }
         encoded_pieces(self.target.as_bytes(), put);
@@ -281,7 +287,7 @@ impl<'a> Url<'a> {
 
     /// The path and query in the form that is compared.
     pub(crate) fn canonical(&self) -> impl Iterator<Item = u16> + Clone + use<'a> {
-        let slash = if self.target.starts_with('/') { None } else { Some(u16::from(b'/')) };
+        let slash = if self.target.as_bytes().starts_with(b"/") { None } else { Some(u16::from(b'/')) };
         slash.into_iter().chain(Canonical(self.target.as_bytes()))
     }
 }
@@ -312,44 +318,45 @@ impl fmt::Display for Url<'_> {
 }
 
 /// Splits `host[:port]`, minding the colons of an IPv6 literal.
-fn split_port(authority: &str) -> Result<(&str, Option<&str>), UrlError> {
-    if authority.starts_with('[') {
-        let end = authority.find(']').ok_or(UrlError::Host)? + 1;
-        let (host, rest) = authority.split_at_checked(end).ok_or(UrlError::Host)?;
-        return match rest.strip_prefix(':') {
-            Some(port) => Ok((host, Some(port))),
-            None if rest.is_empty() => Ok((host, None)),
-            None => Err(UrlError::Host),
-        };
+fn split_port(authority: &str) -> Result<(&str, Option<&[u8]>), UrlError> {
+    let bytes = authority.as_bytes();
+    let literal = match bytes.first() {
+        Some(b'[') => bytes.iter().position(|byte| *byte == b']').ok_or(UrlError::Host)? + 1,
+        _ => 0,
+    };
+    let host = literal + until(bytes.get(literal..).unwrap_or_default(), b":").len();
+    if literal > 0 && host > literal {
+        return Err(UrlError::Host);
     }
-    Ok(match authority.split_once(':') {
-        Some((host, port)) => (host, Some(port)),
-        None => (authority, None),
-    })
+    Ok((authority.get(..host).ok_or(UrlError::Host)?, bytes.get(host + 1..)))
 }
 
-/// Digits only: `u16::from_str` would take a sign.
-fn parse_port(digits: &str) -> Option<u16> {
-    let all_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
-    digits.parse().ok().filter(|port| all_digits && *port != 0)
+fn parse_port(digits: &[u8]) -> Option<u16> {
+    let number = digits.iter().try_fold(0_u16, |number, digit| {
+        let digit = digit.is_ascii_digit().then(|| u16::from(digit - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    });
+    number.filter(|port| *port != 0)
 }
 
 fn parse_host(text: &str) -> Option<Host<'_>> {
-    if let Some(literal) = text.strip_prefix('[') {
-        let address: Ipv6Addr = literal.strip_suffix(']')?.parse().ok()?;
-        return Some(Host::Address(address.into()));
+    let bytes = text.as_bytes();
+    if let [b'[', literal @ .., b']'] = bytes {
+        return Some(Host::Address(parse_ipv6(literal)?.into()));
     }
     let forbidden =
-        |byte: u8| byte < 0x80 && !(byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'));
-    if text.is_empty() || text.len() > 253 || text.bytes().any(forbidden) || text.starts_with('.') {
+        |byte: &u8| byte.is_ascii() && !(byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'));
+    if bytes.is_empty() || bytes.len() > 253 || bytes.iter().any(forbidden) || bytes.starts_with(b".") {
         return None;
     }
     // A name that ends in a number is an address or a mistake: some resolvers read `127.1` as loopback.
-    let last = text.strip_suffix('.').unwrap_or(text).rsplit('.').next().unwrap_or_default();
-    let hex = last.strip_prefix("0x").or_else(|| last.strip_prefix("0X"));
-    let is_number = last.bytes().all(|byte| byte.is_ascii_digit());
-    if is_number || hex.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit())) {
-        return text.parse::<Ipv4Addr>().ok().map(|address| Host::Address(address.into()));
+    let last =
+        bytes.strip_suffix(b".").unwrap_or(bytes).rsplit(|byte| *byte == b'.').next().unwrap_or_default();
+    let is_number = last.iter().all(u8::is_ascii_digit);
+    if is_number
+        || matches!(last, [b'0', b'x' | b'X', digits @ ..] if digits.iter().all(u8::is_ascii_hexdigit))
+    {
+        return parse_ipv4(bytes).map(|address| Host::Address(address.into()));
     }
     Some(Host::Name(text))
 }

@@ -37,6 +37,36 @@ pub struct Head {
     pub(super) persistent: bool,
 }
 
+/// The fields we read.
+#[derive(Clone, Copy)]
+enum Field {
+    CacheControl,
+    Connection,
+    ContentEncoding,
+    ContentLength,
+    Date,
+    Etag,
+    Expires,
+    LastModified,
+    Location,
+    RetryAfter,
+    TransferEncoding,
+}
+
+const FIELDS: &[(&str, Field)] = &[
+    ("cache-control", Field::CacheControl),
+    ("connection", Field::Connection),
+    ("content-encoding", Field::ContentEncoding),
+    ("content-length", Field::ContentLength),
+    ("date", Field::Date),
+    ("etag", Field::Etag),
+    ("expires", Field::Expires),
+    ("last-modified", Field::LastModified),
+    ("location", Field::Location),
+    ("retry-after", Field::RetryAfter),
+    ("transfer-encoding", Field::TransferEncoding),
+];
+
 /// What the framing fields said, before RFC 9112 §6.3 weighs them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Framing {
@@ -206,32 +236,32 @@ impl HeadReader {
 impl Head {
     /// Takes what we need from one field. True for `Location`, which the reader keeps itself.
     fn field(&mut self, name: &[u8], value: &[u8], long: bool) -> Result<bool, ResponseError> {
-        let is = |wanted: &str| name.eq_ignore_ascii_case(wanted.as_bytes());
+        let Some(known) = FIELDS.iter().find(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes())) else {
+            return Ok(false);
+        };
         // The first answer counts where a server gives several.
-        if is("content-length") {
-            self.framing.content_length = Some(content_length(value, self.framing.content_length, long)?);
-        } else if is("transfer-encoding") {
-            self.transfer_encoding(value, long)?;
-        } else if is("connection") {
-            self.persistent &= !long && !list(value).any(|option| option.eq_ignore_ascii_case(b"close"));
-        } else if is("location") {
-            return Ok(true);
-        } else if long {
+        match known.1 {
+            Field::ContentLength => {
+                self.framing.content_length = Some(content_length(value, self.framing.content_length, long)?);
+            }
+            Field::TransferEncoding => self.transfer_encoding(value, long)?,
+            Field::Connection => {
+                self.persistent &= !long && !list(value).any(|option| option.eq_ignore_ascii_case(b"close"));
+            }
+            Field::Location => return Ok(true),
             // Cut off, it could mean something else.
-        } else if is("content-encoding") {
-            self.encoded |= list(value).any(|coding| !coding.eq_ignore_ascii_case(b"identity"));
-        } else if is("etag") {
-            self.etag = self.etag.or_else(|| Etag::new(value));
-        } else if is("last-modified") {
-            self.last_modified = self.last_modified.or_else(|| HttpDate::parse(value));
-        } else if is("date") {
-            self.date = self.date.or_else(|| HttpDate::parse(value));
-        } else if is("retry-after") {
-            self.retry_after = self.retry_after.or_else(|| RetryAfter::parse(value));
-        } else if is("cache-control") {
-            self.max_age = self.max_age.or_else(|| cache_lifetime(value));
-        } else if is("expires") {
-            self.expires = self.expires.or_else(|| HttpDate::parse(value).or(HttpDate::from_unix(0)));
+            _ if long => {}
+            Field::ContentEncoding => {
+                self.encoded |= list(value).any(|coding| !coding.eq_ignore_ascii_case(b"identity"));
+            }
+            Field::Etag => self.etag = self.etag.or_else(|| Etag::new(value)),
+            Field::LastModified => self.last_modified = self.last_modified.or_else(|| HttpDate::parse(value)),
+            Field::Date => self.date = self.date.or_else(|| HttpDate::parse(value)),
+            Field::RetryAfter => self.retry_after = self.retry_after.or_else(|| RetryAfter::parse(value)),
+            Field::CacheControl => self.max_age = self.max_age.or_else(|| cache_lifetime(value)),
+            Field::Expires => {
+                self.expires = self.expires.or_else(|| HttpDate::parse(value).or(HttpDate::from_unix(0)));
+            }
         }
         Ok(false)
     }

@@ -163,7 +163,7 @@ struct Groups<'a> {
 }
 
 impl Groups<'_> {
-    fn line(&mut self, lines: &Lines, sink: &mut impl RuleSink) {
+    fn line(&mut self, lines: &Lines, sink: &mut dyn RuleSink) {
         let (line, cut) = lines.line();
         let Some((key, value)) = split(line) else { return };
         match Key::of(key) {
@@ -189,7 +189,7 @@ impl Groups<'_> {
         self.ours || self.everyone && !self.ever_ours
     }
 
-    fn agent(&mut self, value: &[u8], sink: &mut impl RuleSink) {
+    fn agent(&mut self, value: &[u8], sink: &mut dyn RuleSink) {
         if !self.naming {
             (self.ours, self.everyone) = (false, false);
         }
