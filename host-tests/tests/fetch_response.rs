@@ -95,7 +95,7 @@ const FRAMING: &[Framing] = &[
     ),
     (
         "huge length",
-        "HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\nabc",
+        "HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551614\r\n\r\nabc",
         Err(ResponseError::Incomplete),
         false,
     ),

@@ -1,5 +1,6 @@
 //! HTTP dates: the three formats of RFC 9110 §5.6.7, without a calendar library.
 
+use super::number::decimal;
 use crate::time::Duration;
 
 /// A moment in universal time, to the second, from 1970 to 9999.
@@ -121,13 +122,8 @@ fn at(year: u32, month: u32, day: u32, time: &[u8]) -> Option<HttpDate> {
     HttpDate::from_unix(u64::from(days) * DAY + u64::from(hour * 3600 + minute * 60 + second))
 }
 
-// Called from many places: not to be copied into each.
-#[inline(never)]
 fn number(digits: &[u8]) -> Option<u32> {
-    digits.iter().try_fold(0_u32, |value, digit| {
-        let digit = digit.is_ascii_digit().then(|| u32::from(digit - b'0'))?;
-        value.checked_mul(10)?.checked_add(digit)
-    })
+    u32::try_from(decimal(digits)?).ok()
 }
 
 fn month(name: &[u8; 3]) -> Option<u32> {

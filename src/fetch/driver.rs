@@ -213,8 +213,15 @@ async fn send<C: Write>(
     let mut sent = 0;
     loop {
         let count = request.render(sent, buffer);
-        let piece = buffer.get(..count).unwrap_or_default();
-        connection.write_all(piece).await.map_err(FetchError::Connection)?;
+        let mut piece = buffer.get(..count).unwrap_or_default();
+        // Not `write_all`: it panics when a stack takes nothing.
+        while !piece.is_empty() {
+            let taken = connection.write(piece).await.map_err(FetchError::Connection)?;
+            if taken == 0 {
+                return Err(ResponseError::Closed.into());
+            }
+            piece = piece.get(taken..).unwrap_or_default();
+        }
         sent += count;
         if count < buffer.len() {
             return connection.flush().await.map_err(FetchError::Connection);

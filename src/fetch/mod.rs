@@ -23,6 +23,7 @@ mod connect;
 mod date;
 mod driver;
 mod fingerprint;
+mod number;
 mod percent;
 mod redirect;
 mod request;

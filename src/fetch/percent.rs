@@ -10,21 +10,35 @@ pub(crate) const ENCODED: Token = 0x100;
 /// URL encoded, reserved characters left as they are – `%2F` is not `/`. A `%` without two hex digits stands
 /// for itself.
 #[derive(Clone, Debug)]
-pub(crate) struct Canonical<'a>(pub(crate) &'a [u8]);
+pub(crate) struct Canonical<'a> {
+    /// What is yet to come.
+    pub(crate) text: &'a [u8],
+    /// A `/` comes first: the one that an empty path leaves out.
+    pub(crate) slash: bool,
+}
+
+impl<'a> Canonical<'a> {
+    pub(crate) const fn new(text: &'a [u8]) -> Self {
+        Self { text, slash: false }
+    }
+}
 
 impl Iterator for Canonical<'_> {
     type Item = Token;
 
     fn next(&mut self) -> Option<Token> {
-        let (&first, rest) = self.0.split_first()?;
+        if core::mem::take(&mut self.slash) {
+            return Some(b'/'.into());
+        }
+        let (&first, rest) = self.text.split_first()?;
         if first == b'%'
             && let Some((digits, after)) = rest.split_first_chunk()
             && let Some(octet) = hex_pair(*digits)
         {
-            self.0 = after;
+            self.text = after;
             return Some(if is_unreserved(octet) { octet.into() } else { ENCODED | Token::from(octet) });
         }
-        self.0 = rest;
+        self.text = rest;
         Some(if is_legal(first) { first.into() } else { ENCODED | Token::from(first) })
     }
 }

@@ -110,23 +110,12 @@ impl<'a> Request<'a> {
     /// A request of any length goes out through a window of any size, at the price of composing it again for
     /// each window. Work: the request's length.
     pub fn render(&self, skip: usize, out: &mut [u8]) -> usize {
-        let mut position = 0_usize;
-        let mut written = 0_usize;
-        self.pieces(&mut |piece| {
-            let unwanted = skip.saturating_sub(position).min(piece.len());
-            position += piece.len();
-            let piece = piece.get(unwanted..).unwrap_or_default();
-            let room = out.get_mut(written..).unwrap_or_default();
-            let count = piece.len().min(room.len());
-            room.iter_mut().zip(piece).for_each(|(to, from)| *to = *from);
-            written += count;
-        });
-        written
+        let mut window = Window { skip, out, written: 0 };
+        self.pieces(&mut |piece| window.put(piece));
+        window.written
     }
 
     /// Hands the request to `put`, in order.
-    // Not to be inlined: `put` would be copied into every place it is called from.
-    #[inline(never)]
     fn pieces(&self, put: &mut dyn FnMut(&[u8])) {
         put(match self.method {
             Method::Get => b"GET ",
@@ -160,5 +149,25 @@ impl<'a> Request<'a> {
             put(b"\r\n");
         }
         put(if self.keep_alive { b"\r\n" } else { b"Connection: close\r\n\r\n" });
+    }
+}
+
+/// The part of a longer text that goes into a buffer.
+struct Window<'o> {
+    /// Bytes still to be passed over.
+    skip: usize,
+    out: &'o mut [u8],
+    written: usize,
+}
+
+impl Window<'_> {
+    // Not to be inlined: it would be copied into every line that composes the request, 3 kB in all.
+    #[inline(never)]
+    fn put(&mut self, piece: &[u8]) {
+        let wanted = piece.get(self.skip.min(piece.len())..).unwrap_or_default();
+        self.skip -= piece.len() - wanted.len();
+        let room = self.out.get_mut(self.written..).unwrap_or_default();
+        self.written += wanted.len().min(room.len());
+        room.iter_mut().zip(wanted).for_each(|(to, from)| *to = *from);
     }
 }

@@ -8,6 +8,7 @@ use core::fmt;
 use core::net::IpAddr;
 
 use super::address::{parse_ipv4, parse_ipv6};
+use super::number::{Decimal, decimal};
 use super::percent::{Canonical, encoded, is_legal};
 
 /// How a page is reached.
@@ -186,7 +187,7 @@ impl<'a> Url<'a> {
         out.put(self.host_text.as_bytes())?;
         if self.port != self.scheme.default_port() {
             out.put(b":")?;
-            out.put(Decimal::new(self.port.into()).as_bytes())?;
+            out.put(Decimal::new(self.port).as_bytes())?;
         }
         self.write_target(relative, false, out)
     }
@@ -281,14 +282,14 @@ impl<'a> Url<'a> {
         put(self.host_text.as_bytes());
         if self.port != self.scheme.default_port() {
             put(b":");
-            put(Decimal::new(self.port.into()).as_bytes());
+            put(Decimal::new(self.port).as_bytes());
         }
     }
 
     /// The path and query in the form that is compared.
-    pub(crate) fn canonical(&self) -> impl Iterator<Item = u16> + Clone + use<'a> {
-        let slash = if self.target.as_bytes().starts_with(b"/") { None } else { Some(u16::from(b'/')) };
-        slash.into_iter().chain(Canonical(self.target.as_bytes()))
+    pub(crate) fn canonical(&self) -> Canonical<'a> {
+        let text = self.target.as_bytes();
+        Canonical { text, slash: !text.starts_with(b"/") }
     }
 }
 
@@ -332,11 +333,7 @@ fn split_port(authority: &str) -> Result<(&str, Option<&[u8]>), UrlError> {
 }
 
 fn parse_port(digits: &[u8]) -> Option<u16> {
-    let number = digits.iter().try_fold(0_u16, |number, digit| {
-        let digit = digit.is_ascii_digit().then(|| u16::from(digit - b'0'))?;
-        number.checked_mul(10)?.checked_add(digit)
-    });
-    number.filter(|port| *port != 0)
+    u16::try_from(decimal(digits)?).ok().filter(|port| *port != 0)
 }
 
 fn parse_host(text: &str) -> Option<Host<'_>> {
@@ -371,6 +368,7 @@ fn split_scheme(reference: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// What stands before the first of `ends`.
+#[inline(never)]
 fn until<'t>(text: &'t [u8], ends: &[u8]) -> &'t [u8] {
     text.split(|byte| ends.contains(byte)).next().unwrap_or_default()
 }
@@ -394,13 +392,17 @@ struct Joined<'o> {
 }
 
 impl Joined<'_> {
+    // Small, and called from many places: one copy.
+    #[inline(never)]
     fn put(&mut self, bytes: &[u8]) -> Result<(), UrlError> {
         let end = self.len + bytes.len();
-        self.out.get_mut(self.len..end).ok_or(UrlError::TooLong)?.copy_from_slice(bytes);
+        let room = self.out.get_mut(self.len..end).ok_or(UrlError::TooLong)?;
+        room.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
         self.len = end;
         Ok(())
     }
 
+    #[inline(never)]
     fn put_encoded(&mut self, text: &[u8]) -> Result<(), UrlError> {
         let mut result = Ok(());
         encoded_pieces(text, &mut |piece| result = result.and_then(|()| self.put(piece)));
@@ -437,33 +439,7 @@ impl Joined<'_> {
 
 /// 1 for `.`, 2 for `..`, 0 for other segments; a dot may be spelt `%2e`.
 fn dots(segment: &[u8]) -> usize {
-    let mut tokens = Canonical(segment);
+    let mut tokens = Canonical::new(segment);
     let count = tokens.by_ref().take(3).take_while(|token| *token == u16::from(b'.')).count();
-    if count <= 2 && Canonical(segment).count() == count { count } else { 0 }
-}
-
-/// A number's digits, without the formatting machinery.
-pub(crate) struct Decimal {
-    digits: [u8; 10],
-    start: usize,
-}
-
-impl Decimal {
-    pub(crate) fn new(mut value: u32) -> Self {
-        let mut digits = [b'0'; 10];
-        let mut start = digits.len();
-        for (at, digit) in digits.iter_mut().enumerate().rev() {
-            *digit = b'0' + (value % 10) as u8;
-            value /= 10;
-            start = at;
-            if value == 0 {
-                break;
-            }
-        }
-        Self { digits, start }
-    }
-
-    pub(crate) fn as_bytes(&self) -> &[u8] {
-        self.digits.get(self.start..).unwrap_or_default()
-    }
+    if count <= 2 && Canonical::new(segment).count() == count { count } else { 0 }
 }

@@ -1,6 +1,7 @@
 //! What a server told us about a page's versions and about when to come back.
 
 use super::date::HttpDate;
+use super::number::decimal;
 use crate::time::Duration;
 
 /// An entity tag, kept to be sent back verbatim in `If-None-Match`.
@@ -71,15 +72,9 @@ impl RetryAfter {
     }
 }
 
-/// Digits, saturating (RFC 9111 §1.2.2).
+/// Too large a number is the largest (RFC 9111 §1.2.2).
 fn delta_seconds(value: &[u8]) -> Option<u32> {
-    if value.is_empty() {
-        return None;
-    }
-    value.iter().try_fold(0_u32, |seconds, digit| {
-        let digit = digit.is_ascii_digit().then(|| u32::from(digit - b'0'))?;
-        Some(seconds.saturating_mul(10).saturating_add(digit))
-    })
+    decimal(value).map(|seconds| u32::try_from(seconds).unwrap_or(u32::MAX))
 }
 
 /// How long `Cache-Control` says a page stays good: `max-age`, or zero for `no-cache` and `no-store`.
@@ -101,6 +96,18 @@ pub(crate) fn cache_lifetime(value: &[u8]) -> Option<u32> {
 }
 
 /// The members of a comma-separated list, trimmed. Commas inside quotes split, too: no member we look for has any.
-pub(crate) fn list(value: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
+pub(crate) fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).filter(|member| !member.is_empty())
+}
+
+/// Is `wanted` a member of a comma-separated list? And is something else?
+// One copy of the walk for all headers that hold lists.
+#[inline(never)]
+pub(crate) fn members(value: &[u8], wanted: &[u8]) -> (bool, bool) {
+    let mut found = (false, false);
+    for member in list(value) {
+        let same = member.eq_ignore_ascii_case(wanted);
+        found = (found.0 | same, found.1 | !same);
+    }
+    found
 }

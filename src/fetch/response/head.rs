@@ -5,7 +5,8 @@
 
 use super::{Limits, ResponseError};
 use crate::fetch::date::HttpDate;
-use crate::fetch::validator::{Etag, RetryAfter, cache_lifetime, list};
+use crate::fetch::number::decimal;
+use crate::fetch::validator::{Etag, RetryAfter, cache_lifetime, list, members};
 
 /// Longest `Location` that is kept.
 const LOCATION: usize = 512;
@@ -226,10 +227,14 @@ impl HeadReader {
     /// Moves a `Location` value to the front of the window, where later lines leave it alone.
     fn keep_location(&mut self, start: usize, length: usize) {
         self.location_too_long = self.long || length > LOCATION;
-        if !self.location_too_long && start + length <= self.window.len() {
-            self.window.copy_within(start..start + length, 0);
-            self.location = length as u16;
+        if self.location_too_long {
+            return;
         }
+        for to in 0..length {
+            let Some(byte) = self.window.get(start + to).copied() else { return };
+            self.window.get_mut(to).into_iter().for_each(|slot| *slot = byte);
+        }
+        self.location = length as u16;
     }
 }
 
@@ -246,14 +251,12 @@ impl Head {
             }
             Field::TransferEncoding => self.transfer_encoding(value, long)?,
             Field::Connection => {
-                self.persistent &= !long && !list(value).any(|option| option.eq_ignore_ascii_case(b"close"));
+                self.persistent &= !long && !members(value, b"close").0;
             }
             Field::Location => return Ok(true),
             // Cut off, it could mean something else.
             _ if long => {}
-            Field::ContentEncoding => {
-                self.encoded |= list(value).any(|coding| !coding.eq_ignore_ascii_case(b"identity"));
-            }
+            Field::ContentEncoding => self.encoded |= members(value, b"identity").1,
             Field::Etag => self.etag = self.etag.or_else(|| Etag::new(value)),
             Field::LastModified => self.last_modified = self.last_modified.or_else(|| HttpDate::parse(value)),
             Field::Date => self.date = self.date.or_else(|| HttpDate::parse(value)),
@@ -305,24 +308,14 @@ fn status_line(line: &[u8]) -> Option<(u16, bool)> {
 fn content_length(value: &[u8], before: Option<u64>, long: bool) -> Result<u64, ResponseError> {
     let mut length = before;
     for member in value.split(|byte| *byte == b',') {
-        let number = decimal(member.trim_ascii()).filter(|_| !long).ok_or(ResponseError::ContentLength)?;
-        if length.is_some_and(|other| other != number) {
+        let number = decimal(member.trim_ascii()).ok_or(ResponseError::ContentLength)?;
+        // The largest number stands for all that do not fit.
+        if long || number == u64::MAX || length.is_some_and(|other| other != number) {
             return Err(ResponseError::ContentLength);
         }
         length = Some(number);
     }
     length.ok_or(ResponseError::ContentLength)
-}
-
-/// Digits only, and no more of them than fit.
-fn decimal(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() {
-        return None;
-    }
-    digits.iter().try_fold(0_u64, |number, digit| {
-        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
-        number.checked_mul(10)?.checked_add(digit)
-    })
 }
 
 /// RFC 9110 §5.6.2.

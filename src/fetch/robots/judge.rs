@@ -1,6 +1,6 @@
 //! One URL against a robots.txt of any size: exact, in a few bytes.
 
-use super::pattern::{matches, octets, subject};
+use super::pattern::{Subject, matches, octets};
 use super::{Decision, Reason, Rule, RuleSink, is_robots_txt};
 use crate::fetch::url::Url;
 
@@ -34,20 +34,16 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// What makes one rule win over another: its octets; a cut-off disallow beats all.
-pub(super) fn priority(rule: &Rule<'_>) -> u16 {
-    if rule.cut { u16::MAX } else { octets(rule.pattern) }
-}
-
 impl RuleSink for Judge<'_> {
     fn restart(&mut self) {
         *self = Self::new(self.url);
     }
 
     fn rule(&mut self, rule: &Rule<'_>) {
-        let octets = priority(rule);
+        // A disallow that was cut off beats all.
+        let octets = if rule.cut { u16::MAX } else { octets(rule.pattern) };
         let wins = self.octets == 0 || (octets, rule.allow) > (self.octets, self.allow);
-        if wins && matches(rule.pattern, subject(&self.url)) {
+        if wins && matches(rule.pattern, Subject::of(&self.url)) {
             (self.octets, self.allow, self.line) = (octets, rule.allow, rule.line);
         }
     }

@@ -7,35 +7,49 @@ use crate::fetch::url::Url;
 const EITHER: Token = 0x200;
 
 /// The path and query of a URL, as patterns see them.
-pub(super) fn subject<'a>(url: &Url<'a>) -> impl Iterator<Item = Token> + Clone + use<'a> {
-    url.canonical().scan(false, |in_query, token| {
+#[derive(Clone, Debug)]
+pub(super) struct Subject<'a> {
+    tokens: Canonical<'a>,
+    in_query: bool,
+}
+
+impl<'a> Subject<'a> {
+    pub(super) fn of(url: &Url<'a>) -> Self {
+        Self { tokens: url.canonical(), in_query: false }
+    }
+}
+
+impl Iterator for Subject<'_> {
+    type Item = Token;
+
+    fn next(&mut self) -> Option<Token> {
+        let token = self.tokens.next()?;
         let octet = token as u8;
-        let token = match octet {
+        Some(match octet {
             // In a pattern these two are special, and mean themselves only behind a `%`.
             b'*' | b'$' => ENCODED | token,
-            b':' | b'/' | b'?' | b'[' | b']' | b'@' | b'!' | b'\'' | b'(' | b')' | b',' | b';'
-                if *in_query =>
-            {
-                EITHER | Token::from(octet)
+            _ if self.in_query && b":/?[]@!'(),;".contains(&octet) => EITHER | Token::from(octet),
+            _ => {
+                self.in_query |= token == Token::from(b'?');
+                token
             }
-            _ => token,
-        };
-        *in_query |= token == Token::from(b'?');
-        Some(token)
-    })
+        })
+    }
 }
 
 /// Does the pattern match from the start of the subject on? `*` stands for anything, `$` at the end for the end.
 ///
 /// Only the last `*` is ever tried again, so the work is at most the product of both lengths, and for patterns
 /// without `*` their minimum.
-pub(super) fn matches<S: Iterator<Item = Token> + Clone>(pattern: &[u8], mut subject: S) -> bool {
+// One copy: it is called for every rule there is.
+#[inline(never)]
+pub(super) fn matches(pattern: &[u8], mut subject: Subject<'_>) -> bool {
     let (pattern, anchored) = match pattern.strip_suffix(b"$") {
         Some(rest) => (rest, true),
         None => (pattern, false),
     };
-    let mut pattern = Canonical(pattern);
-    let mut last_star: Option<(Canonical<'_>, S)> = None;
+    let mut pattern = Canonical::new(pattern);
+    let mut last_star: Option<(Canonical<'_>, Subject<'_>)> = None;
     loop {
         let (here, there) = (pattern.next(), subject.clone().next());
         let fits = match (here, there) {
@@ -74,10 +88,10 @@ fn same(pattern: Token, subject: Token) -> bool {
 
 /// The octets that decide which of several matching rules wins: those of the pattern in canonical form.
 pub(super) fn octets(pattern: &[u8]) -> u16 {
-    let mut tokens = Canonical(pattern);
+    let mut tokens = Canonical::new(pattern);
     let mut octets = 0_u16;
     loop {
-        let before = tokens.0;
+        let before = tokens.text;
         let Some(token) = tokens.next() else { return octets };
         let escaped = token & ENCODED != 0 && (before.first() == Some(&b'%') || token as u8 >= 0x80);
         octets = octets.saturating_add(if escaped { 3 } else { 1 });

@@ -2,6 +2,7 @@
 
 use super::RuleSink;
 use crate::fetch::driver::Body;
+use crate::fetch::number::decimal;
 use crate::fetch::response::Head;
 use crate::time::Duration;
 
@@ -208,6 +209,7 @@ impl Groups<'_> {
 }
 
 /// What a line is about.
+#[derive(Clone, Copy)]
 enum Key {
     Agent,
     Rule { allow: bool },
@@ -217,22 +219,28 @@ enum Key {
 
 impl Key {
     fn of(name: &[u8]) -> Self {
-        const AGENT: &[&str] = &["user-agent", "useragent", "user agent"];
-        const DISALLOW: &[&str] = &["disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw"];
-        let is = |names: &[&str]| names.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
-        if is(AGENT) {
-            Self::Agent
-        } else if is(DISALLOW) {
-            Self::Rule { allow: false }
-        } else if is(&["allow"]) {
-            Self::Rule { allow: true }
-        } else if is(&["crawl-delay", "crawldelay"]) {
-            Self::CrawlDelay
-        } else {
-            Self::Other
+        match KEYS.iter().find(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes())) {
+            Some((_, key)) => *key,
+            None => Self::Other,
         }
     }
 }
+
+/// Keys as they should be written, and as they are.
+const KEYS: &[(&str, Key)] = &[
+    ("user-agent", Key::Agent),
+    ("useragent", Key::Agent),
+    ("user agent", Key::Agent),
+    ("allow", Key::Rule { allow: true }),
+    ("disallow", Key::Rule { allow: false }),
+    ("dissallow", Key::Rule { allow: false }),
+    ("dissalow", Key::Rule { allow: false }),
+    ("disalow", Key::Rule { allow: false }),
+    ("diasllow", Key::Rule { allow: false }),
+    ("disallaw", Key::Rule { allow: false }),
+    ("crawl-delay", Key::CrawlDelay),
+    ("crawldelay", Key::CrawlDelay),
+];
 
 /// `key: value`, or two words whose colon was forgotten.
 fn split(line: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -256,23 +264,16 @@ fn token(name: &[u8]) -> &[u8] {
 
 /// Seconds with decimals, to the millisecond; `None` if it is no number. Too large a number is the largest.
 fn seconds(value: &[u8]) -> Option<Duration> {
-    let mut parts = value.splitn(2, |byte| *byte == b'.');
-    let (whole, fraction) = (parts.next()?, parts.next().unwrap_or_default());
-    if whole.is_empty() && fraction.is_empty() {
-        return None;
+    let point = value.iter().position(|byte| *byte == b'.').unwrap_or(value.len());
+    let (whole, fraction) = (value.get(..point)?, value.get(point + 1..).unwrap_or_default());
+    // `.5` and `5.` are numbers, a lone point is none.
+    let whole = if whole.is_empty() && !fraction.is_empty() { 0 } else { decimal(whole)? };
+    if !fraction.is_empty() {
+        decimal(fraction)?;
     }
-    let digits = |text: &[u8]| {
-        text.iter().try_fold(0_u64, |number, digit| {
-            let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
-            Some(number.saturating_mul(10).saturating_add(digit))
-        })
-    };
-    // Every digit must be one, but only three count.
-    digits(fraction)?;
-    let [mut millis, mut scale] = [0, 100];
-    for digit in fraction.iter().take(3) {
-        millis += u64::from(digit - b'0') * scale;
-        scale /= 10;
+    let mut millis = 0;
+    for place in 0..3 {
+        millis = millis * 10 + u64::from(fraction.get(place).map_or(0, |digit| digit - b'0'));
     }
-    Some(Duration::from_secs(digits(whole)?) + Duration::from_millis(millis))
+    Some(Duration::from_secs(whole) + Duration::from_millis(millis))
 }

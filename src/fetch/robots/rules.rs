@@ -1,7 +1,7 @@
 //! The rules of one host, kept in a fixed budget.
 
-use super::judge::priority;
-use super::pattern::{matches, subject};
+use super::judge::Judge;
+use super::pattern::{Subject, matches};
 use super::{Decision, Reason, Rule, RuleSink, is_robots_txt};
 use crate::fetch::url::Url;
 
@@ -68,21 +68,17 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Rules<B> {
             return Decision { allowed: true, reason: Reason::RobotsTxt };
         }
         let prefix = self.prefix.get(..usize::from(self.prefix_len)).unwrap_or_default();
-        if self.disallow_dropped && matches(prefix, subject(url)) {
+        if self.disallow_dropped && matches(prefix, Subject::of(url)) {
             return Decision { allowed: false, reason: Reason::Overflow };
         }
-        let mut best: Option<(u16, Rule<'_>)> = None;
-        for rule in self.iter() {
-            let octets = priority(&rule);
-            let wins = best.is_none_or(|(most, winner)| (octets, rule.allow) > (most, winner.allow));
-            if wins && matches(rule.pattern, subject(url)) {
-                best = Some((octets, rule));
-            }
-        }
-        match best {
-            Some((_, rule)) => Decision { allowed: rule.allow, reason: Reason::Pattern(rule.pattern) },
-            None => Decision { allowed: true, reason: Reason::NoRule },
-        }
+        let mut judge = Judge::new(*url);
+        self.iter().for_each(|rule| judge.rule(&rule));
+        let Decision { allowed, reason } = judge.decision();
+        let winner = match reason {
+            Reason::Line(line) => self.iter().find(|rule| rule.line == line),
+            _ => None,
+        };
+        Decision { allowed, reason: winner.map_or(Reason::NoRule, |rule| Reason::Pattern(rule.pattern)) }
     }
 
     /// The rules that were kept; their `line` counts kept rules.
@@ -134,7 +130,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> RuleSink for Rules<B> {
         {
             Some((head, body)) => {
                 *head = header.to_le_bytes();
-                body.copy_from_slice(rule.pattern);
+                body.iter_mut().zip(rule.pattern).for_each(|(to, from)| *to = *from);
                 self.used = end;
             }
             None if rule.allow => self.allow_dropped = true,

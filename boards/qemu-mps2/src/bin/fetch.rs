@@ -54,13 +54,15 @@ fn robots(url: &str, answer: &[u8]) -> Option<bool> {
     let request = Request::get(Url::parse(url).ok()?, Agent::new(black_box("dunlin/0.1"), None).ok()?);
     let (mut buffer, mut server) = ([0; 512], Memory(answer));
     let mut kept = Reader::new(request.agent.token(), Rules::new([0; 256]));
-    let work = pin!(exchange(&mut server, &request, LIMITS, &mut buffer, &mut kept));
-    let fetched = now(within(pin!(pending()), work))??.ok()?;
+    let fetched = {
+        let work = pin!(exchange(&mut server, &request, LIMITS, &mut buffer, &mut kept));
+        now(within(pin!(pending()), work))??.ok()?
+    };
     let mut host = HostRobots::UNKNOWN;
     host.record(Access::from_status(Some(fetched.head.status)), fetched.lifetime(None), Instant::ZERO);
     let mut judge = Reader::new(request.agent.token(), Judge::new(request.url));
     judge.update(answer);
-    let allowed = judge.finish().0.decision().allowed;
+    let allowed = judge.finish().0.decision().allowed && kept.finish().0.decide(&request.url).allowed;
     Some(allowed && host.access(Instant::ZERO) == Access::Rules)
 }
 
