@@ -255,6 +255,13 @@ where
         Some(old)
     }
 
+    /// Changes every key by the same rule, which must keep their order (equal ones may become more). O(n)
+    pub(crate) fn map_keys(&mut self, rule: impl Fn(K) -> K) {
+        for entry in self.entries.as_mut().iter_mut().take(self.len) {
+            entry.key = rule(entry.key);
+        }
+    }
+
     fn place(&self, id: I) -> Option<usize> {
         let place = *self.positions.as_ref().get(id.index())?;
         (place != I::NONE).then(|| place.index())

@@ -25,7 +25,13 @@ compile_error!("features `defmt` and `log` exclude each other: choose where log 
 
 #[cfg(feature = "fetch")]
 pub mod fetch;
+mod forest;
 pub mod heap;
 pub mod learn;
 pub mod math;
+pub mod model;
+pub mod plan;
+pub mod polite;
+pub mod scheduler;
 pub mod time;
+pub mod weight;

@@ -8,7 +8,7 @@ const FIRST_LOG_RATE: f32 = -2.026_480_5;
 /// … give or take a factor of ten: (ln 10)².
 const FIRST_VARIANCE: f32 = 5.301_898;
 /// What that guess weighs, in days of one page's observation.
-const FIRST_DAYS: f32 = 10.0;
+const FIRST_DAYS: f32 = 30.0;
 /// Habits of a host older than this many page-days fade.
 const MOST_DAYS: f32 = 100_000.0;
 /// However alike a host's pages, a new one must be able to differ.
@@ -51,10 +51,12 @@ impl HostPrior {
         let days = interval.as_days::<f32>().min(MOST_DAYS);
         self.days = (self.days + days).min(MOST_DAYS);
         let weight = days / self.days;
-        let difference = libm::logf(page.rate()) - self.log_rate;
+        let (mean, doubt) = logarithm(page);
+        let difference = mean - self.log_rate;
         self.log_rate += weight * difference;
-        // West's weighted update; (1 − w) keeps it from ever going below zero.
-        self.variance = (1.0 - weight) * (self.variance + weight * difference * difference);
+        // West's weighted update; (1 − w) keeps it from ever going below zero. Pages differ from each other, and each
+        // from what is believed of it: without the second part a host would seem the more uniform the less is known.
+        self.variance = (1.0 - weight) * (self.variance + weight * difference * difference) + weight * doubt;
     }
 
     /// Where a new page of this host starts: the Gamma whose logarithm has this mean and variance.
@@ -72,4 +74,10 @@ impl Default for HostPrior {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// Mean and variance of the logarithm of a page's rate, ψ(a) − ln b and ψ′(a), by the first terms of their series.
+fn logarithm(page: &Estimate) -> (f32, f32) {
+    let inverse = 1.0 / page.shape();
+    (libm::logf(page.rate()) - inverse * (0.5 + inverse / 12.0), inverse * (1.0 + 0.5 * inverse))
 }

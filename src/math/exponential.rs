@@ -12,12 +12,14 @@ use super::Real;
 fn remainders<F: Real>(y: F) -> (F, F, F) {
     let half_square = F::HALF * y * y;
     if y < F::ONE {
-        // y³/6 (1 − y/4 (1 − y/5 (…))): all three follow without cancelling.
-        let mut nested = F::ONE;
-        for reciprocal in F::RECIPROCALS.iter().take(F::SERIES_TERMS).skip(4).rev() {
-            nested = F::ONE - y * *reciprocal * nested;
+        // y³/6 (1 − y/4 + y²/20 − …), even and odd powers side by side: all three follow without cancelling.
+        let square = y * y;
+        let (mut even, mut odd) = (F::ZERO, F::ZERO);
+        for pair in F::SERIES.as_chunks::<2>().0.iter().take(F::SERIES_TERMS / 2).rev() {
+            even = even * square + pair[0];
+            odd = odd * square + pair[1];
         }
-        let third = half_square * y * F::from_f64(1.0 / 3.0) * nested;
+        let third = half_square * y * F::from_f64(1.0 / 3.0) * (even + y * odd);
         let second = half_square - third;
         ((F::ONE - y) + second, second, third)
     } else {

@@ -10,6 +10,6 @@ mod sum;
 
 pub use exponential::{age_excess, age_fraction, excess, g, h, harmonic, staleness_drop};
 pub use gamma::{gamma_lower, gamma_upper};
-pub use inverse::{age_excess_inverse, excess_inverse, h_inverse, h_inverse_estimate};
+pub use inverse::{age_excess_inverse, excess_inverse, h_inverse};
 pub use real::Real;
 pub use sum::Sum;

@@ -4,6 +4,8 @@ use core::fmt::Debug;
 use core::iter::Sum;
 use core::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
+use crate::heap::Key;
+
 mod sealed {
     pub trait Sealed {}
     impl Sealed for f32 {}
@@ -44,6 +46,9 @@ pub trait Real:
     + Sync
     + 'static
 {
+    /// What a heap orders numbers from 0 by: their bits, which sort as they do.
+    type Key: Key;
+
     /// 0
     const ZERO: Self;
     /// ½
@@ -60,9 +65,10 @@ pub trait Real:
     const MAX: Self;
     /// Positive infinity.
     const INFINITY: Self;
-    /// `1/k` at place `k` (0 at place 0), for power series without divisions.
-    const RECIPROCALS: [Self; 20];
-    /// How many of [`Self::RECIPROCALS`] a series of e^{−y} needs below 1 to be exact in this type.
+    /// `(−1)^k 6/(k+3)!`: e^{−y} from its cubic term on, divided by that term. Exact below 1 with the first
+    /// [`Self::SERIES_TERMS`].
+    const SERIES: [Self; 18];
+    /// How many terms this type needs; even.
     const SERIES_TERMS: usize;
 
     /// The nearest number of this type.
@@ -103,6 +109,11 @@ pub trait Real:
     /// NaN.
     fn is_nan(self) -> bool;
 
+    /// A heap key that puts larger numbers first; for numbers from 0.
+    fn descending(self) -> Self::Key;
+    /// The number a key was made from.
+    fn from_descending(key: Self::Key) -> Self;
+
     /// The larger; `other` if `self` is NaN.
     #[must_use]
     fn max(self, other: Self) -> Self {
@@ -116,9 +127,10 @@ pub trait Real:
 }
 
 macro_rules! real {
-    ($t:ident, $terms:literal, $exp:ident, $expm1:ident, $log:ident, $log1p:ident, $sqrt:ident, $pow:ident, $floor:ident,
+    ($t:ident, $bits:ident, $terms:literal, $exp:ident, $expm1:ident, $log:ident, $log1p:ident, $sqrt:ident, $pow:ident, $floor:ident,
      $ceil:ident, $fabs:ident, $lgamma:ident) => {
         impl Real for $t {
+            type Key = $bits;
             const ZERO: Self = 0.0;
             const HALF: Self = 0.5;
             const ONE: Self = 1.0;
@@ -127,14 +139,14 @@ macro_rules! real {
             const MIN_POSITIVE: Self = $t::MIN_POSITIVE;
             const MAX: Self = $t::MAX;
             const INFINITY: Self = $t::INFINITY;
-            const RECIPROCALS: [Self; 20] = {
-                let mut reciprocals = [0.0; 20];
+            const SERIES: [Self; 18] = {
+                let mut series = [1.0; 18];
                 let mut k = 1;
-                while k < 20 {
-                    reciprocals[k] = 1.0 / k as $t;
+                while k < 18 {
+                    series[k] = -series[k - 1] / (k + 3) as $t;
                     k += 1;
                 }
-                reciprocals
+                series
             };
             const SERIES_TERMS: usize = $terms;
 
@@ -192,9 +204,15 @@ macro_rules! real {
             fn is_nan(self) -> bool {
                 $t::is_nan(self)
             }
+            fn descending(self) -> Self::Key {
+                !self.to_bits()
+            }
+            fn from_descending(key: Self::Key) -> Self {
+                $t::from_bits(!key)
+            }
         }
     };
 }
 
-real!(f32, 12, expf, expm1f, logf, log1pf, sqrtf, powf, floorf, ceilf, fabsf, lgammaf);
-real!(f64, 20, exp, expm1, log, log1p, sqrt, pow, floor, ceil, fabs, lgamma);
+real!(f32, u32, 10, expf, expm1f, logf, log1pf, sqrtf, powf, floorf, ceilf, fabsf, lgammaf);
+real!(f64, u64, 18, exp, expm1, log, log1p, sqrt, pow, floor, ceil, fabs, lgamma);

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::commands::{check, estimate, robots};
+use crate::commands::{check, estimate, plan, robots};
 use crate::error::Error;
 use crate::output::Format;
 
@@ -14,6 +14,7 @@ use crate::output::Format;
 /// Start with a page list, PAGES.csv: a header row and one URL a line.
 ///
 ///   dunlin check PAGES.csv            is the list sound, and what is in it?
+///   dunlin plan PAGES.csv --crawls N  how often to visit each page
 ///   dunlin estimate HISTORY.csv       how often do pages change, by what visits found?
 ///   dunlin robots robots.txt URL      may this URL be fetched, and which rule says so?
 ///   dunlin completions bash           completions for your shell
@@ -34,6 +35,7 @@ pub struct Cli {
 enum Command {
     Check(check::Args),
     Estimate(estimate::Args),
+    Plan(plan::Args),
     Robots(robots::Args),
     /// Print completions for a shell, to be sourced or put where it looks for them
     Completions {
@@ -62,6 +64,7 @@ impl Cli {
         match &self.command {
             Command::Check(args) => check::run(args, self.format)?,
             Command::Estimate(args) => estimate::run(args, self.format)?,
+            Command::Plan(args) => plan::run(args, self.format)?,
             Command::Robots(args) => return robots::run(args, self.format),
             Command::Completions { shell } => {
                 clap_complete::generate(*shell, &mut Self::command(), "dunlin", &mut std::io::stdout());

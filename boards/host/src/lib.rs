@@ -10,5 +10,7 @@ pub mod listing;
 pub mod net;
 pub mod output;
 pub mod pages;
+pub mod planning;
 pub mod progress;
+pub mod simulate;
 pub mod table_file;

@@ -21,7 +21,9 @@ pub(crate) const COUNTER: Register = unsafe { Register::at(0x4002_8018) };
 pub(crate) const PRESCALE: Register = unsafe { Register::at(0x4002_801c) };
 // SAFETY: CMSDK timer 0, control; raises an interrupt, touches no memory.
 const CONTROL: Register = unsafe { Register::at(0x4000_0000) };
-// SAFETY: CMSDK timer 0, reload; sets the current value, too.
+// SAFETY: CMSDK timer 0, current value; counts down and rings at 0.
+const VALUE: Register = unsafe { Register::at(0x4000_0004) };
+// SAFETY: CMSDK timer 0, reload value; sets the current value, too.
 const RELOAD: Register = unsafe { Register::at(0x4000_0008) };
 // SAFETY: CMSDK timer 0, interrupt clear.
 const CLEAR: Register = unsafe { Register::at(0x4000_000c) };
@@ -88,10 +90,13 @@ impl State {
     fn ring_next(&mut self) {
         let now = self.now();
         let next = self.queue.next_expiration(now);
-        // At least a microsecond: a reload value of 0 would stop the timer.
+        // At least a microsecond: a timer set to 0 would never ring.
         let sleep = next.saturating_sub(now).clamp(1, LONGEST_SLEEP) as u32;
         CONTROL.write(0);
-        RELOAD.write(sleep * CYCLES_PER_MICROSECOND);
+        // Once only: a timer that reloads lets QEMU's skipped time run on to the second ring before the core
+        // has seen the first.
+        RELOAD.write(0);
+        VALUE.write(sleep * CYCLES_PER_MICROSECOND);
         CONTROL.write(0b1001); // enable, with interrupt
     }
 }

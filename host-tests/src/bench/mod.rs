@@ -2,6 +2,9 @@
 //!
 //! Clocks on shared machines are noisy: prefer ratios against an alternative measured in the same run.
 
+mod learn;
+pub mod plan;
+
 use std::time::Instant;
 
 /// One line of the bench table.
@@ -22,7 +25,7 @@ pub struct Row {
 }
 
 /// Every room's benches.
-pub const ROOMS: &[fn(&mut Vec<Row>)] = &[];
+pub const ROOMS: &[fn(&mut Vec<Row>)] = &[plan::plan, learn::learn];
 
 /// Seconds that the fastest of `runs` runs took.
 pub fn seconds<T>(runs: u32, mut work: impl FnMut() -> T) -> f64 {

@@ -1,7 +1,8 @@
 //! A small world of pages whose hosts help to different degrees, and crawlers that listen: Xu's scores and the
 //! noisy-signal index on the same traces, with the same number of fetches.
 
-use dunlin::learn::hints::{Provider, Signals, scores};
+use dunlin::learn::hints::scores::{self, Kind};
+use dunlin::learn::hints::{Provider, Signals};
 use dunlin::learn::{Estimate, HostPrior, Settings, Visit};
 use dunlin::math::Real;
 use dunlin::time::Duration;
@@ -167,9 +168,7 @@ pub struct XuCrawler<'a> {
     slots: usize,
     slot: usize,
     plan: Vec<Option<usize>>,
-    crawled: Vec<f64>,
-    missed: Vec<scores::Missed<f64>>,
-    first_missed: Vec<f64>,
+    pages: Vec<scores::ScoredPage<f64>>,
 }
 
 /// All accesses to all pages in a day; Xu's traces have some hundreds.
@@ -178,55 +177,32 @@ const ACCESSES: f64 = 1_000.0;
 impl<'a> XuCrawler<'a> {
     /// Fetches `per_day` pages a day.
     pub fn new(world: &'a World, per_day: f64) -> Self {
-        let count = world.pages.len();
         Self {
             world,
             slots: (per_day * world.cycle).round() as usize,
             slot: 0,
             plan: vec![],
-            crawled: vec![0.0; count],
-            missed: vec![scores::Missed::crawled(0.0); count],
-            first_missed: vec![0.0; count],
+            pages: world.pages.iter().map(|page| scores::ScoredPage::new(page.weight * ACCESSES)).collect(),
         }
-    }
-
-    fn accesses(&self, page: usize, days: f64) -> f64 {
-        self.world.pages[page].weight * ACCESSES * days
-    }
-
-    fn past_score(&self, page: usize, now: f64) -> f64 {
-        let all = ACCESSES * now.max(self.world.cycle);
-        match self.world.hosts[self.world.pages[page].host] {
-            Help::Normal => {
-                let days = now - self.crawled[page];
-                scores::normal(days, self.accesses(page, days), 1.0) / all
-            }
-            Help::Smart { .. } => self.missed_score(page, now) / all,
-            Help::Super { .. } => scores::unified(self.missed_score(page, now), all, 0.0),
-        }
-    }
-
-    fn missed_score(&self, page: usize, now: f64) -> f64 {
-        self.missed[page].score(now, self.accesses(page, now - self.first_missed[page]))
     }
 
     fn make_plan(&mut self, now: f64) {
         let (cycle, per_slot) = (self.world.cycle, self.world.cycle / self.slots as f64);
         let mut updates: Vec<(f64, usize, usize)> = Vec::new();
-        for (index, page) in self.world.pages.iter().enumerate() {
-            let past = self.past_score(index, now);
+        let all = ACCESSES * now.max(cycle);
+        for (index, (page, scored)) in self.world.pages.iter().zip(&self.pages).enumerate() {
+            let (kind, probability) = match self.world.hosts[page.host] {
+                Help::Normal => (Kind::Normal, 0.0),
+                Help::Smart { .. } => (Kind::Smart, 0.0),
+                Help::Super { precision } => (Kind::Super, precision),
+            };
+            let past = scored.score(kind, now, all, 0.0);
             if past > 0.0 {
                 updates.push((past, 0, index));
             }
-            let Help::Super { precision } = self.world.hosts[page.host] else { continue };
-            let all = ACCESSES * now.max(cycle);
-            let accesses = self.accesses(index, cycle);
-            let future = scores::Future {
-                probability: precision,
-                last_cycle: accesses,
-                earlier_cycles: 4.0 * accesses,
-            };
-            let score = scores::unified(self.missed_score(index, now), all, future.score());
+            let last_cycle = scored.accesses(cycle);
+            let future = scores::Future { probability, last_cycle, earlier_cycles: 4.0 * last_cycle }.score();
+            let score = scored.score(kind, now, all, future);
             let ahead = page.announced.iter().filter(|at| **at > now && **at <= now + cycle);
             updates.extend(ahead.map(|at| (score, ((at - now) / per_slot).ceil() as usize, index)));
         }
@@ -242,18 +218,11 @@ impl<'a> XuCrawler<'a> {
 
 impl Crawler for XuCrawler<'_> {
     fn signal(&mut self, page: usize, now: f64) {
-        let stale = match self.missed[page].changes() {
-            0 => {
-                self.first_missed[page] = now;
-                0.0
-            }
-            _ => self.accesses(page, now - self.first_missed[page]),
-        };
-        self.missed[page].change(now, stale);
+        self.pages[page].change(now);
     }
 
     fn choose(&mut self, now: f64) -> Option<usize> {
-        if self.slot % self.slots == 0 {
+        if self.slot.is_multiple_of(self.slots) {
             self.make_plan(now);
         }
         self.slot += 1;
@@ -261,8 +230,7 @@ impl Crawler for XuCrawler<'_> {
     }
 
     fn fetched(&mut self, page: usize, now: f64, _: bool) {
-        self.crawled[page] = now;
-        self.missed[page] = scores::Missed::crawled(now);
+        self.pages[page].crawl(now);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Work to be counted in instructions on a device. Deterministic: fixed seeds, no clocks.
 
+mod learn;
+
 use core::hint::black_box;
 
 use dunlin::heap::ArrayHeap;
@@ -12,7 +14,7 @@ pub trait Meter {
 }
 
 /// Every bench of every room.
-pub const BENCHES: &[fn(&mut dyn Meter)] = &[heap, crate::fetch::bench];
+pub const BENCHES: &[fn(&mut dyn Meter)] = &[heap, crate::plan::bench, learn::learn, crate::fetch::bench];
 
 /// A small, fast, seeded generator (SplitMix64), so that every machine sees the same numbers.
 #[derive(Clone, Debug)]

@@ -9,6 +9,9 @@
 pub mod bench;
 mod fetch;
 mod heap;
+mod learn;
+mod math;
+mod plan;
 mod time;
 
 pub use bench::{BENCHES, Meter};
@@ -34,4 +37,5 @@ macro_rules! cases {
 pub(crate) use cases;
 
 /// Every case of every room.
-pub const CASES: &[&[Case]] = &[fetch::CASES, heap::CASES, time::CASES];
+pub const CASES: &[&[Case]] =
+    &[fetch::CASES, heap::CASES, learn::CASES, math::CASES, plan::CASES, time::CASES];

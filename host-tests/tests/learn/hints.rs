@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use dunlin::learn::hints::{Provider, scores};
+use dunlin::learn::hints::{Hint, Provider, scores};
 use dunlin::learn::{Estimate, Prior, Settings, Visit};
-use dunlin::time::Duration;
+use dunlin::time::{Duration, Instant};
 use dunlin_suite::bench::Random;
 use host_tests::learn::providers::{Crawler, Help, IndexCrawler, Value, World, XuCrawler};
 use host_tests::learn::{exponential, unit};
@@ -156,4 +156,21 @@ fn scores_as_published_with_their_repairs() {
     assert_eq!(scores::freshness(std::iter::empty::<f64>()), 1.0);
     assert_eq!(scores::freshness([0.1].into_iter()), 1.0);
     assert_eq!(scores::freshness([3.0, 1.0].into_iter()), 0.2);
+}
+
+#[test]
+fn sources_in_the_wild_become_signals() {
+    let at = |hours| Instant::ZERO + Duration::HOUR * hours;
+    let hour = Duration::HOUR;
+    assert_eq!(Hint::push(at(7)), Hint::Changed(at(7)));
+    assert_eq!(Hint::sitemap(at(5), at(3), at(6)), Some(Hint::Changed(at(5))));
+    assert_eq!(Hint::sitemap(at(3), at(3), at(6)), None, "fetched since");
+    assert_eq!(Hint::sitemap(at(7), at(3), at(6)), None, "from the future");
+    assert_eq!(Hint::feed(hour * 2, at(3)), Some(Hint::Expected(at(5))));
+    assert_eq!(Hint::feed(Duration::ZERO, at(3)), None);
+    assert_eq!(Hint::max_age(hour * 4, hour, at(3)), Some(Hint::Expected(at(6))), "less its age");
+    assert_eq!(Hint::max_age(hour, hour, at(3)), None, "ask every time");
+    assert_eq!(Hint::expires(at(9), at(3)), Some(Hint::Expected(at(9))));
+    assert_eq!(Hint::expires(at(0), at(3)), None, "caches switched off");
+    assert_eq!(Hint::max_age(Duration::MAX, Duration::ZERO, at(3)).map(Hint::at), Some(Instant::MAX));
 }

@@ -5,6 +5,7 @@ mod hints;
 mod online;
 mod papers;
 mod properties;
+mod real;
 mod shape;
 
 /// Mean and standard deviation.

@@ -80,7 +80,7 @@ fn visits_to_follow(from: f64, to: f64, settings: &Settings) -> Vec<u32> {
         .map(|run| {
             let mut page = PoissonPage { rate: from, random: Random(run) };
             let mut estimate = Estimate::new(&Prior::DEFAULT);
-            let mut visit = |page: &mut PoissonPage, estimate: &mut Estimate| {
+            let visit = |page: &mut PoissonPage, estimate: &mut Estimate| {
                 estimate.update(&Visit { modified_ago: None, ..page.visit(1.0) }, settings);
             };
             (0..300).for_each(|_| visit(&mut page, &mut estimate));

@@ -54,7 +54,7 @@ fn bayesian_steps_of_section_6_6() {
 
 /// The probability of `x` of `n` visits finding a change of a page that changes `r` times a visit.
 fn binomial(n: u32, x: u32, r: f64) -> f64 {
-    let ln_factorial = |k: u32| (f64::from(k) + 1.0).ln_gamma();
+    let ln_factorial = |k: u32| Real::ln_gamma(f64::from(k) + 1.0);
     let changed = -(-r).exp_m1();
     (ln_factorial(n) - ln_factorial(x) - ln_factorial(n - x) + f64::from(x) * changed.ln()
         - f64::from(n - x) * r)

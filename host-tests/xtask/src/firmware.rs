@@ -8,12 +8,14 @@ use anyhow::{Result, ensure};
 use crate::setup::{self, CORTEX_M4F};
 use crate::shell::{cargo, check, root};
 
-/// Every board that is a microcontroller; each one's firmware has the board's name.
-pub const BOARDS: &[&str] = &[BOARD];
+/// What has a budget: every microcontroller's firmware, which has its board's name, and the fetcher alone.
+pub const IMAGES: &[&str] = &[BOARD, FETCH];
 /// The emulated board.
 pub const BOARD: &str = "qemu-mps2";
 /// Runs the on-target suite.
 pub const SUITE: &str = "qemu-mps2-suite";
+/// The fetcher alone, to be weighed.
+pub const FETCH: &str = "qemu-mps2-fetch";
 /// Counts instructions.
 pub const BENCH: &str = "qemu-mps2-bench";
 
@@ -25,20 +27,20 @@ pub fn build(install: bool, binary: &str) -> Result<PathBuf> {
 /// Builds one binary of the QEMU board for `target`; returns the ELF file.
 pub fn build_for(install: bool, binary: &str, target: &str) -> Result<PathBuf> {
     setup::targets(install, &[target])?;
+    let board = root().join("boards").join(BOARD);
     let mut build = cargo();
-    build.current_dir(root().join("boards").join(BOARD));
+    build.current_dir(&board).env("CARGO_ENCODED_RUSTFLAGS", remapped_paths());
     build.args(["build", "--quiet", "--release", "--target", target, "--bin", binary]);
-    build.env("CARGO_ENCODED_RUSTFLAGS", remapped_paths());
     check(&mut build)?;
-    let folder =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("boards/target"), PathBuf::from);
+    let folder = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "../target".into());
+    let folder = board.join(folder);
     let elf = folder.join(target).join("release").join(binary);
     ensure!(elf.is_file(), "cargo built {binary}, but {} is not there", elf.display());
     Ok(elf)
 }
 
-/// Panic messages contain source paths. Where the repository and cargo's home are must change neither the
-/// size of the image nor its build identity.
+/// Panic messages contain source paths: where the repository and cargo's home are must not change what is
+/// flashed, nor how large it is. (The build identity still differs: it covers symbol names, too.)
 fn remapped_paths() -> String {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));

@@ -12,6 +12,7 @@ mod shell;
 mod sizes;
 mod suite;
 mod test;
+mod virtual_time;
 
 use std::process::ExitCode;
 
@@ -33,7 +34,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Boot the firmware on an emulated Cortex-M4F and watch it work (about a minute the first time)
+    /// Boot the firmware on an emulated Cortex-M4F and watch it work (the first time, a few minutes go into building)
     Demo,
     /// Run everything that must pass, in order; the first failure ends it
     ///

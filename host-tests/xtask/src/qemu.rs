@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
@@ -19,14 +19,25 @@ pub struct Machine<'a> {
     pub elf: &'a Path,
     /// Options for the firmware, `name=value` each (see `boards/qemu-mps2/src/options.rs`).
     pub options: &'a [String],
-    /// Virtual time advances by 64 ns an instruction instead of with the clock on the wall.
-    pub counted: bool,
+    /// What the firmware's clock follows.
+    pub time: Time,
     /// When to end it if it does not end by itself.
     pub deadline: Duration,
 }
 
+/// What the firmware's clock follows.
+#[derive(Clone, Copy, Debug)]
+pub enum Time {
+    /// The clock on the wall.
+    Real,
+    /// 64 ns an instruction; idle time passes as on the wall.
+    Counted,
+    /// 64 ns an instruction, and idle time is skipped: the same log every time, hours in seconds.
+    Skipping,
+}
+
 /// One decoded log line.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     /// Seconds since boot, or empty.
     pub time: String,
@@ -79,7 +90,8 @@ pub fn run(machine: Machine<'_>, mut show: impl FnMut(&Line)) -> Result<End> {
         .and_then(|table| table.context("no .defmt section"))
         .with_context(|| format!("{} has no log strings to decode with", machine.elf.display()))?;
     let mut decoder = table.new_stream_decoder();
-    let mut child = Guard(command(machine).spawn().context("cannot start qemu-system-arm")?);
+    let record = Record::for_time(machine.time);
+    let mut child = Guard(command(machine, &record).spawn().context("cannot start qemu-system-arm")?);
     let bytes = read_in_background(child.0.stdout.take().context("QEMU's standard output is not piped")?);
     let end = Instant::now() + machine.deadline;
     loop {
@@ -93,22 +105,53 @@ pub fn run(machine: Machine<'_>, mut show: impl FnMut(&Line)) -> Result<End> {
         }
     }
     let status = child.0.wait().context("waiting for QEMU")?;
+    decoder.received(&record.read()?);
+    decode(decoder.as_mut(), &mut show);
     status.code().map(End::Exit).ok_or_else(|| anyhow!("QEMU was ended from outside: {status}"))
 }
 
-fn command(machine: Machine<'_>) -> Command {
+/// Where the log goes when it must not pass a pipe: a full pipe makes the firmware wait, and skipped time would
+/// then depend on how busy this computer is. Removed when dropped.
+struct Record(Option<PathBuf>);
+
+impl Record {
+    fn for_time(time: Time) -> Self {
+        let name = format!("dunlin-{}.defmt", std::process::id());
+        Self(matches!(time, Time::Skipping).then(|| std::env::temp_dir().join(name)))
+    }
+
+    fn serial(&self) -> String {
+        self.0.as_ref().map_or_else(|| "stdio".into(), |file| format!("file:{}", file.display()))
+    }
+
+    fn read(&self) -> Result<Vec<u8>> {
+        let Some(file) = &self.0 else { return Ok(Vec::new()) };
+        fs::read(file).with_context(|| format!("cannot read {}", file.display()))
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        self.0.as_ref().map(fs::remove_file);
+    }
+}
+
+fn command(machine: Machine<'_>, record: &Record) -> Command {
     let mut command = Command::new("qemu-system-arm");
     command.args(["-machine", "mps2-an386", "-cpu", "cortex-m4", "-display", "none", "-monitor", "none"]);
     // Without a terminal and without `-nographic`, which would translate line ends in the binary log.
-    command.args(["-serial", "stdio"]);
-    // The chip is part of the machine; it sees no network until a firmware needs one.
-    command.args(["-nic", "user,model=lan9118,restrict=on"]);
+    command.arg("-serial").arg(record.serial());
+    // The chip is part of the machine; it sees no network until a firmware needs one. IPv6 would send by itself,
+    // whenever it likes, and spoil the repeatable runs.
+    command.args(["-nic", "user,model=lan9118,restrict=on,ipv6=off"]);
     let options = machine.options.iter().map(|option| format!(",arg={option}"));
     command
         .arg("-semihosting-config")
         .arg("enable=on,target=native".to_string() + &options.collect::<String>());
-    if machine.counted {
-        command.args(["-icount", "shift=6"]);
+    match machine.time {
+        Time::Real => {}
+        Time::Counted => drop(command.args(["-icount", "shift=6"])),
+        Time::Skipping => drop(command.args(["-icount", "shift=6,sleep=off"])),
     }
     command.arg("-kernel").arg(machine.elf);
     command.stdin(Stdio::null()).stdout(Stdio::piped());

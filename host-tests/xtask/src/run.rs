@@ -23,10 +23,13 @@ pub fn boot(install: bool, seconds: u32) -> Result<Vec<qemu::Line>> {
     let deadline = Duration::from_secs(seconds.into()) + GRACE;
     let options = [format!("seconds={seconds}")];
     let mut log = Vec::new();
-    let end = qemu::run(qemu::Machine { elf: &elf, options: &options, counted: false, deadline }, |line| {
-        eprintln!("{line}");
-        log.push(line.clone());
-    })?;
+    let end = qemu::run(
+        qemu::Machine { elf: &elf, options: &options, time: qemu::Time::Real, deadline },
+        |line| {
+            eprintln!("{line}");
+            log.push(line.clone());
+        },
+    )?;
     end.success("the firmware", deadline)?;
     Ok(log)
 }

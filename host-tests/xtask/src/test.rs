@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use crate::setup::{self, CORTEX_M0, CORTEX_M4F};
 use crate::shell::{cargo, check, root, say};
-use crate::{firmware, panics, sizes, suite};
+use crate::{firmware, panics, sizes, suite, virtual_time};
 
 /// The crate's feature sets on a computer. Not every combination: each alone, and all that go together.
 const HOST_FEATURES: &[&str] = &["", "std", "log", "fetch", "probe", DOCS_FEATURES];
@@ -35,6 +35,7 @@ const STEPS: &[Step] = &[
     ("no allocator", |settings| panics::no_allocator(settings.install)),
     ("panic sites", |settings| panics::panic_sites(settings.install)),
     ("on-target suite in QEMU", on_target),
+    ("virtual time in QEMU", |settings| virtual_time::virtual_time(settings.install)),
     ("flash and RAM", |settings| sizes::size(settings.install)),
     ("package", package),
 ];
@@ -59,7 +60,8 @@ pub fn test(install: bool, long: bool) -> Result<()> {
 fn tools(settings: Settings) -> Result<()> {
     setup::components(settings.install)?;
     setup::targets(settings.install, &[CORTEX_M4F, CORTEX_M0])?;
-    setup::qemu(settings.install)
+    setup::qemu(settings.install)?;
+    setup::servers(settings.install)
 }
 
 fn format(_: Settings) -> Result<()> {

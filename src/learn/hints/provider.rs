@@ -66,6 +66,8 @@ impl Provider {
     /// Learns from a visit to a page of this `rate` per day that had sent `signals` since the visit before.
     /// Constant time: one exponential and one logarithm.
     pub fn update(&mut self, visit: &Visit, signals: u32, rate: f32) {
+        // A rate that is none leaves the record as it is.
+        let rate = if rate.is_finite() { rate.max(0.0) } else { 0.0 };
         let expected = rate * visit.interval.as_days::<f32>();
         let sent = signals as f32;
         let changed = 1.0 - self.signals(rate).fresh(visit.interval.as_days(), signals);

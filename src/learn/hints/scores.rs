@@ -10,9 +10,26 @@
 //! a single missed change scores nothing; scores are divided by all accesses before they are mixed (§4.2); and the
 //! freshness of Equation 3 is clipped at 1. Where nobody counts accesses, weight × time stands in for them.
 //!
-//! The scores ignore how often a page changes; [`Signals`](super::Signals) does not, and wins at equal budget.
+//! [`ScoredPage`] joins them to a policy. They ignore how often a page changes;
+//! [`Signals`](super::Signals) does not, and wins at equal budget.
 
 use crate::math::Real;
+
+/// How much a provider tells (Xu §3.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Kind {
+    /// Nothing.
+    #[default]
+    Normal,
+    /// That a page has changed.
+    Smart,
+    /// That it has changed, and when it will.
+    Super,
+}
+
+/// c in Equation 5: a page that nobody asks for is crawled some day, too.
+const LEAST_ACCESSES: f64 = 1.0;
 
 /// β in Equation 7.
 pub const PAST_SHARE: f64 = 0.8;
@@ -97,6 +114,71 @@ impl<F: Real> Future<F> {
 pub fn unified<F: Real>(missed: F, all_accesses: F, future: F) -> F {
     let share = F::from_f64(PAST_SHARE);
     share * missed / all_accesses.max(F::ONE) + (F::ONE - share) * future
+}
+
+/// What a crawler that follows Xu's scores keeps for a page; it fetches the page of the largest score.
+///
+/// ```
+/// use dunlin::learn::hints::scores::{Kind, ScoredPage};
+///
+/// // Ten accesses a day each, out of a hundred in all; one of them has told that it changed on day 1.
+/// let (quiet, mut told) = (ScoredPage::new(10.0), ScoredPage::new(10.0));
+/// told.change(1.0);
+/// assert_eq!(quiet.score(Kind::Smart, 2.0, 100.0, 0.0), 0.0);
+/// assert_eq!(told.score(Kind::Smart, 2.0, 100.0, 0.0), 0.1);
+/// assert!(quiet.score(Kind::Normal, 2.0, 100.0, 0.0) > 0.0, "who knows");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct ScoredPage<F> {
+    accesses_per_day: F,
+    crawled: F,
+    first_missed: F,
+    missed: Missed<F>,
+}
+
+impl<F: Real> ScoredPage<F> {
+    /// A page crawled at day 0. Where nobody counts accesses, its weight stands in for them.
+    pub fn new(accesses_per_day: F) -> Self {
+        Self { accesses_per_day, crawled: F::ZERO, first_missed: F::ZERO, missed: Missed::crawled(F::ZERO) }
+    }
+
+    /// It was crawled.
+    pub fn crawl(&mut self, day: F) {
+        *self = Self { crawled: day, missed: Missed::crawled(day), ..*self };
+    }
+
+    /// Its provider tells that it changed.
+    pub fn change(&mut self, day: F) {
+        if self.missed.changes() == 0 {
+            self.first_missed = day;
+        }
+        self.missed.change(day, self.stale_accesses(day));
+    }
+
+    /// Accesses in so many days.
+    pub fn accesses(&self, days: F) -> F {
+        self.accesses_per_day * days
+    }
+
+    fn stale_accesses(&self, day: F) -> F {
+        self.accesses((day - self.first_missed).max(F::ZERO))
+    }
+
+    /// Its score by what its provider tells, out of `all_accesses` to all pages so far. `future` is the
+    /// [`Future::score`] of a change that a super provider announces, or 0.
+    pub fn score(&self, kind: Kind, day: F, all_accesses: F, future: F) -> F {
+        let missed = self.missed.score(day, self.stale_accesses(day));
+        match kind {
+            Kind::Normal => {
+                let days = (day - self.crawled).max(F::ZERO);
+                let constant = F::from_f64(LEAST_ACCESSES);
+                normal(days, self.accesses(days), constant) / all_accesses.max(F::ONE)
+            }
+            Kind::Smart => missed / all_accesses.max(F::ONE),
+            Kind::Super => unified(missed, all_accesses, future),
+        }
+    }
 }
 
 /// Equation 3: `1/Σ m (now − t_m)` for missed changes `t_m` days ago, oldest first, clipped at 1.

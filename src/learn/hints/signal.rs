@@ -69,6 +69,12 @@ impl<F: Real> Signals<F> {
         (F::ONE - self.recall) * days + self.alarm() / self.rate * F::from_u32(signals)
     }
 
+    /// How much equivalent age a day adds on average, signals and all. 1 for a page without signals.
+    pub fn speed(&self) -> F {
+        let all = self.recall / self.precision.max(F::MIN_POSITIVE);
+        (F::ONE - self.recall) + (all * self.alarm()).min(F::MAX)
+    }
+
     /// The inverse: how many days after the fetch a page with `signals` so far reaches an equivalent age. 0 if it
     /// has passed it already.
     pub fn days_until(&self, equivalent_age: F, signals: u32) -> F {
@@ -81,7 +87,7 @@ impl<F: Real> Signals<F> {
     ///
     /// With ι = τ + βk, where a signal is worth β = −ln(1−precision)/α days, and ν false and γ signals in all per day:
     /// `Σ_{j: jβ≤ι} ν^j/(λ+ν)^{j+1} P(j+1, (λ+ν)(ι−jβ)) − e^{−αι}/γ P(j+1, γ(ι−jβ))`, P being the chance of more than j
-    /// Poisson events. Up to 32 terms of up to 32 steps.
+    /// Poisson events. Up to 33 terms of up to 96 steps; some 1,100 instructions on a Cortex-M4F as a rule.
     pub fn value(&self, days: F, signals: u32) -> F {
         let rate = self.rate;
         let plain = |age: F| {

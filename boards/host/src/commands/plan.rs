@@ -1,0 +1,377 @@
+//! `dunlin plan`: how often to visit each page?
+
+use clap::ValueEnum;
+use dunlin::heap::Entry;
+use dunlin::plan::azar::azar;
+use dunlin::plan::baseline::{Share, baseline};
+use dunlin::plan::greedy::greedy;
+use dunlin::plan::optimal::optimal;
+use dunlin::plan::select::select;
+use dunlin::plan::{self, Host, Outcome, Page, PlanError, Spacing, page_cost};
+use dunlin::time::Duration;
+use serde::Serialize;
+
+use crate::duration;
+use crate::error::Error;
+use crate::listing::{Listing, ListingArgs};
+use crate::output::{self, Format, Table};
+use crate::pages::{self, Change};
+use crate::planning::{Watched, explain, plan_hosts, plan_pages, quasi_costs};
+
+/// Plan how often to visit each page
+///
+/// Divides the crawls of an interval over the pages so that they are as fresh as can be, within each host's politeness:
+///
+///   dunlin plan PAGES.csv --interval 24h --crawls 5000 --politeness 15s
+///
+/// optimal           rates at even spacing; nothing does better (the default)
+/// azar              rates that would be best for visits at random moments
+/// greedy, select    whole crawls, the best there are; the same plan by a heap and by a price
+/// uniform, proportional, weighted-uniform, weighted-proportional    rules of thumb, to compare with
+///
+/// A page that never changes gets its minimum. A page whose rate is not known yet is taken to change as often as
+/// the others (the geometric mean of their rates).
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    #[command(flatten)]
+    listing: ListingArgs,
+    /// The time to plan for, such as 24h
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "24h")]
+    interval: Duration,
+    /// How many crawls there are in an interval
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    crawls: f64,
+    /// How to divide them
+    #[arg(long, value_enum, default_value_t)]
+    method: Method,
+    /// What is to be made best: time fresh, age of stale copies, or freshness that gives no page up
+    #[arg(long, value_enum, default_value_t)]
+    objective: Objective,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Method {
+    Greedy,
+    Select,
+    #[default]
+    Optimal,
+    Azar,
+    Uniform,
+    Proportional,
+    WeightedUniform,
+    WeightedProportional,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Objective {
+    #[default]
+    Freshness,
+    Age,
+    Harmonic,
+}
+
+impl From<Objective> for plan::Objective {
+    fn from(objective: Objective) -> Self {
+        match objective {
+            Objective::Freshness => Self::Freshness,
+            Objective::Age => Self::Age,
+            Objective::Harmonic => Self::Harmonic,
+        }
+    }
+}
+
+/// What is printed; the contract of `--format json`.
+#[derive(Serialize)]
+struct Plan<'a> {
+    method: Method,
+    objective: Objective,
+    interval_s: f64,
+    crawls: f64,
+    /// Weighted mean freshness, or age in seconds.
+    value: f64,
+    /// The best any schedule could reach.
+    bound: f64,
+    /// The same for the harmonic objective, whose own unit `value` is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    harmonic: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    harmonic_bound: Option<f64>,
+    /// What one more crawl an interval would save.
+    price: f64,
+    pages: Vec<PageRow<'a>>,
+    hosts: Vec<HostRow<'a>>,
+    given_up: Vec<GivenUp<'a>>,
+}
+
+#[derive(Serialize)]
+struct PageRow<'a> {
+    url: &'a str,
+    crawls: f64,
+    freshness: f64,
+    age_s: f64,
+}
+
+#[derive(Serialize)]
+struct HostRow<'a> {
+    host: &'a str,
+    /// `null` without politeness.
+    cap: f64,
+    crawls: f64,
+}
+
+#[derive(Serialize)]
+struct GivenUp<'a> {
+    url: &'a str,
+    reason: String,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// The first thing wrong with a file, or what makes the demand infeasible.
+pub fn run(args: &Args, format: Format) -> Result<(), Error> {
+    let listing = args.listing.read(Duration::ZERO)?;
+    if args.interval.is_zero() {
+        return Err(Error::Usage("found an interval of 0, expected a time such as 24h".into()));
+    }
+    let plan = make(args, &listing)?;
+    match format {
+        Format::Json => output::print(&output::json(&plan)),
+        Format::Csv => output::print(&page_table(&plan.pages, f64::to_string).to_csv()),
+        Format::Table => output::print(&to_text(&plan)),
+    }
+    Ok(())
+}
+
+fn make<'a>(args: &Args, listing: &'a Listing) -> Result<Plan<'a>, Error> {
+    let objective = args.objective.into();
+    // A quasi-deterministic page has one table of costs for each thing that is asked about it.
+    let fresh_costs = quasi_costs(listing, args.interval, plan::Objective::Freshness)?;
+    let age_costs = quasi_costs(listing, args.interval, plan::Objective::Age)?;
+    let by_freshness = plan_pages(listing, args.interval, &fresh_costs);
+    let by_age = plan_pages(listing, args.interval, &age_costs);
+    let pages = if args.objective == Objective::Age { &by_age } else { &by_freshness };
+    let mut hosts = plan_hosts(&listing.gates, args.interval);
+    let allotted = |objective, hosts: &mut Vec<Host<f64>>| {
+        allot(args.method, args.crawls, objective, pages, hosts).map_err(|error| explain(error, listing))
+    };
+    // The harmonic plan is told in freshness, so its bound is the best freshness.
+    let fresh = match args.objective {
+        Objective::Harmonic => Some(allotted(plan::Objective::Freshness, &mut hosts)?.1),
+        _ => None,
+    };
+    let (crawls, outcome) = allotted(objective, &mut hosts)?;
+    let (spacing, interval) = (args.method.spacing(), args.interval.as_secs_f64());
+    let cost = |page: &Page<'_, f64>, objective, crawls| page_cost(page, objective, spacing, crawls);
+    let rows: Vec<PageRow<'a>> = (listing.list.pages.iter().zip(&crawls).enumerate())
+        .map(|(index, (listed, &crawls))| PageRow {
+            url: &listed.url,
+            crawls,
+            freshness: 1.0 - cost(&by_freshness[index], plan::Objective::Freshness, crawls),
+            age_s: interval * cost(&by_age[index], plan::Objective::Age, crawls),
+        })
+        .collect();
+    let weight: f64 = pages.iter().map(|page| page.weight).sum();
+    let freshness =
+        rows.iter().zip(pages).map(|(row, page)| page.weight * row.freshness).sum::<f64>() / weight;
+    let (value, bound) = match (args.objective, fresh) {
+        (Objective::Age, _) => (interval * outcome.cost, interval * outcome.bound),
+        (Objective::Harmonic, Some(fresh)) => (freshness, 1.0 - fresh.bound),
+        _ => (1.0 - outcome.cost, 1.0 - outcome.bound),
+    };
+    let days: f64 = args.interval.as_days();
+    let given_up = (rows.iter().zip(pages).zip(&listing.list.pages))
+        .filter(|((row, _), _)| !(row.crawls > 0.0))
+        .filter_map(|((row, page), listed)| {
+            let why = reason(page, &outcome, &hosts[page.host as usize])?;
+            let often = how_often(page, listed, days);
+            Some(GivenUp { url: row.url, reason: format!("{often}: {why}") })
+        })
+        .collect();
+    Ok(Plan {
+        method: args.method,
+        objective: args.objective,
+        interval_s: interval,
+        crawls: args.crawls,
+        value,
+        bound,
+        harmonic: fresh.map(|_| outcome.cost),
+        harmonic_bound: fresh.map(|_| outcome.bound),
+        price: outcome.price,
+        pages: rows,
+        hosts: host_rows(listing, &hosts, args.method),
+        given_up,
+    })
+}
+
+impl Method {
+    fn spacing(self) -> Spacing {
+        if matches!(self, Self::Greedy | Self::Select) { Spacing::Whole } else { Spacing::Steady }
+    }
+}
+
+/// Divides the crawls by the chosen method.
+fn allot(
+    method: Method,
+    crawls: f64,
+    objective: plan::Objective,
+    pages: &[Page<'_, f64>],
+    hosts: &mut [Host<f64>],
+) -> Result<(Vec<f64>, Outcome<f64>), PlanError> {
+    let count = pages.len();
+    let mut rates = vec![0.0; count];
+    let mut rate_method = |share: Option<Share>, passes: u64| {
+        let pages = Watched::new(pages, passes * count as u64);
+        match share {
+            Some(share) => baseline(&pages, hosts, crawls, share, objective, &mut rates),
+            None if method == Method::Azar => azar(&pages, hosts, crawls, objective, &mut rates),
+            None => optimal(&pages, hosts, crawls, objective, &mut rates),
+        }
+    };
+    let outcome = match method {
+        Method::Optimal => rate_method(None, 20),
+        Method::Azar => rate_method(None, 40),
+        Method::Uniform => rate_method(Some(Share::Uniform), 40),
+        Method::Proportional => rate_method(Some(Share::Proportional), 40),
+        Method::WeightedUniform => rate_method(Some(Share::WeightedUniform), 40),
+        Method::WeightedProportional => rate_method(Some(Share::WeightedProportional), 40),
+        Method::Greedy | Method::Select => {
+            return allot_whole(method, crawls, objective, pages, hosts);
+        }
+    }?;
+    Ok((rates, outcome))
+}
+
+fn allot_whole(
+    method: Method,
+    crawls: f64,
+    objective: plan::Objective,
+    pages: &[Page<'_, f64>],
+    hosts: &mut [Host<f64>],
+) -> Result<(Vec<f64>, Outcome<f64>), PlanError> {
+    if crawls != crawls.trunc() || crawls > f64::from(u32::MAX) || crawls < 0.0 {
+        return Err(PlanError::Budget { found: crawls });
+    }
+    let (budget, count) = (crawls as u32, pages.len());
+    let mut whole = vec![0; count];
+    let outcome = if method == Method::Greedy {
+        let pages = Watched::new(pages, 4 * count as u64 + u64::from(budget));
+        let (mut entries, mut positions) = (vec![Entry::UNUSED; count], vec![0_u32; count]);
+        greedy(&pages, hosts, budget, objective, &mut entries, &mut positions, &mut whole)
+    } else {
+        select(&Watched::new(pages, 25 * count as u64), hosts, budget, objective, &mut whole)
+    }?;
+    Ok((whole.into_iter().map(f64::from).collect(), outcome))
+}
+
+fn host_rows<'a>(listing: &'a Listing, hosts: &[Host<f64>], method: Method) -> Vec<HostRow<'a>> {
+    let cap = |host: &Host<f64>| match method.spacing() {
+        Spacing::Whole => host.cap.floor(),
+        Spacing::Steady => host.cap,
+    };
+    let row = |(gate, host): (&'a crate::listing::Gate, &Host<f64>)| HostRow {
+        host: &gate.name,
+        cap: cap(host),
+        crawls: host.crawls,
+    };
+    listing.gates.iter().zip(hosts).map(row).collect()
+}
+
+/// Why a page is not crawled; `None` if it need not be, because it never changes.
+fn reason(page: &Page<'_, f64>, outcome: &Outcome<f64>, host: &Host<f64>) -> Option<&'static str> {
+    let worth = match page.change.rate() {
+        Some(rate) if rate > 0.0 => page.weight / rate,
+        Some(_) => return None,
+        None => f64::INFINITY,
+    };
+    Some(if page.max == 0 {
+        "its maximum is 0"
+    } else if host.price > outcome.price && worth > outcome.price {
+        "its host is at its cap, and other pages there matter more"
+    } else if worth <= host.price {
+        "cannot be kept fresh at this budget"
+    } else {
+        "a crawl is worth more elsewhere"
+    })
+}
+
+/// As in "changes 40 × a day".
+fn how_often(page: &Page<'_, f64>, listed: &pages::Page, days: f64) -> String {
+    let rate = page.change.rate().map(|rate| significant(rate / days));
+    let known = !matches!(
+        listed.change,
+        Change::Poisson { rate: None }
+            | Change::Weibull { rate: None, .. }
+            | Change::Pareto { rate: None, .. }
+    );
+    match rate {
+        Some(rate) if known => format!("changes {rate} × a day"),
+        Some(rate) => format!("rate not known, taken to change {rate} × a day"),
+        None => "changes at known times".to_owned(),
+    }
+}
+
+/// Three significant digits, without trailing zeros.
+fn significant(number: f64) -> String {
+    let digits = (2 - number.abs().max(1e-12).log10().floor() as i32).max(0) as usize;
+    let text = format!("{number:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+fn page_table(pages: &[PageRow<'_>], number: impl Fn(&f64) -> String) -> Table {
+    let mut table = Table::new(&["url", "crawls", "freshness", "age_s"]);
+    for page in pages {
+        table.row(vec![
+            page.url.to_owned(),
+            number(&page.crawls),
+            number(&page.freshness),
+            number(&page.age_s),
+        ]);
+    }
+    table
+}
+
+/// The most crawled pages, the hosts at their cap, the pages given up, and what it comes to.
+fn to_text(plan: &Plan<'_>) -> String {
+    const SHOWN: usize = 20;
+    let mut order: Vec<&PageRow<'_>> = plan.pages.iter().collect();
+    order.sort_by(|a, b| b.crawls.total_cmp(&a.crawls));
+    let mut table = Table::new(&["url", "crawls", "freshness", "age_s"]);
+    for page in order.iter().take(SHOWN) {
+        let (crawls, freshness) = (format!("{:.3}", page.crawls), format!("{:.4}", page.freshness));
+        table.row(vec![page.url.to_owned(), crawls, freshness, format!("{:.0}", page.age_s)]);
+    }
+    let mut text = table.to_text();
+    text += &more(order.len(), SHOWN, "pages");
+    let full: Vec<_> = plan.hosts.iter().filter(|host| host.crawls >= host.cap * (1.0 - 1e-6)).collect();
+    if !full.is_empty() {
+        let mut table = Table::new(&["host at its cap", "crawls", "cap"]);
+        for host in full.iter().take(SHOWN) {
+            table.row(vec![host.host.to_owned(), format!("{:.1}", host.crawls), format!("{:.1}", host.cap)]);
+        }
+        text += &format!("\n{}{}", table.to_text(), more(full.len(), SHOWN, "hosts"));
+    }
+    if !plan.given_up.is_empty() {
+        let mut table = Table::new(&["page given up", "why"]);
+        for page in plan.given_up.iter().take(SHOWN) {
+            table.row(vec![page.url.to_owned(), page.reason.clone()]);
+        }
+        text += &format!("\n{}{}", table.to_text(), more(plan.given_up.len(), SHOWN, "pages"));
+    }
+    let unit = if plan.objective == Objective::Age { "s mean age" } else { "mean freshness" };
+    let shown = |value: f64| {
+        if plan.objective == Objective::Age { format!("{value:.1}") } else { format!("{value:.5}") }
+    };
+    text + &format!("\n{} {unit}; the best possible is {}\n", shown(plan.value), shown(plan.bound))
+}
+
+/// "… and 80 more pages", if there are.
+fn more(all: usize, shown: usize, what: &str) -> String {
+    match all.checked_sub(shown) {
+        Some(rest) if rest > 0 => format!("… and {rest} more {what}\n"),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,140 @@
+//! From a page list to what the planner takes: pages and hosts counted in intervals.
+
+use std::cell::{Cell, RefCell};
+
+use dunlin::model::{Change, Objective, Quasi, quasi};
+use dunlin::plan::{Host, Page, Pages, PlanError, assumed_rate};
+use dunlin::time::Duration;
+
+use crate::error::Error;
+use crate::hosts::Hours;
+use crate::listing::{Gate, Listing};
+use crate::pages::{self, Update};
+use crate::progress::Progress;
+
+/// What each quasi-deterministic page costs after 0, 1, 2, … crawls; empty for the other pages.
+///
+/// # Errors
+/// An update that lies beyond the interval, by the page's URL.
+pub fn quasi_costs(
+    listing: &Listing,
+    interval: Duration,
+    objective: Objective,
+) -> Result<Vec<Vec<f64>>, Error> {
+    let costs = |page: &pages::Page| match &page.change {
+        pages::Change::Quasi { updates } => {
+            let updates = in_intervals(&page.url, updates, interval)?;
+            let (mut costs, mut scratch) = (vec![0.0; updates.len() + 1], vec![0.0; updates.len()]);
+            quasi::costs(&updates, objective, &mut costs, &mut scratch);
+            Ok(costs)
+        }
+        _ => Ok(Vec::new()),
+    };
+    listing.list.pages.iter().map(costs).collect()
+}
+
+/// Update times as fractions of the interval.
+fn in_intervals(url: &str, updates: &[Update], interval: Duration) -> Result<Vec<quasi::Update<f64>>, Error> {
+    let length = interval.as_secs_f64();
+    updates
+        .iter()
+        .map(|update| {
+            let offset = update.offset.as_secs_f64() / length;
+            if offset < 1.0 {
+                return Ok(quasi::Update { offset, probability: update.probability });
+            }
+            let at = update.offset.as_secs_f64();
+            Err(Error::Usage(format!(
+                "{url}: found an update at {at} s, expected one within the interval of {length} s"
+            )))
+        })
+        .collect()
+}
+
+/// The pages of a listing, in its order; hosts are its gates. Rates that are not known become the geometric mean of
+/// the known ones.
+pub fn plan_pages<'a>(listing: &Listing, interval: Duration, costs: &'a [Vec<f64>]) -> Vec<Page<'a, f64>> {
+    let days: f64 = interval.as_days();
+    let change = |page: &pages::Page, costs: &'a [f64]| match page.change {
+        pages::Change::Poisson { rate: Some(rate) } => Change::Poisson(rate * days),
+        pages::Change::Weibull { rate: Some(rate), shape } => Change::Weibull { rate: rate * days, shape },
+        pages::Change::Pareto { rate: Some(rate), shape } => Change::Pareto { rate: rate * days, shape },
+        pages::Change::Quasi { .. } => Change::Quasi(Quasi::new(costs)),
+        _ => Change::Unknown,
+    };
+    let mut pages: Vec<_> = listing
+        .list
+        .pages
+        .iter()
+        .zip(costs)
+        .map(|(page, costs)| {
+            Page::new(page.weight, change(page, costs))
+                .on_host(listing.gate_of_host[page.host] as u32)
+                .between(page.min, page.max.unwrap_or(u32::MAX))
+        })
+        .collect();
+    let assumed = assumed_rate(&pages[..]);
+    for page in pages.iter_mut().filter(|page| page.change == Change::Unknown) {
+        page.change = Change::Poisson(assumed);
+    }
+    pages
+}
+
+/// One host a gate, capped at what politeness and hours allow in the interval.
+pub fn plan_hosts(gates: &[Gate], interval: Duration) -> Vec<Host<f64>> {
+    gates
+        .iter()
+        .map(|gate| {
+            let share = gate.hours.map_or(1.0, |hours| f64::from(open_hours(hours)) / 24.0);
+            let gap = gate.politeness.as_secs_f64();
+            if gap > 0.0 { Host::new(share * interval.as_secs_f64() / gap) } else { Host::unlimited() }
+        })
+        .collect()
+}
+
+/// Hours a day in which fetching is allowed.
+fn open_hours(hours: Hours) -> u8 {
+    if hours.from < hours.to { hours.to - hours.from } else { 24 - hours.from + hours.to }
+}
+
+/// A plan's refusal in the user's terms: the URL or the host instead of an index.
+pub fn explain(error: PlanError, listing: &Listing) -> Error {
+    let text = error.to_string();
+    let rest = text.split_once(": ").map_or(text.as_str(), |(_, rest)| rest);
+    let page = error.page().and_then(|page| listing.list.pages.get(page)).map(|page| &page.url);
+    let host = error.host().and_then(|host| listing.gates.get(host)).map(|gate| &gate.name);
+    Error::Usage(match page.or(host) {
+        Some(name) => format!("{name}: {rest}"),
+        None => text,
+    })
+}
+
+/// Pages that show progress as they are read.
+#[derive(Debug)]
+pub struct Watched<'a> {
+    pages: &'a [Page<'a, f64>],
+    reads: Cell<u64>,
+    progress: RefCell<Progress>,
+}
+
+impl<'a> Watched<'a> {
+    /// A planner is expected to read pages `reads` times in all.
+    pub fn new(pages: &'a [Page<'a, f64>], reads: u64) -> Self {
+        let progress = RefCell::new(Progress::new("planning", reads));
+        Self { pages, reads: Cell::new(0), progress }
+    }
+}
+
+impl Pages<f64> for Watched<'_> {
+    fn len(&self) -> usize {
+        self.pages.len()
+    }
+    fn page(&self, index: usize) -> Page<'_, f64> {
+        let reads = self.reads.get() + 1;
+        self.reads.set(reads);
+        if reads.is_multiple_of(1 << 16) {
+            self.progress.borrow_mut().at(reads);
+        }
+        self.pages.page(index)
+    }
+}

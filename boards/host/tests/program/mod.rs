@@ -1,0 +1,33 @@
+//! Runs the program for the tests of its commands.
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+/// Runs `dunlin` with `input` on its stdin.
+pub fn dunlin(arguments: &[&str], input: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_dunlin"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    // A program that refuses its input early closes the pipe: that is no failure of the test.
+    let _ = child.stdin.take().expect("stdin is piped").write_all(input);
+    child.wait_with_output().expect("the program ends")
+}
+
+/// Output as text.
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
+}
+
+/// Exit code 2, one line on stderr that says `expected`, nothing on stdout.
+pub fn refuses(arguments: &[&str], input: &[u8], expected: &str) {
+    let output = dunlin(arguments, input);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+    assert_eq!(text(&output.stdout), "", "{arguments:?} wrote a partial result");
+    assert_eq!(error.lines().count(), 1, "{arguments:?}: not one line: {error}");
+    assert!(error.contains(expected), "{arguments:?}: {error:?} does not say {expected:?}");
+}

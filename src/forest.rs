@@ -1,0 +1,107 @@
+//! Many heaps threaded through one array of nodes; any two of them meld into one in O(log n), in the worst case too.
+//!
+//! Leftist heaps (Crane 1972): the shorter way to a leaf is always to the right, hence at most log₂(n + 1) long, and
+//! all work follows right spines. An array a heap would have to be as long as all nodes together, and to move them
+//! one by one; here a heap is three links and a rank in each node, and is known by its root.
+
+use crate::heap::Id;
+
+/// A node's place in its heap. What storage for a forest is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Links<I> {
+    pub(crate) left: I,
+    pub(crate) right: I,
+    pub(crate) up: I,
+    /// Nodes on the shortest way down to a free link.
+    pub(crate) rank: u8,
+}
+
+impl<I: Id> Links<I> {
+    /// A heap of its own.
+    pub(crate) const ALONE: Self = Self { left: I::NONE, right: I::NONE, up: I::NONE, rank: 1 };
+}
+
+/// Something that can stand in a heap.
+pub(crate) trait Node<I> {
+    /// Does it stand above `other`? Must be a strict order; equal nodes are ordered by id.
+    fn is_before(&self, other: &Self) -> bool;
+    fn links(&self) -> &Links<I>;
+    fn links_mut(&mut self) -> &mut Links<I>;
+}
+
+/// Adds a node, which is in no heap, and returns the root. O(log n)
+pub(crate) fn push<I: Id, N: Node<I>>(nodes: &mut [N], root: I, id: I) -> I {
+    if let Some(node) = nodes.get_mut(id.index()) {
+        *node.links_mut() = Links::ALONE;
+    }
+    meld(nodes, root, id)
+}
+
+/// Makes one heap of two and returns its root. O(log n)
+pub(crate) fn meld<I: Id, N: Node<I>>(nodes: &mut [N], mut a: I, mut b: I) -> I {
+    let mut root = I::NONE;
+    let mut above = I::NONE;
+    while let (Some(first), Some(second)) = (nodes.get(a.index()), nodes.get(b.index())) {
+        let next = if second.is_before(first) || (!first.is_before(second) && b < a) {
+            let next = second.links().right;
+            core::mem::swap(&mut a, &mut b);
+            next
+        } else {
+            first.links().right
+        };
+        hang(nodes, above, a, &mut root);
+        above = a;
+        a = next;
+    }
+    let rest = if a == I::NONE { b } else { a };
+    hang(nodes, above, rest, &mut root);
+    while let Some((up, _)) = balance(nodes, above) {
+        above = up;
+    }
+    root
+}
+
+/// Takes a node out of the heap of the given root and returns the root of what remains. O(log n)
+pub(crate) fn remove<I: Id, N: Node<I>>(nodes: &mut [N], root: I, id: I) -> I {
+    let Some(&Links { left, right, up, .. }) = nodes.get(id.index()).map(Node::links) else { return root };
+    let rest = meld(nodes, left, right);
+    if let Some(node) = nodes.get_mut(rest.index()) {
+        node.links_mut().up = up;
+    }
+    let Some(parent) = nodes.get_mut(up.index()).map(Node::links_mut) else { return rest };
+    if parent.left == id {
+        parent.left = rest;
+    } else {
+        parent.right = rest;
+    }
+    // Above, only ranks can change. They are at most log₂ n and fall along the way.
+    let mut next = up;
+    while let Some((up, true)) = balance(nodes, next) {
+        next = up;
+    }
+    root
+}
+
+/// Links `id` as the right child of `above`, or as the root where there is none.
+fn hang<I: Id, N: Node<I>>(nodes: &mut [N], above: I, id: I, root: &mut I) {
+    match nodes.get_mut(above.index()) {
+        Some(parent) => parent.links_mut().right = id,
+        None => *root = id,
+    }
+    if let Some(node) = nodes.get_mut(id.index()) {
+        node.links_mut().up = above;
+    }
+}
+
+/// Puts the deeper child to the left; returns the node above, and whether the rank changed.
+fn balance<I: Id, N: Node<I>>(nodes: &mut [N], id: I) -> Option<(I, bool)> {
+    let Links { left, right, up, rank } = *nodes.get(id.index())?.links();
+    let depth = |child: I| nodes.get(child.index()).map_or(0, |node| node.links().rank);
+    let (on_left, on_right) = (depth(left), depth(right));
+    let links = nodes.get_mut(id.index())?.links_mut();
+    if on_left < on_right {
+        (links.left, links.right) = (right, left);
+    }
+    links.rank = on_left.min(on_right) + 1;
+    Some((up, links.rank != rank))
+}

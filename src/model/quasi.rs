@@ -1,0 +1,243 @@
+//! Pages whose possible update times are known: a day's clock pattern (Wolf §2.1.2).
+//!
+//! Crawls belong on the potential update times. The cost of an interval splits between consecutive crawls, so
+//! a dynamic programme over (last crawl, crawls left) is exact; Wolf's greedy choice is here as well. The cost of
+//! a stretch grows by less per step the later its crawl was (the Monge condition), so what each further crawl saves
+//! never rises: a quasi page can be priced like any other.
+
+use super::Objective;
+use crate::math::Real;
+
+/// A time at which the page may change. A list of them is sorted by offset.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Update<F> {
+    /// When, from the start of the interval, in intervals: 0 ≤ offset < 1. An update at offset 0 stands for the
+    /// state the previous interval left: the chance that the copy is stale already.
+    pub offset: F,
+    /// The chance that the update is real, 0 to 1.
+    pub probability: F,
+}
+
+/// A quasi-deterministic page: its cost after 0, 1, 2, … crawls, from [`costs`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quasi<'a, F> {
+    costs: &'a [F],
+}
+
+impl<'a, F: Real> Quasi<'a, F> {
+    /// A page with these costs; crawls beyond the last save nothing. An empty list is a page that never changes.
+    pub const fn new(costs: &'a [F]) -> Self {
+        Self { costs }
+    }
+
+    /// Cost after `crawls` crawls.
+    pub fn cost(&self, crawls: u32) -> F {
+        self.costs.get(crawls as usize).or(self.costs.last()).copied().unwrap_or(F::ZERO)
+    }
+
+    /// What one more crawl saves. Never negative.
+    pub fn drop(&self, crawls: u32) -> F {
+        (self.cost(crawls) - self.cost(crawls.saturating_add(1))).max(F::ZERO)
+    }
+
+    /// How many crawls save at least `price` each.
+    pub fn crawls(&self, price: F) -> u32 {
+        let most = self.costs.len().saturating_sub(1) as u32;
+        (0..most)
+            .find(|crawls| !(self.drop(*crawls) >= price && self.drop(*crawls) > F::ZERO))
+            .unwrap_or(most)
+    }
+
+    /// The costs it was made from.
+    pub const fn costs(&self) -> &'a [F] {
+        self.costs
+    }
+}
+
+/// The cost of going on without a crawl, walked update by update.
+struct Walk<F> {
+    objective: Objective,
+    at: F,
+    fresh: F,
+    age: F,
+    cost: F,
+}
+
+impl<F: Real> Walk<F> {
+    /// Just crawled at `at`.
+    fn from(objective: Objective, at: F) -> Self {
+        Self { objective, at, fresh: F::ONE, age: F::ZERO, cost: F::ZERO }
+    }
+
+    /// On to `to`; returns the cost so far.
+    fn wait(&mut self, to: F) -> F {
+        let (width, stale) = (to - self.at, F::ONE - self.fresh);
+        self.cost += width
+            * match self.objective {
+                Objective::Age => self.age + F::HALF * stale * width,
+                Objective::Freshness | Objective::Harmonic => stale,
+            };
+        self.age += stale * width;
+        self.at = to;
+        self.cost
+    }
+
+    /// An update that may be real passes uncrawled.
+    fn miss(&mut self, update: &Update<F>) {
+        self.fresh *= F::ONE - update.probability;
+    }
+}
+
+/// The least cost of the updates `from..` when the last crawl was at `at` and one crawl may be placed on any of
+/// them, `rest[j]` being the cost from a crawl on update `j` onwards. Also which update that is.
+fn best<F: Real>(objective: Objective, at: F, from: usize, updates: &[Update<F>], rest: &[F]) -> (F, usize) {
+    let mut walk = Walk::from(objective, at);
+    let mut least = (F::INFINITY, from);
+    for (j, (update, rest)) in updates.iter().zip(rest).enumerate().skip(from) {
+        let cost = walk.wait(update.offset) + *rest;
+        if cost < least.0 {
+            least = (cost, j);
+        }
+        walk.miss(update);
+    }
+    least
+}
+
+/// The cost of the updates `from..` when there are no more crawls after `at`.
+fn without<F: Real>(objective: Objective, at: F, from: usize, updates: &[Update<F>]) -> F {
+    let mut walk = Walk::from(objective, at);
+    for update in updates.iter().skip(from) {
+        walk.wait(update.offset);
+        walk.miss(update);
+    }
+    walk.wait(F::ONE)
+}
+
+/// Turns `rest[j]`, the least cost from a crawl on update `j` with so many crawls after it, into that with one crawl
+/// more (with none, the `first` time). In place: `rest[j]` reads only later places, which still hold the old row.
+fn deepen<F: Real>(objective: Objective, updates: &[Update<F>], rest: &mut [F], first: bool) {
+    for j in 0..updates.len().min(rest.len()) {
+        let at = updates.get(j).map_or(F::ZERO, |update| update.offset);
+        let mut cost = without(objective, at, j + 1, updates);
+        if !first {
+            cost = cost.min(best(objective, at, j + 1, updates, rest).0);
+        }
+        if let Some(place) = rest.get_mut(j) {
+            *place = cost;
+        }
+    }
+}
+
+/// Fills `costs` with the least cost of 0, 1, 2, … crawls, exactly; returns how many of them say something new
+/// (crawls on every update leave nothing to save). O(Q² x) steps for Q updates and x = `costs.len()`.
+///
+/// `scratch` holds at least one number an update, or nothing is filled and the answer is 0. Harmonic cost is
+/// counted as staleness: an update time has no rate at which changes are missed.
+///
+/// ```
+/// use dunlin::model::{Objective, quasi::{Update, costs}};
+/// // An update at 6:00 nine days in ten and one at 18:00 every day, in units of the day.
+/// let updates = [Update { offset: 0.25, probability: 0.9 }, Update { offset: 0.75, probability: 1.0 }];
+/// let (mut curve, mut scratch) = ([0.0_f64; 3], [0.0; 2]);
+/// assert_eq!(costs(&updates, Objective::Freshness, &mut curve, &mut scratch), 3);
+/// // One crawl saves most at 6:00: stale only from 18:00 on.
+/// assert!((curve[0] - 0.7).abs() < 1e-12 && (curve[1] - 0.25).abs() < 1e-12 && curve[2] < 1e-12);
+/// ```
+pub fn costs<F: Real>(
+    updates: &[Update<F>],
+    objective: Objective,
+    costs: &mut [F],
+    scratch: &mut [F],
+) -> usize {
+    if scratch.len() < updates.len() {
+        return 0;
+    }
+    let useful = costs.len().min(updates.len() + 1);
+    let mut least = F::INFINITY;
+    for (crawls, cost) in costs.iter_mut().take(useful).enumerate() {
+        let found = if crawls == 0 {
+            without(objective, F::ZERO, 0, updates)
+        } else {
+            deepen(objective, updates, scratch, crawls == 1);
+            best(objective, F::ZERO, 0, updates, scratch).0
+        };
+        least = least.min(found);
+        *cost = least.max(F::ZERO);
+    }
+    useful
+}
+
+/// The updates to crawl on, exactly: fills `times` with indices in rising order and returns how many there are.
+///
+/// `scratch` holds `updates.len()` numbers for each crawl, or nothing is chosen and the answer is 0.
+pub fn choose<F: Real>(
+    updates: &[Update<F>],
+    objective: Objective,
+    times: &mut [u16],
+    scratch: &mut [F],
+) -> usize {
+    let (count, width) = (times.len().min(updates.len()), updates.len());
+    if width == 0 || scratch.len() < count * width {
+        return 0;
+    }
+    // Row r: the cost from a crawl on update j with r crawls after it.
+    for row in 0..count {
+        let (before, rest) = scratch.split_at_mut(row * width);
+        let Some(rest) = rest.get_mut(..width) else { return 0 };
+        if let Some(last) = before.len().checked_sub(width).and_then(|start| before.get(start..)) {
+            rest.copy_from_slice(last);
+        }
+        deepen(objective, updates, rest, row == 0);
+    }
+    let (mut at, mut from) = (F::ZERO, 0);
+    for (chosen, time) in times.iter_mut().take(count).enumerate() {
+        let row = count - 1 - chosen;
+        let rest = scratch.get(row * width..(row + 1) * width).unwrap_or(&[]);
+        let (cost, j) = best(objective, at, from, updates, rest);
+        if !cost.is_finite() {
+            return chosen;
+        }
+        *time = j as u16;
+        (at, from) = (updates.get(j).map_or(F::ONE, |update| update.offset), j + 1);
+    }
+    count
+}
+
+/// The updates to crawl on, as Wolf chooses them: one by one, each where it saves most. At least 1 − 1/e of the
+/// best freshness. O(Q² x) steps, no scratch; fills `times` in rising order and returns the cost.
+pub fn choose_greedily<F: Real>(updates: &[Update<F>], objective: Objective, times: &mut [u16]) -> F {
+    let mut least = cost_of(updates, objective, &[], None);
+    let count = times.len().min(updates.len());
+    for taken in 0..count {
+        let (chosen, _) = times.split_at(taken);
+        let next = (0..updates.len()).filter(|j| !chosen.contains(&(*j as u16))).fold(None, |best, j| {
+            let cost = cost_of(updates, objective, chosen, Some(j));
+            match best {
+                Some((least, _)) if least <= cost => best,
+                _ => Some((cost, j)),
+            }
+        });
+        if let (Some((cost, j)), Some(place)) = (next, times.get_mut(taken)) {
+            *place = j as u16;
+            least = cost;
+        }
+    }
+    if let Some(chosen) = times.get_mut(..count) {
+        chosen.sort_unstable();
+    }
+    least
+}
+
+/// The cost of crawling on `chosen` and on `extra`.
+fn cost_of<F: Real>(updates: &[Update<F>], objective: Objective, chosen: &[u16], extra: Option<usize>) -> F {
+    let mut walk = Walk::from(objective, F::ZERO);
+    for (j, update) in updates.iter().enumerate() {
+        walk.wait(update.offset);
+        if extra == Some(j) || chosen.contains(&(j as u16)) {
+            (walk.fresh, walk.age) = (F::ONE, F::ZERO);
+        } else {
+            walk.miss(update);
+        }
+    }
+    walk.wait(F::ONE)
+}

@@ -1,0 +1,80 @@
+//! What people do without a planner, to be measured against.
+
+use super::azar::allot;
+use super::check::check;
+use super::level::Demand;
+use super::{Host, Objective, Outcome, Page, Pages, PlanError, optimal};
+use crate::math::Real;
+
+/// What a page's share is in proportion to. A page of unknown rate has the assumed one; a
+/// quasi-deterministic page changes once for each crawl that would save something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Share {
+    /// The same for all (Cho §5.5.1). Never worse than proportional, for equal weights.
+    Uniform,
+    /// The change rate.
+    Proportional,
+    /// The weight.
+    WeightedUniform,
+    /// Weight times change rate.
+    WeightedProportional,
+}
+
+/// Divides `budget` crawls an interval in proportion to `share`, as far as limits and caps allow; what they
+/// withhold goes to the others in the same proportion. `rates` receives crawls an interval, one number a page.
+///
+/// Work: O(n) a pass, about ten passes, and as many for the bound. Memory: one [`Host`] a host.
+///
+/// ```
+/// use dunlin::model::Change;
+/// use dunlin::plan::{Host, Objective, Page, baseline::{Share, baseline}};
+/// let pages = [1.0, 2.0, 3.0, 4.0, 5.0].map(|rate| Page::new(1.0, Change::Poisson(rate)));
+/// let (mut hosts, mut rates) = ([Host::unlimited()], [0.0_f64; 5]);
+/// let outcome = baseline(&pages[..], &mut hosts, 5.0, Share::Uniform, Objective::Freshness, &mut rates)?;
+/// assert!((1.0 - outcome.cost - 0.365_05).abs() < 1e-5); // the optimum is 0.37389
+/// # Ok::<(), dunlin::plan::PlanError>(())
+/// ```
+///
+/// # Errors
+/// What is wrong with the demand; nothing is written then.
+pub fn baseline<F: Real, P: Pages<F> + ?Sized>(
+    pages: &P,
+    hosts: &mut [Host<F>],
+    budget: F,
+    share: Share,
+    objective: Objective,
+    rates: &mut [F],
+) -> Result<Outcome<F>, PlanError> {
+    let bound = optimal::bound(pages, hosts, budget, objective)?.bound;
+    let pages = check(pages, hosts, budget, rates.len(), false)?;
+    let outcome = allot(&pages, hosts, &share, objective, bound, rates);
+    // A share has no price.
+    hosts.iter_mut().for_each(|host| host.price = F::ZERO);
+    Ok(Outcome { price: F::ZERO, ..outcome })
+}
+
+impl<F: Real> Demand<F> for Share {
+    fn price(&self, level: F) -> F {
+        F::ONE / level
+    }
+    fn whole(&self) -> bool {
+        false
+    }
+    fn asymptote(&self, page: &Page<'_, F>) -> (F, F) {
+        let rate = || match page.change {
+            crate::model::Change::Quasi(quasi) => F::from_u32(quasi.crawls(F::ZERO)),
+            change => change.rate().unwrap_or(F::ZERO),
+        };
+        let share = match self {
+            Self::Uniform => F::ONE,
+            Self::Proportional => rate(),
+            Self::WeightedUniform => page.weight,
+            Self::WeightedProportional => page.weight * rate(),
+        };
+        (share, F::ZERO)
+    }
+    fn at(&self, page: &Page<'_, F>, level: F) -> (F, F) {
+        let (share, _) = Demand::<F>::asymptote(self, page);
+        if share > F::ZERO { (share * level, share) } else { (F::ZERO, F::ZERO) }
+    }
+}

@@ -1,0 +1,135 @@
+//! Whole crawls one by one, the largest gain first: Fox's marginal allocation, de Souza's GREEDY (§2.1).
+//!
+//! Gains of a page never rise, and caps nest (pages in hosts, hosts in the budget), so taking the largest gain that
+//! still fits is exactly optimal.
+
+use super::check::{Checked, cap_of, check};
+use super::cost::gain;
+use super::{Host, Objective, Outcome, Pages, PlanError, Spacing, page_cost};
+use crate::heap::{Entry, Id, SliceHeap};
+use crate::math::{Real, Sum};
+
+/// Divides `budget` whole crawls so that the weighted mean cost is least; `crawls` receives one number a page.
+///
+/// `entries` and `positions` are the heap's memory, one of each a page; `I` is `u16` on a device, `u32` beyond 65,535
+/// pages. Work: O((n + R) log n).
+///
+/// ```
+/// use dunlin::heap::Entry;
+/// use dunlin::model::Change;
+/// use dunlin::plan::{Host, Objective, Page, greedy::greedy};
+/// let pages = [0.5, 2.0, 40.0].map(|rate| Page::new(1.0, Change::Poisson(rate)));
+/// let (mut hosts, mut crawls) = ([Host::<f32>::unlimited()], [0; 3]);
+/// let (mut entries, mut positions) = ([Entry::UNUSED; 3], [0_u16; 3]);
+/// greedy(&pages[..], &mut hosts, 4, Objective::Freshness, &mut entries, &mut positions, &mut crawls)?;
+/// assert_eq!(crawls, [1, 3, 0]); // 40 changes an interval cannot be kept up with
+/// # Ok::<(), dunlin::plan::PlanError>(())
+/// ```
+///
+/// # Errors
+/// What is wrong with the demand; nothing is written then.
+pub fn greedy<F: Real, P: Pages<F> + ?Sized, I: Id>(
+    pages: &P,
+    hosts: &mut [Host<F>],
+    budget: u32,
+    objective: Objective,
+    entries: &mut [Entry<F::Key, I>],
+    positions: &mut [I],
+    crawls: &mut [u32],
+) -> Result<Outcome<F>, PlanError> {
+    let room = crawls.len().min(entries.len()).min(positions.len());
+    let pages = check(pages, hosts, F::from_u32(budget), room, true)?;
+    let mut heap = SliceHeap::with_storage(entries, positions);
+    for host in hosts.iter_mut() {
+        host.crawls = host.minimum;
+    }
+    let mut left = budget;
+    for ((index, page), place) in pages.iter().zip(crawls.iter_mut()) {
+        *place = page.min;
+        left = left.saturating_sub(page.min);
+        let first = gain(&page, objective, page.min);
+        let id = I::from_index(index).ok_or(PlanError::TooShort { needed: index + 1, found: index })?;
+        if page.min < page.max && first > F::ZERO {
+            let _ = heap.push(id, first.descending());
+        }
+    }
+    let mut price = F::ZERO;
+    while left > 0 {
+        let Some(Entry { id, key }) = heap.peek().copied() else { break };
+        let page = pages.page(id.index());
+        let (Some(host), Some(place)) = (hosts.get_mut(page.host as usize), crawls.get_mut(id.index()))
+        else {
+            break;
+        };
+        if host.crawls + F::ONE > cap_of(host, true) {
+            heap.pop();
+            continue;
+        }
+        *place += 1;
+        left -= 1;
+        host.crawls += F::ONE;
+        host.price = F::from_descending(key);
+        price = host.price;
+        let next = gain(&page, objective, *place);
+        if *place < page.max && next > F::ZERO {
+            heap.update(id, next.descending());
+        } else {
+            heap.pop();
+        }
+    }
+    let price = if left > 0 { F::ZERO } else { price };
+    Ok(settle(&pages, hosts, objective, price, crawls))
+}
+
+/// Prices of hosts and what the allocation costs.
+fn settle<F: Real, P: Pages<F> + ?Sized>(
+    pages: &Checked<'_, P, F>,
+    hosts: &mut [Host<F>],
+    objective: Objective,
+    price: F,
+    crawls: &[u32],
+) -> Outcome<F> {
+    for host in hosts.iter_mut() {
+        // Only a full host has a price of its own: what its last crawl saved.
+        let full = host.crawls + F::ONE > cap_of(host, true);
+        host.price = if full { host.price.max(price) } else { price };
+    }
+    // A host full of minima never named its price: it is what its best page would still gain.
+    for ((_, page), crawls) in pages.iter().zip(crawls) {
+        let Some(host) = hosts.get_mut(page.host as usize) else { continue };
+        let full = host.crawls + F::ONE > cap_of(host, true);
+        if full && host.crawls == host.minimum && *crawls < page.max {
+            host.price = host.price.max(gain(&page, objective, *crawls));
+        }
+    }
+    let (mut cost, mut dual, mut total) = (Sum::ZERO, Sum::ZERO, Sum::ZERO);
+    for ((_, page), crawls) in pages.iter().zip(crawls) {
+        let crawls = F::from_u32(*crawls);
+        let charged = page.weight * page_cost(&page, objective, Spacing::Whole, crawls);
+        let price = hosts.get(page.host as usize).map_or(price, |host| host.price);
+        cost.add(charged);
+        dual.add(charged);
+        dual.add(price * crawls);
+        total.add(crawls);
+    }
+    bound(pages, hosts, price, cost, dual, total.total())
+}
+
+/// The weak politeness bound by weak duality: whatever the prices, no polite schedule costs less. A schedule may
+/// fit ⌈T/P⌉ fetches on a host where ⌊T/P⌋ are allotted.
+pub(super) fn bound<F: Real, P: Pages<F> + ?Sized>(
+    pages: &Checked<'_, P, F>,
+    hosts: &[Host<F>],
+    price: F,
+    cost: Sum<F>,
+    mut dual: Sum<F>,
+    crawls: F,
+) -> Outcome<F> {
+    dual.add(-price * pages.budget);
+    for host in hosts.iter().filter(|host| host.price > price && host.cap.is_finite()) {
+        dual.add(-(host.price - price) * host.cap.ceil());
+    }
+    let mean = |sum: Sum<F>| if pages.weight > F::ZERO { sum.total() / pages.weight } else { F::ZERO };
+    let cost = mean(cost);
+    Outcome { cost, bound: mean(dual).max(F::ZERO).min(cost), price, crawls }
+}

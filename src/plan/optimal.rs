@@ -1,0 +1,160 @@
+//! Evenly spaced rates: Cho's optimum (Problem 5.1) in closed form, under host caps.
+//!
+//! The condition `∂F/∂f = μ` reads `w V(1/f) = μ`, with `V` the price index of the page's law; for a Poisson page
+//! `h(λ/f) = μλ/w`, which inverts by Lambert's W. So a scalar search for μ solves any number of pages, without
+//! sorting and without memory.
+
+use super::check::{Checked, check};
+use super::level::{Demand, hand_out, search};
+use super::{Host, Objective, Outcome, Page, Pages, PlanError, Spacing, page_cost};
+use crate::math::{Real, Sum, h_inverse};
+use crate::model::{Change, ChangeModel, Poisson};
+
+/// Divides `budget` crawls an interval over the pages so that the weighted mean cost is least. `rates` receives
+/// crawls an interval, one number a page.
+///
+/// Pages that change too fast for their weight (`w/λ ≤ price`) get nothing under [`Objective::Freshness`]; under the
+/// other objectives every page that changes gets something.
+///
+/// Work: O(n) a pass, about ten passes. Memory: one [`Host`] a host.
+///
+/// ```
+/// use dunlin::model::Change;
+/// use dunlin::plan::{Host, Objective, Page, optimal::optimal};
+/// // Cho's Example 5.4: five pages that change 1 to 5 times a day, five visits a day.
+/// let pages = [1.0, 2.0, 3.0, 4.0, 5.0].map(|rate| Page::new(1.0, Change::Poisson(rate)));
+/// let (mut hosts, mut rates) = ([Host::unlimited()], [0.0_f64; 5]);
+/// let outcome = optimal(&pages[..], &mut hosts, 5.0, Objective::Freshness, &mut rates)?;
+/// assert!((rates[0] - 1.1499).abs() < 1e-4 && rates[4] == 0.0);
+/// assert!((1.0 - outcome.cost - 0.373_89).abs() < 1e-5);
+/// # Ok::<(), dunlin::plan::PlanError>(())
+/// ```
+///
+/// # Errors
+/// What is wrong with the demand; nothing is written then.
+pub fn optimal<F: Real, P: Pages<F> + ?Sized>(
+    pages: &P,
+    hosts: &mut [Host<F>],
+    budget: F,
+    objective: Objective,
+    rates: &mut [F],
+) -> Result<Outcome<F>, PlanError> {
+    let pages = check(pages, hosts, budget, rates.len(), false)?;
+    Ok(solve(&pages, hosts, objective, rates))
+}
+
+/// The least cost any rates can reach, and the price that goes with it: [`optimal()`] without the rates.
+///
+/// # Errors
+/// What is wrong with the demand.
+pub fn bound<F: Real, P: Pages<F> + ?Sized>(
+    pages: &P,
+    hosts: &mut [Host<F>],
+    budget: F,
+    objective: Objective,
+) -> Result<Outcome<F>, PlanError> {
+    let pages = check(pages, hosts, budget, usize::MAX, false)?;
+    Ok(solve(&pages, hosts, objective, &mut []))
+}
+
+fn solve<F: Real, P: Pages<F> + ?Sized>(
+    pages: &Checked<'_, P, F>,
+    hosts: &mut [Host<F>],
+    objective: Objective,
+    rates: &mut [F],
+) -> Outcome<F> {
+    let demand = Optimal { objective };
+    let shared = search(pages, hosts, &demand);
+    let price = demand.price(shared.low);
+    let (mut cost, mut dual) = (Sum::ZERO, Sum::ZERO);
+    let crawls = hand_out(pages, hosts, &demand, |index, page, justified, rate, price| {
+        let charged = page_cost(page, objective, Spacing::Steady, justified);
+        dual.add(page.weight * charged);
+        dual.add(price * justified);
+        let at_rate =
+            if rate == justified { charged } else { page_cost(page, objective, Spacing::Steady, rate) };
+        cost.add(page.weight * at_rate);
+        if let Some(place) = rates.get_mut(index) {
+            *place = rate;
+        }
+    });
+    // Weak duality: whatever the prices, this is below the cost of every allocation.
+    dual.add(-price * pages.budget);
+    for host in hosts.iter().filter(|host| host.price > price) {
+        dual.add(-(host.price - price) * host.cap);
+    }
+    let mean = |sum: Sum<F>| if pages.weight > F::ZERO { sum.total() / pages.weight } else { F::ZERO };
+    let cost = mean(cost);
+    Outcome { cost, bound: mean(dual).max(F::ZERO).min(cost), price, crawls }
+}
+
+/// Demand of a page at its optimum: `f = 1/V⁻¹(price/w)`.
+pub(super) struct Optimal {
+    pub(super) objective: Objective,
+}
+
+impl Optimal {
+    /// The power of the level the price falls with: rates then grow linearly with the level.
+    fn power<F: Real>(&self) -> F {
+        F::from_u32(if self.objective == Objective::Age { 3 } else { 2 })
+    }
+}
+
+impl<F: Real> Demand<F> for Optimal {
+    fn price(&self, level: F) -> F {
+        let square = F::ONE / (level * level);
+        if self.objective == Objective::Age { square / level } else { square }
+    }
+
+    fn whole(&self) -> bool {
+        false
+    }
+
+    fn asymptote(&self, page: &Page<'_, F>) -> (F, F) {
+        let Some(rate) = page.change.rate() else { return (F::ZERO, F::ZERO) };
+        match self.objective {
+            Objective::Age => {
+                ((page.weight * rate * F::from_f64(1.0 / 3.0)).powf(F::from_f64(1.0 / 3.0)), F::ZERO)
+            }
+            _ => ((F::HALF * page.weight * rate).sqrt(), rate * F::from_f64(1.0 / 3.0)),
+        }
+    }
+
+    fn at(&self, page: &Page<'_, F>, level: F) -> (F, F) {
+        let price = Demand::<F>::price(self, level);
+        let nothing = (F::ZERO, F::ZERO);
+        match page.change {
+            _ if !(page.weight > F::ZERO) => nothing,
+            Change::Quasi(quasi) => (F::from_u32(quasi.crawls(price / page.weight)), F::ZERO),
+            Change::Poisson(rate) if !(rate > F::ZERO) => nothing,
+            Change::Poisson(rate) if self.objective == Objective::Freshness => {
+                let q = price * rate / page.weight;
+                if !(q < F::ONE) {
+                    return nothing;
+                }
+                if !(q > F::ZERO) {
+                    return (F::INFINITY, F::ZERO);
+                }
+                let r = h_inverse(q);
+                let crawls = rate / r;
+                // e^r = (1 + r)/(1 − q) at the root: no exponential needed.
+                (crawls, F::TWO * crawls * q * (F::ONE + r) / (r * r * (F::ONE - q) * level))
+            }
+            Change::Poisson(rate) => at_gap(self, &Poisson::new(rate), price / page.weight, level),
+            _ => page.change.with(|law| at_gap(self, law, price / page.weight, level)).unwrap_or(nothing),
+        }
+    }
+}
+
+/// Demand of a page of any law at `price` for weight 1.
+fn at_gap<F: Real>(demand: &Optimal, law: &(impl ChangeModel<F> + ?Sized), price: F, level: F) -> (F, F) {
+    let gap = law.gap(demand.objective, price);
+    if !(gap > F::ZERO) {
+        return (F::INFINITY, F::ZERO);
+    }
+    if !gap.is_finite() {
+        return (F::ZERO, F::ZERO);
+    }
+    let slope = demand.power::<F>() * price / (gap * gap * law.value_slope(demand.objective, gap) * level);
+    (F::ONE / gap, slope)
+}

@@ -1,0 +1,272 @@
+//! May we fetch from this host now? One gate a host, or one for hosts that share a server.
+//!
+//! A gate never excludes a host and never delays another one: it only says when the next fetch may start. The
+//! longest of these counts:
+//!
+//! | cause | wait | bound |
+//! |---|---|---|
+//! | politeness, robots Crawl-delay | the longer of the two, from the start of a fetch (or its end) | [`MAX_CRAWL_DELAY`] |
+//! | `Retry-After` | what the server asks for | [`MAX_RETRY_AFTER`] |
+//! | 429, 503, network failure | doubles with each one in a row, ± 25 % at random | [`Rules::back_off_ceiling`] |
+//! | allowed hours | until they begin | a day |
+//!
+//! 429 and Retry-After belong to the *host*: its other pages wait, too. Failures are forgiven: each success halves
+//! their count, and so does every [`FORGIVEN_AFTER`] without one.
+
+use crate::time::{Duration, Instant};
+
+/// The longest robots Crawl-delay that is obeyed to the letter. Some files ask for weeks, by mistake or to shut
+/// crawlers out; exclusion is what Disallow is for. An hour still means 24 fetches a day at most.
+pub const MAX_CRAWL_DELAY: Duration = Duration::HOUR;
+/// The longest `Retry-After` that is obeyed to the letter.
+pub const MAX_RETRY_AFTER: Duration = Duration::DAY;
+/// Without a failure for so long, half of them are forgiven.
+pub const FORGIVEN_AFTER: Duration = Duration::from_micros((FORGIVEN_UNITS as u64) << COARSE);
+
+/// Failures are dated in units of 2^29 µs, about nine minutes: exact enough to forgive by, and two bytes.
+const COARSE: u32 = 29;
+/// A little over an hour.
+const FORGIVEN_UNITS: u16 = 8;
+/// 2^15 times the first wait is beyond every ceiling.
+const MOST_FAILURES: u8 = 15;
+
+/// The gap a host gets: its politeness, or its robots Crawl-delay where that is longer.
+///
+/// ```
+/// use dunlin::polite::{MAX_CRAWL_DELAY, gap};
+/// use dunlin::time::Duration;
+/// let politeness = Duration::from_secs(15);
+/// assert_eq!(gap(politeness, Some(Duration::from_secs(5))), politeness);
+/// assert_eq!(gap(politeness, Some(Duration::from_secs(60))), Duration::from_secs(60));
+/// assert_eq!(gap(politeness, Some(Duration::from_secs(1_000_000))), MAX_CRAWL_DELAY);
+/// ```
+pub fn gap(politeness: Duration, crawl_delay: Option<Duration>) -> Duration {
+    politeness.max(crawl_delay.unwrap_or(Duration::ZERO).min(MAX_CRAWL_DELAY))
+}
+
+/// What holds for every gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Rules {
+    /// How long a host is left alone after its first failure.
+    pub back_off: Duration,
+    /// And however many there were.
+    pub back_off_ceiling: Duration,
+    /// Counts the gap from the end of a fetch instead of from its start: for hosts that serve slowly.
+    pub gap_from_end: bool,
+}
+
+impl Rules {
+    /// Gaps from start to start; a minute after a failure, then two, four, … up to six hours.
+    pub const DEFAULT: Self = Self {
+        back_off: Duration::from_secs(60),
+        back_off_ceiling: Duration::from_secs(6 * 3_600),
+        gap_from_end: false,
+    };
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// What a host made of a fetch, as far as its gate is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Answer {
+    /// It served, whatever the status.
+    Served,
+    /// It asked for patience: 429, 503 or any status with `Retry-After`.
+    Refused {
+        /// How long, if it said so.
+        retry_after: Option<Duration>,
+    },
+    /// No answer: connection, name or time-out.
+    Failed,
+}
+
+/// Local hours in which fetching is allowed; from 22 to 6 wraps around midnight (Wolf §3's restricted slots).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Hours {
+    from: u8,
+    to: u8,
+}
+
+impl Hours {
+    /// At any time.
+    pub const ALWAYS: Self = Self { from: 0, to: 0 };
+
+    /// From the hour `from` (0–23) until the hour `to` (0–24) begins; `None` when that is empty or not of this day.
+    ///
+    /// ```
+    /// use dunlin::polite::Hours;
+    /// use dunlin::time::Duration;
+    /// let night = Hours::new(22, 6).ok_or("not hours of a day")?;
+    /// assert_eq!(night.wait(Duration::HOUR * 23), Duration::ZERO);
+    /// assert_eq!(night.wait(Duration::HOUR * 6), Duration::HOUR * 16);
+    /// # Ok::<(), &str>(())
+    /// ```
+    pub const fn new(from: u8, to: u8) -> Option<Self> {
+        if from > 23 || to > 24 || from == to { None } else { Some(Self { from, to: to % 24 }) }
+    }
+
+    /// No restriction at all?
+    pub fn is_always(self) -> bool {
+        self.from == self.to
+    }
+
+    /// How long after this time of day fetching is allowed; zero when it is already.
+    pub fn wait(self, time_of_day: Duration) -> Duration {
+        const DAY: u64 = Duration::DAY.as_micros();
+        let at = |hour: u8| Duration::HOUR.as_micros() * u64::from(hour);
+        let since_start = (time_of_day.as_micros() % DAY + DAY - at(self.from)) % DAY;
+        let open = (at(self.to) + DAY - at(self.from)) % DAY;
+        if self.is_always() || since_start < open {
+            Duration::ZERO
+        } else {
+            Duration::from_micros(DAY - since_start)
+        }
+    }
+}
+
+/// The state of one gate, besides the moment it opens: 10 bytes.
+///
+/// The moments go out as values: whoever owns the gates keeps them in order of opening.
+///
+/// ```
+/// use dunlin::polite::{Answer, Gate, Rules};
+/// use dunlin::time::{Duration, Instant};
+///
+/// let mut gate = Gate::new(Duration::from_secs(15));
+/// let (start, end) = (Instant::ZERO, Instant::ZERO + Duration::from_secs(2));
+/// let earliest = gate.earliest_after(start);
+/// assert_eq!(gate.opens(earliest, end, Answer::Served, &Rules::DEFAULT, 0), start + Duration::from_secs(15));
+/// let patience = Answer::Refused { retry_after: Some(Duration::from_secs(120)) };
+/// assert_eq!(gate.opens(earliest, end, patience, &Rules::DEFAULT, 0), end + Duration::from_secs(120));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Gate {
+    /// Milliseconds, up to 49 days; in halves, so that the gate packs to two-byte alignment.
+    gap: [u16; 2],
+    failed_at: u16,
+    hours: Hours,
+    failures: u8,
+    busy: bool,
+}
+
+impl Gate {
+    /// A gate that lets a fetch start `gap` after the one before has started.
+    pub const fn new(gap: Duration) -> Self {
+        Self { gap: halves(gap), failed_at: 0, hours: Hours::ALWAYS, failures: 0, busy: false }
+    }
+
+    /// Another gap; see [`gap`].
+    pub fn set_gap(&mut self, gap: Duration) {
+        self.gap = halves(gap);
+    }
+
+    /// A fetch starts: no other may until [`Self::opens`] was asked.
+    pub fn begin(&mut self) {
+        self.busy = true;
+    }
+
+    /// Is a fetch under way?
+    pub fn is_busy(&self) -> bool {
+        self.busy
+    }
+
+    /// Restricts fetching to these hours.
+    pub fn set_hours(&mut self, hours: Hours) {
+        self.hours = hours;
+    }
+
+    /// When fetching is allowed.
+    pub fn hours(&self) -> Hours {
+        self.hours
+    }
+
+    /// The least time between two fetches.
+    pub fn gap(&self) -> Duration {
+        Duration::from_millis(u64::from(self.gap[0]) << 16 | u64::from(self.gap[1]))
+    }
+
+    /// Failures in a row that are not forgiven yet.
+    pub fn failures(&self) -> u8 {
+        self.failures
+    }
+
+    /// Remembers failures of an earlier run.
+    pub fn restore_failures(&mut self, failures: u8, now: Instant) {
+        self.failures = failures.min(MOST_FAILURES);
+        self.failed_at = coarse(now);
+    }
+
+    /// The earliest that a fetch may follow one that starts now.
+    pub fn earliest_after(&self, start: Instant) -> Instant {
+        start + self.gap()
+    }
+
+    /// When the next fetch may start, after one that ends at `end` with this answer; `earliest` is what
+    /// [`Self::earliest_after`] said of its start. `random` spreads the returns of hosts that failed together.
+    pub fn opens(
+        &mut self,
+        earliest: Instant,
+        end: Instant,
+        answer: Answer,
+        rules: &Rules,
+        random: u32,
+    ) -> Instant {
+        self.busy = false;
+        let polite = if rules.gap_from_end { end + self.gap() } else { end.max(earliest) };
+        match answer {
+            Answer::Served => {
+                self.forgive(end);
+                self.failures /= 2;
+                polite
+            }
+            Answer::Refused { retry_after: Some(asked) } => {
+                self.fail(end);
+                polite.max(end + asked.min(MAX_RETRY_AFTER))
+            }
+            Answer::Refused { retry_after: None } | Answer::Failed => {
+                self.fail(end);
+                polite.max(end + self.back_off(rules, random))
+            }
+        }
+    }
+
+    /// Doubles with each failure in a row, to the ceiling; a quarter more or less at random.
+    fn back_off(&self, rules: &Rules, random: u32) -> Duration {
+        let doubled = rules.back_off * (1 << self.failures.saturating_sub(1).min(MOST_FAILURES));
+        let wait = doubled.min(rules.back_off_ceiling);
+        let spread = wait.as_micros() / 2;
+        wait - wait / 4 + Duration::from_micros((spread >> 16).saturating_mul(u64::from(random >> 16)))
+    }
+
+    fn fail(&mut self, now: Instant) {
+        self.forgive(now);
+        self.failures = (self.failures + 1).min(MOST_FAILURES);
+        self.failed_at = coarse(now);
+    }
+
+    /// Halves the failures for every [`FORGIVEN_AFTER`] since the last.
+    fn forgive(&mut self, now: Instant) {
+        let halvings = coarse(now).wrapping_sub(self.failed_at) / FORGIVEN_UNITS;
+        self.failures = self.failures.checked_shr(u32::from(halvings)).unwrap_or(0);
+        self.failed_at = self.failed_at.wrapping_add(halvings * FORGIVEN_UNITS);
+    }
+}
+
+const fn halves(gap: Duration) -> [u16; 2] {
+    // Rounded up: a gap must not come out shorter than it was asked for.
+    let millis = gap.as_micros().div_ceil(1_000);
+    let millis = if millis > u32::MAX as u64 { u32::MAX } else { millis as u32 };
+    [(millis >> 16) as u16, millis as u16]
+}
+
+fn coarse(instant: Instant) -> u16 {
+    (instant.as_micros() >> COARSE) as u16
+}

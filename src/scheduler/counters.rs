@@ -1,0 +1,76 @@
+//! What happened, counted: one enum, so that a log, a monitor and a test speak of the same things.
+
+/// Something worth counting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[repr(u8)]
+pub enum Event {
+    /// A fetch was started.
+    Fetch,
+    /// It found a new version.
+    Changed,
+    /// It found the version known already.
+    Unchanged,
+    /// The page is no longer there (404, 410).
+    Gone,
+    /// The page has moved.
+    Redirected,
+    /// The host asked for patience (429, 503).
+    Refused,
+    /// No answer.
+    Failed,
+    /// Robots rules forbid the page.
+    Denied,
+    /// A signal from a provider arrived.
+    Hint,
+    /// A page was due, but its host's gate was closed.
+    SkippedByGate,
+    /// A page was due, but the budget was spent.
+    SkippedByBudget,
+    /// A page was due, but the wall clock that its host's hours need is not known.
+    SkippedByClock,
+    /// A fetch started more than a tenth of its page's interval late.
+    Late,
+}
+
+/// How many kinds of event there are.
+const KINDS: usize = Event::Late as usize + 1;
+
+/// How often each [`Event`] happened since the start. Counts wrap after four thousand million.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Counters {
+    counts: [u32; KINDS],
+    late_seconds: u64,
+}
+
+impl Counters {
+    pub(super) const fn new() -> Self {
+        Self { counts: [0; KINDS], late_seconds: 0 }
+    }
+
+    /// How often it happened.
+    ///
+    /// ```
+    /// use dunlin::scheduler::{Counters, Event};
+    /// assert_eq!(Counters::default().get(Event::Fetch), 0);
+    /// ```
+    pub fn get(&self, event: Event) -> u32 {
+        self.counts.get(event as usize).copied().unwrap_or(0)
+    }
+
+    /// By how many seconds, in total, fetches started later than they were due.
+    pub fn late_seconds(&self) -> u64 {
+        self.late_seconds
+    }
+
+    pub(super) fn count(&mut self, event: Event) {
+        if let Some(count) = self.counts.get_mut(event as usize) {
+            *count = count.wrapping_add(1);
+        }
+    }
+
+    pub(super) fn late(&mut self, seconds: u64) {
+        self.late_seconds = self.late_seconds.saturating_add(seconds);
+    }
+}

@@ -1,0 +1,83 @@
+//! What the scheduler knows of a page: 36 bytes with 16-bit ids.
+
+use super::tick::Tick;
+use crate::forest::{Links, Node};
+use crate::heap::Id;
+use crate::learn::Estimate;
+
+/// Where a page is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// This place of the table is free; `links.up` is the next free one.
+    Free,
+    /// In its host's queue, due at `due`.
+    Queued,
+    /// The same, with a due time set from outside (an announced update, a retry): re-planning leaves it alone.
+    Pinned,
+    /// Being fetched; `due` is when politeness lets the next fetch from its host start.
+    InFlight,
+}
+
+/// One place of the page table.
+#[derive(Clone, Copy, Debug)]
+pub struct PageState<I> {
+    /// What is believed about its change rate. 12 bytes
+    pub(super) estimate: Estimate,
+    pub(super) weight: f32,
+    /// When it was last fetched with an answer; [`Tick::NEVER`] before that.
+    pub(super) last: Tick,
+    /// When it is to be fetched next: the key of its host's queue.
+    pub(super) due: Tick,
+    /// Its place in its host's queue.
+    pub(super) links: Links<I>,
+    pub(super) host: I,
+    pub(super) place: Place,
+    /// Signals of a change since the last fetch; [`FOLLOWS`] marks a page of which nothing is known but its host.
+    pub(super) signals: u8,
+}
+
+/// The belief about this page is its host's, and changes with it until the page has shown something itself.
+pub(super) const FOLLOWS: u8 = 0x80;
+
+impl<I: Id> PageState<I> {
+    /// What a page table is filled with.
+    pub const FREE: Self = Self {
+        estimate: Estimate::UNKNOWN,
+        weight: 0.0,
+        last: Tick::NEVER,
+        due: Tick::NEVER,
+        links: Links::ALONE,
+        host: I::NONE,
+        place: Place::Free,
+        signals: 0,
+    };
+}
+
+impl<I> PageState<I> {
+    pub(super) fn follows(&self) -> bool {
+        self.signals & FOLLOWS != 0
+    }
+
+    /// Signals of a change since the last fetch.
+    pub(super) fn signals(&self) -> u32 {
+        u32::from(self.signals & !FOLLOWS)
+    }
+
+    pub(super) fn add_signal(&mut self) {
+        if self.signals() < u32::from(FOLLOWS - 1) {
+            self.signals += 1;
+        }
+    }
+}
+
+impl<I: Id> Node<I> for PageState<I> {
+    fn is_before(&self, other: &Self) -> bool {
+        self.due < other.due
+    }
+    fn links(&self) -> &Links<I> {
+        &self.links
+    }
+    fn links_mut(&mut self) -> &mut Links<I> {
+        &mut self.links
+    }
+}

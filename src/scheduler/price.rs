@@ -1,0 +1,107 @@
+//! What a fetch costs: one price for all, and a higher one for each host that cannot keep up.
+//!
+//! At the optimum every page is fetched when that is worth the price, and the price is such that the budget is just
+//! spent; a host whose pages ask for more than its gate lets through has a price of its own that just fills it
+//! (Karush, Kuhn and Tucker; see [`plan`](crate::plan)). The scheduler never solves that at once. It walks over the
+//! pages, a few at each call, adding up what they ask for at the present prices; after each round it corrects the
+//! prices, and the next round brings due times in line. Rounds never end: prices follow what is learnt.
+
+/// A round corrects a price by this factor at most.
+const MOST_CORRECTION: f32 = 8.0;
+/// Prices stay where f32 can compute with them.
+const LEAST_PRICE: f32 = 1e-20;
+const MOST_PRICE: f32 = 1e20;
+/// Demand and supply agree to this: no hurry any more.
+const SETTLED: f32 = 0.02;
+
+/// The common price and the present round.
+#[derive(Clone, Debug)]
+pub(super) struct Prices {
+    /// Of one fetch, in weight × days of freshness.
+    pub(super) common: f32,
+    /// Where the present round is.
+    pub(super) cursor: usize,
+    /// Demand and supply agreed at the end of the last round.
+    pub(super) settled: bool,
+    /// Sums over the present round.
+    round: Sums,
+    /// Sums over the last complete round.
+    last: Sums,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    pages: u32,
+    weight: f32,
+    fresh: f32,
+    achievable: f32,
+    demand: f32,
+}
+
+impl Sums {
+    const ZERO: Self = Self { pages: 0, weight: 0.0, fresh: 0.0, achievable: 0.0, demand: 0.0 };
+}
+
+impl Prices {
+    pub(super) const fn new() -> Self {
+        Self { common: 0.0, cursor: 0, settled: false, round: Sums::ZERO, last: Sums::ZERO }
+    }
+
+    /// Books a page: its weight, how fresh it is likely to be now, how fresh on average, and fetches a day.
+    pub(super) fn add(&mut self, weight: f32, fresh: f32, achievable: f32, demand: f32) {
+        self.round.pages += 1;
+        self.round.weight += weight;
+        self.round.fresh += weight * fresh;
+        self.round.achievable += weight * achievable;
+        self.round.demand += demand;
+    }
+
+    /// Ends the round: `demand` of the pages at the common price has to meet `supply`, what the hosts with a price of
+    /// their own have left of the budget. `cheapest` is the least of those prices.
+    pub(super) fn end_round(&mut self, demand: f32, supply: f32, cheapest: f32) {
+        // No page at the common price: it stays below the others, so that a host may come back to it.
+        let ratio = if demand > 0.0 || cheapest == f32::INFINITY {
+            correction(demand, supply.max(0.0))
+        } else {
+            (0.5 * cheapest / self.common).min(1.0)
+        };
+        self.common = (self.common * ratio).clamp(LEAST_PRICE, MOST_PRICE);
+        self.settled = (ratio - 1.0).abs() < SETTLED;
+        self.last = core::mem::replace(&mut self.round, Sums::ZERO);
+        self.cursor = 0;
+    }
+
+    /// Weighted mean freshness at the last round, as the probe believes it.
+    pub(super) fn freshness(&self) -> Option<f32> {
+        (self.last.weight > 0.0).then(|| self.last.fresh / self.last.weight)
+    }
+
+    /// Weighted mean freshness that the present prices are heading for.
+    pub(super) fn achievable(&self) -> Option<f32> {
+        (self.last.weight > 0.0).then(|| self.last.achievable / self.last.weight)
+    }
+
+    /// Of the pages of the last round; 1 before there was one.
+    pub(super) fn mean_weight(&self) -> f32 {
+        if self.last.pages > 0 { self.last.weight / self.last.pages as f32 } else { 1.0 }
+    }
+
+    /// Days between two fetches of a page, on average.
+    pub(super) fn mean_gap(&self) -> Option<f32> {
+        (self.last.demand > 0.0).then(|| self.last.pages as f32 / self.last.demand)
+    }
+}
+
+/// The price of a host after a round in which its pages asked for `demand` at `price` (its own or the common one),
+/// and its gate let through `cap`; 0 where the common price will do.
+pub(super) fn host_price(demand: f32, cap: f32, price: f32, common: f32) -> f32 {
+    let own = (price * correction(demand, cap)).clamp(LEAST_PRICE, MOST_PRICE);
+    if own > common { own } else { 0.0 }
+}
+
+/// What to multiply a price by. Demand falls like price^−½ where pages are cheap to keep fresh and faster where they
+/// are not; the first power closes at least half of the gap a round and never overshoots for long.
+fn correction(demand: f32, supply: f32) -> f32 {
+    let ratio = demand / supply;
+    if ratio.is_nan() { 1.0 } else { ratio.clamp(1.0 / MOST_CORRECTION, MOST_CORRECTION) }
+}

@@ -1,0 +1,118 @@
+//! Time as the scheduler stores it: four bytes instead of eight.
+
+use crate::heap::Key;
+use crate::time::{Duration, Instant};
+
+/// 8.192 ms, so that converting is a shift.
+const SHIFT: u32 = 13;
+/// Where the ticks of a fresh clock start: there is a past to be overdue since.
+const START: u32 = 1 << 24;
+/// When this is reached (305 days), all ticks are moved back to [`RESUME`]: 203 days of past remain.
+const REBASE: u32 = 3 << 30;
+const RESUME: u32 = 1 << 31;
+
+/// A moment, in halves so that a heap entry with a `u16` id takes 6 bytes, not 8. Ordered like the number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Tick([u16; 2]);
+
+impl Key for Tick {
+    const FILLER: Self = Self([0, 0]);
+}
+
+impl Tick {
+    /// Later than every moment that comes.
+    pub(super) const NEVER: Self = Self([u16::MAX, u16::MAX]);
+
+    const fn new(count: u32) -> Self {
+        Self([(count >> 16) as u16, count as u16])
+    }
+
+    const fn count(self) -> u32 {
+        (self.0[0] as u32) << 16 | self.0[1] as u32
+    }
+
+    /// This much later; [`Self::NEVER`] when that is beyond the range.
+    pub(super) fn after(self, duration: Duration) -> Self {
+        let ticks = duration.as_micros().div_ceil(1 << SHIFT);
+        Self::new(u32::try_from(ticks).map_or(u32::MAX, |ticks| self.count().saturating_add(ticks)))
+    }
+
+    /// This many days later.
+    pub(super) fn after_days(self, days: f32) -> Self {
+        const PER_DAY: f32 = 86_400e6 / (1_u32 << SHIFT) as f32;
+        // A cast saturates, and turns NaN into 0.
+        Self::new(self.count().saturating_add((days * PER_DAY) as u32))
+    }
+
+    /// This much earlier, at most back to the beginning.
+    pub(super) fn before_days(self, days: f32) -> Self {
+        Self::new(self.count() - Self::new(0).after_days(days).count().min(self.count()))
+    }
+
+    pub(super) fn since(self, earlier: Self) -> Duration {
+        Duration::from_micros(u64::from(self.count().saturating_sub(earlier.count())) << SHIFT)
+    }
+
+    pub(super) fn days_since(self, earlier: Self) -> f32 {
+        const DAYS: f32 = (1_u32 << SHIFT) as f32 / 86_400e6;
+        self.count().saturating_sub(earlier.count()) as f32 * DAYS
+    }
+
+    /// Moved back with the clock; [`Self::NEVER`] stays.
+    pub(super) fn moved(self, by: u32) -> Self {
+        if self == Self::NEVER { self } else { Self::new(self.count().saturating_sub(by)) }
+    }
+}
+
+/// Translates between the caller's time and ticks.
+#[derive(Clone, Debug)]
+pub(super) struct Clock {
+    /// The caller's time at tick 0, in ticks; negative at first.
+    origin: i64,
+    latest: Instant,
+}
+
+impl Clock {
+    pub(super) const fn new() -> Self {
+        Self { origin: -(START as i64), latest: Instant::ZERO }
+    }
+
+    /// The present; a clock that steps back stands still instead.
+    pub(super) fn set(&mut self, now: Instant) -> Instant {
+        self.latest = self.latest.max(now);
+        self.latest
+    }
+
+    /// The tick at or before a moment.
+    pub(super) fn tick(&self, instant: Instant) -> Tick {
+        self.count((instant.as_micros() >> SHIFT) as i64)
+    }
+
+    /// The tick at or after a moment.
+    pub(super) fn tick_after(&self, instant: Instant) -> Tick {
+        self.count(instant.as_micros().div_ceil(1 << SHIFT) as i64)
+    }
+
+    pub(super) fn instant(&self, tick: Tick) -> Instant {
+        let count = i64::from(tick.count()) + self.origin;
+        Instant::from_micros(u64::try_from(count).unwrap_or(0).saturating_mul(1 << SHIFT))
+    }
+
+    /// By how much all ticks have to be moved back now, if at all: once in 101 days.
+    pub(super) fn rebase(&mut self) -> Option<u32> {
+        let count = self.tick(self.latest).count();
+        if count < REBASE {
+            return None;
+        }
+        // A jump beyond the range saturates the count; the origin has to follow the true time.
+        let true_count = (self.latest.as_micros() >> SHIFT) as i64 - self.origin;
+        let by = true_count - i64::from(RESUME);
+        self.origin += by;
+        Some(u32::try_from(by).unwrap_or(u32::MAX))
+    }
+
+    fn count(&self, caller_ticks: i64) -> Tick {
+        let count = caller_ticks.saturating_sub(self.origin);
+        Tick::new(u32::try_from(count.max(0)).unwrap_or(u32::MAX - 1))
+    }
+}
