@@ -100,6 +100,10 @@ impl<'a> Fingerprinter<'a> {
     fn look_for_start(&mut self, bytes: &[u8]) -> usize {
         for (index, byte) in bytes.iter().enumerate() {
             for (ignore, matched) in self.ignore.iter().zip(&mut self.matched) {
+                // Almost every byte: nothing has begun, and nothing begins here.
+                if *matched == 0 && ignore.from.first() != Some(byte) {
+                    continue;
+                }
                 *matched = advance(ignore.from, *matched, *byte);
                 if usize::from(*matched) == ignore.from.len() && !ignore.from.is_empty() {
                     self.inside = Some((ignore.to, Ignore::LONGEST));

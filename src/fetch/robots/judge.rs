@@ -40,10 +40,13 @@ impl RuleSink for Judge<'_> {
     }
 
     fn rule(&mut self, rule: &Rule<'_>) {
+        // First, because most rules differ from most URLs within a few characters.
+        if !matches(rule.pattern, Subject::of(&self.url)) {
+            return;
+        }
         // A disallow that was cut off beats all.
         let octets = if rule.cut { u16::MAX } else { octets(rule.pattern) };
-        let wins = self.octets == 0 || (octets, rule.allow) > (self.octets, self.allow);
-        if wins && matches(rule.pattern, Subject::of(&self.url)) {
+        if self.octets == 0 || (octets, rule.allow) > (self.octets, self.allow) {
             (self.octets, self.allow, self.line) = (octets, rule.allow, rule.line);
         }
     }
