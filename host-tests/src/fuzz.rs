@@ -201,7 +201,10 @@ pub fn url(data: &[u8]) {
             let text = joined.to_string();
             let path = joined.path_and_query().split('?').next().unwrap_or_default();
             assert!(!path.split('/').any(|segment| segment == "." || segment == ".."), "{text}");
-            assert_eq!(base.join(text.as_bytes(), &mut again).map(|url| url.to_string()), Ok(text));
+            // Printed, an empty path becomes a slash: perhaps one byte too many.
+            if text.len() <= size {
+                assert_eq!(base.join(text.as_bytes(), &mut again).map(|url| url.to_string()), Ok(text));
+            }
         }
     }
 }

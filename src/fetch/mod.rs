@@ -2,7 +2,7 @@
 //!
 //! State machines first: [`Url`], [`Request::render`], [`Response`], [`robots::Reader`], [`HttpDate`] take bytes
 //! and give values; they neither wait nor allocate, and no input makes them panic or run on. A thin async layer
-//! over `embedded-io-async` drives them: [`fetch`] for one page on one connection. Who connects, resolves and
+//! over `embedded-io-async` drives them: [`open`] for a connection, [`fetch`] for one page on it. Who connects, resolves and
 //! keeps time is the board's business, behind [`Connect`], [`Resolve`] and a deadline that is any future.
 //!
 //! What one fetch holds in memory, besides the network stack's socket (32-bit device):
@@ -24,6 +24,7 @@ mod date;
 mod driver;
 mod fingerprint;
 mod number;
+mod open;
 mod percent;
 mod redirect;
 mod request;
@@ -37,6 +38,7 @@ pub use connect::{Addresses, Connect, Connection, Endpoint, Resolve};
 pub use date::HttpDate;
 pub use driver::{Body, FetchError, Fetched, Outcome, exchange, fetch, within};
 pub use fingerprint::{Fingerprint, Fingerprinter, Ignore};
+pub use open::{OpenError, open};
 pub use redirect::{Hops, RedirectError};
 pub use request::{Agent, AgentError, Request};
 pub use response::{Head, Limits, Method, Response, ResponseError, Step};

@@ -4,8 +4,8 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 
 use dunlin::fetch::{
-    Addresses, Agent, Connect, Endpoint, FetchError, Fetched, Fingerprint, Fingerprinter, Head, Hops, Host,
-    Limits, Outcome, RedirectError, Request, Resolve, ResponseError, Url, fetch,
+    Agent, Connect, Endpoint, FetchError, Fetched, Fingerprint, Fingerprinter, Head, Hops, Host, Limits,
+    OpenError, Outcome, RedirectError, Request, ResponseError, Url, fetch, open,
 };
 use dunlin::time::Duration;
 use dunlin_host::net::{HostConnect, HostConnection, HostResolve, after};
@@ -100,14 +100,18 @@ pub fn follow(start: &str, resolve: &mut HostResolve) -> Result<(Got, bool), Fai
             let url = Url::parse(&at).unwrap();
             // The page list here is the first URL alone.
             let listed = url.host_text() == Url::parse(start).unwrap().host_text();
-            let (addresses, named) = match url.host() {
-                Host::Address(address) => (Addresses::from_slice(&[address]).unwrap(), listed),
-                Host::Name(name) => {
-                    (resolve.resolve(name).await.unwrap(), listed || resolve.named(name).is_some())
-                }
-            };
-            hops.may_connect(addresses[0], named).map_err(Failure::Redirect)?;
-            let mut connection = connect(&mut HostConnect::new(), &url, addresses[0]).await?;
+            let named = listed || matches!(url.host(), Host::Name(name) if resolve.named(name).is_some());
+            let mut connector = HostConnect::new();
+            let mut connection =
+                open(&url, &hops, named, resolve, &mut connector).await.map_err(|error| match error {
+                    OpenError::Refused(error) => Failure::Redirect(error),
+                    OpenError::Connect(error) | OpenError::Resolve(error) => {
+                        Failure::Connection(error.kind())
+                    }
+                    OpenError::NoAddress | OpenError::NeedsTls => {
+                        Failure::Connection(io::ErrorKind::Unsupported)
+                    }
+                })?;
             let got = ask(&mut connection, &Request::get(url, agent()), Limits::DEFAULT, PATIENCE).await?;
             let Some(target) = got.target.clone().filter(|_| got.outcome == Outcome::Redirect) else {
                 return Ok((got, hops.is_permanent()));
