@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::commands::{check, estimate, plan, schedule};
+use crate::commands::{check, estimate, plan, robots, schedule};
 use crate::error::Error;
 use crate::output::Format;
 
@@ -17,6 +17,7 @@ use crate::output::Format;
 ///   dunlin plan PAGES.csv --crawls N  how often to visit each page
 ///   dunlin schedule PAGES.csv --crawls N --method merge    what to fetch when, by which crawler
 ///   dunlin estimate HISTORY.csv       how often do pages change, by what visits found?
+///   dunlin robots robots.txt URL      may this URL be fetched, and which rule says so?
 ///   dunlin completions bash           completions for your shell
 ///
 /// Results go to stdout, in the format you choose; everything else goes to stderr.
@@ -36,6 +37,7 @@ enum Command {
     Check(check::Args),
     Estimate(estimate::Args),
     Plan(plan::Args),
+    Robots(robots::Args),
     Schedule(schedule::Args),
     /// Print completions for a shell, to be sourced or put where it looks for them
     Completions {
@@ -65,6 +67,7 @@ impl Cli {
             Command::Check(args) => check::run(args, self.format)?,
             Command::Estimate(args) => estimate::run(args, self.format)?,
             Command::Plan(args) => plan::run(args, self.format)?,
+            Command::Robots(args) => return robots::run(args, self.format),
             Command::Schedule(args) => schedule::run(args, self.format)?,
             Command::Completions { shell } => {
                 clap_complete::generate(*shell, &mut Self::command(), "dunlin", &mut std::io::stdout());

@@ -130,3 +130,46 @@ fn hosts_of_a_group_share_a_gate_and_its_longest_politeness() {
     refuses(&arguments, pages, "line 3, column 1 (host): found \"a\", expected each host once");
     std::fs::remove_dir_all(&folder).expect("removed");
 }
+
+#[test]
+fn robots_says_which_rule_decides() {
+    let file = b"\xef\xbb\xbfUser-agent: *\r\nDisallow: /\r\n\r\nUser-agent: Dunlin\r\nDisallow: /private # ours\r\n\
+        Crawl-delay: 2.5\r\nAllow: /private/open\r\n";
+    let ask = |arguments: &[&str]| {
+        let output = dunlin(&[&["robots", "-"], arguments].concat(), file);
+        (output.status.code(), text(&output.stdout))
+    };
+    let answer = |code, stdout: &str| (Some(code), stdout.to_owned());
+    assert_eq!(
+        ask(&["http://a/private/x"]),
+        answer(1, "disallowed  (line 5: Disallow: /private # ours)\ncrawl-delay 2.5 s\n")
+    );
+    assert_eq!(
+        ask(&["--agent", "dunlin/0.1", "http://a/private/open"]),
+        answer(0, "allowed  (line 7: Allow: /private/open)\ncrawl-delay 2.5 s\n")
+    );
+    assert_eq!(ask(&["http://a/"]), answer(0, "allowed  (no rule matches)\ncrawl-delay 2.5 s\n"));
+    assert_eq!(ask(&["--agent", "other", "http://a/"]), answer(1, "disallowed  (line 2: Disallow: /)\n"));
+    assert_eq!(
+        ask(&["--agent", "other", "http://a/robots.txt"]),
+        answer(0, "allowed  (robots.txt itself always is)\n")
+    );
+    assert_eq!(
+        ask(&["--agent", "other", "http://a/", "--format", "json"]),
+        answer(
+            1,
+            "{\"url\":\"http://a/\",\"agent\":\"other\",\"allowed\":false,\"line\":2,\"rule\":\"Disallow: /\",\"crawl_delay_s\":null}\n"
+        )
+    );
+    assert_eq!(
+        ask(&["--agent", "other", "http://a/,b", "--format", "csv"]),
+        answer(
+            1,
+            "url,agent,verdict,line,rule,crawl_delay_s\n\"http://a/,b\",other,disallowed,2,Disallow: /,\n"
+        )
+    );
+    refuses(&["robots", "-", "ftp://a/"], file, "\"ftp://a/\": URL does not start with http:// or https://");
+    refuses(&["robots", "-", "http://a/", "--agent", "a b"], file, "agent must be a name");
+    refuses(&["robots", "no-such-file", "http://a/"], b"", "cannot open no-such-file");
+    refuses(&["robots", ".", "http://a/"], b"", "cannot read .");
+}

@@ -7,6 +7,7 @@
 //! New room, new module: list its cases in [`CASES`] and its benches in [`BENCHES`].
 
 pub mod bench;
+mod fetch;
 mod heap;
 mod learn;
 mod math;
@@ -38,4 +39,4 @@ pub(crate) use cases;
 
 /// Every case of every room.
 pub const CASES: &[&[Case]] =
-    &[heap::CASES, learn::CASES, math::CASES, pace::CASES, plan::CASES, time::CASES];
+    &[fetch::CASES, heap::CASES, learn::CASES, math::CASES, pace::CASES, plan::CASES, time::CASES];

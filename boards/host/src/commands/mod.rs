@@ -3,4 +3,5 @@
 pub mod check;
 pub mod estimate;
 pub mod plan;
+pub mod robots;
 pub mod schedule;
