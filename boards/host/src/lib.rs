@@ -12,6 +12,8 @@ pub mod output;
 pub mod pages;
 pub mod picture;
 pub mod planning;
+pub mod plot;
 pub mod progress;
 pub mod simulate;
 pub mod table_file;
+pub mod trace;

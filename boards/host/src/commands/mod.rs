@@ -5,3 +5,4 @@ pub mod estimate;
 pub mod plan;
 pub mod robots;
 pub mod schedule;
+pub mod simulate;

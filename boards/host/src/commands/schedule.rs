@@ -67,7 +67,7 @@ enum Method {
 
 /// Crawlers, by what they can do.
 #[derive(Clone, Debug)]
-enum Crawlers {
+pub(super) enum Crawlers {
     /// So many, which share the crawls.
     Equal(u32),
     /// Crawls in the interval, for each.
@@ -75,7 +75,7 @@ enum Crawlers {
 }
 
 impl Crawlers {
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
         let numbers: Result<Vec<u32>, _> = text.split(',').map(|part| part.trim().parse::<u32>()).collect();
         match numbers.as_deref() {
             Ok([count @ 1..=100_000]) => Ok(Self::Equal(*count)),

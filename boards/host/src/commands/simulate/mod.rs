@@ -1,0 +1,242 @@
+//! `dunlin simulate`: what would each policy achieve on this page list?
+
+mod report;
+mod setting;
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use clap::ValueEnum;
+use dunlin::time::Duration;
+use serde::Serialize;
+
+use super::schedule::Crawlers;
+use crate::duration;
+use crate::error::Error;
+use crate::listing::ListingArgs;
+use crate::output::{self, Format, Table};
+use crate::progress::Progress;
+use crate::simulate::repeat::{Mean, parallel};
+use crate::simulate::run::run_watched;
+use crate::simulate::{Options, PolicyName, Report};
+use setting::Setting;
+
+/// Simulate what a policy achieves on a page list
+///
+/// Pages change by their models (or as a trace says), hosts are fetched from politely, and every policy has the same
+/// number of fetches a day and meets the same changes:
+///
+///   dunlin simulate PAGES.csv --days 30 --crawls-per-day 5000 --politeness 15s --compare
+///
+/// Figures are averages over the days asked for, after a time of warming up in which each page is fetched four times on
+/// average, so that they do not depend on how a crawl begins. They are exact for the changes simulated; --seeds 8
+/// simulates eight times and says how much chance is in them (95 % confidence).
+///
+/// bound     the best freshness any schedule could reach; with a trace, even one that knows the future
+/// optimum   the best freshness in the long run for pages of these rates
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    #[command(flatten)]
+    listing: ListingArgs,
+    /// How many days to measure
+    #[arg(long, value_name = "D", allow_negative_numbers = true)]
+    days: f64,
+    /// The budget: fetches a day, over all hosts
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    crawls_per_day: f64,
+    /// How many crawlers, or a list of how many crawls a day each can do: 40,30 (taken at their mean speed).
+    /// Default: as many as the budget takes
+    #[arg(long, value_name = "C", value_parser = Crawlers::parse)]
+    crawlers: Option<Crawlers>,
+    /// How long a fetch takes
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "100ms")]
+    fetch_time: Duration,
+    /// Share of fetches that get no answer, such as 0.01
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, allow_negative_numbers = true)]
+    failures: f64,
+    /// Pages change when this file says, instead of by their models: url,time_s
+    #[arg(long, value_name = "TRACE.csv")]
+    trace: Option<PathBuf>,
+    /// Start without the rates: policies have to learn them
+    #[arg(long)]
+    learn: bool,
+    /// What decides
+    #[arg(long, value_enum, default_value_t, conflicts_with = "compare")]
+    policy: PolicyName,
+    /// Run all policies on the same changes
+    #[arg(long)]
+    compare: bool,
+    /// Of the changes: the same seed, the same result
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// How many simulations, with this seed and those after it
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    seeds: u16,
+    /// Time before the days that are measured. Default: enough to fetch every page four times; none when policies
+    /// learn from a trace
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    warm_up: Option<Duration>,
+    /// Write the plots to this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Write a report with tables and plots to this file, readable without a network
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+/// What one policy achieved; the contract of `--format json`. Means over all seeds.
+#[derive(Clone, Debug, Serialize)]
+struct Row {
+    policy: PolicyName,
+    freshness: f64,
+    staleness: f64,
+    age_s: f64,
+    fetches: u64,
+    changes: u64,
+    changes_seen: u64,
+    politeness_violations: u64,
+    bound: f64,
+    optimum: f64,
+    /// Half the width of the 95 % confidence interval of freshness and of age; `null` for a single seed.
+    freshness_plus_minus: Option<f64>,
+    age_s_plus_minus: Option<f64>,
+    harmonic_staleness: f64,
+    late_s: f64,
+    errors: u64,
+    seed: u64,
+    seeds: u16,
+    #[serde(skip)]
+    course: Vec<f64>,
+    #[serde(skip)]
+    host_fetches: Vec<f64>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// The first thing wrong with a file or an option; a report that cannot be written.
+pub fn run(args: &Args, format: Format) -> Result<(), Error> {
+    let setting = Setting::new(args)?;
+    let rows = simulate(args, &setting);
+    if let Some(path) = &args.svg {
+        write(path, &report::svg(args, &setting, &rows))?;
+    }
+    if let Some(path) = &args.html {
+        write(path, &report::html(args, &setting, &rows))?;
+    }
+    output::print(&match (format, rows.as_slice()) {
+        (Format::Json, [row]) if !args.compare => output::json(row),
+        (Format::Json, rows) => output::json(&rows),
+        (Format::Csv, rows) => table(rows, |number| number.to_string()).to_csv(),
+        (Format::Table, rows) => table(rows, |number| format!("{number:.4}")).to_text(),
+    });
+    Ok(())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Error> {
+    std::fs::write(path, text).map_err(|source| Error::writing(path, source))
+}
+
+/// All policies asked for, with all seeds, on all cores.
+fn simulate(args: &Args, setting: &Setting) -> Vec<Row> {
+    let policies = if args.compare { PolicyName::value_variants() } else { &[args.policy] };
+    let seeds = usize::from(args.seeds);
+    let jobs = policies.len() * seeds;
+    // In thousandths of a run.
+    let progress = Mutex::new(Progress::new("simulating", 1_000 * jobs as u64));
+    let done = AtomicU64::new(0);
+    let mut reports = parallel(jobs, |job| {
+        let seed = args.seed.wrapping_add((job % seeds) as u64);
+        let options = Options { seed, ..setting.options };
+        let mut policy = policies[job / seeds].build(&setting.world, args.crawls_per_day, args.learn, seed);
+        let mut before = 0;
+        run_watched(&setting.world, policy.as_mut(), &options, |share| {
+            let now = (1_000.0 * share) as u64;
+            let all = done.fetch_add(now - before, Ordering::Relaxed) + now - before;
+            before = now;
+            if let Ok(mut progress) = progress.lock() {
+                progress.at(all);
+            }
+        })
+    })
+    .into_iter();
+    policies
+        .iter()
+        .map(|policy| row(args, setting, *policy, &reports.by_ref().take(seeds).collect::<Vec<_>>()))
+        .collect()
+}
+
+fn row(args: &Args, setting: &Setting, policy: PolicyName, reports: &[Report]) -> Row {
+    let mean = |of: fn(&Report) -> f64| Mean::of(&reports.iter().map(of).collect::<Vec<_>>());
+    let count = |of: fn(&Report) -> u64| {
+        (reports.iter().map(of).sum::<u64>() as f64 / reports.len() as f64).round() as u64
+    };
+    let each = |of: fn(&Report) -> Vec<f64>| {
+        let lists: Vec<Vec<f64>> = reports.iter().map(of).collect();
+        let places = lists.first().map_or(0, Vec::len);
+        (0..places)
+            .map(|place| lists.iter().map(|list| list[place]).sum::<f64>() / lists.len() as f64)
+            .collect()
+    };
+    let (freshness, age) = (mean(|report| report.freshness), mean(|report| report.age_s));
+    Row {
+        policy,
+        freshness: freshness.value,
+        staleness: 1.0 - freshness.value,
+        age_s: age.value,
+        fetches: count(|report| report.fetches),
+        changes: count(|report| report.changes),
+        changes_seen: count(|report| report.changes_seen),
+        // Not a mean: one is too many.
+        politeness_violations: reports.iter().map(|report| report.politeness_violations).sum(),
+        bound: setting.bound,
+        optimum: setting.optimum,
+        freshness_plus_minus: freshness.plus_minus,
+        age_s_plus_minus: age.plus_minus,
+        harmonic_staleness: mean(|report| report.harmonic).value,
+        late_s: mean(|report| report.late_s).value,
+        errors: count(|report| report.errors),
+        seed: args.seed,
+        seeds: args.seeds,
+        course: each(|report| report.course.clone()),
+        host_fetches: each(|report| report.host_fetches.iter().map(|count| f64::from(*count)).collect()),
+    }
+}
+
+fn table(rows: &[Row], show: impl Fn(f64) -> String) -> Table {
+    let mut table = Table::new(&[
+        "policy",
+        "freshness",
+        "±",
+        "bound",
+        "optimum",
+        "age_s",
+        "harmonic",
+        "fetches",
+        "changes",
+        "changes_seen",
+        "errors",
+        "late_s",
+        "politeness_violations",
+    ]);
+    for row in rows {
+        table.row(vec![
+            row.policy.name(),
+            show(row.freshness),
+            row.freshness_plus_minus.map_or_else(String::new, &show),
+            show(row.bound),
+            show(row.optimum),
+            format!("{:.0}", row.age_s),
+            show(row.harmonic_staleness),
+            row.fetches.to_string(),
+            row.changes.to_string(),
+            row.changes_seen.to_string(),
+            row.errors.to_string(),
+            format!("{:.1}", row.late_s),
+            row.politeness_violations.to_string(),
+        ]);
+    }
+    table
+}

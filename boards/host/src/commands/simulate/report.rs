@@ -1,0 +1,90 @@
+//! The report: plots, and a page that needs no network.
+
+use super::setting::Setting;
+use super::{Args, Row, table};
+use crate::plot::{self, Bar, Line, Plot, escape};
+
+/// Hosts shown.
+const HOSTS: usize = 20;
+
+/// All plots as one SVG document.
+pub fn svg(args: &Args, setting: &Setting, rows: &[Row]) -> String {
+    plot::svg(&plots(args, setting, rows))
+}
+
+fn plots(args: &Args, setting: &Setting, rows: &[Row]) -> Vec<Plot> {
+    let bars: Vec<Bar> = rows
+        .iter()
+        .map(|row| Bar {
+            name: row.policy.name(),
+            value: row.freshness,
+            plus_minus: row.freshness_plus_minus,
+        })
+        .collect();
+    let step = |row: &Row| args.days / row.course.len().max(1) as f64;
+    let courses: Vec<Line> = rows
+        .iter()
+        .map(|row| {
+            let points = row.course.iter().enumerate();
+            let points = points.map(|(piece, value)| ((piece as f64 + 0.5) * step(row), *value)).collect();
+            Line { name: row.policy.name(), points }
+        })
+        .collect();
+    let mut plots = vec![
+        plot::bars("Freshness by policy", &bars, Some(("bound", setting.bound))),
+        plot::lines("Freshness over time", "day", "share of pages fresh, by weight", &courses),
+    ];
+    if let Some(first) = rows.first() {
+        let mut hosts: Vec<(f64, &str)> =
+            first.host_fetches.iter().copied().zip(setting.hosts.iter().map(String::as_str)).collect();
+        hosts.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let a_day = |fetches: f64| fetches / args.days;
+        let loads: Vec<Bar> = hosts
+            .iter()
+            .take(HOSTS)
+            .map(|(fetches, name)| Bar { name: shortened(name), value: a_day(*fetches), plus_minus: None })
+            .collect();
+        let title = match hosts.len() {
+            0..=HOSTS => format!("Fetches a day by host ({})", first.policy.name()),
+            all => format!("Fetches a day by host ({}; the {HOSTS} busiest of {all})", first.policy.name()),
+        };
+        plots.push(plot::bars(&title, &loads, None));
+    }
+    plots
+}
+
+fn shortened(name: &str) -> String {
+    if name.chars().count() <= 26 { name.to_owned() } else { name.chars().take(25).chain(['…']).collect() }
+}
+
+/// A page with what was asked, the table and the plots.
+pub fn html(args: &Args, setting: &Setting, rows: &[Row]) -> String {
+    let facts = format!(
+        "{} pages on {} hosts, {} fetches a day, {} days measured after {:.2} of warming up, seed {} ({} of them){}{}.",
+        setting.world.pages.len(),
+        setting.world.hosts.len(),
+        args.crawls_per_day,
+        args.days,
+        setting.options.measured_from,
+        args.seed,
+        args.seeds,
+        if args.learn { ", change rates learnt on the way" } else { "" },
+        if args.trace.is_some() { ", changes from a trace" } else { "" },
+    );
+    let text = escape(&table(rows, |number| format!("{number:.4}")).to_text());
+    let plots = plot::svg(&plots(args, setting, rows));
+    format!(
+        "<!DOCTYPE html>
+<html lang=\"en\"><head><meta charset=\"utf-8\"><title>dunlin simulate</title>
+<style>body{{font:15px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#222}}pre{{overflow-x:auto;font-size:13px}}svg{{max-width:100%;height:auto}}</style>
+</head><body>
+<h1>What each policy would achieve</h1>
+<p>{}</p>
+<pre>{text}</pre>
+<p><b>bound</b>: the best freshness any schedule could reach; with a trace, even one that knows the future.
+<b>optimum</b>: the best freshness in the long run for pages of these rates.</p>
+{plots}</body></html>
+",
+        escape(&facts)
+    )
+}

@@ -1,0 +1,196 @@
+//! From the command line to a world, and what could be reached in it.
+
+use dunlin::model::Objective;
+use dunlin::plan::{Page, optimal};
+use dunlin::polite::Hours;
+use dunlin::time::Duration;
+
+use super::{Args, Crawlers};
+use crate::error::Error;
+use crate::hosts::Provider;
+use crate::listing::Listing;
+use crate::pages;
+use crate::planning::{explain, plan_hosts, plan_pages, quasi_costs};
+use crate::simulate::change::Quasi;
+use crate::simulate::{Change, Options, SimHost, SimPage, Tells, World};
+use crate::trace;
+
+/// Rounds of fetches before figures count.
+const WARM_UP_ROUNDS: f64 = 4.0;
+/// More days or fetches are a slip of the pen, or a month of waiting.
+const MOST_DAYS: f64 = 36_500.0;
+const MOST_FETCHES: f64 = 1e10;
+/// Pieces of the course of freshness in a report.
+const PIECES: usize = 120;
+
+/// Everything that is simulated, and against what.
+#[derive(Debug)]
+pub struct Setting {
+    pub world: World,
+    pub options: Options,
+    pub bound: f64,
+    pub optimum: f64,
+    /// Names of the world's hosts.
+    pub hosts: Vec<String>,
+}
+
+impl Setting {
+    pub fn new(args: &Args) -> Result<Self, Error> {
+        check(args)?;
+        let listing = args.listing.read(Duration::ZERO)?;
+        if listing.list.pages.is_empty() {
+            return Err(Error::Usage("found no pages, expected at least one".into()));
+        }
+        let count = listing.list.pages.len() as f64;
+        let warm_up = match args.warm_up {
+            Some(time) => time.as_days(),
+            // A trace has nothing to say about the time before it: who learns would learn that nothing changes.
+            None if args.trace.is_some() && args.learn => 0.0,
+            None => (WARM_UP_ROUNDS * count / args.crawls_per_day).min(MOST_DAYS),
+        };
+        let trace = args.trace.as_deref().map(|path| trace::read(path, &listing.list)).transpose()?;
+        // The planner also says which rate stands for those not known.
+        let costs = quasi_costs(&listing, Duration::DAY, Objective::Freshness)?;
+        let plan = plan_pages(&listing, Duration::DAY, &costs);
+        let plan: Vec<Page<'_, f64>> = plan.into_iter().map(|page| page.between(0, u32::MAX)).collect();
+        let mut hosts = plan_hosts(&listing.gates, Duration::DAY);
+        let mut world = world(args, &listing, &plan);
+        let (bound, optimum) = match trace {
+            None => {
+                let outcome =
+                    optimal::bound(&plan[..], &mut hosts, args.crawls_per_day, Objective::Freshness)
+                        .map_err(|error| explain(error, &listing))?;
+                (1.0 - outcome.bound, 1.0 - outcome.cost)
+            }
+            Some(trace) => {
+                follow(&mut world, &listing, &trace, args.days, warm_up);
+                (clairvoyant(&world, args, warm_up), world.optimum(args.crawls_per_day))
+            }
+        };
+        let (crawlers, fetch_time) = crawlers(args);
+        let pieces = if args.svg.is_some() || args.html.is_some() { PIECES } else { 0 };
+        let options = Options {
+            days: warm_up + args.days,
+            measured_from: warm_up,
+            crawlers,
+            fetch_time,
+            seed: args.seed,
+            pieces,
+        };
+        let hosts = listing.gates.iter().map(|gate| gate.name.clone()).collect();
+        Ok(Self { world, options, bound, optimum, hosts })
+    }
+}
+
+fn check(args: &Args) -> Result<(), Error> {
+    let wrong =
+        |found: String, expected: &str| Err(Error::Usage(format!("found {found}, expected {expected}")));
+    if !(args.days > 0.0 && args.days <= MOST_DAYS) {
+        return wrong(format!("--days {}", args.days), "a number above 0, at most 36500");
+    }
+    let fetches = args.crawls_per_day * args.days;
+    if !(args.crawls_per_day > 0.0 && fetches <= MOST_FETCHES) {
+        let expected = "a number above 0, and at most 10000000000 fetches in all";
+        return wrong(format!("--crawls-per-day {}", args.crawls_per_day), expected);
+    }
+    if !(0.0..1.0).contains(&args.failures) {
+        return wrong(format!("--failures {}", args.failures), "a share from 0 to below 1");
+    }
+    Ok(())
+}
+
+fn world(args: &Args, listing: &Listing, plan: &[Page<'_, f64>]) -> World {
+    let hosts = (listing.gates.iter())
+        .map(|gate| SimHost {
+            gap: gate.politeness,
+            hours: gate.hours.and_then(|hours| Hours::new(hours.from, hours.to)).unwrap_or(Hours::ALWAYS),
+            tells: match gate.provider {
+                Provider::Normal => Tells::Nothing,
+                Provider::Smart => Tells::Changes,
+                Provider::Super => Tells::Plans,
+            },
+            fails: args.failures,
+        })
+        .collect();
+    let pages = (listing.list.pages.iter().zip(plan).enumerate())
+        .map(|(index, (page, planned))| {
+            let rate = planned.change.rate().unwrap_or(0.0);
+            let (change, mean_rate) = match &page.change {
+                _ if rate == 0.0 && !matches!(page.change, pages::Change::Quasi { .. }) => {
+                    (Change::Poisson(0.0), 0.0)
+                }
+                pages::Change::Poisson { .. } => (Change::Poisson(rate), rate),
+                pages::Change::Weibull { shape, .. } => (Change::weibull(rate, *shape), rate),
+                pages::Change::Pareto { shape, .. } => (Change::pareto(rate, *shape), rate),
+                pages::Change::Quasi { updates } => {
+                    let at = |update: &pages::Update| (update.offset.as_days(), update.probability);
+                    let updates: Vec<_> = updates.iter().map(at).collect();
+                    let mean = updates.iter().map(|update| update.1).sum();
+                    (Change::Quasi(Box::new(Quasi { period: 1.0, updates })), mean)
+                }
+            };
+            SimPage { host: listing.gate_of_page(index), weight: page.weight, mean_rate, change }
+        })
+        .collect();
+    World { pages, hosts }
+}
+
+/// Lets pages change as the trace says. Their rates are those of the list, and the trace's own where that has none.
+fn follow(world: &mut World, listing: &Listing, trace: &[Vec<f64>], days: f64, warm_up: f64) {
+    for ((page, listed), times) in world.pages.iter_mut().zip(&listing.list.pages).zip(trace) {
+        let unknown = matches!(
+            listed.change,
+            pages::Change::Poisson { rate: None }
+                | pages::Change::Weibull { rate: None, .. }
+                | pages::Change::Pareto { rate: None, .. }
+        );
+        let times: Vec<f64> = times.iter().map(|time| time / 86_400.0).collect();
+        if unknown {
+            page.mean_rate = times.iter().filter(|time| **time < days).count() as f64 / days;
+        }
+        page.change = Change::Trace(times.into_iter().map(|time| time + warm_up).collect());
+    }
+}
+
+/// No schedule, even one that knows the trace, has more freshness than this: a fetch keeps a page fresh until its next
+/// change at most, so take the longest such times, weighted, as many as there are fetches. The time before a
+/// page's first change counts where the warming up had room for a fetch.
+fn clairvoyant(world: &World, args: &Args, warm_up: f64) -> f64 {
+    let end = warm_up + args.days;
+    let (mut spans, mut given, mut weight) = (Vec::new(), 0.0, 0.0);
+    for page in &world.pages {
+        weight += page.weight;
+        let Change::Trace(times) = &page.change else { continue };
+        let mut from = warm_up;
+        for time in times.iter().copied().filter(|time| *time < end).chain([end]) {
+            let span = page.weight * (time - from);
+            if from == warm_up && warm_up > 0.0 {
+                given += span
+            } else {
+                spans.push(span)
+            }
+            from = time;
+        }
+    }
+    spans.sort_unstable_by(|a, b| b.total_cmp(a));
+    // What may start at once, besides.
+    let fetches = (args.crawls_per_day * args.days).ceil() + 5.0;
+    let gained: f64 = spans.iter().take(fetches as usize).sum();
+    ((given + gained) / (weight * args.days)).min(1.0)
+}
+
+/// How many there are, and how long they take for a fetch.
+fn crawlers(args: &Args) -> (usize, Duration) {
+    match &args.crawlers {
+        Some(Crawlers::Equal(count)) => (*count as usize, args.fetch_time),
+        Some(Crawlers::Speeds(speeds)) => {
+            let crawls: u64 = speeds.iter().map(|speed| u64::from(*speed)).sum();
+            (speeds.len(), Duration::DAY * speeds.len() as u64 / crawls)
+        }
+        None => {
+            let busy = args.crawls_per_day * args.fetch_time.as_days::<f64>();
+            // A quarter more than busy all the time, or everything would be late.
+            ((1.25 * busy).ceil().min(1e6) as usize + 4, args.fetch_time)
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Policies by name.
+
+use clap::ValueEnum;
+use dunlin::scheduler::{Engine, Settings};
+use serde::Serialize;
+
+use super::World;
+use super::policy::{Policy, scheduler};
+use super::rules::{Adaptive, adaptive, proportional, random, uniform};
+use super::scored::scored;
+use super::timetable::{Method, timetable};
+
+/// Which policy decides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PolicyName {
+    /// The firmware's engine: fetch what is worth its price
+    #[default]
+    Index,
+    /// The scheduler with fixed rhythms: Azar's carousel on optimal rates
+    Carousel,
+    /// Whole crawls, spread politely on each host (de Souza 2007)
+    Psp,
+    /// Whole crawls at even times, dispatched politely
+    Mp2,
+    /// Whole crawls planned without politeness, dispatched politely (Wolf 2002)
+    MWolf,
+    /// Pages at random, as often as is best for that (Azar 2018)
+    Random,
+    /// Round robin
+    Uniform,
+    /// In proportion to change rates
+    Proportional,
+    /// Apache Nutch's adaptive schedule: interval × 0.8 or × 1.2
+    Nutch,
+    /// Apache StormCrawler's adaptive scheduler: interval × 0.5 or × 1.5
+    Stormcrawler,
+    /// The highest score by what providers tell (Xu 2007)
+    Hints,
+}
+
+impl PolicyName {
+    /// As written on the command line.
+    pub fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    /// The policy on a world, with so many fetches a day.
+    pub fn build(self, world: &World, per_day: f64, learn: bool, seed: u64) -> Box<dyn Policy> {
+        let core = |engine| {
+            let settings = Settings { engine, seed: seed as u32, ..Settings::DEFAULT };
+            Box::new(scheduler(world, Some(per_day as f32), learn, settings))
+        };
+        match self {
+            Self::Index => core(Engine::Index),
+            Self::Carousel => core(Engine::Carousel),
+            Self::Psp => Box::new(timetable(world, per_day, learn, Method::Psp)),
+            Self::Mp2 => Box::new(timetable(world, per_day, learn, Method::Mp2)),
+            Self::MWolf => Box::new(timetable(world, per_day, learn, Method::MWolf)),
+            Self::Random => Box::new(random(world, per_day, learn, seed)),
+            Self::Uniform => Box::new(uniform(world, per_day)),
+            Self::Proportional => Box::new(proportional(world, per_day, learn, seed)),
+            Self::Nutch => Box::new(adaptive(world, per_day, Adaptive::NUTCH)),
+            Self::Stormcrawler => Box::new(adaptive(world, per_day, Adaptive::STORMCRAWLER)),
+            Self::Hints => Box::new(scored(world, per_day)),
+        }
+    }
+}
