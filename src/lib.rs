@@ -30,8 +30,14 @@ pub mod heap;
 pub mod learn;
 pub mod math;
 pub mod model;
+pub mod pace;
 pub mod plan;
 pub mod polite;
 pub mod scheduler;
 pub mod time;
 pub mod weight;
+
+/// Keeps the README's example compiling.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -63,20 +63,20 @@ impl<F: Real> Bracket<F> {
         }
         // A page that is just worth a visit goes from none to several in no time: what is left then is handed out
         // between the two levels, whose prices are the same for all purposes.
-        let same = if whole { F::ZERO } else { F::from_f64(1e-8) };
+        let same = if whole { F::ZERO } else { F::from_f64(2e-7) };
         let narrow = self.high <= self.low * (F::ONE + same.max(F::TWO * F::EPSILON));
         if narrow || target - self.low_demand <= tolerance::<F>() * target {
             return None;
         }
         let inside = |level: F| level > self.low && level < self.high;
-        if inside(newton) && (step < 10 || step.is_multiple_of(2)) {
+        if inside(newton) && (step < 8 || step.is_multiple_of(3)) {
             return Some(newton);
         }
         let chord = (target - self.low_demand) / (self.high_demand - self.low_demand);
         let chord = self.low + (self.high - self.low) * chord;
         let next = if !self.high.is_finite() {
             self.low.max(level) * F::from_f64(4.0)
-        } else if inside(chord) && step < 10 {
+        } else if inside(chord) && step < 8 {
             chord
         } else if self.low > F::ZERO {
             self.low * (self.high / self.low).sqrt()

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::commands::{check, estimate, plan, robots};
+use crate::commands::{check, estimate, plan, robots, schedule};
 use crate::error::Error;
 use crate::output::Format;
 
@@ -15,6 +15,7 @@ use crate::output::Format;
 ///
 ///   dunlin check PAGES.csv            is the list sound, and what is in it?
 ///   dunlin plan PAGES.csv --crawls N  how often to visit each page
+///   dunlin schedule PAGES.csv --crawls N --method merge    what to fetch when, by which crawler
 ///   dunlin estimate HISTORY.csv       how often do pages change, by what visits found?
 ///   dunlin robots robots.txt URL      may this URL be fetched, and which rule says so?
 ///   dunlin completions bash           completions for your shell
@@ -37,6 +38,7 @@ enum Command {
     Estimate(estimate::Args),
     Plan(plan::Args),
     Robots(robots::Args),
+    Schedule(schedule::Args),
     /// Print completions for a shell, to be sourced or put where it looks for them
     Completions {
         /// bash, zsh, fish, elvish or powershell
@@ -66,6 +68,7 @@ impl Cli {
             Command::Estimate(args) => estimate::run(args, self.format)?,
             Command::Plan(args) => plan::run(args, self.format)?,
             Command::Robots(args) => return robots::run(args, self.format),
+            Command::Schedule(args) => schedule::run(args, self.format)?,
             Command::Completions { shell } => {
                 clap_complete::generate(*shell, &mut Self::command(), "dunlin", &mut std::io::stdout());
             }

@@ -10,6 +10,7 @@ pub mod listing;
 pub mod net;
 pub mod output;
 pub mod pages;
+pub mod picture;
 pub mod planning;
 pub mod progress;
 pub mod simulate;

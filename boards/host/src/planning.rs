@@ -34,7 +34,14 @@ pub fn quasi_costs(
 }
 
 /// Update times as fractions of the interval.
-fn in_intervals(url: &str, updates: &[Update], interval: Duration) -> Result<Vec<quasi::Update<f64>>, Error> {
+///
+/// # Errors
+/// An update that lies beyond the interval.
+pub fn in_intervals(
+    url: &str,
+    updates: &[Update],
+    interval: Duration,
+) -> Result<Vec<quasi::Update<f64>>, Error> {
     let length = interval.as_secs_f64();
     updates
         .iter()

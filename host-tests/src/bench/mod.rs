@@ -3,6 +3,7 @@
 //! Clocks on shared machines are noisy: prefer ratios against an alternative measured in the same run.
 
 mod learn;
+pub mod pace;
 pub mod plan;
 
 use std::time::Instant;
@@ -25,7 +26,7 @@ pub struct Row {
 }
 
 /// Every room's benches.
-pub const ROOMS: &[fn(&mut Vec<Row>)] = &[plan::plan, learn::learn];
+pub const ROOMS: &[fn(&mut Vec<Row>)] = &[plan::plan, learn::learn, pace::rows];
 
 /// Seconds that the fastest of `runs` runs took.
 pub fn seconds<T>(runs: u32, mut work: impl FnMut() -> T) -> f64 {

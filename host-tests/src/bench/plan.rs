@@ -56,7 +56,8 @@ pub fn plan(rows: &mut Vec<Row>) {
     let (small, full) = (Columns::random(PAGES / 10, 200), Columns::random(PAGES, 2_000));
     let naive = 100.0 * seconds(1, || naive_optimal(&Columns::random(PAGES / 100, 20)));
     let (best, walked) = (seconds(2, || run_optimal(&full, 2_000)), seconds(1, || run_greedy(&full, 2_000)));
-    let methods: [(&str, fn(&Columns, usize), f64, (&'static str, f64), &str); 5] = [
+    type Method = (&'static str, fn(&Columns, usize), f64, (&'static str, f64), &'static str);
+    let methods: [Method; 5] = [
         (
             "optimal",
             run_optimal,

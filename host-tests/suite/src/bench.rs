@@ -1,6 +1,7 @@
 //! Work to be counted in instructions on a device. Deterministic: fixed seeds, no clocks.
 
 mod learn;
+mod pace;
 
 use core::hint::black_box;
 
@@ -14,7 +15,8 @@ pub trait Meter {
 }
 
 /// Every bench of every room.
-pub const BENCHES: &[fn(&mut dyn Meter)] = &[heap, crate::plan::bench, learn::learn, crate::fetch::bench];
+pub const BENCHES: &[fn(&mut dyn Meter)] =
+    &[heap, crate::plan::bench, learn::learn, pace::carousel, crate::fetch::bench];
 
 /// A small, fast, seeded generator (SplitMix64), so that every machine sees the same numbers.
 #[derive(Clone, Debug)]

@@ -11,6 +11,7 @@ mod fetch;
 mod heap;
 mod learn;
 mod math;
+mod pace;
 mod plan;
 mod time;
 
@@ -38,4 +39,4 @@ pub(crate) use cases;
 
 /// Every case of every room.
 pub const CASES: &[&[Case]] =
-    &[fetch::CASES, heap::CASES, learn::CASES, math::CASES, plan::CASES, time::CASES];
+    &[fetch::CASES, heap::CASES, learn::CASES, math::CASES, pace::CASES, plan::CASES, time::CASES];

@@ -17,7 +17,7 @@ use crate::{Case, cases};
 
 pub const CASES: &[Case] = cases![plan:
     cho_table_5_5, full_hosts_have_their_own_price, greedy_and_select_agree, quasi_pages_take_whole_crawls,
-    azar_stays_below_the_optimum, golden_plan, bad_input_is_refused,
+    azar_stays_below_the_optimum, golden_plan, bad_input_is_refused, scratch_is_small,
 ];
 
 fn poisson(rate: f32) -> Page<'static, f32> {
@@ -116,7 +116,7 @@ fn golden_plan() {
 }
 
 const GOLDEN_COST: u32 = 1_054_255_903;
-const GOLDEN_RATES: u32 = 4_141_907_860;
+const GOLDEN_RATES: u32 = 4_846_877;
 
 fn bad_input_is_refused() {
     let (mut hosts, mut rates) = ([Host::new(2.0)], [0.0; 2]);
@@ -135,6 +135,12 @@ fn bad_input_is_refused() {
     );
     let crowded = PlanError::HostAboveCap { host: 0, needed: 4.0, cap: 2.0 };
     assert_eq!(plan([sound.between(2, 9), sound.between(2, 9)]), Err(crowded));
+}
+
+/// 1,024 pages on 32 hosts: result and working memory together stay below 8 bytes a page.
+fn scratch_is_small() {
+    let bytes = 1_024 * size_of::<f32>() + 32 * size_of::<Host<f32>>();
+    assert!(bytes <= 8 * 1_024, "{bytes} bytes");
 }
 
 /// Pages as a device keeps them: 12 bytes each, host included.

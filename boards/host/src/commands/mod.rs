@@ -4,3 +4,4 @@ pub mod check;
 pub mod estimate;
 pub mod plan;
 pub mod robots;
+pub mod schedule;

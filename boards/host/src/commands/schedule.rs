@@ -1,0 +1,356 @@
+//! `dunlin schedule`: what to fetch when, and by which crawler?
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use dunlin::heap::{Entry, SliceHeap};
+use dunlin::model::quasi;
+use dunlin::pace::carousel::{Carousel, Page as Place};
+use dunlin::pace::dispatch::{Dispatch, Queue};
+use dunlin::pace::merge::{Link, Moments, Update, spread};
+use dunlin::pace::transport::{self, Crawl, Prices, Slot};
+use dunlin::plan::optimal::optimal;
+use dunlin::plan::select::select;
+use dunlin::plan::{Objective, Page, Spacing, page_cost};
+use dunlin::time::{Duration, Instant};
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::listing::{Listing, ListingArgs};
+use crate::output::{self, Format, Table};
+use crate::pages::Change;
+use crate::planning::{explain, in_intervals, plan_hosts, plan_pages, quasi_costs};
+use crate::{duration, picture};
+
+/// Schedule the crawls of an interval
+///
+/// Plans how often to visit each page and prints one row a crawl, `time_s,crawler,url`, in order of time:
+///
+///   dunlin schedule PAGES.csv --interval 24h --crawls 5000 --politeness 15s --method merge
+///
+/// carousel    optimal rates, one page a slot, due pages first
+/// merge       whole crawls, spread evenly on each host and handed to crawlers as they fall idle
+/// transport   whole crawls at their ideal times, moved to the crawlers' slots by as little as possible in total;
+///             pages with known update times (quasi) are never early. The proof goes to stderr
+///
+/// A crawler that can do S crawls in the interval takes an S-th of it for each. Politeness is kept whatever the method;
+/// crawls that find no polite moment in time start after the interval, and stderr says how many.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    #[command(flatten)]
+    listing: ListingArgs,
+    /// The time to schedule, such as 24h
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "24h")]
+    interval: Duration,
+    /// How many crawls there are in the interval
+    #[arg(long, value_name = "N")]
+    crawls: u32,
+    /// How many crawlers of equal speed, or a list of how many crawls each can do: 40,30. Default: one that can do
+    /// them all, for merge one that is never busy
+    #[arg(long, value_name = "C", value_parser = Crawlers::parse)]
+    crawlers: Option<Crawlers>,
+    /// How to find the moments
+    #[arg(long, value_enum)]
+    method: Method,
+    /// Also draw hosts over time as a picture
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Method {
+    Carousel,
+    Merge,
+    Transport,
+}
+
+/// Crawlers, by what they can do.
+#[derive(Clone, Debug)]
+enum Crawlers {
+    /// So many, which share the crawls.
+    Equal(u32),
+    /// Crawls in the interval, for each.
+    Speeds(Vec<u32>),
+}
+
+impl Crawlers {
+    fn parse(text: &str) -> Result<Self, String> {
+        let numbers: Result<Vec<u32>, _> = text.split(',').map(|part| part.trim().parse::<u32>()).collect();
+        match numbers.as_deref() {
+            Ok([count @ 1..=100_000]) => Ok(Self::Equal(*count)),
+            Ok(speeds @ [_, _, ..]) if speeds.iter().all(|speed| *speed > 0) => {
+                Ok(Self::Speeds(speeds.to_vec()))
+            }
+            _ => {
+                Err("expected a count from 1, or crawls in the interval for each crawler, such as 40,30"
+                    .into())
+            }
+        }
+    }
+
+    /// Crawls in the interval for each crawler; equal ones share `crawls`, rounded up.
+    fn speeds(&self, crawls: u32) -> Vec<u32> {
+        match self {
+            Self::Equal(count) => vec![crawls.div_ceil(*count).max(1); *count as usize],
+            Self::Speeds(speeds) => speeds.clone(),
+        }
+    }
+}
+
+/// One crawl of the schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Visit {
+    at: Instant,
+    crawler: u32,
+    page: u32,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    time_s: f64,
+    crawler: u32,
+    url: &'a str,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// The first thing wrong with a file, what makes the demand infeasible, or a picture that cannot be written.
+pub fn run(args: &Args, format: Format) -> Result<(), Error> {
+    let listing = args.listing.read(Duration::ZERO)?;
+    if args.interval.is_zero() {
+        return Err(Error::Usage("found an interval of 0, expected a time such as 24h".into()));
+    }
+    let mut visits = make(args, &listing)?;
+    visits.sort_unstable();
+    if let Some(path) = &args.svg {
+        let marks: Vec<_> = visits
+            .iter()
+            .map(|visit| (visit.at - Instant::ZERO, visit.crawler, listing.gate_of_page(visit.page as usize)))
+            .collect();
+        let names: Vec<&str> = listing.gates.iter().map(|gate| gate.name.as_str()).collect();
+        std::fs::write(path, picture::hosts_over_time(&names, args.interval, &marks))
+            .map_err(|error| Error::writing(path, error))?;
+    }
+    let late = visits.iter().filter(|visit| visit.at - Instant::ZERO >= args.interval).count();
+    if late > 0 {
+        eprintln!("{late} of {} crawls start after the interval: crawlers or hosts were busy", visits.len());
+    }
+    let rows: Vec<Row<'_>> = visits
+        .iter()
+        .map(|visit| Row {
+            time_s: visit.at.as_micros() as f64 / 1e6,
+            crawler: visit.crawler,
+            url: &listing.list.pages[visit.page as usize].url,
+        })
+        .collect();
+    output::print(&match format {
+        Format::Json => output::json(&rows),
+        Format::Csv => table(&rows).to_csv(),
+        Format::Table => table(&rows).to_text(),
+    });
+    Ok(())
+}
+
+fn table(rows: &[Row<'_>]) -> Table {
+    let mut table = Table::new(&["time_s", "crawler", "url"]);
+    for row in rows {
+        table.row(vec![format!("{:.3}", row.time_s), row.crawler.to_string(), row.url.to_owned()]);
+    }
+    table
+}
+
+fn make(args: &Args, listing: &Listing) -> Result<Vec<Visit>, Error> {
+    let speeds = match &args.crawlers {
+        Some(crawlers) => crawlers.speeds(args.crawls),
+        // So fast that a crawl takes no time.
+        None if args.method == Method::Merge => vec![u32::MAX],
+        None => Crawlers::Equal(1).speeds(args.crawls),
+    };
+    let room: u64 = speeds.iter().map(|speed| u64::from(*speed)).sum();
+    if room < u64::from(args.crawls) {
+        return Err(Error::Usage(format!(
+            "found {} crawls for crawlers that can do {room}, expected no more",
+            args.crawls
+        )));
+    }
+    if let Some(gate) = listing.gates.iter().find(|gate| gate.hours.is_some()) {
+        return Err(Error::Usage(format!(
+            "{}: found hours, which a schedule does not keep: leave them out, or use 'dunlin run'",
+            gate.name
+        )));
+    }
+    let costs = quasi_costs(listing, args.interval, Objective::Freshness)?;
+    let pages = plan_pages(listing, args.interval, &costs);
+    let planned = match args.method {
+        Method::Carousel => turn(args, listing, &pages)?,
+        Method::Merge => spread_hosts(args, listing, &pages)?,
+        Method::Transport => {
+            let visits = assign(args, listing, &pages, &speeds)?;
+            if listing.gates.iter().all(|gate| gate.politeness.is_zero()) {
+                return Ok(visits);
+            }
+            visits.iter().map(|visit| Update { at: visit.at, page: visit.page }).collect()
+        }
+    };
+    Ok(dispatch(args, listing, planned, &speeds))
+}
+
+/// The carousel's slots, evenly over the interval.
+fn turn(args: &Args, listing: &Listing, pages: &[Page<'_, f64>]) -> Result<Vec<Update>, Error> {
+    let (mut hosts, mut rates) = (plan_hosts(&listing.gates, args.interval), vec![0.0; pages.len()]);
+    let budget = f64::from(args.crawls);
+    optimal(pages, &mut hosts, budget, Objective::Freshness, &mut rates)
+        .map_err(|error| explain(error, listing))?;
+    let count = pages.len();
+    let mut carousel: Carousel<u64, u32, _, _> =
+        Carousel::with_storage(vec![Place::UNUSED; count], vec![0; count], vec![0; count]);
+    for (page, rate) in (0..).zip(&rates).filter(|(_, rate)| **rate > 0.0) {
+        carousel.add(page, (rate / budget).min(1.0)).map_err(|error| Error::Usage(error.to_string()))?;
+    }
+    let slot = |number: u64| {
+        Instant::from_micros(
+            (u128::from(args.interval.as_micros()) * u128::from(number) / u128::from(args.crawls)) as u64,
+        )
+    };
+    let slots = (0..u64::from(args.crawls)).zip(carousel.slots());
+    Ok(slots.filter_map(|(number, page)| Some(Update { at: slot(number), page: page? })).collect())
+}
+
+/// Whole crawls of each page.
+fn whole_crawls(args: &Args, listing: &Listing, pages: &[Page<'_, f64>]) -> Result<Vec<u32>, Error> {
+    let (mut hosts, mut crawls) = (plan_hosts(&listing.gates, args.interval), vec![0; pages.len()]);
+    select(pages, &mut hosts, args.crawls, Objective::Freshness, &mut crawls)
+        .map_err(|error| explain(error, listing))?;
+    Ok(crawls)
+}
+
+/// Whole crawls, spread on each gate.
+fn spread_hosts(args: &Args, listing: &Listing, pages: &[Page<'_, f64>]) -> Result<Vec<Update>, Error> {
+    let crawls = whole_crawls(args, listing, pages)?;
+    let mut behind: Vec<Vec<usize>> = vec![Vec::new(); listing.gates.len()];
+    (0..pages.len()).for_each(|page| behind[listing.gate_of_page(page)].push(page));
+    let mut all = Vec::new();
+    for (gate, behind) in listing.gates.iter().zip(&behind) {
+        let counts: Vec<u32> = behind.iter().map(|page| crawls[*page]).collect();
+        let total = counts.iter().map(|count| *count as usize).sum();
+        let (mut updates, mut links) = (vec![Update::default(); total], vec![Link::default(); total]);
+        let cost = |page: u32, gap: Duration| {
+            let (page, gap) =
+                (&pages[behind[page as usize]], gap.as_secs_f64() / args.interval.as_secs_f64());
+            if gap > 0.0 {
+                page.weight * gap * page_cost(page, Objective::Freshness, Spacing::Steady, 1.0 / gap)
+            } else {
+                0.0
+            }
+        };
+        // Moments that suit every host best would find busy crawlers idle at first and late later on.
+        let moments = if args.crawlers.is_some() { Moments::Even } else { Moments::Ideal };
+        spread(moments, &counts, args.interval, gate.politeness, &mut updates, &mut links, cost)
+            .map_err(|error| Error::Usage(format!("{}: {error}", gate.name)))?;
+        all.extend(
+            updates.iter().map(|update| Update { page: behind[update.page as usize] as u32, ..*update }),
+        );
+    }
+    Ok(all)
+}
+
+/// Whole crawls at their ideal times, assigned to slots.
+fn assign(
+    args: &Args,
+    listing: &Listing,
+    pages: &[Page<'_, f64>],
+    speeds: &[u32],
+) -> Result<Vec<Visit>, Error> {
+    let counts = whole_crawls(args, listing, pages)?;
+    let mut wanted: Vec<(Crawl, u32)> = Vec::new();
+    for (page, &count) in counts.iter().enumerate() {
+        let listed = &listing.list.pages[page];
+        let crawl = |at, not_before| (Crawl { at, not_before }, page as u32);
+        if let Change::Quasi { updates } = &listed.change {
+            let offsets = in_intervals(&listed.url, updates, args.interval)?;
+            let (mut times, mut scratch) =
+                (vec![0; count as usize], vec![0.0; offsets.len() * count as usize]);
+            let chosen = quasi::choose(&offsets, Objective::Freshness, &mut times, &mut scratch);
+            let times =
+                times.iter().take(chosen).map(|time| Instant::ZERO + updates[usize::from(*time)].offset);
+            wanted.extend(times.map(|at| crawl(at, true)));
+        } else {
+            let even = (1..=u64::from(count)).map(|rank| args.interval * rank / (u64::from(count) + 1));
+            wanted.extend(even.map(|time| crawl(Instant::ZERO + time, false)));
+        }
+    }
+    wanted.sort_unstable();
+    let crawls: Vec<Crawl> = wanted.iter().map(|(crawl, _)| *crawl).collect();
+    let mut slots = vec![Slot::default(); speeds.iter().map(|speed| *speed as usize).sum()];
+    let failed = |error: transport::TransportError| match error {
+        transport::TransportError::NoSlot { crawl } => {
+            let url = &listing.list.pages[wanted[crawl].1 as usize].url;
+            let time = crawls[crawl].at.as_micros() as f64 / 1e6;
+            Error::Usage(format!(
+                "{url}: found no slot for the crawl at {time} s, expected one at or after it"
+            ))
+        }
+        error => Error::Usage(error.to_string()),
+    };
+    transport::slots(speeds, args.interval, &mut slots).map_err(failed)?;
+    let mut slot_of = vec![0; crawls.len()];
+    let (mut entries, mut places) = (vec![Entry::UNUSED; crawls.len()], vec![0; crawls.len()]);
+    let (mut more_entries, mut more_places) = (vec![Entry::UNUSED; slots.len()], vec![0; slots.len()]);
+    let mut by_gain = SliceHeap::with_storage(&mut entries[..], &mut places[..]);
+    let mut by_cost = SliceHeap::with_storage(&mut more_entries[..], &mut more_places[..]);
+    let mut prices = vec![Prices::UNUSED; slots.len()];
+    let cost = transport::sweep(&crawls, &slots, &mut by_gain, &mut by_cost, &mut prices, &mut slot_of)
+        .map_err(failed)?;
+    let (total, bound) = (cost.total.as_secs_f64(), cost.bound.as_secs_f64());
+    eprintln!(
+        "crawls are {total:.3} s from their ideal times in total; no assignment can do with less than {bound:.3} s"
+    );
+    let visit = |(slot, page): (&u32, u32)| Visit {
+        at: slots[*slot as usize].at,
+        crawler: slots[*slot as usize].crawler,
+        page,
+    };
+    Ok(slot_of.iter().zip(wanted.iter().map(|wanted| wanted.1)).map(visit).collect())
+}
+
+/// Hands planned crawls to crawlers as they fall idle, the most delayed first, politely.
+fn dispatch(args: &Args, listing: &Listing, planned: Vec<Update>, speeds: &[u32]) -> Vec<Visit> {
+    let mut updates = planned;
+    updates.sort_unstable_by_key(|update| (listing.gate_of_page(update.page as usize), *update));
+    let mut queues: Vec<Queue> =
+        listing.gates.iter().map(|gate| Queue { next: 0, end: 0, gap: gate.politeness }).collect();
+    for (index, update) in (0..).zip(&updates) {
+        let queue = &mut queues[listing.gate_of_page(update.page as usize)];
+        if queue.end == 0 {
+            queue.next = index;
+        }
+        queue.end = index + 1;
+    }
+    let hosts = queues.len();
+    let (mut waiting, mut places) = (vec![Entry::UNUSED; hosts], vec![0_u32; hosts]);
+    let (mut free, mut more) = (vec![Entry::UNUSED; hosts], vec![0_u32; hosts]);
+    let waiting = SliceHeap::with_storage(&mut waiting[..], &mut places[..]);
+    let free = SliceHeap::with_storage(&mut free[..], &mut more[..]);
+    let Ok(mut dispatch) = Dispatch::new(&updates, &mut queues, waiting, free) else { return Vec::new() };
+    let mut idle: std::collections::BinaryHeap<std::cmp::Reverse<(Instant, usize)>> =
+        (0..speeds.len()).map(|crawler| std::cmp::Reverse((Instant::ZERO, crawler))).collect();
+    let mut now = Instant::ZERO;
+    let mut visits = Vec::with_capacity(updates.len());
+    while let (Some(wake), Some(std::cmp::Reverse((from, crawler)))) = (dispatch.wake(), idle.pop()) {
+        now = now.max(from).max(wake);
+        if let Some(start) = dispatch.next(now) {
+            visits.push(Visit { at: now, crawler: crawler as u32, page: start.update.page });
+            let busy = if speeds[crawler] == u32::MAX {
+                Duration::ZERO
+            } else {
+                args.interval / u64::from(speeds[crawler])
+            };
+            idle.push(std::cmp::Reverse((now + busy, crawler)));
+        } else {
+            idle.push(std::cmp::Reverse((from, crawler)));
+        }
+    }
+    visits
+}

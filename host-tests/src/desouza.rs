@@ -1,0 +1,201 @@
+//! de Souza's experiment (2007, §4): many pages on few servers, ten crawlers, a gap of 15 seconds.
+
+use dunlin::heap::{Entry, SliceHeap};
+use dunlin::math::g;
+use dunlin::model::Change;
+use dunlin::pace::dispatch::{Dispatch, Queue};
+use dunlin::pace::merge::{Link, Moments, Update, merge, spread};
+use dunlin::plan::select::select;
+use dunlin::plan::{Host, Objective, Page};
+use dunlin::time::{Duration, Instant};
+use dunlin_suite::bench::Random;
+
+/// What is varied.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// How many pages there are.
+    pub pages: usize,
+    /// How many servers they are on.
+    pub servers: usize,
+    /// How many crawlers share the work.
+    pub crawlers: usize,
+    /// How long one of them takes for a crawl; they are never idle if all goes well.
+    pub fetch: Duration,
+    /// Skew of pages over servers: 0 uniform, 1 Zipf.
+    pub theta: f64,
+}
+
+impl Setup {
+    /// As in the paper, with θ = 1 unless varied.
+    pub const PAPER: Self = Self {
+        pages: 1_000_000,
+        servers: 2_000,
+        crawlers: 10,
+        fetch: Duration::from_millis(100),
+        theta: 1.0,
+    };
+}
+
+/// Mean staleness by each policy.
+#[derive(Clone, Copy, Debug)]
+pub struct Staleness {
+    /// The weak politeness bound: no polite schedule does better.
+    pub bound: f64,
+    /// MERGE with as many crawlers as it takes (the paper's InfCrawlers).
+    pub merge: f64,
+    /// MERGE and dispatch to the crawlers there are (the paper's PSP).
+    pub merge_dispatched: f64,
+    /// Our spread, unlimited crawlers.
+    pub spread: f64,
+    /// Our spread, dispatched.
+    pub spread_dispatched: f64,
+    /// Equally spaced times without regard to politeness, dispatched (the paper's MP2).
+    pub mp2: f64,
+}
+
+const INTERVAL: Duration = Duration::DAY;
+const GAP: Duration = Duration::from_secs(15);
+
+/// Pages host by host, their rates in changes an interval, and where each host's pages begin.
+struct Web {
+    rates: Vec<f64>,
+    starts: Vec<usize>,
+}
+
+fn web(setup: Setup) -> Web {
+    let mut random = Random(1);
+    let sum: f64 = (1..=setup.servers).map(|server| (server as f64).powf(-setup.theta)).sum();
+    let mut starts = vec![0];
+    let mut share = 0.0;
+    for server in 1..=setup.servers {
+        share += (server as f64).powf(-setup.theta) / sum;
+        starts.push((share * setup.pages as f64).round() as usize);
+    }
+    // λ is uniform in [0.01, 1] an hour.
+    let rates = (0..setup.pages).map(|_| 24.0 * (0.01 + 0.99 * f64::from(random.unit()))).collect();
+    Web { rates, starts }
+}
+
+/// Runs all policies on one web.
+pub fn run(setup: Setup) -> Staleness {
+    let web = web(setup);
+    let budget = (setup.crawlers as u64 * (INTERVAL.as_micros() / setup.fetch.as_micros())) as u32;
+    let pages: Vec<Page<'_, f64>> = (0..setup.servers)
+        .flat_map(|server| {
+            web.rates[web.starts[server]..web.starts[server + 1]].iter().map(move |rate| (server, rate))
+        })
+        .map(|(server, rate)| Page::new(1.0, Change::Poisson(*rate)).on_host(server as u32))
+        .collect();
+    let mut hosts = vec![Host::new((INTERVAL.as_micros() / GAP.as_micros()) as f64); setup.servers];
+    let mut crawls = vec![0; pages.len()];
+    let plan =
+        select(&pages[..], &mut hosts, budget, Objective::Freshness, &mut crawls).expect("a sound plan");
+    drop((pages, hosts));
+
+    let schedule = |improved: Option<Moments>| {
+        let total = crawls.iter().map(|count| *count as usize).sum();
+        let (mut all, mut links) = (vec![Update::default(); total], Vec::new());
+        let mut queues = Vec::with_capacity(setup.servers);
+        let mut next = 0;
+        for server in 0..setup.servers {
+            let own = web.starts[server]..web.starts[server + 1];
+            let rates = &web.rates[own.clone()];
+            let count: usize = crawls[own.clone()].iter().map(|count| *count as usize).sum();
+            let room = &mut all[next..next + count];
+            if let Some(moments) = improved {
+                links.resize(count.max(links.len()), Link::default());
+                let cost = |page: u32, gap: Duration| stale_time(rates[page as usize], gap);
+                spread(moments, &crawls[own.clone()], INTERVAL, GAP, room, &mut links, cost)
+                    .expect("caps are kept");
+            } else {
+                merge(&crawls[own.clone()], INTERVAL, GAP, room).expect("caps are kept");
+            }
+            room.iter_mut().for_each(|update| update.page += own.start as u32);
+            queues.push(Queue { next: next as u32, end: (next + count) as u32, gap: GAP });
+            next += count;
+        }
+        (all, queues)
+    };
+    let (updates, queues) = schedule(None);
+    let merge = web.staleness(&updates);
+    let merge_dispatched = web.staleness(&dispatch(&updates, queues, setup));
+    drop(updates);
+    let spread = web.staleness(&schedule(Some(Moments::Ideal)).0);
+    let (updates, queues) = schedule(Some(Moments::Even));
+    let spread_dispatched = web.staleness(&dispatch(&updates, queues, setup));
+    drop(updates);
+    let (ideal, queues) = schedule_ideal(&web, &crawls);
+    let mp2 = web.staleness(&dispatch(&ideal, queues, setup));
+    Staleness { bound: plan.bound, merge, merge_dispatched, spread, spread_dispatched, mp2 }
+}
+
+/// Every page at its own even times; hosts see whatever comes of it.
+fn schedule_ideal(web: &Web, crawls: &[u32]) -> (Vec<Update>, Vec<Queue>) {
+    let mut all = Vec::new();
+    let mut queues = Vec::new();
+    for own in web.starts.windows(2) {
+        let first = all.len();
+        for (page, count) in crawls.iter().enumerate().take(own[1]).skip(own[0]) {
+            let count = u64::from(*count);
+            let times = (1..=count).map(|crawl| Instant::ZERO + INTERVAL * crawl / (count + 1));
+            all.extend(times.map(|at| Update { at, page: page as u32 }));
+        }
+        all[first..].sort_unstable();
+        queues.push(Queue { next: first as u32, end: all.len() as u32, gap: GAP });
+    }
+    (all, queues)
+}
+
+/// Expected time a copy of a page is stale within a gap, in intervals.
+fn stale_time(rate: f64, gap: Duration) -> f64 {
+    let gap = gap.as_days::<f64>();
+    gap * g(rate * gap)
+}
+
+impl Web {
+    /// Mean staleness over the interval, from fresh copies at its start; crawls in order of time, page by page.
+    fn staleness(&self, updates: &[Update]) -> f64 {
+        let mut last = vec![Instant::ZERO; self.rates.len()];
+        let mut stale = 0.0;
+        let end = Instant::ZERO + INTERVAL;
+        for update in updates.iter().filter(|update| update.at < end) {
+            let page = update.page as usize;
+            stale += stale_time(self.rates[page], update.at - last[page]);
+            last[page] = update.at;
+        }
+        let rest: f64 = self.rates.iter().zip(&last).map(|(rate, last)| stale_time(*rate, end - *last)).sum();
+        (stale + rest) / self.rates.len() as f64
+    }
+}
+
+/// What crawlers make of a schedule: when each crawl really starts, in order.
+///
+/// # Panics
+/// If two crawls of a host come closer than the gap.
+fn dispatch(updates: &[Update], mut queues: Vec<Queue>, setup: Setup) -> Vec<Update> {
+    let hosts = queues.len();
+    let (mut waiting, mut places) = (vec![Entry::UNUSED; hosts], vec![0_u32; hosts]);
+    let (mut free, mut more) = (vec![Entry::UNUSED; hosts], vec![0_u32; hosts]);
+    let waiting = SliceHeap::with_storage(&mut waiting[..], &mut places[..]);
+    let free = SliceHeap::with_storage(&mut free[..], &mut more[..]);
+    let mut dispatch = Dispatch::new(updates, &mut queues, waiting, free).expect("room for all hosts");
+    let mut idle = vec![Instant::ZERO; setup.crawlers];
+    let mut last = vec![None::<Instant>; hosts];
+    let mut started = Vec::with_capacity(updates.len());
+    let mut now = Instant::ZERO;
+    while let Some(wake) = dispatch.wake() {
+        let crawler = (0..setup.crawlers).min_by_key(|crawler| idle[*crawler]).unwrap_or(0);
+        now = now.max(idle[crawler]).max(wake);
+        if let Some(start) = dispatch.next(now) {
+            let before = last[start.host as usize].replace(now);
+            assert!(
+                before.is_none_or(|before| now - before >= GAP),
+                "host {} is fetched too soon",
+                start.host
+            );
+            started.push(Update { at: now, page: start.update.page });
+            idle[crawler] = now + setup.fetch;
+        }
+    }
+    started
+}

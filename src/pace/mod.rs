@@ -1,0 +1,16 @@
+//! In what order, at what moment? Rates and whole crawls come in, slots and times go out.
+//!
+//! | file | takes | gives |
+//! |---|---|---|
+//! | [`carousel`] | rates | an endless order of pages, one a slot, never a visit ahead or behind |
+//! | [`merge`] | whole crawls of one host's pages | polite times within the interval |
+//! | [`transport`] | ideal times, crawlers of different speed | the slot of each crawl, at the least total shift |
+//! | [`dispatch`] | times, and a crawler that fell idle | the most delayed update whose host is free |
+
+pub mod carousel;
+pub mod dispatch;
+mod forest;
+pub mod merge;
+mod prices;
+mod ready;
+pub mod transport;
