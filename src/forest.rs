@@ -14,11 +14,13 @@ pub(crate) struct Links<I> {
     pub(crate) up: I,
     /// Nodes on the shortest way down to a free link.
     pub(crate) rank: u8,
+    /// The owner's. It would be padding otherwise; nothing here touches it.
+    pub(crate) spare: u8,
 }
 
 impl<I: Id> Links<I> {
     /// A heap of its own.
-    pub(crate) const ALONE: Self = Self { left: I::NONE, right: I::NONE, up: I::NONE, rank: 1 };
+    pub(crate) const ALONE: Self = Self { left: I::NONE, right: I::NONE, up: I::NONE, rank: 1, spare: 0 };
 }
 
 /// Something that can stand in a heap.
@@ -32,7 +34,8 @@ pub(crate) trait Node<I> {
 /// Adds a node, which is in no heap, and returns the root. O(log n)
 pub(crate) fn push<I: Id, N: Node<I>>(nodes: &mut [N], root: I, id: I) -> I {
     if let Some(node) = nodes.get_mut(id.index()) {
-        *node.links_mut() = Links::ALONE;
+        let links = node.links_mut();
+        *links = Links { spare: links.spare, ..Links::ALONE };
     }
     meld(nodes, root, id)
 }
@@ -95,7 +98,7 @@ fn hang<I: Id, N: Node<I>>(nodes: &mut [N], above: I, id: I, root: &mut I) {
 
 /// Puts the deeper child to the left; returns the node above, and whether the rank changed.
 fn balance<I: Id, N: Node<I>>(nodes: &mut [N], id: I) -> Option<(I, bool)> {
-    let Links { left, right, up, rank } = *nodes.get(id.index())?.links();
+    let Links { left, right, up, rank, .. } = *nodes.get(id.index())?.links();
     let depth = |child: I| nodes.get(child.index()).map_or(0, |node| node.links().rank);
     let (on_left, on_right) = (depth(left), depth(right));
     let links = nodes.get_mut(id.index())?.links_mut();

@@ -77,6 +77,8 @@ impl Default for Rules {
 pub enum Answer {
     /// It served, whatever the status.
     Served,
+    /// It was not asked after all, as when its robots rules forbid the page.
+    NotAsked,
     /// It asked for patience: 429, 503 or any status with `Retry-After`.
     Refused {
         /// How long, if it said so.
@@ -154,13 +156,23 @@ pub struct Gate {
     failed_at: u16,
     hours: Hours,
     failures: u8,
-    busy: bool,
+    phase: Phase,
+}
+
+/// What a gate is doing, besides waiting for its moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+enum Phase {
+    Ready,
+    Fetching,
+    /// Politeness would let a fetch start, the hour does not.
+    OutsideHours,
 }
 
 impl Gate {
     /// A gate that lets a fetch start `gap` after the one before has started.
     pub const fn new(gap: Duration) -> Self {
-        Self { gap: halves(gap), failed_at: 0, hours: Hours::ALWAYS, failures: 0, busy: false }
+        Self { gap: halves(gap), failed_at: 0, hours: Hours::ALWAYS, failures: 0, phase: Phase::Ready }
     }
 
     /// Another gap; see [`gap`].
@@ -170,12 +182,22 @@ impl Gate {
 
     /// A fetch starts: no other may until [`Self::opens`] was asked.
     pub fn begin(&mut self) {
-        self.busy = true;
+        self.phase = Phase::Fetching;
     }
 
     /// Is a fetch under way?
     pub fn is_busy(&self) -> bool {
-        self.busy
+        self.phase == Phase::Fetching
+    }
+
+    /// Waits for nothing but its hours: when these or the clock change, it may be asked again at once.
+    pub fn waits_for_hours(&self) -> bool {
+        self.phase == Phase::OutsideHours
+    }
+
+    /// Notes whether it waits for its hours.
+    pub fn set_waits_for_hours(&mut self, waits: bool) {
+        self.phase = if waits { Phase::OutsideHours } else { Phase::Ready };
     }
 
     /// Restricts fetching to these hours.
@@ -219,9 +241,11 @@ impl Gate {
         rules: &Rules,
         random: u32,
     ) -> Instant {
-        self.busy = false;
+        self.phase = Phase::Ready;
         let polite = if rules.gap_from_end { end + self.gap() } else { end.max(earliest) };
         match answer {
+            // No request, no gap: the one before has passed.
+            Answer::NotAsked => end,
             Answer::Served => {
                 self.forgive(end);
                 self.failures /= 2;

@@ -2,6 +2,9 @@
 
 use crate::time::{Duration, Instant};
 
+/// Two years. Slower budgets are brought here, so that a full bucket of 65,535 fetches still is a time.
+const MOST_INTERVAL: Duration = Duration::from_micros(1 << 46);
+
 /// In any window of length W at most `W · rate + burst` fetches start. One time, no counting (GCRA).
 #[derive(Clone, Debug)]
 pub(super) struct Budget {
@@ -17,18 +20,17 @@ impl Budget {
         Self { interval: Duration::ZERO, burst, drained: Instant::ZERO }
     }
 
-    /// Another rate from now on. The bucket starts full: whatever was saved up before does not become a burst.
+    /// Another rate from now on. The bucket starts full: whatever was saved up before does not become a burst. The next
+    /// fetch may start when it could have, or after one new interval if that is sooner.
     pub(super) fn set(&mut self, per_day: Option<f32>, now: Instant) {
-        self.interval = match per_day {
-            Some(rate) => Duration::from_micros((86_400e6 / rate) as u64).max(Duration::from_micros(1)),
-            None => Duration::ZERO,
-        };
-        self.drained = self.drained.max(now + self.interval * u64::from(self.burst.saturating_sub(1)));
+        let wait = self.opens() - now;
+        self.interval = per_day.map_or(Duration::ZERO, interval);
+        self.drained = now + wait.min(self.interval) + self.saved_up();
     }
 
     /// When the next fetch may start.
     pub(super) fn opens(&self) -> Instant {
-        self.drained - self.interval * u64::from(self.burst.saturating_sub(1))
+        self.drained - self.saved_up()
     }
 
     pub(super) fn spend(&mut self, now: Instant) {
@@ -39,4 +41,15 @@ impl Budget {
     pub(super) fn refund(&mut self) {
         self.drained = self.drained - self.interval;
     }
+
+    /// How far ahead of an even pace fetches may be.
+    fn saved_up(&self) -> Duration {
+        self.interval * u64::from(self.burst.saturating_sub(1))
+    }
+}
+
+/// Between fetches at this many a day; rounded up by more than f32 has lost, so that no window sees one too many.
+fn interval(per_day: f32) -> Duration {
+    let micros = (86_400e6 / per_day) as u64;
+    Duration::from_micros((micros >> 22) + 1) + Duration::from_micros(micros).min(MOST_INTERVAL)
 }

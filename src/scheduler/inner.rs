@@ -4,13 +4,23 @@ use super::page::{FOLLOWS, Place};
 use super::tick::Tick;
 use super::{
     CALM_STEPS, CLOCK_RECHECK, Core, Decision, Engine, Error, Estimate, Event, HURRIED_STEPS, HostState,
-    KNOWN, LEAD, Outcome, PATIENCE, PageId, PageState, Storage, Visit, index, price,
+    KNOWN, LEAD, MOST_GAP, MOST_RETRY, Outcome, PATIENCE, PageId, PageState, RECHECK, Storage, index, price,
 };
 use crate::forest;
 use crate::heap::Id;
+use crate::learn::Visit;
 use crate::time::{Duration, Instant};
 
 impl<S: Storage> Core<S> {
+    /// Sets the clock, and all stored times back with it where it would run out of range.
+    pub(super) fn advance(&mut self, now: Instant) -> (Instant, Tick) {
+        let now = self.clock.set(now);
+        if let Some(by) = self.clock.rebase() {
+            self.move_ticks(by);
+        }
+        (now, self.clock.tick(now))
+    }
+
     pub(super) fn host(&self, id: S::Id) -> Result<&HostState<S::Id>, Error> {
         self.hosts.as_ref().get(id.index()).filter(|_| id.index() < self.hosts_used).ok_or(Error::UnknownHost)
     }
@@ -109,6 +119,23 @@ impl<S: Storage> Core<S> {
         let _ = self.closed.push(gate, opens);
     }
 
+    /// Closes an open gate until its hours begin.
+    pub(super) fn await_hours(&mut self, gate: S::Id, begin: Tick) {
+        self.open.remove(gate);
+        if let Ok(host) = self.host_mut(gate) {
+            host.gate.set_waits_for_hours(true);
+        }
+        self.close(gate, begin);
+    }
+
+    /// Opens a gate that waits for nothing but its hours, so that [`Self::outside_hours`] is asked again.
+    pub(super) fn ask_hours_again(&mut self, gate: S::Id) {
+        if self.host(gate).is_ok_and(|host| host.gate.waits_for_hours()) {
+            self.closed.remove(gate);
+            self.settle(gate);
+        }
+    }
+
     /// Opens the gates whose time has come.
     pub(super) fn open_gates(&mut self, tick: Tick) {
         while let Some(entry) = self.closed.peek().copied().filter(|entry| entry.key <= tick) {
@@ -132,7 +159,12 @@ impl<S: Storage> Core<S> {
     pub(super) fn wait(&self) -> Decision<S::Id> {
         let due = self.open.peek().map(|entry| entry.key.before_days(self.lead()));
         let opens = self.closed.peek().map(|entry| entry.key);
-        let first = due.into_iter().chain(opens).min().filter(|tick| *tick != Tick::NEVER);
+        // While prices are far off, due times are too, and only calls correct them: at the pace of the budget.
+        let correction = due.filter(|_| !self.prices.settled).map(|_| {
+            let pace = Duration::from_days(1.0 / self.per_day.unwrap_or(f32::INFINITY));
+            self.clock.tick_after(self.clock.latest() + pace.max(Duration::from_secs(1)).min(Duration::HOUR))
+        });
+        let first = [due, opens, correction].into_iter().flatten().min().filter(|tick| *tick != Tick::NEVER);
         first.map_or(Decision::Idle, |tick| Decision::WaitUntil(self.clock.instant(tick)))
     }
 
@@ -165,14 +197,13 @@ impl<S: Storage> Core<S> {
         self.open.remove(gate);
         self.budget.spend(now);
         self.counters.count(Event::Fetch);
-        let carousel = self.settings.engine == Engine::Carousel;
         let earliest = self.clock.tick_after(earliest);
         let page = self.known_mut(id).ok()?;
         let late = tick.since(page.due);
-        let share = tick.days_since(page.due) / page.due.days_since(page.last);
-        let due_again = page.last != Tick::NEVER;
-        // In flight the rank is free: it keeps what a carousel makes up for.
-        page.links.rank = if carousel && due_again { (share * 255.0) as u8 } else { 0 };
+        let gap = page.due.days_since(page.last) / (1.0 - page.credit()).max(0.01);
+        let share = (tick.days_since(page.due) - page.due.days_since(tick)) / gap;
+        let due_again = page.last != Tick::NEVER && page.due != Tick::NEVER;
+        page.set_credit(if due_again { share } else { 0.0 });
         page.place = Place::InFlight;
         page.due = earliest;
         self.counters.late(late.as_secs());
@@ -195,8 +226,6 @@ impl<S: Storage> Core<S> {
         self.random ^= self.random >> 17;
         self.random ^= self.random << 5;
         let (random, rules, earliest) = (self.random, self.settings.rules, self.clock.instant(earliest));
-        // No request, no gap.
-        let earliest = if outcome == Outcome::Denied { now } else { earliest };
         let opens = self.host_mut(gate)?.gate.opens(earliest, now, outcome.answer(), &rules, random);
         Ok(self.clock.tick_after(opens))
     }
@@ -226,11 +255,44 @@ impl<S: Storage> Core<S> {
         page.signals = 0;
         let interval = tick.since(before);
         let visit = Visit { interval, changed, modified_ago };
-        page.estimate.update(&visit, &settings);
-        let estimate = page.estimate;
-        self.providers.learn(host, &visit, signals, estimate.rate());
+        let mut estimate = page.estimate;
+        match self.providers.record_mut(host, signals) {
+            // Visits that signals have prompted find changes more often than chance.
+            Some(provider) => {
+                estimate.update_signalled(&visit, signals, provider, &settings);
+                provider.update(&visit, signals, estimate.rate());
+            }
+            None => estimate.update(&visit, &settings),
+        }
+        if let Ok(page) = self.known_mut(id) {
+            page.estimate = estimate;
+        }
         if let Ok(host) = self.host_mut(host) {
             host.prior.update(&estimate, interval);
+        }
+    }
+
+    /// When a page is due after a fetch, and in what place it waits. Its gate opens at `opens`.
+    pub(super) fn after_outcome(
+        &self,
+        id: S::Id,
+        outcome: Outcome,
+        tick: Tick,
+        opens: Tick,
+    ) -> (Tick, Place) {
+        let retry = self.gap_of(id).min(MOST_RETRY);
+        match outcome {
+            Outcome::Changed { .. } | Outcome::Unchanged => {
+                (self.planned(id).unwrap_or(Tick::NEVER), Place::Queued)
+            }
+            Outcome::Redirected => (tick.after_days(retry), Place::Pinned),
+            Outcome::Gone | Outcome::Denied => {
+                (tick.after(RECHECK).max(tick.after_days(retry)), Place::Pinned)
+            }
+            // Soon again, but behind the pages that wait.
+            Outcome::Refused { .. } | Outcome::Failed => {
+                (opens.max(tick.after_days(0.25 * retry)), Place::Pinned)
+            }
         }
     }
 
@@ -250,6 +312,7 @@ impl<S: Storage> Core<S> {
         let gate = self.gate_of(page.host).and_then(|gate| self.host(gate));
         let price = gate.map_or(0.0, |host| host.price).max(self.prices.common);
         let gap = index::gap(&page.estimate, page.weight, price);
+        let gap = if gap.is_finite() { gap.min(MOST_GAP) } else { gap };
         match self.prices.mean_gap().filter(|_| page.estimate.shape() < KNOWN) {
             Some(mean) => gap.min(PATIENCE * mean),
             None => gap,
@@ -260,8 +323,12 @@ impl<S: Storage> Core<S> {
     pub(super) fn planned(&self, id: S::Id) -> Option<Tick> {
         let page = self.pages.as_ref().get(id.index()).filter(|page| page.last != Tick::NEVER)?;
         let gap = self.gap_of(id);
-        let signals = self.providers.signals(page.host, &page.estimate);
-        Some(page.last.after_days(signals.map_or(gap, |signals| signals.days_until(gap, page.signals()))))
+        let provider = self.providers.record(page.host, page.signals());
+        let signals = provider.map(|provider| provider.signals(page.estimate.rate()));
+        let days =
+            signals.map_or(gap, |signals| signals.days_until(gap, page.signals()).min(MOST_GAP.max(gap)));
+        let credit = if self.settings.engine == Engine::Carousel { page.credit() } else { 0.0 };
+        Some(page.last.after_days(days * (1.0 - credit)))
     }
 
     /// Looks at a few pages: what they ask for, whether their due times still fit.
@@ -291,7 +358,8 @@ impl<S: Storage> Core<S> {
             self.prices.common = self.first_price(&page);
         }
         let gap = self.gap_of(id);
-        let speed = self.providers.signals(page.host, &page.estimate).map_or(1.0, |signals| signals.speed());
+        let provider = self.providers.record(page.host, 0);
+        let speed = provider.map_or(1.0, |provider| provider.signals(page.estimate.rate()).speed());
         let demand = speed / gap.max(1e-9);
         let fresh = if page.last == Tick::NEVER {
             0.0

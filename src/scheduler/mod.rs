@@ -26,7 +26,7 @@
 //!
 //! [`Engine::Index`] counts a page's gap from its last fetch: value decides, nothing is made up for.
 //! [`Engine::Carousel`] counts it from when the last fetch was due, up to one gap back, so that a page keeps its rhythm
-//! and its rate however late single fetches are: Azar's carousel in continuous time.
+//! and its rate however late or early single fetches are: Azar's carousel in continuous time.
 //!
 //! # Work
 //! | call | bound |
@@ -35,7 +35,7 @@
 //! | `record`, `hint`, `add_page`, `remove_page`, `set_weight` | O(log pages + log hosts) |
 //! | re-planning, inside `next` and `record` | 2 pages a call, 24 while prices are far off; O(hosts) once a round |
 //! | `share_gate`, `set_clock` | O(hosts) |
-//! | every 101 days, inside `next` | O(pages + hosts): the clock is set back |
+//! | every 101 days, inside the call that is told the time | O(pages + hosts): the clock is set back |
 //!
 //! # Memory
 //! | per page | bytes | per host | bytes |
@@ -78,7 +78,7 @@ use tick::{Clock, Tick};
 use crate::forest;
 use crate::heap::{Heap, Id};
 use crate::learn::hints::Hint;
-use crate::learn::{Estimate, Prior, Visit};
+use crate::learn::{Estimate, Prior};
 use crate::polite::{Gate, Hours};
 use crate::time::{Duration, Instant};
 
@@ -93,6 +93,10 @@ const PATIENCE: f32 = 32.0;
 const LEAD: f32 = 1.0 / 16.0;
 /// Beyond this shape a rate counts as known, and a page may be given up.
 const KNOWN: f32 = 500.0;
+/// No page that is worth visiting at all is left alone for longer, in days: the clock's memory ends at 203.
+const MOST_GAP: f32 = 180.0;
+/// Nor is one, in days, whose last fetch failed or led nowhere: whatever the price then, it may fall.
+const MOST_RETRY: f32 = 32.0;
 /// A page that is gone, or that robots rules forbid, is looked at again after this.
 const RECHECK: Duration = Duration::DAY;
 /// While hours cannot be checked, the host is asked about again after this.
@@ -199,7 +203,7 @@ impl<S: Storage> Core<S> {
     }
 
     /// Makes `host` wait at the gate of `with`: both are one server. Its pages move over, its own gap is forgotten
-    /// unless it is the longer one.
+    /// unless it is the longer one; allowed hours are those of `with`.
     ///
     /// # Errors
     /// Unknown hosts, and [`Error::HostBusy`] while a page of either is being fetched.
@@ -224,6 +228,7 @@ impl<S: Storage> Core<S> {
         let target = self.host_mut(to)?;
         target.queue = joined;
         target.gate.set_gap(target.gate.gap().max(state.gate.gap()));
+        target.gate.set_waits_for_hours(false);
         let reach = self.hosts_used;
         for other in self.hosts.as_mut().iter_mut().take(reach) {
             if other.shared() == Some(from) {
@@ -251,28 +256,24 @@ impl<S: Storage> Core<S> {
     }
 
     /// Restricts a host to local hours. While the time of day is not known (see [`Self::set_clock`]) it is not
-    /// fetched from at all, unless [`Settings::fetch_without_clock`] says otherwise.
+    /// fetched from at all, unless [`Settings::fetch_without_clock`] says otherwise; [`Event::SkippedByClock`] counts
+    /// how often that held a page back, once an hour at most.
     ///
     /// # Errors
     /// [`Error::UnknownHost`]
     pub fn set_hours(&mut self, host: HostId<S::Id>, hours: Hours) -> Result<(), Error> {
         let gate = self.gate_of(host.0)?;
         self.host_mut(gate)?.gate.set_hours(hours);
+        self.ask_hours_again(gate);
         Ok(())
     }
 
     /// Tells the local time of day, once it is known and whenever it is known better.
     pub fn set_clock(&mut self, time_of_day: Duration, now: Instant) {
-        let now = self.clock.set(now);
+        let (now, _) = self.advance(now);
         self.wall = Some((now, time_of_day));
-        let tick = self.clock.tick(now);
-        for index in 0..self.hosts_used {
-            let Some(id) = S::Id::from_index(index) else { break };
-            let waits = self.host(id).is_ok_and(|host| !host.gate.hours().is_always());
-            // Only those that wait for the clock: others may wait for a gap, but never so long.
-            if waits && self.closed.key(id).is_some_and(|opens| opens.since(tick) > CLOCK_RECHECK / 2) {
-                self.closed.update(id, tick);
-            }
+        for gate in (0..self.hosts_used).map_while(S::Id::from_index) {
+            self.ask_hours_again(gate);
         }
     }
 
@@ -285,7 +286,7 @@ impl<S: Storage> Core<S> {
         if per_day.is_some_and(|rate| !(rate > 0.0 && rate.is_finite())) {
             return Err(Error::Budget);
         }
-        let now = self.clock.set(now);
+        let (now, _) = self.advance(now);
         self.budget.set(per_day, now);
         self.per_day = per_day;
         self.prices.settled = false;
@@ -304,7 +305,7 @@ impl<S: Storage> Core<S> {
         now: Instant,
     ) -> Result<PageId<S::Id>, Error> {
         let gate = self.gate_of(host.0)?;
-        let weight = positive(page.weight).ok_or(Error::Weight)?;
+        let weight = checked_weight(page.weight)?;
         let estimate = match page.rate {
             None => Estimate::new(&self.host(host.0)?.prior.prior()),
             Some(rate) if rate >= 0.0 && rate.is_finite() => {
@@ -312,10 +313,10 @@ impl<S: Storage> Core<S> {
             }
             Some(_) => return Err(Error::Rate),
         };
-        let now = self.clock.set(now);
+        let (_, tick) = self.advance(now);
         let id = self.take_place()?;
         // A little into the past, by weight: first come the heavy ones.
-        let due = self.clock.tick(now).before_days(0.01 * weight / (weight + self.prices.mean_weight()));
+        let due = tick.before_days(0.01 * weight / (weight + self.prices.mean_weight()));
         if let Some(state) = self.pages.as_mut().get_mut(id.index()) {
             let signals = if page.rate.is_none() { FOLLOWS } else { 0 };
             let place = Place::Queued;
@@ -338,16 +339,15 @@ impl<S: Storage> Core<S> {
         fetched_ago: Duration,
         now: Instant,
     ) -> Result<(), Error> {
-        let now = self.clock.set(now);
-        let tick = self.clock.tick(now);
+        let (_, tick) = self.advance(now);
         let state = self.queued(page.0)?;
-        state.estimate = estimate;
+        (state.estimate, state.signals) = (estimate, 0);
         state.last = tick.before_days(fetched_ago.as_days());
         self.replan(page.0);
         Ok(())
     }
 
-    /// Removes a page and forgets it.
+    /// Removes a page and forgets it. Its id may soon be another page's.
     ///
     /// # Errors
     /// [`Error::UnknownPage`], also while it is being fetched: record its outcome first.
@@ -369,7 +369,7 @@ impl<S: Storage> Core<S> {
     /// # Errors
     /// [`Error::UnknownPage`], [`Error::Weight`]
     pub fn set_weight(&mut self, page: PageId<S::Id>, weight: f32) -> Result<(), Error> {
-        let weight = positive(weight).ok_or(Error::Weight)?;
+        let weight = checked_weight(weight)?;
         self.known_mut(page.0)?.weight = weight;
         if self.queued(page.0).is_ok() {
             self.replan(page.0);
@@ -379,15 +379,18 @@ impl<S: Storage> Core<S> {
 
     /// What a source says about a page: it has changed, or it is expected to. How much that counts is learnt for each
     /// of the first eight hosts that send hints, and for the others together: one that cries wolf is soon ignored.
+    /// What is expected later than the page's next fetch counts for nothing: that fetch will bring a newer hint.
     ///
     /// # Errors
     /// [`Error::UnknownPage`]
     pub fn hint(&mut self, page: PageId<S::Id>, hint: Hint, now: Instant) -> Result<(), Error> {
-        let now = self.clock.set(now);
-        let (at, tick) = (self.clock.tick(hint.at()), self.clock.tick(now));
+        let (_, tick) = self.advance(now);
+        let at = self.clock.tick(hint.at());
         let state = self.known_mut(page.0)?;
         // What was fetched after the change is no news, and a page being fetched is about to be.
-        if (state.last != Tick::NEVER && at < state.last) || state.place == Place::InFlight {
+        let is_old = state.last != Tick::NEVER && at < state.last;
+        let is_late = at > tick && at >= state.due;
+        if is_old || is_late || state.place == Place::InFlight {
             return Ok(());
         }
         state.add_signal();
@@ -405,11 +408,7 @@ impl<S: Storage> Core<S> {
 
     /// What to do now.
     pub fn next(&mut self, now: Instant) -> Decision<S::Id> {
-        let now = self.clock.set(now);
-        if let Some(by) = self.clock.rebase() {
-            self.move_ticks(by);
-        }
-        let tick = self.clock.tick(now);
+        let (now, tick) = self.advance(now);
         self.sweep(tick);
         self.open_gates(tick);
         loop {
@@ -425,9 +424,8 @@ impl<S: Storage> Core<S> {
                 return Decision::WaitUntil(self.budget.opens());
             }
             // Each turn of the loop either returns or closes a gate: at most one a host.
-            if let Some(opens) = self.outside_hours(first.id, now) {
-                self.open.remove(first.id);
-                self.close(first.id, opens);
+            if let Some(begin) = self.outside_hours(first.id, now) {
+                self.await_hours(first.id, begin);
                 continue;
             }
             return self.start(first.id, now).map_or(Decision::Idle, Decision::Fetch);
@@ -439,8 +437,7 @@ impl<S: Storage> Core<S> {
     /// # Errors
     /// [`Error::NotInFlight`]: [`Self::next`] did not ask for this page, or its outcome has been recorded already.
     pub fn record(&mut self, page: PageId<S::Id>, outcome: Outcome, now: Instant) -> Result<(), Error> {
-        let now = self.clock.set(now);
-        let tick = self.clock.tick(now);
+        let (now, tick) = self.advance(now);
         let state = *self.known_mut(page.0)?;
         if state.place != Place::InFlight {
             return Err(Error::NotInFlight);
@@ -449,27 +446,12 @@ impl<S: Storage> Core<S> {
         let gate = self.gate_of(state.host)?;
         let opens = self.after_fetch(gate, state.due, outcome, now)?;
         self.learn(page.0, outcome, tick);
-        let credit = f32::from(state.links.rank) * (1.0 / 255.0);
-        let days = self.gap_of(page.0);
-        let (due, place) = match outcome {
-            Outcome::Changed { .. } | Outcome::Unchanged => {
-                (tick.after_days(days * (1.0 - credit)), Place::Queued)
-            }
-            Outcome::Redirected => (tick.after_days(days), Place::Pinned),
-            Outcome::Gone | Outcome::Denied => {
-                (tick.after(RECHECK).max(tick.after_days(days)), Place::Pinned)
-            }
-            // Soon again, but behind the pages that wait.
-            Outcome::Refused { .. } | Outcome::Failed => {
-                (opens.max(tick.after_days(days * 0.25)), Place::Pinned)
-            }
-        };
         if outcome == Outcome::Denied {
             self.budget.refund();
         }
-        if let Some(state) = self.pages.as_mut().get_mut(page.0.index()) {
-            (state.due, state.place) = (due, place);
-        }
+        let (due, place) = self.after_outcome(page.0, outcome, tick, opens);
+        let state = self.known_mut(page.0)?;
+        (state.due, state.place) = (due, place);
         self.close(gate, opens);
         self.enqueue(gate, page.0);
         self.sweep(tick);
@@ -506,6 +488,11 @@ impl<S: Storage> Core<S> {
         self.prices.achievable()
     }
 
+    /// Where re-planning is in the page table: what it has not come to yet follows old prices.
+    pub fn next_page_to_review(&self) -> usize {
+        self.prices.cursor
+    }
+
     /// How many pages there are.
     pub fn pages(&self) -> usize {
         self.page_count
@@ -521,6 +508,8 @@ impl<S: Storage> Core<S> {
     }
 }
 
-fn positive(value: f32) -> Option<f32> {
-    (value > 0.0 && value.is_finite()).then_some(value)
+/// A weight, brought to where f32 can compute with it.
+fn checked_weight(weight: f32) -> Result<f32, Error> {
+    let is_weight = weight > 0.0 && weight.is_finite();
+    is_weight.then_some(weight.clamp(1e-9, 1e9)).ok_or(Error::Weight)
 }

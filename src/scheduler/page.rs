@@ -58,6 +58,16 @@ impl<I> PageState<I> {
         self.signals & FOLLOWS != 0
     }
 
+    /// How late the last fetch was, in gaps from −1 to just below 1: what a carousel makes up for.
+    pub(super) fn credit(&self) -> f32 {
+        f32::from(self.links.spare as i8) * (1.0 / 128.0)
+    }
+
+    pub(super) fn set_credit(&mut self, credit: f32) {
+        // A cast saturates, and turns NaN into 0.
+        self.links.spare = (credit * 128.0) as i8 as u8;
+    }
+
     /// Signals of a change since the last fetch.
     pub(super) fn signals(&self) -> u32 {
         u32::from(self.signals & !FOLLOWS)

@@ -60,13 +60,20 @@ impl Prices {
     /// their own have left of the budget. `cheapest` is the least of those prices.
     pub(super) fn end_round(&mut self, demand: f32, supply: f32, cheapest: f32) {
         // No page at the common price: it stays below the others, so that a host may come back to it.
+        if self.round.pages == 0 {
+            // Nothing to sell: the first page that comes will set the price.
+            *self = Self::new();
+            return;
+        }
         let ratio = if demand > 0.0 || cheapest == f32::INFINITY {
             correction(demand, supply.max(0.0))
         } else {
             (0.5 * cheapest / self.common).min(1.0)
         };
-        self.common = (self.common * ratio).clamp(LEAST_PRICE, MOST_PRICE);
-        self.settled = (ratio - 1.0).abs() < SETTLED;
+        let price = (self.common * ratio).clamp(LEAST_PRICE, MOST_PRICE);
+        // A price at its limit is settled, too: more is offered than anybody can take.
+        self.settled = (price - self.common).abs() <= SETTLED * price;
+        self.common = price;
         self.last = core::mem::replace(&mut self.round, Sums::ZERO);
         self.cursor = 0;
     }

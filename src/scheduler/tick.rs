@@ -5,11 +5,10 @@ use crate::time::{Duration, Instant};
 
 /// 8.192 ms, so that converting is a shift.
 const SHIFT: u32 = 13;
-/// Where the ticks of a fresh clock start: there is a past to be overdue since.
-const START: u32 = 1 << 24;
-/// When this is reached (305 days), all ticks are moved back to [`RESUME`]: 203 days of past remain.
+/// Where the ticks of a fresh clock start, and are moved back to: 203 days of past, for pages fetched before a restart.
+const START: u32 = 1 << 31;
+/// When this is reached (101 days later), all ticks are moved back to [`START`]; 101 days of future are always left.
 const REBASE: u32 = 3 << 30;
-const RESUME: u32 = 1 << 31;
 
 /// A moment, in halves so that a heap entry with a `u16` id takes 6 bytes, not 8. Ordered like the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,6 +97,11 @@ impl Clock {
         Instant::from_micros(u64::try_from(count).unwrap_or(0).saturating_mul(1 << SHIFT))
     }
 
+    /// The latest moment that was told.
+    pub(super) fn latest(&self) -> Instant {
+        self.latest
+    }
+
     /// By how much all ticks have to be moved back now, if at all: once in 101 days.
     pub(super) fn rebase(&mut self) -> Option<u32> {
         let count = self.tick(self.latest).count();
@@ -106,7 +110,7 @@ impl Clock {
         }
         // A jump beyond the range saturates the count; the origin has to follow the true time.
         let true_count = (self.latest.as_micros() >> SHIFT) as i64 - self.origin;
-        let by = true_count - i64::from(RESUME);
+        let by = true_count - i64::from(START);
         self.origin += by;
         Some(u32::try_from(by).unwrap_or(u32::MAX))
     }

@@ -72,7 +72,8 @@ impl Outcome {
         match self {
             Self::Refused { retry_after } => Answer::Refused { retry_after },
             Self::Failed => Answer::Failed,
-            _ => Answer::Served,
+            Self::Denied => Answer::NotAsked,
+            Self::Changed { .. } | Self::Unchanged | Self::Gone | Self::Redirected => Answer::Served,
         }
     }
 }
@@ -95,7 +96,8 @@ pub struct Settings {
     /// How due times follow each other.
     pub engine: Engine,
     /// Fetches that may start at once when the budget has not been used up: in any window of length W at most
-    /// `W × budget + burst` start. At least 1; as many as there are sockets is a good number.
+    /// `W × budget + burst` requests are made, and one more for each page that was [`Outcome::Denied`] in it.
+    /// At least 1; as many as there are sockets is a good number.
     pub burst: u16,
     /// What holds for every gate.
     pub rules: Rules,
@@ -129,7 +131,7 @@ impl Default for Settings {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct PageSettings {
-    /// Importance, above 0.
+    /// Importance, above 0. What is beyond 10⁻⁹ to 10⁹ is brought there.
     pub weight: f32,
     /// Changes a day; `None` to start from what its host's pages have shown.
     pub rate: Option<f32>,

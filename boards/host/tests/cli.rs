@@ -49,7 +49,9 @@ fn bad_files_are_named_with_line_and_column() {
     refuses_pages("url,weight\nhttp://a/,NaN\n", "expected a number above 0");
     refuses_pages("url,weight\nhttp://a/\n", "line 2: found 1 field, expected 2 fields");
     refuses_pages("url\n\"http://a/\n", "line 2: found a quote that is not closed");
-    refuses_pages("url\nhttp://a/x\nHTTP://A:80/x#top\n", "line 3, column 1 (url)");
+    refuses_pages("url\nhttp://a/~x\nHTTP://A:80/%7ex#top\n", "line 3, column 1 (url)");
+    refuses_pages("url\nhttp://me@a/\n", "expected a URL without user name");
+    refuses_pages("url\nhttp://a:x/\n", "expected a port from 1 to 65535");
     refuses_pages(b"url\nhttp://a/\xff\n", "expected UTF-8 text");
     refuses_pages(
         "url,min,max\nhttp://a/,3,2\n",
