@@ -4,3 +4,4 @@ pub mod bench;
 pub mod desouza;
 pub mod freshness;
 pub mod learn;
+pub mod papers;
