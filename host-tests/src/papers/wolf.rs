@@ -3,7 +3,6 @@
 use dunlin::heap::{Entry, SliceHeap};
 use dunlin::model::{Change, ChangeModel, Objective, Pareto, Quasi, quasi};
 use dunlin::pace::transport::{Crawl, NONE, Prices, Slot, slots, sweep};
-use dunlin::plan::baseline::{Share, baseline};
 use dunlin::plan::select::select;
 use dunlin::plan::{Host, Page, Spacing, page_cost};
 use dunlin::time::{Duration, Instant};
@@ -136,12 +135,11 @@ fn by_optimum(plan: &[Page<'_, f64>], judge: &[Page<'_, f64>], ratio: f64) -> f6
     staleness(judge, crawls.iter().map(|count| f64::from(*count)))
 }
 
-fn by_share(pages: &[Page<'_, f64>], share: Share, ratio: f64) -> f64 {
-    let mut rates = vec![0.0; pages.len()];
-    let budget = ratio * pages.len() as f64;
-    baseline(pages, &mut [Host::unlimited()], budget, share, Objective::Freshness, &mut rates)
-        .expect("a sound plan");
-    staleness(pages, rates.into_iter())
+/// Crawls in proportion to `share`, fractions and all.
+fn by_share(pages: &[Page<'_, f64>], share: impl Fn(usize) -> f64, ratio: f64) -> f64 {
+    let all: f64 = (0..pages.len()).map(&share).sum();
+    let each = ratio * pages.len() as f64 / all;
+    staleness(pages, (0..pages.len()).map(|page| each * share(page)))
 }
 
 /// Is the middle of three never above the mean of the others? The grid is even.
@@ -187,10 +185,10 @@ fn figure_7(section: &mut Section, pages: usize) {
         match job / RATIOS.len() {
             0 => by_optimum(&weighted, &weighted, ratio),
             1 => by_optimum(&plain, &weighted, ratio),
-            2 => by_share(&weighted, Share::Uniform, ratio),
-            3 => by_share(&weighted, Share::WeightedUniform, ratio),
-            4 => by_share(&weighted, Share::Proportional, ratio),
-            _ => by_share(&weighted, Share::WeightedProportional, ratio),
+            2 => by_share(&weighted, |_| 1.0, ratio),
+            3 => by_share(&weighted, |page| web.weights[page], ratio),
+            4 => by_share(&weighted, |page| web.rates[page], ratio),
+            _ => by_share(&weighted, |page| web.weights[page] * web.rates[page], ratio),
         }
     });
     let columns: Vec<Vec<f64>> = found.chunks(RATIOS.len()).map(<[f64]>::to_vec).collect();
@@ -240,8 +238,8 @@ fn figure_8(section: &mut Section, pages: usize) {
             let ratio = RATIOS[job % RATIOS.len()];
             match job / RATIOS.len() {
                 0 => by_optimum(&list, &list, ratio),
-                1 => by_share(&list, Share::Uniform, ratio),
-                _ => by_share(&list, Share::Proportional, ratio),
+                1 => by_share(&list, |_| 1.0, ratio),
+                _ => by_share(&list, |page| web.rates[page], ratio),
             }
         });
         let columns: Vec<Vec<f64>> = found.chunks(RATIOS.len()).map(<[f64]>::to_vec).collect();
@@ -249,9 +247,14 @@ fn figure_8(section: &mut Section, pages: usize) {
         table(section, "R/N", &names, &RATIOS, &columns);
         let below = |a: usize, b: usize| columns[a].iter().zip(&columns[b]).all(|(a, b)| *a < b + 1e-12);
         section.check(
-            format!("{title}: optimal ≤ uniform ≤ proportional, and the optimum is convex"),
-            below(0, 1) && below(1, 2) && convex(&columns[0]),
+            format!("{title}: the optimum is the least, and convex"),
+            below(0, 1) && below(0, 2) && convex(&columns[0]),
         );
+        if below(1, 2) {
+            section.say("Uniform is below proportional, as printed.");
+        } else {
+            section.say("Uniform is **not** below proportional throughout, unlike the paper.");
+        }
         let file = format!("wolf-8-{}", title.to_lowercase());
         section.plot(
             &file,
@@ -305,7 +308,10 @@ fn figure_9(section: &mut Section, settings: &Settings) {
     let apart =
         columns[0].iter().zip(&columns[1]).map(|(law, found)| (law - found).abs() / law).fold(0.0, f64::max);
     section.check(
-        format!("simulation agrees with the stationary law to 3 % (worst: {:.1} %)", 100.0 * apart),
+        format!(
+            "simulation agrees with the stationary law to 3 % from α = 1.5 on (worst: {:.1} %; below, a few endless gaps decide)",
+            100.0 * apart
+        ),
         apart < 0.03,
     );
 }
