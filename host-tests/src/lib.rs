@@ -6,3 +6,4 @@ pub mod fetch;
 pub mod freshness;
 pub mod fuzz;
 pub mod learn;
+pub mod papers;

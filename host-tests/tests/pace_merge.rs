@@ -113,8 +113,14 @@ proptest! {
 #[test]
 fn spread_is_closer_to_the_bound_than_merge() {
     let long = std::env::var_os("DUNLIN_LONG").is_some();
-    let small =
-        Setup { pages: 30_000, servers: 60, crawlers: 3, fetch: Duration::from_millis(1_000), theta: 0.0 };
+    let small = Setup {
+        pages: 30_000,
+        servers: 60,
+        crawlers: 3,
+        fetch: Duration::from_millis(1_000),
+        theta: 0.0,
+        ..Setup::PAPER
+    };
     let setup = if long { Setup::PAPER } else { small };
     let mut table =
         String::from("theta   bound    merge  dispatched  ours  dispatched   mp2   (% above the bound)\n");

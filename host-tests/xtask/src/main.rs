@@ -5,6 +5,7 @@ mod budgets;
 mod demo;
 mod firmware;
 mod panics;
+mod papers;
 mod qemu;
 mod run;
 mod setup;
@@ -14,6 +15,7 @@ mod suite;
 mod test;
 mod virtual_time;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -59,6 +61,18 @@ enum Command {
         #[arg(long)]
         device: bool,
     },
+    /// Reproduce the papers' experiments and write host-tests/papers (all of them: half an hour on two cores)
+    Papers {
+        /// Only this one
+        #[arg(value_parser = papers::NAMES)]
+        name: Option<String>,
+        /// As small as in the tests, and without writing anything
+        #[arg(long)]
+        reduced: bool,
+        /// Real changes, as from the Open Terms Archive (service, page, unix_time, kind); default: the excerpt in host-tests/data
+        #[arg(long, value_name = "FILE")]
+        traces: Option<PathBuf>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -69,6 +83,7 @@ fn main() -> ExitCode {
         Command::Test { long } => test::test(install, long),
         Command::Qemu { seconds } => run::run(install, seconds),
         Command::Size => sizes::size(install),
+        Command::Papers { name, reduced, traces } => papers::papers(name.as_deref(), reduced, traces),
         Command::Bench { device } => bench::bench(install, device),
     };
     match result {
