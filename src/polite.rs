@@ -242,7 +242,7 @@ impl Gate {
         random: u32,
     ) -> Instant {
         self.phase = Phase::Ready;
-        let polite = if rules.gap_from_end { end + self.gap() } else { end.max(earliest) };
+        let polite = earliest.max(if rules.gap_from_end { end + self.gap() } else { end });
         match answer {
             // No request, no gap: the one before has passed.
             Answer::NotAsked => end,

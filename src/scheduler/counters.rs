@@ -1,5 +1,7 @@
 //! What happened, counted: one enum, so that a log, a monitor and a test speak of the same things.
 
+use super::tick::Tick;
+
 /// Something worth counting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -41,12 +43,13 @@ const KINDS: usize = Event::Late as usize + 1;
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Counters {
     counts: [u32; KINDS],
-    late_seconds: u64,
+    /// In ticks: a device adds them without dividing.
+    late: u64,
 }
 
 impl Counters {
     pub(super) const fn new() -> Self {
-        Self { counts: [0; KINDS], late_seconds: 0 }
+        Self { counts: [0; KINDS], late: 0 }
     }
 
     /// How often it happened.
@@ -61,7 +64,7 @@ impl Counters {
 
     /// By how many seconds, in total, fetches started later than they were due.
     pub fn late_seconds(&self) -> u64 {
-        self.late_seconds
+        Tick::duration(self.late).as_secs()
     }
 
     pub(super) fn count(&mut self, event: Event) {
@@ -70,7 +73,7 @@ impl Counters {
         }
     }
 
-    pub(super) fn late(&mut self, seconds: u64) {
-        self.late_seconds = self.late_seconds.saturating_add(seconds);
+    pub(super) fn late(&mut self, ticks: u32) {
+        self.late = self.late.saturating_add(u64::from(ticks));
     }
 }

@@ -92,7 +92,7 @@ impl<S: Storage> Core<S> {
 
     /// Brings a page's due time in line with what is known now.
     pub(super) fn replan(&mut self, id: S::Id) {
-        if let Some(due) = self.planned(id) {
+        if let Some(due) = self.planned(id, self.gap_of(id)) {
             self.reschedule(id, due, Place::Queued);
         }
     }
@@ -165,7 +165,9 @@ impl<S: Storage> Core<S> {
             self.clock.tick_after(self.clock.latest() + pace.max(Duration::from_secs(1)).min(Duration::HOUR))
         });
         let first = [due, opens, correction].into_iter().flatten().min().filter(|tick| *tick != Tick::NEVER);
-        first.map_or(Decision::Idle, |tick| Decision::WaitUntil(self.clock.instant(tick)))
+        // What re-planning has just found due can wait for a moment, and a wait must be one.
+        let soonest = self.clock.latest() + Duration::from_millis(1);
+        first.map_or(Decision::Idle, |tick| Decision::WaitUntil(self.clock.instant(tick).max(soonest)))
     }
 
     /// When the hours of a host begin, if this is not the time.
@@ -199,14 +201,14 @@ impl<S: Storage> Core<S> {
         self.counters.count(Event::Fetch);
         let earliest = self.clock.tick_after(earliest);
         let page = self.known_mut(id).ok()?;
-        let late = tick.since(page.due);
+        let late = tick.ticks_since(page.due);
         let gap = page.due.days_since(page.last) / (1.0 - page.credit()).max(0.01);
         let share = (tick.days_since(page.due) - page.due.days_since(tick)) / gap;
         let due_again = page.last != Tick::NEVER && page.due != Tick::NEVER;
         page.set_credit(if due_again { share } else { 0.0 });
         page.place = Place::InFlight;
         page.due = earliest;
-        self.counters.late(late.as_secs());
+        self.counters.late(late);
         if due_again && share > 0.1 {
             self.counters.count(Event::Late);
         }
@@ -280,10 +282,11 @@ impl<S: Storage> Core<S> {
         tick: Tick,
         opens: Tick,
     ) -> (Tick, Place) {
-        let retry = self.gap_of(id).min(MOST_RETRY);
+        let gap = self.gap_of(id);
+        let retry = gap.min(MOST_RETRY);
         match outcome {
             Outcome::Changed { .. } | Outcome::Unchanged => {
-                (self.planned(id).unwrap_or(Tick::NEVER), Place::Queued)
+                (self.planned(id, gap).unwrap_or(Tick::NEVER), Place::Queued)
             }
             Outcome::Redirected => (tick.after_days(retry), Place::Pinned),
             Outcome::Gone | Outcome::Denied => {
@@ -319,10 +322,9 @@ impl<S: Storage> Core<S> {
         }
     }
 
-    /// When a page is due by present prices; `None` before its first fetch.
-    pub(super) fn planned(&self, id: S::Id) -> Option<Tick> {
+    /// When a page that is worth a fetch every `gap` days is due; `None` before its first fetch.
+    pub(super) fn planned(&self, id: S::Id, gap: f32) -> Option<Tick> {
         let page = self.pages.as_ref().get(id.index()).filter(|page| page.last != Tick::NEVER)?;
-        let gap = self.gap_of(id);
         let provider = self.providers.record(page.host, page.signals());
         let signals = provider.map(|provider| provider.signals(page.estimate.rate()));
         let days =
@@ -371,11 +373,11 @@ impl<S: Storage> Core<S> {
             host.demand += demand;
         }
         if page.place == Place::Queued
-            && let Some(due) = self.planned(id)
+            && let Some(due) = self.planned(id, gap)
         {
-            // A heap is not touched for a hundredth of a gap.
+            // A queue is not touched for a few hundredths of a gap: value is flat around its best.
             let off = due.days_since(page.due).max(page.due.days_since(due));
-            if off > 0.01 * gap {
+            if off > 0.03 * gap {
                 self.reschedule(id, due, Place::Queued);
             }
         }

@@ -33,7 +33,7 @@
 //! |---|---|
 //! | `next` | O(log pages + log hosts), and for each gate that opened since the last call O(log hosts) |
 //! | `record`, `hint`, `add_page`, `remove_page`, `set_weight` | O(log pages + log hosts) |
-//! | re-planning, inside `next` and `record` | 2 pages a call, 24 while prices are far off; O(hosts) once a round |
+//! | re-planning, inside `record` and a `next` that has nothing to fetch | 1 page a call, 24 while prices are far off; O(hosts) once a round |
 //! | `share_gate`, `set_clock` | O(hosts) |
 //! | every 101 days, inside the call that is told the time | O(pages + hosts): the clock is set back |
 //!
@@ -82,8 +82,8 @@ use crate::learn::{Estimate, Prior};
 use crate::polite::{Gate, Hours};
 use crate::time::{Duration, Instant};
 
-/// Pages looked at in a call while prices are about right.
-const CALM_STEPS: u32 = 2;
+/// Pages looked at in a call, besides its own, while prices are about right.
+const CALM_STEPS: u32 = 1;
 /// And while they are far off: at the start, after a new budget.
 const HURRIED_STEPS: u32 = 24;
 /// A page of which something is known is visited at least once in so many mean gaps, whatever it seems to be worth:
@@ -222,13 +222,13 @@ impl<S: Storage> Core<S> {
         for gate in [from, to] {
             self.closed.remove(gate);
             self.open.remove(gate);
+            self.host_mut(gate)?.gate.set_waits_for_hours(false);
         }
         let (state, queue) = (*self.host(from)?, self.host(to)?.queue);
         let joined = forest::meld(self.pages.as_mut(), state.queue, queue);
         let target = self.host_mut(to)?;
         target.queue = joined;
         target.gate.set_gap(target.gate.gap().max(state.gate.gap()));
-        target.gate.set_waits_for_hours(false);
         let reach = self.hosts_used;
         for other in self.hosts.as_mut().iter_mut().take(reach) {
             if other.shared() == Some(from) {
@@ -278,7 +278,7 @@ impl<S: Storage> Core<S> {
     }
 
     /// Fetches a day, over all hosts; `None` for what politeness allows. May change at any time; what was saved up
-    /// under the old budget does not become a burst.
+    /// under the old budget does not become a burst. Less than one in two years counts as that.
     ///
     /// # Errors
     /// [`Error::Budget`] unless it is a number above 0.
@@ -304,6 +304,7 @@ impl<S: Storage> Core<S> {
         page: &PageSettings,
         now: Instant,
     ) -> Result<PageId<S::Id>, Error> {
+        let (_, tick) = self.advance(now);
         let gate = self.gate_of(host.0)?;
         let weight = checked_weight(page.weight)?;
         let estimate = match page.rate {
@@ -313,7 +314,6 @@ impl<S: Storage> Core<S> {
             }
             Some(_) => return Err(Error::Rate),
         };
-        let (_, tick) = self.advance(now);
         let id = self.take_place()?;
         // A little into the past, by weight: first come the heavy ones.
         let due = tick.before_days(0.01 * weight / (weight + self.prices.mean_weight()));
@@ -397,7 +397,7 @@ impl<S: Storage> Core<S> {
         let host = state.host;
         self.providers.meet(host);
         self.counters.count(Event::Hint);
-        let Some(due) = self.planned(page.0) else { return Ok(()) };
+        let Some(due) = self.planned(page.0, self.gap_of(page.0)) else { return Ok(()) };
         let due = due.max(at);
         if due < self.known_mut(page.0)?.due {
             let place = if at > tick { Place::Pinned } else { Place::Queued };
@@ -409,18 +409,19 @@ impl<S: Storage> Core<S> {
     /// What to do now.
     pub fn next(&mut self, now: Instant) -> Decision<S::Id> {
         let (now, tick) = self.advance(now);
-        self.sweep(tick);
         self.open_gates(tick);
+        let reach = tick.after_days(self.lead());
         loop {
-            let Some(first) =
-                self.open.peek().copied().filter(|entry| entry.key <= tick.after_days(self.lead()))
-            else {
+            let Some(first) = self.open.peek().copied().filter(|entry| entry.key <= reach) else {
+                // Nothing to fetch: time to think.
+                self.sweep(tick);
                 return self.wait();
             };
             if self.budget.opens() > now {
                 if first.key <= tick {
                     self.counters.count(Event::SkippedByBudget);
                 }
+                self.sweep(tick);
                 return Decision::WaitUntil(self.budget.opens());
             }
             // Each turn of the loop either returns or closes a gate: at most one a host.

@@ -11,8 +11,9 @@ const MOST_CORRECTION: f32 = 8.0;
 /// Prices stay where f32 can compute with them.
 const LEAST_PRICE: f32 = 1e-20;
 const MOST_PRICE: f32 = 1e20;
-/// Demand and supply agree to this: no hurry any more.
-const SETTLED: f32 = 0.02;
+/// A round that corrects the price by no more than this leaves no hurry. Beliefs that move with every visit keep it busy
+/// with corrections of a few per cent.
+const SETTLED: f32 = 0.1;
 
 /// The common price and the present round.
 #[derive(Clone, Debug)]

@@ -29,12 +29,12 @@ impl<I: Id> Providers<I> {
     /// The record of a page's host; `None` where silence says nothing because the host never speaks, or cannot be
     /// told from one that never does.
     pub(super) fn record(&self, host: I, signals: u32) -> Option<&Provider> {
-        let own = self.own.iter().find(|(known, _)| *known == host).map(|(_, provider)| provider);
+        let own = self.own.iter().take_while(|(known, _)| *known != I::NONE).find(|(known, _)| *known == host).map(|(_, provider)| provider);
         own.or_else(|| (signals > 0).then_some(&self.others))
     }
 
     pub(super) fn record_mut(&mut self, host: I, signals: u32) -> Option<&mut Provider> {
-        let own = self.own.iter_mut().find(|(known, _)| *known == host).map(|(_, provider)| provider);
+        let own = self.own.iter_mut().take_while(|(known, _)| *known != I::NONE).find(|(known, _)| *known == host).map(|(_, provider)| provider);
         own.or_else(|| (signals > 0).then_some(&mut self.others))
     }
 }

@@ -48,13 +48,22 @@ impl Tick {
         Self::new(self.count() - Self::new(0).after_days(days).count().min(self.count()))
     }
 
+    pub(super) fn ticks_since(self, earlier: Self) -> u32 {
+        self.count().saturating_sub(earlier.count())
+    }
+
     pub(super) fn since(self, earlier: Self) -> Duration {
-        Duration::from_micros(u64::from(self.count().saturating_sub(earlier.count())) << SHIFT)
+        Self::duration(u64::from(self.ticks_since(earlier)))
+    }
+
+    /// How long so many ticks are.
+    pub(super) fn duration(ticks: u64) -> Duration {
+        Duration::from_micros(ticks.saturating_mul(1 << SHIFT))
     }
 
     pub(super) fn days_since(self, earlier: Self) -> f32 {
         const DAYS: f32 = (1_u32 << SHIFT) as f32 / 86_400e6;
-        self.count().saturating_sub(earlier.count()) as f32 * DAYS
+        self.ticks_since(earlier) as f32 * DAYS
     }
 
     /// Moved back with the clock; [`Self::NEVER`] stays.

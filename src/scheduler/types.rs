@@ -56,6 +56,11 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Did it bring a version of the page, old or new?
+    pub fn is_answer(self) -> bool {
+        matches!(self, Self::Changed { .. } | Self::Unchanged)
+    }
+
     pub(super) fn event(self) -> Event {
         match self {
             Self::Changed { .. } => Event::Changed,

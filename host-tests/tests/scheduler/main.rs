@@ -1,0 +1,11 @@
+//! The scheduler: properties against a model, freshness against the optimum, real changes.
+
+mod freshness;
+mod model;
+mod properties;
+mod real;
+
+/// `DUNLIN_LONG=1` asks for the long variants.
+fn long() -> bool {
+    std::env::var_os("DUNLIN_LONG").is_some_and(|value| value != "0")
+}
