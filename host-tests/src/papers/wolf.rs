@@ -107,7 +107,7 @@ fn weight(random: &mut Random) -> f64 {
 
 /// Possible updates at random times, so many and so likely that the rate comes out, as far as eight a day can.
 fn quasi_costs(rate: f64, random: &mut Random) -> Vec<f64> {
-    let count = (2.0 * rate).ceil().max(1.0).min(8.0) as usize;
+    let count = (2.0 * rate).ceil().clamp(1.0, 8.0) as usize;
     let probability = (rate / count as f64).min(1.0);
     let mut updates: Vec<_> =
         (0..count).map(|_| quasi::Update { offset: 1.0 - random.unit(), probability }).collect();
