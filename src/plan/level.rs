@@ -55,7 +55,7 @@ impl<F: Real> Bracket<F> {
 
     /// Takes in what `level` asks for and proposes the next level, `newton` if that is sound; `None` when the bracket is
     /// good enough.
-    fn next(&mut self, level: F, demand: F, newton: F, target: F, step: u32, whole: bool) -> Option<F> {
+    fn next(&mut self, level: F, demand: F, newton: F, target: F, step: u32, same: Same<F>) -> Option<F> {
         if demand <= target {
             (self.low, self.low_demand) = (level, demand);
         } else {
@@ -63,9 +63,8 @@ impl<F: Real> Bracket<F> {
         }
         // A page that is just worth a visit goes from none to several in no time: what is left then is handed out
         // between the two levels, whose prices are the same for all purposes.
-        let same = if whole { F::ZERO } else { F::from_f64(2e-7) };
-        let narrow = self.high <= self.low * (F::ONE + same.max(F::TWO * F::EPSILON));
-        if narrow || target - self.low_demand <= tolerance::<F>() * target {
+        let narrow = self.high <= self.low * (F::ONE + same.level);
+        if narrow || target - self.low_demand <= same.demand * target {
             return None;
         }
         let inside = |level: F| level > self.low && level < self.high;
@@ -84,6 +83,26 @@ impl<F: Real> Bracket<F> {
             self.high * F::from_f64(0.125)
         };
         inside(next).then_some(next)
+    }
+}
+
+/// What counts as the same, in parts of it.
+#[derive(Clone, Copy)]
+pub(super) struct Same<F> {
+    level: F,
+    demand: F,
+}
+
+impl<F: Real> Same<F> {
+    /// All that the number type allows: for plans.
+    pub(super) fn exact(whole: bool) -> Self {
+        let level = if whole { F::ZERO } else { F::from_f64(2e-7) };
+        Self { level: level.max(F::TWO * F::EPSILON), demand: tolerance() }
+    }
+
+    /// For bounds: what prices miss counts there by its square only.
+    pub(super) fn rough() -> Self {
+        Self { level: F::from_f64(1e-4), demand: F::from_f64(1e-4) }
     }
 }
 
@@ -113,6 +132,7 @@ pub(super) fn search<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
     hosts: &mut [Host<F>],
     demand: &impl Demand<F>,
+    same: Same<F>,
 ) -> Bracket<F> {
     let mut shared = begin(pages, hosts, demand);
     let mut trial = hosts.first().map(|host| host.trial).filter(|_| shared.low.is_finite());
@@ -122,11 +142,11 @@ pub(super) fn search<F: Real, P: Pages<F> + ?Sized>(
         }
         pass(pages, hosts, demand, trial);
         for host in hosts.iter_mut().filter(|host| host.stage == Stage::Sealed) {
-            host.advance(demand.whole(), step);
+            host.advance(demand.whole(), step, same);
         }
         if let Some(level) = trial {
             let (total, newton) = tally(hosts, demand.whole(), level, pages.budget);
-            trial = shared.next(level, total, newton, pages.budget, step, demand.whole());
+            trial = shared.next(level, total, newton, pages.budget, step, same);
             if total <= pages.budget {
                 seal(hosts, demand.whole(), level);
             }
@@ -153,15 +173,13 @@ fn begin<F: Real, P: Pages<F> + ?Sized>(
             host.demand.add(demand_of(demand, &page, F::INFINITY).0);
         }
     }
-    let (mut gain, mut offset, mut minimum) = (F::ZERO, F::ZERO, F::ZERO);
+    let mut minimum = F::ZERO;
     for host in hosts.iter_mut() {
-        gain += host.gain;
-        offset += host.offset;
         minimum += host.minimum;
         host.bracket = Bracket::new(host.minimum);
     }
     let mut shared = Bracket::new(minimum);
-    let trial = start(pages.budget, gain, offset);
+    let trial = start_shared(hosts, demand.whole(), pages.budget);
     if tally(hosts, demand.whole(), trial, pages.budget).0 <= pages.budget {
         seal(hosts, demand.whole(), F::INFINITY);
         shared.low = F::INFINITY;
@@ -237,17 +255,17 @@ fn seal<F: Real>(hosts: &mut [Host<F>], whole: bool, level: F) {
         let tangent = newton(level, wanted, host.slope, cap);
         let guess = start(cap, host.gain, host.offset);
         let inside = |level: &F| *level > F::ZERO && *level < host.bracket.high;
-        let tries = [tangent, guess, level * cap / wanted, level * F::HALF];
+        let tries = [fade(host, level, wanted, cap), tangent, guess, level * cap / wanted, level * F::HALF];
         host.trial = tries.into_iter().find(inside).unwrap_or(F::ONE);
     }
 }
 
 impl<F: Real> Host<F> {
     /// A sealed host takes in what its trial asked for.
-    fn advance(&mut self, whole: bool, step: u32) {
+    fn advance(&mut self, whole: bool, step: u32, same: Same<F>) {
         let (demand, cap) = (self.demand.total(), cap_of(self, whole));
         let newton = newton(self.trial, demand, self.slope, cap);
-        match self.bracket.next(self.trial, demand, newton, cap, step, whole) {
+        match self.bracket.next(self.trial, demand, newton, cap, step, same) {
             Some(next) => self.trial = next,
             None => self.stage = Stage::Settled,
         }
@@ -258,6 +276,53 @@ impl<F: Real> Host<F> {
 fn start<F: Real>(target: F, gain: F, offset: F) -> F {
     let level = (target + offset) / gain;
     if level > F::ZERO && level.is_finite() { level } else { F::ONE }
+}
+
+/// The same for all hosts together, each up to its cap: without caps first, then with those full that are over theirs, until
+/// no more are.
+fn start_shared<F: Real>(hosts: &[Host<F>], whole: bool, budget: F) -> F {
+    let mut level = F::ZERO;
+    for _ in 0..24 {
+        let (mut rest, mut gain, mut offset) = (budget, F::ZERO, F::ZERO);
+        for host in hosts {
+            let cap = cap_of(host, whole);
+            if host.gain * level - host.offset < cap {
+                gain += host.gain;
+                offset += host.offset;
+            } else {
+                rest -= cap;
+            }
+        }
+        let better = start(rest, gain, offset);
+        if !(better > level) {
+            break;
+        }
+        level = better;
+    }
+    level
+}
+
+/// Where demand meets its target if it is its line and a term that fades as `1/level`, fitted to what it is at `level`.
+fn fade<F: Real>(host: &Host<F>, level: F, demand: F, target: F) -> F {
+    let (gain, sum) = (host.gain, host.offset + target);
+    let faded = (demand - gain * level + host.offset) * level;
+    (sum + (sum * sum - F::from_f64(4.0) * gain * faded).sqrt()) / (F::TWO * gain)
+}
+
+/// Sets every host's price and calls `give` with every page, the crawls its price justifies, and that price.
+pub(super) fn charge<F: Real, P: Pages<F> + ?Sized>(
+    pages: &Checked<'_, P, F>,
+    hosts: &mut [Host<F>],
+    demand: &impl Demand<F>,
+    mut give: impl FnMut(&Page<'_, F>, F, F),
+) {
+    for host in hosts.iter_mut() {
+        host.price = demand.price(host.bracket.low);
+    }
+    for (_, page) in pages.iter() {
+        let Some(host) = hosts.get(page.host as usize) else { continue };
+        give(&page, demand_of(demand, &page, host.bracket.low).0, host.price);
+    }
 }
 
 /// Hands out crawls at the levels found, and what is left over where the next higher level would put it. Calls

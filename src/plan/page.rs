@@ -144,6 +144,11 @@ impl<F: Real> Host<F> {
         Self::new(F::INFINITY)
     }
 
+    /// Ready for another search; only cap and minimum stay.
+    pub(super) fn reset(&mut self) {
+        *self = Self { minimum: self.minimum, ..Self::new(self.cap) };
+    }
+
     /// At its cap, but for what the search leaves?
     pub fn is_full(&self) -> bool {
         self.crawls >= self.cap * (F::ONE - F::from_f64(1e-5))

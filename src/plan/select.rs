@@ -7,7 +7,7 @@
 use super::check::check;
 use super::cost::gain;
 use super::greedy::bound;
-use super::level::{Demand, hand_out, search};
+use super::level::{Demand, Same, hand_out, search};
 use super::optimal::Optimal;
 use super::{Host, Objective, Outcome, Page, Pages, PlanError, Spacing, page_cost};
 use crate::math::{Real, Sum};
@@ -29,7 +29,7 @@ pub fn select<F: Real, P: Pages<F> + ?Sized>(
 ) -> Result<Outcome<F>, PlanError> {
     let pages = check(pages, hosts, F::from_u32(budget), crawls.len(), true)?;
     let demand = Whole(Optimal { objective });
-    let shared = search(&pages, hosts, &demand);
+    let shared = search(&pages, hosts, &demand, Same::exact(true));
     let price = demand.price(shared.low);
     let (mut cost, mut dual) = (Sum::ZERO, Sum::ZERO);
     let total = hand_out(&pages, hosts, &demand, |index, page, justified, given, price| {
