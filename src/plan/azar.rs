@@ -102,10 +102,9 @@ impl<F: Real> Demand<F> for RandomVisits {
     fn asymptote(&self, page: &Page<'_, F>) -> (F, F) {
         page.change.rate().map_or((F::ZERO, F::ZERO), |rate| ((page.weight * rate).sqrt(), rate))
     }
-    fn at(&self, page: &Page<'_, F>, level: F) -> (F, F) {
+    fn at(&self, page: &Page<'_, F>, level: F, price: F) -> (F, F) {
         if let Change::Quasi(quasi) = page.change {
-            let price = Demand::<F>::price(self, level) / page.weight;
-            return (F::from_u32(quasi.crawls(price)), F::ZERO);
+            return (F::from_u32(quasi.crawls(price / page.weight)), F::ZERO);
         }
         line(self.asymptote(page), level)
     }
@@ -126,7 +125,7 @@ impl<F: Real> Demand<F> for Slots {
             ((page.weight * rate).sqrt() / (F::ONE - rate), rate / (F::ONE - rate))
         })
     }
-    fn at(&self, page: &Page<'_, F>, level: F) -> (F, F) {
+    fn at(&self, page: &Page<'_, F>, level: F, _price: F) -> (F, F) {
         line(self.asymptote(page), level)
     }
 }

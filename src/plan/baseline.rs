@@ -74,7 +74,7 @@ impl<F: Real> Demand<F> for Share {
         };
         (share, F::ZERO)
     }
-    fn at(&self, page: &Page<'_, F>, level: F) -> (F, F) {
+    fn at(&self, page: &Page<'_, F>, level: F, _price: F) -> (F, F) {
         let (share, _) = Demand::<F>::asymptote(self, page);
         if share > F::ZERO { (share * level, share) } else { (F::ZERO, F::ZERO) }
     }

@@ -55,13 +55,19 @@ pub fn greedy<F: Real, P: Pages<F> + ?Sized, I: Id>(
     }
     let mut price = F::ZERO;
     while left > 0 {
-        let Some(Entry { id, key }) = queue.first() else { break };
+        let worth = |id: I| {
+            let page = pages.page(id.index());
+            let open = hosts.get(page.host as usize).is_some_and(has_room);
+            let more = crawls.get(id.index()).is_some_and(|crawls| *crawls < page.max);
+            open && more && page.weight > F::ZERO && page.change.rate() != Some(F::ZERO)
+        };
+        let Some(Entry { id, key }) = queue.first(worth) else { break };
         let page = pages.page(id.index());
         let (Some(host), Some(place)) = (hosts.get_mut(page.host as usize), crawls.get_mut(id.index()))
         else {
             break;
         };
-        if host.crawls + F::ONE > cap_of(host, true) {
+        if !has_room(host) {
             queue.remove_first();
             continue;
         }
@@ -81,6 +87,11 @@ pub fn greedy<F: Real, P: Pages<F> + ?Sized, I: Id>(
     Ok(settle(&pages, hosts, objective, price, crawls))
 }
 
+/// Does one more crawl fit?
+fn has_room<F: Real>(host: &Host<F>) -> bool {
+    host.crawls + F::ONE <= cap_of(host, true)
+}
+
 /// Prices of hosts and what the allocation costs.
 fn settle<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
@@ -91,13 +102,13 @@ fn settle<F: Real, P: Pages<F> + ?Sized>(
 ) -> Outcome<F> {
     for host in hosts.iter_mut() {
         // Only a full host has a price of its own: what its last crawl saved.
-        let full = host.crawls + F::ONE > cap_of(host, true);
+        let full = !has_room(host);
         host.price = if full { host.price.max(price) } else { price };
     }
     // A host full of minima never named its price: it is what its best page would still gain.
     for ((_, page), crawls) in pages.iter().zip(crawls) {
         let Some(host) = hosts.get_mut(page.host as usize) else { continue };
-        let full = host.crawls + F::ONE > cap_of(host, true);
+        let full = !has_room(host);
         if full && host.crawls == host.minimum && *crawls < page.max {
             host.price = host.price.max(gain(&page, objective, *crawls));
         }

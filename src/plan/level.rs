@@ -27,9 +27,9 @@ pub(super) enum Stage {
 
 /// How many crawls a page wants.
 pub(super) trait Demand<F: Real> {
-    /// Crawls wanted at a level above 0, possibly infinite, and the slope there (0 if not known). Limits of the page are not this
-    /// function's business.
-    fn at(&self, page: &Page<'_, F>, level: F) -> (F, F);
+    /// Crawls wanted at a level above 0 with its price, possibly infinite, and the slope there (0 if not known). Limits of the
+    /// page are not this function's business.
+    fn at(&self, page: &Page<'_, F>, level: F, price: F) -> (F, F);
     /// What [`Self::at`] grows like: `(gain, offset)` of `gain · level − offset`. Only steers the search.
     fn asymptote(&self, page: &Page<'_, F>) -> (F, F);
     /// The price that goes with a level.
@@ -118,11 +118,11 @@ fn tolerance<F: Real>() -> F {
 }
 
 /// Crawls a page gets at a level, within its limits.
-fn demand_of<F: Real>(demand: &impl Demand<F>, page: &Page<'_, F>, level: F) -> (F, F) {
+fn demand_of<F: Real>(demand: &impl Demand<F>, page: &Page<'_, F>, level: F, price: F) -> (F, F) {
     if !(level > F::ZERO) {
         return (F::from_u32(page.min), F::ZERO);
     }
-    let (wanted, slope) = demand.at(page, level);
+    let (wanted, slope) = demand.at(page, level, price);
     let given = page.clamp(wanted);
     (given, if given == wanted { slope } else { F::ZERO })
 }
@@ -170,7 +170,7 @@ fn begin<F: Real, P: Pages<F> + ?Sized>(
             let (gain, offset) = demand.asymptote(&page);
             host.gain += gain;
             host.offset += offset;
-            host.demand.add(demand_of(demand, &page, F::INFINITY).0);
+            host.demand.add(demand_of(demand, &page, F::INFINITY, F::ZERO).0);
         }
     }
     let mut minimum = F::ZERO;
@@ -201,11 +201,13 @@ fn pass<F: Real, P: Pages<F> + ?Sized>(
         if let (Stage::Common, Some(level)) = (host.stage, shared) {
             host.trial = level;
         }
+        // Once a host, not once a page: divisions are slow everywhere.
+        host.price = demand.price(host.trial);
     }
     for (_, page) in pages.iter() {
         let Some(host) = hosts.get_mut(page.host as usize) else { continue };
         if host.stage == Stage::Sealed || (host.stage == Stage::Common && shared.is_some()) {
-            let (crawls, slope) = demand_of(demand, &page, host.trial);
+            let (crawls, slope) = demand_of(demand, &page, host.trial, host.price);
             host.demand.add(crawls);
             host.slope += slope;
         }
@@ -321,7 +323,7 @@ pub(super) fn charge<F: Real, P: Pages<F> + ?Sized>(
     }
     for (_, page) in pages.iter() {
         let Some(host) = hosts.get(page.host as usize) else { continue };
-        give(&page, demand_of(demand, &page, host.bracket.low).0, host.price);
+        give(&page, demand_of(demand, &page, host.bracket.low, host.price).0, host.price);
     }
 }
 
@@ -346,7 +348,7 @@ pub(super) fn hand_out<F: Real, P: Pages<F> + ?Sized>(
     let mut total = Sum::ZERO;
     for (index, page) in pages.iter() {
         let Some(host) = hosts.get_mut(page.host as usize) else { continue };
-        let (justified, _) = demand_of(demand, &page, host.bracket.low);
+        let (justified, _) = demand_of(demand, &page, host.bracket.low, host.price);
         let mut crawls = justified;
         let cap = cap_of(host, demand.whole());
         let (mut room, mut least) = (cap - host.bracket.low_demand, unused(cap));
@@ -354,7 +356,8 @@ pub(super) fn hand_out<F: Real, P: Pages<F> + ?Sized>(
             (room, least) = (room.min(common_room), unused(pages.budget));
         }
         if room >= least && host.bracket.high.is_finite() {
-            let (more, _) = demand_of(demand, &page, host.bracket.high);
+            let high = host.bracket.high;
+            let (more, _) = demand_of(demand, &page, high, demand.price(high));
             let extra = (more - crawls).min(room).max(F::ZERO);
             let extra = if demand.whole() { extra.floor() } else { extra };
             host.bracket.low_demand += extra;

@@ -146,8 +146,7 @@ impl<F: Real> Demand<F> for Optimal {
         }
     }
 
-    fn at(&self, page: &Page<'_, F>, level: F) -> (F, F) {
-        let price = Demand::<F>::price(self, level);
+    fn at(&self, page: &Page<'_, F>, level: F, price: F) -> (F, F) {
         let nothing = (F::ZERO, F::ZERO);
         match page.change {
             _ if !(page.weight > F::ZERO) => nothing,

@@ -35,10 +35,11 @@ impl<'a, K: Key, I: Id> Queue<'a, K, I> {
         }
     }
 
-    /// The smallest entry. O(1), but O(n) once in n/16 calls or more.
-    pub(super) fn first(&mut self) -> Option<Entry<K, I>> {
-        if self.ends[0] == 0 {
-            self.refill();
+    /// The smallest entry, of those to `keep`; others are dropped sooner or later. O(1), but O(n) once in n/16 calls or
+    /// more.
+    pub(super) fn first(&mut self, mut keep: impl FnMut(I) -> bool) -> Option<Entry<K, I>> {
+        while self.ends[0] == 0 && self.ends[2] > 0 {
+            self.refill(&mut keep);
         }
         self.entries.get(..self.ends[0])?.first().copied()
     }
@@ -60,29 +61,37 @@ impl<'a, K: Key, I: Id> Queue<'a, K, I> {
         self.leave(3);
     }
 
-    /// Takes the first entry out of the heap; returns the free place that leaves in a later section.
+    /// Takes the first entry out of the heap; returns the place that leaves free in a later section.
     fn leave(&mut self, section: usize) -> usize {
-        let Some(mut free) = self.ends[0].checked_sub(1) else { return usize::MAX };
-        let last = self.entries.get(free).copied();
-        self.ends[0] = free;
-        if let Some(last) = last.filter(|_| free > 0) {
+        let last = self.shrink();
+        if let Some(last) = last.filter(|_| self.ends[0] > 0) {
             self.sink(0, last);
         }
-        // The last of each section in between moves to where the section now begins.
-        for end in self.ends.iter_mut().take(section).skip(1) {
-            *end -= 1;
-            if let Some(last) = self.entries.get(*end).copied() {
-                if let Some(place) = self.entries.get_mut(free) {
-                    *place = last;
-                }
+        self.close(section)
+    }
+
+    /// Takes the heap's last place from it.
+    fn shrink(&mut self) -> Option<Entry<K, I>> {
+        self.ends[0] = self.ends[0].checked_sub(1)?;
+        self.entries.get(self.ends[0]).copied()
+    }
+
+    /// The place behind the heap is free: moves the last of each section before `section` to where that now begins. Returns
+    /// the place that is free then.
+    fn close(&mut self, section: usize) -> usize {
+        let mut free = self.ends[0];
+        for next in 1..section.min(3) {
+            self.ends[next] = self.ends[next].saturating_sub(1);
+            if let Some(last) = self.entries.get(self.ends[next]).copied() {
+                self.put(free, last);
             }
-            free = *end;
+            free = self.ends[next];
         }
         free
     }
 
     /// Makes a heap of the smallest entries there are.
-    fn refill(&mut self) {
+    fn refill(&mut self, keep: &mut impl FnMut(I) -> bool) {
         for section in [1, 0] {
             let (end, rest) = (self.ends[section], self.ends[section + 1]);
             let Some(rest) = self.entries.get_mut(..rest).filter(|_| end == 0) else { continue };
@@ -93,6 +102,17 @@ impl<'a, K: Key, I: Id> Queue<'a, K, I> {
             } else {
                 self.borders.get(section + 1).copied().flatten()
             };
+        }
+        // One after the other, not each when it comes up: a processor then waits for many pages at once, and has them
+        // at hand afterwards.
+        let mut place = 0;
+        while let Some(entry) = self.entries.get(..self.ends[0]).and_then(|heap| heap.get(place)) {
+            if keep(entry.id) {
+                place += 1;
+            } else if let Some(last) = self.shrink() {
+                self.put(place, last);
+                self.close(3);
+            }
         }
         for place in (0..self.ends[0].div_ceil(ARITY)).rev() {
             if let Some(entry) = self.entries.get(place).copied() {
@@ -114,7 +134,9 @@ impl<'a, K: Key, I: Id> Queue<'a, K, I> {
             let first = place * ARITY + 1;
             let end = heap.len().min(first + ARITY);
             let Some(children) = heap.get(first..end) else { break };
-            let Some((offset, below)) = children.iter().enumerate().min_by_key(|child| child.1) else { break };
+            let Some((offset, below)) = children.iter().enumerate().min_by_key(|child| child.1) else {
+                break;
+            };
             let below = *below;
             if entry <= below {
                 break;

@@ -77,8 +77,7 @@ fn greedy_and_select_agree() {
     let mut entries = [Entry::<_, u16>::UNUSED; 64];
     let (mut by_gain, mut by_price) = ([0; 64], [0; 64]);
     for objective in [Objective::Freshness, Objective::Age, Objective::Harmonic] {
-        let first =
-            greedy(&pages[..], &mut hosts, 150, objective, &mut entries, &mut by_gain);
+        let first = greedy(&pages[..], &mut hosts, 150, objective, &mut entries, &mut by_gain);
         let second = select(&pages[..], &mut hosts, 150, objective, &mut by_price);
         assert_eq!(by_gain, by_price);
         assert_eq!((first.unwrap().cost, hosts[0].crawls), (second.unwrap().cost, 20.0));
