@@ -14,6 +14,9 @@ use crate::math::{Real, Sum};
 /// decide.
 pub const STEPS: u32 = 128;
 
+/// Pages whose hosts are looked up together: a processor then waits once for all of them, not for one after the other.
+const BLOCK: usize = 32;
+
 /// Where a host stands in the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
@@ -68,14 +71,14 @@ impl<F: Real> Bracket<F> {
             return None;
         }
         let inside = |level: F| level > self.low && level < self.high;
-        if inside(newton) && (step < 8 || step.is_multiple_of(3)) {
+        if inside(newton) && (step < 6 || step.is_multiple_of(3)) {
             return Some(newton);
         }
         let chord = (target - self.low_demand) / (self.high_demand - self.low_demand);
         let chord = self.low + (self.high - self.low) * chord;
         let next = if !self.high.is_finite() {
             self.low.max(level) * F::from_f64(4.0)
-        } else if inside(chord) && step < 8 {
+        } else if inside(chord) && step < 6 {
             chord
         } else if self.low > F::ZERO {
             self.low * (self.high / self.low).sqrt()
@@ -201,12 +204,20 @@ fn pass<F: Real, P: Pages<F> + ?Sized>(
         if let (Stage::Common, Some(level)) = (host.stage, shared) {
             host.trial = level;
         }
+        host.searching = host.stage == Stage::Sealed || (host.stage == Stage::Common && shared.is_some());
         // Once a host, not once a page: divisions are slow everywhere.
         host.price = demand.price(host.trial);
     }
-    for (_, page) in pages.iter() {
-        let Some(host) = hosts.get_mut(page.host as usize) else { continue };
-        if host.stage == Stage::Sealed || (host.stage == Stage::Common && shared.is_some()) {
+    for block in (0..pages.len()).step_by(BLOCK) {
+        let mut searching = 0_u32;
+        for offset in 0..BLOCK.min(pages.len() - block) {
+            let host = hosts.get(pages.page(block + offset).host as usize);
+            searching |= u32::from(host.is_some_and(|host| host.searching)) << offset;
+        }
+        while searching != 0 {
+            let page = pages.page(block + searching.trailing_zeros() as usize);
+            searching &= searching - 1;
+            let Some(host) = hosts.get_mut(page.host as usize) else { continue };
             let (crawls, slope) = demand_of(demand, &page, host.trial, host.price);
             host.demand.add(crawls);
             host.slope += slope;

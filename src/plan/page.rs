@@ -119,6 +119,8 @@ pub struct Host<F> {
     pub(super) bracket: Bracket<F>,
     pub(super) trial: F,
     pub(super) stage: Stage,
+    /// Does the next pass count its pages?
+    pub(super) searching: bool,
 }
 
 impl<F: Real> Host<F> {
@@ -136,6 +138,7 @@ impl<F: Real> Host<F> {
             bracket: Bracket::new(F::ZERO),
             trial: F::ZERO,
             stage: Stage::Common,
+            searching: false,
         }
     }
 
