@@ -7,12 +7,13 @@ use std::time::Instant;
 use host_tests::papers::{PAPERS, Settings};
 
 fn main() -> ExitCode {
-    let mut settings = Settings { full: true, traces: None };
+    let mut settings = Settings { full: true, ..Settings::default() };
     let mut names = Vec::new();
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--reduced" => settings.full = false,
+            "--pages" => settings.pages = arguments.next().and_then(|pages| pages.parse().ok()),
             "--traces" => settings.traces = arguments.next().map(PathBuf::from),
             name => names.push(name.to_owned()),
         }

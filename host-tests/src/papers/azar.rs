@@ -11,7 +11,8 @@ const SEED: u64 = 1;
 
 /// Runs it.
 pub fn run(settings: &Settings) -> Section {
-    let mut section = Section::new("azar", "Azar et al.: tractable near-optimal policies (2018)", SEED);
+    let mut section =
+        Section::new("azar", "Azar et al.: tractable near-optimal policies (2018)", SEED, settings);
     section.part(
         "Figure 1: how near to the optimum",
         "Pages whose change rates spread over a decade, weights at random, from a tenth to four times as many visits as changes. \

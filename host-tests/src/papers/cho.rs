@@ -21,7 +21,7 @@ const SEED: u64 = 1;
 
 /// Runs everything.
 pub fn run(settings: &Settings) -> Section {
-    let mut section = Section::new("cho", "Cho: Crawling the Web (2001)", SEED);
+    let mut section = Section::new("cho", "Cho: Crawling the Web (2001)", SEED, settings);
     orders(&mut section, settings);
     allocations(&mut section, settings);
     frequencies(&mut section);

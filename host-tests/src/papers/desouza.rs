@@ -13,9 +13,17 @@ const SEED: u64 = 1;
 
 /// Runs it.
 pub fn run(settings: &Settings) -> Section {
-    let mut section =
-        Section::new("desouza", "de Souza et al.: a polite policy for revisiting pages (2007)", SEED);
-    let paper = if settings.full {
+    let mut section = Section::new(
+        "desouza",
+        "de Souza et al.: a polite policy for revisiting pages (2007)",
+        SEED,
+        settings,
+    );
+    let paper = if let Some(pages) = settings.pages {
+        // As many servers and crawls for each page as in the paper.
+        let fetch = Setup::PAPER.fetch * 1_000_000 / pages.max(1) as u64;
+        Setup { pages, servers: (pages / 500).max(1), fetch, ..Setup::PAPER }
+    } else if settings.full {
         Setup::PAPER
     } else {
         Setup { pages: 30_000, servers: 60, crawlers: 3, fetch: Duration::from_secs(1), ..Setup::PAPER }

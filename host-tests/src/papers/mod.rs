@@ -20,6 +20,8 @@ use page::Section;
 pub struct Settings {
     /// As large as the papers' own; otherwise as large as a test can afford.
     pub full: bool,
+    /// Pages of the large experiments (Wolf, de Souza), instead of the papers' million.
+    pub pages: Option<usize>,
     /// Real changes; the excerpt that comes with the project if none are given.
     pub traces: Option<PathBuf>,
 }
@@ -28,6 +30,13 @@ impl Settings {
     /// One of two sizes.
     pub fn size(&self, reduced: usize, full: usize) -> usize {
         if self.full { full } else { reduced }
+    }
+
+    /// The options besides the name, as typed.
+    pub fn options(&self) -> String {
+        let pages = self.pages.map_or_else(String::new, |pages| format!(" --pages {pages}"));
+        let traces = if self.traces.is_some() { " --traces FILE" } else { "" };
+        format!("{pages}{traces}")
     }
 }
 

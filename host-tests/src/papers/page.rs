@@ -5,6 +5,8 @@ use std::path::Path;
 
 use dunlin_host::plot::{Plot, svg};
 
+use super::Settings;
+
 /// What a reproduction found.
 #[derive(Debug)]
 pub struct Section {
@@ -17,8 +19,9 @@ pub struct Section {
 
 impl Section {
     /// Begins a page.
-    pub fn new(name: &'static str, title: &str, seed: u64) -> Self {
-        let markdown = format!("# {title}\n\nMade by `cargo xtask papers {name}`; seed {seed}.\n");
+    pub fn new(name: &'static str, title: &str, seed: u64, settings: &Settings) -> Self {
+        let markdown =
+            format!("# {title}\n\nMade by `cargo xtask papers {name}{}`; seed {seed}.\n", settings.options());
         Self { name, markdown, plots: Vec::new(), checks: Vec::new() }
     }
 

@@ -29,8 +29,8 @@ const MIXED: Mixture = [0.6, 0.3, 0.1];
 
 /// Runs it.
 pub fn run(settings: &Settings) -> Section {
-    let mut section = Section::new("wolf", "Wolf et al.: optimal crawling strategies (2002)", SEED);
-    let pages = settings.size(20_000, 1_000_000);
+    let mut section = Section::new("wolf", "Wolf et al.: optimal crawling strategies (2002)", SEED, settings);
+    let pages = settings.pages.unwrap_or(settings.size(6_000, 1_000_000));
     section.say(&format!(
         "{pages} pages that change {MEAN} times a day on average, by Zipf's law; R crawls a day, a day from fresh copies. Pareto \
          pages have the shape {SHAPE}, quasi-deterministic ones up to eight times a day at which they may change (neither is \

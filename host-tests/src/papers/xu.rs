@@ -72,7 +72,7 @@ impl Web {
 
 /// Runs it.
 pub fn run(settings: &Settings) -> Section {
-    let mut section = Section::new("xu", "Xu et al.: content providers that help (2007)", SEED);
+    let mut section = Section::new("xu", "Xu et al.: content providers that help (2007)", SEED, settings);
     let (web, about) = Web::new(settings);
     section.say(&format!(
         "{about}. The paper's own traces (news feeds of 2006) are not published. Accesses by Zipf's law; as many crawls as \

@@ -69,6 +69,9 @@ enum Command {
         /// As small as in the tests, and without writing anything
         #[arg(long)]
         reduced: bool,
+        /// Pages of the large experiments (wolf, desouza), instead of the papers' million
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(5_000..=2_000_000))]
+        pages: Option<u32>,
         /// Real changes, as from the Open Terms Archive (service, page, unix_time, kind); default: the excerpt in host-tests/data
         #[arg(long, value_name = "FILE")]
         traces: Option<PathBuf>,
@@ -83,7 +86,9 @@ fn main() -> ExitCode {
         Command::Test { long } => test::test(install, long),
         Command::Qemu { seconds } => run::run(install, seconds),
         Command::Size => sizes::size(install),
-        Command::Papers { name, reduced, traces } => papers::papers(name.as_deref(), reduced, traces),
+        Command::Papers { name, reduced, pages, traces } => {
+            papers::papers(name.as_deref(), reduced, pages, traces)
+        }
         Command::Bench { device } => bench::bench(install, device),
     };
     match result {

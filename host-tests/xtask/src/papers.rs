@@ -10,12 +10,15 @@ use crate::shell::{cargo, check};
 pub const NAMES: [&str; 6] = ["cho", "wolf", "azar", "desouza", "xu", "real"];
 
 /// Runs one experiment or all.
-pub fn papers(name: Option<&str>, reduced: bool, traces: Option<PathBuf>) -> Result<()> {
+pub fn papers(name: Option<&str>, reduced: bool, pages: Option<u32>, traces: Option<PathBuf>) -> Result<()> {
     let mut command = cargo();
     command.args(["run", "--quiet", "--release", "--package", "host-tests", "--bin", "papers", "--"]);
     command.args(name);
     if reduced {
         command.arg("--reduced");
+    }
+    if let Some(pages) = pages {
+        command.arg("--pages").arg(pages.to_string());
     }
     if let Some(path) = traces {
         // Cargo runs in the top folder, wherever we were called.
