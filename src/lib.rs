@@ -40,6 +40,8 @@ extern crate std;
 #[cfg(all(feature = "defmt", feature = "log"))]
 compile_error!("features `defmt` and `log` exclude each other: choose where log lines go");
 
+#[cfg(feature = "fetch")]
+pub mod fetch;
 mod forest;
 pub mod heap;
 pub mod learn;

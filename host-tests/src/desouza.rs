@@ -23,6 +23,10 @@ pub struct Setup {
     pub fetch: Duration,
     /// Skew of pages over servers: 0 uniform, 1 Zipf.
     pub theta: f64,
+    /// Skew of change rates by Zipf's law, with the same mean, instead of uniform ones (Figure 4).
+    pub rate_theta: Option<f64>,
+    /// Crawls planned for each that crawlers can do (Figure 5).
+    pub planned: f64,
 }
 
 impl Setup {
@@ -33,6 +37,8 @@ impl Setup {
         crawlers: 10,
         fetch: Duration::from_millis(100),
         theta: 1.0,
+        rate_theta: None,
+        planned: 1.0,
     };
 }
 
@@ -51,6 +57,10 @@ pub struct Staleness {
     pub spread_dispatched: f64,
     /// Equally spaced times without regard to politeness, dispatched (the paper's MP2).
     pub mp2: f64,
+    /// Crawls planned without regard to politeness as well, dispatched (the paper's M-Wolf).
+    pub m_wolf: f64,
+    /// What those would reach if nobody had to be polite (the paper's NonPolite).
+    pub non_polite: f64,
 }
 
 const INTERVAL: Duration = Duration::DAY;
@@ -72,14 +82,29 @@ fn web(setup: Setup) -> Web {
         starts.push((share * setup.pages as f64).round() as usize);
     }
     // λ is uniform in [0.01, 1] an hour.
-    let rates = (0..setup.pages).map(|_| 24.0 * (0.01 + 0.99 * f64::from(random.unit()))).collect();
+    let rates: Vec<f64> = match setup.rate_theta {
+        None => (0..setup.pages).map(|_| 24.0 * (0.01 + 0.99 * f64::from(random.unit()))).collect(),
+        Some(theta) => zipf_rates(setup.pages, theta, &mut random),
+    };
     Web { rates, starts }
+}
+
+/// Rates that fall with their rank, with the mean of the uniform ones, on pages at random.
+fn zipf_rates(pages: usize, theta: f64, random: &mut Random) -> Vec<f64> {
+    let mut rates: Vec<f64> = (1..=pages).map(|rank| (rank as f64).powf(-theta)).collect();
+    let scale = 24.0 * 0.505 * pages as f64 / rates.iter().sum::<f64>();
+    rates.iter_mut().for_each(|rate| *rate *= scale);
+    for place in (1..pages).rev() {
+        rates.swap(place, random.below(place as u32 + 1) as usize);
+    }
+    rates
 }
 
 /// Runs all policies on one web.
 pub fn run(setup: Setup) -> Staleness {
     let web = web(setup);
-    let budget = (setup.crawlers as u64 * (INTERVAL.as_micros() / setup.fetch.as_micros())) as u32;
+    let capacity = setup.crawlers as u64 * (INTERVAL.as_micros() / setup.fetch.as_micros());
+    let budget = (capacity as f64 * setup.planned) as u32;
     let pages: Vec<Page<'_, f64>> = (0..setup.servers)
         .flat_map(|server| {
             web.rates[web.starts[server]..web.starts[server + 1]].iter().map(move |rate| (server, rate))
@@ -90,7 +115,12 @@ pub fn run(setup: Setup) -> Staleness {
     let mut crawls = vec![0; pages.len()];
     let plan =
         select(&pages[..], &mut hosts, budget, Objective::Freshness, &mut crawls).expect("a sound plan");
-    drop((pages, hosts));
+    let mut impolite = vec![Host::unlimited(); setup.servers];
+    let mut wolf = vec![0; pages.len()];
+    let non_polite = select(&pages[..], &mut impolite, budget, Objective::Freshness, &mut wolf)
+        .expect("a sound plan")
+        .cost;
+    drop((pages, hosts, impolite));
 
     let schedule = |improved: Option<Moments>| {
         let total = crawls.iter().map(|count| *count as usize).sum();
@@ -126,7 +156,18 @@ pub fn run(setup: Setup) -> Staleness {
     drop(updates);
     let (ideal, queues) = schedule_ideal(&web, &crawls);
     let mp2 = web.staleness(&dispatch(&ideal, queues, setup));
-    Staleness { bound: plan.bound, merge, merge_dispatched, spread, spread_dispatched, mp2 }
+    let (ideal, queues) = schedule_ideal(&web, &wolf);
+    let m_wolf = web.staleness(&dispatch(&ideal, queues, setup));
+    Staleness {
+        bound: plan.bound,
+        merge,
+        merge_dispatched,
+        spread,
+        spread_dispatched,
+        mp2,
+        m_wolf,
+        non_polite,
+    }
 }
 
 /// Every page at its own even times; hosts see whatever comes of it.

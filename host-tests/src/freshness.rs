@@ -37,7 +37,7 @@ pub fn run(pages: usize, budget: f64, rounds: usize, seed: u64) -> Reached {
     Reached { optimal, azar: freshness(&list, &rates, visits, rounds) / (1.0 - best.cost) }
 }
 
-/// Weighted mean freshness over the second half of a long run, slot by slot, exactly as the gaps fall.
+/// Weighted mean freshness over the whole gaps between visits of a long run; a page without one counts as stale.
 fn freshness(pages: &[Page<'_, f64>], rates: &[f64], visits: f64, rounds: usize) -> f64 {
     let count = pages.len();
     let mut carousel: Carousel<u64, u32, _, _> =

@@ -2,5 +2,8 @@
 
 pub mod bench;
 pub mod desouza;
+pub mod fetch;
 pub mod freshness;
+pub mod fuzz;
 pub mod learn;
+pub mod papers;

@@ -34,8 +34,8 @@ fn run_greedy(
     objective: Objective,
 ) -> (Vec<u32>, Outcome<f64>) {
     let n = pages.len();
-    let (mut entries, mut positions, mut crawls) = (vec![Entry::UNUSED; n], vec![0_u32; n], vec![0; n]);
-    let outcome = greedy(pages, hosts, budget, objective, &mut entries, &mut positions, &mut crawls).unwrap();
+    let (mut entries, mut crawls) = (vec![Entry::<_, u32>::UNUSED; n], vec![0; n]);
+    let outcome = greedy(pages, hosts, budget, objective, &mut entries, &mut crawls).unwrap();
     (crawls, outcome)
 }
 

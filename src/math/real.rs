@@ -128,7 +128,7 @@ pub trait Real:
 
 macro_rules! real {
     ($t:ident, $bits:ident, $terms:literal, $exp:ident, $expm1:ident, $log:ident, $log1p:ident, $sqrt:ident, $pow:ident, $floor:ident,
-     $ceil:ident, $fabs:ident, $lgamma:ident) => {
+     $ceil:ident, $lgamma:ident) => {
         impl Real for $t {
             type Key = $bits;
             const ZERO: Self = 0.0;
@@ -150,63 +150,83 @@ macro_rules! real {
             };
             const SERIES_TERMS: usize = $terms;
 
+            #[inline]
             fn from_f64(value: f64) -> Self {
                 value as $t
             }
+            #[inline]
             fn from_u32(value: u32) -> Self {
                 value as $t
             }
+            #[inline]
             fn from_u64(value: u64) -> Self {
                 value as $t
             }
+            #[inline]
             fn to_f64(self) -> f64 {
                 f64::from(self)
             }
+            #[inline]
             fn to_u32(self) -> u32 {
                 self as u32
             }
+            #[inline]
             fn to_u64(self) -> u64 {
                 self as u64
             }
+            #[inline]
             fn exp(self) -> Self {
                 libm::$exp(self)
             }
+            #[inline]
             fn exp_m1(self) -> Self {
                 libm::$expm1(self)
             }
+            #[inline]
             fn ln(self) -> Self {
                 libm::$log(self)
             }
+            #[inline]
             fn ln_1p(self) -> Self {
                 libm::$log1p(self)
             }
+            #[inline]
             fn sqrt(self) -> Self {
                 libm::$sqrt(self)
             }
+            #[inline]
             fn powf(self, exponent: Self) -> Self {
                 libm::$pow(self, exponent)
             }
+            #[inline]
             fn floor(self) -> Self {
                 libm::$floor(self)
             }
+            #[inline]
             fn ceil(self) -> Self {
                 libm::$ceil(self)
             }
+            #[inline]
             fn abs(self) -> Self {
-                libm::$fabs(self)
+                $t::abs(self)
             }
+            #[inline]
             fn ln_gamma(self) -> Self {
                 libm::$lgamma(self)
             }
+            #[inline]
             fn is_finite(self) -> bool {
                 $t::is_finite(self)
             }
+            #[inline]
             fn is_nan(self) -> bool {
                 $t::is_nan(self)
             }
+            #[inline]
             fn descending(self) -> Self::Key {
                 !self.to_bits()
             }
+            #[inline]
             fn from_descending(key: Self::Key) -> Self {
                 $t::from_bits(!key)
             }
@@ -214,5 +234,5 @@ macro_rules! real {
     };
 }
 
-real!(f32, u32, 10, expf, expm1f, logf, log1pf, sqrtf, powf, floorf, ceilf, fabsf, lgammaf);
-real!(f64, u64, 18, exp, expm1, log, log1p, sqrt, pow, floor, ceil, fabs, lgamma);
+real!(f32, u32, 10, expf, expm1f, logf, log1pf, sqrtf, powf, floorf, ceilf, lgammaf);
+real!(f64, u64, 18, exp, expm1, log, log1p, sqrt, pow, floor, ceil, lgamma);

@@ -68,10 +68,10 @@ impl Plan<'_> {
     /// ones, more. With no slot to spare that is nearly the whole truth, and passes only have to mend it.
     fn slope(&self, prices: &mut [Prices]) {
         for (index, crawl) in self.crawls.iter().enumerate() {
-            if let Some((own, slot, _)) = self.own(index, *crawl) {
-                if let Some(price) = prices.get_mut(own) {
-                    price.offer = i64::from(slot.at < crawl.at);
-                }
+            if let Some((own, slot, _)) = self.own(index, *crawl)
+                && let Some(price) = prices.get_mut(own)
+            {
+                price.offer = i64::from(slot.at < crawl.at);
             }
         }
         let (mut earlier, mut later, mut price, mut last) = (0_i64, 0_i64, 0_i64, 0_i64);

@@ -6,7 +6,7 @@
 //! with caps and limits as well, in fewer passes than sorting takes.
 
 use super::check::{Checked, check};
-use super::level::{Demand, hand_out, search};
+use super::level::{Demand, Same, hand_out, search};
 use super::{Host, Objective, Outcome, Page, Pages, PlanError, Spacing, optimal, page_cost};
 use crate::math::{Real, Sum};
 use crate::model::Change;
@@ -18,7 +18,7 @@ use crate::model::Change;
 /// spread evenly (the paper's Fig. 1), and its bound is that of [`optimal`]. Every law is taken for Poisson;
 /// quasi-deterministic pages take whole crawls at the price κ.
 ///
-/// Work: O(n) a pass, about ten passes, and as many for the bound. Memory: one [`Host`] a host.
+/// Work: O(n) a pass, about ten passes, and half as many for the bound. Memory: one [`Host`] a host.
 ///
 /// # Errors
 /// What is wrong with the demand; nothing is written then.
@@ -29,8 +29,9 @@ pub fn azar<F: Real, P: Pages<F> + ?Sized>(
     objective: Objective,
     rates: &mut [F],
 ) -> Result<Outcome<F>, PlanError> {
-    let bound = optimal::bound(pages, hosts, budget, objective)?.bound;
     let pages = check(pages, hosts, budget, rates.len(), false)?;
+    let bound = optimal::rough_bound(&pages, hosts, objective);
+    hosts.iter_mut().for_each(Host::reset);
     Ok(allot(&pages, hosts, &RandomVisits, objective, bound, rates))
 }
 
@@ -53,7 +54,7 @@ pub fn azar_slots<F: Real, P: Pages<F> + ?Sized>(
             return Err(PlanError::Slot { page: index, found: found.to_f64() });
         }
     }
-    let shared = search(&pages, hosts, &Slots);
+    let shared = search(&pages, hosts, &Slots, Same::exact(false));
     let mut cost = Sum::ZERO;
     let crawls = hand_out(&pages, hosts, &Slots, |index, page, _, p, _| {
         let change = page.change.rate().unwrap_or(F::ZERO);
@@ -76,7 +77,7 @@ pub(super) fn allot<F: Real, P: Pages<F> + ?Sized>(
     bound: F,
     rates: &mut [F],
 ) -> Outcome<F> {
-    let shared = search(pages, hosts, demand);
+    let shared = search(pages, hosts, demand, Same::exact(false));
     let mut cost = Sum::ZERO;
     let crawls = hand_out(pages, hosts, demand, |index, page, _, rate, _| {
         cost.add(page.weight * page_cost(page, objective, Spacing::Steady, rate));
@@ -101,10 +102,9 @@ impl<F: Real> Demand<F> for RandomVisits {
     fn asymptote(&self, page: &Page<'_, F>) -> (F, F) {
         page.change.rate().map_or((F::ZERO, F::ZERO), |rate| ((page.weight * rate).sqrt(), rate))
     }
-    fn at(&self, page: &Page<'_, F>, level: F) -> (F, F) {
+    fn at(&self, page: &Page<'_, F>, level: F, price: F) -> (F, F) {
         if let Change::Quasi(quasi) = page.change {
-            let price = Demand::<F>::price(self, level) / page.weight;
-            return (F::from_u32(quasi.crawls(price)), F::ZERO);
+            return (F::from_u32(quasi.crawls(price / page.weight)), F::ZERO);
         }
         line(self.asymptote(page), level)
     }
@@ -125,7 +125,7 @@ impl<F: Real> Demand<F> for Slots {
             ((page.weight * rate).sqrt() / (F::ONE - rate), rate / (F::ONE - rate))
         })
     }
-    fn at(&self, page: &Page<'_, F>, level: F) -> (F, F) {
+    fn at(&self, page: &Page<'_, F>, level: F, _price: F) -> (F, F) {
         line(self.asymptote(page), level)
     }
 }

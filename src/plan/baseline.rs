@@ -23,7 +23,7 @@ pub enum Share {
 /// Divides `budget` crawls an interval in proportion to `share`, as far as limits and caps allow; what they
 /// withhold goes to the others in the same proportion. `rates` receives crawls an interval, one number a page.
 ///
-/// Work: O(n) a pass, about ten passes, and as many for the bound. Memory: one [`Host`] a host.
+/// Work: O(n) a pass, about ten passes, and half as many for the bound. Memory: one [`Host`] a host.
 ///
 /// ```
 /// use dunlin::model::Change;
@@ -45,8 +45,9 @@ pub fn baseline<F: Real, P: Pages<F> + ?Sized>(
     objective: Objective,
     rates: &mut [F],
 ) -> Result<Outcome<F>, PlanError> {
-    let bound = optimal::bound(pages, hosts, budget, objective)?.bound;
     let pages = check(pages, hosts, budget, rates.len(), false)?;
+    let bound = optimal::rough_bound(&pages, hosts, objective);
+    hosts.iter_mut().for_each(Host::reset);
     let outcome = allot(&pages, hosts, &share, objective, bound, rates);
     // A share has no price.
     hosts.iter_mut().for_each(|host| host.price = F::ZERO);
@@ -73,7 +74,7 @@ impl<F: Real> Demand<F> for Share {
         };
         (share, F::ZERO)
     }
-    fn at(&self, page: &Page<'_, F>, level: F) -> (F, F) {
+    fn at(&self, page: &Page<'_, F>, level: F, _price: F) -> (F, F) {
         let (share, _) = Demand::<F>::asymptote(self, page);
         if share > F::ZERO { (share * level, share) } else { (F::ZERO, F::ZERO) }
     }

@@ -19,6 +19,10 @@ impl<P: Pages<F> + ?Sized, F: Real> Checked<'_, P, F> {
         (0..self.pages.len()).map(|index| (index, self.page(index)))
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.pages.len()
+    }
+
     pub(super) fn page(&self, index: usize) -> Page<'_, F> {
         let page = self.pages.page(index);
         match page.change {

@@ -5,14 +5,15 @@
 
 use super::check::{Checked, cap_of, check};
 use super::cost::gain;
+use super::queue::Queue;
 use super::{Host, Objective, Outcome, Pages, PlanError, Spacing, page_cost};
-use crate::heap::{Entry, Id, SliceHeap};
+use crate::heap::{Entry, Id};
 use crate::math::{Real, Sum};
 
 /// Divides `budget` whole crawls so that the weighted mean cost is least; `crawls` receives one number a page.
 ///
-/// `entries` and `positions` are the heap's memory, one of each a page; `I` is `u16` on a device, `u32` beyond 65,535
-/// pages. Work: O((n + R) log n).
+/// `entries` is the queue's memory, one a page; `I` is `u16` on a device, `u32` beyond 65,535 pages. Work:
+/// O((n + R) log n).
 ///
 /// ```
 /// use dunlin::heap::Entry;
@@ -20,8 +21,8 @@ use crate::math::{Real, Sum};
 /// use dunlin::plan::{Host, Objective, Page, greedy::greedy};
 /// let pages = [0.5, 2.0, 40.0].map(|rate| Page::new(1.0, Change::Poisson(rate)));
 /// let (mut hosts, mut crawls) = ([Host::<f32>::unlimited()], [0; 3]);
-/// let (mut entries, mut positions) = ([Entry::UNUSED; 3], [0_u16; 3]);
-/// greedy(&pages[..], &mut hosts, 4, Objective::Freshness, &mut entries, &mut positions, &mut crawls)?;
+/// let mut entries = [Entry::<_, u16>::UNUSED; 3];
+/// greedy(&pages[..], &mut hosts, 4, Objective::Freshness, &mut entries, &mut crawls)?;
 /// assert_eq!(crawls, [1, 3, 0]); // 40 changes an interval cannot be kept up with
 /// # Ok::<(), dunlin::plan::PlanError>(())
 /// ```
@@ -34,12 +35,11 @@ pub fn greedy<F: Real, P: Pages<F> + ?Sized, I: Id>(
     budget: u32,
     objective: Objective,
     entries: &mut [Entry<F::Key, I>],
-    positions: &mut [I],
     crawls: &mut [u32],
 ) -> Result<Outcome<F>, PlanError> {
-    let room = crawls.len().min(entries.len()).min(positions.len());
+    let room = crawls.len().min(entries.len());
     let pages = check(pages, hosts, F::from_u32(budget), room, true)?;
-    let mut heap = SliceHeap::with_storage(entries, positions);
+    let mut queue = Queue::new(entries);
     for host in hosts.iter_mut() {
         host.crawls = host.minimum;
     }
@@ -50,19 +50,25 @@ pub fn greedy<F: Real, P: Pages<F> + ?Sized, I: Id>(
         let first = gain(&page, objective, page.min);
         let id = I::from_index(index).ok_or(PlanError::TooShort { needed: index + 1, found: index })?;
         if page.min < page.max && first > F::ZERO {
-            let _ = heap.push(id, first.descending());
+            queue.push(Entry { key: first.descending(), id });
         }
     }
     let mut price = F::ZERO;
     while left > 0 {
-        let Some(Entry { id, key }) = heap.peek().copied() else { break };
+        let worth = |id: I| {
+            let page = pages.page(id.index());
+            let open = hosts.get(page.host as usize).is_some_and(has_room);
+            let more = crawls.get(id.index()).is_some_and(|crawls| *crawls < page.max);
+            open && more && page.weight > F::ZERO && page.change.rate() != Some(F::ZERO)
+        };
+        let Some(Entry { id, key }) = queue.first(worth) else { break };
         let page = pages.page(id.index());
         let (Some(host), Some(place)) = (hosts.get_mut(page.host as usize), crawls.get_mut(id.index()))
         else {
             break;
         };
-        if host.crawls + F::ONE > cap_of(host, true) {
-            heap.pop();
+        if !has_room(host) {
+            queue.remove_first();
             continue;
         }
         *place += 1;
@@ -72,13 +78,18 @@ pub fn greedy<F: Real, P: Pages<F> + ?Sized, I: Id>(
         price = host.price;
         let next = gain(&page, objective, *place);
         if *place < page.max && next > F::ZERO {
-            heap.update(id, next.descending());
+            queue.replace_first(Entry { key: next.descending(), id });
         } else {
-            heap.pop();
+            queue.remove_first();
         }
     }
     let price = if left > 0 { F::ZERO } else { price };
     Ok(settle(&pages, hosts, objective, price, crawls))
+}
+
+/// Does one more crawl fit?
+fn has_room<F: Real>(host: &Host<F>) -> bool {
+    host.crawls + F::ONE <= cap_of(host, true)
 }
 
 /// Prices of hosts and what the allocation costs.
@@ -91,13 +102,13 @@ fn settle<F: Real, P: Pages<F> + ?Sized>(
 ) -> Outcome<F> {
     for host in hosts.iter_mut() {
         // Only a full host has a price of its own: what its last crawl saved.
-        let full = host.crawls + F::ONE > cap_of(host, true);
+        let full = !has_room(host);
         host.price = if full { host.price.max(price) } else { price };
     }
     // A host full of minima never named its price: it is what its best page would still gain.
     for ((_, page), crawls) in pages.iter().zip(crawls) {
         let Some(host) = hosts.get_mut(page.host as usize) else { continue };
-        let full = host.crawls + F::ONE > cap_of(host, true);
+        let full = !has_room(host);
         if full && host.crawls == host.minimum && *crawls < page.max {
             host.price = host.price.max(gain(&page, objective, *crawls));
         }

@@ -14,6 +14,9 @@ use crate::math::{Real, Sum};
 /// decide.
 pub const STEPS: u32 = 128;
 
+/// Pages whose hosts are looked up together: a processor then waits once for all of them, not for one after the other.
+const BLOCK: usize = 32;
+
 /// Where a host stands in the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
@@ -27,9 +30,9 @@ pub(super) enum Stage {
 
 /// How many crawls a page wants.
 pub(super) trait Demand<F: Real> {
-    /// Crawls wanted at a level above 0, possibly infinite, and the slope there (0 if not known). Limits of the page are not this
-    /// function's business.
-    fn at(&self, page: &Page<'_, F>, level: F) -> (F, F);
+    /// Crawls wanted at a level above 0 with its price, possibly infinite, and the slope there (0 if not known). Limits of the
+    /// page are not this function's business.
+    fn at(&self, page: &Page<'_, F>, level: F, price: F) -> (F, F);
     /// What [`Self::at`] grows like: `(gain, offset)` of `gain · level − offset`. Only steers the search.
     fn asymptote(&self, page: &Page<'_, F>) -> (F, F);
     /// The price that goes with a level.
@@ -55,7 +58,7 @@ impl<F: Real> Bracket<F> {
 
     /// Takes in what `level` asks for and proposes the next level, `newton` if that is sound; `None` when the bracket is
     /// good enough.
-    fn next(&mut self, level: F, demand: F, newton: F, target: F, step: u32, whole: bool) -> Option<F> {
+    fn next(&mut self, level: F, demand: F, newton: F, target: F, step: u32, same: Same<F>) -> Option<F> {
         if demand <= target {
             (self.low, self.low_demand) = (level, demand);
         } else {
@@ -63,20 +66,19 @@ impl<F: Real> Bracket<F> {
         }
         // A page that is just worth a visit goes from none to several in no time: what is left then is handed out
         // between the two levels, whose prices are the same for all purposes.
-        let same = if whole { F::ZERO } else { F::from_f64(2e-7) };
-        let narrow = self.high <= self.low * (F::ONE + same.max(F::TWO * F::EPSILON));
-        if narrow || target - self.low_demand <= tolerance::<F>() * target {
+        let narrow = self.high <= self.low * (F::ONE + same.level);
+        if narrow || target - self.low_demand <= same.demand * target {
             return None;
         }
         let inside = |level: F| level > self.low && level < self.high;
-        if inside(newton) && (step < 8 || step.is_multiple_of(3)) {
+        if inside(newton) && (step < 6 || step.is_multiple_of(3)) {
             return Some(newton);
         }
         let chord = (target - self.low_demand) / (self.high_demand - self.low_demand);
         let chord = self.low + (self.high - self.low) * chord;
         let next = if !self.high.is_finite() {
             self.low.max(level) * F::from_f64(4.0)
-        } else if inside(chord) && step < 8 {
+        } else if inside(chord) && step < 6 {
             chord
         } else if self.low > F::ZERO {
             self.low * (self.high / self.low).sqrt()
@@ -84,6 +86,26 @@ impl<F: Real> Bracket<F> {
             self.high * F::from_f64(0.125)
         };
         inside(next).then_some(next)
+    }
+}
+
+/// What counts as the same, in parts of it.
+#[derive(Clone, Copy)]
+pub(super) struct Same<F> {
+    level: F,
+    demand: F,
+}
+
+impl<F: Real> Same<F> {
+    /// All that the number type allows: for plans.
+    pub(super) fn exact(whole: bool) -> Self {
+        let level = if whole { F::ZERO } else { F::from_f64(2e-7) };
+        Self { level: level.max(F::TWO * F::EPSILON), demand: tolerance() }
+    }
+
+    /// For bounds: what prices miss counts there by its square only.
+    pub(super) fn rough() -> Self {
+        Self { level: F::from_f64(1e-4), demand: F::from_f64(1e-4) }
     }
 }
 
@@ -99,11 +121,11 @@ fn tolerance<F: Real>() -> F {
 }
 
 /// Crawls a page gets at a level, within its limits.
-fn demand_of<F: Real>(demand: &impl Demand<F>, page: &Page<'_, F>, level: F) -> (F, F) {
+fn demand_of<F: Real>(demand: &impl Demand<F>, page: &Page<'_, F>, level: F, price: F) -> (F, F) {
     if !(level > F::ZERO) {
         return (F::from_u32(page.min), F::ZERO);
     }
-    let (wanted, slope) = demand.at(page, level);
+    let (wanted, slope) = demand.at(page, level, price);
     let given = page.clamp(wanted);
     (given, if given == wanted { slope } else { F::ZERO })
 }
@@ -113,6 +135,7 @@ pub(super) fn search<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
     hosts: &mut [Host<F>],
     demand: &impl Demand<F>,
+    same: Same<F>,
 ) -> Bracket<F> {
     let mut shared = begin(pages, hosts, demand);
     let mut trial = hosts.first().map(|host| host.trial).filter(|_| shared.low.is_finite());
@@ -122,11 +145,11 @@ pub(super) fn search<F: Real, P: Pages<F> + ?Sized>(
         }
         pass(pages, hosts, demand, trial);
         for host in hosts.iter_mut().filter(|host| host.stage == Stage::Sealed) {
-            host.advance(demand.whole(), step);
+            host.advance(demand.whole(), step, same);
         }
         if let Some(level) = trial {
             let (total, newton) = tally(hosts, demand.whole(), level, pages.budget);
-            trial = shared.next(level, total, newton, pages.budget, step, demand.whole());
+            trial = shared.next(level, total, newton, pages.budget, step, same);
             if total <= pages.budget {
                 seal(hosts, demand.whole(), level);
             }
@@ -150,18 +173,16 @@ fn begin<F: Real, P: Pages<F> + ?Sized>(
             let (gain, offset) = demand.asymptote(&page);
             host.gain += gain;
             host.offset += offset;
-            host.demand.add(demand_of(demand, &page, F::INFINITY).0);
+            host.demand.add(demand_of(demand, &page, F::INFINITY, F::ZERO).0);
         }
     }
-    let (mut gain, mut offset, mut minimum) = (F::ZERO, F::ZERO, F::ZERO);
+    let mut minimum = F::ZERO;
     for host in hosts.iter_mut() {
-        gain += host.gain;
-        offset += host.offset;
         minimum += host.minimum;
         host.bracket = Bracket::new(host.minimum);
     }
     let mut shared = Bracket::new(minimum);
-    let trial = start(pages.budget, gain, offset);
+    let trial = start_shared(hosts, demand.whole(), pages.budget);
     if tally(hosts, demand.whole(), trial, pages.budget).0 <= pages.budget {
         seal(hosts, demand.whole(), F::INFINITY);
         shared.low = F::INFINITY;
@@ -183,11 +204,21 @@ fn pass<F: Real, P: Pages<F> + ?Sized>(
         if let (Stage::Common, Some(level)) = (host.stage, shared) {
             host.trial = level;
         }
+        host.searching = host.stage == Stage::Sealed || (host.stage == Stage::Common && shared.is_some());
+        // Once a host, not once a page: divisions are slow everywhere.
+        host.price = demand.price(host.trial);
     }
-    for (_, page) in pages.iter() {
-        let Some(host) = hosts.get_mut(page.host as usize) else { continue };
-        if host.stage == Stage::Sealed || (host.stage == Stage::Common && shared.is_some()) {
-            let (crawls, slope) = demand_of(demand, &page, host.trial);
+    for block in (0..pages.len()).step_by(BLOCK) {
+        let mut searching = 0_u32;
+        for offset in 0..BLOCK.min(pages.len() - block) {
+            let host = hosts.get(pages.page(block + offset).host as usize);
+            searching |= u32::from(host.is_some_and(|host| host.searching)) << offset;
+        }
+        while searching != 0 {
+            let page = pages.page(block + searching.trailing_zeros() as usize);
+            searching &= searching - 1;
+            let Some(host) = hosts.get_mut(page.host as usize) else { continue };
+            let (crawls, slope) = demand_of(demand, &page, host.trial, host.price);
             host.demand.add(crawls);
             host.slope += slope;
         }
@@ -237,17 +268,17 @@ fn seal<F: Real>(hosts: &mut [Host<F>], whole: bool, level: F) {
         let tangent = newton(level, wanted, host.slope, cap);
         let guess = start(cap, host.gain, host.offset);
         let inside = |level: &F| *level > F::ZERO && *level < host.bracket.high;
-        let tries = [tangent, guess, level * cap / wanted, level * F::HALF];
+        let tries = [fade(host, level, wanted, cap), tangent, guess, level * cap / wanted, level * F::HALF];
         host.trial = tries.into_iter().find(inside).unwrap_or(F::ONE);
     }
 }
 
 impl<F: Real> Host<F> {
     /// A sealed host takes in what its trial asked for.
-    fn advance(&mut self, whole: bool, step: u32) {
+    fn advance(&mut self, whole: bool, step: u32, same: Same<F>) {
         let (demand, cap) = (self.demand.total(), cap_of(self, whole));
         let newton = newton(self.trial, demand, self.slope, cap);
-        match self.bracket.next(self.trial, demand, newton, cap, step, whole) {
+        match self.bracket.next(self.trial, demand, newton, cap, step, same) {
             Some(next) => self.trial = next,
             None => self.stage = Stage::Settled,
         }
@@ -258,6 +289,53 @@ impl<F: Real> Host<F> {
 fn start<F: Real>(target: F, gain: F, offset: F) -> F {
     let level = (target + offset) / gain;
     if level > F::ZERO && level.is_finite() { level } else { F::ONE }
+}
+
+/// The same for all hosts together, each up to its cap: without caps first, then with those full that are over theirs, until
+/// no more are.
+fn start_shared<F: Real>(hosts: &[Host<F>], whole: bool, budget: F) -> F {
+    let mut level = F::ZERO;
+    for _ in 0..24 {
+        let (mut rest, mut gain, mut offset) = (budget, F::ZERO, F::ZERO);
+        for host in hosts {
+            let cap = cap_of(host, whole);
+            if host.gain * level - host.offset < cap {
+                gain += host.gain;
+                offset += host.offset;
+            } else {
+                rest -= cap;
+            }
+        }
+        let better = start(rest, gain, offset);
+        if !(better > level) {
+            break;
+        }
+        level = better;
+    }
+    level
+}
+
+/// Where demand meets its target if it is its line and a term that fades as `1/level`, fitted to what it is at `level`.
+fn fade<F: Real>(host: &Host<F>, level: F, demand: F, target: F) -> F {
+    let (gain, sum) = (host.gain, host.offset + target);
+    let faded = (demand - gain * level + host.offset) * level;
+    (sum + (sum * sum - F::from_f64(4.0) * gain * faded).sqrt()) / (F::TWO * gain)
+}
+
+/// Sets every host's price and calls `give` with every page, the crawls its price justifies, and that price.
+pub(super) fn charge<F: Real, P: Pages<F> + ?Sized>(
+    pages: &Checked<'_, P, F>,
+    hosts: &mut [Host<F>],
+    demand: &impl Demand<F>,
+    mut give: impl FnMut(&Page<'_, F>, F, F),
+) {
+    for host in hosts.iter_mut() {
+        host.price = demand.price(host.bracket.low);
+    }
+    for (_, page) in pages.iter() {
+        let Some(host) = hosts.get(page.host as usize) else { continue };
+        give(&page, demand_of(demand, &page, host.bracket.low, host.price).0, host.price);
+    }
 }
 
 /// Hands out crawls at the levels found, and what is left over where the next higher level would put it. Calls
@@ -281,7 +359,7 @@ pub(super) fn hand_out<F: Real, P: Pages<F> + ?Sized>(
     let mut total = Sum::ZERO;
     for (index, page) in pages.iter() {
         let Some(host) = hosts.get_mut(page.host as usize) else { continue };
-        let (justified, _) = demand_of(demand, &page, host.bracket.low);
+        let (justified, _) = demand_of(demand, &page, host.bracket.low, host.price);
         let mut crawls = justified;
         let cap = cap_of(host, demand.whole());
         let (mut room, mut least) = (cap - host.bracket.low_demand, unused(cap));
@@ -289,7 +367,8 @@ pub(super) fn hand_out<F: Real, P: Pages<F> + ?Sized>(
             (room, least) = (room.min(common_room), unused(pages.budget));
         }
         if room >= least && host.bracket.high.is_finite() {
-            let (more, _) = demand_of(demand, &page, host.bracket.high);
+            let high = host.bracket.high;
+            let (more, _) = demand_of(demand, &page, high, demand.price(high));
             let extra = (more - crawls).min(room).max(F::ZERO);
             let extra = if demand.whole() { extra.floor() } else { extra };
             host.bracket.low_demand += extra;

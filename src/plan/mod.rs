@@ -34,6 +34,7 @@ pub mod greedy;
 pub mod level;
 pub mod optimal;
 mod page;
+mod queue;
 pub mod select;
 
 pub use check::assumed_rate;

@@ -5,7 +5,7 @@
 //! sorting and without memory.
 
 use super::check::{Checked, check};
-use super::level::{Demand, hand_out, search};
+use super::level::{Demand, Same, charge, hand_out, search};
 use super::{Host, Objective, Outcome, Page, Pages, PlanError, Spacing, page_cost};
 use crate::math::{Real, Sum, h_inverse};
 use crate::model::{Change, ChangeModel, Poisson};
@@ -64,7 +64,7 @@ fn solve<F: Real, P: Pages<F> + ?Sized>(
     rates: &mut [F],
 ) -> Outcome<F> {
     let demand = Optimal { objective };
-    let shared = search(pages, hosts, &demand);
+    let shared = search(pages, hosts, &demand, Same::exact(false));
     let price = demand.price(shared.low);
     let (mut cost, mut dual) = (Sum::ZERO, Sum::ZERO);
     let crawls = hand_out(pages, hosts, &demand, |index, page, justified, rate, price| {
@@ -78,14 +78,40 @@ fn solve<F: Real, P: Pages<F> + ?Sized>(
             *place = rate;
         }
     });
-    // Weak duality: whatever the prices, this is below the cost of every allocation.
+    let cost = if pages.weight > F::ZERO { cost.total() / pages.weight } else { F::ZERO };
+    Outcome { cost, bound: weak_dual(pages, hosts, price, dual).min(cost), price, crawls }
+}
+
+/// The bound alone, for methods that are not optimal themselves: from prices that are right to four digits, which makes
+/// it right to about eight.
+pub(super) fn rough_bound<F: Real, P: Pages<F> + ?Sized>(
+    pages: &Checked<'_, P, F>,
+    hosts: &mut [Host<F>],
+    objective: Objective,
+) -> F {
+    let demand = Optimal { objective };
+    let shared = search(pages, hosts, &demand, Same::rough());
+    let mut dual = Sum::ZERO;
+    charge(pages, hosts, &demand, |page, crawls, price| {
+        dual.add(page.weight * page_cost(page, objective, Spacing::Steady, crawls));
+        dual.add(price * crawls);
+    });
+    weak_dual(pages, hosts, demand.price(shared.low), dual)
+}
+
+/// Weak duality: whatever the prices, no allocation costs less than its pages charged at those prices, less what budget and
+/// caps are worth.
+fn weak_dual<F: Real, P: Pages<F> + ?Sized>(
+    pages: &Checked<'_, P, F>,
+    hosts: &[Host<F>],
+    price: F,
+    mut dual: Sum<F>,
+) -> F {
     dual.add(-price * pages.budget);
     for host in hosts.iter().filter(|host| host.price > price) {
         dual.add(-(host.price - price) * host.cap);
     }
-    let mean = |sum: Sum<F>| if pages.weight > F::ZERO { sum.total() / pages.weight } else { F::ZERO };
-    let cost = mean(cost);
-    Outcome { cost, bound: mean(dual).max(F::ZERO).min(cost), price, crawls }
+    if pages.weight > F::ZERO { (dual.total() / pages.weight).max(F::ZERO) } else { F::ZERO }
 }
 
 /// Demand of a page at its optimum: `f = 1/V⁻¹(price/w)`.
@@ -120,8 +146,7 @@ impl<F: Real> Demand<F> for Optimal {
         }
     }
 
-    fn at(&self, page: &Page<'_, F>, level: F) -> (F, F) {
-        let price = Demand::<F>::price(self, level);
+    fn at(&self, page: &Page<'_, F>, level: F, price: F) -> (F, F) {
         let nothing = (F::ZERO, F::ZERO);
         match page.change {
             _ if !(page.weight > F::ZERO) => nothing,

@@ -119,6 +119,8 @@ pub struct Host<F> {
     pub(super) bracket: Bracket<F>,
     pub(super) trial: F,
     pub(super) stage: Stage,
+    /// Does the next pass count its pages?
+    pub(super) searching: bool,
 }
 
 impl<F: Real> Host<F> {
@@ -136,12 +138,18 @@ impl<F: Real> Host<F> {
             bracket: Bracket::new(F::ZERO),
             trial: F::ZERO,
             stage: Stage::Common,
+            searching: false,
         }
     }
 
     /// A host without politeness.
     pub const fn unlimited() -> Self {
         Self::new(F::INFINITY)
+    }
+
+    /// Ready for another search; only cap and minimum stay.
+    pub(super) fn reset(&mut self) {
+        *self = Self { minimum: self.minimum, ..Self::new(self.cap) };
     }
 
     /// At its cap, but for what the search leaves?

@@ -7,7 +7,7 @@
 use super::check::check;
 use super::cost::gain;
 use super::greedy::bound;
-use super::level::{Demand, hand_out, search};
+use super::level::{Demand, Same, hand_out, search};
 use super::optimal::Optimal;
 use super::{Host, Objective, Outcome, Page, Pages, PlanError, Spacing, page_cost};
 use crate::math::{Real, Sum};
@@ -29,7 +29,7 @@ pub fn select<F: Real, P: Pages<F> + ?Sized>(
 ) -> Result<Outcome<F>, PlanError> {
     let pages = check(pages, hosts, F::from_u32(budget), crawls.len(), true)?;
     let demand = Whole(Optimal { objective });
-    let shared = search(&pages, hosts, &demand);
+    let shared = search(&pages, hosts, &demand, Same::exact(true));
     let price = demand.price(shared.low);
     let (mut cost, mut dual) = (Sum::ZERO, Sum::ZERO);
     let total = hand_out(&pages, hosts, &demand, |index, page, justified, given, price| {
@@ -58,15 +58,15 @@ impl<F: Real> Demand<F> for Whole {
         let (gain, offset) = self.0.asymptote(page);
         (gain, if gain > F::ZERO { offset + F::from_f64(1.5) } else { F::ZERO })
     }
-    fn at(&self, page: &Page<'_, F>, level: F) -> (F, F) {
+    fn at(&self, page: &Page<'_, F>, level: F, price: F) -> (F, F) {
         if let Change::Quasi(_) = page.change {
-            return self.0.at(page, level);
+            return self.0.at(page, level, price);
         }
-        let (rate, slope) = self.0.at(page, level);
+        let (rate, slope) = self.0.at(page, level, price);
         if !(rate < F::from_f64(4e9)) {
             return (F::INFINITY, F::ZERO);
         }
-        let (most, price) = (page.max, Demand::<F>::price(&self.0, level));
+        let most = page.max;
         // The gain of crawl x lies between the prices of the rates x+1 and x+2: only one crawl is in doubt, and
         // a second where the rate is rounded.
         let mut crawls = rate.to_u32().saturating_sub(1).min(most);

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::commands::{check, estimate, plan, schedule, simulate};
+use crate::commands::{check, estimate, plan, robots, schedule, simulate};
 use crate::error::Error;
 use crate::output::Format;
 
@@ -18,6 +18,7 @@ use crate::output::Format;
 ///   dunlin schedule PAGES.csv --crawls N --method merge    what to fetch when, by which crawler
 ///   dunlin simulate PAGES.csv --days D --crawls-per-day N --compare    what each policy would achieve
 ///   dunlin estimate HISTORY.csv       how often do pages change, by what visits found?
+///   dunlin robots robots.txt URL      may this URL be fetched, and which rule says so?
 ///   dunlin completions bash           completions for your shell
 ///
 /// Results go to stdout, in the format you choose; everything else goes to stderr.
@@ -37,6 +38,7 @@ enum Command {
     Check(check::Args),
     Estimate(estimate::Args),
     Plan(plan::Args),
+    Robots(robots::Args),
     Schedule(schedule::Args),
     Simulate(simulate::Args),
     /// Print completions for a shell, to be sourced or put where it looks for them
@@ -67,6 +69,7 @@ impl Cli {
             Command::Check(args) => check::run(args, self.format)?,
             Command::Estimate(args) => estimate::run(args, self.format)?,
             Command::Plan(args) => plan::run(args, self.format)?,
+            Command::Robots(args) => return robots::run(args, self.format),
             Command::Schedule(args) => schedule::run(args, self.format)?,
             Command::Simulate(args) => simulate::run(args, self.format)?,
             Command::Completions { shell } => {

@@ -7,6 +7,7 @@ pub mod error;
 pub mod history;
 pub mod hosts;
 pub mod listing;
+pub mod net;
 pub mod output;
 pub mod pages;
 pub mod picture;

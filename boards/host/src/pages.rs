@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io::BufRead;
 use std::path::Path;
 
+use dunlin::fetch::{Url, UrlError};
 use dunlin::time::Duration;
 
 use crate::duration;
@@ -105,22 +106,39 @@ impl PageList {
     fn from_table(mut table: TableFile) -> Result<Self, Error> {
         let mut list = Self::default();
         let mut hosts: HashMap<String, usize> = HashMap::new();
-        let mut lines: HashMap<String, u64> = HashMap::new();
+        let mut known = Known::default();
         while let Some(row) = table.next_row()? {
             let field = row.need("url", EXPECTED_URL)?;
-            let (host, rest) = split_url(&field)?;
-            let line = row.line();
-            if let Some(first) = lines.insert(format!("{host}{rest}"), line) {
+            let url = parse_url(&field)?;
+            if let Some(first) = known.insert(&url, row.line(), &list.pages) {
                 return Err(field.error(format!("each URL once (it stands on line {first} already)")).into());
             }
             let next = hosts.len();
-            let host = *hosts.entry(host).or_insert_with_key(|host| {
+            let host = *hosts.entry(host_of(&url)).or_insert_with_key(|host| {
                 list.hosts.push(host.clone());
                 next
             });
             list.pages.push(read_page(&row, &field, host)?);
         }
         Ok(list)
+    }
+}
+
+/// Which URLs there are already, by what they mean: `%7E` is `~`, and `:80` is no port at all.
+#[derive(Default)]
+struct Known {
+    /// Pages and lines by digest. Digests may collide, so the URLs themselves decide.
+    by_digest: HashMap<u32, Vec<(usize, u64)>>,
+}
+
+impl Known {
+    /// Remembers the next page's URL; the line of an equal one, if there is one.
+    fn insert(&mut self, url: &Url<'_>, line: u64, pages: &[Page]) -> Option<u64> {
+        let alike = self.by_digest.entry(url.digest()).or_default();
+        let equal = |page: usize| Url::parse(&pages[page].url).is_ok_and(|known| known == *url);
+        let first = alike.iter().find(|(page, _)| equal(*page)).map(|(_, line)| *line);
+        alike.push((pages.len(), line));
+        first
     }
 }
 
@@ -195,24 +213,23 @@ fn read_updates(field: &Field<'_>) -> Result<Vec<Update>, InputError> {
 
 const EXPECTED_URL: &str = "a URL such as http://example.org/page";
 
-/// The host of a page (`name`, or `name:port` where the port is not the scheme's own) and the rest of its URL
-/// as far as it tells pages apart.
-fn split_url(field: &Field<'_>) -> Result<(String, String), InputError> {
-    let wrong = || field.error(EXPECTED_URL);
-    let (scheme, rest) = field.text.split_once("://").ok_or_else(wrong)?;
-    let default_port = match scheme.to_ascii_lowercase().as_str() {
-        "http" => ":80",
-        "https" => ":443",
-        _ => return Err(field.error("a URL that starts with http:// or https://")),
-    };
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let (authority, path) = rest.split_at(end);
-    let path = path.split('#').next().unwrap_or_default();
-    if authority.is_empty() || authority.contains('@') || rest.contains(char::is_whitespace) {
-        return Err(field.error("a URL with a host, no user name and no white space"));
-    }
-    let host = authority.to_ascii_lowercase();
-    let host = host.strip_suffix(default_port).unwrap_or(&host).to_owned();
-    let path = if path.is_empty() { "/" } else { path };
-    Ok((host, format!("{default_port}{path}")))
+fn parse_url<'a>(field: &Field<'a>) -> Result<Url<'a>, InputError> {
+    Url::parse(field.text).map_err(|error| {
+        field.error(match error {
+            UrlError::TooLong => format!("a URL of at most {} bytes", Url::MAX_LENGTH),
+            UrlError::Scheme => "a URL that starts with http:// or https://".into(),
+            UrlError::Userinfo => "a URL without user name and password".into(),
+            UrlError::Host => "a URL with a host name, an IPv4 address or [IPv6]".into(),
+            UrlError::Port => "a port from 1 to 65535".into(),
+            UrlError::Character(at) => {
+                format!("no space or control character, as at byte {at}: percent-encode it")
+            }
+        })
+    })
+}
+
+/// `name`, or `name:port` where the port is not the scheme's own.
+pub fn host_of(url: &Url<'_>) -> String {
+    let name = url.host_text().to_ascii_lowercase();
+    if url.port() == url.scheme().default_port() { name } else { format!("{name}:{}", url.port()) }
 }

@@ -46,6 +46,8 @@ pub struct TableFile {
     known: &'static [Column],
     fields: Vec<u8>,
     ends: Vec<usize>,
+    /// Kept, because building its tables takes longer than reading a line.
+    reader: Box<Reader>,
 }
 
 /// One row. Fields are asked for by the name of their column.
@@ -100,6 +102,7 @@ impl TableFile {
             known,
             fields: vec![0; MAX_LINE],
             ends: vec![0; MAX_COLUMNS],
+            reader: Box::new(Reader::new()),
         };
         file.read_header()?;
         Ok(file)
@@ -175,7 +178,8 @@ impl TableFile {
                 break;
             }
         }
-        let (result, _, _, count) = Reader::new().read_record(&self.line, &mut self.fields, &mut self.ends);
+        self.reader.reset();
+        let (result, _, _, count) = self.reader.read_record(&self.line, &mut self.fields, &mut self.ends);
         match result {
             ReadRecordResult::Record => Ok(Some(count)),
             ReadRecordResult::OutputEndsFull => {

@@ -49,7 +49,9 @@ fn bad_files_are_named_with_line_and_column() {
     refuses_pages("url,weight\nhttp://a/,NaN\n", "expected a number above 0");
     refuses_pages("url,weight\nhttp://a/\n", "line 2: found 1 field, expected 2 fields");
     refuses_pages("url\n\"http://a/\n", "line 2: found a quote that is not closed");
-    refuses_pages("url\nhttp://a/x\nHTTP://A:80/x#top\n", "line 3, column 1 (url)");
+    refuses_pages("url\nhttp://a/~x\nHTTP://A:80/%7ex#top\n", "line 3, column 1 (url)");
+    refuses_pages("url\nhttp://me@a/\n", "expected a URL without user name");
+    refuses_pages("url\nhttp://a:x/\n", "expected a port from 1 to 65535");
     refuses_pages(b"url\nhttp://a/\xff\n", "expected UTF-8 text");
     refuses_pages(
         "url,min,max\nhttp://a/,3,2\n",
@@ -129,4 +131,47 @@ fn hosts_of_a_group_share_a_gate_and_its_longest_politeness() {
     std::fs::write(&hosts, "host,provider\na,\na,\n").expect("written");
     refuses(&arguments, pages, "line 3, column 1 (host): found \"a\", expected each host once");
     std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
+fn robots_says_which_rule_decides() {
+    let file = b"\xef\xbb\xbfUser-agent: *\r\nDisallow: /\r\n\r\nUser-agent: Dunlin\r\nDisallow: /private # ours\r\n\
+        Crawl-delay: 2.5\r\nAllow: /private/open\r\n";
+    let ask = |arguments: &[&str]| {
+        let output = dunlin(&[&["robots", "-"], arguments].concat(), file);
+        (output.status.code(), text(&output.stdout))
+    };
+    let answer = |code, stdout: &str| (Some(code), stdout.to_owned());
+    assert_eq!(
+        ask(&["http://a/private/x"]),
+        answer(1, "disallowed  (line 5: Disallow: /private # ours)\ncrawl-delay 2.5 s\n")
+    );
+    assert_eq!(
+        ask(&["--agent", "dunlin/0.1", "http://a/private/open"]),
+        answer(0, "allowed  (line 7: Allow: /private/open)\ncrawl-delay 2.5 s\n")
+    );
+    assert_eq!(ask(&["http://a/"]), answer(0, "allowed  (no rule matches)\ncrawl-delay 2.5 s\n"));
+    assert_eq!(ask(&["--agent", "other", "http://a/"]), answer(1, "disallowed  (line 2: Disallow: /)\n"));
+    assert_eq!(
+        ask(&["--agent", "other", "http://a/robots.txt"]),
+        answer(0, "allowed  (robots.txt itself always is)\n")
+    );
+    assert_eq!(
+        ask(&["--agent", "other", "http://a/", "--format", "json"]),
+        answer(
+            1,
+            "{\"url\":\"http://a/\",\"agent\":\"other\",\"allowed\":false,\"line\":2,\"rule\":\"Disallow: /\",\"crawl_delay_s\":null}\n"
+        )
+    );
+    assert_eq!(
+        ask(&["--agent", "other", "http://a/,b", "--format", "csv"]),
+        answer(
+            1,
+            "url,agent,verdict,line,rule,crawl_delay_s\n\"http://a/,b\",other,disallowed,2,Disallow: /,\n"
+        )
+    );
+    refuses(&["robots", "-", "ftp://a/"], file, "\"ftp://a/\": URL does not start with http:// or https://");
+    refuses(&["robots", "-", "http://a/", "--agent", "a b"], file, "agent must be a name");
+    refuses(&["robots", "no-such-file", "http://a/"], b"", "cannot open no-such-file");
+    refuses(&["robots", ".", "http://a/"], b"", "cannot read .");
 }

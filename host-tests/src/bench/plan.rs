@@ -131,10 +131,9 @@ fn run_select(pages: &Columns, hosts: usize) {
 
 fn run_greedy(pages: &Columns, hosts: usize) {
     let (mut hosts, mut crawls) = (vec![Host::new(CAP); hosts], vec![0; pages.len()]);
-    let (mut entries, mut positions) = (vec![Entry::UNUSED; pages.len()], vec![0_u32; pages.len()]);
+    let mut entries = vec![Entry::<_, u32>::UNUSED; pages.len()];
     let (objective, budget) = (Objective::Freshness, budget(pages) as u32);
-    greedy(pages, &mut hosts, budget, objective, &mut entries, &mut positions, &mut crawls)
-        .expect("feasible");
+    greedy(pages, &mut hosts, budget, objective, &mut entries, &mut crawls).expect("feasible");
     std::hint::black_box(&crawls);
 }
 

@@ -62,7 +62,7 @@ impl World {
         for place in (1..count).rev() {
             ranks.swap(place, random.below(place as u32 + 1) as usize);
         }
-        let mut pages: Vec<Page> = ranks
+        let pages: Vec<Page> = ranks
             .iter()
             .enumerate()
             .map(|(index, rank)| {
@@ -72,6 +72,11 @@ impl World {
                 Page { host: index / 10, weight, rate, changes, signals: vec![], announced: vec![] }
             })
             .collect();
+        Self::of(pages, hosts, days, cycle, seed)
+    }
+
+    /// Pages with changes of their own; weights are scaled to shares.
+    pub fn of(mut pages: Vec<Page>, hosts: &[Help], days: f64, cycle: f64, seed: u64) -> Self {
         let total: f64 = pages.iter().map(|page| page.weight).sum();
         for (index, page) in pages.iter_mut().enumerate() {
             page.weight /= total;

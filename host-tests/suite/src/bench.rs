@@ -17,7 +17,7 @@ pub trait Meter {
 
 /// Every bench of every room.
 pub const BENCHES: &[fn(&mut dyn Meter)] =
-    &[heap, crate::plan::bench, learn::learn, pace::carousel, scheduler::scheduler];
+    &[heap, crate::plan::bench, learn::learn, pace::carousel, scheduler::scheduler, crate::fetch::bench];
 
 /// A small, fast, seeded generator (SplitMix64), so that every machine sees the same numbers.
 #[derive(Clone, Debug)]

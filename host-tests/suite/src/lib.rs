@@ -7,6 +7,7 @@
 //! New room, new module: list its cases in [`CASES`] and its benches in [`BENCHES`].
 
 pub mod bench;
+mod fetch;
 mod heap;
 mod learn;
 mod math;
@@ -40,6 +41,7 @@ pub(crate) use cases;
 
 /// Every case of every room.
 pub const CASES: &[&[Case]] = &[
+    fetch::CASES,
     heap::CASES,
     learn::CASES,
     math::CASES,

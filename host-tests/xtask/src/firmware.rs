@@ -8,12 +8,14 @@ use anyhow::{Result, ensure};
 use crate::setup::{self, CORTEX_M4F};
 use crate::shell::{cargo, check, root};
 
-/// Every board that is a microcontroller; each one's firmware has the board's name.
-pub const BOARDS: &[&str] = &[BOARD];
+/// What has a budget: every microcontroller's firmware, which has its board's name, and the fetcher alone.
+pub const IMAGES: &[&str] = &[BOARD, FETCH];
 /// The emulated board.
 pub const BOARD: &str = "qemu-mps2";
 /// Runs the on-target suite.
 pub const SUITE: &str = "qemu-mps2-suite";
+/// The fetcher alone, to be weighed.
+pub const FETCH: &str = "qemu-mps2-fetch";
 /// Counts instructions.
 pub const BENCH: &str = "qemu-mps2-bench";
 

@@ -5,6 +5,7 @@ mod budgets;
 mod demo;
 mod firmware;
 mod panics;
+mod papers;
 mod qemu;
 mod run;
 mod setup;
@@ -14,6 +15,7 @@ mod suite;
 mod test;
 mod virtual_time;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -59,6 +61,21 @@ enum Command {
         #[arg(long)]
         device: bool,
     },
+    /// Reproduce the papers' experiments and write host-tests/papers (all of them: half an hour on two cores)
+    Papers {
+        /// Only this one
+        #[arg(value_parser = papers::NAMES)]
+        name: Option<String>,
+        /// As small as in the tests, and without writing anything
+        #[arg(long)]
+        reduced: bool,
+        /// Pages of the large experiments (wolf, desouza), instead of the papers' million
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(5_000..=2_000_000))]
+        pages: Option<u32>,
+        /// Real changes, as from the Open Terms Archive (service, page, unix_time, kind); default: the excerpt in host-tests/data
+        #[arg(long, value_name = "FILE")]
+        traces: Option<PathBuf>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -69,6 +86,9 @@ fn main() -> ExitCode {
         Command::Test { long } => test::test(install, long),
         Command::Qemu { seconds } => run::run(install, seconds),
         Command::Size => sizes::size(install),
+        Command::Papers { name, reduced, pages, traces } => {
+            papers::papers(name.as_deref(), reduced, pages, traces)
+        }
         Command::Bench { device } => bench::bench(install, device),
     };
     match result {

@@ -21,7 +21,7 @@ pub fn panic_sites(install: bool) -> Result<()> {
         seen > 0,
         "no panic site found in the on-target suite, which is full of them: the count is broken"
     );
-    for board in firmware::BOARDS {
+    for board in firmware::IMAGES {
         let callers = sites(&firmware::build(install, board)?)?;
         let (count, budget) = (callers.values().sum::<usize>(), budgets::of(board)?.panic_sites);
         println!("{board}: {count} panic sites of at most {budget} (the on-target suite: {seen})");
@@ -36,7 +36,7 @@ pub fn panic_sites(install: bool) -> Result<()> {
 /// Fails if an allocator was linked into the firmware or the suite. That they link at all proves more: rustc
 /// refuses to link a crate that asks for an allocator where there is none.
 pub fn no_allocator(install: bool) -> Result<()> {
-    for binary in firmware::BOARDS.iter().copied().chain([firmware::SUITE]) {
+    for binary in firmware::IMAGES.iter().copied().chain([firmware::SUITE]) {
         let elf = firmware::build(install, binary)?;
         let bytes = fs::read(&elf)?;
         let image = object::File::parse(&*bytes)?;

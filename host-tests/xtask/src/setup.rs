@@ -55,6 +55,13 @@ pub fn qemu(install: bool) -> Result<()> {
     package(install, "qemu-system-arm", "qemu-system-arm")
 }
 
+/// Makes sure that the web servers that the fetcher is tested against are there.
+pub fn servers(install: bool) -> Result<()> {
+    [("nginx", "nginx-light"), ("apache2", "apache2-bin"), ("python3", "python3")]
+        .into_iter()
+        .try_for_each(|(program, name)| package(install, program, name))
+}
+
 /// Makes sure that `program` is on PATH; the Debian package `package` brings it.
 fn package(install: bool, program: &str, package: &str) -> Result<()> {
     if find(program).is_some() {

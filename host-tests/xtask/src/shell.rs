@@ -41,10 +41,11 @@ pub fn output(command: &mut Command) -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Where a program is, if it is on PATH.
+/// Where a program is: on PATH, or where distributions keep servers.
 pub fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
+    let folders = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
+    folders.map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
 /// The command line, as a person would type it.

@@ -21,7 +21,7 @@ pub struct Sizes {
 /// Prints what each board's firmware occupies, and fails if one exceeds its budget.
 pub fn size(install: bool) -> Result<()> {
     let mut rows = Vec::new();
-    for board in firmware::BOARDS {
+    for board in firmware::IMAGES {
         let sizes = measure(&firmware::build(install, board)?)?;
         let budget = budgets::of(board)?;
         rows.push((board, "flash", sizes.flash, budget.flash));

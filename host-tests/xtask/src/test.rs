@@ -60,7 +60,8 @@ pub fn test(install: bool, long: bool) -> Result<()> {
 fn tools(settings: Settings) -> Result<()> {
     setup::components(settings.install)?;
     setup::targets(settings.install, &[CORTEX_M4F, CORTEX_M0])?;
-    setup::qemu(settings.install)
+    setup::qemu(settings.install)?;
+    setup::servers(settings.install)
 }
 
 fn format(_: Settings) -> Result<()> {

@@ -3,5 +3,6 @@
 pub mod check;
 pub mod estimate;
 pub mod plan;
+pub mod robots;
 pub mod schedule;
 pub mod simulate;

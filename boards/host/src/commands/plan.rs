@@ -259,8 +259,8 @@ fn allot_whole(
     let mut whole = vec![0; count];
     let outcome = if method == Method::Greedy {
         let pages = Watched::new(pages, 4 * count as u64 + u64::from(budget));
-        let (mut entries, mut positions) = (vec![Entry::UNUSED; count], vec![0_u32; count]);
-        greedy(&pages, hosts, budget, objective, &mut entries, &mut positions, &mut whole)
+        let mut entries = vec![Entry::<_, u32>::UNUSED; count];
+        greedy(&pages, hosts, budget, objective, &mut entries, &mut whole)
     } else {
         select(&Watched::new(pages, 25 * count as u64), hosts, budget, objective, &mut whole)
     }?;

@@ -16,7 +16,8 @@ impl Random {
 
     /// A stream of its own for page `index`.
     pub fn stream(seed: u64, index: usize) -> Self {
-        Self(seed ^ (index as u64).wrapping_mul(0xd6e8_feb8_6659_fd93))
+        // Hashed once more, so that streams of neighbouring seeds and pages start nowhere near each other.
+        Self(Self(seed ^ (index as u64).wrapping_mul(0xd6e8_feb8_6659_fd93)).next_u64())
     }
 
     /// Uniform in (0, 1].

@@ -35,6 +35,11 @@ impl Copy {
         changed
     }
 
+    /// The first change after the last fetch.
+    pub fn next_change(&self) -> f64 {
+        self.next_change
+    }
+
     /// The days of the present copy that were fresh and measured, so far.
     pub fn fresh_span(&self, until: f64, measured_from: f64) -> (f64, f64) {
         (self.fetched.max(measured_from), self.next_change.min(until))

@@ -158,6 +158,12 @@ impl<'a> Simulation<'a> {
                 Ending::Failed => Outcome::Failed,
             };
             policy.record(PageId(page), outcome, now);
+            let index = page as usize;
+            let tells = self.world.hosts[self.world.pages[index].host].tells;
+            let next = self.copies[index].next_change();
+            if tells == Tells::Plans && ending != Ending::Failed && next.is_finite() {
+                policy.hint(PageId(page), Hint::Expected(instant_of(next)), now);
+            }
         }
         while let Some((page, hint)) = self.hints.take(self.world, now) {
             policy.hint(PageId(page), hint, now);
@@ -256,11 +262,7 @@ impl Hints {
                 let mut random = Random::stream(seed, index);
                 let change = page.change.first(&mut random);
                 if tells(page) && change.is_finite() {
-                    let told = match world.hosts[page.host].tells {
-                        Tells::Plans => Instant::ZERO,
-                        _ => instant_of(change),
-                    };
-                    queue.push(Reverse((told, index as u32)));
+                    queue.push(Reverse((instant_of(change), index as u32)));
                 }
                 (random, change)
             })
@@ -280,21 +282,10 @@ impl Hints {
         let (random, change) = &mut self.streams[index as usize];
         let this = *change;
         *change = page.change.after(this, random);
-        match world.hosts[page.host].tells {
-            Tells::Plans => {
-                // The next plan is told once this one has come true.
-                if change.is_finite() {
-                    self.queue.push(Reverse((instant_of(this), index)));
-                }
-                Some((index, Hint::Expected(instant_of(this))))
-            }
-            _ => {
-                if change.is_finite() {
-                    self.queue.push(Reverse((instant_of(*change), index)));
-                }
-                Some((index, Hint::Changed(instant_of(this))))
-            }
+        if change.is_finite() {
+            self.queue.push(Reverse((instant_of(*change), index)));
         }
+        Some((index, Hint::Changed(instant_of(this))))
     }
 }
 

@@ -112,12 +112,7 @@ impl Rule for Scored {
         let page = &mut self.pages[page];
         match hint {
             Hint::Changed(at) => page.score.change(at.since(Instant::ZERO).as_days()),
-            Hint::Expected(at) => {
-                // A plan that has come true is a change, and is told when the next plan is.
-                if let Some(before) = page.announced.replace(at) {
-                    page.score.change(before.since(Instant::ZERO).as_days());
-                }
-            }
+            Hint::Expected(at) => page.announced = Some(at),
         }
     }
 }

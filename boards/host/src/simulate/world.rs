@@ -50,7 +50,7 @@ pub enum Tells {
     Nothing,
     /// That a page has changed, at once.
     Changes,
-    /// When a page will change next, as soon as it has changed.
+    /// That too, and with every fetch when the page will change next.
     Plans,
 }
 

@@ -49,19 +49,10 @@ impl Setting {
             None => (WARM_UP_ROUNDS * count / args.crawls_per_day).min(MOST_DAYS),
         };
         let trace = args.trace.as_deref().map(|path| trace::read(path, &listing.list)).transpose()?;
-        // The planner also says which rate stands for those not known.
-        let costs = quasi_costs(&listing, Duration::DAY, Objective::Freshness)?;
-        let plan = plan_pages(&listing, Duration::DAY, &costs);
-        let plan: Vec<Page<'_, f64>> = plan.into_iter().map(|page| page.between(0, u32::MAX)).collect();
-        let mut hosts = plan_hosts(&listing.gates, Duration::DAY);
-        let mut world = world(args, &listing, &plan);
+        let (assumed, modelled) = planned(args, &listing)?;
+        let mut world = world(args, &listing, assumed);
         let (bound, optimum) = match trace {
-            None => {
-                let outcome =
-                    optimal::bound(&plan[..], &mut hosts, args.crawls_per_day, Objective::Freshness)
-                        .map_err(|error| explain(error, &listing))?;
-                (1.0 - outcome.bound, 1.0 - outcome.cost)
-            }
+            None => modelled,
             Some(trace) => {
                 follow(&mut world, &listing, &trace, args.days, warm_up);
                 (clairvoyant(&world, args, warm_up), world.optimum(args.crawls_per_day))
@@ -99,7 +90,31 @@ fn check(args: &Args) -> Result<(), Error> {
     Ok(())
 }
 
-fn world(args: &Args, listing: &Listing, plan: &[Page<'_, f64>]) -> World {
+/// What the planner says: the rate that stands for those not known, and bound and optimum if pages follow their models.
+fn planned(args: &Args, listing: &Listing) -> Result<(f64, (f64, f64)), Error> {
+    let costs = quasi_costs(listing, Duration::DAY, Objective::Freshness)?;
+    let plan: Vec<Page<'_, f64>> = plan_pages(listing, Duration::DAY, &costs);
+    // Policies do not know about minima and maxima.
+    let plan: Vec<Page<'_, f64>> = plan.into_iter().map(|page| page.between(0, u32::MAX)).collect();
+    let unknown = listing.list.pages.iter().position(|page| known_rate(page) == Some(None));
+    let assumed = unknown.and_then(|page| plan[page].change.rate()).unwrap_or(1.0);
+    let mut hosts = plan_hosts(&listing.gates, Duration::DAY);
+    let outcome = optimal::bound(&plan[..], &mut hosts, args.crawls_per_day, Objective::Freshness)
+        .map_err(|error| explain(error, listing))?;
+    Ok((assumed, (1.0 - outcome.bound, 1.0 - outcome.cost)))
+}
+
+/// The rate that the list states; `None` for a page that has none of its own.
+fn known_rate(page: &pages::Page) -> Option<Option<f64>> {
+    match page.change {
+        pages::Change::Poisson { rate }
+        | pages::Change::Weibull { rate, .. }
+        | pages::Change::Pareto { rate, .. } => Some(rate),
+        pages::Change::Quasi { .. } => None,
+    }
+}
+
+fn world(args: &Args, listing: &Listing, assumed: f64) -> World {
     let hosts = (listing.gates.iter())
         .map(|gate| SimHost {
             gap: gate.politeness,
@@ -112,9 +127,9 @@ fn world(args: &Args, listing: &Listing, plan: &[Page<'_, f64>]) -> World {
             fails: args.failures,
         })
         .collect();
-    let pages = (listing.list.pages.iter().zip(plan).enumerate())
-        .map(|(index, (page, planned))| {
-            let rate = planned.change.rate().unwrap_or(0.0);
+    let pages = (listing.list.pages.iter().enumerate())
+        .map(|(index, page)| {
+            let rate = known_rate(page).flatten().unwrap_or(assumed);
             let (change, mean_rate) = match &page.change {
                 _ if rate == 0.0 && !matches!(page.change, pages::Change::Quasi { .. }) => {
                     (Change::Poisson(0.0), 0.0)
@@ -138,14 +153,8 @@ fn world(args: &Args, listing: &Listing, plan: &[Page<'_, f64>]) -> World {
 /// Lets pages change as the trace says. Their rates are those of the list, and the trace's own where that has none.
 fn follow(world: &mut World, listing: &Listing, trace: &[Vec<f64>], days: f64, warm_up: f64) {
     for ((page, listed), times) in world.pages.iter_mut().zip(&listing.list.pages).zip(trace) {
-        let unknown = matches!(
-            listed.change,
-            pages::Change::Poisson { rate: None }
-                | pages::Change::Weibull { rate: None, .. }
-                | pages::Change::Pareto { rate: None, .. }
-        );
         let times: Vec<f64> = times.iter().map(|time| time / 86_400.0).collect();
-        if unknown {
+        if known_rate(listed) == Some(None) {
             page.mean_rate = times.iter().filter(|time| **time < days).count() as f64 / days;
         }
         page.change = Change::Trace(times.into_iter().map(|time| time + warm_up).collect());

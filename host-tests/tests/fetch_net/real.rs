@@ -1,0 +1,218 @@
+//! nginx, Apache httpd and Python's http.server, each as a child process on a port of its own.
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration as StdDuration, SystemTime};
+
+use dunlin::fetch::robots::{Access, Judge, LIMITS, Reader};
+use dunlin::fetch::{Limits, Outcome, Request, Url, exchange};
+use dunlin_host::net::HostConnect;
+use futures_lite::future::block_on;
+
+use crate::client::{LOOPBACK, PATIENCE, agent, ask, connect, fingerprint, get, request};
+
+/// A server with a folder to serve; it ends with this value.
+struct Server {
+    child: Child,
+    port: u16,
+    folder: tempfile::TempDir,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Where a program is; distributions keep servers where only root looks for them.
+fn find(program: &str, package: &str) -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
+    folders.map(|folder| folder.join(program)).find(|file| file.is_file()).unwrap_or_else(|| {
+        panic!("{program} is missing: run `cargo xtask test`, which installs it, or install the package {package}")
+    })
+}
+
+impl Server {
+    /// Starts a server on a free port; another program may take the port first, so it is tried again.
+    fn start(command: impl Fn(&Path, u16) -> Command) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        // Servers that give up root must still be able to read it.
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let site = folder.path().join("site");
+        fs::create_dir_all(site.join("folder")).unwrap();
+        fs::write(site.join("page.html"), "<p>first</p>").unwrap();
+        let earlier = SystemTime::now() - StdDuration::from_secs(3600);
+        fs::File::options().append(true).open(site.join("page.html")).unwrap().set_modified(earlier).unwrap();
+        fs::write(site.join("big.bin"), vec![b'x'; 3 << 20]).unwrap();
+        fs::write(site.join("folder/a.txt"), "a").unwrap();
+        fs::write(site.join("robots.txt"), "User-agent: *\nDisallow: /private\nCrawl-delay: 7\n").unwrap();
+        for _ in 0..5 {
+            let port = TcpListener::bind((LOOPBACK, 0)).unwrap().local_addr().unwrap().port();
+            let mut child =
+                command(folder.path(), port).stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+            for _ in 0..500 {
+                if TcpStream::connect((LOOPBACK, port)).is_ok() {
+                    return Self { child, port, folder };
+                }
+                if child.try_wait().unwrap().is_some() {
+                    break;
+                }
+                std::thread::sleep(StdDuration::from_millis(20));
+            }
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        panic!("the server does not start: see its messages above");
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
+    }
+
+    /// Replaces the page, which was an hour old.
+    fn change(&self, text: &str) {
+        fs::write(self.folder.path().join("site/page.html"), text).unwrap();
+    }
+}
+
+fn nginx() -> Server {
+    let program = find("nginx", "nginx-light");
+    Server::start(|folder, port| {
+        let at = folder.display();
+        let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .map(|name| format!("{name}_temp_path {at}/{name};"))
+            .concat();
+        let text = format!(
+            "daemon off; master_process off; pid {at}/pid; error_log stderr error; events {{}}\n\
+             http {{ access_log off; {temporary} server {{ listen 127.0.0.1:{port}; root {at}/site; autoindex on; }} }}"
+        );
+        fs::write(folder.join("nginx.conf"), text).unwrap();
+        let mut command = Command::new(&program);
+        command.arg("-p").arg(folder).arg("-c").arg(folder.join("nginx.conf")).args(["-e", "stderr"]);
+        command
+    })
+}
+
+fn apache() -> Server {
+    let program = find("apache2", "apache2-bin");
+    Server::start(|folder, port| {
+        let at = folder.display();
+        let modules: String = ["mpm_event", "authz_core", "dir", "autoindex", "mime"]
+            .map(|name| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n"))
+            .concat();
+        let text = format!(
+            "{modules}ServerName localhost\nListen 127.0.0.1:{port}\nPidFile {at}/pid\nDefaultRuntimeDir {at}\n\
+             User nobody\nGroup nogroup\nErrorLog /dev/stderr\nTypesConfig /dev/null\nDocumentRoot {at}/site\n\
+             <Directory {at}/site>\nRequire all granted\nOptions Indexes\n</Directory>\n"
+        );
+        fs::write(folder.join("apache.conf"), text).unwrap();
+        let mut command = Command::new(&program);
+        command.arg("-X").arg("-f").arg(folder.join("apache.conf"));
+        command
+    })
+}
+
+fn python() -> Server {
+    let program = find("python3", "python3");
+    Server::start(|folder, port| {
+        let mut command = Command::new(&program);
+        command.args(["-m", "http.server", "--bind", "127.0.0.1", &port.to_string()]);
+        command.arg("--directory").arg(folder.join("site")).stderr(Stdio::null());
+        command
+    })
+}
+
+/// What every server must be read like.
+fn common(server: &Server) {
+    let url = server.url("/page.html");
+    let page = get(&url, Limits::DEFAULT, PATIENCE).unwrap();
+    assert_eq!((page.outcome, page.fingerprint), (Outcome::Page, fingerprint(b"<p>first</p>")));
+    assert!(page.head.last_modified.is_some() && page.head.date.is_some() && !page.head.encoded);
+
+    let mut conditional = Request::get(Url::parse(&url).unwrap(), agent());
+    conditional.last_modified = page.head.last_modified;
+    let same = request(&conditional, Limits::DEFAULT, PATIENCE).unwrap();
+    assert_eq!((same.outcome, same.head.status, same.bytes), (Outcome::NotModified, 304, 0));
+
+    let gone = get(&server.url("/nowhere"), Limits::DEFAULT, PATIENCE).unwrap();
+    assert_eq!(gone.outcome, Outcome::Gone);
+    let moved = get(&server.url("/folder?x"), Limits::DEFAULT, PATIENCE).unwrap();
+    assert_eq!((moved.outcome, moved.head.status), (Outcome::Redirect, 301));
+    assert_eq!(moved.target.as_deref(), Some(&*server.url("/folder/?x")));
+    let listing = get(&server.url("/folder/"), Limits::DEFAULT, PATIENCE).unwrap();
+    assert!(listing.outcome == Outcome::Page && listing.bytes > 0);
+
+    let big = get(&server.url("/big.bin"), Limits::DEFAULT, PATIENCE).unwrap();
+    assert_eq!((big.bytes, big.truncated), (1 << 20, true));
+    assert_eq!(big.fingerprint, fingerprint(&vec![b'x'; 1 << 20]));
+    let whole =
+        get(&server.url("/big.bin"), Limits { body_bytes: 4 << 20, ..Limits::DEFAULT }, PATIENCE).unwrap();
+    assert_eq!((whole.bytes, whole.truncated), (3 << 20, false));
+
+    robots(server);
+    server.change("<p>second</p>");
+    let changed = request(&conditional, Limits::DEFAULT, PATIENCE).unwrap();
+    assert_eq!((changed.outcome, changed.fingerprint), (Outcome::Page, fingerprint(b"<p>second</p>")));
+}
+
+fn robots(server: &Server) {
+    let (file, private) = (server.url("/robots.txt"), server.url("/private/x"));
+    let mut reader = Reader::new("dunlin", Judge::new(Url::parse(&private).unwrap()));
+    block_on(async {
+        let ask = Request::get(Url::parse(&file).unwrap(), agent());
+        let mut connection = connect(&mut HostConnect::new(), &ask.url, LOOPBACK).await.unwrap();
+        let mut buffer = [0; 512];
+        let fetched = exchange(&mut connection, &ask, LIMITS, &mut buffer, &mut reader).await.unwrap();
+        assert_eq!(Access::from_status(Some(fetched.head.status)), Access::Rules);
+    });
+    let (judge, delay) = reader.finish();
+    assert!(!judge.decision().allowed);
+    assert_eq!(delay.map(|delay| delay.as_secs()), Some(7));
+}
+
+/// What servers with tags and lasting connections offer besides.
+fn lasting(server: &Server) {
+    let (page, listing) = (server.url("/page.html"), server.url("/folder/"));
+    block_on(async {
+        let mut request = Request::get(Url::parse(&page).unwrap(), agent());
+        request.keep_alive = true;
+        let mut connection = connect(&mut HostConnect::new(), &request.url, LOOPBACK).await.unwrap();
+        let first = ask(&mut connection, &request, Limits::DEFAULT, PATIENCE).await.unwrap();
+        let etag = first.head.etag.expect("a tag");
+        let by_tag = Request { etag: Some(&etag), ..request };
+        let same = ask(&mut connection, &by_tag, Limits::DEFAULT, PATIENCE).await.unwrap();
+        assert_eq!((same.outcome, same.reusable), (Outcome::NotModified, true));
+        // A listing is made up as it goes: it comes in chunks.
+        let chunked = Request { url: Url::parse(&listing).unwrap(), ..request };
+        let chunked = ask(&mut connection, &chunked, Limits::DEFAULT, PATIENCE).await.unwrap();
+        assert!(chunked.outcome == Outcome::Page && chunked.reusable && chunked.bytes > 0);
+        // As a gateway is asked: the whole URL in the request line.
+        let absolute = Request { via_gateway: true, ..request };
+        let absolute = ask(&mut connection, &absolute, Limits::DEFAULT, PATIENCE).await.unwrap();
+        assert_eq!((absolute.outcome, absolute.fingerprint), (Outcome::Page, first.fingerprint));
+    });
+}
+
+#[test]
+fn nginx_is_read() {
+    let server = nginx();
+    lasting(&server);
+    common(&server);
+}
+
+#[test]
+fn apache_httpd_is_read() {
+    let server = apache();
+    lasting(&server);
+    common(&server);
+}
+
+#[test]
+fn pythons_http_server_is_read() {
+    common(&python());
+}

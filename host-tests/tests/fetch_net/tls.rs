@@ -1,0 +1,79 @@
+//! https on loopback, with a certificate authority of our own.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::thread;
+
+use dunlin::fetch::{Limits, Request, Url};
+use dunlin_host::net::HostConnect;
+use futures_lite::future::block_on;
+use rustls::RootCertStore;
+use rustls::pki_types::PrivateKeyDer;
+
+use crate::client::{Failure, Got, LOOPBACK, PATIENCE, agent, ask, connect, fingerprint};
+
+/// A server for `secure.example` that answers every connection, with or without saying goodbye; and its certificate.
+fn serve(goodbye: bool) -> (u16, RootCertStore) {
+    let issued = rcgen::generate_simple_self_signed(["secure.example".to_owned()]).unwrap();
+    let key = PrivateKeyDer::Pkcs8(issued.signing_key.serialize_der().into());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![issued.cert.der().clone()], key)
+        .unwrap();
+    let (listener, config) = (TcpListener::bind((LOOPBACK, 0)).unwrap(), Arc::new(config));
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut session = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
+            let mut socket = stream.unwrap();
+            let mut tls = rustls::Stream::new(&mut session, &mut socket);
+            // A client that does not trust us hangs up: that is its right.
+            if tls.read(&mut [0; 4096]).is_ok() {
+                let _ = tls.write_all(b"HTTP/1.1 200 OK\r\n\r\nsecret");
+                if goodbye {
+                    session.send_close_notify();
+                }
+                while session.wants_write() && session.write_tls(&mut socket).is_ok() {}
+            }
+        }
+    });
+    let mut roots = RootCertStore::empty();
+    roots.add(issued.cert.der().clone()).unwrap();
+    (port, roots)
+}
+
+fn fetch(host: &str, port: u16, roots: RootCertStore) -> Result<Got, Failure> {
+    let text = format!("https://{host}:{port}/");
+    let request = Request::get(Url::parse(&text).unwrap(), agent());
+    block_on(async {
+        let mut connector = HostConnect::trusting(roots);
+        let mut connection = connect(&mut connector, &request.url, LOOPBACK).await?;
+        ask(&mut connection, &request, Limits::DEFAULT, PATIENCE).await
+    })
+}
+
+#[test]
+fn https_pages_are_fetched() {
+    for goodbye in [true, false] {
+        let (port, roots) = serve(goodbye);
+        assert_eq!(fetch("secure.example", port, roots).unwrap().fingerprint, fingerprint(b"secret"));
+    }
+}
+
+#[test]
+fn strangers_are_not_trusted() {
+    let (port, roots) = serve(true);
+    assert!(
+        matches!(fetch("other.example", port, roots), Err(Failure::Connection(_))),
+        "the name is not its own"
+    );
+    let (_, others) = serve(true);
+    assert!(
+        matches!(fetch("secure.example", port, others), Err(Failure::Connection(_))),
+        "nobody vouches for it"
+    );
+}

@@ -1,0 +1,29 @@
+//! `cargo xtask papers`: the papers' experiments, and the pages about them.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+use crate::shell::{cargo, check};
+
+/// Which experiments there are; the program that runs them has the same list.
+pub const NAMES: [&str; 6] = ["cho", "wolf", "azar", "desouza", "xu", "real"];
+
+/// Runs one experiment or all.
+pub fn papers(name: Option<&str>, reduced: bool, pages: Option<u32>, traces: Option<PathBuf>) -> Result<()> {
+    let mut command = cargo();
+    command.args(["run", "--quiet", "--release", "--package", "host-tests", "--bin", "papers", "--"]);
+    command.args(name);
+    if reduced {
+        command.arg("--reduced");
+    }
+    if let Some(pages) = pages {
+        command.arg("--pages").arg(pages.to_string());
+    }
+    if let Some(path) = traces {
+        // Cargo runs in the top folder, wherever we were called.
+        let path = path.canonicalize().with_context(|| format!("cannot open {}", path.display()))?;
+        command.arg("--traces").arg(path);
+    }
+    check(&mut command)
+}

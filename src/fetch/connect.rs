@@ -1,0 +1,68 @@
+//! What the fetcher needs from a network: names resolved, connections opened and ended.
+//!
+//! Boards implement these; the crate names no stack. Neither trait has a clock: callers put one deadline around
+//! everything with [`within`](super::within).
+
+use core::net::IpAddr;
+
+use embedded_io_async::{Read, Write};
+
+use super::url::Scheme;
+
+/// Addresses of one name: those that are tried.
+pub type Addresses = heapless::Vec<IpAddr, 4>;
+
+/// Turns names into addresses.
+#[allow(async_fn_in_trait)] // One executor, no threads: whether the future is Send does not matter here.
+pub trait Resolve {
+    /// Why a name has no address.
+    type Error: core::fmt::Debug;
+
+    /// The addresses of a name, best first.
+    ///
+    /// *Cancellation*: dropping the future gives the query up.
+    async fn resolve(&mut self, name: &str) -> Result<Addresses, Self::Error>;
+}
+
+/// Where a connection goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Endpoint<'a> {
+    /// TLS or not.
+    pub scheme: Scheme,
+    /// The name a TLS certificate must be for.
+    pub host: &'a str,
+    /// The address to connect to: resolved, and found fit.
+    pub address: IpAddr,
+    /// The port to connect to.
+    pub port: u16,
+}
+
+/// Opens connections.
+#[allow(async_fn_in_trait)]
+pub trait Connect {
+    /// Why a connection could not be opened.
+    type Error: core::fmt::Debug;
+    /// An open connection; it may borrow the connector's buffers.
+    type Connection<'c>: Connection
+    where
+        Self: 'c;
+
+    /// Can it speak TLS? If not, https pages need a gateway.
+    fn speaks_https(&self) -> bool {
+        false
+    }
+
+    /// Opens a connection.
+    ///
+    /// *Cancellation*: dropping the future abandons the attempt.
+    async fn connect(&mut self, to: Endpoint<'_>) -> Result<Self::Connection<'_>, Self::Error>;
+}
+
+/// An open connection.
+#[allow(async_fn_in_trait)]
+pub trait Connection: Read + Write {
+    /// Ends it. Stacks that send nothing on drop must close or abort, and flush, here.
+    ///
+    /// *Cancellation*: dropping the future may leave the peer to find out by itself.
+    async fn finish(&mut self) {}
+}

@@ -1,0 +1,255 @@
+//! One fetch: the request out, the response in, through one buffer and under one deadline.
+
+use core::fmt;
+use core::future::{Future, poll_fn};
+use core::pin::{Pin, pin};
+use core::task::Poll;
+
+use embedded_io_async::{Read, Write};
+
+use super::fingerprint::{Fingerprint, Fingerprinter};
+use super::request::Request;
+use super::response::{Head, Limits, Response, ResponseError, Step};
+use super::url::{Url, UrlError};
+use crate::fetch::date::HttpDate;
+use crate::time::Duration;
+
+/// What a response means for the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Outcome {
+    /// 2xx: here it is. Whether it changed is for its fingerprint to say.
+    Page,
+    /// 304: the version we know is current.
+    NotModified,
+    /// 3xx: it is elsewhere, see [`Fetched::target`].
+    Redirect,
+    /// 404 or 410.
+    Gone,
+    /// 429 or 503: come back later, see [`Fetched::wait`].
+    Busy,
+    /// Any other 4xx.
+    Refused,
+    /// Any other 5xx.
+    Broken,
+    /// 304 to a question that named no version, a redirect to nowhere, a status that does not exist.
+    Nonsense,
+}
+
+impl Outcome {
+    fn of(status: u16, conditional: bool, has_target: bool) -> Self {
+        match status {
+            200..=299 => Self::Page,
+            304 if conditional => Self::NotModified,
+            301..=303 | 307 | 308 if has_target => Self::Redirect,
+            404 | 410 => Self::Gone,
+            429 | 503 => Self::Busy,
+            400..=499 => Self::Refused,
+            500..=599 => Self::Broken,
+            _ => Self::Nonsense,
+        }
+    }
+}
+
+/// What a fetch brought: all that scheduling and learning want to know.
+#[derive(Clone, Debug)]
+pub struct Fetched<'b> {
+    /// What it means.
+    pub outcome: Outcome,
+    /// What the head said: status, tag, dates, cache lifetime, encoding.
+    pub head: Head,
+    /// Bytes of body that arrived and were counted.
+    pub bytes: u32,
+    /// The page is longer than the limit; what was fingerprinted is its beginning.
+    pub truncated: bool,
+    /// The connection may be used for another request.
+    pub reusable: bool,
+    /// Where a redirect leads, joined with the URL that was asked for. In the buffer that was lent.
+    pub target: Option<Result<Url<'b>, UrlError>>,
+}
+
+impl Fetched<'_> {
+    /// How long the server wants to be left alone: `Retry-After`, by the response's own clock or by `now`.
+    pub fn wait(&self, now: Option<HttpDate>) -> Option<Duration> {
+        self.head.retry_after?.wait(self.head.date, now)
+    }
+
+    /// How long this version is promised to stay good: `max-age`, else `Expires` by the response's own clock or
+    /// by `now` (RFC 9111 §4.2.1).
+    pub fn lifetime(&self, now: Option<HttpDate>) -> Option<Duration> {
+        match (self.head.max_age, self.head.expires) {
+            (Some(seconds), _) => Some(Duration::from_secs(seconds.into())),
+            (None, Some(expires)) => Some(expires.since(self.head.date.or(now)?)),
+            (None, None) => None,
+        }
+    }
+
+    /// How long ago the page last changed, by the server's word and clock.
+    pub fn age(&self, now: Option<HttpDate>) -> Option<Duration> {
+        Some(self.head.date.or(now)?.since(self.head.last_modified?))
+    }
+}
+
+/// Why a fetch brought nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum FetchError<E> {
+    /// The connection failed.
+    Connection(E),
+    /// The server's answer makes no sense, or does not end.
+    Response(ResponseError),
+    /// Not done in time.
+    Deadline,
+    /// The buffer that was lent is empty.
+    NoBuffer,
+}
+
+impl<E: fmt::Debug> fmt::Display for FetchError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connection(error) => write!(f, "connection failed: {error:?}"),
+            Self::Response(error) => error.fmt(f),
+            Self::Deadline => f.write_str("not done before the deadline"),
+            Self::NoBuffer => f.write_str("fetch was lent an empty buffer, expected at least one byte"),
+        }
+    }
+}
+
+impl<E: fmt::Debug> core::error::Error for FetchError<E> {}
+
+impl<E> From<ResponseError> for FetchError<E> {
+    fn from(error: ResponseError) -> Self {
+        Self::Response(error)
+    }
+}
+
+/// Where a body goes, piece by piece.
+pub trait Body {
+    /// The next piece of a response with this head.
+    fn piece(&mut self, head: &Head, bytes: &[u8]);
+}
+
+/// Every body is fingerprinted; an error page's fingerprint is nobody's, and not asked for.
+impl Body for Fingerprinter<'_> {
+    fn piece(&mut self, _: &Head, bytes: &[u8]) {
+        self.update(bytes);
+    }
+}
+
+/// Asks for one page on an open connection and takes its fingerprint.
+///
+/// `buffer` is the window everything passes through (512 bytes or more serve well); a redirect's target comes
+/// back in it. `deadline` ends the fetch when it completes, wherever the fetch may be: pass a timer. The
+/// fingerprint is `None` unless the outcome is [`Outcome::Page`].
+///
+/// Work: bounded by `limits`. *Cancellation*: dropping the future leaves the connection in the middle of a
+/// response; end it.
+pub async fn fetch<'b, C: Read + Write>(
+    connection: &mut C,
+    request: &Request<'_>,
+    limits: Limits,
+    buffer: &'b mut [u8],
+    mut fingerprinter: Fingerprinter<'_>,
+    deadline: impl Future<Output = ()>,
+) -> Result<(Fetched<'b>, Option<Fingerprint>), FetchError<C::Error>> {
+    let fetched = {
+        let work = pin!(exchange(connection, request, limits, buffer, &mut fingerprinter));
+        within(pin!(deadline), work).await.unwrap_or(Err(FetchError::Deadline))?
+    };
+    let fingerprint = (fetched.outcome == Outcome::Page).then(|| fingerprinter.finish());
+    Ok((fetched, fingerprint))
+}
+
+/// Runs `work` until it or `deadline` is done; `None` if the deadline came first.
+///
+/// Both are taken pinned (`core::pin::pin!`), because a future that moves them would hold room for them twice.
+///
+/// *Cancellation*: dropping it leaves both as they are.
+pub async fn within<T>(
+    mut deadline: Pin<&mut impl Future<Output = ()>>,
+    mut work: Pin<&mut impl Future<Output = T>>,
+) -> Option<T> {
+    poll_fn(|context| match work.as_mut().poll(context) {
+        Poll::Ready(done) => Poll::Ready(Some(done)),
+        Poll::Pending => deadline.as_mut().poll(context).map(|()| None),
+    })
+    .await
+}
+
+/// Like [`fetch`], with any [`Body`] and no deadline: put one around it, or around a series, with [`within`].
+///
+/// *Cancellation*: as for [`fetch`].
+pub async fn exchange<'b, C: Read + Write>(
+    connection: &mut C,
+    request: &Request<'_>,
+    limits: Limits,
+    buffer: &'b mut [u8],
+    body: &mut dyn Body,
+) -> Result<Fetched<'b>, FetchError<C::Error>> {
+    send(connection, request, buffer).await?;
+    let mut response = Response::new(request.method, limits);
+    let leftover = receive(connection, &mut response, buffer, body).await?;
+    let target = response.location().map(|location| request.url.join(location, buffer));
+    let head = *response.head();
+    Ok(Fetched {
+        outcome: Outcome::of(head.status, request.is_conditional(), target.is_some()),
+        bytes: response.received(),
+        truncated: response.truncated(),
+        // What follows a response nobody asked for a second one of cannot be trusted.
+        reusable: response.reusable() && !leftover && request.keep_alive,
+        head,
+        target,
+    })
+}
+
+async fn send<C: Write>(
+    connection: &mut C,
+    request: &Request<'_>,
+    buffer: &mut [u8],
+) -> Result<(), FetchError<C::Error>> {
+    if buffer.is_empty() {
+        return Err(FetchError::NoBuffer);
+    }
+    let mut sent = 0;
+    loop {
+        let count = request.render(sent, buffer);
+        let mut piece = buffer.get(..count).unwrap_or_default();
+        // Not `write_all`: it panics when a stack takes nothing.
+        while !piece.is_empty() {
+            let taken = connection.write(piece).await.map_err(FetchError::Connection)?;
+            if taken == 0 {
+                return Err(ResponseError::Closed.into());
+            }
+            piece = piece.get(taken..).unwrap_or_default();
+        }
+        sent += count;
+        if count < buffer.len() {
+            return connection.flush().await.map_err(FetchError::Connection);
+        }
+    }
+}
+
+/// Reads until the response is complete; true if bytes are left that do not belong to it.
+async fn receive<C: Read>(
+    connection: &mut C,
+    response: &mut Response,
+    buffer: &mut [u8],
+    body: &mut dyn Body,
+) -> Result<bool, FetchError<C::Error>> {
+    loop {
+        let count = connection.read(buffer).await.map_err(FetchError::Connection)?;
+        let mut input = buffer.get(..count).unwrap_or_default();
+        if input.is_empty() {
+            response.end()?;
+            return Ok(false);
+        }
+        loop {
+            match response.step(&mut input)? {
+                Step::Head => {}
+                Step::Body(piece) => body.piece(response.head(), piece),
+                Step::More => break,
+                Step::Done => return Ok(!input.is_empty()),
+            }
+        }
+    }
+}

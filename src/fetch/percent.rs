@@ -1,0 +1,76 @@
+//! Percent-encoding: one canonical form, so that two spellings of a path compare equal (RFC 3986 §6.2.2).
+
+/// One octet of a path or query in canonical form: plain, or `ENCODED | octet` if it must stay behind a `%`.
+pub(crate) type Token = u16;
+
+/// Marks a [`Token`] that is written as `%XX`.
+pub(crate) const ENCODED: Token = 0x100;
+
+/// Walks a path or query in canonical form: unreserved characters decoded, everything that may not stand in a
+/// URL encoded, reserved characters left as they are – `%2F` is not `/`. A `%` without two hex digits stands
+/// for itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Canonical<'a> {
+    /// What is yet to come.
+    pub(crate) text: &'a [u8],
+    /// A `/` comes first: the one that an empty path leaves out.
+    pub(crate) slash: bool,
+}
+
+impl<'a> Canonical<'a> {
+    pub(crate) const fn new(text: &'a [u8]) -> Self {
+        Self { text, slash: false }
+    }
+}
+
+impl Iterator for Canonical<'_> {
+    type Item = Token;
+
+    fn next(&mut self) -> Option<Token> {
+        if core::mem::take(&mut self.slash) {
+            return Some(b'/'.into());
+        }
+        let (&first, rest) = self.text.split_first()?;
+        if first == b'%'
+            && let Some((digits, after)) = rest.split_first_chunk()
+            && let Some(octet) = hex_pair(*digits)
+        {
+            self.text = after;
+            return Some(if is_unreserved(octet) { octet.into() } else { ENCODED | Token::from(octet) });
+        }
+        self.text = rest;
+        Some(if is_legal(first) { first.into() } else { ENCODED | Token::from(first) })
+    }
+}
+
+/// The octet two hex digits stand for.
+fn hex_pair([high, low]: [u8; 2]) -> Option<u8> {
+    Some(hex_digit(high)? << 4 | hex_digit(low)?)
+}
+
+/// The value of a hex digit.
+pub(crate) fn hex_digit(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        b'A'..=b'F' => Some(digit - b'A' + 10),
+        _ => None,
+    }
+}
+
+/// `%XX` for an octet.
+pub(crate) fn encoded(octet: u8) -> [u8; 3] {
+    let digit = |value: u8| if value < 10 { b'0' + value } else { b'A' + value - 10 };
+    [b'%', digit(octet >> 4), digit(octet & 15)]
+}
+
+/// May an octet stand in a path or query as it is?
+pub(crate) fn is_legal(octet: u8) -> bool {
+    octet.is_ascii_graphic()
+        && !matches!(octet, b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}')
+}
+
+/// RFC 3986 §2.3: characters that mean the same encoded or not.
+fn is_unreserved(octet: u8) -> bool {
+    octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'.' | b'_' | b'~')
+}

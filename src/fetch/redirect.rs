@@ -1,0 +1,104 @@
+//! Redirects: few, no circles, and never into our own network.
+//!
+//! A hop is a fetch like any other: the caller takes it through robots.txt and the gate of its own host. This
+//! file only keeps count.
+
+use core::fmt;
+use core::net::IpAddr;
+
+use super::address::is_public;
+use super::url::{Scheme, Url};
+
+/// Why a redirect is not followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum RedirectError {
+    /// More than [`Hops::MOST`].
+    TooMany,
+    /// Back to a URL of the same chain.
+    Loop,
+    /// From http to https, which this connector cannot reach.
+    NeedsTls,
+    /// To an address that is not on the open Internet, see [`is_public`].
+    PrivateAddress,
+}
+
+impl fmt::Display for RedirectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooMany => write!(f, "redirected more than {} times", Hops::MOST),
+            Self::Loop => f.write_str("redirected in a circle"),
+            Self::NeedsTls => f.write_str("redirected to https, which needs a gateway here"),
+            Self::PrivateAddress => f.write_str("redirected to an address that is not public"),
+        }
+    }
+}
+
+impl core::error::Error for RedirectError {}
+
+/// A chain of redirects, from a page of the list on.
+///
+/// ```
+/// use dunlin::fetch::{Hops, RedirectError, Url};
+///
+/// let (a, b) = (Url::parse("http://a/")?, Url::parse("http://a/b")?);
+/// let mut hops = Hops::from(&a);
+/// assert_eq!(hops.follow(301, &b, true), Ok(()));
+/// assert!(hops.is_permanent());
+/// assert_eq!(hops.follow(302, &a, true), Err(RedirectError::Loop));
+/// # Ok::<(), dunlin::fetch::UrlError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Hops {
+    seen: heapless::Vec<u32, { Self::MOST + 1 }>,
+    permanent: bool,
+}
+
+impl Hops {
+    /// How many redirects in a row are followed.
+    pub const MOST: usize = 5;
+
+    /// A chain that begins at a page of the list.
+    pub fn from(start: &Url<'_>) -> Self {
+        let mut seen = heapless::Vec::new();
+        // There is room: the capacity is at least 1.
+        let _ = seen.push(start.digest());
+        Self { seen, permanent: true }
+    }
+
+    /// How many redirects have been followed.
+    pub fn count(&self) -> usize {
+        self.seen.len().saturating_sub(1)
+    }
+
+    /// Was every redirect so far permanent (301 or 308)? Then the page may be remembered under its new URL.
+    pub fn is_permanent(&self) -> bool {
+        self.permanent
+    }
+
+    /// Counts a redirect, or says why it must not be followed.
+    pub fn follow(&mut self, status: u16, target: &Url<'_>, speaks_https: bool) -> Result<(), RedirectError> {
+        if target.scheme() == Scheme::Https && !speaks_https {
+            return Err(RedirectError::NeedsTls);
+        }
+        let digest = target.digest();
+        if self.seen.contains(&digest) {
+            return Err(RedirectError::Loop);
+        }
+        self.seen.push(digest).map_err(|_| RedirectError::TooMany)?;
+        self.permanent &= matches!(status, 301 | 308);
+        Ok(())
+    }
+
+    /// May this resolved address be connected to?
+    ///
+    /// The first URL of a chain is the owner's own choice; from then on only public addresses are, unless the
+    /// owner named the host elsewhere: `named` is true if it is in the page list or the resolve table.
+    pub fn may_connect(&self, address: IpAddr, named: bool) -> Result<(), RedirectError> {
+        if self.count() == 0 || named || is_public(address) {
+            Ok(())
+        } else {
+            Err(RedirectError::PrivateAddress)
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! robots.txt by RFC 9309: a streamed reader, two ways to use its rules, and what to do without a file.
+//!
+//! [`Reader`] finds the rules that are ours in a file of any size. A [`Judge`] follows them for one URL, exactly
+//! and without keeping any; [`Rules`] keeps them in a fixed budget for URLs yet to come. [`HostRobots`] remembers
+//! for how long the answer holds. `Crawl-delay`, which is not in the RFC, is read all the same: people write
+//! it and mean it. `X-Robots-Tag` and robots meta elements govern indexing, not fetching, and are not read.
+
+mod access;
+mod judge;
+mod pattern;
+mod reader;
+mod rules;
+
+pub use access::{Access, HostRobots};
+pub use judge::Judge;
+pub(crate) use reader::product_token;
+pub use reader::{Reader, Rule};
+pub use rules::Rules;
+
+use super::response::Limits;
+use super::url::Url;
+
+/// Limits for fetching a robots.txt: RFC 9309 §2.5 wants at least 500 KiB read; the rest is ignored.
+pub const LIMITS: Limits = Limits { body_bytes: 500 * 1024, ..Limits::DEFAULT };
+
+/// Takes the rules of our group, in the file's order.
+pub trait RuleSink {
+    /// Forget everything: the rules so far were for `*`, and a group with our name has been found.
+    fn restart(&mut self);
+    /// One more rule.
+    fn rule(&mut self, rule: &Rule<'_>);
+}
+
+/// May a URL be fetched, and why?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision<'r> {
+    /// May it?
+    pub allowed: bool,
+    /// What decided.
+    pub reason: Reason<'r>,
+}
+
+/// What decided about a URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason<'r> {
+    /// No rule matches.
+    NoRule,
+    /// The rule in this line of the file, counted from 1.
+    Line(u32),
+    /// The rule with this pattern.
+    Pattern(&'r [u8]),
+    /// A rule that could match did not fit in the budget.
+    Overflow,
+    /// It is the robots.txt itself, which is always allowed (RFC 9309 §2.2.2).
+    RobotsTxt,
+}
+
+fn is_robots_txt(url: &Url<'_>) -> bool {
+    url.path_and_query() == "/robots.txt"
+}

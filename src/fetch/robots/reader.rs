@@ -1,0 +1,279 @@
+//! robots.txt as a stream: bytes in, in any pieces; the rules of our group out (RFC 9309 §2.1 and §2.2).
+
+use super::RuleSink;
+use crate::fetch::driver::Body;
+use crate::fetch::number::decimal;
+use crate::fetch::response::Head;
+use crate::time::Duration;
+
+/// Longest line that is read whole. No real rule is longer; one that is errs to disallow.
+const WINDOW: usize = 512;
+
+/// One `Allow` or `Disallow` line of our group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule<'a> {
+    /// Allow, or else disallow.
+    pub allow: bool,
+    /// The pattern as written. Never empty.
+    pub pattern: &'a [u8],
+    /// The line was longer than the window: this is only the beginning of a disallow pattern, and wins over any
+    /// allow.
+    pub cut: bool,
+    /// Counted from 1.
+    pub line: u32,
+}
+
+/// Reads a robots.txt of any size through a window of 512 bytes and hands the rules that are ours to a sink.
+///
+/// Which group is ours is certain only at the end: until a group with our name appears, those for `*` count; then
+/// the sink is told to start over. Lines are accepted as people write them: any line end, a byte-order mark, a
+/// forgotten colon, the usual misspellings. Records other than rules and Crawl-delay are passed over and end
+/// nothing (RFC 9309 §2.2.4).
+///
+/// Work per byte is constant, per rule what the sink needs.
+///
+/// ```
+/// use dunlin::fetch::Url;
+/// use dunlin::fetch::robots::{Judge, Reader};
+///
+/// let mut reader = Reader::new("dunlin", Judge::new(Url::parse("http://a/private/x")?));
+/// reader.update(b"User-agent: *\nDisallow: /pri");
+/// reader.update(b"vate/\nCrawl-delay: 2.5\n");
+/// let (judge, crawl_delay) = reader.finish();
+/// assert!(!judge.decision().allowed);
+/// assert_eq!(crawl_delay.unwrap().as_millis(), 2_500);
+/// # Ok::<(), dunlin::fetch::UrlError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Reader<'a, S> {
+    lines: Lines,
+    groups: Groups<'a>,
+    sink: S,
+}
+
+impl<'a, S: RuleSink> Reader<'a, S> {
+    /// For the given agent: its product token, see [`Agent::token`](crate::fetch::Agent::token).
+    pub fn new(agent: &'a str, sink: S) -> Self {
+        let groups = Groups {
+            agent: product_token(agent),
+            ours: false,
+            everyone: false,
+            naming: false,
+            ever_ours: false,
+            crawl_delay: None,
+        };
+        Self { lines: Lines::new(), groups, sink }
+    }
+
+    /// Takes the next bytes of the file.
+    pub fn update(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            if self.lines.push(*byte) {
+                self.groups.line(&self.lines, &mut self.sink);
+                self.lines.next();
+            }
+        }
+    }
+
+    /// The file ended: the sink, and the Crawl-delay of our group.
+    pub fn finish(mut self) -> (S, Option<Duration>) {
+        self.groups.line(&self.lines, &mut self.sink);
+        (self.sink, self.groups.crawl_delay)
+    }
+}
+
+/// Reads what a successful response brings; the pages that come with errors are not robots.txt.
+impl<S: RuleSink> Body for Reader<'_, S> {
+    fn piece(&mut self, head: &Head, bytes: &[u8]) {
+        if (200..300).contains(&head.status) {
+            self.update(bytes);
+        }
+    }
+}
+
+/// Cuts bytes into lines.
+#[derive(Clone, Debug)]
+struct Lines {
+    window: [u8; WINDOW],
+    len: usize,
+    /// The line at hand does not fit.
+    long: bool,
+    number: u32,
+    after_cr: bool,
+    /// Bytes of the byte-order mark seen, 3 when none can come any more.
+    mark: u8,
+}
+
+impl Lines {
+    const fn new() -> Self {
+        Self { window: [0; WINDOW], len: 0, long: false, number: 1, after_cr: false, mark: 0 }
+    }
+
+    /// Takes a byte; true if it ended a line.
+    fn push(&mut self, byte: u8) -> bool {
+        if let Some(expected) = b"\xef\xbb\xbf".get(usize::from(self.mark)) {
+            if byte == *expected {
+                self.mark += 1;
+                return false;
+            }
+            self.mark = 3;
+        }
+        let second_half = self.after_cr && byte == b'\n';
+        self.after_cr = byte == b'\r';
+        if matches!(byte, b'\r' | b'\n') {
+            return !second_half;
+        }
+        match self.window.get_mut(self.len) {
+            Some(slot) => {
+                *slot = byte;
+                self.len += 1;
+            }
+            None => self.long = true,
+        }
+        false
+    }
+
+    fn next(&mut self) {
+        self.len = 0;
+        self.long = false;
+        self.number = self.number.saturating_add(1);
+    }
+
+    /// The line without its comment, and whether more of it was cut off than comment.
+    fn line(&self) -> (&[u8], bool) {
+        let line = self.window.get(..self.len).unwrap_or_default();
+        match line.iter().position(|byte| *byte == b'#') {
+            Some(comment) => (line.get(..comment).unwrap_or_default(), false),
+            None => (line, self.long),
+        }
+    }
+}
+
+/// Knows which lines are ours.
+#[derive(Clone, Debug)]
+struct Groups<'a> {
+    agent: &'a str,
+    /// The group at hand is for our agent.
+    ours: bool,
+    /// The group at hand is for `*`.
+    everyone: bool,
+    /// The last record was a user-agent line: another one joins the same group.
+    naming: bool,
+    ever_ours: bool,
+    crawl_delay: Option<Duration>,
+}
+
+impl Groups<'_> {
+    fn line(&mut self, lines: &Lines, sink: &mut dyn RuleSink) {
+        let (line, cut) = lines.line();
+        let Some((key, value)) = split(line) else { return };
+        match Key::of(key) {
+            Key::Agent => self.agent(value, sink),
+            Key::Rule { allow } => {
+                self.naming = false;
+                // A cut-off allow pattern would allow too much.
+                if self.counts() && !value.is_empty() && !(allow && cut) {
+                    sink.rule(&Rule { allow, pattern: value, cut, line: lines.number });
+                }
+            }
+            Key::CrawlDelay => {
+                self.naming = false;
+                if self.counts() {
+                    self.crawl_delay = self.crawl_delay.max(seconds(value));
+                }
+            }
+            Key::Other => {}
+        }
+    }
+
+    fn counts(&self) -> bool {
+        self.ours || self.everyone && !self.ever_ours
+    }
+
+    fn agent(&mut self, value: &[u8], sink: &mut dyn RuleSink) {
+        if !self.naming {
+            (self.ours, self.everyone) = (false, false);
+        }
+        self.naming = true;
+        if matches!(value, [b'*'] | [b'*', b' ' | b'\t', ..]) {
+            self.everyone = true;
+        } else if !self.agent.is_empty() && token(value).eq_ignore_ascii_case(self.agent.as_bytes()) {
+            self.ours = true;
+            if !self.ever_ours {
+                self.ever_ours = true;
+                self.crawl_delay = None;
+                sink.restart();
+            }
+        }
+    }
+}
+
+/// What a line is about.
+#[derive(Clone, Copy)]
+enum Key {
+    Agent,
+    Rule { allow: bool },
+    CrawlDelay,
+    Other,
+}
+
+impl Key {
+    fn of(name: &[u8]) -> Self {
+        match KEYS.iter().find(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes())) {
+            Some((_, key)) => *key,
+            None => Self::Other,
+        }
+    }
+}
+
+/// Keys as they should be written, and as they are.
+const KEYS: &[(&str, Key)] = &[
+    ("user-agent", Key::Agent),
+    ("useragent", Key::Agent),
+    ("user agent", Key::Agent),
+    ("allow", Key::Rule { allow: true }),
+    ("disallow", Key::Rule { allow: false }),
+    ("dissallow", Key::Rule { allow: false }),
+    ("dissalow", Key::Rule { allow: false }),
+    ("disalow", Key::Rule { allow: false }),
+    ("diasllow", Key::Rule { allow: false }),
+    ("disallaw", Key::Rule { allow: false }),
+    ("crawl-delay", Key::CrawlDelay),
+    ("crawldelay", Key::CrawlDelay),
+];
+
+/// `key: value`, or two words whose colon was forgotten.
+fn split(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let line = line.trim_ascii();
+    let colon = line.iter().position(|byte| *byte == b':');
+    let at = colon.or_else(|| line.iter().position(u8::is_ascii_whitespace))?;
+    let (key, value) = (line.get(..at)?.trim_ascii(), line.get(at + 1..)?.trim_ascii());
+    (colon.is_some() || !value.iter().any(u8::is_ascii_whitespace)).then_some((key, value))
+}
+
+/// The part of an agent's name that is compared: letters, `-` and `_` up to anything else, such as a version.
+pub(crate) fn product_token(name: &str) -> &str {
+    name.get(..token(name.as_bytes()).len()).unwrap_or(name)
+}
+
+fn token(name: &[u8]) -> &[u8] {
+    let legal = |byte: &u8| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_');
+    let end = name.iter().position(|byte| !legal(byte)).unwrap_or(name.len());
+    name.get(..end).unwrap_or(name)
+}
+
+/// Seconds with decimals, to the millisecond; `None` if it is no number. Too large a number is the largest.
+fn seconds(value: &[u8]) -> Option<Duration> {
+    let point = value.iter().position(|byte| *byte == b'.').unwrap_or(value.len());
+    let (whole, fraction) = (value.get(..point)?, value.get(point + 1..).unwrap_or_default());
+    // `.5` and `5.` are numbers, a lone point is none.
+    let whole = if whole.is_empty() && !fraction.is_empty() { 0 } else { decimal(whole)? };
+    if !fraction.is_empty() {
+        decimal(fraction)?;
+    }
+    let mut millis = 0;
+    for place in 0..3 {
+        millis = millis * 10 + u64::from(fraction.get(place).map_or(0, |digit| digit - b'0'));
+    }
+    Some(Duration::from_secs(whole) + Duration::from_millis(millis))
+}
