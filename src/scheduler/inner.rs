@@ -373,7 +373,7 @@ impl<S: Storage> Core<S> {
         let demand = speed / gap.max(1e-9);
         self.prices.add(demand);
         // Freshness is for people to read: where there are many pages, every fourth will do.
-        if self.pages_used <= 64 || self.prices.cursor % 4 == 0 {
+        if self.pages_used <= 64 || self.prices.cursor.is_multiple_of(4) {
             let seen = page.last != Tick::NEVER;
             let fresh = if seen { index::fresh(&page.estimate, tick.days_since(page.last)) } else { 0.0 };
             self.prices.sample(page.weight, fresh, index::mean_freshness(&page.estimate, gap));
