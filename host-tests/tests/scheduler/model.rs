@@ -243,7 +243,7 @@ impl Checked {
         let page = self.any_page(random);
         let host = random.below(HOSTS as u32 + 1) as usize;
         match random.below(100) {
-            0..45 => drop(self.next(now)),
+            0..45 => _ = self.next(now),
             45..75 => self.record_one(random, now),
             75..80 => self.add_page(host, &some_page(random), now),
             80..83 => self.remove(page),
