@@ -21,7 +21,7 @@ impl Section {
     /// Begins a page.
     pub fn new(name: &'static str, title: &str, seed: u64, settings: &Settings) -> Self {
         let markdown =
-            format!("# {title}\n\nMade by `cargo xtask papers {name}{}`; seed {seed}.\n", settings.options());
+            format!("# {title}\n\nMade by `cargo xtask papers {name}{}`; seed {seed}.\n", settings.options(name));
         Self { name, markdown, plots: Vec::new(), checks: Vec::new() }
     }
 
