@@ -32,11 +32,13 @@ impl Settings {
         if self.full { full } else { reduced }
     }
 
-    /// The options besides the name, as typed.
-    pub fn options(&self) -> String {
-        let pages = self.pages.map_or_else(String::new, |pages| format!(" --pages {pages}"));
-        let traces = if self.traces.is_some() { " --traces FILE" } else { "" };
-        format!("{pages}{traces}")
+    /// The options that made a page differ, as typed.
+    pub fn options(&self, name: &str) -> String {
+        match (name, self.pages) {
+            ("wolf" | "desouza", Some(pages)) => format!(" --pages {pages}"),
+            ("xu" | "real", _) if self.traces.is_some() => " --traces FILE".into(),
+            _ => String::new(),
+        }
     }
 }
 

@@ -20,8 +20,10 @@ pub struct Section {
 impl Section {
     /// Begins a page.
     pub fn new(name: &'static str, title: &str, seed: u64, settings: &Settings) -> Self {
-        let markdown =
-            format!("# {title}\n\nMade by `cargo xtask papers {name}{}`; seed {seed}.\n", settings.options());
+        let markdown = format!(
+            "# {title}\n\nMade by `cargo xtask papers {name}{}`; seed {seed}.\n",
+            settings.options(name)
+        );
         Self { name, markdown, plots: Vec::new(), checks: Vec::new() }
     }
 

@@ -334,7 +334,9 @@ fn figure_10(section: &mut Section, settings: &Settings) {
     // last of the day leave room for those that must not be early.
     let mut crawls: Vec<Crawl> = (0..count)
         .map(|place| Crawl {
-            at: Instant::from_micros((day * (place as f64 + random.unit()) / count as f64 * 0.999) as u64),
+            at: Instant::from_micros(
+                (day * (place as f64 + random.unit()) / count as f64 * (1.0 - 10.0 / f64::from(each))) as u64,
+            ),
             not_before: random.unit() <= 0.2,
         })
         .collect();

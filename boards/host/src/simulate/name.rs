@@ -11,14 +11,13 @@ use super::scored::scored;
 use super::timetable::{Method, timetable};
 
 /// Which policy decides.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PolicyName {
-    /// The scheduler by value alone: fetch what is worth its price
-    Index,
-    /// The firmware's engine: the same, with rhythms that are kept (Azar's carousel in continuous time)
-    #[default]
+    /// The scheduler, keeping each page's rhythm: Azar's carousel on the best rates
     Carousel,
+    /// The scheduler, fetching whatever is worth its price
+    Index,
     /// Whole crawls, spread politely on each host (de Souza 2007)
     Psp,
     /// Whole crawls at even times, dispatched politely
@@ -37,6 +36,16 @@ pub enum PolicyName {
     Stormcrawler,
     /// The highest score by what providers tell (Xu 2007)
     Hints,
+}
+
+/// The engine the firmware uses.
+impl Default for PolicyName {
+    fn default() -> Self {
+        match Settings::DEFAULT.engine {
+            Engine::Carousel => Self::Carousel,
+            Engine::Index => Self::Index,
+        }
+    }
 }
 
 impl PolicyName {

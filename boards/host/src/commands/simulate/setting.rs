@@ -52,6 +52,8 @@ impl Setting {
         let (assumed, modelled) = planned(args, &listing)?;
         let mut world = world(args, &listing, assumed);
         let (bound, optimum) = match trace {
+            // Whoever is told of changes can do better than any rates; how much better has no formula.
+            None if world.hosts.iter().any(|host| host.tells != Tells::Nothing) => (1.0, modelled.1),
             None => modelled,
             Some(trace) => {
                 follow(&mut world, &listing, &trace, args.days, warm_up);
