@@ -44,12 +44,16 @@ compile_error!("features `defmt` and `log` exclude each other: choose where log 
 pub mod fetch;
 mod forest;
 pub mod heap;
+#[cfg(feature = "probe")]
+pub mod image;
 pub mod learn;
 pub mod math;
 pub mod model;
 pub mod pace;
 pub mod plan;
 pub mod polite;
+#[cfg(feature = "probe")]
+pub mod probe;
 pub mod scheduler;
 pub mod time;
 pub mod weight;

@@ -23,6 +23,8 @@ pub enum Event {
     Failed,
     /// Robots rules forbid the page.
     Denied,
+    /// Its host had to be asked for something else first.
+    Postponed,
     /// A signal from a provider arrived.
     Hint,
     /// A page was due, but its host's gate was closed.

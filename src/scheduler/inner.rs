@@ -300,6 +300,7 @@ impl<S: Storage> Core<S> {
             Outcome::Gone | Outcome::Denied => {
                 (tick.after(RECHECK).max(tick.after_days(retry)), Place::Pinned)
             }
+            Outcome::Postponed => (tick, Place::Pinned),
             // Soon again, but behind the pages that wait.
             Outcome::Refused { .. } | Outcome::Failed => {
                 (opens.max(tick.after_days(0.25 * retry)), Place::Pinned)

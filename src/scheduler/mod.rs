@@ -219,6 +219,14 @@ impl<S: Storage> Core<S> {
         }
     }
 
+    /// Other settings than those it was made with: before the first host is added, for a scheduler that has to be in
+    /// static memory before its settings are known.
+    pub fn set_settings(&mut self, settings: Settings) {
+        self.settings = settings;
+        self.budget = Budget::new(settings.burst);
+        self.random = settings.seed | 1;
+    }
+
     /// Adds a host with the least time between two fetches from it.
     ///
     /// # Errors
@@ -504,6 +512,12 @@ impl<S: Storage> Core<S> {
             Decision::WaitUntil(then) => Some(then.max(self.budget.opens())),
             _ => None,
         }
+    }
+
+    /// When the gate of a host opens; `None` if it is open, or if a fetch is under way.
+    pub fn opens(&self, host: HostId<S::Id>) -> Option<Instant> {
+        let gate = self.gate_of(host.0).ok()?;
+        self.closed.key(gate).map(|opens| self.clock.instant(opens))
     }
 
     /// What a fetch costs now, in weight × days of freshness.

@@ -53,6 +53,9 @@ pub enum Outcome {
     Failed,
     /// Robots rules forbid it; no request was made.
     Denied,
+    /// Something else had to be fetched from its host first (robots.txt, a redirect's next step): the page is still
+    /// due, as soon as the gate lets it.
+    Postponed,
 }
 
 impl Outcome {
@@ -70,6 +73,7 @@ impl Outcome {
             Self::Refused { .. } => Event::Refused,
             Self::Failed => Event::Failed,
             Self::Denied => Event::Denied,
+            Self::Postponed => Event::Postponed,
         }
     }
 
@@ -78,7 +82,9 @@ impl Outcome {
             Self::Refused { retry_after } => Answer::Refused { retry_after },
             Self::Failed => Answer::Failed,
             Self::Denied => Answer::NotAsked,
-            Self::Changed { .. } | Self::Unchanged | Self::Gone | Self::Redirected => Answer::Served,
+            Self::Changed { .. } | Self::Unchanged | Self::Gone | Self::Redirected | Self::Postponed => {
+                Answer::Served
+            }
         }
     }
 }

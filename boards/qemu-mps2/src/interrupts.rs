@@ -3,10 +3,12 @@
 use cortex_m::interrupt::InterruptNumber;
 use cortex_m_rt::{ExceptionFrame, exception};
 
-use crate::{clock, exit};
+use crate::{clock, exit, lan9118};
 
 /// CMSDK timer 0.
 pub const TIMER0: u16 = 8;
+/// The LAN9118.
+pub const ETHERNET: u16 = 13;
 
 /// An interrupt line by its number.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +30,7 @@ unsafe extern "C" {
 const fn table() -> [Handler; 32] {
     let mut table: [Handler; 32] = [DefaultHandler; 32];
     table[TIMER0 as usize] = clock::on_alarm;
+    table[ETHERNET as usize] = lan9118::on_interrupt;
     table
 }
 

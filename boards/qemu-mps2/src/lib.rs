@@ -4,15 +4,20 @@
 //! The library is what the binaries share: clock, executor, log, ways out. The binaries are the firmware
 //! (`main.rs`), the on-target suite and the instruction bench (`bin/`).
 
+pub mod capacity;
 pub mod clock;
 pub mod executor;
 pub mod exit;
 pub mod interrupts;
+pub mod lan9118;
 pub mod log;
 pub mod memory;
 pub mod meter;
+pub mod network;
 pub mod options;
+pub mod probe;
 pub mod register;
+pub mod simulated;
 
 /// Starts log and clock and says who is speaking.
 pub fn boot(name: &'static str) {

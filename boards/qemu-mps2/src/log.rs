@@ -17,7 +17,9 @@ const CONTROL: Register = unsafe { Register::at(0x4000_4008) };
 const DIVIDER: Register = unsafe { Register::at(0x4000_4010) };
 
 const TRANSMIT_FULL: u32 = 1;
+const RECEIVE_FULL: u32 = 1 << 1;
 const TRANSMIT_ENABLE: u32 = 1;
+const RECEIVE_ENABLE: u32 = 1 << 1;
 /// The smallest divider the UART accepts; QEMU transmits at once, whatever the rate.
 const FASTEST: u32 = 16;
 
@@ -44,7 +46,12 @@ static LINE: Line = Line {
 /// Switches the UART on. Call before the first log statement.
 pub fn start() {
     DIVIDER.write(FASTEST);
-    CONTROL.write(TRANSMIT_ENABLE);
+    CONTROL.write(TRANSMIT_ENABLE | RECEIVE_ENABLE);
+}
+
+/// What somebody typed, a byte at a time.
+pub fn typed() -> Option<u8> {
+    (STATE.read() & RECEIVE_FULL != 0).then(|| DATA.read() as u8)
 }
 
 /// Waits until the last byte has left. Call before QEMU ends.

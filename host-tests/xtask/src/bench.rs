@@ -36,7 +36,13 @@ pub fn bench(install: bool, device_only: bool) -> Result<()> {
 
 fn device(install: bool, target: &str, unit: &str) -> Result<()> {
     let elf = firmware::build_for(install, firmware::BENCH, target)?;
-    let machine = qemu::Machine { elf: &elf, options: &[], time: qemu::Time::Counted, deadline: DEADLINE };
+    let machine = qemu::Machine {
+        elf: &elf,
+        options: &[],
+        time: qemu::Time::Counted,
+        deadline: DEADLINE,
+        beside: qemu::Beside::default(),
+    };
     let end = qemu::run(machine, |line| match line.message.strip_prefix("bench ").and_then(Row::parse) {
         Some(row) => {
             let each = f64::from(row.instructions) / f64::from(row.per.max(1));

@@ -16,6 +16,10 @@ pub const BOARD: &str = "qemu-mps2";
 pub const SUITE: &str = "qemu-mps2-suite";
 /// The fetcher alone, to be weighed.
 pub const FETCH: &str = "qemu-mps2-fetch";
+/// The probe on a simulated network.
+pub const DAY: &str = "qemu-mps2-day";
+/// The probe beside a bare loop.
+pub const THROUGHPUT: &str = "qemu-mps2-throughput";
 /// Counts instructions.
 pub const BENCH: &str = "qemu-mps2-bench";
 

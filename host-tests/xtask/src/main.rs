@@ -2,8 +2,14 @@
 
 mod bench;
 mod budgets;
+#[path = "../../../boards/qemu-mps2/src/capacity.rs"]
+mod capacity;
+mod changing_web;
+mod crawl;
 mod demo;
+mod e2e;
 mod firmware;
+mod page_image;
 mod panics;
 mod papers;
 mod qemu;
@@ -13,7 +19,9 @@ mod shell;
 mod sizes;
 mod suite;
 mod test;
+mod throughput;
 mod virtual_time;
+mod web;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -36,7 +44,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Boot the firmware on an emulated Cortex-M4F and watch it work (the first time, a few minutes go into building)
+    /// Let the probe, on an emulated Cortex-M4F, crawl a small changing web for a minute (the first time, a few more go into building)
     Demo,
     /// Run everything that must pass, in order; the first failure ends it
     ///
@@ -47,12 +55,19 @@ enum Command {
         #[arg(long)]
         long: bool,
     },
-    /// Boot the firmware in QEMU for a while and show its decoded log
-    Qemu {
-        /// How long the firmware runs before it ends by itself
-        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=86_400))]
-        seconds: u32,
+    Qemu(run::Arguments),
+    /// Run the end-to-end cases alone: the probe in QEMU against servers on loopback, judged by the servers' logs
+    E2e {
+        /// Only cases whose name contains this
+        name: Option<String>,
+        /// Also ten runs of five minutes, compared with the optimum
+        #[arg(long)]
+        long: bool,
     },
+    /// Run the probe for a day of virtual time on a simulated network, twice, and compare the logs
+    Day,
+    /// Compare the probe's requests a second with those of a bare TCP loop on the same emulated board
+    Throughput,
     /// Print flash and static RAM per board; fail above the budget in host-tests/budgets.toml
     Size,
     /// Print one table of device figures (instructions, counted in QEMU) and host figures (seconds, rates)
@@ -84,7 +99,12 @@ fn main() -> ExitCode {
     let result = match command {
         Command::Demo => demo::demo(install),
         Command::Test { long } => test::test(install, long),
-        Command::Qemu { seconds } => run::run(install, seconds),
+        Command::Qemu(arguments) => run::run(install, &arguments),
+        Command::E2e { name, long } => {
+            e2e::e2e(install, name.as_deref(), long).map(|passed| println!("{passed} passed"))
+        }
+        Command::Day => virtual_time::virtual_time(install),
+        Command::Throughput => throughput::throughput(install),
         Command::Size => sizes::size(install),
         Command::Papers { name, reduced, pages, traces } => {
             papers::papers(name.as_deref(), reduced, pages, traces)
@@ -95,7 +115,9 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
-            ExitCode::FAILURE
+            // What the user can put right is told apart from what broke.
+            let usage = error.is::<dunlin_host::error::Error>();
+            if usage { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }
 }

@@ -2,9 +2,10 @@
 //! ends – by itself, at its deadline, or with us.
 
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -23,6 +24,21 @@ pub struct Machine<'a> {
     pub time: Time,
     /// When to end it if it does not end by itself.
     pub deadline: Duration,
+    /// What is plugged into the machine.
+    pub beside: Beside<'a>,
+}
+
+/// What is plugged into the machine besides its firmware.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Beside<'a> {
+    /// A page image, and the address it is loaded at.
+    pub image: Option<(&'a Path, u64)>,
+    /// A cable: without it, the network chip hears nothing.
+    pub network: bool,
+    /// A socket at which QEMU's monitor takes commands.
+    pub monitor: Option<&'a Path>,
+    /// Type a `q` once this is true: the firmware then sums up and ends.
+    pub stop: Option<&'a AtomicBool>,
 }
 
 /// What the firmware's clock follows.
@@ -45,6 +61,8 @@ pub struct Line {
     pub level: String,
     /// The text.
     pub message: String,
+    /// Bytes on the wire, framing included.
+    pub bytes: usize,
 }
 
 impl std::fmt::Display for Line {
@@ -94,20 +112,39 @@ pub fn run(machine: Machine<'_>, mut show: impl FnMut(&Line)) -> Result<End> {
     let mut child = Guard(command(machine, &record).spawn().context("cannot start qemu-system-arm")?);
     let bytes = read_in_background(child.0.stdout.take().context("QEMU's standard output is not piped")?);
     let end = Instant::now() + machine.deadline;
+    let (mut frame, mut stopped) = (Vec::new(), false);
     loop {
-        match bytes.recv_timeout(end.saturating_duration_since(Instant::now())) {
-            Ok(chunk) => {
-                decoder.received(&chunk);
-                decode(decoder.as_mut(), &mut show);
-            }
-            Err(RecvTimeoutError::Timeout) => return Ok(End::Deadline),
+        let left = end.saturating_duration_since(Instant::now());
+        match bytes.recv_timeout(left.min(LOOK_AGAIN)) {
+            Ok(chunk) => feed(&chunk, &mut frame, decoder.as_mut(), &mut show),
+            Err(RecvTimeoutError::Timeout) if left.is_zero() => return Ok(End::Deadline),
+            Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
+        }
+        if !stopped && machine.beside.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            stopped = true;
+            // If QEMU has ended meanwhile, there is nothing to stop.
+            let _ = child.0.stdin.as_mut().map(|keyboard| keyboard.write_all(b"q"));
         }
     }
     let status = child.0.wait().context("waiting for QEMU")?;
-    decoder.received(&record.read()?);
-    decode(decoder.as_mut(), &mut show);
+    feed(&record.read()?, &mut frame, decoder.as_mut(), &mut show);
     status.code().map(End::Exit).ok_or_else(|| anyhow!("QEMU was ended from outside: {status}"))
+}
+
+/// How often a run looks whether it is to stop.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// Hands bytes to the decoder frame by frame, so that each line knows how long it was on the wire.
+fn feed(chunk: &[u8], frame: &mut Vec<u8>, decoder: &mut dyn StreamDecoder, show: &mut impl FnMut(&Line)) {
+    for &byte in chunk {
+        frame.push(byte);
+        if byte == 0 {
+            decoder.received(frame);
+            decode(decoder, frame.len(), show);
+            frame.clear();
+        }
+    }
 }
 
 /// Where the log goes when it must not pass a pipe: a full pipe makes the firmware wait, and skipped time would
@@ -116,8 +153,7 @@ struct Record(Option<PathBuf>);
 
 impl Record {
     fn for_time(time: Time) -> Self {
-        let name = format!("dunlin-{}.defmt", std::process::id());
-        Self(matches!(time, Time::Skipping).then(|| std::env::temp_dir().join(name)))
+        Self(matches!(time, Time::Skipping).then(|| temporary("defmt")))
     }
 
     fn serial(&self) -> String {
@@ -136,14 +172,29 @@ impl Drop for Record {
     }
 }
 
+/// A path of our own among the temporary files.
+pub fn temporary(ending: &str) -> PathBuf {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("dunlin-{}-{count}.{ending}", std::process::id()))
+}
+
 fn command(machine: Machine<'_>, record: &Record) -> Command {
     let mut command = Command::new("qemu-system-arm");
-    command.args(["-machine", "mps2-an386", "-cpu", "cortex-m4", "-display", "none", "-monitor", "none"]);
+    command.args(["-machine", "mps2-an386", "-cpu", "cortex-m4", "-display", "none"]);
+    command.arg("-monitor").arg(match machine.beside.monitor {
+        Some(socket) => format!("unix:{},server=on,wait=off", socket.display()),
+        None => "none".into(),
+    });
     // Without a terminal and without `-nographic`, which would translate line ends in the binary log.
     command.arg("-serial").arg(record.serial());
-    // The chip is part of the machine; it sees no network until a firmware needs one. IPv6 would send by itself,
-    // whenever it likes, and spoil the repeatable runs.
-    command.args(["-nic", "user,model=lan9118,restrict=on,ipv6=off"]);
+    // The chip is part of the machine. IPv6 would send by itself, whenever it likes, and spoil the repeatable runs.
+    let cable = if machine.beside.network { "off" } else { "on" };
+    command.arg("-nic").arg(format!("user,id=net,model=lan9118,restrict={cable},ipv6=off"));
+    if let Some((image, address)) = machine.beside.image {
+        command.arg("-device");
+        command.arg(format!("loader,file={},addr={address:#x},force-raw=on", image.display()));
+    }
     let options = machine.options.iter().map(|option| format!(",arg={option}"));
     command
         .arg("-semihosting-config")
@@ -154,7 +205,9 @@ fn command(machine: Machine<'_>, record: &Record) -> Command {
         Time::Skipping => drop(command.args(["-icount", "shift=6,sleep=off"])),
     }
     command.arg("-kernel").arg(machine.elf);
-    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    // Ctrl-C is for us to hear, and for the firmware to be told politely.
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command
 }
 
@@ -172,19 +225,21 @@ fn read_in_background(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>>
     receiver
 }
 
-fn decode(decoder: &mut dyn StreamDecoder, show: &mut impl FnMut(&Line)) {
+fn decode(decoder: &mut dyn StreamDecoder, bytes: usize, show: &mut impl FnMut(&Line)) {
     loop {
         match decoder.decode() {
             Ok(frame) => show(&Line {
                 time: frame.display_timestamp().map(|time| time.to_string()).unwrap_or_default(),
                 level: frame.level().map(|level| level.as_str().to_uppercase()).unwrap_or_default(),
                 message: frame.display_message().to_string(),
+                bytes,
             }),
             Err(DecodeError::UnexpectedEof) => return,
             Err(DecodeError::Malformed) => show(&Line {
                 time: String::new(),
                 level: "LOST".into(),
                 message: "a frame that could not be decoded".into(),
+                bytes,
             }),
         }
     }

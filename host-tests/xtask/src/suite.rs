@@ -12,7 +12,13 @@ const DEADLINE: Duration = Duration::from_secs(600);
 pub fn suite(install: bool) -> Result<u32> {
     setup::qemu(install)?;
     let elf = firmware::build(install, firmware::SUITE)?;
-    let machine = qemu::Machine { elf: &elf, options: &[], time: qemu::Time::Real, deadline: DEADLINE };
+    let machine = qemu::Machine {
+        elf: &elf,
+        options: &[],
+        time: qemu::Time::Real,
+        deadline: DEADLINE,
+        beside: qemu::Beside::default(),
+    };
     let (mut running, mut passed) = (String::from("before the first case"), None);
     let end = qemu::run(machine, |line| {
         eprintln!("{line}");

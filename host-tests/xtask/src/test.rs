@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use crate::setup::{self, CORTEX_M0, CORTEX_M4F};
 use crate::shell::{cargo, check, root, say};
-use crate::{firmware, panics, sizes, suite, virtual_time};
+use crate::{e2e, firmware, panics, sizes, suite, throughput, virtual_time};
 
 /// The crate's feature sets on a computer. Not every combination: each alone, and all that go together.
 const HOST_FEATURES: &[&str] = &["", "std", "log", "fetch", "probe", DOCS_FEATURES];
@@ -35,7 +35,13 @@ const STEPS: &[Step] = &[
     ("no allocator", |settings| panics::no_allocator(settings.install)),
     ("panic sites", |settings| panics::panic_sites(settings.install)),
     ("on-target suite in QEMU", on_target),
-    ("virtual time in QEMU", |settings| virtual_time::virtual_time(settings.install)),
+    ("end to end in QEMU", |settings| {
+        let passed = e2e::e2e(settings.install, None, settings.long)?;
+        println!("end to end: {passed} passed, judged by the servers' logs");
+        // A clock's word, so not on every machine every time.
+        if settings.long { throughput::throughput(settings.install) } else { Ok(()) }
+    }),
+    ("a day in virtual time in QEMU", |settings| virtual_time::virtual_time(settings.install)),
     ("flash and RAM", |settings| sizes::size(settings.install)),
     ("package", package),
 ];

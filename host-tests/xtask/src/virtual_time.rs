@@ -1,44 +1,77 @@
-//! The firmware's clock over more than an hour, in seconds: QEMU skips what the firmware sleeps.
+//! A day of the probe's life in minutes: QEMU skips what the firmware sleeps, and the network is simulated inside it.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use dunlin_host::listing::{Gate, Listing};
+use dunlin_host::pages::{Change, Page, PageList};
 
-use crate::qemu::{self, Line, Machine, Time};
-use crate::{firmware, setup};
+use crate::crawl::Report;
+use crate::page_image::{self, ImageFile, Options};
+use crate::qemu::{self, Beside, Line, Machine, Time};
+use crate::{capacity, firmware, setup};
 
-/// Beyond 2³² µs = 4,295 s, where the 32-bit counter starts again at 0.
-const SECONDS: u32 = 4_400;
-const DEADLINE: Duration = Duration::from_secs(120);
-/// How late a beat may be: 1 ms is 15,625 instructions.
-const LATE: f64 = 0.001;
+/// Beyond 2³² µs, where the 32-bit counter starts again at 0, twenty times over.
+const SECONDS: u32 = 86_400;
+const DEADLINE: Duration = Duration::from_secs(600);
+/// Fetches that the budget allows in that time.
+const BUDGET: f64 = 20_000.0;
 
-/// Fails unless every beat of the heartbeat comes on time and two runs give the same log.
+/// Fails unless the day passes as it should and two runs give the same log.
 pub fn virtual_time(install: bool) -> Result<()> {
     setup::qemu(install)?;
-    let elf = firmware::build(install, firmware::BOARD)?;
-    let options = [format!("seconds={SECONDS}")];
-    let machine = Machine { elf: &elf, options: &options, time: Time::Skipping, deadline: DEADLINE };
+    let elf = firmware::build(install, firmware::DAY)?;
+    let options = Options { per_day: Some(BUDGET), ..Options::default() };
+    let (image, _) = page_image::build(&full_list(), &options)?;
+    let image = ImageFile::write(&image, &elf)?;
+    let arguments = [format!("seconds={SECONDS}")];
+    let beside = Beside { image: Some((&image.path, image.address)), ..Beside::default() };
+    let machine =
+        Machine { elf: &elf, options: &arguments, time: Time::Skipping, deadline: DEADLINE, beside };
     let log = log(machine)?;
-    let beats: Vec<f64> =
-        log.iter().filter(|line| line.message.starts_with("alive")).filter_map(time).collect();
-    ensure!(beats.len() == SECONDS as usize, "{} beats in {SECONDS} s of virtual time", beats.len());
-    let start = log.first().and_then(time).context("the log is empty")?;
-    for (beat, &at) in (1..).map(f64::from).zip(&beats) {
-        let late = at - beat;
-        ensure!((0.0..LATE + start).contains(&late), "beat {beat} came at {at} s");
-    }
+    let mut report = Report::default();
+    log.iter().for_each(|line| report.read(line));
+    let summary = &report.summary;
+    let minutes = log.iter().filter(|line| line.message.starts_with("totals")).count();
+    ensure!(minutes > 24 * 60 - 2, "{minutes} reports in a day of minutes");
+    let spent = summary.fetches as f64 + summary.errors as f64;
+    ensure!(
+        (0.8 * BUDGET..1.01 * BUDGET).contains(&spent),
+        "{spent} requests in a day, the budget is {BUDGET}"
+    );
+    ensure!(summary.errors > 0, "no page took longer than the deadline, and some should");
+    ensure!(report.lost == 0, "{} lines of the log were lost", report.lost);
     ensure!(log == self::log(machine)?, "two runs in virtual time gave different logs");
-    println!("{SECONDS} s of virtual time: every beat within {} ms, two runs byte-identical", LATE * 1e3);
+    println!(
+        "a day in virtual time: {} fetches, {} changes, {} errors, {} log lines; two runs byte-identical",
+        summary.fetches,
+        summary.changed,
+        summary.errors,
+        log.len()
+    );
     Ok(())
+}
+
+/// As many pages and hosts as the firmware holds.
+fn full_list() -> Listing {
+    let hosts: Vec<String> = (0..capacity::HOSTS).map(|host| format!("host{host}.test")).collect();
+    let page = |index: usize| {
+        let host = index % hosts.len();
+        let change = Change::Poisson { rate: None };
+        Page { url: format!("http://{}/{index}", hosts[host]), host, weight: 1.0, change, min: 0, max: None }
+    };
+    let politeness = dunlin::time::Duration::from_secs(15);
+    let gate =
+        |name: &String| Gate { name: name.clone(), politeness, hours: None, provider: Default::default() };
+    Listing {
+        gates: hosts.iter().map(gate).collect(),
+        gate_of_host: (0..hosts.len()).collect(),
+        list: PageList { pages: (0..capacity::PAGES).map(page).collect(), hosts },
+    }
 }
 
 fn log(machine: Machine<'_>) -> Result<Vec<Line>> {
     let mut log = Vec::new();
-    qemu::run(machine, |line| log.push(line.clone()))?.success("the firmware", DEADLINE)?;
+    qemu::run(machine, |line| log.push(line.clone()))?.success("the firmware", DEADLINE).context("a day")?;
     Ok(log)
-}
-
-fn time(line: &Line) -> Option<f64> {
-    line.time.parse().ok()
 }

@@ -1,0 +1,61 @@
+#![no_std]
+#![no_main]
+//! The probe on a simulated network: with QEMU's skipped time, a day in minutes and the same log each time.
+
+use dunlin::probe::Slot;
+use embassy_executor::Spawner;
+use embassy_time::Timer;
+use qemu_mps2::capacity::SLOTS;
+use qemu_mps2::probe::{self, BoardProbe};
+use qemu_mps2::simulated::Simulated;
+use qemu_mps2::{clock, executor, exit, memory, options};
+use static_cell::ConstStaticCell;
+
+const WINDOW: usize = 1024;
+
+#[cortex_m_rt::entry]
+fn main() -> ! {
+    qemu_mps2::boot("dunlin's day on qemu-mps2");
+    let seconds = options::read().seconds.unwrap_or(86_400);
+    match probe::load() {
+        Ok(probe) => executor::run(|spawner| start(spawner, seconds, probe)),
+        Err(_) => exit::failure(),
+    }
+}
+
+fn start(spawner: Spawner, seconds: u32, probe: &'static BoardProbe) {
+    static WINDOWS: ConstStaticCell<[[u8; WINDOW]; SLOTS]> = ConstStaticCell::new([[0; WINDOW]; SLOTS]);
+    for (number, buffer) in WINDOWS.take().iter_mut().enumerate() {
+        match slot(number, probe, Slot { connect: Simulated, resolve: Simulated, buffer }) {
+            Ok(task) => spawner.spawn(task),
+            Err(_) => exit::failure(),
+        }
+    }
+    if let (Ok(house), Ok(end)) = (house(probe), end(probe, seconds)) {
+        spawner.spawn(house);
+        spawner.spawn(end);
+    }
+    probe.set_online(true);
+}
+
+#[embassy_executor::task(pool_size = SLOTS)]
+async fn slot(number: usize, probe: &'static BoardProbe, mut slot: Slot<'static, Simulated, Simulated>) {
+    probe.run_slot(number, &mut slot).await
+}
+
+#[embassy_executor::task]
+async fn house(probe: &'static BoardProbe) {
+    probe.keep_house().await
+}
+
+#[embassy_executor::task]
+async fn end(probe: &'static BoardProbe, seconds: u32) {
+    Timer::after_secs(seconds.into()).await;
+    probe.report();
+    defmt::info!(
+        "done after {=u64} ms, stack high-water mark {=u32} B",
+        clock::micros() / 1_000,
+        memory::stack_high_water()
+    );
+    exit::success()
+}

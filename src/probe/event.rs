@@ -1,0 +1,111 @@
+//! What a probe says: one vocabulary for logs, monitors and tests.
+//!
+//! | event | level | line | means |
+//! |---|---|---|---|
+//! | [`Event::Loaded`] | info | `loaded pages= hosts=` | the page image is good |
+//! | [`Event::Refused`] | error | `image refused: …` | the page image is not, and why |
+//! | [`Event::Up`] | info | `network up address=` | the device has an address |
+//! | [`Event::Down`] | warn | `network down` | the link or the address is lost; fetches wait |
+//! | [`Event::Start`] | debug | `start page=` | a page's turn begins |
+//! | [`Event::End`] | info | `end page= status= bytes= ms= changed=` | a page was answered |
+//! | [`Event::Failed`] | warn | `failed page= ms= why=` | a page was not |
+//! | [`Event::Robots`] | info | `robots host= status= judged= denied=` | a robots.txt was answered |
+//! | [`Event::Denied`] | info | `denied page=` | robots rules forbid the page; no request |
+//! | [`Event::Moved`] | info | `moved page= status=` | a redirect that will be followed at its next turn |
+//! | [`Event::Astray`] | warn | `astray page= status= why=` | a redirect that will not be followed |
+//! | [`Event::BackOff`] | warn | `backoff host= s=` | a host is left alone |
+//! | [`Event::Plan`] | info | `plan price= freshness= optimum=` | each minute: what the scheduler is heading for |
+//! | [`Event::Totals`] | info | `totals fetches= same= changed= errors= denied= bytes= late_s=` | each minute |
+//!
+//! Lines are a name and `key=value` words; names and keys keep their meaning. `page` and `host` are places in the image.
+
+use super::{Failure, Totals};
+use crate::fetch::RedirectError;
+use crate::image::{ImageError, LogLevel};
+
+/// Something that a person or a monitor may want to know; see the table above.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs)] // The table above says what each field is.
+pub enum Event {
+    Loaded { pages: u16, hosts: u16 },
+    Refused(ImageError),
+    Up { address: [u8; 4] },
+    Down,
+    Start { page: u16 },
+    End { page: u16, status: u16, bytes: u32, millis: u32, changed: bool },
+    Failed { page: u16, millis: u32, why: Failure },
+    Robots { host: u16, status: u16, judged: u16, denied: u16 },
+    Denied { page: u16 },
+    Moved { page: u16, status: u16 },
+    Astray { page: u16, status: u16, why: Option<RedirectError> },
+    BackOff { host: u16, seconds: u32 },
+    Plan { price: f32, freshness: Option<f32>, optimum: Option<f32> },
+    Totals(Totals),
+}
+
+impl Event {
+    /// How much it matters.
+    pub const fn level(&self) -> LogLevel {
+        match self {
+            Self::Refused(_) => LogLevel::Error,
+            Self::Down | Self::Failed { .. } | Self::Astray { .. } | Self::BackOff { .. } => LogLevel::Warn,
+            Self::Start { .. } => LogLevel::Debug,
+            _ => LogLevel::Info,
+        }
+    }
+
+    /// Writes the line to the defmt log: 24 bytes at most for the end of a fetch, framing and time included, for the
+    /// first twelve days after boot.
+    #[cfg(feature = "defmt")]
+    pub fn emit(&self) {
+        match *self {
+            Self::Loaded { pages, hosts } => defmt::info!("loaded pages={=u16} hosts={=u16}", pages, hosts),
+            Self::Refused(why) => defmt::error!("image refused: {}", defmt::Display2Format(&why)),
+            Self::Up { address: [a, b, c, d] } => {
+                defmt::info!("network up address={=u8}.{=u8}.{=u8}.{=u8}", a, b, c, d)
+            }
+            Self::Down => defmt::warn!("network down"),
+            Self::Start { page } => defmt::debug!("start page={=u16}", page),
+            Self::End { page, status, bytes, millis, changed } => defmt::info!(
+                "end page={=u16} status={=u16} bytes={=u32} ms={=u32} changed={=bool}",
+                page,
+                status,
+                bytes,
+                millis,
+                changed
+            ),
+            Self::Failed { page, millis, why } => {
+                defmt::warn!("failed page={=u16} ms={=u32} why={}", page, millis, why)
+            }
+            Self::Robots { host, status, judged, denied } => defmt::info!(
+                "robots host={=u16} status={=u16} judged={=u16} denied={=u16}",
+                host,
+                status,
+                judged,
+                denied
+            ),
+            Self::Denied { page } => defmt::info!("denied page={=u16}", page),
+            Self::Moved { page, status } => defmt::info!("moved page={=u16} status={=u16}", page, status),
+            Self::Astray { page, status, why } => {
+                defmt::warn!("astray page={=u16} status={=u16} why={}", page, status, why)
+            }
+            Self::BackOff { host, seconds } => defmt::warn!("backoff host={=u16} s={=u32}", host, seconds),
+            Self::Plan { price, freshness, optimum } => defmt::info!(
+                "plan price={=f32} freshness={=f32} optimum={=f32}",
+                price,
+                freshness.unwrap_or(f32::NAN),
+                optimum.unwrap_or(f32::NAN)
+            ),
+            Self::Totals(totals) => defmt::info!(
+                "totals fetches={=u32} same={=u32} changed={=u32} errors={=u32} denied={=u32} bytes={=u64} late_s={=u64}",
+                totals.fetches,
+                totals.not_modified,
+                totals.changed,
+                totals.errors,
+                totals.denied,
+                totals.bytes,
+                totals.late_seconds
+            ),
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! The probe: scheduler and fetcher joined to one loop that runs for months.
+//!
+//! A board brings a network ([`Connect`], [`Resolve`]), a [`Board`] (clock, log, store, watchdog), memory, and a
+//! [`Slot`] for each fetch that may run at once. Each slot is a future of its own: a slow host blocks its slot only.
+//! Spawn [`Probe::run_slot`] for each, and [`Probe::keep_house`] once.
+//!
+//! Each turn of a slot is one request, and passes the gate of the page's host: robots.txt first, then the page, then
+//! each step of its redirects. So whatever a page needs, its host never sees two requests closer than its gap.
+//!
+//! Not done: redirects of robots.txt are not followed (they count as no file), connections are not kept open.
+
+mod event;
+mod memory;
+mod turn;
+
+pub use event::Event;
+pub use memory::{HostMemory, PageMemory};
+
+use core::cell::RefCell;
+use core::future::poll_fn;
+use core::pin::pin;
+use core::task::{Poll, Waker};
+
+use crate::fetch::{Agent, Connect, Resolve};
+use crate::heap::Id;
+use crate::image::{Config, Image, ImageError};
+use crate::polite::{Hours, Rules};
+use crate::scheduler::{
+    Core, Decision, Event as Counted, HostId, Outcome, PageId, PageSettings, Settings, Storage,
+};
+use crate::time::{Duration, Instant};
+
+/// Slots that one probe can have.
+pub const MOST_SLOTS: usize = 8;
+/// Pages on their way through redirects at the same time; of more, the oldest starts over.
+const DETOURS: usize = 4;
+/// Between two looks after the house.
+const HOUSE_TICK: Duration = Duration::from_secs(1);
+/// Between two reports.
+const REPORT: Duration = Duration::from_secs(60);
+/// A `WaitUntil` that is now would spin.
+const SHORTEST_WAIT: Duration = Duration::from_millis(1);
+
+/// What the loop needs besides a network.
+#[allow(async_fn_in_trait)] // One executor, no threads.
+pub trait Board {
+    /// What time is it?
+    fn now(&self) -> Instant;
+    /// Completes then. *Cancellation*: dropping it forgets the alarm.
+    async fn sleep_until(&self, then: Instant);
+    /// Something happened.
+    fn log(&self, event: &Event);
+    /// A page's memory has changed: whoever stores it can restore it after a restart.
+    fn keep(&self, _page: usize, _memory: &PageMemory) {}
+    /// Every slot makes progress: called once a second, and no longer once one hangs.
+    fn feed_watchdog(&self) {}
+}
+
+/// The board's memory for a probe.
+#[derive(Debug)]
+pub struct Memory<'a, S: Storage> {
+    /// Without hosts yet.
+    pub scheduler: &'a mut Core<S>,
+    /// One a page.
+    pub pages: &'a mut [PageMemory],
+    /// One a host.
+    pub hosts: &'a mut [HostMemory],
+}
+
+/// What one fetch at a time needs.
+#[derive(Debug)]
+pub struct Slot<'b, C, R> {
+    /// Opens connections, with buffers of its own.
+    pub connect: C,
+    /// Knows names.
+    pub resolve: R,
+    /// The window requests and responses pass through: 512 bytes or more.
+    pub buffer: &'b mut [u8],
+}
+
+/// Why a page was not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Failure {
+    /// Its URL cannot be read, or needs a gateway that there is not.
+    Url,
+    /// Its host's name has no address.
+    Name,
+    /// No connection.
+    Connection,
+    /// The connection broke, or the answer made no sense.
+    Response,
+    /// 5xx.
+    Server,
+    /// 429 or 503.
+    Busy,
+    /// Not done in time.
+    Deadline,
+    /// A redirect led to an address that is not public.
+    PrivateAddress,
+}
+
+/// What happened so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Requests for pages that were answered.
+    pub fetches: u32,
+    /// Of these, 304.
+    pub not_modified: u32,
+    /// Of these, with a new version.
+    pub changed: u32,
+    /// Requests that were not answered, or by 5xx.
+    pub errors: u32,
+    /// Turns that robots rules forbade.
+    pub denied: u32,
+    /// Bytes of bodies.
+    pub bytes: u64,
+    /// Seconds that fetches started late, all together.
+    pub late_seconds: u64,
+}
+
+/// Settings of the scheduler by an image's configuration, for so many slots.
+fn settings(config: &Config<'_>, slots: u16) -> Settings {
+    // From the end: a request may reach its host late, and the next one early, but never before the first has ended.
+    let rules = Rules {
+        back_off: Duration::from_millis(config.back_off_ms.into()),
+        gap_from_end: true,
+        ..Rules::DEFAULT
+    };
+    Settings { rules, burst: slots, seed: config.seed, ..Settings::DEFAULT }
+}
+
+struct State<'a, S: Storage> {
+    memory: Memory<'a, S>,
+    detours: heapless::Vec<memory::Detour, DETOURS>,
+    totals: Totals,
+    online: bool,
+    /// Goes up when slots that wait should look again.
+    generation: u32,
+    waiting: heapless::Vec<Waker, MOST_SLOTS>,
+    busy_since: [Option<Instant>; MOST_SLOTS],
+}
+
+/// The loop's state: one a device, shared by all slots.
+pub struct Probe<'a, S: Storage, B> {
+    image: Image<'a>,
+    config: Config<'a>,
+    agent: Agent<'a>,
+    has_hours: bool,
+    board: B,
+    state: RefCell<State<'a, S>>,
+}
+
+impl<S: Storage, B> core::fmt::Debug for Probe<'_, S, B> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Probe").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
+    /// Fills an empty scheduler with the image's hosts and pages, to be fetched by so many slots.
+    ///
+    /// # Errors
+    /// [`ImageError::TooLarge`] when the memory does not hold them, [`ImageError::Record`] when the scheduler or the
+    /// agent's rules refuse a record.
+    pub fn new(image: Image<'a>, memory: Memory<'a, S>, slots: usize, board: B) -> Result<Self, ImageError> {
+        let (pages, hosts) = (image.pages(), image.hosts());
+        let too_large = ImageError::TooLarge { pages: pages as u16, hosts: hosts as u16 };
+        if pages > memory.pages.len() || hosts > memory.hosts.len() {
+            return Err(too_large);
+        }
+        let config = image.config()?;
+        let agent = Agent::new(config.agent, config.contact).map_err(|_| ImageError::Record { index: 0 })?;
+        let (now, scheduler) = (board.now(), &mut *memory.scheduler);
+        scheduler.set_settings(settings(&config, slots as u16));
+        scheduler.set_budget(config.per_day, now).map_err(|_| ImageError::Record { index: 0 })?;
+        let mut has_hours = false;
+        for index in 0..hosts {
+            let host = image.host(index)?;
+            let id = scheduler.add_host(Duration::from_millis(host.gap_ms.into())).map_err(|_| too_large)?;
+            if let Some(hours) = host.hours.and_then(|(from, to)| Hours::new(from, to)) {
+                has_hours = true;
+                let _ = scheduler.set_hours(id, hours);
+            }
+        }
+        for index in 0..hosts {
+            let host = image.host(index)?;
+            let ids = (S::Id::from_index(index), S::Id::from_index(host.gate.into()));
+            if let (Some(own), Some(gate)) = ids {
+                let _ = scheduler.share_gate(HostId(own), HostId(gate));
+            }
+        }
+        for index in 0..pages {
+            let page = image.page(index)?;
+            let host = S::Id::from_index(page.host.into()).ok_or(too_large)?;
+            let (weight, rate, confidence) = (page.weight, page.rate, page.confidence);
+            let settings = PageSettings { weight, rate, confidence };
+            scheduler.add_page(HostId(host), &settings, now).map_err(|_| too_large)?;
+        }
+        board.log(&Event::Loaded { pages: pages as u16, hosts: hosts as u16 });
+        let state = RefCell::new(State {
+            memory,
+            detours: heapless::Vec::new(),
+            totals: Totals::default(),
+            online: false,
+            generation: 0,
+            waiting: heapless::Vec::new(),
+            busy_since: [None; MOST_SLOTS],
+        });
+        Ok(Self { image, config, agent, has_hours, board, state })
+    }
+
+    /// The network is there, or not: without it, nothing is fetched and no host is blamed.
+    pub fn set_online(&self, online: bool) {
+        let mut state = self.state.borrow_mut();
+        state.online = online;
+        state.wake_all();
+    }
+
+    /// The board it runs on.
+    pub fn board(&self) -> &B {
+        &self.board
+    }
+
+    /// How the image wants it to behave.
+    pub fn config(&self) -> &Config<'a> {
+        &self.config
+    }
+
+    /// The image it runs on.
+    pub fn image(&self) -> &Image<'a> {
+        &self.image
+    }
+
+    /// What happened so far.
+    pub fn totals(&self) -> Totals {
+        let state = self.state.borrow();
+        Totals { late_seconds: state.memory.scheduler.counters().late_seconds(), ..state.totals }
+    }
+
+    /// Logs what happened so far and what the scheduler is heading for.
+    pub fn report(&self) {
+        self.board.log(&Event::Totals(self.totals()));
+        let plan = {
+            let scheduler = &self.state.borrow().memory.scheduler;
+            Event::Plan {
+                price: scheduler.price(),
+                freshness: scheduler.freshness(),
+                optimum: scheduler.optimum(),
+            }
+        };
+        self.board.log(&plan);
+    }
+
+    /// How often something happened, by the scheduler's own count.
+    pub fn counted(&self, event: Counted) -> u32 {
+        self.state.borrow().memory.scheduler.counters().get(event)
+    }
+
+    /// Fetches whatever is due, one page at a time, for ever. `number` is the slot's own, below [`MOST_SLOTS`].
+    ///
+    /// *Cancellation*: dropping it leaves the page it is fetching in flight: its host is not asked again.
+    pub async fn run_slot<C: Connect, R: Resolve>(&self, number: usize, slot: &mut Slot<'_, C, R>) -> ! {
+        loop {
+            match self.next(number) {
+                Decision::Fetch(page) => {
+                    let outcome = self.turn(page.0.index(), slot).await;
+                    self.record(number, page, outcome);
+                }
+                Decision::WaitUntil(then) => self.wait(then).await,
+                Decision::Idle => self.wait(Instant::MAX).await,
+            }
+        }
+    }
+
+    /// Feeds the watchdog and reports each minute, for ever.
+    ///
+    /// *Cancellation*: safe at any time; without it the watchdog starves.
+    pub async fn keep_house(&self) -> ! {
+        let mut next_report = self.board.now() + REPORT;
+        loop {
+            let now = self.board.now();
+            // A fetch ends by its deadline. One that has not, twice that long after, never will.
+            let patience = Duration::from_millis(self.config.deadline_ms.into()) * 2;
+            let hangs = |since: &Option<Instant>| since.is_some_and(|since| now - since > patience);
+            if !self.state.borrow().busy_since.iter().any(hangs) {
+                self.board.feed_watchdog();
+            }
+            if now >= next_report {
+                next_report += REPORT;
+                self.report();
+            }
+            self.board.sleep_until(now + HOUSE_TICK).await;
+        }
+    }
+
+    fn next(&self, number: usize) -> Decision<S::Id> {
+        let now = self.board.now();
+        let mut state = self.state.borrow_mut();
+        if !state.online {
+            return Decision::Idle;
+        }
+        let decision = state.memory.scheduler.next(now);
+        if let Decision::Fetch(_) = decision {
+            if let Some(since) = state.busy_since.get_mut(number) {
+                *since = Some(now);
+            }
+            // This slot is busy from now on: another one has to look after what comes next.
+            state.wake_all();
+        }
+        decision
+    }
+
+    fn record(&self, number: usize, page: PageId<S::Id>, outcome: Outcome) {
+        let now = self.board.now();
+        let mut state = self.state.borrow_mut();
+        if let Some(since) = state.busy_since.get_mut(number) {
+            *since = None;
+        }
+        // It was in flight: nobody else records it.
+        let _ = state.memory.scheduler.record(page, outcome, now);
+        let failed = matches!(outcome, Outcome::Refused { .. } | Outcome::Failed);
+        let host = self.image.page(page.0.index()).map_or(0, |page| page.host);
+        let opens = S::Id::from_index(host.into())
+            .filter(|_| failed)
+            .and_then(|host| state.memory.scheduler.opens(HostId(host)));
+        state.wake_all();
+        drop(state);
+        if let Some(opens) = opens {
+            let seconds = (opens - now).as_secs().min(u32::MAX.into()) as u32;
+            self.board.log(&Event::BackOff { host, seconds });
+        }
+    }
+
+    /// Waits until then, or until something has changed.
+    ///
+    /// *Cancellation*: safe.
+    async fn wait(&self, then: Instant) {
+        let generation = self.state.borrow().generation;
+        let mut alarm = pin!(self.board.sleep_until(then.max(self.board.now() + SHORTEST_WAIT)));
+        poll_fn(|context| {
+            let mut state = self.state.borrow_mut();
+            if state.generation != generation {
+                return Poll::Ready(());
+            }
+            if !state.waiting.iter().any(|waker| waker.will_wake(context.waker())) {
+                // No room: more slots than there may be. This one waits for its alarm only.
+                let _ = state.waiting.push(context.waker().clone());
+            }
+            drop(state);
+            alarm.as_mut().poll(context)
+        })
+        .await
+    }
+}
+
+impl<S: Storage> State<'_, S> {
+    fn wake_all(&mut self) {
+        self.generation = self.generation.wrapping_add(1);
+        while let Some(waker) = self.waiting.pop() {
+            waker.wake();
+        }
+    }
+}
