@@ -48,6 +48,10 @@ pub trait Board {
     fn now(&self) -> Instant;
     /// Completes then. *Cancellation*: dropping it forgets the alarm.
     async fn sleep_until(&self, then: Instant);
+    /// Do its connections speak https themselves, without a gateway?
+    fn speaks_https(&self) -> bool {
+        false
+    }
     /// Something happened.
     fn log(&self, event: &Event);
     /// A page's memory has changed: whoever stores it can restore it after a restart.
@@ -236,6 +240,12 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
     pub fn totals(&self) -> Totals {
         let state = self.state.borrow();
         Totals { late_seconds: state.memory.scheduler.counters().late_seconds(), ..state.totals }
+    }
+
+    /// Weighted mean freshness as the scheduler believes it to be, and the best it is heading for.
+    pub fn freshness(&self) -> (Option<f32>, Option<f32>) {
+        let scheduler = &self.state.borrow().memory.scheduler;
+        (scheduler.freshness(), scheduler.optimum())
     }
 
     /// Logs what happened so far and what the scheduler is heading for.

@@ -151,7 +151,7 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
                 host.robots.record(access, reply.lifetime, now);
             }
             if fresh {
-                self.forget_verdicts(&mut state.memory.pages, record);
+                self.forget_verdicts(state.memory.pages, record);
             }
             if let (Some(id), Ok(host)) =
                 (S::Id::from_index(record.host.into()), self.image.host(record.host.into()))
@@ -307,7 +307,7 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         let status = reply.head.status;
         let mut hops = detour.map_or_else(|| Hops::from(url), |detour| detour.hops.clone());
         let target = reply.target.as_ref().and_then(|text| Some((text, Url::parse(text).ok()?)));
-        let speaks_https = self.config.gateway.is_some();
+        let speaks_https = self.config.gateway.is_some() || self.board.speaks_https();
         let followed = target.map(|(text, target)| (text, hops.follow(status, &target, speaks_https)));
         let event = match followed {
             Some((_, Ok(()))) => Event::Moved { page: page as u16, status },

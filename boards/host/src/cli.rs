@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::commands::{check, estimate, plan, robots, schedule, simulate};
+use crate::commands::{check, estimate, plan, robots, run, schedule, simulate};
 use crate::error::Error;
 use crate::output::Format;
 
@@ -18,6 +18,7 @@ use crate::output::Format;
 ///   dunlin schedule PAGES.csv --crawls N --method merge    what to fetch when, by which crawler
 ///   dunlin simulate PAGES.csv --days D --crawls-per-day N --compare    what each policy would achieve
 ///   dunlin estimate HISTORY.csv       how often do pages change, by what visits found?
+///   dunlin run PAGES.csv              watch the pages for changes, politely, from this computer
 ///   dunlin robots robots.txt URL      may this URL be fetched, and which rule says so?
 ///   dunlin completions bash           completions for your shell
 ///
@@ -39,6 +40,7 @@ enum Command {
     Estimate(estimate::Args),
     Plan(plan::Args),
     Robots(robots::Args),
+    Run(run::Args),
     Schedule(schedule::Args),
     Simulate(simulate::Args),
     /// Print completions for a shell, to be sourced or put where it looks for them
@@ -70,6 +72,7 @@ impl Cli {
             Command::Estimate(args) => estimate::run(args, self.format)?,
             Command::Plan(args) => plan::run(args, self.format)?,
             Command::Robots(args) => return robots::run(args, self.format),
+            Command::Run(args) => run::run(args, self.format)?,
             Command::Schedule(args) => schedule::run(args, self.format)?,
             Command::Simulate(args) => simulate::run(args, self.format)?,
             Command::Completions { shell } => {

@@ -9,6 +9,7 @@ pub mod hosts;
 pub mod listing;
 pub mod net;
 pub mod output;
+pub mod page_image;
 pub mod pages;
 pub mod picture;
 pub mod planning;

@@ -1,0 +1,318 @@
+//! `dunlin run`: the probe's own loop on this computer's sockets.
+
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+use std::time::SystemTime;
+
+use async_io::Timer;
+use dunlin::image::Image;
+use dunlin::probe::{Board, Event, HostMemory, Memory, PageMemory, Probe, Slot, Totals};
+use dunlin::scheduler::{Core, Large, Settings};
+use dunlin::time::{Duration, Instant};
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::listing::{Listing, ListingArgs};
+use crate::net::{HostConnect, HostResolve};
+use crate::output::{self, Format, Table};
+use crate::page_image::{self, Capacity, Options};
+use crate::{duration, net};
+
+/// Watch pages for changes, politely, until Ctrl-C
+///
+/// The same loop as on a microcontroller, on this computer's sockets: it obeys robots.txt, leaves 15 s between two
+/// requests to a host, asks conditionally, learns how often each page changes and spends the budget accordingly.
+/// Every change is one line of JSON on stdout:
+///
+///   {"time":1794000000,"url":"http://example.org/","status":200,"bytes":5120,"milliseconds":84,"first":false}
+///
+/// Nothing is kept between runs. At the end, a summary; with --format json as a last line on stdout.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    #[command(flatten)]
+    listing: ListingArgs,
+    /// Fetches a day, over all hosts; without it, what politeness allows
+    #[arg(long, value_name = "N")]
+    crawls_per_day: Option<f64>,
+    /// Stop after this long
+    #[arg(long, value_name = "SECONDS")]
+    seconds: Option<u64>,
+    /// Fetches at once, from different hosts
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=8))]
+    slots: u16,
+    /// Who asks, as the servers and their robots.txt know it
+    #[arg(long, value_name = "NAME", default_value = concat!("dunlin/", env!("CARGO_PKG_VERSION")))]
+    agent: String,
+    /// Where a webmaster can complain: a URL or an e-mail address
+    #[arg(long, value_name = "CONTACT")]
+    contact: Option<String>,
+    /// Where a host is, instead of asking for its name; `*` for all hosts
+    #[arg(long, value_name = "HOST=IP")]
+    resolve: Vec<String>,
+    /// Write the changes to this file as well, behind what it holds
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// For the little that is random
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u32,
+}
+
+/// More than this would have to be numbered with more bits.
+const CAPACITY: Capacity = Capacity { pages: 65_534, hosts: 65_534, https: true };
+/// What `run` and `xtask qemu` leave between two requests to a host unless told otherwise.
+pub const POLITENESS: Duration = Duration::from_secs(15);
+/// The window requests and responses pass through.
+const WINDOW: usize = 4096;
+
+/// Runs the command.
+///
+/// # Errors
+/// Something wrong with a file or an option; nothing has been fetched then.
+pub fn run(args: &Args, format: Format) -> Result<(), Error> {
+    let listing = args.listing.read(POLITENESS)?;
+    if args.crawls_per_day.is_some_and(|rate| !(rate > 0.0 && rate.is_finite())) {
+        return Err(Error::Usage("expected more than 0 --crawls-per-day".into()));
+    }
+    let resolve = HostResolve::new(args.resolve.iter().map(String::as_str)).map_err(Error::Usage)?;
+    let options = Options {
+        agent: args.agent.clone(),
+        contact: args.contact.clone(),
+        per_day: args.crawls_per_day,
+        seed: args.seed,
+        ..Options::default()
+    };
+    let (image, order) = page_image::build(&listing, &options, CAPACITY)?;
+    let file = args.log.as_ref().map(|path| {
+        let opened = std::fs::OpenOptions::new().create(true).append(true).open(path);
+        opened.map_err(|source| Error::opening(path, source))
+    });
+    let board = Computer::new(&listing, order, file.transpose()?);
+    let image = Image::parse(&image).map_err(|why| Error::Usage(why.to_string()))?;
+    let totals = crawl(image, board, resolve, args)?;
+    report(&totals, format);
+    Ok(())
+}
+
+/// The loop, until it is told to stop.
+fn crawl(image: Image<'_>, board: Computer<'_>, resolve: HostResolve, args: &Args) -> Result<Summary, Error> {
+    let wrong = |why: dunlin::image::ImageError| Error::Usage(why.to_string());
+    let mut scheduler: Core<Large> = Core::large(image.pages(), image.hosts(), Settings::DEFAULT);
+    let mut pages = vec![PageMemory::NEW; image.pages()];
+    let mut hosts = vec![HostMemory::NEW; image.hosts()];
+    let memory = Memory { scheduler: &mut scheduler, pages: &mut pages, hosts: &mut hosts };
+    let probe = Probe::new(image, memory, args.slots.into(), board).map_err(wrong)?;
+    probe.set_online(true);
+    let connect = HostConnect::new();
+    let mut buffers = vec![[0; WINDOW]; args.slots.into()];
+    let mut slots: Vec<_> = buffers
+        .iter_mut()
+        .map(|buffer| Slot { connect: connect.clone(), resolve: resolve.clone(), buffer })
+        .collect();
+    let mut work: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
+    for (number, slot) in slots.iter_mut().enumerate() {
+        let probe = &probe;
+        work.push(Box::pin(async move { probe.run_slot(number, slot).await }));
+    }
+    work.push(Box::pin(async { probe.keep_house().await }));
+    if std::io::stderr().is_terminal() {
+        work.push(Box::pin(async { show_status(&probe).await }));
+    }
+    let mut stop = std::pin::pin!(until_told(args.seconds)?);
+    // So few futures that polling all of them when one wakes costs nothing.
+    async_io::block_on(poll_fn(|context| {
+        for future in &mut work {
+            let _: Poll<()> = future.as_mut().poll(context);
+        }
+        stop.as_mut().poll(context)
+    }));
+    drop(work);
+    Ok(Summary::new(&probe))
+}
+
+/// Completes after so many seconds, or at Ctrl-C.
+fn until_told(seconds: Option<u64>) -> Result<impl Future<Output = ()>, Error> {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed))
+        .map_err(|why| Error::Usage(format!("cannot listen for Ctrl-C: {why}")))?;
+    let end = seconds.map(|seconds| std::time::Instant::now() + std::time::Duration::from_secs(seconds));
+    Ok(async move {
+        while !STOP.load(Ordering::Relaxed) && end.is_none_or(|end| std::time::Instant::now() < end) {
+            Timer::after(std::time::Duration::from_millis(100)).await;
+        }
+    })
+}
+
+/// A line about what has happened, rewritten in place, for ever.
+async fn show_status(probe: &Probe<'_, Large, Computer<'_>>) -> ! {
+    loop {
+        let totals = probe.totals();
+        eprint!(
+            "\r\x1b[K{} fetched, {} unchanged (304), {} changed, {} errors, {} denied by robots, {} bytes",
+            totals.fetches, totals.not_modified, totals.changed, totals.errors, totals.denied, totals.bytes
+        );
+        Timer::after(std::time::Duration::from_secs(1)).await;
+    }
+}
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+struct Summary {
+    fetches: u32,
+    not_modified: u32,
+    changed: u32,
+    errors: u32,
+    robots_denied: u32,
+    bytes: u64,
+    freshness_estimate: Option<f32>,
+    optimum_estimate: Option<f32>,
+}
+
+impl Summary {
+    fn new(probe: &Probe<'_, Large, Computer<'_>>) -> Self {
+        let Totals { fetches, not_modified, changed, errors, denied, bytes, .. } = probe.totals();
+        let (freshness_estimate, optimum_estimate) = probe.freshness();
+        Self {
+            fetches,
+            not_modified,
+            changed,
+            errors,
+            robots_denied: denied,
+            bytes,
+            freshness_estimate,
+            optimum_estimate,
+        }
+    }
+}
+
+fn report(summary: &Summary, format: Format) {
+    if format == Format::Json {
+        return output::print(&output::json(summary));
+    }
+    let mut table = Table::new(&[
+        "fetches",
+        "304",
+        "changed",
+        "errors",
+        "robots_denied",
+        "bytes",
+        "freshness",
+        "optimum",
+    ]);
+    let share = |share: Option<f32>| share.map_or_else(String::new, |share| format!("{share:.4}"));
+    table.row(vec![
+        summary.fetches.to_string(),
+        summary.not_modified.to_string(),
+        summary.changed.to_string(),
+        summary.errors.to_string(),
+        summary.robots_denied.to_string(),
+        summary.bytes.to_string(),
+        share(summary.freshness_estimate),
+        share(summary.optimum_estimate),
+    ]);
+    let text = if format == Format::Csv { table.to_csv() } else { table.to_text() };
+    // Stdout holds the changes.
+    eprint!("\n{text}");
+}
+
+/// This computer as a board: its clock, its files.
+struct Computer<'l> {
+    listing: &'l Listing,
+    /// For each page of the image, its place in the list.
+    order: Vec<usize>,
+    start: std::time::Instant,
+    file: RefCell<Option<std::fs::File>>,
+    seen: RefCell<Vec<bool>>,
+}
+
+/// One line of the log of changes.
+#[derive(Serialize)]
+struct Change<'a> {
+    /// Unix time in seconds.
+    time: u64,
+    url: &'a str,
+    status: u16,
+    bytes: u32,
+    milliseconds: u32,
+    /// The first version seen: there is no earlier one to compare with.
+    first: bool,
+}
+
+impl<'l> Computer<'l> {
+    fn new(listing: &'l Listing, order: Vec<usize>, file: Option<std::fs::File>) -> Self {
+        let seen = RefCell::new(vec![false; order.len()]);
+        Self { listing, order, start: std::time::Instant::now(), file: RefCell::new(file), seen }
+    }
+
+    fn url(&self, page: u16) -> &'l str {
+        let index = self.order.get(usize::from(page)).copied().unwrap_or_default();
+        self.listing.list.pages.get(index).map_or("?", |page| &page.url)
+    }
+
+    fn changed(&self, page: u16, status: u16, bytes: u32, milliseconds: u32) {
+        let first = self
+            .seen
+            .borrow_mut()
+            .get_mut(usize::from(page))
+            .is_some_and(|seen| !std::mem::replace(seen, true));
+        let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs());
+        let line = output::json(&Change { time, url: self.url(page), status, bytes, milliseconds, first });
+        output::print(&line);
+        if let Some(file) = self.file.borrow_mut().as_mut()
+            && let Err(error) = file.write_all(line.as_bytes())
+        {
+            self.say(&format!("cannot write the log: {error}"));
+        }
+    }
+
+    /// A line for the person who watches, above the status.
+    fn say(&self, text: &str) {
+        let clear = if std::io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
+        eprintln!("{clear}{text}");
+    }
+}
+
+impl Board for Computer<'_> {
+    fn now(&self) -> Instant {
+        Instant::ZERO + Duration::from(self.start.elapsed())
+    }
+
+    async fn sleep_until(&self, then: Instant) {
+        if then == Instant::MAX {
+            return std::future::pending().await;
+        }
+        net::after(then - self.now()).await;
+    }
+
+    fn speaks_https(&self) -> bool {
+        true
+    }
+
+    fn log(&self, event: &Event) {
+        match *event {
+            Event::End { page, status, bytes, millis, changed: true } => {
+                self.changed(page, status, bytes, millis)
+            }
+            Event::Failed { page, millis, why } => {
+                let after = duration::format(Duration::from_millis(millis.into()));
+                self.say(&format!("failed after {after}: {} ({why:?})", self.url(page)));
+            }
+            Event::Denied { page } => self.say(&format!("denied by robots.txt: {}", self.url(page))),
+            Event::Astray { page, why, .. } => {
+                let why =
+                    why.map_or_else(|| "its target is no URL we can keep".into(), |why| why.to_string());
+                self.say(&format!("redirect not followed: {}: {why}", self.url(page)));
+            }
+            Event::BackOff { host, seconds } => {
+                let name = self.listing.list.hosts.get(usize::from(host)).map_or("?", String::as_str);
+                self.say(&format!("leaving {name} alone for {seconds} s"));
+            }
+            _ => {}
+        }
+    }
+}
