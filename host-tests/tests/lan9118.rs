@@ -105,7 +105,7 @@ impl Bus for ModelBus {
         let mut model = self.0.borrow_mut();
         match offset {
             r::BYTE_TEST if model.there => 0x8765_4321,
-            r::RX_FIFO_INF => (model.statuses.len() as u32) << 16 | 4 * model.data.len() as u32,
+            r::RX_FIFO_INF => ((model.statuses.len() as u32) << 16) | (4 * model.data.len() as u32),
             r::RX_STATUS => model.statuses.pop_front().unwrap_or(0),
             r::RX_DATA => {
                 model.free_words += 1;
