@@ -64,7 +64,7 @@ proptest! {
     fn damage_is_noticed(pages in 0..40_u16, place in any::<prop::sample::Index>(), bit in 0..8) {
         let mut image = sample(pages);
         let place = place.index(image.len());
-        image[place] ^= 1 << bit;
+        image[place] ^= 1_u8 << bit;
         prop_assert!(Image::parse(&image).is_err());
     }
 

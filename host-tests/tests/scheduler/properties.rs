@@ -13,7 +13,7 @@ const OPERATIONS: u32 = 4_000;
 fn case(seed: u64) {
     let mut random = Random(seed);
     let settings = Settings {
-        engine: if seed % 2 == 0 { Engine::Index } else { Engine::Carousel },
+        engine: if seed.is_multiple_of(2) { Engine::Index } else { Engine::Carousel },
         burst: random.below(5) as u16,
         rules: Rules { gap_from_end: random.below(3) == 0, ..Rules::DEFAULT },
         fetch_without_clock: random.below(3) == 0,
