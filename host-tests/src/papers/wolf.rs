@@ -360,7 +360,11 @@ fn figure_10(section: &mut Section, settings: &Settings) {
     let rows = [1.0, 5.0, 20.0]
         .map(|limit| vec![format!("± {limit} slots"), format!("{:.3} %", 100.0 * within(limit))]);
     section.table(&["deviation", "crawls"], &rows);
-    section.check("virtually all crawls are within ± 20 slots", within(20.0) > 0.99);
+    section.say(
+        "Read this table with care: ideal times here are drawn evenly and squeezed by ten slots, so that crawls that must not be early \
+         find room at the end of the day. The squeeze itself bounds the deviation, so this does not reproduce the paper's \
+         “virtually all within ± 20” for the ideal times of a plan: squeezed by a hundred slots instead, only 20.5 % are within ± 20.",
+    );
     let early = (0..count).filter(|place| crawls[*place].not_before && deviation(*place) < 0.0).count();
     section.check("no quasi-deterministic crawl is early", early == 0);
     section.check(
