@@ -22,7 +22,7 @@ const SEED: u64 = 1;
 /// Runs everything.
 pub fn run(settings: &Settings) -> Section {
     let mut section = Section::new("cho", "Cho: Crawling the Web (2001)", SEED, settings);
-    orders(&mut section, settings);
+    orders(&mut section);
     allocations(&mut section, settings);
     frequencies(&mut section);
     improvement(&mut section);
@@ -63,13 +63,14 @@ fn simulated(world: &World, days: f64, build: impl Fn(u64) -> Box<dyn Policy> + 
     (mean(|report| report.freshness), mean(|report| report.age_s / 86_400.0))
 }
 
-fn orders(section: &mut Section, settings: &Settings) {
+fn orders(section: &mut Section) {
     section.part(
         "Table 5.2: in which order to visit",
         "Pages that all change at the rate r, each visited once a day: in a fixed order, in another order each round, and \
          purely at random. Formulas as printed beside the mean of eight simulations, with 95 % confidence intervals.",
     );
-    let pages = settings.size(300, 3_000);
+    // Not fewer in the tests: with 300 pages chance alone moves ages by more than 2 %.
+    let pages = 3_000;
     let mut rows = Vec::new();
     let mut apart: f64 = 0.0;
     for r in [0.5_f64, 1.0, 2.0, 5.0] {
