@@ -2,14 +2,15 @@
 
 #![allow(missing_debug_implementations)] // embassy-net's types have none.
 
+use core::cell::Cell;
 use core::net::{IpAddr, Ipv4Addr};
-use core::sync::atomic::{AtomicU32, Ordering};
 
 use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Resolve};
 use dunlin::image::Address;
 use embassy_net::dns::DnsQueryType;
 use embassy_net::tcp::{self, TcpSocket};
 use embassy_net::{Config, IpAddress, Ipv4Cidr, Runner, Stack, StackResources, StaticConfigV4};
+use embassy_sync::blocking_mutex::Mutex;
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use embassy_sync::signal::Signal;
 use embassy_time::{Duration, Ticker, with_timeout};
@@ -65,7 +66,7 @@ pub async fn run(mut runner: Runner<'static, Ethernet>) -> ! {
 }
 
 /// Connections that are open or being opened.
-static OPEN: AtomicU32 = AtomicU32::new(0);
+static OPEN: Mutex<CriticalSectionRawMutex, Cell<u32>> = Mutex::new(Cell::new(0));
 static OPENED: Signal<CriticalSectionRawMutex, ()> = Signal::new();
 
 /// Keeps a 1 ms timer running while connections are open, for ever. Real hardware needs nothing of the kind: QEMU
@@ -73,7 +74,7 @@ static OPENED: Signal<CriticalSectionRawMutex, ()> = Signal::new();
 pub async fn hurry() -> ! {
     let mut ticker = Ticker::every(Duration::from_millis(1));
     loop {
-        if OPEN.load(Ordering::Relaxed) == 0 {
+        if OPEN.lock(Cell::get) == 0 {
             OPENED.wait().await;
             ticker.reset();
         }
@@ -125,7 +126,7 @@ pub struct Socket<'a>(TcpSocket<'a>);
 
 impl<'a> Socket<'a> {
     fn new(socket: TcpSocket<'a>) -> Self {
-        OPEN.fetch_add(1, Ordering::Relaxed);
+        OPEN.lock(|open| open.set(open.get() + 1));
         OPENED.signal(());
         Self(socket)
     }
@@ -133,7 +134,7 @@ impl<'a> Socket<'a> {
 
 impl Drop for Socket<'_> {
     fn drop(&mut self) {
-        OPEN.fetch_sub(1, Ordering::Relaxed);
+        OPEN.lock(|open| open.set(open.get().saturating_sub(1)));
     }
 }
 
