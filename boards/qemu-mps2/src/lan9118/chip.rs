@@ -63,7 +63,7 @@ const PHY_INTERRUPT_MASK: u32 = 30;
 /// The chip did not say who it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotThere {
-    /// What it said instead of [`BYTE_ORDER`].
+    /// What it said instead of `BYTE_ORDER`.
     pub found: u32,
 }
 
