@@ -23,6 +23,10 @@ pub(super) enum Verdict {
     Denied,
 }
 
+// The table of what RAM is spent on, in the scheduler's documentation, says so.
+#[cfg(target_pointer_width = "32")]
+const _: () = assert!(size_of::<PageMemory>() == 56 && size_of::<HostMemory>() == 48);
+
 /// What is known of a page's last version: 56 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct PageMemory {
@@ -59,7 +63,7 @@ impl PageMemory {
     }
 }
 
-/// What is known of a host.
+/// What is known of a host: 48 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct HostMemory {
     pub(super) robots: HostRobots,
