@@ -301,6 +301,10 @@ impl<S: Storage> Core<S> {
                 (tick.after(RECHECK).max(tick.after_days(retry)), Place::Pinned)
             }
             Outcome::Postponed => (tick, Place::Pinned),
+            // A page that was never seen has no copy that could do for the time being, and nothing is known of its gap.
+            Outcome::Refused { .. } | Outcome::Failed if since_last <= 0.0 => {
+                (opens.after_days(opens.days_since(tick)), Place::Pinned)
+            }
             // Soon again, but behind the pages that wait.
             Outcome::Refused { .. } | Outcome::Failed => {
                 (opens.max(tick.after_days(0.25 * retry)), Place::Pinned)

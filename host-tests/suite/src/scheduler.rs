@@ -182,5 +182,5 @@ fn every_machine_decides_the_same() {
             Decision::Idle => break,
         }
     }
-    assert_eq!((folded, scheduler.price()), (2_840_596_279, 0.001_569_263_2));
+    assert_eq!((folded, scheduler.price()), (2_964_419_608, 0.001_601_604_5));
 }
