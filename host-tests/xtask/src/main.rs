@@ -76,7 +76,7 @@ enum Command {
         #[arg(long)]
         device: bool,
     },
-    /// Reproduce the papers' experiments and write host-tests/papers (all of them: half an hour on two cores)
+    /// Reproduce the papers' experiments and write host-tests/papers (all of them at full size: long, and not timed yet)
     Papers {
         /// Only this one
         #[arg(value_parser = papers::NAMES)]
