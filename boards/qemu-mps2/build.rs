@@ -9,7 +9,7 @@ fn main() {
     copy("../../memory.x", &out.join("memory.x"));
     copy("device.x", &out.join("device.x"));
     println!("cargo:rustc-link-search={}", out.display());
-    for argument in ["--nmagic", "-Tlink.x", "-Tdefmt.x", "--build-id=sha1"] {
+    for argument in ["--nmagic", "-Tlink.x", "-Tdefmt.x", "-Tdunlin.x", "--build-id=sha1"] {
         println!("cargo:rustc-link-arg-bins={argument}");
     }
     // Benches of thousands of pages keep them on the stack: it takes the whole of the machine's 4 MB of RAM,

@@ -23,8 +23,6 @@ const RECEIVE_ENABLE: u32 = 1 << 1;
 /// The smallest divider the UART accepts; QEMU transmits at once, whatever the rate.
 const FASTEST: u32 = 16;
 
-defmt::timestamp!("{=u64:us}", crate::clock::micros());
-
 #[defmt::global_logger]
 struct Logger;
 

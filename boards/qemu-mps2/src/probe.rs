@@ -1,69 +1,55 @@
-//! The probe on this board: memory, clock and log of dunlin's loop.
+//! The probe on this board: how much memory it has, and how its tasks begin and end.
 
-use dunlin::image::{Image, ImageError, LogLevel};
-use dunlin::probe::{Board, Event, HostMemory, Memory, PageMemory, Probe};
-use dunlin::scheduler::{Fixed, Scheduler, Settings};
-use dunlin::time::Instant;
-use embassy_time::Timer;
+use dunlin::image::ImageError;
+use dunlin_board::memory;
+use dunlin_board::network::{NetworkSlot, SlotMemory};
+use dunlin_board::probe::{self, Capacity, Hardware, PageTable, Tables};
+use embassy_net::Stack;
 use static_cell::{ConstStaticCell, StaticCell};
 
 use crate::capacity::{HOSTS, PAGES, SLOTS};
-use crate::clock;
+use crate::{clock, exit};
 
-/// Clock and log.
+/// QEMU has no watchdog that is worth feeding: whoever started it gives it a deadline.
 #[derive(Clone, Copy, Debug)]
-pub struct Mps2 {
-    log: LogLevel,
-}
+pub struct Mps2;
 
-impl Board for Mps2 {
-    fn now(&self) -> Instant {
-        Instant::from_micros(clock::micros())
-    }
-
-    async fn sleep_until(&self, then: Instant) {
-        Timer::at(embassy_time::Instant::from_micros(then.as_micros())).await;
-    }
-
-    fn log(&self, event: &Event) {
-        if event.level() <= self.log {
-            event.emit();
-        }
-    }
-}
+impl Hardware for Mps2 {}
 
 /// The probe, for as many pages as [`crate::capacity`] says.
-pub type BoardProbe = Probe<'static, Fixed<PAGES, HOSTS>, Mps2>;
+pub type BoardProbe = probe::BoardProbe<PAGES, HOSTS, Mps2>;
 
-unsafe extern "C" {
-    static _image_start: u8;
-    static _image_end: u8;
-}
-
-/// The place of the page image, whatever is in it.
-pub fn flash() -> &'static [u8] {
-    let start = &raw const _image_start;
-    let length = (&raw const _image_end).addr().saturating_sub(start.addr());
-    // SAFETY: memory.x sets this region apart, it is loaded before the firmware starts, and nobody writes it.
-    unsafe { core::slice::from_raw_parts(start, length) }
-}
+// SAFETY: dunlin.x knows the section, and nothing at run time reads it.
+#[unsafe(link_section = ".dunlin.capacity")]
+#[used]
+static CAPACITY: Capacity = Capacity::of::<PAGES, HOSTS>();
 
 /// Makes the probe of the image that is loaded. Call once.
 ///
 /// # Errors
 /// Why the image cannot be used; it has been logged.
 pub fn load() -> Result<&'static BoardProbe, ImageError> {
-    // Made by the compiler, at the price of flash: made at run time it would be on the stack first.
-    static SCHEDULER: ConstStaticCell<Scheduler<PAGES, HOSTS>> =
-        ConstStaticCell::new(Scheduler::new(Settings::DEFAULT));
-    static PAGE_MEMORY: ConstStaticCell<[PageMemory; PAGES]> = ConstStaticCell::new([PageMemory::NEW; PAGES]);
-    static HOST_MEMORY: ConstStaticCell<[HostMemory; HOSTS]> = ConstStaticCell::new([HostMemory::NEW; HOSTS]);
+    static TABLES: ConstStaticCell<Tables<PAGES, HOSTS>> = ConstStaticCell::new(Tables::NEW);
+    static PAGE_TABLE: ConstStaticCell<PageTable<PAGES>> = ConstStaticCell::new(PageTable::NEW);
     static PROBE: StaticCell<BoardProbe> = StaticCell::new();
-    let made = Image::parse(flash()).and_then(|image| {
-        let config = image.config()?;
-        let memory =
-            Memory { scheduler: SCHEDULER.take(), pages: PAGE_MEMORY.take(), hosts: HOST_MEMORY.take() };
-        Probe::new(image, memory, SLOTS, Mps2 { log: config.log })
-    });
-    made.map(|probe| &*PROBE.init(probe)).inspect_err(|why| Event::Refused(*why).emit())
+    probe::load(TABLES.take(), PAGE_TABLE.take(), &PROBE, SLOTS, Mps2)
+}
+
+/// The board's slots, each to be run by a task of its own. Call once.
+pub fn slots(stack: Stack<'static>) -> impl Iterator<Item = NetworkSlot> {
+    static SLOT_MEMORY: ConstStaticCell<[SlotMemory; SLOTS]> = ConstStaticCell::new([SlotMemory::NEW; SLOTS]);
+    SLOT_MEMORY.take().iter_mut().map(move |memory| memory.on(stack))
+}
+
+/// Sums up and ends QEMU.
+pub fn end(probe: Option<&BoardProbe>) -> ! {
+    if let Some(probe) = probe {
+        probe.report();
+    }
+    defmt::info!(
+        "done after {=u64} ms, stack high-water mark {=u32} B",
+        clock::micros() / 1_000,
+        memory::stack_high_water()
+    );
+    exit::success()
 }

@@ -2,9 +2,10 @@
 #![no_main]
 //! Counts what the suite's benches cost in instructions. Start QEMU with `-icount shift=6`.
 
+use dunlin_board::banner;
 use dunlin_suite::BENCHES;
 use qemu_mps2::meter::InstructionMeter;
-use qemu_mps2::{banner, exit, log};
+use qemu_mps2::{exit, log};
 
 #[cortex_m_rt::entry]
 fn main() -> ! {

@@ -3,12 +3,14 @@
 //! The probe on a simulated network: with QEMU's skipped time, a day in minutes and the same log each time.
 
 use dunlin::probe::Slot;
+use dunlin_board::executor;
+use dunlin_board::probe::spawn;
 use embassy_executor::Spawner;
 use embassy_time::Timer;
 use qemu_mps2::capacity::SLOTS;
 use qemu_mps2::probe::{self, BoardProbe};
 use qemu_mps2::simulated::Simulated;
-use qemu_mps2::{clock, executor, exit, memory, options};
+use qemu_mps2::{exit, options};
 use static_cell::ConstStaticCell;
 
 const WINDOW: usize = 1024;
@@ -26,15 +28,10 @@ fn main() -> ! {
 fn start(spawner: Spawner, seconds: u32, probe: &'static BoardProbe) {
     static WINDOWS: ConstStaticCell<[[u8; WINDOW]; SLOTS]> = ConstStaticCell::new([[0; WINDOW]; SLOTS]);
     for (number, buffer) in WINDOWS.take().iter_mut().enumerate() {
-        match slot(number, probe, Slot { connect: Simulated, resolve: Simulated, buffer }) {
-            Ok(task) => spawner.spawn(task),
-            Err(_) => exit::failure(),
-        }
+        spawn(spawner, slot(number, probe, Slot { connect: Simulated, resolve: Simulated, buffer }));
     }
-    if let (Ok(house), Ok(end)) = (house(probe), end(probe, seconds)) {
-        spawner.spawn(house);
-        spawner.spawn(end);
-    }
+    spawn(spawner, house(probe));
+    spawn(spawner, end(probe, seconds));
     probe.set_online(true);
 }
 
@@ -51,11 +48,5 @@ async fn house(probe: &'static BoardProbe) {
 #[embassy_executor::task]
 async fn end(probe: &'static BoardProbe, seconds: u32) {
     Timer::after_secs(seconds.into()).await;
-    probe.report();
-    defmt::info!(
-        "done after {=u64} ms, stack high-water mark {=u32} B",
-        clock::micros() / 1_000,
-        memory::stack_high_water()
-    );
-    exit::success()
+    probe::end(Some(probe))
 }

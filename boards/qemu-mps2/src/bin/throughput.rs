@@ -7,19 +7,17 @@ use core::net::Ipv4Addr;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use dunlin::fetch::{Connect as _, Connection as _, Endpoint, Scheme, Url};
-use dunlin::probe::Slot;
+use dunlin_board::executor;
+use dunlin_board::network::NetworkSlot;
+use dunlin_board::probe::spawn;
 use embassy_executor::Spawner;
 use embassy_net::{Runner, Stack};
 use embassy_time::Timer;
 use embedded_io_async::{Read as _, Write as _};
 use qemu_mps2::capacity::SLOTS;
 use qemu_mps2::lan9118::Ethernet;
-use qemu_mps2::network::{self, Buffers, Connector, Names};
 use qemu_mps2::probe::{self, BoardProbe};
-use qemu_mps2::{executor, exit, options};
-use static_cell::ConstStaticCell;
-
-const WINDOW: usize = 1024;
+use qemu_mps2::{exit, network, options};
 
 static BARE: AtomicU32 = AtomicU32::new(0);
 static OVER: AtomicBool = AtomicBool::new(false);
@@ -35,29 +33,18 @@ fn main() -> ! {
 }
 
 fn start(spawner: Spawner, seconds: u32, probe: &'static BoardProbe) {
-    static BUFFERS: ConstStaticCell<[Buffers; SLOTS]> = ConstStaticCell::new([Buffers::NEW; SLOTS]);
-    static WINDOWS: ConstStaticCell<[[u8; WINDOW]; SLOTS]> = ConstStaticCell::new([[0; WINDOW]; SLOTS]);
-    let Ok((stack, runner)) = network::start(probe.config().address, 1) else { exit::failure() };
-    for (number, (buffers, window)) in BUFFERS.take().iter_mut().zip(WINDOWS.take()).enumerate() {
-        let connect = Connector::new(stack, buffers);
-        match slot(number, probe, Slot { connect, resolve: Names(stack), buffer: window }) {
-            Ok(task) => spawner.spawn(task),
-            Err(_) => exit::failure(),
-        }
+    let Some((stack, runner)) = network::start(probe) else { exit::failure() };
+    spawn(spawner, frames(runner));
+    spawn(spawner, hurry());
+    for (number, memory) in probe::slots(stack).enumerate() {
+        spawn(spawner, slot(number, probe, memory));
     }
-    match (frames(runner), hurry(), judge(stack, probe, seconds)) {
-        (Ok(frames), Ok(hurry), Ok(judge)) => {
-            spawner.spawn(frames);
-            spawner.spawn(hurry);
-            spawner.spawn(judge);
-        }
-        _ => exit::failure(),
-    }
+    spawn(spawner, judge(stack, probe, seconds));
 }
 
 #[embassy_executor::task]
-async fn frames(runner: Runner<'static, Ethernet>) {
-    network::run(runner).await
+async fn frames(mut runner: Runner<'static, Ethernet>) {
+    runner.run().await
 }
 
 #[embassy_executor::task]
@@ -67,7 +54,7 @@ async fn hurry() {
 
 /// The bare loop until its time is over, then a slot of the probe.
 #[embassy_executor::task(pool_size = SLOTS)]
-async fn slot(number: usize, probe: &'static BoardProbe, mut slot: Slot<'static, Connector, Names>) {
+async fn slot(number: usize, probe: &'static BoardProbe, mut slot: NetworkSlot) {
     let port =
         probe.image().page(0).ok().and_then(|page| Url::parse(page.url).ok()).map_or(80, |url| url.port());
     let to = Endpoint { scheme: Scheme::Http, host: "", address: Ipv4Addr::new(10, 0, 2, 2).into(), port };

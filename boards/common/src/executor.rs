@@ -1,5 +1,5 @@
-//! Runs embassy tasks and sleeps with WFI when none is ready. Embassy's own thread executor waits with WFE,
-//! which QEMU treats as a no-op: it would burn a whole core of the computer.
+//! Runs embassy tasks and sleeps when none is ready. Embassy's own thread executor waits with WFE, which QEMU treats
+//! as a no-op: it would burn a whole core of the computer; and it leaves no place to sleep deeper.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,19 +17,26 @@ fn pender(_context: *mut ()) {
     WOKEN.store(true, Ordering::SeqCst);
 }
 
-/// Spawns the first tasks in `start` and runs everything spawned, for ever. Call once.
+/// Spawns the first tasks in `start` and runs everything spawned, for ever; the core sleeps with WFI in between. Call
+/// once.
 pub fn run(start: impl FnOnce(Spawner)) -> ! {
+    run_with(start, cortex_m::asm::wfi)
+}
+
+/// The same with a sleep of the board's own. `sleep` is called with interrupts masked when no task is ready, and must
+/// return on a pending interrupt: see [`crate::power`].
+pub fn run_with(start: impl FnOnce(Spawner), mut sleep: impl FnMut()) -> ! {
     let executor = EXECUTOR.init(raw::Executor::new(core::ptr::null_mut()));
     start(executor.spawner());
     loop {
         WOKEN.store(false, Ordering::SeqCst);
         // SAFETY: only this loop polls, and it is never re-entered.
         unsafe { executor.poll() };
-        // Masked, so that an interrupt between the check and the WFI cannot be slept through: WFI returns on a
+        // Masked, so that an interrupt between the check and the sleep cannot be slept through: WFI returns on a
         // pending interrupt even while it is masked.
         cortex_m::interrupt::free(|_| {
             if !WOKEN.load(Ordering::SeqCst) {
-                cortex_m::asm::wfi();
+                sleep();
             }
         });
     }

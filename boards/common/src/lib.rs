@@ -1,0 +1,30 @@
+#![no_std]
+//! What dunlin's boards share, so that a board is a folder of its own peculiarities only: clock, network driver,
+//! watchdog, flash, pins, memory map. How to bring one more is told in `boards/PORTING.md`.
+//!
+//! - [`executor`] runs tasks and sleeps between them; [`power`] says how to sleep deeper.
+//! - [`memory`] and [`banner`] say at boot who is speaking and what is in use.
+//! - [`network`] is embassy-net as the fetcher wants it, over any driver.
+//! - [`probe`] is the probe with a microcontroller's clock and log, in memory that the board sets apart.
+//! - [`suite`] runs the on-target suite.
+
+pub mod executor;
+pub mod memory;
+pub mod network;
+pub mod power;
+pub mod probe;
+pub mod suite;
+
+defmt::timestamp!("{=u64:us}", embassy_time::Instant::now().as_micros());
+
+/// The boot banner: name, version, build identity, memory in use.
+pub fn banner(name: &'static str) {
+    defmt::info!("{=str} {=str}, build {=u64:016x}", name, env!("CARGO_PKG_VERSION"), memory::build_id());
+    let memory = memory::in_use();
+    defmt::info!(
+        "memory: {=u32} B flash, {=u32} B static RAM, {=u32} B left for the stack",
+        memory.flash,
+        memory.ram,
+        memory.stack,
+    );
+}

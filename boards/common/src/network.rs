@@ -1,0 +1,210 @@
+//! embassy-net as the fetcher wants it, over the board's own driver.
+
+#![allow(missing_debug_implementations)] // embassy-net's types have none.
+
+use core::cell::Cell;
+use core::net::{IpAddr, Ipv4Addr};
+
+use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Resolve};
+use dunlin::image::Address;
+use dunlin::probe::{Board, Event, Probe, Slot};
+use dunlin::scheduler::Storage;
+use embassy_net::dns::DnsQueryType;
+use embassy_net::tcp::{self, TcpSocket};
+use embassy_net::{Config, IpAddress, Ipv4Cidr, Runner, Stack, StackResources, StaticConfigV4};
+use embassy_net_driver::Driver;
+use embassy_sync::blocking_mutex::Mutex;
+use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
+use embassy_sync::signal::Signal;
+use embassy_time::{Duration, with_timeout};
+use embedded_io_async::{ErrorType, Read, Write};
+
+/// A full socket set panics, so it is counted here: one a slot, DNS, DHCP, and one to spare while a closing socket
+/// and its successor overlap.
+pub const fn sockets(slots: usize) -> usize {
+    slots + 3
+}
+
+/// A peer that says nothing for so long is gone, deadline or not.
+const SILENCE: Duration = Duration::from_secs(20);
+/// How long a connection may take to say good-bye.
+const GOOD_BYE: Duration = Duration::from_millis(500);
+
+/// Bytes that wait to be read: a few frames, so that a burst fits the chip's FIFO beside it.
+const RECEIVE: usize = 4096;
+/// Bytes that wait to be sent: requests are short.
+const SEND: usize = 1024;
+/// The window requests and responses pass through.
+const WINDOW: usize = 1024;
+
+/// Starts the stack, on a `StackResources<{ sockets(SLOTS) }>` that the board sets apart; keep it going by [`keep_up`].
+pub fn start<D: Driver, const SOCKETS: usize>(
+    driver: D,
+    address: Address,
+    seed: u64,
+    resources: &'static mut StackResources<SOCKETS>,
+) -> (Stack<'static>, Runner<'static, D>) {
+    embassy_net::new(driver, config(address), resources, seed)
+}
+
+fn config(address: Address) -> Config {
+    match address {
+        Address::Dhcp => Config::dhcpv4(Default::default()),
+        Address::Static { address, prefix, router, names } => Config::ipv4_static(StaticConfigV4 {
+            // Longer than an address is no prefix; the image's maker refuses it.
+            address: Ipv4Cidr::new(Ipv4Addr::from(address), prefix.min(32)),
+            gateway: router.map(Ipv4Addr::from),
+            dns_servers: names.map(Ipv4Addr::from).into_iter().collect(),
+        }),
+    }
+}
+
+/// Moves frames, and tells the probe when the network comes and goes; for ever.
+pub async fn keep_up<S: Storage, B: Board, D: Driver>(
+    mut runner: Runner<'static, D>,
+    stack: Stack<'static>,
+    probe: &Probe<'_, S, B>,
+) {
+    embassy_futures::join::join(runner.run(), watch(stack, probe)).await;
+}
+
+async fn watch<S: Storage, B: Board>(stack: Stack<'static>, probe: &Probe<'_, S, B>) -> ! {
+    loop {
+        stack.wait_config_up().await;
+        let address = stack.config_v4().map_or([0; 4], |config| config.address.address().octets());
+        probe.board().log(&Event::Up { address });
+        probe.set_online(true);
+        embassy_futures::select::select(stack.wait_config_down(), stack.wait_link_down()).await;
+        probe.set_online(false);
+        probe.board().log(&Event::Down);
+        stack.wait_link_up().await;
+    }
+}
+
+/// Connections that are open or being opened.
+static OPEN: Mutex<CriticalSectionRawMutex, Cell<u32>> = Mutex::new(Cell::new(0));
+static OPENED: Signal<CriticalSectionRawMutex, ()> = Signal::new();
+
+/// Is a connection open, or being opened?
+pub fn is_busy() -> bool {
+    OPEN.lock(Cell::get) > 0
+}
+
+/// Completes once a connection is being opened; at once if one was since the last call. For one task only.
+pub async fn opened() {
+    OPENED.wait().await;
+}
+
+/// What one slot needs: put an array of them in a `ConstStaticCell`.
+#[derive(Debug)]
+pub struct SlotMemory {
+    buffers: Buffers,
+    window: [u8; WINDOW],
+}
+
+impl SlotMemory {
+    /// Empty.
+    pub const NEW: Self = Self { buffers: Buffers::NEW, window: [0; WINDOW] };
+
+    /// Makes a slot of it.
+    pub fn on(&'static mut self, stack: Stack<'static>) -> NetworkSlot {
+        let connect = Connector { stack, buffers: &mut self.buffers };
+        Slot { connect, resolve: Names(stack), buffer: &mut self.window }
+    }
+}
+
+/// A slot that fetches over the network.
+pub type NetworkSlot = Slot<'static, Connector, Names>;
+
+/// Buffers of one connection.
+#[derive(Debug)]
+struct Buffers {
+    receive: [u8; RECEIVE],
+    send: [u8; SEND],
+}
+
+impl Buffers {
+    const NEW: Self = Self { receive: [0; RECEIVE], send: [0; SEND] };
+}
+
+/// Opens connections, one at a time.
+pub struct Connector {
+    stack: Stack<'static>,
+    buffers: &'static mut Buffers,
+}
+
+impl Connect for Connector {
+    type Error = tcp::ConnectError;
+    type Connection<'c> = Socket<'c>;
+
+    async fn connect(&mut self, to: Endpoint<'_>) -> Result<Socket<'_>, tcp::ConnectError> {
+        let socket = TcpSocket::new(self.stack, &mut self.buffers.receive, &mut self.buffers.send);
+        let mut socket = Socket::new(socket);
+        socket.0.set_timeout(Some(SILENCE));
+        let IpAddr::V4(address) = to.address else { return Err(tcp::ConnectError::NoRoute) };
+        socket.0.connect((address, to.port)).await?;
+        Ok(socket)
+    }
+}
+
+/// An open connection.
+pub struct Socket<'a>(TcpSocket<'a>);
+
+impl<'a> Socket<'a> {
+    fn new(socket: TcpSocket<'a>) -> Self {
+        OPEN.lock(|open| open.set(open.get() + 1));
+        OPENED.signal(());
+        Self(socket)
+    }
+}
+
+impl Drop for Socket<'_> {
+    fn drop(&mut self) {
+        OPEN.lock(|open| open.set(open.get().saturating_sub(1)));
+    }
+}
+
+impl ErrorType for Socket<'_> {
+    type Error = tcp::Error;
+}
+
+impl Read for Socket<'_> {
+    async fn read(&mut self, buffer: &mut [u8]) -> Result<usize, tcp::Error> {
+        self.0.read(buffer).await
+    }
+}
+
+impl Write for Socket<'_> {
+    async fn write(&mut self, bytes: &[u8]) -> Result<usize, tcp::Error> {
+        self.0.write(bytes).await
+    }
+
+    async fn flush(&mut self) -> Result<(), tcp::Error> {
+        // What has been written goes out by itself; waiting until it is acknowledged would cost a round trip.
+        Ok(())
+    }
+}
+
+impl Connection for Socket<'_> {
+    /// Dropping sends nothing: close, and abort what does not end in time.
+    async fn finish(&mut self) {
+        self.0.close();
+        if with_timeout(GOOD_BYE, self.0.flush()).await.is_err() {
+            self.0.abort();
+            let _ = with_timeout(GOOD_BYE, self.0.flush()).await;
+        }
+    }
+}
+
+/// Asks the network's name server.
+#[derive(Clone, Copy)]
+pub struct Names(pub Stack<'static>);
+
+impl Resolve for Names {
+    type Error = embassy_net::dns::Error;
+
+    async fn resolve(&mut self, name: &str) -> Result<Addresses, embassy_net::dns::Error> {
+        let found = self.0.dns_query(name, DnsQueryType::A).await?;
+        Ok(found.into_iter().map(|IpAddress::Ipv4(address)| IpAddr::V4(address)).take(4).collect())
+    }
+}

@@ -1,0 +1,1 @@
+//! Sleeping between fetches, and how to sleep deeper.

@@ -1,0 +1,139 @@
+//! The probe on a microcontroller: embassy's clock, a defmt log, and memory that the board sets apart.
+
+use core::mem::size_of;
+
+use dunlin::image::{Image, ImageError, LogLevel};
+use dunlin::probe::{Board, Event, HostMemory, Memory, PageMemory, Probe};
+use dunlin::scheduler::{Fixed, Scheduler, Settings};
+use dunlin::time::Instant;
+use embassy_executor::{SpawnError, SpawnToken, Spawner};
+use embassy_time::Timer;
+use static_cell::StaticCell;
+
+/// What a board's hardware does for the probe besides clock, log and network.
+pub trait Hardware {
+    /// Every slot makes progress: called once a second, and no longer once one hangs.
+    fn feed_watchdog(&self) {}
+}
+
+/// A microcontroller as the probe sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Device<H> {
+    log: LogLevel,
+    hardware: H,
+}
+
+impl<H: Hardware> Board for Device<H> {
+    fn now(&self) -> Instant {
+        Instant::from_micros(embassy_time::Instant::now().as_micros())
+    }
+
+    async fn sleep_until(&self, then: Instant) {
+        Timer::at(embassy_time::Instant::from_micros(then.as_micros())).await;
+    }
+
+    fn log(&self, event: &Event) {
+        if event.level() <= self.log {
+            event.emit();
+        }
+    }
+
+    fn feed_watchdog(&self) {
+        self.hardware.feed_watchdog();
+    }
+}
+
+/// The probe of a board: alias it with the board's own numbers.
+pub type BoardProbe<const PAGES: usize, const HOSTS: usize, H> =
+    Probe<'static, Fixed<PAGES, HOSTS>, Device<H>>;
+
+/// The probe's memory but for [`PageTable`]: put it in a `ConstStaticCell`. The compiler makes it, at the price of
+/// flash: made at run time it would be on the stack first.
+#[derive(Debug)]
+pub struct Tables<const PAGES: usize, const HOSTS: usize> {
+    scheduler: Scheduler<PAGES, HOSTS>,
+    hosts: [HostMemory; HOSTS],
+}
+
+impl<const PAGES: usize, const HOSTS: usize> Tables<PAGES, HOSTS> {
+    /// Empty.
+    pub const NEW: Self =
+        Self { scheduler: Scheduler::new(Settings::DEFAULT), hosts: [HostMemory::NEW; HOSTS] };
+}
+
+/// What is remembered of each page: put it in a `ConstStaticCell` of its own. It begins as zeros, which cost no flash;
+/// beside the others in one variable they would.
+#[derive(Debug)]
+pub struct PageTable<const PAGES: usize>([PageMemory; PAGES]);
+
+impl<const PAGES: usize> PageTable<PAGES> {
+    /// Empty.
+    pub const NEW: Self = Self([PageMemory::NEW; PAGES]);
+}
+
+/// What a firmware holds, for programs that read its ELF: put it in a `static` in section `.dunlin.capacity`, which
+/// dunlin.x keeps out of flash.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Capacity {
+    pages: u32,
+    hosts: u32,
+    bytes_a_page: u32,
+    bytes_a_host: u32,
+}
+
+impl Capacity {
+    /// By the sizes that the compiler gave the tables.
+    pub const fn of<const PAGES: usize, const HOSTS: usize>() -> Self {
+        const fn bytes<const PAGES: usize, const HOSTS: usize>() -> u32 {
+            (size_of::<Tables<PAGES, HOSTS>>() + size_of::<PageTable<PAGES>>()) as u32
+        }
+        Self {
+            pages: PAGES as u32,
+            hosts: HOSTS as u32,
+            bytes_a_page: (bytes::<64, 0>() - bytes::<0, 0>()) / 64,
+            bytes_a_host: (bytes::<0, 64>() - bytes::<0, 0>()) / 64,
+        }
+    }
+}
+
+unsafe extern "C" {
+    static _image_start: u8;
+    static _image_end: u8;
+}
+
+/// The place of the page image, whatever is in it.
+fn image_flash() -> &'static [u8] {
+    let start = &raw const _image_start;
+    let length = (&raw const _image_end).addr().saturating_sub(start.addr());
+    // SAFETY: memory.x sets this region apart, it is written before the firmware starts, and nobody writes it then.
+    unsafe { core::slice::from_raw_parts(start, length) }
+}
+
+/// Makes the probe of the image that is in flash. Call once.
+///
+/// # Errors
+/// Why the image cannot be used; it has been logged.
+pub fn load<const PAGES: usize, const HOSTS: usize, H: Hardware>(
+    tables: &'static mut Tables<PAGES, HOSTS>,
+    pages: &'static mut PageTable<PAGES>,
+    place: &'static StaticCell<BoardProbe<PAGES, HOSTS, H>>,
+    slots: usize,
+    hardware: H,
+) -> Result<&'static BoardProbe<PAGES, HOSTS, H>, ImageError> {
+    let made = Image::parse(image_flash()).and_then(|image| {
+        let log = image.config()?.log;
+        let Tables { scheduler, hosts } = tables;
+        let memory = Memory { scheduler, pages: &mut pages.0, hosts };
+        Probe::new(image, memory, slots, Device { log, hardware })
+    });
+    made.map(|probe| &*place.init(probe)).inspect_err(|why| Event::Refused(*why).emit())
+}
+
+/// There is room for every task: each is spawned as often as its pool says.
+pub fn spawn<S>(spawner: Spawner, task: Result<SpawnToken<S>, SpawnError>) {
+    match task {
+        Ok(task) => spawner.spawn(task),
+        Err(_) => defmt::error!("no room for a task"),
+    }
+}
