@@ -55,12 +55,23 @@ pub(super) fn gap(estimate: &Estimate, weight: f32, price: f32, guess: f32) -> f
         }
         // In logarithms of the value, which are nearly straight both for small u and far out.
         let step = logf(value / found) * found / slope;
-        u = (u + step).clamp(0.25 * u, 4.0 * u + 1.0);
+        // Not `clamp`: it panics on bounds that are not numbers, and prints them, which takes 11 kB of flash.
+        u = within(u + step, 0.25 * u, 4.0 * u + 1.0);
         if step.abs() <= ENOUGH * u {
             break;
         }
     }
     b * expm1f(u)
+}
+
+fn within(wanted: f32, least: f32, most: f32) -> f32 {
+    if wanted < least {
+        least
+    } else if wanted > most {
+        most
+    } else {
+        wanted
+    }
 }
 
 /// What it is worth to fetch a page now that was fetched `days` ago, in weight × days.
