@@ -77,7 +77,7 @@ fn laws_meet_their_definitions() {
                 (-(rate * mean * t).powf(shape)).exp()
             });
         }
-        for shape in [1.2, 2.0, 3.0, 8.0] {
+        for shape in [1.05, 1.2, 1.5, 2.0, 3.0, 8.0, 20.0] {
             let scale = (shape - 1.0) / rate;
             check(&format!("pareto {shape}"), &Pareto::new(rate, shape), &|t: f64| {
                 (scale / (scale + t)).powf(shape)

@@ -5,11 +5,13 @@
 mod exponential;
 mod gamma;
 mod inverse;
+mod random;
 mod real;
 mod sum;
 
 pub use exponential::{age_excess, age_fraction, excess, g, h, harmonic, staleness_drop};
 pub use gamma::{gamma_lower, gamma_upper};
 pub use inverse::{age_excess_inverse, excess_inverse, h_inverse};
+pub use random::split_mix;
 pub use real::Real;
 pub use sum::Sum;

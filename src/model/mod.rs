@@ -129,21 +129,26 @@ pub trait ChangeModel<F: Real> {
 
     /// What one more crawl saves a page crawled `crawls` times: `A(x) − A(x+1)`. Never negative.
     fn drop(&self, objective: Objective, crawls: u32) -> F {
-        let now = F::from_u32(crawls) + F::ONE;
-        let gap = F::ONE / (now + F::ONE);
-        let width = gap / now;
-        // A steep tail needs narrower panels; it can only be steep where the gap is wide.
-        let panels = F::from_f64(6.0) * self.steepness() * width / gap;
-        let rest = integrate(F::ZERO, width, panels.to_u32().min(40) + 1, |u| {
-            (width - u) * self.cost_slope(objective, gap + u)
-        });
-        self.value(objective, gap) + now * rest
+        drop_by_quadrature(self, objective, crawls)
     }
 
     /// How many times faster than linearly the tail can fall in the relative age; 1 unless the law says more.
     fn steepness(&self) -> F {
         F::ONE
     }
+}
+
+/// [`ChangeModel::drop`] for any law, by its second identity.
+fn drop_by_quadrature<F: Real>(law: &(impl ChangeModel<F> + ?Sized), objective: Objective, crawls: u32) -> F {
+    let now = F::from_u32(crawls) + F::ONE;
+    let gap = F::ONE / (now + F::ONE);
+    let width = gap / now;
+    // A steep tail needs narrower panels; it can only be steep where the gap is wide.
+    let panels = F::from_f64(6.0) * law.steepness() * width / gap;
+    let rest = integrate(F::ZERO, width, panels.to_u32().min(40) + 1, |u| {
+        (width - u) * law.cost_slope(objective, gap + u)
+    });
+    law.value(objective, gap) + now * rest
 }
 
 /// A page's law, whichever it is.

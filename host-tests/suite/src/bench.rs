@@ -7,6 +7,7 @@ mod scheduler;
 use core::hint::black_box;
 
 use dunlin::heap::ArrayHeap;
+use dunlin::math::split_mix;
 
 /// Counts what a piece of work costs. A board counts instructions; a host only runs it, so that benches are
 /// compiled and exercised by every test run.
@@ -26,11 +27,7 @@ pub struct Random(pub u64);
 impl Random {
     /// The next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        split_mix(&mut self.0)
     }
 
     /// The next 32 bits.

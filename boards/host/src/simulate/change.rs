@@ -1,5 +1,7 @@
 //! When simulated pages change.
 
+use dunlin::math::split_mix;
+
 /// A small seeded generator (SplitMix64): every machine sees the same numbers, and a stream a page costs 8 bytes.
 #[derive(Clone, Debug)]
 pub struct Random(pub u64);
@@ -7,11 +9,7 @@ pub struct Random(pub u64);
 impl Random {
     /// The next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        split_mix(&mut self.0)
     }
 
     /// A stream of its own for page `index`.
