@@ -334,7 +334,7 @@ impl<'a> Image<'a> {
 }
 
 /// CRC-32 (IEEE 802.3), a bit at a time: it is computed once a boot, and a table would take 1 kB of flash.
-fn checksum(parts: &[&[u8]]) -> u32 {
+pub(crate) fn checksum(parts: &[&[u8]]) -> u32 {
     let step = |crc: u32| if crc & 1 == 0 { crc >> 1 } else { crc >> 1 ^ 0xedb8_8320 };
     let bytes = parts.iter().flat_map(|part| part.iter());
     !bytes.fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), |crc, _| step(crc)))

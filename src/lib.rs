@@ -40,6 +40,8 @@ extern crate std;
 #[cfg(all(feature = "defmt", feature = "log"))]
 compile_error!("features `defmt` and `log` exclude each other: choose where log lines go");
 
+#[cfg(feature = "probe")]
+pub mod boot;
 #[cfg(feature = "fetch")]
 pub mod fetch;
 mod forest;
@@ -55,6 +57,8 @@ pub mod polite;
 #[cfg(feature = "probe")]
 pub mod probe;
 pub mod scheduler;
+#[cfg(feature = "probe")]
+pub mod store;
 pub mod time;
 pub mod weight;
 

@@ -163,6 +163,17 @@ impl Estimate {
         Self { shape: prior.shape, time: prior.time, risen: 0, fallen: 0 }
     }
 
+    /// A belief that was kept elsewhere, of [`Self::parts`]; `None` if no belief has such parts.
+    pub fn from_parts(shape: f32, time: f32, [risen, fallen]: [u16; 2]) -> Option<Self> {
+        let sound = (LEAST_SHAPE..=MOST_SHAPE).contains(&shape) && (LEAST_TIME..=MOST_TIME).contains(&time);
+        sound.then_some(Self { shape, time, risen, fallen })
+    }
+
+    /// Shape, time and evidence of a jump, to be kept elsewhere.
+    pub fn parts(&self) -> (f32, f32, [u16; 2]) {
+        (self.shape, self.time, [self.risen, self.fallen])
+    }
+
     /// b, the days of observation that the belief amounts to.
     pub fn time(&self) -> f32 {
         self.time
