@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod desouza;
 pub mod fetch;
+pub mod flash;
 pub mod freshness;
 pub mod fuzz;
 pub mod learn;

@@ -26,6 +26,7 @@
 
 mod budget;
 mod record;
+mod sector;
 
 pub use record::{HostRecord, PageRecord, RECORD, Record, RecordError, Root, VERSION, identity};
 
@@ -40,6 +41,7 @@ use sequential_storage::queue::{QueueConfig, QueueStorage};
 
 use crate::time::{Duration, Instant};
 use budget::Budget;
+use sector::Sector;
 
 /// Flash that a board sets apart for the store: addresses start at 0.
 ///
@@ -67,7 +69,7 @@ pub const NOWHERE: u8 = u8::MAX;
 /// Room that is kept for what a power cut leaves behind of a record: so many cuts in one sector cost nothing.
 const MARGIN: usize = 4;
 /// A boot reads the headers of one sector, so very large sectors are not filled.
-const MOST_PLACES: usize = 900;
+const MOST_ITEMS: usize = 900;
 /// How long flash has to last.
 const LIFETIME_DAYS: u64 = 3_653;
 
@@ -170,12 +172,12 @@ impl<F: Partition> Store<F> {
     const WORD: usize = if F::WRITE_SIZE > F::READ_SIZE { F::WRITE_SIZE } else { F::READ_SIZE };
     /// Bytes of an item, its header and the padding to whole words included.
     const ITEM: usize =
-        QueueStorage::<&mut F, Position>::item_overhead_size() as usize + RECORD.next_multiple_of(Self::WORD);
+        QueueStorage::<F, Position>::item_overhead_size() as usize + RECORD.next_multiple_of(Self::WORD);
 
-    /// Records that a sector holds.
-    pub const PLACES_IN_SECTOR: usize = {
+    /// Items that a sector has room for.
+    const ROOM: usize = {
         let fit = (F::ERASE_SIZE - 2 * Self::WORD) / Self::ITEM;
-        if fit < MOST_PLACES { fit } else { MOST_PLACES }
+        if fit < MOST_ITEMS { fit } else { MOST_ITEMS }
     };
 
     /// Over this partition. Read it with [`Self::open`] before anything is written.
@@ -183,7 +185,7 @@ impl<F: Partition> Store<F> {
         const {
             assert!(F::SECTORS >= 3 && F::SECTORS <= MOST_SECTORS, "a store has 3 to 254 sectors");
             assert!(Self::WORD <= 32, "words are too long");
-            assert!(Self::PLACES_IN_SECTOR > 2 * MARGIN, "sectors are too small");
+            assert!(Self::ROOM > 2 * MARGIN, "sectors are too small");
         }
         let per_day = F::RATED_CYCLES as u64 * F::SECTORS as u64 / LIFETIME_DAYS;
         // Nothing is known of any sector, so the first write begins at sector 0, and erases it.
@@ -193,7 +195,7 @@ impl<F: Partition> Store<F> {
 
     /// How many records the partition can keep: half of its places, so that records are moved only now and then.
     pub const fn places() -> usize {
-        F::SECTORS * Self::PLACES_IN_SECTOR / 2
+        F::SECTORS * (Self::ROOM - MARGIN) / 2
     }
 
     /// Reads everything, oldest first: of two versions of a record, the later one counts. Work: every sector twice.
@@ -236,7 +238,7 @@ impl<F: Partition> Store<F> {
         let mut queue = queue(&mut self.flash, current, new_position());
         // A sector that cannot tell how much room it has gets no more.
         let left = queue.space_left().await.unwrap_or(0) as usize;
-        self.free = (left / Self::ITEM).min(Self::PLACES_IN_SECTOR);
+        self.free = (left / Self::ITEM).min(Self::ROOM);
         Ok(found)
     }
 
@@ -283,23 +285,28 @@ impl<F: Partition> Store<F> {
         may_erase: bool,
         now: Instant,
     ) -> Result<Step, StoreError<F::Error>> {
-        let next = self.next_sector();
+        let mut next = self.next_sector();
+        let held = ledger.count_in(next);
         // What the next sector holds must be written again while there is room for all of it.
-        let presses = self.free <= ledger.count_in(next) + MARGIN;
-        let key = ledger.any_in(next).filter(|_| presses).or_else(|| ledger.unsaved());
-        let Some(key) = key else { return Ok(Step::Idle) };
-        if self.free == 0 {
+        let presses = self.free <= held + MARGIN;
+        let moved = ledger.any_in(next).filter(|_| presses && self.free > 0);
+        let Some(mut key) = moved.or_else(|| ledger.unsaved()) else { return Ok(Step::Idle) };
+        if presses && moved.is_none() {
             if let Some(then) = self.budget.spent_until(now) {
                 return Ok(Step::Spent(then));
             }
             if !may_erase {
                 return Ok(Step::NeedsErase);
             }
-            // Only after more power cuts in one sector than it has margin for: what is left is in RAM.
+            // Only after more power cuts in one sector than there is margin for: what is left is in RAM.
             while let Some(key) = ledger.any_in(next) {
                 ledger.saved(key, NOWHERE);
             }
             self.advance(next, now).await?;
+            // The sector behind it may be so full of what has to be moved that nothing else has room.
+            next = self.next_sector();
+            let presses = self.free <= ledger.count_in(next) + MARGIN;
+            key = ledger.any_in(next).filter(|_| presses).unwrap_or(key);
         }
         match self.append(ledger, key).await {
             Ok(()) => ledger.saved(key, self.sector),
@@ -319,7 +326,7 @@ impl<F: Partition> Store<F> {
         self.position = None;
         self.budget.spend(now);
         queue(&mut self.flash, next, new_position()).erase_all().await.map_err(error)?;
-        (self.sector, self.free) = (next, Self::PLACES_IN_SECTOR);
+        (self.sector, self.free) = (next, Self::ROOM);
         Ok(())
     }
 
@@ -362,9 +369,14 @@ fn new_position() -> Position {
 }
 
 /// One sector as a queue of its own.
-fn queue<F: Partition>(flash: &mut F, sector: u8, position: Position) -> QueueStorage<&mut F, Position> {
+fn queue<F: Partition>(
+    flash: &mut F,
+    sector: u8,
+    position: Position,
+) -> QueueStorage<Sector<'_, F>, Position> {
     let start = u32::from(sector) * F::ERASE_SIZE as u32;
-    QueueStorage::new(flash, QueueConfig::new(start..start + F::ERASE_SIZE as u32), position)
+    let config = const { QueueConfig::new(0..F::ERASE_SIZE as u32) };
+    QueueStorage::new(Sector { flash, start }, config, position)
 }
 
 fn error<E>(why: Error<E>) -> StoreError<E> {

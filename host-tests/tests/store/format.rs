@@ -1,0 +1,65 @@
+//! What earlier firmware wrote must stay readable: an image of each version is kept.
+
+use std::path::PathBuf;
+
+use dunlin::store::{RECORD, Store, VERSION};
+use futures_lite::future::block_on;
+use host_tests::flash::Flash;
+use sequential_storage::cache::Cache;
+use sequential_storage::queue::{QueueConfig, QueueStorage};
+
+use crate::truth::{Truth, save};
+
+type Small = Flash<3, 1024, 4>;
+
+fn golden(version: u8) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("data/store-v{version}.bin"))
+}
+
+/// What an image holds: record `index` in version `index + 1`.
+fn truth() -> Truth {
+    let truth = Truth::new(2, 9);
+    for index in 0..12 {
+        (0..=index).for_each(|_| truth.change(index));
+    }
+    truth
+}
+
+/// Written by today's firmware; `DUNLIN_GOLDEN=1` keeps it as the image of a new version.
+#[test]
+fn today_is_written_as_it_is_kept() {
+    let (mut store, truth) = (Store::new(Small::blank()), truth());
+    save(&mut store, &truth);
+    let file = golden(VERSION);
+    if std::env::var_os("DUNLIN_GOLDEN").is_some() && !file.exists() {
+        std::fs::write(&file, store.flash().bytes()).expect("a place for the image");
+    }
+    let kept = std::fs::read(&file).expect("an image of every version");
+    assert!(kept == store.flash().bytes(), "the format has changed: raise VERSION and keep the old images");
+}
+
+#[test]
+fn every_version_is_read() {
+    for version in 1..=VERSION {
+        let mut flash = Small::blank();
+        let kept = std::fs::read(golden(version)).expect("an image of every version");
+        flash.bytes_mut().copy_from_slice(&kept);
+        let found = Truth::new(2, 9);
+        let summary = found.restore(&mut Store::new(flash));
+        assert_eq!((summary.records, summary.refused, summary.damaged), (12, 0, 0), "version {version}");
+        assert_eq!(found.saved(), (1..=12).collect::<Vec<_>>(), "version {version}");
+    }
+}
+
+#[test]
+fn newer_versions_are_left_alone() {
+    let config = QueueConfig::new(0..1024);
+    let mut queue = QueueStorage::new(Small::blank(), config, Cache::new_uncached());
+    let item = [VERSION + 1; RECORD];
+    block_on(queue.push(&item, false)).expect("a blank flash");
+    let found = Truth::new(2, 9);
+    let mut store = Store::new(queue.destroy().0);
+    let summary = found.restore(&mut store);
+    assert_eq!((summary.records, summary.refused, summary.damaged), (0, 1, 0));
+    assert_eq!(store.flash().bytes()[12..12 + RECORD], item, "it is still there");
+}

@@ -1,0 +1,7 @@
+//! The store: what it holds after power cuts at every byte, after damage, and what it costs.
+
+mod damage;
+mod format;
+mod power_cuts;
+mod truth;
+mod wear;

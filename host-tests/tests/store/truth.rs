@@ -1,0 +1,166 @@
+//! A probe's memory, reduced to numbers: record `index` in its `version`.
+
+use std::cell::RefCell;
+
+use dunlin::learn::Estimate;
+use dunlin::store::{HostRecord, Key, Ledger, NOWHERE, PageRecord, Partition, Record, Root, Step, Store};
+use dunlin::time::Instant;
+use futures_lite::future::block_on;
+
+/// Records: one of the device, some of hosts, the rest of pages.
+#[derive(Clone, Debug)]
+pub struct Truth {
+    hosts: usize,
+    entries: RefCell<Vec<Entry>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Entry {
+    version: u32,
+    /// The version in flash.
+    saved: u32,
+    sector: u8,
+}
+
+impl Truth {
+    pub fn new(hosts: usize, pages: usize) -> Self {
+        let entry = Entry { version: 0, saved: 0, sector: NOWHERE };
+        Self { hosts, entries: RefCell::new(vec![entry; 1 + hosts + pages]) }
+    }
+
+    /// Something new is known.
+    pub fn change(&self, index: usize) {
+        self.entries.borrow_mut()[index].version += 1;
+    }
+
+    /// Versions in flash, 0 for none.
+    pub fn saved(&self) -> Vec<u32> {
+        self.entries.borrow().iter().map(|entry| entry.saved).collect()
+    }
+
+    pub fn key(&self, index: usize) -> Key {
+        match index.checked_sub(1) {
+            None => Key::Root,
+            Some(host) if host < self.hosts => Key::Host(host as u16),
+            Some(page) => Key::Page((page - self.hosts) as u16),
+        }
+    }
+
+    fn index(&self, key: Key) -> usize {
+        match key {
+            Key::Root => 0,
+            Key::Host(host) => 1 + usize::from(host),
+            Key::Page(page) => 1 + self.hosts + usize::from(page),
+        }
+    }
+
+    /// Takes over what is in flash.
+    pub fn restore<F: Partition>(&self, store: &mut Store<F>) -> dunlin::store::Found
+    where
+        F::Error: std::fmt::Debug,
+    {
+        let found = block_on(store.open(|record, sector| {
+            let (key, version) = meaning(record);
+            if let Some(entry) = self.entries.borrow_mut().get_mut(self.index(key)) {
+                *entry = Entry { version, saved: version, sector };
+            }
+        }));
+        found.expect("a flash that can be read")
+    }
+}
+
+/// Which record, in which version: each is spelt so that a mix of two versions would be seen.
+pub fn meaning(record: &Record) -> (Key, u32) {
+    match *record {
+        Record::Root(root) => {
+            assert_eq!((root.device, root.list), (u64::from(root.time), u64::from(root.time)), "a mix");
+            (Key::Root, root.time)
+        }
+        Record::Host(host) => {
+            let copies = [host.robots_until, host.gap_ms, host.wait_s];
+            assert_eq!(copies, [host.time; 3], "a mix");
+            (Key::Host(host.host as u16), host.time)
+        }
+        Record::Page(page) => {
+            let copies = [page.last_modified, page.fingerprint as u32, (page.fingerprint >> 32) as u32];
+            assert_eq!(copies, [page.fetched; 3], "a mix");
+            let tag = page.etag.map(|tag| tag.as_bytes().to_vec());
+            assert_eq!(tag, tag_of(page.fetched).map(|tag| tag.as_bytes().to_vec()), "a mix");
+            (Key::Page(page.page as u16), page.fetched)
+        }
+    }
+}
+
+/// From none to the longest.
+fn tag_of(version: u32) -> Option<dunlin::fetch::Etag> {
+    let length = version as usize * 7 % (dunlin::fetch::Etag::LONGEST + 1);
+    dunlin::fetch::Etag::new(format!("{version:040}").get(..length).unwrap_or_default().as_bytes())
+}
+
+impl Ledger for Truth {
+    fn unsaved(&self) -> Option<Key> {
+        let entries = self.entries.borrow();
+        entries.iter().position(|entry| entry.version != entry.saved).map(|index| self.key(index))
+    }
+
+    fn any_in(&self, sector: u8) -> Option<Key> {
+        let entries = self.entries.borrow();
+        entries.iter().position(|entry| entry.sector == sector).map(|index| self.key(index))
+    }
+
+    fn count_in(&self, sector: u8) -> usize {
+        self.entries.borrow().iter().filter(|entry| entry.sector == sector).count()
+    }
+
+    fn read(&self, key: Key) -> Record {
+        let version = self.entries.borrow()[self.index(key)].version;
+        let wide = u64::from(version);
+        match key {
+            Key::Root => Record::Root(Root { device: wide, list: wide, time: version, price: 1.0 }),
+            Key::Host(host) => Record::Host(HostRecord {
+                host: host.into(),
+                access: dunlin::fetch::robots::Access::Rules,
+                robots_until: version,
+                gap_ms: version,
+                failures: 1,
+                wait_s: version,
+                time: version,
+                price: 0.0,
+            }),
+            Key::Page(page) => Record::Page(PageRecord {
+                page: page.into(),
+                estimate: Estimate::UNKNOWN,
+                fetched: version,
+                fingerprint: wide << 32 | wide,
+                last_modified: version,
+                allowed: Some(true),
+                etag: tag_of(version),
+            }),
+        }
+    }
+
+    fn saved(&self, key: Key, sector: u8) {
+        let entry = &mut self.entries.borrow_mut()[self.index(key)];
+        entry.sector = sector;
+        entry.saved = if sector == NOWHERE { 0 } else { entry.version };
+    }
+}
+
+/// So late that there always is budget for another erase.
+pub const LATE: Instant = Instant::MAX;
+
+/// Writes until everything is saved. A sector that does not take a record costs one try.
+pub fn save<F: Partition>(store: &mut Store<F>, truth: &Truth)
+where
+    F::Error: std::fmt::Debug,
+{
+    let mut failed = 0;
+    loop {
+        match block_on(store.step(truth, true, LATE)) {
+            Ok(Step::Wrote) => {}
+            Ok(Step::Idle) => return,
+            Err(_) if failed < 2 => failed += 1,
+            other => panic!("{other:?}"),
+        }
+    }
+}
