@@ -7,12 +7,17 @@
 //! - [`network`] is embassy-net as the fetcher wants it, over any driver.
 //! - [`probe`] is the probe with a microcontroller's clock and log, in memory that the board sets apart.
 //! - [`suite`] runs the on-target suite.
+//! - `rtt` (feature) is the log and the way down of boards with a debug probe, `rp2350` (feature) their chip.
 
 pub mod executor;
 pub mod memory;
 pub mod network;
 pub mod power;
 pub mod probe;
+#[cfg(feature = "rp2350")]
+pub mod rp2350;
+#[cfg(feature = "rtt")]
+pub mod rtt;
 pub mod suite;
 
 defmt::timestamp!("{=u64:us}", embassy_time::Instant::now().as_micros());

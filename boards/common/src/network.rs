@@ -208,3 +208,13 @@ impl Resolve for Names {
         Ok(found.into_iter().map(|IpAddress::Ipv4(address)| IpAddr::V4(address)).take(4).collect())
     }
 }
+
+/// A hardware address for a chip without one: locally administered, and made of the number that the chip was made with.
+pub fn own_address(serial: u64) -> [u8; 6] {
+    // Serial numbers count: whichever bytes of them differ, all of the address does (splitmix64's finaliser).
+    let mixed = (serial ^ serial >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    let [first, b, c, d, e, f, ..] = (mixed ^ mixed >> 31).to_be_bytes();
+    // Bit 1: local; bit 0: a group, which this is not.
+    [first & !1 | 2, b, c, d, e, f]
+}

@@ -1,0 +1,99 @@
+#![no_std]
+#![no_main]
+//! dunlin's probe on the NUCLEO-H753ZI.
+
+use dunlin_board::network::{self, NetworkSlot, SlotMemory, keep_up, sockets};
+use dunlin_board::probe::{self, Capacity, PageTable, Tables, spawn};
+use dunlin_board::{banner, executor};
+use embassy_executor::Spawner;
+use embassy_net::{Runner, Stack, StackResources};
+use embassy_stm32::bind_interrupts;
+use embassy_stm32::eth::{self, Ethernet, GenericPhy, PacketQueue, Sma};
+use embassy_stm32::peripherals::{ETH, ETH_SMA, RNG};
+use embassy_stm32::rng::{self, Rng};
+use nucleo_h753zi::H753;
+use static_cell::{ConstStaticCell, StaticCell};
+
+/// What this firmware holds; `cargo xtask boards` reads it from the ELF.
+const PAGES: usize = 4096;
+const HOSTS: usize = 256;
+/// Fetches at once.
+const SLOTS: usize = 4;
+
+// SAFETY: dunlin.x knows the section, and nothing at run time reads it.
+#[unsafe(link_section = ".dunlin.capacity")]
+#[used]
+static CAPACITY: Capacity = Capacity::of::<PAGES, HOSTS>();
+
+type BoardProbe = probe::BoardProbe<PAGES, HOSTS, H753>;
+type Card = Ethernet<'static, ETH, GenericPhy<Sma<'static, ETH_SMA>>>;
+
+bind_interrupts!(struct Interrupts {
+    ETH => eth::InterruptHandler;
+    HASH_RNG => rng::InterruptHandler<RNG>;
+});
+
+#[cortex_m_rt::entry]
+fn main() -> ! {
+    let p = nucleo_h753zi::start();
+    banner("dunlin on nucleo-h753zi");
+    // Without a page list there is nothing to do, and the log says so.
+    let probe = load(H753::start(p.IWDG1));
+    static PACKETS: StaticCell<PacketQueue<8, 8>> = StaticCell::new();
+    // The LAN8742A answers at address 0; nine wires of RMII and two of management, as on the board's schematic.
+    let card = Ethernet::new_with_phy(
+        PACKETS.init(PacketQueue::new()),
+        p.ETH,
+        Interrupts,
+        p.PA1,
+        p.PA7,
+        p.PC4,
+        p.PC5,
+        p.PG13,
+        p.PB13,
+        p.PG11,
+        nucleo_h753zi::hardware_address(),
+        GenericPhy::new(Sma::new(p.ETH_SMA, p.PA2, p.PC1), 0),
+    );
+    let random = Rng::new(p.RNG, Interrupts).next_u64();
+    executor::run(|spawner| {
+        if let Some(probe) = probe {
+            spawn(spawner, house(probe));
+            start(spawner, probe, card, random);
+        }
+    })
+}
+
+fn load(hardware: H753) -> Option<&'static BoardProbe> {
+    static TABLES: ConstStaticCell<Tables<PAGES, HOSTS>> = ConstStaticCell::new(Tables::NEW);
+    static PAGE_TABLE: ConstStaticCell<PageTable<PAGES>> = ConstStaticCell::new(PageTable::NEW);
+    static PROBE: StaticCell<BoardProbe> = StaticCell::new();
+    probe::load(TABLES.take(), PAGE_TABLE.take(), &PROBE, SLOTS, hardware).ok()
+}
+
+/// Brings the network up, then the slots.
+fn start(spawner: Spawner, probe: &'static BoardProbe, card: Card, random: u64) {
+    static RESOURCES: StaticCell<StackResources<{ sockets(SLOTS) }>> = StaticCell::new();
+    static MEMORY: ConstStaticCell<[SlotMemory; SLOTS]> = ConstStaticCell::new([SlotMemory::NEW; SLOTS]);
+    let resources = RESOURCES.init(StackResources::new());
+    let (stack, runner) = network::start(card, probe.config().address, random, resources);
+    spawn(spawner, net(runner, stack, probe));
+    for (number, memory) in MEMORY.take().iter_mut().enumerate() {
+        spawn(spawner, slot(number, probe, memory.on(stack)));
+    }
+}
+
+#[embassy_executor::task]
+async fn net(runner: Runner<'static, Card>, stack: Stack<'static>, probe: &'static BoardProbe) {
+    keep_up(runner, stack, probe).await
+}
+
+#[embassy_executor::task(pool_size = SLOTS)]
+async fn slot(number: usize, probe: &'static BoardProbe, mut slot: NetworkSlot) {
+    probe.run_slot(number, &mut slot).await
+}
+
+#[embassy_executor::task]
+async fn house(probe: &'static BoardProbe) {
+    probe.keep_house().await
+}

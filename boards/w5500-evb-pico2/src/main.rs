@@ -1,0 +1,118 @@
+#![no_std]
+#![no_main]
+//! dunlin's probe on the W5500-EVB-Pico2.
+
+use dunlin_board::network::{self, NetworkSlot, SlotMemory, keep_up, sockets};
+use dunlin_board::probe::{self, Capacity, PageTable, Tables, spawn};
+use dunlin_board::rp2350::{self, Rp2350};
+use dunlin_board::{banner, executor};
+use embassy_executor::Spawner;
+use embassy_net::{Runner, Stack, StackResources};
+use embassy_net_wiznet::chip::W5500;
+use embassy_net_wiznet::{Device, State};
+use embassy_rp::gpio::{Input, Level, Output, Pull};
+use embassy_rp::peripherals::{DMA_CH0, DMA_CH1, SPI0, TRNG};
+use embassy_rp::spi::{self, Spi};
+use embassy_rp::{Peri, bind_interrupts, dma};
+use embassy_time::Delay;
+use embedded_hal_bus::spi::ExclusiveDevice;
+use static_cell::{ConstStaticCell, StaticCell};
+
+/// What this firmware holds; `cargo xtask boards` reads it from the ELF.
+const PAGES: usize = 3072;
+const HOSTS: usize = 256;
+/// Fetches at once.
+const SLOTS: usize = 4;
+
+// SAFETY: dunlin.x knows the section, and nothing at run time reads it.
+#[unsafe(link_section = ".dunlin.capacity")]
+#[used]
+static CAPACITY: Capacity = Capacity::of::<PAGES, HOSTS>();
+
+type BoardProbe = probe::BoardProbe<PAGES, HOSTS, Rp2350>;
+type Bus = ExclusiveDevice<Spi<'static, SPI0, spi::Async>, Output<'static>, Delay>;
+type Card = embassy_net_wiznet::Runner<'static, W5500, Bus, Input<'static>, Output<'static>>;
+
+bind_interrupts!(struct Interrupts {
+    DMA_IRQ_0 => dma::InterruptHandler<DMA_CH0>, dma::InterruptHandler<DMA_CH1>;
+});
+
+/// How the W5500 is wired.
+struct Wires {
+    bus: Bus,
+    interrupt: Input<'static>,
+    reset: Output<'static>,
+}
+
+#[cortex_m_rt::entry]
+fn main() -> ! {
+    let p = embassy_rp::init(Default::default());
+    banner("dunlin on w5500-evb-pico2");
+    let mut config = spi::Config::default();
+    config.frequency = 40_000_000;
+    let bus = Spi::new(p.SPI0, p.PIN_18, p.PIN_19, p.PIN_16, p.DMA_CH0, p.DMA_CH1, Interrupts, config);
+    let select = Output::new(p.PIN_17, Level::High);
+    let wires = ExclusiveDevice::new(bus, select, Delay).map(|bus| Wires {
+        bus,
+        interrupt: Input::new(p.PIN_21, Pull::Up),
+        reset: Output::new(p.PIN_20, Level::High),
+    });
+    // Without a page list there is nothing to do, and the log says so.
+    let probe = load(Rp2350::start(p.WATCHDOG));
+    executor::run(|spawner| {
+        if let (Some(probe), Ok(wires)) = (probe, wires) {
+            spawn(spawner, house(probe));
+            spawn(spawner, start(spawner, probe, wires, p.TRNG));
+        }
+    })
+}
+
+fn load(hardware: Rp2350) -> Option<&'static BoardProbe> {
+    static TABLES: ConstStaticCell<Tables<PAGES, HOSTS>> = ConstStaticCell::new(Tables::NEW);
+    static PAGE_TABLE: ConstStaticCell<PageTable<PAGES>> = ConstStaticCell::new(PageTable::NEW);
+    static PROBE: StaticCell<BoardProbe> = StaticCell::new();
+    probe::load(TABLES.take(), PAGE_TABLE.take(), &PROBE, SLOTS, hardware).ok()
+}
+
+/// Brings the network up, then the slots.
+#[embassy_executor::task]
+async fn start(spawner: Spawner, probe: &'static BoardProbe, wires: Wires, trng: Peri<'static, TRNG>) {
+    static STATE: StaticCell<State<8, 8>> = StaticCell::new();
+    static RESOURCES: StaticCell<StackResources<{ sockets(SLOTS) }>> = StaticCell::new();
+    static MEMORY: ConstStaticCell<[SlotMemory; SLOTS]> = ConstStaticCell::new([SlotMemory::NEW; SLOTS]);
+    let state = STATE.init(State::new());
+    let Wires { bus, interrupt, reset } = wires;
+    let made = embassy_net_wiznet::new(rp2350::hardware_address(), state, bus, interrupt, reset).await;
+    let (device, runner) = match made {
+        Ok(made) => made,
+        // The watchdog starts the device again: perhaps the chip answers then.
+        Err(_) => return defmt::error!("the W5500 does not answer: check its power and wires"),
+    };
+    spawn(spawner, card(runner));
+    let resources = RESOURCES.init(StackResources::new());
+    let (stack, runner) = network::start(device, probe.config().address, rp2350::random(trng), resources);
+    spawn(spawner, net(runner, stack, probe));
+    for (number, memory) in MEMORY.take().iter_mut().enumerate() {
+        spawn(spawner, slot(number, probe, memory.on(stack)));
+    }
+}
+
+#[embassy_executor::task]
+async fn card(runner: Card) {
+    runner.run().await
+}
+
+#[embassy_executor::task]
+async fn net(runner: Runner<'static, Device<'static>>, stack: Stack<'static>, probe: &'static BoardProbe) {
+    keep_up(runner, stack, probe).await
+}
+
+#[embassy_executor::task(pool_size = SLOTS)]
+async fn slot(number: usize, probe: &'static BoardProbe, mut slot: NetworkSlot) {
+    probe.run_slot(number, &mut slot).await
+}
+
+#[embassy_executor::task]
+async fn house(probe: &'static BoardProbe) {
+    probe.keep_house().await
+}
