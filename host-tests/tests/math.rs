@@ -17,13 +17,14 @@ fn worst(from: f64, to: f64, single: impl Fn(f32) -> f32, double: impl Fn(f64) -
 
 #[test]
 fn documented_bounds_hold_in_f32() {
-    let bounds: [(&str, f64, f64); 7] = [
+    let bounds: [(&str, f64, f64); 8] = [
         ("excess", worst(1e-9, 1e9, excess, excess), 4.0),
         ("g", worst(1e-9, 1e9, g, g), 5.0),
         ("h", worst(1e-9, 1e9, h, h), 8.0),
         ("age_excess", worst(1e-9, 1e9, age_excess, age_excess), 10.0),
         ("age_fraction", worst(1e-9, 1e9, age_fraction, age_fraction), 8.0),
         ("harmonic", worst(1e-9, 1e9, harmonic, harmonic), 20.0),
+        ("ln_rest", worst(1e-30, 0.999_999_9, Real::ln_rest, Real::ln_rest), 2.0),
         ("h_inverse", worst(1e-18, 0.999_999_8, h_inverse, h_inverse), 8.0),
     ];
     for (name, found, bound) in bounds {
@@ -38,6 +39,19 @@ fn other_inverses_hold_in_f32() {
     let age = worst(1e-18, 1e9, age_excess_inverse, age_excess_inverse);
     println!("excess_inverse: {harmonic:.2} epsilon, age_excess_inverse: {age:.2} epsilon");
     assert!(harmonic <= 4.0 && age <= 8.0, "{harmonic} {age}");
+}
+
+/// The logarithm of our own against libm's, each good to an ε.
+#[test]
+fn ln_rest_is_libms_in_f64() {
+    let grid = (0..=100_000).map(|step| 1e-300_f64.powf(f64::from(step) / 100_000.0));
+    let worst = grid
+        .flat_map(|x| [x.min(1.0 - f64::EPSILON), 1.0 - x.max(f64::EPSILON)])
+        .filter(|x| *x > 0.0)
+        .map(|x| (x.ln_rest() / -(-x).ln_1p() - 1.0).abs() / f64::EPSILON)
+        .fold(0.0, f64::max);
+    println!("ln_rest: {worst:.2} epsilon");
+    assert!(worst <= 2.0, "{worst}");
 }
 
 #[test]

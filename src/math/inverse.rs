@@ -41,7 +41,13 @@ pub fn h_inverse<F: Real>(q: F) -> F {
     if !(q < F::ONE) {
         return F::INFINITY;
     }
-    let s = (-F::TWO * (-q).ln_1p()).sqrt();
+    let (over, under) = h_inverse_fraction((F::TWO * q.ln_rest()).sqrt());
+    over / under
+}
+
+/// [`h_inverse`] as a fraction, for who can make good use of its reciprocal, given `s = √(−2 ln(1−q))`.
+#[inline]
+pub(crate) fn h_inverse_fraction<F: Real>(s: F) -> (F, F) {
     // Fitted by least squares, reweighted until the error was level, in 70 digits.
     let (top, bottom) = if F::EPSILON > F::from_f64(1e-8) {
         (
@@ -78,7 +84,7 @@ pub fn h_inverse<F: Real>(q: F) -> F {
             ),
         )
     };
-    s * top / bottom
+    (s * top, bottom)
 }
 
 /// The `x ≥ 0` with `x − 1 + e^{−x} = y`: the gap a price buys when missed changes count harmonically.

@@ -11,6 +11,7 @@ mod sum;
 
 pub use exponential::{age_excess, age_fraction, excess, g, h, harmonic, staleness_drop};
 pub use gamma::{gamma_lower, gamma_upper};
+pub(crate) use inverse::h_inverse_fraction;
 pub use inverse::{age_excess_inverse, excess_inverse, h_inverse};
 pub use random::split_mix;
 pub use real::Real;

@@ -92,6 +92,9 @@ pub trait Real:
     fn ln(self) -> Self;
     /// ln(1 + x), exact near 0.
     fn ln_1p(self) -> Self;
+    /// −ln(1 − x) for x from 0 to below 1, exact near 0. Relative error below 2ε. Without a branch: a processor can work
+    /// on several at once.
+    fn ln_rest(self) -> Self;
     /// Square root.
     fn sqrt(self) -> Self;
     /// xʸ
@@ -127,7 +130,7 @@ pub trait Real:
 }
 
 macro_rules! real {
-    ($t:ident, $bits:ident, $terms:literal, $exp:ident, $expm1:ident, $log:ident, $log1p:ident, $sqrt:ident, $pow:ident, $floor:ident,
+    ($t:ident, $bits:ident, $terms:literal, $ln_2:expr, $even:expr, $odd:expr, $exp:ident, $expm1:ident, $log:ident, $log1p:ident, $sqrt:ident, $pow:ident, $floor:ident,
      $ceil:ident, $lgamma:ident) => {
         impl Real for $t {
             type Key = $bits;
@@ -191,6 +194,29 @@ macro_rules! real {
                 libm::$log1p(self)
             }
             #[inline]
+            fn ln_rest(self) -> Self {
+                // 1 − x = 2^k (1 + f), 1 + f between √½ and √2, as libm does it; `lost` is what rounding took from it.
+                const ROOT: $bits = core::$t::consts::FRAC_1_SQRT_2.to_bits();
+                const FRACTION: $bits = (1 << ($t::MANTISSA_DIGITS - 1)) - 1;
+                const LN_2: [$t; 2] = $ln_2;
+                let rest = 1.0 - self;
+                let lost = (1.0 - rest) - self;
+                let bits = rest.to_bits().wrapping_add($t::to_bits(1.0) - ROOT);
+                // k, biased: put below the point of a number with no fraction, which registers of two numbers can do, too.
+                let whole = $t::to_bits((FRACTION + 1) as $t);
+                let k = $t::from_bits(whole | (bits >> ($t::MANTISSA_DIGITS - 1)))
+                    - ((FRACTION + 1) as $t + ($t::MAX_EXP - 1) as $t);
+                let f = $t::from_bits((bits & FRACTION) + ROOT) - 1.0;
+                let s = f / (2.0 + f);
+                let (half, square) = (0.5 * f * f, s * s);
+                let fourth = square * square;
+                let chain = |coefficients: &[$t]| {
+                    coefficients.iter().rev().fold(0.0, |sum, coefficient| sum * fourth + coefficient)
+                };
+                let tail = square * chain(&$odd) + fourth * chain(&$even);
+                (half - s * (half + tail)) - f - (k * LN_2[1] + lost) - k * LN_2[0]
+            }
+            #[inline]
             fn sqrt(self) -> Self {
                 libm::$sqrt(self)
             }
@@ -234,5 +260,38 @@ macro_rules! real {
     };
 }
 
-real!(f32, u32, 10, expf, expm1f, logf, log1pf, sqrtf, powf, floorf, ceilf, lgammaf);
-real!(f64, u64, 18, exp, expm1, log, log1p, sqrt, pow, floor, ceil, lgamma);
+// The series of ln((1 + s)/(1 − s)) by odd powers, cut and bent to be level: coefficients as in libm.
+real!(
+    f32,
+    u32,
+    10,
+    [6.931_381e-1, 9.058_001e-6],
+    [0.400_009_72, 0.242_790_79],
+    [0.666_666_63, 0.284_987_87],
+    expf,
+    expm1f,
+    logf,
+    log1pf,
+    sqrtf,
+    powf,
+    floorf,
+    ceilf,
+    lgammaf
+);
+real!(
+    f64,
+    u64,
+    18,
+    [6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10],
+    [0.399_999_999_994_094_2, 0.222_221_984_321_497_84, 0.153_138_376_992_093_73],
+    [0.666_666_666_666_673_5, 0.285_714_287_436_623_9, 0.181_835_721_616_180_5, 0.147_981_986_051_165_86],
+    exp,
+    expm1,
+    log,
+    log1p,
+    sqrt,
+    pow,
+    floor,
+    ceil,
+    lgamma
+);

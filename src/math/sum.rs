@@ -29,8 +29,8 @@ impl<F: Real> Sum<F> {
     /// Adds one term.
     pub fn add(&mut self, term: F) {
         let next = self.sum + term;
-        self.lost +=
-            if self.sum.abs() >= term.abs() { (self.sum - next) + term } else { (term - next) + self.sum };
+        let (large, small) = if self.sum.abs() >= term.abs() { (self.sum, term) } else { (term, self.sum) };
+        self.lost += (large - next) + small;
         self.sum = next;
     }
 

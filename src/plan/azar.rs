@@ -30,7 +30,7 @@ pub fn azar<F: Real, P: Pages<F> + ?Sized>(
     rates: &mut [F],
 ) -> Result<Outcome<F>, PlanError> {
     let pages = check(pages, hosts, budget, rates.len(), false)?;
-    let bound = optimal::rough_bound(&pages, hosts, objective);
+    let bound = optimal::rough_bound(&pages, hosts, objective, rates);
     hosts.iter_mut().for_each(Host::reset);
     Ok(allot(&pages, hosts, &RandomVisits, objective, bound, rates))
 }
@@ -54,7 +54,7 @@ pub fn azar_slots<F: Real, P: Pages<F> + ?Sized>(
             return Err(PlanError::Slot { page: index, found: found.to_f64() });
         }
     }
-    let shared = search(&pages, hosts, &Slots, Same::exact(false));
+    let shared = search(&pages, hosts, &Slots, Same::exact(false), probabilities);
     let mut cost = Sum::ZERO;
     let crawls = hand_out(&pages, hosts, &Slots, |index, page, _, p, _| {
         let change = page.change.rate().unwrap_or(F::ZERO);
@@ -77,7 +77,7 @@ pub(super) fn allot<F: Real, P: Pages<F> + ?Sized>(
     bound: F,
     rates: &mut [F],
 ) -> Outcome<F> {
-    let shared = search(pages, hosts, demand, Same::exact(false));
+    let shared = search(pages, hosts, demand, Same::exact(false), rates);
     let mut cost = Sum::ZERO;
     let crawls = hand_out(pages, hosts, demand, |index, page, _, rate, _| {
         cost.add(page.weight * page_cost(page, objective, Spacing::Steady, rate));

@@ -46,7 +46,7 @@ pub fn baseline<F: Real, P: Pages<F> + ?Sized>(
     rates: &mut [F],
 ) -> Result<Outcome<F>, PlanError> {
     let pages = check(pages, hosts, budget, rates.len(), false)?;
-    let bound = optimal::rough_bound(&pages, hosts, objective);
+    let bound = optimal::rough_bound(&pages, hosts, objective, rates);
     hosts.iter_mut().for_each(Host::reset);
     let outcome = allot(&pages, hosts, &share, objective, bound, rates);
     // A share has no price.

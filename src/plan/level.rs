@@ -6,6 +6,7 @@
 //! to be too low is *sealed*: it has left the common search and has a level of its own, that just fills it. That is
 //! exact (the optimality conditions of the whole problem), and every pass over the pages serves all searches at once.
 
+use super::block::{List, Quick, each};
 use super::check::{Checked, cap_of};
 use super::{Host, Page, Pages};
 use crate::math::{Real, Sum};
@@ -13,9 +14,6 @@ use crate::math::{Real, Sum};
 /// Most passes over the pages in a search. Every third at worst halves a bracket, so this many leave nothing to
 /// decide.
 pub const STEPS: u32 = 128;
-
-/// Pages whose hosts are looked up together: a processor then waits once for all of them, not for one after the other.
-const BLOCK: usize = 32;
 
 /// Where a host stands in the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +31,10 @@ pub(super) trait Demand<F: Real> {
     /// Crawls wanted at a level above 0 with its price, possibly infinite, and the slope there (0 if not known). Limits of the
     /// page are not this function's business.
     fn at(&self, page: &Page<'_, F>, level: F, price: F) -> (F, F);
+    /// The same as a function that can be had for many pages at once, if it is one, where the price is `level^−2`.
+    fn quick(&self, _page: &Page<'_, F>, _price: F) -> Option<Quick<F>> {
+        None
+    }
     /// What [`Self::at`] grows like: `(gain, offset)` of `gain · level − offset`. Only steers the search.
     fn asymptote(&self, page: &Page<'_, F>) -> (F, F);
     /// The price that goes with a level.
@@ -121,7 +123,7 @@ fn tolerance<F: Real>() -> F {
 }
 
 /// Crawls a page gets at a level, within its limits.
-fn demand_of<F: Real>(demand: &impl Demand<F>, page: &Page<'_, F>, level: F, price: F) -> (F, F) {
+pub(super) fn demand_of<F: Real>(demand: &impl Demand<F>, page: &Page<'_, F>, level: F, price: F) -> (F, F) {
     if !(level > F::ZERO) {
         return (F::from_u32(page.min), F::ZERO);
     }
@@ -130,22 +132,32 @@ fn demand_of<F: Real>(demand: &impl Demand<F>, page: &Page<'_, F>, level: F, pri
     (given, if given == wanted { slope } else { F::ZERO })
 }
 
-/// Finds the levels. Afterwards every host's bracket holds its own; the answer is the shared one.
+/// Finds the levels. Afterwards every host's bracket holds its own; the answer is the shared one. Faster with `memory`
+/// for a number a page, whatever it holds.
 pub(super) fn search<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
     hosts: &mut [Host<F>],
     demand: &impl Demand<F>,
     same: Same<F>,
+    memory: &mut [F],
 ) -> Bracket<F> {
+    let mut list = List::all(memory, pages.len());
     let mut shared = begin(pages, hosts, demand);
     let mut trial = hosts.first().map(|host| host.trial).filter(|_| shared.low.is_finite());
     for step in 0..STEPS {
         if trial.is_none() && hosts.iter().all(|host| host.stage != Stage::Sealed) {
             break;
         }
-        pass(pages, hosts, demand, trial);
+        prepare(hosts, demand, trial);
+        let useful = each(pages, hosts, demand, &list, |_, _, host, crawls, slope| {
+            host.demand.add(crawls);
+            host.slope += slope;
+        });
         for host in hosts.iter_mut().filter(|host| host.stage == Stage::Sealed) {
             host.advance(demand.whole(), step, same);
+        }
+        if trial.is_none() && list.is_sparse(useful) {
+            list.shorten(pages, hosts);
         }
         if let Some(level) = trial {
             let (total, newton) = tally(hosts, demand.whole(), level, pages.budget);
@@ -192,13 +204,8 @@ fn begin<F: Real, P: Pages<F> + ?Sized>(
     shared
 }
 
-/// Sums demand: at the `shared` level for hosts in the common search, at its own for a sealed host.
-fn pass<F: Real, P: Pages<F> + ?Sized>(
-    pages: &Checked<'_, P, F>,
-    hosts: &mut [Host<F>],
-    demand: &impl Demand<F>,
-    shared: Option<F>,
-) {
+/// Sets the terms of the next pass: the `shared` level for hosts in the common search, its own for a sealed host.
+fn prepare<F: Real>(hosts: &mut [Host<F>], demand: &impl Demand<F>, shared: Option<F>) {
     for host in hosts.iter_mut() {
         (host.demand, host.slope) = (Sum::ZERO, F::ZERO);
         if let (Stage::Common, Some(level)) = (host.stage, shared) {
@@ -207,21 +214,6 @@ fn pass<F: Real, P: Pages<F> + ?Sized>(
         host.searching = host.stage == Stage::Sealed || (host.stage == Stage::Common && shared.is_some());
         // Once a host, not once a page: divisions are slow everywhere.
         host.price = demand.price(host.trial);
-    }
-    for block in (0..pages.len()).step_by(BLOCK) {
-        let mut searching = 0_u32;
-        for offset in 0..BLOCK.min(pages.len() - block) {
-            let host = hosts.get(pages.page(block + offset).host as usize);
-            searching |= u32::from(host.is_some_and(|host| host.searching)) << offset;
-        }
-        while searching != 0 {
-            let page = pages.page(block + searching.trailing_zeros() as usize);
-            searching &= searching - 1;
-            let Some(host) = hosts.get_mut(page.host as usize) else { continue };
-            let (crawls, slope) = demand_of(demand, &page, host.trial, host.price);
-            host.demand.add(crawls);
-            host.slope += slope;
-        }
     }
 }
 
@@ -274,6 +266,13 @@ fn seal<F: Real>(hosts: &mut [Host<F>], whole: bool, level: F) {
 }
 
 impl<F: Real> Host<F> {
+    /// The level found is what counts from now on.
+    fn decide(&mut self, demand: &impl Demand<F>) {
+        self.trial = self.bracket.low;
+        self.price = demand.price(self.trial);
+        self.searching = true;
+    }
+
     /// A sealed host takes in what its trial asked for.
     fn advance(&mut self, whole: bool, step: u32, same: Same<F>) {
         let (demand, cap) = (self.demand.total(), cap_of(self, whole));
@@ -329,13 +328,10 @@ pub(super) fn charge<F: Real, P: Pages<F> + ?Sized>(
     demand: &impl Demand<F>,
     mut give: impl FnMut(&Page<'_, F>, F, F),
 ) {
-    for host in hosts.iter_mut() {
-        host.price = demand.price(host.bracket.low);
-    }
-    for (_, page) in pages.iter() {
-        let Some(host) = hosts.get(page.host as usize) else { continue };
-        give(&page, demand_of(demand, &page, host.bracket.low, host.price).0, host.price);
-    }
+    hosts.iter_mut().for_each(|host| host.decide(demand));
+    each(pages, hosts, demand, &List::all(&mut [], pages.len()), |_, page, host, crawls, _| {
+        give(page, crawls, host.price)
+    });
 }
 
 /// Hands out crawls at the levels found, and what is left over where the next higher level would put it. Calls
@@ -351,15 +347,13 @@ pub(super) fn hand_out<F: Real, P: Pages<F> + ?Sized>(
     for host in hosts.iter_mut() {
         let common = host.stage == Stage::Common;
         used.add(if common { host.bracket.low_demand } else { cap_of(host, demand.whole()) });
-        host.price = demand.price(host.bracket.low);
+        host.decide(demand);
         host.demand = Sum::ZERO;
     }
     let mut common_room = pages.budget - used.total();
     let unused = |target: F| if demand.whole() { F::ONE } else { tolerance::<F>() * target * F::TWO };
     let mut total = Sum::ZERO;
-    for (index, page) in pages.iter() {
-        let Some(host) = hosts.get_mut(page.host as usize) else { continue };
-        let (justified, _) = demand_of(demand, &page, host.bracket.low, host.price);
+    each(pages, hosts, demand, &List::all(&mut [], pages.len()), |index, page, host, justified, _| {
         let mut crawls = justified;
         let cap = cap_of(host, demand.whole());
         let (mut room, mut least) = (cap - host.bracket.low_demand, unused(cap));
@@ -368,7 +362,7 @@ pub(super) fn hand_out<F: Real, P: Pages<F> + ?Sized>(
         }
         if room >= least && host.bracket.high.is_finite() {
             let high = host.bracket.high;
-            let (more, _) = demand_of(demand, &page, high, demand.price(high));
+            let (more, _) = demand_of(demand, page, high, demand.price(high));
             let extra = (more - crawls).min(room).max(F::ZERO);
             let extra = if demand.whole() { extra.floor() } else { extra };
             host.bracket.low_demand += extra;
@@ -379,8 +373,8 @@ pub(super) fn hand_out<F: Real, P: Pages<F> + ?Sized>(
         }
         host.demand.add(crawls);
         total.add(crawls);
-        give(index, &page, justified, crawls, host.price);
-    }
+        give(index, page, justified, crawls, host.price);
+    });
     for host in hosts.iter_mut() {
         host.crawls = host.demand.total();
     }

@@ -27,6 +27,7 @@
 
 pub mod azar;
 pub mod baseline;
+mod block;
 mod check;
 mod cost;
 mod error;

@@ -4,10 +4,11 @@
 //! `h(λ/f) = μλ/w`, which inverts by Lambert's W. So a scalar search for μ solves any number of pages, without
 //! sorting and without memory.
 
+use super::block::Quick;
 use super::check::{Checked, check};
 use super::level::{Demand, Same, charge, hand_out, search};
 use super::{Host, Objective, Outcome, Page, Pages, PlanError, Spacing, page_cost};
-use crate::math::{Real, Sum, h_inverse};
+use crate::math::{Real, Sum};
 use crate::model::{Change, ChangeModel, Poisson};
 
 /// Divides `budget` crawls an interval over the pages so that the weighted mean cost is least. `rates` receives
@@ -64,11 +65,11 @@ fn solve<F: Real, P: Pages<F> + ?Sized>(
     rates: &mut [F],
 ) -> Outcome<F> {
     let demand = Optimal { objective };
-    let shared = search(pages, hosts, &demand, Same::exact(false));
+    let shared = search(pages, hosts, &demand, Same::exact(false), rates);
     let price = demand.price(shared.low);
     let (mut cost, mut dual) = (Sum::ZERO, Sum::ZERO);
     let crawls = hand_out(pages, hosts, &demand, |index, page, justified, rate, price| {
-        let charged = page_cost(page, objective, Spacing::Steady, justified);
+        let charged = cost_at_price(page, objective, justified, price);
         dual.add(page.weight * charged);
         dual.add(price * justified);
         let at_rate =
@@ -88,15 +89,29 @@ pub(super) fn rough_bound<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
     hosts: &mut [Host<F>],
     objective: Objective,
+    memory: &mut [F],
 ) -> F {
     let demand = Optimal { objective };
-    let shared = search(pages, hosts, &demand, Same::rough());
+    let shared = search(pages, hosts, &demand, Same::rough(), memory);
     let mut dual = Sum::ZERO;
     charge(pages, hosts, &demand, |page, crawls, price| {
-        dual.add(page.weight * page_cost(page, objective, Spacing::Steady, crawls));
+        dual.add(page.weight * cost_at_price(page, objective, crawls, price));
         dual.add(price * crawls);
     });
     weak_dual(pages, hosts, demand.price(shared.low), dual)
+}
+
+/// What a page costs at the crawls its price justifies. For most pages that takes no exponential: `e^r = (1 + r)/(1 − q)`
+/// makes it `(r² − q)/(r² + r)`, with `r` changes a crawl.
+fn cost_at_price<F: Real>(page: &Page<'_, F>, objective: Objective, crawls: F, price: F) -> F {
+    match page.change {
+        // Limits would make the crawls differ from what the price alone says.
+        Change::Poisson(rate) if objective == Objective::Freshness && page.is_within(crawls) => {
+            let (q, inverse) = (price * rate / page.weight, crawls / rate);
+            (F::ONE - q * inverse * inverse) / (F::ONE + inverse)
+        }
+        _ => page_cost(page, objective, Spacing::Steady, crawls),
+    }
 }
 
 /// Weak duality: whatever the prices, no allocation costs less than its pages charged at those prices, less what budget and
@@ -146,25 +161,19 @@ impl<F: Real> Demand<F> for Optimal {
         }
     }
 
+    #[inline]
+    fn quick(&self, page: &Page<'_, F>, price: F) -> Option<Quick<F>> {
+        let Change::Poisson(rate) = page.change else { return None };
+        let q = price * rate / page.weight;
+        (self.objective == Objective::Freshness && q > F::ZERO).then_some(Quick { rate, q })
+    }
+
     fn at(&self, page: &Page<'_, F>, level: F, price: F) -> (F, F) {
         let nothing = (F::ZERO, F::ZERO);
         match page.change {
             _ if !(page.weight > F::ZERO) => nothing,
             Change::Quasi(quasi) => (F::from_u32(quasi.crawls(price / page.weight)), F::ZERO),
             Change::Poisson(rate) if !(rate > F::ZERO) => nothing,
-            Change::Poisson(rate) if self.objective == Objective::Freshness => {
-                let q = price * rate / page.weight;
-                if !(q < F::ONE) {
-                    return nothing;
-                }
-                if !(q > F::ZERO) {
-                    return (F::INFINITY, F::ZERO);
-                }
-                let r = h_inverse(q);
-                let crawls = rate / r;
-                // e^r = (1 + r)/(1 − q) at the root: no exponential needed.
-                (crawls, F::TWO * crawls * q * (F::ONE + r) / (r * r * (F::ONE - q) * level))
-            }
             Change::Poisson(rate) => at_gap(self, &Poisson::new(rate), price / page.weight, level),
             _ => page.change.with(|law| at_gap(self, law, price / page.weight, level)).unwrap_or(nothing),
         }

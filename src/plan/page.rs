@@ -42,6 +42,11 @@ impl<'a, F: Real> Page<'a, F> {
         let crawls = crawls.max(F::from_u32(self.min));
         if self.max == u32::MAX { crawls } else { crawls.min(F::from_u32(self.max)) }
     }
+
+    /// Neither nothing nor at a limit.
+    pub(super) fn is_within(&self, crawls: F) -> bool {
+        crawls > F::from_u32(self.min) && (self.max == u32::MAX || crawls < F::from_u32(self.max))
+    }
 }
 
 /// Where an allocator finds its pages: a slice of [`Page`]s, or whatever the caller keeps them in.

@@ -29,7 +29,7 @@ pub fn select<F: Real, P: Pages<F> + ?Sized>(
 ) -> Result<Outcome<F>, PlanError> {
     let pages = check(pages, hosts, F::from_u32(budget), crawls.len(), true)?;
     let demand = Whole(Optimal { objective });
-    let shared = search(&pages, hosts, &demand, Same::exact(true));
+    let shared = search(&pages, hosts, &demand, Same::exact(true), &mut []);
     let price = demand.price(shared.low);
     let (mut cost, mut dual) = (Sum::ZERO, Sum::ZERO);
     let total = hand_out(&pages, hosts, &demand, |index, page, justified, given, price| {
