@@ -2,16 +2,20 @@
 //! What dunlin's boards share, so that a board is a folder of its own peculiarities only: clock, network driver,
 //! watchdog, flash, pins, memory map. How to bring one more is told in `boards/PORTING.md`.
 //!
+//! - [`boot`] says who is speaking, what is in use and why it started, by its [`black_box`].
 //! - [`executor`] runs tasks and sleeps between them; [`power`] says how to sleep deeper.
-//! - [`memory`] and [`banner`] say at boot who is speaking and what is in use.
+//! - [`memory`] is what the image occupies, and how deep the stack has been.
 //! - [`network`] is embassy-net as the fetcher wants it, over any driver.
 //! - [`probe`] is the probe with a microcontroller's clock and log, in memory that the board sets apart.
+//! - [`partition`] is the store's part of a chip's flash.
 //! - [`suite`] runs the on-target suite.
 //! - `rtt` (feature) is the log and the way down of boards with a debug probe, `rp2350` (feature) their chip.
 
+pub mod black_box;
 pub mod executor;
 pub mod memory;
 pub mod network;
+pub mod partition;
 pub mod power;
 pub mod probe;
 #[cfg(feature = "rp2350")]
@@ -20,7 +24,25 @@ pub mod rp2350;
 pub mod rtt;
 pub mod suite;
 
+use dunlin::boot::{Boot, Reset};
+
 defmt::timestamp!("{=u64:us}", embassy_time::Instant::now().as_micros());
+
+/// The banner, and why the device started: call once, first thing.
+pub fn boot(name: &'static str, reset: Reset) -> Boot {
+    banner(name);
+    let boot = black_box::boot(reset);
+    defmt::info!(
+        "boot reset={} after_s={=u64} fast={=u8}",
+        boot.reset,
+        boot.uptime.map_or(0, |uptime| uptime.as_secs()),
+        boot.fast_resets
+    );
+    if !boot.message.is_empty() {
+        defmt::warn!("last words: {=str}", boot.message.as_str());
+    }
+    boot
+}
 
 /// The boot banner: name, version, build identity, memory in use.
 pub fn banner(name: &'static str) {

@@ -17,6 +17,7 @@ unsafe extern "C" {
     static __sdata: u32;
     static __edata: u32;
     static _ram_start: u32;
+    static __euninit: u32;
     static _stack_end: u32;
     static _stack_start: u32;
     static __build_id_start: u8;
@@ -33,7 +34,7 @@ pub fn in_use() -> Memory {
     let data = distance(&raw const __sdata, &raw const __edata);
     Memory {
         flash: distance(&raw const __vector_table, &raw const __sidata) + data,
-        ram: distance(&raw const _ram_start, &raw const _stack_end),
+        ram: distance(&raw const _ram_start, &raw const __euninit),
         stack: distance(&raw const _stack_end, &raw const _stack_start),
     }
 }

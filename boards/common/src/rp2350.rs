@@ -1,18 +1,21 @@
-//! RP2350: watchdog, random numbers, an address of its own.
+//! RP2350: watchdog, the cause of a reset, random numbers, an address of its own, flash.
 
 use core::cell::RefCell;
 
-use embassy_rp::peripherals::{TRNG, WATCHDOG};
+use dunlin::boot::Reset;
+use dunlin::time::Duration;
+use embassy_rp::flash::{Blocking, Flash};
+use embassy_rp::peripherals::{FLASH, TRNG, WATCHDOG};
 use embassy_rp::trng::{self, Trng};
-use embassy_rp::watchdog::Watchdog;
-use embassy_rp::{Peri, bind_interrupts, otp};
-use embassy_time::Duration;
+use embassy_rp::watchdog::{ResetReason, Watchdog};
+use embassy_rp::{Peri, bind_interrupts, otp, pac};
 
 use crate::network::own_address;
+use crate::partition::ChipFlash;
 use crate::probe::Hardware;
 
 /// The watchdog bites after so long. It counts 16.7 s at most.
-const PATIENCE: Duration = Duration::from_secs(8);
+const PATIENCE: embassy_time::Duration = embassy_time::Duration::from_secs(8);
 
 bind_interrupts!(struct Interrupts {
     TRNG_IRQ => trng::InterruptHandler<TRNG>;
@@ -30,18 +33,38 @@ impl core::fmt::Debug for Rp2350 {
 }
 
 impl Rp2350 {
-    /// Starts the watchdog, which has to be fed from now on. It waits while a debugger has halted the core.
-    pub fn start(watchdog: Peri<'static, WATCHDOG>) -> Self {
+    /// Starts the watchdog, which has to be fed from now on, and says why the chip was reset. The watchdog waits while
+    /// a debugger has halted the core.
+    pub fn start(watchdog: Peri<'static, WATCHDOG>) -> (Self, Reset) {
         let mut watchdog = Watchdog::new(watchdog);
+        let causes = pac::POWMAN.chip_reset().read();
+        let reset = match watchdog.reset_reason() {
+            Some(ResetReason::TimedOut) => Reset::Watchdog,
+            Some(ResetReason::Forced) => Reset::Software,
+            None if causes.had_bor() => Reset::BrownOut,
+            None if causes.had_por() => Reset::PowerOn,
+            None if causes.had_run_low() => Reset::Pin,
+            None => Reset::Unknown,
+        };
         watchdog.pause_on_debug(true);
         watchdog.start(PATIENCE);
-        Self { watchdog: RefCell::new(watchdog) }
+        (Self { watchdog: RefCell::new(watchdog) }, reset)
     }
 }
 
 impl Hardware for Rp2350 {
     fn feed_watchdog(&self) {
         self.watchdog.borrow_mut().feed(PATIENCE);
+    }
+}
+
+/// Starts the chip again, all of it but its oscillators: the processor's own reset would leave peripherals as they are.
+pub(crate) fn reset() -> ! {
+    // SAFETY: nothing else runs any more, whoever owns the watchdog.
+    let watchdog = unsafe { WATCHDOG::steal() };
+    Watchdog::new(watchdog).trigger_reset();
+    loop {
+        cortex_m::asm::wfi();
     }
 }
 
@@ -53,4 +76,14 @@ pub fn random(trng: Peri<'_, TRNG>) -> u64 {
 /// A hardware address that no other chip has, made of the number it was made with.
 pub fn hardware_address() -> [u8; 6] {
     own_address(otp::get_chipid().unwrap_or_default())
+}
+
+/// The flash beside the chip, of so many bytes.
+pub type Rp2350Flash<const BYTES: usize> = Flash<'static, FLASH, Blocking, BYTES>;
+
+impl<const BYTES: usize> ChipFlash for Rp2350Flash<BYTES> {
+    const BASE: u32 = 0x1000_0000;
+    // W25Q16JV and W25Q32RV: 100,000 cycles, 400 ms at most; nothing runs from flash meanwhile.
+    const RATED_CYCLES: u32 = 100_000;
+    const LONGEST_STALL: Duration = Duration::from_millis(400);
 }

@@ -1,11 +1,14 @@
-//! The log over RTT, and the way down: a panic or fault is logged, and the device starts again.
+//! The log over RTT, and the way down: a panic or fault goes into the log and the black box, and the device starts
+//! again.
 
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use cortex_m::peripheral::{DCB, SCB};
+use cortex_m::peripheral::DCB;
 use cortex_m_rt::{ExceptionFrame, exception};
 use defmt_rtt as _;
+
+use crate::black_box;
 
 /// A panic inside the panic handler, or inside a log statement, must not try to log again.
 static FALLING: AtomicBool = AtomicBool::new(false);
@@ -16,6 +19,7 @@ static FALLING: AtomicBool = AtomicBool::new(false);
 fn panic(info: &PanicInfo<'_>) -> ! {
     cortex_m::interrupt::disable();
     if !FALLING.swap(true, Ordering::Relaxed) {
+        black_box::panic(info);
         defmt::error!("{}", defmt::Display2Format(info));
     }
     fall()
@@ -25,6 +29,7 @@ fn panic(info: &PanicInfo<'_>) -> ! {
 #[exception]
 unsafe fn HardFault(frame: &ExceptionFrame) -> ! {
     if !FALLING.swap(true, Ordering::Relaxed) {
+        black_box::panic(&format_args!("hard fault at {:#x}", frame.pc()));
         defmt::error!("hard fault at {=u32:#x}, called from {=u32:#x}", frame.pc(), frame.lr());
     }
     fall()
@@ -35,5 +40,13 @@ fn fall() -> ! {
     if DCB::is_debugger_attached() {
         cortex_m::asm::bkpt();
     }
-    SCB::sys_reset()
+    reset()
+}
+
+#[cfg(feature = "rp2350")]
+use crate::rp2350::reset;
+
+#[cfg(not(feature = "rp2350"))]
+fn reset() -> ! {
+    cortex_m::peripheral::SCB::sys_reset()
 }

@@ -1,8 +1,11 @@
 #![no_std]
-//! The STM32H753 as the probe needs it: clocks, watchdog, an address of its own.
+//! The STM32H753 as the probe needs it: clocks, watchdog, the cause of a reset, an address of its own, flash.
+
+pub mod flash;
 
 use core::cell::RefCell;
 
+use dunlin::boot::Reset;
 use dunlin_board::network::own_address;
 use dunlin_board::probe::Hardware;
 use embassy_stm32::peripherals::IWDG1;
@@ -10,7 +13,7 @@ use embassy_stm32::rcc::{
     AHBPrescaler, APBPrescaler, HSIPrescaler, Pll, PllDiv, PllMul, PllPreDiv, PllSource, Sysclk, VoltageScale,
 };
 use embassy_stm32::wdg::IndependentWatchdog;
-use embassy_stm32::{Config, Peri, Peripherals, uid};
+use embassy_stm32::{Config, Peri, Peripherals, pac, uid};
 
 /// The watchdog bites after so many microseconds; erasing a sector may take four seconds.
 const PATIENCE_US: u32 = 10_000_000;
@@ -58,6 +61,21 @@ impl H753 {
         let mut watchdog = IndependentWatchdog::new(watchdog, PATIENCE_US);
         watchdog.unleash();
         Self { watchdog: RefCell::new(watchdog) }
+    }
+}
+
+/// Why the chip was reset. Forgets it: causes add up until they are forgotten.
+pub fn reset_cause() -> Reset {
+    let causes = pac::RCC.rsr().read();
+    pac::RCC.rsr().modify(|causes| causes.set_rmvf(true));
+    // Every cause pulls the pin, too, and power brings a brown-out along (RM0433, table 55): the most telling first.
+    match causes {
+        _ if causes.iwdg1rstf() || causes.wwdg1rstf() => Reset::Watchdog,
+        _ if causes.sftrstf() => Reset::Software,
+        _ if causes.porrstf() => Reset::PowerOn,
+        _ if causes.borrstf() => Reset::BrownOut,
+        _ if causes.pinrstf() => Reset::Pin,
+        _ => Reset::Unknown,
     }
 }
 

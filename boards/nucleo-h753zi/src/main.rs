@@ -4,7 +4,7 @@
 
 use dunlin_board::network::{self, NetworkSlot, SlotMemory, keep_up, sockets};
 use dunlin_board::probe::{self, Capacity, PageTable, Tables, spawn};
-use dunlin_board::{banner, executor};
+use dunlin_board::{boot, executor};
 use embassy_executor::Spawner;
 use embassy_net::{Runner, Stack, StackResources};
 use embassy_stm32::bind_interrupts;
@@ -36,7 +36,7 @@ bind_interrupts!(struct Interrupts {
 #[cortex_m_rt::entry]
 fn main() -> ! {
     let p = nucleo_h753zi::start();
-    banner("dunlin on nucleo-h753zi");
+    boot("dunlin on nucleo-h753zi", nucleo_h753zi::reset_cause());
     // Without a page list there is nothing to do, and the log says so.
     let probe = load(H753::start(p.IWDG1));
     static PACKETS: StaticCell<PacketQueue<8, 8>> = StaticCell::new();

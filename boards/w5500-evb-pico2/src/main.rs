@@ -5,7 +5,7 @@
 use dunlin_board::network::{self, NetworkSlot, SlotMemory, keep_up, sockets};
 use dunlin_board::probe::{self, Capacity, PageTable, Tables, spawn};
 use dunlin_board::rp2350::{self, Rp2350};
-use dunlin_board::{banner, executor};
+use dunlin_board::{boot, executor};
 use embassy_executor::Spawner;
 use embassy_net::{Runner, Stack, StackResources};
 use embassy_net_wiznet::chip::W5500;
@@ -47,7 +47,8 @@ struct Wires {
 #[cortex_m_rt::entry]
 fn main() -> ! {
     let p = embassy_rp::init(Default::default());
-    banner("dunlin on w5500-evb-pico2");
+    let (hardware, reset) = Rp2350::start(p.WATCHDOG);
+    boot("dunlin on w5500-evb-pico2", reset);
     let mut config = spi::Config::default();
     config.frequency = 40_000_000;
     let bus = Spi::new(p.SPI0, p.PIN_18, p.PIN_19, p.PIN_16, p.DMA_CH0, p.DMA_CH1, Interrupts, config);
@@ -58,7 +59,7 @@ fn main() -> ! {
         reset: Output::new(p.PIN_20, Level::High),
     });
     // Without a page list there is nothing to do, and the log says so.
-    let probe = load(Rp2350::start(p.WATCHDOG));
+    let probe = load(hardware);
     executor::run(|spawner| {
         if let (Some(probe), Ok(wires)) = (probe, wires) {
             spawn(spawner, house(probe));

@@ -1,0 +1,142 @@
+#![no_std]
+#![no_main]
+//! dunlin's probe on the Pico 2 W.
+
+use cyw43::{Control, JoinOptions, NetDriver, PowerManagementMode, SpiBus, State};
+use cyw43_pio::{DEFAULT_CLOCK_DIVIDER, PioSpi};
+use cyw43_setup::{CLM, FW, NVRAM};
+use dunlin_board::network::{self, NetworkSlot, SlotMemory, keep_up, sockets};
+use dunlin_board::probe::{self, Capacity, PageTable, Tables, spawn};
+use dunlin_board::rp2350::{self, Rp2350};
+use dunlin_board::{boot, executor};
+use embassy_executor::Spawner;
+use embassy_net::{Runner, Stack, StackResources};
+use embassy_rp::gpio::{Level, Output};
+use embassy_rp::peripherals::{DMA_CH0, PIO0, TRNG};
+use embassy_rp::pio::{self, Pio};
+use embassy_rp::{Peri, bind_interrupts, dma};
+use embassy_time::{Duration, Timer, with_timeout};
+use static_cell::{ConstStaticCell, StaticCell};
+
+/// What this firmware holds; `cargo xtask boards` reads it from the ELF.
+const PAGES: usize = 3072;
+const HOSTS: usize = 256;
+/// Fetches at once.
+const SLOTS: usize = 4;
+
+// SAFETY: dunlin.x knows the section, and nothing at run time reads it.
+#[unsafe(link_section = ".dunlin.capacity")]
+#[used]
+static CAPACITY: Capacity = Capacity::of::<PAGES, HOSTS>();
+
+type BoardProbe = probe::BoardProbe<PAGES, HOSTS, Rp2350>;
+type Bus = PioSpi<'static, PIO0, 0>;
+type Radio = cyw43::Runner<'static, SpiBus<Output<'static>, Bus>>;
+
+bind_interrupts!(struct Interrupts {
+    PIO0_IRQ_0 => pio::InterruptHandler<PIO0>;
+    DMA_IRQ_0 => dma::InterruptHandler<DMA_CH0>;
+});
+
+/// The network to join: see build.rs.
+const NETWORK: &str = env!("DUNLIN_WIFI_NETWORK");
+const PASSWORD: &str = env!("DUNLIN_WIFI_PASSWORD");
+/// Between two attempts to join.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// How the radio is wired.
+struct Wires {
+    bus: Bus,
+    power: Output<'static>,
+}
+
+#[cortex_m_rt::entry]
+fn main() -> ! {
+    let p = embassy_rp::init(Default::default());
+    let (hardware, reset) = Rp2350::start(p.WATCHDOG);
+    boot("dunlin on pico2-w", reset);
+    let Pio { mut common, sm0, irq0, .. } = Pio::new(p.PIO0, Interrupts);
+    let select = Output::new(p.PIN_25, Level::High);
+    let dma = dma::Channel::new(p.DMA_CH0, Interrupts);
+    let divider = DEFAULT_CLOCK_DIVIDER;
+    let bus = PioSpi::new(&mut common, sm0, divider, irq0, select, p.PIN_24, p.PIN_29, dma);
+    let wires = Wires { bus, power: Output::new(p.PIN_23, Level::Low) };
+    // Without a page list there is nothing to do, and the log says so.
+    let probe = load(hardware);
+    executor::run(|spawner| {
+        if let Some(probe) = probe {
+            spawn(spawner, house(probe));
+            spawn(spawner, start(spawner, probe, wires, p.TRNG));
+        }
+    })
+}
+
+fn load(hardware: Rp2350) -> Option<&'static BoardProbe> {
+    static TABLES: ConstStaticCell<Tables<PAGES, HOSTS>> = ConstStaticCell::new(Tables::NEW);
+    static PAGE_TABLE: ConstStaticCell<PageTable<PAGES>> = ConstStaticCell::new(PageTable::NEW);
+    static PROBE: StaticCell<BoardProbe> = StaticCell::new();
+    probe::load(TABLES.take(), PAGE_TABLE.take(), &PROBE, SLOTS, hardware).ok()
+}
+
+/// Brings the network up, then the slots.
+#[embassy_executor::task]
+async fn start(spawner: Spawner, probe: &'static BoardProbe, wires: Wires, trng: Peri<'static, TRNG>) {
+    static STATE: StaticCell<State> = StaticCell::new();
+    static RESOURCES: StaticCell<StackResources<{ sockets(SLOTS) }>> = StaticCell::new();
+    static MEMORY: ConstStaticCell<[SlotMemory; SLOTS]> = ConstStaticCell::new([SlotMemory::NEW; SLOTS]);
+    let state = STATE.init(State::new());
+    let (device, control, runner) = cyw43::new(state, wires.power, wires.bus, &FW, &NVRAM).await;
+    spawn(spawner, radio(runner));
+    let resources = RESOURCES.init(StackResources::new());
+    let (stack, runner) = network::start(device, probe.config().address, rp2350::random(trng), resources);
+    spawn(spawner, net(runner, stack, probe));
+    spawn(spawner, join(control, stack));
+    for (number, memory) in MEMORY.take().iter_mut().enumerate() {
+        spawn(spawner, slot(number, probe, memory.on(stack)));
+    }
+}
+
+#[embassy_executor::task]
+async fn radio(runner: Radio) {
+    runner.run().await
+}
+
+/// Joins the network, and again whenever it is lost, for ever.
+#[embassy_executor::task]
+async fn join(mut control: Control<'static>, stack: Stack<'static>) {
+    control.init(CLM).await;
+    control.set_power_management(PowerManagementMode::PowerSave).await;
+    if NETWORK.is_empty() {
+        return defmt::error!("no network to join: build with DUNLIN_WIFI_NETWORK and DUNLIN_WIFI_PASSWORD");
+    }
+    loop {
+        let options = match PASSWORD {
+            "" => JoinOptions::new_open(),
+            password => JoinOptions::new(password.as_bytes()),
+        };
+        if control.join(NETWORK, options).await.is_ok() {
+            defmt::info!("joined {=str}", NETWORK);
+            // Up to a moment later, the link is not up yet; a link that never comes up is as good as lost.
+            let _ = with_timeout(PAUSE, stack.wait_link_up()).await;
+            stack.wait_link_down().await;
+            control.leave().await;
+        }
+        defmt::warn!("not joined to {=str}; once more in {=u64} s", NETWORK, PAUSE.as_secs());
+        Timer::after(PAUSE).await;
+    }
+}
+
+#[embassy_executor::task]
+async fn net(runner: Runner<'static, NetDriver<'static>>, stack: Stack<'static>, probe: &'static BoardProbe) {
+    keep_up(runner, stack, probe).await
+}
+
+#[embassy_executor::task(pool_size = SLOTS)]
+async fn slot(number: usize, probe: &'static BoardProbe, mut slot: NetworkSlot) {
+    probe.run_slot(number, &mut slot).await
+}
+
+#[embassy_executor::task]
+async fn house(probe: &'static BoardProbe) {
+    probe.keep_house().await
+}
