@@ -1,6 +1,7 @@
 //! PAGES.csv: what to crawl.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io::BufRead;
 use std::path::Path;
 
@@ -125,20 +126,40 @@ impl PageList {
 }
 
 /// Which URLs there are already, by what they mean: `%7E` is `~`, and `:80` is no port at all.
+///
+/// Digests may collide, so the URLs themselves decide. A million pages meet in some hundred digests: only those cost
+/// more than twelve bytes a page.
 #[derive(Default)]
 struct Known {
-    /// Pages and lines by digest. Digests may collide, so the URLs themselves decide.
-    by_digest: HashMap<u32, Vec<(usize, u64)>>,
+    /// The first page and its line, by digest.
+    first: HashMap<u32, Place>,
+    /// Those after it.
+    others: HashMap<u32, Vec<Place>>,
+}
+
+/// A page's index, and the line it stands on.
+#[derive(Clone, Copy)]
+struct Place {
+    page: u32,
+    line: u32,
 }
 
 impl Known {
     /// Remembers the next page's URL; the line of an equal one, if there is one.
-    fn insert(&mut self, url: &Url<'_>, line: u64, pages: &[Page]) -> Option<u64> {
-        let alike = self.by_digest.entry(url.digest()).or_default();
-        let equal = |page: usize| Url::parse(&pages[page].url).is_ok_and(|known| known == *url);
-        let first = alike.iter().find(|(page, _)| equal(*page)).map(|(_, line)| *line);
-        alike.push((pages.len(), line));
-        first
+    fn insert(&mut self, url: &Url<'_>, line: u64, pages: &[Page]) -> Option<u32> {
+        let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        let place = Place { page: narrow(pages.len() as u64), line: narrow(line) };
+        let digest = url.digest();
+        let Entry::Occupied(first) = self.first.entry(digest) else {
+            self.first.insert(digest, place);
+            return None;
+        };
+        let others = self.others.entry(digest).or_default();
+        let equal =
+            |place: &&Place| Url::parse(&pages[place.page as usize].url).is_ok_and(|known| known == *url);
+        let found = [first.get()].into_iter().chain(others.iter()).find(equal).map(|place| place.line);
+        others.push(place);
+        found
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use dunlin_host::plot::{Plot, svg};
+use dunlin_host::simulate::repeat::Mean;
 
 use super::Settings;
 
@@ -77,4 +78,9 @@ impl Section {
 /// Four digits.
 pub fn digits(value: f64) -> String {
     format!("{value:.4}")
+}
+
+/// A mean and its 95 % confidence interval.
+pub fn interval(mean: &Mean) -> String {
+    mean.plus_minus.map_or_else(|| digits(mean.value), |error| format!("{:.4} ± {error:.4}", mean.value))
 }
