@@ -26,9 +26,11 @@ macro_rules! id {
     ($t:ident) => {
         impl Id for $t {
             const NONE: Self = $t::MAX;
+            #[inline]
             fn from_index(index: usize) -> Option<Self> {
                 $t::try_from(index).ok().filter(|id| *id != Self::NONE)
             }
+            #[inline]
             fn index(self) -> usize {
                 self as usize
             }

@@ -1,5 +1,6 @@
 //! What the carousel makes of rates: freshness in steady state, against the continuous optimum.
 
+use dunlin::heap::Entry;
 use dunlin::math::g;
 use dunlin::model::Change;
 use dunlin::pace::carousel::{Carousel, Page as Place};
@@ -40,8 +41,8 @@ pub fn run(pages: usize, budget: f64, rounds: usize, seed: u64) -> Reached {
 /// Weighted mean freshness over the whole gaps between visits of a long run; a page without one counts as stale.
 fn freshness(pages: &[Page<'_, f64>], rates: &[f64], visits: f64, rounds: usize) -> f64 {
     let count = pages.len();
-    let mut carousel: Carousel<u64, u32, _, _> =
-        Carousel::with_storage(vec![Place::UNUSED; count], vec![0; count], vec![0; 2 * count]);
+    let mut carousel: Carousel<u64, u32, _, _, _> =
+        Carousel::with_storage(vec![Place::UNUSED; count], vec![Entry::UNUSED; count], vec![0; 2 * count]);
     for (page, rate) in rates.iter().enumerate().filter(|(_, rate)| **rate > 0.0) {
         carousel.add(page as u32, (rate / visits).min(1.0)).expect("rates below one a slot");
     }

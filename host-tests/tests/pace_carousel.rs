@@ -1,11 +1,12 @@
 //! The carousel against the paper's listing and against its guarantee, in exact integers (Azar, Algorithm 3).
 
+use dunlin::heap::Entry;
 use dunlin::pace::carousel::{Carousel, CarouselError, Page};
 use dunlin_suite::bench::Random;
 use proptest::prelude::*;
 
-type HostCarousel = Carousel<u64, u32, Vec<Page<u64, u32>>, Vec<u32>>;
-type DeviceCarousel = Carousel<u32, u16, Vec<Page<u32, u16>>, Vec<u16>>;
+type HostCarousel = Carousel<u64, u32, Vec<Page<u64, u32>>, Vec<Entry<u64, u32>>, Vec<u32>>;
+type DeviceCarousel = Carousel<u32, u16, Vec<Page<u32, u16>>, Vec<Entry<u32, u16>>, Vec<u16>>;
 
 /// The listing as printed, over shares of `unit`: credits of all pages grow, the released page due first is visited.
 struct Listing {
@@ -36,9 +37,12 @@ impl Listing {
 }
 
 fn host(unit: u64, wheel: usize, shares: &[u64]) -> HostCarousel {
-    let mut carousel =
-        Carousel::with_storage(vec![Page::UNUSED; shares.len()], vec![0; shares.len()], vec![0; wheel])
-            .with_unit(unit);
+    let mut carousel = Carousel::with_storage(
+        vec![Page::UNUSED; shares.len()],
+        vec![Entry::UNUSED; shares.len()],
+        vec![0; wheel],
+    )
+    .with_unit(unit);
     for (page, share) in shares.iter().enumerate() {
         carousel.add_share(page as u32, *share).unwrap();
     }
@@ -46,9 +50,12 @@ fn host(unit: u64, wheel: usize, shares: &[u64]) -> HostCarousel {
 }
 
 fn device(unit: u32, wheel: usize, shares: &[u64]) -> DeviceCarousel {
-    let mut carousel =
-        Carousel::with_storage(vec![Page::UNUSED; shares.len()], vec![0; shares.len()], vec![0; wheel])
-            .with_unit(unit);
+    let mut carousel = Carousel::with_storage(
+        vec![Page::UNUSED; shares.len()],
+        vec![Entry::UNUSED; shares.len()],
+        vec![0; wheel],
+    )
+    .with_unit(unit);
     for (page, share) in shares.iter().enumerate() {
         carousel.add_share(page as u16, *share as u32).unwrap();
     }
@@ -181,7 +188,7 @@ proptest! {
     #[test]
     fn survives_any_changes(seed: u64, places in 1_usize..40, wheel in 0_usize..60) {
         let mut random = Random(seed);
-        let mut carousel: DeviceCarousel = Carousel::with_storage(vec![Page::UNUSED; places], vec![0; places], vec![0; wheel]).with_unit(1 << 20);
+        let mut carousel: DeviceCarousel = Carousel::with_storage(vec![Page::UNUSED; places], vec![Entry::UNUSED; places], vec![0; wheel]).with_unit(1 << 20);
         let mut on_it = vec![false; places];
         let mut visits_had = vec![0_u64; places];
         for _ in 0..3_000 {
@@ -245,7 +252,8 @@ fn bound_holds_over_long_runs() {
 
 #[test]
 fn bad_input_is_refused_and_changes_nothing() {
-    let mut carousel: DeviceCarousel = Carousel::with_storage(vec![Page::UNUSED; 2], vec![0; 2], vec![0; 2]);
+    let mut carousel: DeviceCarousel =
+        Carousel::with_storage(vec![Page::UNUSED; 2], vec![Entry::UNUSED; 2], vec![0; 2]);
     carousel.add(0, 0.5_f32).unwrap();
     for rate in [0.0, -1.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1.0001] {
         assert!(matches!(carousel.add(1, rate), Err(CarouselError::Rate { page: 1, .. })));

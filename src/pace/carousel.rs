@@ -14,7 +14,7 @@
 use core::fmt;
 use core::ops::{Add, Div, Mul, Sub};
 
-use crate::heap::Id;
+use crate::heap::{Entry, Id, Key};
 use crate::math::Real;
 
 pub use super::forest::Page;
@@ -30,8 +30,7 @@ mod sealed {
 /// What slots and shares are counted in: `u32` on a device (rates to 2⁻³⁰ visits a slot), `u64` on a host (2⁻⁴⁰).
 pub trait Ticks:
     sealed::Sealed
-    + Copy
-    + Ord
+    + Key
     + fmt::Debug
     + Add<Output = Self>
     + Sub<Output = Self>
@@ -135,9 +134,10 @@ impl core::error::Error for CarouselError {}
 
 /// An endless order of pages in which each comes up as often as its rate says.
 ///
-/// `P` holds the pages (ids are places in it) and `S` the wheel; both may be arrays, slices or, on a host, `Vec`s.
+/// `P` holds the pages (ids are places in it), `R` the released ones in order and `S` the wheel; all may be arrays, slices
+/// or, on a host, `Vec`s.
 /// The longer the wheel, the fewer pages take the way through the tree of far releases; as many places as pages
-/// is a good length. With `u32` slots, `u16` ids and that length a page costs 24 bytes.
+/// is a good length. With `u32` slots, `u16` ids and that length a page costs 30 bytes.
 ///
 /// | operation | work |
 /// |---|---|
@@ -164,13 +164,13 @@ impl core::error::Error for CarouselError {}
 /// # Ok::<(), dunlin::pace::carousel::CarouselError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Carousel<W, I, P, S> {
+pub struct Carousel<W, I, P, R, S> {
     pages: P,
     /// `wheel[(head + k) mod length]`: what is released k slots from now.
     wheel: S,
     head: usize,
     /// Released pages by due slot, `released` of them roots of trees.
-    ready: S,
+    ready: R,
     released: usize,
     /// Pages released beyond the wheel, by release.
     far: I,
@@ -186,15 +186,15 @@ pub struct Carousel<W, I, P, S> {
 }
 
 /// A carousel that owns its memory, for `N` pages; `const`-constructible for a `static`.
-pub type ArrayCarousel<W, I, const N: usize> = Carousel<W, I, [Page<W, I>; N], [I; N]>;
+pub type ArrayCarousel<W, I, const N: usize> = Carousel<W, I, [Page<W, I>; N], [Entry<W, I>; N], [I; N]>;
 
 /// A carousel in slices the caller lends it.
-pub type SliceCarousel<'a, W, I> = Carousel<W, I, &'a mut [Page<W, I>], &'a mut [I]>;
+pub type SliceCarousel<'a, W, I> = Carousel<W, I, &'a mut [Page<W, I>], &'a mut [Entry<W, I>], &'a mut [I]>;
 
 impl<W: Ticks, I: Id, const N: usize> ArrayCarousel<W, I, N> {
     /// An empty carousel.
     pub const fn new() -> Self {
-        Self::empty([Page::UNUSED; N], [I::NONE; N], [I::NONE; N])
+        Self::empty([Page::UNUSED; N], [Entry::UNUSED; N], [I::NONE; N])
     }
 }
 
@@ -204,8 +204,8 @@ impl<W: Ticks, I: Id, const N: usize> Default for ArrayCarousel<W, I, N> {
     }
 }
 
-impl<W: Ticks, I: Id, P, S> Carousel<W, I, P, S> {
-    const fn empty(pages: P, ready: S, wheel: S) -> Self {
+impl<W: Ticks, I: Id, P, R, S> Carousel<W, I, P, R, S> {
+    const fn empty(pages: P, ready: R, wheel: S) -> Self {
         Self {
             pages,
             wheel,
@@ -222,16 +222,17 @@ impl<W: Ticks, I: Id, P, S> Carousel<W, I, P, S> {
     }
 }
 
-impl<W, I, P, S> Carousel<W, I, P, S>
+impl<W, I, P, R, S> Carousel<W, I, P, R, S>
 where
     W: Ticks,
     I: Id,
     P: AsRef<[Page<W, I>]> + AsMut<[Page<W, I>]>,
+    R: AsRef<[Entry<W, I>]> + AsMut<[Entry<W, I>]>,
     S: AsRef<[I]> + AsMut<[I]>,
 {
     /// An empty carousel in the given storage, whatever that held. `ready` must be as long as `pages`, or places beyond
     /// its length cannot be used; `wheel` may have any length.
-    pub fn with_storage(mut pages: P, ready: S, mut wheel: S) -> Self {
+    pub fn with_storage(mut pages: P, ready: R, mut wheel: S) -> Self {
         pages.as_mut().fill(Page::UNUSED);
         wheel.as_mut().fill(I::NONE);
         Self::empty(pages, ready, wheel)
@@ -363,8 +364,10 @@ where
     /// Every slot from now on, without end: whose it is, or `None` for an idle one.
     ///
     /// ```
+    /// # use dunlin::heap::Entry;
     /// # use dunlin::pace::carousel::{Carousel, Page};
-    /// let mut carousel = Carousel::with_storage(vec![Page::UNUSED; 2], vec![0; 2], vec![0; 2]).with_unit(3_u64);
+    /// let (pages, ready, wheel) = (vec![Page::UNUSED; 2], vec![Entry::UNUSED; 2], vec![0; 2]);
+    /// let mut carousel = Carousel::with_storage(pages, ready, wheel).with_unit(3_u64);
     /// carousel.add_share(0_u32, 2)?;
     /// carousel.add_share(1, 1)?;
     /// let order: Vec<u32> = carousel.slots().take(6).flatten().collect();
@@ -438,7 +441,7 @@ where
 
     /// The released page that is due first has its visit and is filed for the next.
     fn visit(&mut self) -> Option<I> {
-        let id = *self.ready.as_ref().get(..self.released)?.first()?;
+        let id = self.ready.as_ref().get(..self.released)?.first()?.id;
         let page = *self.pages.as_ref().get(id.index())?;
         self.leave(0, &page);
         if page.credit > W::ZERO {

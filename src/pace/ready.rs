@@ -1,12 +1,13 @@
 //! The released pages by due slot: a 4-ary heap of the roots of their trees.
 //!
-//! Only ids are kept here; the slots they are compared by stand in the pages, which also note their place. A tree
-//! released as a whole takes one place, and when its root is visited the next of the tree steps in.
+//! A tree released as a whole takes one place, and when its root is visited the next of the tree steps in. The due slots
+//! stand here beside the ids, so that the four children of a place lie together: read from the pages they
+//! would be four waits for distant memory at each level. Each page notes its place.
 
-use crate::heap::Id;
+use crate::heap::{Entry, Id};
 
 use super::carousel::Ticks;
-use super::forest::{Page, State, precedes};
+use super::forest::{Page, State};
 
 /// How many children a node has.
 const ARITY: usize = 4;
@@ -14,53 +15,72 @@ const ARITY: usize = 4;
 /// Puts the root of a tree at `place`, or closes the gap there with the last root if the tree is empty.
 pub(super) fn replace<W: Ticks, I: Id>(
     pages: &mut [Page<W, I>],
-    roots: &mut [I],
+    roots: &mut [Entry<W, I>],
     count: &mut usize,
     place: usize,
-    mut root: I,
+    root: I,
 ) {
-    if root == I::NONE {
-        let Some(last) = count.checked_sub(1) else { return };
-        *count = last;
-        if place == last {
-            return;
+    let entry = match pages.get(root.index()) {
+        Some(page) => Entry { key: page.slot, id: root },
+        None => {
+            let Some(last) = count.checked_sub(1) else { return };
+            *count = last;
+            if place == last {
+                return;
+            }
+            roots.get(last).copied().unwrap_or(Entry::UNUSED)
         }
-        root = roots.get(last).copied().unwrap_or(I::NONE);
-    }
-    let place = rise(pages, roots, place, root);
+    };
+    let place = rise(pages, roots, place, entry);
     let live = roots.len().min(*count);
-    sink(pages, roots.get_mut(..live).unwrap_or_default(), place, root);
+    sink(pages, roots.get_mut(..live).unwrap_or_default(), place, entry);
 }
 
 /// Adds the root of a tree.
-pub(super) fn insert<W: Ticks, I: Id>(pages: &mut [Page<W, I>], roots: &mut [I], count: &mut usize, root: I) {
-    if root != I::NONE {
-        rise(pages, roots, *count, root);
+pub(super) fn insert<W: Ticks, I: Id>(
+    pages: &mut [Page<W, I>],
+    roots: &mut [Entry<W, I>],
+    count: &mut usize,
+    root: I,
+) {
+    if let Some(page) = pages.get(root.index()) {
+        let entry = Entry { key: page.slot, id: root };
+        rise(pages, roots, *count, entry);
         *count += 1;
     }
 }
 
-fn rise<W: Ticks, I: Id>(pages: &mut [Page<W, I>], roots: &mut [I], mut place: usize, root: I) -> usize {
+/// Moves the hole at `place` towards the root until `entry` fits, and puts it there.
+fn rise<W: Ticks, I: Id>(
+    pages: &mut [Page<W, I>],
+    roots: &mut [Entry<W, I>],
+    mut place: usize,
+    entry: Entry<W, I>,
+) -> usize {
     while let Some(above) = place.checked_sub(1).map(|below| below / ARITY) {
         match roots.get(above) {
-            Some(&parent) if precedes(pages, root, parent) => put(pages, roots, place, parent),
+            Some(&parent) if precedes(&entry, &parent) => put(pages, roots, place, parent),
             _ => break,
         }
         place = above;
     }
-    put(pages, roots, place, root);
+    put(pages, roots, place, entry);
     place
 }
 
-fn sink<W: Ticks, I: Id>(pages: &mut [Page<W, I>], roots: &mut [I], mut place: usize, root: I) {
-    let Some(slot) = pages.get(root.index()).map(|page| page.slot) else { return };
+/// Moves the hole at `place` towards the leaves until `entry` fits, and puts it there.
+fn sink<W: Ticks, I: Id>(
+    pages: &mut [Page<W, I>],
+    roots: &mut [Entry<W, I>],
+    mut place: usize,
+    entry: Entry<W, I>,
+) {
     loop {
         let first = place * ARITY + 1;
-        let mut least = (place, root, slot);
-        for (child, &id) in (first..).zip(roots.iter().skip(first).take(ARITY)) {
-            let Some(slot) = pages.get(id.index()).map(|page| page.slot) else { continue };
-            if slot.is_before(least.2) || (slot == least.2 && id < least.1) {
-                least = (child, id, slot);
+        let mut least = (place, entry);
+        for (child, below) in (first..).zip(roots.iter().skip(first).take(ARITY)) {
+            if precedes(below, &least.1) {
+                least = (child, *below);
             }
         }
         if least.0 == place {
@@ -69,13 +89,23 @@ fn sink<W: Ticks, I: Id>(pages: &mut [Page<W, I>], roots: &mut [I], mut place: u
         put(pages, roots, place, least.1);
         place = least.0;
     }
-    put(pages, roots, place, root);
+    put(pages, roots, place, entry);
+}
+
+/// Due earlier, or as early and of a smaller id?
+fn precedes<W: Ticks, I: Id>(a: &Entry<W, I>, b: &Entry<W, I>) -> bool {
+    if a.key == b.key { a.id < b.id } else { a.key.is_before(b.key) }
 }
 
 /// The one place where a root and its place are written, so that they cannot disagree.
-fn put<W: Ticks, I: Id>(pages: &mut [Page<W, I>], roots: &mut [I], place: usize, root: I) {
-    if let (Some(slot), Some(page)) = (roots.get_mut(place), pages.get_mut(root.index())) {
-        *slot = root;
+fn put<W: Ticks, I: Id>(
+    pages: &mut [Page<W, I>],
+    roots: &mut [Entry<W, I>],
+    place: usize,
+    entry: Entry<W, I>,
+) {
+    if let (Some(slot), Some(page)) = (roots.get_mut(place), pages.get_mut(entry.id.index())) {
+        *slot = entry;
         page.up = I::from_index(place).unwrap_or(I::NONE);
         page.state = State::Root;
     }

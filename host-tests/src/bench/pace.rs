@@ -90,8 +90,8 @@ fn carousel(rows: &mut Vec<Row>) {
         let weights: Vec<f64> = (0..pages).map(|_| f64::from(random.unit()) + 0.01).collect();
         let sum: f64 = weights.iter().sum();
         let n = pages as usize;
-        let mut carousel: Carousel<u64, u32, _, _> =
-            Carousel::with_storage(vec![Page::UNUSED; n], vec![0; n], vec![0; 2 * n]);
+        let mut carousel: Carousel<u64, u32, _, _, _> =
+            Carousel::with_storage(vec![Page::UNUSED; n], vec![Entry::UNUSED; n], vec![0; 2 * n]);
         for (page, weight) in (0..pages).zip(&weights) {
             let _ = carousel.add(page, weight / sum);
         }

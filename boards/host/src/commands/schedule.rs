@@ -204,8 +204,8 @@ fn turn(args: &Args, listing: &Listing, pages: &[Page<'_, f64>]) -> Result<Vec<U
     optimal(pages, &mut hosts, budget, Objective::Freshness, &mut rates)
         .map_err(|error| explain(error, listing))?;
     let count = pages.len();
-    let mut carousel: Carousel<u64, u32, _, _> =
-        Carousel::with_storage(vec![Place::UNUSED; count], vec![0; count], vec![0; count]);
+    let mut carousel: Carousel<u64, u32, _, _, _> =
+        Carousel::with_storage(vec![Place::UNUSED; count], vec![Entry::UNUSED; count], vec![0; count]);
     for (page, rate) in (0..).zip(&rates).filter(|(_, rate)| **rate > 0.0) {
         carousel.add(page, (rate / budget).min(1.0)).map_err(|error| Error::Usage(error.to_string()))?;
     }
