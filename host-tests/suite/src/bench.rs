@@ -1,13 +1,14 @@
 //! Work to be counted in instructions on a device. Deterministic: fixed seeds, no clocks.
 
 mod learn;
-mod pace;
+pub mod pace;
 mod scheduler;
 
 use core::hint::black_box;
 
 use dunlin::heap::ArrayHeap;
 use dunlin::math::split_mix;
+use heapless::binary_heap::Min;
 
 /// Counts what a piece of work costs. A board counts instructions; a host only runs it, so that benches are
 /// compiled and exercised by every test run.
@@ -62,6 +63,19 @@ fn heap(meter: &mut dyn Meter) {
                 }
             }
             black_box(&heap);
+        });
+        let mut random = Random(1);
+        let mut plain: heapless::BinaryHeap<(u32, u16), Min, N> = heapless::BinaryHeap::new();
+        for id in 0..N as u16 {
+            let _ = plain.push((random.next_u32(), id));
+        }
+        meter.measure("heapless::BinaryHeap pop+push", N as u32, STEPS, &mut || {
+            for _ in 0..STEPS {
+                if let Some((_, id)) = plain.pop() {
+                    let _ = plain.push((random.next_u32(), id));
+                }
+            }
+            black_box(&plain);
         });
     }
     at::<64>(meter);

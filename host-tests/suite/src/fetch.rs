@@ -262,6 +262,13 @@ pub fn bench(meter: &mut dyn Meter) {
         black_box(hasher.finish());
     };
     meter.measure("fetch: chunked page, per byte", SIZE, SIZE, &mut || page(&[]));
+    meter.measure("fetch: the hash alone, per byte", SIZE, SIZE, &mut || {
+        let mut hasher = Fingerprinter::new(&[1; 16], &[]);
+        for window in (0..SIZE / 4096).flat_map(|_| chunk[6..6 + 4096].chunks(1024)) {
+            hasher.update(window);
+        }
+        black_box(hasher.finish());
+    });
     let ignore = [Ignore { from: b"nonce=\"", to: b"\"" }];
     meter.measure("fetch: the same with one stretch to skip", SIZE, SIZE, &mut || page(&ignore));
     let robots = b"Disallow: /some/path/or/other/\n";
@@ -277,4 +284,23 @@ pub fn bench(meter: &mut dyn Meter) {
             black_box(reader.finish().0.decision());
         },
     );
+    decide(meter);
+}
+
+/// A known file's rules, and one URL: none of 32 rules matches, so all are looked at.
+fn decide(meter: &mut dyn Meter) {
+    const RULES: u32 = 32;
+    let mut reader = Reader::new("dunlin", Rules::new([0_u8; 2048]));
+    reader.update(b"User-agent: *\n");
+    (0..RULES).for_each(|_| reader.update(b"Disallow: /some/path/or/other/\n"));
+    let (rules, _) = reader.finish();
+    let url = Url::parse("http://example.org/some/page").unwrap();
+    assert!(rules.decide(&url).allowed && rules.iter().count() == RULES as usize);
+    meter.measure("robots decision, per rule", RULES, RULES, &mut || {
+        black_box(rules.decide(black_box(&url)).allowed);
+    });
+    let patterns = [b"/some/path/or/other/"; RULES as usize];
+    meter.measure("comparing bytes, per rule", RULES, RULES, &mut || {
+        black_box(black_box(&patterns).iter().any(|pattern| url.path_and_query().as_bytes().starts_with(*pattern)));
+    });
 }

@@ -3,6 +3,7 @@
 use core::hint::black_box;
 
 use dunlin::heap::Entry;
+use dunlin::math::Real;
 use dunlin::model::quasi::{Update, costs};
 use dunlin::model::{Change, Quasi};
 use dunlin::plan::azar::azar;
@@ -173,12 +174,42 @@ pub fn bench(meter: &mut dyn Meter) {
             let _ = black_box((plan, &rates));
         });
     }
+    at::<64>(meter);
     at::<256>(meter);
     at::<1024>(meter);
     at::<4096>(meter);
+    let mut random = Random(6);
+    let pages: [(f32, f32); 64] =
+        core::array::from_fn(|index| (1.0 / (index + 1) as f32, 0.01 + 24.0 * random.unit()));
+    meter.measure("plan by bisection in bisection", 64, 1, &mut || {
+        black_box(bisect(black_box(&pages), 8.0 * 64.0));
+    });
     let mut random = Random(8);
     let prices: [f32; 64] = core::array::from_fn(|_| random.unit());
     meter.measure("h_inverse", 1, 64, &mut || {
         black_box(prices.iter().map(|q| dunlin::math::h_inverse(black_box(*q))).sum::<f32>());
     });
+}
+
+/// The price by Cho's conditions as one would first write it down: bisect the rate of every page inside a bisection of
+/// the price, without host caps. As many steps as an `f32` has bits.
+fn bisect(pages: &[(f32, f32)], budget: f32) -> f32 {
+    let (mut low, mut high) = (1e-9_f32, 1e3_f32);
+    for _ in 0..24 {
+        let price = Real::sqrt(low * high);
+        let rates = pages.iter().map(|(weight, rate)| {
+            let (mut least, mut most) = (1e-6_f32, 1e6_f32);
+            for _ in 0..24 {
+                let crawls = Real::sqrt(least * most);
+                if weight * dunlin::math::h(rate / crawls) / rate > price {
+                    least = crawls
+                } else {
+                    most = crawls
+                }
+            }
+            least
+        });
+        if rates.sum::<f32>() > budget { low = price } else { high = price }
+    }
+    high
 }

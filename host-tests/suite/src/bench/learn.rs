@@ -3,7 +3,7 @@
 use core::hint::black_box;
 
 use dunlin::learn::hints::{Provider, Signals};
-use dunlin::learn::{Clock, Estimate, Gaps, HostPrior, IntervalSummary, Prior, Settings, Visit};
+use dunlin::learn::{Clock, Estimate, Gaps, HostPrior, IntervalSummary, Prior, Settings, Visit, irregular};
 use dunlin::time::{Duration, Instant};
 
 use super::{Meter, Random};
@@ -54,6 +54,9 @@ pub fn learn(meter: &mut dyn Meter) {
     });
     meter.measure("host prior of a new page", 1, 1, &mut || {
         black_box(black_box(&host).prior());
+    });
+    meter.measure("the rate from the whole history", 1, 1, &mut || {
+        black_box(irregular::<f32>(black_box(&mixed).iter().copied()));
     });
     others(meter, &mixed);
 }

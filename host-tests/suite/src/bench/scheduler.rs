@@ -52,6 +52,11 @@ fn fetches<const PAGES: usize>(meter: &mut dyn Meter) {
         }
     });
     assert!(fetched > STEPS / 2, "{fetched} of {STEPS}");
+    // What a scheduler without queues would do for `next` alone.
+    let due: [u32; PAGES] = core::array::from_fn(|_| random.next_u32());
+    meter.measure("a scan for the page due first", PAGES as u32, 1, &mut || {
+        black_box(black_box(&due).iter().enumerate().min_by_key(|(_, due)| **due));
+    });
     meter.measure("scheduler next with nothing to do", PAGES as u32, STEPS, &mut || {
         for _ in 0..STEPS {
             black_box(scheduler.next(now));
