@@ -1,5 +1,7 @@
 //! What a server told us about a page's versions and about when to come back.
 
+use core::num::NonZeroU8;
+
 use super::date::HttpDate;
 use super::number::decimal;
 use crate::time::Duration;
@@ -7,7 +9,8 @@ use crate::time::Duration;
 /// An entity tag, kept to be sent back verbatim in `If-None-Match`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Etag {
-    len: u8,
+    /// Never zero, so that an `Option` takes no more room.
+    len: NonZeroU8,
     bytes: [u8; Self::LONGEST],
 }
 
@@ -27,16 +30,14 @@ impl Etag {
     pub fn new(text: &[u8]) -> Option<Self> {
         let mut bytes = [0; Self::LONGEST];
         let control = text.iter().any(|byte| byte.is_ascii_control());
-        if text.is_empty() || control {
-            return None;
-        }
+        let len = NonZeroU8::new(text.len().try_into().ok()?).filter(|_| !control)?;
         bytes.get_mut(..text.len())?.copy_from_slice(text);
-        Some(Self { len: text.len() as u8, bytes })
+        Some(Self { len, bytes })
     }
 
     /// As the server wrote it.
     pub fn as_bytes(&self) -> &[u8] {
-        self.bytes.get(..usize::from(self.len)).unwrap_or_default()
+        self.bytes.get(..usize::from(self.len.get())).unwrap_or_default()
     }
 }
 

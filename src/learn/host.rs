@@ -59,6 +59,11 @@ impl HostPrior {
         self.variance = (1.0 - weight) * (self.variance + weight * difference * difference) + weight * doubt;
     }
 
+    /// Learns from one of its pages that was watched before a restart: it weighs what it was observed.
+    pub fn restore(&mut self, page: &Estimate) {
+        self.update(page, Duration::from_days(page.time()));
+    }
+
     /// Where a new page of this host starts: the Gamma whose logarithm has this mean and variance.
     pub fn prior(&self) -> Prior {
         // ψ′(a) ≈ 1/a + 1/(2a²) = variance, solved for a; then E ln λ = ψ(a) − ln b with

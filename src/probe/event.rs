@@ -4,6 +4,9 @@
 //! |---|---|---|---|
 //! | [`Event::Loaded`] | info | `loaded pages= hosts=` | the page image is good |
 //! | [`Event::Refused`] | error | `image refused: …` | the page image is not, and why |
+//! | [`Event::Resumed`] | info | `resumed pages= hosts= strange= refused= foreign= other_list=` | what the store held |
+//! | [`Event::NotStored`] | error | `store failed` | flash cannot be read or written: a restart would forget |
+//! | [`Event::Clock`] | info | `clock unix=` | the date is certain from here on |
 //! | [`Event::Up`] | info | `network up address=` | the device has an address |
 //! | [`Event::Down`] | warn | `network down` | the link or the address is lost; fetches wait |
 //! | [`Event::Start`] | debug | `start page=` | a page's turn begins |
@@ -19,7 +22,7 @@
 //!
 //! Lines are a name and `key=value` words; names and keys keep their meaning. `page` and `host` are places in the image.
 
-use super::{Failure, Totals};
+use super::{Failure, Resumed, Totals};
 use crate::fetch::RedirectError;
 use crate::image::{ImageError, LogLevel};
 
@@ -29,6 +32,9 @@ use crate::image::{ImageError, LogLevel};
 pub enum Event {
     Loaded { pages: u16, hosts: u16 },
     Refused(ImageError),
+    Resumed(Resumed),
+    NotStored,
+    Clock { unix: u32 },
     Up { address: [u8; 4] },
     Down,
     Start { page: u16 },
@@ -47,7 +53,7 @@ impl Event {
     /// How much it matters.
     pub const fn level(&self) -> LogLevel {
         match self {
-            Self::Refused(_) => LogLevel::Error,
+            Self::Refused(_) | Self::NotStored => LogLevel::Error,
             Self::Down | Self::Failed { .. } | Self::Astray { .. } | Self::BackOff { .. } => LogLevel::Warn,
             Self::Start { .. } => LogLevel::Debug,
             _ => LogLevel::Info,
@@ -61,6 +67,17 @@ impl Event {
         match *self {
             Self::Loaded { pages, hosts } => defmt::info!("loaded pages={=u16} hosts={=u16}", pages, hosts),
             Self::Refused(why) => defmt::error!("image refused: {}", defmt::Display2Format(&why)),
+            Self::Resumed(found) => defmt::info!(
+                "resumed pages={=u16} hosts={=u16} strange={=u32} refused={=u32} foreign={=bool} other_list={=bool}",
+                found.pages,
+                found.hosts,
+                found.strange,
+                found.refused,
+                found.foreign,
+                found.other_list
+            ),
+            Self::NotStored => defmt::error!("store failed"),
+            Self::Clock { unix } => defmt::info!("clock unix={=u32}", unix),
             Self::Up { address: [a, b, c, d] } => {
                 defmt::info!("network up address={=u8}.{=u8}.{=u8}.{=u8}", a, b, c, d)
             }

@@ -4,6 +4,9 @@ use core::net::IpAddr;
 
 use crate::fetch::robots::{Access, HostRobots};
 use crate::fetch::{Etag, Hops, HttpDate};
+use crate::learn::Estimate;
+use crate::store::{NOWHERE, PageRecord, Stamp};
+
 use crate::time::{Duration, Instant};
 
 /// How long a name's address is used: embassy-net and most stacks do not tell how long it holds.
@@ -23,11 +26,14 @@ pub(super) enum Verdict {
     Denied,
 }
 
+// A place of 0 stands for it, so that memory starts as zeros.
+const _: () = assert!(NOWHERE.wrapping_add(1) == 0);
+
 // The table of what RAM is spent on, in the scheduler's documentation, says so.
 #[cfg(target_pointer_width = "32")]
-const _: () = assert!(size_of::<PageMemory>() == 56 && size_of::<HostMemory>() == 48);
+const _: () = assert!(size_of::<PageMemory>() == 64 && size_of::<HostMemory>() == 64);
 
-/// What is known of a page's last version: 56 bytes.
+/// What is known of a page's last version, and what the store knows of it: 64 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct PageMemory {
     pub(super) etag: Option<Etag>,
@@ -36,15 +42,62 @@ pub struct PageMemory {
     last_modified: u32,
     /// Half of the fingerprint, in halves to be packed; 0 before the first version.
     fingerprint: [u32; 2],
+    /// The first half of its [`identity`](crate::store::identity).
+    pub(super) id: u32,
+    /// When it was fetched in an earlier run.
+    pub(super) fetched: Stamp,
+    /// Where the store keeps it: 0 for nowhere, or the sector's number and one.
+    place: u8,
+    /// Has it changed since it was stored?
+    pub(super) unsaved: bool,
 }
 
 impl PageMemory {
     /// Nothing is known.
-    pub const NEW: Self =
-        Self { etag: None, verdict: Verdict::Unknown, last_modified: 0, fingerprint: [0; 2] };
+    pub const NEW: Self = Self {
+        etag: None,
+        verdict: Verdict::Unknown,
+        last_modified: 0,
+        fingerprint: [0; 2],
+        id: 0,
+        fetched: Stamp::NEVER,
+        place: 0,
+        unsaved: false,
+    };
 
     pub(super) fn last_modified(&self) -> Option<HttpDate> {
         (self.last_modified != 0).then(|| HttpDate::from_unix(self.last_modified.into())).flatten()
+    }
+
+    /// What is kept of it, but for what the scheduler knows.
+    pub(super) fn to_record(self, page: u64, estimate: Estimate, fetched: Stamp) -> PageRecord {
+        let [low, high] = self.fingerprint.map(u64::from);
+        let allowed = match self.verdict {
+            Verdict::Unknown => None,
+            verdict => Some(verdict == Verdict::Allowed),
+        };
+        let (last_modified, etag, fingerprint) = (self.last_modified, self.etag, high << 32 | low);
+        PageRecord { page, estimate, fetched, fingerprint, last_modified, allowed, etag }
+    }
+
+    /// Takes over what was kept, in this sector.
+    pub(super) fn restore(&mut self, record: &PageRecord, sector: u8) {
+        self.verdict = match record.allowed {
+            None => Verdict::Unknown,
+            Some(true) => Verdict::Allowed,
+            Some(false) => Verdict::Denied,
+        };
+        self.fingerprint = [record.fingerprint as u32, (record.fingerprint >> 32) as u32];
+        (self.last_modified, self.etag, self.fetched) = (record.last_modified, record.etag, record.fetched);
+        self.set_sector(sector);
+    }
+
+    pub(super) fn sector(&self) -> u8 {
+        self.place.wrapping_sub(1)
+    }
+
+    pub(super) fn set_sector(&mut self, sector: u8) {
+        self.place = sector.wrapping_add(1);
     }
 
     /// Takes a version in; true if it is another one than before, or the first.
@@ -63,17 +116,49 @@ impl PageMemory {
     }
 }
 
-/// What is known of a host: 48 bytes.
+/// What is known of a host, and what the store knows of it: 64 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct HostMemory {
     pub(super) robots: HostRobots,
     address: Option<IpAddr>,
     address_until: Instant,
+    /// The first half of its [`identity`](crate::store::identity).
+    pub(super) id: u32,
+    /// What an earlier run knew of its robots.txt, until that is used or known better.
+    pub(super) earlier: Option<Access>,
+    /// How long that holds.
+    pub(super) robots_until: Stamp,
+    /// For how many seconds an earlier run was to leave it alone.
+    pub(super) wait_s: u32,
+    /// And when that was.
+    pub(super) waits_since: Stamp,
+    /// See [`PageMemory`].
+    place: u8,
+    pub(super) unsaved: bool,
 }
 
 impl HostMemory {
     /// Nothing is known.
-    pub const NEW: Self = Self { robots: HostRobots::UNKNOWN, address: None, address_until: Instant::ZERO };
+    pub const NEW: Self = Self {
+        robots: HostRobots::UNKNOWN,
+        address: None,
+        address_until: Instant::ZERO,
+        id: 0,
+        earlier: None,
+        robots_until: Stamp::NEVER,
+        wait_s: 0,
+        waits_since: Stamp::NEVER,
+        place: 0,
+        unsaved: false,
+    };
+
+    pub(super) fn sector(&self) -> u8 {
+        self.place.wrapping_sub(1)
+    }
+
+    pub(super) fn set_sector(&mut self, sector: u8) {
+        self.place = sector.wrapping_add(1);
+    }
 
     /// Its address if known, `Some(None)` if it is known to have none.
     pub(super) fn address(&self, now: Instant) -> Option<Option<IpAddr>> {

@@ -10,10 +10,13 @@
 //! Not done: redirects of robots.txt are not followed (they count as no file), connections are not kept open.
 
 mod event;
+mod keep;
 mod memory;
 mod turn;
+mod wall;
 
 pub use event::Event;
+pub use keep::Resumed;
 pub use memory::{HostMemory, PageMemory};
 
 use core::cell::RefCell;
@@ -54,8 +57,10 @@ pub trait Board {
     }
     /// Something happened.
     fn log(&self, event: &Event);
-    /// A page's memory has changed: whoever stores it can restore it after a restart.
-    fn keep(&self, _page: usize, _memory: &PageMemory) {}
+    /// Seconds since 1970, by a clock that runs while the device is off; `None` without one.
+    fn unix_time(&self) -> Option<u64> {
+        None
+    }
     /// Every slot makes progress: called once a second, and no longer once one hangs.
     fn feed_watchdog(&self) {}
 }
@@ -143,6 +148,7 @@ struct State<'a, S: Storage> {
     generation: u32,
     waiting: heapless::Vec<Waker, MOST_SLOTS>,
     busy_since: [Option<Instant>; MOST_SLOTS],
+    root: keep::RootMemory,
 }
 
 /// The loop's state: one a device, shared by all slots.
@@ -210,6 +216,7 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
             generation: 0,
             waiting: heapless::Vec::new(),
             busy_since: [None; MOST_SLOTS],
+            root: keep::RootMemory::NEW,
         });
         Ok(Self { image, config, agent, has_hours, board, state })
     }
@@ -307,7 +314,7 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
     fn next(&self, number: usize) -> Decision<S::Id> {
         let now = self.board.now();
         let mut state = self.state.borrow_mut();
-        if !state.online {
+        if !state.online || state.root.hold {
             return Decision::Idle;
         }
         let decision = state.memory.scheduler.next(now);
@@ -327,10 +334,18 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         if let Some(since) = state.busy_since.get_mut(number) {
             *since = None;
         }
+        let host = self.image.page(page.0.index()).map_or(0, |page| page.host);
+        let before = state.failures(host);
         // It was in flight: nobody else records it.
         let _ = state.memory.scheduler.record(page, outcome, now);
         let failed = matches!(outcome, Outcome::Refused { .. } | Outcome::Failed);
-        let host = self.image.page(page.0.index()).map_or(0, |page| page.host);
+        let moved = failed || state.failures(host) != before;
+        if let Some(page) = state.memory.pages.get_mut(page.0.index()).filter(|_| outcome.is_answer()) {
+            page.unsaved = true;
+        }
+        if let Some(host) = state.memory.hosts.get_mut(usize::from(host)).filter(|_| moved) {
+            host.unsaved = true;
+        }
         let opens = S::Id::from_index(host.into())
             .filter(|_| failed)
             .and_then(|host| state.memory.scheduler.opens(HostId(host)));
@@ -365,6 +380,12 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
 }
 
 impl<S: Storage> State<'_, S> {
+    /// Failures in a row of a host.
+    fn failures(&self, host: u16) -> u8 {
+        let host = S::Id::from_index(host.into()).map(HostId);
+        host.and_then(|host| self.memory.scheduler.host_memo(host).ok()).map_or(0, |memo| memo.failures)
+    }
+
     fn wake_all(&mut self) {
         self.generation = self.generation.wrapping_add(1);
         while let Some(waker) = self.waiting.pop() {

@@ -149,6 +149,7 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
             let fresh = known.is_some_and(|host| host.robots.access(now) == Access::Unknown);
             if let Some(host) = state.memory.hosts.get_mut(usize::from(record.host)) {
                 host.robots.record(access, reply.lifetime, now);
+                (host.earlier, host.unsaved) = (None, true);
             }
             if fresh {
                 self.forget_verdicts(state.memory.pages, record);
@@ -167,6 +168,7 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
                     detour.verdict = verdict;
                 }
             } else if let Some(page) = state.memory.pages.get_mut(*index) {
+                page.unsaved |= page.verdict != verdict;
                 page.verdict = verdict;
             }
         }
@@ -240,6 +242,7 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
     ) -> Outcome {
         let now = self.board.now();
         let status = reply.head.status;
+        let host = self.image.page(page).map_or(0, |page| page.host);
         let mut changed = false;
         let outcome = match reply.outcome {
             fetch::Outcome::Page => {
@@ -247,13 +250,12 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
                 if let Some(memory) = state.memory.pages.get_mut(page) {
                     // A page without a fingerprint counts as changed at its first fetch.
                     changed = memory.update(fingerprint | 1, reply.head.etag, reply.head.last_modified);
-                    self.board.keep(page, memory);
                 }
                 if changed { Outcome::Changed { modified_ago: reply.age } } else { Outcome::Unchanged }
             }
             fetch::Outcome::NotModified => Outcome::Unchanged,
             fetch::Outcome::Redirect => {
-                self.count(reply, false, now);
+                self.count(host, reply, false, now);
                 return self.redirected(page, detour, url, reply);
             }
             fetch::Outcome::Gone | fetch::Outcome::Refused => Outcome::Gone,
@@ -268,7 +270,7 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
             fetch::Outcome::Broken => return self.failed(page, Failure::Server, start),
             fetch::Outcome::Nonsense => return self.failed(page, Failure::Response, start),
         };
-        self.count(reply, changed, now);
+        self.count(host, reply, changed, now);
         self.board.log(&Event::End {
             page: page as u16,
             status,
@@ -283,16 +285,19 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         outcome
     }
 
-    fn count(&self, reply: &Reply, changed: bool, now: Instant) {
+    fn count(&self, host: u16, reply: &Reply, changed: bool, now: Instant) {
         let mut state = self.state.borrow_mut();
         let totals = &mut state.totals;
         totals.fetches += 1;
         totals.bytes += u64::from(reply.bytes);
         totals.changed += u32::from(changed);
         totals.not_modified += u32::from(reply.outcome == fetch::Outcome::NotModified);
-        if let Some(date) = reply.head.date.filter(|_| self.has_hours) {
+        if let Some(date) = reply.head.date {
+            state.root.wall.hear(host, date.as_unix(), now);
+        }
+        if let Some(unix) = state.root.wall.unix(now).filter(|_| self.has_hours) {
             let offset = Duration::from_secs(60 * u64::from(self.config.utc_offset_minutes.unsigned_abs()));
-            let universal = Duration::from_secs(date.as_unix()) + Duration::DAY;
+            let universal = Duration::from_secs(unix) + Duration::DAY;
             let local =
                 if self.config.utc_offset_minutes < 0 { universal - offset } else { universal + offset };
             state

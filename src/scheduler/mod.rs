@@ -92,6 +92,7 @@ mod inner;
 mod page;
 mod price;
 mod providers;
+mod restore;
 mod storage;
 mod tick;
 mod types;
@@ -99,6 +100,7 @@ mod types;
 pub use counters::{Counters, Event};
 pub use host::HostState;
 pub use page::PageState;
+pub use restore::HostMemo;
 #[cfg(feature = "std")]
 pub use storage::Large;
 pub use storage::{Fixed, Storage};
@@ -370,26 +372,6 @@ impl<S: Storage> Core<S> {
         self.page_count += 1;
         self.enqueue(gate, id);
         Ok(PageId(id))
-    }
-
-    /// Tells when a page was last fetched, before a restart: how long ago, and what had been learnt by then.
-    /// It is then due when it would have been. Nothing is made up for.
-    ///
-    /// # Errors
-    /// [`Error::UnknownPage`], also while it is being fetched.
-    pub fn restore_page(
-        &mut self,
-        page: PageId<S::Id>,
-        estimate: Estimate,
-        fetched_ago: Duration,
-        now: Instant,
-    ) -> Result<(), Error> {
-        let (_, tick) = self.advance(now);
-        let state = self.queued(page.0)?;
-        (state.estimate, state.signals) = (estimate, 0);
-        state.last = tick.before_days(fetched_ago.as_days());
-        self.replan(page.0);
-        Ok(())
     }
 
     /// Removes a page and forgets it. Its id may soon be another page's.

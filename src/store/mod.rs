@@ -28,7 +28,7 @@ mod budget;
 mod record;
 mod sector;
 
-pub use record::{HostRecord, PageRecord, RECORD, Record, RecordError, Root, VERSION, identity};
+pub use record::{HostRecord, PageRecord, RECORD, Record, RecordError, Root, Stamp, VERSION, identity};
 
 use core::fmt;
 

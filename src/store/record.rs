@@ -28,6 +28,31 @@ pub enum Record {
     Page(PageRecord),
 }
 
+/// A moment, in seconds: since 1970, or since whatever is known where that is not. Every other one is enough.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Stamp(u32);
+
+impl Stamp {
+    /// It never happened.
+    pub const NEVER: Self = Self(0);
+
+    /// A moment; `certain` if it is since 1970, by a clock that was right.
+    pub const fn new(seconds: u32, certain: bool) -> Self {
+        Self(seconds & !1 | certain as u32)
+    }
+
+    /// Its seconds.
+    pub const fn seconds(self) -> u32 {
+        self.0 & !1
+    }
+
+    /// Is it since 1970, by a clock that was right?
+    pub const fn is_certain(self) -> bool {
+        self.0 & 1 != 0
+    }
+}
+
 /// What is kept of the device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Root {
@@ -35,8 +60,8 @@ pub struct Root {
     pub device: u64,
     /// The page list.
     pub list: u64,
-    /// Seconds since 1970 when this was written, 0 if that was not known: it cannot be earlier now.
-    pub time: u32,
+    /// When this was written: it cannot be earlier now.
+    pub time: Stamp,
     /// What a fetch costs.
     pub price: f32,
 }
@@ -48,16 +73,16 @@ pub struct HostRecord {
     pub host: u64,
     /// What its robots.txt came to …
     pub access: Access,
-    /// … and until when that holds, in seconds since 1970; 0 if that is not known.
-    pub robots_until: u32,
+    /// … and until when that holds.
+    pub robots_until: Stamp,
     /// The least time between two fetches, robots Crawl-delay included.
     pub gap_ms: u32,
     /// Failures in a row that are not forgiven yet.
     pub failures: u8,
     /// For how many seconds it was to be left alone …
     pub wait_s: u32,
-    /// … and when that was, in seconds since 1970; 0 if that was not known.
-    pub time: u32,
+    /// … and when that was.
+    pub time: Stamp,
     /// What a fetch from it costs beyond the common price.
     pub price: f32,
 }
@@ -69,8 +94,8 @@ pub struct PageRecord {
     pub page: u64,
     /// What is believed about its change rate.
     pub estimate: Estimate,
-    /// When it was last fetched, in seconds since 1970; 0 if that is not known.
-    pub fetched: u32,
+    /// When it was last fetched.
+    pub fetched: Stamp,
     /// Of its last version; 0 before the first.
     pub fingerprint: u64,
     /// What its host says, in seconds since 1970; 0 for nothing.
@@ -174,18 +199,18 @@ impl Record {
             Version1::Root { device, list, time, price } => Self::Root(Root {
                 device: u64::from_le_bytes(device),
                 list: u64::from_le_bytes(list),
-                time: u32::from_le_bytes(time),
+                time: Stamp(u32::from_le_bytes(time)),
                 price: sound_price(price)?,
             }),
             Version1::Host { host, access, robots_until, gap_ms, failures, wait_s, time, price } => {
                 Self::Host(HostRecord {
                     host: u64::from_le_bytes(host),
                     access: *ACCESS.get(usize::from(access))?,
-                    robots_until: u32::from_le_bytes(robots_until),
+                    robots_until: Stamp(u32::from_le_bytes(robots_until)),
                     gap_ms,
                     failures,
                     wait_s,
-                    time: u32::from_le_bytes(time),
+                    time: Stamp(u32::from_le_bytes(time)),
                     price: sound_price(price)?,
                 })
             }
@@ -206,7 +231,7 @@ impl Record {
                     time,
                     [u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d])],
                 )?,
-                fetched: u32::from_le_bytes(fetched),
+                fetched: Stamp(u32::from_le_bytes(fetched)),
                 fingerprint: u64::from_le_bytes(fingerprint),
                 last_modified: u32::from_le_bytes(last_modified),
                 allowed: *ALLOWED.get(usize::from(allowed))?,
@@ -220,17 +245,17 @@ impl Record {
             Self::Root(Root { device, list, time, price }) => Version1::Root {
                 device: device.to_le_bytes(),
                 list: list.to_le_bytes(),
-                time: time.to_le_bytes(),
+                time: time.0.to_le_bytes(),
                 price: *price,
             },
             Self::Host(host) => Version1::Host {
                 host: host.host.to_le_bytes(),
                 access: place(&ACCESS, host.access),
-                robots_until: host.robots_until.to_le_bytes(),
+                robots_until: host.robots_until.0.to_le_bytes(),
                 gap_ms: host.gap_ms,
                 failures: host.failures,
                 wait_s: host.wait_s,
-                time: host.time.to_le_bytes(),
+                time: host.time.0.to_le_bytes(),
                 price: host.price,
             },
             Self::Page(page) => {
@@ -241,7 +266,7 @@ impl Record {
                     shape,
                     time,
                     evidence: [a, b, c, d],
-                    fetched: page.fetched.to_le_bytes(),
+                    fetched: page.fetched.0.to_le_bytes(),
                     fingerprint: page.fingerprint.to_le_bytes(),
                     last_modified: page.last_modified.to_le_bytes(),
                     allowed: place(&ALLOWED, page.allowed),
@@ -282,7 +307,7 @@ mod tests {
         let page = PageRecord {
             page: u64::MAX,
             estimate: Estimate::new(&Prior::new(3.0, 7.0)),
-            fetched: u32::MAX,
+            fetched: Stamp(u32::MAX),
             fingerprint: u64::MAX,
             last_modified: u32::MAX,
             allowed: Some(false),
@@ -291,14 +316,14 @@ mod tests {
         let host = HostRecord {
             host: u64::MAX,
             access: Access::DenyAll,
-            robots_until: u32::MAX,
+            robots_until: Stamp(u32::MAX),
             gap_ms: u32::MAX,
             failures: u8::MAX,
             wait_s: u32::MAX,
-            time: u32::MAX,
+            time: Stamp(u32::MAX),
             price: f32::MAX,
         };
-        let root = Root { device: u64::MAX, list: u64::MAX, time: u32::MAX, price: 1e20 };
+        let root = Root { device: u64::MAX, list: u64::MAX, time: Stamp(u32::MAX), price: 1e20 };
         for record in [Record::Page(page), Record::Host(host), Record::Root(root)] {
             let mut buffer = [0xee; 96];
             let mut body = [0; RECORD];

@@ -89,7 +89,7 @@ fn no_burst_after_a_restart() {
     let mut scheduler: Scheduler<24, 24> = filled(SECOND, 240.0);
     for page in 0..24 {
         let estimate = Estimate::new(&Prior::new(1.0, 4.0));
-        scheduler.restore_page(PageId(page), estimate, Duration::DAY * 30, at(0)).unwrap();
+        scheduler.restore_page(PageId(page), estimate, Duration::DAY * 30, true, at(0)).unwrap();
         assert_eq!(scheduler.estimate(PageId(page)), Ok(estimate));
     }
     let fetches: u32 = run(&mut scheduler, at(0), at(3_600)).iter().sum();

@@ -335,7 +335,7 @@ impl Checked {
     fn restore(&mut self, page: PageId, random: &mut Random, now: Instant) {
         let ago = some_duration(random, 86_400_000_000) * u64::from(random.below(400));
         let estimate = Estimate::new(&dunlin::learn::Prior::new(10.0 * random.unit(), 3.0));
-        let result = self.scheduler.restore_page(page, estimate, ago, now);
+        let result = self.scheduler.restore_page(page, estimate, ago, true, now);
         self.now = self.now.max(now);
         assert_eq!(result.is_ok(), self.pages.get(&page).is_some_and(|page| !page.in_flight));
     }

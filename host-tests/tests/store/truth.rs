@@ -3,7 +3,9 @@
 use std::cell::RefCell;
 
 use dunlin::learn::Estimate;
-use dunlin::store::{HostRecord, Key, Ledger, NOWHERE, PageRecord, Partition, Record, Root, Step, Store};
+use dunlin::store::{
+    HostRecord, Key, Ledger, NOWHERE, PageRecord, Partition, Record, Root, Stamp, Step, Store,
+};
 use dunlin::time::Instant;
 use futures_lite::future::block_on;
 
@@ -73,22 +75,33 @@ impl Truth {
 pub fn meaning(record: &Record) -> (Key, u32) {
     match *record {
         Record::Root(root) => {
-            assert_eq!((root.device, root.list), (u64::from(root.time), u64::from(root.time)), "a mix");
-            (Key::Root, root.time)
+            let version = version_of(root.time);
+            assert_eq!((root.device, root.list), (u64::from(version), u64::from(version)), "a mix");
+            (Key::Root, version)
         }
         Record::Host(host) => {
-            let copies = [host.robots_until, host.gap_ms, host.wait_s];
-            assert_eq!(copies, [host.time; 3], "a mix");
-            (Key::Host(host.host as u16), host.time)
+            let version = version_of(host.time);
+            let copies = [version_of(host.robots_until), host.gap_ms, host.wait_s];
+            assert_eq!(copies, [version; 3], "a mix");
+            (Key::Host(host.host as u16), version)
         }
         Record::Page(page) => {
+            let version = version_of(page.fetched);
             let copies = [page.last_modified, page.fingerprint as u32, (page.fingerprint >> 32) as u32];
-            assert_eq!(copies, [page.fetched; 3], "a mix");
+            assert_eq!(copies, [version; 3], "a mix");
             let tag = page.etag.map(|tag| tag.as_bytes().to_vec());
-            assert_eq!(tag, tag_of(page.fetched).map(|tag| tag.as_bytes().to_vec()), "a mix");
-            (Key::Page(page.page as u16), page.fetched)
+            assert_eq!(tag, tag_of(version).map(|tag| tag.as_bytes().to_vec()), "a mix");
+            (Key::Page(page.page as u16), version)
         }
     }
+}
+
+fn stamp(version: u32) -> Stamp {
+    Stamp::new(2 * version, version % 3 == 0)
+}
+
+fn version_of(stamp: Stamp) -> u32 {
+    stamp.seconds() / 2
 }
 
 /// From none to the longest.
@@ -116,21 +129,21 @@ impl Ledger for Truth {
         let version = self.entries.borrow()[self.index(key)].version;
         let wide = u64::from(version);
         match key {
-            Key::Root => Record::Root(Root { device: wide, list: wide, time: version, price: 1.0 }),
+            Key::Root => Record::Root(Root { device: wide, list: wide, time: stamp(version), price: 1.0 }),
             Key::Host(host) => Record::Host(HostRecord {
                 host: host.into(),
                 access: dunlin::fetch::robots::Access::Rules,
-                robots_until: version,
+                robots_until: stamp(version),
                 gap_ms: version,
                 failures: 1,
                 wait_s: version,
-                time: version,
+                time: stamp(version),
                 price: 0.0,
             }),
             Key::Page(page) => Record::Page(PageRecord {
                 page: page.into(),
                 estimate: Estimate::UNKNOWN,
-                fetched: version,
+                fetched: stamp(version),
                 fingerprint: wide << 32 | wide,
                 last_modified: version,
                 allowed: Some(true),

@@ -66,6 +66,11 @@ impl HostRobots {
         if now < self.until { self.access } else { Access::Unknown }
     }
 
+    /// What an earlier run was told, until then.
+    pub fn restore(&mut self, access: Access, until: Instant) {
+        *self = Self { access, until };
+    }
+
     /// When to ask again.
     pub const fn ask_at(&self) -> Instant {
         self.until

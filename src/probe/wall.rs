@@ -1,0 +1,158 @@
+//! What time is it? No device has to have a clock that runs while it is off: the time comes from a time server, or from
+//! the `Date` headers of the hosts that are fetched from anyway.
+
+use crate::store::Stamp;
+use crate::time::{Duration, Instant};
+
+/// Hosts whose word counts: the latest ones.
+const WITNESSES: usize = 7;
+/// So many that agree are believed at once.
+const QUORUM: usize = 3;
+/// Fewer are believed after this: there may be no more.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Hosts that differ by more than this from the middle one do not count, in seconds.
+const OUTLIER: i64 = 120;
+
+/// The time of day and the date, as far as they are known.
+#[derive(Debug)]
+pub(super) struct Wall {
+    /// By host: seconds since 1970 when this device's clock was 0.
+    witnesses: heapless::Vec<(u16, i64), WITNESSES>,
+    /// When the first of them spoke.
+    since: Instant,
+    /// The same from a time server, which is believed without a witness.
+    server: Option<i64>,
+    /// It was so late when the device was last on, in seconds: since 1970, if it knew.
+    before: u32,
+}
+
+impl Wall {
+    pub(super) const fn new() -> Self {
+        Self { witnesses: heapless::Vec::new(), since: Instant::ZERO, server: None, before: 0 }
+    }
+
+    /// A host said what time it is.
+    pub(super) fn hear(&mut self, host: u16, date: u64, now: Instant) {
+        let start = date as i64 - now.as_micros() as i64 / 1_000_000;
+        if self.witnesses.is_empty() {
+            self.since = now;
+        }
+        if let Some(known) = self.witnesses.iter_mut().find(|known| known.0 == host) {
+            known.1 = start;
+            return;
+        }
+        if self.witnesses.is_full() {
+            self.witnesses.remove(0);
+        }
+        // There is room now.
+        let _ = self.witnesses.push((host, start));
+    }
+
+    /// A time server said so.
+    pub(super) fn set(&mut self, date: u64, now: Instant) {
+        self.server = Some(date as i64 - now.as_micros() as i64 / 1_000_000);
+    }
+
+    /// The device was on at this moment.
+    pub(super) fn was(&mut self, before: Stamp) {
+        self.before = self.before.max(before.seconds());
+    }
+
+    /// Seconds since 1970 by whoever has spoken so far: good enough for the time of day.
+    pub(super) fn unix(&self, now: Instant) -> Option<u64> {
+        let start = self.server.or_else(|| self.middle().map(|(start, _)| start))?;
+        u64::try_from(start + now.as_micros() as i64 / 1_000_000).ok()
+    }
+
+    /// Is that certain? By a server, by three hosts that agree, or by all there are after a minute – unless they say it
+    /// is earlier than it was.
+    pub(super) fn is_certain(&self, now: Instant) -> bool {
+        let agree = self.middle().map_or(0, |(_, agree)| agree);
+        let few = agree > 0 && now - self.since >= PATIENCE && self.unix(now) >= Some(self.before.into());
+        self.server.is_some() || agree >= QUORUM || few
+    }
+
+    /// A moment of this run, to be kept.
+    pub(super) fn stamp(&self, then: Instant, now: Instant) -> Stamp {
+        let certain = self.is_certain(now);
+        let seconds = self.unix(then).filter(|_| certain);
+        // Without a clock, time goes on from where it was.
+        let seconds = seconds.unwrap_or(u64::from(self.before) + then.as_micros() / 1_000_000 + 2);
+        Stamp::new(seconds.try_into().unwrap_or(u32::MAX), certain)
+    }
+
+    /// How long ago a kept moment was, at least; exactly so if both it and the present are certain.
+    pub(super) fn ago(&self, then: Stamp, now: Instant) -> (Duration, bool) {
+        let present = self.stamp(now, now);
+        let certain = present.is_certain() && then.is_certain();
+        (Duration::from_secs(present.seconds().saturating_sub(then.seconds()).into()), certain)
+    }
+
+    /// The median of those that are not far off it, and how many these are: more than half, or none.
+    fn middle(&self) -> Option<(i64, usize)> {
+        let median = |starts: &mut [i64]| {
+            starts.sort_unstable();
+            starts.get(starts.len() / 2).copied()
+        };
+        let mut starts: heapless::Vec<i64, WITNESSES> =
+            self.witnesses.iter().map(|(_, start)| *start).collect();
+        let first = median(&mut starts)?;
+        starts.retain(|start| (start - first).abs() <= OUTLIER);
+        let agree = starts.len();
+        (2 * agree > self.witnesses.len()).then(|| median(&mut starts)).flatten().map(|start| (start, agree))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOON: u64 = 1_794_000_000;
+
+    fn at(seconds: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn three_hosts_that_agree_are_believed_and_a_fourth_that_does_not_is_not() {
+        let mut wall = Wall::new();
+        assert_eq!(wall.unix(at(0)), None);
+        for (host, off) in [(0, 0), (1, 1), (2, 500_000), (3, 2)] {
+            assert!(!wall.is_certain(at(u64::from(host))));
+            wall.hear(host, NOON + off + u64::from(host), at(u64::from(host)));
+        }
+        assert!(wall.is_certain(at(4)));
+        assert_eq!(wall.unix(at(10)), Some(NOON + 11));
+    }
+
+    #[test]
+    fn two_that_differ_are_not_believed() {
+        let mut wall = Wall::new();
+        wall.hear(0, NOON, at(0));
+        wall.hear(1, NOON + 86_400, at(0));
+        assert!(!wall.is_certain(at(1_000)));
+        assert_eq!(wall.unix(at(1_000)), None);
+    }
+
+    #[test]
+    fn one_is_believed_after_a_minute_unless_time_would_run_backwards() {
+        let mut wall = Wall::new();
+        wall.hear(0, NOON, at(0));
+        assert!(!wall.is_certain(at(59)) && wall.is_certain(at(60)));
+        wall.was(Stamp::new(NOON as u32 + 10_000, true));
+        assert!(!wall.is_certain(at(60)));
+    }
+
+    #[test]
+    fn without_a_clock_time_goes_on_but_nothing_is_certain() {
+        let mut wall = Wall::new();
+        let kept = Stamp::new(5_000, false);
+        wall.was(kept);
+        assert_eq!(wall.ago(kept, at(100)), (Duration::from_secs(102), false));
+        // A server knows better, but not when that was.
+        wall.set(NOON, at(100));
+        assert!(!wall.ago(kept, at(100)).1);
+        let certain = wall.stamp(at(50), at(100));
+        assert_eq!(wall.ago(certain, at(110)), (Duration::from_secs(60), true));
+    }
+}
