@@ -60,6 +60,22 @@ impl Table {
         line(&header) + &line(&rule) + &body
     }
 
+    /// As HTML, cells escaped; style sheets can tell numbers by their class.
+    pub fn to_html(&self) -> String {
+        let cell = |tag: &str, text: &str| {
+            let number = text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+            let class = if number { " class=\"number\"" } else { "" };
+            format!("<{tag}{class}>{}</{tag}>", crate::plot::escape(text))
+        };
+        let head: String = self.columns.iter().map(|name| cell("th", name)).collect();
+        let row = |cells: &Vec<String>| {
+            let cells: String = cells.iter().map(|text| cell("td", text)).collect();
+            format!("<tr>{cells}</tr>\n")
+        };
+        let body: String = self.rows.iter().map(row).collect();
+        format!("<table>\n<tr>{head}</tr>\n{body}</table>\n")
+    }
+
     /// Comma-separated, quoted where needed.
     pub fn to_csv(&self) -> String {
         let line = |cells: Vec<&str>| {

@@ -2,12 +2,17 @@
 
 use std::fmt::Write as _;
 
-const WIDTH: f64 = 720.0;
+const WIDTH: f64 = 800.0;
 const HEIGHT: f64 = 320.0;
 const LEFT: f64 = 64.0;
-const RIGHT: f64 = 150.0;
-const TOP: f64 = 36.0;
+const TOP: f64 = 40.0;
 const BOTTOM: f64 = 44.0;
+/// What a letter is wide, or a little less.
+const LETTER: f64 = 6.6;
+/// Between plots.
+const SPACE: f64 = 20.0;
+/// Lines of so few points show them.
+const FEW: usize = 12;
 /// Told apart by people who see few colours, too; repeated dashed.
 const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#333333"];
 
@@ -38,79 +43,117 @@ pub struct Bar {
     pub plus_minus: Option<f64>,
 }
 
+/// How values become places on an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scale {
+    Even,
+    /// Each power of ten as long as the next; values that are not above 0 have no place.
+    Logarithmic,
+}
+
 /// Lines over a common axis.
 pub fn lines(title: &str, x_label: &str, y_label: &str, lines: &[Line]) -> Plot {
-    let points =
-        || lines.iter().flat_map(|line| &line.points).filter(|(x, y)| x.is_finite() && y.is_finite());
-    let (left, right) = range(points().map(|point| point.0), 0.0);
-    let (low, high) = range(points().map(|point| point.1), 0.05);
-    let x = |value: f64| LEFT + (value - left) / (right - left) * (WIDTH - LEFT - RIGHT);
+    scaled_lines(Scale::Even, title, x_label, y_label, lines)
+}
+
+/// The same with both axes logarithmic.
+pub fn logarithmic_lines(title: &str, x_label: &str, y_label: &str, lines: &[Line]) -> Plot {
+    scaled_lines(Scale::Logarithmic, title, x_label, y_label, lines)
+}
+
+fn scaled_lines(scale: Scale, title: &str, x_label: &str, y_label: &str, lines: &[Line]) -> Plot {
+    let place = |value: f64| if scale == Scale::Even { value } else { value.log10() };
+    let placed = |line: &Line| -> Vec<(f64, f64)> {
+        let points = line.points.iter().map(|(x, y)| (place(*x), place(*y)));
+        points.filter(|(x, y)| x.is_finite() && y.is_finite()).collect()
+    };
+    let points: Vec<_> = lines.iter().flat_map(placed).collect();
+    let (left, right) = range(points.iter().map(|point| point.0), 0.0);
+    let (low, high) = range(points.iter().map(|point| point.1), 0.05);
+    let longest = lines.iter().map(|line| line.name.chars().count()).max().unwrap_or(0);
+    let legend = WIDTH - 40.0 - LETTER * longest as f64;
+    let end = legend - 12.0;
+    let x = |value: f64| LEFT + (value - left) / (right - left) * (end - LEFT);
     let y = |value: f64| HEIGHT - BOTTOM - (value - low) / (high - low) * (HEIGHT - TOP - BOTTOM);
     let mut body = heading(title);
-    for value in ticks(low, high) {
-        let (y, right) = (y(value), WIDTH - RIGHT);
-        let _ = writeln!(body, r##"<path d="M{LEFT} {y:.1}H{right}" stroke="#ddd"/>"##);
-        let _ = writeln!(
-            body,
-            r#"<text x="{}" y="{:.1}" text-anchor="end">{}</text>"#,
-            LEFT - 6.0,
-            y + 4.0,
-            short(value)
-        );
+    for value in ticks(scale, low, high) {
+        let at = y(place(value));
+        let _ = writeln!(body, r##"<path d="M{LEFT} {at:.1}H{end:.1}" stroke="#ddd"/>"##);
+        let (from, base) = (LEFT - 6.0, at + 4.0);
+        let _ = writeln!(body, r#"<text x="{from}" y="{base:.1}" text-anchor="end">{}</text>"#, short(value));
     }
-    for value in ticks(left, right) {
-        let (x, y) = (x(value), HEIGHT - BOTTOM + 16.0);
-        let _ = writeln!(body, r#"<text x="{x:.1}" y="{y}" text-anchor="middle">{}</text>"#, short(value));
+    for value in ticks(scale, left, right) {
+        let (at, y) = (x(place(value)), HEIGHT - BOTTOM + 16.0);
+        let _ = writeln!(body, r#"<text x="{at:.1}" y="{y}" text-anchor="middle">{}</text>"#, short(value));
     }
-    let middle = (LEFT + WIDTH - RIGHT) / 2.0;
+    let (middle, bottom) = ((LEFT + end) / 2.0, HEIGHT - 8.0);
     let _ = writeln!(
         body,
-        r#"<text x="{middle}" y="{}" text-anchor="middle">{}</text>"#,
-        HEIGHT - 8.0,
+        r#"<text x="{middle:.1}" y="{bottom}" text-anchor="middle">{}</text>"#,
         escape(x_label)
     );
     let _ = writeln!(body, r#"<text x="{LEFT}" y="{}">{}</text>"#, TOP - 6.0, escape(y_label));
     for (index, line) in lines.iter().enumerate() {
         let colour = COLOURS[index % COLOURS.len()];
         let dash = if index < COLOURS.len() { "" } else { r#" stroke-dasharray="5 3""# };
-        let mut path = String::new();
-        for (point, (px, py)) in
-            line.points.iter().filter(|(x, y)| x.is_finite() && y.is_finite()).enumerate()
-        {
-            let _ = write!(path, "{}{:.1} {:.1}", if point == 0 { 'M' } else { 'L' }, x(*px), y(*py));
-        }
+        let points: Vec<_> = placed(line).into_iter().map(|(px, py)| (x(px), y(py))).collect();
+        let _ = writeln!(body, "{}", stroke(&points, colour, dash));
+        let at = TOP + 16.0 * index as f64;
         let _ =
-            writeln!(body, r#"<path d="{path}" fill="none" stroke="{colour}" stroke-width="1.8"{dash}/>"#);
-        let (from, at) = (WIDTH - RIGHT + 8.0, TOP + 16.0 * index as f64);
-        let _ = writeln!(body, r#"<path d="M{from} {at}h16" stroke="{colour}" stroke-width="2.5"{dash}/>"#);
-        let _ = writeln!(body, r#"<text x="{}" y="{}">{}</text>"#, from + 22.0, at + 4.0, escape(&line.name));
+            writeln!(body, r#"<path d="M{legend:.1} {at}h16" stroke="{colour}" stroke-width="2.5"{dash}/>"#);
+        let (from, base) = (legend + 22.0, at + 4.0);
+        let _ = writeln!(body, r#"<text x="{from:.1}" y="{base}">{}</text>"#, escape(&line.name));
     }
     Plot { body, height: HEIGHT.max(TOP + 16.0 * lines.len() as f64 + 16.0) }
 }
 
+/// A line through points, with the points where they are few.
+fn stroke(points: &[(f64, f64)], colour: &str, dash: &str) -> String {
+    let mut path = String::new();
+    for (index, (x, y)) in points.iter().enumerate() {
+        let _ = write!(path, "{}{x:.1} {y:.1}", if index == 0 { 'M' } else { 'L' });
+    }
+    let mut text = format!(r#"<path d="{path}" fill="none" stroke="{colour}" stroke-width="1.8"{dash}/>"#);
+    for (x, y) in points.iter().filter(|_| points.len() <= FEW) {
+        let _ = write!(text, r#"<circle cx="{x:.1}" cy="{y:.1}" r="2.6" fill="{colour}"/>"#);
+    }
+    text
+}
+
 /// Horizontal bars, with a dashed mark such as a bound. The axis starts at 0.
 pub fn bars(title: &str, bars: &[Bar], mark: Option<(&str, f64)>) -> Plot {
-    const NAMES: f64 = 170.0;
+    const NAMES: f64 = 190.0;
+    const VALUES: f64 = 130.0;
     const STEP: f64 = 22.0;
-    let longest = bars.iter().map(|bar| bar.value).chain(mark.map(|(_, value)| value));
+    let reach = |bar: &Bar| bar.value + bar.plus_minus.unwrap_or(0.0);
+    let longest = bars.iter().map(reach).chain(mark.map(|(_, value)| value));
     let longest = longest.filter(|value| value.is_finite()).fold(f64::MIN_POSITIVE, f64::max);
-    let x = |value: f64| NAMES + value / longest * (WIDTH - NAMES - 90.0);
+    let x = |value: f64| NAMES + value.max(0.0) / longest * (WIDTH - NAMES - VALUES);
     let height = TOP + STEP * bars.len() as f64 + 26.0;
     let mut body = heading(title);
     for (index, bar) in bars.iter().enumerate() {
         let top = TOP + STEP * index as f64;
-        let (middle, end) = (top + 13.0, x(bar.value.max(0.0)));
+        let (base, end) = (top + 13.0, x(bar.value));
         let colour = COLOURS[0];
         let _ = writeln!(
             body,
-            r#"<text x="{}" y="{middle}" text-anchor="end">{}</text>"#,
+            r#"<text x="{}" y="{base}" text-anchor="end">{}</text>"#,
             NAMES - 6.0,
             escape(&bar.name)
         );
         let _ = writeln!(body, r#"<path d="M{NAMES} {top}H{end:.1}v17H{NAMES}z" fill="{colour}"/>"#);
-        let error = bar.plus_minus.map_or(String::new(), |error| format!(" ± {}", short(error)));
-        let _ =
-            writeln!(body, r#"<text x="{:.1}" y="{middle}">{}{error}</text>"#, end + 5.0, digits(bar.value));
+        let mut label = digits(bar.value);
+        if let Some(error) = bar.plus_minus {
+            let (from, to, middle) = (x(bar.value - error), x(bar.value + error), top + 8.5);
+            let _ = writeln!(
+                body,
+                r##"<path d="M{from:.1} {middle}H{to:.1}m0 -4v8M{from:.1} {}v8" stroke="#333"/>"##,
+                middle - 4.0
+            );
+            let _ = write!(label, " ± {error:.4}");
+        }
+        // In a column of their own: beside the bars they would stand across the mark.
+        let _ = writeln!(body, r#"<text x="{}" y="{base}">{label}</text>"#, WIDTH - VALUES + 10.0);
     }
     if let Some((name, value)) = mark {
         let (at, bottom) = (x(value), height - 22.0);
@@ -124,7 +167,7 @@ pub fn bars(title: &str, bars: &[Bar], mark: Option<(&str, f64)>) -> Plot {
 
 /// Plots below each other as one SVG document.
 pub fn svg(plots: &[Plot]) -> String {
-    let height: f64 = plots.iter().map(|plot| plot.height).sum();
+    let height = plots.iter().map(|plot| plot.height + SPACE).sum::<f64>() - SPACE;
     let mut text = format!(
         r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" font-family="sans-serif" font-size="12" fill="#222">
 <path d="M0 0h{WIDTH}v{height}h-{WIDTH}z" fill="#fff"/>
@@ -133,7 +176,7 @@ pub fn svg(plots: &[Plot]) -> String {
     let mut top = 0.0;
     for plot in plots {
         let _ = writeln!(text, r#"<g transform="translate(0 {top})">{}</g>"#, plot.body);
-        top += plot.height;
+        top += plot.height + SPACE;
     }
     text + "</svg>\n"
 }
@@ -155,8 +198,13 @@ fn range(values: impl Iterator<Item = f64>, margin: f64) -> (f64, f64) {
     if low.is_finite() { (low - margin * width, low + (1.0 + margin) * width) } else { (0.0, 1.0) }
 }
 
-/// Four to nine round numbers between.
-fn ticks(low: f64, high: f64) -> Vec<f64> {
+/// Some round numbers between two places on a scale.
+fn ticks(scale: Scale, low: f64, high: f64) -> Vec<f64> {
+    if scale == Scale::Logarithmic {
+        let powers = low.floor() as i32..=high.ceil() as i32;
+        let all = powers.flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10_f64.powi(power)));
+        return all.filter(|value| (low - 1e-9..=high + 1e-9).contains(&value.log10())).collect();
+    }
     let step = 10_f64.powf(((high - low) / 4.0).log10().floor());
     let step = [5.0, 2.0, 1.0]
         .map(|factor| factor * step)
@@ -176,6 +224,9 @@ fn short(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
+/// Four digits, or all before the point.
 fn digits(value: f64) -> String {
-    if value.fract() == 0.0 || value >= 1_000.0 { format!("{value:.0}") } else { format!("{value:.4}") }
+    let before = if value.abs() < 1.0 { 0 } else { value.abs().log10() as usize + 1 };
+    let after = 4_usize.saturating_sub(before);
+    if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.after$}") }
 }

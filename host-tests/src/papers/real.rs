@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use dunlin::time::Duration;
-use dunlin_host::plot::{Line, lines};
+use dunlin_host::plot::{Line, logarithmic_lines};
 use dunlin_host::simulate::repeat::parallel;
 use dunlin_host::simulate::{Change, Options, PolicyName, SimHost, SimPage, World, run as simulate};
 
@@ -21,7 +21,8 @@ pub fn run(settings: &Settings) -> Section {
         "Freshness",
         &format!(
             "Pages are from {}. No policy knows rates: those that need them learn them by the crate's own estimator from what \
-             they see. The first year counts for learning only. Columns: visits a page and year. One minute between two \
+             they see. Changes are recorded, not drawn, so that the seed matters to random and proportional visits only. The first \
+             year counts for learning only. Columns: visits a page and year. One minute between two \
              fetches from a service.",
             traces.about
         ),
@@ -63,14 +64,14 @@ pub fn run(settings: &Settings) -> Section {
             points: BUDGETS
                 .iter()
                 .zip(row)
-                .map(|(budget, report)| (budget.log10(), report.freshness))
+                .map(|(budget, report)| (*budget, 1.0 - report.freshness))
                 .collect(),
         })
         .collect();
     section.plot(
         "real",
-        "Freshness on real changes by budget",
-        lines("Freshness on real changes", "log10 of visits a page and year", "freshness", &curves),
+        "Staleness on real changes by budget",
+        logarithmic_lines("Staleness on real changes", "visits a page and year", "staleness", &curves),
     );
     let fresh = |policy: PolicyName, budget: usize| {
         let place = policies.iter().position(|other| *other == policy).unwrap_or(0);

@@ -1,9 +1,10 @@
 //! Xu et al. (2007): content providers that help.
 
 use dunlin_host::plot::{Line, lines};
-use dunlin_host::simulate::repeat::parallel;
+use dunlin_host::simulate::repeat::{Mean, parallel};
+use dunlin_suite::bench::Random;
 
-use super::page::{Section, digits};
+use super::page::{Section, interval};
 use super::{Settings, traces};
 use crate::learn::providers::{Help, IndexCrawler, Page, Value, World, XuCrawler};
 
@@ -19,6 +20,23 @@ struct Web {
     changes_a_day: f64,
 }
 
+/// A row of a table: what hosts tell, the skew of accesses, and crawls for each change.
+struct Case {
+    name: String,
+    help: Box<dyn Fn(usize) -> Help + Sync>,
+    theta: f64,
+    capacity: f64,
+}
+
+impl Case {
+    /// With the paper's skew, and as many crawls as changes.
+    fn new(name: impl Into<String>, help: impl Fn(usize) -> Help + Sync + 'static) -> Self {
+        Self { name: name.into(), help: Box::new(help), theta: 0.85, capacity: 1.0 }
+    }
+}
+
+/// Orders of accesses that are tried.
+const SEEDS: u64 = 5;
 /// Days in a cycle of crawling.
 const CYCLE: f64 = 2.0;
 
@@ -45,18 +63,23 @@ impl Web {
         (Self { hosts: traces.services, days, changes_a_day: changes as f64 / days, pages }, about)
     }
 
-    /// Accesses by Zipf's law with `theta`, hosts that help as `help` says of each.
-    fn world(&self, help: impl Fn(usize) -> Help, theta: f64) -> World {
-        let hosts: Vec<Help> = (0..self.hosts).map(help).collect();
-        let pages = self.pages.iter().enumerate().map(|(rank, (host, changes))| Page {
+    /// Accesses by Zipf's law with the case's θ, in an order by chance; hosts that help as the case says of each.
+    fn world(&self, case: &Case, seed: u64) -> World {
+        let hosts: Vec<Help> = (0..self.hosts).map(&case.help).collect();
+        let mut random = Random(seed);
+        let mut ranks: Vec<usize> = (1..=self.pages.len()).collect();
+        for place in (1..ranks.len()).rev() {
+            ranks.swap(place, random.below(place as u32 + 1) as usize);
+        }
+        let pages = self.pages.iter().zip(ranks).map(|((host, changes), rank)| Page {
             host: *host,
-            weight: ((rank + 1) as f64).powf(-theta),
+            weight: (rank as f64).powf(-case.theta),
             rate: changes.len() as f64 / self.days,
             changes: changes.clone(),
             signals: vec![],
             announced: vec![],
         });
-        World::of(pages.collect(), &hosts, self.days, CYCLE, SEED)
+        World::of(pages.collect(), &hosts, self.days, CYCLE, seed)
     }
 
     /// Freshness by Xu's crawler and by ours, learning and knowing rates, with `capacity` crawls for each change.
@@ -75,8 +98,8 @@ pub fn run(settings: &Settings) -> Section {
     let mut section = Section::new("xu", "Xu et al.: content providers that help (2007)", SEED, settings);
     let (web, about) = Web::new(settings);
     section.say(&format!(
-        "{about}. The paper's own traces (news feeds of 2006) are not published. Accesses by Zipf's law; as many crawls as \
-         changes unless said otherwise. *Xu* is the published crawler with the repairs it needs; *ours* values a page by what it has \
+        "{about}. The paper's own traces (news feeds of 2006) are not published. Accesses by Zipf's law, in {SEEDS} orders by chance: means with \
+         95 % confidence intervals. As many crawls as changes unless said otherwise. *Xu* is the published crawler with the repairs it needs; *ours* values a page by what it has \
          learnt about rates and about how far each host can be believed."
     ));
     figure_2(&mut section, &web);
@@ -86,14 +109,20 @@ pub fn run(settings: &Settings) -> Section {
     section
 }
 
-/// One row for each world, all crawlers.
-fn tabulate(section: &mut Section, web: &Web, head: &str, worlds: &[(String, World, f64)]) -> Vec<[f64; 3]> {
-    let found = parallel(worlds.len(), |job| web.all(&worlds[job].1, worlds[job].2));
-    let rows: Vec<Vec<String>> = (worlds.iter().zip(&found))
-        .map(|((name, ..), found)| [name.clone()].into_iter().chain(found.map(digits)).collect())
+/// One row for each case, all crawlers; returns their means.
+fn tabulate(section: &mut Section, web: &Web, head: &str, cases: &[Case]) -> Vec<[f64; 3]> {
+    let found = parallel(cases.len() * SEEDS as usize, |job| {
+        let case = &cases[job / SEEDS as usize];
+        web.all(&web.world(case, SEED + job as u64 % SEEDS), case.capacity)
+    });
+    let means: Vec<[Mean; 3]> = (found.chunks(SEEDS as usize))
+        .map(|seeds| [0, 1, 2].map(|place| Mean::of(&seeds.iter().map(|row| row[place]).collect::<Vec<_>>())))
+        .collect();
+    let rows: Vec<Vec<String>> = (cases.iter().zip(&means))
+        .map(|(case, means)| [case.name.clone()].into_iter().chain(means.iter().map(interval)).collect())
         .collect();
     section.table(&[head, "Xu", "ours, learning", "ours, rates known"], &rows);
-    found
+    means.iter().map(|row| row.map(|mean| mean.value)).collect()
 }
 
 fn figure_2(section: &mut Section, web: &Web) {
@@ -102,8 +131,8 @@ fn figure_2(section: &mut Section, web: &Web) {
         "In print smart is about 10 % above normal, super about 15 % above smart.",
     );
     let kinds = [("normal", Help::Normal), ("smart", SMART), ("super", SUPER)];
-    let worlds = kinds.map(|(name, kind)| (name.to_owned(), web.world(|_| kind, 0.85), 1.0));
-    let found = tabulate(section, web, "providers", &worlds);
+    let cases = kinds.map(|(name, kind)| Case::new(name, move |_| kind));
+    let found = tabulate(section, web, "providers", &cases);
     section.check(
         "Xu's crawler: normal < smart < super",
         found[0][0] < found[1][0] && found[1][0] < found[2][0],
@@ -135,7 +164,7 @@ fn figure_3(section: &mut Section, web: &Web) {
         "A share of super providers, the rest half normal and half smart. In print the best is near 30 % and 60 %.",
     );
     let shares = [0.1, 0.3, 0.5, 0.7, 0.9];
-    let worlds = shares.map(|share| {
+    let cases = shares.map(|share| {
         let help = move |host: usize| {
             // A fixed scatter of hosts over [0, 1).
             let place = (host as f64 * 0.618_033_988_75).fract();
@@ -147,9 +176,9 @@ fn figure_3(section: &mut Section, web: &Web) {
                 Help::Normal
             }
         };
-        (format!("{:.0} %", 100.0 * share), web.world(help, 0.85), 1.0)
+        Case::new(format!("{:.0} %", 100.0 * share), help)
     });
-    let found = tabulate(section, web, "super providers", &worlds);
+    let found = tabulate(section, web, "super providers", &cases);
     let best = (0..shares.len()).max_by(|a, b| found[*a][0].total_cmp(&found[*b][0])).unwrap_or(0);
     section.say(&format!(
         "With Xu's crawler the best here is {:.0} %; scores of different kinds of providers are not on one scale, so which \
@@ -178,12 +207,13 @@ fn figure_4(section: &mut Section, web: &Web) {
         "Figure 4: skew of accesses and capacity",
         "In print skew changes little; twice the capacity does not halve staleness.",
     );
-    let skews = [0.85, 0.6, 0.4].map(|theta| (format!("θ = {theta}"), web.world(|_| SMART, theta), 1.0));
+    let skews = [0.85, 0.6, 0.4].map(|theta| Case { theta, ..Case::new(format!("θ = {theta}"), |_| SMART) });
     let skewed = tabulate(section, web, "skew (smart providers)", &skews);
     let spread = skewed.iter().map(|row| row[0]).fold(0.0, f64::max)
         - skewed.iter().map(|row| row[0]).fold(1.0, f64::min);
     section.check(format!("skew changes freshness by less than 0.1 ({spread:.3})"), spread < 0.1);
-    let sizes = [1.0, 2.0, 4.0].map(|size| (format!("{size} ×"), web.world(|_| SMART, 0.85), size));
+    let sizes =
+        [1.0, 2.0, 4.0].map(|capacity| Case { capacity, ..Case::new(format!("{capacity} ×"), |_| SMART) });
     let sized = tabulate(section, web, "capacity (smart providers)", &sizes);
     section.check("more capacity, more freshness", sized[0][0] < sized[1][0] && sized[1][0] < sized[2][0]);
 }
@@ -191,9 +221,9 @@ fn figure_4(section: &mut Section, web: &Web) {
 fn figure_5(section: &mut Section, web: &Web) {
     section.part("Figure 5: precision of announcements", "In print worse predictions lower freshness.");
     let levels = [1.0, 0.75, 0.5, 0.25];
-    let worlds = levels.map(|precision| {
-        (format!("{:.0} %", 100.0 * precision), web.world(move |_| Help::Super { precision }, 0.85), 1.0)
+    let cases = levels.map(|precision| {
+        Case::new(format!("{:.0} %", 100.0 * precision), move |_| Help::Super { precision })
     });
-    let found = tabulate(section, web, "announcements that come true", &worlds);
+    let found = tabulate(section, web, "announcements that come true", &cases);
     section.check("a quarter of predictions true is worse than all", found[0][0] > found[3][0]);
 }

@@ -59,28 +59,34 @@ fn shortened(name: &str) -> String {
 
 /// A page with what was asked, the table and the plots.
 pub fn html(args: &Args, setting: &Setting, rows: &[Row]) -> String {
+    let seeds = match args.seeds {
+        1 => format!("seed {}", args.seed),
+        seeds => {
+            format!("means of the seeds {} to {}", args.seed, args.seed.wrapping_add(u64::from(seeds) - 1))
+        }
+    };
     let facts = format!(
-        "{} pages on {} hosts, {} fetches a day, {} days measured after {:.2} of warming up, seed {} ({} of them){}{}.",
+        "{} pages on {} hosts, {} fetches a day, {} days measured after {:.2} of warming up, {seeds}{}{}.",
         setting.world.pages.len(),
         setting.world.hosts.len(),
         args.crawls_per_day,
         args.days,
         setting.options.measured_from,
-        args.seed,
-        args.seeds,
         if args.learn { ", change rates learnt on the way" } else { "" },
         if args.trace.is_some() { ", changes from a trace" } else { "" },
     );
-    let text = escape(&table(rows, |number| format!("{number:.4}")).to_text());
+    let table = table(rows, |number| format!("{number:.4}")).to_html();
     let plots = plot::svg(&plots(args, setting, rows));
     format!(
         "<!DOCTYPE html>
 <html lang=\"en\"><head><meta charset=\"utf-8\"><title>dunlin simulate</title>
-<style>body{{font:15px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#222}}pre{{overflow-x:auto;font-size:13px}}svg{{max-width:100%;height:auto}}</style>
+<style>body{{font:15px/1.5 sans-serif;max-width:70em;margin:2em auto;padding:0 1em;color:#222}}
+.wide{{overflow-x:auto}}table{{border-collapse:collapse;font-size:13px;white-space:nowrap}}th,td{{padding:.15em .6em;text-align:left;border-bottom:1px solid #ddd}}
+.number,th+th{{text-align:right}}.number{{font-variant-numeric:tabular-nums}}svg{{max-width:100%;height:auto}}</style>
 </head><body>
 <h1>What each policy would achieve</h1>
 <p>{}</p>
-<pre>{text}</pre>
+<div class=\"wide\">{table}</div>
 <p><b>bound</b>: the best freshness any schedule could reach; with a trace, even one that knows the future.
 <b>optimum</b>: the best freshness in the long run for pages of these rates.</p>
 {plots}</body></html>

@@ -21,7 +21,7 @@ const WARM_UP_ROUNDS: f64 = 4.0;
 const MOST_DAYS: f64 = 36_500.0;
 const MOST_FETCHES: f64 = 1e10;
 /// Pieces of the course of freshness in a report.
-const PIECES: usize = 120;
+const PIECES: usize = 60;
 
 /// Everything that is simulated, and against what.
 #[derive(Debug)]
