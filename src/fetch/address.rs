@@ -58,6 +58,14 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     }
 }
 
+/// An address as it stands in a URL: IPv6 in brackets or without.
+#[cfg(feature = "probe")]
+pub(crate) fn literal(text: &str) -> Option<IpAddr> {
+    let bytes = text.as_bytes();
+    let inner = bytes.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]")).unwrap_or(bytes);
+    parse_ipv4(inner).map(IpAddr::from).or_else(|| parse_ipv6(inner).map(IpAddr::from))
+}
+
 /// `127.0.0.1`: four decimal numbers without leading zeros. A third of the flash that core's parser takes.
 pub(super) fn parse_ipv4(text: &[u8]) -> Option<Ipv4Addr> {
     let mut octets = [0_u8; 4];

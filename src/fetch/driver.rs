@@ -94,8 +94,11 @@ impl Fetched<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum FetchError<E> {
-    /// The connection failed.
+    /// The connection failed inside the response.
     Connection(E),
+    /// The connection failed before a byte of the response came. On a connection that was used before, this only means
+    /// that the server had closed it: try again on a new one.
+    Unanswered(E),
     /// The server's answer makes no sense, or does not end.
     Response(ResponseError),
     /// Not done in time.
@@ -107,7 +110,7 @@ pub enum FetchError<E> {
 impl<E: fmt::Debug> fmt::Display for FetchError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Connection(error) => write!(f, "connection failed: {error:?}"),
+            Self::Connection(error) | Self::Unanswered(error) => write!(f, "connection failed: {error:?}"),
             Self::Response(error) => error.fmt(f),
             Self::Deadline => f.write_str("not done before the deadline"),
             Self::NoBuffer => f.write_str("fetch was lent an empty buffer, expected at least one byte"),
@@ -116,6 +119,13 @@ impl<E: fmt::Debug> fmt::Display for FetchError<E> {
 }
 
 impl<E: fmt::Debug> core::error::Error for FetchError<E> {}
+
+impl<E> FetchError<E> {
+    /// Did it fail before a byte of the response came?
+    pub fn is_unanswered(&self) -> bool {
+        matches!(self, Self::Unanswered(_) | Self::Response(ResponseError::Closed))
+    }
+}
 
 impl<E> From<ResponseError> for FetchError<E> {
     fn from(error: ResponseError) -> Self {
@@ -216,7 +226,7 @@ async fn send<C: Write>(
         let mut piece = buffer.get(..count).unwrap_or_default();
         // Not `write_all`: it panics when a stack takes nothing.
         while !piece.is_empty() {
-            let taken = connection.write(piece).await.map_err(FetchError::Connection)?;
+            let taken = connection.write(piece).await.map_err(FetchError::Unanswered)?;
             if taken == 0 {
                 return Err(ResponseError::Closed.into());
             }
@@ -224,7 +234,7 @@ async fn send<C: Write>(
         }
         sent += count;
         if count < buffer.len() {
-            return connection.flush().await.map_err(FetchError::Connection);
+            return connection.flush().await.map_err(FetchError::Unanswered);
         }
     }
 }
@@ -237,7 +247,9 @@ async fn receive<C: Read>(
     body: &mut dyn Body,
 ) -> Result<bool, FetchError<C::Error>> {
     loop {
-        let count = connection.read(buffer).await.map_err(FetchError::Connection)?;
+        let count = connection.read(buffer).await.map_err(|error| {
+            if response.started() { FetchError::Connection(error) } else { FetchError::Unanswered(error) }
+        })?;
         let mut input = buffer.get(..count).unwrap_or_default();
         if input.is_empty() {
             response.end()?;

@@ -38,6 +38,8 @@ mod url;
 mod validator;
 
 pub use address::is_public;
+#[cfg(feature = "probe")]
+pub(crate) use address::literal;
 pub use connect::{Addresses, Connect, Connection, Endpoint, Resolve};
 pub use date::HttpDate;
 pub use driver::{Body, FetchError, Fetched, Outcome, exchange, fetch, within};

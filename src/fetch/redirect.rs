@@ -21,6 +21,8 @@ pub enum RedirectError {
     NeedsTls,
     /// To an address that is not on the open Internet, see [`is_public`].
     PrivateAddress,
+    /// The caller has no room left to remember where it leads.
+    NoRoom,
 }
 
 impl fmt::Display for RedirectError {
@@ -30,6 +32,7 @@ impl fmt::Display for RedirectError {
             Self::Loop => f.write_str("redirected in a circle"),
             Self::NeedsTls => f.write_str("redirected to https, which needs a gateway here"),
             Self::PrivateAddress => f.write_str("redirected to an address that is not public"),
+            Self::NoRoom => f.write_str("redirected while no room was left to remember where"),
         }
     }
 }
@@ -49,8 +52,9 @@ impl core::error::Error for RedirectError {}
 /// # Ok::<(), dunlin::fetch::UrlError>(())
 /// ```
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "probe", derive(serde::Serialize, serde::Deserialize))]
 pub struct Hops {
-    seen: heapless::Vec<u32, { Self::MOST + 1 }>,
+    seen: heapless::Vec<u32, { Hops::MOST + 1 }>,
     permanent: bool,
 }
 
@@ -74,6 +78,12 @@ impl Hops {
     /// Was every redirect so far permanent (301 or 308)? Then the page may be remembered under its new URL.
     pub fn is_permanent(&self) -> bool {
         self.permanent
+    }
+
+    /// The same chain without the steps between its ends: for a page that is asked for at its new URL from now on.
+    pub fn shortened(&self) -> Self {
+        let ends = [self.seen.first(), self.seen.last()].into_iter().flatten().copied();
+        Self { seen: ends.take(self.seen.len()).collect(), permanent: self.permanent }
     }
 
     /// Counts a redirect, or says why it must not be followed.

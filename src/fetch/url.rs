@@ -251,22 +251,21 @@ impl<'a> Url<'a> {
 
     /// 32 bits that are equal for equal URLs (FNV-1a over the canonical form), to notice redirect loops.
     pub fn digest(&self) -> u32 {
-        let mut hash = 0x811c_9dc5_u32;
-        let mut add = |value: u16| {
-            for byte in value.to_le_bytes() {
-                hash = (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
-            }
-        };
-        add(self.port ^ self.scheme as u16);
+        self.canonical().fold(self.origin(), hashed)
+    }
+
+    /// The same for URLs of the same scheme, host and port.
+    pub fn origin(&self) -> u32 {
+        let start = hashed(0x811c_9dc5, self.port ^ self.scheme as u16);
         match self.host {
-            Host::Name(name) => name.bytes().for_each(|byte| add(byte.to_ascii_lowercase().into())),
-            Host::Address(IpAddr::V4(address)) => {
-                address.octets().into_iter().for_each(|octet| add(octet.into()))
+            Host::Name(name) => {
+                name.bytes().fold(start, |hash, byte| hashed(hash, byte.to_ascii_lowercase().into()))
             }
-            Host::Address(IpAddr::V6(address)) => address.segments().into_iter().for_each(&mut add),
+            Host::Address(IpAddr::V4(address)) => {
+                address.octets().into_iter().map(u16::from).fold(start, hashed)
+            }
+            Host::Address(IpAddr::V6(address)) => address.segments().into_iter().fold(start, hashed),
         }
-        self.canonical().for_each(add);
-        hash
     }
 
     /// Hands the bytes of the request target to `put`, in order: encoded where they must be.
@@ -316,6 +315,14 @@ impl fmt::Display for Url<'_> {
         self.target_pieces(&mut put);
         result
     }
+}
+
+/// One step of FNV-1a for each half.
+fn hashed(hash: u32, value: u16) -> u32 {
+    value
+        .to_le_bytes()
+        .into_iter()
+        .fold(hash, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 /// Splits `host[:port]`, minding the colons of an IPv6 literal.

@@ -284,14 +284,14 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
     /// Is nothing being fetched, and will nothing be?
     fn is_quiet(&self) -> bool {
         let state = self.state.borrow();
-        state.root.hold && state.busy_since.iter().all(Option::is_none)
+        state.root.hold && state.slots.are_idle()
     }
 
     fn hold(&self, hold: bool) {
         let mut state = self.state.borrow_mut();
         if state.root.hold != hold {
             state.root.hold = hold;
-            state.wake_all();
+            state.slots.wake_all();
         }
     }
 

@@ -2,11 +2,12 @@
 
 use core::net::IpAddr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::fetch::robots::{Access, HostRobots};
-use crate::fetch::{Etag, Hops, HttpDate};
+use crate::fetch::{Etag, HttpDate};
 use crate::learn::Estimate;
 use crate::store::{NOWHERE, PageRecord, Stamp};
-
 use crate::time::{Duration, Instant};
 
 /// How long a name's address is used: embassy-net and most stacks do not tell how long it holds.
@@ -15,7 +16,7 @@ const ADDRESS_HOLDS: Duration = Duration::from_secs(600);
 const FAILURE_HOLDS: Duration = Duration::from_secs(60);
 
 /// May the page be fetched, as far as robots rules are known?
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Verdict {
     /// It has not been held against the rules.
     #[default]
@@ -169,25 +170,18 @@ impl HostMemory {
         self.address = address;
         self.address_until = now + if address.is_some() { ADDRESS_HOLDS } else { FAILURE_HOLDS };
     }
-
-    /// May a page with this verdict be fetched?
-    pub(super) fn verdict(&self, page: Verdict, now: Instant) -> Verdict {
-        match self.robots.access(now) {
-            Access::AllowAll => Verdict::Allowed,
-            Access::Rules => page,
-            Access::DenyAll | Access::Unknown => Verdict::Unknown,
-        }
-    }
 }
 
-/// The longest redirect target that is followed.
-pub(super) const LONGEST_TARGET: usize = 256;
-
-/// A page that is elsewhere: its next turn goes there.
-#[derive(Clone, Debug)]
-pub(super) struct Detour {
-    pub page: usize,
-    pub url: heapless::String<LONGEST_TARGET>,
-    pub hops: Hops,
-    pub verdict: Verdict,
+/// A host that is not in the list: redirects lead there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stranger {
+    /// [`Url::origin`](crate::fetch::Url::origin)
+    pub(super) origin: u32,
+    /// When the next request may go there.
+    pub(super) opens: Instant,
+    /// Between two requests.
+    pub(super) gap: Duration,
+    /// The page that came too early and comes next, unless it has not come by then.
+    pub(super) next: Option<(u16, Instant)>,
+    pub(super) memory: HostMemory,
 }

@@ -5,13 +5,22 @@
 //! Spawn [`Probe::run_slot`] for each, and [`Probe::keep_house`] once.
 //!
 //! Each turn of a slot is one request, and passes the gate of the page's host: robots.txt first, then the page, then
-//! each step of its redirects. So whatever a page needs, its host never sees two requests closer than its gap.
+//! each step of the redirects of either. So whatever a page needs, its host never sees two requests closer than its gap.
+//! A redirect to another host passes that host's gate as well; of hosts that are not in the list, eight are remembered
+//! at a time, with the gap of the host that led there.
 //!
-//! Not done: redirects of robots.txt are not followed (they count as no file), connections are not kept open.
+//! A connection is kept for four seconds if the host's next page is due by then and its gap is shorter; a page goes to
+//! the slot that has a connection to its host. Each slot has one connection at most.
 
+mod elsewhere;
 mod event;
 mod keep;
+mod line;
 mod memory;
+mod page;
+mod party;
+mod robots;
+mod slots;
 mod turn;
 mod wall;
 
@@ -20,29 +29,22 @@ pub use keep::Resumed;
 pub use memory::{HostMemory, PageMemory};
 
 use core::cell::RefCell;
-use core::future::poll_fn;
-use core::pin::pin;
-use core::task::{Poll, Waker};
 
-use crate::fetch::{Agent, Connect, Resolve};
+use crate::fetch::Agent;
 use crate::heap::Id;
 use crate::image::{Config, Image, ImageError};
 use crate::polite::{Hours, Rules};
-use crate::scheduler::{
-    Core, Decision, Event as Counted, HostId, Outcome, PageId, PageSettings, Settings, Storage,
-};
+use crate::scheduler::{Core, Event as Counted, HostId, PageSettings, Settings, Storage};
 use crate::time::{Duration, Instant};
+use elsewhere::Elsewhere;
+use slots::Slots;
 
 /// Slots that one probe can have.
 pub const MOST_SLOTS: usize = 8;
-/// Pages on their way through redirects at the same time; of more, the oldest starts over.
-const DETOURS: usize = 4;
 /// Between two looks after the house.
 const HOUSE_TICK: Duration = Duration::from_secs(1);
 /// Between two reports.
 const REPORT: Duration = Duration::from_secs(60);
-/// A `WaitUntil` that is now would spin.
-const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 
 /// What the loop needs besides a network.
 #[allow(async_fn_in_trait)] // One executor, no threads.
@@ -61,6 +63,9 @@ pub trait Board {
     fn unix_time(&self) -> Option<u64> {
         None
     }
+    /// A page has moved for good to this URL, or, with `None`, it is where the list says again: whoever stores it can
+    /// tell [`Probe::restore_move`] after a restart.
+    fn moved(&self, _page: usize, _to: Option<&str>) {}
     /// Every slot makes progress: called once a second, and no longer once one hangs.
     fn feed_watchdog(&self) {}
 }
@@ -74,6 +79,10 @@ pub struct Memory<'a, S: Storage> {
     pub pages: &'a mut [PageMemory],
     /// One a host.
     pub hosts: &'a mut [HostMemory],
+    /// For where pages and robots.txt files are that redirects have led away: a URL of 60 characters takes about 80
+    /// bytes. Those on their way through redirects come first; what is left remembers the pages that have moved for
+    /// good, the latest ones. Without any, no redirect is followed.
+    pub detours: &'a mut [u8],
 }
 
 /// What one fetch at a time needs.
@@ -141,13 +150,11 @@ fn settings(config: &Config<'_>, slots: u16) -> Settings {
 
 struct State<'a, S: Storage> {
     memory: Memory<'a, S>,
-    detours: heapless::Vec<memory::Detour, DETOURS>,
+    elsewhere: Elsewhere<'a>,
+    strangers: heapless::Vec<memory::Stranger, { party::STRANGERS }>,
     totals: Totals,
     online: bool,
-    /// Goes up when slots that wait should look again.
-    generation: u32,
-    waiting: heapless::Vec<Waker, MOST_SLOTS>,
-    busy_since: [Option<Instant>; MOST_SLOTS],
+    slots: Slots<S::Id>,
     root: keep::RootMemory,
 }
 
@@ -173,7 +180,12 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
     /// # Errors
     /// [`ImageError::TooLarge`] when the memory does not hold them, [`ImageError::Record`] when the scheduler or the
     /// agent's rules refuse a record.
-    pub fn new(image: Image<'a>, memory: Memory<'a, S>, slots: usize, board: B) -> Result<Self, ImageError> {
+    pub fn new(
+        image: Image<'a>,
+        mut memory: Memory<'a, S>,
+        slots: usize,
+        board: B,
+    ) -> Result<Self, ImageError> {
         let (pages, hosts) = (image.pages(), image.hosts());
         let too_large = ImageError::TooLarge { pages: pages as u16, hosts: hosts as u16 };
         if pages > memory.pages.len() || hosts > memory.hosts.len() {
@@ -208,14 +220,14 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
             scheduler.add_page(HostId(host), &settings, now).map_err(|_| too_large)?;
         }
         board.log(&Event::Loaded { pages: pages as u16, hosts: hosts as u16 });
+        let elsewhere = Elsewhere::new(core::mem::take(&mut memory.detours));
         let state = RefCell::new(State {
             memory,
-            detours: heapless::Vec::new(),
+            elsewhere,
+            strangers: heapless::Vec::new(),
             totals: Totals::default(),
             online: false,
-            generation: 0,
-            waiting: heapless::Vec::new(),
-            busy_since: [None; MOST_SLOTS],
+            slots: Slots::new(),
             root: keep::RootMemory::NEW,
         });
         Ok(Self { image, config, agent, has_hours, board, state })
@@ -225,7 +237,7 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
     pub fn set_online(&self, online: bool) {
         let mut state = self.state.borrow_mut();
         state.online = online;
-        state.wake_all();
+        state.slots.wake_all();
     }
 
     /// The board it runs on.
@@ -274,22 +286,6 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         self.state.borrow().memory.scheduler.counters().get(event)
     }
 
-    /// Fetches whatever is due, one page at a time, for ever. `number` is the slot's own, below [`MOST_SLOTS`].
-    ///
-    /// *Cancellation*: dropping it leaves the page it is fetching in flight: its host is not asked again.
-    pub async fn run_slot<C: Connect, R: Resolve>(&self, number: usize, slot: &mut Slot<'_, C, R>) -> ! {
-        loop {
-            match self.next(number) {
-                Decision::Fetch(page) => {
-                    let outcome = self.turn(page.0.index(), slot).await;
-                    self.record(number, page, outcome);
-                }
-                Decision::WaitUntil(then) => self.wait(then).await,
-                Decision::Idle => self.wait(Instant::MAX).await,
-            }
-        }
-    }
-
     /// Feeds the watchdog and reports each minute, for ever.
     ///
     /// *Cancellation*: safe at any time; without it the watchdog starves.
@@ -299,8 +295,7 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
             let now = self.board.now();
             // A fetch ends by its deadline. One that has not, twice that long after, never will.
             let patience = Duration::from_millis(self.config.deadline_ms.into()) * 2;
-            let hangs = |since: &Option<Instant>| since.is_some_and(|since| now - since > patience);
-            if !self.state.borrow().busy_since.iter().any(hangs) {
+            if !self.state.borrow().slots.hangs(now, patience) {
                 self.board.feed_watchdog();
             }
             if now >= next_report {
@@ -308,88 +303,6 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
                 self.report();
             }
             self.board.sleep_until(now + HOUSE_TICK).await;
-        }
-    }
-
-    fn next(&self, number: usize) -> Decision<S::Id> {
-        let now = self.board.now();
-        let mut state = self.state.borrow_mut();
-        if !state.online || state.root.hold {
-            return Decision::Idle;
-        }
-        let decision = state.memory.scheduler.next(now);
-        if let Decision::Fetch(_) = decision {
-            if let Some(since) = state.busy_since.get_mut(number) {
-                *since = Some(now);
-            }
-            // This slot is busy from now on: another one has to look after what comes next.
-            state.wake_all();
-        }
-        decision
-    }
-
-    fn record(&self, number: usize, page: PageId<S::Id>, outcome: Outcome) {
-        let now = self.board.now();
-        let mut state = self.state.borrow_mut();
-        if let Some(since) = state.busy_since.get_mut(number) {
-            *since = None;
-        }
-        let host = self.image.page(page.0.index()).map_or(0, |page| page.host);
-        let before = state.failures(host);
-        // It was in flight: nobody else records it.
-        let _ = state.memory.scheduler.record(page, outcome, now);
-        let failed = matches!(outcome, Outcome::Refused { .. } | Outcome::Failed);
-        let moved = failed || state.failures(host) != before;
-        if let Some(page) = state.memory.pages.get_mut(page.0.index()).filter(|_| outcome.is_answer()) {
-            page.unsaved = true;
-        }
-        if let Some(host) = state.memory.hosts.get_mut(usize::from(host)).filter(|_| moved) {
-            host.unsaved = true;
-        }
-        let opens = S::Id::from_index(host.into())
-            .filter(|_| failed)
-            .and_then(|host| state.memory.scheduler.opens(HostId(host)));
-        state.wake_all();
-        drop(state);
-        if let Some(opens) = opens {
-            let seconds = (opens - now).as_secs().min(u32::MAX.into()) as u32;
-            self.board.log(&Event::BackOff { host, seconds });
-        }
-    }
-
-    /// Waits until then, or until something has changed.
-    ///
-    /// *Cancellation*: safe.
-    async fn wait(&self, then: Instant) {
-        let generation = self.state.borrow().generation;
-        let mut alarm = pin!(self.board.sleep_until(then.max(self.board.now() + SHORTEST_WAIT)));
-        poll_fn(|context| {
-            let mut state = self.state.borrow_mut();
-            if state.generation != generation {
-                return Poll::Ready(());
-            }
-            if !state.waiting.iter().any(|waker| waker.will_wake(context.waker())) {
-                // No room: more slots than there may be. This one waits for its alarm only.
-                let _ = state.waiting.push(context.waker().clone());
-            }
-            drop(state);
-            alarm.as_mut().poll(context)
-        })
-        .await
-    }
-}
-
-impl<S: Storage> State<'_, S> {
-    /// Failures in a row of a host.
-    fn failures(&self, host: u16) -> u8 {
-        let host = S::Id::from_index(host.into()).map(HostId);
-        host.and_then(|host| self.memory.scheduler.host_memo(host).ok()).map_or(0, |memo| memo.failures)
-    }
-
-    fn wake_all(&mut self) {
-        self.generation = self.generation.wrapping_add(1);
-        while let Some(waker) = self.waiting.pop() {
-            waker.wake();
         }
     }
 }

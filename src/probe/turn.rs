@@ -1,34 +1,34 @@
-//! One turn of a page: what has to be asked for, the request, and what the answer means.
+//! One turn of a page: what has to be asked for, and the request.
 
-use core::net::IpAddr;
 use core::pin::pin;
 
-use super::memory::{Detour, LONGEST_TARGET, Verdict};
-use super::{Board, Event, Failure, Probe, Slot};
-use crate::fetch::robots::{self, Access, Judge, Reader};
+use super::elsewhere::{Detour, LONGEST_TARGET, What};
+use super::line::{NEAR, Peer, Trouble, Wires};
+use super::memory::Verdict;
+use super::{Board, Event, Failure, Probe};
+use crate::fetch::robots::Access;
 use crate::fetch::{
-    self, Body, Connect, Connection, Endpoint, FetchError, Fetched, Fingerprinter, Head, Hops, Host, Limits,
-    Request, Resolve, Scheme, Url, within,
+    self, Body, Connect, Endpoint, FetchError, Fetched, Head, Hops, Limits, RedirectError, Request, Resolve,
+    Scheme, Url, within,
 };
 use crate::heap::Id;
 use crate::image::Page;
-use crate::polite;
 use crate::scheduler::{HostId, Outcome, Storage};
 use crate::time::{Duration, Instant};
 
-/// Pages held against a robots.txt while it streams by. A host with more of them is asked for it again, so that
-/// no rule has to be kept and no file is too large.
-const JUDGES: usize = 32;
+/// How long a slot thinks after it found the gate of a redirect's host closed.
+const CLOSED_WAIT: Duration = Duration::from_millis(100);
 
 /// What the answer said, out of the buffers.
-struct Reply {
-    outcome: fetch::Outcome,
-    head: Head,
-    bytes: u32,
-    wait: Option<Duration>,
-    lifetime: Option<Duration>,
-    age: Option<Duration>,
-    target: Option<heapless::String<LONGEST_TARGET>>,
+pub(super) struct Reply {
+    pub outcome: fetch::Outcome,
+    pub head: Head,
+    pub bytes: u32,
+    pub wait: Option<Duration>,
+    pub lifetime: Option<Duration>,
+    pub age: Option<Duration>,
+    pub target: Option<heapless::String<LONGEST_TARGET>>,
+    reusable: bool,
 }
 
 impl Reply {
@@ -42,6 +42,7 @@ impl Reply {
             lifetime: fetched.lifetime(None),
             age: fetched.age(None),
             target,
+            reusable: fetched.reusable,
         }
     }
 }
@@ -53,6 +54,38 @@ fn spell(url: &Url<'_>) -> Option<heapless::String<LONGEST_TARGET>> {
     Some(text)
 }
 
+/// What a turn is about.
+pub(super) struct Errand<'e, 'a> {
+    pub page: usize,
+    pub record: &'e Page<'a>,
+    /// Where the page is, if not where the list says.
+    pub detour: Option<&'e Detour>,
+    /// Where that is.
+    pub url: Url<'e>,
+    /// The host at whose gate the page has waited.
+    pub home: u16,
+    /// Since when a slot is at it.
+    pub start: Instant,
+}
+
+/// How a turn ended.
+pub(super) enum Ended {
+    /// With this.
+    Done(Outcome),
+    /// Not yet: it takes another line.
+    Again,
+    /// Nobody was asked: the page has to wait at the gate of this host.
+    Elsewhere(u16),
+}
+
+/// Where a redirect did not lead.
+pub(super) enum Lost {
+    /// Anywhere: in a circle, too far, to what is no URL.
+    Nowhere,
+    /// Where we can go: https, or no room to remember it in.
+    OutOfReach,
+}
+
 impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
     /// One request for a page, or for what has to come before it.
     ///
@@ -60,290 +93,92 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
     pub(super) async fn turn<C: Connect, R: Resolve>(
         &self,
         page: usize,
-        slot: &mut Slot<'_, C, R>,
-    ) -> Outcome {
-        let Ok(record) = self.image.page(page) else { return Outcome::Gone };
-        self.board.log(&Event::Start { page: page as u16 });
-        let detour = self.state.borrow().detours.iter().find(|detour| detour.page == page).cloned();
+        home: u16,
+        start: Instant,
+        wires: &mut Wires<'_, '_, C, R>,
+    ) -> Ended {
+        let Ok(record) = self.image.page(page) else { return Ended::Done(Outcome::Gone) };
+        let detour = self.state.borrow().elsewhere.get(What::Page(page as u16));
         let text = detour.as_ref().map_or(record.url, |detour| detour.url.as_str());
-        let Ok(url) = Url::parse(text) else { return self.failed(page, Failure::Url, self.board.now()) };
-        let start = self.board.now();
-        match self.verdict(page, &record, detour.as_ref(), &url) {
+        let Ok(url) = Url::parse(text) else { return Ended::Done(self.failed(page, Failure::Url, start)) };
+        let errand = Errand { page, record: &record, detour: detour.as_ref(), url, home, start };
+        match self.verdict(&errand) {
             Verdict::Denied => {
                 self.state.borrow_mut().totals.denied += 1;
                 self.board.log(&Event::Denied { page: page as u16 });
-                self.forget_detour(page);
-                Outcome::Denied
+                self.forget_move(page);
+                Ended::Done(Outcome::Denied)
             }
-            Verdict::Unknown => self.ask_robots(page, &record, detour.as_ref(), &url, slot, start).await,
-            Verdict::Allowed => self.ask_page(page, &record, detour.as_ref(), &url, slot, start).await,
+            Verdict::Unknown => self.ask_robots(&errand, wires).await,
+            Verdict::Allowed => self.ask_page(&errand, wires).await,
         }
     }
 
-    fn verdict(&self, page: usize, record: &Page<'a>, detour: Option<&Detour>, url: &Url<'_>) -> Verdict {
-        let (state, now) = (self.state.borrow(), self.board.now());
-        let Some(host) = state.memory.hosts.get(usize::from(record.host)) else { return Verdict::Unknown };
-        let own = state.memory.pages.get(page).map_or(Verdict::Unknown, |page| page.verdict);
-        match detour {
-            None => host.verdict(own, now),
-            Some(detour) if self.is_own(record, url) => host.verdict(detour.verdict, now),
-            Some(detour) => detour.verdict,
-        }
-    }
-
-    /// Is this URL on the page's own host?
-    fn is_own(&self, record: &Page<'a>, url: &Url<'_>) -> bool {
-        Url::parse(record.url).is_ok_and(|own| own.same_origin(url))
-    }
-
-    /// Fetches the robots.txt that governs `url` and judges the host's pages by it. The page's own turn comes next.
-    async fn ask_robots<C: Connect, R: Resolve>(
-        &self,
-        page: usize,
-        record: &Page<'a>,
-        detour: Option<&Detour>,
-        url: &Url<'_>,
-        slot: &mut Slot<'_, C, R>,
-        start: Instant,
-    ) -> Outcome {
-        let mut text = [0; LONGEST_TARGET];
-        let Ok(robots) = url.join(b"/robots.txt", &mut text) else {
-            return self.failed(page, Failure::Url, start);
-        };
-        let own_pages = self.to_judge(page, record, detour.is_none());
-        let mut judges: heapless::Vec<(usize, Judge<'_>), JUDGES> = heapless::Vec::new();
-        if detour.is_some() {
-            let _ = judges.push((page, Judge::new(*url)));
-        }
-        for &index in &own_pages {
-            let parsed = self.image.page(index).ok().and_then(|page| Url::parse(page.url).ok());
-            if let Some(url) = parsed {
-                let _ = judges.push((index, Judge::new(url)));
-            }
-        }
-        let mut reader = Reader::new(self.agent.token(), Judges(&mut judges));
-        let request = Request::get(robots, self.agent);
-        let hops = detour.map(|detour| &detour.hops);
-        let reply = self.request(record, request, hops, robots::LIMITS, slot, &mut reader, start).await;
-        let (_, crawl_delay) = reader.finish();
-        let now = self.board.now();
-        let reply = match reply {
-            Ok(reply) => reply,
-            Err(why) => return self.failed(page, why, start),
-        };
-        let access = Access::from_status(Some(reply.head.status));
-        let allowed = |judge: &Judge<'_>| access == Access::AllowAll || judge.decision().allowed;
-        let denied = judges.iter().filter(|(_, judge)| !allowed(judge)).count();
-        if access == Access::DenyAll {
-            return self.busy(page, reply.wait.unwrap_or(robots::HostRobots::RETRY), start);
-        }
-        self.board.log(&Event::Robots {
-            host: record.host,
-            status: reply.head.status,
-            judged: judges.len() as u16,
-            denied: denied as u16,
-        });
+    fn verdict(&self, errand: &Errand<'_, 'a>) -> Verdict {
+        let (party, now) = (self.party(errand.record, &errand.url), self.board.now());
         let mut state = self.state.borrow_mut();
-        if detour.is_some() && !own_pages.is_empty() || detour.is_none() {
-            let known = state.memory.hosts.get(usize::from(record.host));
-            let fresh = known.is_some_and(|host| host.robots.access(now) == Access::Unknown);
-            if let Some(host) = state.memory.hosts.get_mut(usize::from(record.host)) {
-                host.robots.record(access, reply.lifetime, now);
-                (host.earlier, host.unsaved) = (None, true);
+        let access = state.host_memory(party).map_or(Access::Unknown, |host| host.robots.access(now));
+        match (access, errand.detour) {
+            (Access::AllowAll, _) => Verdict::Allowed,
+            (_, Some(detour)) => detour.verdict(now),
+            (Access::Rules, None) => {
+                state.memory.pages.get(errand.page).map_or(Verdict::Unknown, |page| page.verdict)
             }
-            if fresh {
-                self.forget_verdicts(state.memory.pages, record);
-            }
-            if let (Some(id), Ok(host)) =
-                (S::Id::from_index(record.host.into()), self.image.host(record.host.into()))
-            {
-                let politeness = Duration::from_millis(host.gap_ms.into());
-                let _ = state.memory.scheduler.set_gap(HostId(id), polite::gap(politeness, crawl_delay));
-            }
+            (Access::DenyAll | Access::Unknown, None) => Verdict::Unknown,
         }
-        for (index, judge) in &judges {
-            let verdict = if allowed(judge) { Verdict::Allowed } else { Verdict::Denied };
-            if detour.is_some() {
-                if let Some(detour) = state.detours.iter_mut().find(|detour| detour.page == *index) {
-                    detour.verdict = verdict;
-                }
-            } else if let Some(page) = state.memory.pages.get_mut(*index) {
-                page.unsaved |= page.verdict != verdict;
-                page.verdict = verdict;
-            }
-        }
-        Outcome::Postponed
     }
 
-    /// This page, and others of its host that have not been judged.
-    fn to_judge(&self, page: usize, record: &Page<'a>, own: bool) -> heapless::Vec<usize, JUDGES> {
-        let mut pages = heapless::Vec::new();
-        let Some(host) = self.image.host(record.host.into()).ok().filter(|_| own) else { return pages };
-        let state = self.state.borrow();
-        let now = self.board.now();
-        let known = state.memory.hosts.get(usize::from(record.host));
-        let all = known.is_none_or(|host| host.robots.access(now) == Access::Unknown);
-        let first = usize::from(host.first_page);
-        let unjudged = |index: &usize| {
-            let page = state.memory.pages.get(*index);
-            all || page.is_some_and(|page| page.verdict == Verdict::Unknown)
-        };
-        let others = (first..first + usize::from(host.pages)).filter(|index| *index != page);
-        for index in [page].into_iter().chain(others.filter(unjudged)) {
-            if pages.push(index).is_err() {
-                break;
-            }
-        }
-        pages
-    }
-
-    fn forget_verdicts(&self, pages: &mut [super::PageMemory], record: &Page<'a>) {
-        let Ok(host) = self.image.host(record.host.into()) else { return };
-        let first = usize::from(host.first_page);
-        let pages = pages.get_mut(first..first + usize::from(host.pages)).unwrap_or_default();
-        pages.iter_mut().for_each(|page| page.verdict = Verdict::Unknown);
-    }
-
-    /// Fetches the page itself, or the next step of its redirects.
-    async fn ask_page<C: Connect, R: Resolve>(
+    /// Remembers where the next turn for `what` goes, or says why it goes nowhere.
+    pub(super) fn follow(
         &self,
-        page: usize,
-        record: &Page<'a>,
-        detour: Option<&Detour>,
-        url: &Url<'_>,
-        slot: &mut Slot<'_, C, R>,
-        start: Instant,
-    ) -> Outcome {
-        let Some(memory) = self.state.borrow().memory.pages.get(page).copied() else { return Outcome::Gone };
-        let request = Request {
-            etag: memory.etag.as_ref(),
-            last_modified: memory.last_modified(),
-            ..Request::get(*url, self.agent)
-        };
-        let mut hasher = Fingerprinter::new(&self.config.key, &[]);
-        let hops = detour.map(|detour| &detour.hops);
-        let limits = Limits { body_bytes: self.config.body_bytes, ..Limits::DEFAULT };
-        let reply = self.request(record, request, hops, limits, slot, &mut hasher, start).await;
-        match reply {
-            Ok(reply) => self.conclude(page, detour, url, &reply, hasher.finish().short(), start),
-            Err(why) => self.failed(page, why, start),
-        }
-    }
-
-    /// What an answer means for the page.
-    fn conclude(
-        &self,
-        page: usize,
-        detour: Option<&Detour>,
-        url: &Url<'_>,
+        errand: &Errand<'_, 'a>,
+        what: What,
+        mut hops: Hops,
         reply: &Reply,
-        fingerprint: u64,
-        start: Instant,
-    ) -> Outcome {
-        let now = self.board.now();
-        let status = reply.head.status;
-        let host = self.image.page(page).map_or(0, |page| page.host);
-        let mut changed = false;
-        let outcome = match reply.outcome {
-            fetch::Outcome::Page => {
-                let mut state = self.state.borrow_mut();
-                if let Some(memory) = state.memory.pages.get_mut(page) {
-                    // A page without a fingerprint counts as changed at its first fetch.
-                    changed = memory.update(fingerprint | 1, reply.head.etag, reply.head.last_modified);
-                }
-                if changed { Outcome::Changed { modified_ago: reply.age } } else { Outcome::Unchanged }
-            }
-            fetch::Outcome::NotModified => Outcome::Unchanged,
-            fetch::Outcome::Redirect => {
-                self.count(host, reply, false, now);
-                return self.redirected(page, detour, url, reply);
-            }
-            fetch::Outcome::Gone | fetch::Outcome::Refused => Outcome::Gone,
-            fetch::Outcome::Busy => {
-                let wait = reply.wait.unwrap_or(Duration::ZERO);
-                return if wait.is_zero() {
-                    self.failed(page, Failure::Busy, start)
-                } else {
-                    self.busy(page, wait, start)
-                };
-            }
-            fetch::Outcome::Broken => return self.failed(page, Failure::Server, start),
-            fetch::Outcome::Nonsense => return self.failed(page, Failure::Response, start),
-        };
-        self.count(host, reply, changed, now);
-        self.board.log(&Event::End {
-            page: page as u16,
-            status,
-            bytes: reply.bytes,
-            millis: millis(now - start),
-            changed,
-        });
-        // A page that has moved for good is asked for at its new place from now on.
-        if detour.is_some_and(|detour| !detour.hops.is_permanent()) {
-            self.forget_detour(page);
-        }
-        outcome
-    }
-
-    fn count(&self, host: u16, reply: &Reply, changed: bool, now: Instant) {
-        let mut state = self.state.borrow_mut();
-        let totals = &mut state.totals;
-        totals.fetches += 1;
-        totals.bytes += u64::from(reply.bytes);
-        totals.changed += u32::from(changed);
-        totals.not_modified += u32::from(reply.outcome == fetch::Outcome::NotModified);
-        if let Some(date) = reply.head.date {
-            state.root.wall.hear(host, date.as_unix(), now);
-        }
-        if let Some(unix) = state.root.wall.unix(now).filter(|_| self.has_hours) {
-            let offset = Duration::from_secs(60 * u64::from(self.config.utc_offset_minutes.unsigned_abs()));
-            let universal = Duration::from_secs(unix) + Duration::DAY;
-            let local =
-                if self.config.utc_offset_minutes < 0 { universal - offset } else { universal + offset };
-            state
-                .memory
-                .scheduler
-                .set_clock(Duration::from_secs(local.as_secs() % Duration::DAY.as_secs()), now);
-        }
-    }
-
-    /// Remembers where the page's next turn goes, or why it goes nowhere.
-    fn redirected(&self, page: usize, detour: Option<&Detour>, url: &Url<'_>, reply: &Reply) -> Outcome {
-        let status = reply.head.status;
-        let mut hops = detour.map_or_else(|| Hops::from(url), |detour| detour.hops.clone());
+    ) -> Result<(), Lost> {
+        let (page, status) = (errand.page as u16, reply.head.status);
         let target = reply.target.as_ref().and_then(|text| Some((text, Url::parse(text).ok()?)));
         let speaks_https = self.config.gateway.is_some() || self.board.speaks_https();
-        let followed = target.map(|(text, target)| (text, hops.follow(status, &target, speaks_https)));
-        let event = match followed {
-            Some((_, Ok(()))) => Event::Moved { page: page as u16, status },
-            Some((_, Err(why))) => Event::Astray { page: page as u16, status, why: Some(why) },
+        let why = match target.map(|(text, target)| (text, hops.follow(status, &target, speaks_https))) {
+            Some((url, Ok(()))) => {
+                let (url, verdict, until) = (url.clone(), Verdict::Unknown, 0);
+                let detour = Detour { what, hops, under_way: true, verdict, until, url };
+                if self.state.borrow_mut().elsewhere.put(&detour) {
+                    self.board.log(&Event::Moved { page, status });
+                    return Ok(());
+                }
+                Some(RedirectError::NoRoom)
+            }
+            Some((_, Err(why))) => Some(why),
             // Too long to keep, or no URL.
-            None => Event::Astray { page: page as u16, status, why: None },
+            None => None,
         };
-        self.board.log(&event);
-        self.forget_detour(page);
-        let Some((text, Ok(()))) = followed else { return Outcome::Redirected };
-        let mut state = self.state.borrow_mut();
-        if state.detours.is_full() {
-            state.detours.remove(0);
-        }
-        let detour = Detour { page, url: text.clone(), hops, verdict: Verdict::Unknown };
-        // There is room now.
-        let _ = state.detours.push(detour);
-        Outcome::Postponed
+        self.board.log(&Event::Astray { page, status, why });
+        Err(match why {
+            Some(RedirectError::NeedsTls | RedirectError::NoRoom) => Lost::OutOfReach,
+            _ => Lost::Nowhere,
+        })
     }
 
-    fn forget_detour(&self, page: usize) {
-        self.state.borrow_mut().detours.retain(|detour| detour.page != page);
+    /// What trouble with a request means for the page.
+    pub(super) fn trouble(&self, errand: &Errand<'_, 'a>, trouble: Trouble) -> Ended {
+        match trouble {
+            Trouble::Stale => Ended::Again,
+            Trouble::Closed => Ended::Done(Outcome::Postponed),
+            Trouble::Elsewhere(host) => Ended::Elsewhere(host),
+            Trouble::Failed(why) => Ended::Done(self.failed(errand.page, why, errand.start)),
+        }
     }
 
     /// Logs and counts a failure. What fails while the network is away is not the host's fault.
-    fn failed(&self, page: usize, why: Failure, start: Instant) -> Outcome {
+    pub(super) fn failed(&self, page: usize, why: Failure, start: Instant) -> Outcome {
         let online = self.state.borrow().online;
         self.state.borrow_mut().totals.errors += 1;
         let millis = millis(self.board.now() - start);
         self.board.log(&Event::Failed { page: page as u16, millis, why });
-        self.forget_detour(page);
+        if why != Failure::Busy {
+            self.forget_move(page);
+        }
         match why {
             Failure::Url => Outcome::Gone,
             Failure::PrivateAddress => Outcome::Redirected,
@@ -352,126 +187,97 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         }
     }
 
-    fn busy(&self, page: usize, wait: Duration, start: Instant) -> Outcome {
+    pub(super) fn busy(&self, page: usize, wait: Duration, start: Instant) -> Outcome {
         self.failed(page, Failure::Busy, start);
         Outcome::Refused { retry_after: Some(wait) }
     }
 
-    /// A request under the deadline, from the name to the last byte.
+    /// A request under the deadline, from the name to the last byte, once the gate of who is asked lets it pass.
     ///
     /// *Cancellation*: the connection is dropped where it is.
-    #[allow(clippy::too_many_arguments)] // Each is another thing, and there is no other caller.
-    async fn request<C: Connect, R: Resolve>(
+    pub(super) async fn request<C: Connect, R: Resolve>(
         &self,
-        record: &Page<'a>,
-        request: Request<'_>,
+        errand: &Errand<'_, 'a>,
+        mut request: Request<'_>,
         hops: Option<&Hops>,
         limits: Limits,
-        slot: &mut Slot<'_, C, R>,
+        wires: &mut Wires<'_, '_, C, R>,
         body: &mut dyn Body,
-        start: Instant,
-    ) -> Result<Reply, Failure> {
-        let deadline =
-            pin!(self.board.sleep_until(start + Duration::from_millis(self.config.deadline_ms.into())));
-        let work = pin!(self.exchange(record, request, hops, limits, slot, body));
-        within(deadline, work).await.unwrap_or(Err(Failure::Deadline))
+    ) -> Result<Reply, Trouble> {
+        let party = self.party(errand.record, &request.url);
+        let end = errand.start + Duration::from_millis(self.config.deadline_ms.into());
+        if let Err(why) = self.pass(errand, party, end) {
+            if matches!(why, Trouble::Closed) {
+                self.board.sleep_until(self.board.now() + CLOSED_WAIT).await;
+            }
+            return Err(why);
+        }
+        request.keep_alive = self.is_next_near(errand, &request.url);
+        let reply = {
+            let deadline = pin!(self.board.sleep_until(end));
+            let work = pin!(self.exchange(errand, request, hops, limits, wires, body));
+            within(deadline, work).await.unwrap_or(Err(Trouble::Failed(Failure::Deadline)))
+        };
+        self.leave(party, reply.as_ref().ok().and_then(|reply| reply.wait));
+        if reply.as_ref().is_ok_and(|reply| reply.reusable) {
+            wires.line.keep(self.board.now() + NEAR);
+        }
+        reply
+    }
+
+    /// Will the same host be asked again soon? What is asked for before a page is followed by the page.
+    fn is_next_near(&self, errand: &Errand<'_, 'a>, url: &Url<'_>) -> bool {
+        let Some(host) = S::Id::from_index(errand.home.into()).map(HostId) else { return false };
+        let (state, soon) = (self.state.borrow(), self.board.now() + NEAR);
+        let scheduler = &state.memory.scheduler;
+        let page_follows = *url != errand.url;
+        let due = || scheduler.first_due(host).is_some_and(|due| due < soon);
+        scheduler.gap(host).is_some_and(|gap| gap < NEAR) && (page_follows || due())
     }
 
     /// The same without a deadline. *Cancellation*: as above.
     async fn exchange<C: Connect, R: Resolve>(
         &self,
-        record: &Page<'a>,
+        errand: &Errand<'_, 'a>,
         mut request: Request<'_>,
         hops: Option<&Hops>,
         limits: Limits,
-        slot: &mut Slot<'_, C, R>,
+        wires: &mut Wires<'_, '_, C, R>,
         body: &mut dyn Body,
-    ) -> Result<Reply, Failure> {
+    ) -> Result<Reply, Trouble> {
         let url = request.url;
-        request.via_gateway = url.scheme() == Scheme::Https && !slot.connect.speaks_https();
+        request.via_gateway = url.scheme() == Scheme::Https && !self.board.speaks_https();
         let (host, port) = match self.config.gateway.filter(|_| request.via_gateway) {
             Some(gateway) => (gateway.host, gateway.port),
-            None if request.via_gateway => return Err(Failure::Url),
+            None if request.via_gateway => return Err(Trouble::Failed(Failure::Url)),
             None => (url.host_text(), url.port()),
         };
         let scheme = if request.via_gateway { Scheme::Http } else { url.scheme() };
-        let address = self.address(record, host, &url, request.via_gateway, &mut slot.resolve).await?;
-        let named = request.via_gateway || self.is_named(&url);
+        let party = self.party(errand.record, &url);
+        let found = self.address(host, party, wires.resolve).await;
+        let address = found.map_err(Trouble::Failed)?;
+        let named = request.via_gateway || self.is_named(party, &url);
         if hops.is_some_and(|hops| hops.may_connect(address, named).is_err()) {
-            return Err(Failure::PrivateAddress);
+            return Err(Trouble::Failed(Failure::PrivateAddress));
         }
-        let endpoint = Endpoint { scheme, host, address, port };
-        let mut connection = slot.connect.connect(endpoint).await.map_err(|_| Failure::Connection)?;
-        let fetched = fetch::exchange(&mut connection, &request, limits, slot.buffer, body).await;
-        let reply = match fetched {
+        let to = Endpoint { scheme, host, address, port };
+        // All that a gateway fetches goes through one connection.
+        let origin = if request.via_gateway { 0 } else { url.origin() };
+        let peer = Peer { origin, scheme, address, port };
+        let reused = wires.line.open(to, peer, errand.home, self.board.now()).await?;
+        let Some(connection) = wires.line.connection() else { return Err(Trouble::Stale) };
+        match fetch::exchange(connection, &request, limits, wires.buffer, body).await {
             Ok(fetched) => Ok(Reply::new(&fetched)),
-            Err(FetchError::Connection(_) | FetchError::Response(_) | FetchError::NoBuffer) => {
-                Err(Failure::Response)
+            Err(error) if reused && error.is_unanswered() => {
+                wires.line.end().await;
+                Err(Trouble::Stale)
             }
-            Err(FetchError::Deadline) => Err(Failure::Deadline),
-        };
-        connection.finish().await;
-        reply
-    }
-
-    /// Where to connect to: the owner's word, the cache, the network's word.
-    async fn address<R: Resolve>(
-        &self,
-        record: &Page<'a>,
-        host: &str,
-        url: &Url<'_>,
-        gateway: bool,
-        resolve: &mut R,
-    ) -> Result<IpAddr, Failure> {
-        if let Some(address) = self.image.named(host) {
-            return Ok(address.into());
+            Err(FetchError::Deadline) => Err(Trouble::Failed(Failure::Deadline)),
+            Err(_) => Err(Trouble::Failed(Failure::Response)),
         }
-        if let Ok(address) = host.parse() {
-            return Ok(address);
-        }
-        if let (Host::Address(address), false) = (url.host(), gateway) {
-            return Ok(address);
-        }
-        // Only the hosts of the list have a place in the cache.
-        let place = Some(usize::from(record.host)).filter(|_| gateway || self.is_own(record, url));
-        let known = |now| place.and_then(|place| self.state.borrow().memory.hosts.get(place)?.address(now));
-        if let Some(known) = known(self.board.now()) {
-            return known.ok_or(Failure::Name);
-        }
-        let found = resolve.resolve(host).await.ok().and_then(|found| found.first().copied());
-        let now = self.board.now();
-        let mut state = self.state.borrow_mut();
-        // While the network is away, no name is to blame.
-        if let Some(host) = place.and_then(|place| state.memory.hosts.get_mut(place)) {
-            host.set_address(found, now);
-        }
-        found.ok_or(Failure::Name)
-    }
-
-    /// Has the owner named this host, as a page's or in the resolve table?
-    fn is_named(&self, url: &Url<'_>) -> bool {
-        let listed = |index| {
-            let first = self.image.host(index).and_then(|host| self.image.page(host.first_page.into()));
-            first.is_ok_and(|page| Url::parse(page.url).is_ok_and(|page| page.same_origin(url)))
-        };
-        let in_table = matches!(url.host(), Host::Name(name) if self.image.named(name).is_some());
-        in_table || (0..self.image.hosts()).any(listed)
     }
 }
 
-/// Judges of a host's pages, as one.
-struct Judges<'v, 'u>(&'v mut heapless::Vec<(usize, Judge<'u>), JUDGES>);
-
-impl robots::RuleSink for Judges<'_, '_> {
-    fn restart(&mut self) {
-        self.0.iter_mut().for_each(|(_, judge)| judge.restart());
-    }
-
-    fn rule(&mut self, rule: &robots::Rule<'_>) {
-        self.0.iter_mut().for_each(|(_, judge)| judge.rule(rule));
-    }
-}
-
-fn millis(duration: Duration) -> u32 {
+pub(super) fn millis(duration: Duration) -> u32 {
     duration.as_millis().min(u32::MAX.into()) as u32
 }

@@ -86,6 +86,7 @@
 
 mod budget;
 mod counters;
+mod gate;
 mod host;
 mod index;
 mod inner;
@@ -502,12 +503,6 @@ impl<S: Storage> Core<S> {
             Decision::WaitUntil(then) => Some(then.max(self.budget.opens())),
             _ => None,
         }
-    }
-
-    /// When the gate of a host opens; `None` if it is open, or if a fetch is under way.
-    pub fn opens(&self, host: HostId<S::Id>) -> Option<Instant> {
-        let gate = self.gate_of(host.0).ok()?;
-        self.closed.key(gate).map(|opens| self.clock.instant(opens))
     }
 
     /// What a fetch costs now, in weight × days of freshness.

@@ -67,11 +67,17 @@ impl<const PAGES: usize, const HOSTS: usize> Tables<PAGES, HOSTS> {
 /// What is remembered of each page: put it in a `ConstStaticCell` of its own. It begins as zeros, which cost no flash;
 /// beside the others in one variable they would.
 #[derive(Debug)]
-pub struct PageTable<const PAGES: usize>([PageMemory; PAGES]);
+pub struct PageTable<const PAGES: usize> {
+    pages: [PageMemory; PAGES],
+    detours: [u8; DETOUR_BYTES],
+}
+
+/// For redirects: some fifty pages that have moved for good.
+const DETOUR_BYTES: usize = 4096;
 
 impl<const PAGES: usize> PageTable<PAGES> {
     /// Empty.
-    pub const NEW: Self = Self([PageMemory::NEW; PAGES]);
+    pub const NEW: Self = Self { pages: [PageMemory::NEW; PAGES], detours: [0; DETOUR_BYTES] };
 }
 
 /// What a firmware holds, for programs that read its ELF: put it in a `static` in section `.dunlin.capacity`, which
@@ -127,7 +133,8 @@ pub fn load<const PAGES: usize, const HOSTS: usize, H: Hardware>(
     let made = Image::parse(image_flash()).and_then(|image| {
         let log = image.config()?.log;
         let Tables { scheduler, hosts } = tables;
-        let memory = Memory { scheduler, pages: &mut pages.0, hosts };
+        let PageTable { pages, detours } = pages;
+        let memory = Memory { scheduler, pages, hosts, detours };
         Probe::new(image, memory, slots, Device { log, hardware })
     });
     made.map(|probe| &*place.init(probe)).inspect_err(|why| Event::Refused(*why).emit())

@@ -61,7 +61,9 @@ pub async fn ask(
             let target = target.and_then(Result::ok).map(|url| url.to_string());
             Ok(Got { outcome, head, bytes, truncated, reusable, target, fingerprint })
         }
-        Err(FetchError::Connection(error)) => Err(Failure::Connection(error.kind())),
+        Err(FetchError::Connection(error) | FetchError::Unanswered(error)) => {
+            Err(Failure::Connection(error.kind()))
+        }
         Err(FetchError::Response(error)) => Err(Failure::Response(error)),
         Err(FetchError::Deadline) => Err(Failure::Deadline),
         Err(FetchError::NoBuffer) => unreachable!("700 bytes were lent"),

@@ -193,6 +193,11 @@ impl Response {
         self.truncated
     }
 
+    /// Has any byte of it arrived?
+    pub fn started(&self) -> bool {
+        self.reader.started()
+    }
+
     /// May another request follow on this connection? Meaningful after [`Step::Done`], and only if no input is left.
     pub fn reusable(&self) -> bool {
         let framing = self.head().framing;

@@ -67,6 +67,8 @@ pub struct Args {
 const CAPACITY: Capacity = Capacity { pages: 65_534, hosts: 65_534, https: true };
 /// What `run` and `xtask qemu` leave between two requests to a host unless told otherwise.
 pub const POLITENESS: Duration = Duration::from_secs(15);
+/// For each page that redirects lead away: its URL and what is known of the way there.
+const DETOUR_BYTES: usize = 320;
 /// The window requests and responses pass through.
 const WINDOW: usize = 4096;
 
@@ -105,7 +107,9 @@ fn crawl(image: Image<'_>, board: Computer<'_>, resolve: HostResolve, args: &Arg
     let mut scheduler: Core<Large> = Core::large(image.pages(), image.hosts(), Settings::DEFAULT);
     let mut pages = vec![PageMemory::NEW; image.pages()];
     let mut hosts = vec![HostMemory::NEW; image.hosts()];
-    let memory = Memory { scheduler: &mut scheduler, pages: &mut pages, hosts: &mut hosts };
+    let mut detours = vec![0; DETOUR_BYTES * image.pages()];
+    let memory =
+        Memory { scheduler: &mut scheduler, pages: &mut pages, hosts: &mut hosts, detours: &mut detours };
     let probe = Probe::new(image, memory, args.slots.into(), board).map_err(wrong)?;
     probe.set_online(true);
     let connect = HostConnect::new();

@@ -1,0 +1,94 @@
+//! What holds whatever the servers do: robots first, gaps kept, hours obeyed, a watchdog that is fed, no two runs apart.
+
+use dunlin::probe::Event;
+use dunlin::time::Duration;
+
+use crate::world::{Answer, Hit, Setting};
+
+const GAP: Duration = Duration::from_secs(5);
+
+fn site(hit: &Hit) -> Answer {
+    match hit.target.as_str() {
+        "/robots.txt" => Answer::page("User-agent: *\nDisallow: /private\n"),
+        "/hangs" => Answer { after: Duration::HOUR, ..Answer::page("") },
+        "/busy" => Answer::new(429, "Retry-After: 120\r\n", ""),
+        "/changing" => Answer::page(&format!("{}", hit.at.as_secs() / 60)),
+        _ if hit.conditional => Answer::new(304, "", ""),
+        _ => Answer::new(200, "ETag: \"one\"\r\n", "here"),
+    }
+}
+
+fn setting() -> Setting {
+    let hosts: [(&'static str, &[&'static str]); 4] = [
+        ("a.test", &["/still", "/changing", "/private/x"]),
+        ("b.test", &["/hangs"]),
+        ("c.test", &["/busy"]),
+        ("d.invalid", &["/x"]),
+    ];
+    Setting { seconds: 1_200, ..Setting::of(GAP, &hosts) }
+}
+
+#[test]
+fn a_bad_host_blocks_only_itself() {
+    let (world, totals) = setting().run(site);
+    assert_eq!(world.hits.borrow().first().map(|hit| hit.target.clone()), Some("/robots.txt".into()));
+    let good = world.asked("a.test", "/still").len() + world.asked("a.test", "/changing").len();
+    // Were every slot to wait for the host that hangs, there would be 40.
+    assert!(good > 120, "{good}");
+    assert!(world.asked("a.test", "/private/x").is_empty() && totals.denied > 0);
+    assert!(world.shortest_gap("a.test") >= GAP);
+    assert!(!world.asked("b.test", "/hangs").is_empty());
+    let busy = world.asked("c.test", "/busy");
+    assert!(busy.len() > 3);
+    assert!(busy.windows(2).all(|pair| pair[1].at - pair[0].at >= Duration::from_secs(120)));
+    assert!(totals.not_modified > 50 && totals.changed > 10 && totals.errors > 3, "{totals:?}");
+    assert!(world.watchdog.get() >= 1_199, "fed {} times in 1,200 s", world.watchdog.get());
+}
+
+#[test]
+fn two_runs_are_the_same() {
+    let (first, second) = (setting().run(site), setting().run(site));
+    assert_eq!(*first.0.hits.borrow(), *second.0.hits.borrow());
+    assert_eq!(*first.0.events.borrow(), *second.0.events.borrow());
+    assert_eq!(first.1, second.1);
+}
+
+#[test]
+fn nobody_is_asked_or_blamed_while_the_network_is_away() {
+    let setting =
+        Setting { away: Some((100, 200)), ..Setting::of(GAP, &[("a.test", &["/still", "/changing"])]) };
+    let (world, totals) = setting.run(site);
+    let hits = world.hits.borrow();
+    assert!(!hits.iter().any(|hit| (101..200).contains(&hit.at.as_secs())));
+    assert!(hits.iter().any(|hit| hit.at.as_secs() < 210 && hit.at.as_secs() >= 200));
+    assert_eq!(totals.errors, 0);
+    assert!(!world.events.borrow().iter().any(|(_, event)| matches!(event, Event::BackOff { .. })));
+}
+
+#[test]
+fn hours_are_local_and_known_from_the_servers_clocks() {
+    // a.test may be asked from 10 to 12 local time, which is universal time and 90 minutes. Boot is at 6:00 UTC.
+    let setting = Setting {
+        hours: Some((10, 12)),
+        utc_offset_minutes: 90,
+        seconds: 2 * 86_400,
+        ..Setting::of(Duration::from_secs(300), &[("a.test", &["/still"]), ("b.test", &["/still"])])
+    };
+    let (world, _) = setting.run(|hit| {
+        let clock = 6 * 3_600 + hit.at.as_secs();
+        let (day, hour, minute, second) =
+            (16 + clock / 86_400, clock / 3_600 % 24, clock / 60 % 60, clock % 60);
+        let name = ["Mon", "Tue", "Wed", "Thu"][(clock / 86_400) as usize % 4];
+        let date = format!("Date: {name}, {day} Nov 2026 {hour:02}:{minute:02}:{second:02} GMT\r\n");
+        match hit.target.as_str() {
+            "/robots.txt" => Answer::new(404, &date, ""),
+            _ => Answer::new(200, &date, "here"),
+        }
+    });
+    let asked = world.hits.borrow().iter().filter(|hit| hit.host == "a.test").cloned().collect::<Vec<_>>();
+    assert!(asked.len() > 20, "asked {} times", asked.len());
+    for hit in &asked {
+        let local = (6 * 60 + hit.at.as_secs() / 60 + 90) % (24 * 60);
+        assert!((600..720).contains(&local), "asked at minute {local} of the local day");
+    }
+}

@@ -1,0 +1,414 @@
+//! A probe on a network and a clock of our own: time passes only when every slot waits, so that hours take milliseconds
+//! and every run is the same. Judged by what the servers saw.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::future::{Future, poll_fn};
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Resolve};
+use dunlin::image::{Address, Config, Gateway, Host, Image, LogLevel, Name, Page, build};
+use dunlin::probe::{Board, Event, HostMemory, Memory, PageMemory, Probe, Slot, Totals};
+use dunlin::scheduler::{Core, Large, Settings};
+use dunlin::time::{Duration, Instant};
+use embedded_io_async::{ErrorKind, ErrorType, Read, Write};
+
+/// One request, as the server saw it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hit {
+    pub at: Duration,
+    /// Which connection it came on, counted from 0.
+    pub connection: usize,
+    /// From the Host header.
+    pub host: String,
+    /// From the request line: a path, or a whole URL if we are asked as a gateway.
+    pub target: String,
+    pub keep_alive: bool,
+    pub conditional: bool,
+}
+
+/// What a server does about a request.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub text: String,
+    pub after: Duration,
+    /// Closes the connection so long after the answer.
+    pub closes: Option<Duration>,
+}
+
+impl Answer {
+    pub fn new(status: u16, headers: &str, body: &str) -> Self {
+        let text = format!("HTTP/1.1 {status} Said\r\n{headers}Content-Length: {}\r\n\r\n{body}", body.len());
+        Self { text, after: Duration::from_millis(20), closes: None }
+    }
+
+    pub fn page(body: &str) -> Self {
+        Self::new(200, "", body)
+    }
+
+    pub fn moved(status: u16, to: &str) -> Self {
+        Self::new(status, &format!("Location: {to}\r\n"), "")
+    }
+
+    pub fn none() -> Self {
+        Self::new(404, "", "")
+    }
+
+    /// Closes without a word.
+    pub fn silence() -> Self {
+        Self { text: String::new(), closes: Some(Duration::ZERO), ..Self::page("") }
+    }
+}
+
+type Site = dyn Fn(&Hit) -> Answer;
+
+/// Everything around the probe.
+#[allow(missing_debug_implementations)] // A site is a closure.
+pub struct World {
+    now: Cell<Instant>,
+    next: Cell<Instant>,
+    site: Box<Site>,
+    pub hits: RefCell<Vec<Hit>>,
+    pub events: RefCell<Vec<(Duration, Event)>>,
+    pub moves: RefCell<Vec<(usize, Option<String>)>>,
+    pub watchdog: Cell<u32>,
+    connections: Cell<usize>,
+    /// Where names are; 192.0.2.0/24 stands for the open Internet's addresses, which [`is_public`] knows better.
+    names: HashMap<&'static str, IpAddr>,
+    pub resolved: RefCell<Vec<String>>,
+    pub https: bool,
+}
+
+impl World {
+    fn sleep(&self, then: Instant) -> impl Future<Output = ()> + '_ {
+        poll_fn(move |_| {
+            if self.now.get() >= then {
+                return Poll::Ready(());
+            }
+            self.next.set(self.next.get().min(then));
+            Poll::Pending
+        })
+    }
+
+    pub fn elapsed(&self) -> Duration {
+        self.now.get() - Instant::ZERO
+    }
+
+    /// Hits on a path of a host.
+    pub fn asked(&self, host: &str, target: &str) -> Vec<Hit> {
+        let hits = self.hits.borrow();
+        hits.iter().filter(|hit| hit.host == host && hit.target == target).cloned().collect()
+    }
+
+    /// The shortest time between two requests to a host.
+    pub fn shortest_gap(&self, host: &str) -> Duration {
+        let hits = self.hits.borrow();
+        let times: Vec<Duration> = hits.iter().filter(|hit| hit.host == host).map(|hit| hit.at).collect();
+        assert!(times.len() > 1, "{host} was asked {} times", times.len());
+        times.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(Duration::ZERO)
+    }
+}
+
+/// A probe's world and its page list.
+pub struct Setting {
+    /// `host`, gap, paths.
+    pub hosts: Vec<(&'static str, Duration, Vec<&'static str>)>,
+    pub hours: Option<(u8, u8)>,
+    pub utc_offset_minutes: i16,
+    pub gateway: Option<Gateway<'static>>,
+    pub https: bool,
+    pub slots: usize,
+    pub detour_bytes: usize,
+    pub names: Vec<Name<'static>>,
+    /// Said to the probe before it starts: pages that had moved.
+    pub moved: Vec<(usize, &'static str)>,
+    pub seconds: u64,
+    /// The network is away from, and until, so many seconds.
+    pub away: Option<(u64, u64)>,
+}
+
+impl Default for Setting {
+    fn default() -> Self {
+        Self {
+            hosts: Vec::new(),
+            hours: None,
+            utc_offset_minutes: 0,
+            gateway: None,
+            https: false,
+            slots: 3,
+            detour_bytes: 4096,
+            names: Vec::new(),
+            moved: Vec::new(),
+            seconds: 600,
+            away: None,
+        }
+    }
+}
+
+impl Setting {
+    /// One gap for all hosts.
+    pub fn of(gap: Duration, hosts: &[(&'static str, &[&'static str])]) -> Self {
+        let hosts = hosts.iter().map(|(host, paths)| (*host, gap, paths.to_vec())).collect();
+        Self { hosts, ..Self::default() }
+    }
+
+    fn image(&self) -> Vec<u8> {
+        let config = Config {
+            agent: "dunlin/0.1",
+            contact: None,
+            per_day: None,
+            back_off_ms: 60_000,
+            deadline_ms: 30_000,
+            body_bytes: 1 << 20,
+            seed: 1,
+            key: [3; 16],
+            gateway: self.gateway,
+            address: Address::Dhcp,
+            utc_offset_minutes: self.utc_offset_minutes,
+            log: LogLevel::Debug,
+        };
+        let (mut hosts, mut urls) = (Vec::new(), Vec::new());
+        for (index, (name, gap, paths)) in self.hosts.iter().enumerate() {
+            let name = name.split_once("://").map_or(*name, |(_, name)| name);
+            hosts.push(Host {
+                name,
+                gap_ms: gap.as_millis() as u32,
+                hours: self.hours.filter(|_| index == 0),
+                gate: index as u16,
+                first_page: urls.len() as u16,
+                pages: paths.len() as u16,
+            });
+            let scheme = if self.hosts[index].0.contains("://") { "" } else { "http://" };
+            urls.extend(
+                paths.iter().map(|path| (index as u16, format!("{scheme}{}{path}", self.hosts[index].0))),
+            );
+        }
+        let page = |(host, url): &'_ (u16, String)| (*host, url.clone());
+        let urls: Vec<(u16, String)> = urls.iter().map(page).collect();
+        // Often enough for every page to be due again and again.
+        let pages: Vec<Page<'_>> = urls
+            .iter()
+            .map(|(host, url)| Page { host: *host, url, weight: 1.0, rate: Some(1_000.0), confidence: 10.0 })
+            .collect();
+        build(&config, &self.names, &hosts, &pages)
+    }
+
+    /// Runs the probe's own loop against `site`.
+    pub fn run(&self, site: impl Fn(&Hit) -> Answer + 'static) -> (World, Totals) {
+        let bytes = self.image();
+        let image = Image::parse(&bytes).expect("an image of our own");
+        let world = World {
+            now: Cell::new(Instant::ZERO),
+            next: Cell::new(Instant::MAX),
+            site: Box::new(site),
+            hits: RefCell::default(),
+            events: RefCell::default(),
+            moves: RefCell::default(),
+            watchdog: Cell::new(0),
+            connections: Cell::new(0),
+            names: HashMap::from([("inside.test", IpAddr::from([10, 0, 0, 7]))]),
+            resolved: RefCell::default(),
+            https: self.https,
+        };
+        let mut scheduler: Core<Large> = Core::large(image.pages(), image.hosts(), Settings::DEFAULT);
+        let mut pages = vec![PageMemory::NEW; image.pages()];
+        let mut hosts = vec![HostMemory::NEW; image.hosts()];
+        let mut detours = vec![0; self.detour_bytes];
+        let memory =
+            Memory { scheduler: &mut scheduler, pages: &mut pages, hosts: &mut hosts, detours: &mut detours };
+        let totals = {
+            let probe = Probe::new(image, memory, self.slots, &world).expect("a probe");
+            for (page, url) in &self.moved {
+                assert!(probe.restore_move(*page, url), "{url}");
+            }
+            probe.set_online(true);
+            let mut buffers = vec![[0; 700]; self.slots];
+            let mut slots: Vec<_> = buffers
+                .iter_mut()
+                .map(|buffer| Slot { connect: Net(&world), resolve: Net(&world), buffer })
+                .collect();
+            let mut work: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
+            for (number, slot) in slots.iter_mut().enumerate() {
+                let probe = &probe;
+                work.push(Box::pin(async move { probe.run_slot(number, slot).await }));
+            }
+            work.push(Box::pin(async { probe.keep_house().await }));
+            if let Some((from, until)) = self.away {
+                let (probe, world) = (&probe, &world);
+                work.push(Box::pin(async move {
+                    world.sleep(Instant::ZERO + Duration::from_secs(from)).await;
+                    probe.set_online(false);
+                    world.sleep(Instant::ZERO + Duration::from_secs(until)).await;
+                    probe.set_online(true);
+                    std::future::pending().await
+                }));
+            }
+            drive(&world, &mut work, Instant::ZERO + Duration::from_secs(self.seconds));
+            drop(work);
+            probe.totals()
+        };
+        (world, totals)
+    }
+}
+
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Polls everything until nothing moves, then lets time pass to the next alarm.
+fn drive(world: &World, work: &mut [Pin<Box<dyn Future<Output = ()> + '_>>], end: Instant) {
+    let woken = Arc::new(Flag(AtomicBool::new(true)));
+    let waker = Waker::from(Arc::clone(&woken));
+    while world.now.get() < end {
+        // A loop that never waits would never let time pass.
+        let mut polls = 0;
+        while woken.0.swap(false, Ordering::Relaxed) {
+            polls += 1;
+            assert!(polls < 10_000, "the slots wake each other for ever at {:?}", world.elapsed());
+            world.next.set(Instant::MAX);
+            for future in work.iter_mut() {
+                let _: Poll<()> = future.as_mut().poll(&mut Context::from_waker(&waker));
+            }
+        }
+        world.now.set(world.next.get().min(end));
+        woken.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Board for &World {
+    fn now(&self) -> Instant {
+        self.now.get()
+    }
+
+    async fn sleep_until(&self, then: Instant) {
+        self.sleep(then).await;
+    }
+
+    fn speaks_https(&self) -> bool {
+        self.https
+    }
+
+    fn log(&self, event: &Event) {
+        self.events.borrow_mut().push((self.elapsed(), *event));
+    }
+
+    fn moved(&self, page: usize, to: Option<&str>) {
+        self.moves.borrow_mut().push((page, to.map(str::to_owned)));
+    }
+
+    fn feed_watchdog(&self) {
+        self.watchdog.set(self.watchdog.get() + 1);
+    }
+}
+
+/// The world's network.
+#[derive(Clone, Copy)]
+struct Net<'w>(&'w World);
+
+impl<'w> Connect for Net<'w> {
+    type Error = ErrorKind;
+    type Connection<'c>
+        = Conversation<'w>
+    where
+        Self: 'c;
+
+    fn speaks_https(&self) -> bool {
+        self.0.https
+    }
+
+    async fn connect(&mut self, _: Endpoint<'_>) -> Result<Conversation<'w>, ErrorKind> {
+        let number = self.0.connections.get();
+        self.0.connections.set(number + 1);
+        let never = Instant::MAX;
+        Ok(Conversation {
+            world: self.0,
+            number,
+            request: Vec::new(),
+            answer: Vec::new(),
+            ready: never,
+            closes: never,
+        })
+    }
+}
+
+impl Resolve for Net<'_> {
+    type Error = ErrorKind;
+
+    async fn resolve(&mut self, name: &str) -> Result<Addresses, ErrorKind> {
+        self.0.resolved.borrow_mut().push(name.to_owned());
+        if name.ends_with(".invalid") {
+            return Err(ErrorKind::Other);
+        }
+        let address = self.0.names.get(name).copied().unwrap_or(IpAddr::from([93, 184, 215, 14]));
+        Ok(Addresses::from_iter([address]))
+    }
+}
+
+/// A connection to a server of the world.
+struct Conversation<'w> {
+    world: &'w World,
+    number: usize,
+    request: Vec<u8>,
+    answer: Vec<u8>,
+    /// When the answer comes.
+    ready: Instant,
+    /// When the server closes it.
+    closes: Instant,
+}
+
+impl ErrorType for Conversation<'_> {
+    type Error = ErrorKind;
+}
+
+impl Write for Conversation<'_> {
+    async fn write(&mut self, bytes: &[u8]) -> Result<usize, ErrorKind> {
+        let now = self.world.now.get();
+        if now >= self.closes {
+            return Err(ErrorKind::ConnectionReset);
+        }
+        self.request.extend_from_slice(bytes);
+        if self.request.ends_with(b"\r\n\r\n") {
+            let request = String::from_utf8(std::mem::take(&mut self.request)).expect("ASCII");
+            let header = |name: &str| request.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+            let hit = Hit {
+                at: self.world.elapsed(),
+                connection: self.number,
+                host: header("Host:").unwrap_or_default().to_owned(),
+                target: request.split(' ').nth(1).unwrap_or_default().to_owned(),
+                keep_alive: header("Connection:") != Some("close"),
+                conditional: header("If-None-Match:").is_some(),
+            };
+            let answer = (self.world.site)(&hit);
+            self.world.hits.borrow_mut().push(hit);
+            self.answer = answer.text.into_bytes();
+            self.ready = now + answer.after;
+            self.closes = answer.closes.map_or(Instant::MAX, |closes| self.ready + closes);
+        }
+        Ok(bytes.len())
+    }
+
+    async fn flush(&mut self) -> Result<(), ErrorKind> {
+        Ok(())
+    }
+}
+
+impl Read for Conversation<'_> {
+    async fn read(&mut self, buffer: &mut [u8]) -> Result<usize, ErrorKind> {
+        let then = if self.answer.is_empty() { self.closes } else { self.ready };
+        self.world.sleep(then).await;
+        let count = self.answer.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&self.answer[..count]);
+        self.answer.drain(..count);
+        Ok(count)
+    }
+}
+
+impl Connection for Conversation<'_> {}

@@ -1,0 +1,160 @@
+//! The page itself: the request for it, what the answer means, and where it has moved.
+
+use super::elsewhere::{Detour, What};
+use super::line::Wires;
+use super::memory::Verdict;
+use super::turn::{Ended, Errand, Reply, millis};
+use super::{Board, Event, Failure, Probe};
+use crate::fetch::{self, Connect, Fingerprinter, Hops, Limits, Request, Resolve, Url};
+use crate::scheduler::{Outcome, Storage};
+use crate::time::{Duration, Instant};
+
+impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
+    /// Fetches the page itself, or the next step of its redirects.
+    ///
+    /// *Cancellation*: the connection is dropped where it is.
+    pub(super) async fn ask_page<C: Connect, R: Resolve>(
+        &self,
+        errand: &Errand<'_, 'a>,
+        wires: &mut Wires<'_, '_, C, R>,
+    ) -> Ended {
+        let Some(memory) = self.state.borrow().memory.pages.get(errand.page).copied() else {
+            return Ended::Done(Outcome::Gone);
+        };
+        let request = Request {
+            etag: memory.etag.as_ref(),
+            last_modified: memory.last_modified(),
+            ..Request::get(errand.url, self.agent)
+        };
+        let mut hasher = Fingerprinter::new(&self.config.key, &[]);
+        let hops = errand.detour.map(|detour| &detour.hops);
+        let limits = Limits { body_bytes: self.config.body_bytes, ..Limits::DEFAULT };
+        match self.request(errand, request, hops, limits, wires, &mut hasher).await {
+            Ok(reply) => Ended::Done(self.conclude(errand, &reply, hasher.finish().short())),
+            Err(trouble) => self.trouble(errand, trouble),
+        }
+    }
+
+    /// What an answer means for the page.
+    fn conclude(&self, errand: &Errand<'_, 'a>, reply: &Reply, fingerprint: u64) -> Outcome {
+        let (now, page) = (self.board.now(), errand.page);
+        let mut changed = false;
+        let outcome = match reply.outcome {
+            fetch::Outcome::Page => {
+                let mut state = self.state.borrow_mut();
+                if let Some(memory) = state.memory.pages.get_mut(page) {
+                    // A page without a fingerprint counts as changed at its first fetch.
+                    changed = memory.update(fingerprint | 1, reply.head.etag, reply.head.last_modified);
+                }
+                if changed { Outcome::Changed { modified_ago: reply.age } } else { Outcome::Unchanged }
+            }
+            fetch::Outcome::NotModified => Outcome::Unchanged,
+            fetch::Outcome::Redirect => {
+                self.count(errand.home, reply, false, now);
+                return self.redirected(errand, reply);
+            }
+            fetch::Outcome::Gone | fetch::Outcome::Refused => Outcome::Gone,
+            fetch::Outcome::Busy => {
+                let wait = reply.wait.unwrap_or(Duration::ZERO);
+                return if wait.is_zero() {
+                    self.failed(page, Failure::Busy, errand.start)
+                } else {
+                    self.busy(page, wait, errand.start)
+                };
+            }
+            fetch::Outcome::Broken => return self.failed(page, Failure::Server, errand.start),
+            fetch::Outcome::Nonsense => return self.failed(page, Failure::Response, errand.start),
+        };
+        self.count(errand.home, reply, changed, now);
+        self.board.log(&Event::End {
+            page: page as u16,
+            status: reply.head.status,
+            bytes: reply.bytes,
+            millis: millis(now - errand.start),
+            changed,
+        });
+        match errand.detour {
+            Some(detour) => self.arrived(page, detour, outcome),
+            None => outcome,
+        }
+    }
+
+    fn count(&self, host: u16, reply: &Reply, changed: bool, now: Instant) {
+        let mut state = self.state.borrow_mut();
+        let totals = &mut state.totals;
+        totals.fetches += 1;
+        totals.bytes += u64::from(reply.bytes);
+        totals.changed += u32::from(changed);
+        totals.not_modified += u32::from(reply.outcome == fetch::Outcome::NotModified);
+        if let Some(date) = reply.head.date {
+            state.root.wall.hear(host, date.as_unix(), now);
+        }
+        if let Some(unix) = state.root.wall.unix(now).filter(|_| self.has_hours) {
+            let offset = Duration::from_secs(60 * u64::from(self.config.utc_offset_minutes.unsigned_abs()));
+            let universal = Duration::from_secs(unix) + Duration::DAY;
+            let local =
+                if self.config.utc_offset_minutes < 0 { universal - offset } else { universal + offset };
+            state
+                .memory
+                .scheduler
+                .set_clock(Duration::from_secs(local.as_secs() % Duration::DAY.as_secs()), now);
+        }
+    }
+
+    /// Remembers where the page's next turn goes, if it goes anywhere.
+    fn redirected(&self, errand: &Errand<'_, 'a>, reply: &Reply) -> Outcome {
+        let hops = errand.detour.map_or_else(|| Hops::from(&errand.url), |detour| detour.hops.clone());
+        match self.follow(errand, What::Page(errand.page as u16), hops, reply) {
+            Ok(()) => Outcome::Postponed,
+            Err(_) => {
+                self.forget_move(errand.page);
+                Outcome::Redirected
+            }
+        }
+    }
+
+    /// A page was answered where redirects have led. If it has moved for good, it is asked for there from now on.
+    fn arrived(&self, page: usize, detour: &Detour, outcome: Outcome) -> Outcome {
+        if !outcome.is_answer() || !detour.hops.is_permanent() {
+            self.forget_move(page);
+            // What was remembered may have moved on: the list's own URL knows.
+            return if detour.under_way || outcome.is_answer() { outcome } else { Outcome::Postponed };
+        }
+        if detour.under_way {
+            let settled = Detour { hops: detour.hops.shortened(), under_way: false, ..detour.clone() };
+            if self.state.borrow_mut().elsewhere.put(&settled) {
+                self.board.moved(page, Some(&settled.url));
+            }
+        }
+        outcome
+    }
+
+    /// The page is where the list says.
+    pub(super) fn forget_move(&self, page: usize) {
+        let what = What::Page(page as u16);
+        let known = self.state.borrow().elsewhere.get(what);
+        if let Some(known) = known {
+            self.state.borrow_mut().elsewhere.remove(what);
+            if !known.under_way {
+                self.board.moved(page, None);
+            }
+        }
+    }
+
+    /// Believes what [`Board::moved`] was told before a restart; false if it cannot.
+    pub fn restore_move(&self, page: usize, to: &str) -> bool {
+        let own = self.image.page(page).ok().and_then(|page| Url::parse(page.url).ok());
+        let target = Url::parse(to).ok().zip(heapless::String::try_from(to).ok());
+        let (Some(own), Some((target, url))) = (own, target) else { return false };
+        let mut hops = Hops::from(&own);
+        let speaks_https = self.config.gateway.is_some() || self.board.speaks_https();
+        if hops.follow(PERMANENT, &target, speaks_https).is_err() {
+            return false;
+        }
+        let what = What::Page(page as u16);
+        let detour = Detour { what, hops, under_way: false, verdict: Verdict::Unknown, until: 0, url };
+        self.state.borrow_mut().elsewhere.put(&detour)
+    }
+}
+
+const PERMANENT: u16 = 301;
