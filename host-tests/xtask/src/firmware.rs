@@ -5,11 +5,16 @@ use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 
+use crate::boards::{BOARDS, Board};
 use crate::setup::{self, CORTEX_M4F};
 use crate::shell::{cargo, check, root};
 
 /// What has a budget: every microcontroller's firmware, which has its board's name, and the fetcher alone.
-pub const IMAGES: &[&str] = &[BOARD, FETCH];
+pub fn images() -> impl Iterator<Item = (&'static str, &'static Board)> {
+    let fetcher = BOARDS.iter().filter(|board| board.name == BOARD).map(|board| (FETCH, board));
+    BOARDS.iter().map(|board| (board.name, board)).chain(fetcher)
+}
+
 /// The emulated board.
 pub const BOARD: &str = "qemu-mps2";
 /// Runs the on-target suite.
@@ -30,10 +35,19 @@ pub fn build(install: bool, binary: &str) -> Result<PathBuf> {
 
 /// Builds one binary of the QEMU board for `target`; returns the ELF file.
 pub fn build_for(install: bool, binary: &str, target: &str) -> Result<PathBuf> {
+    build_in(install, BOARD, binary, target)
+}
+
+/// Builds one binary of any board for its own core.
+pub fn build_board(install: bool, board: &Board, binary: &str) -> Result<PathBuf> {
+    build_in(install, board.name, binary, board.target)
+}
+
+fn build_in(install: bool, board: &str, binary: &str, target: &str) -> Result<PathBuf> {
     setup::targets(install, &[target])?;
-    let board = root().join("boards").join(BOARD);
+    let board = root().join("boards").join(board);
     let mut build = cargo();
-    build.current_dir(&board).env("CARGO_ENCODED_RUSTFLAGS", remapped_paths());
+    build.current_dir(&board).env("CARGO_ENCODED_RUSTFLAGS", flags());
     build.args(["build", "--quiet", "--release", "--target", target, "--bin", binary]);
     check(&mut build)?;
     let folder = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "../target".into());
@@ -43,14 +57,16 @@ pub fn build_for(install: bool, binary: &str, target: &str) -> Result<PathBuf> {
     Ok(elf)
 }
 
-/// Panic messages contain source paths: where the repository and cargo's home are must not change what is
+/// Warnings are errors. Panic messages contain source paths: where the repository and cargo's home are must not change what is
 /// flashed, nor how large it is. (The build identity still differs: it covers symbol names, too.)
-fn remapped_paths() -> String {
+fn flags() -> String {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
     let remap = |from: PathBuf, to: &str| format!("--remap-path-prefix={}={to}", from.display());
-    let flags: Vec<_> =
-        [remap(root(), ".")].into_iter().chain(home.map(|home| remap(home, "cargo"))).collect();
+    let flags: Vec<_> = ["--deny=warnings".into(), remap(root(), ".")]
+        .into_iter()
+        .chain(home.map(|home| remap(home, "cargo")))
+        .collect();
     // The separator that cargo asks for: paths may contain spaces.
     flags.join("\u{1f}")
 }

@@ -1,6 +1,7 @@
 //! The project's commands. Each says on stderr what it is doing and prints on stdout what it found.
 
 mod bench;
+mod boards;
 mod budgets;
 #[path = "../../../boards/qemu-mps2/src/capacity.rs"]
 mod capacity;
@@ -9,6 +10,9 @@ mod crawl;
 mod demo;
 mod e2e;
 mod firmware;
+mod flash;
+mod layout;
+mod list_arguments;
 mod page_image;
 mod panics;
 mod papers;
@@ -56,6 +60,13 @@ enum Command {
         long: bool,
     },
     Qemu(run::Arguments),
+    Flash(flash::Arguments),
+    /// List the boards: what the firmware takes of each chip, and how many pages and hosts it holds, as its ELF says
+    Boards {
+        /// Write the table into README.md, between its marks
+        #[arg(long)]
+        readme: bool,
+    },
     /// Run the end-to-end cases alone: the probe in QEMU against servers on loopback, judged by the servers' logs
     E2e {
         /// Only cases whose name contains this
@@ -100,6 +111,8 @@ fn main() -> ExitCode {
         Command::Demo => demo::demo(install),
         Command::Test { long } => test::test(install, long),
         Command::Qemu(arguments) => run::run(install, &arguments),
+        Command::Flash(arguments) => flash::flash(install, &arguments),
+        Command::Boards { readme } => boards::boards(install, readme),
         Command::E2e { name, long } => {
             e2e::e2e(install, name.as_deref(), long).map(|passed| println!("{passed} passed"))
         }

@@ -11,6 +11,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 
+use crate::boards::BOARDS;
 use crate::{budgets, firmware};
 
 /// Counts the panic sites of each board's firmware and fails above its budget.
@@ -21,13 +22,13 @@ pub fn panic_sites(install: bool) -> Result<()> {
         seen > 0,
         "no panic site found in the on-target suite, which is full of them: the count is broken"
     );
-    for board in firmware::IMAGES {
-        let callers = sites(&firmware::build(install, board)?)?;
-        let (count, budget) = (callers.values().sum::<usize>(), budgets::of(board)?.panic_sites);
-        println!("{board}: {count} panic sites of at most {budget} (the on-target suite: {seen})");
+    for (name, board) in firmware::images() {
+        let callers = sites(&firmware::build_board(install, board, name)?)?;
+        let (count, budget) = (callers.values().sum::<usize>(), budgets::of(name)?.panic_sites);
+        println!("{name}: {count} panic sites of at most {budget} (the on-target suite: {seen})");
         if count > budget {
             callers.iter().for_each(|(caller, count)| eprintln!("{count:5} in {caller}"));
-            bail!("{board} has {count} panic sites, {budget} are allowed (host-tests/budgets.toml)");
+            bail!("{name} has {count} panic sites, {budget} are allowed (host-tests/budgets.toml)");
         }
     }
     Ok(())
@@ -36,8 +37,9 @@ pub fn panic_sites(install: bool) -> Result<()> {
 /// Fails if an allocator was linked into the firmware or the suite. That they link at all proves more: rustc
 /// refuses to link a crate that asks for an allocator where there is none.
 pub fn no_allocator(install: bool) -> Result<()> {
-    for binary in firmware::IMAGES.iter().copied().chain([firmware::SUITE]) {
-        let elf = firmware::build(install, binary)?;
+    let suites = BOARDS.iter().map(|board| (board.suite(), board));
+    for (binary, board) in firmware::images().map(|(name, board)| (name.to_owned(), board)).chain(suites) {
+        let elf = firmware::build_board(install, board, &binary)?;
         let bytes = fs::read(&elf)?;
         let image = object::File::parse(&*bytes)?;
         let names = image.symbols().filter_map(|symbol| symbol.name().ok().map(demangled));

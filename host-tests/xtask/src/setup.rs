@@ -10,6 +10,8 @@ use crate::shell::{check, find, output, say};
 
 /// Code for the emulated Cortex-M4F.
 pub const CORTEX_M4F: &str = "thumbv7em-none-eabihf";
+/// Code for the RP2350 (Cortex-M33).
+pub const CORTEX_M33: &str = "thumbv8m.main-none-eabihf";
 /// Code for the smallest cores (M0, M0+).
 pub const CORTEX_M0: &str = "thumbv6m-none-eabi";
 

@@ -21,11 +21,11 @@ pub struct Sizes {
 /// Prints what each board's firmware occupies, and fails if one exceeds its budget.
 pub fn size(install: bool) -> Result<()> {
     let mut rows = Vec::new();
-    for board in firmware::IMAGES {
-        let sizes = measure(&firmware::build(install, board)?)?;
-        let budget = budgets::of(board)?;
-        rows.push((board, "flash", sizes.flash, budget.flash));
-        rows.push((board, "static RAM", sizes.static_ram, budget.static_ram));
+    for (name, board) in firmware::images() {
+        let sizes = measure(&firmware::build_board(install, board, name)?)?;
+        let budget = budgets::of(name)?;
+        rows.push((name, "flash", sizes.flash, budget.flash));
+        rows.push((name, "static RAM", sizes.static_ram, budget.static_ram));
     }
     println!("| board | memory | bytes | budget | used |\n|---|---|---|---|---|");
     for (board, memory, bytes, limit) in &rows {
@@ -50,7 +50,8 @@ pub fn size(install: bool) -> Result<()> {
     Ok(())
 }
 
-fn measure(file: &Path) -> Result<Sizes> {
+/// Reads them from an ELF.
+pub fn measure(file: &Path) -> Result<Sizes> {
     let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     let image = object::File::parse(&*bytes).with_context(|| format!("{} is no ELF file", file.display()))?;
     let mut sizes = Sizes { flash: 0, static_ram: 0 };
@@ -64,6 +65,7 @@ fn measure(file: &Path) -> Result<Sizes> {
     Ok(sizes)
 }
 
-fn is_loaded(section: &object::Section<'_, '_>) -> bool {
+/// Does the section occupy memory at run time?
+pub fn is_loaded(section: &object::Section<'_, '_>) -> bool {
     matches!(section.flags(), SectionFlags::Elf { sh_flags } if sh_flags & u64::from(elf::SHF_ALLOC) != 0)
 }

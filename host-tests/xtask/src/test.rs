@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 
-use crate::setup::{self, CORTEX_M0, CORTEX_M4F};
+use crate::boards::{self, BOARDS};
+use crate::setup::{self, CORTEX_M0, CORTEX_M4F, CORTEX_M33};
 use crate::shell::{cargo, check, root, say};
 use crate::{e2e, firmware, panics, sizes, suite, throughput, virtual_time};
 
@@ -42,6 +43,7 @@ const STEPS: &[Step] = &[
         if settings.long { throughput::throughput(settings.install) } else { Ok(()) }
     }),
     ("a day in virtual time in QEMU", |settings| virtual_time::virtual_time(settings.install)),
+    ("boards", |settings| boards::check(settings.install)),
     ("flash and RAM", |settings| sizes::size(settings.install)),
     ("package", package),
 ];
@@ -65,14 +67,14 @@ pub fn test(install: bool, long: bool) -> Result<()> {
 /// First, so that a missing tool is a matter of seconds and not of the tenth minute.
 fn tools(settings: Settings) -> Result<()> {
     setup::components(settings.install)?;
-    setup::targets(settings.install, &[CORTEX_M4F, CORTEX_M0])?;
+    setup::targets(settings.install, &[CORTEX_M4F, CORTEX_M0, CORTEX_M33])?;
     setup::qemu(settings.install)?;
     setup::servers(settings.install)
 }
 
 fn format(_: Settings) -> Result<()> {
     check(cargo().args(["fmt", "--all", "--check"]))?;
-    check(boards().args(["fmt", "--all", "--check"]))
+    check(board(firmware::BOARD).args(["fmt", "--all", "--check"]))
 }
 
 fn clippy_host(_: Settings) -> Result<()> {
@@ -85,9 +87,11 @@ fn clippy_devices(_: Settings) -> Result<()> {
         for features in DEVICE_FEATURES {
             clippy(clippy_crate(features).args(["--target", target]))?;
         }
-        clippy(boards().args(["clippy", "--release", "--workspace", "--target", target]))?;
+        clippy(board(firmware::BOARD).args(["clippy", "--release", "--target", target]))?;
     }
-    Ok(())
+    // One after the other: together, their chips' features would exclude each other.
+    let others = BOARDS.iter().filter(|other| other.name != firmware::BOARD);
+    others.into_iter().try_for_each(|other| clippy(board(other.name).args(["clippy", "--release"])))
 }
 
 fn clippy_crate(features: &str) -> Command {
@@ -110,7 +114,9 @@ fn documentation(_: Settings) -> Result<()> {
     // Programs write their --help as doc comments, where a bare URL is an example and not a link.
     let others = ["doc", "--quiet", "--no-deps", "--workspace", "--exclude", "dunlin"];
     check(cargo().args(others).env("RUSTDOCFLAGS", "--deny warnings --allow rustdoc::bare_urls"))?;
-    check(boards().args(["doc", "--quiet", "--no-deps", "--lib"]).env("RUSTDOCFLAGS", "--deny warnings"))
+    let shared =
+        ["doc", "--quiet", "--no-deps", "--lib", "--package", firmware::BOARD, "--package", "dunlin-board"];
+    check(board(firmware::BOARD).args(shared).env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
 fn tests(settings: Settings) -> Result<()> {
@@ -133,9 +139,9 @@ fn package(_: Settings) -> Result<()> {
     check(cargo().args(["package", "--quiet", "--package", "dunlin", "--allow-dirty", "--offline"]))
 }
 
-/// Cargo among the firmware boards, whose configuration it reads only from there.
-fn boards() -> Command {
+/// Cargo in a board's folder: it reads the board's configuration only from there.
+fn board(name: &str) -> Command {
     let mut command = cargo();
-    command.current_dir(root().join("boards").join(firmware::BOARD));
+    command.current_dir(root().join("boards").join(name));
     command
 }

@@ -1,0 +1,94 @@
+//! A page list and how it is to be crawled, as `qemu` and `flash` take it.
+
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+use clap::Args;
+use dunlin::time::Duration;
+use dunlin_host::duration;
+use dunlin_host::error::Error;
+use dunlin_host::listing::{Listing, ListingArgs};
+
+use crate::page_image::Options;
+
+/// What a host gets between two fetches unless the user says otherwise.
+const POLITE: Duration = Duration::from_secs(15);
+
+/// A page list, and how it is to be crawled.
+#[derive(Debug, Args)]
+pub struct ListArguments {
+    /// The page list: a header row, then one page a line
+    #[arg(long, value_name = "PAGES.csv")]
+    pub pages: PathBuf,
+    /// What is special about some hosts: politeness, group, hours
+    #[arg(long, value_name = "HOSTS.csv")]
+    hosts: Option<PathBuf>,
+    /// Fetches a day, over all hosts; without it, what politeness allows
+    #[arg(long, value_name = "X", value_parser = positive)]
+    crawls_per_day: Option<f64>,
+    /// Least time between two requests to a host
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "15s")]
+    politeness: Duration,
+    /// Where a host is (repeatable); `*=IP` for all that have no entry of their own
+    #[arg(long, value_name = "HOST=IP", value_parser = resolve)]
+    resolve: Vec<(String, Ipv4Addr)>,
+    /// A forward gateway that fetches https pages for the probe
+    #[arg(long, value_name = "HOST:PORT", value_parser = gateway)]
+    gateway: Option<(String, u16)>,
+    /// The name the probe gives itself, in requests and before robots.txt
+    #[arg(long, value_name = "NAME", default_value_t = Options::default().agent)]
+    agent: String,
+    /// Where the owner of the probe can be reached: a URL, sent with every request
+    #[arg(long, value_name = "URL")]
+    contact: Option<String>,
+    /// Local time is universal time and so many minutes, for the hours of HOSTS.csv
+    #[arg(long, value_name = "MINUTES", default_value_t = 0, allow_negative_numbers = true)]
+    utc_offset: i16,
+    /// For the little that is random
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u32,
+}
+
+impl ListArguments {
+    /// Reads the list.
+    pub fn read(&self) -> Result<(Listing, Options), Error> {
+        let Self { pages, hosts, politeness, .. } = self;
+        let files = ListingArgs { pages: pages.clone(), hosts: hosts.clone(), politeness: Some(*politeness) };
+        let listing = files.read(POLITE)?;
+        let options = Options {
+            agent: self.agent.clone(),
+            contact: self.contact.clone(),
+            per_day: self.crawls_per_day,
+            seed: self.seed,
+            resolve: self.resolve.clone(),
+            gateway: self.gateway.clone(),
+            utc_offset_minutes: self.utc_offset,
+            ..Options::default()
+        };
+        if listing.list.pages.is_empty() {
+            let found = format!("found no page in {}, expected at least one", pages.display());
+            return Err(Error::Usage(found));
+        }
+        Ok((listing, options))
+    }
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| *number > 0.0 && *number <= 1e9);
+    number.ok_or_else(|| "expected a number above 0, at most 1e9".into())
+}
+
+fn resolve(text: &str) -> Result<(String, Ipv4Addr), String> {
+    let parts =
+        text.split_once('=').and_then(|(host, ip)| Some((host.to_ascii_lowercase(), ip.parse().ok()?)));
+    parts
+        .filter(|(host, _)| !host.is_empty())
+        .ok_or_else(|| "expected HOST=IP such as example.org=10.0.2.2 or *=10.0.2.2".into())
+}
+
+fn gateway(text: &str) -> Result<(String, u16), String> {
+    let parts = text.rsplit_once(':').and_then(|(host, port)| Some((host.to_owned(), port.parse().ok()?)));
+    parts
+        .filter(|(host, port)| !host.is_empty() && *port > 0)
+        .ok_or_else(|| "expected HOST:PORT such as 10.0.2.2:3128".into())
+}
