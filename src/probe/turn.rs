@@ -157,7 +157,9 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
                 (S::Id::from_index(record.host.into()), self.image.host(record.host.into()))
             {
                 let politeness = Duration::from_millis(host.gap_ms.into());
-                let _ = state.memory.scheduler.set_gap(HostId(id), polite::gap(politeness, crawl_delay));
+                let gap = polite::gap(politeness, crawl_delay);
+                let _ = state.memory.scheduler.set_gap(HostId(id), gap);
+                self.board.log(&Event::Gap { host: record.host, millis: millis(gap) });
             }
         }
         for (index, judge) in &judges {

@@ -12,6 +12,7 @@ use dunlin_host::error::Error;
 use dunlin_host::listing::ListingArgs;
 
 use crate::crawl::{Crawl, Report};
+use crate::log_port::LogPort;
 use crate::page_image::Options;
 use crate::shell::say;
 use crate::{firmware, page_image, setup};
@@ -61,6 +62,9 @@ pub struct Arguments {
     /// For the little that is random
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u32,
+    /// Serve the undecoded log on this port of loopback, for `cargo dunlin monitor --log tcp:127.0.0.1:PORT`
+    #[arg(long, value_name = "PORT")]
+    log_port: Option<u16>,
     /// One JSON object on stdout at the end
     #[arg(long)]
     json: bool,
@@ -113,8 +117,25 @@ pub fn run(install: bool, arguments: &Arguments) -> Result<()> {
     ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed)).context("cannot listen for Ctrl-C")?;
     let (count, seconds) = (listing.list.pages.len(), arguments.seconds);
     say(format_args!("crawling {count} pages with an emulated Cortex-M4F for {seconds} s"));
-    let crawl =
-        Crawl { elf: &elf, listing: &listing, options: &options, seconds, monitor: None, stop: Some(&STOP) };
+    let log_port = arguments.log_port.map(LogPort::listen).transpose()?;
+    if let Some(port) = &log_port {
+        say(format_args!(
+            "watch it: cargo dunlin monitor --elf {} --log tcp:{} --pages {}",
+            elf.display(),
+            port.address(),
+            pages.display()
+        ));
+    }
+    let log_port = log_port.as_ref();
+    let crawl = Crawl {
+        elf: &elf,
+        listing: &listing,
+        options: &options,
+        seconds,
+        monitor: None,
+        stop: Some(&STOP),
+        log_port,
+    };
     let report = crawl.run(|line| eprintln!("{line}"))?;
     if arguments.json {
         println!("{}", serde_json::to_string(&report.summary)?);
