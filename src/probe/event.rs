@@ -13,6 +13,7 @@
 //! | [`Event::End`] | info | `end page= status= bytes= ms= changed=` | a page was answered |
 //! | [`Event::Failed`] | warn | `failed page= ms= why=` | a page was not |
 //! | [`Event::Robots`] | info | `robots host= status= judged= denied=` | a robots.txt was answered |
+//! | [`Event::Gap`] | info | `gap host= ms=` | what a host gets between two requests, its robots.txt considered |
 //! | [`Event::Denied`] | info | `denied page=` | robots rules forbid the page; no request |
 //! | [`Event::Moved`] | info | `moved page= status=` | a redirect that will be followed at its next turn |
 //! | [`Event::Astray`] | warn | `astray page= status= why=` | a redirect that will not be followed |
@@ -41,6 +42,7 @@ pub enum Event {
     End { page: u16, status: u16, bytes: u32, millis: u32, changed: bool },
     Failed { page: u16, millis: u32, why: Failure },
     Robots { host: u16, status: u16, judged: u16, denied: u16 },
+    Gap { host: u16, millis: u32 },
     Denied { page: u16 },
     Moved { page: u16, status: u16 },
     Astray { page: u16, status: u16, why: Option<RedirectError> },
@@ -101,6 +103,7 @@ impl Event {
                 judged,
                 denied
             ),
+            Self::Gap { host, millis } => defmt::info!("gap host={=u16} ms={=u32}", host, millis),
             Self::Denied { page } => defmt::info!("denied page={=u16}", page),
             Self::Moved { page, status } => defmt::info!("moved page={=u16} status={=u16}", page, status),
             Self::Astray { page, status, why } => {

@@ -4,7 +4,7 @@ use super::elsewhere::{LONGEST_TARGET, What, verdict_until};
 use super::line::{Trouble, Wires};
 use super::memory::{PageMemory, Verdict};
 use super::party::Party;
-use super::turn::{Ended, Errand, Lost, Reply};
+use super::turn::{Ended, Errand, Lost, Reply, millis};
 use super::{Board, Event, Failure, Probe};
 use crate::fetch::robots::{self, Access, Judge, Reader};
 use crate::fetch::{self, Connect, Hops, Request, Resolve, Url};
@@ -175,7 +175,9 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         match party {
             Party::Listed(host) => {
                 if let Some(id) = S::Id::from_index(host.into()) {
-                    let _ = state.memory.scheduler.set_gap(HostId(id), politeness(host));
+                    let gap = politeness(host);
+                    let _ = state.memory.scheduler.set_gap(HostId(id), gap);
+                    self.board.log(&Event::Gap { host, millis: millis(gap) });
                 }
             }
             Party::Stranger(origin) => {

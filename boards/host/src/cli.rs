@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::commands::{check, estimate, plan, robots, run, schedule, simulate};
+use crate::commands::{check, estimate, monitor, plan, report, robots, run, schedule, simulate};
 use crate::error::Error;
 use crate::output::Format;
 
@@ -19,6 +19,8 @@ use crate::output::Format;
 ///   dunlin simulate PAGES.csv --days D --crawls-per-day N --compare    what each policy would achieve
 ///   dunlin estimate HISTORY.csv       how often do pages change, by what visits found?
 ///   dunlin run PAGES.csv              watch the pages for changes, politely, from this computer
+///   dunlin monitor --elf FILE --log SOURCE    watch a probe at work, by its log
+///   dunlin report LOG --elf FILE      a finished run as a page with plots
 ///   dunlin robots robots.txt URL      may this URL be fetched, and which rule says so?
 ///   dunlin completions bash           completions for your shell
 ///
@@ -38,7 +40,9 @@ pub struct Cli {
 enum Command {
     Check(check::Args),
     Estimate(estimate::Args),
+    Monitor(monitor::Args),
     Plan(plan::Args),
+    Report(report::Args),
     Robots(robots::Args),
     Run(run::Args),
     Schedule(schedule::Args),
@@ -70,7 +74,9 @@ impl Cli {
         match &self.command {
             Command::Check(args) => check::run(args, self.format)?,
             Command::Estimate(args) => estimate::run(args, self.format)?,
+            Command::Monitor(args) => monitor::run(args, self.format)?,
             Command::Plan(args) => plan::run(args, self.format)?,
+            Command::Report(args) => report::run(args, self.format)?,
             Command::Robots(args) => return robots::run(args, self.format),
             Command::Run(args) => run::run(args, self.format)?,
             Command::Schedule(args) => schedule::run(args, self.format)?,

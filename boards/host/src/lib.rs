@@ -7,6 +7,7 @@ pub mod error;
 pub mod history;
 pub mod hosts;
 pub mod listing;
+pub mod monitor;
 pub mod net;
 pub mod output;
 pub mod page_image;

@@ -78,13 +78,15 @@ impl Table {
 
     /// Comma-separated, quoted where needed.
     pub fn to_csv(&self) -> String {
-        let line = |cells: Vec<&str>| {
-            let cells: Vec<_> = cells.into_iter().map(quote).collect();
-            cells.join(",") + "\n"
-        };
-        let body = self.rows.iter().map(|row| line(row.iter().map(String::as_str).collect()));
-        line(self.columns.clone()) + &body.collect::<String>()
+        let body = self.rows.iter().map(|row| csv_line(row));
+        csv_line(&self.columns) + &body.collect::<String>()
     }
+}
+
+/// One line of comma-separated values.
+pub fn csv_line(cells: &[impl AsRef<str>]) -> String {
+    let cells: Vec<_> = cells.iter().map(|cell| quote(cell.as_ref())).collect();
+    cells.join(",") + "\n"
 }
 
 /// Quotes a CSV cell if it needs it.

@@ -181,6 +181,27 @@ pub fn svg(plots: &[Plot]) -> String {
     text + "</svg>\n"
 }
 
+/// A page around `body`, which is markup; readable without a network.
+pub fn document(title: &str, heading: &str, body: &str) -> String {
+    let (title, heading) = (escape(title), escape(heading));
+    format!(
+        "<!DOCTYPE html>
+<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>
+<style>body{{font:15px/1.5 sans-serif;max-width:70em;margin:2em auto;padding:0 1em;color:#222}}pre{{overflow-x:auto;font-size:13px}}
+.wide{{overflow-x:auto}}table{{border-collapse:collapse;font-size:13px;white-space:nowrap}}th,td{{padding:.15em .6em;text-align:left;border-bottom:1px solid #ddd}}
+.number,th+th{{text-align:right}}.number{{font-variant-numeric:tabular-nums}}svg{{max-width:100%;height:auto}}</style>
+</head><body>
+<h1>{heading}</h1>
+{body}</body></html>
+"
+    )
+}
+
+/// A name that fits beside a bar.
+pub fn shortened(name: &str) -> String {
+    if name.chars().count() <= 26 { name.to_owned() } else { name.chars().take(25).chain(['…']).collect() }
+}
+
 /// Text as it may stand between tags.
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")

@@ -3,6 +3,7 @@
 //! Clocks on shared machines are noisy: prefer ratios against an alternative measured in the same run.
 
 mod learn;
+pub mod monitor;
 pub mod pace;
 pub mod plan;
 
@@ -26,7 +27,7 @@ pub struct Row {
 }
 
 /// Every room's benches.
-pub const ROOMS: &[fn(&mut Vec<Row>)] = &[plan::plan, learn::learn, pace::rows];
+pub const ROOMS: &[fn(&mut Vec<Row>)] = &[plan::plan, learn::learn, pace::rows, monitor::monitor];
 
 /// Seconds that the fastest of `runs` runs took on the processor. On Linux time in which other programs had the
 /// processor does not count; elsewhere it does.

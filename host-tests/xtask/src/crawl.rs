@@ -8,8 +8,9 @@ use anyhow::{Result, ensure};
 use dunlin_host::listing::Listing;
 use serde::Serialize;
 
+use crate::log_port::LogPort;
 use crate::page_image::{self, ImageFile, Options};
-use crate::qemu::{self, Beside, Line, Machine, Time};
+use crate::qemu::{self, Beside, Level, Line, Machine, Time};
 
 /// What the firmware gets beyond its own time for booting and saying good-bye.
 const GRACE: Duration = Duration::from_secs(30);
@@ -23,6 +24,7 @@ pub struct Crawl<'a> {
     pub seconds: u32,
     pub monitor: Option<&'a Path>,
     pub stop: Option<&'a AtomicBool>,
+    pub log_port: Option<&'a LogPort>,
 }
 
 /// The summary for machines (`--json`).
@@ -65,6 +67,7 @@ impl Crawl<'_> {
             network: true,
             monitor: self.monitor,
             stop: self.stop,
+            log_port: self.log_port,
         };
         let machine = Machine { elf: self.elf, options: &options, time: Time::Real, deadline, beside };
         let mut report = Report::default();
@@ -108,7 +111,7 @@ impl Report {
                 let mut words = line.message.split(' ').rev();
                 self.stack = words.nth(1).and_then(|bytes| bytes.parse().ok());
             }
-            _ => self.lost += usize::from(line.level == "LOST"),
+            _ => self.lost += usize::from(line.level == Level::Lost),
         }
     }
 }

@@ -47,7 +47,15 @@ pub fn crawl(elf: &Path, rates: Rates, seconds: u32, seed: u64, show: impl FnMut
     let listing = world.listing(web.port(), rates, POLITENESS);
     let options =
         Options { per_day: Some(BUDGET * DAY), resolve: vec![("*".into(), LOOPBACK)], ..Options::default() };
-    let crawl = Crawl { elf, listing: &listing, options: &options, seconds, monitor: None, stop: None };
+    let crawl = Crawl {
+        elf,
+        listing: &listing,
+        options: &options,
+        seconds,
+        monitor: None,
+        stop: None,
+        log_port: None,
+    };
     let report = crawl.run(show)?;
     let log = web.log();
     let last = log.iter().map(|hit| hit.at).max().context("the probe never asked the web for anything")?;
@@ -79,7 +87,7 @@ pub fn demo(install: bool) -> Result<()> {
         changes += usize::from(end && line.message.ends_with("changed=true"));
         if live && end {
             // One line that is written over and over.
-            eprint!("\r\x1b[K{:>9.9} s  {ends} fetches, {changes} changes  {}", line.time, line.message);
+            eprint!("\r\x1b[K{:>9.9} s  {ends} fetches, {changes} changes  {}", line.time(), line.message);
             let _ = std::io::stderr().flush();
         } else if !live || !end {
             eprintln!("{}{line}", if live { "\r\x1b[K" } else { "" });

@@ -14,7 +14,7 @@ use crate::changing_web::Rates;
 use crate::crawl::{Crawl, Report};
 use crate::demo::{self, LOOPBACK};
 use crate::page_image::{self, ImageFile, Options};
-use crate::qemu::{self, Beside, Line, Machine, Time, temporary};
+use crate::qemu::{self, Beside, Level, Line, Machine, Time, temporary};
 use crate::shell::say;
 use crate::web::{Answer, Hit, Web, shortest_gap};
 use crate::{firmware, setup};
@@ -104,7 +104,7 @@ pub fn options() -> Options {
 
 fn run(elf: &Path, listing: &Listing, seconds: u32) -> Result<Report> {
     let options = options();
-    let crawl = Crawl { elf, listing, options: &options, seconds, monitor: None, stop: None };
+    let crawl = Crawl { elf, listing, options: &options, seconds, monitor: None, stop: None, log_port: None };
     let report = crawl.run(|line| eprintln!("{line}"))?;
     ensure!(
         report.longest_end <= LONGEST_END,
@@ -213,7 +213,15 @@ fn redirects(elf: &Path) -> Result<()> {
     let list = listing(port, &pages, GAP);
     let mut astray = false;
     let options = options();
-    let crawl = Crawl { elf, listing: &list, options: &options, seconds: 8, monitor: None, stop: None };
+    let crawl = Crawl {
+        elf,
+        listing: &list,
+        options: &options,
+        seconds: 8,
+        monitor: None,
+        stop: None,
+        log_port: None,
+    };
     crawl.run(|line| {
         eprintln!("{line}");
         astray |= line.message.contains("PrivateAddress");
@@ -274,6 +282,7 @@ fn link_loss(elf: &Path) -> Result<()> {
             seconds: 28,
             monitor: Some(&socket),
             stop: None,
+            log_port: None,
         };
         let mut states = Vec::new();
         let report = crawl.run(|line| {
@@ -323,7 +332,7 @@ fn bad_images(elf: &Path) -> Result<()> {
         let mut log: Vec<Line> = Vec::new();
         let machine = Machine { elf, options: &options, time: Time::Real, deadline, beside };
         qemu::run(machine, |line| log.push(line.clone()))?.success("the firmware", deadline)?;
-        let said = log.iter().any(|line| line.level == "ERROR" && line.message.contains(expected));
+        let said = log.iter().any(|line| line.level == Level::Error && line.message.contains(expected));
         ensure!(said, "expected an error with {expected:?}, found {log:?}");
         ensure!(log.iter().any(|line| line.message.starts_with("done")), "the firmware did not run on");
     }

@@ -13,6 +13,8 @@ mod firmware;
 mod flash;
 mod layout;
 mod list_arguments;
+mod log_port;
+mod monitor;
 mod page_image;
 mod panics;
 mod papers;
@@ -75,6 +77,12 @@ enum Command {
         #[arg(long)]
         long: bool,
     },
+    /// Watch a probe in QEMU with `dunlin monitor`, in a headless browser and in a terminal, and check what they show
+    Monitor {
+        /// Take what they show for the truth: a new record, new screens, new pictures for the README
+        #[arg(long)]
+        bless: bool,
+    },
     /// Run the probe for a day of virtual time on a simulated network, twice, and compare the logs
     Day,
     /// Compare the probe's requests a second with those of a bare TCP loop on the same emulated board
@@ -116,6 +124,7 @@ fn main() -> ExitCode {
         Command::E2e { name, long } => {
             e2e::e2e(install, name.as_deref(), long).map(|passed| println!("{passed} passed"))
         }
+        Command::Monitor { bless } => monitor::monitor(install, bless),
         Command::Day => virtual_time::virtual_time(install),
         Command::Throughput => throughput::throughput(install),
         Command::Size => sizes::size(install),

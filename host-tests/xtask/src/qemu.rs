@@ -5,13 +5,18 @@ use std::fs;
 use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
-use defmt_decoder::{DecodeError, StreamDecoder, Table};
+use dunlin_host::monitor::decode::Decoder;
+pub use dunlin_host::monitor::decode::{Level, Line};
+use dunlin_host::monitor::firmware::Firmware;
+
+use crate::log_port::LogPort;
 
 /// What to boot, and for how long.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +44,8 @@ pub struct Beside<'a> {
     pub monitor: Option<&'a Path>,
     /// Type a `q` once this is true: the firmware then sums up and ends.
     pub stop: Option<&'a AtomicBool>,
+    /// Gets the log's bytes as they come, before they are decoded.
+    pub log_port: Option<&'a LogPort>,
 }
 
 /// What the firmware's clock follows.
@@ -50,25 +57,6 @@ pub enum Time {
     Counted,
     /// 64 ns an instruction, and idle time is skipped: the same log every time, hours in seconds.
     Skipping,
-}
-
-/// One decoded log line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
-    /// Seconds since boot, or empty.
-    pub time: String,
-    /// `INFO`, `ERROR`, …
-    pub level: String,
-    /// The text.
-    pub message: String,
-    /// Bytes on the wire, framing included.
-    pub bytes: usize,
-}
-
-impl std::fmt::Display for Line {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:>12} {:5} {}", self.time, self.level, self.message)
-    }
 }
 
 /// How a run ended.
@@ -103,20 +91,20 @@ impl Drop for Guard {
 
 /// Boots `machine` and hands each log line to `show` as it arrives.
 pub fn run(machine: Machine<'_>, mut show: impl FnMut(&Line)) -> Result<End> {
-    let elf = fs::read(machine.elf).with_context(|| format!("cannot read {}", machine.elf.display()))?;
-    let table = Table::parse(&elf)
-        .and_then(|table| table.context("no .defmt section"))
-        .with_context(|| format!("{} has no log strings to decode with", machine.elf.display()))?;
-    let mut decoder = table.new_stream_decoder();
+    let mut decoder = Decoder::new(Arc::new(Firmware::read(machine.elf)?));
+    let mut show = |line: Line| show(&line);
     let record = Record::for_time(machine.time);
     let mut child = Guard(command(machine, &record).spawn().context("cannot start qemu-system-arm")?);
     let bytes = read_in_background(child.0.stdout.take().context("QEMU's standard output is not piped")?);
     let end = Instant::now() + machine.deadline;
-    let (mut frame, mut stopped) = (Vec::new(), false);
+    let mut stopped = false;
     loop {
         let left = end.saturating_duration_since(Instant::now());
         match bytes.recv_timeout(left.min(LOOK_AGAIN)) {
-            Ok(chunk) => feed(&chunk, &mut frame, decoder.as_mut(), &mut show),
+            Ok(chunk) => {
+                machine.beside.log_port.inspect(|port| port.send(&chunk));
+                decoder.feed(&chunk, &mut show);
+            }
             Err(RecvTimeoutError::Timeout) if left.is_zero() => return Ok(End::Deadline),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
@@ -128,24 +116,13 @@ pub fn run(machine: Machine<'_>, mut show: impl FnMut(&Line)) -> Result<End> {
         }
     }
     let status = child.0.wait().context("waiting for QEMU")?;
-    feed(&record.read()?, &mut frame, decoder.as_mut(), &mut show);
+    decoder.feed(&record.read()?, &mut show);
+    decoder.finish(&mut show);
     status.code().map(End::Exit).ok_or_else(|| anyhow!("QEMU was ended from outside: {status}"))
 }
 
 /// How often a run looks whether it is to stop.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-
-/// Hands bytes to the decoder frame by frame, so that each line knows how long it was on the wire.
-fn feed(chunk: &[u8], frame: &mut Vec<u8>, decoder: &mut dyn StreamDecoder, show: &mut impl FnMut(&Line)) {
-    for &byte in chunk {
-        frame.push(byte);
-        if byte == 0 {
-            decoder.received(frame);
-            decode(decoder, frame.len(), show);
-            frame.clear();
-        }
-    }
-}
 
 /// Where the log goes when it must not pass a pipe: a full pipe makes the firmware wait, and skipped time would
 /// then depend on how busy this computer is. Removed when dropped.
@@ -223,24 +200,4 @@ fn read_in_background(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>>
         }
     });
     receiver
-}
-
-fn decode(decoder: &mut dyn StreamDecoder, bytes: usize, show: &mut impl FnMut(&Line)) {
-    loop {
-        match decoder.decode() {
-            Ok(frame) => show(&Line {
-                time: frame.display_timestamp().map(|time| time.to_string()).unwrap_or_default(),
-                level: frame.level().map(|level| level.as_str().to_uppercase()).unwrap_or_default(),
-                message: frame.display_message().to_string(),
-                bytes,
-            }),
-            Err(DecodeError::UnexpectedEof) => return,
-            Err(DecodeError::Malformed) => show(&Line {
-                time: String::new(),
-                level: "LOST".into(),
-                message: "a frame that could not be decoded".into(),
-                bytes,
-            }),
-        }
-    }
 }

@@ -7,6 +7,7 @@ use clap::Args;
 
 use crate::crawl::{Crawl, Report};
 use crate::list_arguments::ListArguments;
+use crate::log_port::LogPort;
 use crate::shell::say;
 use crate::{firmware, page_image, setup};
 
@@ -24,6 +25,9 @@ pub struct Arguments {
     /// How long the probe runs
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=604_800))]
     seconds: u32,
+    /// Serve the undecoded log on this port of loopback, for `cargo dunlin monitor --log tcp:127.0.0.1:PORT`
+    #[arg(long, value_name = "PORT")]
+    log_port: Option<u16>,
     /// One JSON object on stdout at the end
     #[arg(long)]
     json: bool,
@@ -39,8 +43,25 @@ pub fn run(install: bool, arguments: &Arguments) -> Result<()> {
     ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed)).context("cannot listen for Ctrl-C")?;
     let (count, seconds) = (listing.list.pages.len(), arguments.seconds);
     say(format_args!("crawling {count} pages with an emulated Cortex-M4F for {seconds} s"));
-    let crawl =
-        Crawl { elf: &elf, listing: &listing, options: &options, seconds, monitor: None, stop: Some(&STOP) };
+    let log_port = arguments.log_port.map(LogPort::listen).transpose()?;
+    if let Some(port) = &log_port {
+        say(format_args!(
+            "watch it: cargo dunlin monitor --elf {} --log tcp:{} --pages {}",
+            elf.display(),
+            port.address(),
+            arguments.list.pages.display()
+        ));
+    }
+    let log_port = log_port.as_ref();
+    let crawl = Crawl {
+        elf: &elf,
+        listing: &listing,
+        options: &options,
+        seconds,
+        monitor: None,
+        stop: Some(&STOP),
+        log_port,
+    };
     let report = crawl.run(|line| eprintln!("{line}"))?;
     if arguments.json {
         println!("{}", serde_json::to_string(&report.summary)?);

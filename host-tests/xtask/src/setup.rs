@@ -64,9 +64,27 @@ pub fn servers(install: bool) -> Result<()> {
         .try_for_each(|(program, name)| package(install, program, name))
 }
 
+/// The distribution's own Python, which sees the distribution's packages.
+pub const SYSTEM_PYTHON: &str = "/usr/bin/python3";
+
+/// Makes sure that the monitor can be looked at: a browser, a terminal, and a reader of metrics.
+pub fn monitor(install: bool) -> Result<()> {
+    package(install, "chromium", "chromium")?;
+    package(install, "chromedriver", "chromium-driver")?;
+    package(install, "tmux", "tmux")?;
+    let readable =
+        || output(Command::new(SYSTEM_PYTHON).args(["-c", "import prometheus_client.parser"])).is_some();
+    package_if(install, readable, "a parser of Prometheus' format", "python3-prometheus-client")
+}
+
 /// Makes sure that `program` is on PATH; the Debian package `package` brings it.
 fn package(install: bool, program: &str, package: &str) -> Result<()> {
-    if find(program).is_some() {
+    package_if(install, || find(program).is_some(), program, package)
+}
+
+/// The same for what is not a program: `there` knows.
+fn package_if(install: bool, there: impl Fn() -> bool, program: &str, package: &str) -> Result<()> {
+    if there() {
         return Ok(());
     }
     let by_hand =
@@ -83,10 +101,7 @@ fn package(install: bool, program: &str, package: &str) -> Result<()> {
         check(apt().arg("update")).context(by_hand.clone())?;
         install_package()?;
     }
-    match find(program) {
-        Some(_) => Ok(()),
-        None => bail!(by_hand),
-    }
+    if there() { Ok(()) } else { bail!(by_hand) }
 }
 
 fn apt() -> Command {

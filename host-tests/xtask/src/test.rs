@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use crate::boards::{self, BOARDS};
 use crate::setup::{self, CORTEX_M0, CORTEX_M4F, CORTEX_M33};
 use crate::shell::{cargo, check, root, say};
-use crate::{e2e, firmware, panics, sizes, suite, throughput, virtual_time};
+use crate::{e2e, firmware, monitor, panics, sizes, suite, throughput, virtual_time};
 
 /// The crate's feature sets on a computer. Not every combination: each alone, and all that go together.
 const HOST_FEATURES: &[&str] = &["", "std", "log", "fetch", "probe", DOCS_FEATURES];
@@ -42,6 +42,7 @@ const STEPS: &[Step] = &[
         // A clock's word, so not on every machine every time.
         if settings.long { throughput::throughput(settings.install) } else { Ok(()) }
     }),
+    ("monitor in browser and terminal", |settings| monitor::monitor(settings.install, false)),
     ("a day in virtual time in QEMU", |settings| virtual_time::virtual_time(settings.install)),
     ("boards", |settings| boards::check(settings.install)),
     ("flash and RAM", |settings| sizes::size(settings.install)),
@@ -69,7 +70,8 @@ fn tools(settings: Settings) -> Result<()> {
     setup::components(settings.install)?;
     setup::targets(settings.install, &[CORTEX_M4F, CORTEX_M0, CORTEX_M33])?;
     setup::qemu(settings.install)?;
-    setup::servers(settings.install)
+    setup::servers(settings.install)?;
+    setup::monitor(settings.install)
 }
 
 fn format(_: Settings) -> Result<()> {

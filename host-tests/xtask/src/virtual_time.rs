@@ -59,7 +59,7 @@ pub fn virtual_time(install: bool) -> Result<()> {
         bail!("two runs in virtual time gave different logs, first here:\n{first}\n{second}");
     }
     ensure!(log.len() == again.len(), "two runs in virtual time gave logs of different lengths");
-    let apart = log.iter().zip(&again).filter(|(first, second)| first.time != second.time).count();
+    let apart = log.iter().zip(&again).filter(|(first, second)| first.micros != second.micros).count();
     println!(
         "a day in virtual time: {} fetches, {} changes, {} errors, {} log lines; two runs alike, {apart} of their times a tick apart",
         summary.fetches,
@@ -89,7 +89,7 @@ fn full_list() -> Listing {
 }
 
 fn seconds(line: &Line) -> f64 {
-    line.time.parse().unwrap_or(0.0)
+    line.micros.unwrap_or(0) as f64 * 1e-6
 }
 
 fn log(machine: Machine<'_>) -> Result<Vec<Line>> {

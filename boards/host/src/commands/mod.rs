@@ -2,7 +2,9 @@
 
 pub mod check;
 pub mod estimate;
+pub mod monitor;
 pub mod plan;
+pub mod report;
 pub mod robots;
 pub mod run;
 pub mod schedule;

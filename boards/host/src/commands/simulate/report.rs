@@ -42,7 +42,11 @@ fn plots(args: &Args, setting: &Setting, rows: &[Row]) -> Vec<Plot> {
         let loads: Vec<Bar> = hosts
             .iter()
             .take(HOSTS)
-            .map(|(fetches, name)| Bar { name: shortened(name), value: a_day(*fetches), plus_minus: None })
+            .map(|(fetches, name)| Bar {
+                name: plot::shortened(name),
+                value: a_day(*fetches),
+                plus_minus: None,
+            })
             .collect();
         let title = match hosts.len() {
             0..=HOSTS => format!("Fetches a day by host ({})", first.policy.name()),
@@ -51,10 +55,6 @@ fn plots(args: &Args, setting: &Setting, rows: &[Row]) -> Vec<Plot> {
         plots.push(plot::bars(&title, &loads, None));
     }
     plots
-}
-
-fn shortened(name: &str) -> String {
-    if name.chars().count() <= 26 { name.to_owned() } else { name.chars().take(25).chain(['…']).collect() }
 }
 
 /// A page with what was asked, the table and the plots.
@@ -77,20 +77,13 @@ pub fn html(args: &Args, setting: &Setting, rows: &[Row]) -> String {
     );
     let table = table(rows, |number| format!("{number:.4}")).to_html();
     let plots = plot::svg(&plots(args, setting, rows));
-    format!(
-        "<!DOCTYPE html>
-<html lang=\"en\"><head><meta charset=\"utf-8\"><title>dunlin simulate</title>
-<style>body{{font:15px/1.5 sans-serif;max-width:70em;margin:2em auto;padding:0 1em;color:#222}}
-.wide{{overflow-x:auto}}table{{border-collapse:collapse;font-size:13px;white-space:nowrap}}th,td{{padding:.15em .6em;text-align:left;border-bottom:1px solid #ddd}}
-.number,th+th{{text-align:right}}.number{{font-variant-numeric:tabular-nums}}svg{{max-width:100%;height:auto}}</style>
-</head><body>
-<h1>What each policy would achieve</h1>
-<p>{}</p>
+    let body = format!(
+        "<p>{}</p>
 <div class=\"wide\">{table}</div>
 <p><b>bound</b>: the best freshness any schedule could reach; with a trace, even one that knows the future.
 <b>optimum</b>: the best freshness in the long run for pages of these rates.</p>
-{plots}</body></html>
-",
+{plots}",
         escape(&facts)
-    )
+    );
+    plot::document("dunlin simulate", "What each policy would achieve", &body)
 }

@@ -1,0 +1,377 @@
+//! `dunlin monitor`: a probe's log as a live view.
+
+use std::io::{BufWriter, IsTerminal as _, Stdout, Write as _};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use dunlin::time::Duration;
+use serde::Serialize;
+
+use super::run::POLITENESS;
+use crate::duration;
+use crate::error::Error;
+use crate::listing::ListingArgs;
+use crate::monitor::decode::Line;
+use crate::monitor::firmware::Firmware;
+use crate::monitor::follow::{Follower, Listener, Setting};
+use crate::monitor::names::Names;
+use crate::monitor::said::page_of;
+use crate::monitor::source::Source;
+use crate::monitor::state::{Probe, Stream};
+use crate::monitor::view::View;
+use crate::monitor::web::Probes;
+use crate::monitor::{terminal, text, web};
+use crate::output::{self, Format, Table};
+
+/// Watch probes at work, by their defmt logs
+///
+/// The log comes from a record, stdin, a serial line, or a TCP port as QEMU and probe-rs serve it:
+///
+///   dunlin monitor --elf probe.elf --log /dev/ttyACM0 --pages PAGES.csv
+///   dunlin monitor --elf probe.elf --log tcp:127.0.0.1:19021 --web --record today.defmt
+///   dunlin monitor --elf probe.elf --log today.defmt --speed 60
+///   dunlin monitor --elf probe.elf --log attic=/dev/ttyACM0 --log cellar=tcp:10.0.0.7:19021
+///
+/// On a terminal it is a live view (q ends it); in a pipe, or with --plain, one line for each line of the log. The page
+/// list that the probe's image was made from turns numbers into names, and tells when hosts may be asked again.
+///
+/// Freshness "now", change rates and due times are the monitor's own estimates from what the log tells; "reported" and
+/// "optimum" are the probe's word, given once a minute.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    /// The firmware's ELF file, for all probes or one of them
+    #[arg(long, value_name = "[NAME=]FILE", required = true)]
+    elf: Vec<String>,
+    /// Where a log comes from: a file, `-`, a serial line, or tcp:HOST:PORT (repeatable)
+    #[arg(long, value_name = "[NAME=]SOURCE", required = true)]
+    log: Vec<String>,
+    /// The page list the probe's image was made from
+    #[arg(long, value_name = "[NAME=]PAGES.csv")]
+    pages: Vec<String>,
+    /// What was special about some hosts when the image was made
+    #[arg(long, value_name = "[NAME=]HOSTS.csv")]
+    hosts: Vec<String>,
+    /// The politeness the image was made with
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    politeness: Option<Duration>,
+    /// Keep the log, byte for byte, for later: a record is a log
+    #[arg(long, value_name = "[NAME=]FILE")]
+    record: Vec<String>,
+    /// Replay a record so many times as fast as it was; without it, as fast as possible
+    #[arg(long, value_name = "X", value_parser = speed)]
+    speed: Option<f64>,
+    /// Wait at the end of a file for what is still being written to it
+    #[arg(long)]
+    follow: bool,
+    /// Of a serial line
+    #[arg(long, value_name = "BAUD", default_value_t = 115_200)]
+    baud: u32,
+    /// Print the log line by line, instead of the live view
+    #[arg(long, conflicts_with = "summary")]
+    plain: bool,
+    /// Print the figures at the end of the log, instead of the live view
+    #[arg(long)]
+    summary: bool,
+    /// Serve the view as a web page, and metrics for Prometheus at /metrics; without an address on loopback only
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:8080", value_parser = address)]
+    web: Option<SocketAddr>,
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|speed: &f64| (1e-3..=1e9).contains(speed));
+    number.ok_or_else(|| "expected a number from 0.001 to 1e9".into())
+}
+
+/// `PORT` on loopback, or `ADDRESS:PORT`.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let port = text.parse().map(|port: u16| SocketAddr::from(([127, 0, 0, 1], port)));
+    port.or_else(|_| text.parse())
+        .map_err(|_| "expected a port, or an address and a port such as [::1]:8080".into())
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Something wrong with a file or an option; a log that cannot be decoded with this ELF file.
+pub fn run(args: &Args, format: Format) -> Result<(), Error> {
+    let streams = streams(args)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let show_terminal = !args.plain && !args.summary && std::io::stdout().is_terminal();
+    let lines = args.plain || !(args.summary || show_terminal || args.web.is_some());
+    let several = streams.len() > 1;
+    let out = Arc::new(Mutex::new(BufWriter::new(std::io::stdout())));
+    let mut followers = Vec::new();
+    let mut probes = Vec::new();
+    for (name, names, setting) in streams {
+        let probe = Arc::new(Mutex::new(Probe::new(name, names)));
+        let printer = lines.then(|| printer(format, several, Arc::clone(&out), Arc::clone(&stop)));
+        followers.push(Follower::open(setting, Arc::clone(&probe), printer, Arc::clone(&stop))?);
+        probes.push(probe);
+    }
+    let probes: Probes = Arc::new(probes);
+    if let Some(address) = args.web {
+        let address = web::start(address, Arc::clone(&probes))?;
+        eprintln!("monitor: http://{address}/ and http://{address}/metrics");
+    }
+    if lines && format == Format::Csv {
+        write(&out, &stop, "probe,time_s,level,message,url\n");
+    }
+    let told = Arc::clone(&stop);
+    ctrlc::set_handler(move || told.store(true, Ordering::Relaxed))
+        .map_err(|why| Error::Usage(format!("cannot listen for Ctrl-C: {why}")))?;
+    let threads: Vec<_> = followers.into_iter().map(Follower::spawn).collect();
+    if show_terminal {
+        return terminal::run(&probes, &stop)
+            .map_err(|why| Error::Usage(format!("cannot draw on this terminal: {why}")));
+    }
+    let mut said = vec![None; probes.len()];
+    while !stop.load(Ordering::Relaxed) {
+        let ended = threads.iter().all(|thread| thread.is_finished());
+        complain(&probes, &mut said);
+        let _ = out.lock().map(|mut out| out.flush());
+        if ended && args.web.is_none() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(if ended { 200 } else { 20 }));
+    }
+    finish(args, format, &probes)
+}
+
+/// What is left to say at the end.
+fn finish(args: &Args, format: Format, probes: &Probes) -> Result<(), Error> {
+    let mut views = Vec::new();
+    for probe in probes.iter().filter_map(|probe| probe.lock().ok()) {
+        if let Stream::Broken(why) = &probe.stream {
+            return Err(Error::Usage(why.clone()));
+        }
+        if let Some(complaint) = &probe.complaint {
+            return Err(Error::Usage(complaint.clone()));
+        }
+        views.push(View::new(&probe, 0));
+    }
+    if args.summary {
+        print_summary(&views, format);
+    }
+    Ok(())
+}
+
+/// Says on stderr what is wrong with a live stream, once.
+fn complain(probes: &Probes, said: &mut [Option<String>]) {
+    for (probe, said) in probes.iter().zip(said) {
+        let Ok(probe) = probe.lock() else { continue };
+        let wrong = match (&probe.complaint, &probe.stream) {
+            (Some(complaint), Stream::Open) => Some(complaint.clone()),
+            (_, Stream::Broken(why)) if why.ends_with("trying again") => Some(why.clone()),
+            _ => None,
+        };
+        if let Some(wrong) = wrong.as_ref().filter(|wrong| said.as_ref() != Some(wrong)) {
+            eprintln!("{}: {wrong}", probe.name);
+        }
+        *said = wrong;
+    }
+}
+
+/// One stream: its name, what its numbers stand for, and how it is read.
+type StreamSetting = (String, Arc<Names>, Setting);
+
+fn streams(args: &Args) -> Result<Vec<StreamSetting>, Error> {
+    let logs: Vec<(Option<&str>, &str)> = args.log.iter().map(|text| named(text)).collect();
+    let count = logs.len();
+    let names: Vec<String> = logs
+        .iter()
+        .enumerate()
+        .map(|(index, (name, _))| match name {
+            Some(name) => (*name).to_owned(),
+            None if count == 1 => "probe".into(),
+            None => format!("probe{}", index + 1),
+        })
+        .collect();
+    if let Some(twice) = names.iter().enumerate().find(|(index, name)| names[..*index].contains(name)) {
+        return Err(Error::Usage(format!(
+            "found two probes called {}, expected --log NAME=SOURCE for each",
+            twice.1
+        )));
+    }
+    let elf = Choice::new("--elf", &args.elf, &names)?;
+    let pages = Choice::new("--pages", &args.pages, &names)?;
+    let hosts = Choice::new("--hosts", &args.hosts, &names)?;
+    let record = Choice::new("--record", &args.record, &names)?;
+    if count > 1 && record.for_all.is_some() {
+        return Err(Error::Usage(
+            "found one --record for several probes, expected --record NAME=FILE for each".into(),
+        ));
+    }
+    let mut streams = Vec::new();
+    for (name, (_, source)) in names.into_iter().zip(logs) {
+        let Some(file) = elf.of(&name) else {
+            return Err(Error::Usage(format!(
+                "found no --elf for {name}, expected --elf FILE or --elf {name}=FILE"
+            )));
+        };
+        let listing = pages.of(&name).map(|pages| ListingArgs {
+            pages: PathBuf::from(pages),
+            hosts: hosts.of(&name).map(PathBuf::from),
+            politeness: args.politeness,
+        });
+        let names = match listing {
+            Some(listing) => Names::from_listing(&listing.read(POLITENESS)?)?,
+            None => Names::default(),
+        };
+        let setting = Setting {
+            source: Source::parse(source),
+            firmware: Arc::new(Firmware::read(file.as_ref())?),
+            record: record.of(&name).map(PathBuf::from),
+            baud: args.baud,
+            speed: args.speed,
+            follow: args.follow,
+        };
+        if setting.record.as_ref().is_some_and(|path| setting.source == Source::File(path.clone())) {
+            return Err(Error::Usage(format!("found {source} as --log and as --record, expected two files")));
+        }
+        streams.push((name, Arc::new(names), setting));
+    }
+    Ok(streams)
+}
+
+/// Splits `NAME=VALUE`. A name is a word, so that paths with a `=` in them need no more than a `./` in front.
+fn named(text: &str) -> (Option<&str>, &str) {
+    let is_name = |name: &str| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+    };
+    match text.split_once('=') {
+        Some((name, value)) if is_name(name) => (Some(name), value),
+        _ => (None, text),
+    }
+}
+
+/// An option given for all probes, for some by name, or both.
+struct Choice<'a> {
+    for_all: Option<&'a str>,
+    by_name: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Choice<'a> {
+    fn new(option: &str, values: &'a [String], probes: &[String]) -> Result<Self, Error> {
+        let mut choice = Self { for_all: None, by_name: Vec::new() };
+        for (name, value) in values.iter().map(|text| named(text)) {
+            match name {
+                None if choice.for_all.is_some() => {
+                    return Err(Error::Usage(format!(
+                        "found {option} twice, expected {option} NAME=… for each probe"
+                    )));
+                }
+                None => choice.for_all = Some(value),
+                Some(name) if !probes.iter().any(|probe| probe == name) => {
+                    let known = probes.join(", ");
+                    return Err(Error::Usage(format!(
+                        "found {option} for {name:?}, expected one of the probes: {known}"
+                    )));
+                }
+                Some(name) => choice.by_name.push((name, value)),
+            }
+        }
+        Ok(choice)
+    }
+
+    fn of(&self, probe: &str) -> Option<&'a str> {
+        let own = self.by_name.iter().find(|(name, _)| *name == probe);
+        own.map(|(_, value)| *value).or(self.for_all)
+    }
+}
+
+/// One line of the log as `--format json` prints it.
+#[derive(Serialize)]
+struct JsonLine<'a> {
+    probe: &'a str,
+    time_s: Option<f64>,
+    level: &'a str,
+    message: &'a str,
+    url: Option<&'a str>,
+}
+
+/// Prints every line as it comes.
+fn printer(
+    format: Format,
+    several: bool,
+    out: Arc<Mutex<BufWriter<Stdout>>>,
+    stop: Arc<AtomicBool>,
+) -> Listener {
+    Box::new(move |probe: &Probe, line: &Line| {
+        // The reason is given once, instead of thousands of lines that could not be decoded.
+        if probe.complaint.is_some() {
+            return;
+        }
+        let url = page_of(&line.message)
+            .and_then(|page| probe.page_name(page.into()))
+            .map(|page| page.url.as_str());
+        let text = match format {
+            Format::Json => output::json(&JsonLine {
+                probe: &probe.name,
+                time_s: line.micros.map(|micros| micros as f64 * 1e-6),
+                level: line.level.name(),
+                message: &line.message,
+                url,
+            }),
+            Format::Csv => {
+                let cells =
+                    [&probe.name, &line.time(), line.level.name(), &line.message, url.unwrap_or_default()];
+                output::csv_line(&cells)
+            }
+            Format::Table if several => format!("{:<10} {line}{}\n", probe.name, behind(url)),
+            Format::Table => format!("{line}{}\n", behind(url)),
+        };
+        write(&out, &stop, &text);
+    })
+}
+
+fn behind(url: Option<&str>) -> String {
+    url.map_or_else(String::new, |url| format!("  {url}"))
+}
+
+/// A reader that went away ends the run.
+fn write(out: &Mutex<BufWriter<Stdout>>, stop: &AtomicBool, text: &str) {
+    if out.lock().is_ok_and(|mut out| out.write_all(text.as_bytes()).is_err()) {
+        stop.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The figures of all probes.
+pub fn print_summary(views: &[View], format: Format) {
+    output::print(&match (format, views) {
+        (Format::Json, [view]) => output::json(view),
+        (Format::Json, views) => output::json(&views),
+        (Format::Csv, views) => summary(views).to_csv(),
+        (Format::Table, views) => summary(views).to_text(),
+    });
+}
+
+fn summary(views: &[View]) -> Table {
+    let mut table = Table::new(&[
+        "probe",
+        "fetches",
+        "304",
+        "changed",
+        "errors",
+        "robots_denied",
+        "bytes",
+        "freshness",
+        "reported",
+        "optimum",
+        "frames",
+        "lost_frames",
+        "lost_bytes",
+    ]);
+    for view in views {
+        let mut row = vec![view.probe.clone()];
+        let counts =
+            [view.fetches, view.not_modified, view.changed, view.errors, view.robots_denied, view.bytes];
+        row.extend(counts.map(|count| count.to_string()));
+        row.extend([view.freshness, view.freshness_reported, view.optimum].map(text::share));
+        row.extend([view.frames, view.lost_frames, view.lost_bytes].map(|count| count.to_string()));
+        table.row(row);
+    }
+    table
+}

@@ -1,0 +1,382 @@
+//! One probe as its log tells it. Memory is bounded by the vocabulary: 2¹⁶ pages and hosts, a few kinds of error, a
+//! course of fixed length and the last lines.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::course::Course;
+use super::decode::{Level, Line, Lost, Trust};
+use super::host::Host;
+use super::names::{HostName, Names, PageName};
+use super::page::Page;
+use super::said::{Said, Totals};
+
+/// The last lines of the log that are kept.
+const LINES: usize = 200;
+/// Seconds over which fetches a minute are counted.
+const MINUTE: usize = 60;
+/// Kinds of error that are told apart; the vocabulary has nine.
+const KINDS: usize = 32;
+/// Upper ends of the histogram of fetch durations, in seconds.
+pub const DURATIONS: [f64; 8] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0];
+
+/// Where a stream stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Stream {
+    /// Bytes may come at any time.
+    #[default]
+    Open,
+    /// It has ended; nothing more will come.
+    Ended,
+    /// It broke, and is tried again.
+    Broken(String),
+}
+
+/// What happened, counted from the lines of the log over all boots.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    /// Pages that were answered, redirects included.
+    pub fetches: u64,
+    /// Of these, 304.
+    pub not_modified: u64,
+    /// Of these, with a new version, a page's first one included.
+    pub changed: u64,
+    /// Requests that were not answered, by kind.
+    pub errors: BTreeMap<String, u64>,
+    /// Turns that robots rules forbade.
+    pub denied: u64,
+    /// Bytes of bodies.
+    pub bytes: u64,
+    /// Answers that took no longer than each of [`DURATIONS`], and all others.
+    pub durations: [u64; DURATIONS.len() + 1],
+    /// Seconds all answers took.
+    pub seconds: f64,
+}
+
+impl Counts {
+    /// Of all kinds.
+    pub fn all_errors(&self) -> u64 {
+        self.errors.values().sum()
+    }
+}
+
+/// Who speaks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// As in the banner.
+    pub name: String,
+    /// Of the firmware.
+    pub version: String,
+    /// Sixteen digits.
+    pub build: String,
+}
+
+/// One probe.
+#[derive(Debug)]
+pub struct Probe {
+    /// By which the user knows it.
+    pub name: String,
+    names: Arc<Names>,
+    /// Who speaks, by its banner.
+    pub identity: Option<Identity>,
+    /// Is the ELF file its own?
+    pub trust: Trust,
+    /// What is wrong with that, as a sentence.
+    pub complaint: Option<String>,
+    /// Where its stream stands.
+    pub stream: Stream,
+    /// What its page image is refused for.
+    pub refused: Option<String>,
+    /// Is its network up? `None` before it said so.
+    pub online: Option<bool>,
+    /// Its own address.
+    pub address: Option<String>,
+    /// Pages and hosts, as it counts them.
+    pub loaded: Option<(u16, u16)>,
+    /// How often it booted, as far as was seen.
+    pub boots: u64,
+    /// What happened.
+    pub counts: Counts,
+    /// Its own count since its last boot, as last reported.
+    pub totals: Option<Totals>,
+    /// What a fetch is worth to it.
+    pub price: Option<f64>,
+    /// Weighted mean freshness and the best for its budget, as it last reported.
+    pub reported: [Option<f64>; 2],
+    /// By number.
+    pub pages: Vec<Page>,
+    /// By number.
+    pub hosts: Vec<Host>,
+    /// How figures went.
+    pub course: Course,
+    /// The last lines.
+    pub lines: VecDeque<Line>,
+    /// Frames that became lines.
+    pub frames: u64,
+    /// What did not.
+    pub lost: Lost,
+    /// Goes up with every line.
+    pub revision: u64,
+    /// Added to the device's clock, so that time goes on over a reboot.
+    offset: f64,
+    time: f64,
+    heard: Instant,
+    /// How many fetches ended in each of the last seconds, and the second of the last entry.
+    minute: VecDeque<u64>,
+    second: u64,
+}
+
+impl Probe {
+    /// A probe that has not spoken.
+    pub fn new(name: String, names: Arc<Names>) -> Self {
+        let pages = vec![Page::default(); names.pages.len()];
+        let hosts = vec![Host::default(); names.hosts.len()];
+        Self {
+            name,
+            names,
+            identity: None,
+            trust: Trust::Unknown,
+            complaint: None,
+            stream: Stream::Open,
+            refused: None,
+            online: None,
+            address: None,
+            loaded: None,
+            boots: 0,
+            counts: Counts::default(),
+            totals: None,
+            price: None,
+            reported: [None; 2],
+            pages,
+            hosts,
+            course: Course::default(),
+            lines: VecDeque::with_capacity(LINES),
+            frames: 0,
+            lost: Lost::default(),
+            revision: 0,
+            offset: 0.0,
+            time: 0.0,
+            heard: Instant::now(),
+            minute: VecDeque::with_capacity(MINUTE),
+            second: 0,
+        }
+    }
+
+    /// What the page list says about a page.
+    pub fn page_name(&self, page: usize) -> Option<&PageName> {
+        self.names.pages.get(page)
+    }
+
+    /// What the page list says about a host.
+    pub fn host_name(&self, host: usize) -> Option<&HostName> {
+        self.names.hosts.get(host)
+    }
+
+    /// Seconds on the log's timeline: those of the last line and, while the stream is open, those since.
+    pub fn now(&self) -> f64 {
+        match self.stream {
+            Stream::Open if self.frames > 0 => self.time + self.heard.elapsed().as_secs_f64(),
+            _ => self.time,
+        }
+    }
+
+    /// Seconds of the last line, on the same timeline.
+    pub fn last_line(&self) -> f64 {
+        self.time
+    }
+
+    /// Fetches that ended within the minute before `now`.
+    pub fn fetches_in_last_minute(&self, now: f64) -> u64 {
+        let oldest = (now as u64).saturating_sub(MINUTE as u64 - 1);
+        let first = (self.second + 1).saturating_sub(self.minute.len() as u64);
+        let counts = self.minute.iter().zip(first..);
+        counts.filter(|(_, second)| *second >= oldest).map(|(count, _)| *count).sum()
+    }
+
+    /// Weighted mean probability that the copies are still good, from what the log tells; `None` before it tells of a
+    /// page. Linear in the pages.
+    pub fn freshness(&self, now: f64) -> Option<f64> {
+        let weight = |index: usize| self.page_name(index).map_or(1.0, |name| f64::from(name.weight));
+        let pages = || self.pages.iter().enumerate();
+        let all: f64 = pages().map(|(index, _)| weight(index)).sum();
+        let fresh: f64 = pages().map(|(index, page)| weight(index) * page.fresh(now)).sum();
+        (all > 0.0 && self.counts.fetches > 0).then(|| fresh / all)
+    }
+
+    /// Takes in the next line.
+    pub fn hear(&mut self, line: Line) {
+        self.revision += 1;
+        if line.level == Level::Lost {
+            self.lost.frames += 1;
+            self.lost.bytes += line.bytes as u64;
+        } else {
+            self.frames += 1;
+            let said = Said::read(&line.message);
+            self.advance(line.micros, &said);
+            self.understand(&said);
+        }
+        if self.lines.len() == LINES {
+            self.lines.pop_front();
+        }
+        self.lines.push_back(line);
+    }
+
+    fn advance(&mut self, micros: Option<u64>, said: &Said<'_>) {
+        self.heard = Instant::now();
+        let Some(micros) = micros else { return };
+        let seconds = micros as f64 * 1e-6;
+        let boot = matches!(said, Said::Boot { .. }) && self.frames > 1;
+        // A time far in the past that decoding believed: a reboot whose banner was lost.
+        if boot || self.offset + seconds + 1.0 < self.time {
+            self.offset = self.time;
+        } else if self.frames == 1 && !matches!(said, Said::Boot { .. }) {
+            // We came in the middle: our timeline starts now.
+            self.offset = -seconds;
+        }
+        self.time = self.time.max(self.offset + seconds);
+        if self.course.is_due(self.time) {
+            let [reported, optimum] = self.reported;
+            let shares = [self.freshness(self.time), reported, optimum];
+            self.course.add(self.time, self.counts.fetches, shares);
+        }
+    }
+
+    fn understand(&mut self, said: &Said<'_>) {
+        match *said {
+            Said::Boot { name, version, build } => {
+                self.boots += 1;
+                let [name, version, build] = [name, version, build].map(str::to_owned);
+                self.identity = Some(Identity { name, version, build });
+                (self.online, self.totals, self.refused) = (None, None, None);
+            }
+            Said::Loaded { pages, hosts } => self.loaded = Some((pages, hosts)),
+            Said::Refused { why } => self.refused = Some(why.to_owned()),
+            Said::Up { address } => (self.online, self.address) = (Some(true), Some(address.to_owned())),
+            Said::Down => self.online = Some(false),
+            Said::End { page, status, bytes, millis, changed } => {
+                self.fetched(page);
+                self.counts.not_modified += u64::from(status == 304);
+                self.counts.changed += u64::from(changed);
+                self.counts.bytes += u64::from(bytes);
+                self.count_duration(f64::from(millis) * 1e-3);
+                let (time, name) = (self.time, self.names.pages.get(usize::from(page)));
+                slot(&mut self.pages, page, self.revision).visited(name, time, status, changed);
+            }
+            Said::Moved { page, status } | Said::Astray { page, status, .. } => {
+                self.fetched(page);
+                slot(&mut self.pages, page, self.revision).status = Some(status);
+            }
+            Said::Failed { page, why, .. } => self.failed(page, why),
+            Said::Denied { page } => {
+                self.counts.denied += 1;
+                slot(&mut self.pages, page, self.revision).denied += 1;
+            }
+            Said::Robots { host, status, .. } => {
+                slot(&mut self.hosts, host, self.revision).robots = Some(status);
+                self.asked(host);
+            }
+            Said::Gap { host, millis } => {
+                slot(&mut self.hosts, host, self.revision).gap = Some(f64::from(millis) * 1e-3);
+                self.asked(host);
+            }
+            Said::BackOff { host, seconds } => {
+                let (time, gate) = (self.time, self.gate(host));
+                slot(&mut self.hosts, gate, self.revision).backs_off(time, seconds.into());
+            }
+            Said::Plan { price, freshness, optimum } => {
+                self.price = Some(price);
+                self.reported = [freshness, optimum];
+            }
+            Said::Totals(totals) => self.totals = Some(totals),
+            Said::Other => {}
+        }
+    }
+
+    /// A page was answered.
+    fn fetched(&mut self, page: u16) {
+        self.counts.fetches += 1;
+        self.count_in_minute();
+        if let Some(host) = self.host_of(page) {
+            slot(&mut self.hosts, host, self.revision).fetches += 1;
+            self.asked(host);
+        }
+    }
+
+    /// A page was not.
+    fn failed(&mut self, page: u16, why: &str) {
+        let known = self.counts.errors.contains_key(why) || self.counts.errors.len() < KINDS;
+        *self.counts.errors.entry(if known { why } else { "other" }.to_owned()).or_default() += 1;
+        let entry = slot(&mut self.pages, page, self.revision);
+        entry.errors += 1;
+        entry.status = None;
+        if let Some(host) = self.host_of(page) {
+            slot(&mut self.hosts, host, self.revision).errors += 1;
+            self.asked(host);
+        }
+    }
+
+    /// A host was asked: its gate closes.
+    fn asked(&mut self, host: u16) {
+        let (time, gate) = (self.time, self.gate(host));
+        let name = self.names.hosts.get(usize::from(gate));
+        slot(&mut self.hosts, gate, self.revision).asked(name, time);
+    }
+
+    fn host_of(&self, page: u16) -> Option<u16> {
+        self.page_name(page.into()).map(|page| page.host)
+    }
+
+    /// The host that keeps the gate of `host`.
+    pub fn gate(&self, host: u16) -> u16 {
+        self.host_name(host.into()).map_or(host, |name| name.gate)
+    }
+
+    fn count_in_minute(&mut self) {
+        let second = self.time as u64;
+        while self.second < second || self.minute.is_empty() {
+            // Hours of silence must not take hours.
+            self.second = (self.second + 1).max(second.saturating_sub(MINUTE as u64)).min(second);
+            self.minute.push_back(0);
+            if self.minute.len() > MINUTE {
+                self.minute.pop_front();
+            }
+        }
+        if let Some(last) = self.minute.back_mut() {
+            *last += 1;
+        }
+    }
+
+    fn count_duration(&mut self, seconds: f64) {
+        self.counts.seconds += seconds;
+        let place = DURATIONS.iter().position(|end| seconds <= *end).unwrap_or(DURATIONS.len());
+        self.counts.durations[place] += 1;
+    }
+}
+
+/// The entry of a number, made if it is new, and marked as changed. There are 2¹⁶ numbers.
+fn slot<T: Default + Revised>(entries: &mut Vec<T>, number: u16, revision: u64) -> &mut T {
+    let index = usize::from(number);
+    if index >= entries.len() {
+        entries.resize_with(index + 1, T::default);
+    }
+    let entry = &mut entries[index];
+    entry.revise(revision);
+    entry
+}
+
+trait Revised {
+    fn revise(&mut self, revision: u64);
+}
+
+impl Revised for Page {
+    fn revise(&mut self, revision: u64) {
+        self.revision = revision;
+    }
+}
+
+impl Revised for Host {
+    fn revise(&mut self, revision: u64) {
+        self.revision = revision;
+    }
+}

@@ -1,0 +1,59 @@
+//! The live view on a terminal. Leaves the terminal as it found it, whatever ends it.
+
+mod app;
+mod draw;
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ratatui::crossterm::event::{self, Event, KeyEventKind};
+
+use self::app::App;
+use super::view::View;
+use super::web::Probes;
+
+/// Between two looks at the probes.
+const EVERY: Duration = Duration::from_millis(250);
+/// Lines of the log that can be looked at.
+const LINES: usize = 200;
+
+/// Shows the probes until the user, or somebody else, wants to stop.
+///
+/// # Errors
+/// A terminal that cannot be drawn on.
+pub fn run(probes: &Probes, stop: &AtomicBool) -> io::Result<()> {
+    // Puts the terminal back even after a panic.
+    let mut terminal = ratatui::try_init()?;
+    let result = look(&mut terminal, probes, stop);
+    ratatui::try_restore()?;
+    result
+}
+
+fn look(terminal: &mut ratatui::DefaultTerminal, probes: &Probes, stop: &AtomicBool) -> io::Result<()> {
+    let name = |probe: &std::sync::Arc<std::sync::Mutex<super::state::Probe>>| {
+        probe.lock().map(|probe| probe.name.clone()).unwrap_or_default()
+    };
+    let names: Vec<String> = probes.iter().map(name).collect();
+    let mut app = App::new(names.len());
+    while !app.quit && !stop.load(Ordering::Relaxed) {
+        let Some(Ok(probe)) = probes.get(app.probe).map(|probe| probe.lock()) else { return Ok(()) };
+        let live = View::new(&probe, LINES);
+        drop(probe);
+        let view = app.paused.as_deref().unwrap_or(&live);
+        terminal.draw(|frame| draw::draw(frame, &app, &names, view))?;
+        if event::poll(EVERY)? {
+            // A new size is an event, too: the next round draws for it.
+            if let Event::Key(key) = event::read()?
+                && key.kind != KeyEventKind::Release
+            {
+                let view = view.clone();
+                app.press(key, &view);
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

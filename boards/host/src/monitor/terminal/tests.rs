@@ -1,0 +1,79 @@
+//! The view on a terminal of any size.
+
+use std::sync::Arc;
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::app::{App, Table};
+use super::draw::draw;
+use crate::monitor::decode::{Level, Line};
+use crate::monitor::names::Names;
+use crate::monitor::state::Probe;
+use crate::monitor::view::View;
+
+fn view() -> View {
+    let mut probe = Probe::new("probe".into(), Arc::new(Names::default()));
+    let messages = [
+        "dunlin on paper 0.1.0, build 0123456789abcdef".to_owned(),
+        "network up address=10.0.2.15".into(),
+        "backoff host=1 s=30".into(),
+        "failed page=2 ms=5 why=Deadline".into(),
+    ];
+    let ends = (0..200).map(|n| {
+        format!("end page={} status={} bytes=9 ms=12 changed={}", n % 7, 200 + 104 * (n % 2), n % 2 == 0)
+    });
+    for (second, message) in messages.into_iter().chain(ends).enumerate() {
+        let micros = Some(1_000_000 * second as u64);
+        probe.hear(Line { micros, level: Level::Info, message, bytes: 20 });
+    }
+    View::new(&probe, 100)
+}
+
+fn press(app: &mut App, key: KeyCode) {
+    app.press(KeyEvent::new(key, KeyModifiers::NONE), &view());
+}
+
+#[test]
+fn no_size_of_the_terminal_is_too_small() {
+    let view = view();
+    for (width, height) in [(1, 1), (3, 2), (10, 5), (40, 17), (40, 18), (69, 24), (80, 24), (300, 100)] {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal on paper");
+        let mut app = App::new(1);
+        for table in [Table::Pages, Table::Hosts, Table::Log] {
+            app.table = table;
+            for scroll in [0, 5, 100_000] {
+                app.scroll = scroll;
+                terminal.draw(|frame| draw(frame, &app, &["probe".into()], &view)).expect("drawn");
+            }
+        }
+    }
+}
+
+#[test]
+fn keys_search_sort_pause_and_quit() {
+    let mut app = App::new(3);
+    press(&mut app, KeyCode::Char('/'));
+    for key in "page 3".chars() {
+        press(&mut app, KeyCode::Char(key));
+    }
+    press(&mut app, KeyCode::Enter);
+    assert_eq!(app.pages(&view()).iter().map(|page| page.page).collect::<Vec<_>>(), [3]);
+    press(&mut app, KeyCode::Esc);
+    assert_eq!(app.pages(&view()).len(), 7);
+    press(&mut app, KeyCode::Char('r'));
+    assert_eq!(app.pages(&view())[0].page, 6, "reversed");
+    for _ in 0..7 {
+        press(&mut app, KeyCode::Char('s'));
+    }
+    assert_eq!(app.pages(&view())[0].page, 2, "by errors, most first");
+    press(&mut app, KeyCode::Char('p'));
+    assert!(app.paused.is_some());
+    press(&mut app, KeyCode::Char('p'));
+    assert!(app.paused.is_none());
+    press(&mut app, KeyCode::Left);
+    assert_eq!(app.probe, 2);
+    press(&mut app, KeyCode::Char('q'));
+    assert!(app.quit);
+}

@@ -1,0 +1,240 @@
+//! What is shown of a probe: one set of figures for terminal, web page, metrics and summary, so that they agree.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::course::Point;
+use super::decode::Line;
+use super::host::GateState;
+use super::said::Totals;
+use super::state::{Probe, Stream};
+
+/// The part of the course, from its end, over which the trend is taken.
+const TREND: usize = 4;
+
+/// All figures of one probe at one moment. Times are seconds on the log's timeline.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs)] // The names say it; where not, there is a comment.
+pub struct View {
+    pub probe: String,
+    /// As in its boot banner.
+    pub firmware: Option<String>,
+    pub build: Option<String>,
+    /// Why nothing, or little, is decoded.
+    pub complaint: Option<String>,
+    /// `open`, `ended`, or what is wrong with it.
+    pub stream: String,
+    pub live: bool,
+    pub now_s: f64,
+    pub last_line_s: f64,
+    pub online: Option<bool>,
+    pub address: Option<String>,
+    /// Why the page image is refused.
+    pub refused: Option<String>,
+    pub boots: u64,
+    /// Probability that a copy is good, weighted: the monitor's estimate from the log.
+    pub freshness: Option<f64>,
+    /// The same as the probe last reported it.
+    pub freshness_reported: Option<f64>,
+    /// The best there is for the probe's budget, as it last reported.
+    pub optimum: Option<f64>,
+    /// How much the freshness has risen over the last quarter of the course.
+    pub trend: Option<f64>,
+    pub price: Option<f64>,
+    pub fetches_per_minute: u64,
+    pub fetches: u64,
+    pub not_modified: u64,
+    pub not_modified_share: Option<f64>,
+    /// New versions found, every page's first one included, as the probe counts.
+    pub changed: u64,
+    pub errors: u64,
+    pub errors_by_kind: BTreeMap<String, u64>,
+    pub robots_denied: u64,
+    pub bytes: u64,
+    pub mean_fetch_s: Option<f64>,
+    /// The probe's own count since its last boot.
+    pub reported: Option<Totals>,
+    pub frames: u64,
+    pub lost_frames: u64,
+    pub lost_bytes: u64,
+    pub course: Vec<Point>,
+    pub hosts: Vec<HostRow>,
+    pub pages: Vec<PageRow>,
+    pub lines: Vec<LogRow>,
+}
+
+/// One host.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct HostRow {
+    pub host: usize,
+    pub name: String,
+    pub state: GateState,
+    /// When its gate opens.
+    pub opens_s: Option<f64>,
+    pub gap_s: Option<f64>,
+    pub robots: Option<u16>,
+    pub fetches: u64,
+    pub errors: u64,
+}
+
+/// One page.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct PageRow {
+    pub page: usize,
+    pub url: String,
+    pub host: Option<u16>,
+    /// The last answer's status, or what stood in its way: `failed`, `denied` (by robots.txt), or nothing yet.
+    pub status: Option<String>,
+    pub visits: u64,
+    pub changes: u64,
+    pub errors: u64,
+    pub denied: u64,
+    /// Changes a day, by the visits the log tells of.
+    pub rate: Option<f64>,
+    pub last_visit_s: Option<f64>,
+    pub last_change_s: Option<f64>,
+    pub due_s: Option<f64>,
+}
+
+/// One line of the log.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct LogRow {
+    pub time: String,
+    pub level: &'static str,
+    pub message: String,
+}
+
+impl From<&Line> for LogRow {
+    fn from(line: &Line) -> Self {
+        Self { time: line.time(), level: line.level.name(), message: line.message.clone() }
+    }
+}
+
+impl View {
+    /// All of it, with the last `lines` lines.
+    pub fn new(probe: &Probe, lines: usize) -> Self {
+        Self::since(probe, lines, 0)
+    }
+
+    /// The same with those pages and hosts only that something has happened to since `revision` (0 for all).
+    pub fn since(probe: &Probe, lines: usize, revision: u64) -> Self {
+        let now = probe.now();
+        let counts = &probe.counts;
+        let live = probe.stream == Stream::Open;
+        let share = |part: u64, all: u64| (all > 0).then(|| part as f64 / all as f64);
+        let answered: u64 = counts.durations.iter().sum();
+        Self {
+            probe: probe.name.clone(),
+            firmware: probe.identity.as_ref().map(|who| format!("{} {}", who.name, who.version)),
+            build: probe.identity.as_ref().map(|who| who.build.clone()),
+            complaint: probe.complaint.clone(),
+            stream: match &probe.stream {
+                Stream::Open => "open".into(),
+                Stream::Ended => "ended".into(),
+                Stream::Broken(why) => why.clone(),
+            },
+            live,
+            now_s: now,
+            last_line_s: probe.last_line(),
+            online: probe.online,
+            address: probe.address.clone(),
+            refused: probe.refused.clone(),
+            boots: probe.boots,
+            freshness: probe.freshness(now),
+            freshness_reported: probe.reported[0],
+            optimum: probe.reported[1],
+            trend: trend(probe.course.points()),
+            price: probe.price,
+            fetches_per_minute: probe.fetches_in_last_minute(now),
+            fetches: counts.fetches,
+            not_modified: counts.not_modified,
+            not_modified_share: share(counts.not_modified, counts.fetches),
+            changed: counts.changed,
+            errors: counts.all_errors(),
+            errors_by_kind: counts.errors.clone(),
+            robots_denied: counts.denied,
+            bytes: counts.bytes,
+            mean_fetch_s: (answered > 0).then(|| counts.seconds / answered as f64),
+            reported: probe.totals,
+            frames: probe.frames,
+            lost_frames: probe.lost.frames,
+            lost_bytes: probe.lost.bytes,
+            course: probe.course.points().to_vec(),
+            hosts: hosts(probe, now, revision),
+            pages: pages(probe, revision),
+            lines: probe
+                .lines
+                .iter()
+                .skip(probe.lines.len().saturating_sub(lines))
+                .map(LogRow::from)
+                .collect(),
+        }
+    }
+}
+
+/// Mean of the last quarter less the mean of the quarter before.
+fn trend(points: &[Point]) -> Option<f64> {
+    let fresh: Vec<f64> = points.iter().filter_map(|point| point.freshness).collect();
+    let length = fresh.len() / TREND;
+    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+    let (before, last) = fresh.split_at(fresh.len() - length);
+    let before = before.get(before.len().saturating_sub(length)..)?;
+    (length > 0).then(|| mean(last) - mean(before))
+}
+
+fn hosts(probe: &Probe, now: f64, revision: u64) -> Vec<HostRow> {
+    let row = |(index, host): (usize, &super::host::Host)| {
+        let gate = probe.hosts.get(usize::from(probe.gate(index as u16))).unwrap_or(host);
+        // Gates open by themselves: hosts that wait are always shown again.
+        let state = gate.state(now);
+        let name = probe.host_name(index);
+        let list = name.map(|name| name.gap.as_secs_f64());
+        (host.revision.max(gate.revision) >= revision).then(|| HostRow {
+            host: index,
+            name: name.map_or_else(|| format!("host {index}"), |name| name.name.clone()),
+            state,
+            opens_s: gate.opens,
+            gap_s: host.gap.or(list),
+            robots: host.robots,
+            fetches: host.fetches,
+            errors: host.errors,
+        })
+    };
+    probe.hosts.iter().enumerate().filter_map(row).collect()
+}
+
+fn status(page: &super::page::Page) -> Option<String> {
+    match page.status {
+        Some(status) => Some(status.to_string()),
+        None if page.errors > 0 => Some("failed".into()),
+        None if page.denied > 0 => Some("denied".into()),
+        None => None,
+    }
+}
+
+fn pages(probe: &Probe, revision: u64) -> Vec<PageRow> {
+    let row = |(index, page): (usize, &super::page::Page)| {
+        let name = probe.page_name(index);
+        let opens = name.and_then(|name| probe.hosts.get(usize::from(probe.gate(name.host)))?.opens);
+        (page.revision >= revision).then(|| PageRow {
+            page: index,
+            url: name.map_or_else(|| format!("page {index}"), |name| name.url.clone()),
+            host: name.map(|name| name.host),
+            status: status(page),
+            visits: page.visits,
+            changes: page.changes,
+            errors: page.errors,
+            denied: page.denied,
+            rate: page.rate(),
+            last_visit_s: page.last_visit,
+            last_change_s: page.last_change,
+            // Whatever is usual, its host has to be asked politely.
+            due_s: page.due().map(|due| opens.map_or(due, |opens| due.max(opens))),
+        })
+    };
+    probe.pages.iter().enumerate().filter_map(row).collect()
+}

@@ -1,0 +1,186 @@
+//! The figures for a browser: one page, its live updates, and metrics. Reads no file and believes no request.
+
+pub mod request;
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use self::request::{LONGEST, Refusal, Route};
+use super::metrics;
+use super::state::Probe;
+use super::view::View;
+use crate::error::Error;
+
+/// The page: markup, style and script in one.
+const PAGE: &str = include_str!("page.html");
+/// Connections at a time; a browser takes one for each open page.
+pub const MOST_CONNECTIONS: usize = 32;
+/// For a whole request, and for a whole answer or event, however slowly it trickles.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+/// Between two events.
+const EVERY: Duration = Duration::from_millis(500);
+/// Lines of the log on the page.
+const LINES: usize = 40;
+
+/// The page needs nothing from anywhere, and nothing may be smuggled into it.
+const HEADERS: &str = "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n\
+    Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
+    connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n\
+    Connection: close\r\n";
+
+/// Probes, in the order of the command line.
+pub type Probes = Arc<Vec<Arc<Mutex<Probe>>>>;
+
+/// Starts the server; it lasts as long as the process. Returns where it listens.
+///
+/// # Errors
+/// An address that cannot be listened on.
+pub fn start(address: SocketAddr, probes: Probes) -> Result<SocketAddr, Error> {
+    let listener = TcpListener::bind(address)
+        .map_err(|why| Error::Usage(format!("cannot listen on {address}: {why}")))?;
+    let address = listener.local_addr().map_err(|why| Error::Usage(why.to_string()))?;
+    let local_only = address.ip().is_loopback();
+    let open = Arc::new(AtomicUsize::new(0));
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let place = Place::take(&open);
+            let probes = Arc::clone(&probes);
+            let Some(place) = place else {
+                refuse_at_once(&stream);
+                continue;
+            };
+            std::thread::spawn(move || {
+                // A client that went away, or was too slow, is nobody's problem but its own.
+                let _ = answer(&stream, local_only, &probes);
+                drop(place);
+            });
+        }
+    });
+    Ok(address)
+}
+
+/// One of the connections that may be open.
+struct Place(Arc<AtomicUsize>);
+
+impl Place {
+    fn take(open: &Arc<AtomicUsize>) -> Option<Self> {
+        if open.fetch_add(1, Ordering::Relaxed) >= MOST_CONNECTIONS {
+            open.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        Some(Self(Arc::clone(open)))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Says no without waiting for anything: this is the thread that lets others in.
+fn refuse_at_once(stream: &TcpStream) {
+    let _ = stream.set_nonblocking(true);
+    let mut stream = stream;
+    let _ = stream.write_all(refusal(Refusal::Busy).as_bytes());
+}
+
+fn refusal(why: Refusal) -> String {
+    let status = why.status();
+    let allow = if why == Refusal::Method { "Allow: GET\r\n" } else { "" };
+    let length = status.len() + 1;
+    format!(
+        "HTTP/1.1 {status}\r\n{allow}{HEADERS}Content-Type: text/plain\r\nContent-Length: {length}\r\n\r\n{status}\n"
+    )
+}
+
+fn answer(stream: &TcpStream, local_only: bool, probes: &Probes) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let route = match listen(stream, local_only)? {
+        Ok(route) => route,
+        Err(why) => return send(stream, refusal(why).as_bytes()),
+    };
+    match route {
+        Route::Page => send(stream, document("text/html; charset=utf-8", PAGE).as_bytes()),
+        Route::Metrics => {
+            let guards: Vec<_> = probes.iter().filter_map(|probe| probe.lock().ok()).collect();
+            let text = metrics::text(guards.iter().map(|probe| &**probe));
+            drop(guards);
+            send(stream, document(metrics::CONTENT_TYPE, &text).as_bytes())
+        }
+        Route::Events => events(stream, probes),
+    }
+}
+
+fn document(content_type: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "HTTP/1.1 200 OK\r\n{HEADERS}Content-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+}
+
+/// Reads a request's head, within [`PATIENCE`] and [`LONGEST`] bytes.
+fn listen(mut stream: &TcpStream, local_only: bool) -> io::Result<Result<Route, Refusal>> {
+    let deadline = Instant::now() + PATIENCE;
+    let (mut head, mut length) = ([0; LONGEST], 0);
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(Err(Refusal::TooSlow));
+        }
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(&mut head[length..]) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => length += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                return Ok(Err(Refusal::TooSlow));
+            }
+            Err(error) => return Err(error),
+        }
+        if let Some(result) = request::read(&head[..length], local_only) {
+            return Ok(result);
+        }
+    }
+}
+
+/// Writes all of it within [`PATIENCE`], or drops the client.
+fn send(mut stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    while !bytes.is_empty() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        stream.set_write_timeout(Some(left))?;
+        match stream.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Server-sent events: every probe's figures, with those pages and hosts that something has happened to since the last
+/// one. For as long as the browser listens.
+fn events(stream: &TcpStream, probes: &Probes) -> io::Result<()> {
+    send(stream, format!("HTTP/1.1 200 OK\r\n{HEADERS}Content-Type: text/event-stream\r\n\r\n").as_bytes())?;
+    let mut sent = vec![0; probes.len()];
+    loop {
+        let mut views = Vec::new();
+        for (probe, sent) in probes.iter().zip(&mut sent) {
+            let Ok(probe) = probe.lock() else { continue };
+            views.push(View::since(&probe, LINES, *sent));
+            *sent = probe.revision + 1;
+        }
+        // JSON on one line holds no line end, which is what ends an event.
+        let event = format!("data: {}\n\n", serde_json::to_string(&views).unwrap_or_default());
+        send(stream, event.as_bytes())?;
+        std::thread::sleep(EVERY);
+    }
+}

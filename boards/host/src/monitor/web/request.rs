@@ -1,0 +1,143 @@
+//! The little of HTTP that a page for one's own browser needs: a request line, a `Host`, and nothing else believed.
+
+/// No request of a browser for our page is longer.
+pub const LONGEST: usize = 8 * 1024;
+/// Header lines of a request; browsers send about twenty.
+const HEADERS: usize = 64;
+
+/// What can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// `/`
+    Page,
+    /// `/events`
+    Events,
+    /// `/metrics`
+    Metrics,
+}
+
+/// Why a request is not answered, as a status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// 400
+    Bad,
+    /// 404
+    NotFound,
+    /// 405
+    Method,
+    /// 403: another site's name leads here.
+    Host,
+    /// 431
+    TooLong,
+    /// 408
+    TooSlow,
+    /// 503
+    Busy,
+}
+
+impl Refusal {
+    /// Status and reason.
+    pub const fn status(self) -> &'static str {
+        match self {
+            Self::Bad => "400 Bad Request",
+            Self::NotFound => "404 Not Found",
+            Self::Method => "405 Method Not Allowed",
+            Self::Host => "403 Forbidden",
+            Self::TooLong => "431 Request Header Fields Too Large",
+            Self::TooSlow => "408 Request Timeout",
+            Self::Busy => "503 Service Unavailable",
+        }
+    }
+}
+
+/// Reads a request's head, as far as it is there: `None` while it is not complete.
+///
+/// `local_only`: the server listens on loopback, so a request has to name loopback. A page of another site could
+/// otherwise have its own name lead here and read along.
+pub fn read(head: &[u8], local_only: bool) -> Option<Result<Route, Refusal>> {
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS];
+    let mut request = httparse::Request::new(&mut headers);
+    match request.parse(head) {
+        Ok(httparse::Status::Partial) if head.len() < LONGEST => return None,
+        Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => {
+            return Some(Err(Refusal::TooLong));
+        }
+        Ok(httparse::Status::Complete(_)) => {}
+        Err(_) => return Some(Err(Refusal::Bad)),
+    }
+    let mut hosts = request.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("host"));
+    let (host, more) = (hosts.next(), hosts.next());
+    let host = match (host.map(|host| std::str::from_utf8(host.value)), more) {
+        (Some(Ok(host)), None) => host,
+        _ => return Some(Err(Refusal::Bad)),
+    };
+    if local_only && !is_loopback(host) {
+        return Some(Err(Refusal::Host));
+    }
+    if request.method != Some("GET") {
+        return Some(Err(Refusal::Method));
+    }
+    let path = request.path.unwrap_or_default();
+    Some(match path.split('?').next() {
+        Some("/") => Ok(Route::Page),
+        Some("/events") => Ok(Route::Events),
+        Some("/metrics") => Ok(Route::Metrics),
+        _ => Err(Refusal::NotFound),
+    })
+}
+
+fn is_loopback(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let address = name.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+    name.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(head: &str) -> Option<Result<Route, Refusal>> {
+        read(head.as_bytes(), true)
+    }
+
+    #[test]
+    fn three_paths_and_one_method() {
+        assert_eq!(ask("GET / HTTP/1.1\r\nHost: localhost:1\r\n\r\n"), Some(Ok(Route::Page)));
+        assert_eq!(ask("GET /events HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n"), Some(Ok(Route::Events)));
+        assert_eq!(ask("GET /metrics?x=1 HTTP/1.1\r\nHost: [::1]:1\r\n\r\n"), Some(Ok(Route::Metrics)));
+        for path in ["/../etc/passwd", "//", "/index.html", "/events/", "*", "http://localhost/"] {
+            let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+            assert_eq!(ask(&head), Some(Err(Refusal::NotFound)), "{path}");
+        }
+        for method in ["POST", "HEAD", "PUT", "DELETE", "OPTIONS", "CONNECT", "get"] {
+            let head = format!("{method} / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+            assert_eq!(ask(&head), Some(Err(Refusal::Method)), "{method}");
+        }
+    }
+
+    #[test]
+    fn names_of_other_sites_do_not_lead_here() {
+        for host in ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", "10.0.0.1", ""] {
+            let head = format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n");
+            assert_eq!(ask(&head), Some(Err(Refusal::Host)), "{host}");
+            assert_eq!(read(head.as_bytes(), false), Some(Ok(Route::Page)), "{host}");
+        }
+        assert_eq!(ask("GET / HTTP/1.1\r\n\r\n"), Some(Err(Refusal::Bad)));
+        assert_eq!(ask("GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n"), Some(Err(Refusal::Bad)));
+    }
+
+    #[test]
+    fn a_head_is_complete_or_too_long() {
+        let head = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        for cut in 0..head.len() {
+            assert_eq!(ask(&head[..cut]), None, "{:?}", &head[..cut]);
+        }
+        let long = format!("GET /{} HTTP/1.1\r\n", "x".repeat(LONGEST));
+        assert_eq!(ask(&long), Some(Err(Refusal::TooLong)));
+        let many = format!("GET / HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(HEADERS + 1));
+        assert_eq!(ask(&many), Some(Err(Refusal::TooLong)));
+    }
+}
