@@ -16,6 +16,10 @@ use crate::black_box;
 pub trait Hardware {
     /// Every slot makes progress: called once a second, and no longer once one hangs.
     fn feed_watchdog(&self) {}
+    /// A key that only this device has, random and the same at every start; `None` to use the page image's.
+    fn key(&self) -> Option<[u8; 16]> {
+        None
+    }
 }
 
 /// A microcontroller as the probe sees it.
@@ -128,7 +132,12 @@ pub fn load<const PAGES: usize, const HOSTS: usize, H: Hardware>(
         let log = image.config()?.log;
         let Tables { scheduler, hosts } = tables;
         let memory = Memory { scheduler, pages: &mut pages.0, hosts };
-        Probe::new(image, memory, slots, Device { log, hardware })
+        let key = hardware.key();
+        let probe = Probe::new(image, memory, slots, Device { log, hardware })?;
+        Ok(match key {
+            Some(key) => probe.with_key(key),
+            None => probe,
+        })
     });
     made.map(|probe| &*place.init(probe)).inspect_err(|why| Event::Refused(*why).emit())
 }

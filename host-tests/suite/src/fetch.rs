@@ -301,6 +301,8 @@ fn decide(meter: &mut dyn Meter) {
     });
     let patterns = [b"/some/path/or/other/"; RULES as usize];
     meter.measure("comparing bytes, per rule", RULES, RULES, &mut || {
-        black_box(black_box(&patterns).iter().any(|pattern| url.path_and_query().as_bytes().starts_with(*pattern)));
+        black_box(
+            black_box(&patterns).iter().any(|pattern| url.path_and_query().as_bytes().starts_with(*pattern)),
+        );
     });
 }
