@@ -233,6 +233,13 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         Ok(Self { image, config, agent, has_hours, board, state })
     }
 
+    /// Replaces the image's key by the device's own: one image may be on many devices, and a key that only one of them
+    /// has keeps what servers send from being made to look unchanged. Before anything is fetched or restored.
+    pub fn with_key(mut self, key: [u8; 16]) -> Self {
+        self.config.key = key;
+        self
+    }
+
     /// The network is there, or not: without it, nothing is fetched and no host is blamed.
     pub fn set_online(&self, online: bool) {
         let mut state = self.state.borrow_mut();

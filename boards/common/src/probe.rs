@@ -16,6 +16,10 @@ use crate::black_box;
 pub trait Hardware {
     /// Every slot makes progress: called once a second, and no longer once one hangs.
     fn feed_watchdog(&self) {}
+    /// A key that only this device has, random and the same at every start; `None` to use the page image's.
+    fn key(&self) -> Option<[u8; 16]> {
+        None
+    }
 }
 
 /// A microcontroller as the probe sees it.
@@ -135,7 +139,12 @@ pub fn load<const PAGES: usize, const HOSTS: usize, H: Hardware>(
         let Tables { scheduler, hosts } = tables;
         let PageTable { pages, detours } = pages;
         let memory = Memory { scheduler, pages, hosts, detours };
-        Probe::new(image, memory, slots, Device { log, hardware })
+        let key = hardware.key();
+        let probe = Probe::new(image, memory, slots, Device { log, hardware })?;
+        Ok(match key {
+            Some(key) => probe.with_key(key),
+            None => probe,
+        })
     });
     made.map(|probe| &*place.init(probe)).inspect_err(|why| Event::Refused(*why).emit())
 }

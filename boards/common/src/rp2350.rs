@@ -56,6 +56,11 @@ impl Hardware for Rp2350 {
     fn feed_watchdog(&self) {
         self.watchdog.borrow_mut().feed(PATIENCE);
     }
+
+    /// The number that the factory drew for this chip.
+    fn key(&self) -> Option<[u8; 16]> {
+        otp::get_private_random_number().ok().map(u128::to_le_bytes)
+    }
 }
 
 /// Starts the chip again, all of it but its oscillators: the processor's own reset would leave peripherals as they are.

@@ -24,6 +24,38 @@ impl H753Flash {
     pub fn new(flash: Peri<'static, FLASH>) -> Self {
         Self(Flash::new_blocking(flash))
     }
+
+    /// The device's key: drawn once, and kept in the word behind the page image, beside its complement. Where that word
+    /// cannot be used, the key is a new one at every start, and what was stored is not believed.
+    pub fn device_key(&mut self, random: impl FnOnce() -> [u64; 2]) -> [u8; 16] {
+        let place = (&raw const _key_start).addr() as u32 - Self::BASE;
+        let mut word = [0; WORD];
+        let kept = ReadNorFlash::read(self, place, &mut word).ok().and_then(|()| key_in(&word));
+        kept.unwrap_or_else(|| {
+            let [low, high] = random();
+            let key = u128::from(low) | u128::from(high) << 64;
+            word.iter_mut()
+                .zip([key, !key].iter().flat_map(|half| half.to_le_bytes()))
+                .for_each(|(to, from)| *to = from);
+            if self.0.blocking_write(place, &word).is_err() {
+                defmt::warn!("the device's key could not be kept");
+            }
+            key.to_le_bytes()
+        })
+    }
+}
+
+unsafe extern "C" {
+    static _key_start: u8;
+}
+
+/// What is written at once.
+const WORD: usize = <Flash<'_, Blocking> as NorFlash>::WRITE_SIZE;
+
+/// A key, if its complement is beside it.
+fn key_in(word: &[u8; WORD]) -> Option<[u8; 16]> {
+    let (key, complement) = (word.first_chunk()?, word.last_chunk()?);
+    (u128::from_le_bytes(*key) == !u128::from_le_bytes(*complement)).then_some(*key)
 }
 
 /// SCB.CCR: data bus faults at priority -1 are ignored.

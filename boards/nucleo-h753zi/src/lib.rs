@@ -47,6 +47,7 @@ pub fn start() -> Peripherals {
 /// The chip as the probe needs it.
 pub struct H753 {
     watchdog: RefCell<IndependentWatchdog<'static, IWDG1>>,
+    key: [u8; 16],
 }
 
 impl core::fmt::Debug for H753 {
@@ -57,10 +58,10 @@ impl core::fmt::Debug for H753 {
 
 impl H753 {
     /// Starts the watchdog, which has to be fed from now on, by a halted core, too.
-    pub fn start(watchdog: Peri<'static, IWDG1>) -> Self {
+    pub fn start(watchdog: Peri<'static, IWDG1>, key: [u8; 16]) -> Self {
         let mut watchdog = IndependentWatchdog::new(watchdog, PATIENCE_US);
         watchdog.unleash();
-        Self { watchdog: RefCell::new(watchdog) }
+        Self { watchdog: RefCell::new(watchdog), key }
     }
 }
 
@@ -82,6 +83,10 @@ pub fn reset_cause() -> Reset {
 impl Hardware for H753 {
     fn feed_watchdog(&self) {
         self.watchdog.borrow_mut().pet();
+    }
+
+    fn key(&self) -> Option<[u8; 16]> {
+        Some(self.key)
     }
 }
 

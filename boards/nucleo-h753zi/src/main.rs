@@ -2,9 +2,11 @@
 #![no_main]
 //! dunlin's probe on the NUCLEO-H753ZI.
 
+use dunlin::store::Store;
 use dunlin_board::network::{self, NetworkSlot, SlotMemory, keep_up, sockets};
+use dunlin_board::partition::StoreFlash;
 use dunlin_board::probe::{self, Capacity, PageTable, Tables, spawn};
-use dunlin_board::{boot, executor};
+use dunlin_board::{boot, executor, keep};
 use embassy_executor::Spawner;
 use embassy_net::{Runner, Stack, StackResources};
 use embassy_stm32::bind_interrupts;
@@ -12,6 +14,7 @@ use embassy_stm32::eth::{self, Ethernet, GenericPhy, PacketQueue, Sma};
 use embassy_stm32::peripherals::{ETH, ETH_SMA, RNG};
 use embassy_stm32::rng::{self, Rng};
 use nucleo_h753zi::H753;
+use nucleo_h753zi::flash::H753Flash;
 use static_cell::{ConstStaticCell, StaticCell};
 
 /// What this firmware holds; `cargo xtask boards` reads it from the ELF.
@@ -19,6 +22,11 @@ const PAGES: usize = 4096;
 const HOSTS: usize = 256;
 /// Fetches at once.
 const SLOTS: usize = 4;
+/// Sectors of the store, as in memory.x.
+const SECTORS: usize = 10;
+
+type BoardFlash = StoreFlash<H753Flash, SECTORS>;
+const _: () = assert!(Store::<BoardFlash>::places() > PAGES + HOSTS, "the store is too small");
 
 // SAFETY: dunlin.x knows the section, and nothing at run time reads it.
 #[unsafe(link_section = ".dunlin.capacity")]
@@ -36,9 +44,12 @@ bind_interrupts!(struct Interrupts {
 #[cortex_m_rt::entry]
 fn main() -> ! {
     let p = nucleo_h753zi::start();
-    boot("dunlin on nucleo-h753zi", nucleo_h753zi::reset_cause());
+    let boot = boot("dunlin on nucleo-h753zi", nucleo_h753zi::reset_cause());
+    let mut rng = Rng::new(p.RNG, Interrupts);
+    let mut flash = H753Flash::new(p.FLASH);
+    let key = flash.device_key(|| [rng.next_u64(), rng.next_u64()]);
     // Without a page list there is nothing to do, and the log says so.
-    let probe = load(H753::start(p.IWDG1));
+    let probe = load(H753::start(p.IWDG1, key));
     static PACKETS: StaticCell<PacketQueue<8, 8>> = StaticCell::new();
     // The LAN8742A answers at address 0; nine wires of RMII and two of management, as on the board's schematic.
     let card = Ethernet::new_with_phy(
@@ -55,9 +66,13 @@ fn main() -> ! {
         nucleo_h753zi::hardware_address(),
         GenericPhy::new(Sma::new(p.ETH_SMA, p.PA2, p.PC1), 0),
     );
-    let random = Rng::new(p.RNG, Interrupts).next_u64();
+    let random = rng.next_u64();
     executor::run(|spawner| {
         if let Some(probe) = probe {
+            static STORE: StaticCell<Store<BoardFlash>> = StaticCell::new();
+            let store = STORE.init(Store::new(StoreFlash::new(flash)));
+            keep::restore(probe, store, &boot);
+            spawn(spawner, keeper(probe, store));
             spawn(spawner, house(probe));
             start(spawner, probe, card, random);
         }
@@ -96,4 +111,9 @@ async fn slot(number: usize, probe: &'static BoardProbe, mut slot: NetworkSlot) 
 #[embassy_executor::task]
 async fn house(probe: &'static BoardProbe) {
     probe.keep_house().await
+}
+
+#[embassy_executor::task]
+async fn keeper(probe: &'static BoardProbe, store: &'static mut Store<BoardFlash>) {
+    probe.keep_store(store).await
 }

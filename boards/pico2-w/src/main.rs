@@ -5,12 +5,15 @@
 use cyw43::{Control, JoinOptions, NetDriver, PowerManagementMode, SpiBus, State};
 use cyw43_pio::{DEFAULT_CLOCK_DIVIDER, PioSpi};
 use cyw43_setup::{CLM, FW, NVRAM};
+use dunlin::store::Store;
 use dunlin_board::network::{self, NetworkSlot, SlotMemory, keep_up, sockets};
+use dunlin_board::partition::StoreFlash;
 use dunlin_board::probe::{self, Capacity, PageTable, Tables, spawn};
-use dunlin_board::rp2350::{self, Rp2350};
-use dunlin_board::{boot, executor};
+use dunlin_board::rp2350::{self, Rp2350, Rp2350Flash};
+use dunlin_board::{boot, executor, keep};
 use embassy_executor::Spawner;
 use embassy_net::{Runner, Stack, StackResources};
+use embassy_rp::flash::Flash;
 use embassy_rp::gpio::{Level, Output};
 use embassy_rp::peripherals::{DMA_CH0, PIO0, TRNG};
 use embassy_rp::pio::{self, Pio};
@@ -23,6 +26,12 @@ const PAGES: usize = 3072;
 const HOSTS: usize = 256;
 /// Fetches at once.
 const SLOTS: usize = 4;
+/// Sectors of the store, as in memory.x.
+const SECTORS: usize = 176;
+
+/// All of the flash, of which the store has its part.
+type BoardFlash = StoreFlash<Rp2350Flash<{ 4 * 1024 * 1024 }>, SECTORS>;
+const _: () = assert!(Store::<BoardFlash>::places() > PAGES + HOSTS, "the store is too small");
 
 // SAFETY: dunlin.x knows the section, and nothing at run time reads it.
 #[unsafe(link_section = ".dunlin.capacity")]
@@ -54,7 +63,7 @@ struct Wires {
 fn main() -> ! {
     let p = embassy_rp::init(Default::default());
     let (hardware, reset) = Rp2350::start(p.WATCHDOG);
-    boot("dunlin on pico2-w", reset);
+    let boot = boot("dunlin on pico2-w", reset);
     let Pio { mut common, sm0, irq0, .. } = Pio::new(p.PIO0, Interrupts);
     let select = Output::new(p.PIN_25, Level::High);
     let dma = dma::Channel::new(p.DMA_CH0, Interrupts);
@@ -63,8 +72,13 @@ fn main() -> ! {
     let wires = Wires { bus, power: Output::new(p.PIN_23, Level::Low) };
     // Without a page list there is nothing to do, and the log says so.
     let probe = load(hardware);
+    let flash = StoreFlash::new(Flash::new_blocking(p.FLASH));
     executor::run(|spawner| {
         if let Some(probe) = probe {
+            static STORE: StaticCell<Store<BoardFlash>> = StaticCell::new();
+            let store = STORE.init(Store::new(flash));
+            keep::restore(probe, store, &boot);
+            spawn(spawner, keeper(probe, store));
             spawn(spawner, house(probe));
             spawn(spawner, start(spawner, probe, wires, p.TRNG));
         }
@@ -139,4 +153,9 @@ async fn slot(number: usize, probe: &'static BoardProbe, mut slot: NetworkSlot) 
 #[embassy_executor::task]
 async fn house(probe: &'static BoardProbe) {
     probe.keep_house().await
+}
+
+#[embassy_executor::task]
+async fn keeper(probe: &'static BoardProbe, store: &'static mut Store<BoardFlash>) {
+    probe.keep_store(store).await
 }

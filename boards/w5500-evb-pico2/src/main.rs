@@ -2,14 +2,17 @@
 #![no_main]
 //! dunlin's probe on the W5500-EVB-Pico2.
 
+use dunlin::store::Store;
 use dunlin_board::network::{self, NetworkSlot, SlotMemory, keep_up, sockets};
+use dunlin_board::partition::StoreFlash;
 use dunlin_board::probe::{self, Capacity, PageTable, Tables, spawn};
-use dunlin_board::rp2350::{self, Rp2350};
-use dunlin_board::{boot, executor};
+use dunlin_board::rp2350::{self, Rp2350, Rp2350Flash};
+use dunlin_board::{boot, executor, keep};
 use embassy_executor::Spawner;
 use embassy_net::{Runner, Stack, StackResources};
 use embassy_net_wiznet::chip::W5500;
 use embassy_net_wiznet::{Device, State};
+use embassy_rp::flash::Flash;
 use embassy_rp::gpio::{Input, Level, Output, Pull};
 use embassy_rp::peripherals::{DMA_CH0, DMA_CH1, SPI0, TRNG};
 use embassy_rp::spi::{self, Spi};
@@ -23,6 +26,12 @@ const PAGES: usize = 3072;
 const HOSTS: usize = 256;
 /// Fetches at once.
 const SLOTS: usize = 4;
+/// Sectors of the store, as in memory.x.
+const SECTORS: usize = 176;
+
+/// All of the flash, of which the store has its part.
+type BoardFlash = StoreFlash<Rp2350Flash<{ 2 * 1024 * 1024 }>, SECTORS>;
+const _: () = assert!(Store::<BoardFlash>::places() > PAGES + HOSTS, "the store is too small");
 
 // SAFETY: dunlin.x knows the section, and nothing at run time reads it.
 #[unsafe(link_section = ".dunlin.capacity")]
@@ -48,7 +57,7 @@ struct Wires {
 fn main() -> ! {
     let p = embassy_rp::init(Default::default());
     let (hardware, reset) = Rp2350::start(p.WATCHDOG);
-    boot("dunlin on w5500-evb-pico2", reset);
+    let boot = boot("dunlin on w5500-evb-pico2", reset);
     let mut config = spi::Config::default();
     config.frequency = 40_000_000;
     let bus = Spi::new(p.SPI0, p.PIN_18, p.PIN_19, p.PIN_16, p.DMA_CH0, p.DMA_CH1, Interrupts, config);
@@ -60,8 +69,13 @@ fn main() -> ! {
     });
     // Without a page list there is nothing to do, and the log says so.
     let probe = load(hardware);
+    let flash = StoreFlash::new(Flash::new_blocking(p.FLASH));
     executor::run(|spawner| {
         if let (Some(probe), Ok(wires)) = (probe, wires) {
+            static STORE: StaticCell<Store<BoardFlash>> = StaticCell::new();
+            let store = STORE.init(Store::new(flash));
+            keep::restore(probe, store, &boot);
+            spawn(spawner, keeper(probe, store));
             spawn(spawner, house(probe));
             spawn(spawner, start(spawner, probe, wires, p.TRNG));
         }
@@ -116,4 +130,9 @@ async fn slot(number: usize, probe: &'static BoardProbe, mut slot: NetworkSlot) 
 #[embassy_executor::task]
 async fn house(probe: &'static BoardProbe) {
     probe.keep_house().await
+}
+
+#[embassy_executor::task]
+async fn keeper(probe: &'static BoardProbe, store: &'static mut Store<BoardFlash>) {
+    probe.keep_store(store).await
 }
