@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use dunlin_host::listing::{Gate, Listing};
+use dunlin_host::page_image::Capacity;
 use dunlin_host::pages::{Change, Page, PageList};
 
+use crate::capacity::PAGES;
 use crate::changing_web::Rates;
 use crate::crawl::{Crawl, Report};
 use crate::demo::{self, LOOPBACK};
@@ -17,7 +19,7 @@ use crate::page_image::{self, ImageFile, Options};
 use crate::qemu::{self, Beside, Level, Line, Machine, Time, temporary};
 use crate::shell::say;
 use crate::web::{Answer, Hit, Web, shortest_gap};
-use crate::{firmware, setup};
+use crate::{as_user, firmware, setup};
 
 /// The gap that most cases ask for.
 const GAP: Duration = Duration::from_millis(400);
@@ -34,7 +36,11 @@ const CASES: &[Case] = &[
     ("redirects are followed, but never to private addresses", redirects),
     ("a server that is killed and comes back", server_restarts),
     ("a link that is lost for ten seconds", link_loss),
-    ("images that are damaged, newer or missing", bad_images),
+    ("images that are damaged, newer, too large or missing", bad_images),
+    ("kept connections and a robots.txt that has moved", as_user::kept_connections),
+    ("a gateway, a static address, allowed hours", as_user::configured),
+    ("lists and options that cannot be run", as_user::refused),
+    ("Ctrl-C", as_user::interrupted),
     ("fresher than round robin at the same budget", beats_round_robin),
 ];
 
@@ -320,7 +326,13 @@ fn bad_images(elf: &Path) -> Result<()> {
     }
     let mut newer = good;
     newer[4] = 200;
+    let many: Vec<String> = (0..=PAGES).map(|page| format!("/{page}")).collect();
+    let many: Vec<(&str, &str)> = many.iter().map(|path| ("good.test", path.as_str())).collect();
+    // A larger firmware's image.
+    let room = Capacity { pages: 2 * PAGES, hosts: 1, https: false };
+    let (large, _) = dunlin_host::page_image::build(&listing(80, &many, GAP), &options(), room)?;
     for (image, expected) in [
+        (large, "more than this firmware has room for"),
         (damaged, "damaged page image"),
         (newer, "page image of version 200"),
         (vec![0; 64], "no page image"),

@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use clap::Args;
+use dunlin::image::Address;
 use dunlin::time::Duration;
 use dunlin_host::duration;
 use dunlin_host::error::Error;
@@ -44,6 +45,15 @@ pub struct ListArguments {
     /// Local time is universal time and so many minutes, for the hours of HOSTS.csv
     #[arg(long, value_name = "MINUTES", default_value_t = 0, allow_negative_numbers = true)]
     utc_offset: i16,
+    /// The device's own address and the bits of its network's part, instead of DHCP
+    #[arg(long, value_name = "ADDRESS/PREFIX", value_parser = address)]
+    address: Option<(Ipv4Addr, u8)>,
+    /// The way out, with --address
+    #[arg(long, value_name = "IP", requires = "address")]
+    router: Option<Ipv4Addr>,
+    /// Who knows names, with --address
+    #[arg(long, value_name = "IP", requires = "address")]
+    name_server: Option<Ipv4Addr>,
     /// For the little that is random
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u32,
@@ -63,6 +73,12 @@ impl ListArguments {
             resolve: self.resolve.clone(),
             gateway: self.gateway.clone(),
             utc_offset_minutes: self.utc_offset,
+            address: self.address.map_or(Address::Dhcp, |(address, prefix)| Address::Static {
+                address: address.octets(),
+                prefix,
+                router: self.router.map(|router| router.octets()),
+                names: self.name_server.map(|server| server.octets()),
+            }),
             ..Options::default()
         };
         if listing.list.pages.is_empty() {
@@ -84,6 +100,13 @@ fn resolve(text: &str) -> Result<(String, Ipv4Addr), String> {
     parts
         .filter(|(host, _)| !host.is_empty())
         .ok_or_else(|| "expected HOST=IP such as example.org=10.0.2.2 or *=10.0.2.2".into())
+}
+
+fn address(text: &str) -> Result<(Ipv4Addr, u8), String> {
+    let parts = text.split_once('/').and_then(|(ip, bits)| Some((ip.parse().ok()?, bits.parse().ok()?)));
+    parts
+        .filter(|(_, bits)| *bits <= 32)
+        .ok_or_else(|| "expected ADDRESS/PREFIX such as 192.168.1.20/24".into())
 }
 
 fn gateway(text: &str) -> Result<(String, u16), String> {

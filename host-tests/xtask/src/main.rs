@@ -1,5 +1,6 @@
 //! The project's commands. Each says on stderr what it is doing and prints on stdout what it found.
 
+mod as_user;
 mod bench;
 mod boards;
 mod budgets;

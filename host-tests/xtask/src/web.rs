@@ -1,7 +1,7 @@
 //! A small web on loopback that keeps a log: what was asked for, when, and what it said. Tests judge the probe by this
 //! log and not by the probe's own word.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Lines, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -25,6 +25,10 @@ pub struct Hit {
     pub agent: String,
     /// What we answered; 0 for nothing.
     pub status: u16,
+    /// Which connection it came on.
+    pub connection: usize,
+    /// The port that it came to.
+    pub port: u16,
 }
 
 /// What a site says to a request.
@@ -35,17 +39,19 @@ pub struct Answer {
     /// Whole lines, without their ends.
     pub headers: Vec<String>,
     pub body: String,
+    /// Let the client ask again on the same connection.
+    pub keep: bool,
 }
 
 impl Answer {
     /// 200 with a body.
     pub fn page(body: &str) -> Self {
-        Self { status: 200, headers: Vec::new(), body: body.into() }
+        Self { status: 200, body: body.into(), ..Self::default() }
     }
 
     /// A status and one header.
     pub fn status(status: u16, header: &str) -> Self {
-        Self { status, headers: vec![header.into()], body: String::new() }
+        Self { status, headers: vec![header.into()], ..Self::default() }
     }
 
     /// A version of a page: 304 if it is the one that is known.
@@ -55,7 +61,7 @@ impl Answer {
             return Self::status(304, &format!("ETag: {tag}"));
         }
         let body = format!("{} version {version}\n", hit.path).repeat(20);
-        Self { status: 200, headers: vec![format!("ETag: {tag}")], body }
+        Self { status: 200, headers: vec![format!("ETag: {tag}")], body, keep: false }
     }
 }
 
@@ -87,14 +93,14 @@ impl Web {
         let stop = Arc::new(AtomicBool::new(false));
         let (hits, stopped) = (Arc::clone(&log), Arc::clone(&stop));
         let accept = move || {
-            for stream in listener.incoming() {
+            for (number, stream) in listener.incoming().enumerate() {
                 if stopped.load(Ordering::Relaxed) {
                     return;
                 }
                 let Ok(stream) = stream else { continue };
                 let (site, hits, stopped) = (Arc::clone(&site), Arc::clone(&hits), Arc::clone(&stopped));
                 // A client that went away is not the server's problem.
-                thread::spawn(move || drop(serve(stream, &*site, begin, &hits, &stopped)));
+                thread::spawn(move || drop(serve(stream, number, &*site, begin, &hits, &stopped)));
             }
         };
         Ok(Self { port, begin, log, stop, listener: Some(thread::spawn(accept)) })
@@ -139,6 +145,7 @@ impl Drop for Web {
 
 fn serve(
     mut stream: TcpStream,
+    connection: usize,
     site: &Site,
     begin: Instant,
     log: &Mutex<Vec<Hit>>,
@@ -147,10 +154,52 @@ fn serve(
     stream.set_read_timeout(Some(Duration::from_secs(10)))?;
     stream.set_nodelay(true)?;
     let mut lines = BufReader::new(stream.try_clone()?).lines();
-    let line = lines.next().transpose()?.unwrap_or_default();
+    let port = stream.local_addr()?.port();
+    loop {
+        let Some(mut hit) = read_request(&mut lines, connection, port)? else { return Ok(()) };
+        hit.at = begin.elapsed();
+        let answer = site(&hit);
+        hit.status = answer.status;
+        if let Ok(mut log) = log.lock() {
+            log.push(hit);
+        }
+        if answer.status == 0 {
+            while !stop.load(Ordering::Relaxed) {
+                thread::sleep(Duration::from_millis(50));
+            }
+            return Ok(());
+        }
+        let connection = if answer.keep { "" } else { "Connection: close\r\n" };
+        let mut head = format!("HTTP/1.1 {} Said\r\n{connection}", answer.status);
+        answer.headers.iter().for_each(|header| head += &format!("{header}\r\n"));
+        if answer.status != 304 {
+            head += &format!("Content-Length: {}\r\n", answer.body.len());
+        }
+        stream.write_all((head + "\r\n" + &answer.body).as_bytes())?;
+        if !answer.keep {
+            return Ok(());
+        }
+    }
+}
+
+/// The next request, not dated or answered yet; `None` if the client has closed the connection.
+fn read_request(
+    lines: &mut Lines<BufReader<TcpStream>>,
+    connection: usize,
+    port: u16,
+) -> std::io::Result<Option<Hit>> {
+    let Some(line) = lines.next().transpose()? else { return Ok(None) };
     let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
-    let mut hit =
-        Hit { at: Duration::ZERO, host: String::new(), path, known: None, agent: String::new(), status: 0 };
+    let mut hit = Hit {
+        at: Duration::ZERO,
+        host: String::new(),
+        path,
+        known: None,
+        agent: String::new(),
+        status: 0,
+        connection,
+        port,
+    };
     for line in lines {
         let line = line?;
         let Some((name, value)) = line.split_once(": ") else { break };
@@ -161,24 +210,7 @@ fn serve(
             _ => {}
         }
     }
-    hit.at = begin.elapsed();
-    let answer = site(&hit);
-    hit.status = answer.status;
-    if let Ok(mut log) = log.lock() {
-        log.push(hit);
-    }
-    if answer.status == 0 {
-        while !stop.load(Ordering::Relaxed) {
-            thread::sleep(Duration::from_millis(50));
-        }
-        return Ok(());
-    }
-    let mut head = format!("HTTP/1.1 {} Said\r\nConnection: close\r\n", answer.status);
-    answer.headers.iter().for_each(|header| head += &format!("{header}\r\n"));
-    if answer.status != 304 {
-        head += &format!("Content-Length: {}\r\n", answer.body.len());
-    }
-    stream.write_all((head + "\r\n" + &answer.body).as_bytes())
+    Ok(Some(hit))
 }
 
 /// The shortest time between two requests to a host, by the server's clock; `None` if there were no two.
