@@ -122,6 +122,9 @@ fn learning_from_a_trace() {
     ];
     let row = simulate(&options);
     assert_eq!(row["changes"], 40);
+    let in_order: String = (1..40).map(|change| format!("http://a/1,{}\n", change * 21_600)).collect();
+    std::fs::write(&trace, "url,time_s\n".to_owned() + &in_order + "http://b/1,100000\n").expect("written");
+    assert_eq!(row, simulate(&options), "rows may stand in any order");
     assert!(number(&row["freshness"]) < number(&row["bound"]), "{row}");
     let report = std::fs::read_to_string(&html).expect("a report");
     assert!(
@@ -140,6 +143,8 @@ fn learning_from_a_trace() {
         ("http://a/1,-5\n", "line 2, column 2 (time_s): found \"-5\", expected seconds from the start"),
         ("http://a/1,soon\n", "found \"soon\""),
         ("http://a/1,NaN\n", "found \"NaN\""),
+        ("http://a/1,inf\n", "found \"inf\""),
+        ("http://a/1,1e300\n", "found \"1e300\""),
         ("http://a/1,\n", "found no time_s"),
     ] {
         std::fs::write(&trace, "url,time_s\n".to_owned() + rows).expect("written");

@@ -20,6 +20,9 @@ pub struct Scored {
     batch: usize,
     pending: usize,
     accesses_per_day: f64,
+    /// The time of one fetch, by the budget.
+    spacing: Duration,
+    /// When to choose again.
     now: Instant,
 }
 
@@ -45,7 +48,8 @@ pub fn scored(world: &World, per_day: f64) -> Gated<Scored> {
             host: page.host as u32,
             kind: kind(page.host),
             announced: None,
-            pending: false,
+            // Every page is fetched once to begin with: what has no copy has no score either.
+            pending: true,
         })
         .collect();
     let batch = (pages.len() / 64).max(1);
@@ -53,9 +57,10 @@ pub fn scored(world: &World, per_day: f64) -> Gated<Scored> {
     let rule = Scored {
         room: world.hosts.iter().map(|host| (span * host.cap()).min(1e9) as u32 + 1).collect(),
         batch,
-        pending: 0,
+        pending: pages.len(),
         accesses_per_day: world.pages.iter().map(|page| page.weight).sum(),
         pages,
+        spacing: Duration::from_days(1.0 / per_day),
         now: Instant::ZERO,
     };
     Gated::new(world, per_day, rule)
@@ -65,8 +70,8 @@ impl Rule for Scored {
     fn eager(&self) -> bool {
         true
     }
-    fn first(&mut self, _: usize) -> Instant {
-        Instant::MAX
+    fn first(&mut self, page: usize) -> Instant {
+        Instant::from_micros(page as u64)
     }
     fn again(&mut self, page: usize, _: Instant, outcome: Outcome, now: Instant) -> Option<Instant> {
         self.now = now;
@@ -84,8 +89,8 @@ impl Rule for Scored {
         (self.pending <= self.batch / 2).then_some(self.now)
     }
     fn refill(&mut self, now: Instant) -> Vec<(Instant, u32)> {
-        // If nothing has a score now, ask again after a while.
-        self.now = now + Duration::from_secs(1);
+        // If nothing has a score now, ask again after a while, or when a host tells something.
+        self.now = now + self.spacing;
         let day: f64 = now.since(Instant::ZERO).as_days();
         let all = self.accesses_per_day * day;
         let mut best: Vec<(f64, u32)> = (self.pages.iter().enumerate())
@@ -109,6 +114,7 @@ impl Rule for Scored {
         batch
     }
     fn hint(&mut self, page: usize, hint: Hint) {
+        self.now = Instant::ZERO;
         let page = &mut self.pages[page];
         match hint {
             Hint::Changed(at) => page.score.change(at.since(Instant::ZERO).as_days()),

@@ -57,7 +57,9 @@ pub struct Args {
     /// Share of fetches that get no answer, such as 0.01
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, allow_negative_numbers = true)]
     failures: f64,
-    /// Pages change when this file says, instead of by their models: url,time_s
+    /// Pages change when this file says, instead of by their models: url,time_s, in seconds from the start of the trace,
+    /// rows in any order. Pages of the list that it does not name never change; a URL that is not on the list, or a
+    /// time that is not a number from 0, is refused
     #[arg(long, value_name = "TRACE.csv")]
     trace: Option<PathBuf>,
     /// Start without the rates: policies have to learn them
