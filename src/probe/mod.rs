@@ -144,6 +144,8 @@ struct State<'a, S: Storage> {
     detours: heapless::Vec<memory::Detour, DETOURS>,
     totals: Totals,
     online: bool,
+    /// What the scheduler last said to wait for.
+    due: Option<Instant>,
     /// Goes up when slots that wait should look again.
     generation: u32,
     waiting: heapless::Vec<Waker, MOST_SLOTS>,
@@ -213,6 +215,7 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
             detours: heapless::Vec::new(),
             totals: Totals::default(),
             online: false,
+            due: None,
             generation: 0,
             waiting: heapless::Vec::new(),
             busy_since: [None; MOST_SLOTS],
@@ -233,6 +236,13 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         let mut state = self.state.borrow_mut();
         state.online = online;
         state.wake_all();
+    }
+
+    /// When the next fetch is due, if nothing is before that: until then a radio can be off. `None` while slots are busy
+    /// or without a network.
+    pub fn next_due(&self) -> Option<Instant> {
+        let state = self.state.borrow();
+        state.due.filter(|_| state.online && state.busy_since.iter().all(Option::is_none))
     }
 
     /// The board it runs on.
@@ -325,6 +335,10 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
             return Decision::Idle;
         }
         let decision = state.memory.scheduler.next(now);
+        state.due = match decision {
+            Decision::WaitUntil(then) => Some(then),
+            Decision::Fetch(_) | Decision::Idle => None,
+        };
         if let Decision::Fetch(_) = decision {
             if let Some(since) = state.busy_since.get_mut(number) {
                 *since = Some(now);
