@@ -155,6 +155,8 @@ struct State<'a, S: Storage> {
     totals: Totals,
     online: bool,
     slots: Slots<S::Id>,
+    /// What the scheduler last said to wait for.
+    due: Option<Instant>,
     root: keep::RootMemory,
 }
 
@@ -228,6 +230,7 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
             totals: Totals::default(),
             online: false,
             slots: Slots::new(),
+            due: None,
             root: keep::RootMemory::NEW,
         });
         Ok(Self { image, config, agent, has_hours, board, state })
@@ -245,6 +248,13 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         let mut state = self.state.borrow_mut();
         state.online = online;
         state.slots.wake_all();
+    }
+
+    /// When the next fetch is due, if nothing is before that: until then a radio can be off. `None` while slots are busy
+    /// or without a network.
+    pub fn next_due(&self) -> Option<Instant> {
+        let state = self.state.borrow();
+        state.due.filter(|_| state.online && state.slots.are_idle())
     }
 
     /// The board it runs on.

@@ -189,6 +189,10 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
                 return Decision::Idle;
             }
             let decision = state.memory.scheduler.next(now);
+            state.due = match decision {
+                Decision::WaitUntil(then) => Some(then),
+                Decision::Fetch(_) | Decision::Idle => None,
+            };
             let Decision::Fetch(page) = decision else { return decision };
             let best = state.slots.best(number, kept, state.home(page));
             // One slot more is busy from now on: another one has to look after what comes next.

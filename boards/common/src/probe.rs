@@ -10,7 +10,7 @@ use embassy_executor::{SpawnError, SpawnToken, Spawner};
 use embassy_time::Timer;
 use static_cell::StaticCell;
 
-use crate::black_box;
+use crate::{black_box, executor};
 
 /// What a board's hardware does for the probe besides clock, log and network.
 pub trait Hardware {
@@ -41,6 +41,9 @@ impl<H: Hardware> Board for Device<H> {
     fn log(&self, event: &Event) {
         if event.level() <= self.log {
             event.emit();
+        }
+        if let Event::Totals(_) = event {
+            defmt::info!("power awake_ms={=u64}", executor::awake().as_millis());
         }
     }
 

@@ -64,7 +64,7 @@ impl Hardware for Rp2350 {
 }
 
 /// Starts the chip again, all of it but its oscillators: the processor's own reset would leave peripherals as they are.
-pub(crate) fn reset() -> ! {
+pub fn reset() -> ! {
     // SAFETY: nothing else runs any more, whoever owns the watchdog.
     let watchdog = unsafe { WATCHDOG::steal() };
     Watchdog::new(watchdog).trigger_reset();

@@ -44,9 +44,10 @@ fn fall() -> ! {
 }
 
 #[cfg(feature = "rp2350")]
-use crate::rp2350::reset;
+pub use crate::rp2350::reset;
 
+/// Starts the device again.
 #[cfg(not(feature = "rp2350"))]
-fn reset() -> ! {
+pub fn reset() -> ! {
     cortex_m::peripheral::SCB::sys_reset()
 }

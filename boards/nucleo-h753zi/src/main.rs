@@ -48,7 +48,7 @@ fn main() -> ! {
     let mut rng = Rng::new(p.RNG, Interrupts);
     let mut flash = H753Flash::new(p.FLASH);
     let key = flash.device_key(|| [rng.next_u64(), rng.next_u64()]);
-    // Without a page list there is nothing to do, and the log says so.
+    // Without a page list there is nothing to do, and nobody feeds the watchdog: the log says so, again and again.
     let probe = load(H753::start(p.IWDG1, key));
     static PACKETS: StaticCell<PacketQueue<8, 8>> = StaticCell::new();
     // The LAN8742A answers at address 0; nine wires of RMII and two of management, as on the board's schematic.

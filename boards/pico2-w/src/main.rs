@@ -70,7 +70,7 @@ fn main() -> ! {
     let divider = DEFAULT_CLOCK_DIVIDER;
     let bus = PioSpi::new(&mut common, sm0, divider, irq0, select, p.PIN_24, p.PIN_29, dma);
     let wires = Wires { bus, power: Output::new(p.PIN_23, Level::Low) };
-    // Without a page list there is nothing to do, and the log says so.
+    // Without a page list there is nothing to do, and nobody feeds the watchdog: the log says so, again and again.
     let probe = load(hardware);
     let flash = StoreFlash::new(Flash::new_blocking(p.FLASH));
     executor::run(|spawner| {

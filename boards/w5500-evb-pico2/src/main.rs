@@ -7,7 +7,7 @@ use dunlin_board::network::{self, NetworkSlot, SlotMemory, keep_up, sockets};
 use dunlin_board::partition::StoreFlash;
 use dunlin_board::probe::{self, Capacity, PageTable, Tables, spawn};
 use dunlin_board::rp2350::{self, Rp2350, Rp2350Flash};
-use dunlin_board::{boot, executor, keep};
+use dunlin_board::{boot, executor, keep, rtt};
 use embassy_executor::Spawner;
 use embassy_net::{Runner, Stack, StackResources};
 use embassy_net_wiznet::chip::W5500;
@@ -17,7 +17,7 @@ use embassy_rp::gpio::{Input, Level, Output, Pull};
 use embassy_rp::peripherals::{DMA_CH0, DMA_CH1, SPI0, TRNG};
 use embassy_rp::spi::{self, Spi};
 use embassy_rp::{Peri, bind_interrupts, dma};
-use embassy_time::Delay;
+use embassy_time::{Delay, Timer};
 use embedded_hal_bus::spi::ExclusiveDevice;
 use static_cell::{ConstStaticCell, StaticCell};
 
@@ -67,7 +67,7 @@ fn main() -> ! {
         interrupt: Input::new(p.PIN_21, Pull::Up),
         reset: Output::new(p.PIN_20, Level::High),
     });
-    // Without a page list there is nothing to do, and the log says so.
+    // Without a page list there is nothing to do, and nobody feeds the watchdog: the log says so, again and again.
     let probe = load(hardware);
     let flash = StoreFlash::new(Flash::new_blocking(p.FLASH));
     executor::run(|spawner| {
@@ -98,10 +98,10 @@ async fn start(spawner: Spawner, probe: &'static BoardProbe, wires: Wires, trng:
     let state = STATE.init(State::new());
     let Wires { bus, interrupt, reset } = wires;
     let made = embassy_net_wiznet::new(rp2350::hardware_address(), state, bus, interrupt, reset).await;
-    let (device, runner) = match made {
-        Ok(made) => made,
-        // The watchdog starts the device again: perhaps the chip answers then.
-        Err(_) => return defmt::error!("the W5500 does not answer: check its power and wires"),
+    let Ok((device, runner)) = made else {
+        defmt::error!("the W5500 does not answer: once more from the start");
+        Timer::after_secs(5).await;
+        rtt::reset()
     };
     spawn(spawner, card(runner));
     let resources = RESOURCES.init(StackResources::new());

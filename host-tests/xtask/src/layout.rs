@@ -142,3 +142,30 @@ fn span(start: u64, bytes: u64) -> Memory {
 fn inside(part: Memory, whole: Memory) -> bool {
     part.start >= whole.start && part.start + part.bytes <= whole.start + whole.bytes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inside_means_whole() {
+        let flash = span(0x1000, 0x100);
+        assert!(inside(span(0x1000, 0x100), flash) && inside(span(0x10ff, 1), flash));
+        assert!(!inside(span(0xfff, 1), flash) && !inside(span(0x1000, 0x101), flash));
+    }
+
+    #[test]
+    fn knows_every_board_by_its_folder() {
+        for board in crate::boards::BOARDS {
+            let folder = crate::shell::root().join("boards").join(board.name);
+            let config = fs::read_to_string(folder.join(".cargo/config.toml")).unwrap();
+            assert!(config.contains(board.target), "{} builds for another target", board.name);
+            assert!(
+                board.probe_chip.is_none_or(|chip| config.contains(chip)),
+                "{}: another chip",
+                board.name
+            );
+            assert!(board.probe_chip.is_none() || folder.join("README.md").is_file());
+        }
+    }
+}

@@ -69,6 +69,9 @@ enum Command {
         /// Write the table into README.md, between its marks
         #[arg(long)]
         readme: bool,
+        /// Build firmware and suite of each, and hold the images against the chips' memory maps
+        #[arg(long, conflicts_with = "readme")]
+        check: bool,
     },
     /// Run the end-to-end cases alone: the probe in QEMU against servers on loopback, judged by the servers' logs
     E2e {
@@ -121,7 +124,8 @@ fn main() -> ExitCode {
         Command::Test { long } => test::test(install, long),
         Command::Qemu(arguments) => run::run(install, &arguments),
         Command::Flash(arguments) => flash::flash(install, &arguments),
-        Command::Boards { readme } => boards::boards(install, readme),
+        Command::Boards { check: true, .. } => boards::check(install),
+        Command::Boards { readme, .. } => boards::boards(install, readme),
         Command::E2e { name, long } => {
             e2e::e2e(install, name.as_deref(), long).map(|passed| println!("{passed} passed"))
         }
