@@ -47,7 +47,8 @@ pub fn crawl(elf: &Path, rates: Rates, seconds: u32, seed: u64, show: impl FnMut
     let listing = world.listing(web.port(), rates, POLITENESS);
     let options =
         Options { per_day: Some(BUDGET * DAY), resolve: vec![("*".into(), LOOPBACK)], ..Options::default() };
-    let crawl = Crawl { elf, listing: &listing, options: &options, seconds, monitor: None, stop: None };
+    let crawl =
+        Crawl { elf, listing: &listing, options: &options, seconds, state: None, monitor: None, stop: None };
     let report = crawl.run(show)?;
     let log = web.log();
     let last = log.iter().map(|hit| hit.at).max().context("the probe never asked the web for anything")?;

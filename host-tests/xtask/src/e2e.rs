@@ -17,10 +17,10 @@ use crate::page_image::{self, ImageFile, Options};
 use crate::qemu::{self, Beside, Line, Machine, Time, temporary};
 use crate::shell::say;
 use crate::web::{Answer, Hit, Web, shortest_gap};
-use crate::{firmware, setup};
+use crate::{e2e_state, firmware, setup};
 
 /// The gap that most cases ask for.
-const GAP: Duration = Duration::from_millis(400);
+pub const GAP: Duration = Duration::from_millis(400);
 /// What a fetch's end may take on the wire.
 const LONGEST_END: usize = 24;
 /// What the stack may take.
@@ -35,6 +35,10 @@ const CASES: &[Case] = &[
     ("a server that is killed and comes back", server_restarts),
     ("a link that is lost for ten seconds", link_loss),
     ("images that are damaged, newer or missing", bad_images),
+    ("a second run resumes, and knows what is not its own", e2e_state::resumes),
+    ("killed at random moments", |elf| e2e_state::killed(elf, 5)),
+    ("last words, and an end to boot loops", e2e_state::panics),
+    ("the last good image stands in for a bad one", e2e_state::last_good_image),
     ("fresher than round robin at the same budget", beats_round_robin),
 ];
 
@@ -50,8 +54,9 @@ pub fn e2e(install: bool, only: Option<&str>, long: bool) -> Result<usize> {
         passed += 1;
     }
     if long {
+        e2e_state::killed(&elf, 50)?;
         near_the_optimum(&elf)?;
-        passed += 1;
+        passed += 2;
     }
     ensure!(passed > 0, "no end-to-end case of that name");
     Ok(passed)
@@ -104,7 +109,7 @@ pub fn options() -> Options {
 
 fn run(elf: &Path, listing: &Listing, seconds: u32) -> Result<Report> {
     let options = options();
-    let crawl = Crawl { elf, listing, options: &options, seconds, monitor: None, stop: None };
+    let crawl = Crawl { elf, listing, options: &options, seconds, state: None, monitor: None, stop: None };
     let report = crawl.run(|line| eprintln!("{line}"))?;
     ensure!(
         report.longest_end <= LONGEST_END,
@@ -116,15 +121,15 @@ fn run(elf: &Path, listing: &Listing, seconds: u32) -> Result<Report> {
     Ok(report)
 }
 
-fn hits<'l>(log: &'l [Hit], host: &str, path: &str) -> Vec<&'l Hit> {
+pub fn hits<'l>(log: &'l [Hit], host: &str, path: &str) -> Vec<&'l Hit> {
     log.iter().filter(|hit| hit.host == host && hit.path == path).collect()
 }
 
-fn no_robots(hit: &Hit) -> Option<Answer> {
+pub fn no_robots(hit: &Hit) -> Option<Answer> {
     (hit.path == "/robots.txt").then(|| Answer::status(404, "X: none"))
 }
 
-fn polite(log: &[Hit], host: &str) -> Result<()> {
+pub fn polite(log: &[Hit], host: &str) -> Result<()> {
     let gap = shortest_gap(log, host).with_context(|| format!("{host} was not asked twice"))?;
     ensure!(gap >= GAP, "{host} was asked twice within {} ms", gap.as_millis());
     Ok(())
@@ -213,7 +218,8 @@ fn redirects(elf: &Path) -> Result<()> {
     let list = listing(port, &pages, GAP);
     let mut astray = false;
     let options = options();
-    let crawl = Crawl { elf, listing: &list, options: &options, seconds: 8, monitor: None, stop: None };
+    let crawl =
+        Crawl { elf, listing: &list, options: &options, seconds: 8, state: None, monitor: None, stop: None };
     crawl.run(|line| {
         eprintln!("{line}");
         astray |= line.message.contains("PrivateAddress");
@@ -272,6 +278,7 @@ fn link_loss(elf: &Path) -> Result<()> {
             listing: &list,
             options: &options,
             seconds: 28,
+            state: None,
             monitor: Some(&socket),
             stop: None,
         };

@@ -1,5 +1,6 @@
 //! `cargo xtask qemu`: the probe in QEMU, on the user's own list.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
@@ -8,6 +9,7 @@ use clap::Args;
 use crate::crawl::{Crawl, Report};
 use crate::list_arguments::ListArguments;
 use crate::shell::say;
+use crate::state::StateFile;
 use crate::{firmware, page_image, setup};
 
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -24,6 +26,9 @@ pub struct Arguments {
     /// How long the probe runs
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=604_800))]
     seconds: u32,
+    /// The device's flash: kept between runs, so that a second one resumes
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
     /// One JSON object on stdout at the end
     #[arg(long)]
     json: bool,
@@ -34,13 +39,23 @@ pub fn run(install: bool, arguments: &Arguments) -> Result<()> {
     let (listing, options) = arguments.list.read()?;
     // Before anything is installed or built.
     page_image::build(&listing, &options)?;
+    if let Some(state) = &arguments.state {
+        StateFile::open(state)?;
+    }
     setup::qemu(install)?;
     let elf = firmware::build(install, firmware::BOARD)?;
     ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed)).context("cannot listen for Ctrl-C")?;
     let (count, seconds) = (listing.list.pages.len(), arguments.seconds);
     say(format_args!("crawling {count} pages with an emulated Cortex-M4F for {seconds} s"));
-    let crawl =
-        Crawl { elf: &elf, listing: &listing, options: &options, seconds, monitor: None, stop: Some(&STOP) };
+    let crawl = Crawl {
+        elf: &elf,
+        listing: &listing,
+        options: &options,
+        seconds,
+        state: arguments.state.as_deref(),
+        monitor: None,
+        stop: Some(&STOP),
+    };
     let report = crawl.run(|line| eprintln!("{line}"))?;
     if arguments.json {
         println!("{}", serde_json::to_string(&report.summary)?);
@@ -56,6 +71,7 @@ fn print(report: &Report) {
         |share: Option<f64>| share.map_or_else(|| "not known yet".into(), |share| format!("{share:.3}"));
     println!("fetches        {} ({} not modified)", summary.fetches, summary.not_modified);
     println!("changes found  {}", summary.changed);
+    println!("resumed        {} pages", summary.resumed_pages);
     println!("errors         {}", summary.errors);
     println!("robots denied  {}", summary.robots_denied);
     println!("bytes          {}", summary.bytes);
