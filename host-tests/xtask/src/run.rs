@@ -1,5 +1,6 @@
 //! `cargo xtask qemu`: the probe in QEMU, on the user's own list.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
@@ -9,6 +10,7 @@ use crate::crawl::{Crawl, Report};
 use crate::list_arguments::ListArguments;
 use crate::log_port::LogPort;
 use crate::shell::say;
+use crate::state::StateFile;
 use crate::{firmware, page_image, setup};
 
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -25,6 +27,9 @@ pub struct Arguments {
     /// How long the probe runs
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=604_800))]
     seconds: u32,
+    /// The device's flash: kept between runs, so that a second one resumes
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
     /// Serve the undecoded log on this port of loopback, for `cargo dunlin monitor --log tcp:127.0.0.1:PORT`
     #[arg(long, value_name = "PORT")]
     log_port: Option<u16>,
@@ -38,6 +43,9 @@ pub fn run(install: bool, arguments: &Arguments) -> Result<()> {
     let (listing, options) = arguments.list.read()?;
     // Before anything is installed or built.
     page_image::build(&listing, &options)?;
+    if let Some(state) = &arguments.state {
+        StateFile::open(state)?;
+    }
     setup::qemu(install)?;
     let elf = firmware::build(install, firmware::BOARD)?;
     ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed)).context("cannot listen for Ctrl-C")?;
@@ -58,6 +66,7 @@ pub fn run(install: bool, arguments: &Arguments) -> Result<()> {
         listing: &listing,
         options: &options,
         seconds,
+        state: arguments.state.as_deref(),
         monitor: None,
         stop: Some(&STOP),
         log_port,
@@ -77,6 +86,7 @@ fn print(report: &Report) {
         |share: Option<f64>| share.map_or_else(|| "not known yet".into(), |share| format!("{share:.3}"));
     println!("fetches        {} ({} not modified)", summary.fetches, summary.not_modified);
     println!("changes found  {}", summary.changed);
+    println!("resumed        {} pages", summary.resumed_pages);
     println!("errors         {}", summary.errors);
     println!("robots denied  {}", summary.robots_denied);
     println!("bytes          {}", summary.bytes);
