@@ -16,8 +16,14 @@ struct Style {
 }
 
 impl Style {
-    fn apply(&mut self, code: u32) {
-        match code {
+    fn apply(&mut self, codes: &[u32]) {
+        // `38;5;N` is colour N of 256, of which we draw the first sixteen.
+        if let [38, 5, colour, rest @ ..] = codes {
+            self.colour = Some(*colour as usize % 8);
+            return self.apply(rest);
+        }
+        let [code, rest @ ..] = codes else { return };
+        match *code {
             0 => *self = Self::default(),
             1 => self.bold = true,
             2 => self.dim = true,
@@ -26,11 +32,12 @@ impl Style {
             22 => (self.bold, self.dim) = (false, false),
             24 => self.underlined = false,
             27 => self.reversed = false,
-            30..=37 => self.colour = Some(code as usize - 30),
+            30..=37 => self.colour = Some(*code as usize - 30),
             39 => self.colour = None,
-            90..=97 => self.colour = Some(code as usize - 90),
+            90..=97 => self.colour = Some(*code as usize - 90),
             _ => {}
         }
+        self.apply(rest);
     }
 
     fn css(self) -> String {
@@ -62,7 +69,8 @@ pub fn to_html(screen: &str) -> String {
             Some((codes, text))
                 if index > 0 && codes.bytes().all(|byte| byte.is_ascii_digit() || byte == b';') =>
             {
-                codes.split(';').for_each(|code| style.apply(code.parse().unwrap_or(0)));
+                let codes: Vec<u32> = codes.split(';').map(|code| code.parse().unwrap_or(0)).collect();
+                style.apply(&codes);
                 text
             }
             _ => piece,

@@ -280,12 +280,8 @@ fn same_figures(browser: &Browser, counted: &Summary, decoded: &Value) -> Result
     let frames = decoded["frames"].to_string();
     until("the page shows the whole log", || Ok(text("frames")? == frames))?;
     for name in ["fetches", "changed", "errors", "robots_denied", "lost_frames"] {
-        ensure!(
-            text(name)? == decoded[name].to_string(),
-            "{name}: {} on the page, {} in the log",
-            text(name)?,
-            decoded[name]
-        );
+        let (shown, expected) = (text(name)?, decoded[name].to_string());
+        ensure!(shown == expected, "{name}: {shown} on the page, {expected} in the log");
     }
     let number = |name: &str| decoded[name].as_f64().with_context(|| format!("no {name} in the log"));
     ensure!(

@@ -44,6 +44,8 @@ pub fn monitor(install: bool, bless: bool) -> Result<()> {
         "data:text/html;charset=utf-8,{}",
         ansi::percent_encoded(&ansi::to_html(&terminal))
     ))?;
+    let screen = serde_json::json!({"width": 1120, "height": 780, "deviceScaleFactor": 1, "mobile": false});
+    browser.devtools("Emulation.setDeviceMetricsOverride", screen)?;
     picture(&browser, folder.join("terminal.png"))
 }
 

@@ -162,9 +162,9 @@ fn draw_pages(frame: &mut Frame<'_>, app: &App, view: &View, area: Rect) {
             page.errors.to_string(),
         ])
     });
-    let widths = [Constraint::Min(20), Constraint::Length(6), Constraint::Length(11), Constraint::Length(12)]
+    let widths = [Constraint::Min(20), Constraint::Length(7), Constraint::Length(12), Constraint::Length(12)]
         .into_iter()
-        .chain([Constraint::Length(10), Constraint::Length(6), Constraint::Length(7), Constraint::Length(6)]);
+        .chain([Constraint::Length(11), Constraint::Length(7), Constraint::Length(8), Constraint::Length(7)]);
     let title = format!("pages: {} of {}", pages.len(), view.pages.len());
     let grid = Grid::new(rows, widths).header(header(&PAGE_COLUMNS, app.page_order));
     frame.render_widget(grid.block(block(title, true)), area);
