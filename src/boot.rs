@@ -103,6 +103,11 @@ impl BlackBox {
         &self.0
     }
 
+    /// Was it written by this type, and not by chance?
+    pub fn is_written(&self) -> bool {
+        self.read().is_some()
+    }
+
     /// What came before, and a fresh start: call once, first thing.
     pub fn boot(&mut self, reset: Reset) -> Boot {
         let before = self.read();
@@ -134,6 +139,8 @@ impl BlackBox {
         self.write(uptime, resets, &text.0);
     }
 
+    // Not once for every caller: it is a checksum and two copies.
+    #[inline(never)]
     fn read(&self) -> Option<Content> {
         let (body, text) = self.0.split_at_checked(BODY)?;
         let [c0, c1, c2, c3, u0, u1, u2, u3, fast_resets, length] = *body.first_chunk()?;
@@ -147,6 +154,7 @@ impl BlackBox {
         Some(Content { uptime_s: u32::from_le_bytes([u0, u1, u2, u3]), fast_resets, message })
     }
 
+    #[inline(never)]
     fn write(&mut self, uptime_s: u32, fast_resets: u8, message: &str) {
         let mut bytes = [0; SIZE];
         let [u0, u1, u2, u3] = uptime_s.to_le_bytes();

@@ -23,6 +23,11 @@ impl<I: Id> Links<I> {
     pub(crate) const ALONE: Self = Self { left: I::NONE, right: I::NONE, up: I::NONE, rank: 1, spare: 0 };
 }
 
+impl Links<u16> {
+    /// Of no heap at all.
+    pub(crate) const ZERO: Self = Self { left: 0, right: 0, up: 0, rank: 0, spare: 0 };
+}
+
 /// Something that can stand in a heap.
 pub(crate) trait Node<I> {
     /// Does it stand above `other`? Must be a strict order; equal nodes are ordered by id.

@@ -275,6 +275,11 @@ impl<'a> Image<'a> {
         self.record(0)
     }
 
+    /// All of it, to be kept elsewhere.
+    pub fn as_bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// How many hosts there are.
     pub fn hosts(&self) -> usize {
         self.hosts.into()
@@ -334,6 +339,7 @@ impl<'a> Image<'a> {
 }
 
 /// CRC-32 (IEEE 802.3), a bit at a time: it is computed once a boot, and a table would take 1 kB of flash.
+#[inline(never)]
 pub(crate) fn checksum(parts: &[&[u8]]) -> u32 {
     let step = |crc: u32| if crc & 1 == 0 { crc >> 1 } else { crc >> 1 ^ 0xedb8_8320 };
     let bytes = parts.iter().flat_map(|part| part.iter());

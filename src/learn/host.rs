@@ -46,6 +46,9 @@ impl HostPrior {
         Self { log_rate: FIRST_LOG_RATE, variance: FIRST_VARIANCE, days: FIRST_DAYS }
     }
 
+    /// Of no host at all: what memory starts as.
+    pub(crate) const ZERO: Self = Self { log_rate: 0.0, variance: 0.0, days: 0.0 };
+
     /// Learns from what is believed about one of its pages after a visit. Constant time: one logarithm.
     pub fn update(&mut self, page: &Estimate, interval: Duration) {
         let days = interval.as_days::<f32>().min(MOST_DAYS);

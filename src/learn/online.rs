@@ -158,6 +158,9 @@ impl Estimate {
     pub const UNKNOWN: Self =
         Self { shape: Prior::DEFAULT.shape, time: Prior::DEFAULT.time, risen: 0, fallen: 0 };
 
+    /// No belief at all: what memory starts as.
+    pub(crate) const ZERO: Self = Self { shape: 0.0, time: 0.0, risen: 0, fallen: 0 };
+
     /// A page that nobody has looked at yet.
     pub fn new(prior: &Prior) -> Self {
         Self { shape: prior.shape, time: prior.time, risen: 0, fallen: 0 }

@@ -2,6 +2,7 @@
 
 use super::wall::Wall;
 use super::{Board, Event, Probe, State};
+use crate::fetch::robots::Access;
 use crate::heap::Id;
 use crate::scheduler::{HostId, HostMemo, PageId, Storage};
 use crate::store::{
@@ -140,7 +141,7 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
                 let known = known.filter(|index| self.host_identity(*index) == record.host);
                 match known.and_then(|index| Some((index, state.memory.hosts.get_mut(index)?))) {
                     Some((index, host)) => {
-                        host.earlier = Some(record.access);
+                        host.earlier = record.access;
                         (host.robots_until, host.wait_s) = (record.robots_until, record.wait_s);
                         host.waits_since = record.time;
                         host.set_sector(sector);
@@ -229,9 +230,10 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
             let present = wall.stamp(now, now).seconds();
             let left = host.robots_until.seconds().saturating_sub(present);
             let holds = host.robots_until.is_certain() && left > 0;
-            if let Some(access) = host.earlier.take().filter(|_| holds) {
-                host.robots.restore(access, now + Duration::from_secs(left.into()));
+            if host.earlier != Access::Unknown && holds {
+                host.robots.restore(host.earlier, now + Duration::from_secs(left.into()));
             }
+            host.earlier = Access::Unknown;
         }
         (state.root.dated, state.root.unsaved) = (true, true);
         self.board.log(&Event::Clock { unix: unix.min(u32::MAX.into()) as u32 });
@@ -322,8 +324,8 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
         let wall = &state.root.wall;
         // What an earlier run knew counts until this one knows better.
         let (access, robots_until) = match host.earlier {
-            Some(access) => (access, host.robots_until),
-            None => (host.robots.access(now), wall.stamp(host.robots.ask_at(), now)),
+            Access::Unknown => (host.robots.access(now), wall.stamp(host.robots.ask_at(), now)),
+            earlier => (earlier, host.robots_until),
         };
         Some(HostRecord {
             host: self.host_identity(index),

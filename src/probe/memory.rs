@@ -117,16 +117,24 @@ impl PageMemory {
     }
 }
 
+/// Where a host is. Not an `Option`, whose `None` would not be zero: memory that starts as zeros costs no flash.
+#[derive(Clone, Copy, Debug)]
+#[repr(u8)]
+enum Address {
+    None,
+    Of(IpAddr),
+}
+
 /// What is known of a host, and what the store knows of it: 64 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct HostMemory {
     pub(super) robots: HostRobots,
-    address: Option<IpAddr>,
+    address: Address,
     address_until: Instant,
     /// The first half of its [`identity`](crate::store::identity).
     pub(super) id: u32,
     /// What an earlier run knew of its robots.txt, until that is used or known better.
-    pub(super) earlier: Option<Access>,
+    pub(super) earlier: Access,
     /// How long that holds.
     pub(super) robots_until: Stamp,
     /// For how many seconds an earlier run was to leave it alone.
@@ -142,10 +150,10 @@ impl HostMemory {
     /// Nothing is known.
     pub const NEW: Self = Self {
         robots: HostRobots::UNKNOWN,
-        address: None,
+        address: Address::None,
         address_until: Instant::ZERO,
         id: 0,
-        earlier: None,
+        earlier: Access::Unknown,
         robots_until: Stamp::NEVER,
         wait_s: 0,
         waits_since: Stamp::NEVER,
@@ -163,11 +171,14 @@ impl HostMemory {
 
     /// Its address if known, `Some(None)` if it is known to have none.
     pub(super) fn address(&self, now: Instant) -> Option<Option<IpAddr>> {
-        (now < self.address_until).then_some(self.address)
+        (now < self.address_until).then_some(match self.address {
+            Address::None => None,
+            Address::Of(address) => Some(address),
+        })
     }
 
     pub(super) fn set_address(&mut self, address: Option<IpAddr>, now: Instant) {
-        self.address = address;
+        self.address = address.map_or(Address::None, Address::Of);
         self.address_until = now + if address.is_some() { ADDRESS_HOLDS } else { FAILURE_HOLDS };
     }
 }

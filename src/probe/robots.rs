@@ -165,7 +165,7 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         let fresh = state.host_memory(party).filter(|_| whole).is_some_and(|host| {
             let fresh = host.robots.access(now) == Access::Unknown;
             host.robots.record(access, lifetime, now);
-            (host.earlier, host.unsaved) = (None, true);
+            (host.earlier, host.unsaved) = (Access::Unknown, true);
             fresh
         });
         if fresh && errand.detour.is_none() {

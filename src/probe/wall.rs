@@ -90,16 +90,22 @@ impl Wall {
 
     /// The median of those that are not far off it, and how many these are: more than half, or none.
     fn middle(&self) -> Option<(i64, usize)> {
-        let median = |starts: &mut [i64]| {
-            starts.sort_unstable();
-            starts.get(starts.len() / 2).copied()
-        };
-        let mut starts: heapless::Vec<i64, WITNESSES> =
-            self.witnesses.iter().map(|(_, start)| *start).collect();
-        let first = median(&mut starts)?;
-        starts.retain(|start| (start - first).abs() <= OUTLIER);
-        let agree = starts.len();
-        (2 * agree > self.witnesses.len()).then(|| median(&mut starts)).flatten().map(|start| (start, agree))
+        let first = self.median(|_| true)?;
+        let agrees = |start: i64| (start - first).abs() <= OUTLIER;
+        let agree = self.witnesses.iter().filter(|(_, start)| agrees(*start)).count();
+        let median = self.median(agrees).filter(|_| 2 * agree > self.witnesses.len())?;
+        Some((median, agree))
+    }
+
+    /// The one of those that count with as many below as above it. Sorting would take 7 kB of flash.
+    fn median(&self, counts: impl Fn(i64) -> bool) -> Option<i64> {
+        let starts = || self.witnesses.iter().map(|(_, start)| *start).filter(|start| counts(*start));
+        let half = starts().count() / 2;
+        starts().find(|start| {
+            let below = starts().filter(|other| other < start).count();
+            let same = starts().filter(|other| other == start).count();
+            (below..below + same).contains(&half)
+        })
     }
 }
 

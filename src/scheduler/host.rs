@@ -20,6 +20,12 @@ pub struct HostState<I> {
     pub(super) prior: HostPrior,
 }
 
+impl HostState<u16> {
+    /// Nobody looks at it before it is filled.
+    pub(super) const ZERO: Self =
+        Self { gate: Gate::new(Duration::ZERO), queue: 0, price: 0.0, demand: 0.0, prior: HostPrior::ZERO };
+}
+
 /// Marks a host whose `queue` names the host whose gate it shares.
 const SHARED: f32 = -1.0;
 

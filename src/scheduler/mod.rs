@@ -104,7 +104,7 @@ pub use page::PageState;
 pub use restore::HostMemo;
 #[cfg(feature = "std")]
 pub use storage::Large;
-pub use storage::{Fixed, Storage};
+pub use storage::{Fixed, Lent, Room, Storage};
 pub use types::{Decision, Engine, Error, HostId, Outcome, PageId, PageSettings, Settings};
 
 use budget::Budget;
@@ -180,6 +180,19 @@ impl<const PAGES: usize, const HOSTS: usize> Scheduler<PAGES, HOSTS> {
             assert!(PAGES < u16::MAX as usize && HOSTS < u16::MAX as usize, "ids are 16 bits");
         }
         Self::over([PageState::FREE; PAGES], [HostState::UNUSED; HOSTS], Heap::new(), Heap::new(), settings)
+    }
+}
+
+impl<'a> Core<Lent<'a>> {
+    /// A scheduler without pages, in this room.
+    pub fn in_room<const PAGES: usize, const HOSTS: usize>(
+        room: &'a mut Room<PAGES, HOSTS>,
+        settings: Settings,
+    ) -> Self {
+        let Room { pages, hosts, entries: [closed, open], positions: [places_closed, places_open] } = room;
+        let closed = Heap::with_storage(&mut closed[..], &mut places_closed[..]);
+        let open = Heap::with_storage(&mut open[..], &mut places_open[..]);
+        Self::over(pages, hosts, closed, open, settings)
     }
 }
 

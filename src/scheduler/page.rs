@@ -2,7 +2,7 @@
 
 use super::tick::Tick;
 use crate::forest::{Links, Node};
-use crate::heap::Id;
+use crate::heap::{Id, Key as _};
 use crate::learn::Estimate;
 
 /// Where a page is.
@@ -48,6 +48,20 @@ impl<I: Id> PageState<I> {
         due: Tick::NEVER,
         links: Links::ALONE,
         host: I::NONE,
+        place: Place::Free,
+        signals: 0,
+    };
+}
+
+impl PageState<u16> {
+    /// As good as [`Self::FREE`], for its place is free; nothing else of it is looked at.
+    pub(super) const ZERO: Self = Self {
+        estimate: Estimate::ZERO,
+        weight: 0.0,
+        last: Tick::FILLER,
+        due: Tick::FILLER,
+        links: Links::ZERO,
+        host: 0,
         place: Place::Free,
         signals: 0,
     };

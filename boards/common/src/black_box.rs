@@ -7,7 +7,7 @@ use core::mem::MaybeUninit;
 use dunlin::boot::{BlackBox, Boot, Reset, SIZE};
 use dunlin::time::Duration;
 
-struct Place(UnsafeCell<MaybeUninit<[u8; SIZE]>>);
+struct Place(UnsafeCell<MaybeUninit<[u32; SIZE / 4]>>);
 
 // SAFETY: touched only by `with`, which masks interrupts; there is one core.
 unsafe impl Sync for Place {}
@@ -31,15 +31,44 @@ pub fn panic(message: &dyn Display) {
     with(|black_box| black_box.panic(message));
 }
 
+/// Puts one that was kept elsewhere in its place.
+pub fn put(kept: BlackBox) {
+    with(|black_box| *black_box = kept);
+}
+
+/// To be kept elsewhere.
+pub fn copy() -> BlackBox {
+    with(|black_box| *black_box)
+}
+
 fn with<T>(work: impl FnOnce(&mut BlackBox) -> T) -> T {
     cortex_m::interrupt::free(|_| {
-        let place = PLACE.0.get().cast::<[u8; SIZE]>();
-        // SAFETY: aligned RAM of our own, and nobody else is here. Volatile, so that the compiler takes the bytes for
-        // what they are, whoever wrote them: any bytes are a black box.
-        let mut black_box = BlackBox::from_bytes(unsafe { place.read_volatile() });
+        let mut black_box = BlackBox::from_bytes(load());
         let result = work(&mut black_box);
-        // SAFETY: as above.
-        unsafe { place.write_volatile(*black_box.as_bytes()) };
+        save(black_box.as_bytes());
         result
     })
+}
+
+// Word by word, and once for all callers: a copy of volatile bytes is four instructions a byte.
+#[inline(never)]
+fn load() -> [u8; SIZE] {
+    let mut bytes = [0; SIZE];
+    let place = PLACE.0.get().cast::<u32>();
+    for (index, word) in bytes.chunks_exact_mut(4).enumerate() {
+        // SAFETY: aligned RAM of our own, as many words as there are chunks, and interrupts are masked. Volatile, so
+        // that the compiler takes the bytes for what they are, whoever wrote them: any bytes are a black box.
+        word.copy_from_slice(&unsafe { place.add(index).read_volatile() }.to_ne_bytes());
+    }
+    bytes
+}
+
+#[inline(never)]
+fn save(bytes: &[u8; SIZE]) {
+    let place = PLACE.0.get().cast::<u32>();
+    for (index, word) in bytes.chunks_exact(4).enumerate() {
+        let word = word.first_chunk().map_or(0, |word| u32::from_ne_bytes(*word));
+        // SAFETY: as above.
+        unsafe { place.add(index).write_volatile(word) };
+    }
 }

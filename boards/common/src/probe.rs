@@ -4,7 +4,7 @@ use core::mem::size_of;
 
 use dunlin::image::{Image, ImageError, LogLevel};
 use dunlin::probe::{Board, Event, HostMemory, Memory, PageMemory, Probe};
-use dunlin::scheduler::{Fixed, Scheduler, Settings};
+use dunlin::scheduler::{Core, Lent, Room, Settings};
 use dunlin::time::Instant;
 use embassy_executor::{SpawnError, SpawnToken, Spawner};
 use embassy_time::Timer;
@@ -54,25 +54,21 @@ impl<H: Hardware> Board for Device<H> {
 }
 
 /// The probe of a board: alias it with the board's own numbers.
-pub type BoardProbe<const PAGES: usize, const HOSTS: usize, H> =
-    Probe<'static, Fixed<PAGES, HOSTS>, Device<H>>;
+pub type BoardProbe<const PAGES: usize, const HOSTS: usize, H> = Probe<'static, Lent<'static>, Device<H>>;
 
-/// The probe's memory but for [`PageTable`]: put it in a `ConstStaticCell`. The compiler makes it, at the price of
-/// flash: made at run time it would be on the stack first.
+/// The probe's memory but for [`PageTable`]: put it in a `ConstStaticCell`. It begins as zeros, which cost no flash.
 #[derive(Debug)]
 pub struct Tables<const PAGES: usize, const HOSTS: usize> {
-    scheduler: Scheduler<PAGES, HOSTS>,
+    room: Room<PAGES, HOSTS>,
     hosts: [HostMemory; HOSTS],
 }
 
 impl<const PAGES: usize, const HOSTS: usize> Tables<PAGES, HOSTS> {
     /// Empty.
-    pub const NEW: Self =
-        Self { scheduler: Scheduler::new(Settings::DEFAULT), hosts: [HostMemory::NEW; HOSTS] };
+    pub const NEW: Self = Self { room: Room::NEW, hosts: [HostMemory::NEW; HOSTS] };
 }
 
-/// What is remembered of each page: put it in a `ConstStaticCell` of its own. It begins as zeros, which cost no flash;
-/// beside the others in one variable they would.
+/// What is remembered of each page: put it in a `ConstStaticCell` of its own. It begins as zeros, too.
 #[derive(Debug)]
 pub struct PageTable<const PAGES: usize> {
     pages: [PageMemory; PAGES],
@@ -139,7 +135,9 @@ pub fn load<const PAGES: usize, const HOSTS: usize, H: Hardware>(
 ) -> Result<&'static BoardProbe<PAGES, HOSTS, H>, ImageError> {
     let made = Image::parse(image_flash()).and_then(|image| {
         let log = image.config()?.log;
-        let Tables { scheduler, hosts } = tables;
+        static SCHEDULER: StaticCell<Core<Lent<'static>>> = StaticCell::new();
+        let Tables { room, hosts } = tables;
+        let scheduler = SCHEDULER.init(Core::in_room(room, Settings::DEFAULT));
         let PageTable { pages, detours } = pages;
         let memory = Memory { scheduler, pages, hosts, detours };
         let key = hardware.key();

@@ -2,7 +2,9 @@
 
 use core::panic::PanicInfo;
 
-use crate::log;
+use dunlin_board::black_box;
+
+use crate::{flash, log};
 
 /// Ends QEMU with exit code 0.
 pub fn success() -> ! {
@@ -23,5 +25,7 @@ fn panic(info: &PanicInfo<'_>) -> ! {
     cortex_m::interrupt::disable();
     log::release_after_panic();
     defmt::error!("{}", defmt::Display2Format(info));
+    black_box::panic(info);
+    flash::keep_last_words(&black_box::copy());
     failure()
 }

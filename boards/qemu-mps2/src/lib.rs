@@ -7,6 +7,7 @@
 pub mod capacity;
 pub mod clock;
 pub mod exit;
+pub mod flash;
 pub mod interrupts;
 pub mod lan9118;
 pub mod log;

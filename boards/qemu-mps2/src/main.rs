@@ -2,30 +2,89 @@
 #![no_main]
 //! The firmware: dunlin's probe on embassy-net.
 
-use dunlin_board::executor;
+use dunlin::boot::{BlackBox, Boot, Reset};
+use dunlin::store::Store;
 use dunlin_board::network::{NetworkSlot, keep_up};
 use dunlin_board::probe::spawn;
+use dunlin_board::{black_box, boot, executor};
 use embassy_executor::Spawner;
+use embassy_futures::block_on;
+use embassy_futures::select::select;
 use embassy_net::{Runner, Stack};
-use embassy_time::{Duration, Ticker};
+use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
+use embassy_sync::signal::Signal;
+use embassy_time::{Duration, Ticker, with_timeout};
 use qemu_mps2::capacity::SLOTS;
+use qemu_mps2::flash::{self, StateFile};
 use qemu_mps2::lan9118::Ethernet;
 use qemu_mps2::options::Options;
 use qemu_mps2::probe::{self, BoardProbe};
 use qemu_mps2::{clock, log, network, options};
+use static_cell::StaticCell;
+
+/// It is time to store what is not stored yet …
+static END: Signal<CriticalSectionRawMutex, ()> = Signal::new();
+/// … and it has been stored.
+static STORED: Signal<CriticalSectionRawMutex, ()> = Signal::new();
+/// How long that may take.
+const LAST_STORE: Duration = Duration::from_secs(2);
 
 #[cortex_m_rt::entry]
 fn main() -> ! {
-    qemu_mps2::boot("dunlin on qemu-mps2");
+    log::start();
+    clock::start();
     let options = options::read();
+    let (file, boot) = open(&options);
+    if file.is_some() {
+        probe::keep_last_good_image();
+    }
     // Without a page list there is nothing to do, but a log that says so, minute by minute.
     let probe = probe::load().ok();
-    executor::run(|spawner| start(spawner, options, probe))
+    let store = probe.zip(file).map(|(probe, file)| restore(probe, file, &boot));
+    executor::run(|spawner| start(spawner, options, probe, store))
 }
 
-fn start(spawner: Spawner, options: Options, probe: Option<&'static BoardProbe>) {
-    spawn(spawner, end(options.seconds, probe));
+/// Opens the state file, if there is one, and says why the device started.
+fn open(options: &Options) -> (Option<StateFile>, Boot) {
+    const NAME: &str = "dunlin on qemu-mps2";
+    let Some(path) = options.state() else { return (None, boot(NAME, Reset::PowerOn)) };
+    let file = flash::open(path).ok();
+    // Last words in the file mean that QEMU has ended by a panic.
+    let words = flash::last_words().filter(BlackBox::is_written);
+    if let Some(words) = words {
+        black_box::put(words);
+        flash::keep_last_words(&BlackBox::EMPTY);
+    }
+    let boot = boot(NAME, if words.is_some() { Reset::Software } else { Reset::PowerOn });
+    if file.is_none() {
+        defmt::error!("the state file cannot be used: nothing is kept");
+    }
+    (file, boot)
+}
+
+/// Takes over what is in the state file. Nothing of it waits for anything, so no task has to run meanwhile.
+fn restore(probe: &BoardProbe, file: StateFile, boot: &Boot) -> &'static mut Store<StateFile> {
+    static STORE: StaticCell<Store<StateFile>> = StaticCell::new();
+    let store = STORE.init(Store::new(file));
+    if boot.is_loop() {
+        defmt::warn!("{=u8} resets within a minute each: starting with nothing restored", boot.fast_resets);
+    }
+    block_on(probe.restore(store, !boot.is_loop()));
+    store
+}
+
+fn start(
+    spawner: Spawner,
+    options: Options,
+    probe: Option<&'static BoardProbe>,
+    store: Option<&'static mut Store<StateFile>>,
+) {
+    let kept = store.is_some();
+    spawn(spawner, end(options.seconds, options.panic, probe, kept));
     let Some(probe) = probe else { return };
+    if let Some(store) = store {
+        spawn(spawner, keeper(probe, store));
+    }
     if let Some((stack, runner)) = network::start(probe) {
         spawn(spawner, net(runner, stack, probe));
         spawn(spawner, hurry());
@@ -34,6 +93,14 @@ fn start(spawner: Spawner, options: Options, probe: Option<&'static BoardProbe>)
         }
     }
     spawn(spawner, house(probe));
+}
+
+/// Stores what is learnt, to the end.
+#[embassy_executor::task]
+async fn keeper(probe: &'static BoardProbe, store: &'static mut Store<StateFile>) {
+    select(probe.keep_store(store), END.wait()).await;
+    probe.flush(store).await;
+    STORED.signal(());
 }
 
 #[embassy_executor::task]
@@ -58,11 +125,16 @@ async fn house(probe: &'static BoardProbe) {
 
 /// Ends the run with a summary when its time is over, or when somebody types a `q` into the serial line.
 #[embassy_executor::task]
-async fn end(seconds: Option<u32>, probe: Option<&'static BoardProbe>) {
+async fn end(seconds: Option<u32>, panic: Option<u32>, probe: Option<&'static BoardProbe>, kept: bool) {
     let mut ticker = Ticker::every(Duration::from_millis(100));
-    let end = seconds.map_or(u64::MAX, |seconds| u64::from(seconds) * 1_000_000);
-    while clock::micros() < end && log::typed() != Some(b'q') {
+    let after = |seconds: Option<u32>| seconds.map_or(u64::MAX, |seconds| u64::from(seconds) * 1_000_000);
+    while clock::micros() < after(seconds) && log::typed() != Some(b'q') {
+        assert!(clock::micros() < after(panic), "told to panic");
         ticker.next().await;
+    }
+    if kept {
+        END.signal(());
+        let _ = with_timeout(LAST_STORE, STORED.wait()).await;
     }
     probe::end(probe)
 }

@@ -1,12 +1,27 @@
 //! What the person who started QEMU asked for: `-semihosting-config arg=seconds=10`. A run needs no rebuild.
 
+use core::ffi::CStr;
 use core::mem::MaybeUninit;
 
+/// The longest path of a state file, its end included.
+const PATH: usize = 200;
+
 /// Run-time options.
-#[derive(Clone, Copy, Debug, Default, defmt::Format)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// End with a summary after this many seconds; without it, run on.
     pub seconds: Option<u32>,
+    /// Panic after this many seconds: to see what comes of it.
+    pub panic: Option<u32>,
+    /// The state file, if anything is to be kept.
+    state: heapless::Vec<u8, PATH>,
+}
+
+impl Options {
+    /// The path of the state file.
+    pub fn state(&self) -> Option<&CStr> {
+        CStr::from_bytes_until_nul(&self.state).ok()
+    }
 }
 
 /// Reads QEMU's command line; unknown words are named in the log and otherwise ignored.
@@ -16,9 +31,18 @@ pub fn read() -> Options {
     let line = bytes.ok().and_then(|bytes| core::str::from_utf8(bytes).ok()).unwrap_or_default();
     let mut options = Options::default();
     for word in line.split([' ', '\0']).filter(|word| !word.is_empty()) {
-        match word.strip_prefix("seconds=").map(str::parse) {
-            Some(Ok(seconds)) => options.seconds = Some(seconds),
-            _ => defmt::warn!("option `{=str}` is not known; known: seconds=N", word),
+        let known = match word.split_once('=') {
+            Some(("seconds", number)) => number.parse().map(|number| options.seconds = Some(number)).is_ok(),
+            Some(("panic", number)) => number.parse().map(|number| options.panic = Some(number)).is_ok(),
+            Some(("state", path)) => {
+                let path = path.bytes().chain([0]);
+                options.state = path.take(PATH).collect();
+                true
+            }
+            _ => false,
+        };
+        if !known {
+            defmt::warn!("option `{=str}` is not known; known: seconds=N panic=N state=PATH", word);
         }
     }
     options

@@ -1,6 +1,7 @@
 //! The probe on this board: how much memory it has, and how its tasks begin and end.
 
-use dunlin::image::ImageError;
+use dunlin::image::{Image, ImageError};
+use dunlin::probe::Event;
 use dunlin_board::memory;
 use dunlin_board::network::{NetworkSlot, SlotMemory};
 use dunlin_board::probe::{self, Capacity, Hardware, PageTable, Tables};
@@ -8,7 +9,7 @@ use embassy_net::Stack;
 use static_cell::{ConstStaticCell, StaticCell};
 
 use crate::capacity::{HOSTS, PAGES, SLOTS};
-use crate::{clock, exit};
+use crate::{clock, exit, flash};
 
 /// QEMU has no watchdog that is worth feeding: whoever started it gives it a deadline.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +24,37 @@ pub type BoardProbe = probe::BoardProbe<PAGES, HOSTS, Mps2>;
 #[unsafe(link_section = ".dunlin.capacity")]
 #[used]
 static CAPACITY: Capacity = Capacity::of::<PAGES, HOSTS>();
+
+unsafe extern "C" {
+    static mut _image_start: u8;
+    static _image_end: u8;
+}
+
+/// Keeps the page image in the state file if it is good, and puts the last good one in its place if it is not.
+pub fn keep_last_good_image() {
+    let start = &raw mut _image_start;
+    let length = (&raw const _image_end).addr().saturating_sub(start.addr());
+    // SAFETY: memory.x sets this region apart. It is RAM in QEMU, and until `load` is called nobody else looks at it.
+    let place = unsafe { core::slice::from_raw_parts_mut(start, length) };
+    let found = Image::parse(place).and_then(|image| {
+        let (pages, hosts) = (image.pages() as u16, image.hosts() as u16);
+        let fits = image.pages() <= PAGES && image.hosts() <= HOSTS;
+        if fits { Ok(image.as_bytes()) } else { Err(ImageError::TooLarge { pages, hosts }) }
+    });
+    match found {
+        Ok(image) => {
+            if flash::keep_image(image).is_err() {
+                defmt::warn!("the page image could not be kept");
+            }
+        }
+        Err(why) => {
+            if flash::recall_image(place).is_some() {
+                Event::Refused(why).emit();
+                defmt::warn!("running on the last good page image");
+            }
+        }
+    }
+}
 
 /// Makes the probe of the image that is loaded. Call once.
 ///

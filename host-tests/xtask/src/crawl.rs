@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::log_port::LogPort;
 use crate::page_image::{self, ImageFile, Options};
 use crate::qemu::{self, Beside, Level, Line, Machine, Time};
+use crate::state::StateFile;
 
 /// What the firmware gets beyond its own time for booting and saying good-bye.
 const GRACE: Duration = Duration::from_secs(30);
@@ -22,6 +23,7 @@ pub struct Crawl<'a> {
     pub listing: &'a Listing,
     pub options: &'a Options,
     pub seconds: u32,
+    pub state: Option<&'a Path>,
     pub monitor: Option<&'a Path>,
     pub stop: Option<&'a AtomicBool>,
     pub log_port: Option<&'a LogPort>,
@@ -61,7 +63,9 @@ impl Crawl<'_> {
         let (image, _) = page_image::build(self.listing, self.options)?;
         let image = ImageFile::write(&image, self.elf)?;
         let deadline = Duration::from_secs(self.seconds.into()) + GRACE;
-        let options = [format!("seconds={}", self.seconds)];
+        let state = self.state.map(StateFile::open).transpose()?;
+        let mut options = vec![format!("seconds={}", self.seconds)];
+        options.extend(state.iter().map(StateFile::option));
         let beside = Beside {
             image: Some((&image.path, image.address)),
             network: true,
@@ -103,6 +107,7 @@ impl Report {
                 summary.robots_denied = count("denied");
                 summary.bytes = count("bytes");
             }
+            "resumed" => summary.resumed_pages = count("pages"),
             "plan" => {
                 summary.freshness_estimate = share("freshness");
                 summary.optimum_estimate = share("optimum");

@@ -52,6 +52,7 @@ pub fn crawl(elf: &Path, rates: Rates, seconds: u32, seed: u64, show: impl FnMut
         listing: &listing,
         options: &options,
         seconds,
+        state: None,
         monitor: None,
         stop: None,
         log_port: None,

@@ -19,10 +19,10 @@ use crate::page_image::{self, ImageFile, Options};
 use crate::qemu::{self, Beside, Level, Line, Machine, Time, temporary};
 use crate::shell::say;
 use crate::web::{Answer, Hit, Web, shortest_gap};
-use crate::{as_user, firmware, setup};
+use crate::{as_user, e2e_state, firmware, setup};
 
 /// The gap that most cases ask for.
-const GAP: Duration = Duration::from_millis(400);
+pub const GAP: Duration = Duration::from_millis(400);
 /// What a fetch's end may take on the wire.
 const LONGEST_END: usize = 24;
 /// What the stack may take.
@@ -41,6 +41,10 @@ const CASES: &[Case] = &[
     ("a gateway, a static address, allowed hours", as_user::configured),
     ("lists and options that cannot be run", as_user::refused),
     ("Ctrl-C", as_user::interrupted),
+    ("a second run resumes, and knows what is not its own", e2e_state::resumes),
+    ("killed at random moments", |elf| e2e_state::killed(elf, 5)),
+    ("last words, and an end to boot loops", e2e_state::panics),
+    ("the last good image stands in for a bad one", e2e_state::last_good_image),
     ("fresher than round robin at the same budget", beats_round_robin),
 ];
 
@@ -56,8 +60,9 @@ pub fn e2e(install: bool, only: Option<&str>, long: bool) -> Result<usize> {
         passed += 1;
     }
     if long {
+        e2e_state::killed(&elf, 50)?;
         near_the_optimum(&elf)?;
-        passed += 1;
+        passed += 2;
     }
     ensure!(passed > 0, "no end-to-end case of that name");
     Ok(passed)
@@ -110,7 +115,16 @@ pub fn options() -> Options {
 
 fn run(elf: &Path, listing: &Listing, seconds: u32) -> Result<Report> {
     let options = options();
-    let crawl = Crawl { elf, listing, options: &options, seconds, monitor: None, stop: None, log_port: None };
+    let crawl = Crawl {
+        elf,
+        listing,
+        options: &options,
+        seconds,
+        state: None,
+        monitor: None,
+        stop: None,
+        log_port: None,
+    };
     let report = crawl.run(|line| eprintln!("{line}"))?;
     ensure!(
         report.longest_end <= LONGEST_END,
@@ -122,15 +136,15 @@ fn run(elf: &Path, listing: &Listing, seconds: u32) -> Result<Report> {
     Ok(report)
 }
 
-fn hits<'l>(log: &'l [Hit], host: &str, path: &str) -> Vec<&'l Hit> {
+pub fn hits<'l>(log: &'l [Hit], host: &str, path: &str) -> Vec<&'l Hit> {
     log.iter().filter(|hit| hit.host == host && hit.path == path).collect()
 }
 
-fn no_robots(hit: &Hit) -> Option<Answer> {
+pub fn no_robots(hit: &Hit) -> Option<Answer> {
     (hit.path == "/robots.txt").then(|| Answer::status(404, "X: none"))
 }
 
-fn polite(log: &[Hit], host: &str) -> Result<()> {
+pub fn polite(log: &[Hit], host: &str) -> Result<()> {
     let gap = shortest_gap(log, host).with_context(|| format!("{host} was not asked twice"))?;
     ensure!(gap >= GAP, "{host} was asked twice within {} ms", gap.as_millis());
     Ok(())
@@ -224,6 +238,7 @@ fn redirects(elf: &Path) -> Result<()> {
         listing: &list,
         options: &options,
         seconds: 8,
+        state: None,
         monitor: None,
         stop: None,
         log_port: None,
@@ -286,6 +301,7 @@ fn link_loss(elf: &Path) -> Result<()> {
             listing: &list,
             options: &options,
             seconds: 28,
+            state: None,
             monitor: Some(&socket),
             stop: None,
             log_port: None,

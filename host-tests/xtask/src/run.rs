@@ -1,5 +1,6 @@
 //! `cargo xtask qemu`: the probe in QEMU, on the user's own list.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
@@ -9,6 +10,7 @@ use crate::crawl::{Crawl, Report};
 use crate::list_arguments::ListArguments;
 use crate::log_port::LogPort;
 use crate::shell::say;
+use crate::state::StateFile;
 use crate::{firmware, page_image, setup};
 
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -28,6 +30,9 @@ pub struct Arguments {
     /// Serve the undecoded log on this port of loopback, for `cargo dunlin monitor --log tcp:127.0.0.1:PORT`
     #[arg(long, value_name = "PORT")]
     log_port: Option<u16>,
+    /// The device's flash: kept between runs, so that a second one resumes
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
     /// One JSON object on stdout at the end
     #[arg(long)]
     json: bool,
@@ -38,6 +43,9 @@ pub fn run(install: bool, arguments: &Arguments) -> Result<()> {
     let (listing, options) = arguments.list.read()?;
     // Before anything is installed or built.
     page_image::build(&listing, &options)?;
+    if let Some(state) = &arguments.state {
+        StateFile::open(state)?;
+    }
     setup::qemu(install)?;
     let elf = firmware::build(install, firmware::BOARD)?;
     ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed)).context("cannot listen for Ctrl-C")?;
@@ -58,6 +66,7 @@ pub fn run(install: bool, arguments: &Arguments) -> Result<()> {
         listing: &listing,
         options: &options,
         seconds,
+        state: arguments.state.as_deref(),
         monitor: None,
         stop: Some(&STOP),
         log_port,
@@ -77,6 +86,7 @@ fn print(report: &Report) {
         |share: Option<f64>| share.map_or_else(|| "not known yet".into(), |share| format!("{share:.3}"));
     println!("fetches        {} ({} not modified)", summary.fetches, summary.not_modified);
     println!("changes found  {}", summary.changed);
+    println!("resumed        {} pages", summary.resumed_pages);
     println!("errors         {}", summary.errors);
     println!("robots denied  {}", summary.robots_denied);
     println!("bytes          {}", summary.bytes);
