@@ -3,5 +3,6 @@
 mod damage;
 mod format;
 mod power_cuts;
+mod restart;
 mod truth;
 mod wear;
