@@ -144,9 +144,8 @@ fn changes(changes: &[Instant], after: Instant, until: Instant) -> bool {
 }
 
 fn freshness(world: &[Vec<Instant>], fetched: &[Option<Instant>], now: Instant) -> f64 {
-    let fresh = |(page, last): (&Vec<Instant>, &Option<Instant>)| {
-        last.is_some_and(|last| !changes(page, last, now))
-    };
+    let fresh =
+        |(page, last): (&Vec<Instant>, &Option<Instant>)| last.is_some_and(|last| !changes(page, last, now));
     world.iter().zip(fetched).filter(|pair| fresh(*pair)).count() as f64 / PAGES as f64
 }
 
@@ -156,11 +155,16 @@ fn freshness_is_back_within_an_hour() {
     let whole = hours(&world, Power::Stays);
     let mut table = String::new();
     let mut least = |power: Power| {
-        let shares: Vec<f64> = hours(&world, power).iter().zip(&whole).map(|(after, whole)| after / whole).collect();
+        let shares: Vec<f64> =
+            hours(&world, power).iter().zip(&whole).map(|(after, whole)| after / whole).collect();
         let least = shares[1..].iter().copied().fold(f64::INFINITY, f64::min);
         let mean = shares[1..].iter().sum::<f64>() / (shares.len() - 1) as f64;
-        writeln!(table, "{power:?}: first hour {:.4}, then at least {least:.4}, {mean:.4} on average", shares[0])
-            .expect("text");
+        writeln!(
+            table,
+            "{power:?}: first hour {:.4}, then at least {least:.4}, {mean:.4} on average",
+            shares[0]
+        )
+        .expect("text");
         least
     };
     let (with, without, nothing) =
