@@ -283,6 +283,13 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
         self.hold(false);
     }
 
+    /// Stores what has changed when nothing is fetched any more: a slot that was dropped at a page is not waited for.
+    ///
+    /// *Cancellation*: as above.
+    pub async fn save<F: Partition>(&self, store: &mut Store<F>) {
+        while let Ok(Step::Wrote) = store.step(&Books(self), true, self.board.now()).await {}
+    }
+
     /// Is nothing being fetched, and will nothing be?
     fn is_quiet(&self) -> bool {
         let state = self.state.borrow();

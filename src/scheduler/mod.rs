@@ -76,11 +76,14 @@
 //!
 //! | per page | bytes | per host | bytes |
 //! |---|---|---|---|
-//! | `ETag`, up to 40 bytes | 43 | address and how long it holds | 32 |
+//! | `ETag`, up to 40 bytes | 41 | address and how long it holds | 26 |
 //! | fingerprint | 8 | robots.txt: access and how long it holds | 16 |
-//! | `Last-Modified` | 4 | | |
+//! | `Last-Modified` | 4 | the same, and a back-off, of an earlier run | 13 |
 //! | robots verdict | 1 | | |
-//! | **together** | **56** | | **48** |
+//! | for the store: identity, place, date of an earlier fetch | 10 | for the store: identity, place | 6 |
+//! | **together** | **64** | with padding | **64** |
+//!
+//! The store itself takes some 100 bytes, its only cache – the position in the current sector – included.
 //!
 //! Robots rules are not kept: a file is judged as it streams by. URLs and names are in flash, in the page image.
 

@@ -4,6 +4,7 @@ pub mod cli;
 pub mod commands;
 pub mod duration;
 pub mod error;
+pub mod flash;
 pub mod history;
 pub mod hosts;
 pub mod listing;

@@ -121,3 +121,43 @@ fn changes_are_seen_politely_and_robots_obeyed() {
     assert!(summary["robots_denied"].as_u64() > Some(0), "{summary}");
     assert_eq!(summary["changed"].as_u64(), Some(changes.len() as u64), "{summary}");
 }
+
+#[test]
+fn a_second_run_resumes_and_touches_no_other_file() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = listener.local_addr().expect("an address").port();
+    let log = Arc::new(Mutex::new(Vec::new()));
+    std::thread::spawn({
+        let log = Arc::clone(&log);
+        move || serve(listener, log)
+    });
+    let folder = std::env::temp_dir();
+    let [pages, state] =
+        ["csv", "state"].map(|end| folder.join(format!("dunlin-run-{}.{end}", std::process::id())));
+    std::fs::write(&pages, format!("url\nhttp://a.test:{port}/steady\nhttp://b.test:{port}/steady\n"))
+        .expect("a list");
+    let run = |state: &std::path::Path| {
+        let output = Command::new(env!("CARGO_BIN_EXE_dunlin"))
+            .arg("run")
+            .arg(&pages)
+            .args(["--seconds", "3", "--politeness", "200ms", "--resolve", "*=127.0.0.1", "--format", "json"])
+            .arg("--state")
+            .arg(state)
+            .output()
+            .expect("the program runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let first = run(&state);
+    assert!(first.0 == Some(0) && first.1.contains("\"resumed_pages\":0"), "{first:?}");
+    let second = run(&state);
+    assert!(second.0 == Some(0) && second.1.contains("\"resumed_pages\":2"), "{second:?}");
+    assert!(second.1.contains("\"changed\":0"), "{second:?}");
+    let anew =
+        log.lock().expect("a log").iter().filter(|seen| seen.path == "/steady" && !seen.conditional).count();
+    assert_eq!(anew, 2, "each page is fetched whole once");
+    // The list is no state file.
+    let before = std::fs::read(&pages).expect("the list");
+    assert_eq!(run(&pages).0, Some(2));
+    assert_eq!(std::fs::read(&pages).expect("the list"), before);
+    let _ = (std::fs::remove_file(&pages), std::fs::remove_file(&state));
+}

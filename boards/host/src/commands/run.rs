@@ -13,10 +13,12 @@ use async_io::Timer;
 use dunlin::image::Image;
 use dunlin::probe::{Board, Event, HostMemory, Memory, PageMemory, Probe, Slot, Totals};
 use dunlin::scheduler::{Core, Large, Settings};
+use dunlin::store::Store;
 use dunlin::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::error::Error;
+use crate::flash::FileFlash;
 use crate::listing::{Listing, ListingArgs};
 use crate::net::{HostConnect, HostResolve};
 use crate::output::{self, Format, Table};
@@ -31,7 +33,7 @@ use crate::{duration, net};
 ///
 ///   {"time":1794000000,"url":"http://example.org/","status":200,"bytes":5120,"milliseconds":84,"first":false}
 ///
-/// Nothing is kept between runs. At the end, a summary; with --format json as a last line on stdout.
+/// Without --state nothing is kept between runs. At the end, a summary; with --format json as a last line on stdout.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -58,6 +60,9 @@ pub struct Args {
     /// Write the changes to this file as well, behind what it holds
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
+    /// Keep in this file what is learnt: a second run resumes
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
     /// For the little that is random
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u32,
@@ -111,6 +116,8 @@ fn crawl(image: Image<'_>, board: Computer<'_>, resolve: HostResolve, args: &Arg
     let memory =
         Memory { scheduler: &mut scheduler, pages: &mut pages, hosts: &mut hosts, detours: &mut detours };
     let probe = Probe::new(image, memory, args.slots.into(), board).map_err(wrong)?;
+    let mut store = args.state.as_deref().map(FileFlash::open).transpose()?.map(Store::new);
+    let resumed = store.as_mut().map(|store| async_io::block_on(probe.restore(store, true)));
     probe.set_online(true);
     let connect = HostConnect::new();
     let mut buffers = vec![[0; WINDOW]; args.slots.into()];
@@ -124,6 +131,10 @@ fn crawl(image: Image<'_>, board: Computer<'_>, resolve: HostResolve, args: &Arg
         work.push(Box::pin(async move { probe.run_slot(number, slot).await }));
     }
     work.push(Box::pin(async { probe.keep_house().await }));
+    if let Some(store) = &mut store {
+        let probe = &probe;
+        work.push(Box::pin(async move { probe.keep_store(store).await }));
+    }
     if std::io::stderr().is_terminal() {
         work.push(Box::pin(async { show_status(&probe).await }));
     }
@@ -136,7 +147,10 @@ fn crawl(image: Image<'_>, board: Computer<'_>, resolve: HostResolve, args: &Arg
         stop.as_mut().poll(context)
     }));
     drop(work);
-    Ok(Summary::new(&probe))
+    if let Some(store) = &mut store {
+        async_io::block_on(probe.save(store));
+    }
+    Ok(Summary { resumed_pages: resumed.map_or(0, |resumed| resumed.pages), ..Summary::new(&probe) })
 }
 
 /// Completes after so many seconds, or at Ctrl-C.
@@ -175,6 +189,7 @@ struct Summary {
     bytes: u64,
     freshness_estimate: Option<f32>,
     optimum_estimate: Option<f32>,
+    resumed_pages: u16,
 }
 
 impl Summary {
@@ -190,6 +205,7 @@ impl Summary {
             bytes,
             freshness_estimate,
             optimum_estimate,
+            resumed_pages: 0,
         }
     }
 }
@@ -291,6 +307,10 @@ impl Board for Computer<'_> {
             return std::future::pending().await;
         }
         net::after(then - self.now()).await;
+    }
+
+    fn unix_time(&self) -> Option<u64> {
+        SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok().map(|time| time.as_secs())
     }
 
     fn speaks_https(&self) -> bool {
