@@ -33,9 +33,6 @@ pub struct Arguments {
     /// Serve the undecoded log on this port of loopback, for `cargo dunlin monitor --log tcp:127.0.0.1:PORT`
     #[arg(long, value_name = "PORT")]
     log_port: Option<u16>,
-    /// The device's flash: kept between runs, so that a second one resumes
-    #[arg(long, value_name = "FILE")]
-    state: Option<PathBuf>,
     /// One JSON object on stdout at the end
     #[arg(long)]
     json: bool,
