@@ -5,6 +5,8 @@ mod draw;
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
 use std::time::Duration;
 
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
@@ -36,23 +38,29 @@ fn look(terminal: &mut ratatui::DefaultTerminal, probes: &Probes, stop: &AtomicB
     };
     let names: Vec<String> = probes.iter().map(name).collect();
     let mut app = App::new(names.len());
+    let events = events();
     while !app.quit && !stop.load(Ordering::Relaxed) {
         let Some(Ok(probe)) = probes.get(app.probe).map(|probe| probe.lock()) else { return Ok(()) };
         let live = View::new(&probe, LINES);
         drop(probe);
         let view = app.paused.as_deref().unwrap_or(&live);
         terminal.draw(|frame| draw::draw(frame, &app, &names, view))?;
-        if event::poll(EVERY)? {
-            // A new size is an event, too: the next round draws for it.
-            if let Event::Key(key) = event::read()?
-                && key.kind != KeyEventKind::Release
-            {
-                let view = view.clone();
-                app.press(key, &view);
-            }
+        // A new size is an event, too: the next round draws for it.
+        if let Ok(Event::Key(key)) = events.recv_timeout(EVERY)
+            && key.kind != KeyEventKind::Release
+        {
+            let view = view.clone();
+            app.press(key, &view);
         }
     }
     Ok(())
+}
+
+/// What the user does, read by a thread of its own: reading from a terminal that has gone away never ends.
+fn events() -> Receiver<Event> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || while event::read().is_ok_and(|event| sender.send(event).is_ok()) {});
+    receiver
 }
 
 #[cfg(test)]
