@@ -32,9 +32,19 @@ const CYCLES_PER_MICROSECOND: u32 = 25;
 /// 100 s: below the 171 s that fit the alarm's 32 bits and the 71 minutes of the counter.
 const LONGEST_SLEEP: u64 = 100_000_000;
 
+/// Where the time comes from.
+#[derive(Clone, Copy)]
+enum Source {
+    /// It has not started.
+    None,
+    Counter,
+    /// From nowhere: it is so late, and will be later only by [`skip`].
+    Skipped(u64),
+}
+
 struct State {
     queue: Queue,
-    started: bool,
+    source: Source,
     last: u32,
     wraps: u32,
 }
@@ -43,7 +53,7 @@ struct Clock(Mutex<RefCell<State>>);
 
 embassy_time_driver::time_driver_impl!(static CLOCK: Clock = Clock(Mutex::new(RefCell::new(State {
     queue: Queue::new(),
-    started: false,
+    source: Source::None,
     last: 0,
     wraps: 0,
 }))));
@@ -54,11 +64,32 @@ pub fn start() {
         PRESCALE.write(CYCLES_PER_MICROSECOND - 1);
         COUNTER.write(0);
         let mut state = CLOCK.0.borrow_ref_mut(token);
-        state.started = true;
+        state.source = Source::Counter;
         state.ring_next();
     });
     // SAFETY: the handler is installed in `interrupts`, and no code relies on this line being masked.
     unsafe { NVIC::unmask(Line(interrupts::TIMER0)) };
+}
+
+/// From now on, time is 0 and passes only by [`skip`]: what the firmware does is then the same each time, to the microsecond.
+pub fn start_skipping() {
+    critical_section::with(|token| {
+        CONTROL.write(0);
+        CLOCK.0.borrow_ref_mut(token).source = Source::Skipped(0);
+    });
+}
+
+/// Lets the time pass until the next alarm rings, at once. For an executor that has nothing else to do.
+pub fn skip() {
+    critical_section::with(|token| {
+        let mut state = CLOCK.0.borrow_ref_mut(token);
+        let now = state.now();
+        let next = state.queue.next_expiration(now);
+        if let (Source::Skipped(_), true) = (state.source, next < u64::MAX) {
+            state.source = Source::Skipped(next);
+            state.ring_next();
+        }
+    });
 }
 
 /// Microseconds since [`start`].
@@ -77,8 +108,10 @@ pub(crate) extern "C" fn on_alarm() {
 
 impl State {
     fn now(&mut self) -> u64 {
-        if !self.started {
-            return 0;
+        match self.source {
+            Source::None => return 0,
+            Source::Skipped(now) => return now,
+            Source::Counter => {}
         }
         let counter = COUNTER.read();
         self.wraps += u32::from(counter < self.last);
@@ -90,6 +123,9 @@ impl State {
     fn ring_next(&mut self) {
         let now = self.now();
         let next = self.queue.next_expiration(now);
+        if matches!(self.source, Source::Skipped(_)) {
+            return;
+        }
         // At least a microsecond: a timer set to 0 would never ring.
         let sleep = next.saturating_sub(now).clamp(1, LONGEST_SLEEP) as u32;
         CONTROL.write(0);
@@ -109,7 +145,7 @@ impl Driver for Clock {
     fn schedule_wake(&self, at: u64, waker: &Waker) {
         critical_section::with(|token| {
             let mut state = self.0.borrow_ref_mut(token);
-            if state.queue.schedule_wake(at, waker) && state.started {
+            if state.queue.schedule_wake(at, waker) && !matches!(state.source, Source::None) {
                 state.ring_next();
             }
         });

@@ -11,6 +11,8 @@ const PATH: usize = 200;
 pub struct Options {
     /// End with a summary after this many seconds; without it, run on.
     pub seconds: Option<u32>,
+    /// Let time pass only while nothing is to be done.
+    pub skip: bool,
     /// Panic after this many seconds: to see what comes of it.
     pub panic: Option<u32>,
     /// The state file, if anything is to be kept.
@@ -33,6 +35,7 @@ pub fn read() -> Options {
     for word in line.split([' ', '\0']).filter(|word| !word.is_empty()) {
         let known = match word.split_once('=') {
             Some(("seconds", number)) => number.parse().map(|number| options.seconds = Some(number)).is_ok(),
+            Some(("skip", word)) => word.parse().map(|skip| options.skip = skip).is_ok(),
             Some(("panic", number)) => number.parse().map(|number| options.panic = Some(number)).is_ok(),
             Some(("state", path)) => {
                 let path = path.bytes().chain([0]);
@@ -42,7 +45,7 @@ pub fn read() -> Options {
             _ => false,
         };
         if !known {
-            defmt::warn!("option `{=str}` is not known; known: seconds=N panic=N state=PATH", word);
+            defmt::warn!("option `{=str}` is not known; known: seconds=N skip=true panic=N state=PATH", word);
         }
     }
     options

@@ -124,7 +124,7 @@ pub fn refused(_: &Path) -> Result<()> {
         ("url\nhttp://a.test/\n".into(), &["--agent", "two words"], "agent must be a name"),
         ("url\n".into(), &[], "found no page"),
         ("url\nhttp://a.test/\n".into(), &["--address", "10.0.2.77/40"], "expected ADDRESS/PREFIX"),
-        ("url\nhttp://a.test/\n".into(), &["--crawls-per-day", "-1"], "expected a number above 0"),
+        ("url\nhttp://a.test/\n".into(), &["--crawls-per-day=0"], "expected a number above 0"),
     ];
     for (list, more, expected) in cases {
         let pages = Text::new(&list)?;

@@ -1,6 +1,7 @@
 #![no_std]
 #![no_main]
-//! The probe on a simulated network: with QEMU's skipped time, a day in minutes and the same log each time.
+//! The probe on a simulated network. In a time that passes only while everybody waits (`skip`) the log is the same each
+//! time, byte by byte; in QEMU's own skipped time the board's clock is at work.
 
 use dunlin::probe::Slot;
 use dunlin_board::executor;
@@ -10,7 +11,7 @@ use embassy_time::Timer;
 use qemu_mps2::capacity::SLOTS;
 use qemu_mps2::probe::{self, BoardProbe};
 use qemu_mps2::simulated::Simulated;
-use qemu_mps2::{exit, options};
+use qemu_mps2::{clock, exit, options};
 use static_cell::ConstStaticCell;
 
 const WINDOW: usize = 1024;
@@ -18,10 +19,15 @@ const WINDOW: usize = 1024;
 #[cortex_m_rt::entry]
 fn main() -> ! {
     qemu_mps2::boot("dunlin's day on qemu-mps2");
-    let seconds = options::read().seconds.unwrap_or(86_400);
-    match probe::load() {
-        Ok(probe) => executor::run(|spawner| start(spawner, seconds, probe)),
-        Err(_) => exit::failure(),
+    let options = options::read();
+    let seconds = options.seconds.unwrap_or(86_400);
+    if options.skip {
+        clock::start_skipping();
+    }
+    match (probe::load(), options.skip) {
+        (Ok(probe), true) => executor::run_with(|spawner| start(spawner, seconds, probe), clock::skip),
+        (Ok(probe), false) => executor::run(|spawner| start(spawner, seconds, probe)),
+        (Err(_), _) => exit::failure(),
     }
 }
 
