@@ -18,7 +18,7 @@ use nucleo_h753zi::flash::H753Flash;
 use static_cell::{ConstStaticCell, StaticCell};
 
 /// What this firmware holds; `cargo xtask boards` reads it from the ELF.
-const PAGES: usize = 4096;
+const PAGES: usize = 4000;
 const HOSTS: usize = 256;
 /// Fetches at once.
 const SLOTS: usize = 4;
