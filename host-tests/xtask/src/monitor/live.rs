@@ -141,6 +141,7 @@ fn crawl(
         listing: list,
         options: &options,
         seconds: SECONDS,
+        state: None,
         monitor: None,
         stop: None,
         log_port: Some(port),
