@@ -2,15 +2,19 @@
 #![no_main]
 //! The probe on a simulated network: with QEMU's skipped time, a day in minutes and the same log each time.
 
+use core::cell::Cell;
+
 use dunlin::probe::Slot;
 use dunlin_board::executor;
 use dunlin_board::probe::spawn;
 use embassy_executor::Spawner;
+use embassy_sync::blocking_mutex::Mutex;
+use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use embassy_time::Timer;
 use qemu_mps2::capacity::SLOTS;
 use qemu_mps2::probe::{self, BoardProbe};
 use qemu_mps2::simulated::Simulated;
-use qemu_mps2::{exit, options};
+use qemu_mps2::{clock, exit, options};
 use static_cell::ConstStaticCell;
 
 const WINDOW: usize = 1024;
@@ -20,9 +24,19 @@ fn main() -> ! {
     qemu_mps2::boot("dunlin's day on qemu-mps2");
     let seconds = options::read().seconds.unwrap_or(86_400);
     match probe::load() {
-        Ok(probe) => executor::run(|spawner| start(spawner, seconds, probe)),
+        Ok(probe) => executor::run_with(|spawner| start(spawner, seconds, probe), sleep),
         Err(_) => exit::failure(),
     }
+}
+
+/// Microseconds slept so far: what is left of virtual time are instructions.
+static ASLEEP: Mutex<CriticalSectionRawMutex, Cell<u64>> = Mutex::new(Cell::new(0));
+
+fn sleep() {
+    let start = clock::micros();
+    cortex_m::asm::wfi();
+    let slept = clock::micros() - start;
+    ASLEEP.lock(|asleep| asleep.set(asleep.get() + slept));
 }
 
 fn start(spawner: Spawner, seconds: u32, probe: &'static BoardProbe) {
@@ -48,5 +62,6 @@ async fn house(probe: &'static BoardProbe) {
 #[embassy_executor::task]
 async fn end(probe: &'static BoardProbe, seconds: u32) {
     Timer::after_secs(seconds.into()).await;
+    defmt::info!("awake us={=u64}", clock::micros() - ASLEEP.lock(Cell::get));
     probe::end(Some(probe))
 }
