@@ -19,6 +19,21 @@ pub(super) enum Place {
 }
 
 /// One place of the page table.
+///
+/// | bytes | field | why it is there, and what less would cost |
+/// |---|---|---|
+/// | 8 | belief: shape and time, `f32` each | Every visit adds a little to sums that forget slowly: with 16 bits small additions would be lost in rounding, unless rounded at random. |
+/// | 4 | belief: evidence that the rate rose or fell | Two running tests in 16 bits each. One signed number would follow either, not both. |
+/// | 4 | weight | 12 decades. A 16-bit logarithm would do, for an exponential (60 instructions, 2,000 without a floating-point unit) whenever a page is valued. |
+/// | 4 | last fetch | The age of a copy, which every decision is about. 8 ms steps over 406 days. |
+/// | 4 | due | The key of its host's queue. From belief, weight and price it could be computed, but a heap compares keys at every level. |
+/// | 6 | three links | Children, and the page above: without it a page could not leave its queue in O(log n) when its weight, its rate or a hint moves it. |
+/// | 1 | rank | Makes the queue's work O(log n) in the worst case; a skew heap has none, and is only so on average. |
+/// | 1 | what a carousel makes up for | Two decimals of a gap. |
+/// | 2 | host | Its gate and its queue. |
+/// | 1 + 1 | place, signals | One byte each, because bits would have to be cut out at each use. |
+///
+/// For 32 bytes the weight would have to be a logarithm (2) and rank and place share a byte with the signals (2).
 #[derive(Clone, Copy, Debug)]
 pub struct PageState<I> {
     /// What is believed about its change rate. 12 bytes

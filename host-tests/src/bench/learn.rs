@@ -26,5 +26,6 @@ pub fn learn(rows: &mut Vec<Row>) {
         unit: "ns",
         other: Some(("maximum likelihood from the history", 1e9 * whole)),
         limit: "12 bytes a page".into(),
+        grows: None,
     });
 }

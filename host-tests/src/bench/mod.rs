@@ -1,4 +1,4 @@
-//! Host benches: one module a room, one [`Row`] a figure. `cargo xtask bench` prints them as one table.
+//! Host benches: one module a room, one [`Row`] a figure. `cargo xtask bench` prints them in its table.
 //!
 //! Clocks on shared machines are noisy: prefer ratios against an alternative measured in the same run.
 
@@ -6,7 +6,9 @@ mod learn;
 pub mod monitor;
 pub mod pace;
 pub mod plan;
+mod scheduler;
 
+use std::fmt::{self, Display};
 use std::time::Instant;
 
 /// One line of the bench table.
@@ -14,7 +16,7 @@ use std::time::Instant;
 pub struct Row {
     /// plan, pace, polite, fetch, learn, …
     pub room: &'static str,
-    /// What was measured, with its size.
+    /// What was measured, and after a comma its size.
     pub what: String,
     /// Our figure.
     pub ours: f64,
@@ -22,12 +24,27 @@ pub struct Row {
     pub unit: &'static str,
     /// What else one could use, and its figure in the same unit from the same run.
     pub other: Option<(&'static str, f64)>,
-    /// What the figure is heading for, or the promise it has to keep.
+    /// What the figure is heading for, or the promise it has to keep: `<= 3`, `>= 3`, or words.
     pub limit: String,
+    /// The size, and how the documentation says the figure grows with it: `O(n)`, `O(n log n)`.
+    pub grows: Option<(f64, &'static str)>,
+}
+
+/// For `cargo xtask bench`: nine fields between tabs, empty where there is nothing to say.
+impl Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { room, what, ours, unit, limit, .. } = self;
+        let (other, figure) =
+            self.other.map_or_else(Default::default, |(other, figure)| (other, figure.to_string()));
+        let (size, grows) =
+            self.grows.map_or_else(Default::default, |(size, grows)| (size.to_string(), grows));
+        write!(f, "{room}\t{what}\t{ours}\t{unit}\t{other}\t{figure}\t{limit}\t{size}\t{grows}")
+    }
 }
 
 /// Every room's benches.
-pub const ROOMS: &[fn(&mut Vec<Row>)] = &[plan::plan, learn::learn, pace::rows, monitor::monitor];
+pub const ROOMS: &[fn(&mut Vec<Row>)] =
+    &[plan::plan, learn::learn, pace::rows, scheduler::rows, monitor::monitor];
 
 /// Seconds that the fastest of `runs` runs took on the processor. On Linux time in which other programs had the
 /// processor does not count; elsewhere it does.
@@ -49,4 +66,14 @@ pub fn seconds<T>(runs: u32, mut work: impl FnMut() -> T) -> f64 {
 fn processor_time() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_whitespace().next()?.parse::<u64>().ok().map(|nanoseconds| nanoseconds as f64 * 1e-9)
+}
+
+/// 1000000 as 1,000,000.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let part = |(index, digit): (usize, char)| {
+        let comma = index > 0 && (digits.len() - index).is_multiple_of(3);
+        [comma.then_some(','), Some(digit)].into_iter().flatten()
+    };
+    digits.chars().enumerate().flat_map(part).collect()
 }

@@ -53,6 +53,8 @@ pub struct Report {
     pub longest_end: usize,
     /// Bytes of stack, by the firmware's own word.
     pub stack: Option<u64>,
+    /// Time it did not sleep, by the firmware's own word.
+    pub awake: Option<Duration>,
     /// Lines that could not be decoded.
     pub lost: usize,
 }
@@ -72,6 +74,7 @@ impl Crawl<'_> {
             monitor: self.monitor,
             stop: self.stop,
             log_port: self.log_port,
+            ..Beside::default()
         };
         let machine = Machine { elf: self.elf, options: &options, time: Time::Real, deadline, beside };
         let mut report = Report::default();
@@ -112,6 +115,7 @@ impl Report {
                 summary.freshness_estimate = share("freshness");
                 summary.optimum_estimate = share("optimum");
             }
+            "awake" => self.awake = Some(Duration::from_micros(count("us"))),
             "done" => {
                 let mut words = line.message.split(' ').rev();
                 self.stack = words.nth(1).and_then(|bytes| bytes.parse().ok());

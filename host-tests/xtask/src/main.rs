@@ -94,12 +94,27 @@ enum Command {
     /// Compare the probe's requests a second with those of a bare TCP loop on the same emulated board
     Throughput,
     /// Print flash and static RAM per board; fail above the budget in host-tests/budgets.toml
-    Size,
-    /// Print one table of device figures (instructions, counted in QEMU) and host figures (seconds, rates)
+    Size {
+        /// Also the flash of the firmware by crate and module
+        #[arg(long)]
+        modules: bool,
+    },
+    /// Print one table: device (instructions, counted in QEMU), host, memory and network figures beside what else there is
+    ///
+    /// Fails when anything grows faster than documented.
     Bench {
-        /// Only the device figures, which take seconds and are the same on every computer
+        /// Only instructions and memory, which take a few minutes and are the same on every computer
         #[arg(long)]
         device: bool,
+        /// Write host-tests/baseline.toml, which `cargo xtask test` holds instruction counts and sizes against
+        #[arg(long)]
+        renew: bool,
+        /// Print nothing but what is worse than host-tests/baseline.toml, and fail if anything is
+        #[arg(long, conflicts_with_all = ["device", "renew", "page"])]
+        check: bool,
+        /// Write the performance page, host-tests/PERFORMANCE.md
+        #[arg(long, conflicts_with = "device")]
+        page: bool,
     },
     /// Reproduce the papers' experiments and write host-tests/papers (all of them at full size: long, and not timed yet)
     Papers {
@@ -134,11 +149,14 @@ fn main() -> ExitCode {
         Command::Monitor { bless } => monitor::monitor(install, bless),
         Command::Day => virtual_time::virtual_time(install),
         Command::Throughput => throughput::throughput(install),
-        Command::Size => sizes::size(install),
+        Command::Size { modules } => sizes::size(install, modules),
         Command::Papers { name, reduced, pages, traces } => {
             papers::papers(name.as_deref(), reduced, pages, traces)
         }
-        Command::Bench { device } => bench::bench(install, device),
+        Command::Bench { check: true, .. } => bench::guard(install),
+        Command::Bench { device, renew, page, check: false } => {
+            bench::bench(install, bench::Wanted { device_only: device, renew, page })
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

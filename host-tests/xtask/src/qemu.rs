@@ -40,6 +40,8 @@ pub struct Beside<'a> {
     pub image: Option<(&'a Path, u64)>,
     /// A cable: without it, the network chip hears nothing.
     pub network: bool,
+    /// A file that receives every frame on the cable (pcap).
+    pub frames: Option<&'a Path>,
     /// A socket at which QEMU's monitor takes commands.
     pub monitor: Option<&'a Path>,
     /// Type a `q` once this is true: the firmware then sums up and ends.
@@ -168,6 +170,9 @@ fn command(machine: Machine<'_>, record: &Record) -> Command {
     // The chip is part of the machine. IPv6 would send by itself, whenever it likes, and spoil the repeatable runs.
     let cable = if machine.beside.network { "off" } else { "on" };
     command.arg("-nic").arg(format!("user,id=net,model=lan9118,restrict={cable},ipv6=off"));
+    if let Some(file) = machine.beside.frames {
+        command.arg("-object").arg(format!("filter-dump,id=frames,netdev=net,file={}", file.display()));
+    }
     if let Some((image, address)) = machine.beside.image {
         command.arg("-device");
         command.arg(format!("loader,file={},addr={address:#x},force-raw=on", image.display()));

@@ -35,6 +35,18 @@ pub fn check(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// Runs `command` to its end and returns what it printed; its complaints go where ours go.
+pub fn capture(command: &mut Command) -> Result<String> {
+    let shown = describe(command);
+    say(&shown);
+    let command = command.stdin(Stdio::null()).stderr(Stdio::inherit());
+    let output = command.output().with_context(|| format!("cannot start `{shown}`"))?;
+    if !output.status.success() {
+        bail!("`{shown}` failed: {}", output.status);
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
 /// Runs `command` quietly and returns its standard output if it succeeds.
 pub fn output(command: &mut Command) -> Option<String> {
     let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;

@@ -14,31 +14,24 @@ use crate::{capacity, firmware, setup};
 /// Beyond 2³² µs, where the board's 32-bit counter starts again at 0, twenty times over.
 const SECONDS: u32 = 86_400;
 const DEADLINE: Duration = Duration::from_secs(600);
+/// QEMU's virtual time.
+pub const NANOSECONDS_PER_INSTRUCTION: f64 = 64.0;
 /// Fetches that the budget allows in that time.
 const BUDGET: f64 = 20_000.0;
 
 /// Fails unless the day passes as it should and two runs give the same log.
 pub fn virtual_time(install: bool) -> Result<()> {
-    setup::qemu(install)?;
-    let elf = firmware::build(install, firmware::DAY)?;
-    let options = Options { per_day: Some(BUDGET), ..Options::default() };
-    let (image, _) = page_image::build(&full_list(), &options)?;
-    let image = ImageFile::write(&image, &elf)?;
-    let arguments = [format!("seconds={SECONDS}"), "skip=true".into()];
-    let beside = Beside { image: Some((&image.path, image.address)), ..Beside::default() };
-    let machine = Machine { elf: &elf, options: &arguments, time: Time::Real, deadline: DEADLINE, beside };
-    let log = log(machine)?;
+    let log = run(install, SECONDS, true)?;
     let report = check(&log)?;
     let summary = &report.summary;
-    let again = self::log(machine)?;
+    let again = run(install, SECONDS, true)?;
     if let Some((first, second)) = log.iter().zip(&again).find(|(first, second)| first != second) {
         bail!("two runs in virtual time gave different logs, first here:\n{first}\n{second}");
     }
     ensure!(log.len() == again.len(), "two runs in virtual time gave logs of different lengths");
     // The board's own clock, in time that QEMU skips: what happens is the same to a microsecond or so, which is what
     // QEMU takes to ring.
-    let machine = Machine { options: &arguments[..1], time: Time::Skipping, ..machine };
-    check(&self::log(machine)?).context("with the board's own clock")?;
+    check(&run(install, SECONDS, false)?).context("with the board's own clock")?;
     println!(
         "a day in virtual time: {} fetches, {} changes, {} errors, {} log lines, the same in two runs",
         summary.fetches,
@@ -64,6 +57,27 @@ fn check(log: &[Line]) -> Result<Report> {
     ensure!(summary.errors > 0, "no page took longer than the deadline, and some should");
     ensure!(report.lost == 0, "{} lines of the log were lost", report.lost);
     Ok(report)
+}
+
+/// What an hour costs.
+pub fn hour(install: bool) -> Result<Report> {
+    let mut report = Report::default();
+    run(install, 3_600, false)?.iter().for_each(|line| report.read(line));
+    Ok(report)
+}
+
+/// Runs the firmware for so many virtual seconds and returns its log. With `skip` time passes only while everybody waits;
+/// without, it is the board's own clock in time that QEMU skips.
+fn run(install: bool, seconds: u32, skip: bool) -> Result<Vec<Line>> {
+    setup::qemu(install)?;
+    let elf = firmware::build(install, firmware::DAY)?;
+    let options = Options { per_day: Some(BUDGET), ..Options::default() };
+    let (image, _) = page_image::build(&full_list(), &options)?;
+    let image = ImageFile::write(&image, &elf)?;
+    let arguments = [format!("seconds={seconds}"), format!("skip={skip}")];
+    let time = if skip { Time::Real } else { Time::Skipping };
+    let beside = Beside { image: Some((&image.path, image.address)), ..Beside::default() };
+    log(Machine { elf: &elf, options: &arguments, time, deadline: DEADLINE, beside })
 }
 
 /// As many pages and hosts as the firmware holds.

@@ -54,5 +54,6 @@ async fn house(probe: &'static BoardProbe) {
 #[embassy_executor::task]
 async fn end(probe: &'static BoardProbe, seconds: u32) {
     Timer::after_secs(seconds.into()).await;
+    defmt::info!("awake us={=u64}", executor::awake().as_micros());
     probe::end(Some(probe))
 }

@@ -129,14 +129,16 @@ fn row(count: &Count, counts: &[Count], core: &str) -> Row {
         let other = counts.iter().find(same)?;
         Some((called.to_owned(), other.each))
     });
-    let promised = known.and_then(|about| about.limit).filter(|(size, _)| *size == count.size && core == "M4F");
+    let promised =
+        known.and_then(|about| about.limit).filter(|(size, _)| *size == count.size && core == "M4F");
     let place = known.and_then(|about| about.grows).map(|complexity| Place {
         series: format!("{core}: {}", count.name),
         size: f64::from(count.size),
         complexity,
     });
     let room = known.map_or("learn", |about| about.room);
-    let what = if count.size > 1 { format!("{}, n = {}", count.name, count.size) } else { count.name.clone() };
+    let what =
+        if count.size > 1 { format!("{}, n = {}", count.name, count.size) } else { count.name.clone() };
     Row {
         room: format!("{core} · {room}"),
         what,

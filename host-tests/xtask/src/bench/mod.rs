@@ -1,75 +1,76 @@
-//! One table: what the algorithms cost on the device, in instructions, and on this computer.
+//! One table: what everything costs on the device, on this computer, in memory and on the wire, each figure beside what
+//! else there is and what it has to keep.
 
-use std::time::Duration;
+mod baseline;
+mod device;
+mod host;
+mod memory;
+mod page;
+mod row;
+mod wire;
 
-use anyhow::{Context, Result};
+pub use baseline::guard;
 
-use crate::setup::{self, CORTEX_M0, CORTEX_M4F};
-use crate::shell::{cargo, check, say};
-use crate::{firmware, qemu};
+use anyhow::{Result, ensure};
 
-const DEADLINE: Duration = Duration::from_secs(900);
+use crate::setup;
+use crate::shell::say;
+use row::{Growth, HEAD, Row, growth};
 
-/// Runs the device benches, then the host's.
-pub fn bench(install: bool, device_only: bool) -> Result<()> {
+/// What to measure, and what to do with it.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// Only what is the same on every computer.
+    pub device_only: bool,
+    /// Write the baseline that tests hold figures against.
+    pub renew: bool,
+    /// Write the performance page.
+    pub page: bool,
+}
+
+/// Measures, prints one table, and fails if anything grows faster than documented.
+pub fn bench(install: bool, wanted: Wanted) -> Result<()> {
     setup::qemu(install)?;
-    println!("| room | what | ours | unit | alternative | ratio | limit |\n|---|---|---|---|---|---|---|");
-    for (target, unit) in [(CORTEX_M4F, "instructions"), (CORTEX_M0, "instructions, thumbv6m code")] {
-        device(install, target, unit)?;
+    let mut rows = Vec::new();
+    let mut counts = Vec::new();
+    for (target, core) in device::TARGETS {
+        let counted = device::measure(install, target)?;
+        rows.extend(device::rows(&counted, core));
+        counts.push((core, counted));
     }
-    if !device_only {
-        say("host figures: clocks are noisy, compare ratios");
-        check(cargo().args([
-            "run",
-            "--quiet",
-            "--release",
-            "--package",
-            "host-tests",
-            "--bin",
-            "bench",
-            "--",
-            "--rows",
-        ]))?;
+    let sizes = memory::images(install)?;
+    rows.extend(memory::rows(install, &sizes)?);
+    if wanted.renew {
+        baseline::renew(&counts, &sizes)?;
     }
+    if !wanted.device_only {
+        rows.extend(wire::rows(install)?);
+        say("host figures: processor time of one thread; clocks are noisy, compare ratios");
+        rows.extend(host::rows()?);
+    }
+    let growth = growth(&rows);
+    print!("{}", table(&rows, &growth));
+    if wanted.page {
+        page::write(&rows, &growth)?;
+    }
+    let missed: Vec<&Growth> = growth.iter().filter(|growth| !growth.is_met()).collect();
+    ensure!(missed.is_empty(), "grows faster than documented: {}", list(&missed));
     Ok(())
 }
 
-fn device(install: bool, target: &str, unit: &str) -> Result<()> {
-    let elf = firmware::build_for(install, firmware::BENCH, target)?;
-    let machine = qemu::Machine {
-        elf: &elf,
-        options: &[],
-        time: qemu::Time::Counted,
-        deadline: DEADLINE,
-        beside: qemu::Beside::default(),
+fn table(rows: &[Row], growth: &[Growth]) -> String {
+    let lines = |lines: Vec<String>| lines.join("\n");
+    format!(
+        "{HEAD}\n{}\n\n{}\n{}\n",
+        lines(rows.iter().map(Row::to_string).collect()),
+        row::GROWTH_HEAD,
+        lines(growth.iter().map(Growth::to_string).collect())
+    )
+}
+
+fn list(missed: &[&Growth]) -> String {
+    let one = |growth: &&Growth| {
+        format!("{} with exponent {:.3}, documented {}", growth.series, growth.exponent, growth.complexity)
     };
-    let end = qemu::run(machine, |line| match line.message.strip_prefix("bench ").and_then(Row::parse) {
-        Some(row) => {
-            let each = f64::from(row.instructions) / f64::from(row.per.max(1));
-            println!("| device | {}, n = {} | {each:.1} | {unit} | – | – | |", row.name, row.n);
-        }
-        None => eprintln!("{line}"),
-    });
-    end?.success("the instruction bench", DEADLINE).with_context(|| format!("device bench for {target}"))
-}
-
-/// One measurement, as the firmware's meter logs it.
-struct Row<'a> {
-    name: &'a str,
-    n: u32,
-    per: u32,
-    instructions: u32,
-}
-
-impl<'a> Row<'a> {
-    fn parse(text: &'a str) -> Option<Self> {
-        let mut fields = text.split('|');
-        let row = Self {
-            name: fields.next()?,
-            n: fields.next()?.parse().ok()?,
-            per: fields.next()?.parse().ok()?,
-            instructions: fields.next()?.parse().ok()?,
-        };
-        fields.next().is_none().then_some(row)
-    }
+    missed.iter().map(one).collect::<Vec<_>>().join("; ")
 }

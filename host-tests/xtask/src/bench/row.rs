@@ -46,6 +46,9 @@ pub enum Limit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Complexity {
     Logarithmic,
+    /// The same on a computer from a thousand pages to a million, where data outgrows one cache after the other: each
+    /// makes a read some three times as long.
+    LogarithmicCached,
     Linear,
     /// `n log n`
     Sorting,
@@ -56,13 +59,14 @@ impl Complexity {
     fn most(self) -> f64 {
         match self {
             Self::Logarithmic => 0.25,
+            Self::LogarithmicCached => 0.4,
             Self::Linear => 1.15,
             Self::Sorting => 1.25,
         }
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Logarithmic, Self::Linear, Self::Sorting]
+        [Self::Logarithmic, Self::LogarithmicCached, Self::Linear, Self::Sorting]
             .into_iter()
             .find(|complexity| complexity.to_string() == text)
     }
@@ -72,6 +76,7 @@ impl Display for Complexity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Logarithmic => "O(log n)",
+            Self::LogarithmicCached => "O(log n), with caches",
             Self::Linear => "O(n)",
             Self::Sorting => "O(n log n)",
         })
@@ -180,7 +185,9 @@ pub fn growth(rows: &[Row]) -> Vec<Growth> {
 fn fit(rows: &[Row], series: &str, complexity: Complexity) -> Option<Growth> {
     let points: Vec<(f64, f64)> = rows
         .iter()
-        .filter_map(|row| row.place.as_ref().filter(|place| place.series == series).map(|place| (place.size, row.ours)))
+        .filter_map(|row| {
+            row.place.as_ref().filter(|place| place.series == series).map(|place| (place.size, row.ours))
+        })
         .collect();
     if points.len() < 3 {
         return None;

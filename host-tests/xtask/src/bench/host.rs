@@ -1,0 +1,40 @@
+//! What the algorithms cost on this computer: measured by `host-tests`' program `bench`, optimised as users build it.
+
+use anyhow::{Context, Result, ensure};
+
+use super::row::{Complexity, Limit, Place, Row};
+use crate::shell::{capture, cargo};
+
+/// Builds and runs the host benches.
+pub fn rows() -> Result<Vec<Row>> {
+    let text =
+        capture(cargo().args(["run", "--quiet", "--release", "--package", "host-tests", "--bin", "bench"]))?;
+    let rows: Vec<Row> = text
+        .lines()
+        .map(|line| parse(line).with_context(|| format!("the bench printed a line that is no row: {line}")))
+        .collect::<Result<_>>()?;
+    ensure!(!rows.is_empty(), "the bench printed nothing");
+    Ok(rows)
+}
+
+/// Nine fields between tabs; see `host_tests::bench::Row`.
+fn parse(line: &str) -> Option<Row> {
+    let fields: Vec<&str> = line.split('\t').collect();
+    let [room, what, ours, unit, other, figure, limit, size, complexity] = fields[..] else { return None };
+    let place = Complexity::parse(complexity).zip(size.parse().ok());
+    let series = what.split(", ").next().unwrap_or_default();
+    Some(Row {
+        room: format!("host · {room}"),
+        what: what.to_owned(),
+        ours: ours.parse().ok()?,
+        unit: unit.to_owned(),
+        other: figure.parse().ok().map(|figure| (other.to_owned(), figure)),
+        limit: match (limit.strip_prefix("<= "), limit.strip_prefix(">= ")) {
+            (Some(most), _) => Limit::Most(most.parse().ok()?),
+            (_, Some(least)) => Limit::Least(least.parse().ok()?),
+            _ if limit.is_empty() => Limit::None,
+            _ => Limit::Text(limit.to_owned()),
+        },
+        place: place.map(|(complexity, size)| Place { series: format!("host: {series}"), size, complexity }),
+    })
+}
