@@ -1,11 +1,7 @@
 //! Xu et al. (2007): content providers that help.
 
-use dunlin::time::Duration;
 use dunlin_host::plot::{Line, lines};
 use dunlin_host::simulate::repeat::{Mean, parallel};
-use dunlin_host::simulate::{
-    Change, Options, PolicyName, SimHost, SimPage, Tells, World as SimWorld, run as simulate,
-};
 use dunlin_suite::bench::Random;
 
 use super::page::{Section, interval};
@@ -19,8 +15,6 @@ const SUPER: Help = Help::Super { precision: 1.0 };
 /// Real changes of two years, which are as many days in cycles of half a day.
 struct Web {
     pages: Vec<(usize, Vec<f64>)>,
-    /// The same pages, with the year before.
-    longer: Vec<Vec<f64>>,
     hosts: usize,
     days: f64,
     changes_a_day: f64,
@@ -41,8 +35,6 @@ impl Case {
     }
 }
 
-/// In days.
-const YEAR: f64 = 365.0;
 /// Orders of accesses that are tried.
 const SEEDS: u64 = 5;
 /// Days in a cycle of crawling.
@@ -55,65 +47,39 @@ impl Web {
         let days = 730.0;
         let from = traces.days - days;
         let most = settings.size(60, 300);
-        let since = |changes: &[f64], from: f64| {
+        let recent = |changes: &[f64]| {
             changes.iter().filter(|at| **at >= from).map(|at| at - from).collect::<Vec<f64>>()
         };
-        let (pages, longer): (Vec<_>, Vec<_>) = (traces.pages.iter())
-            .map(|(host, changes)| ((*host, since(changes, from)), since(changes, from - YEAR)))
-            .filter(|((_, recent), _)| !recent.is_empty())
-            .take(most)
-            .unzip();
+        let mut pages: Vec<(usize, Vec<f64>)> = traces
+            .pages
+            .iter()
+            .map(|(host, changes)| (*host, recent(changes)))
+            .filter(|page| !page.1.is_empty())
+            .collect();
+        pages.truncate(most);
         let changes: usize = pages.iter().map(|page| page.1.len()).sum();
         let about =
             format!("{} pages that changed {changes} times in two years, from {}", pages.len(), traces.about);
-        (Self { hosts: traces.services, days, changes_a_day: changes as f64 / days, pages, longer }, about)
+        (Self { hosts: traces.services, days, changes_a_day: changes as f64 / days, pages }, about)
     }
 
     /// Accesses by Zipf's law with the case's θ, in an order by chance; hosts that help as the case says of each.
     fn world(&self, case: &Case, seed: u64) -> World {
         let hosts: Vec<Help> = (0..self.hosts).map(&case.help).collect();
-        let weights = self.weights(case, seed);
-        let pages = self.pages.iter().zip(weights).map(|((host, changes), weight)| Page {
+        let mut random = Random(seed);
+        let mut ranks: Vec<usize> = (1..=self.pages.len()).collect();
+        for place in (1..ranks.len()).rev() {
+            ranks.swap(place, random.below(place as u32 + 1) as usize);
+        }
+        let pages = self.pages.iter().zip(ranks).map(|((host, changes), rank)| Page {
             host: *host,
-            weight,
+            weight: (rank as f64).powf(-case.theta),
             rate: changes.len() as f64 / self.days,
             changes: changes.clone(),
             signals: vec![],
             announced: vec![],
         });
         World::of(pages.collect(), &hosts, self.days, CYCLE, seed)
-    }
-
-    fn weights(&self, case: &Case, seed: u64) -> Vec<f64> {
-        let mut random = Random(seed);
-        let mut ranks: Vec<usize> = (1..=self.pages.len()).collect();
-        for place in (1..ranks.len()).rev() {
-            ranks.swap(place, random.below(place as u32 + 1) as usize);
-        }
-        ranks.into_iter().map(|rank| (rank as f64).powf(-case.theta)).collect()
-    }
-
-    /// Freshness by Xu's crawler and by the scheduler that ships, which learn for a year before it counts.
-    fn after_a_year(&self, case: &Case, seed: u64) -> [f64; 2] {
-        let tells = |host: usize| match (case.help)(host) {
-            Help::Normal => Tells::Nothing,
-            Help::Smart { .. } => Tells::Changes,
-            Help::Super { .. } => Tells::Plans,
-        };
-        let host = |host: usize| SimHost { tells: tells(host), ..SimHost::new(Duration::from_secs(60)) };
-        let pages = self.pages.iter().zip(&self.longer).zip(self.weights(case, seed));
-        let pages = pages.map(|(((host, _), changes), weight)| SimPage {
-            host: *host,
-            weight,
-            mean_rate: 0.0,
-            change: Change::Trace(changes.clone()),
-        });
-        let world = SimWorld { pages: pages.collect(), hosts: (0..self.hosts).map(host).collect() };
-        let options = Options { measured_from: YEAR, ..Options::new(YEAR + self.days, seed) };
-        let per_day = self.changes_a_day * case.capacity;
-        [PolicyName::Hints, PolicyName::Carousel].map(|policy| {
-            simulate(&world, policy.build(&world, per_day, true, seed).as_mut(), &options).freshness
-        })
     }
 
     /// Freshness by Xu's crawler and by ours, learning and knowing rates, with `capacity` crawls for each change.
@@ -143,44 +109,20 @@ pub fn run(settings: &Settings) -> Section {
     section
 }
 
-/// One row for each case, one column for each figure; returns the means.
-fn rows<const N: usize>(
-    section: &mut Section,
-    columns: &[&str],
-    cases: &[Case],
-    figures: impl Fn(&Case, u64) -> [f64; N] + Sync,
-) -> Vec<[f64; N]> {
+/// One row for each case, all crawlers; returns their means.
+fn tabulate(section: &mut Section, web: &Web, head: &str, cases: &[Case]) -> Vec<[f64; 3]> {
     let found = parallel(cases.len() * SEEDS as usize, |job| {
-        figures(&cases[job / SEEDS as usize], SEED + job as u64 % SEEDS)
+        let case = &cases[job / SEEDS as usize];
+        web.all(&web.world(case, SEED + job as u64 % SEEDS), case.capacity)
     });
-    let means: Vec<[Mean; N]> = (found.chunks(SEEDS as usize))
-        .map(|seeds| {
-            std::array::from_fn(|place| Mean::of(&seeds.iter().map(|row| row[place]).collect::<Vec<_>>()))
-        })
+    let means: Vec<[Mean; 3]> = (found.chunks(SEEDS as usize))
+        .map(|seeds| [0, 1, 2].map(|place| Mean::of(&seeds.iter().map(|row| row[place]).collect::<Vec<_>>())))
         .collect();
     let rows: Vec<Vec<String>> = (cases.iter().zip(&means))
         .map(|(case, means)| [case.name.clone()].into_iter().chain(means.iter().map(interval)).collect())
         .collect();
-    section.table(columns, &rows);
+    section.table(&[head, "Xu", "ours, learning", "ours, rates known"], &rows);
     means.iter().map(|row| row.map(|mean| mean.value)).collect()
-}
-
-/// All crawlers that value pages one by one.
-fn tabulate(section: &mut Section, web: &Web, head: &str, cases: &[Case]) -> Vec<[f64; 3]> {
-    let columns = [head, "Xu", "ours, learning", "ours, rates known"];
-    rows(section, &columns, cases, |case, seed| web.all(&web.world(case, seed), case.capacity))
-}
-
-/// The same in the simulator, with the scheduler that ships.
-fn simulated(section: &mut Section, web: &Web, head: &str, cases: &[Case]) {
-    section.say(
-        "The same changes in the simulator, with the scheduler of the firmware, politely and without knowing any rate; the year before \
-         counts for learning only:",
-    );
-    let columns = [head, "Xu", "ours (carousel)"];
-    let found = rows(section, &columns, cases, |case, seed| web.after_a_year(case, seed));
-    let ahead = found.iter().filter(|row| row[1] > row[0]).count();
-    section.say(&format!("Ours is above Xu's crawler in {ahead} of {} rows.", found.len()));
 }
 
 fn figure_2(section: &mut Section, web: &Web) {
@@ -201,7 +143,6 @@ fn figure_2(section: &mut Section, web: &Web) {
         100.0 * (found[2][0] / found[1][0] - 1.0)
     ));
     compare(section, &found);
-    simulated(section, web, "providers", &cases);
 }
 
 /// Says who is ahead, in how many rows.
@@ -245,7 +186,6 @@ fn figure_3(section: &mut Section, web: &Web) {
         100.0 * shares[best]
     ));
     compare(section, &found);
-    simulated(section, web, "super providers", &cases);
     let curve = |name: &str, place: usize| Line {
         name: name.into(),
         points: shares.iter().zip(&found).map(|(share, row)| (*share, row[place])).collect(),
