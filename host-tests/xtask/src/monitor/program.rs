@@ -12,7 +12,8 @@ use crate::shell::{cargo, check, root};
 
 /// Builds the program; returns where it is.
 pub fn build() -> Result<PathBuf> {
-    check(cargo().args(["build", "--quiet", "--package", "dunlin-host", "--bin", "dunlin"]))?;
+    // As part of the workspace, with the features that `cargo test --workspace` has compiled its dependencies with.
+    check(cargo().args(["build", "--quiet", "--workspace", "--bin", "dunlin"]))?;
     let folder = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     Ok(folder.join("debug/dunlin"))
 }

@@ -80,6 +80,18 @@ impl Tmux {
         bail!("the shell does not say how the terminal is set")
     }
 
+    /// Starts the command, takes the terminal away under it, and returns its process.
+    fn hang_up(&self, command: &str) -> Result<String> {
+        self.press(&[command, "Enter"])?;
+        self.wait("q quit")?;
+        let shell = self.run(&["display-message", "-p", "#{pane_pid}"])?;
+        let children = Command::new("ps").args(["-o", "pid=", "--ppid", shell.trim()]).output()?;
+        let child = String::from_utf8_lossy(&children.stdout).trim().to_owned();
+        ensure!(!child.is_empty(), "the terminal's shell runs nothing");
+        self.run(&["kill-server"])?;
+        Ok(child)
+    }
+
     /// The screen once it shows `text` and has come to rest.
     fn wait(&self, text: &str) -> Result<String> {
         let (start, mut last) = (Instant::now(), String::new());
@@ -124,6 +136,12 @@ pub fn check(program: &Path, fixture: &Fixture, bless: bool) -> Result<String> {
     tmux.press(&["q"])?;
     tmux.wait(PROMPT)?;
     let after = tmux.settings()?;
+    let orphan = tmux.hang_up(&command)?;
+    let start = Instant::now();
+    while Path::new(&format!("/proc/{orphan}")).exists() {
+        ensure!(start.elapsed() < PATIENCE, "process {orphan} goes on although its terminal is gone");
+        thread::sleep(Duration::from_millis(100));
+    }
     ensure!(before == after, "the terminal is not as it was: {before}, now {after}");
     Ok(coloured)
 }
