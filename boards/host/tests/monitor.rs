@@ -181,7 +181,7 @@ fn an_elf_of_another_build_is_named_as_the_reason() {
     assert!(!Path::new(&folder.file("never.html")).exists());
     // Without the banner, what cannot be decoded speaks for itself.
     let mut decoder = Decoder::new(firmware());
-    let nonsense: Vec<u8> = (0..40_000_u32).map(|n| (n * n >> 3) as u8 | u8::from(n % 19 != 0)).collect();
+    let nonsense: Vec<u8> = (0..40_000_u32).map(|n| ((n * n) >> 3) as u8 | u8::from(n % 19 != 0)).collect();
     decoder.feed(&nonsense, &mut |_| ());
     assert_eq!(decoder.trust, Trust::Doubtful, "{} frames, {:?}", decoder.frames, decoder.lost);
 }

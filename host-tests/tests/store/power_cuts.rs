@@ -72,7 +72,7 @@ fn recover(flash: Small, before: &[u32], after: &[u32], place: (usize, u64)) {
     let now = truth.saved();
     assert!(now == before || now == after, "{place:?}:\n{before:?}\n{now:?}\n{after:?}");
     // And it goes on: what is learnt next is kept, and nothing else is lost.
-    if place.1 % 13 == 0 {
+    if place.1.is_multiple_of(13) {
         let page = place.0 % now.len();
         truth.change(page);
         save(&mut store, &truth);

@@ -97,7 +97,7 @@ pub fn meaning(record: &Record) -> (Key, u32) {
 }
 
 fn stamp(version: u32) -> Stamp {
-    Stamp::new(2 * version, version % 3 == 0)
+    Stamp::new(2 * version, version.is_multiple_of(3))
 }
 
 fn version_of(stamp: Stamp) -> u32 {

@@ -119,7 +119,9 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     if lines && format == Format::Csv {
         write(&out, &stop, "probe,time_s,level,message,url\n");
     }
-    end_when_told(&stop)?;
+    let told = Arc::clone(&stop);
+    ctrlc::set_handler(move || told.store(true, Ordering::Relaxed))
+        .map_err(|why| Error::Usage(format!("cannot listen for Ctrl-C: {why}")))?;
     let threads: Vec<_> = followers.into_iter().map(Follower::spawn).collect();
     if show_terminal {
         return terminal::run(&probes, &stop)
@@ -136,19 +138,6 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         std::thread::sleep(std::time::Duration::from_millis(if ended { 200 } else { 20 }));
     }
     finish(args, format, &probes)
-}
-
-/// Ctrl-C, a hang-up or whoever asks politely ends the run.
-fn end_when_told(stop: &Arc<AtomicBool>) -> Result<(), Error> {
-    const GRACE: std::time::Duration = std::time::Duration::from_secs(2);
-    let stop = Arc::clone(stop);
-    let told = move || {
-        stop.store(true, Ordering::Relaxed);
-        // Reading keys from a terminal that is gone, as when ssh breaks, never returns: do not wait for it for ever.
-        std::thread::sleep(GRACE);
-        std::process::exit(0);
-    };
-    ctrlc::set_handler(told).map_err(|why| Error::Usage(format!("cannot listen for Ctrl-C: {why}")))
 }
 
 /// What is left to say at the end.

@@ -20,9 +20,10 @@ pub struct Image {
 
 /// Builds and weighs every image that has a budget.
 pub fn images(install: bool) -> Result<Vec<Image>> {
-    let weigh =
-        |name: &&'static str| Ok(Image { name, sizes: sizes::measure(&firmware::build(install, name)?)? });
-    firmware::IMAGES.iter().map(weigh).collect()
+    let weigh = |(name, board)| {
+        Ok(Image { name, sizes: sizes::measure(&firmware::build_board(install, board, name)?)? })
+    };
+    firmware::images().map(weigh).collect()
 }
 
 /// What one more page, and one more host, adds to a scheduler with 16-bit ids; the same on every computer.
