@@ -96,6 +96,12 @@ pub struct Hours {
     to: u8,
 }
 
+impl Default for Hours {
+    fn default() -> Self {
+        Self::ALWAYS
+    }
+}
+
 impl Hours {
     /// At any time.
     pub const ALWAYS: Self = Self { from: 0, to: 0 };

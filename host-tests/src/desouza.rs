@@ -141,7 +141,12 @@ pub fn run(setup: Setup) -> Staleness {
                 merge(&crawls[own.clone()], INTERVAL, GAP, room).expect("caps are kept");
             }
             room.iter_mut().for_each(|update| update.page += own.start as u32);
-            queues.push(Queue { next: next as u32, end: (next + count) as u32, gap: GAP });
+            queues.push(Queue {
+                next: next as u32,
+                end: (next + count) as u32,
+                gap: GAP,
+                ..Queue::default()
+            });
             next += count;
         }
         (all, queues)
@@ -182,7 +187,7 @@ fn schedule_ideal(web: &Web, crawls: &[u32]) -> (Vec<Update>, Vec<Queue>) {
             all.extend(times.map(|at| Update { at, page: page as u32 }));
         }
         all[first..].sort_unstable();
-        queues.push(Queue { next: first as u32, end: all.len() as u32, gap: GAP });
+        queues.push(Queue { next: first as u32, end: all.len() as u32, gap: GAP, ..Queue::default() });
     }
     (all, queues)
 }

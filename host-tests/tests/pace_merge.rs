@@ -78,7 +78,7 @@ proptest! {
             times.sort_unstable();
             let next = updates.len() as u32;
             updates.extend(times.into_iter().map(|at| Update { at: Instant::from_micros(at), page: 0 }));
-            queues.push(Queue { next, end: updates.len() as u32, gap: Duration::from_micros(gap) });
+            queues.push(Queue { next, end: updates.len() as u32, gap: Duration::from_micros(gap), ..Queue::default() });
         }
         let hosts = queues.len();
         let limits = queues.clone();

@@ -1,17 +1,18 @@
 //! Who is next when a crawler falls idle: de Souza's phase 3 (2007, §2.3).
 //!
 //! Every host has a queue of crawls with the times they should start at. A crawl may start once its time has come and
-//! its host's last one lies the politeness gap behind; of those that may, the most delayed is next, and of equally
-//! delayed ones that of the smaller host number.
+//! its host's last one lies the politeness gap behind, in the hours in which the host may be fetched from; of those that
+//! may, the most delayed is next, and of equally delayed ones that of the smaller host number.
 
 use core::fmt;
 
 use crate::heap::{Id, SliceHeap};
+use crate::polite::Hours;
 use crate::time::{Duration, Instant};
 
 use super::merge::Update;
 
-/// A host's part of the updates, and its gap.
+/// A host's part of the updates, and its terms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Queue {
@@ -21,6 +22,15 @@ pub struct Queue {
     pub end: u32,
     /// The least time between the starts of two of its crawls.
     pub gap: Duration,
+    /// When its crawls may start; time 0 is midnight.
+    pub hours: Hours,
+}
+
+impl Queue {
+    /// `at`, or when its hours begin.
+    fn opens(&self, at: Instant) -> Instant {
+        at + self.hours.wait(at - Instant::ZERO)
+    }
 }
 
 /// What to start, and for which host.
@@ -51,8 +61,8 @@ impl core::error::Error for NoRoom {}
 
 /// Hands out updates to crawlers that fall idle.
 ///
-/// A call costs O(log m) for m hosts, plus O(log m) for each host whose gap ended since the call before; over a whole
-/// schedule that is O(log m) an update.
+/// A call costs O(log m) for m hosts, plus O(log m) for each host whose gap or hours ended since the call before; over a
+/// whole schedule that is O(log m) an update.
 ///
 /// ```
 /// use dunlin::heap::{Entry, SliceHeap};
@@ -62,7 +72,7 @@ impl core::error::Error for NoRoom {}
 ///
 /// let second = |n| Instant::ZERO + Duration::from_secs(n);
 /// let updates = [Update { at: second(1), page: 7 }, Update { at: second(2), page: 8 }];
-/// let mut queues = [Queue { next: 0, end: 2, gap: Duration::from_secs(15) }];
+/// let mut queues = [Queue { next: 0, end: 2, gap: Duration::from_secs(15), ..Queue::default() }];
 /// let (mut entries, mut places) = ([[Entry::UNUSED]; 2], [[0_u16]; 2]);
 /// let [first, second_entries] = &mut entries;
 /// let [place, second_place] = &mut places;
@@ -109,7 +119,7 @@ impl<'a, I: Id> Dispatch<'a, I> {
             // Tried on both: whatever fits each of them alone will also fit when hosts move over.
             free.push(id, Instant::ZERO).map_err(|_| NoRoom { host })?;
             if let Some(update) = pending(updates, queue) {
-                waiting.push(id, update.at).map_err(|_| NoRoom { host })?;
+                waiting.push(id, queue.opens(update.at)).map_err(|_| NoRoom { host })?;
             }
         }
         free.clear();
@@ -129,14 +139,22 @@ impl<'a, I: Id> Dispatch<'a, I> {
                 let _ = self.free.push(entry.id, update.at);
             }
         }
-        let host = self.free.pop()?.id;
-        let queue = self.queues.get_mut(host.index())?;
-        let update = *pending(self.updates, queue)?;
-        queue.next += 1;
-        if let Some(following) = pending(self.updates, queue) {
-            let _ = self.waiting.push(host, following.at.max(now + queue.gap));
+        loop {
+            let host = self.free.pop()?.id;
+            let queue = self.queues.get_mut(host.index())?;
+            let opens = queue.opens(now);
+            if opens > now {
+                // Its hours ended while all crawlers were busy.
+                let _ = self.waiting.push(host, opens);
+                continue;
+            }
+            let update = *pending(self.updates, queue)?;
+            queue.next += 1;
+            if let Some(following) = pending(self.updates, queue) {
+                let _ = self.waiting.push(host, queue.opens(following.at.max(now + queue.gap)));
+            }
+            return Some(Start { host, update });
         }
-        Some(Start { host, update })
     }
 
     /// From when on [`Self::next`] will have something: a moment that may have passed, or `None` when all is done.

@@ -1,7 +1,7 @@
 //! The probe: scheduler and fetcher joined to one loop that runs for months.
 //!
-//! A board brings a network ([`Connect`], [`Resolve`]), a [`Board`] (clock, log, store, watchdog), memory, and a
-//! [`Slot`] for each fetch that may run at once. Each slot is a future of its own: a slow host blocks its slot only.
+//! A board brings a network ([`Connect`](crate::fetch::Connect), [`Resolve`](crate::fetch::Resolve)), a [`Board`]
+//! (clock, log, store, watchdog), memory, and a [`Slot`] for each fetch that may run at once. Each slot is a future of its own: a slow host blocks its slot only.
 //! Spawn [`Probe::run_slot`] for each, and [`Probe::keep_house`] once.
 //!
 //! Each turn of a slot is one request, and passes the gate of the page's host: robots.txt first, then the page, then

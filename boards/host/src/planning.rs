@@ -4,7 +4,8 @@ use std::cell::{Cell, RefCell};
 
 use dunlin::model::{Change, Objective, Quasi, quasi};
 use dunlin::plan::{Host, Page, Pages, PlanError, assumed_rate};
-use dunlin::time::Duration;
+use dunlin::polite;
+use dunlin::time::{Duration, Instant};
 
 use crate::error::Error;
 use crate::hosts::Hours;
@@ -102,6 +103,29 @@ pub fn plan_hosts(gates: &[Gate], interval: Duration) -> Vec<Host<f64>> {
 /// Hours a day in which fetching is allowed.
 fn open_hours(hours: Hours) -> u8 {
     if hours.from < hours.to { hours.to - hours.from } else { 24 - hours.from + hours.to }
+}
+
+/// The hours as the crate counts them.
+pub fn gate_hours(gate: &Gate) -> polite::Hours {
+    gate.hours.and_then(|hours| polite::Hours::new(hours.from, hours.to)).unwrap_or_default()
+}
+
+/// How much of so many whole days a gate is open.
+pub fn open_time(gate: &Gate, days: Duration) -> Duration {
+    gate.hours.map_or(days, |hours| days * u64::from(open_hours(hours)) / 24)
+}
+
+/// The moment at which a gate has been open for so long, from midnight of the first day on.
+pub fn after_open_time(gate: &Gate, open: Duration) -> Instant {
+    let Some(hours) = gate.hours else { return Instant::ZERO + open };
+    let daily = Duration::HOUR * u64::from(open_hours(hours));
+    let (days, today) = (open.as_micros() / daily.as_micros(), open.as_micros() % daily.as_micros());
+    let today = Duration::from_micros(today);
+    // Hours that wrap around midnight come in two pieces: until `to`, and from `from` on.
+    let wraps = hours.from >= hours.to;
+    let early = if wraps { Duration::HOUR * u64::from(hours.to) } else { Duration::ZERO };
+    let in_day = if today < early { today } else { Duration::HOUR * u64::from(hours.from) + (today - early) };
+    Instant::ZERO + Duration::DAY * days + in_day
 }
 
 /// A plan's refusal in the user's terms: the URL or the host instead of an index.

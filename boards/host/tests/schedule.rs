@@ -17,7 +17,8 @@ fn schedule(pages: &str, arguments: &[&str]) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    child.stdin.take().unwrap().write_all(pages.as_bytes()).unwrap();
+    // A refusal may come before the pages are read.
+    let _ = child.stdin.take().unwrap().write_all(pages.as_bytes());
     child.wait_with_output().unwrap()
 }
 
@@ -48,6 +49,36 @@ fn every_method_is_sorted_polite_and_complete() {
             }
         }
     }
+}
+
+/// Nights wrap around midnight, offices do not; crawlers that are too slow must not push a crawl out of its hours.
+#[test]
+fn hours_are_kept() {
+    let file = std::env::temp_dir().join(format!("dunlin-schedule-{}.csv", std::process::id()));
+    std::fs::write(&file, "host,hours\na.org,22-06\nb.org,9-17\n").unwrap();
+    let hosts = file.to_str().unwrap();
+    for method in ["carousel", "merge", "transport"] {
+        for crawlers in ["1", "3", "30,20"] {
+            let options = ["--crawls", "40", "--politeness", "10m", "--format", "csv", "--hosts", hosts];
+            let crawlers = ["--method", method, "--crawlers", crawlers];
+            let rows = rows(&schedule(PAGES, &[&crawlers[..], &options[..]].concat()));
+            assert!(rows.len() > 35, "{method}: {} rows", rows.len());
+            for (time, _, url) in &rows {
+                let hour = time / 3_600.0 % 24.0;
+                let open = match url.split('/').nth(2) {
+                    Some("a.org") => !(6.0..22.0).contains(&hour),
+                    Some("b.org") => (9.0..17.0).contains(&hour),
+                    _ => true,
+                };
+                assert!(open, "{method}: {url} at hour {hour}");
+            }
+        }
+    }
+    let refused =
+        schedule(PAGES, &["--method", "merge", "--crawls", "9", "--interval", "7h", "--hosts", hosts]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8(refused.stderr).unwrap().contains("whole days"));
+    std::fs::remove_file(&file).unwrap();
 }
 
 #[test]

@@ -163,7 +163,7 @@ fn dispatch_takes_the_most_delayed() {
     let update = |time, page| Update { at: at(time), page };
     let updates = [update(2, 10), update(3, 11), update(1, 20), update(30, 21), update(1, 30)];
     let gap = Duration::from_secs(15);
-    let queue = |next, end| Queue { next, end, gap };
+    let queue = |next, end| Queue { next, end, gap, ..Queue::default() };
     let mut queues = [queue(0, 2), queue(2, 4), queue(4, 5)];
     let (mut waiting, mut free) = ([Entry::UNUSED; 3], [Entry::UNUSED; 3]);
     let (mut first, mut second) = ([0_u16; 3], [0_u16; 3]);

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use crate::boards::{self, BOARDS};
 use crate::setup::{self, CORTEX_M0, CORTEX_M4F, CORTEX_M33};
 use crate::shell::{cargo, check, root, say};
-use crate::{e2e, firmware, monitor, panics, sizes, suite, throughput, virtual_time};
+use crate::{bench, e2e, firmware, monitor, panics, sizes, suite, throughput, virtual_time};
 
 /// The crate's feature sets on a computer. Not every combination: each alone, and all that go together.
 const HOST_FEATURES: &[&str] = &["", "std", "log", "fetch", "probe", DOCS_FEATURES];
@@ -46,6 +46,7 @@ const STEPS: &[Step] = &[
     ("a day in virtual time in QEMU", |settings| virtual_time::virtual_time(settings.install)),
     ("boards", |settings| boards::check(settings.install)),
     ("flash and RAM", |settings| sizes::size(settings.install, false)),
+    ("instruction counts and sizes beside the baseline", |settings| bench::guard(settings.install)),
     ("package", package),
 ];
 

@@ -19,7 +19,9 @@ use crate::error::Error;
 use crate::listing::{Listing, ListingArgs};
 use crate::output::{self, Format, Table};
 use crate::pages::Change;
-use crate::planning::{explain, in_intervals, plan_hosts, plan_pages, quasi_costs};
+use crate::planning::{
+    after_open_time, explain, gate_hours, in_intervals, open_time, plan_hosts, plan_pages, quasi_costs,
+};
 use crate::{duration, picture};
 
 /// Schedule the crawls of an interval
@@ -175,9 +177,11 @@ fn make(args: &Args, listing: &Listing) -> Result<Vec<Visit>, Error> {
             args.crawls
         )));
     }
-    if let Some(gate) = listing.gates.iter().find(|gate| gate.hours.is_some()) {
+    if let Some(gate) = listing.gates.iter().find(|gate| gate.hours.is_some())
+        && !args.interval.as_micros().is_multiple_of(Duration::DAY.as_micros())
+    {
         return Err(Error::Usage(format!(
-            "{}: found hours, which a schedule does not keep: leave them out, or use 'dunlin run'",
+            "{}: found hours, which need an interval of whole days, expected one such as 24h",
             gate.name
         )));
     }
@@ -188,7 +192,7 @@ fn make(args: &Args, listing: &Listing) -> Result<Vec<Visit>, Error> {
         Method::Merge => spread_hosts(args, listing, &pages)?,
         Method::Transport => {
             let visits = assign(args, listing, &pages, &speeds)?;
-            if listing.gates.iter().all(|gate| gate.politeness.is_zero()) {
+            if listing.gates.iter().all(|gate| gate.politeness.is_zero() && gate.hours.is_none()) {
                 return Ok(visits);
             }
             visits.iter().map(|visit| Update { at: visit.at, page: visit.page }).collect()
@@ -215,7 +219,13 @@ fn turn(args: &Args, listing: &Listing, pages: &[Page<'_, f64>]) -> Result<Vec<U
         )
     };
     let slots = (0..u64::from(args.crawls)).zip(carousel.slots());
-    Ok(slots.filter_map(|(number, page)| Some(Update { at: slot(number), page: page? })).collect())
+    let update = |(number, page): (u64, Option<u32>)| {
+        let gate = &listing.gates[listing.gate_of_page(page? as usize)];
+        // As far into its open hours as into the interval.
+        let share = open_time(gate, slot(number) - Instant::ZERO);
+        Some(Update { at: after_open_time(gate, share), page: page? })
+    };
+    Ok(slots.filter_map(update).collect())
 }
 
 /// Whole crawls of each page.
@@ -247,11 +257,13 @@ fn spread_hosts(args: &Args, listing: &Listing, pages: &[Page<'_, f64>]) -> Resu
         };
         // Moments that suit every host best would find busy crawlers idle at first and late later on.
         let moments = if args.crawlers.is_some() { Moments::Even } else { Moments::Ideal };
-        spread(moments, &counts, args.interval, gate.politeness, &mut updates, &mut links, cost)
+        let open = open_time(gate, args.interval);
+        spread(moments, &counts, open, gate.politeness, &mut updates, &mut links, cost)
             .map_err(|error| Error::Usage(format!("{}: {error}", gate.name)))?;
-        all.extend(
-            updates.iter().map(|update| Update { page: behind[update.page as usize] as u32, ..*update }),
-        );
+        all.extend(updates.iter().map(|update| Update {
+            at: after_open_time(gate, update.at - Instant::ZERO),
+            page: behind[update.page as usize] as u32,
+        }));
     }
     Ok(all)
 }
@@ -319,8 +331,11 @@ fn assign(
 fn dispatch(args: &Args, listing: &Listing, planned: Vec<Update>, speeds: &[u32]) -> Vec<Visit> {
     let mut updates = planned;
     updates.sort_unstable_by_key(|update| (listing.gate_of_page(update.page as usize), *update));
-    let mut queues: Vec<Queue> =
-        listing.gates.iter().map(|gate| Queue { next: 0, end: 0, gap: gate.politeness }).collect();
+    let mut queues: Vec<Queue> = listing
+        .gates
+        .iter()
+        .map(|gate| Queue { gap: gate.politeness, hours: gate_hours(gate), ..Queue::default() })
+        .collect();
     for (index, update) in (0..).zip(&updates) {
         let queue = &mut queues[listing.gate_of_page(update.page as usize)];
         if queue.end == 0 {

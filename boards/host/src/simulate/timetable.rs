@@ -132,7 +132,12 @@ impl Timetable {
                 even(&counts, self.interval, room);
             }
             updates[first..].iter_mut().for_each(|update| update.page = own[update.page as usize]);
-            queues.push(Queue { next: first as u32, end: updates.len() as u32, gap: *gap });
+            queues.push(Queue {
+                next: first as u32,
+                end: updates.len() as u32,
+                gap: *gap,
+                ..Queue::default()
+            });
         }
         (updates, queues)
     }
