@@ -197,7 +197,7 @@ pub fn check(install: bool) -> Result<()> {
     let table = table(install)?;
     let readme = fs::read_to_string(readme_path()).context("cannot read README.md")?;
     ensure!(
-        !readme.contains(BEGIN) || between(&readme)? == table,
+        between(&readme)? == table,
         "the table of boards in README.md is not what the firmware says: run `cargo xtask boards --readme`"
     );
     Ok(())
@@ -211,7 +211,7 @@ pub fn boards(install: bool, readme: bool) -> Result<()> {
         let path = readme_path();
         let text = fs::read_to_string(&path)?;
         let old = between(&text)?;
-        fs::write(&path, text.replacen(old, &table, 1))?;
+        fs::write(&path, text.replacen(&format!("{BEGIN}{old}{END}"), &format!("{BEGIN}{table}{END}"), 1))?;
     }
     Ok(())
 }
