@@ -11,19 +11,21 @@ use embassy_time::Timer;
 use qemu_mps2::capacity::SLOTS;
 use qemu_mps2::probe::{self, BoardProbe};
 use qemu_mps2::simulated::Simulated;
-use qemu_mps2::{clock, exit, options};
+use qemu_mps2::{clock, exit, log, options};
 use static_cell::ConstStaticCell;
 
 const WINDOW: usize = 1024;
 
 #[cortex_m_rt::entry]
 fn main() -> ! {
-    qemu_mps2::boot("dunlin's day on qemu-mps2");
+    log::start();
     let options = options::read();
     let seconds = options.seconds.unwrap_or(86_400);
+    clock::start();
     if options.skip {
         clock::start_skipping();
     }
+    dunlin_board::banner("dunlin's day on qemu-mps2");
     match (probe::load(), options.skip) {
         (Ok(probe), true) => executor::run_with(|spawner| start(spawner, seconds, probe), clock::skip),
         (Ok(probe), false) => executor::run(|spawner| start(spawner, seconds, probe)),
