@@ -17,13 +17,20 @@ struct Seen {
     agent: String,
 }
 
-/// Serves every host: `/changing` is new each time, `/steady` has a tag, `/private` is denied, `/moved` leads to
-/// `/steady`, `/inside` leads to a private address that nobody named.
-fn serve(listener: TcpListener, log: Arc<Mutex<Vec<Seen>>>) {
-    for stream in listener.incoming().flatten() {
-        let log = Arc::clone(&log);
-        std::thread::spawn(move || answer(stream, &log));
-    }
+/// Serves every host from a thread of its own: `/changing` is new each time, `/steady` has a tag, `/private` is denied,
+/// `/moved` leads to `/steady`, `/inside` leads to a private address that nobody named. Returns its port and its log.
+fn serve() -> (u16, Arc<Mutex<Vec<Seen>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = listener.local_addr().expect("an address").port();
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let shared = Arc::clone(&log);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let log = Arc::clone(&shared);
+            std::thread::spawn(move || answer(stream, &log));
+        }
+    });
+    (port, log)
 }
 
 fn answer(stream: TcpStream, log: &Mutex<Vec<Seen>>) -> Option<()> {
@@ -62,13 +69,7 @@ fn answer(stream: TcpStream, log: &Mutex<Vec<Seen>>) -> Option<()> {
 
 #[test]
 fn changes_are_seen_politely_and_robots_obeyed() {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let port = listener.local_addr().expect("an address").port();
-    let log = Arc::new(Mutex::new(Vec::new()));
-    std::thread::spawn({
-        let log = Arc::clone(&log);
-        move || serve(listener, log)
-    });
+    let (port, log) = serve();
     let pages: String = ["a", "b"]
         .iter()
         .flat_map(|host| ["changing", "steady", "private", "moved", "inside"].map(|path| (host, path)))
@@ -124,13 +125,7 @@ fn changes_are_seen_politely_and_robots_obeyed() {
 
 #[test]
 fn a_second_run_resumes_and_touches_no_other_file() {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let port = listener.local_addr().expect("an address").port();
-    let log = Arc::new(Mutex::new(Vec::new()));
-    std::thread::spawn({
-        let log = Arc::clone(&log);
-        move || serve(listener, log)
-    });
+    let (port, log) = serve();
     let folder = std::env::temp_dir();
     let [pages, state] =
         ["csv", "state"].map(|end| folder.join(format!("dunlin-run-{}.{end}", std::process::id())));
