@@ -29,11 +29,15 @@ impl Links<u16> {
 }
 
 /// Something that can stand in a heap.
-pub(crate) trait Node<I> {
+pub(crate) trait Node<I: Copy> {
     /// Does it stand above `other`? Must be a strict order; equal nodes are ordered by id.
     fn is_before(&self, other: &Self) -> bool;
     fn links(&self) -> &Links<I>;
     fn links_mut(&mut self) -> &mut Links<I>;
+    /// The node above, [`Id::NONE`] for a root. An owner that keeps something else in a root's `up` says so here.
+    fn above(&self) -> I {
+        self.links().up
+    }
 }
 
 /// Adds a node, which is in no heap, and returns the root. O(log n)
@@ -71,7 +75,8 @@ pub(crate) fn meld<I: Id, N: Node<I>>(nodes: &mut [N], mut a: I, mut b: I) -> I 
 
 /// Takes a node out of the heap of the given root and returns the root of what remains. O(log n)
 pub(crate) fn remove<I: Id, N: Node<I>>(nodes: &mut [N], root: I, id: I) -> I {
-    let Some(&Links { left, right, up, .. }) = nodes.get(id.index()).map(Node::links) else { return root };
+    let Some(node) = nodes.get(id.index()) else { return root };
+    let (&Links { left, right, .. }, up) = (node.links(), node.above());
     let rest = meld(nodes, left, right);
     if let Some(node) = nodes.get_mut(rest.index()) {
         node.links_mut().up = up;
@@ -103,7 +108,8 @@ fn hang<I: Id, N: Node<I>>(nodes: &mut [N], above: I, id: I, root: &mut I) {
 
 /// Puts the deeper child to the left; returns the node above, and whether the rank changed.
 fn balance<I: Id, N: Node<I>>(nodes: &mut [N], id: I) -> Option<(I, bool)> {
-    let Links { left, right, up, rank, .. } = *nodes.get(id.index())?.links();
+    let node = nodes.get(id.index())?;
+    let (&Links { left, right, rank, .. }, up) = (node.links(), node.above());
     let depth = |child: I| nodes.get(child.index()).map_or(0, |node| node.links().rank);
     let (on_left, on_right) = (depth(left), depth(right));
     let links = nodes.get_mut(id.index())?.links_mut();

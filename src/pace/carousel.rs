@@ -14,11 +14,12 @@
 use core::fmt;
 use core::ops::{Add, Div, Mul, Sub};
 
+use crate::forest::{meld, remove};
 use crate::heap::{Entry, Id, Key};
 use crate::math::Real;
 
-pub use super::forest::Page;
-use super::forest::{State, meld, remove};
+pub use super::page::Page;
+use super::page::State;
 use super::ready;
 
 mod sealed {
@@ -434,7 +435,7 @@ where
             if self.place(page.slot).is_none() {
                 break;
             }
-            self.far = meld(self.pages.as_mut(), page.left, page.right);
+            self.far = meld(self.pages.as_mut(), page.links.left, page.links.right);
             self.file(id, page.rate, page.slot, page.credit);
         }
     }
@@ -455,7 +456,7 @@ where
     /// Takes the root at `place` out of the released pages; the next of its tree steps in.
     fn leave(&mut self, place: usize, root: &Page<W, I>) {
         let pages = self.pages.as_mut();
-        let next = meld(pages, root.left, root.right);
+        let next = meld(pages, root.links.left, root.links.right);
         ready::replace(pages, self.ready.as_mut(), &mut self.released, place, next);
     }
 
@@ -511,20 +512,17 @@ where
     /// Takes a page out of the tree it stands in and returns what it is owed now.
     fn take_out(&mut self, id: I) -> i64 {
         let Some(page) = self.pages.as_ref().get(id.index()).copied() else { return 0 };
-        match page.state {
-            State::Far => self.far = remove(self.pages.as_mut(), self.far, id),
-            State::Root => self.leave(page.up.index(), &page),
+        if page.is(State::Far) {
+            self.far = remove(self.pages.as_mut(), self.far, id);
+        } else if page.is(State::Root) {
+            self.leave(page.links.up.index(), &page);
+        } else if let Some(Place::Wheel(index)) = self.place(release(&page, self.unit)) {
             // A page on the wheel knows when it is due, and from that its release.
-            State::Tree => match self.place(release(&page, self.unit)) {
-                Some(Place::Wheel(index)) => {
-                    if let Some(tree) = self.wheel.as_mut().get_mut(index) {
-                        *tree = remove(self.pages.as_mut(), *tree, id);
-                    }
-                }
-                _ => {
-                    remove(self.pages.as_mut(), I::NONE, id);
-                }
-            },
+            if let Some(tree) = self.wheel.as_mut().get_mut(index) {
+                *tree = remove(self.pages.as_mut(), *tree, id);
+            }
+        } else {
+            remove(self.pages.as_mut(), I::NONE, id);
         }
         credit(&page, self.unit, self.now)
     }
@@ -540,7 +538,7 @@ enum Place {
 
 /// What a page is owed at slot `now`, in visits times `unit`: above −unit, and above +unit only if it is late.
 fn credit<W: Ticks, I: Id>(page: &Page<W, I>, unit: W, now: W) -> i64 {
-    let at_slot = page.credit.widen() as i64 + if page.state == State::Far { 0 } else { unit.widen() as i64 };
+    let at_slot = page.credit.widen() as i64 + if page.is(State::Far) { 0 } else { unit.widen() as i64 };
     let rate = page.rate.widen() as i64;
     if now.is_before(page.slot) {
         at_slot - page.slot.since(now).widen() as i64 * rate

@@ -9,8 +9,8 @@
 
 pub mod carousel;
 pub mod dispatch;
-mod forest;
 pub mod merge;
+mod page;
 mod prices;
 mod ready;
 pub mod transport;

@@ -7,7 +7,7 @@
 use crate::heap::{Entry, Id};
 
 use super::carousel::Ticks;
-use super::forest::{Page, State};
+use super::page::Page;
 
 /// How many children a node has.
 const ARITY: usize = 4;
@@ -106,7 +106,6 @@ fn put<W: Ticks, I: Id>(
 ) {
     if let (Some(slot), Some(page)) = (roots.get_mut(place), pages.get_mut(entry.id.index())) {
         *slot = entry;
-        page.up = I::from_index(place).unwrap_or(I::NONE);
-        page.state = State::Root;
+        page.becomes_root(place);
     }
 }

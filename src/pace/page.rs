@@ -1,0 +1,66 @@
+//! A page on the carousel.
+
+use crate::forest::{Links, Node};
+use crate::heap::Id;
+
+use super::carousel::Ticks;
+
+/// One page's rate, and its links in the tree it stands in. What storage for a carousel is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<W, I> {
+    /// What the tree is ordered by: the slot by which the page is due, or, far ahead, its release.
+    pub(super) slot: W,
+    /// Visits in `unit` slots; 0 for a page that is not on the carousel.
+    pub(super) rate: W,
+    /// What it is owed at `slot`, in visits times `unit`.
+    pub(super) credit: W,
+    /// `up` of a root among the released is its place there, `spare` the [`State`].
+    pub(super) links: Links<I>,
+}
+
+/// Where a page stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum State {
+    /// In a tree ordered by due slot: on the wheel, or below a root among the released.
+    Tree,
+    /// Root of a tree among the released.
+    Root,
+    /// In the tree of far releases, ordered by release.
+    Far,
+}
+
+impl<W: Ticks, I: Id> Page<W, I> {
+    /// A page that is not on the carousel.
+    pub const UNUSED: Self = Self { slot: W::ZERO, rate: W::ZERO, credit: W::ZERO, links: Links::ALONE };
+
+    /// A tree of its own.
+    pub(super) fn alone(slot: W, rate: W, credit: W, state: State) -> Self {
+        Self { slot, rate, credit, links: Links { spare: state as u8, ..Links::ALONE } }
+    }
+
+    pub(super) fn is(&self, state: State) -> bool {
+        self.links.spare == state as u8
+    }
+
+    /// Stands at that place among the released, as the root of its tree.
+    pub(super) fn becomes_root(&mut self, place: usize) {
+        self.links.up = I::from_index(place).unwrap_or(I::NONE);
+        self.links.spare = State::Root as u8;
+    }
+}
+
+impl<W: Ticks, I: Id> Node<I> for Page<W, I> {
+    fn is_before(&self, other: &Self) -> bool {
+        self.slot.is_before(other.slot)
+    }
+    fn links(&self) -> &Links<I> {
+        &self.links
+    }
+    fn links_mut(&mut self) -> &mut Links<I> {
+        &mut self.links
+    }
+    fn above(&self) -> I {
+        if self.is(State::Root) { I::NONE } else { self.links.up }
+    }
+}
