@@ -3,10 +3,11 @@
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use dunlin_host::listing::{Gate, Listing};
 use dunlin_host::page_image::Capacity;
 use dunlin_host::pages::{Change, Page, PageList};
@@ -17,12 +18,13 @@ use crate::crawl::{Crawl, Report};
 use crate::demo::{self, LOOPBACK};
 use crate::page_image::{self, ImageFile, Options};
 use crate::qemu::{self, Beside, Level, Line, Machine, Time, temporary};
-use crate::shell::say;
 use crate::web::{Answer, Hit, Web, shortest_gap};
 use crate::{as_user, e2e_state, firmware, setup};
 
 /// The gap that most cases ask for.
 pub const GAP: Duration = Duration::from_millis(400);
+/// Cases at a time: they wait for clocks and answers far longer than they compute.
+const AT_ONCE: usize = 3;
 /// What a fetch's end may take on the wire.
 const LONGEST_END: usize = 24;
 /// What the stack may take.
@@ -52,13 +54,8 @@ const CASES: &[Case] = &[
 pub fn e2e(install: bool, only: Option<&str>, long: bool) -> Result<usize> {
     setup::qemu(install)?;
     let elf = firmware::build(install, firmware::BOARD)?;
-    let wanted = |name: &str| only.is_none_or(|only| name.contains(only));
-    let mut passed = 0;
-    for (name, case) in CASES.iter().filter(|(name, _)| wanted(name)) {
-        say(format_args!("end to end: {name}"));
-        case(&elf).with_context(|| format!("FAILED end to end: {name}"))?;
-        passed += 1;
-    }
+    let wanted = CASES.iter().filter(|(name, _)| only.is_none_or(|only| name.contains(only)));
+    let mut passed = side_by_side(&wanted.collect::<Vec<_>>(), &elf)?;
     if long {
         e2e_state::killed(&elf, 50)?;
         near_the_optimum(&elf)?;
@@ -66,6 +63,34 @@ pub fn e2e(install: bool, only: Option<&str>, long: bool) -> Result<usize> {
     }
     ensure!(passed > 0, "no end-to-end case of that name");
     Ok(passed)
+}
+
+/// Runs cases, some at a time; after a failure no more are begun.
+fn side_by_side(cases: &[&Case], elf: &Path) -> Result<usize> {
+    let next = AtomicUsize::new(0);
+    let work = || -> Result<usize> {
+        let mut passed = 0;
+        while let Some((name, case)) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+            show(format_args!("end to end: {name}"));
+            case(elf).with_context(|| format!("FAILED end to end: {name}")).inspect_err(|error| {
+                // Said now: the other cases go on for a while and would bury it.
+                show(format_args!("{error:#}"));
+                next.store(cases.len(), Ordering::Relaxed);
+            })?;
+            passed += 1;
+        }
+        Ok(passed)
+    };
+    thread::scope(|scope| {
+        let start = |lane: usize| thread::Builder::new().name(lane.to_string()).spawn_scoped(scope, work);
+        let lanes = (1..=AT_ONCE).map(start).collect::<Result<Vec<_>, _>>()?;
+        lanes.into_iter().map(|lane| lane.join().unwrap_or_else(|_| bail!("a case panicked"))).sum()
+    })
+}
+
+/// Prints a line of the case that runs in this thread, after the thread's number.
+pub fn show(line: impl std::fmt::Display) {
+    eprintln!("{}| {line}", thread::current().name().unwrap_or_default());
 }
 
 /// A page list of these URLs' hosts and paths, without rates.
@@ -125,7 +150,7 @@ fn run(elf: &Path, listing: &Listing, seconds: u32) -> Result<Report> {
         stop: None,
         log_port: None,
     };
-    let report = crawl.run(|line| eprintln!("{line}"))?;
+    let report = crawl.run(|line| show(line))?;
     ensure!(
         report.longest_end <= LONGEST_END,
         "the end of a fetch took {} bytes on the wire, {LONGEST_END} are allowed",
@@ -244,7 +269,7 @@ fn redirects(elf: &Path) -> Result<()> {
         log_port: None,
     };
     crawl.run(|line| {
-        eprintln!("{line}");
+        show(line);
         astray |= line.message.contains("PrivateAddress");
     })?;
     let log = web.log();
@@ -308,7 +333,7 @@ fn link_loss(elf: &Path) -> Result<()> {
         };
         let mut states = Vec::new();
         let report = crawl.run(|line| {
-            eprintln!("{line}");
+            show(line);
             states.extend(
                 line.message.strip_prefix("network ").map(|state| state.chars().take(2).collect::<String>()),
             );

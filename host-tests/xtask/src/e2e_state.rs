@@ -9,7 +9,7 @@ use dunlin_host::listing::Listing;
 use dunlin_host::simulate::Random;
 
 use crate::crawl::{Report, value};
-use crate::e2e::{GAP, hits, listing, no_robots, options, polite};
+use crate::e2e::{GAP, hits, listing, no_robots, options, polite, show};
 use crate::page_image::{self, ImageFile};
 use crate::qemu::{self, Beside, End, Line, Machine, Time, temporary};
 use crate::state::StateFile;
@@ -46,7 +46,7 @@ fn boot(
     let machine = Machine { elf, options: &options, time: Time::Real, deadline, beside };
     let mut log = Vec::new();
     let end = qemu::run(machine, |line| {
-        eprintln!("{line}");
+        show(line);
         log.push(line.clone());
     })?;
     Ok((end, log))
