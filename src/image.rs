@@ -11,15 +11,20 @@
 //! …   records, postcard: Config, names, hosts, pages (sorted by host)
 //! ```
 //!
-//! Numbers are little-endian. A firmware reads images of its own [`VERSION`] and refuses newer ones; records may
-//! grow at their end without a new version.
+//! Numbers are little-endian. A firmware reads images of its own [`VERSION`] and of all earlier ones, and refuses newer
+//! ones. What a version adds to a record stands at its end:
+//!
+//! | version | what is new |
+//! |---|---|
+//! | 1 | |
+//! | 2 | [`Config::sntp`] |
 
 use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
 /// The format that is written, and the newest that is read.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 const MAGIC: [u8; 4] = *b"dnln";
 const HEADER: usize = 20;
@@ -53,6 +58,19 @@ pub struct Config<'a> {
     pub utc_offset_minutes: i16,
     /// What is worth a line of the log.
     pub log: LogLevel,
+    /// Who knows what time it is, from version 2 on. Without one, the hosts that are fetched from.
+    // Behind the rest of the record, which is the same in all versions: read and written by itself.
+    #[serde(skip)]
+    pub sntp: Option<TimeServer<'a>>,
+}
+
+/// A time server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimeServer<'a> {
+    /// Its name or address.
+    pub host: &'a str,
+    /// Its port.
+    pub port: u16,
 }
 
 /// A forward gateway: it takes whole URLs in plain requests.
@@ -208,6 +226,7 @@ impl core::error::Error for ImageError {}
 #[derive(Clone, Copy, Debug)]
 pub struct Image<'a> {
     bytes: &'a [u8],
+    version: u16,
     names: u16,
     hosts: u16,
     pages: u16,
@@ -239,7 +258,7 @@ impl<'a> Image<'a> {
             return Err(ImageError::Checksum { found, expected });
         }
         let [names, hosts, pages] = [[n0, n1], [h0, h1], [p0, p1]].map(u16::from_le_bytes);
-        let image = Self { bytes, names, hosts, pages };
+        let image = Self { bytes, version, names, hosts, pages };
         image.check()?;
         Ok(image)
     }
@@ -272,7 +291,13 @@ impl<'a> Image<'a> {
     /// # Errors
     /// None, once the image has been parsed; nor have the others below, for indexes that exist.
     pub fn config(&self) -> Result<Config<'a>, ImageError> {
-        self.record(0)
+        let wrong = |_| ImageError::Record { index: 0 };
+        let (mut config, more) =
+            postcard::take_from_bytes::<Config<'a>>(self.record_bytes(0)?).map_err(wrong)?;
+        if self.version >= 2 {
+            config.sntp = postcard::from_bytes(more).map_err(wrong)?;
+        }
+        Ok(config)
     }
 
     /// All of it, to be kept elsewhere.
@@ -330,11 +355,15 @@ impl<'a> Image<'a> {
     }
 
     fn record<T: Deserialize<'a>>(&self, index: usize) -> Result<T, ImageError> {
+        postcard::from_bytes(self.record_bytes(index)?)
+            .map_err(|_| ImageError::Record { index: index as u32 })
+    }
+
+    /// The record, and whatever follows it.
+    fn record_bytes(&self, index: usize) -> Result<&'a [u8], ImageError> {
         let wrong = ImageError::Record { index: index as u32 };
         let place = self.bytes.get(HEADER + 4 * index..).and_then(<[u8]>::first_chunk).ok_or(wrong)?;
-        let start = u32::from_le_bytes(*place) as usize;
-        let bytes = self.bytes.get(start..).ok_or(wrong)?;
-        postcard::from_bytes(bytes).map_err(|_| wrong)
+        self.bytes.get(u32::from_le_bytes(*place) as usize..).ok_or(wrong)
     }
 }
 
@@ -360,7 +389,7 @@ pub fn build(
         let mut buffer = std::vec![0; 16_384];
         postcard::to_slice(record, &mut buffer).map(|used| used.to_vec()).unwrap_or_default()
     }
-    let mut records: Vec<Vec<u8>> = std::vec![encode(config)];
+    let mut records: Vec<Vec<u8>> = std::vec![[encode(config), encode(&config.sntp)].concat()];
     records.extend(names.iter().map(encode));
     records.extend(hosts.iter().map(encode));
     records.extend(pages.iter().map(encode));

@@ -58,6 +58,8 @@ pub mod polite;
 pub mod probe;
 pub mod scheduler;
 #[cfg(feature = "probe")]
+pub mod sntp;
+#[cfg(feature = "probe")]
 pub mod store;
 pub mod time;
 pub mod weight;

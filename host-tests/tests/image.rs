@@ -1,7 +1,7 @@
 //! Page images: what goes in comes out, and no damage goes unnoticed or makes the reader panic.
 
 use dunlin::image::{
-    Address, Config, Gateway, Host, Image, ImageError, LogLevel, Name, Page, VERSION, build,
+    Address, Config, Gateway, Host, Image, ImageError, LogLevel, Name, Page, TimeServer, VERSION, build,
 };
 use proptest::prelude::*;
 
@@ -18,6 +18,7 @@ const CONFIG: Config<'_> = Config {
     address: Address::Dhcp,
     utc_offset_minutes: -90,
     log: LogLevel::Info,
+    sntp: Some(TimeServer { host: "time.test", port: 1_123 }),
 };
 
 fn sample(pages: u16) -> Vec<u8> {
@@ -58,6 +59,35 @@ fn refusals_say_why() {
     assert!(matches!(Image::parse(&build(&CONFIG, &[], &[], &[page])), Err(ImageError::Record { index: 1 })));
 }
 
+fn golden(version: u16) -> std::path::PathBuf {
+    std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("data/image-v{version}.bin"))
+}
+
+/// Written by today's program; `DUNLIN_GOLDEN=1` keeps it as the image of a new version.
+#[test]
+fn today_is_written_as_it_is_kept() {
+    let file = golden(VERSION);
+    if std::env::var_os("DUNLIN_GOLDEN").is_some() && !file.exists() {
+        std::fs::write(&file, sample(3)).expect("a place for the image");
+    }
+    let kept = std::fs::read(&file).expect("an image of every version");
+    assert!(kept == sample(3), "the format has changed: raise VERSION and keep the old images");
+}
+
+#[test]
+fn every_version_is_read() {
+    for version in 1..=VERSION {
+        let bytes = std::fs::read(golden(version)).expect("an image of every version");
+        assert_eq!(bytes[4..6], version.to_le_bytes());
+        let image = Image::parse(&bytes).unwrap_or_else(|why| panic!("version {version}: {why}"));
+        let sntp = CONFIG.sntp.filter(|_| version >= 2);
+        assert_eq!(image.config(), Ok(Config { sntp, ..CONFIG }), "version {version}");
+        assert_eq!((image.hosts(), image.pages()), (1, 3), "version {version}");
+        assert_eq!(image.page(2).map(|page| page.url), Ok("http://a.test/2"), "version {version}");
+        assert_eq!(image.named("b.test"), Some([10, 0, 2, 3]), "version {version}");
+    }
+}
+
 proptest! {
     /// Every flipped bit is noticed.
     #[test]
@@ -72,8 +102,11 @@ proptest! {
     #[test]
     fn nonsense_is_refused_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         let _ = Image::parse(&bytes);
-        let mut image = b"dnln\x01\x00".to_vec();
-        image.extend(bytes);
-        let _ = Image::parse(&image);
+        for version in 1..=VERSION {
+            let mut image = b"dnln".to_vec();
+            image.extend(version.to_le_bytes());
+            image.extend(&bytes);
+            let _ = Image::parse(&image);
+        }
     }
 }

@@ -6,7 +6,8 @@
 //! | [`Event::Refused`] | error | `image refused: …` | the page image is not, and why |
 //! | [`Event::Resumed`] | info | `resumed pages= hosts= strange= refused= foreign= other_list=` | what the store held |
 //! | [`Event::NotStored`] | error | `store failed` | flash cannot be read or written: a restart would forget |
-//! | [`Event::Clock`] | info | `clock unix=` | the date is certain from here on |
+//! | [`Event::Clock`] | info | `clock unix= from=` | the date is certain from here on, and who said it |
+//! | [`Event::NoTime`] | warn | `no time why=` | a time server was asked in vain |
 //! | [`Event::Up`] | info | `network up address=` | the device has an address |
 //! | [`Event::Down`] | warn | `network down` | the link or the address is lost; fetches wait |
 //! | [`Event::Start`] | debug | `start page=` | a page's turn begins |
@@ -23,9 +24,10 @@
 //!
 //! Lines are a name and `key=value` words; names and keys keep their meaning. `page` and `host` are places in the image.
 
-use super::{Failure, Resumed, Totals};
+use super::{Failure, Resumed, TimeSource, Totals};
 use crate::fetch::RedirectError;
 use crate::image::{ImageError, LogLevel};
+use crate::sntp::NoTime;
 
 /// Something that a person or a monitor may want to know; see the table above.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,7 +37,8 @@ pub enum Event {
     Refused(ImageError),
     Resumed(Resumed),
     NotStored,
-    Clock { unix: u32 },
+    Clock { unix: u32, from: TimeSource },
+    NoTime { why: NoTime },
     Up { address: [u8; 4] },
     Down,
     Start { page: u16 },
@@ -56,7 +59,11 @@ impl Event {
     pub const fn level(&self) -> LogLevel {
         match self {
             Self::Refused(_) | Self::NotStored => LogLevel::Error,
-            Self::Down | Self::Failed { .. } | Self::Astray { .. } | Self::BackOff { .. } => LogLevel::Warn,
+            Self::Down
+            | Self::NoTime { .. }
+            | Self::Failed { .. }
+            | Self::Astray { .. }
+            | Self::BackOff { .. } => LogLevel::Warn,
             Self::Start { .. } => LogLevel::Debug,
             _ => LogLevel::Info,
         }
@@ -79,7 +86,8 @@ impl Event {
                 found.other_list
             ),
             Self::NotStored => defmt::error!("store failed"),
-            Self::Clock { unix } => defmt::info!("clock unix={=u32}", unix),
+            Self::Clock { unix, from } => defmt::info!("clock unix={=u32} from={}", unix, from),
+            Self::NoTime { why } => defmt::warn!("no time why={}", why),
             Self::Up { address: [a, b, c, d] } => {
                 defmt::info!("network up address={=u8}.{=u8}.{=u8}.{=u8}", a, b, c, d)
             }

@@ -29,12 +29,22 @@ pub struct Resumed {
     pub hosts: u16,
     /// Versions of records of what is no longer in the list, or never was.
     pub strange: u32,
-    /// Records that could not be read: of a newer version, or damaged.
+    /// Records that could not be read: of a newer version, damaged, or no longer there.
     pub refused: u32,
     /// It was written by another device, or under another key.
     pub foreign: bool,
     /// It was written for another list.
     pub other_list: bool,
+}
+
+/// Who said what time it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum TimeSource {
+    /// A time server, or the board's own clock.
+    Server,
+    /// The hosts that are fetched from, in their `Date` headers.
+    Hosts,
 }
 
 /// What is kept of the device itself.
@@ -44,6 +54,9 @@ pub(super) struct RootMemory {
     unsaved: bool,
     /// When it is written again.
     due: Instant,
+    /// The page that was stored last: the search for the next one goes on from there. Were the first one taken each
+    /// time, a probe without enough erases would never come to the end of its list.
+    stored: u16,
     /// Everything that an earlier run dated has been put in its place.
     dated: bool,
     /// Nothing is fetched while a sector is to be erased.
@@ -56,6 +69,7 @@ impl RootMemory {
         sector: NOWHERE,
         unsaved: false,
         due: Instant::ZERO,
+        stored: 0,
         dated: false,
         hold: false,
         wall: Wall::new(),
@@ -72,9 +86,6 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
     pub async fn restore<F: Partition>(&self, store: &mut Store<F>, trust: bool) -> Resumed {
         self.number_pages();
         let now = self.board.now();
-        if let Some(unix) = self.board.unix_time() {
-            self.state.borrow_mut().root.wall.set(unix, now);
-        }
         let mut resumed = Resumed::default();
         let found = store.open(|record, sector| {
             if trust {
@@ -82,7 +93,7 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
             }
         });
         match found.await {
-            Ok(found) => resumed.refused = found.refused + found.damaged,
+            Ok(found) => resumed.refused = found.refused + found.damaged + found.lost,
             Err(_) => self.board.log(&Event::NotStored),
         }
         let mut state = self.state.borrow_mut();
@@ -211,6 +222,7 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
 
     /// The hour has become certain: what an earlier run dated gets its place in time, and what this one has done
     /// without knowing the date is stored again.
+    #[inline(never)] // Once for all callers.
     fn date_the_past(&self) {
         let now = self.board.now();
         let mut state = self.state.borrow_mut();
@@ -236,13 +248,37 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
             host.earlier = Access::Unknown;
         }
         (state.root.dated, state.root.unsaved) = (true, true);
-        self.board.log(&Event::Clock { unix: unix.min(u32::MAX.into()) as u32 });
+        let from = if wall.is_by_server() { TimeSource::Server } else { TimeSource::Hosts };
+        self.board.log(&Event::Clock { unix: unix.min(u32::MAX.into()) as u32, from });
     }
 
-    /// A time server said what time it is, in seconds since 1970.
+    /// A time server said what time it is, in seconds since 1970. It is believed, whatever hosts say.
     pub fn set_time(&self, unix: u64) {
         let now = self.board.now();
-        self.state.borrow_mut().root.wall.set(unix, now);
+        {
+            let state = &mut *self.state.borrow_mut();
+            if state.root.wall.set(unix, now) {
+                // What hosts had been believed about is stored again, under its right date.
+                state.root.dated = false;
+                for (index, page) in state.memory.pages.iter_mut().enumerate().take(self.image.pages()) {
+                    let id = S::Id::from_index(index).map(PageId);
+                    page.unsaved |= id.is_some_and(|id| state.memory.scheduler.last_fetch(id).is_some());
+                }
+            }
+            self.tell_time_of_day(state, now);
+            state.slots.wake_all();
+        }
+        self.date_the_past();
+    }
+
+    /// Tells the scheduler what hosts with allowed hours need, as soon as anybody knows it.
+    pub(super) fn tell_time_of_day(&self, state: &mut State<'_, S>, now: Instant) {
+        let Some(unix) = state.root.wall.unix(now).filter(|_| self.has_hours) else { return };
+        let offset = Duration::from_secs(60 * u64::from(self.config.utc_offset_minutes.unsigned_abs()));
+        let universal = Duration::from_secs(unix) + Duration::DAY;
+        let local = if self.config.utc_offset_minutes < 0 { universal - offset } else { universal + offset };
+        let time_of_day = Duration::from_secs(local.as_secs() % Duration::DAY.as_secs());
+        state.memory.scheduler.set_clock(time_of_day, now);
     }
 
     /// Stores what changes, for ever. A power cut costs what was learnt in the last seconds.
@@ -314,6 +350,11 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
         (0..self.image.pages()).fold(0, |list, index| list ^ self.page_identity(index))
     }
 
+    /// What would be kept of a page now; `None` if there is no such page.
+    pub fn kept_of(&self, page: usize) -> Option<PageRecord> {
+        self.page_record(&self.state.borrow(), page)
+    }
+
     fn root_record(&self, state: &State<'_, S>) -> Root {
         let now = self.board.now();
         let (time, price) = (state.root.wall.stamp(now, now), state.memory.scheduler.price());
@@ -356,16 +397,28 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
     }
 }
 
+impl<S: Storage> State<'_, S> {
+    /// What has to be stored next.
+    #[inline(never)] // Once for all callers.
+    fn unsaved(&self) -> Option<Key> {
+        let host = || self.memory.hosts.iter().position(|host| host.unsaved);
+        let page = || {
+            let next = usize::from(self.root.stored) + 1;
+            let (before, behind) = self.memory.pages.split_at_checked(next)?;
+            let found = behind.iter().position(|page| page.unsaved).map(|index| next + index);
+            found.or_else(|| before.iter().position(|page| page.unsaved))
+        };
+        let root = self.root.unsaved.then_some(Key::Root);
+        root.or_else(|| Some(Key::Host(host()? as u16))).or_else(|| Some(Key::Page(page()? as u16)))
+    }
+}
+
 /// The probe's memory, as the store sees it.
 struct Books<'p, 'a, S: Storage, B>(&'p Probe<'a, S, B>);
 
 impl<S: Storage, B: Board> Ledger for Books<'_, '_, S, B> {
     fn unsaved(&self) -> Option<Key> {
-        let state = self.0.state.borrow();
-        let host = || state.memory.hosts.iter().position(|host| host.unsaved);
-        let page = || state.memory.pages.iter().position(|page| page.unsaved);
-        let root = state.root.unsaved.then_some(Key::Root);
-        root.or_else(|| Some(Key::Host(host()? as u16))).or_else(|| Some(Key::Page(page()? as u16)))
+        self.0.state.borrow().unsaved()
     }
 
     fn any_in(&self, sector: u8) -> Option<Key> {
@@ -386,6 +439,8 @@ impl<S: Storage, B: Board> Ledger for Books<'_, '_, S, B> {
     fn read(&self, key: Key) -> Record {
         let mut state = self.0.state.borrow_mut();
         let state = &mut *state;
+        // What is only moved to another sector does not count.
+        let next = state.unsaved() == Some(key);
         let record = match key {
             Key::Root => {
                 state.root.unsaved = false;
@@ -401,6 +456,7 @@ impl<S: Storage, B: Board> Ledger for Books<'_, '_, S, B> {
             }
             Key::Page(index) => {
                 let record = self.0.page_record(state, index.into());
+                state.root.stored = if next { index } else { state.root.stored };
                 if let (Some(page), Some(record)) = (state.memory.pages.get_mut(usize::from(index)), record) {
                     (page.unsaved, page.fetched) = (false, record.fetched);
                 }

@@ -2,7 +2,7 @@
 //!
 //! A board brings a network ([`Connect`](crate::fetch::Connect), [`Resolve`](crate::fetch::Resolve)), a [`Board`]
 //! (clock, log, store, watchdog), memory, and a [`Slot`] for each fetch that may run at once. Each slot is a future of its own: a slow host blocks its slot only.
-//! Spawn [`Probe::run_slot`] for each, and [`Probe::keep_house`] once.
+//! Spawn [`Probe::run_slot`] for each, and [`Probe::keep_house`] once; [`Probe::keep_time`] if it may ask a time server.
 //!
 //! Each turn of a slot is one request, and passes the gate of the page's host: robots.txt first, then the page, then
 //! each step of the redirects of either. So whatever a page needs, its host never sees two requests closer than its gap.
@@ -21,12 +21,14 @@ mod page;
 mod party;
 mod robots;
 mod slots;
+mod time_server;
 mod turn;
 mod wall;
 
 pub use event::Event;
-pub use keep::Resumed;
+pub use keep::{Resumed, TimeSource};
 pub use memory::{HostMemory, PageMemory};
+pub use time_server::Datagrams;
 
 use core::cell::RefCell;
 
@@ -233,7 +235,13 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
             due: None,
             root: keep::RootMemory::NEW,
         });
-        Ok(Self { image, config, agent, has_hours, board, state })
+        let probe = Self { image, config, agent, has_hours, board, state };
+        if let Some(unix) = probe.board.unix_time() {
+            let state = &mut *probe.state.borrow_mut();
+            state.root.wall.set(unix, now);
+            probe.tell_time_of_day(state, now);
+        }
+        Ok(probe)
     }
 
     /// Replaces the image's key by the device's own: one image may be on many devices, and a key that only one of them
@@ -303,6 +311,13 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         self.state.borrow().memory.scheduler.counters().get(event)
     }
 
+    /// Is a slot at the same page for longer than this, or has nobody woken up to a page for so long?
+    fn hangs(&self, now: Instant, patience: Duration) -> bool {
+        let state = self.state.borrow();
+        let waits = state.online && !state.root.hold;
+        state.slots.hangs(now, patience) || waits && state.due.is_some_and(|due| now - due > patience)
+    }
+
     /// Feeds the watchdog and reports each minute, for ever.
     ///
     /// *Cancellation*: safe at any time; without it the watchdog starves.
@@ -312,7 +327,7 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
             let now = self.board.now();
             // A fetch ends by its deadline. One that has not, twice that long after, never will.
             let patience = Duration::from_millis(self.config.deadline_ms.into()) * 2;
-            if !self.state.borrow().slots.hangs(now, patience) {
+            if !self.hangs(now, patience) {
                 self.board.feed_watchdog();
             }
             if now >= next_report {

@@ -89,16 +89,7 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         if let Some(date) = reply.head.date {
             state.root.wall.hear(host, date.as_unix(), now);
         }
-        if let Some(unix) = state.root.wall.unix(now).filter(|_| self.has_hours) {
-            let offset = Duration::from_secs(60 * u64::from(self.config.utc_offset_minutes.unsigned_abs()));
-            let universal = Duration::from_secs(unix) + Duration::DAY;
-            let local =
-                if self.config.utc_offset_minutes < 0 { universal - offset } else { universal + offset };
-            state
-                .memory
-                .scheduler
-                .set_clock(Duration::from_secs(local.as_secs() % Duration::DAY.as_secs()), now);
-        }
+        self.tell_time_of_day(&mut state, now);
     }
 
     /// Remembers where the page's next turn goes, if it goes anywhere.

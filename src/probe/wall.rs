@@ -22,13 +22,21 @@ pub(super) struct Wall {
     since: Instant,
     /// The same from a time server, which is believed without a witness.
     server: Option<i64>,
+    /// A time server is being asked: until it answers or does not, hosts are heard, but not believed.
+    asks_server: bool,
     /// It was so late when the device was last on, in seconds: since 1970, if it knew.
     before: u32,
 }
 
 impl Wall {
     pub(super) const fn new() -> Self {
-        Self { witnesses: heapless::Vec::new(), since: Instant::ZERO, server: None, before: 0 }
+        Self {
+            witnesses: heapless::Vec::new(),
+            since: Instant::ZERO,
+            server: None,
+            asks_server: false,
+            before: 0,
+        }
     }
 
     /// A host said what time it is.
@@ -48,9 +56,22 @@ impl Wall {
         let _ = self.witnesses.push((host, start));
     }
 
-    /// A time server said so.
-    pub(super) fn set(&mut self, date: u64, now: Instant) {
-        self.server = Some(date as i64 - now.as_micros() as i64 / 1_000_000);
+    /// A time server said so. True if something else was taken for certain before.
+    pub(super) fn set(&mut self, date: u64, now: Instant) -> bool {
+        let start = date as i64 - now.as_micros() as i64 / 1_000_000;
+        let before = self.start(now).filter(|_| self.is_certain(now));
+        (self.server, self.asks_server) = (Some(start), false);
+        before.is_some_and(|before| (before - start).abs() > OUTLIER)
+    }
+
+    /// A time server is asked from now on, or it has not answered: then hosts are believed.
+    pub(super) fn ask_server(&mut self, asks: bool) {
+        self.asks_server = asks;
+    }
+
+    /// Does the time come from a time server?
+    pub(super) fn is_by_server(&self) -> bool {
+        self.server.is_some()
     }
 
     /// The device was on at this moment.
@@ -60,14 +81,27 @@ impl Wall {
 
     /// Seconds since 1970 by whoever has spoken so far: good enough for the time of day.
     pub(super) fn unix(&self, now: Instant) -> Option<u64> {
-        let start = self.server.or_else(|| self.middle().map(|(start, _)| start))?;
-        u64::try_from(start + now.as_micros() as i64 / 1_000_000).ok()
+        self.unix_at(now, now)
+    }
+
+    /// The same of an earlier moment, by what is known now.
+    fn unix_at(&self, then: Instant, now: Instant) -> Option<u64> {
+        u64::try_from(self.start(now)? + then.as_micros() as i64 / 1_000_000).ok()
+    }
+
+    fn start(&self, now: Instant) -> Option<i64> {
+        self.server.or_else(|| self.believed(now).map(|(start, _)| start))
+    }
+
+    /// What hosts say, unless a time server is about to say something better.
+    fn believed(&self, now: Instant) -> Option<(i64, usize)> {
+        self.middle().filter(|_| !self.asks_server || now - self.since >= PATIENCE)
     }
 
     /// Is that certain? By a server, by three hosts that agree, or by all there are after a minute – unless they say it
     /// is earlier than it was.
     pub(super) fn is_certain(&self, now: Instant) -> bool {
-        let agree = self.middle().map_or(0, |(_, agree)| agree);
+        let agree = self.believed(now).map_or(0, |(_, agree)| agree);
         let few = agree > 0 && now - self.since >= PATIENCE && self.unix(now) >= Some(self.before.into());
         self.server.is_some() || agree >= QUORUM || few
     }
@@ -75,7 +109,7 @@ impl Wall {
     /// A moment of this run, to be kept.
     pub(super) fn stamp(&self, then: Instant, now: Instant) -> Stamp {
         let certain = self.is_certain(now);
-        let seconds = self.unix(then).filter(|_| certain);
+        let seconds = self.unix_at(then, now).filter(|_| certain);
         // Without a clock, time goes on from where it was.
         let seconds = seconds.unwrap_or(u64::from(self.before) + then.as_micros() / 1_000_000 + 2);
         Stamp::new(seconds.try_into().unwrap_or(u32::MAX), certain)
@@ -147,6 +181,32 @@ mod tests {
         assert!(!wall.is_certain(at(59)) && wall.is_certain(at(60)));
         wall.was(Stamp::new(NOON as u32 + 10_000, true));
         assert!(!wall.is_certain(at(60)));
+    }
+
+    #[test]
+    fn a_server_wins_over_hosts_and_they_stand_in_for_one_that_fails() {
+        let mut wall = Wall::new();
+        wall.ask_server(true);
+        (0..3).for_each(|host| wall.hear(host, NOON, at(0)));
+        assert!(!wall.is_certain(at(1)) && wall.unix(at(1)).is_none(), "the server has not answered yet");
+        wall.ask_server(false);
+        assert!(wall.is_certain(at(1)) && !wall.is_by_server());
+        assert_eq!(wall.unix(at(1)), Some(NOON + 1));
+        assert!(wall.set(NOON + 86_400, at(2)), "the hosts were a day late");
+        assert_eq!(wall.unix(at(3)), Some(NOON + 86_401));
+        assert!(wall.is_by_server() && !wall.set(NOON + 86_402, at(3)), "a second is nothing");
+        // What happened before the server spoke is dated by it, too.
+        assert_eq!(wall.stamp(at(1), at(3)), Stamp::new((NOON + 86_399 + 1) as u32, true));
+    }
+
+    #[test]
+    fn a_server_that_says_nothing_is_not_waited_for_for_ever() {
+        let mut wall = Wall::new();
+        wall.ask_server(true);
+        (0..3).for_each(|host| wall.hear(host, NOON, at(10)));
+        assert!(!wall.is_certain(at(69)) && wall.is_certain(at(70)));
+        let early = wall.stamp(at(20), at(70));
+        assert_eq!(early, Stamp::new(NOON as u32 + 10, true), "a moment at which nothing was certain");
     }
 
     #[test]

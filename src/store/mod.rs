@@ -17,7 +17,8 @@
 //!
 //! # Wear
 //! Sectors are used in turn, so all wear alike. [`Partition::RATED_CYCLES`] over ten years is the day's budget of
-//! erases; once it is spent, records wait in RAM until there is budget again. Erasing stops a chip's processor for up to
+//! erases; once it is spent, records wait in RAM until there is budget again. (Nobody counts across restarts: each of them
+//! begins with a day's budget.) Erasing stops a chip's processor for up to
 //! [`Partition::LONGEST_STALL`], so a probe erases only while it fetches nothing.
 //!
 //! # Versions
@@ -28,6 +29,7 @@ mod budget;
 mod record;
 mod sector;
 
+pub(crate) use record::hash;
 pub use record::{HostRecord, PageRecord, RECORD, Record, RecordError, Root, Stamp, VERSION, identity};
 
 use core::fmt;
@@ -125,6 +127,8 @@ pub struct Found {
     pub refused: u32,
     /// Sectors that could not be read to their end.
     pub damaged: u32,
+    /// Records that were written and are no longer there: gaps in the others' numbers.
+    pub lost: u32,
 }
 
 /// Why nothing was stored.
@@ -217,12 +221,17 @@ impl<F: Partition> Store<F> {
         let mut found = Found::default();
         let Some((_, current)) = newest else { return Ok(found) };
         self.sector = current;
+        let mut expected = None;
         for step in 1..=F::SECTORS {
             let sector = ((usize::from(current) + step) % F::SECTORS) as u8;
             let mut last = 0;
             let whole = self
                 .read_sector(sector, |number, bytes| {
                     last = number;
+                    // Not in the first sector: the power may have gone while it was erased, and nothing is lost by that.
+                    if let Some(expected) = expected.replace(number.saturating_add(1)).filter(|_| step > 1) {
+                        found.lost = found.lost.saturating_add(number.saturating_sub(expected));
+                    }
                     match Record::decode(bytes) {
                         Ok(record) => {
                             found.records += 1;

@@ -135,8 +135,14 @@ impl core::error::Error for RecordError {}
 /// How a page or a host is known in flash: a hash of its URL or name under the device's key. So a list may change
 /// around it, and what another device has learnt means nothing here.
 pub fn identity(key: &[u8; 16], name: &str) -> u64 {
+    hash(key, name.as_bytes())
+}
+
+/// What nobody without the key can tell. Not once for every caller: it takes 900 bytes.
+#[inline(never)]
+pub(crate) fn hash(key: &[u8; 16], bytes: &[u8]) -> u64 {
     let mut hasher = SipHasher13::new_with_key(key);
-    hasher.write(name.as_bytes());
+    hasher.write(bytes);
     hasher.finish()
 }
 

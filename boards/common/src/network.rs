@@ -3,14 +3,17 @@
 #![allow(missing_debug_implementations)] // embassy-net's types have none.
 
 use core::cell::Cell;
+use core::future::poll_fn;
 use core::net::{IpAddr, Ipv4Addr};
+use core::task::Poll;
 
 use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Resolve};
 use dunlin::image::Address;
-use dunlin::probe::{Board, Event, Probe, Slot};
+use dunlin::probe::{Board, Datagrams, Event, Probe, Slot};
 use dunlin::scheduler::Storage;
 use embassy_net::dns::DnsQueryType;
 use embassy_net::tcp::{self, TcpSocket};
+use embassy_net::udp::{PacketMetadata, UdpSocket};
 use embassy_net::{Config, IpAddress, Ipv4Cidr, Runner, Stack, StackResources, StaticConfigV4};
 use embassy_net_driver::Driver;
 use embassy_sync::blocking_mutex::Mutex;
@@ -19,10 +22,10 @@ use embassy_sync::signal::Signal;
 use embassy_time::{Duration, with_timeout};
 use embedded_io_async::{ErrorType, Read, Write};
 
-/// A full socket set panics, so it is counted here: one a slot, DNS, DHCP, and one to spare while a closing socket
-/// and its successor overlap.
+/// A full socket set panics, so it is counted here: one a slot, DNS, DHCP, the time server's, and one to spare while a
+/// closing socket and its successor overlap.
 pub const fn sockets(slots: usize) -> usize {
-    slots + 3
+    slots + 4
 }
 
 /// A peer that says nothing for so long is gone, deadline or not.
@@ -44,8 +47,12 @@ pub fn start<D: Driver, const SOCKETS: usize>(
     seed: u64,
     resources: &'static mut StackResources<SOCKETS>,
 ) -> (Stack<'static>, Runner<'static, D>) {
+    SEED.lock(|kept| kept.set(seed));
     embassy_net::new(driver, config(address), resources, seed)
 }
+
+/// What [`start`] was told: for numbers that nobody should guess.
+static SEED: Mutex<CriticalSectionRawMutex, Cell<u64>> = Mutex::new(Cell::new(0));
 
 fn config(address: Address) -> Config {
     match address {
@@ -59,13 +66,46 @@ fn config(address: Address) -> Config {
     }
 }
 
-/// Moves frames, and tells the probe when the network comes and goes; for ever.
+/// Moves frames, tells the probe when the network comes and goes, and asks its time server if it has one; for ever.
 pub async fn keep_up<S: Storage, B: Board, D: Driver>(
     mut runner: Runner<'static, D>,
     stack: Stack<'static>,
     probe: &Probe<'_, S, B>,
 ) {
-    embassy_futures::join::join(runner.run(), watch(stack, probe)).await;
+    embassy_futures::join::join3(runner.run(), watch(stack, probe), keep_time(stack, probe)).await;
+}
+
+async fn keep_time<S: Storage, B: Board>(stack: Stack<'static>, probe: &Probe<'_, S, B>) {
+    let (mut heard, mut said) = ([PacketMetadata::EMPTY; 2], [PacketMetadata::EMPTY; 1]);
+    let (mut receive, mut send) = ([0; 2 * LONGEST_TIME], [0; LONGEST_TIME]);
+    let socket = UdpSocket::new(stack, &mut heard, &mut receive, &mut said, &mut send);
+    probe.keep_time(SEED.lock(Cell::get), &mut Names(stack), &mut Udp(socket)).await
+}
+
+/// Bytes of a time server's answer, or more.
+const LONGEST_TIME: usize = 96;
+
+struct Udp<'a>(UdpSocket<'a>);
+
+// Futures without a state of their own: an async function is half a kilobyte and a panic site more.
+impl Datagrams for Udp<'_> {
+    fn send(&mut self, to: IpAddr, port: u16, bytes: &[u8]) -> impl Future<Output = bool> {
+        // Another port each time: whoever answers has to know it.
+        self.0.close();
+        let bound = self.0.bind(0).is_ok();
+        poll_fn(move |context| match to {
+            IpAddr::V4(to) if bound => {
+                self.0.poll_send_to(bytes, (to, port), context).map(|sent| sent.is_ok())
+            }
+            _ => Poll::Ready(false),
+        })
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> impl Future<Output = usize> {
+        poll_fn(|context| {
+            self.0.poll_recv_from(buffer, context).map(|heard| heard.map_or(0, |(length, _)| length))
+        })
+    }
 }
 
 async fn watch<S: Storage, B: Board>(stack: Stack<'static>, probe: &Probe<'_, S, B>) -> ! {

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use dunlin::fetch::Agent;
-use dunlin::image::{self, Address, Config, Gateway, Host, LogLevel, Name, Page};
+use dunlin::image::{self, Address, Config, Gateway, Host, LogLevel, Name, Page, TimeServer};
 use dunlin::time::Duration;
 
 use crate::error::Error;
@@ -40,6 +40,8 @@ pub struct Options {
     pub utc_offset_minutes: i16,
     /// What is logged.
     pub log: LogLevel,
+    /// Who knows what time it is.
+    pub sntp: Option<(String, u16)>,
 }
 
 impl Default for Options {
@@ -56,6 +58,7 @@ impl Default for Options {
             address: Address::Dhcp,
             utc_offset_minutes: 0,
             log: LogLevel::Info,
+            sntp: None,
         }
     }
 }
@@ -163,5 +166,6 @@ fn config(options: &Options) -> Config<'_> {
         address: options.address,
         utc_offset_minutes: options.utc_offset_minutes,
         log: options.log,
+        sntp: options.sntp.as_ref().map(|(host, port)| TimeServer { host, port: *port }),
     }
 }

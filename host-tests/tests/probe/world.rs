@@ -11,11 +11,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Resolve};
-use dunlin::image::{Address, Config, Gateway, Host, Image, LogLevel, Name, Page, build};
-use dunlin::probe::{Board, Event, HostMemory, Memory, PageMemory, Probe, Slot, Totals};
+use dunlin::image::{Address, Config, Gateway, Host, Image, LogLevel, Name, Page, TimeServer, build};
+use dunlin::probe::{Board, Datagrams, Event, HostMemory, Memory, PageMemory, Probe, Slot, Totals};
 use dunlin::scheduler::{Core, Large, Settings};
+use dunlin::store::{Partition, Store};
 use dunlin::time::{Duration, Instant};
 use embedded_io_async::{ErrorKind, ErrorType, Read, Write};
+use futures_lite::future::block_on;
+use host_tests::flash::Flash;
 
 /// One request, as the server saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +84,32 @@ pub struct World {
     names: HashMap<&'static str, IpAddr>,
     pub resolved: RefCell<Vec<String>>,
     pub https: bool,
+    unix_time: Option<u64>,
+    time_server: TimeService,
+    /// What the time server was asked.
+    pub asked_time: RefCell<Vec<(Duration, Vec<u8>)>>,
+}
+
+/// What a time server answers to what it is asked, and when.
+pub type TimeService = fn(Duration, &[u8]) -> Vec<Vec<u8>>;
+
+/// A probe in the world.
+pub type WorldProbe<'p, 'w> = Probe<'p, Large, &'w World>;
+
+/// Who stores what is learnt, and how.
+pub struct Keeper<'s, F> {
+    pub store: &'s mut Store<F>,
+    pub how: Keeping,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keeping {
+    /// As the firmware does it.
+    AsItShould,
+    /// The same, less often.
+    Every(Duration),
+    /// Without waiting for fetches to end before it erases.
+    Carelessly(Duration),
 }
 
 impl World {
@@ -129,6 +158,14 @@ pub struct Setting {
     pub seconds: u64,
     /// The network is away from, and until, so many seconds.
     pub away: Option<(u64, u64)>,
+    /// Fetches a day; `None` for what politeness allows.
+    pub per_day: Option<f32>,
+    /// The board's own clock says so when it starts.
+    pub unix_time: Option<u64>,
+    pub sntp: Option<TimeServer<'static>>,
+    pub time_server: TimeService,
+    /// After so many seconds, nobody wakes the slots any more.
+    pub stuck_from: Option<u64>,
 }
 
 impl Default for Setting {
@@ -145,6 +182,11 @@ impl Default for Setting {
             moved: Vec::new(),
             seconds: 600,
             away: None,
+            per_day: None,
+            unix_time: None,
+            sntp: None,
+            time_server: |_, _| Vec::new(),
+            stuck_from: None,
         }
     }
 }
@@ -160,7 +202,7 @@ impl Setting {
         let config = Config {
             agent: "dunlin/0.1",
             contact: None,
-            per_day: None,
+            per_day: self.per_day,
             back_off_ms: 60_000,
             deadline_ms: 30_000,
             body_bytes: 1 << 20,
@@ -170,6 +212,7 @@ impl Setting {
             address: Address::Dhcp,
             utc_offset_minutes: self.utc_offset_minutes,
             log: LogLevel::Debug,
+            sntp: self.sntp,
         };
         let (mut hosts, mut urls) = (Vec::new(), Vec::new());
         for (index, (name, gap, paths)) in self.hosts.iter().enumerate() {
@@ -199,6 +242,16 @@ impl Setting {
 
     /// Runs the probe's own loop against `site`.
     pub fn run(&self, site: impl Fn(&Hit) -> Answer + 'static) -> (World, Totals) {
+        self.run_keeping(None::<Keeper<'_, Flash<3, 1024, 4>>>, site, |_, _| ())
+    }
+
+    /// The same with a store, and somebody who looks at it whenever nothing moves any more.
+    pub fn run_keeping<F: Partition>(
+        &self,
+        mut keeper: Option<Keeper<'_, F>>,
+        site: impl Fn(&Hit) -> Answer + 'static,
+        mut look: impl FnMut(&World, &WorldProbe<'_, '_>),
+    ) -> (World, Totals) {
         let bytes = self.image();
         let image = Image::parse(&bytes).expect("an image of our own");
         let world = World {
@@ -213,6 +266,9 @@ impl Setting {
             names: HashMap::from([("inside.test", IpAddr::from([10, 0, 0, 7]))]),
             resolved: RefCell::default(),
             https: self.https,
+            unix_time: self.unix_time,
+            time_server: self.time_server,
+            asked_time: RefCell::default(),
         };
         let mut scheduler: Core<Large> = Core::large(image.pages(), image.hosts(), Settings::DEFAULT);
         let mut pages = vec![PageMemory::NEW; image.pages()];
@@ -225,18 +281,43 @@ impl Setting {
             for (page, url) in &self.moved {
                 assert!(probe.restore_move(*page, url), "{url}");
             }
+            if let Some(Keeper { store, .. }) = &mut keeper {
+                block_on(probe.restore(store, true));
+            }
             probe.set_online(true);
             let mut buffers = vec![[0; 700]; self.slots];
             let mut slots: Vec<_> = buffers
                 .iter_mut()
                 .map(|buffer| Slot { connect: Net(&world), resolve: Net(&world), buffer })
                 .collect();
+            let (mut names, mut wire) = (Net(&world), Wire { world: &world, inbox: Vec::new() });
             let mut work: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
             for (number, slot) in slots.iter_mut().enumerate() {
-                let probe = &probe;
-                work.push(Box::pin(async move { probe.run_slot(number, slot).await }));
+                let (probe, world, stuck_from) = (&probe, &world, self.stuck_from.unwrap_or(u64::MAX));
+                let mut slot = Box::pin(async move { probe.run_slot(number, slot).await });
+                work.push(Box::pin(poll_fn(move |context| match world.elapsed().as_secs() < stuck_from {
+                    true => slot.as_mut().poll(context).map(|_| ()),
+                    false => Poll::Pending,
+                })));
             }
             work.push(Box::pin(async { probe.keep_house().await }));
+            work.push(Box::pin(async { probe.keep_time(7, &mut names, &mut wire).await }));
+            if let Some(Keeper { store, how }) = &mut keeper {
+                let (probe, world) = (&probe, &world);
+                work.push(Box::pin(async move {
+                    match *how {
+                        Keeping::AsItShould => probe.keep_store(store).await,
+                        Keeping::Every(period) => loop {
+                            world.sleep(world.now.get() + period).await;
+                            probe.flush(store).await;
+                        },
+                        Keeping::Carelessly(period) => loop {
+                            world.sleep(world.now.get() + period).await;
+                            probe.save(store).await;
+                        },
+                    }
+                }));
+            }
             if let Some((from, until)) = self.away {
                 let (probe, world) = (&probe, &world);
                 work.push(Box::pin(async move {
@@ -247,7 +328,8 @@ impl Setting {
                     std::future::pending().await
                 }));
             }
-            drive(&world, &mut work, Instant::ZERO + Duration::from_secs(self.seconds));
+            let end = Instant::ZERO + Duration::from_secs(self.seconds);
+            drive(&world, &mut work, end, || look(&world, &probe));
             drop(work);
             probe.totals()
         };
@@ -264,7 +346,12 @@ impl Wake for Flag {
 }
 
 /// Polls everything until nothing moves, then lets time pass to the next alarm.
-fn drive(world: &World, work: &mut [Pin<Box<dyn Future<Output = ()> + '_>>], end: Instant) {
+fn drive(
+    world: &World,
+    work: &mut [Pin<Box<dyn Future<Output = ()> + '_>>],
+    end: Instant,
+    mut look: impl FnMut(),
+) {
     let woken = Arc::new(Flag(AtomicBool::new(true)));
     let waker = Waker::from(Arc::clone(&woken));
     while world.now.get() < end {
@@ -278,6 +365,7 @@ fn drive(world: &World, work: &mut [Pin<Box<dyn Future<Output = ()> + '_>>], end
                 let _: Poll<()> = future.as_mut().poll(&mut Context::from_waker(&waker));
             }
         }
+        look();
         world.now.set(world.next.get().min(end));
         woken.0.store(true, Ordering::Relaxed);
     }
@@ -302,6 +390,10 @@ impl Board for &World {
 
     fn moved(&self, page: usize, to: Option<&str>) {
         self.moves.borrow_mut().push((page, to.map(str::to_owned)));
+    }
+
+    fn unix_time(&self) -> Option<u64> {
+        self.unix_time.map(|start| start + self.elapsed().as_secs())
     }
 
     fn feed_watchdog(&self) {
@@ -349,6 +441,29 @@ impl Resolve for Net<'_> {
         }
         let address = self.0.names.get(name).copied().unwrap_or(IpAddr::from([93, 184, 215, 14]));
         Ok(Addresses::from_iter([address]))
+    }
+}
+
+/// The way to the world's time server, and what is under way from it.
+struct Wire<'w> {
+    world: &'w World,
+    inbox: Vec<Vec<u8>>,
+}
+
+impl Datagrams for Wire<'_> {
+    async fn send(&mut self, _: IpAddr, _: u16, bytes: &[u8]) -> bool {
+        let now = self.world.elapsed();
+        self.world.asked_time.borrow_mut().push((now, bytes.to_vec()));
+        self.inbox = (self.world.time_server)(now, bytes);
+        self.inbox.reverse();
+        true
+    }
+
+    async fn receive(&mut self, buffer: &mut [u8]) -> usize {
+        let Some(bytes) = self.inbox.pop() else { return std::future::pending().await };
+        let count = bytes.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&bytes[..count]);
+        count
     }
 }
 

@@ -45,6 +45,9 @@ pub struct ListArguments {
     /// Local time is universal time and so many minutes, for the hours of HOSTS.csv
     #[arg(long, value_name = "MINUTES", default_value_t = 0, allow_negative_numbers = true)]
     utc_offset: i16,
+    /// A time server to ask for the date (port 123 unless given); without it, the hosts' Date headers tell
+    #[arg(long, value_name = "HOST[:PORT]", value_parser = time_server)]
+    sntp: Option<(String, u16)>,
     /// The device's own address and the bits of its network's part, instead of DHCP
     #[arg(long, value_name = "ADDRESS/PREFIX", value_parser = address)]
     address: Option<(Ipv4Addr, u8)>,
@@ -72,6 +75,7 @@ impl ListArguments {
             seed: self.seed,
             resolve: self.resolve.clone(),
             gateway: self.gateway.clone(),
+            sntp: self.sntp.clone(),
             utc_offset_minutes: self.utc_offset,
             address: self.address.map_or(Address::Dhcp, |(address, prefix)| Address::Static {
                 address: address.octets(),
@@ -107,6 +111,15 @@ fn address(text: &str) -> Result<(Ipv4Addr, u8), String> {
     parts
         .filter(|(_, bits)| *bits <= 32)
         .ok_or_else(|| "expected ADDRESS/PREFIX such as 192.168.1.20/24".into())
+}
+
+fn time_server(text: &str) -> Result<(String, u16), String> {
+    let (host, port) = text.rsplit_once(':').unwrap_or((text, "123"));
+    let port = port.parse().ok().filter(|port| *port > 0);
+    let host = Some(host).filter(|host| !host.is_empty() && !host.contains([':', '/', ' ']));
+    host.map(str::to_ascii_lowercase)
+        .zip(port)
+        .ok_or_else(|| "expected HOST or HOST:PORT such as pool.ntp.org or 10.0.2.2:123".into())
 }
 
 fn gateway(text: &str) -> Result<(String, u16), String> {

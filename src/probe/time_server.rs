@@ -1,0 +1,110 @@
+//! Asks a time server, if the image names one, when the device starts and every few hours.
+
+use core::net::IpAddr;
+use core::pin::pin;
+
+use super::{Board, Event, Probe};
+use crate::fetch::{Resolve, literal, within};
+use crate::image::TimeServer;
+use crate::scheduler::Storage;
+use crate::sntp::{Client, NoTime, PACKET, PATIENCE};
+use crate::store::hash;
+use crate::time::Duration;
+
+/// Between two looks whether the network is there.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// What a server may add to an answer: a key's number and a digest.
+const DIGEST: usize = 20;
+
+/// Datagrams to one place and back: what a time server needs of a network.
+#[allow(async_fn_in_trait)] // One executor, no threads.
+pub trait Datagrams {
+    /// Sends one, from a port that was not used before if there is a choice; false if it cannot be sent.
+    ///
+    /// *Cancellation*: it may be sent or not.
+    async fn send(&mut self, to: IpAddr, port: u16, bytes: &[u8]) -> bool;
+    /// Waits for one and returns its length. What is longer than `buffer` may be cut off or left out.
+    ///
+    /// *Cancellation*: safe.
+    async fn receive(&mut self, buffer: &mut [u8]) -> usize;
+}
+
+impl<S: Storage, B: Board> Probe<'_, S, B> {
+    /// Keeps the time by the image's time server, for ever; without one it waits for ever. `random` is drawn at each
+    /// start: together with the device's key it makes numbers that nobody else can guess.
+    ///
+    /// *Cancellation*: safe at any time; hosts' `Date` headers stand in.
+    pub async fn keep_time<R: Resolve, D: Datagrams>(&self, random: u64, resolve: &mut R, wire: &mut D) -> ! {
+        let Some(server) = self.config.sntp else { core::future::pending().await };
+        self.asks_time(true);
+        let mut client = Client::new(self.nonce(random));
+        let mut then = client.ask_at();
+        loop {
+            self.board.sleep_until(then).await;
+            if !self.state.borrow().online {
+                then = self.board.now() + LOOK_AGAIN;
+                continue;
+            }
+            let nonce = self.nonce(random);
+            let found = {
+                let deadline = pin!(self.board.sleep_until(self.board.now() + PATIENCE));
+                let work = pin!(self.ask_time(&server, nonce, &mut client, resolve, wire));
+                within(deadline, work).await.unwrap_or(Err(NoTime::Silence))
+            };
+            match found {
+                Ok(unix) => self.set_time(unix),
+                Err(why) => {
+                    if matches!(why, NoTime::Name | NoTime::Silence) {
+                        client.failed(self.board.now());
+                    }
+                    self.asks_time(false);
+                    self.board.log(&Event::NoTime { why });
+                }
+            }
+            then = client.ask_at();
+        }
+    }
+
+    #[inline(never)] // Once for both callers.
+    fn asks_time(&self, asks: bool) {
+        self.state.borrow_mut().root.wall.ask_server(asks);
+    }
+
+    /// Another one at each moment.
+    fn nonce(&self, random: u64) -> u64 {
+        let both = u128::from(random) << 64 | u128::from(self.board.now().as_micros());
+        hash(&self.config.key, &both.to_le_bytes())
+    }
+
+    /// One request, from the name to the answer. *Cancellation*: safe.
+    async fn ask_time<R: Resolve, D: Datagrams>(
+        &self,
+        server: &TimeServer<'_>,
+        nonce: u64,
+        client: &mut Client,
+        resolve: &mut R,
+        wire: &mut D,
+    ) -> Result<u64, NoTime> {
+        let named = self.image.named(server.host).map(IpAddr::from);
+        let address = match named.or_else(|| literal(server.host)) {
+            Some(address) => address,
+            None => {
+                let found = resolve.resolve(server.host).await.ok();
+                found.and_then(|found| found.first().copied()).ok_or(NoTime::Name)?
+            }
+        };
+        let request = client.request(nonce, self.board.now());
+        if !wire.send(address, server.port, &request).await {
+            return Err(NoTime::Silence);
+        }
+        let mut buffer = [0; PACKET + DIGEST];
+        loop {
+            let length = wire.receive(&mut buffer).await;
+            let answer = client.answer(buffer.get(..length).unwrap_or_default(), self.board.now());
+            if let Some(time) = answer {
+                return time;
+            }
+        }
+    }
+}
