@@ -10,6 +10,8 @@ use embassy_futures::block_on;
 /// spawn a task that runs [`Probe::keep_store`].
 ///
 /// Nothing of it waits for anything, so no task has to run meanwhile. Work: every sector twice.
+// A frame of its own, which ends with it: in that of `main`, it would stay on the stack for ever.
+#[inline(never)]
 pub fn restore<S: Storage, B: Board, F: Partition>(
     probe: &Probe<'_, S, B>,
     store: &mut Store<F>,

@@ -90,5 +90,8 @@ impl<const BYTES: usize> ChipFlash for Rp2350Flash<BYTES> {
     const BASE: u32 = 0x1000_0000;
     // W25Q16JV and W25Q32RV: 100,000 cycles, 400 ms at most; nothing runs from flash meanwhile.
     const RATED_CYCLES: u32 = 100_000;
-    const LONGEST_STALL: Duration = Duration::from_millis(400);
+    const LONGEST_STALL: Duration = LONGEST_STALL;
 }
+
+const LONGEST_STALL: Duration = Duration::from_millis(400);
+const _: () = assert!(PATIENCE.as_micros() > 2 * LONGEST_STALL.as_micros(), "an erase is no reason to bite");

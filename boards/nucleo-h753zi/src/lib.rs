@@ -7,6 +7,7 @@ use core::cell::RefCell;
 
 use dunlin::boot::Reset;
 use dunlin_board::network::own_address;
+use dunlin_board::partition::ChipFlash;
 use dunlin_board::probe::Hardware;
 use embassy_stm32::peripherals::IWDG1;
 use embassy_stm32::rcc::{
@@ -17,6 +18,10 @@ use embassy_stm32::{Config, Peri, Peripherals, pac, uid};
 
 /// The watchdog bites after so many microseconds; erasing a sector may take four seconds.
 const PATIENCE_US: u32 = 10_000_000;
+const _: () = assert!(
+    PATIENCE_US as u64 > 2 * <flash::H753Flash as ChipFlash>::LONGEST_STALL.as_micros(),
+    "an erase is no reason to bite"
+);
 
 /// Starts the chip: 400 MHz for the core, 200 MHz for buses and memory, from the internal oscillator, so that nothing on
 /// the board has to be soldered or set.

@@ -17,6 +17,7 @@ pub mod options;
 pub mod probe;
 pub mod register;
 pub mod simulated;
+pub mod watchdog;
 
 /// Starts log and clock and says who is speaking.
 pub fn boot(name: &'static str) {

@@ -6,9 +6,8 @@ use dunlin::boot::{BlackBox, Boot, Reset};
 use dunlin::store::Store;
 use dunlin_board::network::{NetworkSlot, keep_up};
 use dunlin_board::probe::spawn;
-use dunlin_board::{black_box, boot, executor};
+use dunlin_board::{black_box, boot, executor, keep};
 use embassy_executor::Spawner;
-use embassy_futures::block_on;
 use embassy_futures::select::select;
 use embassy_net::{Runner, Stack};
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
@@ -19,7 +18,7 @@ use qemu_mps2::flash::{self, StateFile};
 use qemu_mps2::lan9118::Ethernet;
 use qemu_mps2::options::Options;
 use qemu_mps2::probe::{self, BoardProbe};
-use qemu_mps2::{clock, log, network, options};
+use qemu_mps2::{clock, log, network, options, watchdog};
 use static_cell::StaticCell;
 
 /// It is time to store what is not stored yet …
@@ -40,6 +39,9 @@ fn main() -> ! {
     }
     // Without a page list there is nothing to do, but a log that says so, minute by minute.
     let probe = probe::load().ok();
+    if probe.is_some() {
+        watchdog::start();
+    }
     let store = probe.zip(file).map(|(probe, file)| restore(probe, file, &boot));
     executor::run(|spawner| start(spawner, options, probe, store))
 }
@@ -47,7 +49,10 @@ fn main() -> ! {
 /// Opens the state file, if there is one, and says why the device started.
 fn open(options: &Options) -> (Option<StateFile>, Boot) {
     const NAME: &str = "dunlin on qemu-mps2";
-    let Some(path) = options.state() else { return (None, boot(NAME, Reset::PowerOn)) };
+    let bitten = watchdog::has_bitten();
+    let Some(path) = options.state() else {
+        return (None, boot(NAME, if bitten { Reset::Watchdog } else { Reset::PowerOn }));
+    };
     let file = flash::open(path).ok();
     // Last words in the file mean that QEMU has ended by a panic.
     let words = flash::last_words().filter(BlackBox::is_written);
@@ -55,21 +60,23 @@ fn open(options: &Options) -> (Option<StateFile>, Boot) {
         black_box::put(words);
         flash::keep_last_words(&BlackBox::EMPTY);
     }
-    let boot = boot(NAME, if words.is_some() { Reset::Software } else { Reset::PowerOn });
+    let reset = match (bitten, words) {
+        (true, _) => Reset::Watchdog,
+        (false, Some(_)) => Reset::Software,
+        (false, None) => Reset::PowerOn,
+    };
+    let boot = boot(NAME, reset);
     if file.is_none() {
         defmt::error!("the state file cannot be used: nothing is kept");
     }
     (file, boot)
 }
 
-/// Takes over what is in the state file. Nothing of it waits for anything, so no task has to run meanwhile.
+/// Takes over what is in the state file.
 fn restore(probe: &BoardProbe, file: StateFile, boot: &Boot) -> &'static mut Store<StateFile> {
     static STORE: StaticCell<Store<StateFile>> = StaticCell::new();
     let store = STORE.init(Store::new(file));
-    if boot.is_loop() {
-        defmt::warn!("{=u8} resets within a minute each: starting with nothing restored", boot.fast_resets);
-    }
-    block_on(probe.restore(store, !boot.is_loop()));
+    keep::restore(probe, store, boot);
     store
 }
 

@@ -9,13 +9,17 @@ use embassy_net::Stack;
 use static_cell::{ConstStaticCell, StaticCell};
 
 use crate::capacity::{HOSTS, PAGES, SLOTS};
-use crate::{clock, exit, flash};
+use crate::{clock, exit, flash, watchdog};
 
-/// QEMU has no watchdog that is worth feeding: whoever started it gives it a deadline.
+/// The machine as the probe needs it.
 #[derive(Clone, Copy, Debug)]
 pub struct Mps2;
 
-impl Hardware for Mps2 {}
+impl Hardware for Mps2 {
+    fn feed_watchdog(&self) {
+        watchdog::feed();
+    }
+}
 
 /// The probe, for as many pages as [`crate::capacity`] says.
 pub type BoardProbe = probe::BoardProbe<PAGES, HOSTS, Mps2>;
@@ -60,6 +64,8 @@ pub fn keep_last_good_image() {
 ///
 /// # Errors
 /// Why the image cannot be used; it has been logged.
+// A frame of its own, which ends with it: in that of `main`, the probe's memory would stay on the stack for ever.
+#[inline(never)]
 pub fn load() -> Result<&'static BoardProbe, ImageError> {
     static TABLES: ConstStaticCell<Tables<PAGES, HOSTS>> = ConstStaticCell::new(Tables::NEW);
     static PAGE_TABLE: ConstStaticCell<PageTable<PAGES>> = ConstStaticCell::new(PageTable::NEW);

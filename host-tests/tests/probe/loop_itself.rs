@@ -46,6 +46,19 @@ fn a_bad_host_blocks_only_itself() {
 }
 
 #[test]
+fn the_watchdog_starves_when_nothing_goes_on() {
+    // At a page that takes an hour; and between two pages, as if an alarm had been lost.
+    for path in ["/hangs", "/still"] {
+        let hosts: [(&'static str, &[&'static str]); 1] = [("a.test", &[path])];
+        let setting = Setting { seconds: 1_200, stuck_from: Some(300), ..Setting::of(GAP, &hosts) };
+        let (world, _) = setting.run(site);
+        // Twice the deadline of a fetch, and what the next one was still away: minutes, for a host that fails.
+        let fed = world.watchdog.get();
+        assert!((300..=600).contains(&fed), "{path}: fed {fed} times");
+    }
+}
+
+#[test]
 fn two_runs_are_the_same() {
     let (first, second) = (setting().run(site), setting().run(site));
     assert_eq!(*first.0.hits.borrow(), *second.0.hits.borrow());
@@ -91,4 +104,16 @@ fn hours_are_local_and_known_from_the_servers_clocks() {
         let local = (6 * 60 + hit.at.as_secs() / 60 + 90) % (24 * 60);
         assert!((600..720).contains(&local), "asked at minute {local} of the local day");
     }
+}
+
+#[test]
+fn hours_are_known_from_the_boards_own_clock() {
+    // Noon, and nobody says so but the board.
+    let host = |hours| Setting {
+        hours: Some(hours),
+        unix_time: Some(1_793_966_400),
+        ..Setting::of(GAP, &[("a.test", &["/still"])])
+    };
+    assert!(!host((11, 13)).run(site).0.hits.borrow().is_empty(), "not asked within its hours");
+    assert!(host((13, 15)).run(site).0.hits.borrow().is_empty(), "asked outside its hours");
 }
