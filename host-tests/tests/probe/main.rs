@@ -2,6 +2,9 @@
 //! What it does on real frames is for the end-to-end tests.
 
 mod connections;
+mod keeping;
 mod loop_itself;
+mod recorder;
 mod redirects;
+mod time_server;
 mod world;

@@ -68,7 +68,7 @@ fn leave_the_state_before_or_after() {
 fn recover(flash: Small, before: &[u32], after: &[u32], place: (usize, u64)) {
     let (mut store, truth) = (Store::new(flash), Truth::new(HOSTS, PAGES));
     let found = truth.restore(&mut store);
-    assert_eq!((found.refused, found.damaged), (0, 0), "{place:?}");
+    assert_eq!((found.refused, found.damaged, found.lost), (0, 0, 0), "{place:?}");
     let now = truth.saved();
     assert!(now == before || now == after, "{place:?}:\n{before:?}\n{now:?}\n{after:?}");
     // And it goes on: what is learnt next is kept, and nothing else is lost.

@@ -19,10 +19,10 @@ const GAP: Duration = Duration::from_millis(400);
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A file that is removed when dropped.
-struct Text(PathBuf);
+pub struct Text(pub PathBuf);
 
 impl Text {
-    fn new(text: &str) -> Result<Self> {
+    pub fn new(text: &str) -> Result<Self> {
         let path = temporary("csv");
         fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Self(path))
@@ -36,7 +36,7 @@ impl Drop for Text {
 }
 
 /// This very program, run as `cargo xtask qemu`.
-fn qemu(pages: &Path, seconds: u32, more: &[&str]) -> Result<Command> {
+pub fn qemu(pages: &Path, seconds: u32, more: &[&str]) -> Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["--no-install", "qemu", "--json", "--resolve", "*=10.0.2.2", "--politeness", "400ms"]);
     command.arg("--pages").arg(pages).arg("--seconds").arg(seconds.to_string()).args(more);
@@ -45,7 +45,7 @@ fn qemu(pages: &Path, seconds: u32, more: &[&str]) -> Result<Command> {
 }
 
 /// The summary that a run ended with, and what it said before.
-fn summary(output: &Output) -> Result<(serde_json::Value, String)> {
+pub fn summary(output: &Output) -> Result<(serde_json::Value, String)> {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     ensure!(output.status.success(), "{}:\n{said}", output.status);
     let summary = serde_json::from_slice(&output.stdout).with_context(|| format!("no summary:\n{said}"))?;
@@ -59,7 +59,7 @@ fn date() -> String {
 }
 
 /// Serves everything, and says what time it is.
-fn dated(hit: &Hit) -> Answer {
+pub fn dated(hit: &Hit) -> Answer {
     let mut answer = match hit.path.rsplit('/').next() {
         Some("robots.txt") => Answer::status(404, "X: none"),
         _ => Answer::version(hit, 0),
@@ -118,13 +118,14 @@ pub fn configured(_: &Path) -> Result<()> {
 /// What cannot be run is refused before anything starts: exit code 2, one line, nothing on stdout.
 pub fn refused(_: &Path) -> Result<()> {
     let many: String = (0..=PAGES).map(|page| format!("http://a.test/{page}\n")).collect();
-    let cases: [(String, &[&str], &str); 6] = [
+    let cases: [(String, &[&str], &str); 7] = [
         (format!("url\n{many}"), &[], "expected at most 512 pages on 64 hosts"),
         ("url\nhttp://a.test/\nhttps://b.test/x\n".into(), &[], "found https://b.test/x, expected http://"),
         ("url\nhttp://a.test/\n".into(), &["--agent", "two words"], "agent must be a name"),
         ("url\n".into(), &[], "found no page"),
         ("url\nhttp://a.test/\n".into(), &["--address", "10.0.2.77/40"], "expected ADDRESS/PREFIX"),
         ("url\nhttp://a.test/\n".into(), &["--crawls-per-day=0"], "expected a number above 0"),
+        ("url\nhttp://a.test/\n".into(), &["--sntp", "a.test:0"], "expected HOST or HOST:PORT"),
     ];
     for (list, more, expected) in cases {
         let pages = Text::new(&list)?;

@@ -4,16 +4,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use dunlin_host::listing::Listing;
 use dunlin_host::simulate::Random;
 
 use crate::crawl::{Report, value};
+use crate::debugger;
 use crate::e2e::{GAP, hits, listing, no_robots, options, polite, show};
 use crate::page_image::{self, ImageFile};
 use crate::qemu::{self, Beside, End, Line, Machine, Time, temporary};
 use crate::state::StateFile;
-use crate::web::{Answer, Web};
+use crate::web::{Answer, Web, shortest_gap};
 
 /// A state file of our own, removed when dropped.
 struct Scratch(PathBuf);
@@ -61,33 +62,47 @@ fn said(log: &[Line], words: &str) -> bool {
     log.iter().any(|line| line.message.contains(words))
 }
 
-fn small_web() -> Result<(Web, Listing)> {
+fn small_web(gap: Duration) -> Result<(Web, Listing)> {
     let web = Web::start(|hit| no_robots(hit).unwrap_or_else(|| Answer::version(hit, 0)))?;
     let pages = [("good.test", "/a"), ("good.test", "/b"), ("third.test", "/c"), ("busy.test", "/d")];
-    let list = listing(web.port(), &pages, GAP);
+    let list = listing(web.port(), &pages, gap);
     Ok((web, list))
 }
 
+/// Longer than a start takes: a probe that asked at once after it would be seen.
+const LONG_GAP: Duration = Duration::from_secs(2);
+
 /// The power goes at random moments, so often.
 pub fn killed(elf: &Path, times: usize) -> Result<()> {
-    let (web, list) = small_web()?;
+    let (web, list) = small_web(LONG_GAP)?;
     let (image, _) = page_image::build(&list, &options())?;
     let state = Scratch::new();
-    // Long enough for something to be stored.
-    boot(elf, &image, &state, &[], Duration::from_secs(8))?;
+    // Long enough for every page to be fetched and stored.
+    boot(elf, &image, &state, &[], Duration::from_secs(16))?;
     let first = web.log().len();
     let mut random = Random(20_261_116);
-    for kill in 1..=times {
+    let (mut kills, mut early) = (0, 0);
+    while kills < times {
         let moment = Duration::from_millis(500 + (random.unit() * 7_000.0) as u64);
         let (end, log) = boot(elf, &image, &state, &[], moment)?;
         ensure!(end == End::Deadline, "the firmware ended by itself: {end:?}");
+        if !log.iter().any(|line| line.message.starts_with("resumed ")) {
+            // On a busy computer it is dead before it can say what it has found.
+            early += 1;
+            ensure!(early <= times, "it never says what it has found");
+            continue;
+        }
+        kills += 1;
         let pages = resumed(&log);
-        println!("killed {kill} of {times} after {} ms: {pages} pages resumed", moment.as_millis());
+        println!("killed {kills} of {times} after {} ms: {pages} pages resumed", moment.as_millis());
         ensure!(pages > 0, "nothing was resumed");
     }
+    println!("{early} more kills came before the probe had read its flash");
     let log = web.log();
     for host in ["good.test", "third.test", "busy.test"] {
-        polite(&log, host)?;
+        let gap = shortest_gap(&log, host).with_context(|| format!("{host} was not asked twice"))?;
+        println!("{host}: {} ms between two requests at least, kills and all", gap.as_millis());
+        ensure!(gap >= LONG_GAP, "{host} was asked twice within {} ms", gap.as_millis());
     }
     ensure!(log.len() > first, "nothing was fetched after a kill");
     for (host, path) in [("good.test", "/a"), ("good.test", "/b"), ("third.test", "/c"), ("busy.test", "/d")]
@@ -100,7 +115,7 @@ pub fn killed(elf: &Path, times: usize) -> Result<()> {
 
 /// A summary that counts what was resumed; then another list, of which one page remains.
 pub fn resumes(elf: &Path) -> Result<()> {
-    let (web, list) = small_web()?;
+    let (web, list) = small_web(GAP)?;
     let state = Scratch::new();
     let (image, _) = page_image::build(&list, &options())?;
     let report = |image: &[u8]| -> Result<(Report, Vec<Line>)> {
@@ -131,7 +146,7 @@ pub fn resumes(elf: &Path) -> Result<()> {
 
 /// The last words are told at the next boot, and after three of them nothing is restored.
 pub fn panics(elf: &Path) -> Result<()> {
-    let (_web, list) = small_web()?;
+    let (_web, list) = small_web(GAP)?;
     let (image, _) = page_image::build(&list, &options())?;
     let state = Scratch::new();
     let deadline = Duration::from_secs(40);
@@ -150,9 +165,58 @@ pub fn panics(elf: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The interrupt of the clock, without which nothing happens any more.
+const CLOCK: usize = 8;
+
+/// A firmware that hangs is reset by its watchdog and says so, and after three times nothing is restored.
+pub fn hangs(elf: &Path) -> Result<()> {
+    let (_web, list) = small_web(GAP)?;
+    let (image, _) = page_image::build(&list, &options())?;
+    let state = Scratch::new();
+    let deadline = Duration::from_secs(120);
+    boot(elf, &image, &state, &["seconds=6"], deadline)?.0.success("the firmware", deadline)?;
+    let (image, file) = (ImageFile::write(&image, elf)?, StateFile::open(&state.0)?);
+    let debugger = temporary("debugger");
+    let options = ["seconds=10".into(), file.option()];
+    let beside = Beside {
+        image: Some((&image.path, image.address)),
+        network: true,
+        debugger: Some(&debugger),
+        ..Beside::default()
+    };
+    let machine = Machine { elf, options: &options, time: Time::Real, deadline, beside };
+    // What each start said, up to the moment at which it was made to hang.
+    let (mut starts, mut hung) = (Vec::<Vec<Line>>::new(), Ok(()));
+    let end = qemu::run(machine, |line| {
+        show(line);
+        if line.message.starts_with("boot ") {
+            starts.push(Vec::new());
+        }
+        let (count, Some(start)) = (starts.len(), starts.last_mut()) else { return };
+        start.push(line.clone());
+        if line.message.starts_with("network up") && count <= 3 && hung.is_ok() {
+            hung = debugger::hang(&debugger, elf, CLOCK);
+        }
+    });
+    let _ = fs::remove_file(&debugger);
+    hung?;
+    end?.success("the firmware", deadline)?;
+    ensure!(starts.len() == 4, "{} starts, expected one and three after a hang", starts.len());
+    for (count, log) in starts.iter().enumerate() {
+        let reset = if count == 0 { "PowerOn" } else { "Watchdog" };
+        let said_why = said(log, &format!("boot reset={reset} ")) && said(log, &format!(" fast={count}"));
+        ensure!(said_why, "start {count}: expected reset={reset} and fast={count}, found {:?}", log.first());
+        let empty = count == 3;
+        ensure!(said(log, "nothing restored") == empty, "start {count}: boot-loop protection");
+        ensure!((resumed(log) == 0) == empty, "start {count}: {} pages resumed", resumed(log));
+        ensure!(said(log, "done after") == empty, "start {count}: it ran on, or did not");
+    }
+    Ok(())
+}
+
 /// A damaged or newer image is refused, and the last good one is used.
 pub fn last_good_image(elf: &Path) -> Result<()> {
-    let (web, list) = small_web()?;
+    let (web, list) = small_web(GAP)?;
     let (good, _) = page_image::build(&list, &options())?;
     let state = Scratch::new();
     let deadline = Duration::from_secs(40);

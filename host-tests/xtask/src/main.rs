@@ -8,9 +8,11 @@ mod budgets;
 mod capacity;
 mod changing_web;
 mod crawl;
+mod debugger;
 mod demo;
 mod e2e;
 mod e2e_state;
+mod e2e_time;
 mod firmware;
 mod flash;
 mod layout;
@@ -29,6 +31,7 @@ mod state;
 mod suite;
 mod test;
 mod throughput;
+mod time_server;
 mod virtual_time;
 mod web;
 
@@ -79,7 +82,7 @@ enum Command {
     E2e {
         /// Only cases whose name contains this
         name: Option<String>,
-        /// Also ten runs of five minutes, compared with the optimum
+        /// Also the long ones: fifty kills, ten runs of five minutes compared with the optimum
         #[arg(long)]
         long: bool,
     },

@@ -44,6 +44,8 @@ pub struct Beside<'a> {
     pub frames: Option<&'a Path>,
     /// A socket at which QEMU's monitor takes commands.
     pub monitor: Option<&'a Path>,
+    /// A socket at which a debugger is listened to.
+    pub debugger: Option<&'a Path>,
     /// Type a `q` once this is true: the firmware then sums up and ends.
     pub stop: Option<&'a AtomicBool>,
     /// Gets the log's bytes as they come, before they are decoded.
@@ -165,6 +167,9 @@ fn command(machine: Machine<'_>, record: &Record) -> Command {
         Some(socket) => format!("unix:{},server=on,wait=off", socket.display()),
         None => "none".into(),
     });
+    if let Some(socket) = machine.beside.debugger {
+        command.arg("-gdb").arg(format!("unix:{},server=on,wait=off", socket.display()));
+    }
     // Without a terminal and without `-nographic`, which would translate line ends in the binary log.
     command.arg("-serial").arg(record.serial());
     // The chip is part of the machine. IPv6 would send by itself, whenever it likes, and spoil the repeatable runs.
