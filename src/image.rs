@@ -8,15 +8,17 @@
 //! 4   version u16 · resolve entries u16 · hosts u16 · pages u16
 //! 12  length of all u32 · CRC-32 of everything behind it u32
 //! 20  one u32 a record: where it starts
-//! …   records, postcard: Config, names, hosts, pages (sorted by host)
+//! …   records, postcard: Config, names, hosts, pages (sorted by host), what to ignore
 //! ```
 //!
 //! Numbers are little-endian. A firmware reads images of its own [`VERSION`] and refuses newer ones; records may
-//! grow at their end without a new version.
+//! grow at their end, and more may follow the last, without a new version.
 
 use core::fmt;
 
 use serde::{Deserialize, Serialize};
+
+use crate::fetch::Ignore;
 
 /// The format that is written, and the newest that is read.
 pub const VERSION: u16 = 1;
@@ -303,7 +305,8 @@ impl<'a> Image<'a> {
     /// # Errors
     /// [`ImageError::Record`]
     pub fn page(&self, index: usize) -> Result<Page<'a>, ImageError> {
-        self.record(self.page_record(index))
+        let index = if index < self.pages() { self.page_record(index) } else { usize::MAX / 8 };
+        self.record(index)
     }
 
     /// An entry of the resolve table.
@@ -321,6 +324,14 @@ impl<'a> Image<'a> {
         own.or_else(|| entries().find(|name| name.host == "*")).map(|name| name.address)
     }
 
+    /// Stretches of pages that do not count as changes: the first [`Ignore::MOST`].
+    pub fn ignores(&self) -> Ignores<'a> {
+        let first = self.page_record(self.pages.into());
+        // The first record begins where the table of records ends.
+        let all = self.place(0).map_or(0, |start| start.saturating_sub(HEADER) / 4);
+        (first..all).filter_map(|index| self.record(index).ok()).take(Ignore::MOST).collect()
+    }
+
     fn host_record(&self, index: usize) -> usize {
         1 + usize::from(self.names) + index
     }
@@ -331,12 +342,19 @@ impl<'a> Image<'a> {
 
     fn record<T: Deserialize<'a>>(&self, index: usize) -> Result<T, ImageError> {
         let wrong = ImageError::Record { index: index as u32 };
-        let place = self.bytes.get(HEADER + 4 * index..).and_then(<[u8]>::first_chunk).ok_or(wrong)?;
-        let start = u32::from_le_bytes(*place) as usize;
-        let bytes = self.bytes.get(start..).ok_or(wrong)?;
+        let bytes = self.place(index).and_then(|start| self.bytes.get(start..)).ok_or(wrong)?;
         postcard::from_bytes(bytes).map_err(|_| wrong)
     }
+
+    /// Where a record starts.
+    fn place(&self, index: usize) -> Option<usize> {
+        let place = self.bytes.get(HEADER + 4 * index..)?.first_chunk()?;
+        Some(u32::from_le_bytes(*place) as usize)
+    }
 }
+
+/// Stretches of pages that do not count as changes.
+pub type Ignores<'a> = heapless::Vec<Ignore<'a>, { Ignore::MOST }>;
 
 /// CRC-32 (IEEE 802.3), a bit at a time: it is computed once a boot, and a table would take 1 kB of flash.
 #[inline(never)]
@@ -353,6 +371,7 @@ pub fn build(
     names: &[Name<'_>],
     hosts: &[Host<'_>],
     pages: &[Page<'_>],
+    ignore: &[Ignore<'_>],
 ) -> std::vec::Vec<u8> {
     use std::vec::Vec;
     fn encode(record: &impl Serialize) -> Vec<u8> {
@@ -364,6 +383,7 @@ pub fn build(
     records.extend(names.iter().map(encode));
     records.extend(hosts.iter().map(encode));
     records.extend(pages.iter().map(encode));
+    records.extend(ignore.iter().map(encode));
     let mut start = HEADER + 4 * records.len();
     let mut body = Vec::new();
     for record in &records {

@@ -24,7 +24,7 @@ mod slots;
 mod turn;
 mod wall;
 
-pub use event::Event;
+pub use event::{Event, Flags};
 pub use keep::Resumed;
 pub use memory::{HostMemory, PageMemory};
 
@@ -32,7 +32,7 @@ use core::cell::RefCell;
 
 use crate::fetch::Agent;
 use crate::heap::Id;
-use crate::image::{Config, Image, ImageError};
+use crate::image::{Config, Ignores, Image, ImageError};
 use crate::polite::{Hours, Rules};
 use crate::scheduler::{Core, Event as Counted, HostId, PageSettings, Settings, Storage};
 use crate::time::{Duration, Instant};
@@ -63,9 +63,6 @@ pub trait Board {
     fn unix_time(&self) -> Option<u64> {
         None
     }
-    /// A page has moved for good to this URL, or, with `None`, it is where the list says again: whoever stores it can
-    /// tell [`Probe::restore_move`] after a restart.
-    fn moved(&self, _page: usize, _to: Option<&str>) {}
     /// Every slot makes progress: called once a second, and no longer once one hangs.
     fn feed_watchdog(&self) {}
 }
@@ -85,6 +82,12 @@ pub struct Memory<'a, S: Storage> {
     pub detours: &'a mut [u8],
 }
 
+/// Moves that so many bytes for detours can hold: each is a record of the store, see
+/// [`Store::places`](crate::store::Store::places). A URL has nine characters at least, and as much again goes into the way there.
+pub const fn most_moves(detour_bytes: usize) -> usize {
+    detour_bytes / 24
+}
+
 /// What one fetch at a time needs.
 #[derive(Debug)]
 pub struct Slot<'b, C, R> {
@@ -102,7 +105,7 @@ pub struct Slot<'b, C, R> {
 pub enum Failure {
     /// Its URL cannot be read, or needs a gateway that there is not.
     Url,
-    /// Its host's name has no address.
+    /// Its host's name has no address: no IPv4 address, on a board whose network has no IPv6.
     Name,
     /// No connection.
     Connection,
@@ -116,6 +119,8 @@ pub enum Failure {
     Deadline,
     /// A redirect led to an address that is not public.
     PrivateAddress,
+    /// It is at an IPv6 address, and this board's network has none.
+    NoIpv6,
 }
 
 /// What happened so far.
@@ -165,6 +170,7 @@ pub struct Probe<'a, S: Storage, B> {
     image: Image<'a>,
     config: Config<'a>,
     agent: Agent<'a>,
+    ignore: Ignores<'a>,
     has_hours: bool,
     board: B,
     state: RefCell<State<'a, S>>,
@@ -233,7 +239,7 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
             due: None,
             root: keep::RootMemory::NEW,
         });
-        Ok(Self { image, config, agent, has_hours, board, state })
+        Ok(Self { image, config, agent, ignore: image.ignores(), has_hours, board, state })
     }
 
     /// Replaces the image's key by the device's own: one image may be on many devices, and a key that only one of them
