@@ -8,7 +8,7 @@
 //! 4   version u16 · resolve entries u16 · hosts u16 · pages u16
 //! 12  length of all u32 · CRC-32 of everything behind it u32
 //! 20  one u32 a record: where it starts
-//! …   records, postcard: Config, names, hosts, pages (sorted by host)
+//! …   records, postcard: Config, names, hosts, pages (sorted by host), what to ignore
 //! ```
 //!
 //! Numbers are little-endian. A firmware reads images of its own [`VERSION`] and of all earlier ones, and refuses newer
@@ -17,11 +17,13 @@
 //! | version | what is new |
 //! |---|---|
 //! | 1 | |
-//! | 2 | [`Config::sntp`] |
+//! | 2 | [`Config::sntp`]; behind the last record, what to ignore |
 
 use core::fmt;
 
 use serde::{Deserialize, Serialize};
+
+use crate::fetch::Ignore;
 
 /// The format that is written, and the newest that is read.
 pub const VERSION: u16 = 2;
@@ -328,7 +330,8 @@ impl<'a> Image<'a> {
     /// # Errors
     /// [`ImageError::Record`]
     pub fn page(&self, index: usize) -> Result<Page<'a>, ImageError> {
-        self.record(self.page_record(index))
+        let index = if index < self.pages() { self.page_record(index) } else { usize::MAX / 8 };
+        self.record(index)
     }
 
     /// An entry of the resolve table.
@@ -344,6 +347,14 @@ impl<'a> Image<'a> {
         let entries = || (0..usize::from(self.names)).filter_map(|index| self.name(index).ok());
         let own = entries().find(|name| name.host.eq_ignore_ascii_case(host));
         own.or_else(|| entries().find(|name| name.host == "*")).map(|name| name.address)
+    }
+
+    /// Stretches of pages that do not count as changes: the first [`Ignore::MOST`].
+    pub fn ignores(&self) -> Ignores<'a> {
+        let first = self.page_record(self.pages.into());
+        // The first record begins where the table of records ends.
+        let all = self.place(0).map_or(0, |start| start.saturating_sub(HEADER) / 4);
+        (first..all).filter_map(|index| self.record(index).ok()).take(Ignore::MOST).collect()
     }
 
     fn host_record(&self, index: usize) -> usize {
@@ -362,10 +373,18 @@ impl<'a> Image<'a> {
     /// The record, and whatever follows it.
     fn record_bytes(&self, index: usize) -> Result<&'a [u8], ImageError> {
         let wrong = ImageError::Record { index: index as u32 };
-        let place = self.bytes.get(HEADER + 4 * index..).and_then(<[u8]>::first_chunk).ok_or(wrong)?;
-        self.bytes.get(u32::from_le_bytes(*place) as usize..).ok_or(wrong)
+        self.place(index).and_then(|start| self.bytes.get(start..)).ok_or(wrong)
+    }
+
+    /// Where a record starts.
+    fn place(&self, index: usize) -> Option<usize> {
+        let place = self.bytes.get(HEADER + 4 * index..)?.first_chunk()?;
+        Some(u32::from_le_bytes(*place) as usize)
     }
 }
+
+/// Stretches of pages that do not count as changes.
+pub type Ignores<'a> = heapless::Vec<Ignore<'a>, { Ignore::MOST }>;
 
 /// CRC-32 (IEEE 802.3), a bit at a time: it is computed once a boot, and a table would take 1 kB of flash.
 #[inline(never)]
@@ -382,6 +401,7 @@ pub fn build(
     names: &[Name<'_>],
     hosts: &[Host<'_>],
     pages: &[Page<'_>],
+    ignore: &[Ignore<'_>],
 ) -> std::vec::Vec<u8> {
     use std::vec::Vec;
     fn encode(record: &impl Serialize) -> Vec<u8> {
@@ -393,6 +413,7 @@ pub fn build(
     records.extend(names.iter().map(encode));
     records.extend(hosts.iter().map(encode));
     records.extend(pages.iter().map(encode));
+    records.extend(ignore.iter().map(encode));
     let mut start = HEADER + 4 * records.len();
     let mut body = Vec::new();
     for record in &records {

@@ -206,6 +206,25 @@ fn without_room_nothing_is_allowed_that_the_file_disallows() {
     assert!(overflows > 100, "the budget never ran out: {overflows}");
 }
 
+/// … and it says that this is why.
+#[test]
+fn an_overflow_is_named_as_the_reason() {
+    let mut reader = Reader::new("dunlin", Rules::new([0; 24]));
+    reader.update(
+        b"User-agent: *\nDisallow: /kept\nDisallow: /dropped/for/want/of/room\nAllow: /dropped/but/open\n",
+    );
+    let (rules, _) = reader.finish();
+    assert!(!rules.is_complete());
+    let decide = |path: &str| {
+        let text = format!("http://a{path}");
+        let decision = rules.decide(&Url::parse(&text).unwrap());
+        (decision.allowed, decision.reason == Reason::Overflow)
+    };
+    assert_eq!(decide("/dropped/for/want/of/room/x"), (false, true));
+    assert_eq!(decide("/kept/x"), (false, false), "a rule that fits is a reason of its own");
+    assert_eq!(decide("/else"), (true, false));
+}
+
 /// RFC 9309 §2.3.1 and §2.4.
 #[test]
 fn statuses_and_caching() {

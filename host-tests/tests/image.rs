@@ -1,5 +1,6 @@
 //! Page images: what goes in comes out, and no damage goes unnoticed or makes the reader panic.
 
+use dunlin::fetch::Ignore;
 use dunlin::image::{
     Address, Config, Gateway, Host, Image, ImageError, LogLevel, Name, Page, TimeServer, VERSION, build,
 };
@@ -21,13 +22,16 @@ const CONFIG: Config<'_> = Config {
     sntp: Some(TimeServer { host: "time.test", port: 1_123 }),
 };
 
+const IGNORE: [Ignore<'_>; 2] =
+    [Ignore { from: b"nonce=\"", to: b"\"" }, Ignore { from: b"<!--", to: b"-->" }];
+
 fn sample(pages: u16) -> Vec<u8> {
     let names = [Name { host: "a.test", address: [10, 0, 2, 2] }, Name { host: "*", address: [10, 0, 2, 3] }];
     let host = Host { name: "a.test", gap_ms: 15_000, hours: Some((22, 6)), gate: 0, first_page: 0, pages };
     let urls: Vec<String> = (0..pages).map(|page| format!("http://a.test/{page}")).collect();
     let page = |url| Page { host: 0, url, weight: 2.0, rate: Some(0.5), confidence: 4.0 };
     let pages: Vec<Page<'_>> = urls.iter().map(|url| page(url)).collect();
-    build(&CONFIG, &names, &[host], &pages)
+    build(&CONFIG, &names, &[host], &pages, &IGNORE)
 }
 
 #[test]
@@ -41,6 +45,7 @@ fn what_goes_in_comes_out() {
     assert_eq!(image.host(0).map(|host| (host.gap_ms, host.hours)), Ok((15_000, Some((22, 6)))));
     assert_eq!(image.named("A.TEST"), Some([10, 0, 2, 2]));
     assert_eq!(image.named("b.test"), Some([10, 0, 2, 3]));
+    assert_eq!(image.ignores(), IGNORE);
     assert!(image.page(300).is_err());
 }
 
@@ -56,7 +61,10 @@ fn refusals_say_why() {
     let length = ImageError::Length { found: good.len() as u32, room: cut as u32 };
     assert_eq!(Image::parse(&good[..cut]).err(), Some(length));
     let page = Page { host: 1, url: "http://a.test/", weight: 1.0, rate: None, confidence: 0.0 };
-    assert!(matches!(Image::parse(&build(&CONFIG, &[], &[], &[page])), Err(ImageError::Record { index: 1 })));
+    assert!(matches!(
+        Image::parse(&build(&CONFIG, &[], &[], &[page], &[])),
+        Err(ImageError::Record { index: 1 })
+    ));
 }
 
 fn golden(version: u16) -> std::path::PathBuf {

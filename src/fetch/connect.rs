@@ -22,6 +22,11 @@ pub trait Resolve {
     ///
     /// *Cancellation*: dropping the future gives the query up.
     async fn resolve(&mut self, name: &str) -> Result<Addresses, Self::Error>;
+
+    /// Has the owner said where this name is? Then redirects may lead there, even into a private network.
+    fn is_named(&self, _name: &str) -> bool {
+        false
+    }
 }
 
 /// Where a connection goes.
@@ -50,6 +55,11 @@ pub trait Connect {
     /// Can it speak TLS? If not, https pages need a gateway.
     fn speaks_https(&self) -> bool {
         false
+    }
+
+    /// Can a connection go to this address? Not to an IPv6 one from a stack that knows IPv4 only.
+    fn reaches(&self, _address: IpAddr) -> bool {
+        true
     }
 
     /// Opens a connection.

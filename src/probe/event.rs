@@ -12,6 +12,7 @@
 //! | [`Event::Down`] | warn | `network down` | the link or the address is lost; fetches wait |
 //! | [`Event::Start`] | debug | `start page=` | a page's turn begins |
 //! | [`Event::End`] | info | `end page= status= bytes= ms= changed=` | a page was answered |
+//! | | warn | `flagged page= encoded= cut=` | … compressed unasked, or longer than what is read: only that was compared |
 //! | [`Event::Failed`] | warn | `failed page= ms= why=` | a page was not |
 //! | [`Event::Robots`] | info | `robots host= status= judged= denied=` | a robots.txt was answered |
 //! | [`Event::Gap`] | info | `gap host= ms=` | what a host gets between two requests, its robots.txt considered |
@@ -42,7 +43,7 @@ pub enum Event {
     Up { address: [u8; 4] },
     Down,
     Start { page: u16 },
-    End { page: u16, status: u16, bytes: u32, millis: u32, changed: bool },
+    End { page: u16, status: u16, bytes: u32, millis: u32, changed: bool, flags: Flags },
     Failed { page: u16, millis: u32, why: Failure },
     Robots { host: u16, status: u16, judged: u16, denied: u16 },
     Gap { host: u16, millis: u32 },
@@ -52,6 +53,17 @@ pub enum Event {
     BackOff { host: u16, seconds: u32 },
     Plan { price: f32, freshness: Option<f32>, optimum: Option<f32> },
     Totals(Totals),
+}
+
+/// What is special about an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags {
+    /// There is no earlier version to compare it with.
+    pub first: bool,
+    /// It is compressed, although we asked for plain bytes: they were compared as they are.
+    pub encoded: bool,
+    /// It is longer than what is read of a page: only that was compared.
+    pub cut: bool,
 }
 
 impl Event {
@@ -93,14 +105,20 @@ impl Event {
             }
             Self::Down => defmt::warn!("network down"),
             Self::Start { page } => defmt::debug!("start page={=u16}", page),
-            Self::End { page, status, bytes, millis, changed } => defmt::info!(
-                "end page={=u16} status={=u16} bytes={=u32} ms={=u32} changed={=bool}",
-                page,
-                status,
-                bytes,
-                millis,
-                changed
-            ),
+            Self::End { page, status, bytes, millis, changed, flags: Flags { encoded, cut, .. } } => {
+                defmt::info!(
+                    "end page={=u16} status={=u16} bytes={=u32} ms={=u32} changed={=bool}",
+                    page,
+                    status,
+                    bytes,
+                    millis,
+                    changed
+                );
+                // A line of its own, because hardly any page is: the end of a fetch stays short.
+                if encoded || cut {
+                    defmt::warn!("flagged page={=u16} encoded={=bool} cut={=bool}", page, encoded, cut);
+                }
+            }
             Self::Failed { page, millis, why } => {
                 defmt::warn!("failed page={=u16} ms={=u32} why={}", page, millis, why)
             }

@@ -1,12 +1,13 @@
 //! What was learnt survives a power cut: the probe's memory as a ledger of the store.
 
+use super::elsewhere::What;
 use super::wall::Wall;
 use super::{Board, Event, Probe, State};
 use crate::fetch::robots::Access;
 use crate::heap::Id;
 use crate::scheduler::{HostId, HostMemo, PageId, Storage};
 use crate::store::{
-    HostRecord, Key, Ledger, NOWHERE, PageRecord, Partition, Record, Root, Step, Store, identity,
+    HostRecord, Key, Ledger, MoveRecord, NOWHERE, PageRecord, Partition, Record, Root, Step, Store, identity,
 };
 use crate::time::{Duration, Instant};
 
@@ -163,8 +164,7 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
                 }
             }
             Record::Page(record) => {
-                let known = state.memory.pages.iter().position(|page| page.id == record.page as u32);
-                let known = known.filter(|index| self.page_identity(*index) == record.page);
+                let known = self.known_page(state, record.page);
                 match known.and_then(|index| Some((index, state.memory.pages.get_mut(index)?))) {
                     Some((index, page)) => {
                         page.restore(record, sector);
@@ -174,7 +174,20 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
                     None => resumed.strange += 1,
                 }
             }
+            Record::Move(record) => match self.known_page(state, record.page) {
+                Some(index) => match self.restored_move(index, record) {
+                    Some(detour) => state.elsewhere.restore(&detour, sector),
+                    None => _ = state.elsewhere.remove(What::Page(index as u16)),
+                },
+                None => resumed.strange += 1,
+            },
         }
+    }
+
+    /// The page of the list that records with this identity are about.
+    fn known_page(&self, state: &State<'_, S>, identity: u64) -> Option<usize> {
+        let known = state.memory.pages.iter().position(|page| page.id == identity as u32);
+        known.filter(|index| self.page_identity(*index) == identity)
     }
 
     fn take_host(&self, state: &mut State<'_, S>, index: usize, record: &HostRecord) {
@@ -409,7 +422,9 @@ impl<S: Storage> State<'_, S> {
             found.or_else(|| before.iter().position(|page| page.unsaved))
         };
         let root = self.root.unsaved.then_some(Key::Root);
-        root.or_else(|| Some(Key::Host(host()? as u16))).or_else(|| Some(Key::Page(page()? as u16)))
+        let listed =
+            root.or_else(|| Some(Key::Host(host()? as u16))).or_else(|| Some(Key::Page(page()? as u16)));
+        listed.or_else(|| self.elsewhere.unsaved().map(Key::Move))
     }
 }
 
@@ -426,14 +441,17 @@ impl<S: Storage, B: Board> Ledger for Books<'_, '_, S, B> {
         let host = || state.memory.hosts.iter().position(|host| host.sector() == sector);
         let page = || state.memory.pages.iter().position(|page| page.sector() == sector);
         let root = (state.root.sector == sector).then_some(Key::Root);
-        root.or_else(|| Some(Key::Host(host()? as u16))).or_else(|| Some(Key::Page(page()? as u16)))
+        let listed =
+            root.or_else(|| Some(Key::Host(host()? as u16))).or_else(|| Some(Key::Page(page()? as u16)));
+        listed.or_else(|| state.elsewhere.in_sector(sector).next().map(Key::Move))
     }
 
     fn count_in(&self, sector: u8) -> usize {
         let state = self.0.state.borrow();
         let hosts = state.memory.hosts.iter().filter(|host| host.sector() == sector).count();
         let pages = state.memory.pages.iter().filter(|page| page.sector() == sector).count();
-        hosts + pages + usize::from(state.root.sector == sector)
+        let moves = state.elsewhere.in_sector(sector).count();
+        hosts + pages + moves + usize::from(state.root.sector == sector)
     }
 
     fn read(&self, key: Key) -> Record {
@@ -462,6 +480,12 @@ impl<S: Storage, B: Board> Ledger for Books<'_, '_, S, B> {
                 }
                 record.map(Record::Page)
             }
+            Key::Move(index) => {
+                let (page, to) = (self.0.page_identity(index.into()), state.elsewhere.read(index));
+                let own = self.0.image.page(index.into()).ok();
+                let moved = own.zip(to).map(|(own, to)| MoveRecord::new(page, own.url, &to));
+                Some(Record::Move(moved.unwrap_or(MoveRecord::home(page))))
+            }
         };
         // The device's own record is as good as any where there is no such page or host.
         record.unwrap_or_else(|| Record::Root(self.0.root_record(state)))
@@ -487,6 +511,7 @@ impl<S: Storage, B: Board> Ledger for Books<'_, '_, S, B> {
                     page.unsaved |= again;
                 }
             }
+            Key::Move(index) => state.elsewhere.saved(index, sector),
         }
     }
 }

@@ -79,6 +79,9 @@ impl<'c, C: Connect> Line<'c, C> {
         }
         match core::mem::replace(self, Self::Spent) {
             Self::Free(connector) => {
+                if !connector.reaches(to.address) {
+                    return Err(Trouble::Failed(Failure::NoIpv6));
+                }
                 let opened = connector.connect(to).await;
                 let connection = opened.map_err(|_| Trouble::Failed(Failure::Connection))?;
                 *self = Self::Open { connection, peer: to_peer, host: of, until: Instant::ZERO };

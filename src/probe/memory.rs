@@ -101,6 +101,11 @@ impl PageMemory {
         self.place = sector.wrapping_add(1);
     }
 
+    /// Is there no version yet?
+    pub(super) fn is_new(&self) -> bool {
+        self.fingerprint == [0; 2]
+    }
+
     /// Takes a version in; true if it is another one than before, or the first.
     pub(super) fn update(
         &mut self,

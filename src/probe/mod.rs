@@ -25,7 +25,7 @@ mod time_server;
 mod turn;
 mod wall;
 
-pub use event::Event;
+pub use event::{Event, Flags};
 pub use keep::{Resumed, TimeSource};
 pub use memory::{HostMemory, PageMemory};
 pub use time_server::Datagrams;
@@ -34,7 +34,7 @@ use core::cell::RefCell;
 
 use crate::fetch::Agent;
 use crate::heap::Id;
-use crate::image::{Config, Image, ImageError};
+use crate::image::{Config, Ignores, Image, ImageError};
 use crate::polite::{Hours, Rules};
 use crate::scheduler::{Core, Event as Counted, HostId, PageSettings, Settings, Storage};
 use crate::time::{Duration, Instant};
@@ -65,9 +65,6 @@ pub trait Board {
     fn unix_time(&self) -> Option<u64> {
         None
     }
-    /// A page has moved for good to this URL, or, with `None`, it is where the list says again: whoever stores it can
-    /// tell [`Probe::restore_move`] after a restart.
-    fn moved(&self, _page: usize, _to: Option<&str>) {}
     /// Every slot makes progress: called once a second, and no longer once one hangs.
     fn feed_watchdog(&self) {}
 }
@@ -87,6 +84,12 @@ pub struct Memory<'a, S: Storage> {
     pub detours: &'a mut [u8],
 }
 
+/// Moves that so many bytes for detours can hold: each is a record of the store, see
+/// [`Store::places`](crate::store::Store::places). A URL has nine characters at least, and as much again goes into the way there.
+pub const fn most_moves(detour_bytes: usize) -> usize {
+    detour_bytes / 24
+}
+
 /// What one fetch at a time needs.
 #[derive(Debug)]
 pub struct Slot<'b, C, R> {
@@ -104,7 +107,7 @@ pub struct Slot<'b, C, R> {
 pub enum Failure {
     /// Its URL cannot be read, or needs a gateway that there is not.
     Url,
-    /// Its host's name has no address.
+    /// Its host's name has no address: no IPv4 address, on a board whose network has no IPv6.
     Name,
     /// No connection.
     Connection,
@@ -118,6 +121,8 @@ pub enum Failure {
     Deadline,
     /// A redirect led to an address that is not public.
     PrivateAddress,
+    /// It is at an IPv6 address, and this board's network has none.
+    NoIpv6,
 }
 
 /// What happened so far.
@@ -167,6 +172,7 @@ pub struct Probe<'a, S: Storage, B> {
     image: Image<'a>,
     config: Config<'a>,
     agent: Agent<'a>,
+    ignore: Ignores<'a>,
     has_hours: bool,
     board: B,
     state: RefCell<State<'a, S>>,
@@ -235,7 +241,7 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
             due: None,
             root: keep::RootMemory::NEW,
         });
-        let probe = Self { image, config, agent, has_hours, board, state };
+        let probe = Self { image, config, agent, ignore: image.ignores(), has_hours, board, state };
         if let Some(unix) = probe.board.unix_time() {
             let state = &mut *probe.state.borrow_mut();
             state.root.wall.set(unix, now);

@@ -3,10 +3,11 @@
 use super::elsewhere::{Detour, What};
 use super::line::Wires;
 use super::memory::Verdict;
-use super::turn::{Ended, Errand, Reply, millis};
-use super::{Board, Event, Failure, Probe};
+use super::turn::{Ended, Errand, Question, Reply, millis};
+use super::{Board, Event, Failure, Flags, Probe};
 use crate::fetch::{self, Connect, Fingerprinter, Hops, Limits, Request, Resolve, Url};
 use crate::scheduler::{Outcome, Storage};
+use crate::store::MoveRecord;
 use crate::time::{Duration, Instant};
 
 impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
@@ -21,15 +22,17 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         let Some(memory) = self.state.borrow().memory.pages.get(errand.page).copied() else {
             return Ended::Done(Outcome::Gone);
         };
-        let request = Request {
-            etag: memory.etag.as_ref(),
-            last_modified: memory.last_modified(),
-            ..Request::get(errand.url, self.agent)
+        let question = Question {
+            request: Request {
+                etag: memory.etag.as_ref(),
+                last_modified: memory.last_modified(),
+                ..Request::get(errand.url, self.agent)
+            },
+            hops: errand.detour.map(|detour| &detour.hops),
+            limits: Limits { body_bytes: self.config.body_bytes, ..Limits::DEFAULT },
         };
-        let mut hasher = Fingerprinter::new(&self.config.key, &[]);
-        let hops = errand.detour.map(|detour| &detour.hops);
-        let limits = Limits { body_bytes: self.config.body_bytes, ..Limits::DEFAULT };
-        match self.request(errand, request, hops, limits, wires, &mut hasher).await {
+        let mut hasher = Fingerprinter::new(&self.config.key, &self.ignore);
+        match self.request(errand, question, wires, &mut hasher).await {
             Ok(reply) => Ended::Done(self.conclude(errand, &reply, hasher.finish().short())),
             Err(trouble) => self.trouble(errand, trouble),
         }
@@ -38,12 +41,13 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
     /// What an answer means for the page.
     fn conclude(&self, errand: &Errand<'_, 'a>, reply: &Reply, fingerprint: u64) -> Outcome {
         let (now, page) = (self.board.now(), errand.page);
-        let mut changed = false;
+        let (mut changed, mut first) = (false, false);
         let outcome = match reply.outcome {
             fetch::Outcome::Page => {
                 let mut state = self.state.borrow_mut();
                 if let Some(memory) = state.memory.pages.get_mut(page) {
                     // A page without a fingerprint counts as changed at its first fetch.
+                    first = memory.is_new();
                     changed = memory.update(fingerprint | 1, reply.head.etag, reply.head.last_modified);
                 }
                 if changed { Outcome::Changed { modified_ago: reply.age } } else { Outcome::Unchanged }
@@ -72,6 +76,7 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
             bytes: reply.bytes,
             millis: millis(now - errand.start),
             changed,
+            flags: Flags { first, encoded: reply.head.encoded, cut: reply.cut },
         });
         match errand.detour {
             Some(detour) => self.arrived(page, detour, outcome),
@@ -113,38 +118,25 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         }
         if detour.under_way {
             let settled = Detour { hops: detour.hops.shortened(), under_way: false, ..detour.clone() };
-            if self.state.borrow_mut().elsewhere.put(&settled) {
-                self.board.moved(page, Some(&settled.url));
-            }
+            self.state.borrow_mut().elsewhere.settle(&settled);
         }
         outcome
     }
 
     /// The page is where the list says.
     pub(super) fn forget_move(&self, page: usize) {
-        let what = What::Page(page as u16);
-        let known = self.state.borrow().elsewhere.get(what);
-        if let Some(known) = known {
-            self.state.borrow_mut().elsewhere.remove(what);
-            if !known.under_way {
-                self.board.moved(page, None);
-            }
-        }
+        self.state.borrow_mut().elsewhere.forget(page as u16);
     }
 
-    /// Believes what [`Board::moved`] was told before a restart; false if it cannot.
-    pub fn restore_move(&self, page: usize, to: &str) -> bool {
-        let own = self.image.page(page).ok().and_then(|page| Url::parse(page.url).ok());
-        let target = Url::parse(to).ok().zip(heapless::String::try_from(to).ok());
-        let (Some(own), Some((target, url))) = (own, target) else { return false };
-        let mut hops = Hops::from(&own);
+    /// Where the page has moved to, by what was stored; `None` if it cannot be reached there any more.
+    pub(super) fn restored_move(&self, page: usize, record: &MoveRecord) -> Option<Detour> {
+        let own = self.image.page(page).ok()?.url;
+        let url = record.target(own)?;
+        let mut hops = Hops::from(&Url::parse(own).ok()?);
         let speaks_https = self.config.gateway.is_some() || self.board.speaks_https();
-        if hops.follow(PERMANENT, &target, speaks_https).is_err() {
-            return false;
-        }
+        hops.follow(PERMANENT, &Url::parse(&url).ok()?, speaks_https).ok()?;
         let what = What::Page(page as u16);
-        let detour = Detour { what, hops, under_way: false, verdict: Verdict::Unknown, until: 0, url };
-        self.state.borrow_mut().elsewhere.put(&detour)
+        Some(Detour { what, hops, under_way: false, verdict: Verdict::Unknown, until: 0, url })
     }
 }
 

@@ -72,10 +72,10 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         found.map_or_else(|| Party::Stranger(url.origin()), |host| Party::Listed(host as u16))
     }
 
-    /// Has the owner named this host, as a page's or in the resolve table?
-    pub(super) fn is_named(&self, party: Party, url: &Url<'_>) -> bool {
-        let in_table = matches!(url.host(), Host::Name(name) if self.image.named(name).is_some());
-        in_table || !matches!(party, Party::Stranger(_))
+    /// Has the owner named this host, as a page's or in a resolve table: the image's, or the network's own?
+    pub(super) fn is_named(&self, party: Party, url: &Url<'_>, resolve: &impl Resolve) -> bool {
+        let in_table = |name| self.image.named(name).is_some() || resolve.is_named(name);
+        !matches!(party, Party::Stranger(_)) || matches!(url.host(), Host::Name(name) if in_table(name))
     }
 
     /// May a request go there now? The scheduler has passed the gate of `errand.home`: whoever else is asked has to be

@@ -4,7 +4,7 @@ use super::elsewhere::{LONGEST_TARGET, What, verdict_until};
 use super::line::{Trouble, Wires};
 use super::memory::{PageMemory, Verdict};
 use super::party::Party;
-use super::turn::{Ended, Errand, Lost, Reply, millis};
+use super::turn::{Ended, Errand, Lost, Question, Reply, millis};
 use super::{Board, Event, Failure, Probe};
 use crate::fetch::robots::{self, Access, Judge, Reader};
 use crate::fetch::{self, Connect, Hops, Request, Resolve, Url};
@@ -44,8 +44,8 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         let hops = moved.as_ref().or(errand.detour).map(|detour| &detour.hops);
         let mut judges = self.judges(errand);
         let mut reader = Reader::new(self.agent.token(), Panel(&mut judges));
-        let request = Request::get(url, self.agent);
-        let reply = self.request(errand, request, hops, robots::LIMITS, wires, &mut reader).await;
+        let question = Question { request: Request::get(url, self.agent), hops, limits: robots::LIMITS };
+        let reply = self.request(errand, question, wires, &mut reader).await;
         let (_, crawl_delay) = reader.finish();
         // Whatever it says, the way there is looked for from the start next time, but for one more step.
         if matches!(reply, Ok(_) | Err(Trouble::Failed(_))) {

@@ -5,6 +5,7 @@ use core::pin::pin;
 use super::elsewhere::{Detour, LONGEST_TARGET, What};
 use super::line::{NEAR, Peer, Trouble, Wires};
 use super::memory::Verdict;
+use super::party::Party;
 use super::{Board, Event, Failure, Probe};
 use crate::fetch::robots::Access;
 use crate::fetch::{
@@ -24,6 +25,8 @@ pub(super) struct Reply {
     pub outcome: fetch::Outcome,
     pub head: Head,
     pub bytes: u32,
+    /// The body is longer than what was read of it.
+    pub cut: bool,
     pub wait: Option<Duration>,
     pub lifetime: Option<Duration>,
     pub age: Option<Duration>,
@@ -38,6 +41,7 @@ impl Reply {
             outcome: fetched.outcome,
             head: fetched.head,
             bytes: fetched.bytes,
+            cut: fetched.truncated,
             wait: fetched.wait(None),
             lifetime: fetched.lifetime(None),
             age: fetched.age(None),
@@ -66,6 +70,15 @@ pub(super) struct Errand<'e, 'a> {
     pub home: u16,
     /// Since when a slot is at it.
     pub start: Instant,
+}
+
+/// What is asked for.
+pub(super) struct Question<'q> {
+    pub request: Request<'q>,
+    /// The redirects that have led there; `None` where the list says.
+    pub hops: Option<&'q Hops>,
+    /// How much of an answer is read.
+    pub limits: Limits,
 }
 
 /// How a turn ended.
@@ -181,7 +194,7 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         }
         match why {
             Failure::Url => Outcome::Gone,
-            Failure::PrivateAddress => Outcome::Redirected,
+            Failure::PrivateAddress | Failure::NoIpv6 => Outcome::Redirected,
             _ if !online => Outcome::Postponed,
             _ => Outcome::Failed,
         }
@@ -198,12 +211,11 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
     pub(super) async fn request<C: Connect, R: Resolve>(
         &self,
         errand: &Errand<'_, 'a>,
-        mut request: Request<'_>,
-        hops: Option<&Hops>,
-        limits: Limits,
+        mut question: Question<'_>,
         wires: &mut Wires<'_, '_, C, R>,
         body: &mut dyn Body,
     ) -> Result<Reply, Trouble> {
+        let request = &mut question.request;
         let party = self.party(errand.record, &request.url);
         let end = errand.start + Duration::from_millis(self.config.deadline_ms.into());
         if let Err(why) = self.pass(errand, party, end) {
@@ -213,9 +225,10 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
             return Err(why);
         }
         request.keep_alive = self.is_next_near(errand, &request.url);
+        request.via_gateway = request.url.scheme() == Scheme::Https && !self.board.speaks_https();
         let reply = {
             let deadline = pin!(self.board.sleep_until(end));
-            let work = pin!(self.exchange(errand, request, hops, limits, wires, body));
+            let work = pin!(self.exchange(errand, party, &question, wires, body));
             within(deadline, work).await.unwrap_or(Err(Trouble::Failed(Failure::Deadline)))
         };
         self.leave(party, reply.as_ref().ok().and_then(|reply| reply.wait));
@@ -239,24 +252,21 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
     async fn exchange<C: Connect, R: Resolve>(
         &self,
         errand: &Errand<'_, 'a>,
-        mut request: Request<'_>,
-        hops: Option<&Hops>,
-        limits: Limits,
+        party: Party,
+        Question { request, hops, limits }: &Question<'_>,
         wires: &mut Wires<'_, '_, C, R>,
         body: &mut dyn Body,
     ) -> Result<Reply, Trouble> {
         let url = request.url;
-        request.via_gateway = url.scheme() == Scheme::Https && !self.board.speaks_https();
         let (host, port) = match self.config.gateway.filter(|_| request.via_gateway) {
             Some(gateway) => (gateway.host, gateway.port),
             None if request.via_gateway => return Err(Trouble::Failed(Failure::Url)),
             None => (url.host_text(), url.port()),
         };
         let scheme = if request.via_gateway { Scheme::Http } else { url.scheme() };
-        let party = self.party(errand.record, &url);
         let found = self.address(host, party, wires.resolve).await;
         let address = found.map_err(Trouble::Failed)?;
-        let named = request.via_gateway || self.is_named(party, &url);
+        let named = request.via_gateway || self.is_named(party, &url, wires.resolve);
         if hops.is_some_and(|hops| hops.may_connect(address, named).is_err()) {
             return Err(Trouble::Failed(Failure::PrivateAddress));
         }
@@ -266,7 +276,7 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         let peer = Peer { origin, scheme, address, port };
         let reused = wires.line.open(to, peer, errand.home, self.board.now()).await?;
         let Some(connection) = wires.line.connection() else { return Err(Trouble::Stale) };
-        match fetch::exchange(connection, &request, limits, wires.buffer, body).await {
+        match fetch::exchange(connection, request, *limits, wires.buffer, body).await {
             Ok(fetched) => Ok(Reply::new(&fetched)),
             Err(error) if reused && error.is_unanswered() => {
                 wires.line.end().await;

@@ -12,7 +12,7 @@
 //! ```text
 //! partition   sector 0 | sector 1 | … | sector N − 1          a ring
 //! sector      marker · item · item · …                        of sequential-storage
-//! item        length, checksums · version u8 · number u32 · record (postcard), filled up to 84 bytes
+//! item        length, checksums · version u8 · number u32 · record (postcard; moves as they are), filled up to 84 bytes
 //! ```
 //!
 //! # Wear
@@ -22,15 +22,17 @@
 //! [`Partition::LONGEST_STALL`], so a probe erases only while it fetches nothing.
 //!
 //! # Versions
-//! Every record begins with the [`VERSION`] of its format. A firmware reads all versions up to its own, writes its own,
-//! and leaves newer ones alone. An image of each version is kept in `host-tests/data`, and read by a test.
+//! Every record begins with the version of its format: the first that has its kind. A firmware reads all versions up to
+//! its own [`VERSION`], and leaves newer ones alone. An image of each version is kept in `host-tests/data`, and read by a test.
 
 mod budget;
 mod record;
 mod sector;
 
 pub(crate) use record::hash;
-pub use record::{HostRecord, PageRecord, RECORD, Record, RecordError, Root, Stamp, VERSION, identity};
+pub use record::{
+    HostRecord, MoveRecord, PageRecord, RECORD, Record, RecordError, Root, Stamp, VERSION, identity,
+};
 
 use core::fmt;
 
@@ -85,6 +87,8 @@ pub enum Key {
     Host(u16),
     /// Of a page, by its place in the image.
     Page(u16),
+    /// Of where that page has moved to.
+    Move(u16),
 }
 
 /// The truth in RAM, of which flash keeps a copy. Methods take `&self`: the store writes while the truth goes on

@@ -10,8 +10,9 @@ use crate::fetch::Etag;
 use crate::fetch::robots::Access;
 use crate::learn::Estimate;
 
-/// The format that is written, and the newest that is read.
-pub const VERSION: u8 = 1;
+/// The newest format that is written and read: 2 since moves are kept. Records of other kinds are still written as
+/// version 1, so that a firmware that knows no moves reads them.
+pub const VERSION: u8 = 2;
 /// Bytes of a record, whatever it holds: room that is promised to one record can be used by any other.
 pub const RECORD: usize = 84;
 /// Version and number.
@@ -26,6 +27,8 @@ pub enum Record {
     Host(HostRecord),
     /// Of a page.
     Page(PageRecord),
+    /// Of where a page has moved to.
+    Move(MoveRecord),
 }
 
 /// A moment, in seconds: since 1970, or since whatever is known where that is not. Every other one is enough.
@@ -104,6 +107,81 @@ pub struct PageRecord {
     pub allowed: Option<bool>,
     /// Of its last version.
     pub etag: Option<Etag>,
+}
+
+/// Where a page has moved to for good, or that it has not: its new URL as far as it differs from the one in the list.
+///
+/// Most moves change the scheme, add `www.` or a slash: a few bytes. A target that differs by more than
+/// [`MoveRecord::LONGEST`] bytes is not kept: after a restart, one more request finds it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MoveRecord {
+    /// See [`identity`].
+    pub page: u64,
+    /// So many bytes of the list's URL begin the new one …
+    start: u16,
+    /// … then come these …
+    between: [u8; Self::LONGEST],
+    length: u8,
+    /// … and so many bytes of the list's URL end it.
+    end: u16,
+}
+
+impl MoveRecord {
+    /// Bytes that a new URL may have of its own.
+    pub const LONGEST: usize = 64;
+
+    /// The page is where the list says, as far as is known.
+    pub const fn home(page: u64) -> Self {
+        Self { page, start: 0, between: [0; Self::LONGEST], length: 0, end: 0 }
+    }
+
+    /// The page, `own` in the list, is at `to` now. If that cannot be kept, it is where the list says.
+    pub fn new(page: u64, own: &str, to: &str) -> Self {
+        let (own, to) = (own.as_bytes(), to.as_bytes());
+        let same = |pair: &(&u8, &u8)| pair.0 == pair.1;
+        let start = own.iter().zip(to).take_while(same).count();
+        let (own, to) = (own.get(start..).unwrap_or_default(), to.get(start..).unwrap_or_default());
+        let end = own.iter().rev().zip(to.iter().rev()).take_while(same).count();
+        let between = to.get(..to.len() - end).unwrap_or_default();
+        let mut record = Self::home(page);
+        if let (Some(room), Ok(start), Ok(end)) =
+            (record.between.get_mut(..between.len()), start.try_into(), end.try_into())
+        {
+            room.copy_from_slice(between);
+            (record.start, record.length, record.end) = (start, between.len() as u8, end);
+        }
+        record
+    }
+
+    /// Where the page is that is `own` in the list; `None` if it is there, or if that is longer than `N` bytes.
+    pub fn target<const N: usize>(&self, own: &str) -> Option<heapless::String<N>> {
+        let (own, mut target) = (own.as_bytes(), heapless::Vec::new());
+        target.extend_from_slice(own.get(..self.start.into())?).ok()?;
+        target.extend_from_slice(self.between()).ok()?;
+        target.extend_from_slice(own.get(own.len().checked_sub(self.end.into())?..)?).ok()?;
+        heapless::String::from_utf8(target).ok().filter(|target| !target.is_empty())
+    }
+
+    /// Version 2 as it is written: identity, both lengths, length and bytes of what is between.
+    fn write(&self, body: &mut [u8]) {
+        let (page, [a, b], [c, d]) =
+            (self.page.to_le_bytes(), self.start.to_le_bytes(), self.end.to_le_bytes());
+        let bytes = page.into_iter().chain([a, b, c, d, self.length]).chain(self.between);
+        body.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
+    }
+
+    fn from_bytes(body: &[u8]) -> Option<Self> {
+        let (page, body) = body.split_first_chunk()?;
+        let ([a, b, c, d, length], body) = body.split_first_chunk()?;
+        let (start, end) = (u16::from_le_bytes([*a, *b]), u16::from_le_bytes([*c, *d]));
+        let record = Self { start, end, length: *length, ..Self::home(u64::from_le_bytes(*page)) };
+        let between = *body.first_chunk()?;
+        (usize::from(*length) <= Self::LONGEST).then_some(Self { between, ..record })
+    }
+
+    fn between(&self) -> &[u8] {
+        self.between.get(..self.length.into()).unwrap_or_default()
+    }
 }
 
 /// Why a record is not used.
@@ -195,6 +273,7 @@ impl Record {
                 .ok()
                 .and_then(Self::from_version1)
                 .ok_or(RecordError::Nonsense),
+            2 => MoveRecord::from_bytes(record).map(Self::Move).ok_or(RecordError::Nonsense),
             0 => Err(RecordError::Nonsense),
             newer => Err(RecordError::Newer { found: *newer }),
         }
@@ -246,8 +325,10 @@ impl Record {
         })
     }
 
-    fn as_version1(&self) -> Version1<'_> {
-        match self {
+    /// As it is written in version 1; `None` for what that has not.
+    fn as_version1(&self) -> Option<Version1<'_>> {
+        Some(match self {
+            Self::Move(_) => return None,
             Self::Root(Root { device, list, time, price }) => Version1::Root {
                 device: device.to_le_bytes(),
                 list: list.to_le_bytes(),
@@ -279,7 +360,7 @@ impl Record {
                     etag: page.etag.as_ref().map_or(&[], Etag::as_bytes),
                 }
             }
-        }
+        })
     }
 }
 
@@ -291,9 +372,18 @@ fn sound_price(price: f32) -> Option<f32> {
 pub(super) fn encode<'b>(record: &Record, number: u32, buffer: &'b mut [u8]) -> &'b [u8] {
     let Some((header, body)) = buffer.split_at_mut_checked(HEADER) else { return &[] };
     let [a, b, c, d] = number.to_le_bytes();
-    header.copy_from_slice(&[VERSION, a, b, c, d]);
-    // The longest record fits: a test tries it.
-    let _ = postcard::to_slice(&record.as_version1(), body);
+    let version = match record {
+        Record::Move(record) => {
+            record.write(body);
+            2
+        }
+        other => {
+            // The longest record fits: a test tries it.
+            let _ = other.as_version1().map(|record| postcard::to_slice(&record, body));
+            1
+        }
+    };
+    header.copy_from_slice(&[version, a, b, c, d]);
     buffer.get(..RECORD).unwrap_or_default()
 }
 
@@ -330,11 +420,14 @@ mod tests {
             price: f32::MAX,
         };
         let root = Root { device: u64::MAX, list: u64::MAX, time: Stamp(u32::MAX), price: 1e20 };
-        for record in [Record::Page(page), Record::Host(host), Record::Root(root)] {
+        let moved = MoveRecord { start: u16::MAX, end: u16::MAX, length: 64, ..MoveRecord::home(u64::MAX) };
+        for record in [Record::Page(page), Record::Host(host), Record::Root(root), Record::Move(moved)] {
             let mut buffer = [0xee; 96];
-            let mut body = [0; RECORD];
-            let used = postcard::to_slice(&record.as_version1(), &mut body).expect("it fits").len();
-            assert!(used <= RECORD - HEADER, "{used}");
+            if let Some(record) = record.as_version1() {
+                let mut body = [0; RECORD];
+                let used = postcard::to_slice(&record, &mut body).expect("it fits").len();
+                assert!(used <= RECORD - HEADER, "{used}");
+            }
             let item = encode(&record, 77, &mut buffer);
             assert_eq!(item.len(), RECORD);
             assert_eq!(number(item), Some(77));
@@ -346,11 +439,41 @@ mod tests {
     fn what_nobody_wrote_is_refused() {
         assert_eq!(Record::decode(&[]), Err(RecordError::Nonsense));
         assert_eq!(Record::decode(&[0; RECORD]), Err(RecordError::Nonsense));
-        assert_eq!(Record::decode(&[2; RECORD]), Err(RecordError::Newer { found: 2 }));
-        let kind = [VERSION, 0, 0, 0, 0, 3];
-        assert_eq!(Record::decode(&kind), Err(RecordError::Nonsense), "there are three kinds");
+        assert_eq!(Record::decode(&[3; RECORD]), Err(RecordError::Newer { found: 3 }));
+        let kind = [1, 0, 0, 0, 0, 3];
+        assert_eq!(Record::decode(&kind), Err(RecordError::Nonsense), "version 1 has three kinds");
         let mut page = [0; RECORD];
-        page[..6].copy_from_slice(&[VERSION, 0, 0, 0, 0, 2]);
+        page[..6].copy_from_slice(&[1, 0, 0, 0, 0, 2]);
         assert_eq!(Record::decode(&page), Err(RecordError::Nonsense), "no belief has no shape");
+        let mut moved = [0; RECORD];
+        moved[0] = 2;
+        assert_eq!(Record::decode(&moved), Ok(Record::Move(MoveRecord::home(0))));
+        assert_eq!(Record::decode(&moved[..60]), Err(RecordError::Nonsense), "cut off");
+        moved[17] = 65;
+        assert_eq!(Record::decode(&moved), Err(RecordError::Nonsense), "longer than a target can be");
+    }
+
+    #[test]
+    fn moves_are_kept_by_what_is_new() {
+        let own = "http://example.org/a/long/path/that/both/share?and=a&query=too";
+        let long = "http://xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx.example/";
+        for (to, bytes) in [
+            ("https://example.org/a/long/path/that/both/share?and=a&query=too", 1),
+            ("https://www.example.org/a/long/path/that/both/share?and=a&query=too", 8),
+            ("http://example.org/a/long/path/that/both/share?and=a&query=too/", 1),
+            ("http://example.org/", 0),
+            ("http://example.org/a/long/path/that/both/share?and=a&query=tootoo", 3),
+            (long, 64),
+        ] {
+            let record = MoveRecord::new(7, own, to);
+            assert_eq!(usize::from(record.length), bytes, "{to}");
+            assert_eq!(record.target::<256>(own).as_deref(), Some(to));
+            assert_eq!(record.target::<10>(own), None, "there is no room for it");
+        }
+        let longer = "http://yxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx.example/";
+        assert_eq!(MoveRecord::new(7, own, longer), MoveRecord::home(7));
+        assert_eq!(MoveRecord::home(7).target::<256>(own), None);
+        let other = MoveRecord::new(7, own, "http://example.org/a").target::<256>("http://b/");
+        assert_eq!(other, None, "more than there is of a shorter URL");
     }
 }

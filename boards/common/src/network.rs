@@ -177,6 +177,11 @@ impl Connect for Connector {
     type Error = tcp::ConnectError;
     type Connection<'c> = Socket<'c>;
 
+    /// embassy-net is built without IPv6, see Cargo.toml.
+    fn reaches(&self, address: IpAddr) -> bool {
+        address.is_ipv4()
+    }
+
     async fn connect(&mut self, to: Endpoint<'_>) -> Result<Socket<'_>, tcp::ConnectError> {
         let socket = TcpSocket::new(self.stack, &mut self.buffers.receive, &mut self.buffers.send);
         let mut socket = Socket::new(socket);

@@ -3,7 +3,7 @@
 use core::mem::size_of;
 
 use dunlin::image::{Image, ImageError, LogLevel};
-use dunlin::probe::{Board, Event, HostMemory, Memory, PageMemory, Probe};
+use dunlin::probe::{Board, Event, HostMemory, Memory, PageMemory, Probe, most_moves};
 use dunlin::scheduler::{Core, Lent, Room, Settings};
 use dunlin::time::Instant;
 use embassy_executor::{SpawnError, SpawnToken, Spawner};
@@ -77,6 +77,11 @@ pub struct PageTable<const PAGES: usize> {
 
 /// For redirects: some fifty pages that have moved for good.
 const DETOUR_BYTES: usize = 4096;
+
+/// Records that the store must have room for: of the device, its pages, its hosts, and pages that have moved.
+pub const fn records(pages: usize, hosts: usize) -> usize {
+    1 + pages + hosts + most_moves(DETOUR_BYTES)
+}
 
 impl<const PAGES: usize> PageTable<PAGES> {
     /// Empty.

@@ -143,7 +143,7 @@ impl HostResolve {
     pub fn new<'e>(entries: impl IntoIterator<Item = &'e str>) -> Result<Self, String> {
         let mut resolve = Self::default();
         for entry in entries {
-            let parts = entry.split_once('=').and_then(|(host, ip)| Some((host, ip.parse().ok()?)));
+            let parts = entry.split_once('=').and_then(|(host, ip)| Some((host, address(ip)?)));
             match parts {
                 Some(("*", ip)) => resolve.everything_else = Some(ip),
                 Some((host, ip)) if !host.is_empty() => {
@@ -151,7 +151,7 @@ impl HostResolve {
                 }
                 _ => {
                     return Err(format!(
-                        "found {entry:?}, expected HOST=IP such as example.org=10.0.2.2 or *=::1"
+                        "found {entry:?}, expected HOST=IP such as example.org=10.0.2.2 or *=[::1]"
                     ));
                 }
             }
@@ -165,8 +165,20 @@ impl HostResolve {
     }
 }
 
+/// An address, IPv6 in brackets or without.
+fn address(text: &str) -> Option<IpAddr> {
+    match text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
+        Some(inner) => inner.parse().ok().map(IpAddr::V6),
+        None => text.parse().ok(),
+    }
+}
+
 impl Resolve for HostResolve {
     type Error = io::Error;
+
+    fn is_named(&self, name: &str) -> bool {
+        self.named(name).is_some()
+    }
 
     async fn resolve(&mut self, name: &str) -> Result<Addresses, io::Error> {
         let mut addresses = Addresses::new();

@@ -1,12 +1,12 @@
 //! Page lists as the probe takes them: PAGES.csv and options in, a page image out.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
-use dunlin::fetch::Agent;
+use dunlin::fetch::{Agent, Host as UrlHost, Ignore, Scheme, Url};
 use dunlin::image::{self, Address, Config, Gateway, Host, LogLevel, Name, Page, TimeServer};
 use dunlin::time::Duration;
 
-use crate::error::Error;
+use crate::error::{Error, quoted};
 use crate::listing::Listing;
 use crate::pages::Change;
 
@@ -14,6 +14,8 @@ use crate::pages::Change;
 const KNOWN: f32 = 1_000.0;
 /// And one that is only guessed: the least there is.
 const GUESSED: f32 = 0.0;
+/// Bytes of what opens or closes a stretch that is ignored.
+const LONGEST_MARKER: usize = 200;
 
 /// Everything an image says besides the list.
 #[derive(Clone, Debug)]
@@ -42,6 +44,8 @@ pub struct Options {
     pub log: LogLevel,
     /// Who knows what time it is.
     pub sntp: Option<(String, u16)>,
+    /// Stretches of pages that do not count as changes: what opens and what closes them.
+    pub ignore: Vec<(String, String)>,
 }
 
 impl Default for Options {
@@ -59,8 +63,14 @@ impl Default for Options {
             utc_offset_minutes: 0,
             log: LogLevel::Info,
             sntp: None,
+            ignore: Vec::new(),
         }
     }
+}
+
+/// The values of a repeated option that takes two.
+pub fn pairs(values: &[String]) -> Vec<(String, String)> {
+    values.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect()
 }
 
 /// What the one who runs the image can do.
@@ -72,6 +82,8 @@ pub struct Capacity {
     pub hosts: usize,
     /// Does it speak https itself?
     pub https: bool,
+    /// Has its network IPv6?
+    pub ipv6: bool,
 }
 
 /// Makes the image, or says why such a list cannot be run. Pages are sorted by host: the list's index of each page of
@@ -93,18 +105,13 @@ pub fn build(
         )));
     }
     Agent::new(&options.agent, options.contact.as_deref()).map_err(|why| Error::Usage(why.to_string()))?;
+    list.pages.iter().try_for_each(|page| reachable(page, options, capacity))?;
+    check_ignored(&options.ignore)?;
     let mut order: Vec<usize> = (0..pages).collect();
     order.sort_by_key(|&page| list.pages[page].host);
     let mut records = Vec::new();
     for &index in &order {
         let page = &list.pages[index];
-        let https = page.url.to_ascii_lowercase().starts_with("https:");
-        if https && !capacity.https && options.gateway.is_none() {
-            return Err(Error::Usage(format!(
-                "found {}, expected http:// or a --gateway HOST:PORT that fetches https pages for the probe",
-                page.url
-            )));
-        }
         let rate = match page.change {
             Change::Poisson { rate } | Change::Weibull { rate, .. } | Change::Pareto { rate, .. } => rate,
             Change::Quasi { ref updates } => Some(updates.iter().map(|update| update.probability).sum()),
@@ -120,10 +127,48 @@ pub fn build(
     let hosts = host_records(listing, &order);
     let names: Vec<Name<'_>> =
         options.resolve.iter().map(|(host, address)| Name { host, address: address.octets() }).collect();
-    let image = image::build(&config(options), &names, &hosts, &records);
+    let ignored = options.ignore.iter();
+    let ignore: Vec<Ignore<'_>> =
+        ignored.map(|(from, to)| Ignore { from: from.as_bytes(), to: to.as_bytes() }).collect();
+    let image = image::build(&config(options), &names, &hosts, &records, &ignore);
     // What the probe would say, before it is asked.
     image::Image::parse(&image).map_err(|why| Error::Usage(why.to_string()))?;
     Ok((image, order))
+}
+
+/// Can this page be fetched at all by who runs the image?
+fn reachable(page: &crate::pages::Page, options: &Options, capacity: Capacity) -> Result<(), Error> {
+    let Ok(url) = Url::parse(&page.url) else { return Ok(()) };
+    let https = url.scheme() == Scheme::Https && !capacity.https;
+    if https && options.gateway.is_none() {
+        return Err(Error::Usage(format!(
+            "found {}, expected http:// or a --gateway HOST:PORT that fetches https pages for the probe",
+            page.url
+        )));
+    }
+    if matches!(url.host(), UrlHost::Address(IpAddr::V6(_))) && !capacity.ipv6 && !https {
+        return Err(Error::Usage(format!(
+            "found {}, expected a name or an IPv4 address: this board's network has no IPv6",
+            page.url
+        )));
+    }
+    Ok(())
+}
+
+/// Are there not too many stretches, and none that would match everywhere or be forgotten half-way?
+fn check_ignored(ignore: &[(String, String)]) -> Result<(), Error> {
+    let most = Ignore::MOST;
+    if ignore.len() > most {
+        return Err(Error::Usage(format!("found {} times --ignore, expected at most {most}", ignore.len())));
+    }
+    match ignore.iter().find(|(from, to)| from.is_empty() || from.len().max(to.len()) > LONGEST_MARKER) {
+        Some((from, to)) => Err(Error::Usage(format!(
+            "found --ignore {} {}, expected two markers of at most {LONGEST_MARKER} bytes, the first not empty",
+            quoted(from),
+            quoted(to)
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The hosts, with the pages of each in one piece of `order`.

@@ -18,9 +18,13 @@ struct Seen {
 }
 
 /// Serves every host from a thread of its own: `/changing` is new each time, `/steady` has a tag, `/private` is denied,
-/// `/moved` leads to `/steady`, `/inside` leads to a private address that nobody named. Returns its port and its log.
+/// `/moved` leads to `/steady`, `/inside` leads to a private address that nobody named, `/to?URL` leads there for good.
+/// Returns its port and its log.
 fn serve() -> (u16, Arc<Mutex<Vec<Seen>>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    serve_on(TcpListener::bind("127.0.0.1:0").expect("a free port"))
+}
+
+fn serve_on(listener: TcpListener) -> (u16, Arc<Mutex<Vec<Seen>>>) {
     let port = listener.local_addr().expect("an address").port();
     let log = Arc::new(Mutex::new(Vec::new()));
     let shared = Arc::clone(&log);
@@ -53,15 +57,19 @@ fn answer(stream: TcpStream, log: &Mutex<Vec<Seen>>) -> Option<()> {
     let page = |body: &str, more: &str| {
         format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{more}Connection: close\r\n\r\n{body}", body.len())
     };
-    let moved = |to: &str| {
-        format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+    let moved = |status: u16, to: &str| {
+        format!("HTTP/1.1 {status} Moved\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
     };
     let response = match path.as_str() {
         "/robots.txt" => page("User-agent: *\nDisallow: /private\n", ""),
         "/steady" if conditional => "HTTP/1.1 304 Not Modified\r\nConnection: close\r\n\r\n".to_owned(),
         "/steady" => page("always the same", "ETag: \"one\"\r\n"),
-        "/moved" => moved("/steady"),
-        "/inside" => moved("http://10.255.255.1/"),
+        "/moved" => moved(302, "/steady"),
+        "/inside" => moved(302, "http://10.255.255.1/"),
+        "/packed" => page("not really gzip", "Content-Encoding: gzip\r\n"),
+        "/endless" => page(&"x".repeat(1 << 20 | 1), ""),
+        "/nonce" => page(&format!("<p nonce=\"{count}\">always the same</p>"), ""),
+        path if path.starts_with("/to?") => moved(301, &path[4..]),
         _ => page(&format!("version {count}"), ""),
     };
     (&stream).write_all(response.as_bytes()).ok()
@@ -108,6 +116,7 @@ fn changes_are_seen_politely_and_robots_obeyed() {
     assert!(seen.iter().all(|request| request.agent.starts_with("dunlin-test/1")), "{seen:?}");
     assert!(seen.iter().all(|request| request.agent.contains("https://example.org/bot")), "{seen:?}");
     assert!(complaints.contains("denied by robots.txt"), "{complaints}");
+    assert!(complaints.contains("/inside (PrivateAddress)"), "{complaints}");
 
     let lines: Vec<serde_json::Value> =
         text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect();
@@ -121,6 +130,128 @@ fn changes_are_seen_politely_and_robots_obeyed() {
     assert!(summary["not_modified"].as_u64() > Some(0), "{summary}");
     assert!(summary["robots_denied"].as_u64() > Some(0), "{summary}");
     assert_eq!(summary["changed"].as_u64(), Some(changes.len() as u64), "{summary}");
+}
+
+/// Runs the program on a list for some seconds; what it said on stdout, line by line, and on stderr.
+fn run(list: &str, seconds: u32, more: &[&str]) -> (Vec<serde_json::Value>, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_dunlin"))
+        .args(["run", "-", "--seconds", &seconds.to_string(), "--politeness", "100ms", "--format", "json"])
+        .args(more)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut pipe = child.stdin.take().expect("stdin is piped");
+    pipe.write_all(list.as_bytes()).expect("the list is read");
+    drop(pipe);
+    let output = child.wait_with_output().expect("the program ends");
+    let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{complaints}");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    (text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect(), complaints)
+}
+
+fn asked(log: &Mutex<Vec<Seen>>, host: &str, path: &str) -> usize {
+    let log = log.lock().expect("a log");
+    log.iter().filter(|seen| seen.host == host && seen.path == path).count()
+}
+
+#[test]
+fn ipv6_literals_and_names_are_fetched_and_private_ones_not_reached_by_redirects() {
+    let Ok(listener) = TcpListener::bind("[::1]:0") else {
+        println!("this computer has no IPv6");
+        return;
+    };
+    let (port, log) = serve_on(listener);
+    let (inside, hidden) = serve();
+    let elsewhere = ["[fe80::1]", "[fd00::1]", "[::1]"].map(|host| format!("http://{host}:{inside}/secret"));
+    let redirects =
+        [format!("http://[::ffff:127.0.0.1]:{inside}/secret"), format!("http://localhost:{inside}/secret")]
+            .into_iter()
+            .chain(elsewhere)
+            .map(|to| format!("http://six.test:{port}/to?{to}\n"))
+            .collect::<String>();
+    let list = format!(
+        "url\nhttp://[::1]:{port}/steady\nhttp://six.test:{port}/steady\nhttp://six.test:{port}/to?http://friend.test:{port}/steady\n{redirects}"
+    );
+    let named = ["--resolve", "six.test=[::1]", "--resolve", "friend.test=::1"];
+    let (lines, complaints) = run(&list, 6, &named);
+    assert!(asked(&log, &format!("[::1]:{port}"), "/steady") > 0, "{complaints}");
+    assert!(asked(&log, &format!("six.test:{port}"), "/steady") > 0, "{complaints}");
+    assert!(asked(&log, &format!("friend.test:{port}"), "/steady") > 0, "the owner named it: {complaints}");
+    assert!(hidden.lock().expect("a log").is_empty(), "a redirect led into our own network");
+    let refused = complaints.lines().filter(|line| line.ends_with("(PrivateAddress)")).count();
+    assert!(refused >= 5, "{complaints}");
+    assert_eq!(lines.iter().filter(|line| line["first"] == true).count(), 3, "{lines:?}");
+}
+
+#[test]
+fn pages_that_cannot_be_told_apart_for_certain_are_flagged_and_what_is_ignored_is_no_change() {
+    let (port, log) = serve();
+    let list: String = ["packed", "endless", "nonce"]
+        .map(|path| format!("http://{path}.test:{port}/{path},86400\n"))
+        .concat();
+    let list = format!("url,changes_per_day\n{list}");
+    let ignore = ["--resolve", "*=127.0.0.1", "--ignore", "nonce=\"", "\""];
+    let (lines, complaints) = run(&list, 4, &ignore);
+    let of = |path: &str| {
+        let line = lines.iter().find(|line| line["url"].as_str().is_some_and(|url| url.ends_with(path)));
+        line.unwrap_or_else(|| panic!("no line of {path}: {complaints}"))
+    };
+    assert_eq!((&of("/packed")["encoded"], &of("/packed")["cut"]), (&true.into(), &false.into()));
+    assert_eq!((&of("/endless")["encoded"], &of("/endless")["cut"]), (&false.into(), &true.into()));
+    assert_eq!(of("/endless")["bytes"], 1 << 20);
+    assert!(asked(&log, &format!("nonce.test:{port}"), "/nonce") > 2);
+    let changes = lines.iter().filter(|line| line["url"].as_str().is_some_and(|url| url.ends_with("/nonce")));
+    assert_eq!(changes.count(), 1, "only the first version: {lines:?}");
+}
+
+#[test]
+fn a_second_run_knows_where_pages_have_moved_and_what_is_not_the_first_version() {
+    let (port, log) = serve();
+    let state = std::env::temp_dir().join(format!("dunlin-moves-{}.state", std::process::id()));
+    let list =
+        format!("url\nhttp://a.test:{port}/to?http://b.test:{port}/steady\nhttp://c.test:{port}/changing\n");
+    let kept = ["--resolve", "*=127.0.0.1", "--state", state.to_str().expect("a name in UTF-8")];
+    let old = format!("/to?http://b.test:{port}/steady");
+    let (first, complaints) = run(&list, 3, &kept);
+    let before = asked(&log, &format!("b.test:{port}"), "/steady");
+    assert!(before > 0 && asked(&log, &format!("a.test:{port}"), &old) == 1, "{complaints}");
+    let changes = |lines: &[serde_json::Value], which: bool| {
+        lines
+            .iter()
+            .filter(|line| {
+                line["url"].as_str().is_some_and(|url| url.ends_with("/changing")) && line["first"] == which
+            })
+            .count()
+    };
+    assert_eq!(changes(&first, true), 1);
+    let (second, complaints) = run(&list, 3, &kept);
+    assert!(asked(&log, &format!("b.test:{port}"), "/steady") > before, "{complaints}");
+    assert_eq!(asked(&log, &format!("a.test:{port}"), &old), 1, "its old place is asked once and for all");
+    assert!(changes(&second, true) == 0 && changes(&second, false) > 0, "{second:?}");
+    let _ = std::fs::remove_file(&state);
+}
+
+#[test]
+fn what_cannot_be_ignored_or_resolved_is_refused() {
+    let pages = std::env::temp_dir().join(format!("dunlin-refused-{}.csv", std::process::id()));
+    std::fs::write(&pages, "url\nhttp://a.test/\n").expect("a list");
+    for (option, values, expected) in [
+        ("--resolve", &["a.test=[10.0.2.2]"][..], "expected HOST=IP"),
+        ("--resolve", &["a.test=::1]"][..], "expected HOST=IP"),
+        ("--ignore", &["", "x"][..], "expected two markers"),
+        ("--ignore", &["one"][..], "2 values"),
+    ] {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_dunlin"));
+        program.arg("run").arg(&pages).args(["--seconds", "1", option]).args(values);
+        let output = program.output().expect("the program runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{option} {values:?}: {said}");
+        assert!(said.contains(expected), "{option} {values:?}: {said}");
+    }
+    let _ = std::fs::remove_file(&pages);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use dunlin::store::Store;
 use dunlin_board::network::{self, NetworkSlot, SlotMemory, keep_up, sockets};
 use dunlin_board::partition::StoreFlash;
-use dunlin_board::probe::{self, Capacity, PageTable, Tables, spawn};
+use dunlin_board::probe::{self, Capacity, PageTable, Tables, records, spawn};
 use dunlin_board::{boot, executor, keep};
 use embassy_executor::Spawner;
 use embassy_net::{Runner, Stack, StackResources};
@@ -26,7 +26,7 @@ const SLOTS: usize = 4;
 const SECTORS: usize = 10;
 
 type BoardFlash = StoreFlash<H753Flash, SECTORS>;
-const _: () = assert!(Store::<BoardFlash>::places() > PAGES + HOSTS, "the store is too small");
+const _: () = assert!(Store::<BoardFlash>::places() >= records(PAGES, HOSTS), "the store is too small");
 
 // SAFETY: dunlin.x knows the section, and nothing at run time reads it.
 #[unsafe(link_section = ".dunlin.capacity")]

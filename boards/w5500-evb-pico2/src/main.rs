@@ -5,7 +5,7 @@
 use dunlin::store::Store;
 use dunlin_board::network::{self, NetworkSlot, SlotMemory, keep_up, sockets};
 use dunlin_board::partition::StoreFlash;
-use dunlin_board::probe::{self, Capacity, PageTable, Tables, spawn};
+use dunlin_board::probe::{self, Capacity, PageTable, Tables, records, spawn};
 use dunlin_board::rp2350::{self, Rp2350, Rp2350Flash};
 use dunlin_board::{boot, executor, keep, rtt};
 use embassy_executor::Spawner;
@@ -31,7 +31,7 @@ const SECTORS: usize = 176;
 
 /// All of the flash, of which the store has its part.
 type BoardFlash = StoreFlash<Rp2350Flash<{ 2 * 1024 * 1024 }>, SECTORS>;
-const _: () = assert!(Store::<BoardFlash>::places() > PAGES + HOSTS, "the store is too small");
+const _: () = assert!(Store::<BoardFlash>::places() >= records(PAGES, HOSTS), "the store is too small");
 
 // SAFETY: dunlin.x knows the section, and nothing at run time reads it.
 #[unsafe(link_section = ".dunlin.capacity")]

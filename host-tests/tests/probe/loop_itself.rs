@@ -1,6 +1,7 @@
 //! What holds whatever the servers do: robots first, gaps kept, hours obeyed, a watchdog that is fed, no two runs apart.
 
-use dunlin::probe::Event;
+use dunlin::fetch::Ignore;
+use dunlin::probe::{Event, Flags};
 use dunlin::time::Duration;
 
 use crate::world::{Answer, Hit, Setting};
@@ -116,4 +117,43 @@ fn hours_are_known_from_the_boards_own_clock() {
     };
     assert!(!host((11, 13)).run(site).0.hits.borrow().is_empty(), "not asked within its hours");
     assert!(host((13, 15)).run(site).0.hits.borrow().is_empty(), "asked outside its hours");
+}
+
+/// A page that is new at every visit, but for what the owner does not count.
+#[test]
+fn what_the_owner_ignores_is_no_change() {
+    let ignore = vec![Ignore { from: b"<time>", to: b"</time>" }];
+    let setting = Setting { ignore, ..Setting::of(GAP, &[("a.test", &["/clock", "/clock/and/more"])]) };
+    let (world, _) = setting.run(|hit| match hit.target.as_str() {
+        "/robots.txt" => Answer::none(),
+        "/clock" => Answer::page(&format!("<time>{}</time> and text", hit.at.as_micros())),
+        _ => Answer::page(&format!("<time>{0}</time> and {0}", hit.at.as_micros())),
+    });
+    let changes = |wanted: u16| {
+        let events = world.events.borrow();
+        let is = |event: &Event| matches!(event, Event::End { page, changed: true, .. } if *page == wanted);
+        events.iter().filter(|(_, event)| is(event)).count()
+    };
+    assert_eq!(changes(0), 1, "its first version");
+    assert!(changes(1) > 5, "{}", changes(1));
+}
+
+#[test]
+fn what_is_compressed_unasked_or_too_long_is_flagged() {
+    let hosts: [(&'static str, &[&'static str]); 1] = [("a.test", &["/plain", "/packed", "/long"])];
+    let (world, _) =
+        Setting { seconds: 60, ..Setting::of(GAP, &hosts) }.run(|hit| match hit.target.as_str() {
+            "/robots.txt" => Answer::none(),
+            "/packed" => Answer::new(200, "Content-Encoding: gzip\r\n", "?"),
+            "/long" => Answer::page(&"x".repeat(1 << 20 | 1)),
+            _ => Answer::page("here"),
+        });
+    let mut flags = std::collections::BTreeSet::new();
+    for (_, event) in world.events.borrow().iter() {
+        if let Event::End { page, changed, flags: Flags { first, encoded, cut }, .. } = *event {
+            assert_eq!(first, changed, "nothing changes here but from nothing to something");
+            flags.insert((page, encoded, cut));
+        }
+    }
+    assert_eq!(Vec::from_iter(flags), [(0, false, false), (1, true, false), (2, false, true)]);
 }

@@ -1,11 +1,11 @@
 //! Redirects of pages and of robots.txt: followed politely, remembered, and never into a private network.
 
 use dunlin::fetch::RedirectError;
-use dunlin::image::Gateway;
+use dunlin::image::{Gateway, Name};
 use dunlin::probe::{Event, Failure};
 use dunlin::time::Duration;
 
-use crate::world::{Answer, Hit, Setting};
+use crate::world::{Answer, Hit, Setting, Small, World};
 
 const GAP: Duration = Duration::from_secs(10);
 
@@ -133,7 +133,6 @@ fn a_page_that_moved_for_good_is_asked_for_at_its_new_place() {
     assert_eq!(world.asked("a.test", "/old").len(), 1);
     assert_eq!(world.asked("b.test", "/between").len(), 1);
     assert!(world.asked("b.test", "/new").len() > 10);
-    assert_eq!(*world.moves.borrow(), [(0, Some("http://b.test/new".to_owned()))]);
     assert_eq!(
         world.resolved.borrow().iter().filter(|name| *name == "b.test").count(),
         1,
@@ -152,7 +151,6 @@ fn a_page_that_moved_for_a_while_is_asked_for_where_the_list_says() {
     });
     let (old, new) = (world.asked("a.test", "/old").len(), world.asked("a.test", "/new").len());
     assert!(new > 3 && old - new <= 1, "{old}, {new}");
-    assert!(world.moves.borrow().is_empty());
 }
 
 #[test]
@@ -167,25 +165,136 @@ fn a_new_place_that_is_gone_is_forgotten() {
     let (world, _) = Setting::of(GAP, &[("a.test", &["/old"])]).run(site);
     let later = world.asked("a.test", "/old").iter().filter(|hit| hit.at.as_secs() >= 200).count();
     assert!(later > 3, "asked for {later} times at its old place");
-    assert_eq!(world.moves.borrow().last(), Some(&(0, None)));
+}
+
+/// Runs until the power goes, and again with what is in flash: the second run's world.
+fn restarted(setting: Setting, site: impl Fn(&Hit) -> Answer + Copy + 'static) -> World {
+    let setting = Setting { flash: Some(Small::blank()), ..setting };
+    let (world, _) = setting.run(site);
+    let setting = Setting { flash: world.flash.take(), ..setting };
+    setting.run(site).0
 }
 
 #[test]
 fn a_move_is_remembered_over_a_restart() {
-    let setting =
-        Setting { moved: vec![(0, "http://b.test/new")], ..Setting::of(GAP, &[("a.test", &["/old"])]) };
-    let (world, _) = setting.run(|hit| no_robots(hit).unwrap_or_else(|| Answer::page("here")));
+    let world = restarted(Setting::of(GAP, &[("a.test", &["/old"])]), |hit| {
+        no_robots(hit).unwrap_or_else(|| match hit.host.as_str() {
+            "a.test" => Answer::moved(301, "http://b.test/new"),
+            _ => Answer::page("here"),
+        })
+    });
     assert!(world.asked("a.test", "/old").is_empty());
     assert!(world.asked("b.test", "/new").len() > 3);
+    assert!(!world.asked("b.test", "/robots.txt").is_empty(), "the rules of the place are asked for again");
+}
+
+#[test]
+fn a_move_that_was_forgotten_is_not_remembered_over_a_restart() {
+    let site = |hit: &Hit| {
+        no_robots(hit).unwrap_or_else(|| match (hit.target.as_str(), hit.at.as_secs()) {
+            ("/old", ..200) => Answer::moved(301, "/new"),
+            ("/new", 200..) => Answer::none(),
+            _ => Answer::page("here"),
+        })
+    };
+    let setting = Setting { flash: Some(Small::blank()), ..Setting::of(GAP, &[("a.test", &["/old"])]) };
+    let (world, _) = setting.run(site);
+    assert!(!world.asked("a.test", "/new").is_empty());
+    let setting = Setting { flash: world.flash.take(), ..setting };
+    let (world, _) = setting.run(|hit| no_robots(hit).unwrap_or_else(|| Answer::page("here")));
+    assert!(world.asked("a.test", "/new").is_empty() && world.asked("a.test", "/old").len() > 3);
+}
+
+#[test]
+fn a_target_that_is_too_long_to_be_stored_is_found_again_by_one_request() {
+    let world = restarted(Setting::of(GAP, &[("a.test", &["/old"])]), |hit| {
+        no_robots(hit).unwrap_or_else(|| match hit.target.as_str() {
+            "/old" => Answer::moved(301, &format!("/{}", "long".repeat(20))),
+            _ => Answer::page("here"),
+        })
+    });
+    assert_eq!(world.asked("a.test", "/old").len(), 1);
+    assert!(world.asked("a.test", &format!("/{}", "long".repeat(20))).len() > 3);
 }
 
 #[test]
 fn a_remembered_place_is_no_way_into_a_private_network() {
+    // When it was learnt, the owner had named the host; now nobody does.
+    let named = vec![Name { host: "inside.test", address: [10, 0, 0, 7] }];
     let setting =
-        Setting { moved: vec![(0, "http://inside.test/x")], ..Setting::of(GAP, &[("a.test", &["/old"])]) };
+        Setting { names: named, flash: Some(Small::blank()), ..Setting::of(GAP, &[("a.test", &["/old"])]) };
+    let site = |hit: &Hit| {
+        no_robots(hit).unwrap_or_else(|| match hit.host.as_str() {
+            "a.test" => Answer::moved(301, "http://inside.test/x"),
+            _ => Answer::page("here"),
+        })
+    };
+    let (world, _) = setting.run(site);
+    assert!(world.asked("inside.test", "/x").len() > 3, "the owner has named it");
+    let setting = Setting { names: Vec::new(), flash: world.flash.take(), ..setting };
     let (world, _) = setting.run(|hit| no_robots(hit).unwrap_or_else(|| Answer::page("here")));
     assert!(world.hits.borrow().iter().all(|hit| hit.host == "a.test"));
     assert!(!world.asked("a.test", "/old").is_empty(), "it is looked for where the list says");
+}
+
+/// Loopback, private and link-local addresses of IPv6, and those of IPv4 in its clothes: refused as they are resolved,
+/// and as they are written.
+#[test]
+fn redirects_into_a_private_ipv6_network_are_refused() {
+    let names = ["loopback6.test", "mapped.test", "unique.test", "unique2.test", "link.test"];
+    let literals = [
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:a00:1]",
+        "[fd00::1]",
+        "[fe80::1]",
+        "[::]",
+        "[64:ff9b::a00:1]",
+    ];
+    for inside in names.into_iter().chain(literals) {
+        let setting = Setting::of(GAP, &[("a.test", &["/x"])]);
+        let (world, totals) = setting.run(move |hit| {
+            no_robots(hit).unwrap_or_else(|| Answer::moved(302, &format!("http://{inside}/secret")))
+        });
+        assert!(world.hits.borrow().iter().all(|hit| hit.host == "a.test"), "{inside}");
+        let refused = |(_, event): &(Duration, Event)| {
+            matches!(event, Event::Failed { why: Failure::PrivateAddress, .. })
+        };
+        assert!(world.events.borrow().iter().any(refused) && totals.errors > 0, "{inside}");
+    }
+}
+
+#[test]
+fn ipv6_is_used_where_the_network_has_it_and_named_where_it_has_not() {
+    let run = |only_ipv4: bool| {
+        let hosts: [(&'static str, &[&'static str]); 3] =
+            [("six.test", &["/x"]), ("[2606:2800:21f:cb07::2]", &["/y"]), ("a.test", &["/moved"])];
+        Setting { only_ipv4, ..Setting::of(GAP, &hosts) }.run(|hit| {
+            no_robots(hit).unwrap_or_else(|| match hit.target.as_str() {
+                "/moved" => Answer::moved(302, "http://[2606:2800:21f:cb07::3]:8080/z"),
+                _ => Answer::page("here"),
+            })
+        })
+    };
+    let (world, totals) = run(false);
+    assert_eq!(totals.errors, 0);
+    assert!(world.asked("six.test", "/x").len() > 3);
+    assert!(world.asked("[2606:2800:21f:cb07::2]", "/y").len() > 3);
+    assert!(world.asked("[2606:2800:21f:cb07::3]:8080", "/z").len() > 3);
+    assert_eq!(world.resolved.borrow().len(), 2, "an address is no name");
+    let (world, _) = run(true);
+    assert!(world.hits.borrow().iter().all(|hit| hit.host == "a.test"));
+    assert!(world.connected.borrow().iter().all(|address| address.is_ipv4()));
+    let events = world.events.borrow();
+    let whys: Vec<(u16, Failure)> = events
+        .iter()
+        .filter_map(|(_, event)| match event {
+            Event::Failed { page, why, .. } => Some((*page, *why)),
+            _ => None,
+        })
+        .collect();
+    assert!(whys.iter().all(|(_, why)| *why == Failure::NoIpv6), "{whys:?}");
+    assert!((0..3).all(|page| whys.iter().any(|(failed, _)| *failed == page)), "{whys:?}");
 }
 
 #[test]
@@ -225,6 +334,25 @@ fn more_redirects_than_there_is_room_for_do_no_harm() {
         assert_eq!(reached > 100, detour_bytes > 0, "{reached} of {}", world.hits.borrow().len());
         assert!(world.shortest_gap("a.test") >= GAP);
     }
+}
+
+#[test]
+fn a_redirect_to_https_without_a_gateway_is_an_outcome_of_its_own() {
+    let setting = Setting::of(GAP, &[("a.test", &["/secure", "/plain"])]);
+    let (world, totals) = setting.run(|hit| {
+        no_robots(hit).unwrap_or_else(|| match hit.target.as_str() {
+            "/secure" => Answer::moved(301, "https://a.test/secure"),
+            _ => Answer::page("here"),
+        })
+    });
+    let astray = |(_, event): &(Duration, Event)| {
+        *event == Event::Astray { page: 0, status: 301, why: Some(RedirectError::NeedsTls) }
+    };
+    assert!(world.events.borrow().iter().any(astray));
+    assert_eq!(totals.errors, 0, "nothing has failed");
+    let (secure, plain) = (world.asked("a.test", "/secure").len(), world.asked("a.test", "/plain").len());
+    assert!(secure > 0 && plain > 5, "{secure}, {plain}");
+    assert!(world.hits.borrow().iter().all(|hit| !hit.target.starts_with("https:")));
 }
 
 #[test]

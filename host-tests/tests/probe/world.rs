@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Resolve};
+use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Ignore, Resolve};
 use dunlin::image::{Address, Config, Gateway, Host, Image, LogLevel, Name, Page, TimeServer, build};
 use dunlin::probe::{Board, Datagrams, Event, HostMemory, Memory, PageMemory, Probe, Slot, Totals};
 use dunlin::scheduler::{Core, Large, Settings};
@@ -19,6 +19,9 @@ use dunlin::time::{Duration, Instant};
 use embedded_io_async::{ErrorKind, ErrorType, Read, Write};
 use futures_lite::future::block_on;
 use host_tests::flash::Flash;
+
+/// Where a probe keeps what it learns.
+pub type Small = Flash<14, 1024, 4>;
 
 /// One request, as the server saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +72,17 @@ impl Answer {
 
 type Site = dyn Fn(&Hit) -> Answer;
 
+/// Names that are not on the open Internet, and one that is there by IPv6 only.
+const ADDRESSES: [(&str, &str); 7] = [
+    ("inside.test", "10.0.0.7"),
+    ("loopback6.test", "::1"),
+    ("mapped.test", "::ffff:127.0.0.1"),
+    ("unique.test", "fd12:3456:789a::1"),
+    ("unique2.test", "fc00::1"),
+    ("link.test", "fe80::1"),
+    ("six.test", "2606:2800:21f:cb07::1"),
+];
+
 /// Everything around the probe.
 #[allow(missing_debug_implementations)] // A site is a closure.
 pub struct World {
@@ -77,17 +91,19 @@ pub struct World {
     site: Box<Site>,
     pub hits: RefCell<Vec<Hit>>,
     pub events: RefCell<Vec<(Duration, Event)>>,
-    pub moves: RefCell<Vec<(usize, Option<String>)>>,
     pub watchdog: Cell<u32>,
     connections: Cell<usize>,
     /// Where names are; 192.0.2.0/24 stands for the open Internet's addresses, which [`is_public`] knows better.
     names: HashMap<&'static str, IpAddr>,
     pub resolved: RefCell<Vec<String>>,
+    pub connected: RefCell<Vec<IpAddr>>,
+    only_ipv4: bool,
     pub https: bool,
     unix_time: Option<u64>,
     time_server: TimeService,
     /// What the time server was asked.
     pub asked_time: RefCell<Vec<(Duration, Vec<u8>)>>,
+    pub flash: RefCell<Option<Small>>,
 }
 
 /// What a time server answers to what it is asked, and when.
@@ -153,8 +169,11 @@ pub struct Setting {
     pub slots: usize,
     pub detour_bytes: usize,
     pub names: Vec<Name<'static>>,
-    /// Said to the probe before it starts: pages that had moved.
-    pub moved: Vec<(usize, &'static str)>,
+    pub ignore: Vec<Ignore<'static>>,
+    /// The network has no IPv6.
+    pub only_ipv4: bool,
+    /// What an earlier run has left in flash; without one, nothing is kept.
+    pub flash: Option<Small>,
     pub seconds: u64,
     /// The network is away from, and until, so many seconds.
     pub away: Option<(u64, u64)>,
@@ -179,7 +198,9 @@ impl Default for Setting {
             slots: 3,
             detour_bytes: 4096,
             names: Vec::new(),
-            moved: Vec::new(),
+            ignore: Vec::new(),
+            only_ipv4: false,
+            flash: None,
             seconds: 600,
             away: None,
             per_day: None,
@@ -237,7 +258,7 @@ impl Setting {
             .iter()
             .map(|(host, url)| Page { host: *host, url, weight: 1.0, rate: Some(1_000.0), confidence: 10.0 })
             .collect();
-        build(&config, &self.names, &hosts, &pages)
+        build(&config, &self.names, &hosts, &pages, &self.ignore)
     }
 
     /// Runs the probe's own loop against `site`.
@@ -260,15 +281,20 @@ impl Setting {
             site: Box::new(site),
             hits: RefCell::default(),
             events: RefCell::default(),
-            moves: RefCell::default(),
             watchdog: Cell::new(0),
             connections: Cell::new(0),
-            names: HashMap::from([("inside.test", IpAddr::from([10, 0, 0, 7]))]),
+            names: ADDRESSES
+                .iter()
+                .map(|(name, address)| (*name, address.parse().expect("an address")))
+                .collect(),
             resolved: RefCell::default(),
+            connected: RefCell::default(),
+            only_ipv4: self.only_ipv4,
             https: self.https,
             unix_time: self.unix_time,
             time_server: self.time_server,
             asked_time: RefCell::default(),
+            flash: RefCell::default(),
         };
         let mut scheduler: Core<Large> = Core::large(image.pages(), image.hosts(), Settings::DEFAULT);
         let mut pages = vec![PageMemory::NEW; image.pages()];
@@ -278,8 +304,9 @@ impl Setting {
             Memory { scheduler: &mut scheduler, pages: &mut pages, hosts: &mut hosts, detours: &mut detours };
         let totals = {
             let probe = Probe::new(image, memory, self.slots, &world).expect("a probe");
-            for (page, url) in &self.moved {
-                assert!(probe.restore_move(*page, url), "{url}");
+            let mut store = self.flash.as_ref().map(|flash| Store::new(flash.switched_on()));
+            if let Some(store) = &mut store {
+                block_on(probe.restore(store, true));
             }
             if let Some(Keeper { store, .. }) = &mut keeper {
                 block_on(probe.restore(store, true));
@@ -328,9 +355,15 @@ impl Setting {
                     std::future::pending().await
                 }));
             }
+            if let Some(store) = &mut store {
+                let probe = &probe;
+                work.push(Box::pin(async move { probe.keep_store(store).await }));
+            }
             let end = Instant::ZERO + Duration::from_secs(self.seconds);
             drive(&world, &mut work, end, || look(&world, &probe));
             drop(work);
+            // As if the power went: what waits to be stored is lost.
+            *world.flash.borrow_mut() = store.map(|mut store| store.flash().switched_on());
             probe.totals()
         };
         (world, totals)
@@ -388,10 +421,6 @@ impl Board for &World {
         self.events.borrow_mut().push((self.elapsed(), *event));
     }
 
-    fn moved(&self, page: usize, to: Option<&str>) {
-        self.moves.borrow_mut().push((page, to.map(str::to_owned)));
-    }
-
     fn unix_time(&self) -> Option<u64> {
         self.unix_time.map(|start| start + self.elapsed().as_secs())
     }
@@ -416,7 +445,12 @@ impl<'w> Connect for Net<'w> {
         self.0.https
     }
 
-    async fn connect(&mut self, _: Endpoint<'_>) -> Result<Conversation<'w>, ErrorKind> {
+    fn reaches(&self, address: IpAddr) -> bool {
+        address.is_ipv4() || !self.0.only_ipv4
+    }
+
+    async fn connect(&mut self, to: Endpoint<'_>) -> Result<Conversation<'w>, ErrorKind> {
+        self.0.connected.borrow_mut().push(to.address);
         let number = self.0.connections.get();
         self.0.connections.set(number + 1);
         let never = Instant::MAX;

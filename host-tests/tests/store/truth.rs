@@ -4,10 +4,15 @@ use std::cell::RefCell;
 
 use dunlin::learn::Estimate;
 use dunlin::store::{
-    HostRecord, Key, Ledger, NOWHERE, PageRecord, Partition, Record, Root, Stamp, Step, Store,
+    HostRecord, Key, Ledger, MoveRecord, NOWHERE, PageRecord, Partition, Record, Root, Stamp, Step, Store,
 };
 use dunlin::time::Instant;
 use futures_lite::future::block_on;
+
+/// Every eighth page has a record of where it has moved to instead of one of itself.
+const MOVED: usize = 8;
+/// Where it is in the list.
+const OWN: &str = "http://example.org/some/path";
 
 /// Records: one of the device, some of hosts, the rest of pages.
 #[derive(Clone, Debug)]
@@ -44,6 +49,7 @@ impl Truth {
         match index.checked_sub(1) {
             None => Key::Root,
             Some(host) if host < self.hosts => Key::Host(host as u16),
+            Some(page) if (page - self.hosts) % MOVED == MOVED - 1 => Key::Move((page - self.hosts) as u16),
             Some(page) => Key::Page((page - self.hosts) as u16),
         }
     }
@@ -52,7 +58,7 @@ impl Truth {
         match key {
             Key::Root => 0,
             Key::Host(host) => 1 + usize::from(host),
-            Key::Page(page) => 1 + self.hosts + usize::from(page),
+            Key::Page(page) | Key::Move(page) => 1 + self.hosts + usize::from(page),
         }
     }
 
@@ -93,7 +99,18 @@ pub fn meaning(record: &Record) -> (Key, u32) {
             assert_eq!(tag, tag_of(version).map(|tag| tag.as_bytes().to_vec()), "a mix");
             (Key::Page(page.page as u16), version)
         }
+        Record::Move(record) => {
+            let (page, version) = (record.page as u16, (record.page >> 32) as u32);
+            assert_eq!(record.target::<256>(OWN).map(|text| text.to_string()), target(version), "a mix");
+            (Key::Move(page), version)
+        }
     }
+}
+
+/// A URL that differs from the list's by more or less; every fourth version is back there.
+fn target(version: u32) -> Option<String> {
+    let number = format!("{version:020}").repeat(version as usize % 4);
+    (!number.is_empty()).then(|| format!("http://example.org/{number}/some/path"))
 }
 
 fn stamp(version: u32) -> Stamp {
@@ -149,6 +166,12 @@ impl Ledger for Truth {
                 allowed: Some(true),
                 etag: tag_of(version),
             }),
+            Key::Move(page) => {
+                // No page is known by such an identity: the version is in it, so that a mix would be seen.
+                let page = wide << 32 | u64::from(page);
+                let to = target(version);
+                Record::Move(to.map_or(MoveRecord::home(page), |to| MoveRecord::new(page, OWN, &to)))
+            }
         }
     }
 

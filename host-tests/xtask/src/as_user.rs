@@ -118,9 +118,17 @@ pub fn configured(_: &Path) -> Result<()> {
 /// What cannot be run is refused before anything starts: exit code 2, one line, nothing on stdout.
 pub fn refused(_: &Path) -> Result<()> {
     let many: String = (0..=PAGES).map(|page| format!("http://a.test/{page}\n")).collect();
-    let cases: [(String, &[&str], &str); 7] = [
+    let cases: [(String, &[&str], &str); 10] = [
         (format!("url\n{many}"), &[], "expected at most 512 pages on 64 hosts"),
         ("url\nhttp://a.test/\nhttps://b.test/x\n".into(), &[], "found https://b.test/x, expected http://"),
+        // The first of the list, whatever its host.
+        (
+            "url\nhttp://a.test/\nhttp://b.test/\nhttps://b.test/x\nhttps://a.test:444/\n".into(),
+            &[],
+            "found https://b.test/x, expected http://",
+        ),
+        ("url\nhttp://[::1]/\n".into(), &[], "found http://[::1]/, expected a name or an IPv4 address"),
+        ("url\nhttp://a.test/\n".into(), &["--resolve", "a.test=::1"], "expected HOST=IPv4"),
         ("url\nhttp://a.test/\n".into(), &["--agent", "two words"], "agent must be a name"),
         ("url\n".into(), &[], "found no page"),
         ("url\nhttp://a.test/\n".into(), &["--address", "10.0.2.77/40"], "expected ADDRESS/PREFIX"),

@@ -168,7 +168,7 @@ impl Holdings {
 
     /// What a page list may ask of it.
     pub fn capacity(&self) -> Capacity {
-        Capacity { pages: self.pages as usize, hosts: self.hosts as usize, https: false }
+        Capacity { pages: self.pages as usize, hosts: self.hosts as usize, https: false, ipv6: false }
     }
 }
 

@@ -44,6 +44,7 @@ const CASES: &[Case] = &[
     ("lists and options that cannot be run", as_user::refused),
     ("Ctrl-C", as_user::interrupted),
     ("a second run resumes, and knows what is not its own", e2e_state::resumes),
+    ("a page that moved for good is asked for there after a power cut", e2e_state::moved),
     ("killed at random moments", |elf| e2e_state::killed(elf, 5)),
     ("last words, and an end to boot loops", e2e_state::panics),
     ("a watchdog that bites, and an end to that, too", e2e_state::hangs),
@@ -375,7 +376,7 @@ fn bad_images(elf: &Path) -> Result<()> {
     let many: Vec<String> = (0..=PAGES).map(|page| format!("/{page}")).collect();
     let many: Vec<(&str, &str)> = many.iter().map(|path| ("good.test", path.as_str())).collect();
     // A larger firmware's image.
-    let room = Capacity { pages: 2 * PAGES, hosts: 1, https: false };
+    let room = Capacity { pages: 2 * PAGES, hosts: 1, https: false, ipv6: false };
     let (large, _) = dunlin_host::page_image::build(&listing(80, &many, GAP), &options(), room)?;
     for (image, expected) in [
         (large, "more than this firmware has room for"),

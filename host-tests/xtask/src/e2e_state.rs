@@ -144,6 +144,29 @@ pub fn resumes(elf: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The power goes after a page has moved for good; its old place is asked once and for all.
+pub fn moved(elf: &Path) -> Result<()> {
+    let web = Web::start(|hit| {
+        no_robots(hit).unwrap_or_else(|| match hit.path.as_str() {
+            "/old" => Answer::status(301, "Location: /new"),
+            _ => Answer::version(hit, 0),
+        })
+    })?;
+    let list = listing(web.port(), &[("good.test", "/old")], GAP);
+    let (image, _) = page_image::build(&list, &options())?;
+    let state = Scratch::new();
+    // What is learnt is stored after five seconds at the latest.
+    boot(elf, &image, &state, &[], Duration::from_secs(10))?;
+    let before = hits(&web.log(), "good.test", "/new").len();
+    ensure!(before > 0, "the redirect was not followed");
+    boot(elf, &image, &state, &[], Duration::from_secs(5))?;
+    let log = web.log();
+    ensure!(hits(&log, "good.test", "/new").len() > before, "nothing was fetched after the power cut");
+    let old = hits(&log, "good.test", "/old").len();
+    ensure!(old == 1, "its old place was asked {old} times: the move was forgotten");
+    polite(&log, "good.test")
+}
+
 /// The last words are told at the next boot, and after three of them nothing is restored.
 pub fn panics(elf: &Path) -> Result<()> {
     let (_web, list) = small_web(GAP)?;

@@ -10,7 +10,7 @@ use dunlin_host::duration;
 use dunlin_host::error::Error;
 use dunlin_host::listing::{Listing, ListingArgs};
 
-use crate::page_image::Options;
+use crate::page_image::{Options, pairs};
 
 /// What a host gets between two fetches unless the user says otherwise.
 const POLITE: Duration = Duration::from_secs(15);
@@ -57,6 +57,9 @@ pub struct ListArguments {
     /// Who knows names, with --address
     #[arg(long, value_name = "IP", requires = "address")]
     name_server: Option<Ipv4Addr>,
+    /// What stands between two markers is no change, such as --ignore 'nonce="' '"' (up to 8 times)
+    #[arg(long, value_names = ["FROM", "TO"], num_args = 2)]
+    ignore: Vec<String>,
     /// For the little that is random
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u32,
@@ -77,6 +80,7 @@ impl ListArguments {
             gateway: self.gateway.clone(),
             sntp: self.sntp.clone(),
             utc_offset_minutes: self.utc_offset,
+            ignore: pairs(&self.ignore),
             address: self.address.map_or(Address::Dhcp, |(address, prefix)| Address::Static {
                 address: address.octets(),
                 prefix,
@@ -103,7 +107,7 @@ fn resolve(text: &str) -> Result<(String, Ipv4Addr), String> {
         text.split_once('=').and_then(|(host, ip)| Some((host.to_ascii_lowercase(), ip.parse().ok()?)));
     parts
         .filter(|(host, _)| !host.is_empty())
-        .ok_or_else(|| "expected HOST=IP such as example.org=10.0.2.2 or *=10.0.2.2".into())
+        .ok_or_else(|| "expected HOST=IPv4 such as example.org=10.0.2.2 or *=10.0.2.2".into())
 }
 
 fn address(text: &str) -> Result<(Ipv4Addr, u8), String> {

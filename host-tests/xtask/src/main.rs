@@ -15,6 +15,7 @@ mod e2e_state;
 mod e2e_time;
 mod firmware;
 mod flash;
+mod fuzz;
 mod layout;
 mod list_arguments;
 mod log_port;
@@ -96,6 +97,15 @@ enum Command {
     Day,
     /// Compare the probe's requests a second with those of a bare TCP loop on the same emulated board
     Throughput,
+    /// Run libFuzzer on everything that reads what strangers send: responses, robots.txt, URLs, dates
+    Fuzz {
+        /// Only this one
+        #[arg(value_parser = fuzz::TARGETS)]
+        target: Option<String>,
+        /// How long each runs
+        #[arg(long, value_name = "N", default_value_t = fuzz::SECONDS)]
+        seconds: u32,
+    },
     /// Print flash and static RAM per board; fail above the budget in host-tests/budgets.toml
     Size {
         /// Also the flash of the firmware by crate and module
@@ -152,6 +162,7 @@ fn main() -> ExitCode {
         Command::Monitor { bless } => monitor::monitor(install, bless),
         Command::Day => virtual_time::virtual_time(install),
         Command::Throughput => throughput::throughput(install),
+        Command::Fuzz { target, seconds } => fuzz::fuzz(install, target.as_deref(), seconds),
         Command::Size { modules } => sizes::size(install, modules),
         Command::Papers { name, reduced, pages, traces } => {
             papers::papers(name.as_deref(), reduced, pages, traces)

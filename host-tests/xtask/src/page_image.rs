@@ -9,7 +9,7 @@ use dunlin_host::listing::Listing;
 use dunlin_host::page_image::{self, Capacity};
 use object::{Object, ObjectSymbol};
 
-pub use dunlin_host::page_image::Options;
+pub use dunlin_host::page_image::{Options, pairs};
 
 use crate::capacity::{HOSTS, PAGES};
 use crate::qemu::temporary;
@@ -19,7 +19,7 @@ use crate::qemu::temporary;
 /// # Errors
 /// [`Error::Usage`]
 pub fn build(listing: &Listing, options: &Options) -> Result<(Vec<u8>, Vec<usize>), Error> {
-    page_image::build(listing, options, Capacity { pages: PAGES, hosts: HOSTS, https: false })
+    page_image::build(listing, options, Capacity { pages: PAGES, hosts: HOSTS, https: false, ipv6: false })
 }
 
 /// An image in a file of its own, removed when dropped.

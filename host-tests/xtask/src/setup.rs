@@ -64,6 +64,11 @@ pub fn servers(install: bool) -> Result<()> {
         .try_for_each(|(program, name)| package(install, program, name))
 }
 
+/// Makes sure that C++ can be compiled: libFuzzer is built from source.
+pub fn compiler(install: bool) -> Result<()> {
+    package(install, "c++", "g++")
+}
+
 /// The distribution's own Python, which sees the distribution's packages.
 pub const SYSTEM_PYTHON: &str = "/usr/bin/python3";
 

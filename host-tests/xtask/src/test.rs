@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use crate::boards::{self, BOARDS};
 use crate::setup::{self, CORTEX_M0, CORTEX_M4F, CORTEX_M33};
 use crate::shell::{cargo, check, root, say};
-use crate::{bench, e2e, firmware, monitor, panics, sizes, suite, throughput, virtual_time};
+use crate::{bench, e2e, firmware, fuzz, monitor, panics, sizes, suite, throughput, virtual_time};
 
 /// The crate's feature sets on a computer. Not every combination: each alone, and all that go together.
 const HOST_FEATURES: &[&str] = &["", "std", "log", "fetch", "probe", DOCS_FEATURES];
@@ -72,6 +72,9 @@ fn tools(settings: Settings) -> Result<()> {
     setup::targets(settings.install, &[CORTEX_M4F, CORTEX_M0, CORTEX_M33])?;
     setup::qemu(settings.install)?;
     setup::servers(settings.install)?;
+    if settings.long {
+        setup::compiler(settings.install)?;
+    }
     setup::monitor(settings.install)
 }
 
@@ -128,7 +131,9 @@ fn tests(settings: Settings) -> Result<()> {
     if settings.long {
         test.env("DUNLIN_LONG", "1");
     }
-    check(&mut test)
+    check(&mut test)?;
+    // What takes a minute each finds next to nothing new, so not in every run: there, the corpus is a test of its own.
+    if settings.long { fuzz::fuzz(settings.install, None, fuzz::SECONDS) } else { Ok(()) }
 }
 
 fn on_target(settings: Settings) -> Result<()> {

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use async_io::Timer;
 use dunlin::image::Image;
-use dunlin::probe::{Board, Event, HostMemory, Memory, PageMemory, Probe, Slot, Totals};
+use dunlin::probe::{Board, Event, Flags, HostMemory, Memory, PageMemory, Probe, Slot, Totals};
 use dunlin::scheduler::{Core, Large, Settings};
 use dunlin::store::Store;
 use dunlin::time::{Duration, Instant};
@@ -31,7 +31,11 @@ use crate::{duration, net};
 /// requests to a host, asks conditionally, learns how often each page changes and spends the budget accordingly.
 /// Every change is one line of JSON on stdout:
 ///
-///   {"time":1794000000,"url":"http://example.org/","status":200,"bytes":5120,"milliseconds":84,"first":false}
+///   {"time":1794000000,"url":"http://example.org/","status":200,"bytes":5120,"milliseconds":84,
+///    "first":false,"encoded":false,"cut":false}
+///
+/// `first`: there is no earlier version. `encoded`: compressed unasked, and compared as it is. `cut`: longer than 1 MiB,
+/// and compared up to there.
 ///
 /// Without --state nothing is kept between runs. At the end, a summary; with --format json as a last line on stdout.
 #[derive(Debug, clap::Args)]
@@ -57,6 +61,9 @@ pub struct Args {
     /// Where a host is, instead of asking for its name; `*` for all hosts
     #[arg(long, value_name = "HOST=IP")]
     resolve: Vec<String>,
+    /// What stands between two markers is no change, such as --ignore 'nonce="' '"' (up to 8 times)
+    #[arg(long, value_names = ["FROM", "TO"], num_args = 2)]
+    ignore: Vec<String>,
     /// Write the changes to this file as well, behind what it holds
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
@@ -69,7 +76,7 @@ pub struct Args {
 }
 
 /// More than this would have to be numbered with more bits.
-const CAPACITY: Capacity = Capacity { pages: 65_534, hosts: 65_534, https: true };
+const CAPACITY: Capacity = Capacity { pages: 65_534, hosts: 65_534, https: true, ipv6: true };
 /// What `run` and `xtask qemu` leave between two requests to a host unless told otherwise.
 pub const POLITENESS: Duration = Duration::from_secs(15);
 /// For each page that redirects lead away: its URL and what is known of the way there.
@@ -92,6 +99,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         contact: args.contact.clone(),
         per_day: args.crawls_per_day,
         seed: args.seed,
+        ignore: page_image::pairs(&args.ignore),
         ..Options::default()
     };
     let (image, order) = page_image::build(&listing, &options, CAPACITY)?;
@@ -247,7 +255,6 @@ struct Computer<'l> {
     order: Vec<usize>,
     start: std::time::Instant,
     file: RefCell<Option<std::fs::File>>,
-    seen: RefCell<Vec<bool>>,
 }
 
 /// One line of the log of changes.
@@ -261,12 +268,15 @@ struct Change<'a> {
     milliseconds: u32,
     /// The first version seen: there is no earlier one to compare with.
     first: bool,
+    /// Compressed although we asked for plain bytes: a change may be one of the compression only.
+    encoded: bool,
+    /// Longer than what is read: what comes after that is not compared.
+    cut: bool,
 }
 
 impl<'l> Computer<'l> {
     fn new(listing: &'l Listing, order: Vec<usize>, file: Option<std::fs::File>) -> Self {
-        let seen = RefCell::new(vec![false; order.len()]);
-        Self { listing, order, start: std::time::Instant::now(), file: RefCell::new(file), seen }
+        Self { listing, order, start: std::time::Instant::now(), file: RefCell::new(file) }
     }
 
     fn url(&self, page: u16) -> &'l str {
@@ -274,14 +284,8 @@ impl<'l> Computer<'l> {
         self.listing.list.pages.get(index).map_or("?", |page| &page.url)
     }
 
-    fn changed(&self, page: u16, status: u16, bytes: u32, milliseconds: u32) {
-        let first = self
-            .seen
-            .borrow_mut()
-            .get_mut(usize::from(page))
-            .is_some_and(|seen| !std::mem::replace(seen, true));
-        let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs());
-        let line = output::json(&Change { time, url: self.url(page), status, bytes, milliseconds, first });
+    fn changed(&self, change: &Change<'_>) {
+        let line = output::json(change);
         output::print(&line);
         if let Some(file) = self.file.borrow_mut().as_mut()
             && let Err(error) = file.write_all(line.as_bytes())
@@ -319,8 +323,10 @@ impl Board for Computer<'_> {
 
     fn log(&self, event: &Event) {
         match *event {
-            Event::End { page, status, bytes, millis, changed: true } => {
-                self.changed(page, status, bytes, millis)
+            Event::End { page, status, bytes, millis, changed: true, flags } => {
+                let Flags { first, encoded, cut } = flags;
+                let (time, url) = (self.unix_time().unwrap_or(0), self.url(page));
+                self.changed(&Change { time, url, status, bytes, milliseconds: millis, first, encoded, cut });
             }
             Event::Failed { page, millis, why } => {
                 let after = duration::format(Duration::from_millis(millis.into()));

@@ -61,6 +61,25 @@ const FAMILIES: &[(&str, &str, &str, Samples)] = &[
             }
         },
     ),
+    (
+        "dunlin_redirects_not_followed_total",
+        "counter",
+        "Redirects that were not followed, by reason; NeedsTls: to https, without a gateway.",
+        |probe, _, family| {
+            for (why, count) in &probe.counts.astray {
+                family.labelled(&[("why", why)], *count as f64);
+            }
+        },
+    ),
+    (
+        "dunlin_flagged_total",
+        "counter",
+        "Answers compressed unasked (encoded), or longer than what is read of them (cut).",
+        |probe, _, family| {
+            family.labelled(&[("what", "encoded")], probe.counts.encoded as f64);
+            family.labelled(&[("what", "cut")], probe.counts.cut as f64);
+        },
+    ),
     ("dunlin_robots_denied_total", "counter", "Turns that robots.txt forbade.", |_, view, family| {
         family.value(view.robots_denied as f64);
     }),

@@ -47,7 +47,7 @@ impl Names {
     /// # Errors
     /// A list that no image can be made from.
     pub fn from_listing(listing: &Listing) -> Result<Self, Error> {
-        let capacity = Capacity { pages: u16::MAX.into(), hosts: u16::MAX.into(), https: true };
+        let capacity = Capacity { pages: u16::MAX.into(), hosts: u16::MAX.into(), https: true, ipv6: true };
         let (image, _) = page_image::build(listing, &Options::default(), capacity)?;
         let names = Image::parse(&image).and_then(|image| Self::from_image(&image));
         names.map_err(|why| Error::Usage(why.to_string()))

@@ -22,6 +22,9 @@ pub struct Page {
     pub denied: u64,
     /// The last answer's status, or none after a failure.
     pub status: Option<u16>,
+    /// The last answer was a redirect that is not followed: `https` if the probe cannot reach it for want of TLS, or
+    /// `astray`.
+    pub astray: Option<&'static str>,
     /// When it last answered, on the log's timeline in seconds.
     pub last_visit: Option<f64>,
     /// When a change was last found.
@@ -49,7 +52,7 @@ impl Page {
             }
         }
         self.visits += 1;
-        self.status = Some(status);
+        (self.status, self.astray) = (Some(status), None);
         self.last_visit = Some(time);
     }
 

@@ -16,6 +16,7 @@ pub enum Said<'l> {
     Denied { page: u16 },
     Moved { page: u16, status: u16 },
     Astray { page: u16, status: u16, why: &'l str },
+    Flagged { encoded: bool, cut: bool },
     BackOff { host: u16, seconds: u32 },
     Plan { price: f64, freshness: Option<f64>, optimum: Option<f64> },
     Totals(Totals),
@@ -68,6 +69,10 @@ impl<'l> Said<'l> {
                 page: words.number("page")?,
                 status: words.number("status")?,
                 why: words.value("why")?,
+            },
+            "flagged" => Self::Flagged {
+                encoded: words.value("encoded")? == "true",
+                cut: words.value("cut")? == "true",
             },
             "backoff" => Self::BackOff { host: words.number("host")?, seconds: words.number("s")? },
             "plan" => Self::Plan {
@@ -152,6 +157,10 @@ mod tests {
         assert_eq!(
             Said::read("astray page=1 status=302 why=Some(PrivateAddress)"),
             Said::Astray { page: 1, status: 302, why: "Some(PrivateAddress)" }
+        );
+        assert_eq!(
+            Said::read("flagged page=1 encoded=false cut=true"),
+            Said::Flagged { encoded: false, cut: true }
         );
         assert_eq!(
             Said::read("plan price=1.5e-6 freshness=NaN optimum=0.75"),

@@ -46,12 +46,24 @@ pub struct Counts {
     pub errors: BTreeMap<String, u64>,
     /// Turns that robots rules forbade.
     pub denied: u64,
+    /// Redirects that were not followed, by reason.
+    pub astray: BTreeMap<String, u64>,
+    /// Answers that were compressed unasked.
+    pub encoded: u64,
+    /// Answers that were longer than what is read of them.
+    pub cut: u64,
     /// Bytes of bodies.
     pub bytes: u64,
     /// Answers that took no longer than each of [`DURATIONS`], and all others.
     pub durations: [u64; DURATIONS.len() + 1],
     /// Seconds all answers took.
     pub seconds: f64,
+}
+
+/// One more of a kind. A log that makes kinds up does not fill the memory.
+fn count(kinds: &mut BTreeMap<String, u64>, kind: &str) {
+    let known = kinds.contains_key(kind) || kinds.len() < KINDS;
+    *kinds.entry(if known { kind } else { "other" }.to_owned()).or_default() += 1;
 }
 
 impl Counts {
@@ -263,9 +275,23 @@ impl Probe {
                 let (time, name) = (self.time, self.names.pages.get(usize::from(page)));
                 slot(&mut self.pages, page, self.revision).visited(name, time, status, changed);
             }
-            Said::Moved { page, status } | Said::Astray { page, status, .. } => {
+            Said::Moved { page, status } => {
                 self.fetched(page);
-                slot(&mut self.pages, page, self.revision).status = Some(status);
+                let entry = slot(&mut self.pages, page, self.revision);
+                (entry.status, entry.astray) = (Some(status), None);
+            }
+            Said::Astray { page, status, why } => {
+                self.fetched(page);
+                // An `Option`, as it is logged; `None` for what is no URL or too long to be kept.
+                let why = why.strip_prefix("Some(").and_then(|why| why.strip_suffix(')')).unwrap_or("Target");
+                count(&mut self.counts.astray, why);
+                let entry = slot(&mut self.pages, page, self.revision);
+                entry.astray = Some(if why == "NeedsTls" { "https" } else { "astray" });
+                entry.status = Some(status);
+            }
+            Said::Flagged { encoded, cut } => {
+                self.counts.encoded += u64::from(encoded);
+                self.counts.cut += u64::from(cut);
             }
             Said::Failed { page, why, .. } => self.failed(page, why),
             Said::Denied { page } => {
@@ -305,8 +331,7 @@ impl Probe {
 
     /// A page was not.
     fn failed(&mut self, page: u16, why: &str) {
-        let known = self.counts.errors.contains_key(why) || self.counts.errors.len() < KINDS;
-        *self.counts.errors.entry(if known { why } else { "other" }.to_owned()).or_default() += 1;
+        count(&mut self.counts.errors, why);
         let entry = slot(&mut self.pages, page, self.revision);
         entry.errors += 1;
         entry.status = None;
@@ -378,5 +403,37 @@ impl Revised for Page {
 impl Revised for Host {
     fn revise(&mut self, revision: u64) {
         self.revision = revision;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::monitor::decode::Level;
+    use crate::monitor::view::View;
+
+    #[test]
+    fn a_redirect_to_https_is_told_apart_from_others_and_from_pages() {
+        let mut probe = Probe::new("probe".into(), Arc::new(Names::default()));
+        let hear = |probe: &mut Probe, message: &str| {
+            let message = message.to_owned();
+            probe.hear(Line { micros: Some(1_000_000), level: Level::Info, message, bytes: 20 });
+            View::new(probe, 1)
+                .pages
+                .into_iter()
+                .map(|page| page.status.unwrap_or_default())
+                .collect::<Vec<_>>()
+        };
+        hear(&mut probe, "end page=0 status=200 bytes=9 ms=1 changed=true");
+        hear(&mut probe, "flagged page=0 encoded=true cut=false");
+        hear(&mut probe, "astray page=1 status=301 why=Some(NeedsTls)");
+        hear(&mut probe, "astray page=2 status=302 why=Some(Loop)");
+        assert_eq!(hear(&mut probe, "astray page=2 status=302 why=None"), ["200", "https", "astray"]);
+        let counted: Vec<_> = probe.counts.astray.iter().map(|(why, count)| (why.as_str(), *count)).collect();
+        assert_eq!(counted, [("Loop", 1), ("NeedsTls", 1), ("Target", 1)]);
+        assert_eq!((probe.counts.encoded, probe.counts.cut), (1, 0));
+        assert_eq!((probe.counts.fetches, probe.counts.all_errors()), (4, 0));
+        hear(&mut probe, "end page=1 status=200 bytes=9 ms=1 changed=true");
+        assert_eq!(hear(&mut probe, "failed page=2 ms=1 why=Name"), ["200", "200", "failed"]);
     }
 }

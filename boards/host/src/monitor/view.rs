@@ -86,7 +86,8 @@ pub struct PageRow {
     pub page: usize,
     pub url: String,
     pub host: Option<u16>,
-    /// The last answer's status, or what stood in its way: `failed`, `denied` (by robots.txt), or nothing yet.
+    /// The last answer's status, or what stood in its way: `failed`, `denied` (by robots.txt), `https` (a redirect there,
+    /// which the probe cannot follow), `astray` (another redirect that is not followed), or nothing yet.
     pub status: Option<String>,
     pub visits: u64,
     pub changes: u64,
@@ -209,6 +210,7 @@ fn hosts(probe: &Probe, now: f64, revision: u64) -> Vec<HostRow> {
 
 fn status(page: &super::page::Page) -> Option<String> {
     match page.status {
+        Some(_) if page.astray.is_some() => page.astray.map(Into::into),
         Some(status) => Some(status.to_string()),
         None if page.errors > 0 => Some("failed".into()),
         None if page.denied > 0 => Some("denied".into()),
