@@ -157,6 +157,8 @@ struct State<'a, S: Storage> {
     slots: Slots<S::Id>,
     /// What the scheduler last said to wait for.
     due: Option<Instant>,
+    /// Why the turn that has just failed did: set and taken within one poll, so that no other slot can be in between.
+    why: Option<Failure>,
     root: keep::RootMemory,
 }
 
@@ -231,6 +233,7 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
             online: false,
             slots: Slots::new(),
             due: None,
+            why: None,
             root: keep::RootMemory::NEW,
         });
         Ok(Self { image, config, agent, has_hours, board, state })

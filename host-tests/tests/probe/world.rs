@@ -127,6 +127,7 @@ pub struct Setting {
     /// Said to the probe before it starts: pages that had moved.
     pub moved: Vec<(usize, &'static str)>,
     pub seconds: u64,
+    pub back_off_ms: u32,
     /// The network is away from, and until, so many seconds.
     pub away: Option<(u64, u64)>,
 }
@@ -144,6 +145,7 @@ impl Default for Setting {
             names: Vec::new(),
             moved: Vec::new(),
             seconds: 600,
+            back_off_ms: 60_000,
             away: None,
         }
     }
@@ -161,7 +163,7 @@ impl Setting {
             agent: "dunlin/0.1",
             contact: None,
             per_day: None,
-            back_off_ms: 60_000,
+            back_off_ms: self.back_off_ms,
             deadline_ms: 30_000,
             body_bytes: 1 << 20,
             seed: 1,
