@@ -60,6 +60,8 @@ fn config(address: Address) -> Config {
 }
 
 /// Moves frames, and tells the probe when the network comes and goes; for ever.
+///
+/// *Cancellation*: no frame moves any more, for the runner is gone.
 pub async fn keep_up<S: Storage, B: Board, D: Driver>(
     mut runner: Runner<'static, D>,
     stack: Stack<'static>,
@@ -68,6 +70,7 @@ pub async fn keep_up<S: Storage, B: Board, D: Driver>(
     embassy_futures::join::join(runner.run(), watch(stack, probe)).await;
 }
 
+/// Tells the probe when the network comes and goes. *Cancellation*: safe; the probe believes what it was told last.
 async fn watch<S: Storage, B: Board>(stack: Stack<'static>, probe: &Probe<'_, S, B>) -> ! {
     loop {
         stack.wait_config_up().await;
@@ -91,6 +94,8 @@ pub fn is_busy() -> bool {
 }
 
 /// Completes once a connection is being opened; at once if one was since the last call. For one task only.
+///
+/// *Cancellation*: safe.
 pub async fn opened() {
     OPENED.wait().await;
 }
@@ -128,6 +133,8 @@ impl Buffers {
 }
 
 /// Opens connections, one at a time.
+///
+/// *Cancellation*: an attempt that is dropped frees its socket.
 pub struct Connector {
     stack: Stack<'static>,
     buffers: &'static mut Buffers,
@@ -148,6 +155,9 @@ impl Connect for Connector {
 }
 
 /// An open connection.
+///
+/// *Cancellation*: a read or write that is dropped has moved no bytes; what becomes of a connection that is dropped
+/// before it has finished, the peer has to find out by itself.
 pub struct Socket<'a>(TcpSocket<'a>);
 
 impl<'a> Socket<'a> {
@@ -196,7 +206,7 @@ impl Connection for Socket<'_> {
     }
 }
 
-/// Asks the network's name server.
+/// Asks the network's name server. *Cancellation*: the query that is dropped is cancelled.
 #[derive(Clone, Copy)]
 pub struct Names(pub Stack<'static>);
 
