@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use chip::{Bus, Chip, FRAMES, LINK, MTU, NotThere, register as r};
+use chip::{Bus, Chip, FRAMES, LINK, MTU, NotThere, ROOM, register as r};
 use proptest::prelude::*;
 
 /// As much of the chip as the driver can see (data sheet §5, and what QEMU makes of it).
@@ -24,6 +24,7 @@ struct Model {
     sending: Vec<u32>,
     unread_results: u32,
     room: u32,
+    fifo_interrupts: u32,
     mac: [u32; 16],
     mac_data: u32,
     phy_status: u32,
@@ -61,6 +62,13 @@ impl Model {
     fn set_link(&mut self, up: bool) {
         self.phy_status = if up { 0x780d } else { 0x7809 };
         self.interrupt_status |= if self.phy_mask == 0 { 0 } else { LINK };
+    }
+
+    /// The wire takes what waits to be sent.
+    fn make_room(&mut self, room: u32) {
+        self.room = room;
+        // Blocks of 64 bytes (FIFO_INT, data sheet §5.3).
+        self.interrupt_status |= if room > (self.fifo_interrupts >> 24) * 64 { ROOM } else { 0 };
     }
 
     fn interrupts(&self) -> bool {
@@ -128,6 +136,7 @@ impl Bus for ModelBus {
             r::TX_DATA => model.transmit(value),
             r::INT_STS => model.interrupt_status &= !value,
             r::INT_EN => model.interrupt_enable = value,
+            r::FIFO_INT => model.fifo_interrupts = value,
             r::MAC_CSR_DATA => model.mac_data = value,
             r::MAC_CSR_CMD => model.mac_command(value),
             _ => {}
@@ -203,6 +212,20 @@ fn a_transmitter_without_room_is_not_used_and_results_are_collected() {
     assert_eq!(model.borrow().unread_results, 0);
     model.borrow_mut().room = 100;
     assert!(!chip.can_send());
+}
+
+#[test]
+fn a_driver_without_room_sleeps_until_there_is_some() {
+    let (model, mut chip) = started();
+    model.borrow_mut().make_room(100);
+    assert!(!chip.can_send() && chip.await_room() && !model.borrow().interrupts());
+    model.borrow_mut().arrive(&[1; 60], false);
+    assert!(!model.borrow().interrupts(), "a frame that cannot be answered wakes nobody");
+    model.borrow_mut().make_room(MTU as u32);
+    assert!(!model.borrow().interrupts(), "not enough for a frame yet");
+    model.borrow_mut().make_room(4_608);
+    assert!(model.borrow().interrupts() && chip.can_send());
+    assert!(!chip.await_room(), "there is room: no need to wait");
 }
 
 proptest! {

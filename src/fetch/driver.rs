@@ -212,6 +212,7 @@ pub async fn exchange<'b, C: Read + Write>(
     })
 }
 
+/// Writes the request. *Cancellation*: part of it may be on its way; end the connection.
 async fn send<C: Write>(
     connection: &mut C,
     request: &Request<'_>,
@@ -239,7 +240,8 @@ async fn send<C: Write>(
     }
 }
 
-/// Reads until the response is complete; true if bytes are left that do not belong to it.
+/// Reads until the response is complete; true if bytes are left that do not belong to it. *Cancellation*: as for
+/// [`fetch`].
 async fn receive<C: Read>(
     connection: &mut C,
     response: &mut Response,

@@ -239,6 +239,12 @@ impl<'a> Url<'a> {
         if self.target.is_empty() { "/" } else { self.target }
     }
 
+    /// Was it read from this very text, and not from one that is spelled alike?
+    #[cfg(feature = "probe")]
+    pub(crate) fn is_read_from(&self, text: &str) -> bool {
+        text.as_bytes().as_ptr_range().contains(&self.host_text.as_ptr())
+    }
+
     /// Same scheme, host and port?
     pub fn same_origin(&self, other: &Url<'_>) -> bool {
         let same_host = match (self.host, other.host) {

@@ -19,9 +19,20 @@
 //! | [`Event::Denied`] | info | `denied page=` | robots rules forbid the page; no request |
 //! | [`Event::Moved`] | info | `moved page= status=` | a redirect that will be followed at its next turn |
 //! | [`Event::Astray`] | warn | `astray page= status= why=` | a redirect that will not be followed |
-//! | [`Event::BackOff`] | warn | `backoff host= s=` | a host is left alone |
+//! | [`Event::BackOff`] | warn | `backoff host= s= why=` | a host is left alone, and why |
 //! | [`Event::Plan`] | info | `plan price= freshness= optimum=` | each minute: what the scheduler is heading for |
 //! | [`Event::Totals`] | info | `totals fetches= same= changed= errors= denied= bytes= late_s=` | each minute |
+//!
+//! What a board says of itself, all at info but where it says otherwise:
+//!
+//! | line | means |
+//! |---|---|
+//! | `dunlin on BOARD VERSION, build ID` | the banner: who speaks, and which ELF decodes it |
+//! | `memory: … B flash, … B static RAM, … B left for the stack` | what the image takes |
+//! | `boot reset= after_s= fast=` | why the device started, after how long, and how many short runs came before |
+//! | `last words: …` (warn) | what the panic or fault before this start said |
+//! | `power awake_ms=` | each minute: for how long the core has not slept |
+//! | `done after … ms, stack high-water mark … B` | a run that has an end, at its end |
 //!
 //! Lines are a name and `key=value` words; names and keys keep their meaning. `page` and `host` are places in the image.
 
@@ -50,7 +61,7 @@ pub enum Event {
     Denied { page: u16 },
     Moved { page: u16, status: u16 },
     Astray { page: u16, status: u16, why: Option<RedirectError> },
-    BackOff { host: u16, seconds: u32 },
+    BackOff { host: u16, seconds: u32, why: Failure },
     Plan { price: f32, freshness: Option<f32>, optimum: Option<f32> },
     Totals(Totals),
 }
@@ -135,7 +146,9 @@ impl Event {
             Self::Astray { page, status, why } => {
                 defmt::warn!("astray page={=u16} status={=u16} why={}", page, status, why)
             }
-            Self::BackOff { host, seconds } => defmt::warn!("backoff host={=u16} s={=u32}", host, seconds),
+            Self::BackOff { host, seconds, why } => {
+                defmt::warn!("backoff host={=u16} s={=u32} why={}", host, seconds, why)
+            }
             Self::Plan { price, freshness, optimum } => defmt::info!(
                 "plan price={=f32} freshness={=f32} optimum={=f32}",
                 price,

@@ -164,6 +164,8 @@ struct State<'a, S: Storage> {
     slots: Slots<S::Id>,
     /// What the scheduler last said to wait for.
     due: Option<Instant>,
+    /// Why the turn that has just failed did: set and taken within one poll, so that no other slot can be in between.
+    why: Option<Failure>,
     root: keep::RootMemory,
 }
 
@@ -239,6 +241,7 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
             online: false,
             slots: Slots::new(),
             due: None,
+            why: None,
             root: keep::RootMemory::NEW,
         });
         let probe = Self { image, config, agent, ignore: image.ignores(), has_hours, board, state };

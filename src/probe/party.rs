@@ -58,10 +58,11 @@ impl<S: Storage> State<'_, S> {
 }
 
 impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
-    /// Whose URL is this? Work: the hosts of the list, unless it is the page's own.
+    /// Whose URL is this? Work: the hosts of the list, unless it is of the page's own host.
     pub(super) fn party(&self, record: &Page<'a>, url: &Url<'_>) -> Party {
         let is_at = |page: &str| Url::parse(page).is_ok_and(|page| page.same_origin(url));
-        if is_at(record.url) {
+        // As a rule it is the page's own URL, and reading that once is enough.
+        if url.is_read_from(record.url) || is_at(record.url) {
             return Party::Listed(record.host);
         }
         let listed = |index: &usize| {
@@ -126,6 +127,8 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
     }
 
     /// Where to connect to: the owner's word, the cache, the network's word.
+    ///
+    /// *Cancellation*: the query is given up, and nothing is remembered of it.
     pub(super) async fn address<R: Resolve>(
         &self,
         host: &str,

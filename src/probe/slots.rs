@@ -239,11 +239,12 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
         let opens = S::Id::from_index(home.into())
             .filter(|_| failed)
             .and_then(|host| state.memory.scheduler.opens(HostId(host)));
+        let why = state.why.take();
         state.slots.wake_all();
         drop(state);
-        if let Some(opens) = opens {
+        if let (Some(opens), Some(why)) = (opens, why) {
             let seconds = (opens - now).as_secs().min(u32::MAX.into()) as u32;
-            self.board.log(&Event::BackOff { host: home, seconds });
+            self.board.log(&Event::BackOff { host: home, seconds, why });
         }
     }
 

@@ -185,8 +185,12 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
 
     /// Logs and counts a failure. What fails while the network is away is not the host's fault.
     pub(super) fn failed(&self, page: usize, why: Failure, start: Instant) -> Outcome {
-        let online = self.state.borrow().online;
-        self.state.borrow_mut().totals.errors += 1;
+        let online = {
+            let mut state = self.state.borrow_mut();
+            state.totals.errors += 1;
+            state.why = Some(why);
+            state.online
+        };
         let millis = millis(self.board.now() - start);
         self.board.log(&Event::Failed { page: page as u16, millis, why });
         if why != Failure::Busy {

@@ -3,7 +3,7 @@
 use crate::heap::Key;
 use crate::time::{Duration, Instant};
 
-/// 8.192 ms, so that converting is a shift.
+/// 8.192 ms, so that converting is a shift. Gates open at ticks, so that a host without any gap is asked once a tick.
 const SHIFT: u32 = 13;
 /// Where the ticks of a fresh clock start, and are moved back to: 203 days of past, for pages fetched before a restart.
 const START: u32 = 1 << 31;

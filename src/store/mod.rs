@@ -256,6 +256,8 @@ impl<F: Partition> Store<F> {
     }
 
     /// Hands out the items of a sector, with their numbers; false if it could not be read to its end.
+    ///
+    /// *Cancellation*: safe, it only reads.
     async fn read_sector(
         &mut self,
         sector: u8,
@@ -335,6 +337,8 @@ impl<F: Partition> Store<F> {
 
     /// Erases the next sector and makes it the current one. Whatever it looked like: what looks blank may be the rest
     /// of an erase that was cut short.
+    ///
+    /// *Cancellation*: the old sector stays the current one, and the erase is made again.
     async fn advance(&mut self, next: u8, now: Instant) -> Result<(), StoreError<F::Error>> {
         self.position = None;
         self.budget.spend(now);
@@ -343,6 +347,7 @@ impl<F: Partition> Store<F> {
         Ok(())
     }
 
+    /// Writes a record behind the others. *Cancellation*: as for [`Self::step`].
     async fn append(&mut self, ledger: &impl Ledger, key: Key) -> Result<(), StoreError<F::Error>> {
         let mut buffer = Buffer([0; BUFFER]);
         let bytes = record::encode(&ledger.read(key), self.number, &mut buffer.0);

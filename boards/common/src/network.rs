@@ -67,6 +67,8 @@ fn config(address: Address) -> Config {
 }
 
 /// Moves frames, tells the probe when the network comes and goes, and asks its time server if it has one; for ever.
+///
+/// *Cancellation*: no frame moves any more, for the runner is gone.
 pub async fn keep_up<S: Storage, B: Board, D: Driver>(
     mut runner: Runner<'static, D>,
     stack: Stack<'static>,
@@ -108,6 +110,7 @@ impl Datagrams for Udp<'_> {
     }
 }
 
+/// Tells the probe when the network comes and goes. *Cancellation*: safe; the probe believes what it was told last.
 async fn watch<S: Storage, B: Board>(stack: Stack<'static>, probe: &Probe<'_, S, B>) -> ! {
     loop {
         stack.wait_config_up().await;
@@ -131,6 +134,8 @@ pub fn is_busy() -> bool {
 }
 
 /// Completes once a connection is being opened; at once if one was since the last call. For one task only.
+///
+/// *Cancellation*: safe.
 pub async fn opened() {
     OPENED.wait().await;
 }
@@ -168,6 +173,8 @@ impl Buffers {
 }
 
 /// Opens connections, one at a time.
+///
+/// *Cancellation*: an attempt that is dropped frees its socket.
 pub struct Connector {
     stack: Stack<'static>,
     buffers: &'static mut Buffers,
@@ -193,6 +200,9 @@ impl Connect for Connector {
 }
 
 /// An open connection.
+///
+/// *Cancellation*: a read or write that is dropped has moved no bytes; what becomes of a connection that is dropped
+/// before it has finished, the peer has to find out by itself.
 pub struct Socket<'a>(TcpSocket<'a>);
 
 impl<'a> Socket<'a> {
@@ -241,7 +251,7 @@ impl Connection for Socket<'_> {
     }
 }
 
-/// Asks the network's name server.
+/// Asks the network's name server. *Cancellation*: the query that is dropped is cancelled.
 #[derive(Clone, Copy)]
 pub struct Names(pub Stack<'static>);
 

@@ -47,6 +47,9 @@ struct State {
     source: Source,
     last: u32,
     wraps: u32,
+    /// What the alarm is set for, until it rings. A task that waits for two things asks for the same alarm whenever it is
+    /// polled, and setting the timer anew costs more than all the rest.
+    alarm: Option<u64>,
 }
 
 struct Clock(Mutex<RefCell<State>>);
@@ -56,6 +59,7 @@ embassy_time_driver::time_driver_impl!(static CLOCK: Clock = Clock(Mutex::new(Re
     source: Source::None,
     last: 0,
     wraps: 0,
+    alarm: None,
 }))));
 
 /// Starts time at 0 µs. Before this, [`micros`] stays 0 and no alarm rings.
@@ -102,7 +106,9 @@ pub(crate) extern "C" fn on_alarm() {
     critical_section::with(|token| {
         CONTROL.write(0);
         CLEAR.write(1);
-        CLOCK.0.borrow_ref_mut(token).ring_next();
+        let mut state = CLOCK.0.borrow_ref_mut(token);
+        state.alarm = None;
+        state.ring_next();
     });
 }
 
@@ -123,9 +129,10 @@ impl State {
     fn ring_next(&mut self) {
         let now = self.now();
         let next = self.queue.next_expiration(now);
-        if matches!(self.source, Source::Skipped(_)) {
+        if matches!(self.source, Source::Skipped(_)) || self.alarm == Some(next) {
             return;
         }
+        self.alarm = Some(next);
         // At least a microsecond: a timer set to 0 would never ring.
         let sleep = next.saturating_sub(now).clamp(1, LONGEST_SLEEP) as u32;
         CONTROL.write(0);

@@ -4,12 +4,12 @@
 
 use dunlin::boot::{BlackBox, Boot, Reset};
 use dunlin::store::Store;
-use dunlin_board::network::{NetworkSlot, keep_up};
+use dunlin_board::network::{NetworkSlot, keep_up, sockets};
 use dunlin_board::probe::spawn;
 use dunlin_board::{black_box, boot, executor, keep};
 use embassy_executor::Spawner;
 use embassy_futures::select::select;
-use embassy_net::{Runner, Stack};
+use embassy_net::{Runner, Stack, StackResources};
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use embassy_sync::signal::Signal;
 use embassy_time::{Duration, Ticker, with_timeout};
@@ -92,7 +92,8 @@ fn start(
     if let Some(store) = store {
         spawn(spawner, keeper(probe, store));
     }
-    if let Some((stack, runner)) = network::start(probe) {
+    static RESOURCES: StaticCell<StackResources<{ sockets(SLOTS) }>> = StaticCell::new();
+    if let Some((stack, runner)) = network::start(probe, RESOURCES.init(StackResources::new())) {
         spawn(spawner, net(runner, stack, probe));
         spawn(spawner, hurry());
         for (number, memory) in probe::slots(stack).enumerate() {

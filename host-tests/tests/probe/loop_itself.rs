@@ -1,7 +1,7 @@
 //! What holds whatever the servers do: robots first, gaps kept, hours obeyed, a watchdog that is fed, no two runs apart.
 
 use dunlin::fetch::Ignore;
-use dunlin::probe::{Event, Flags};
+use dunlin::probe::{Event, Failure, Flags};
 use dunlin::time::Duration;
 
 use crate::world::{Answer, Hit, Setting};
@@ -77,6 +77,42 @@ fn nobody_is_asked_or_blamed_while_the_network_is_away() {
     assert!(hits.iter().any(|hit| hit.at.as_secs() < 210 && hit.at.as_secs() >= 200));
     assert_eq!(totals.errors, 0);
     assert!(!world.events.borrow().iter().any(|(_, event)| matches!(event, Event::BackOff { .. })));
+}
+
+#[test]
+fn names_are_asked_for_every_ten_minutes_and_one_that_fails_every_minute() {
+    let asked = |host: &'static str, seconds: u64| {
+        let (world, totals) =
+            Setting { seconds, back_off_ms: 1_000, ..Setting::of(GAP, &[(host, &["/still"])]) }.run(site);
+        (world.resolved.borrow().len(), totals)
+    };
+    let (names, totals) = asked("a.test", 3_599);
+    assert!(names == 6 && totals.fetches > 600, "{names} queries for {} fetches in an hour", totals.fetches);
+    let (names, totals) = asked("d.invalid", 59);
+    assert!(names == 1 && totals.errors > 3, "{names} queries for {} failures in a minute", totals.errors);
+    let (names, _) = asked("d.invalid", 3_599);
+    assert!((2..=60).contains(&names), "{names} queries in an hour");
+}
+
+#[test]
+fn a_host_is_left_alone_for_a_reason_that_is_told() {
+    let (world, _) = setting().run(site);
+    let reasons = |wanted: u16| {
+        let events = world.events.borrow();
+        let reasons = events.iter().filter_map(|(_, event)| match event {
+            Event::BackOff { host, why, .. } if *host == wanted => Some(*why),
+            _ => None,
+        });
+        reasons.collect::<Vec<_>>()
+    };
+    assert!(reasons(0).is_empty());
+    for (host, reason) in [(1, Failure::Deadline), (2, Failure::Busy), (3, Failure::Name)] {
+        assert!(
+            !reasons(host).is_empty() && reasons(host).iter().all(|why| *why == reason),
+            "{:?}",
+            reasons(host)
+        );
+    }
 }
 
 #[test]

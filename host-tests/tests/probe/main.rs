@@ -2,6 +2,7 @@
 //! What it does on real frames is for the end-to-end tests.
 
 mod connections;
+mod events;
 mod keeping;
 mod loop_itself;
 mod recorder;

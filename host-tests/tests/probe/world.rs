@@ -175,6 +175,7 @@ pub struct Setting {
     /// What an earlier run has left in flash; without one, nothing is kept.
     pub flash: Option<Small>,
     pub seconds: u64,
+    pub back_off_ms: u32,
     /// The network is away from, and until, so many seconds.
     pub away: Option<(u64, u64)>,
     /// Fetches a day; `None` for what politeness allows.
@@ -202,6 +203,7 @@ impl Default for Setting {
             only_ipv4: false,
             flash: None,
             seconds: 600,
+            back_off_ms: 60_000,
             away: None,
             per_day: None,
             unix_time: None,
@@ -224,7 +226,7 @@ impl Setting {
             agent: "dunlin/0.1",
             contact: None,
             per_day: self.per_day,
-            back_off_ms: 60_000,
+            back_off_ms: self.back_off_ms,
             deadline_ms: 30_000,
             body_bytes: 1 << 20,
             seed: 1,

@@ -18,6 +18,19 @@ const GAP: Duration = Duration::from_millis(400);
 /// A run that was told to stop ends by then, on a machine that has other things to do, too.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// What scripts read from the summary.
+const PROMISED: [&str; 9] = [
+    "fetches",
+    "not_modified",
+    "changed",
+    "errors",
+    "robots_denied",
+    "bytes",
+    "freshness_estimate",
+    "optimum_estimate",
+    "resumed_pages",
+];
+
 /// A file that is removed when dropped.
 pub struct Text(pub PathBuf);
 
@@ -48,7 +61,11 @@ pub fn qemu(pages: &Path, seconds: u32, more: &[&str]) -> Result<Command> {
 pub fn summary(output: &Output) -> Result<(serde_json::Value, String)> {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     ensure!(output.status.success(), "{}:\n{said}", output.status);
-    let summary = serde_json::from_slice(&output.stdout).with_context(|| format!("no summary:\n{said}"))?;
+    let summary: serde_json::Value =
+        serde_json::from_slice(&output.stdout).with_context(|| format!("no summary:\n{said}"))?;
+    for key in PROMISED {
+        ensure!(summary.get(key).is_some(), "no {key} in {summary}");
+    }
     Ok((summary, said))
 }
 
@@ -97,12 +114,15 @@ pub fn configured(_: &Path) -> Result<()> {
         "10.0.2.77/24",
         "--router",
         "10.0.2.2",
+        "--log",
+        "debug",
     ];
     let (summary, said) = summary(&qemu(&pages.0, 12, &more)?.output()?)?;
     let log = web.log();
     let asked =
         |host: &str, path: &str| log.iter().filter(|hit| hit.host == host && hit.path == path).count();
     ensure!(said.contains("network up address=10.0.2.77"), "the static address was not taken:\n{said}");
+    ensure!(said.contains("start page="), "the log level was not taken:\n{said}");
     ensure!(asked("plain.test", "/a") > 0, "the plain page was not asked for");
     ensure!(
         asked("secure.test", "https://secure.test/b") > 0,
@@ -118,7 +138,10 @@ pub fn configured(_: &Path) -> Result<()> {
 /// What cannot be run is refused before anything starts: exit code 2, one line, nothing on stdout.
 pub fn refused(_: &Path) -> Result<()> {
     let many: String = (0..=PAGES).map(|page| format!("http://a.test/{page}\n")).collect();
-    let cases: [(String, &[&str], &str); 10] = [
+    // Somebody's own file, which is not to become the device's flash.
+    let own = Text::new("not to be overwritten")?;
+    let state = own.0.to_string_lossy().into_owned();
+    let cases: [(String, &[&str], &str); 12] = [
         (format!("url\n{many}"), &[], "expected at most 512 pages on 64 hosts"),
         ("url\nhttp://a.test/\nhttps://b.test/x\n".into(), &[], "found https://b.test/x, expected http://"),
         // The first of the list, whatever its host.
@@ -134,6 +157,8 @@ pub fn refused(_: &Path) -> Result<()> {
         ("url\nhttp://a.test/\n".into(), &["--address", "10.0.2.77/40"], "expected ADDRESS/PREFIX"),
         ("url\nhttp://a.test/\n".into(), &["--crawls-per-day=0"], "expected a number above 0"),
         ("url\nhttp://a.test/\n".into(), &["--sntp", "a.test:0"], "expected HOST or HOST:PORT"),
+        ("url\nhttp://a.test/\n".into(), &["--log", "loud"], "expected error, warn, info or debug"),
+        ("url\nhttp://a.test/\n".into(), &["--state", &state], "expected a state file of"),
     ];
     for (list, more, expected) in cases {
         let pages = Text::new(&list)?;
@@ -144,6 +169,10 @@ pub fn refused(_: &Path) -> Result<()> {
         ensure!(output.stdout.is_empty(), "something was written to stdout");
         ensure!(fs::read_to_string(&pages.0)? == list, "the list was overwritten");
     }
+    ensure!(
+        fs::read_to_string(&own.0)? == "not to be overwritten",
+        "a file that is no state file was overwritten"
+    );
     Ok(())
 }
 
@@ -160,6 +189,7 @@ pub fn interrupted(_: &Path) -> Result<()> {
     }
     ensure!(web.log().len() >= 3, "the probe did not get going");
     let (summary, said) = summary(&child.interrupt()?)?;
+    ensure!(!said.contains("start page="), "more was logged than is enough to monitor a probe:\n{said}");
     ensure!(summary["fetches"].as_u64() >= Some(1), "{summary}");
     ensure!(said.contains("done after"), "the firmware did not say good-bye:\n{said}");
     Ok(())

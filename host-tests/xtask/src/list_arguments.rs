@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use clap::Args;
-use dunlin::image::Address;
+use dunlin::image::{Address, LogLevel};
 use dunlin::time::Duration;
 use dunlin_host::duration;
 use dunlin_host::error::Error;
@@ -60,6 +60,9 @@ pub struct ListArguments {
     /// What stands between two markers is no change, such as --ignore 'nonce="' '"' (up to 8 times)
     #[arg(long, value_names = ["FROM", "TO"], num_args = 2)]
     ignore: Vec<String>,
+    /// What the probe logs: error, warn, info (enough to monitor it) or debug (also the start of every fetch)
+    #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = level)]
+    log: LogLevel,
     /// For the little that is random
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u32,
@@ -81,6 +84,7 @@ impl ListArguments {
             sntp: self.sntp.clone(),
             utc_offset_minutes: self.utc_offset,
             ignore: pairs(&self.ignore),
+            log: self.log,
             address: self.address.map_or(Address::Dhcp, |(address, prefix)| Address::Static {
                 address: address.octets(),
                 prefix,
@@ -100,6 +104,16 @@ impl ListArguments {
 fn positive(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| *number > 0.0 && *number <= 1e9);
     number.ok_or_else(|| "expected a number above 0, at most 1e9".into())
+}
+
+fn level(text: &str) -> Result<LogLevel, String> {
+    match text {
+        "error" => Ok(LogLevel::Error),
+        "warn" => Ok(LogLevel::Warn),
+        "info" => Ok(LogLevel::Info),
+        "debug" => Ok(LogLevel::Debug),
+        _ => Err("expected error, warn, info or debug".into()),
+    }
 }
 
 fn resolve(text: &str) -> Result<(String, Ipv4Addr), String> {
@@ -131,4 +145,24 @@ fn gateway(text: &str) -> Result<(String, u16), String> {
     parts
         .filter(|(host, port)| !host.is_empty() && *port > 0)
         .ok_or_else(|| "expected HOST:PORT such as 10.0.2.2:3128".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        list: ListArguments,
+    }
+
+    #[test]
+    fn the_defaults_are_polite_and_name_the_project() {
+        let Command { list } = Command::parse_from(["test", "--pages", "pages.csv"]);
+        assert_eq!(list.politeness, Duration::from_secs(15));
+        assert!(list.agent.starts_with("dunlin/"), "{}", list.agent);
+        assert_eq!(list.log, LogLevel::Info);
+    }
 }

@@ -83,7 +83,7 @@ enum Command {
     E2e {
         /// Only cases whose name contains this
         name: Option<String>,
-        /// Also the long ones: fifty kills, ten runs of five minutes compared with the optimum
+        /// Also those that take many minutes: ten runs of five minutes beside the optimum, fifty power cuts
         #[arg(long)]
         long: bool,
     },

@@ -50,6 +50,8 @@ pub struct Beside<'a> {
     pub stop: Option<&'a AtomicBool>,
     /// Gets the log's bytes as they come, before they are decoded.
     pub log_port: Option<&'a LogPort>,
+    /// The log passes a file instead of a pipe, and is read when the run is over: nobody wakes up for it meanwhile.
+    pub log_to_file: bool,
 }
 
 /// What the firmware's clock follows.
@@ -97,7 +99,7 @@ impl Drop for Guard {
 pub fn run(machine: Machine<'_>, mut show: impl FnMut(&Line)) -> Result<End> {
     let mut decoder = Decoder::new(Arc::new(Firmware::read(machine.elf)?));
     let mut show = |line: Line| show(&line);
-    let record = Record::for_time(machine.time);
+    let record = Record::for_machine(&machine);
     let mut child = Guard(command(machine, &record).spawn().context("cannot start qemu-system-arm")?);
     let bytes = read_in_background(child.0.stdout.take().context("QEMU's standard output is not piped")?);
     let end = Instant::now() + machine.deadline;
@@ -133,8 +135,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 struct Record(Option<PathBuf>);
 
 impl Record {
-    fn for_time(time: Time) -> Self {
-        Self(matches!(time, Time::Skipping).then(|| temporary("defmt")))
+    fn for_machine(machine: &Machine<'_>) -> Self {
+        let to_file = machine.beside.log_to_file || matches!(machine.time, Time::Skipping);
+        Self(to_file.then(|| temporary("defmt")))
     }
 
     fn serial(&self) -> String {

@@ -110,6 +110,7 @@ enum Place {
 }
 
 impl HeadReader {
+    #[inline(always)]
     pub(super) fn new() -> Self {
         Self {
             place: Place::Start,

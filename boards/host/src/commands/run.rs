@@ -174,7 +174,7 @@ fn until_told(seconds: Option<u64>) -> Result<impl Future<Output = ()>, Error> {
     })
 }
 
-/// A line about what has happened, rewritten in place, for ever.
+/// A line about what has happened, rewritten in place, for ever. *Cancellation*: safe.
 async fn show_status(probe: &Probe<'_, Large, Computer<'_>>) -> ! {
     loop {
         let totals = probe.totals();
@@ -338,7 +338,7 @@ impl Board for Computer<'_> {
                     why.map_or_else(|| "its target is no URL we can keep".into(), |why| why.to_string());
                 self.say(&format!("redirect not followed: {}: {why}", self.url(page)));
             }
-            Event::BackOff { host, seconds } => {
+            Event::BackOff { host, seconds, .. } => {
                 let name = self.listing.list.hosts.get(usize::from(host)).map_or("?", String::as_str);
                 self.say(&format!("leaving {name} alone for {seconds} s"));
             }

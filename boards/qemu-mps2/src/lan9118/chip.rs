@@ -35,10 +35,17 @@ use register as r;
 
 /// `INT_STS`: frames wait to be read.
 pub const FRAMES: u32 = 1 << 3;
+/// `INT_STS`: the transmitter has room for a frame again.
+pub const ROOM: u32 = 1 << 9;
 /// `INT_STS`: the PHY has news about the link.
 pub const LINK: u32 = 1 << 18;
 /// The longest frame, without its checksum.
 pub const MTU: usize = 1514;
+
+/// What a frame takes of the transmitter's FIFO: two words of commands, and ends that are rounded up.
+const FRAME_ROOM: usize = MTU + 16;
+/// `FIFO_INT` counts the transmitter's room in blocks of 64 bytes, and [`ROOM`] means more than so many.
+const ROOM_LEVEL: u32 = (FRAME_ROOM as u32).div_ceil(64) << 24;
 
 /// Header of an Ethernet frame: what is shorter is no frame.
 const SHORTEST: usize = 14;
@@ -89,7 +96,8 @@ impl<B: Bus> Chip<B> {
             (r::INT_STS, !0),
             // Active high, push-pull, enabled: otherwise the line is inverted.
             (r::IRQ_CFG, 0x111),
-            (r::FIFO_INT, 0),
+            // A single frame interrupts.
+            (r::FIFO_INT, ROOM_LEVEL),
             (r::TX_CFG, 0b10),
             (r::RX_CFG, 0),
         ] {
@@ -163,7 +171,18 @@ impl<B: Bus> Chip<B> {
         for _ in 0..info >> 16 & 0xff {
             self.bus.read(r::TX_STATUS);
         }
-        (info & 0xffff) as usize >= MTU + 16
+        (info & 0xffff) as usize >= FRAME_ROOM
+    }
+
+    /// Asks for an interrupt when [`Self::can_send`] may have become true. False if it has already. Frames that arrive
+    /// meanwhile do not interrupt: without room for answers, nobody reads them. QEMU sends at once, and has always room.
+    pub fn await_room(&mut self) -> bool {
+        self.bus.write(r::INT_STS, ROOM);
+        if self.can_send() {
+            return false;
+        }
+        self.bus.write(r::INT_EN, ROOM | LINK);
+        true
     }
 
     /// Sends a frame. Ask [`Self::can_send`] before.

@@ -95,6 +95,13 @@ impl TxToken for Send<'_> {
     }
 }
 
+impl Ethernet {
+    /// Is there room for a frame? If not, there will be an interrupt.
+    fn can_send(&mut self) -> bool {
+        self.chip.can_send() || !self.chip.await_room()
+    }
+}
+
 impl Driver for Ethernet {
     type RxToken<'a> = Received<'a>;
     type TxToken<'a> = Send<'a>;
@@ -103,8 +110,7 @@ impl Driver for Ethernet {
         WAKER.register(context.waker());
         let length = loop {
             // No room to answer, no frame: it stays in the chip.
-            if !self.chip.can_send() {
-                context.waker().wake_by_ref();
+            if !self.can_send() {
                 return None;
             }
             match self.chip.receive(&mut self.received) {
@@ -119,8 +125,8 @@ impl Driver for Ethernet {
     }
 
     fn transmit(&mut self, context: &mut Context<'_>) -> Option<Send<'_>> {
-        if !self.chip.can_send() {
-            context.waker().wake_by_ref();
+        WAKER.register(context.waker());
+        if !self.can_send() {
             return None;
         }
         Some(Send { chip: &mut self.chip, buffer: &mut self.to_send })

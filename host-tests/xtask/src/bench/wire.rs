@@ -19,7 +19,8 @@ const DEADLINE: Duration = Duration::from_secs(60);
 
 /// All rows of the network.
 pub fn rows(install: bool) -> Result<Vec<Row>> {
-    let (bare, probe) = throughput::measure(install)?;
+    let found = throughput::measure(install)?;
+    let (rates, instructions) = (found.rates(), found.instructions);
     let row = |what: &str, ours, unit: &str, other: (&str, f64), limit| Row {
         room: "end to end".into(),
         what: what.into(),
@@ -33,10 +34,17 @@ pub fn rows(install: bool) -> Result<Vec<Row>> {
     Ok(vec![
         row(
             "fetches without politeness",
-            probe,
+            rates.probe,
             "a second",
-            ("a bare embassy-net loop", bare),
-            Limit::Text(format!("≥ {} of the bare loop", throughput::LEAST)),
+            ("a bare embassy-net loop", rates.bare),
+            Limit::Least(throughput::LEAST * rates.bare),
+        ),
+        row(
+            "the core's work for one of them",
+            instructions.probe,
+            "instructions",
+            ("a bare embassy-net loop", instructions.bare),
+            Limit::None,
         ),
         row(
             "an unchanged page, whole frames both ways",
