@@ -8,7 +8,7 @@ use dunlin_host::monitor::firmware::Firmware;
 use dunlin_host::monitor::names::Names;
 use dunlin_host::monitor::state::Probe;
 
-use super::{Row, seconds};
+use super::{Row, peak_bytes, seconds};
 
 /// How often the record of half a minute is read.
 const TIMES: usize = 1_000;
@@ -18,8 +18,8 @@ pub fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("data/monitor").join(name)
 }
 
-/// Frames a second on one core, alone and with all that the views need.
-pub fn monitor(rows: &mut Vec<Row>) {
+/// Frames a second on one core, alone and with all that the views need, and what a long record takes.
+pub fn rows(rows: &mut Vec<Row>) {
     let (Ok(firmware), Ok(log)) =
         (Firmware::read(&fixture("probe.elf")), std::fs::read(fixture("probe.defmt")))
     else {
@@ -36,14 +36,7 @@ pub fn monitor(rows: &mut Vec<Row>) {
         frames = decoder.frames;
         bytes
     });
-    let hearing = seconds(3, || {
-        let mut decoder = Decoder::new(Arc::clone(&firmware));
-        let mut probe = Probe::new("probe".into(), Arc::new(Names::default()));
-        for _ in 0..TIMES {
-            decoder.feed(&log, &mut |line| probe.hear(line));
-        }
-        probe
-    });
+    let hearing = seconds(3, || hear(&firmware, &log));
     let mut row = |what: &str, time: f64, limit: &str| {
         rows.push(Row {
             room: "monitor",
@@ -57,4 +50,27 @@ pub fn monitor(rows: &mut Vec<Row>) {
     };
     row("decode and format", decoding, ">= 150000");
     row("decode and keep what views need", hearing, "");
+    let memory = peak_bytes(|| hear(&firmware, &log));
+    rows.extend(memory.map(|bytes| Row {
+        room: "monitor",
+        what: format!(
+            "memory of a replay, {} MiB (1 GiB: `cargo xtask test --long`)",
+            (TIMES * log.len()) >> 20
+        ),
+        ours: bytes / 1_048_576.0,
+        unit: "MiB",
+        other: None,
+        limit: "<= 100".into(),
+        grows: None,
+    }));
+}
+
+/// All that a view without a screen does.
+fn hear(firmware: &Arc<Firmware>, log: &[u8]) -> Probe {
+    let mut decoder = Decoder::new(Arc::clone(firmware));
+    let mut probe = Probe::new("probe".into(), Arc::new(Names::default()));
+    for _ in 0..TIMES {
+        decoder.feed(log, &mut |line| probe.hear(line));
+    }
+    probe
 }

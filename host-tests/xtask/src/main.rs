@@ -16,6 +16,7 @@ mod flash;
 mod layout;
 mod list_arguments;
 mod log_port;
+mod modules;
 mod monitor;
 mod page_image;
 mod panics;
