@@ -43,9 +43,19 @@ impl Display for Row {
     }
 }
 
+/// A room's name and its benches.
+type Room = (&'static str, fn(&mut Vec<Row>));
+
 /// Every room's benches.
-pub const ROOMS: &[fn(&mut Vec<Row>)] =
-    &[plan::plan, learn::learn, pace::rows, scheduler::rows, fetch::rows, monitor::rows];
+pub const ROOMS: &[Room] = &[
+    ("plan", plan::plan),
+    ("learn", learn::learn),
+    ("pace", pace::rows),
+    ("scheduler", scheduler::decisions),
+    ("simulate", scheduler::simulation),
+    ("fetch", fetch::rows),
+    ("monitor", monitor::rows),
+];
 
 /// Seconds that the fastest of `runs` runs took on the processor. On Linux time in which other programs had the
 /// processor does not count; elsewhere it does.

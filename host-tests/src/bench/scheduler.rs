@@ -10,14 +10,8 @@ use dunlin_suite::bench::Random;
 
 use super::{Row, grouped, peak_bytes, seconds};
 
-/// All of the room's rows.
-pub fn rows(rows: &mut Vec<Row>) {
-    decisions(rows);
-    simulation(rows);
-}
-
 /// `next` and `record`, four fetches a page and day, on hosts of 32 pages.
-fn decisions(rows: &mut Vec<Row>) {
+pub fn decisions(rows: &mut Vec<Row>) {
     const STEPS: u32 = 500_000;
     for pages in [1_000, 10_000, 100_000, 1_000_000] {
         let hosts = pages / 32;
@@ -68,7 +62,7 @@ fn bare_heap(pages: usize) -> f64 {
 }
 
 /// A day of up to a million pages, 8.64 fetches each. Events are changes, fetches and their ends.
-fn simulation(rows: &mut Vec<Row>) {
+pub fn simulation(rows: &mut Vec<Row>) {
     for pages in [1_000, 10_000, 100_000, LARGEST_WORLD] {
         simulate(rows, pages);
     }

@@ -146,8 +146,8 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
 
 /// A stream that nobody reads any more must not look like one that has ended.
 fn unharmed(threads: Vec<JoinHandle<()>>) -> Result<(), Error> {
-    let ended = threads.into_iter().filter(|thread| thread.is_finished());
-    ended.map(JoinHandle::join).collect::<Result<(), _>>().map_err(|_| {
+    let mut ended = threads.into_iter().filter(|thread| thread.is_finished());
+    ended.try_for_each(JoinHandle::join).map_err(|_| {
         Error::Usage("reading a log failed in a way it must not: please report what was printed above".into())
     })
 }
