@@ -8,7 +8,7 @@ use dunlin_host::monitor::firmware::Firmware;
 use dunlin_host::monitor::names::Names;
 use dunlin_host::monitor::state::Probe;
 
-use super::{Row, peak_bytes, seconds};
+use super::{Row, seconds};
 
 /// How often the record of half a minute is read.
 const TIMES: usize = 1_000;
@@ -18,7 +18,7 @@ pub fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("data/monitor").join(name)
 }
 
-/// Frames a second on one core, alone and with all that the views need, and what a long record takes.
+/// Frames a second on one core, alone and with all that the views need.
 pub fn rows(rows: &mut Vec<Row>) {
     let (Ok(firmware), Ok(log)) =
         (Firmware::read(&fixture("probe.elf")), std::fs::read(fixture("probe.defmt")))
@@ -50,19 +50,6 @@ pub fn rows(rows: &mut Vec<Row>) {
     };
     row("decode and format", decoding, ">= 150000");
     row("decode and keep what views need", hearing, "");
-    let memory = peak_bytes(|| hear(&firmware, &log));
-    rows.extend(memory.map(|bytes| Row {
-        room: "monitor",
-        what: format!(
-            "memory of a replay, {} MiB (1 GiB: `cargo xtask test --long`)",
-            (TIMES * log.len()) >> 20
-        ),
-        ours: bytes / 1_048_576.0,
-        unit: "MiB",
-        other: None,
-        limit: "<= 100".into(),
-        grows: None,
-    }));
 }
 
 /// All that a view without a screen does.
