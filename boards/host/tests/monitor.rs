@@ -3,7 +3,7 @@
 mod program;
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -59,6 +59,10 @@ impl Folder {
         let folder = std::env::temp_dir().join(format!("dunlin-monitor-{}-{name}", std::process::id()));
         fs::create_dir_all(&folder).expect("a temporary folder");
         Self(folder)
+    }
+
+    fn name(&self) -> &str {
+        self.0.file_name().and_then(|name| name.to_str()).expect("a UTF-8 name")
     }
 
     fn file(&self, name: &str) -> String {
@@ -203,6 +207,20 @@ fn what_is_no_elf_is_said_so() {
 }
 
 #[test]
+fn nothing_that_is_read_is_recorded_over() {
+    let folder = Folder::new("over");
+    let (elf, log) = (folder.file("probe.elf"), folder.file("probe.defmt"));
+    fs::copy(fixture("probe.elf"), &elf).expect("copied");
+    fs::copy(fixture("probe.defmt"), &log).expect("copied");
+    let roundabout = |name: &str| folder.file(&format!("../{}/{name}", folder.name()));
+    for record in [&log, &elf, &roundabout("probe.defmt"), &roundabout("probe.elf")] {
+        refuses(&["monitor", "--elf", &elf, "--log", &log, "--record", record], b"", "expected two files");
+    }
+    assert_eq!(fs::read(&log).expect("the log"), record());
+    assert_eq!(fs::read(&elf).expect("the ELF file"), fs::read(fixture("probe.elf")).expect("the original"));
+}
+
+#[test]
 fn plain_lines_come_in_every_format_with_names() {
     let (elf, log, pages) = (path("probe.elf"), path("probe.defmt"), path("pages.csv"));
     let arguments = ["monitor", "--elf", &elf, "--log", &log, "--pages", &pages];
@@ -332,6 +350,30 @@ impl Server {
         String::from_utf8_lossy(&answer).into_owned()
     }
 
+    /// Until it has no place for one more.
+    fn wait_until_busy(&self) {
+        let mut answer = String::new();
+        for _ in 0..100 {
+            answer = self.ask("GET", "/metrics");
+            // It says no without listening first, so that its answer may be lost.
+            if answer.starts_with("HTTP/1.1 503 ") || answer.is_empty() {
+                return;
+            }
+        }
+        panic!("one more was answered {answer}");
+    }
+
+    /// The first event that is `wanted`.
+    fn event(&self, wanted: impl Fn(&Value) -> bool) -> Value {
+        let mut stream = self.connect();
+        write!(stream, "GET /events HTTP/1.1\r\nHost: {}\r\n\r\n", self.address).expect("sent");
+        let events = BufReader::new(stream).lines().map(|line| line.expect("events come"));
+        events
+            .filter_map(|line| Some(serde_json::from_str(line.strip_prefix("data: ")?).expect("JSON")))
+            .find(wanted)
+            .expect("events do not end")
+    }
+
     fn ask(&self, method: &str, path: &str) -> String {
         self.say(&format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n\r\n", self.address))
     }
@@ -383,14 +425,14 @@ fn connections_are_bounded_and_slow_clients_dropped() {
     // Half a request each, and never the rest.
     let mut idle: Vec<TcpStream> = (0..MOST_CONNECTIONS).map(|_| server.connect()).collect();
     idle.iter_mut().for_each(|stream| stream.write_all(b"GET / HTTP/1.1\r\n").expect("sent"));
-    let mut refused = String::new();
-    for _ in 0..100 {
-        refused = server.ask("GET", "/metrics");
-        if refused.starts_with("HTTP/1.1 503 ") || refused.is_empty() {
-            break;
+    // One is busy all the time, and gets nowhere.
+    let mut trickle = idle[0].try_clone().expect("a second handle");
+    std::thread::spawn(move || {
+        while trickle.write_all(b"X").is_ok() {
+            std::thread::sleep(Duration::from_millis(100));
         }
-    }
-    assert!(refused.starts_with("HTTP/1.1 503 ") || refused.is_empty(), "{refused}");
+    });
+    server.wait_until_busy();
     // All of them are told, and let go: the server serves again.
     for stream in &mut idle {
         let mut answer = String::new();
@@ -400,27 +442,59 @@ fn connections_are_bounded_and_slow_clients_dropped() {
     assert!(server.ask("GET", "/metrics").starts_with("HTTP/1.1 200 "));
 }
 
+#[cfg(unix)]
+#[test]
+fn clients_that_stop_reading_are_dropped() {
+    use dunlin_host::monitor::web::MOST_CONNECTIONS;
+    let server = Server::fixture();
+    let mut deaf: Vec<TcpStream> = (0..MOST_CONNECTIONS).map(|_| server.connect()).collect();
+    for stream in &mut deaf {
+        // The less this side keeps, the sooner the other one notices.
+        rustix::net::sockopt::set_socket_recv_buffer_size(&*stream, 4096).expect("a small buffer");
+        write!(stream, "GET /events HTTP/1.1\r\nHost: {}\r\n\r\n", server.address).expect("sent");
+    }
+    server.wait_until_busy();
+    // Every place is free again, although none of them has hung up: all but one can be taken, and one more is answered.
+    let start = std::time::Instant::now();
+    loop {
+        let others: Vec<TcpStream> = (1..MOST_CONNECTIONS).map(|_| server.connect()).collect();
+        if server.ask("GET", "/metrics").starts_with("HTTP/1.1 200 ") {
+            break;
+        }
+        drop(others);
+        assert!(start.elapsed() < Duration::from_secs(120), "clients that do not read keep others out");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    for stream in &mut deaf {
+        let mut head = [0; 15];
+        stream.read_exact(&mut head).expect("it was answered");
+        assert_eq!(&head, b"HTTP/1.1 200 OK");
+    }
+}
+
 #[test]
 fn events_tell_the_page_what_the_log_says() {
-    let server = Server::fixture();
-    let mut stream = server.connect();
-    write!(stream, "GET /events HTTP/1.1\r\nHost: {}\r\n\r\n", server.address).expect("sent");
-    let (mut received, mut buffer) = (String::new(), [0; 4096]);
-    let event = loop {
-        let count = stream.read(&mut buffer).expect("events come");
-        assert!(count > 0, "the stream ended");
-        received += std::str::from_utf8(&buffer[..count]).expect("ASCII, as the fixture is");
-        let events = received.split_once("\r\n\r\n").map_or("", |(_, events)| events);
-        let complete = events.split_inclusive("\n\n").filter(|event| event.ends_with("\n\n")).last();
-        let parsed = complete.map(|event| event.trim_start_matches("data: ").trim().to_owned());
-        let value: Option<Value> = parsed.map(|json| serde_json::from_str(&json).expect("JSON"));
-        // The first event may come before the log has been read.
-        if let Some(value) = value.filter(|value| value[0]["stream"] == "ended") {
-            break value;
-        }
-    };
-    assert_eq!(event[0]["frames"].as_u64(), Some(decode(&record()).0.len() as u64));
-    assert_eq!(event[0]["lost_frames"], 0);
+    // The first event may come before the log has been read.
+    let views = Server::fixture().event(|views| views[0]["stream"] == "ended");
+    assert_eq!(views[0]["frames"].as_u64(), Some(decode(&record()).0.len() as u64));
+    assert_eq!(views[0]["lost_frames"], 0);
+}
+
+#[test]
+fn several_probes_are_on_one_page() {
+    let (elf, log) = (path("probe.elf"), path("probe.defmt"));
+    let [attic, cellar] = ["attic", "cellar"].map(|name| format!("{name}={log}"));
+    let server = Server::start(&["--elf", &elf, "--log", &attic, "--log", &cellar]);
+    let views = server.event(|views| (0..2).all(|probe| views[probe]["stream"] == "ended"));
+    assert_eq!((&views[0]["probe"], &views[1]["probe"]), (&"attic".into(), &"cellar".into()));
+    assert_eq!(views[0]["fetches"], views[1]["fetches"]);
+    let metrics = server.ask("GET", "/metrics");
+    let help = metrics.lines().filter(|line| line.starts_with("# HELP dunlin_fetches_total ")).count();
+    assert_eq!(help, 1, "one family, two samples");
+    for probe in ["attic", "cellar"] {
+        let sample = format!("dunlin_fetches_total{{probe=\"{probe}\"}} {}\n", views[0]["fetches"]);
+        assert!(metrics.contains(&sample), "no {sample} in {metrics}");
+    }
 }
 
 #[test]
@@ -512,5 +586,6 @@ fn a_long_record_takes_no_more_memory_than_a_short_one() {
     let view: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(view["lost_frames"], 0);
     assert_eq!(view["boots"].as_u64(), Some((sent / record.len()) as u64));
+    println!("{megabytes} MiB replayed, {peak} kB resident at most");
     assert!(peak < 100 * 1024, "{peak} kB resident");
 }

@@ -2,6 +2,7 @@
 //!
 //! Clocks on shared machines are noisy: prefer ratios against an alternative measured in the same run.
 
+mod fetch;
 mod learn;
 pub mod monitor;
 pub mod pace;
@@ -24,7 +25,7 @@ pub struct Row {
     pub unit: &'static str,
     /// What else one could use, and its figure in the same unit from the same run.
     pub other: Option<(&'static str, f64)>,
-    /// What the figure is heading for, or the promise it has to keep: `<= 3`, `>= 3`, or words.
+    /// What the figure is heading for, or the promise it has to keep: `<= 3`, `>= 3`, `1 to 3`, or words.
     pub limit: String,
     /// The size, and how the documentation says the figure grows with it: `O(n)`, `O(n log n)`.
     pub grows: Option<(f64, &'static str)>,
@@ -42,9 +43,19 @@ impl Display for Row {
     }
 }
 
+/// A room's name and its benches.
+type Room = (&'static str, fn(&mut Vec<Row>));
+
 /// Every room's benches.
-pub const ROOMS: &[fn(&mut Vec<Row>)] =
-    &[plan::plan, learn::learn, pace::rows, scheduler::rows, monitor::monitor];
+pub const ROOMS: &[Room] = &[
+    ("plan", plan::plan),
+    ("learn", learn::learn),
+    ("pace", pace::rows),
+    ("scheduler", scheduler::decisions),
+    ("simulate", scheduler::simulation),
+    ("fetch", fetch::rows),
+    ("monitor", monitor::rows),
+];
 
 /// Seconds that the fastest of `runs` runs took on the processor. On Linux time in which other programs had the
 /// processor does not count; elsewhere it does.
@@ -66,6 +77,20 @@ pub fn seconds<T>(runs: u32, mut work: impl FnMut() -> T) -> f64 {
 fn processor_time() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_whitespace().next()?.parse::<u64>().ok().map(|nanoseconds| nanoseconds as f64 * 1e-9)
+}
+
+/// Bytes that `work` adds to the memory in use, at its peak; `None` where the system does not tell.
+pub fn peak_bytes<T>(work: impl FnOnce() -> T) -> Option<f64> {
+    let status = |name: &str| {
+        let status = std::fs::read_to_string("/proc/self/status").ok()?;
+        let kib = status.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_suffix(" kB"));
+        kib?.trim().parse::<f64>().ok().map(|kib| 1024.0 * kib)
+    };
+    // From now on, the highest is counted anew.
+    std::fs::write("/proc/self/clear_refs", "5").ok()?;
+    let before = status("VmRSS:")?;
+    std::hint::black_box(work());
+    Some((status("VmHWM:")? - before).max(0.0))
 }
 
 /// 1000000 as 1,000,000.

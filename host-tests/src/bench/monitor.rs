@@ -19,7 +19,7 @@ pub fn fixture(name: &str) -> PathBuf {
 }
 
 /// Frames a second on one core, alone and with all that the views need.
-pub fn monitor(rows: &mut Vec<Row>) {
+pub fn rows(rows: &mut Vec<Row>) {
     let (Ok(firmware), Ok(log)) =
         (Firmware::read(&fixture("probe.elf")), std::fs::read(fixture("probe.defmt")))
     else {
@@ -36,14 +36,7 @@ pub fn monitor(rows: &mut Vec<Row>) {
         frames = decoder.frames;
         bytes
     });
-    let hearing = seconds(3, || {
-        let mut decoder = Decoder::new(Arc::clone(&firmware));
-        let mut probe = Probe::new("probe".into(), Arc::new(Names::default()));
-        for _ in 0..TIMES {
-            decoder.feed(&log, &mut |line| probe.hear(line));
-        }
-        probe
-    });
+    let hearing = seconds(3, || hear(&firmware, &log));
     let mut row = |what: &str, time: f64, limit: &str| {
         rows.push(Row {
             room: "monitor",
@@ -57,4 +50,14 @@ pub fn monitor(rows: &mut Vec<Row>) {
     };
     row("decode and format", decoding, ">= 150000");
     row("decode and keep what views need", hearing, "");
+}
+
+/// All that a view without a screen does.
+fn hear(firmware: &Arc<Firmware>, log: &[u8]) -> Probe {
+    let mut decoder = Decoder::new(Arc::clone(firmware));
+    let mut probe = Probe::new("probe".into(), Arc::new(Names::default()));
+    for _ in 0..TIMES {
+        decoder.feed(log, &mut |line| probe.hear(line));
+    }
+    probe
 }

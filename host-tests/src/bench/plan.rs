@@ -11,7 +11,7 @@ use dunlin::plan::select::select;
 use dunlin::plan::{Host, Objective, Page, Pages};
 use dunlin_suite::bench::Random;
 
-use super::{Row, grouped, seconds};
+use super::{Row, grouped, peak_bytes, seconds};
 
 /// Pages as columns: 12 bytes each, as a crawler's database would keep them.
 #[derive(Debug)]
@@ -46,10 +46,14 @@ impl Pages<f64> for Columns {
     }
 }
 
+const LARGEST: usize = 10_000_000;
 /// Pages a host.
 const PER_HOST: usize = 500;
 /// 15 s between fetches over a day.
 const CAP: f64 = 5_760.0;
+
+/// What ten times the pages may cost, for those methods that are promised to.
+const TEN_TIMES: &str = "<= 15";
 
 /// A method, how it is run, the size its promise is for and what it may take there, and how it grows.
 type Method = (&'static str, fn(&Columns, usize), &'static [(usize, f64)], &'static str);
@@ -64,7 +68,7 @@ const METHODS: [Method; 5] = [
 
 /// Runs every method from a thousand pages to ten million, beside one pass over the same memory.
 pub fn plan(rows: &mut Vec<Row>) {
-    for pages in [1_000, 10_000, 100_000, 1_000_000, 10_000_000] {
+    for pages in [1_000, 10_000, 100_000, 1_000_000, LARGEST] {
         let hosts = (pages / PER_HOST).max(1);
         let columns = Columns::random(pages, hosts);
         // Small ones often enough for the clock to see them.
@@ -83,7 +87,11 @@ pub fn plan(rows: &mut Vec<Row>) {
                 grows: Some((pages as f64, grows)),
             });
         }
+        if pages == LARGEST {
+            working_memory(rows, &columns, hosts);
+        }
     }
+    ten_times(rows);
     let small = Columns::random(1_000, 2);
     rows.push(Row {
         room: "plan",
@@ -94,12 +102,37 @@ pub fn plan(rows: &mut Vec<Row>) {
         limit: String::new(),
         grows: None,
     });
+}
+
+/// What a million pages cost beside a hundred thousand.
+fn ten_times(rows: &mut Vec<Row>) {
+    for (method, _, promises, _) in METHODS {
+        let time = |pages: usize| {
+            let what = format!("{method}, {} pages on {} hosts", grouped(pages), grouped(pages / PER_HOST));
+            rows.iter().find(|row| row.what == what).map(|row| row.ours)
+        };
+        let Some((few, many)) = time(100_000).zip(time(1_000_000)) else { continue };
+        rows.push(Row {
+            room: "plan",
+            what: format!("{method}: a million pages beside a hundred thousand"),
+            ours: many / few,
+            unit: "times",
+            other: Some(("as many pages", 10.0)),
+            limit: if promises.is_empty() { String::new() } else { TEN_TIMES.into() },
+            grows: None,
+        });
+    }
+}
+
+/// What a plan of ten million pages takes besides the pages, the result included.
+fn working_memory(rows: &mut Vec<Row>, columns: &Columns, hosts: usize) {
+    let Some(bytes) = peak_bytes(|| run_optimal(columns, hosts)) else { return };
     rows.push(Row {
         room: "plan",
-        what: "optimal, working memory a page".to_owned(),
-        ours: 20.0,
+        what: format!("optimal, working memory a page, {} pages", grouped(columns.len())),
+        ours: bytes / columns.len() as f64,
         unit: "bytes",
-        other: Some(("the pages themselves", 12.0)),
+        other: Some(("the result alone", size_of::<f64>() as f64)),
         limit: "<= 32".to_owned(),
         grows: None,
     });

@@ -8,16 +8,10 @@ use dunlin::time::{Duration, Instant};
 use dunlin_host::simulate::{Change, Options, PolicyName, SimHost, SimPage, World, run};
 use dunlin_suite::bench::Random;
 
-use super::{Row, grouped, seconds};
-
-/// All of the room's rows.
-pub fn rows(rows: &mut Vec<Row>) {
-    decisions(rows);
-    simulation(rows);
-}
+use super::{Row, grouped, peak_bytes, seconds};
 
 /// `next` and `record`, four fetches a page and day, on hosts of 32 pages.
-fn decisions(rows: &mut Vec<Row>) {
+pub fn decisions(rows: &mut Vec<Row>) {
     const STEPS: u32 = 500_000;
     for pages in [1_000, 10_000, 100_000, 1_000_000] {
         let hosts = pages / 32;
@@ -67,35 +61,55 @@ fn bare_heap(pages: usize) -> f64 {
     seconds(2, || (0..STEPS).for_each(|_| step())) / f64::from(STEPS)
 }
 
-/// Events – changes, fetches and their ends – of a day of 100,000 pages.
-fn simulation(rows: &mut Vec<Row>) {
-    const PAGES: usize = 100_000;
-    let mut random = Random(7);
-    let mut page = |index: usize| {
-        let rate = 24.0 * (0.01 + 0.99 * f64::from(random.unit()));
-        SimPage {
-            host: index % 200,
-            weight: 1.0 / (index + 1) as f64,
-            mean_rate: rate,
-            change: Change::Poisson(rate),
-        }
+/// A day of up to a million pages, 8.64 fetches each. Events are changes, fetches and their ends.
+pub fn simulation(rows: &mut Vec<Row>) {
+    for pages in [1_000, 10_000, 100_000, LARGEST_WORLD] {
+        simulate(rows, pages);
+    }
+}
+
+const LARGEST_WORLD: usize = 1_000_000;
+
+fn simulate(rows: &mut Vec<Row>, count: usize) {
+    let hosts = (count / 500).max(1);
+    let (mut events, mut time) = (0, 0.0);
+    let work = || {
+        let mut random = Random(7);
+        let page = |index: usize| {
+            let rate = 24.0 * (0.01 + 0.99 * f64::from(random.unit()));
+            SimPage {
+                host: index % hosts,
+                weight: 1.0 / (index + 1) as f64,
+                mean_rate: rate,
+                change: Change::Poisson(rate),
+            }
+        };
+        let pages = (0..count).map(page).collect();
+        let world = World { pages, hosts: vec![SimHost::new(Duration::ZERO); hosts] };
+        time = seconds(1, || {
+            let mut policy = PolicyName::Carousel.build(&world, 8.64 * count as f64, false, 1);
+            let report = run(&world, &mut *policy, &Options::new(1.0, 1));
+            events = report.changes + 2 * report.fetches;
+        });
     };
-    let pages = (0..PAGES).map(&mut page).collect();
-    let world = World { pages, hosts: vec![SimHost::new(Duration::ZERO); 200] };
-    let per_day = 8.64 * PAGES as f64;
-    let mut events = 0;
-    let time = seconds(1, || {
-        let mut policy = PolicyName::Carousel.build(&world, per_day, false, 1);
-        let report = run(&world, &mut *policy, &Options::new(1.0, 1));
-        events = report.changes + 2 * report.fetches;
-    });
-    rows.push(Row {
+    let bytes = peak_bytes(work);
+    let size = format!("{} pages", grouped(count));
+    let row = |what: &str, ours, unit, other, limit: &str, grows| Row {
         room: "simulate",
-        what: format!("a day of {} pages, 8.64 fetches each", grouped(PAGES)),
-        ours: events as f64 / time / 1e6,
-        unit: "M events/s",
-        other: Some(("std's BinaryHeap, a pop and a push", 1e-6 / bare_heap(PAGES))),
-        limit: String::new(),
-        grows: None,
-    });
+        what: format!("{what}, {size}"),
+        ours,
+        unit,
+        other,
+        limit: limit.into(),
+        grows,
+    };
+    let heap = ("std's BinaryHeap, a pop and a push", 1e9 * bare_heap(count));
+    let grows = Some((count as f64, "O(log n), with caches"));
+    rows.push(row("a simulated event", 1e9 * time / events as f64, "ns", Some(heap), "", grows));
+    if count == LARGEST_WORLD {
+        rows.push(row("events", events as f64 / time / 1e6, "M events/s", None, "", None));
+        rows.push(row("a day of 8.64 fetches a page", time, "s", None, "<= 60", None));
+        let each = bytes.map(|bytes| bytes / count as f64);
+        rows.extend(each.map(|bytes| row("memory a page", bytes, "bytes", None, "<= 300", None)));
+    }
 }

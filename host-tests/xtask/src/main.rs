@@ -19,6 +19,7 @@ mod fuzz;
 mod layout;
 mod list_arguments;
 mod log_port;
+mod modules;
 mod monitor;
 mod page_image;
 mod panics;

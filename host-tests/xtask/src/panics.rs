@@ -17,7 +17,7 @@ use crate::{budgets, firmware};
 /// Counts the panic sites of each board's firmware and fails above its budget.
 pub fn panic_sites(install: bool) -> Result<()> {
     // The suite is full of assertions: if none is seen there, the counter is blind.
-    let seen: usize = sites(&firmware::build(install, firmware::SUITE)?)?.values().sum();
+    let seen = count(&firmware::build(install, firmware::SUITE)?)?;
     ensure!(
         seen > 0,
         "no panic site found in the on-target suite, which is full of them: the count is broken"
@@ -32,6 +32,11 @@ pub fn panic_sites(install: bool) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The panic sites of an image.
+pub fn count(file: &Path) -> Result<usize> {
+    Ok(sites(file)?.values().sum())
 }
 
 /// Fails if an allocator was linked into the firmware or the suite. That they link at all proves more: rustc

@@ -59,7 +59,7 @@ pub struct Beside<'a> {
 pub enum Time {
     /// The clock on the wall.
     Real,
-    /// 64 ns an instruction; idle time passes as on the wall.
+    /// 128 ns an instruction, for a meter whose ticks are 40 ns; idle time passes as on the wall.
     Counted,
     /// 64 ns an instruction, and idle time is skipped: the same log every time, hours in seconds.
     Skipping,
@@ -191,7 +191,7 @@ fn command(machine: Machine<'_>, record: &Record) -> Command {
         .arg("enable=on,target=native".to_string() + &options.collect::<String>());
     match machine.time {
         Time::Real => {}
-        Time::Counted => drop(command.args(["-icount", "shift=6"])),
+        Time::Counted => drop(command.args(["-icount", "shift=7"])),
         Time::Skipping => drop(command.args(["-icount", "shift=6,sleep=off"])),
     }
     command.arg("-kernel").arg(machine.elf);

@@ -6,8 +6,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use dunlin::scheduler::Scheduler;
-use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, elf};
+use object::{Object, ObjectSection, SectionFlags, elf};
 
+use crate::modules::modules;
 use crate::{budgets, firmware};
 
 /// Bytes in use.
@@ -45,15 +46,42 @@ pub fn size(install: bool, by_module: bool) -> Result<()> {
         println!("| {pages} pages, 32 hosts | {bytes} |");
     }
     if by_module {
-        println!("\n| module of {} | bytes of flash |\n|---|---|", firmware::BOARD);
-        for (module, bytes) in modules(&firmware::build(install, firmware::BOARD)?)? {
-            println!("| {module} | {bytes} |");
-        }
+        print_modules(install)?;
     }
     for (board, memory, bytes, limit) in rows {
         let excess = bytes.saturating_sub(limit);
         ensure!(excess == 0, "{board} exceeds its {memory} in host-tests/budgets.toml by {excess} bytes");
     }
+    Ok(())
+}
+
+/// Modules with less flash than this are summed up.
+const SHOWN: u64 = 256;
+
+/// Prints the flash of the emulated board's firmware by module, and by crate.
+fn print_modules(install: bool) -> Result<()> {
+    let modules = modules(&firmware::build(install, firmware::BOARD)?)?;
+    let all: u64 = modules.iter().map(|(_, bytes)| bytes).sum();
+    let table = |of: &str, rows: &[(String, u64)]| {
+        println!("\n| {of} of {} | bytes of flash | share |\n|---|---|---|", firmware::BOARD);
+        for (name, bytes) in rows {
+            println!("| {name} | {bytes} | {:.1} % |", 100.0 * *bytes as f64 / all as f64);
+        }
+    };
+    let (shown, small): (Vec<_>, Vec<_>) = modules.iter().cloned().partition(|(_, bytes)| *bytes >= SHOWN);
+    let rest = small.iter().map(|(_, bytes)| bytes).sum();
+    table("module", &[&shown[..], &[(format!("{} smaller ones", small.len()), rest)]].concat());
+    let mut crates: BTreeMap<&str, u64> = BTreeMap::new();
+    for (module, bytes) in &modules {
+        *crates.entry(module.split("::").next().unwrap_or(module)).or_default() += bytes;
+    }
+    let mut crates: Vec<(String, u64)> =
+        crates.into_iter().map(|(name, bytes)| (name.into(), bytes)).collect();
+    crates.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+    table("crate", &crates);
+    // Without debugging information, nothing has a name.
+    let ours = crates.iter().find(|(name, _)| name == "dunlin").map_or(0, |(_, bytes)| *bytes);
+    ensure!(10 * ours > all, "{ours} of {all} bytes are said to be dunlin's: the count by modules is broken");
     Ok(())
 }
 
@@ -75,63 +103,4 @@ pub fn measure(file: &Path) -> Result<Sizes> {
 /// Does the section occupy memory at run time?
 pub fn is_loaded(section: &object::Section<'_, '_>) -> bool {
     matches!(section.flags(), SectionFlags::Elf { sh_flags } if sh_flags & u64::from(elf::SHF_ALLOC) != 0)
-}
-
-/// Bytes of flash by crate and module, the largest first, by the names of symbols. What was inlined counts where it ended
-/// up; what has no symbol (strings, padding) is `unnamed`.
-pub fn modules(file: &Path) -> Result<Vec<(String, u64)>> {
-    let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let image = object::File::parse(&*bytes).with_context(|| format!("{} is no ELF file", file.display()))?;
-    let mut modules: BTreeMap<String, u64> = BTreeMap::new();
-    let mut places = std::collections::BTreeSet::new();
-    for symbol in image.symbols().filter(|symbol| symbol.size() > 0 && in_flash(&image, symbol)) {
-        // Functions that came out alike share one place.
-        if places.insert(symbol.address()) {
-            let name = format!("{:#}", rustc_demangle::demangle(symbol.name().unwrap_or_default()));
-            *modules.entry(module_of(&name)).or_default() += symbol.size();
-        }
-    }
-    let named: u64 = modules.values().sum();
-    modules.insert("unnamed".into(), measure(file)?.flash.saturating_sub(named));
-    let mut modules: Vec<(String, u64)> = modules.into_iter().collect();
-    modules.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
-    Ok(modules)
-}
-
-fn in_flash(image: &object::File<'_>, symbol: &object::Symbol<'_, '_>) -> bool {
-    let section = symbol.section_index().and_then(|index| image.section_by_index(index).ok());
-    section.is_some_and(|section| {
-        is_loaded(&section) && ![".bss", ".uninit"].contains(&section.name().unwrap_or_default())
-    })
-}
-
-/// Crate and first module of a demangled name: of the type, for a method of a trait.
-fn module_of(name: &str) -> String {
-    let path = name.trim_start_matches(['<', '&', '(']).trim_start_matches("mut ").trim_start_matches("dyn ");
-    let end = path.find(['<', ' ', '>', '(', '{']).unwrap_or(path.len());
-    let parts: Vec<&str> =
-        path.get(..end).unwrap_or_default().split("::").filter(|part| !part.is_empty()).collect();
-    match parts[..] {
-        [krate, module, _, ..] => format!("{krate}::{module}"),
-        [krate, _] => krate.to_owned(),
-        _ => "outside Rust".to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::module_of;
-
-    #[test]
-    fn names_belong_to_modules() {
-        for (name, module) in [
-            ("dunlin::fetch::url::Url::parse", "dunlin::fetch"),
-            ("<dunlin::fetch::url::Url as core::fmt::Debug>::fmt", "dunlin::fetch"),
-            ("<&mut smoltcp::iface::Interface as A>::f", "smoltcp::iface"),
-            ("libm::exp", "libm"),
-            ("memcpy", "outside Rust"),
-        ] {
-            assert_eq!(module_of(name), module, "{name}");
-        }
-    }
 }

@@ -45,7 +45,7 @@ const STEPS: &[Step] = &[
     ("monitor in browser and terminal", |settings| monitor::monitor(settings.install, false)),
     ("a day in virtual time in QEMU", |settings| virtual_time::virtual_time(settings.install)),
     ("boards", |settings| boards::check(settings.install)),
-    ("flash and RAM", |settings| sizes::size(settings.install, false)),
+    ("flash and RAM", |settings| sizes::size(settings.install, true)),
     ("instruction counts and sizes beside the baseline", |settings| bench::guard(settings.install)),
     ("package", package),
 ];

@@ -2,9 +2,10 @@
 
 use std::io::{BufWriter, IsTerminal as _, Stdout, Write as _};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 use dunlin::time::Duration;
 use serde::Serialize;
@@ -22,7 +23,7 @@ use crate::monitor::source::Source;
 use crate::monitor::state::{Probe, Stream};
 use crate::monitor::view::View;
 use crate::monitor::web::Probes;
-use crate::monitor::{terminal, text, web};
+use crate::monitor::{decode, terminal, text, web};
 use crate::output::{self, Format, Table};
 
 /// Watch probes at work, by their defmt logs
@@ -124,9 +125,11 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         .map_err(|why| Error::Usage(format!("cannot listen for Ctrl-C: {why}")))?;
     let threads: Vec<_> = followers.into_iter().map(Follower::spawn).collect();
     if show_terminal {
-        return terminal::run(&probes, &stop)
-            .map_err(|why| Error::Usage(format!("cannot draw on this terminal: {why}")));
+        terminal::run(&probes, &stop)
+            .map_err(|why| Error::Usage(format!("cannot draw on this terminal: {why}")))?;
+        return unharmed(threads);
     }
+    decode::hush_panics();
     let mut said = vec![None; probes.len()];
     while !stop.load(Ordering::Relaxed) {
         let ended = threads.iter().all(|thread| thread.is_finished());
@@ -137,7 +140,16 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         }
         std::thread::sleep(std::time::Duration::from_millis(if ended { 200 } else { 20 }));
     }
+    unharmed(threads)?;
     finish(args, format, &probes)
+}
+
+/// A stream that nobody reads any more must not look like one that has ended.
+fn unharmed(threads: Vec<JoinHandle<()>>) -> Result<(), Error> {
+    let mut ended = threads.into_iter().filter(|thread| thread.is_finished());
+    ended.try_for_each(JoinHandle::join).map_err(|_| {
+        Error::Usage("reading a log failed in a way it must not: please report what was printed above".into())
+    })
 }
 
 /// What is left to say at the end.
@@ -228,12 +240,24 @@ fn streams(args: &Args) -> Result<Vec<StreamSetting>, Error> {
             speed: args.speed,
             follow: args.follow,
         };
-        if setting.record.as_ref().is_some_and(|path| setting.source == Source::File(path.clone())) {
-            return Err(Error::Usage(format!("found {source} as --log and as --record, expected two files")));
+        let mut read = [&args.log, &args.elf, &args.pages, &args.hosts].into_iter().flatten();
+        let same = |text: &&String| {
+            setting.record.as_ref().is_some_and(|record| is_same(named(text).1.as_ref(), record))
+        };
+        if let Some(file) = read.find(same) {
+            let file = named(file).1;
+            return Err(Error::Usage(format!(
+                "found {file} as --record and as a file to read, expected two files"
+            )));
         }
         streams.push((name, Arc::new(names), setting));
     }
     Ok(streams)
+}
+
+/// Do two paths lead to one file? To record over a log would be to lose it.
+fn is_same(one: &Path, other: &Path) -> bool {
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
 /// Splits `NAME=VALUE`. A name is a word, so that paths with a `=` in them need no more than a `./` in front.

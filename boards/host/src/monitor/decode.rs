@@ -5,7 +5,9 @@
 //! before a line is believed: the format string takes up exactly the bytes there are, the time goes forward (or a boot
 //! banner says why not), and the banner, if one was seen, names the ELF file's build.
 
+use std::cell::Cell;
 use std::fmt;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use super::firmware::Firmware;
@@ -224,7 +226,7 @@ impl Decoder {
         if matches!(self.trust, Trust::Mismatch { .. }) {
             return self.lose(bytes as u64, show);
         }
-        match self.decode(plain, bytes) {
+        match quietly(|| self.decode(plain, bytes)) {
             Some(line) if banner.is_some() => self.accept(line, show),
             Some(line) => self.check_time(line, show),
             None => self.lose(bytes as u64, show),
@@ -232,11 +234,11 @@ impl Decoder {
     }
 
     fn decode(&self, plain: &[u8], bytes: usize) -> Option<Line> {
-        let (frame, consumed) = self.firmware.table.decode(plain).ok()?;
-        let rest = plain.get(consumed..)?;
+        let rest = self.firmware.shapes.walk(plain)?;
         if rest.len() > MOST_PADDING || rest.iter().any(|byte| *byte != 0) {
             return None;
         }
+        let (frame, _) = self.firmware.table.decode(plain).ok()?;
         let micros = frame.display_timestamp().and_then(|time| micros(&time.to_string()));
         let level = match frame.level().map(|level| level.as_str()) {
             Some("error") => Level::Error,
@@ -246,7 +248,7 @@ impl Decoder {
             Some(_) => Level::Trace,
             None => Level::Print,
         };
-        Some(Line { micros, level, message: frame.display_message().to_string(), bytes })
+        Some(Line { micros, level, message: printable(frame.display_message().to_string()), bytes })
     }
 
     /// Believes a line whose time goes on from the last one's, or two lines in a row that agree on another time.
@@ -294,6 +296,39 @@ impl Decoder {
         let message = "a frame that could not be decoded".into();
         show(Line { micros: None, level: Level::Lost, message, bytes: bytes as usize });
     }
+}
+
+/// One line without commands to a terminal: what a probe logs, others may have sent it.
+fn printable(text: String) -> String {
+    if !text.contains(char::is_control) {
+        return text;
+    }
+    let shown = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.into() };
+    text.chars().map(shown).collect()
+}
+
+thread_local! {
+    static DECODING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// `None` if `decode` panics: some of defmt's ways to show a value have values they cannot show, such as the year 100,000,
+/// and a damaged frame may hold any.
+fn quietly<T>(decode: impl FnOnce() -> Option<T>) -> Option<T> {
+    DECODING.set(true);
+    let result = panic::catch_unwind(AssertUnwindSafe(decode));
+    DECODING.set(false);
+    result.ok().flatten()
+}
+
+/// From now on, nobody is told about panics that cost no more than a frame. Whoever is told of panics has to have said so
+/// before.
+pub fn hush_panics() {
+    let told = panic::take_hook();
+    panic::set_hook(Box::new(move |why| {
+        if !DECODING.get() {
+            told(why);
+        }
+    }));
 }
 
 /// Seconds with six decimals, as defmt prints `{=u64:us}`, or whole microseconds.

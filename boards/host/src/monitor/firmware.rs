@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use defmt_decoder::{Encoding, Table};
 use object::Object;
 
+use super::shape::Shapes;
 use crate::error::Error;
 
 /// A firmware's log strings and identity.
@@ -13,6 +14,7 @@ pub struct Firmware {
     /// Where it was read from.
     pub path: PathBuf,
     pub(super) table: Table,
+    pub(super) shapes: Shapes,
     /// The first eight bytes of the linker's hash, as in the firmware's boot banner; `None` without one.
     pub build: Option<u64>,
 }
@@ -46,7 +48,7 @@ impl Firmware {
         }
         let id = elf.build_id().ok().flatten();
         let build = id.and_then(|id| id.first_chunk()).map(|bytes| u64::from_be_bytes(*bytes));
-        Ok(Self { path: path.to_owned(), table, build })
+        Ok(Self { path: path.to_owned(), table, shapes: Shapes::read(&elf), build })
     }
 }
 

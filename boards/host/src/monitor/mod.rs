@@ -13,6 +13,7 @@ pub mod metrics;
 pub mod names;
 pub mod page;
 pub mod said;
+mod shape;
 pub mod source;
 pub mod state;
 pub mod terminal;

@@ -1,6 +1,6 @@
 #![no_std]
 #![no_main]
-//! Counts what the suite's benches cost in instructions. Start QEMU with `-icount shift=6`.
+//! Counts what the suite's benches cost in instructions. Start QEMU with `-icount shift=7`.
 
 use dunlin_board::banner;
 use dunlin_suite::BENCHES;
@@ -13,7 +13,7 @@ fn main() -> ! {
     banner("dunlin bench on qemu-mps2");
     let Some(mut meter) = InstructionMeter::calibrated() else {
         defmt::error!(
-            "the meter does not count a thousand instructions as such: start QEMU with -icount shift=6"
+            "the meter does not count a thousand instructions as such: start QEMU with -icount shift=7"
         );
         exit::failure()
     };

@@ -35,7 +35,16 @@ pub fn guard(install: bool) -> Result<()> {
     setup::qemu(install)?;
     let mut counts = Vec::new();
     for (target, core) in device::TARGETS {
-        counts.push((core, device::measure(install, target)?));
+        let (counted, again) = (device::measure(install, target)?, device::measure(install, target)?);
+        // What changes by itself could be held against nothing.
+        let changed: Vec<String> =
+            counted.iter().zip(&again).filter(|(one, two)| one != two).map(different).collect();
+        ensure!(
+            changed.is_empty() && counted.len() == again.len(),
+            "two runs of one image for {core} counted differently: {}",
+            changed.join("; ")
+        );
+        counts.push((core, counted));
     }
     let found = figures(&counts, &memory::images(install)?);
     let text =
@@ -51,8 +60,15 @@ pub fn guard(install: bool) -> Result<()> {
         problems.len()
     );
     let count: usize = found.values().map(BTreeMap::len).sum();
-    println!("{count} instruction counts and sizes within {} % of the baseline", 100.0 * tolerance);
+    println!(
+        "{count} instruction counts and sizes within {} % of the baseline; counted twice, the same",
+        100.0 * tolerance
+    );
     Ok(())
+}
+
+fn different((one, two): (&Count, &Count)) -> String {
+    format!("{}, n = {}: {} and {}", one.name, one.size, one.each, two.each)
 }
 
 /// Writes the baseline.

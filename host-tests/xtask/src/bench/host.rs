@@ -29,12 +29,7 @@ fn parse(line: &str) -> Option<Row> {
         ours: ours.parse().ok()?,
         unit: unit.to_owned(),
         other: figure.parse().ok().map(|figure| (other.to_owned(), figure)),
-        limit: match (limit.strip_prefix("<= "), limit.strip_prefix(">= ")) {
-            (Some(most), _) => Limit::Most(most.parse().ok()?),
-            (_, Some(least)) => Limit::Least(least.parse().ok()?),
-            _ if limit.is_empty() => Limit::None,
-            _ => Limit::Text(limit.to_owned()),
-        },
+        limit: Limit::parse(limit),
         place: place.map(|(complexity, size)| Place { series: format!("host: {series}"), size, complexity }),
     })
 }

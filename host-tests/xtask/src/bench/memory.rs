@@ -7,9 +7,10 @@ use dunlin::pace::carousel::Page;
 use dunlin::scheduler::Scheduler;
 
 use super::row::{Limit, Row};
+use crate::boards::{BOARDS, Holdings};
+use crate::modules::modules;
 use crate::sizes::{self, Sizes};
-use crate::virtual_time;
-use crate::{budgets, firmware};
+use crate::{budgets, firmware, panics, virtual_time};
 
 /// An image that has a budget, and what it occupies.
 #[derive(Clone, Debug)]
@@ -88,7 +89,14 @@ pub fn rows(install: bool, images: &[Image]) -> Result<Vec<Row>> {
     // One place in each of the three tables, as a device lays them out.
     let carousel = size_of::<Page<u32, u16>>() + size_of::<Entry<u32, u16>>() + size_of::<u16>();
     row("carousel alone, a page", carousel as f64, Some(("the listing's rate and credit", 8.0)), Limit::None);
-    row("plan, working memory a page, on a device", 4.0, Some(("the result itself", 4.0)), Limit::Most(8.0));
+    // The only slice that `optimal` asks for is the one it puts its result in.
+    let rate = size_of::<f32>() as f64;
+    row(
+        "plan, working memory a page, on a device",
+        rate,
+        Some(("the result itself", rate)),
+        Limit::Most(8.0),
+    );
     let hour = virtual_time::hour(install)?;
     let stack = hour.stack.context("the firmware did not say how deep its stack was")?;
     row(
@@ -97,6 +105,7 @@ pub fn rows(install: bool, images: &[Image]) -> Result<Vec<Row>> {
         None,
         Limit::Most(16_384.0),
     );
+    row("the end of a fetch in the log", hour.longest_end as f64, None, Limit::Most(24.0));
     for image in images {
         let budget = budgets::of(image.name)?;
         row(
@@ -108,12 +117,13 @@ pub fn rows(install: bool, images: &[Image]) -> Result<Vec<Row>> {
         let ram = image.sizes.static_ram as f64;
         row(&format!("{}, static RAM", image.name), ram, None, Limit::Most(budget.static_ram as f64));
     }
-    for (module, bytes) in sizes::modules(&firmware::build(install, firmware::BOARD)?)?.into_iter().take(12) {
+    for (module, bytes) in modules(&firmware::build(install, firmware::BOARD)?)?.into_iter().take(12) {
         row(&format!("flash of {module}"), bytes as f64, None, Limit::None);
     }
     let instructions = hour.awake.context("the firmware did not say how long it was awake")?.as_nanos()
         as f64
         / virtual_time::NANOSECONDS_PER_INSTRUCTION;
+    rows.extend(boards(install)?);
     let fetches = (hour.summary.fetches + hour.summary.errors).max(1) as f64;
     rows.push(Row {
         room: "end to end".into(),
@@ -124,5 +134,43 @@ pub fn rows(install: bool, images: &[Image]) -> Result<Vec<Row>> {
         limit: Limit::None,
         place: None,
     });
+    Ok(rows)
+}
+
+/// Pages that a board has to hold.
+const LEAST_PAGES: [(&str, f64); 4] = [
+    (firmware::BOARD, 512.0),
+    ("nucleo-h753zi", 4_000.0),
+    ("pico2-w", 2_000.0),
+    ("w5500-evb-pico2", 2_000.0),
+];
+
+/// How much each board holds, and where its firmware could panic.
+fn boards(install: bool) -> Result<Vec<Row>> {
+    let row = |what: String, ours: f64, unit: &str, limit| Row {
+        room: "boards".into(),
+        what,
+        ours,
+        unit: unit.into(),
+        other: None,
+        limit,
+        place: None,
+    };
+    let mut rows = Vec::new();
+    for board in BOARDS {
+        let elf = board.build(install)?;
+        let least = LEAST_PAGES.iter().find(|(name, _)| *name == board.name);
+        let limit = least.map_or(Limit::None, |(_, pages)| Limit::Least(*pages));
+        let pages = Holdings::read(board, &elf)?.pages;
+        rows.push(row(format!("{}, pages it holds", board.name), pages.into(), "pages", limit));
+        let sites = panics::count(&elf)? as f64;
+        let budget = budgets::of(board.name)?.panic_sites as f64;
+        rows.push(row(
+            format!("{}, panic sites, its network stack's included", board.name),
+            sites,
+            "sites",
+            Limit::Most(budget),
+        ));
+    }
     Ok(rows)
 }

@@ -39,6 +39,8 @@ pub enum Limit {
     Most(f64),
     /// At least so much.
     Least(f64),
+    /// From so much to so much.
+    Between(f64, f64),
 }
 
 /// How work grows, as documented. Exponents are fitted, so logarithms and caches count in them: `log n` from 64 to 4,096
@@ -84,12 +86,26 @@ impl Display for Complexity {
 }
 
 impl Limit {
+    /// Reads `<= 3`, `>= 3`, `1 to 3`, words, or nothing.
+    pub fn parse(text: &str) -> Self {
+        let number = |text: &str| text.parse().ok();
+        let most = text.strip_prefix("<= ").and_then(number).map(Self::Most);
+        let least = || text.strip_prefix(">= ").and_then(number).map(Self::Least);
+        let between = || {
+            let (from, to) = text.split_once(" to ")?;
+            Some(Self::Between(number(from)?, number(to)?))
+        };
+        let words = || if text.is_empty() { Self::None } else { Self::Text(text.to_owned()) };
+        most.or_else(least).or_else(between).unwrap_or_else(words)
+    }
+
     /// Is it kept? `None` where nothing was promised.
     pub fn is_met(&self, ours: f64) -> Option<bool> {
         match self {
             Self::None | Self::Text(_) => None,
             Self::Most(most) => Some(ours <= *most),
             Self::Least(least) => Some(ours >= *least),
+            Self::Between(least, most) => Some((*least..=*most).contains(&ours)),
         }
     }
 }
@@ -101,6 +117,7 @@ impl Display for Limit {
             Self::Text(text) => f.write_str(text),
             Self::Most(most) => write!(f, "≤ {}", figure(*most)),
             Self::Least(least) => write!(f, "≥ {}", figure(*least)),
+            Self::Between(least, most) => write!(f, "{} to {}", figure(*least), figure(*most)),
         }
     }
 }
@@ -234,6 +251,15 @@ mod tests {
         assert!((found[0].exponent - 2.0).abs() < 1e-12 && !found[0].is_met(), "{found:?}");
         let line: Vec<Row> = [1.0, 10.0, 100.0].map(|size| row(size, 3.0 * size)).into();
         assert!(growth(&line)[0].is_met());
+    }
+
+    #[test]
+    fn limits_are_kept_or_not() {
+        let kept = |text: &str, ours| Limit::parse(text).is_met(ours);
+        assert_eq!([kept("<= 3", 3.0), kept("<= 3", 3.1)], [Some(true), Some(false)]);
+        assert_eq!([kept(">= 3", 3.0), kept(">= 3", 2.9)], [Some(true), Some(false)]);
+        assert_eq!([1.4, 1.5, 4.1].map(|ours| kept("1.5 to 4", ours)), [false, true, false].map(Some));
+        assert_eq!([kept("", 1.0), kept("in a frame", 1.0)], [None, None]);
     }
 
     #[test]

@@ -53,7 +53,41 @@ pub fn rows(install: bool) -> Result<Vec<Row>> {
             ("one frame for the request, one for the 304", same.least),
             Limit::Text("one conditional request and a 304".into()),
         ),
+        Row {
+            room: "end to end".into(),
+            what: "QEMU while the probe waits, boot included".into(),
+            ours: idle(install)?,
+            unit: "% of a core of this computer".into(),
+            other: None,
+            limit: Limit::Most(20.0),
+            place: None,
+        },
     ])
+}
+
+/// Lets the probe wait for the turn of its only page, and returns the share of a core that QEMU takes meanwhile.
+fn idle(install: bool) -> Result<f64> {
+    let elf = firmware::build(install, firmware::BOARD)?;
+    let gone = listing(9, &[("site.test", "/")], Duration::from_secs(600));
+    let (image, _) = page_image::build(&gone, &e2e::options())?;
+    let image = ImageFile::write(&image, &elf)?;
+    let arguments = [format!("seconds={SECONDS}")];
+    let beside = Beside { image: Some((&image.path, image.address)), network: true, ..Beside::default() };
+    let machine = Machine { elf: &elf, options: &arguments, time: Time::Real, deadline: DEADLINE, beside };
+    let before = children_seconds()?;
+    qemu::run(machine, |_| ())?.success("the firmware", DEADLINE)?;
+    Ok(100.0 * (children_seconds()? - before) / f64::from(SECONDS))
+}
+
+/// Processor time of all programs that were started here and have ended.
+fn children_seconds() -> Result<f64> {
+    let text =
+        fs::read_to_string("/proc/self/stat").context("the system does not tell what programs take")?;
+    // The program's name, in brackets, may hold spaces.
+    let (_, fields) = text.rsplit_once(')').context("/proc/self/stat names no program")?;
+    let ticks = fields.split_whitespace().skip(13).take(2).filter_map(|field| field.parse::<f64>().ok());
+    // Linux counts a hundred of them a second, whatever its clock does.
+    Ok(ticks.sum::<f64>() / 100.0)
 }
 
 /// Bytes for a page that has not changed.

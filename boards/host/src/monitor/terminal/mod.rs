@@ -3,15 +3,16 @@
 mod app;
 mod draw;
 
-use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
-use std::thread;
 use std::time::Duration;
+use std::{io, panic, thread};
 
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 
 use self::app::App;
+use super::decode;
 use super::view::View;
 use super::web::Probes;
 
@@ -24,16 +25,29 @@ const LINES: usize = 200;
 ///
 /// # Errors
 /// A terminal that cannot be drawn on.
-pub fn run(probes: &Probes, stop: &AtomicBool) -> io::Result<()> {
-    // Puts the terminal back even after a panic.
-    let mut terminal = ratatui::try_init()?;
-    let result = look(&mut terminal, probes, stop);
-    ratatui::try_restore()?;
-    result
+pub fn run(probes: &Probes, stop: &Arc<AtomicBool>) -> io::Result<()> {
+    let shown = ratatui::try_init().and_then(|mut terminal| {
+        end_after_panics(Arc::clone(stop));
+        look(&mut terminal, probes, stop)
+    });
+    // Also when it was only half prepared.
+    let restored = ratatui::try_restore();
+    shown.and(restored)
+}
+
+/// By the time a panic's message is printed, ratatui has put the terminal back: whoever goes on drawing would draw over the
+/// shell. A frame that cannot be decoded is no reason to end.
+fn end_after_panics(stop: Arc<AtomicBool>) {
+    let told = panic::take_hook();
+    panic::set_hook(Box::new(move |why| {
+        stop.store(true, Ordering::Relaxed);
+        told(why);
+    }));
+    decode::hush_panics();
 }
 
 fn look(terminal: &mut ratatui::DefaultTerminal, probes: &Probes, stop: &AtomicBool) -> io::Result<()> {
-    let name = |probe: &std::sync::Arc<std::sync::Mutex<super::state::Probe>>| {
+    let name = |probe: &Arc<std::sync::Mutex<super::state::Probe>>| {
         probe.lock().map(|probe| probe.name.clone()).unwrap_or_default()
     };
     let names: Vec<String> = probes.iter().map(name).collect();

@@ -20,6 +20,10 @@ const PAGE: &str = include_str!("page.html");
 pub const MOST_CONNECTIONS: usize = 32;
 /// For a whole request, and for a whole answer or event, however slowly it trickles.
 pub const PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes that the system keeps for a client that does not read them. By itself it would keep megabytes, minutes of
+/// events, before anybody noticed.
+#[cfg(unix)]
+const UNREAD: usize = 16 * 1024;
 /// Between two events.
 const EVERY: Duration = Duration::from_millis(500);
 /// Lines of the log on the page.
@@ -99,6 +103,8 @@ fn refusal(why: Refusal) -> String {
 
 fn answer(stream: &TcpStream, local_only: bool, probes: &Probes) -> io::Result<()> {
     stream.set_nodelay(true)?;
+    #[cfg(unix)]
+    rustix::net::sockopt::set_socket_send_buffer_size(stream, UNREAD)?;
     let route = match listen(stream, local_only)? {
         Ok(route) => route,
         Err(why) => return send(stream, refusal(why).as_bytes()),
