@@ -1,24 +1,26 @@
 //! What a probe says: the table of events is complete and true, and the end of a fetch is short on the wire.
 
 use dunlin::image::{ImageError, LogLevel};
-use dunlin::probe::{Event, Failure, Resumed, Totals};
+use dunlin::probe::{Event, Failure, Flags, Resumed, TimeSource, Totals};
+use dunlin::sntp::NoTime;
 use proptest::prelude::*;
 
 const SOURCE: &str = include_str!("../../../src/probe/event.rs");
 
 /// One of each, with its name in the code.
-fn all() -> [(&'static str, Event); 18] {
+fn all() -> [(&'static str, Event); 19] {
     let why = Failure::Busy;
     [
         ("Loaded", Event::Loaded { pages: 1, hosts: 1 }),
         ("Refused", Event::Refused(ImageError::Missing)),
         ("Resumed", Event::Resumed(Resumed::default())),
         ("NotStored", Event::NotStored),
-        ("Clock", Event::Clock { unix: 1 }),
+        ("Clock", Event::Clock { unix: 1, from: TimeSource::Hosts }),
+        ("NoTime", Event::NoTime { why: NoTime::Silence }),
         ("Up", Event::Up { address: [10, 0, 2, 15] }),
         ("Down", Event::Down),
         ("Start", Event::Start { page: 1 }),
-        ("End", Event::End { page: 1, status: 200, bytes: 1, millis: 1, changed: true }),
+        ("End", Event::End { page: 1, status: 200, bytes: 1, millis: 1, changed: true, flags: Flags::default() }),
         ("Failed", Event::Failed { page: 1, millis: 1, why }),
         ("Robots", Event::Robots { host: 1, status: 200, judged: 1, denied: 1 }),
         ("Gap", Event::Gap { host: 1, millis: 1 }),
