@@ -159,7 +159,6 @@ pub struct Page<'a> {
 
 /// Why an image is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ImageError {
     /// There is none: the place does not begin with the magic bytes.
     Missing,
@@ -196,29 +195,54 @@ pub enum ImageError {
     },
 }
 
+/// The same words for a program and for the log, which keeps them out of flash.
+macro_rules! say {
+    ($by:ident, $error:expr, $f:expr) => {
+        match *$error {
+            ImageError::Missing => {
+                $by::write!($f, "no page image: load one made by `cargo xtask qemu`")
+            }
+            ImageError::Newer { found } => $by::write!(
+                $f,
+                "page image of version {}, expected at most {}: update the firmware",
+                found,
+                VERSION
+            ),
+            ImageError::Length { found, room } => $by::write!(
+                $f,
+                "page image of {} bytes where there is room for {}: load it again",
+                found,
+                room
+            ),
+            ImageError::Checksum { found, expected } => $by::write!(
+                $f,
+                "damaged page image: checksum {:08x}, expected {:08x}: load it again",
+                found,
+                expected
+            ),
+            ImageError::Record { index } => {
+                $by::write!($f, "page image with an unreadable record {}: make it again", index)
+            }
+            ImageError::TooLarge { pages, hosts } => $by::write!(
+                $f,
+                "page image of {} pages on {} hosts: more than this firmware has room for",
+                pages,
+                hosts
+            ),
+        }
+    };
+}
+
 impl fmt::Display for ImageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Missing => f.write_str("no page image: load one made by `cargo xtask qemu`"),
-            Self::Newer { found } => {
-                write!(f, "page image of version {found}, expected at most {VERSION}: update the firmware")
-            }
-            Self::Length { found, room } => {
-                write!(f, "page image of {found} bytes where there is room for {room}: load it again")
-            }
-            Self::Checksum { found, expected } => {
-                write!(f, "damaged page image: checksum {found:08x}, expected {expected:08x}: load it again")
-            }
-            Self::Record { index } => {
-                write!(f, "page image with an unreadable record {index}: make it again")
-            }
-            Self::TooLarge { pages, hosts } => {
-                write!(
-                    f,
-                    "page image of {pages} pages on {hosts} hosts: more than this firmware has room for"
-                )
-            }
-        }
+        say!(core, self, f)
+    }
+}
+
+#[cfg(feature = "defmt")]
+impl defmt::Format for ImageError {
+    fn format(&self, f: defmt::Formatter<'_>) {
+        say!(defmt, self, f);
     }
 }
 

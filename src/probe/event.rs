@@ -98,7 +98,7 @@ impl Event {
     pub fn emit(&self) {
         match *self {
             Self::Loaded { pages, hosts } => defmt::info!("loaded pages={=u16} hosts={=u16}", pages, hosts),
-            Self::Refused(why) => defmt::error!("image refused: {}", defmt::Display2Format(&why)),
+            Self::Refused(why) => defmt::error!("image refused: {}", why),
             Self::Resumed(found) => defmt::info!(
                 "resumed pages={=u16} hosts={=u16} strange={=u32} refused={=u32} foreign={=bool} other_list={=bool}",
                 found.pages,
