@@ -30,8 +30,10 @@ impl Links<u16> {
 
 /// Something that can stand in a heap.
 pub(crate) trait Node<I: Copy> {
-    /// Does it stand above `other`? Must be a strict order; equal nodes are ordered by id.
+    /// Does it stand above `other`? Must be a strict order of those that do not tie.
     fn is_before(&self, other: &Self) -> bool;
+    /// Is their order left to their ids?
+    fn ties_with(&self, other: &Self) -> bool;
     fn links(&self) -> &Links<I>;
     fn links_mut(&mut self) -> &mut Links<I>;
     /// The node above, [`Id::NONE`] for a root. An owner that keeps something else in a root's `up` says so here.
@@ -54,7 +56,8 @@ pub(crate) fn meld<I: Id, N: Node<I>>(nodes: &mut [N], mut a: I, mut b: I) -> I 
     let mut root = I::NONE;
     let mut above = I::NONE;
     while let (Some(first), Some(second)) = (nodes.get(a.index()), nodes.get(b.index())) {
-        let next = if second.is_before(first) || (!first.is_before(second) && b < a) {
+        let swap = if first.ties_with(second) { b < a } else { second.is_before(first) };
+        let next = if swap {
             let next = second.links().right;
             core::mem::swap(&mut a, &mut b);
             next
@@ -135,6 +138,9 @@ mod tests {
     impl Node<u16> for Number {
         fn is_before(&self, other: &Self) -> bool {
             self.key < other.key
+        }
+        fn ties_with(&self, other: &Self) -> bool {
+            self.key == other.key
         }
         fn links(&self) -> &Links<u16> {
             &self.links

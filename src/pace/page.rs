@@ -54,6 +54,9 @@ impl<W: Ticks, I: Id> Node<I> for Page<W, I> {
     fn is_before(&self, other: &Self) -> bool {
         self.slot.is_before(other.slot)
     }
+    fn ties_with(&self, other: &Self) -> bool {
+        self.slot == other.slot
+    }
     fn links(&self) -> &Links<I> {
         &self.links
     }

@@ -113,6 +113,9 @@ impl<I: Id> Node<I> for PageState<I> {
     fn is_before(&self, other: &Self) -> bool {
         self.due < other.due
     }
+    fn ties_with(&self, other: &Self) -> bool {
+        self.due == other.due
+    }
     fn links(&self) -> &Links<I> {
         &self.links
     }

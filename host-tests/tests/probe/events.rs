@@ -20,7 +20,10 @@ fn all() -> [(&'static str, Event); 19] {
         ("Up", Event::Up { address: [10, 0, 2, 15] }),
         ("Down", Event::Down),
         ("Start", Event::Start { page: 1 }),
-        ("End", Event::End { page: 1, status: 200, bytes: 1, millis: 1, changed: true, flags: Flags::default() }),
+        (
+            "End",
+            Event::End { page: 1, status: 200, bytes: 1, millis: 1, changed: true, flags: Flags::default() },
+        ),
         ("Failed", Event::Failed { page: 1, millis: 1, why }),
         ("Robots", Event::Robots { host: 1, status: 200, judged: 1, denied: 1 }),
         ("Gap", Event::Gap { host: 1, millis: 1 }),
