@@ -77,6 +77,7 @@ pub async fn keep_up<S: Storage, B: Board, D: Driver>(
     embassy_futures::join::join3(runner.run(), watch(stack, probe), keep_time(stack, probe)).await;
 }
 
+/// Asks the image's time server, if it names one. *Cancellation*: safe; the hosts' `Date` headers stand in.
 async fn keep_time<S: Storage, B: Board>(stack: Stack<'static>, probe: &Probe<'_, S, B>) {
     let (mut heard, mut said) = ([PacketMetadata::EMPTY; 2], [PacketMetadata::EMPTY; 1]);
     let (mut receive, mut send) = ([0; 2 * LONGEST_TIME], [0; LONGEST_TIME]);
