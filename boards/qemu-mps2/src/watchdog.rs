@@ -1,4 +1,4 @@
-//! The machine's watchdog. Not fed for [`PATIENCE`], it raises the NMI, which leaves a mark; not fed for as long again, it
+//! The machine's watchdog. Not fed for `PATIENCE`, it raises the NMI, which leaves a mark; not fed for as long again, it
 //! resets the machine. (One that is fed in between was only slow, and the mark is wiped off.)
 //!
 //! The mark is in RAM that a reset leaves alone: the machine itself has no register that says why it was reset.
