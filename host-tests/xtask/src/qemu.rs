@@ -127,6 +127,22 @@ pub fn run(machine: Machine<'_>, mut show: impl FnMut(&Line)) -> Result<End> {
     status.code().map(End::Exit).ok_or_else(|| anyhow!("QEMU was ended from outside: {status}"))
 }
 
+/// An instruction takes 2 to this many nanoseconds under [`Time::Counted`] …
+const COUNTED: u32 = 7;
+/// … and under [`Time::Skipping`].
+const SKIPPING: u32 = 6;
+
+impl Time {
+    /// Instructions in so many nanoseconds of the board's time; none are known in real time.
+    pub fn instructions(self, nanoseconds: f64) -> f64 {
+        match self {
+            Self::Real => f64::NAN,
+            Self::Counted => nanoseconds / f64::from(1 << COUNTED),
+            Self::Skipping => nanoseconds / f64::from(1 << SKIPPING),
+        }
+    }
+}
+
 /// How often a run looks whether it is to stop.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
@@ -191,8 +207,8 @@ fn command(machine: Machine<'_>, record: &Record) -> Command {
         .arg("enable=on,target=native".to_string() + &options.collect::<String>());
     match machine.time {
         Time::Real => {}
-        Time::Counted => drop(command.args(["-icount", "shift=7"])),
-        Time::Skipping => drop(command.args(["-icount", "shift=6,sleep=off"])),
+        Time::Counted => drop(command.args(["-icount", &format!("shift={COUNTED}")])),
+        Time::Skipping => drop(command.args(["-icount", &format!("shift={SKIPPING},sleep=off")])),
     }
     command.arg("-kernel").arg(machine.elf);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());

@@ -1,7 +1,8 @@
 //! Requests a second without politeness, beside a bare embassy-net loop on the same emulated board, in the same run.
 //!
-//! The two take turns of half a second, so that what else this computer does hits both; the median of the ratios counts. Both ask the same server for the same small page, with three requests at a time and a connection for
-//! each request: the server closes it. The probe's robots.txt files are fetched before anything counts; everything else
+//! The two take turns of half a second, so that what else this computer does hits both; the medians are compared. Both ask
+//! the same server for the same small page, with three requests at a time and a connection for each request: the server
+//! closes it. The probe's robots.txt files are fetched before anything counts; everything else
 //! that a fetch takes is in it – planning, learning, fingerprints, the log at its usual level.
 //!
 //! A clock's word depends on the computer. So a second run counts instructions: what the core was awake for, for each
@@ -17,7 +18,6 @@ use crate::e2e::{self, listing};
 use crate::page_image::{self, ImageFile, Options};
 use crate::qemu::{self, Beside, Line, Machine, Time};
 use crate::shell::say;
-use crate::virtual_time::NANOSECONDS_PER_INSTRUCTION;
 use crate::web::{Answer, Web};
 use crate::{firmware, setup};
 
@@ -50,9 +50,10 @@ impl Throughput {
         Pair { bare: of(|turn| turn.bare), probe: of(|turn| turn.probe) }
     }
 
-    /// What the probe reaches of the bare loop: the median over the turns, each beside its neighbour.
-    pub fn share(&self) -> f64 {
-        median(self.shares())
+    /// What the probe reaches of the bare loop.
+    fn share(&self) -> f64 {
+        let Pair { bare, probe } = self.rates();
+        probe / bare
     }
 
     /// A quarter of the turns is below, and a quarter above.
@@ -135,7 +136,7 @@ pub fn measure(install: bool) -> Result<Throughput> {
     say(format_args!("the same with instructions counted ({SECONDS} s)"));
     let counted = run(Time::Counted)?;
     let a_request = |of: fn(Pair) -> f64| {
-        let instructions = |turn: &Turn| 1_000.0 * of(turn.awake_us) / NANOSECONDS_PER_INSTRUCTION;
+        let instructions = |turn: &Turn| Time::Counted.instructions(1_000.0 * of(turn.awake_us));
         median(counted.iter().map(|turn| instructions(turn) / of(turn.requests)))
     };
     let instructions = Pair { bare: a_request(|pair| pair.bare), probe: a_request(|pair| pair.probe) };

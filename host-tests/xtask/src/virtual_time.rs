@@ -20,8 +20,6 @@ use crate::{capacity, firmware, setup};
 /// Beyond 2³² µs, where the board's 32-bit counter starts again at 0, twenty times over.
 const SECONDS: u32 = 86_400;
 const DEADLINE: Duration = Duration::from_secs(600);
-/// QEMU's virtual time.
-pub const NANOSECONDS_PER_INSTRUCTION: f64 = 64.0;
 /// Fetches that the budget allows in that time.
 const BUDGET: f64 = 20_000.0;
 

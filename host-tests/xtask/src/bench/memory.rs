@@ -9,6 +9,7 @@ use dunlin::scheduler::Scheduler;
 use super::row::{Limit, Row};
 use crate::boards::{BOARDS, Holdings};
 use crate::modules::modules;
+use crate::qemu::Time;
 use crate::sizes::{self, Sizes};
 use crate::{budgets, firmware, panics, virtual_time};
 
@@ -120,9 +121,8 @@ pub fn rows(install: bool, images: &[Image]) -> Result<Vec<Row>> {
     for (module, bytes) in modules(&firmware::build(install, firmware::BOARD)?)?.into_iter().take(12) {
         row(&format!("flash of {module}"), bytes as f64, None, Limit::None);
     }
-    let instructions = hour.awake.context("the firmware did not say how long it was awake")?.as_nanos()
-        as f64
-        / virtual_time::NANOSECONDS_PER_INSTRUCTION;
+    let awake = hour.awake.context("the firmware did not say how long it was awake")?;
+    let instructions = Time::Skipping.instructions(awake.as_nanos() as f64);
     rows.extend(boards(install)?);
     let fetches = (hour.summary.fetches + hour.summary.errors).max(1) as f64;
     rows.push(Row {

@@ -25,6 +25,8 @@ const LOSSES: &str = "\
   id, changed and removed, which `heapless::BinaryHeap` cannot. That costs a sixth more. It is 4-ary with a tournament among
   children; sifting to a leaf and back up, as heapless does, was measured and is no better with four children. Where only
   the top is ever touched, the simpler heap is the better choice, and `greedy` uses neither.
+- `greedy` takes 13 to 15 times as long for a million pages as for a hundred thousand, above the promised 15 in some runs: it
+  works through n log n steps, and its queue no longer fits the caches. It has 15 s for a million and takes 3.
 - Parsing and fingerprinting cost little beyond the hash, but a stretch to skip (a nonce, a date) costs four times the
   hash: every byte is then compared with the marker.
 - A robots decision costs some 1,900 instructions a rule where comparing plain bytes costs 8: escapes have several
