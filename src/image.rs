@@ -354,8 +354,11 @@ impl<'a> Image<'a> {
     /// # Errors
     /// [`ImageError::Record`]
     pub fn page(&self, index: usize) -> Result<Page<'a>, ImageError> {
-        let index = if index < self.pages() { self.page_record(index) } else { usize::MAX / 8 };
-        self.record(index)
+        // Behind the last page are other records.
+        if index >= self.pages() {
+            return Err(ImageError::Record { index: index as u32 });
+        }
+        self.record(self.page_record(index))
     }
 
     /// An entry of the resolve table.

@@ -195,13 +195,12 @@ impl<'a> Elsewhere<'a> {
         true
     }
 
-    /// Changes what the store knows of a record; false if there is none.
-    fn change(&mut self, what: What, with: impl FnOnce(&mut Kept)) -> bool {
-        let Some((start, _, mut kept)) = self.find(what) else { return false };
+    /// Changes what the store knows of a record, if there is one.
+    fn change(&mut self, what: What, with: impl FnOnce(&mut Kept)) {
+        let Some((start, _, mut kept)) = self.find(what) else { return };
         with(&mut kept);
         let places = self.bytes.iter_mut().take(start).skip(start - HEADER / 2);
         places.zip(kept.to_bytes()).for_each(|(place, byte)| *place = byte);
-        true
     }
 
     fn find(&self, what: What) -> Option<(usize, &[u8], Kept)> {

@@ -1,11 +1,15 @@
 //! `dunlin run` against a server of ours on loopback, judged by the server's own log.
 
+mod program;
+
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+
+use program::{dunlin, refuses, text};
 
 /// A request as the server saw it.
 #[derive(Clone, Debug)]
@@ -83,21 +87,9 @@ fn changes_are_seen_politely_and_robots_obeyed() {
         .flat_map(|host| ["changing", "steady", "private", "moved", "inside"].map(|path| (host, path)))
         .map(|(host, path)| format!("http://{host}.test:{port}/{path},86400\n"))
         .collect();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_dunlin"))
-        .args(["run", "-", "--seconds", "6", "--politeness", "200ms", "--resolve", "*=127.0.0.1"])
-        .args(["--agent", "dunlin-test/1", "--contact", "https://example.org/bot", "--format", "json"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program starts");
-    let mut pipe = child.stdin.take().expect("stdin is piped");
-    pipe.write_all(format!("url,changes_per_day\n{pages}").as_bytes()).expect("the list is read");
-    drop(pipe);
-    let output = child.wait_with_output().expect("the program ends");
-    let text = String::from_utf8(output.stdout).expect("UTF-8");
-    let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{complaints}");
+    let agent =
+        ["--resolve", "*=127.0.0.1", "--agent", "dunlin-test/1", "--contact", "https://example.org/bot"];
+    let (lines, complaints) = run(&format!("url,changes_per_day\n{pages}"), 6, "200ms", &agent);
 
     let seen = log.lock().expect("no thread panicked").clone();
     for host in ["a", "b"].map(|name| format!("{name}.test:{port}")) {
@@ -118,14 +110,12 @@ fn changes_are_seen_politely_and_robots_obeyed() {
     assert!(complaints.contains("denied by robots.txt"), "{complaints}");
     assert!(complaints.contains("/inside (PrivateAddress)"), "{complaints}");
 
-    let lines: Vec<serde_json::Value> =
-        text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect();
     let (summary, changes) = lines.split_last().expect("a summary");
     let later = changes.iter().filter(|change| change["first"] == false).collect::<Vec<_>>();
-    assert!(!later.is_empty(), "no change seen: {text}");
+    assert!(!later.is_empty(), "no change seen: {lines:?}");
     assert!(
         later.iter().all(|change| change["url"].as_str().is_some_and(|url| url.ends_with("/changing"))),
-        "{text}"
+        "{lines:?}"
     );
     assert!(summary["not_modified"].as_u64() > Some(0), "{summary}");
     assert!(summary["robots_denied"].as_u64() > Some(0), "{summary}");
@@ -133,23 +123,14 @@ fn changes_are_seen_politely_and_robots_obeyed() {
 }
 
 /// Runs the program on a list for some seconds; what it said on stdout, line by line, and on stderr.
-fn run(list: &str, seconds: u32, more: &[&str]) -> (Vec<serde_json::Value>, String) {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_dunlin"))
-        .args(["run", "-", "--seconds", &seconds.to_string(), "--politeness", "100ms", "--format", "json"])
-        .args(more)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program starts");
-    let mut pipe = child.stdin.take().expect("stdin is piped");
-    pipe.write_all(list.as_bytes()).expect("the list is read");
-    drop(pipe);
-    let output = child.wait_with_output().expect("the program ends");
-    let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
+fn run(list: &str, seconds: u32, politeness: &str, more: &[&str]) -> (Vec<serde_json::Value>, String) {
+    let seconds = seconds.to_string();
+    let fixed = ["run", "-", "--seconds", &seconds, "--politeness", politeness, "--format", "json"];
+    let output = dunlin(&[&fixed, more].concat(), list.as_bytes());
+    let complaints = text(&output.stderr);
     assert!(output.status.success(), "{complaints}");
-    let text = String::from_utf8(output.stdout).expect("UTF-8");
-    (text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect(), complaints)
+    let lines = text(&output.stdout);
+    (lines.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect(), complaints)
 }
 
 fn asked(log: &Mutex<Vec<Seen>>, host: &str, path: &str) -> usize {
@@ -176,7 +157,7 @@ fn ipv6_literals_and_names_are_fetched_and_private_ones_not_reached_by_redirects
         "url\nhttp://[::1]:{port}/steady\nhttp://six.test:{port}/steady\nhttp://six.test:{port}/to?http://friend.test:{port}/steady\n{redirects}"
     );
     let named = ["--resolve", "six.test=[::1]", "--resolve", "friend.test=::1"];
-    let (lines, complaints) = run(&list, 6, &named);
+    let (lines, complaints) = run(&list, 6, "100ms", &named);
     assert!(asked(&log, &format!("[::1]:{port}"), "/steady") > 0, "{complaints}");
     assert!(asked(&log, &format!("six.test:{port}"), "/steady") > 0, "{complaints}");
     assert!(asked(&log, &format!("friend.test:{port}"), "/steady") > 0, "the owner named it: {complaints}");
@@ -194,7 +175,7 @@ fn pages_that_cannot_be_told_apart_for_certain_are_flagged_and_what_is_ignored_i
         .concat();
     let list = format!("url,changes_per_day\n{list}");
     let ignore = ["--resolve", "*=127.0.0.1", "--ignore", "nonce=\"", "\""];
-    let (lines, complaints) = run(&list, 4, &ignore);
+    let (lines, complaints) = run(&list, 4, "100ms", &ignore);
     let of = |path: &str| {
         let line = lines.iter().find(|line| line["url"].as_str().is_some_and(|url| url.ends_with(path)));
         line.unwrap_or_else(|| panic!("no line of {path}: {complaints}"))
@@ -215,7 +196,7 @@ fn a_second_run_knows_where_pages_have_moved_and_what_is_not_the_first_version()
         format!("url\nhttp://a.test:{port}/to?http://b.test:{port}/steady\nhttp://c.test:{port}/changing\n");
     let kept = ["--resolve", "*=127.0.0.1", "--state", state.to_str().expect("a name in UTF-8")];
     let old = format!("/to?http://b.test:{port}/steady");
-    let (first, complaints) = run(&list, 3, &kept);
+    let (first, complaints) = run(&list, 3, "100ms", &kept);
     let before = asked(&log, &format!("b.test:{port}"), "/steady");
     assert!(before > 0 && asked(&log, &format!("a.test:{port}"), &old) == 1, "{complaints}");
     let changes = |lines: &[serde_json::Value], which: bool| {
@@ -227,7 +208,7 @@ fn a_second_run_knows_where_pages_have_moved_and_what_is_not_the_first_version()
             .count()
     };
     assert_eq!(changes(&first, true), 1);
-    let (second, complaints) = run(&list, 3, &kept);
+    let (second, complaints) = run(&list, 3, "100ms", &kept);
     assert!(asked(&log, &format!("b.test:{port}"), "/steady") > before, "{complaints}");
     assert_eq!(asked(&log, &format!("a.test:{port}"), &old), 1, "its old place is asked once and for all");
     assert!(changes(&second, true) == 0 && changes(&second, false) > 0, "{second:?}");
@@ -236,22 +217,18 @@ fn a_second_run_knows_where_pages_have_moved_and_what_is_not_the_first_version()
 
 #[test]
 fn what_cannot_be_ignored_or_resolved_is_refused() {
-    let pages = std::env::temp_dir().join(format!("dunlin-refused-{}.csv", std::process::id()));
-    std::fs::write(&pages, "url\nhttp://a.test/\n").expect("a list");
     for (option, values, expected) in [
         ("--resolve", &["a.test=[10.0.2.2]"][..], "expected HOST=IP"),
         ("--resolve", &["a.test=::1]"][..], "expected HOST=IP"),
         ("--ignore", &["", "x"][..], "expected two markers"),
         ("--ignore", &["one"][..], "2 values"),
     ] {
-        let mut program = Command::new(env!("CARGO_BIN_EXE_dunlin"));
-        program.arg("run").arg(&pages).args(["--seconds", "1", option]).args(values);
-        let output = program.output().expect("the program runs");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{option} {values:?}: {said}");
-        assert!(said.contains(expected), "{option} {values:?}: {said}");
+        refuses(
+            &[&["run", "-", "--seconds", "1", option], values].concat(),
+            b"url\nhttp://a.test/\n",
+            expected,
+        );
     }
-    let _ = std::fs::remove_file(&pages);
 }
 
 #[test]

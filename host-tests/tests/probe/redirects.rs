@@ -3,9 +3,11 @@
 use dunlin::fetch::RedirectError;
 use dunlin::image::{Gateway, Name};
 use dunlin::probe::{Event, Failure};
+use dunlin::store::Store;
 use dunlin::time::Duration;
+use host_tests::flash::Flash;
 
-use crate::world::{Answer, Hit, Setting, Small, World};
+use crate::world::{Answer, Hit, Keeper, Keeping, Setting, World};
 
 const GAP: Duration = Duration::from_secs(10);
 
@@ -167,17 +169,26 @@ fn a_new_place_that_is_gone_is_forgotten() {
     assert!(later > 3, "asked for {later} times at its old place");
 }
 
+/// Where a probe keeps what it learns.
+type Small = Flash<14, 1024, 4>;
+
+/// Runs on what is in flash until the power goes, and says what is in flash then.
+fn keeping(setting: &Setting, flash: Small, site: impl Fn(&Hit) -> Answer + 'static) -> (World, Small) {
+    let mut store = Store::new(flash);
+    let keeper = Keeper { store: &mut store, how: Keeping::AsItShould };
+    let (world, _) = setting.run_keeping(Some(keeper), site, |_, _| ());
+    (world, store.flash().switched_on())
+}
+
 /// Runs until the power goes, and again with what is in flash: the second run's world.
-fn restarted(setting: Setting, site: impl Fn(&Hit) -> Answer + Copy + 'static) -> World {
-    let setting = Setting { flash: Some(Small::blank()), ..setting };
-    let (world, _) = setting.run(site);
-    let setting = Setting { flash: world.flash.take(), ..setting };
-    setting.run(site).0
+fn restarted(setting: &Setting, site: impl Fn(&Hit) -> Answer + Copy + 'static) -> World {
+    let (_, flash) = keeping(setting, Small::blank(), site);
+    keeping(setting, flash, site).0
 }
 
 #[test]
 fn a_move_is_remembered_over_a_restart() {
-    let world = restarted(Setting::of(GAP, &[("a.test", &["/old"])]), |hit| {
+    let world = restarted(&Setting::of(GAP, &[("a.test", &["/old"])]), |hit| {
         no_robots(hit).unwrap_or_else(|| match hit.host.as_str() {
             "a.test" => Answer::moved(301, "http://b.test/new"),
             _ => Answer::page("here"),
@@ -197,17 +208,16 @@ fn a_move_that_was_forgotten_is_not_remembered_over_a_restart() {
             _ => Answer::page("here"),
         })
     };
-    let setting = Setting { flash: Some(Small::blank()), ..Setting::of(GAP, &[("a.test", &["/old"])]) };
-    let (world, _) = setting.run(site);
+    let setting = Setting::of(GAP, &[("a.test", &["/old"])]);
+    let (world, flash) = keeping(&setting, Small::blank(), site);
     assert!(!world.asked("a.test", "/new").is_empty());
-    let setting = Setting { flash: world.flash.take(), ..setting };
-    let (world, _) = setting.run(|hit| no_robots(hit).unwrap_or_else(|| Answer::page("here")));
+    let (world, _) = keeping(&setting, flash, |hit| no_robots(hit).unwrap_or_else(|| Answer::page("here")));
     assert!(world.asked("a.test", "/new").is_empty() && world.asked("a.test", "/old").len() > 3);
 }
 
 #[test]
 fn a_target_that_is_too_long_to_be_stored_is_found_again_by_one_request() {
-    let world = restarted(Setting::of(GAP, &[("a.test", &["/old"])]), |hit| {
+    let world = restarted(&Setting::of(GAP, &[("a.test", &["/old"])]), |hit| {
         no_robots(hit).unwrap_or_else(|| match hit.target.as_str() {
             "/old" => Answer::moved(301, &format!("/{}", "long".repeat(20))),
             _ => Answer::page("here"),
@@ -221,18 +231,17 @@ fn a_target_that_is_too_long_to_be_stored_is_found_again_by_one_request() {
 fn a_remembered_place_is_no_way_into_a_private_network() {
     // When it was learnt, the owner had named the host; now nobody does.
     let named = vec![Name { host: "inside.test", address: [10, 0, 0, 7] }];
-    let setting =
-        Setting { names: named, flash: Some(Small::blank()), ..Setting::of(GAP, &[("a.test", &["/old"])]) };
+    let setting = Setting { names: named, ..Setting::of(GAP, &[("a.test", &["/old"])]) };
     let site = |hit: &Hit| {
         no_robots(hit).unwrap_or_else(|| match hit.host.as_str() {
             "a.test" => Answer::moved(301, "http://inside.test/x"),
             _ => Answer::page("here"),
         })
     };
-    let (world, _) = setting.run(site);
+    let (world, flash) = keeping(&setting, Small::blank(), site);
     assert!(world.asked("inside.test", "/x").len() > 3, "the owner has named it");
-    let setting = Setting { names: Vec::new(), flash: world.flash.take(), ..setting };
-    let (world, _) = setting.run(|hit| no_robots(hit).unwrap_or_else(|| Answer::page("here")));
+    let setting = Setting { names: Vec::new(), ..setting };
+    let (world, _) = keeping(&setting, flash, |hit| no_robots(hit).unwrap_or_else(|| Answer::page("here")));
     assert!(world.hits.borrow().iter().all(|hit| hit.host == "a.test"));
     assert!(!world.asked("a.test", "/old").is_empty(), "it is looked for where the list says");
 }

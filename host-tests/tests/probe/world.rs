@@ -20,9 +20,6 @@ use embedded_io_async::{ErrorKind, ErrorType, Read, Write};
 use futures_lite::future::block_on;
 use host_tests::flash::Flash;
 
-/// Where a probe keeps what it learns.
-pub type Small = Flash<14, 1024, 4>;
-
 /// One request, as the server saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hit {
@@ -103,7 +100,6 @@ pub struct World {
     time_server: TimeService,
     /// What the time server was asked.
     pub asked_time: RefCell<Vec<(Duration, Vec<u8>)>>,
-    pub flash: RefCell<Option<Small>>,
 }
 
 /// What a time server answers to what it is asked, and when.
@@ -172,8 +168,6 @@ pub struct Setting {
     pub ignore: Vec<Ignore<'static>>,
     /// The network has no IPv6.
     pub only_ipv4: bool,
-    /// What an earlier run has left in flash; without one, nothing is kept.
-    pub flash: Option<Small>,
     pub seconds: u64,
     pub back_off_ms: u32,
     /// The network is away from, and until, so many seconds.
@@ -201,7 +195,6 @@ impl Default for Setting {
             names: Vec::new(),
             ignore: Vec::new(),
             only_ipv4: false,
-            flash: None,
             seconds: 600,
             back_off_ms: 60_000,
             away: None,
@@ -296,7 +289,6 @@ impl Setting {
             unix_time: self.unix_time,
             time_server: self.time_server,
             asked_time: RefCell::default(),
-            flash: RefCell::default(),
         };
         let mut scheduler: Core<Large> = Core::large(image.pages(), image.hosts(), Settings::DEFAULT);
         let mut pages = vec![PageMemory::NEW; image.pages()];
@@ -306,10 +298,6 @@ impl Setting {
             Memory { scheduler: &mut scheduler, pages: &mut pages, hosts: &mut hosts, detours: &mut detours };
         let totals = {
             let probe = Probe::new(image, memory, self.slots, &world).expect("a probe");
-            let mut store = self.flash.as_ref().map(|flash| Store::new(flash.switched_on()));
-            if let Some(store) = &mut store {
-                block_on(probe.restore(store, true));
-            }
             if let Some(Keeper { store, .. }) = &mut keeper {
                 block_on(probe.restore(store, true));
             }
@@ -357,15 +345,9 @@ impl Setting {
                     std::future::pending().await
                 }));
             }
-            if let Some(store) = &mut store {
-                let probe = &probe;
-                work.push(Box::pin(async move { probe.keep_store(store).await }));
-            }
             let end = Instant::ZERO + Duration::from_secs(self.seconds);
             drive(&world, &mut work, end, || look(&world, &probe));
             drop(work);
-            // As if the power went: what waits to be stored is lost.
-            *world.flash.borrow_mut() = store.map(|mut store| store.flash().switched_on());
             probe.totals()
         };
         (world, totals)

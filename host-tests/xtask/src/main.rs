@@ -130,7 +130,7 @@ enum Command {
         #[arg(long, conflicts_with = "device")]
         page: bool,
     },
-    /// Reproduce the papers' experiments and write host-tests/papers (all of them at full size: long, and not timed yet)
+    /// Reproduce the papers' experiments and write host-tests/papers (all of them at full size: half an hour on two cores)
     Papers {
         /// Only this one
         #[arg(value_parser = papers::NAMES)]
