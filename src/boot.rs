@@ -1,8 +1,9 @@
-//! Why did it start again? The last panic and the reset's cause, kept where a reset leaves them, and what to do about a
-//! device that resets again and again.
+//! Why did it start again? The last panic and the reset's cause, kept where a reset leaves them,
+//! and what to do about a device that resets again and again.
 //!
-//! A board puts a [`BlackBox`] into RAM that is not initialised at reset (or into flash), lets [`BlackBox::boot`] look
-//! at it first thing, has its panic handler write into it, and calls [`BlackBox::alive`] whenever it feeds its watchdog.
+//! A board puts a [`BlackBox`] into RAM that is not initialised at reset (or into flash), lets
+//! [`BlackBox::boot`] look at it first thing, has its panic handler write into it, and calls
+//! [`BlackBox::alive`] whenever it feeds its watchdog.
 //!
 //! ```
 //! use dunlin::boot::{BlackBox, Reset};
@@ -69,16 +70,22 @@ pub struct Boot {
 
 impl Boot {
     /// Power has come, and nothing happened before.
-    pub const FIRST: Self =
-        Self { reset: Reset::PowerOn, uptime: None, message: heapless::String::new(), fast_resets: 0 };
+    pub const FIRST: Self = Self {
+        reset: Reset::PowerOn,
+        uptime: None,
+        message: heapless::String::new(),
+        fast_resets: 0,
+    };
 
-    /// Is it in a loop? Then it starts with nothing restored: what it knew may be what makes it fall.
+    /// Is it in a loop? Then it starts with nothing restored: what it knew may be what makes it
+    /// fall.
     pub fn is_loop(&self) -> bool {
         self.fast_resets >= FAST_RESETS
     }
 }
 
-/// What survives a reset. Any bytes may be read as one: those that were not written by this type count as none.
+/// What survives a reset. Any bytes may be read as one: those that were not written by this type
+/// count as none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(4))]
 pub struct BlackBox([u8; SIZE]);
@@ -111,21 +118,43 @@ impl BlackBox {
     /// What came before, and a fresh start: call once, first thing.
     pub fn boot(&mut self, reset: Reset) -> Boot {
         let before = self.read();
-        let Some(Content { uptime_s, fast_resets, message }) = before else {
+        let Some(Content {
+            uptime_s,
+            fast_resets,
+            message,
+        }) = before
+        else {
             self.write(0, 0, "");
-            return Boot { reset, ..Boot::FIRST };
+            return Boot {
+                reset,
+                ..Boot::FIRST
+            };
         };
         let uptime = Duration::from_secs(uptime_s.into());
         // Who switches a device off and on means no harm.
         let fast = uptime < STABLE && !matches!(reset, Reset::PowerOn | Reset::Pin);
-        let fast_resets = if fast { fast_resets.saturating_add(1) } else { 0 };
+        let fast_resets = if fast {
+            fast_resets.saturating_add(1)
+        } else {
+            0
+        };
         self.write(0, fast_resets, "");
-        Boot { reset, uptime: Some(uptime), message, fast_resets }
+        Boot {
+            reset,
+            uptime: Some(uptime),
+            message,
+            fast_resets,
+        }
     }
 
     /// The device has run for so long and makes progress.
     pub fn alive(&mut self, uptime: Duration) {
-        if let Some(Content { fast_resets, message, .. }) = self.read() {
+        if let Some(Content {
+            fast_resets,
+            message,
+            ..
+        }) = self.read()
+        {
             self.write(seconds(uptime), fast_resets, &message);
         }
     }
@@ -135,7 +164,9 @@ impl BlackBox {
         let mut text = Cut(heapless::String::new());
         // Never fails: what is too long is cut off.
         let _ = write!(text, "{message}");
-        let (uptime, resets) = self.read().map_or((0, 0), |before| (before.uptime_s, before.fast_resets));
+        let (uptime, resets) = self
+            .read()
+            .map_or((0, 0), |before| (before.uptime_s, before.fast_resets));
         self.write(uptime, resets, &text.0);
     }
 
@@ -151,7 +182,11 @@ impl BlackBox {
         }
         let text = core::str::from_utf8(text.get(..usize::from(length))?).ok()?;
         let message = heapless::String::try_from(text).ok()?;
-        Some(Content { uptime_s: u32::from_le_bytes([u0, u1, u2, u3]), fast_resets, message })
+        Some(Content {
+            uptime_s: u32::from_le_bytes([u0, u1, u2, u3]),
+            fast_resets,
+            message,
+        })
     }
 
     #[inline(never)]
@@ -159,9 +194,15 @@ impl BlackBox {
         let mut bytes = [0; SIZE];
         let [u0, u1, u2, u3] = uptime_s.to_le_bytes();
         let head = [0, 0, 0, 0, u0, u1, u2, u3, fast_resets, message.len() as u8];
-        bytes.iter_mut().zip(head.iter().chain(message.as_bytes())).for_each(|(to, from)| *to = *from);
+        bytes
+            .iter_mut()
+            .zip(head.iter().chain(message.as_bytes()))
+            .for_each(|(to, from)| *to = *from);
         let sum = checksum(&[SEAL, bytes.get(4..).unwrap_or_default()]);
-        bytes.iter_mut().zip(sum.to_le_bytes()).for_each(|(to, from)| *to = from);
+        bytes
+            .iter_mut()
+            .zip(sum.to_le_bytes())
+            .for_each(|(to, from)| *to = from);
         self.0 = bytes;
     }
 }
@@ -197,7 +238,13 @@ mod tests {
     fn garbage_is_nothing() {
         for byte in [0, 1, 0x55, 0xff] {
             let mut garbage = BlackBox([byte; SIZE]);
-            assert_eq!(garbage.boot(Reset::Watchdog), Boot { reset: Reset::Watchdog, ..Boot::FIRST });
+            assert_eq!(
+                garbage.boot(Reset::Watchdog),
+                Boot {
+                    reset: Reset::Watchdog,
+                    ..Boot::FIRST
+                }
+            );
         }
     }
 

@@ -1,8 +1,10 @@
-//! Many heaps threaded through one array of nodes; any two of them meld into one in O(log n), in the worst case too.
+//! Many heaps threaded through one array of nodes; any two of them meld into one in O(log n), in
+//! the worst case too.
 //!
-//! Leftist heaps (Crane 1972): the shorter way to a leaf is always to the right, hence at most log₂(n + 1) long, and
-//! all work follows right spines. An array a heap would have to be as long as all nodes together, and to move them
-//! one by one; here a heap is three links and a rank in each node, and is known by its root.
+//! Leftist heaps (Crane 1972): the shorter way to a leaf is always to the right, hence at most
+//! log₂(n + 1) long, and all work follows right spines. An array a heap would have to be as long as
+//! all nodes together, and to move them one by one; here a heap is three links and a rank in each
+//! node, and is known by its root.
 
 use crate::heap::Id;
 
@@ -20,12 +22,24 @@ pub(crate) struct Links<I> {
 
 impl<I: Id> Links<I> {
     /// A heap of its own.
-    pub(crate) const ALONE: Self = Self { left: I::NONE, right: I::NONE, up: I::NONE, rank: 1, spare: 0 };
+    pub(crate) const ALONE: Self = Self {
+        left: I::NONE,
+        right: I::NONE,
+        up: I::NONE,
+        rank: 1,
+        spare: 0,
+    };
 }
 
 impl Links<u16> {
     /// Of no heap at all.
-    pub(crate) const ZERO: Self = Self { left: 0, right: 0, up: 0, rank: 0, spare: 0 };
+    pub(crate) const ZERO: Self = Self {
+        left: 0,
+        right: 0,
+        up: 0,
+        rank: 0,
+        spare: 0,
+    };
 }
 
 /// Something that can stand in a heap.
@@ -36,7 +50,8 @@ pub(crate) trait Node<I: Copy> {
     fn ties_with(&self, other: &Self) -> bool;
     fn links(&self) -> &Links<I>;
     fn links_mut(&mut self) -> &mut Links<I>;
-    /// The node above, [`Id::NONE`] for a root. An owner that keeps something else in a root's `up` says so here.
+    /// The node above, [`Id::NONE`] for a root. An owner that keeps something else in a root's `up`
+    /// says so here.
     fn above(&self) -> I {
         self.links().up
     }
@@ -46,7 +61,10 @@ pub(crate) trait Node<I: Copy> {
 pub(crate) fn push<I: Id, N: Node<I>>(nodes: &mut [N], root: I, id: I) -> I {
     if let Some(node) = nodes.get_mut(id.index()) {
         let links = node.links_mut();
-        *links = Links { spare: links.spare, ..Links::ALONE };
+        *links = Links {
+            spare: links.spare,
+            ..Links::ALONE
+        };
     }
     meld(nodes, root, id)
 }
@@ -56,7 +74,11 @@ pub(crate) fn meld<I: Id, N: Node<I>>(nodes: &mut [N], mut a: I, mut b: I) -> I 
     let mut root = I::NONE;
     let mut above = I::NONE;
     while let (Some(first), Some(second)) = (nodes.get(a.index()), nodes.get(b.index())) {
-        let swap = if first.ties_with(second) { b < a } else { second.is_before(first) };
+        let swap = if first.ties_with(second) {
+            b < a
+        } else {
+            second.is_before(first)
+        };
         let next = if swap {
             let next = second.links().right;
             core::mem::swap(&mut a, &mut b);
@@ -78,13 +100,17 @@ pub(crate) fn meld<I: Id, N: Node<I>>(nodes: &mut [N], mut a: I, mut b: I) -> I 
 
 /// Takes a node out of the heap of the given root and returns the root of what remains. O(log n)
 pub(crate) fn remove<I: Id, N: Node<I>>(nodes: &mut [N], root: I, id: I) -> I {
-    let Some(node) = nodes.get(id.index()) else { return root };
+    let Some(node) = nodes.get(id.index()) else {
+        return root;
+    };
     let (&Links { left, right, .. }, up) = (node.links(), node.above());
     let rest = meld(nodes, left, right);
     if let Some(node) = nodes.get_mut(rest.index()) {
         node.links_mut().up = up;
     }
-    let Some(parent) = nodes.get_mut(up.index()).map(Node::links_mut) else { return rest };
+    let Some(parent) = nodes.get_mut(up.index()).map(Node::links_mut) else {
+        return rest;
+    };
     if parent.left == id {
         parent.left = rest;
     } else {
@@ -112,7 +138,12 @@ fn hang<I: Id, N: Node<I>>(nodes: &mut [N], above: I, id: I, root: &mut I) {
 /// Puts the deeper child to the left; returns the node above, and whether the rank changed.
 fn balance<I: Id, N: Node<I>>(nodes: &mut [N], id: I) -> Option<(I, bool)> {
     let node = nodes.get(id.index())?;
-    let (&Links { left, right, rank, .. }, up) = (node.links(), node.above());
+    let (
+        &Links {
+            left, right, rank, ..
+        },
+        up,
+    ) = (node.links(), node.above());
     let depth = |child: I| nodes.get(child.index()).map_or(0, |node| node.links().rank);
     let (on_left, on_right) = (depth(left), depth(right));
     let links = nodes.get_mut(id.index())?.links_mut();
@@ -152,13 +183,26 @@ mod tests {
 
     /// Checks order, ranks and links below a node, and counts its nodes.
     fn check(nodes: &[Number], id: u16, up: u16) -> usize {
-        let Some(node) = nodes.get(usize::from(id)) else { return 0 };
+        let Some(node) = nodes.get(usize::from(id)) else {
+            return 0;
+        };
         let rank = |id: u16| nodes.get(usize::from(id)).map_or(0, |node| node.links.rank);
-        let Links { left, right, rank: own, .. } = node.links;
+        let Links {
+            left,
+            right,
+            rank: own,
+            ..
+        } = node.links;
         assert_eq!(node.links.up, up);
         assert_eq!(node.links.spare, id as u8, "the owner's byte is left alone");
-        assert!(rank(left) >= rank(right) && own == rank(right) + 1, "leftist");
-        for child in [left, right].into_iter().filter(|child| *child != u16::NONE) {
+        assert!(
+            rank(left) >= rank(right) && own == rank(right) + 1,
+            "leftist"
+        );
+        for child in [left, right]
+            .into_iter()
+            .filter(|child| *child != u16::NONE)
+        {
             assert!(!nodes[usize::from(child)].is_before(node));
         }
         1 + check(nodes, left, id) + check(nodes, right, id)
@@ -166,8 +210,13 @@ mod tests {
 
     #[test]
     fn four_heaps_follow_a_model() {
-        let mut nodes: [Number; NODES] =
-            core::array::from_fn(|id| Number { key: 0, links: Links { spare: id as u8, ..Links::ALONE } });
+        let mut nodes: [Number; NODES] = core::array::from_fn(|id| Number {
+            key: 0,
+            links: Links {
+                spare: id as u8,
+                ..Links::ALONE
+            },
+        });
         let (mut roots, mut home) = ([u16::NONE; 4], [None; NODES]);
         let mut state = 1_u32;
         let mut below = |limit: u32| {
@@ -175,7 +224,11 @@ mod tests {
             (state >> 16) % limit
         };
         for _ in 0..50_000 {
-            let (id, heap, other) = (below(NODES as u32) as u16, below(4) as usize, below(4) as usize);
+            let (id, heap, other) = (
+                below(NODES as u32) as u16,
+                below(4) as usize,
+                below(4) as usize,
+            );
             match home[usize::from(id)] {
                 None => {
                     nodes[usize::from(id)].key = below(20);
@@ -185,7 +238,9 @@ mod tests {
                 Some(_) if below(8) == 0 && heap != other => {
                     roots[heap] = meld(&mut nodes, roots[heap], roots[other]);
                     roots[other] = u16::NONE;
-                    home.iter_mut().filter(|home| **home == Some(other)).for_each(|home| *home = Some(heap));
+                    home.iter_mut()
+                        .filter(|home| **home == Some(other))
+                        .for_each(|home| *home = Some(heap));
                 }
                 Some(heap) => {
                     roots[heap] = remove(&mut nodes, roots[heap], id);
@@ -196,7 +251,11 @@ mod tests {
                 let members = || (0..NODES).filter(|id| home[*id] == Some(heap));
                 assert_eq!(check(&nodes, *root, u16::NONE), members().count());
                 let first = members().min_by_key(|id| (nodes[*id].key, *id));
-                assert_eq!(first.map_or(u16::NONE, |id| id as u16), *root, "equal keys by id");
+                assert_eq!(
+                    first.map_or(u16::NONE, |id| id as u16),
+                    *root,
+                    "equal keys by id"
+                );
             }
         }
     }

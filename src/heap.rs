@@ -1,8 +1,8 @@
 //! A heap whose entries can be found again: change a key or remove an entry by its id, in O(log n).
 //!
-//! No published `no_std` heap does that without an allocator. This one works in storage the caller brings:
-//! arrays inside a `static`, slices, or a `Vec` on a host. It is 4-ary: half the levels of a binary heap, and
-//! the four children that are compared lie side by side in memory.
+//! No published `no_std` heap does that without an allocator. This one works in storage the caller
+//! brings: arrays inside a `static`, slices, or a `Vec` on a host. It is 4-ary: half the levels of
+//! a binary heap, and the four children that are compared lie side by side in memory.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -58,8 +58,8 @@ impl<A: Key, B: Key> Key for (A, B) {
     const FILLER: Self = (A::FILLER, B::FILLER);
 }
 
-/// One key and the id it belongs to. Entries are ordered by key, and equal keys by id, so that every run of
-/// the same program breaks ties alike.
+/// One key and the id it belongs to. Entries are ordered by key, and equal keys by id, so that
+/// every run of the same program breaks ties alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Entry<K, I> {
@@ -86,7 +86,9 @@ impl<K: fmt::Debug, I: Id> fmt::Display for PushError<K, I> {
         match self {
             Self::Full(entry) => write!(f, "heap is full, id {:?} was not added", entry.id),
             Self::Duplicate(entry) => write!(f, "id {:?} is in the heap already", entry.id),
-            Self::OutOfRange(entry) => write!(f, "id {:?} is beyond the heap's range of ids", entry.id),
+            Self::OutOfRange(entry) => {
+                write!(f, "id {:?} is beyond the heap's range of ids", entry.id)
+            }
         }
     }
 }
@@ -95,9 +97,9 @@ impl<K: fmt::Debug, I: Id> core::error::Error for PushError<K, I> {}
 
 /// An indexed min-heap over storage of the caller's choice.
 ///
-/// `E` holds the entries (its length is the capacity) and `P` the place of each id (its length is the range of
-/// ids). Both may be arrays, `&mut` slices or, on a host, `Vec`s. The work is done by functions on slices, so
-/// it is compiled once per key and id type, not once per capacity.
+/// `E` holds the entries (its length is the capacity) and `P` the place of each id (its length is
+/// the range of ids). Both may be arrays, `&mut` slices or, on a host, `Vec`s. The work is done by
+/// functions on slices, so it is compiled once per key and id type, not once per capacity.
 ///
 /// | operation | work |
 /// |---|---|
@@ -126,7 +128,8 @@ pub struct Heap<K, I, E, P> {
     types: PhantomData<(K, I)>,
 }
 
-/// A heap that owns its memory: `N` entries with ids below `N`, `const`-constructible for a `static`.
+/// A heap that owns its memory: `N` entries with ids below `N`, `const`-constructible for a
+/// `static`.
 pub type ArrayHeap<K, I, const N: usize> = Heap<K, I, [Entry<K, I>; N], [I; N]>;
 
 /// A heap in slices the caller lends it.
@@ -135,7 +138,12 @@ pub type SliceHeap<'a, K, I> = Heap<K, I, &'a mut [Entry<K, I>], &'a mut [I]>;
 impl<K: Key, I: Id, const N: usize> ArrayHeap<K, I, N> {
     /// An empty heap.
     pub const fn new() -> Self {
-        Self { entries: [Entry::UNUSED; N], positions: [I::NONE; N], len: 0, types: PhantomData }
+        Self {
+            entries: [Entry::UNUSED; N],
+            positions: [I::NONE; N],
+            len: 0,
+            types: PhantomData,
+        }
     }
 }
 
@@ -147,7 +155,10 @@ impl<K: Key, I: Id, const N: usize> Default for ArrayHeap<K, I, N> {
 
 impl<K: Key, I: Id> Entry<K, I> {
     /// What storage for a heap is filled with.
-    pub const UNUSED: Self = Self { key: K::FILLER, id: I::NONE };
+    pub const UNUSED: Self = Self {
+        key: K::FILLER,
+        id: I::NONE,
+    };
 }
 
 impl<K, I, E, P> Heap<K, I, E, P>
@@ -170,7 +181,12 @@ where
     /// # Ok::<(), dunlin::heap::PushError<u32, u16>>(())
     /// ```
     pub fn with_storage(entries: E, positions: P) -> Self {
-        let mut heap = Self { entries, positions, len: 0, types: PhantomData };
+        let mut heap = Self {
+            entries,
+            positions,
+            len: 0,
+            types: PhantomData,
+        };
         heap.clear();
         heap
     }
@@ -250,7 +266,8 @@ where
         self.take(place).map(|entry| entry.key)
     }
 
-    /// Gives an id a new key and returns the old one; `None`, and nothing changed, if it is not in the heap.
+    /// Gives an id a new key and returns the old one; `None`, and nothing changed, if it is not in
+    /// the heap.
     pub fn update(&mut self, id: I, key: K) -> Option<K> {
         let place = self.place(id)?;
         let old = self.entries().get(place)?.key;
@@ -258,7 +275,8 @@ where
         Some(old)
     }
 
-    /// Changes every key by the same rule, which must keep their order (equal ones may become more). O(n)
+    /// Changes every key by the same rule, which must keep their order (equal ones may become
+    /// more). O(n)
     pub(crate) fn map_keys(&mut self, rule: impl Fn(K) -> K) {
         for entry in self.entries.as_mut().iter_mut().take(self.len) {
             entry.key = rule(entry.key);
@@ -286,10 +304,16 @@ where
     /// Puts an entry at a place that is free, or its own, or from there to where it belongs.
     fn settle(&mut self, place: usize, entry: Entry<K, I>) {
         let (entries, positions) = (self.entries.as_mut(), self.positions.as_mut());
-        let Some(entries) = entries.get_mut(..self.len) else { return };
+        let Some(entries) = entries.get_mut(..self.len) else {
+            return;
+        };
         let above = rise(entries, positions, place, entry);
         // What has risen is smaller than all that is below.
-        let place = if above < place { above } else { sink(entries, positions, place, entry) };
+        let place = if above < place {
+            above
+        } else {
+            sink(entries, positions, place, entry)
+        };
         put(entries, positions, place, entry);
     }
 }
@@ -330,11 +354,18 @@ fn sink<K: Key, I: Id>(
 }
 
 /// The smallest of the children, and its place.
-fn smallest_child<K: Key, I: Id>(entries: &[Entry<K, I>], place: usize) -> Option<(usize, Entry<K, I>)> {
+fn smallest_child<K: Key, I: Id>(
+    entries: &[Entry<K, I>],
+    place: usize,
+) -> Option<(usize, Entry<K, I>)> {
     let first = place * ARITY + 1;
     let children = entries.get(first..)?;
     let smaller = |(at, one), (other_at, other)| {
-        if is_before(other, one) { (other_at, other) } else { (at, one) }
+        if is_before(other, one) {
+            (other_at, other)
+        } else {
+            (at, one)
+        }
     };
     // All four, as a rule, and then a tournament without a loop: half the instructions.
     let (at, smallest) = match children {
@@ -347,14 +378,22 @@ fn smallest_child<K: Key, I: Id>(entries: &[Entry<K, I>], place: usize) -> Optio
     Some((first + at, *smallest))
 }
 
-/// The order of entries, spelt out: the derived one goes through an `Ordering`, at twice the instructions.
+/// The order of entries, spelt out: the derived one goes through an `Ordering`, at twice the
+/// instructions.
 fn is_before<K: Key, I: Id>(one: &Entry<K, I>, other: &Entry<K, I>) -> bool {
     one.key < other.key || (one.key == other.key && one.id < other.id)
 }
 
 /// The one place where an entry and its position are written, so that they cannot disagree.
-fn put<K: Key, I: Id>(entries: &mut [Entry<K, I>], positions: &mut [I], place: usize, entry: Entry<K, I>) {
-    if let (Some(slot), Some(position)) = (entries.get_mut(place), positions.get_mut(entry.id.index())) {
+fn put<K: Key, I: Id>(
+    entries: &mut [Entry<K, I>],
+    positions: &mut [I],
+    place: usize,
+    entry: Entry<K, I>,
+) {
+    if let (Some(slot), Some(position)) =
+        (entries.get_mut(place), positions.get_mut(entry.id.index()))
+    {
         *slot = entry;
         *position = I::from_index(place).unwrap_or(I::NONE);
     }

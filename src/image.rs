@@ -1,7 +1,8 @@
 //! The page image: what to crawl and how, in one piece of flash beside the firmware.
 //!
-//! Made on a computer from PAGES.csv, put into flash (or loaded beside the firmware by QEMU), read in place: hosts,
-//! pages and names stay where they are, and nothing but an offset is kept of them. A list changes without a new build.
+//! Made on a computer from PAGES.csv, put into flash (or loaded beside the firmware by QEMU), read
+//! in place: hosts, pages and names stay where they are, and nothing but an offset is kept of them.
+//! A list changes without a new build.
 //!
 //! ```text
 //! 0   magic  "dnln"
@@ -11,8 +12,8 @@
 //! …   records, postcard: Config, names, hosts, pages (sorted by host), what to ignore
 //! ```
 //!
-//! Numbers are little-endian. A firmware reads images of its own [`VERSION`] and of all earlier ones, and refuses newer
-//! ones. What a version adds to a record stands at its end:
+//! Numbers are little-endian. A firmware reads images of its own [`VERSION`] and of all earlier
+//! ones, and refuses newer ones. What a version adds to a record stands at its end:
 //!
 //! | version | what is new |
 //! |---|---|
@@ -221,7 +222,11 @@ macro_rules! say {
                 expected
             ),
             ImageError::Record { index } => {
-                $by::write!($f, "page image with an unreadable record {}: make it again", index)
+                $by::write!(
+                    $f,
+                    "page image with an unreadable record {}: make it again",
+                    index
+                )
             }
             ImageError::TooLarge { pages, hosts } => $by::write!(
                 $f,
@@ -259,13 +264,35 @@ pub struct Image<'a> {
 }
 
 impl<'a> Image<'a> {
-    /// Checks the image at the beginning of `flash`, which may be longer. Work: two passes over the image.
+    /// Checks the image at the beginning of `flash`, which may be longer. Work: two passes over the
+    /// image.
     ///
     /// # Errors
     /// Why it cannot be used.
     pub fn parse(flash: &'a [u8]) -> Result<Self, ImageError> {
         let header: &[u8; HEADER] = flash.first_chunk().ok_or(ImageError::Missing)?;
-        let [m0, m1, m2, m3, v0, v1, n0, n1, h0, h1, p0, p1, l0, l1, l2, l3, c0, c1, c2, c3] = *header;
+        let [
+            m0,
+            m1,
+            m2,
+            m3,
+            v0,
+            v1,
+            n0,
+            n1,
+            h0,
+            h1,
+            p0,
+            p1,
+            l0,
+            l1,
+            l2,
+            l3,
+            c0,
+            c1,
+            c2,
+            c3,
+        ] = *header;
         if [m0, m1, m2, m3] != MAGIC {
             return Err(ImageError::Missing);
         }
@@ -274,7 +301,10 @@ impl<'a> Image<'a> {
             return Err(ImageError::Newer { found: version });
         }
         let length = u32::from_le_bytes([l0, l1, l2, l3]);
-        let too_long = ImageError::Length { found: length, room: flash.len() as u32 };
+        let too_long = ImageError::Length {
+            found: length,
+            room: flash.len() as u32,
+        };
         let bytes = flash.get(..length as usize).ok_or(too_long)?;
         let checked = bytes.get(CHECKED..).ok_or(too_long)?;
         // The counts are covered, too: they stand before the checksum, so they are added to it.
@@ -284,7 +314,13 @@ impl<'a> Image<'a> {
             return Err(ImageError::Checksum { found, expected });
         }
         let [names, hosts, pages] = [[n0, n1], [h0, h1], [p0, p1]].map(u16::from_le_bytes);
-        let image = Self { bytes, version, names, hosts, pages };
+        let image = Self {
+            bytes,
+            version,
+            names,
+            hosts,
+            pages,
+        };
         image.check()?;
         Ok(image)
     }
@@ -293,7 +329,9 @@ impl<'a> Image<'a> {
     fn check(&self) -> Result<(), ImageError> {
         self.config()?;
         let all = |count: u16| (0..count).map(usize::from);
-        let wrong = |index: usize| ImageError::Record { index: index as u32 };
+        let wrong = |index: usize| ImageError::Record {
+            index: index as u32,
+        };
         all(self.names).try_for_each(|index| self.name(index).map(drop))?;
         for index in all(self.hosts) {
             let host = self.host(index)?;
@@ -356,7 +394,9 @@ impl<'a> Image<'a> {
     pub fn page(&self, index: usize) -> Result<Page<'a>, ImageError> {
         // Behind the last page are other records.
         if index >= self.pages() {
-            return Err(ImageError::Record { index: index as u32 });
+            return Err(ImageError::Record {
+                index: index as u32,
+            });
         }
         self.record(self.page_record(index))
     }
@@ -373,15 +413,21 @@ impl<'a> Image<'a> {
     pub fn named(&self, host: &str) -> Option<[u8; 4]> {
         let entries = || (0..usize::from(self.names)).filter_map(|index| self.name(index).ok());
         let own = entries().find(|name| name.host.eq_ignore_ascii_case(host));
-        own.or_else(|| entries().find(|name| name.host == "*")).map(|name| name.address)
+        own.or_else(|| entries().find(|name| name.host == "*"))
+            .map(|name| name.address)
     }
 
     /// Stretches of pages that do not count as changes: the first [`Ignore::MOST`].
     pub fn ignores(&self) -> Ignores<'a> {
         let first = self.page_record(self.pages.into());
         // The first record begins where the table of records ends.
-        let all = self.place(0).map_or(0, |start| start.saturating_sub(HEADER) / 4);
-        (first..all).filter_map(|index| self.record(index).ok()).take(Ignore::MOST).collect()
+        let all = self
+            .place(0)
+            .map_or(0, |start| start.saturating_sub(HEADER) / 4);
+        (first..all)
+            .filter_map(|index| self.record(index).ok())
+            .take(Ignore::MOST)
+            .collect()
     }
 
     fn host_record(&self, index: usize) -> usize {
@@ -393,14 +439,19 @@ impl<'a> Image<'a> {
     }
 
     fn record<T: Deserialize<'a>>(&self, index: usize) -> Result<T, ImageError> {
-        postcard::from_bytes(self.record_bytes(index)?)
-            .map_err(|_| ImageError::Record { index: index as u32 })
+        postcard::from_bytes(self.record_bytes(index)?).map_err(|_| ImageError::Record {
+            index: index as u32,
+        })
     }
 
     /// The record, and whatever follows it.
     fn record_bytes(&self, index: usize) -> Result<&'a [u8], ImageError> {
-        let wrong = ImageError::Record { index: index as u32 };
-        self.place(index).and_then(|start| self.bytes.get(start..)).ok_or(wrong)
+        let wrong = ImageError::Record {
+            index: index as u32,
+        };
+        self.place(index)
+            .and_then(|start| self.bytes.get(start..))
+            .ok_or(wrong)
     }
 
     /// Where a record starts.
@@ -413,12 +464,21 @@ impl<'a> Image<'a> {
 /// Stretches of pages that do not count as changes.
 pub type Ignores<'a> = heapless::Vec<Ignore<'a>, { Ignore::MOST }>;
 
-/// CRC-32 (IEEE 802.3), a bit at a time: it is computed once a boot, and a table would take 1 kB of flash.
+/// CRC-32 (IEEE 802.3), a bit at a time: it is computed once a boot, and a table would take 1 kB of
+/// flash.
 #[inline(never)]
 pub(crate) fn checksum(parts: &[&[u8]]) -> u32 {
-    let step = |crc: u32| if crc & 1 == 0 { crc >> 1 } else { crc >> 1 ^ 0xedb8_8320 };
+    let step = |crc: u32| {
+        if crc & 1 == 0 {
+            crc >> 1
+        } else {
+            crc >> 1 ^ 0xedb8_8320
+        }
+    };
     let bytes = parts.iter().flat_map(|part| part.iter());
-    !bytes.fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), |crc, _| step(crc)))
+    !bytes.fold(!0, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| step(crc))
+    })
 }
 
 /// Makes an image. Pages must be sorted by host; names, hosts and pages number at most 65,535 each.
@@ -434,7 +494,9 @@ pub fn build(
     fn encode(record: &impl Serialize) -> Vec<u8> {
         // Our own types, into a buffer that holds the longest URL many times over.
         let mut buffer = std::vec![0; 16_384];
-        postcard::to_slice(record, &mut buffer).map(|used| used.to_vec()).unwrap_or_default()
+        postcard::to_slice(record, &mut buffer)
+            .map(|used| used.to_vec())
+            .unwrap_or_default()
     }
     let mut records: Vec<Vec<u8>> = std::vec![[encode(config), encode(&config.sntp)].concat()];
     records.extend(names.iter().map(encode));
@@ -454,5 +516,12 @@ pub fn build(
     }
     let checksum = checksum(&[&counts, &body]);
     let length = (HEADER + body.len()) as u32;
-    [&MAGIC[..], &counts, &length.to_le_bytes(), &checksum.to_le_bytes(), &body].concat()
+    [
+        &MAGIC[..],
+        &counts,
+        &length.to_le_bytes(),
+        &checksum.to_le_bytes(),
+        &body,
+    ]
+    .concat()
 }

@@ -30,9 +30,9 @@
 //! # Ok::<(), dunlin::scheduler::Error>(())
 //! ```
 //!
-//! The crate is sans-IO: time comes in as an argument, decisions go out as values, nothing sleeps and nothing
-//! touches a socket. It needs no allocator and contains no `unsafe`. Algorithms take slices, so the same code
-//! serves 500 pages in static memory and a million on a workstation.
+//! The crate is sans-IO: time comes in as an argument, decisions go out as values, nothing sleeps
+//! and nothing touches a socket. It needs no allocator and contains no `unsafe`. Algorithms take
+//! slices, so the same code serves 500 pages in static memory and a million on a workstation.
 
 #[cfg(feature = "std")]
 extern crate std;

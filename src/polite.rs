@@ -1,7 +1,7 @@
 //! May we fetch from this host now? One gate a host, or one for hosts that share a server.
 //!
-//! A gate never excludes a host and never delays another one: it only says when the next fetch may start. The
-//! longest of these counts:
+//! A gate never excludes a host and never delays another one: it only says when the next fetch may
+//! start. The longest of these counts:
 //!
 //! | cause | wait | bound |
 //! |---|---|---|
@@ -10,20 +10,22 @@
 //! | 429, 503, network failure | doubles with each one in a row, ± 25 % at random | [`Rules::back_off_ceiling`] |
 //! | allowed hours | until they begin | a day |
 //!
-//! 429 and Retry-After belong to the *host*: its other pages wait, too. Failures are forgiven: each success halves
-//! their count, and so does every [`FORGIVEN_AFTER`] without one.
+//! 429 and Retry-After belong to the *host*: its other pages wait, too. Failures are forgiven: each
+//! success halves their count, and so does every [`FORGIVEN_AFTER`] without one.
 
 use crate::time::{Duration, Instant};
 
-/// The longest robots Crawl-delay that is obeyed to the letter. Some files ask for weeks, by mistake or to shut
-/// crawlers out; exclusion is what Disallow is for. An hour still means 24 fetches a day at most.
+/// The longest robots Crawl-delay that is obeyed to the letter. Some files ask for weeks, by
+/// mistake or to shut crawlers out; exclusion is what Disallow is for. An hour still means 24
+/// fetches a day at most.
 pub const MAX_CRAWL_DELAY: Duration = Duration::HOUR;
 /// The longest `Retry-After` that is obeyed to the letter.
 pub const MAX_RETRY_AFTER: Duration = Duration::DAY;
 /// Without a failure for so long, half of them are forgiven.
 pub const FORGIVEN_AFTER: Duration = Duration::from_micros((FORGIVEN_UNITS as u64) << COARSE);
 
-/// Failures are dated in units of 2^29 µs, about nine minutes: exact enough to forgive by, and two bytes.
+/// Failures are dated in units of 2^29 µs, about nine minutes: exact enough to forgive by, and two
+/// bytes.
 const COARSE: u32 = 29;
 /// A little over an hour.
 const FORGIVEN_UNITS: u16 = 8;
@@ -52,7 +54,8 @@ pub struct Rules {
     pub back_off: Duration,
     /// And however many there were.
     pub back_off_ceiling: Duration,
-    /// Counts the gap from the end of a fetch instead of from its start: for hosts that serve slowly.
+    /// Counts the gap from the end of a fetch instead of from its start: for hosts that serve
+    /// slowly.
     pub gap_from_end: bool,
 }
 
@@ -88,7 +91,8 @@ pub enum Answer {
     Failed,
 }
 
-/// Local hours in which fetching is allowed; from 22 to 6 wraps around midnight (Wolf §3's restricted slots).
+/// Local hours in which fetching is allowed; from 22 to 6 wraps around midnight (Wolf §3's
+/// restricted slots).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Hours {
@@ -106,7 +110,8 @@ impl Hours {
     /// At any time.
     pub const ALWAYS: Self = Self { from: 0, to: 0 };
 
-    /// From the hour `from` (0–23) until the hour `to` (0–24) begins; `None` when that is empty or not of this day.
+    /// From the hour `from` (0–23) until the hour `to` (0–24) begins; `None` when that is empty or
+    /// not of this day.
     ///
     /// ```
     /// use dunlin::polite::Hours;
@@ -117,7 +122,11 @@ impl Hours {
     /// # Ok::<(), &str>(())
     /// ```
     pub const fn new(from: u8, to: u8) -> Option<Self> {
-        if from > 23 || to > 24 || from == to { None } else { Some(Self { from, to: to % 24 }) }
+        if from > 23 || to > 24 || from == to {
+            None
+        } else {
+            Some(Self { from, to: to % 24 })
+        }
     }
 
     /// No restriction at all?
@@ -178,7 +187,13 @@ enum Phase {
 impl Gate {
     /// A gate that lets a fetch start `gap` after the one before has started.
     pub const fn new(gap: Duration) -> Self {
-        Self { gap: halves(gap), failed_at: 0, hours: Hours::ALWAYS, failures: 0, phase: Phase::Ready }
+        Self {
+            gap: halves(gap),
+            failed_at: 0,
+            hours: Hours::ALWAYS,
+            failures: 0,
+            phase: Phase::Ready,
+        }
     }
 
     /// Another gap; see [`gap`].
@@ -196,14 +211,19 @@ impl Gate {
         self.phase == Phase::Fetching
     }
 
-    /// Waits for nothing but its hours: when these or the clock change, it may be asked again at once.
+    /// Waits for nothing but its hours: when these or the clock change, it may be asked again at
+    /// once.
     pub fn waits_for_hours(&self) -> bool {
         self.phase == Phase::OutsideHours
     }
 
     /// Notes whether it waits for its hours.
     pub fn set_waits_for_hours(&mut self, waits: bool) {
-        self.phase = if waits { Phase::OutsideHours } else { Phase::Ready };
+        self.phase = if waits {
+            Phase::OutsideHours
+        } else {
+            Phase::Ready
+        };
     }
 
     /// Restricts fetching to these hours.
@@ -237,8 +257,9 @@ impl Gate {
         start + self.gap()
     }
 
-    /// When the next fetch may start, after one that ends at `end` with this answer; `earliest` is what
-    /// [`Self::earliest_after`] said of its start. `random` spreads the returns of hosts that failed together.
+    /// When the next fetch may start, after one that ends at `end` with this answer; `earliest` is
+    /// what [`Self::earliest_after`] said of its start. `random` spreads the returns of hosts that
+    /// failed together.
     pub fn opens(
         &mut self,
         earliest: Instant,
@@ -248,7 +269,11 @@ impl Gate {
         random: u32,
     ) -> Instant {
         self.phase = Phase::Ready;
-        let polite = earliest.max(if rules.gap_from_end { end + self.gap() } else { end });
+        let polite = earliest.max(if rules.gap_from_end {
+            end + self.gap()
+        } else {
+            end
+        });
         match answer {
             // No request, no gap: the one before has passed.
             Answer::NotAsked => end,
@@ -257,7 +282,9 @@ impl Gate {
                 self.failures /= 2;
                 polite
             }
-            Answer::Refused { retry_after: Some(asked) } => {
+            Answer::Refused {
+                retry_after: Some(asked),
+            } => {
                 self.fail(end);
                 polite.max(end + asked.min(MAX_RETRY_AFTER))
             }
@@ -273,7 +300,8 @@ impl Gate {
         let doubled = rules.back_off * (1 << self.failures.saturating_sub(1).min(MOST_FAILURES));
         let wait = doubled.min(rules.back_off_ceiling);
         let spread = wait.as_micros() / 2;
-        wait - wait / 4 + Duration::from_micros((spread >> 16).saturating_mul(u64::from(random >> 16)))
+        wait - wait / 4
+            + Duration::from_micros((spread >> 16).saturating_mul(u64::from(random >> 16)))
     }
 
     fn fail(&mut self, now: Instant) {
@@ -293,7 +321,11 @@ impl Gate {
 const fn halves(gap: Duration) -> [u16; 2] {
     // Rounded up: a gap must not come out shorter than it was asked for.
     let millis = gap.as_micros().div_ceil(1_000);
-    let millis = if millis > u32::MAX as u64 { u32::MAX } else { millis as u32 };
+    let millis = if millis > u32::MAX as u64 {
+        u32::MAX
+    } else {
+        millis as u32
+    };
     [(millis >> 16) as u16, millis as u16]
 }
 

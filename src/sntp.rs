@@ -1,8 +1,9 @@
-//! What time is it? A client of the Simple Network Time Protocol (RFC 4330; RFC 5905 §14 continues it), without a
-//! socket: bytes to be sent go out, bytes that came go in.
+//! What time is it? A client of the Simple Network Time Protocol (RFC 4330; RFC 5905 §14 continues
+//! it), without a socket: bytes to be sent go out, bytes that came go in.
 //!
-//! The request carries a random number where its own time would be: it tells nobody anything, and only who has seen it
-//! can answer. Nothing else that comes is looked at any further, a kiss of death included.
+//! The request carries a random number where its own time would be: it tells nobody anything, and
+//! only who has seen it can answer. Nothing else that comes is looked at any further, a kiss of
+//! death included.
 //!
 //! ```
 //! use dunlin::sntp::Client;
@@ -28,7 +29,8 @@ pub const PACKET: usize = 48;
 /// How long an answer is waited for: half of that is the most that the time can be wrong by.
 pub const PATIENCE: Duration = Duration::from_secs(4);
 
-/// Between two answers. A clock that is wrong by 50 ppm is wrong by a second then; RFC 4330 §10 asks for 15 s at least.
+/// Between two answers. A clock that is wrong by 50 ppm is wrong by a second then; RFC 4330 §10
+/// asks for 15 s at least.
 const POLL: Duration = Duration::from_secs(6 * 3_600);
 /// A server that says so is asked less often, down to this.
 const LONGEST_POLL: Duration = Duration::from_secs(4 * 86_400);
@@ -85,7 +87,14 @@ impl Client {
     /// Asks within two seconds; `random` says when.
     pub fn new(random: u64) -> Self {
         let (sent, ask_at) = (Instant::ZERO, Instant::ZERO + share(FIRST_SPREAD, random));
-        Self { nonce: None, sent, ask_at, poll: POLL, retry: FIRST_RETRY, random }
+        Self {
+            nonce: None,
+            sent,
+            ask_at,
+            poll: POLL,
+            retry: FIRST_RETRY,
+            random,
+        }
     }
 
     /// When the server may be asked again; [`Instant::MAX`] for never.
@@ -93,8 +102,8 @@ impl Client {
         self.ask_at
     }
 
-    /// What is to be sent to the server now. `random` must be a number that nobody can guess. An earlier request that
-    /// has not been answered no longer will be.
+    /// What is to be sent to the server now. `random` must be a number that nobody can guess. An
+    /// earlier request that has not been answered no longer will be.
     pub fn request(&mut self, random: u64, now: Instant) -> [u8; PACKET] {
         // A server that knows no originate timestamp sends zeros.
         let nonce = random.max(1);
@@ -103,12 +112,16 @@ impl Client {
         if let Some(first) = packet.first_mut() {
             *first = REQUEST;
         }
-        packet.iter_mut().skip(40).zip(nonce.to_be_bytes()).for_each(|(to, from)| *to = from);
+        packet
+            .iter_mut()
+            .skip(40)
+            .zip(nonce.to_be_bytes())
+            .for_each(|(to, from)| *to = from);
         packet
     }
 
-    /// Takes in what came: seconds since 1970, or why there is no time. `None` if it is no answer to the last request:
-    /// go on listening, for [`PATIENCE`] after the request.
+    /// Takes in what came: seconds since 1970, or why there is no time. `None` if it is no answer
+    /// to the last request: go on listening, for [`PATIENCE`] after the request.
     pub fn answer(&mut self, bytes: &[u8], now: Instant) -> Option<Result<u64, NoTime>> {
         let answer = Answer::read(bytes)?;
         let trip = now - self.sent;
@@ -168,9 +181,24 @@ impl Answer {
     fn read(bytes: &[u8]) -> Option<Self> {
         let packet: &[u8; PACKET] = bytes.first_chunk()?;
         let mut words = [0; PACKET / 4];
-        words.iter_mut().zip(packet.as_chunks().0).for_each(|(to, from)| *to = u32::from_be_bytes(*from));
-        let [first, delay, dispersion, reference, set, set_low, origin, origin_low, _, _, sent, sent_low] =
-            words;
+        words
+            .iter_mut()
+            .zip(packet.as_chunks().0)
+            .for_each(|(to, from)| *to = u32::from_be_bytes(*from));
+        let [
+            first,
+            delay,
+            dispersion,
+            reference,
+            set,
+            set_low,
+            origin,
+            origin_low,
+            _,
+            _,
+            sent,
+            sent_low,
+        ] = words;
         let long = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
         let [flags, stratum, ..] = first.to_be_bytes();
         let version = flags >> 3 & 7;
@@ -206,8 +234,12 @@ impl Answer {
         // Half a second more: it is rounded.
         let half = (trip.as_micros() << 31) / 1_000_000 + (1 << 31);
         let seconds = self.transmit.wrapping_add(half) >> 32;
-        // 32 bits of seconds run out in 2036 and begin anew: the first half of them is the next era's (RFC 4330 §3).
+        // 32 bits of seconds run out in 2036 and begin anew: the first half of them is the next
+        // era's (RFC 4330 §3).
         let era = if seconds >> 31 == 0 { 1 << 32 } else { 0 };
-        (seconds + era).checked_sub(UNIX).filter(|unix| *unix >= OLDEST).ok_or(NoTime::Absurd)
+        (seconds + era)
+            .checked_sub(UNIX)
+            .filter(|unix| *unix >= OLDEST)
+            .ok_or(NoTime::Absurd)
     }
 }

@@ -1,8 +1,8 @@
 //! Time as the core sees it: whole microseconds, handed in by the caller.
 //!
-//! Nothing in this crate reads a clock. Microseconds match embassy's default tick, so that a device converts
-//! without dividing; 64 bits of them last 584,000 years. All arithmetic saturates: a clock that jumps can
-//! make an answer late or early, never panic or wrap.
+//! Nothing in this crate reads a clock. Microseconds match embassy's default tick, so that a device
+//! converts without dividing; 64 bits of them last 584,000 years. All arithmetic saturates: a clock
+//! that jumps can make an answer late or early, never panic or wrap.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Sub};
@@ -93,7 +93,8 @@ impl Duration {
         self.0 / 1_000_000
     }
 
-    /// Fractional seconds. For hosts: on a device without a double-precision unit prefer [`Self::as_days`].
+    /// Fractional seconds. For hosts: on a device without a double-precision unit prefer
+    /// [`Self::as_days`].
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 * 1e-6
     }
@@ -179,7 +180,8 @@ impl Mul<u64> for Duration {
     }
 }
 
-/// Division by zero gives the maximum: "never" is the useful answer to "how long between no visits".
+/// Division by zero gives the maximum: "never" is the useful answer to "how long between no
+/// visits".
 impl Div<u64> for Duration {
     type Output = Self;
     fn div(self, rhs: u64) -> Self {

@@ -1,15 +1,16 @@
 //! How much a page matters: the embarrassment weight (Wolf §2.2).
 //!
-//! Any positive number can be a page's weight. A search engine can do better than guess: a stale page embarrasses it
-//! only if it is shown, clicked, and wrong.
+//! Any positive number can be a page's weight. A search engine can do better than guess: a stale
+//! page embarrasses it only if it is shown, clicked, and wrong.
 
 use crate::math::{Real, Sum};
 
 /// `w = d Σ c b`: the chance that a stale copy of the page embarrasses whoever shows it.
 ///
-/// `wrong` is the chance `d` that a stale copy answers wrongly. `clicks` holds `c`, the chance of a click at each
-/// position, result page after result page; `shown` holds `b`, the chance that the page is shown there, in the same
-/// order. Positions that only one of them has count nothing. At most `wrong` if chances are chances.
+/// `wrong` is the chance `d` that a stale copy answers wrongly. `clicks` holds `c`, the chance of a
+/// click at each position, result page after result page; `shown` holds `b`, the chance that the
+/// page is shown there, in the same order. Positions that only one of them has count nothing. At
+/// most `wrong` if chances are chances.
 ///
 /// ```
 /// use dunlin::weight::{click_chances, embarrassment};
@@ -29,11 +30,12 @@ pub fn embarrassment<F: Real>(wrong: F, clicks: &[F], shown: &[F]) -> F {
     wrong * sum.total()
 }
 
-/// Fills `clicks` with a click model: Zipf-like in the overall position, times a geometric chance of going on from one
-/// result page to the next (Wolf's Figure 3).
+/// Fills `clicks` with a click model: Zipf-like in the overall position, times a geometric chance
+/// of going on from one result page to the next (Wolf's Figure 3).
 ///
-/// `positions` results a page; `flatness` is Wolf's θ, 0 for Zipf's law (the most skewed) and 1 for uniform;
-/// `next` is the chance of going on to the next result page (0.8 in Wolf §5). Without going on, the chances sum to 1.
+/// `positions` results a page; `flatness` is Wolf's θ, 0 for Zipf's law (the most skewed) and 1 for
+/// uniform; `next` is the chance of going on to the next result page (0.8 in Wolf §5). Without
+/// going on, the chances sum to 1.
 pub fn click_chances<F: Real>(positions: usize, flatness: F, next: F, clicks: &mut [F]) {
     let skew = flatness - F::ONE;
     let mut sum = Sum::ZERO;

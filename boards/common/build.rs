@@ -1,5 +1,5 @@
-//! Puts linker scripts where the linker of every board looks for them: a board's own build.rs asks for `-Tdunlin.x`,
-//! and its memory.x may include its chip's.
+//! Puts linker scripts where the linker of every board looks for them: a board's own build.rs asks
+//! for `-Tdunlin.x`, and its memory.x may include its chip's.
 
 use std::path::PathBuf;
 use std::{env, fs};

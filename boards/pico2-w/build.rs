@@ -1,7 +1,7 @@
 //! Link arguments, memory map, and the network to join.
 //!
-//! Link arguments are here and not in `.cargo/config.toml` because `RUSTFLAGS` would replace those silently: the build
-//! would succeed and the firmware crash at its first instruction.
+//! Link arguments are here and not in `.cargo/config.toml` because `RUSTFLAGS` would replace those
+//! silently: the build would succeed and the firmware crash at its first instruction.
 
 use std::path::PathBuf;
 use std::{env, fs};
@@ -11,14 +11,21 @@ fn main() {
     println!("cargo:rerun-if-changed=memory.x");
     fs::copy("memory.x", out.join("memory.x")).expect("memory.x is beside this file");
     println!("cargo:rustc-link-search={}", out.display());
-    for argument in ["--nmagic", "-Tlink.x", "-Tdefmt.x", "-Tdunlin.x", "--build-id=sha1"] {
+    for argument in [
+        "--nmagic",
+        "-Tlink.x",
+        "-Tdefmt.x",
+        "-Tdunlin.x",
+        "--build-id=sha1",
+    ] {
         println!("cargo:rustc-link-arg-bins={argument}");
     }
     wifi();
 }
 
-/// Hands the network's name and password to the firmware: from the environment, or else from `wifi.txt` (a line each),
-/// which git ignores. Without either the firmware builds, and says at boot what is missing.
+/// Hands the network's name and password to the firmware: from the environment, or else from
+/// `wifi.txt` (a line each), which git ignores. Without either the firmware builds, and says at
+/// boot what is missing.
 fn wifi() {
     println!("cargo:rerun-if-changed=wifi.txt");
     let file = fs::read_to_string("wifi.txt").unwrap_or_default();

@@ -1,5 +1,6 @@
-//! Link arguments and memory map. They are here and not in `.cargo/config.toml` because `RUSTFLAGS` would replace
-//! those silently: the build would succeed and the firmware crash at its first instruction.
+//! Link arguments and memory map. They are here and not in `.cargo/config.toml` because `RUSTFLAGS`
+//! would replace those silently: the build would succeed and the firmware crash at its first
+//! instruction.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -9,11 +10,17 @@ fn main() {
     copy("../../memory.x", &out.join("memory.x"));
     copy("device.x", &out.join("device.x"));
     println!("cargo:rustc-link-search={}", out.display());
-    for argument in ["--nmagic", "-Tlink.x", "-Tdefmt.x", "-Tdunlin.x", "--build-id=sha1"] {
+    for argument in [
+        "--nmagic",
+        "-Tlink.x",
+        "-Tdefmt.x",
+        "-Tdunlin.x",
+        "--build-id=sha1",
+    ] {
         println!("cargo:rustc-link-arg-bins={argument}");
     }
-    // Benches of thousands of pages keep them on the stack: it takes the whole of the machine's 4 MB of RAM,
-    // while the firmware has to live with what memory.x grants.
+    // Benches of thousands of pages keep them on the stack: it takes the whole of the machine's 4
+    // MB of RAM, while the firmware has to live with what memory.x grants.
     for bin in ["qemu-mps2-suite", "qemu-mps2-bench"] {
         println!("cargo:rustc-link-arg-bin={bin}=--defsym=_stack_start=0x20400000");
     }

@@ -1,5 +1,6 @@
-//! Link arguments and memory map. They are here and not in `.cargo/config.toml` because `RUSTFLAGS` would replace
-//! those silently: the build would succeed and the firmware crash at its first instruction.
+//! Link arguments and memory map. They are here and not in `.cargo/config.toml` because `RUSTFLAGS`
+//! would replace those silently: the build would succeed and the firmware crash at its first
+//! instruction.
 
 use std::path::PathBuf;
 use std::{env, fs};
@@ -9,7 +10,13 @@ fn main() {
     println!("cargo:rerun-if-changed=memory.x");
     fs::copy("memory.x", out.join("memory.x")).expect("memory.x is beside this file");
     println!("cargo:rustc-link-search={}", out.display());
-    for argument in ["--nmagic", "-Tlink.x", "-Tdefmt.x", "-Tdunlin.x", "--build-id=sha1"] {
+    for argument in [
+        "--nmagic",
+        "-Tlink.x",
+        "-Tdefmt.x",
+        "-Tdunlin.x",
+        "--build-id=sha1",
+    ] {
         println!("cargo:rustc-link-arg-bins={argument}");
     }
 }

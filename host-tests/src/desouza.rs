@@ -74,7 +74,9 @@ struct Web {
 
 fn web(setup: Setup) -> Web {
     let mut random = Random(1);
-    let sum: f64 = (1..=setup.servers).map(|server| (server as f64).powf(-setup.theta)).sum();
+    let sum: f64 = (1..=setup.servers)
+        .map(|server| (server as f64).powf(-setup.theta))
+        .sum();
     let mut starts = vec![0];
     let mut share = 0.0;
     for server in 1..=setup.servers {
@@ -83,7 +85,9 @@ fn web(setup: Setup) -> Web {
     }
     // λ is uniform in [0.01, 1] an hour.
     let rates: Vec<f64> = match setup.rate_theta {
-        None => (0..setup.pages).map(|_| 24.0 * (0.01 + 0.99 * f64::from(random.unit()))).collect(),
+        None => (0..setup.pages)
+            .map(|_| 24.0 * (0.01 + 0.99 * f64::from(random.unit())))
+            .collect(),
         Some(theta) => zipf_rates(setup.pages, theta, &mut random),
     };
     Web { rates, starts }
@@ -107,19 +111,33 @@ pub fn run(setup: Setup) -> Staleness {
     let budget = (capacity as f64 * setup.planned) as u32;
     let pages: Vec<Page<'_, f64>> = (0..setup.servers)
         .flat_map(|server| {
-            web.rates[web.starts[server]..web.starts[server + 1]].iter().map(move |rate| (server, rate))
+            web.rates[web.starts[server]..web.starts[server + 1]]
+                .iter()
+                .map(move |rate| (server, rate))
         })
         .map(|(server, rate)| Page::new(1.0, Change::Poisson(*rate)).on_host(server as u32))
         .collect();
     let mut hosts = vec![Host::new((INTERVAL.as_micros() / GAP.as_micros()) as f64); setup.servers];
     let mut crawls = vec![0; pages.len()];
-    let plan =
-        select(&pages[..], &mut hosts, budget, Objective::Freshness, &mut crawls).expect("a sound plan");
+    let plan = select(
+        &pages[..],
+        &mut hosts,
+        budget,
+        Objective::Freshness,
+        &mut crawls,
+    )
+    .expect("a sound plan");
     let mut impolite = vec![Host::unlimited(); setup.servers];
     let mut wolf = vec![0; pages.len()];
-    let non_polite = select(&pages[..], &mut impolite, budget, Objective::Freshness, &mut wolf)
-        .expect("a sound plan")
-        .cost;
+    let non_polite = select(
+        &pages[..],
+        &mut impolite,
+        budget,
+        Objective::Freshness,
+        &mut wolf,
+    )
+    .expect("a sound plan")
+    .cost;
     drop((pages, hosts, impolite));
 
     let schedule = |improved: Option<Moments>| {
@@ -130,17 +148,29 @@ pub fn run(setup: Setup) -> Staleness {
         for server in 0..setup.servers {
             let own = web.starts[server]..web.starts[server + 1];
             let rates = &web.rates[own.clone()];
-            let count: usize = crawls[own.clone()].iter().map(|count| *count as usize).sum();
+            let count: usize = crawls[own.clone()]
+                .iter()
+                .map(|count| *count as usize)
+                .sum();
             let room = &mut all[next..next + count];
             if let Some(moments) = improved {
                 links.resize(count.max(links.len()), Link::default());
                 let cost = |page: u32, gap: Duration| stale_time(rates[page as usize], gap);
-                spread(moments, &crawls[own.clone()], INTERVAL, GAP, room, &mut links, cost)
-                    .expect("caps are kept");
+                spread(
+                    moments,
+                    &crawls[own.clone()],
+                    INTERVAL,
+                    GAP,
+                    room,
+                    &mut links,
+                    cost,
+                )
+                .expect("caps are kept");
             } else {
                 merge(&crawls[own.clone()], INTERVAL, GAP, room).expect("caps are kept");
             }
-            room.iter_mut().for_each(|update| update.page += own.start as u32);
+            room.iter_mut()
+                .for_each(|update| update.page += own.start as u32);
             queues.push(Queue {
                 next: next as u32,
                 end: (next + count) as u32,
@@ -184,10 +214,18 @@ fn schedule_ideal(web: &Web, crawls: &[u32]) -> (Vec<Update>, Vec<Queue>) {
         for (page, count) in crawls.iter().enumerate().take(own[1]).skip(own[0]) {
             let count = u64::from(*count);
             let times = (1..=count).map(|crawl| Instant::ZERO + INTERVAL * crawl / (count + 1));
-            all.extend(times.map(|at| Update { at, page: page as u32 }));
+            all.extend(times.map(|at| Update {
+                at,
+                page: page as u32,
+            }));
         }
         all[first..].sort_unstable();
-        queues.push(Queue { next: first as u32, end: all.len() as u32, gap: GAP, ..Queue::default() });
+        queues.push(Queue {
+            next: first as u32,
+            end: all.len() as u32,
+            gap: GAP,
+            ..Queue::default()
+        });
     }
     (all, queues)
 }
@@ -199,7 +237,8 @@ fn stale_time(rate: f64, gap: Duration) -> f64 {
 }
 
 impl Web {
-    /// Mean staleness over the interval, from fresh copies at its start; crawls in order of time, page by page.
+    /// Mean staleness over the interval, from fresh copies at its start; crawls in order of time,
+    /// page by page.
     fn staleness(&self, updates: &[Update]) -> f64 {
         let mut last = vec![Instant::ZERO; self.rates.len()];
         let mut stale = 0.0;
@@ -209,7 +248,12 @@ impl Web {
             stale += stale_time(self.rates[page], update.at - last[page]);
             last[page] = update.at;
         }
-        let rest: f64 = self.rates.iter().zip(&last).map(|(rate, last)| stale_time(*rate, end - *last)).sum();
+        let rest: f64 = self
+            .rates
+            .iter()
+            .zip(&last)
+            .map(|(rate, last)| stale_time(*rate, end - *last))
+            .sum();
         (stale + rest) / self.rates.len() as f64
     }
 }
@@ -224,13 +268,16 @@ fn dispatch(updates: &[Update], mut queues: Vec<Queue>, setup: Setup) -> Vec<Upd
     let (mut free, mut more) = (vec![Entry::UNUSED; hosts], vec![0_u32; hosts]);
     let waiting = SliceHeap::with_storage(&mut waiting[..], &mut places[..]);
     let free = SliceHeap::with_storage(&mut free[..], &mut more[..]);
-    let mut dispatch = Dispatch::new(updates, &mut queues, waiting, free).expect("room for all hosts");
+    let mut dispatch =
+        Dispatch::new(updates, &mut queues, waiting, free).expect("room for all hosts");
     let mut idle = vec![Instant::ZERO; setup.crawlers];
     let mut last = vec![None::<Instant>; hosts];
     let mut started = Vec::with_capacity(updates.len());
     let mut now = Instant::ZERO;
     while let Some(wake) = dispatch.wake() {
-        let crawler = (0..setup.crawlers).min_by_key(|crawler| idle[*crawler]).unwrap_or(0);
+        let crawler = (0..setup.crawlers)
+            .min_by_key(|crawler| idle[*crawler])
+            .unwrap_or(0);
         now = now.max(idle[crawler]).max(wake);
         if let Some(start) = dispatch.next(now) {
             let before = last[start.host as usize].replace(now);
@@ -239,7 +286,10 @@ fn dispatch(updates: &[Update], mut queues: Vec<Queue>, setup: Setup) -> Vec<Upd
                 "host {} is fetched too soon",
                 start.host
             );
-            started.push(Update { at: now, page: start.update.page });
+            started.push(Update {
+                at: now,
+                page: start.update.page,
+            });
             idle[crawler] = now + setup.fetch;
         }
     }

@@ -48,11 +48,22 @@ pub fn read<'p>(
     // A response that is complete does not care that the connection ended after it.
     let reusable = matches!(response.step(&mut &[][..])?, Step::Done) && response.reusable();
     response.end()?;
-    let (location, truncated) = (response.location().map(<[u8]>::to_vec), response.truncated());
-    Ok(Read { head: *response.head(), location, body, truncated, reusable, left })
+    let (location, truncated) = (
+        response.location().map(<[u8]>::to_vec),
+        response.truncated(),
+    );
+    Ok(Read {
+        head: *response.head(),
+        location,
+        body,
+        truncated,
+        reusable,
+        left,
+    })
 }
 
-/// One URL against a robots.txt fed in pieces of `size`: allowed, by [`Judge`] and by [`Rules`] with `budget` bytes.
+/// One URL against a robots.txt fed in pieces of `size`: allowed, by [`Judge`] and by [`Rules`]
+/// with `budget` bytes.
 pub fn judge(file: &[u8], size: usize, agent: &str, url: Url<'_>, budget: usize) -> (bool, bool) {
     let mut exact = Reader::new(agent, Judge::new(url));
     let mut kept = Reader::new(agent, Rules::new(vec![0; budget]));
@@ -60,5 +71,8 @@ pub fn judge(file: &[u8], size: usize, agent: &str, url: Url<'_>, budget: usize)
         exact.update(piece);
         kept.update(piece);
     }
-    (exact.finish().0.decision().allowed, kept.finish().0.decide(&url).allowed)
+    (
+        exact.finish().0.decision().allowed,
+        kept.finish().0.decide(&url).allowed,
+    )
 }

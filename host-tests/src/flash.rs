@@ -13,7 +13,8 @@ pub enum Fault {
     PowerCut,
     /// Not in whole words or sectors, or beyond the end.
     Address,
-    /// A byte that is not blank was written: chips with error correction forbid it, others add up the bits.
+    /// A byte that is not blank was written: chips with error correction forbid it, others add up
+    /// the bits.
     NotErased,
 }
 
@@ -50,7 +51,11 @@ pub struct Count {
 impl<const SECTORS: usize, const SECTOR: usize, const WORD: usize> Flash<SECTORS, SECTOR, WORD> {
     /// As it comes from its maker.
     pub fn blank() -> Self {
-        Self { bytes: vec![0xff; SECTORS * SECTOR], power: None, count: Count::default() }
+        Self {
+            bytes: vec![0xff; SECTORS * SECTOR],
+            power: None,
+            count: Count::default(),
+        }
     }
 
     /// What it holds.
@@ -65,13 +70,26 @@ impl<const SECTORS: usize, const SECTOR: usize, const WORD: usize> Flash<SECTORS
 
     /// With power again.
     pub fn switched_on(&self) -> Self {
-        Self { bytes: self.bytes.clone(), power: None, count: Count::default() }
+        Self {
+            bytes: self.bytes.clone(),
+            power: None,
+            count: Count::default(),
+        }
     }
 
-    fn range(&self, from: u32, length: usize, unit: usize) -> Result<std::ops::Range<usize>, Fault> {
+    fn range(
+        &self,
+        from: u32,
+        length: usize,
+        unit: usize,
+    ) -> Result<std::ops::Range<usize>, Fault> {
         let from = from as usize;
         let whole = from.is_multiple_of(unit) && length.is_multiple_of(unit);
-        if whole && from + length <= self.bytes.len() { Ok(from..from + length) } else { Err(Fault::Address) }
+        if whole && from + length <= self.bytes.len() {
+            Ok(from..from + length)
+        } else {
+            Err(Fault::Address)
+        }
     }
 
     /// Power for one more byte?
@@ -112,7 +130,9 @@ impl<const SECTORS: usize, const SECTOR: usize, const WORD: usize> ReadNorFlash
     }
 }
 
-impl<const SECTORS: usize, const SECTOR: usize, const WORD: usize> NorFlash for Flash<SECTORS, SECTOR, WORD> {
+impl<const SECTORS: usize, const SECTOR: usize, const WORD: usize> NorFlash
+    for Flash<SECTORS, SECTOR, WORD>
+{
     const WRITE_SIZE: usize = WORD;
     const ERASE_SIZE: usize = SECTOR;
 

@@ -1,9 +1,10 @@
 //! Fuzz targets for everything that reads what strangers send, and a mutator for every test run.
 //!
-//! Each target takes any bytes and panics if a promise is broken: no panic inside, no endless loop, the same result
-//! however the input is split. `host-tests/fuzz` holds the same targets for libFuzzer: `cargo xtask fuzz` runs them, guided
-//! by coverage, and so does the long mode of `cargo xtask test`. What it finds is kept in `host-tests/fuzz/corpus`, and
-//! is where the mutator here starts.
+//! Each target takes any bytes and panics if a promise is broken: no panic inside, no endless loop,
+//! the same result however the input is split. `host-tests/fuzz` holds the same targets for
+//! libFuzzer: `cargo xtask fuzz` runs them, guided by coverage, and so does the long mode of `cargo
+//! xtask test`. What it finds is kept in `host-tests/fuzz/corpus`, and is where the mutator here
+//! starts.
 
 use std::path::Path;
 
@@ -118,10 +119,12 @@ const DATE_WORDS: &[&str] = &[
     "-",
 ];
 
-/// Cuts `data` into pieces whose sizes depend on its content alone, so that a failure can be repeated.
+/// Cuts `data` into pieces whose sizes depend on its content alone, so that a failure can be
+/// repeated.
 fn pieces(data: &[u8]) -> Vec<&[u8]> {
-    let mut random =
-        Random(data.iter().fold(7, |seed, byte| seed.wrapping_mul(31).wrapping_add(u64::from(*byte))));
+    let mut random = Random(data.iter().fold(7, |seed, byte| {
+        seed.wrapping_mul(31).wrapping_add(u64::from(*byte))
+    }));
     let (mut rest, mut pieces) = (data, Vec::new());
     while !rest.is_empty() {
         let (piece, after) = rest.split_at(rest.len().min(1 + random.below(40) as usize));
@@ -133,20 +136,39 @@ fn pieces(data: &[u8]) -> Vec<&[u8]> {
 
 /// A response, under usual and under tight limits, answering GET and HEAD.
 pub fn response(data: &[u8]) {
-    const TIGHT: Limits =
-        Limits { head_bytes: 300, fields: 5, interim: 1, extension_bytes: 6, body_bytes: 40 };
-    for (method, limits) in [(Method::Get, Limits::DEFAULT), (Method::Get, TIGHT), (Method::Head, TIGHT)] {
+    const TIGHT: Limits = Limits {
+        head_bytes: 300,
+        fields: 5,
+        interim: 1,
+        extension_bytes: 6,
+        body_bytes: 40,
+    };
+    for (method, limits) in [
+        (Method::Get, Limits::DEFAULT),
+        (Method::Get, TIGHT),
+        (Method::Head, TIGHT),
+    ] {
         let whole = format!("{:?}", read([data], method, limits));
         assert_eq!(format!("{:?}", read(data.chunks(1), method, limits)), whole);
         assert_eq!(format!("{:?}", read(pieces(data), method, limits)), whole);
         if let Ok(read) = read([data], method, limits) {
             assert!(
-                read.body.len() <= limits.body_bytes as usize && read.body.len() + read.left <= data.len()
+                read.body.len() <= limits.body_bytes as usize
+                    && read.body.len() + read.left <= data.len()
             );
             assert!((200..1000).contains(&read.head.status));
         }
     }
-    let ignore = [Ignore { from: b"aab", to: b"ab" }, Ignore { from: b"<", to: b">" }];
+    let ignore = [
+        Ignore {
+            from: b"aab",
+            to: b"ab",
+        },
+        Ignore {
+            from: b"<",
+            to: b">",
+        },
+    ];
     let fingerprint = |pieces: &[&[u8]]| {
         let mut hasher = Fingerprinter::new(&[3; 16], &ignore);
         pieces.iter().for_each(|piece| hasher.update(piece));
@@ -159,10 +181,20 @@ pub fn response(data: &[u8]) {
 
 /// A robots.txt, judged exactly, from rules that were kept, and from rules that did not all fit.
 pub fn robots(data: &[u8]) {
-    let path: String =
-        data.iter().filter(|byte| byte.is_ascii_graphic()).take(20).map(|byte| *byte as char).collect();
-    for target in [format!("http://a/{path}"), "http://a/".into(), "http://a/a/b?c=/d%2F".into()] {
-        let Ok(url) = Url::parse(&target) else { continue };
+    let path: String = data
+        .iter()
+        .filter(|byte| byte.is_ascii_graphic())
+        .take(20)
+        .map(|byte| *byte as char)
+        .collect();
+    for target in [
+        format!("http://a/{path}"),
+        "http://a/".into(),
+        "http://a/a/b?c=/d%2F".into(),
+    ] {
+        let Ok(url) = Url::parse(&target) else {
+            continue;
+        };
         let decide = |pieces: &[&[u8]]| {
             let mut judge = Reader::new("dunlin", Judge::new(url));
             let mut kept = Reader::new("dunlin", Rules::new(vec![0; 1 << 16]));
@@ -172,10 +204,14 @@ pub fn robots(data: &[u8]) {
                 kept.update(piece);
                 short.update(piece);
             }
-            let ((judge, delay), (kept, _), (short, _)) = (judge.finish(), kept.finish(), short.finish());
+            let ((judge, delay), (kept, _), (short, _)) =
+                (judge.finish(), kept.finish(), short.finish());
             let allowed = judge.decision().allowed;
             assert_eq!(allowed, kept.decide(&url).allowed);
-            assert!(allowed || !short.decide(&url).allowed, "a short budget allowed what is disallowed");
+            assert!(
+                allowed || !short.decide(&url).allowed,
+                "a short budget allowed what is disallowed"
+            );
             (allowed, judge.decision().reason, delay)
         };
         let whole = decide(&[data]);
@@ -187,8 +223,13 @@ pub fn robots(data: &[u8]) {
 /// A URL, and a reference joined with it: the two are divided by the first line end.
 pub fn url(data: &[u8]) {
     let mut lines = data.splitn(2, |byte| *byte == b'\n');
-    let (first, second) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
-    let base = std::str::from_utf8(first).ok().and_then(|text| Url::parse(text).ok());
+    let (first, second) = (
+        lines.next().unwrap_or_default(),
+        lines.next().unwrap_or_default(),
+    );
+    let base = std::str::from_utf8(first)
+        .ok()
+        .and_then(|text| Url::parse(text).ok());
     if let Some(url) = base {
         let printed = url.to_string();
         // Encoding makes a URL up to three times longer, perhaps too long to be read back.
@@ -203,25 +244,47 @@ pub fn url(data: &[u8]) {
         let (mut buffer, mut again) = (vec![0; size], vec![0; size]);
         if let Ok(joined) = base.join(second, &mut buffer) {
             let text = joined.to_string();
-            let path = joined.path_and_query().split('?').next().unwrap_or_default();
-            assert!(!path.split('/').any(|segment| segment == "." || segment == ".."), "{text}");
+            let path = joined
+                .path_and_query()
+                .split('?')
+                .next()
+                .unwrap_or_default();
+            assert!(
+                !path
+                    .split('/')
+                    .any(|segment| segment == "." || segment == ".."),
+                "{text}"
+            );
             // Printed, an empty path becomes a slash: perhaps one byte too many.
             if text.len() <= size {
-                assert_eq!(base.join(text.as_bytes(), &mut again).map(|url| url.to_string()), Ok(text));
+                assert_eq!(
+                    base.join(text.as_bytes(), &mut again)
+                        .map(|url| url.to_string()),
+                    Ok(text)
+                );
             }
         }
     }
 }
 
-/// A date: what was read is written and read again, and means the same in a head that comes byte by byte.
+/// A date: what was read is written and read again, and means the same in a head that comes byte by
+/// byte.
 pub fn date(data: &[u8]) {
     let parsed = HttpDate::parse(data);
     if let Some(date) = parsed {
         assert_eq!(HttpDate::parse(&date.format()), Some(date));
     }
-    let line = data.iter().all(|byte| *byte == b'\t' || !byte.is_ascii_control()) && data.len() < 80;
+    let line = data
+        .iter()
+        .all(|byte| *byte == b'\t' || !byte.is_ascii_control())
+        && data.len() < 80;
     if line {
-        let head = [b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nLast-Modified: ", data, b"\r\n\r\n"].concat();
+        let head = [
+            b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nLast-Modified: ",
+            data,
+            b"\r\n\r\n",
+        ]
+        .concat();
         let read = read(head.chunks(1), Method::Get, Limits::DEFAULT).expect("a head of our own");
         assert_eq!(read.head.last_modified, parsed);
     }
@@ -232,13 +295,18 @@ pub fn date(data: &[u8]) {
 /// # Panics
 /// If the target does, after printing the input; if the corpus cannot be read.
 pub fn run(name: &str, target: Target, words: &[&str], seed: u64, count: u64) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(name);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fuzz/corpus")
+        .join(name);
     let mut files: Vec<_> = std::fs::read_dir(&folder)
         .unwrap_or_else(|error| panic!("cannot read {}: {error}", folder.display()))
         .map(|entry| entry.expect("a folder entry").path())
         .collect();
     files.sort();
-    let corpus: Vec<Vec<u8>> = files.iter().map(|file| std::fs::read(file).expect("a corpus file")).collect();
+    let corpus: Vec<Vec<u8>> = files
+        .iter()
+        .map(|file| std::fs::read(file).expect("a corpus file"))
+        .collect();
     assert!(!corpus.is_empty(), "{} is empty", folder.display());
     corpus.iter().for_each(|input| attempt(target, input));
     let mut random = Random(seed);

@@ -1,4 +1,5 @@
-//! Whoever drops a future in the middle has to know what that leaves behind: every async function says so.
+//! Whoever drops a future in the middle has to know what that leaves behind: every async function
+//! says so.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +7,10 @@ use std::path::{Path, PathBuf};
 const WORD: &str = "*Cancellation*";
 
 fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("a folder of the repository").flatten() {
+    for entry in fs::read_dir(folder)
+        .expect("a folder of the repository")
+        .flatten()
+    {
         let path = entry.path();
         if path.is_dir() && entry.file_name() != "target" && entry.file_name() != "tests" {
             rust_files(&path, found);
@@ -21,15 +25,20 @@ fn is_async_function(line: &str) -> bool {
     let line = line.trim_start();
     let rest = line.strip_prefix("pub").map_or(line, |rest| {
         let rest = rest.trim_start();
-        rest.strip_prefix('(').and_then(|rest| rest.split_once(')')).map_or(rest, |(_, rest)| rest)
+        rest.strip_prefix('(')
+            .and_then(|rest| rest.split_once(')'))
+            .map_or(rest, |(_, rest)| rest)
     });
     rest.trim_start().starts_with("async fn ")
 }
 
-/// Lines of async functions that do not say what dropping them means, and how many do. Tasks are exempt: nothing drops
-/// them. So are implementations of traits: the trait says it.
+/// Lines of async functions that do not say what dropping them means, and how many do. Tasks are
+/// exempt: nothing drops them. So are implementations of traits: the trait says it.
 fn judge(text: &str) -> (Vec<usize>, usize) {
-    let lines: Vec<&str> = text.lines().take_while(|line| line.trim() != "#[cfg(test)]").collect();
+    let lines: Vec<&str> = text
+        .lines()
+        .take_while(|line| line.trim() != "#[cfg(test)]")
+        .collect();
     let (mut silent, mut told) = (Vec::new(), 0);
     let mut of_a_trait = false;
     for (number, line) in lines.iter().enumerate() {
@@ -51,9 +60,13 @@ fn judge(text: &str) -> (Vec<usize>, usize) {
             continue;
         }
         let above = lines[..number].iter().rev().map(|line| line.trim_start());
-        let above: Vec<&str> =
-            above.take_while(|line| line.starts_with("///") || line.starts_with("#[")).collect();
-        if above.iter().any(|line| line.starts_with("#[embassy_executor::task")) {
+        let above: Vec<&str> = above
+            .take_while(|line| line.starts_with("///") || line.starts_with("#["))
+            .collect();
+        if above
+            .iter()
+            .any(|line| line.starts_with("#[embassy_executor::task"))
+        {
             continue;
         }
         match above.iter().any(|line| line.contains(WORD)) {
@@ -73,11 +86,22 @@ fn every_async_function_says_what_dropping_it_means() {
     let (mut silent, mut told) = (Vec::new(), 0);
     for file in files {
         let (lines, count) = judge(&fs::read_to_string(&file).expect("a text of the repository"));
-        silent.extend(lines.into_iter().map(|line| format!("{}:{line}", file.display())));
+        silent.extend(
+            lines
+                .into_iter()
+                .map(|line| format!("{}:{line}", file.display())),
+        );
         told += count;
     }
-    assert!(silent.is_empty(), "no word of {WORD} above {}", silent.join(", "));
-    assert!(told > 25, "only {told} async functions were found: this test looks for the wrong thing");
+    assert!(
+        silent.is_empty(),
+        "no word of {WORD} above {}",
+        silent.join(", ")
+    );
+    assert!(
+        told > 25,
+        "only {told} async functions were found: this test looks for the wrong thing"
+    );
 }
 
 #[test]

@@ -16,9 +16,11 @@ fn oracle(text: &str) -> Option<u64> {
 
 #[test]
 fn the_three_formats_of_rfc_9110() {
-    for text in
-        ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"]
-    {
+    for text in [
+        "Sun, 06 Nov 1994 08:49:37 GMT",
+        "Sunday, 06-Nov-94 08:49:37 GMT",
+        "Sun Nov  6 08:49:37 1994",
+    ] {
         assert_eq!(parse(text), Some(784_111_777), "{text}");
         assert_eq!(oracle(text), Some(784_111_777), "{text}");
     }
@@ -54,12 +56,14 @@ fn edges_of_the_calendar() {
     }
 }
 
-/// Where we differ from `httpdate`, on purpose: a wrong weekday and a leap second are readable all the same.
+/// Where we differ from `httpdate`, on purpose: a wrong weekday and a leap second are readable all
+/// the same.
 #[test]
 fn what_we_read_and_httpdate_does_not() {
-    for (text, ours) in
-        [("Mon, 06 Nov 1994 08:49:37 GMT", 784_111_777), ("Sun, 06 Nov 1994 08:49:60 GMT", 784_111_800)]
-    {
+    for (text, ours) in [
+        ("Mon, 06 Nov 1994 08:49:37 GMT", 784_111_777),
+        ("Sun, 06 Nov 1994 08:49:60 GMT", 784_111_800),
+    ] {
         assert_eq!((parse(text), oracle(text)), (Some(ours), None), "{text}");
     }
 }
@@ -95,9 +99,12 @@ proptest! {
     }
 }
 
-/// What `httpdate` reads and we do not: it takes any character for the space before an RFC 850 time.
+/// What `httpdate` reads and we do not: it takes any character for the space before an RFC 850
+/// time.
 fn is_sloppy(text: &str) -> bool {
-    let Some(space) = text.find(',').map(|comma| comma + 11) else { return false };
+    let Some(space) = text.find(',').map(|comma| comma + 11) else {
+        return false;
+    };
     let mended = format!("{} {}", &text[..space], &text[space + 1..]);
     parse(text).is_none() && parse(&mended).is_some() && parse(&mended) == oracle(text)
 }
@@ -105,35 +112,58 @@ fn is_sloppy(text: &str) -> bool {
 /// An IMF-fixdate in another format.
 fn rewrite(fixdate: &str, format: i32) -> String {
     let (weekday, rest) = fixdate.split_once(", ").unwrap();
-    let [day, month, year, time, _] = rest.split(' ').collect::<Vec<_>>()[..] else { panic!("{rest}") };
-    let long = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
-        .into_iter()
-        .find(|name| name.starts_with(weekday))
-        .unwrap();
+    let [day, month, year, time, _] = rest.split(' ').collect::<Vec<_>>()[..] else {
+        panic!("{rest}")
+    };
+    let long = [
+        "Monday",
+        "Tuesday",
+        "Wednesday",
+        "Thursday",
+        "Friday",
+        "Saturday",
+        "Sunday",
+    ]
+    .into_iter()
+    .find(|name| name.starts_with(weekday))
+    .unwrap();
     match format {
         0 => fixdate.to_owned(),
         1 => format!("{long}, {day}-{month}-{} {time} GMT", &year[2..]),
-        _ => format!("{weekday} {month} {:>2} {time} {year}", day.trim_start_matches('0')),
+        _ => format!(
+            "{weekday} {month} {:>2} {time} {year}",
+            day.trim_start_matches('0')
+        ),
     }
 }
 
-/// Differs only in what `what_we_read_and_httpdate_does_not` shows: the right weekday, or second 59 instead of
-/// 60, makes `httpdate` read it as we do.
+/// Differs only in what `what_we_read_and_httpdate_does_not` shows: the right weekday, or second 59
+/// instead of 60, makes `httpdate` read it as we do.
 fn is_explained(text: &str) -> bool {
     let ours = parse(text);
     let with_59 = text.replacen(":60", ":59", 1);
-    let candidates = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"].into_iter().flat_map(|day| {
-        let long = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+    let candidates = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+        .into_iter()
+        .flat_map(|day| {
+            let long = [
+                "Monday",
+                "Tuesday",
+                "Wednesday",
+                "Thursday",
+                "Friday",
+                "Saturday",
+                "Sunday",
+            ]
             .into_iter()
             .find(|name| name.starts_with(day))
             .unwrap();
-        let rest_of = |text: &str| match text.find(", ") {
-            Some(3) => format!("{day}{}", &text[3..]),
-            Some(comma @ 6..=9) => format!("{long}{}", &text[comma..]),
-            _ => format!("{day}{}", text.get(3..).unwrap_or_default()),
-        };
-        [(rest_of(text), 0), (rest_of(&with_59), 1)]
-    });
+            let rest_of = |text: &str| match text.find(", ") {
+                Some(3) => format!("{day}{}", &text[3..]),
+                Some(comma @ 6..=9) => format!("{long}{}", &text[comma..]),
+                _ => format!("{day}{}", text.get(3..).unwrap_or_default()),
+            };
+            [(rest_of(text), 0), (rest_of(&with_59), 1)]
+        });
     candidates
         .into_iter()
         .any(|(text, more)| oracle(&text).is_some_and(|seconds| Some(seconds + more) == ours))

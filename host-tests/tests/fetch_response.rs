@@ -1,6 +1,9 @@
-//! Where responses end, what their heads say, and what is refused: RFC 9112 case by case, in any pieces.
+//! Where responses end, what their heads say, and what is refused: RFC 9112 case by case, in any
+//! pieces.
 
-use dunlin::fetch::{Agent, Etag, HttpDate, Limits, Method, Request, ResponseError, RetryAfter, Url};
+use dunlin::fetch::{
+    Agent, Etag, HttpDate, Limits, Method, Request, ResponseError, RetryAfter, Url,
+};
 use host_tests::fetch::{Read, read};
 
 fn whole(text: &str) -> Result<Read, ResponseError> {
@@ -11,12 +14,21 @@ fn whole(text: &str) -> Result<Read, ResponseError> {
 fn every_split(text: &[u8], method: Method, limits: Limits) -> Result<Read, ResponseError> {
     let whole = read([text], method, limits);
     let same = |other: &Result<Read, ResponseError>, how: &str| {
-        assert_eq!(format!("{other:?}"), format!("{whole:?}"), "{how}: {}", text.escape_ascii());
+        assert_eq!(
+            format!("{other:?}"),
+            format!("{whole:?}"),
+            "{how}: {}",
+            text.escape_ascii()
+        );
     };
     same(&read(text.chunks(1), method, limits), "byte by byte");
     if text.len() < 1000 {
-        (1..text.len())
-            .for_each(|at| same(&read(<[_; 2]>::from(text.split_at(at)), method, limits), "cut in two"));
+        (1..text.len()).for_each(|at| {
+            same(
+                &read(<[_; 2]>::from(text.split_at(at)), method, limits),
+                "cut in two",
+            )
+        });
     }
     whole
 }
@@ -26,12 +38,32 @@ fn body(text: &str) -> Result<String, ResponseError> {
 }
 
 /// (what, response, its body or the error, may the connection be used again)
-type Framing = (&'static str, &'static str, Result<&'static str, ResponseError>, bool);
+type Framing = (
+    &'static str,
+    &'static str,
+    Result<&'static str, ResponseError>,
+    bool,
+);
 
 const FRAMING: &[Framing] = &[
-    ("length", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", Ok("abc"), true),
-    ("zero length", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", Ok(""), true),
-    ("length and more bytes", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcdef", Ok("abc"), true),
+    (
+        "length",
+        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc",
+        Ok("abc"),
+        true,
+    ),
+    (
+        "zero length",
+        "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        Ok(""),
+        true,
+    ),
+    (
+        "length and more bytes",
+        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcdef",
+        Ok("abc"),
+        true,
+    ),
     (
         "length not reached",
         "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabc",
@@ -44,7 +76,12 @@ const FRAMING: &[Framing] = &[
         Ok("abc"),
         true,
     ),
-    ("same length as a list", "HTTP/1.1 200 OK\r\nContent-Length: 3, 3\r\n\r\nabc", Ok("abc"), true),
+    (
+        "same length as a list",
+        "HTTP/1.1 200 OK\r\nContent-Length: 3, 3\r\n\r\nabc",
+        Ok("abc"),
+        true,
+    ),
     (
         "two lengths",
         "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
@@ -99,10 +136,30 @@ const FRAMING: &[Framing] = &[
         Err(ResponseError::Incomplete),
         false,
     ),
-    ("until close", "HTTP/1.1 200 OK\r\n\r\nabc", Ok("abc"), false),
-    ("until close, nothing", "HTTP/1.1 200 OK\r\n\r\n", Ok(""), false),
-    ("HTTP/1.0 with length", "HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nabc", Ok("abc"), false),
-    ("HTTP/1.0 until close", "HTTP/1.0 200 OK\r\n\r\nabc", Ok("abc"), false),
+    (
+        "until close",
+        "HTTP/1.1 200 OK\r\n\r\nabc",
+        Ok("abc"),
+        false,
+    ),
+    (
+        "until close, nothing",
+        "HTTP/1.1 200 OK\r\n\r\n",
+        Ok(""),
+        false,
+    ),
+    (
+        "HTTP/1.0 with length",
+        "HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nabc",
+        Ok("abc"),
+        false,
+    ),
+    (
+        "HTTP/1.0 until close",
+        "HTTP/1.0 200 OK\r\n\r\nabc",
+        Ok("abc"),
+        false,
+    ),
     (
         "asked to close",
         "HTTP/1.1 200 OK\r\nConnection: Close\r\nContent-Length: 3\r\n\r\nabc",
@@ -115,9 +172,24 @@ const FRAMING: &[Framing] = &[
         Ok("abc"),
         false,
     ),
-    ("204", "HTTP/1.1 204 No Content\r\nContent-Length: 3\r\n\r\n", Ok(""), true),
-    ("304", "HTTP/1.1 304 Not Modified\r\nContent-Length: 300\r\n\r\n", Ok(""), true),
-    ("304, chunked", "HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n", Ok(""), true),
+    (
+        "204",
+        "HTTP/1.1 204 No Content\r\nContent-Length: 3\r\n\r\n",
+        Ok(""),
+        true,
+    ),
+    (
+        "304",
+        "HTTP/1.1 304 Not Modified\r\nContent-Length: 300\r\n\r\n",
+        Ok(""),
+        true,
+    ),
+    (
+        "304, chunked",
+        "HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n",
+        Ok(""),
+        true,
+    ),
     (
         "chunked",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
@@ -274,22 +346,67 @@ const FRAMING: &[Framing] = &[
         Ok("abc"),
         true,
     ),
-    ("only continue", "HTTP/1.1 100 Continue\r\n\r\n", Err(ResponseError::Incomplete), false),
-    ("upgrade", "HTTP/1.1 101 Switching Protocols\r\n\r\n", Err(ResponseError::Upgrade), false),
-    ("bare LFs", "HTTP/1.1 200 OK\nContent-Length: 3\n\nabc", Ok("abc"), true),
+    (
+        "only continue",
+        "HTTP/1.1 100 Continue\r\n\r\n",
+        Err(ResponseError::Incomplete),
+        false,
+    ),
+    (
+        "upgrade",
+        "HTTP/1.1 101 Switching Protocols\r\n\r\n",
+        Err(ResponseError::Upgrade),
+        false,
+    ),
+    (
+        "bare LFs",
+        "HTTP/1.1 200 OK\nContent-Length: 3\n\nabc",
+        Ok("abc"),
+        true,
+    ),
     (
         "line ends before the status",
         "\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc",
         Ok("abc"),
         true,
     ),
-    ("no reason", "HTTP/1.1 200\r\nContent-Length: 3\r\n\r\nabc", Ok("abc"), true),
-    ("empty reason", "HTTP/1.1 200 \r\nContent-Length: 3\r\n\r\nabc", Ok("abc"), true),
-    ("reason in Latin-1 and UTF-8", "HTTP/1.1 200 Schön\r\nContent-Length: 3\r\n\r\nabc", Ok("abc"), true),
+    (
+        "no reason",
+        "HTTP/1.1 200\r\nContent-Length: 3\r\n\r\nabc",
+        Ok("abc"),
+        true,
+    ),
+    (
+        "empty reason",
+        "HTTP/1.1 200 \r\nContent-Length: 3\r\n\r\nabc",
+        Ok("abc"),
+        true,
+    ),
+    (
+        "reason in Latin-1 and UTF-8",
+        "HTTP/1.1 200 Schön\r\nContent-Length: 3\r\n\r\nabc",
+        Ok("abc"),
+        true,
+    ),
     ("no header", "HTTP/1.1 404 Not Found\r\n\r\n", Ok(""), false),
-    ("blanks around a value", "HTTP/1.1 200 OK\r\nContent-Length: \t 3 \t\r\n\r\nabc", Ok("abc"), true),
-    ("folded length", "HTTP/1.1 200 OK\r\nContent-Length:\r\n 3\r\n\r\nabc", Ok("abc"), true),
-    ("folded other field", "HTTP/1.1 200 OK\r\nX: a\r\n\tb\r\nContent-Length: 3\r\n\r\nabc", Ok("abc"), true),
+    (
+        "blanks around a value",
+        "HTTP/1.1 200 OK\r\nContent-Length: \t 3 \t\r\n\r\nabc",
+        Ok("abc"),
+        true,
+    ),
+    (
+        "folded length",
+        "HTTP/1.1 200 OK\r\nContent-Length:\r\n 3\r\n\r\nabc",
+        Ok("abc"),
+        true,
+    ),
+    (
+        "folded other field",
+        "HTTP/1.1 200 OK\r\nX: a\r\n\tb\r\nContent-Length: 3\r\n\r\nabc",
+        Ok("abc"),
+        true,
+    ),
     (
         "folded into two lengths",
         "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n 4\r\n\r\nabc",
@@ -297,27 +414,102 @@ const FRAMING: &[Framing] = &[
         false,
     ),
     ("nothing", "", Err(ResponseError::Closed), false),
-    ("line ends only", "\r\n\r\n", Err(ResponseError::Incomplete), false),
-    ("cut in the head", "HTTP/1.1 200 OK\r\nContent-Le", Err(ResponseError::Incomplete), false),
-    ("cut before the last line end", "HTTP/1.1 200 OK\r\n\r", Err(ResponseError::Incomplete), false),
-    ("HTTP/0.9", "<html>hello</html>\r\n\r\n", Err(ResponseError::StatusLine), false),
-    ("HTTP/2", "HTTP/2.0 200 OK\r\n\r\n", Err(ResponseError::StatusLine), false),
-    ("ICY", "ICY 200 OK\r\n\r\n", Err(ResponseError::StatusLine), false),
-    ("lower case", "http/1.1 200 OK\r\n\r\n", Err(ResponseError::StatusLine), false),
-    ("two spaces", "HTTP/1.1  200 OK\r\n\r\n", Err(ResponseError::StatusLine), false),
-    ("two digits", "HTTP/1.1 20 OK\r\n\r\n", Err(ResponseError::StatusLine), false),
-    ("four digits", "HTTP/1.1 2000 OK\r\n\r\n", Err(ResponseError::StatusLine), false),
-    ("status below 100", "HTTP/1.1 099 OK\r\n\r\n", Err(ResponseError::StatusLine), false),
-    ("NUL in the reason", "HTTP/1.1 200 O\0K\r\n\r\n", Err(ResponseError::StatusLine), false),
-    ("field without colon", "HTTP/1.1 200 OK\r\nhello\r\n\r\n", Err(ResponseError::Field), false),
-    ("field without name", "HTTP/1.1 200 OK\r\n: x\r\n\r\n", Err(ResponseError::Field), false),
+    (
+        "line ends only",
+        "\r\n\r\n",
+        Err(ResponseError::Incomplete),
+        false,
+    ),
+    (
+        "cut in the head",
+        "HTTP/1.1 200 OK\r\nContent-Le",
+        Err(ResponseError::Incomplete),
+        false,
+    ),
+    (
+        "cut before the last line end",
+        "HTTP/1.1 200 OK\r\n\r",
+        Err(ResponseError::Incomplete),
+        false,
+    ),
+    (
+        "HTTP/0.9",
+        "<html>hello</html>\r\n\r\n",
+        Err(ResponseError::StatusLine),
+        false,
+    ),
+    (
+        "HTTP/2",
+        "HTTP/2.0 200 OK\r\n\r\n",
+        Err(ResponseError::StatusLine),
+        false,
+    ),
+    (
+        "ICY",
+        "ICY 200 OK\r\n\r\n",
+        Err(ResponseError::StatusLine),
+        false,
+    ),
+    (
+        "lower case",
+        "http/1.1 200 OK\r\n\r\n",
+        Err(ResponseError::StatusLine),
+        false,
+    ),
+    (
+        "two spaces",
+        "HTTP/1.1  200 OK\r\n\r\n",
+        Err(ResponseError::StatusLine),
+        false,
+    ),
+    (
+        "two digits",
+        "HTTP/1.1 20 OK\r\n\r\n",
+        Err(ResponseError::StatusLine),
+        false,
+    ),
+    (
+        "four digits",
+        "HTTP/1.1 2000 OK\r\n\r\n",
+        Err(ResponseError::StatusLine),
+        false,
+    ),
+    (
+        "status below 100",
+        "HTTP/1.1 099 OK\r\n\r\n",
+        Err(ResponseError::StatusLine),
+        false,
+    ),
+    (
+        "NUL in the reason",
+        "HTTP/1.1 200 O\0K\r\n\r\n",
+        Err(ResponseError::StatusLine),
+        false,
+    ),
+    (
+        "field without colon",
+        "HTTP/1.1 200 OK\r\nhello\r\n\r\n",
+        Err(ResponseError::Field),
+        false,
+    ),
+    (
+        "field without name",
+        "HTTP/1.1 200 OK\r\n: x\r\n\r\n",
+        Err(ResponseError::Field),
+        false,
+    ),
     (
         "space before the colon",
         "HTTP/1.1 200 OK\r\nContent-Length : 3\r\n\r\nabc",
         Err(ResponseError::Field),
         false,
     ),
-    ("space in a name", "HTTP/1.1 200 OK\r\nContent Length: 3\r\n\r\nabc", Err(ResponseError::Field), false),
+    (
+        "space in a name",
+        "HTTP/1.1 200 OK\r\nContent Length: 3\r\n\r\nabc",
+        Err(ResponseError::Field),
+        false,
+    ),
     (
         "fold after the status line",
         "HTTP/1.1 200 OK\r\n Content-Length: 3\r\n\r\nabc",
@@ -336,7 +528,12 @@ const FRAMING: &[Framing] = &[
         Err(ResponseError::LineEnd),
         false,
     ),
-    ("bare CR at the end", "HTTP/1.1 200 OK\r\n\rX: y\r\n\r\n", Err(ResponseError::LineEnd), false),
+    (
+        "bare CR at the end",
+        "HTTP/1.1 200 OK\r\n\rX: y\r\n\r\n",
+        Err(ResponseError::LineEnd),
+        false,
+    ),
 ];
 
 #[test]
@@ -368,10 +565,23 @@ fn what_heads_say() {
     .unwrap();
     let head = read.head;
     let date = |seconds: u64| HttpDate::from_unix(784_111_777 + seconds);
-    assert_eq!((head.etag, head.last_modified, head.date), (Etag::new(b"W/\"x y\""), date(0), date(30)));
+    assert_eq!(
+        (head.etag, head.last_modified, head.date),
+        (Etag::new(b"W/\"x y\""), date(0), date(30))
+    );
     assert_eq!(head.retry_after, date(90).map(RetryAfter::Date));
-    assert_eq!(head.retry_after.unwrap().wait(head.date, None).unwrap().as_secs(), 60);
-    assert_eq!((head.max_age, head.expires, head.encoded), (Some(90), HttpDate::from_unix(0), true));
+    assert_eq!(
+        head.retry_after
+            .unwrap()
+            .wait(head.date, None)
+            .unwrap()
+            .as_secs(),
+        60
+    );
+    assert_eq!(
+        (head.max_age, head.expires, head.encoded),
+        (Some(90), HttpDate::from_unix(0), true)
+    );
     assert_eq!(read.location.as_deref(), Some(&b"//b/c"[..]));
     for (value, expected) in [
         ("no-cache", Some(0)),
@@ -410,26 +620,49 @@ fn long_lines_are_skipped_and_long_targets_are_lost() {
         "HTTP/1.1 302 Found\r\n{cookies}Location: /x\r\n{cookies}ETag: \"e\"\r\nContent-Length: 3\r\n\r\nabc"
     );
     let read = whole(&text).unwrap();
-    assert_eq!((read.location.as_deref(), read.head.etag.is_some()), (Some(&b"/x"[..]), true));
+    assert_eq!(
+        (read.location.as_deref(), read.head.etag.is_some()),
+        (Some(&b"/x"[..]), true)
+    );
     for (length, kept) in [(512, true), (513, false), (5_000, false)] {
         let target = format!("/{}", "y".repeat(length - 1));
-        let text =
-            format!("HTTP/1.1 302 Found\r\nLocation: {target}\r\nETag: \"{}\"\r\n\r\n", "e".repeat(38));
+        let text = format!(
+            "HTTP/1.1 302 Found\r\nLocation: {target}\r\nETag: \"{}\"\r\n\r\n",
+            "e".repeat(38)
+        );
         let read = whole(&text).unwrap();
         assert_eq!(read.location, kept.then(|| target.into_bytes()), "{length}");
-        assert!(read.head.etag.is_some(), "a long Location leaves room for other lines");
+        assert!(
+            read.head.etag.is_some(),
+            "a long Location leaves room for other lines"
+        );
     }
-    let padded = format!("HTTP/1.1 200 OK\r\nContent-Length: {}3\r\n\r\nabc", " ".repeat(1_000));
-    assert_eq!(whole(&padded).map(|_| ()), Err(ResponseError::ContentLength));
+    let padded = format!(
+        "HTTP/1.1 200 OK\r\nContent-Length: {}3\r\n\r\nabc",
+        " ".repeat(1_000)
+    );
+    assert_eq!(
+        whole(&padded).map(|_| ()),
+        Err(ResponseError::ContentLength)
+    );
 }
 
 #[test]
 fn limits_hold() {
-    let tight = Limits { head_bytes: 100, fields: 3, interim: 2, extension_bytes: 4, body_bytes: 5 };
+    let tight = Limits {
+        head_bytes: 100,
+        fields: 3,
+        interim: 2,
+        extension_bytes: 4,
+        body_bytes: 5,
+    };
     let of = |text: &str| every_split(text.as_bytes(), Method::Get, tight);
     let error = |text: &str| of(text).unwrap_err();
     assert_eq!(
-        error(&format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(100))),
+        error(&format!(
+            "HTTP/1.1 200 OK\r\nX: {}\r\n\r\n",
+            "x".repeat(100)
+        )),
         ResponseError::HeadTooLong
     );
     assert_eq!(
@@ -440,18 +673,36 @@ fn limits_hold() {
     assert_eq!(error(&interim.repeat(3)), ResponseError::TooManyInterim);
     assert!(of(&format!("{}HTTP/1.1 204 N\r\n\r\n", interim.repeat(2))).is_ok());
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
-    assert_eq!(error(&format!("{chunked}1;abcd\r\na\r\n")), ResponseError::ChunkExtension);
+    assert_eq!(
+        error(&format!("{chunked}1;abcd\r\na\r\n")),
+        ResponseError::ChunkExtension
+    );
     assert_eq!(
         error(&format!("{chunked}1;a\r\na\r\n1;a\r\na\r\n1;a\r\na\r\n")),
         ResponseError::ChunkExtension
     );
-    assert_eq!(error(&format!("{chunked}0\r\nA: b\r\nA: b\r\nA: b\r\n\r\n")), ResponseError::TooManyFields);
-    assert_eq!(error(&format!("{chunked}0\r\nA: {}\r\n\r\n", "x".repeat(60))), ResponseError::HeadTooLong);
+    assert_eq!(
+        error(&format!("{chunked}0\r\nA: b\r\nA: b\r\nA: b\r\n\r\n")),
+        ResponseError::TooManyFields
+    );
+    assert_eq!(
+        error(&format!("{chunked}0\r\nA: {}\r\n\r\n", "x".repeat(60))),
+        ResponseError::HeadTooLong
+    );
     for (framing, text) in [
-        ("length", "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabcdef"),
-        ("length and more", "HTTP/1.1 200 OK\r\nContent-Length: 600\r\n\r\nabcdefgh"),
+        (
+            "length",
+            "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabcdef",
+        ),
+        (
+            "length and more",
+            "HTTP/1.1 200 OK\r\nContent-Length: 600\r\n\r\nabcdefgh",
+        ),
         ("close", "HTTP/1.1 200 OK\r\n\r\nabcdef"),
-        ("one chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nabcdef\r\n0\r\n\r\n"),
+        (
+            "one chunk",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nabcdef\r\n0\r\n\r\n",
+        ),
         (
             "two chunks",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n1\r\nf\r\n0\r\n\r\n",
@@ -472,8 +723,10 @@ fn limits_hold() {
 fn requests_say_what_they_must() {
     let agent = Agent::new("dunlin/0.1", Some("https://example.org/about")).unwrap();
     let etag = Etag::new(b"W/\"v1\"").unwrap();
-    let mut request =
-        Request::get(Url::parse("https://Example.org:8443/a b?ä".replace(' ', "%20").leak()).unwrap(), agent);
+    let mut request = Request::get(
+        Url::parse("https://Example.org:8443/a b?ä".replace(' ', "%20").leak()).unwrap(),
+        agent,
+    );
     request.etag = Some(&etag);
     request.last_modified = HttpDate::from_unix(784_111_777);
     let expected = "GET /a%20b?%C3%A4 HTTP/1.1\r\nHost: Example.org:8443\r\n\
@@ -491,15 +744,26 @@ fn requests_say_what_they_must() {
         }
         assert_eq!(String::from_utf8(sent).unwrap(), expected, "{size}");
     }
-    request = Request { etag: None, last_modified: None, keep_alive: true, via_gateway: true, ..request };
+    request = Request {
+        etag: None,
+        last_modified: None,
+        keep_alive: true,
+        via_gateway: true,
+        ..request
+    };
     let mut window = [0; 4096];
     let count = request.render(0, &mut window);
     let text = std::str::from_utf8(&window[..count]).unwrap();
     assert!(
-        text.starts_with("GET https://Example.org:8443/a%20b?%C3%A4 HTTP/1.1\r\nHost: Example.org:8443\r\n"),
+        text.starts_with(
+            "GET https://Example.org:8443/a%20b?%C3%A4 HTTP/1.1\r\nHost: Example.org:8443\r\n"
+        ),
         "{text}"
     );
-    assert!(!text.contains("Connection") && !text.contains("If-"), "{text}");
+    assert!(
+        !text.contains("Connection") && !text.contains("If-"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Our reader of responses against hyper's, on generated streams, sound and damaged, cut at every byte.
+//! Our reader of responses against hyper's, on generated streams, sound and damaged, cut at every
+//! byte.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -24,7 +25,8 @@ fn ours(stream: &[u8], cut: usize) -> Result {
     }
 }
 
-/// A connection on which, once a request has been sent, the whole stream is waiting, and then the end.
+/// A connection on which, once a request has been sent, the whole stream is waiting, and then the
+/// end.
 struct Canned {
     stream: Bytes,
     asked: bool,
@@ -48,7 +50,11 @@ impl hyper::rt::Read for Canned {
 }
 
 impl Write for Canned {
-    fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         self.asked = true;
         self.reader.take().into_iter().for_each(Waker::wake);
         Poll::Ready(Ok(bytes.len()))
@@ -64,15 +70,30 @@ impl Write for Canned {
 }
 
 fn hypers(stream: &[u8]) -> Result {
-    let io = Canned { stream: Bytes::copy_from_slice(stream), asked: false, reader: None };
+    let io = Canned {
+        stream: Bytes::copy_from_slice(stream),
+        asked: false,
+        reader: None,
+    };
     block_on(async {
-        let (mut sender, connection) =
-            hyper::client::conn::http1::handshake(io).await.map_err(|e| format!("{e:?}"))?;
-        let request = hyper::Request::get("/").header("host", "a").body(Empty::<Bytes>::new()).unwrap();
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(io)
+            .await
+            .map_err(|e| format!("{e:?}"))?;
+        let request = hyper::Request::get("/")
+            .header("host", "a")
+            .body(Empty::<Bytes>::new())
+            .unwrap();
         let exchange = async {
-            let response = sender.send_request(request).await.map_err(|error| format!("{error:?}"))?;
+            let response = sender
+                .send_request(request)
+                .await
+                .map_err(|error| format!("{error:?}"))?;
             let status = response.status().as_u16();
-            let body = response.into_body().collect().await.map_err(|error| format!("{error:?}"))?;
+            let body = response
+                .into_body()
+                .collect()
+                .await
+                .map_err(|error| format!("{error:?}"))?;
             Ok((status, body.to_bytes().to_vec()))
         };
         // Whatever the connection says when it ends, the exchange has heard about it.
@@ -93,23 +114,47 @@ fn generate(random: &mut Random) -> Vec<u8> {
     if random.below(8) == 0 {
         text += pick(
             random,
-            &["HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"],
+            &[
+                "HTTP/1.1 100 Continue\r\n\r\n",
+                "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n",
+            ],
         );
     }
-    text += pick(random, &["HTTP/1.1 ", "HTTP/1.1 ", "HTTP/1.1 ", "HTTP/1.0 "]);
     text += pick(
         random,
-        &["200 OK", "200 ", "404 Not Found", "301 Moved", "204 No Content", "304 Not Modified", "503 Busy"],
+        &["HTTP/1.1 ", "HTTP/1.1 ", "HTTP/1.1 ", "HTTP/1.0 "],
+    );
+    text += pick(
+        random,
+        &[
+            "200 OK",
+            "200 ",
+            "404 Not Found",
+            "301 Moved",
+            "204 No Content",
+            "304 Not Modified",
+            "503 Busy",
+        ],
     );
     let end = if random.below(8) == 0 { "\n" } else { "\r\n" };
     text += end;
-    let body: String = (0..random.below(24)).map(|_| char::from(b'a' + random.below(26) as u8)).collect();
+    let body: String = (0..random.below(24))
+        .map(|_| char::from(b'a' + random.below(26) as u8))
+        .collect();
     let mut fields: Vec<String> = Vec::new();
     let chunked = random.below(2) == 0;
     if chunked {
         let coding = pick(
             random,
-            &["chunked", "chunked", "Chunked", "gzip, chunked", " chunked ", "gzip", "chunked, chunked"],
+            &[
+                "chunked",
+                "chunked",
+                "Chunked",
+                "gzip, chunked",
+                " chunked ",
+                "gzip",
+                "chunked, chunked",
+            ],
         );
         fields.push(format!("Transfer-Encoding: {coding}"));
     }
@@ -117,7 +162,10 @@ fn generate(random: &mut Random) -> Vec<u8> {
         0 => {}
         1 => fields.push(format!(
             "Content-Length: {}",
-            pick(random, &["7", "x", "-1", "+3", "", "3, 3", "99999999999999999999"])
+            pick(
+                random,
+                &["7", "x", "-1", "+3", "", "3, 3", "99999999999999999999"]
+            )
         )),
         2 | 3 if !chunked => fields.push(format!("content-length: {}", body.len())),
         _ => {}
@@ -153,9 +201,16 @@ fn generate(random: &mut Random) -> Vec<u8> {
     if chunked {
         for piece in body.as_bytes().chunks(1 + random.below(12) as usize) {
             let extension = pick(random, &["", "", "", ";a=b", " ", ";q=\"r s\""]);
-            text += &format!("{:x}{extension}\r\n{}\r\n", piece.len(), std::str::from_utf8(piece).unwrap());
+            text += &format!(
+                "{:x}{extension}\r\n{}\r\n",
+                piece.len(),
+                std::str::from_utf8(piece).unwrap()
+            );
         }
-        text += pick(random, &["0\r\n\r\n", "0\r\n\r\n", "00\r\n\r\n", "0\r\nX: y\r\n\r\n"]);
+        text += pick(
+            random,
+            &["0\r\n\r\n", "0\r\n\r\n", "00\r\n\r\n", "0\r\nX: y\r\n\r\n"],
+        );
     } else {
         text += &body;
     }
@@ -175,15 +230,21 @@ fn damage(stream: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// Why the two differ on a stream, if that is as it should be. Each is a deliberate choice of one side.
+/// Why the two differ on a stream, if that is as it should be. Each is a deliberate choice of one
+/// side.
 fn explanation(stream: &[u8], ours: &Result, theirs: &Result) -> Option<&'static str> {
     let text = String::from_utf8_lossy(stream).to_ascii_lowercase();
     let values = |name: &str| -> Vec<String> {
         let lines = text.lines().filter_map(|line| line.strip_prefix(name));
-        lines.flat_map(|value| value.split(',')).map(|value| value.trim().to_owned()).collect()
+        lines
+            .flat_map(|value| value.split(','))
+            .map(|value| value.trim().to_owned())
+            .collect()
     };
     let codings = values("transfer-encoding:");
-    let bodiless = [" 101 ", " 204 ", " 304 "].iter().any(|status| text.contains(status));
+    let bodiless = [" 101 ", " 204 ", " 304 "]
+        .iter()
+        .any(|status| text.contains(status));
     match (ours, theirs) {
         (Err(why), Ok(_)) => match why.as_str() {
             "TransferEncoding" if codings.len() > 1 => {
@@ -201,27 +262,35 @@ fn explanation(stream: &[u8], ours: &Result, theirs: &Result) -> Option<&'static
             if says("Parse(Version)") {
                 Some("hyper knows only HTTP/1.0 and 1.1; RFC 9110 §2.5 reads any 1.x as 1.1")
             } else if says("TransferEncodingUnexpected") && text.contains("http/1.0") {
-                Some("hyper refuses a coding in HTTP/1.0; we read it and do not use the connection again")
+                Some(
+                    "hyper refuses a coding in HTTP/1.0; we read it and do not use the connection again",
+                )
             } else if says("Header(Token)") && (text.contains("\n ") || text.contains("\n\t")) {
                 Some("hyper refuses folded lines; RFC 9112 §5.2 lets a client read them")
             } else if says("linear white space") {
-                Some("hyper refuses what follows blanks after a chunk size; we skip it like an extension")
+                Some(
+                    "hyper refuses what follows blanks after a chunk size; we skip it like an extension",
+                )
             } else if says("chunk size line") && text.contains('\n') {
                 Some("hyper wants CRLF between trailers; we take LF there as in the head")
             } else {
                 None
             }
         }
-        (Ok(_), Ok(_)) if codings.iter().any(|coding| !coding.is_ascii()) => {
-            Some("hyper passes over a coding that is not ASCII; to us it is one that we do not know")
-        }
+        (Ok(_), Ok(_)) if codings.iter().any(|coding| !coding.is_ascii()) => Some(
+            "hyper passes over a coding that is not ASCII; to us it is one that we do not know",
+        ),
         _ => None,
     }
 }
 
 #[test]
 fn agrees_with_hyper_on_generated_streams() {
-    let streams = if std::env::var_os("DUNLIN_LONG").is_some() { 100_000 } else { 10_000 };
+    let streams = if std::env::var_os("DUNLIN_LONG").is_some() {
+        100_000
+    } else {
+        10_000
+    };
     let mut random = Random(9);
     let (mut agreed, mut read_by_both, mut explained) = (0, 0, BTreeMap::<&str, u32>::new());
     let mut unexplained = BTreeMap::<String, (u32, String)>::new();
@@ -234,7 +303,12 @@ fn agrees_with_hyper_on_generated_streams() {
         }
         let whole = ours(&stream, 0);
         for cut in 1..stream.len() {
-            assert_eq!(ours(&stream, cut), whole, "cut at {cut}: {}", stream.escape_ascii());
+            assert_eq!(
+                ours(&stream, cut),
+                whole,
+                "cut at {cut}: {}",
+                stream.escape_ascii()
+            );
         }
         let theirs = hypers(&stream);
         let agree = match (&whole, &theirs) {
@@ -253,11 +327,18 @@ fn agrees_with_hyper_on_generated_streams() {
                 (Ok(_), Err(e)) => format!("only we read; hyper: {e}"),
                 (Err(e), _) => format!("only hyper reads; we: {e}"),
             };
-            let entry = unexplained.entry(kind).or_insert_with(|| (0, stream.escape_ascii().to_string()));
+            let entry = unexplained
+                .entry(kind)
+                .or_insert_with(|| (0, stream.escape_ascii().to_string()));
             entry.0 += 1;
         }
     }
-    println!("{streams} streams: {agreed} agreed ({read_by_both} read by both), explained: {explained:#?}");
+    println!(
+        "{streams} streams: {agreed} agreed ({read_by_both} read by both), explained: {explained:#?}"
+    );
     assert!(unexplained.is_empty(), "{unexplained:#?}");
-    assert!(read_by_both > streams / 5, "the generator makes too few sound streams: {read_by_both}");
+    assert!(
+        read_by_both > streams / 5,
+        "the generator makes too few sound streams: {read_by_both}"
+    );
 }

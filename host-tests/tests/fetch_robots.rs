@@ -1,4 +1,5 @@
-//! robots.txt: RFC 9309's own examples, real files' habits, budgets, and agreement with crate `robotstxt`.
+//! robots.txt: RFC 9309's own examples, real files' habits, budgets, and agreement with crate
+//! `robotstxt`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +17,10 @@ fn allowed(file: &str, agent: &str, path: &str) -> bool {
     let answers: Vec<_> = [1, 2, 3, 7, 64, 1024, file.len()]
         .map(|size| judge(file.as_bytes(), size, agent, url, 1 << 16))
         .into();
-    assert!(answers.iter().all(|answer| *answer == answers[0]), "{agent} {path}: the pieces matter");
+    assert!(
+        answers.iter().all(|answer| *answer == answers[0]),
+        "{agent} {path}: the pieces matter"
+    );
     let (exact, kept) = answers[0];
     assert_eq!(exact, kept, "{agent} {path}: Judge and Rules differ");
     exact
@@ -55,18 +59,23 @@ fn the_simple_example_of_rfc_9309() {
 /// RFC 9309 §5.2 and §2.2.1: the longest match wins; groups for one agent are one group.
 #[test]
 fn longest_match_and_merged_groups_of_rfc_9309() {
-    let longest = "User-Agent: foobot\nAllow: /example/page/\nDisallow: /example/page/disallowed.gif\n";
+    let longest =
+        "User-Agent: foobot\nAllow: /example/page/\nDisallow: /example/page/disallowed.gif\n";
     assert!(!allowed(longest, "foobot", "/example/page/disallowed.gif"));
     assert!(allowed(longest, "foobot", "/example/page/"));
-    let merged =
-        "user-agent: ExampleBot\ndisallow: /foo\ndisallow: /bar\n\nuser-agent: ExampleBot\ndisallow: /baz\n";
+    let merged = "user-agent: ExampleBot\ndisallow: /foo\ndisallow: /bar\n\nuser-agent: ExampleBot\ndisallow: /baz\n";
     for path in ["/foo", "/bar", "/baz"] {
         assert!(!allowed(merged, "examplebot", path), "{path}");
     }
-    let mixed =
-        "User-agent: *\nDisallow: /a\nUser-agent: foobot\nDisallow: /b\nUser-agent: *\nDisallow: /c\n";
-    assert_eq!(["/a", "/b", "/c"].map(|path| allowed(mixed, "foobot", path)), [true, false, true]);
-    assert_eq!(["/a", "/b", "/c"].map(|path| allowed(mixed, "other", path)), [false, true, false]);
+    let mixed = "User-agent: *\nDisallow: /a\nUser-agent: foobot\nDisallow: /b\nUser-agent: *\nDisallow: /c\n";
+    assert_eq!(
+        ["/a", "/b", "/c"].map(|path| allowed(mixed, "foobot", path)),
+        [true, false, true]
+    );
+    assert_eq!(
+        ["/a", "/b", "/c"].map(|path| allowed(mixed, "other", path)),
+        [false, true, false]
+    );
 }
 
 /// RFC 9309 §2.2.2: the table of encoded paths, and §2.2.3: special characters.
@@ -74,16 +83,32 @@ fn longest_match_and_merged_groups_of_rfc_9309() {
 fn encodings_of_rfc_9309() {
     for (pattern, path, matches) in [
         ("/foo/bar?baz=quz", "/foo/bar?baz=quz", true),
-        ("/foo/bar?baz=https://foo.bar", "/foo/bar?baz=https%3A%2F%2Ffoo.bar", true),
-        ("/foo/bar?baz=https%3A%2F%2Ffoo.bar", "/foo/bar?baz=https://foo.bar", true),
+        (
+            "/foo/bar?baz=https://foo.bar",
+            "/foo/bar?baz=https%3A%2F%2Ffoo.bar",
+            true,
+        ),
+        (
+            "/foo/bar?baz=https%3A%2F%2Ffoo.bar",
+            "/foo/bar?baz=https://foo.bar",
+            true,
+        ),
         ("/foo/bar/ツ", "/foo/bar/%E3%83%84", true),
         ("/foo/bar/%E3%83%84", "/foo/bar/ツ", true),
         ("/foo/bar/%e3%83%84", "/foo/bar/%E3%83%84", true),
         ("/foo/bar/%62%61%7A", "/foo/bar/baz", true),
         ("/foo/bar/baz", "/foo/bar/%62%61%7A", true),
         ("/a%2Fb", "/a/b", false),
-        ("/path/file-with-a-%2A.html", "/path/file-with-a-*.html", true),
-        ("/path/file-with-a-%2A.html", "/path/file-with-a-x.html", false),
+        (
+            "/path/file-with-a-%2A.html",
+            "/path/file-with-a-*.html",
+            true,
+        ),
+        (
+            "/path/file-with-a-%2A.html",
+            "/path/file-with-a-x.html",
+            false,
+        ),
         ("/path/foo-%24", "/path/foo-$", true),
         ("/path/foo-$", "/path/foo-$", false),
         ("/path/foo-$", "/path/foo-", true),
@@ -111,11 +136,22 @@ fn encodings_of_rfc_9309() {
 
 #[test]
 fn allow_wins_ties_and_empty_patterns_say_nothing() {
-    assert!(allowed("User-agent: *\nDisallow: /a\nAllow: /a\n", "x", "/a"));
-    assert!(allowed("User-agent: *\nAllow: /a\nDisallow: /a\n", "x", "/a"));
+    assert!(allowed(
+        "User-agent: *\nDisallow: /a\nAllow: /a\n",
+        "x",
+        "/a"
+    ));
+    assert!(allowed(
+        "User-agent: *\nAllow: /a\nDisallow: /a\n",
+        "x",
+        "/a"
+    ));
     assert!(allowed("User-agent: *\nDisallow:\n", "x", "/a"));
     assert!(!allowed("User-agent: *\nDisallow: /\nAllow:\n", "x", "/a"));
-    assert!(allowed("Disallow: /\n", "x", "/a"), "a rule before any group is nobody's");
+    assert!(
+        allowed("Disallow: /\n", "x", "/a"),
+        "a rule before any group is nobody's"
+    );
     assert!(allowed("", "x", "/a"));
     assert!(allowed("User-agent: *\nDisallow: /\n", "x", "/robots.txt"));
 }
@@ -150,12 +186,25 @@ fn crawl_delay_of_our_group() {
     assert_eq!(delay("User-agent: *\nCrawl-delay: 10"), Some(10_000));
     assert_eq!(delay("User-agent: *\nCrawl-delay: 0.25"), Some(250));
     assert_eq!(delay("User-agent: *\nCrawl-delay: .5"), Some(500));
-    assert_eq!(delay("User-agent: *\nCrawl-delay: 2.\nCrawl-delay: 1"), Some(2_000));
-    assert_eq!(delay("User-agent: *\nCrawl-delay: 10\nUser-agent: dunlin\nCrawl-delay: 3"), Some(3_000));
-    assert_eq!(delay("User-agent: *\nCrawl-delay: 10\nUser-agent: dunlin\nDisallow: /x"), None);
+    assert_eq!(
+        delay("User-agent: *\nCrawl-delay: 2.\nCrawl-delay: 1"),
+        Some(2_000)
+    );
+    assert_eq!(
+        delay("User-agent: *\nCrawl-delay: 10\nUser-agent: dunlin\nCrawl-delay: 3"),
+        Some(3_000)
+    );
+    assert_eq!(
+        delay("User-agent: *\nCrawl-delay: 10\nUser-agent: dunlin\nDisallow: /x"),
+        None
+    );
     assert_eq!(delay("User-agent: other\nCrawl-delay: 10"), None);
     for nonsense in ["", "ten", "-1", "1,5", ".", "1e3"] {
-        assert_eq!(delay(&format!("User-agent: *\nCrawl-delay: {nonsense}")), None, "{nonsense:?}");
+        assert_eq!(
+            delay(&format!("User-agent: *\nCrawl-delay: {nonsense}")),
+            None,
+            "{nonsense:?}"
+        );
     }
     assert!(delay("User-agent: *\nCrawl-delay: 99999999999999999999999").unwrap() > 1 << 50);
 }
@@ -171,9 +220,14 @@ fn half_a_megabyte_passes_through_the_window() {
     let mut judges = ["/private/14/x", "/the/end", "/the/start"]
         .map(|path| Judge::new(Url::parse(format!("http://a{path}").leak()).unwrap()));
     let mut reader = Reader::new("dunlin", &mut judges[..]);
-    file.as_bytes().chunks(1024).for_each(|piece| reader.update(piece));
+    file.as_bytes()
+        .chunks(1024)
+        .for_each(|piece| reader.update(piece));
     reader.finish();
-    assert_eq!(judges.clone().map(|judge| judge.decision().allowed), [false, false, true]);
+    assert_eq!(
+        judges.clone().map(|judge| judge.decision().allowed),
+        [false, false, true]
+    );
     let lines = file.lines().count() as u32;
     assert_eq!(judges[1].decision().reason, Reason::Line(lines));
 }
@@ -184,7 +238,10 @@ fn a_line_longer_than_the_window_errs_to_disallow() {
     let file = format!("User-agent: *\nAllow: /{long}\nDisallow: /{long}{long}\n");
     assert!(allowed(&file, "dunlin", "/x"));
     let path = format!("/{}", "x".repeat(1_500));
-    assert!(!allowed(&file, "dunlin", &path), "the pattern's beginning matches");
+    assert!(
+        !allowed(&file, "dunlin", &path),
+        "the pattern's beginning matches"
+    );
     let file = format!("User-agent: *\nDisallow: /p # {long}\n");
     assert!(!allowed(&file, "dunlin", "/p"), "a long comment is no harm");
 }
@@ -200,7 +257,10 @@ fn without_room_nothing_is_allowed_that_the_file_disallows() {
         let url = Url::parse(&text).unwrap();
         let budget = random.below(64) as usize;
         let (exact, kept) = judge(file.as_bytes(), 64, "foobot", url, budget);
-        assert!(exact || !kept, "{budget} bytes allow {path} against\n{file}");
+        assert!(
+            exact || !kept,
+            "{budget} bytes allow {path} against\n{file}"
+        );
         overflows += u32::from(exact && !kept);
     }
     assert!(overflows > 100, "the budget never ran out: {overflows}");
@@ -221,7 +281,11 @@ fn an_overflow_is_named_as_the_reason() {
         (decision.allowed, decision.reason == Reason::Overflow)
     };
     assert_eq!(decide("/dropped/for/want/of/room/x"), (false, true));
-    assert_eq!(decide("/kept/x"), (false, false), "a rule that fits is a reason of its own");
+    assert_eq!(
+        decide("/kept/x"),
+        (false, false),
+        "a rule that fits is a reason of its own"
+    );
     assert_eq!(decide("/else"), (true, false));
 }
 
@@ -250,9 +314,18 @@ fn statuses_and_caching() {
     };
     assert_eq!(kept(Access::Rules, None), Duration::DAY);
     assert_eq!(kept(Access::Rules, Some(Duration::DAY * 30)), Duration::DAY);
-    assert_eq!(kept(Access::Rules, Some(Duration::HOUR * 5)), Duration::HOUR * 5);
-    assert_eq!(kept(Access::Rules, Some(Duration::ZERO)), HostRobots::SHORTEST);
-    assert_eq!(kept(Access::DenyAll, Some(Duration::DAY)), HostRobots::RETRY);
+    assert_eq!(
+        kept(Access::Rules, Some(Duration::HOUR * 5)),
+        Duration::HOUR * 5
+    );
+    assert_eq!(
+        kept(Access::Rules, Some(Duration::ZERO)),
+        HostRobots::SHORTEST
+    );
+    assert_eq!(
+        kept(Access::DenyAll, Some(Duration::DAY)),
+        HostRobots::RETRY
+    );
 }
 
 const PIECES: &[&str] = &[
@@ -291,10 +364,23 @@ fn generate(random: &mut Random) -> String {
     let mut file = String::new();
     let end = pick(&["\n", "\n", "\r\n", "\r"]);
     for _ in 0..12 {
-        let line = match pick(&["agent", "agent", "rule", "rule", "rule", "rule", "rule", "other"]) {
+        let line = match pick(&[
+            "agent", "agent", "rule", "rule", "rule", "rule", "rule", "other",
+        ]) {
             "agent" => {
-                let agent = pick(&["*", "foobot", "FooBot", "barbot", "foobot/1.0", "*bot", "foo"]);
-                format!("{} {agent}", pick(&["User-agent:", "user-agent:", "User-agent :", "useragent:"]))
+                let agent = pick(&[
+                    "*",
+                    "foobot",
+                    "FooBot",
+                    "barbot",
+                    "foobot/1.0",
+                    "*bot",
+                    "foo",
+                ]);
+                format!(
+                    "{} {agent}",
+                    pick(&["User-agent:", "user-agent:", "User-agent :", "useragent:"])
+                )
             }
             "rule" => {
                 let key = pick(&[
@@ -315,50 +401,74 @@ fn generate(random: &mut Random) -> String {
                 }
                 format!("{key} {pattern}{}", pick(&["", "", "", " # why", "$"]))
             }
-            _ => pick(&["", "# comment", "Crawl-delay: 3", "Sitemap: http://a/", "Noindex: /a", "nonsense"])
-                .to_owned(),
+            _ => pick(&[
+                "",
+                "# comment",
+                "Crawl-delay: 3",
+                "Sitemap: http://a/",
+                "Noindex: /a",
+                "nonsense",
+            ])
+            .to_owned(),
         };
         file = file + &line + end;
     }
     file
 }
 
-/// A cause of differences, and how to take it away: the pair is then decided alike, or the cause is another.
+/// A cause of differences, and how to take it away: the pair is then decided alike, or the cause is
+/// another.
 type Cause = (&'static str, fn(&str) -> String);
 
 const CAUSES: &[Cause] = &[
-    ("it does not decode unreserved characters (RFC 9309 §2.2.2 does)", |text| {
-        text.replace("%41", "A").replace("%7E", "~")
-    }),
+    (
+        "it does not decode unreserved characters (RFC 9309 §2.2.2 does)",
+        |text| text.replace("%41", "A").replace("%7E", "~"),
+    ),
     ("it wants URLs encoded beforehand, in capitals", |text| {
-        text.replace('ä', "%C3%A4").replace("%c3%a4", "%C3%A4").replace("%2f", "%2F")
+        text.replace('ä', "%C3%A4")
+            .replace("%c3%a4", "%C3%A4")
+            .replace("%2f", "%2F")
     }),
-    ("it reads Allow: /x/index.html as Allow: /x/$, too, as Google does", |text| {
-        text.replace("index.html", "i.html")
-    }),
-    ("to it other records end a list of agents (RFC 9309 §2.2.4: they must not)", |text| {
-        text.replace("Sitemap:", "#").replace("Noindex:", "#").replace("Crawl-delay:", "#")
-    }),
-    ("in a query it tells / from %2F (RFC 9309 §2.2.2's table does not)", |text| {
-        text.replace("%2f", "%7C").replace("%2F", "%7C")
-    }),
+    (
+        "it reads Allow: /x/index.html as Allow: /x/$, too, as Google does",
+        |text| text.replace("index.html", "i.html"),
+    ),
+    (
+        "to it other records end a list of agents (RFC 9309 §2.2.4: they must not)",
+        |text| {
+            text.replace("Sitemap:", "#")
+                .replace("Noindex:", "#")
+                .replace("Crawl-delay:", "#")
+        },
+    ),
+    (
+        "in a query it tells / from %2F (RFC 9309 §2.2.2's table does not)",
+        |text| text.replace("%2f", "%7C").replace("%2F", "%7C"),
+    ),
     (
         "its `*` forgets where it was: it inserts positions where the original it ports assigns them",
         str::to_owned,
     ),
 ];
 
-/// Why `robotstxt` decides otherwise, if that is as it should be: the first cause that suffices, or several at once.
+/// Why `robotstxt` decides otherwise, if that is as it should be: the first cause that suffices, or
+/// several at once.
 fn explanation(file: &str, path: &str) -> Option<&'static str> {
-    let agrees =
-        |file: &str, path: &str, mended: bool| theirs(file, path, mended) == allowed(file, "foobot", path);
+    let agrees = |file: &str, path: &str, mended: bool| {
+        theirs(file, path, mended) == allowed(file, "foobot", path)
+    };
     let last = CAUSES.len() - 1;
     for (index, (why, without)) in CAUSES.iter().enumerate() {
         if agrees(&without(file), &without(path), index == last) {
             return Some(why);
         }
     }
-    let without_all = |text: &str| CAUSES.iter().fold(text.to_owned(), |text, (_, without)| without(&text));
+    let without_all = |text: &str| {
+        CAUSES
+            .iter()
+            .fold(text.to_owned(), |text, (_, without)| without(&text))
+    };
     agrees(&without_all(file), &without_all(path), true).then_some("several of these at once")
 }
 
@@ -368,7 +478,11 @@ struct Mended;
 
 impl RobotsMatchStrategy for Mended {
     fn match_allow(&self, path: &str, pattern: &str) -> i32 {
-        if Self::matches(path, pattern) { pattern.len() as i32 } else { -1 }
+        if Self::matches(path, pattern) {
+            pattern.len() as i32
+        } else {
+            -1
+        }
     }
 
     fn match_disallow(&self, path: &str, pattern: &str) -> i32 {
@@ -383,7 +497,10 @@ impl RobotsMatchStrategy for Mended {
         let mut places: BTreeSet<usize> = BTreeSet::from([0]);
         for byte in pattern.bytes() {
             places = match byte {
-                b'*' => places.first().map(|first| (*first..=path.len()).collect()).unwrap_or_default(),
+                b'*' => places
+                    .first()
+                    .map(|first| (*first..=path.len()).collect())
+                    .unwrap_or_default(),
                 _ => places
                     .iter()
                     .filter(|at| path.as_bytes().get(**at) == Some(&byte))
@@ -391,7 +508,11 @@ impl RobotsMatchStrategy for Mended {
                     .collect(),
             };
         }
-        if anchored { places.contains(&path.len()) } else { !places.is_empty() }
+        if anchored {
+            places.contains(&path.len())
+        } else {
+            !places.is_empty()
+        }
     }
 }
 
@@ -407,28 +528,49 @@ fn theirs(file: &str, path: &str, mended: bool) -> bool {
 #[test]
 fn agrees_with_robotstxt_on_100_000_pairs() {
     let mut random = Random(6);
-    let (mut agreed, mut denied, mut explained) = (0_u32, 0_u32, BTreeMap::<&str, (u32, String)>::new());
+    let (mut agreed, mut denied, mut explained) =
+        (0_u32, 0_u32, BTreeMap::<&str, (u32, String)>::new());
     let (mut pairs, mut unexplained) = (0_u32, Vec::new());
     while pairs < 100_000 {
         let file = generate(&mut random);
         for _ in 0..10 {
             let path = generate_path(&mut random);
             let text = format!("http://example.org{path}");
-            let ours = judge(file.as_bytes(), 97, "foobot", Url::parse(&text).unwrap(), 4096);
+            let ours = judge(
+                file.as_bytes(),
+                97,
+                "foobot",
+                Url::parse(&text).unwrap(),
+                4096,
+            );
             assert_eq!(ours.0, ours.1, "{path}\n{file}");
             pairs += 1;
             denied += u32::from(!ours.0);
             if ours.0 == theirs(&file, &path, false) {
                 agreed += 1;
             } else if let Some(why) = explanation(&file, &path) {
-                explained.entry(why).or_insert((0, format!("{path}\n{file}"))).0 += 1;
+                explained
+                    .entry(why)
+                    .or_insert((0, format!("{path}\n{file}")))
+                    .0 += 1;
             } else {
                 unexplained.push(format!("{path} we {}\n{file}", ours.0));
             }
         }
     }
-    let counts: BTreeMap<_, _> = explained.iter().map(|(why, (count, _))| (why, count)).collect();
+    let counts: BTreeMap<_, _> = explained
+        .iter()
+        .map(|(why, (count, _))| (why, count))
+        .collect();
     println!("{pairs} pairs: {agreed} agreed, {denied} disallowed, explained: {counts:#?}");
-    assert!(unexplained.is_empty(), "{} unexplained, first:\n{}", unexplained.len(), unexplained[0]);
-    assert!(denied > pairs / 10 && denied < pairs * 9 / 10, "the generator is lopsided: {denied} disallowed");
+    assert!(
+        unexplained.is_empty(),
+        "{} unexplained, first:\n{}",
+        unexplained.len(),
+        unexplained[0]
+    );
+    assert!(
+        denied > pairs / 10 && denied < pairs * 9 / 10,
+        "the generator is lopsided: {denied} disallowed"
+    );
 }

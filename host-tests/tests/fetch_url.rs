@@ -5,7 +5,8 @@ use proptest::prelude::*;
 
 const BASE: &str = "http://a/b/c/d;p?q";
 
-/// RFC 3986 §5.4.1 (normal) and §5.4.2 (abnormal), all 42. Fragments are dropped: they are not sent.
+/// RFC 3986 §5.4.1 (normal) and §5.4.2 (abnormal), all 42. Fragments are dropped: they are not
+/// sent.
 const JOINS: [(&str, Result<&str, UrlError>); 42] = [
     // Another scheme is not ours to fetch.
     ("g:h", Err(UrlError::Scheme)),
@@ -55,13 +56,19 @@ const JOINS: [(&str, Result<&str, UrlError>); 42] = [
 
 fn join(base: &str, reference: &str) -> Result<String, UrlError> {
     let mut buffer = [0; Url::MAX_LENGTH];
-    Url::parse(base)?.join(reference.as_bytes(), &mut buffer).map(|url| url.to_string())
+    Url::parse(base)?
+        .join(reference.as_bytes(), &mut buffer)
+        .map(|url| url.to_string())
 }
 
 #[test]
 fn all_42_joins_of_rfc_3986() {
     for (reference, expected) in JOINS {
-        assert_eq!(join(BASE, reference), expected.map(str::to_owned), "{reference:?}");
+        assert_eq!(
+            join(BASE, reference),
+            expected.map(str::to_owned),
+            "{reference:?}"
+        );
     }
 }
 
@@ -83,7 +90,11 @@ fn joins_as_servers_write_them() {
         ("http://a/x", "//user@b/", ""),
         ("http://a/x", "javascript:alert(1)", ""),
     ] {
-        assert_eq!(join(base, reference).unwrap_or_default(), expected, "{base} + {reference:?}");
+        assert_eq!(
+            join(base, reference).unwrap_or_default(),
+            expected,
+            "{base} + {reference:?}"
+        );
     }
 }
 
@@ -91,7 +102,11 @@ fn joins_as_servers_write_them() {
 fn a_buffer_that_is_too_small_is_an_error() {
     let base = Url::parse(BASE).unwrap();
     for size in 0.."http://a/b/c/g".len() {
-        assert_eq!(base.join(b"g", &mut vec![0; size]), Err(UrlError::TooLong), "{size}");
+        assert_eq!(
+            base.join(b"g", &mut vec![0; size]),
+            Err(UrlError::TooLong),
+            "{size}"
+        );
     }
 }
 
@@ -135,10 +150,19 @@ fn refuses_what_it_cannot_fetch() {
 fn reads_hosts_and_ports() {
     let host = |text| Url::parse(text).map(|url| (url.host(), url.port()));
     assert_eq!(host("http://a.example"), Ok((Host::Name("a.example"), 80)));
-    assert_eq!(host("https://xn--ksa-8cda.example./"), Ok((Host::Name("xn--ksa-8cda.example."), 443)));
+    assert_eq!(
+        host("https://xn--ksa-8cda.example./"),
+        Ok((Host::Name("xn--ksa-8cda.example."), 443))
+    );
     assert_eq!(host("http://a:/"), Ok((Host::Name("a"), 80)));
-    assert_eq!(host("http://10.0.2.2:8080?x"), Ok((Host::Address("10.0.2.2".parse().unwrap()), 8080)));
-    assert_eq!(host("http://[2001:db8::7]:81/"), Ok((Host::Address("2001:db8::7".parse().unwrap()), 81)));
+    assert_eq!(
+        host("http://10.0.2.2:8080?x"),
+        Ok((Host::Address("10.0.2.2".parse().unwrap()), 8080))
+    );
+    assert_eq!(
+        host("http://[2001:db8::7]:81/"),
+        Ok((Host::Address("2001:db8::7".parse().unwrap()), 81))
+    );
 }
 
 #[test]
@@ -235,7 +259,8 @@ proptest! {
         prop_assert_eq!(again.to_string(), printed);
     }
 
-    /// Joining an absolute path gives a URL without dot segments, on the same host; joining twice changes nothing.
+    /// Joining an absolute path gives a URL without dot segments, on the same host; joining twice
+    /// changes nothing.
     #[test]
     fn joined_paths_hold_no_dots(reference in "(/|\\.|\\.\\.|[a-z%2eE]{0,4}){0,12}") {
         let joined = join(BASE, &reference);
@@ -250,7 +275,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(50_000))]
 
-    /// Address literals are read as core reads them: sound ones, and ones with a group or digit too many or too few.
+    /// Address literals are read as core reads them: sound ones, and ones with a group or digit too
+    /// many or too few.
     #[test]
     fn reads_addresses_like_core(
         v4 in "[0-9]{1,3}(\\.[0-9]{0,4}){2,4}",

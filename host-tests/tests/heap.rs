@@ -28,8 +28,10 @@ fn operation(ids: u16) -> impl Strategy<Value = Operation> {
 
 fn follows_the_model<I: Id>(capacity: usize, ids: u16, operations: &[Operation]) {
     let id = |raw: u16| I::from_index(usize::from(raw)).expect("small ids fit");
-    let mut heap =
-        Heap::with_storage(vec![Entry::<u32, I>::UNUSED; capacity], vec![I::NONE; usize::from(ids)]);
+    let mut heap = Heap::with_storage(
+        vec![Entry::<u32, I>::UNUSED; capacity],
+        vec![I::NONE; usize::from(ids)],
+    );
     let mut model: BTreeMap<I, u32> = BTreeMap::new();
     for operation in operations {
         match *operation {
@@ -53,7 +55,9 @@ fn follows_the_model<I: Id>(capacity: usize, ids: u16, operations: &[Operation])
                 least.and_then(|entry| model.remove(&entry.id));
             }
             Operation::Update(raw, key) => {
-                let old = model.get_mut(&id(raw)).map(|known| std::mem::replace(known, key));
+                let old = model
+                    .get_mut(&id(raw))
+                    .map(|known| std::mem::replace(known, key));
                 assert_eq!(heap.update(id(raw), key), old);
             }
             Operation::Remove(raw) => assert_eq!(heap.remove(id(raw)), model.remove(&id(raw))),
@@ -62,7 +66,10 @@ fn follows_the_model<I: Id>(capacity: usize, ids: u16, operations: &[Operation])
                 model.clear();
             }
         }
-        assert_eq!(heap.peek().copied(), model.iter().map(|(&id, &key)| Entry { key, id }).min());
+        assert_eq!(
+            heap.peek().copied(),
+            model.iter().map(|(&id, &key)| Entry { key, id }).min()
+        );
         assert_eq!(heap.len(), model.len());
         for raw in 0..ids + 2 {
             assert_eq!(heap.key(id(raw)), model.get(&id(raw)).copied());

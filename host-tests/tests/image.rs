@@ -2,7 +2,8 @@
 
 use dunlin::fetch::Ignore;
 use dunlin::image::{
-    Address, Config, Gateway, Host, Image, ImageError, LogLevel, Name, Page, TimeServer, VERSION, build,
+    Address, Config, Gateway, Host, Image, ImageError, LogLevel, Name, Page, TimeServer, VERSION,
+    build,
 };
 use proptest::prelude::*;
 
@@ -15,21 +16,59 @@ const CONFIG: Config<'_> = Config {
     body_bytes: 1 << 20,
     seed: 7,
     key: [3; 16],
-    gateway: Some(Gateway { host: "10.0.2.2", port: 3_128 }),
+    gateway: Some(Gateway {
+        host: "10.0.2.2",
+        port: 3_128,
+    }),
     address: Address::Dhcp,
     utc_offset_minutes: -90,
     log: LogLevel::Info,
-    sntp: Some(TimeServer { host: "time.test", port: 1_123 }),
+    sntp: Some(TimeServer {
+        host: "time.test",
+        port: 1_123,
+    }),
 };
 
-const IGNORE: [Ignore<'_>; 2] =
-    [Ignore { from: b"nonce=\"", to: b"\"" }, Ignore { from: b"<!--", to: b"-->" }];
+const IGNORE: [Ignore<'_>; 2] = [
+    Ignore {
+        from: b"nonce=\"",
+        to: b"\"",
+    },
+    Ignore {
+        from: b"<!--",
+        to: b"-->",
+    },
+];
 
 fn sample(pages: u16) -> Vec<u8> {
-    let names = [Name { host: "a.test", address: [10, 0, 2, 2] }, Name { host: "*", address: [10, 0, 2, 3] }];
-    let host = Host { name: "a.test", gap_ms: 15_000, hours: Some((22, 6)), gate: 0, first_page: 0, pages };
-    let urls: Vec<String> = (0..pages).map(|page| format!("http://a.test/{page}")).collect();
-    let page = |url| Page { host: 0, url, weight: 2.0, rate: Some(0.5), confidence: 4.0 };
+    let names = [
+        Name {
+            host: "a.test",
+            address: [10, 0, 2, 2],
+        },
+        Name {
+            host: "*",
+            address: [10, 0, 2, 3],
+        },
+    ];
+    let host = Host {
+        name: "a.test",
+        gap_ms: 15_000,
+        hours: Some((22, 6)),
+        gate: 0,
+        first_page: 0,
+        pages,
+    };
+    let urls: Vec<String> = (0..pages)
+        .map(|page| format!("http://a.test/{page}"))
+        .collect();
+    let page = |url| Page {
+        host: 0,
+        url,
+        weight: 2.0,
+        rate: Some(0.5),
+        confidence: 4.0,
+    };
     let pages: Vec<Page<'_>> = urls.iter().map(|url| page(url)).collect();
     build(&CONFIG, &names, &[host], &pages, &IGNORE)
 }
@@ -41,8 +80,14 @@ fn what_goes_in_comes_out() {
     let image = Image::parse(&bytes).expect("a good image");
     assert_eq!(image.config(), Ok(CONFIG));
     assert_eq!((image.hosts(), image.pages()), (1, 300));
-    assert_eq!(image.page(299).map(|page| page.url), Ok("http://a.test/299"));
-    assert_eq!(image.host(0).map(|host| (host.gap_ms, host.hours)), Ok((15_000, Some((22, 6)))));
+    assert_eq!(
+        image.page(299).map(|page| page.url),
+        Ok("http://a.test/299")
+    );
+    assert_eq!(
+        image.host(0).map(|host| (host.gap_ms, host.hours)),
+        Ok((15_000, Some((22, 6))))
+    );
     assert_eq!(image.named("A.TEST"), Some([10, 0, 2, 2]));
     assert_eq!(image.named("b.test"), Some([10, 0, 2, 3]));
     assert_eq!(image.ignores(), IGNORE);
@@ -56,11 +101,23 @@ fn refusals_say_why() {
     assert_eq!(Image::parse(&good[..10]).err(), Some(ImageError::Missing));
     let mut newer = good.clone();
     newer[4] = VERSION as u8 + 1;
-    assert_eq!(Image::parse(&newer).err(), Some(ImageError::Newer { found: VERSION + 1 }));
+    assert_eq!(
+        Image::parse(&newer).err(),
+        Some(ImageError::Newer { found: VERSION + 1 })
+    );
     let cut = good.len() - 1;
-    let length = ImageError::Length { found: good.len() as u32, room: cut as u32 };
+    let length = ImageError::Length {
+        found: good.len() as u32,
+        room: cut as u32,
+    };
     assert_eq!(Image::parse(&good[..cut]).err(), Some(length));
-    let page = Page { host: 1, url: "http://a.test/", weight: 1.0, rate: None, confidence: 0.0 };
+    let page = Page {
+        host: 1,
+        url: "http://a.test/",
+        weight: 1.0,
+        rate: None,
+        confidence: 0.0,
+    };
     assert!(matches!(
         Image::parse(&build(&CONFIG, &[], &[], &[page], &[])),
         Err(ImageError::Record { index: 1 })
@@ -79,7 +136,10 @@ fn today_is_written_as_it_is_kept() {
         std::fs::write(&file, sample(3)).expect("a place for the image");
     }
     let kept = std::fs::read(&file).expect("an image of every version");
-    assert!(kept == sample(3), "the format has changed: raise VERSION and keep the old images");
+    assert!(
+        kept == sample(3),
+        "the format has changed: raise VERSION and keep the old images"
+    );
 }
 
 #[test]
@@ -89,10 +149,22 @@ fn every_version_is_read() {
         assert_eq!(bytes[4..6], version.to_le_bytes());
         let image = Image::parse(&bytes).unwrap_or_else(|why| panic!("version {version}: {why}"));
         let sntp = CONFIG.sntp.filter(|_| version >= 2);
-        assert_eq!(image.config(), Ok(Config { sntp, ..CONFIG }), "version {version}");
+        assert_eq!(
+            image.config(),
+            Ok(Config { sntp, ..CONFIG }),
+            "version {version}"
+        );
         assert_eq!((image.hosts(), image.pages()), (1, 3), "version {version}");
-        assert_eq!(image.page(2).map(|page| page.url), Ok("http://a.test/2"), "version {version}");
-        assert_eq!(image.named("b.test"), Some([10, 0, 2, 3]), "version {version}");
+        assert_eq!(
+            image.page(2).map(|page| page.url),
+            Ok("http://a.test/2"),
+            "version {version}"
+        );
+        assert_eq!(
+            image.named("b.test"),
+            Some([10, 0, 2, 3]),
+            "version {version}"
+        );
     }
 }
 

@@ -1,5 +1,5 @@
-//! The LAN9118 driver's register layer against a small model of the chip: frames in and out, runts, errors, a full
-//! FIFO, the link, and a chip that is not there.
+//! The LAN9118 driver's register layer against a small model of the chip: frames in and out, runts,
+//! errors, a full FIFO, the link, and a chip that is not there.
 
 // The driver's file itself: firmware crates do not build for computers.
 #[path = "../../boards/qemu-mps2/src/lan9118/chip.rs"]
@@ -35,8 +35,13 @@ struct Model {
 
 impl Model {
     fn new() -> Rc<RefCell<Self>> {
-        let model =
-            Self { there: true, room: 4_608, phy_status: 0x7809, free_words: 2_640, ..Self::default() };
+        let model = Self {
+            there: true,
+            room: 4_608,
+            phy_status: 0x7809,
+            free_words: 2_640,
+            ..Self::default()
+        };
         Rc::new(RefCell::new(model))
     }
 
@@ -49,7 +54,8 @@ impl Model {
             return false;
         }
         self.free_words -= words;
-        self.statuses.push_back((bytes.len() as u32) << 16 | u32::from(error) << 15);
+        self.statuses
+            .push_back((bytes.len() as u32) << 16 | u32::from(error) << 15);
         for chunk in bytes.chunks(4) {
             let mut word = [0; 4];
             word[..chunk.len()].copy_from_slice(chunk);
@@ -68,7 +74,11 @@ impl Model {
     fn make_room(&mut self, room: u32) {
         self.room = room;
         // Blocks of 64 bytes (FIFO_INT, data sheet §5.3).
-        self.interrupt_status |= if room > (self.fifo_interrupts >> 24) * 64 { ROOM } else { 0 };
+        self.interrupt_status |= if room > (self.fifo_interrupts >> 24) * 64 {
+            ROOM
+        } else {
+            0
+        };
     }
 
     fn interrupts(&self) -> bool {
@@ -94,10 +104,16 @@ impl Model {
 
     fn transmit(&mut self, word: u32) {
         self.sending.push(word);
-        let [command, _, words @ ..] = &self.sending[..] else { return };
+        let [command, _, words @ ..] = &self.sending[..] else {
+            return;
+        };
         let length = (command & 0x7ff) as usize;
         if words.len() == length.div_ceil(4) {
-            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).take(length).collect();
+            let bytes: Vec<u8> = words
+                .iter()
+                .flat_map(|word| word.to_le_bytes())
+                .take(length)
+                .collect();
             self.transmitted.push(bytes);
             self.sending.clear();
             self.unread_results += 1;
@@ -117,7 +133,10 @@ impl Bus for ModelBus {
             r::RX_STATUS => model.statuses.pop_front().unwrap_or(0),
             r::RX_DATA => {
                 model.free_words += 1;
-                model.data.pop_front().expect("the driver read more than the FIFO held")
+                model
+                    .data
+                    .pop_front()
+                    .expect("the driver read more than the FIFO held")
             }
             r::TX_FIFO_INF => model.unread_results << 16 | model.room,
             r::TX_STATUS => {
@@ -146,7 +165,8 @@ impl Bus for ModelBus {
 
 fn started() -> (Rc<RefCell<Model>>, Chip<ModelBus>) {
     let model = Model::new();
-    let chip = Chip::start(ModelBus(Rc::clone(&model)), [2, 1, 2, 3, 4, 5]).expect("the model is there");
+    let chip =
+        Chip::start(ModelBus(Rc::clone(&model)), [2, 1, 2, 3, 4, 5]).expect("the model is there");
     (model, chip)
 }
 
@@ -156,21 +176,29 @@ fn starts_with_its_address_and_both_directions_on() {
     let model = model.borrow();
     assert_eq!((model.mac[3], model.mac[2]), (0x0302_0102, 0x0504));
     assert_eq!(model.mac[1] & 0b1100, 0b1100);
-    assert_eq!(model.interrupt_enable, 0, "silent until it is asked to listen");
+    assert_eq!(
+        model.interrupt_enable, 0,
+        "silent until it is asked to listen"
+    );
 }
 
 #[test]
 fn says_when_nothing_is_there() {
     let model = Model::new();
     model.borrow_mut().there = false;
-    assert_eq!(Chip::start(ModelBus(model), [0; 6]).err(), Some(NotThere { found: 0 }));
+    assert_eq!(
+        Chip::start(ModelBus(model), [0; 6]).err(),
+        Some(NotThere { found: 0 })
+    );
 }
 
 #[test]
 fn a_full_fifo_loses_frames_and_recovers() {
     let (model, mut chip) = started();
     let frame = [7; MTU];
-    let arrived = (0..20).filter(|_| model.borrow_mut().arrive(&frame, false)).count();
+    let arrived = (0..20)
+        .filter(|_| model.borrow_mut().arrive(&frame, false))
+        .count();
     assert_eq!(arrived, 6, "2,640 words hold six frames");
     let mut buffer = [0; MTU];
     for _ in 0..arrived {
@@ -220,7 +248,10 @@ fn a_driver_without_room_sleeps_until_there_is_some() {
     model.borrow_mut().make_room(100);
     assert!(!chip.can_send() && chip.await_room() && !model.borrow().interrupts());
     model.borrow_mut().arrive(&[1; 60], false);
-    assert!(!model.borrow().interrupts(), "a frame that cannot be answered wakes nobody");
+    assert!(
+        !model.borrow().interrupts(),
+        "a frame that cannot be answered wakes nobody"
+    );
     model.borrow_mut().make_room(MTU as u32);
     assert!(!model.borrow().interrupts(), "not enough for a frame yet");
     model.borrow_mut().make_room(4_608);
@@ -229,8 +260,8 @@ fn a_driver_without_room_sleeps_until_there_is_some() {
 }
 
 proptest! {
-    /// Frames of any length, some damaged: the good ones come out whole and in order, the others not at all, and the
-    /// FIFO is empty at the end.
+    /// Frames of any length, some damaged: the good ones come out whole and in order, the others
+    /// not at all, and the FIFO is empty at the end.
     #[test]
     fn good_frames_come_out_whole(frames in prop::collection::vec((0..1_700_usize, any::<bool>(), any::<u8>()), 0..6)) {
         let (model, mut chip) = started();

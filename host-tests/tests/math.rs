@@ -1,5 +1,5 @@
-//! The error bounds the documentation of `dunlin::math` promises, over dense grids: `f32` against `f64`, whose
-//! own error the on-target suite checks against 60-digit arithmetic.
+//! The error bounds the documentation of `dunlin::math` promises, over dense grids: `f32` against
+//! `f64`, whose own error the on-target suite checks against 60-digit arithmetic.
 
 use dunlin::math::*;
 
@@ -22,14 +22,29 @@ fn documented_bounds_hold_in_f32() {
         ("g", worst(1e-9, 1e9, g, g), 5.0),
         ("h", worst(1e-9, 1e9, h, h), 8.0),
         ("age_excess", worst(1e-9, 1e9, age_excess, age_excess), 10.0),
-        ("age_fraction", worst(1e-9, 1e9, age_fraction, age_fraction), 8.0),
+        (
+            "age_fraction",
+            worst(1e-9, 1e9, age_fraction, age_fraction),
+            8.0,
+        ),
         ("harmonic", worst(1e-9, 1e9, harmonic, harmonic), 20.0),
-        ("ln_rest", worst(1e-30, 0.999_999_9, Real::ln_rest, Real::ln_rest), 2.0),
-        ("h_inverse", worst(1e-18, 0.999_999_8, h_inverse, h_inverse), 8.0),
+        (
+            "ln_rest",
+            worst(1e-30, 0.999_999_9, Real::ln_rest, Real::ln_rest),
+            2.0,
+        ),
+        (
+            "h_inverse",
+            worst(1e-18, 0.999_999_8, h_inverse, h_inverse),
+            8.0,
+        ),
     ];
     for (name, found, bound) in bounds {
         println!("{name}: {found:.2} epsilon");
-        assert!(found <= bound, "{name}: {found} epsilon, documented {bound}");
+        assert!(
+            found <= bound,
+            "{name}: {found} epsilon, documented {bound}"
+        );
     }
 }
 
@@ -60,7 +75,11 @@ fn inverse_and_function_agree_in_f64() {
     for step in 0..=20_000 {
         let r = 1e-9 * (35.0 / 1e-9_f64).powf(f64::from(step) / 20_000.0);
         // What half a step of q moves r by, where q crowds against 1.
-        let conditioning = if r > 1.0 { f64::EPSILON * r.exp() / r } else { 0.0 };
+        let conditioning = if r > 1.0 {
+            f64::EPSILON * r.exp() / r
+        } else {
+            0.0
+        };
         let error = (h_inverse(h(r)) - r).abs() - conditioning;
         worst = worst.max(error / r / f64::EPSILON);
     }
@@ -71,10 +90,19 @@ fn inverse_and_function_agree_in_f64() {
 #[test]
 fn drops_hold_in_f32_and_never_rise() {
     let mut worst_error = 0.0_f64;
-    for crawls in
-        (0..60).map(|step| if step < 10 { step } else { 10 * 1.148_f64.powi(step as i32 - 10) as u32 })
-    {
-        let error = worst(1e-6, 1e6, |y| staleness_drop(y, crawls), |y| staleness_drop(y, crawls));
+    for crawls in (0..60).map(|step| {
+        if step < 10 {
+            step
+        } else {
+            10 * 1.148_f64.powi(step as i32 - 10) as u32
+        }
+    }) {
+        let error = worst(
+            1e-6,
+            1e6,
+            |y| staleness_drop(y, crawls),
+            |y| staleness_drop(y, crawls),
+        );
         worst_error = worst_error.max(error);
     }
     println!("staleness_drop: {worst_error:.2} epsilon");

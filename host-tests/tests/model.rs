@@ -1,4 +1,5 @@
-//! Every law against its definition, integrated numerically; quasi-deterministic pages against all choices.
+//! Every law against its definition, integrated numerically; quasi-deterministic pages against all
+//! choices.
 
 use dunlin::model::quasi::{Update, choose, choose_greedily, costs};
 use dunlin::model::{ChangeModel, Objective, Pareto, Poisson, Weibull};
@@ -37,14 +38,34 @@ fn check(name: &str, law: &dyn ChangeModel<f64>, tail: &dyn Fn(f64) -> f64) {
         };
         near("stale", law.stale(gap), rate * integral(gap, tail));
         near("density", law.density(gap), rate * tail(gap));
-        near("value", law.value(Objective::Freshness, gap), integral(gap, |t| t * rate * tail(t)));
-        near("value of harmonic", law.value(Objective::Harmonic, gap), integral(gap, |t| law.stale(t)));
-        near("value of age", law.value(Objective::Age, gap), integral(gap, |t| t * law.stale(t)));
+        near(
+            "value",
+            law.value(Objective::Freshness, gap),
+            integral(gap, |t| t * rate * tail(t)),
+        );
+        near(
+            "value of harmonic",
+            law.value(Objective::Harmonic, gap),
+            integral(gap, |t| law.stale(t)),
+        );
+        near(
+            "value of age",
+            law.value(Objective::Age, gap),
+            integral(gap, |t| t * law.stale(t)),
+        );
         let staleness = integral(gap, |t| law.stale(t)) / gap;
         near("staleness", law.cost(Objective::Freshness, gap), staleness);
-        near("age", law.cost(Objective::Age, gap), integral(gap, |t| (gap - t) * law.stale(t)) / gap);
+        near(
+            "age",
+            law.cost(Objective::Age, gap),
+            integral(gap, |t| (gap - t) * law.stale(t)) / gap,
+        );
         // ∫₀ᴸ (1 − S(u))/u du is smooth in ln u.
-        near("harmonic", law.harmonic(gap), integral(gap, |t| if t > 0.0 { law.stale(t) / t } else { rate }));
+        near(
+            "harmonic",
+            law.harmonic(gap),
+            integral(gap, |t| if t > 0.0 { law.stale(t) / t } else { rate }),
+        );
         for objective in OBJECTIVES {
             let price = law.value(objective, gap);
             if law.value_slope(objective, gap) * gap > 1e-6 * price {
@@ -60,7 +81,10 @@ fn check(name: &str, law: &dyn ChangeModel<f64>, tail: &dyn Fn(f64) -> f64) {
                 (found - expected).abs() < 1e-7 * cost(0),
                 "{name}, {objective:?}, {crawls}: {found} {expected}"
             );
-            assert!(law.drop(objective, crawls + 1) <= found, "{name}: gains must not rise");
+            assert!(
+                law.drop(objective, crawls + 1) <= found,
+                "{name}: gains must not rise"
+            );
         }
     }
 }
@@ -70,18 +94,27 @@ fn laws_meet_their_definitions() {
     for rate in [0.2, 1.0, 7.0] {
         check("poisson", &Poisson::new(rate), &|t: f64| (-rate * t).exp());
         for shape in [0.5, 0.8, 1.0, 1.7, 3.0] {
-            let gamma =
-                [(0.5, 2.0), (0.8, 1.133_003_096), (1.0, 1.0), (1.7, 0.892_244_411), (3.0, 0.892_979_512)];
+            let gamma = [
+                (0.5, 2.0),
+                (0.8, 1.133_003_096),
+                (1.0, 1.0),
+                (1.7, 0.892_244_411),
+                (3.0, 0.892_979_512),
+            ];
             let mean: f64 = gamma.iter().find(|(at, _)| *at == shape).unwrap().1;
-            check(&format!("weibull {shape}"), &Weibull::new(rate, shape), &|t: f64| {
-                (-(rate * mean * t).powf(shape)).exp()
-            });
+            check(
+                &format!("weibull {shape}"),
+                &Weibull::new(rate, shape),
+                &|t: f64| (-(rate * mean * t).powf(shape)).exp(),
+            );
         }
         for shape in [1.05, 1.2, 1.5, 2.0, 3.0, 8.0, 20.0] {
             let scale = (shape - 1.0) / rate;
-            check(&format!("pareto {shape}"), &Pareto::new(rate, shape), &|t: f64| {
-                (scale / (scale + t)).powf(shape)
-            });
+            check(
+                &format!("pareto {shape}"),
+                &Pareto::new(rate, shape),
+                &|t: f64| (scale / (scale + t)).powf(shape),
+            );
         }
     }
 }
@@ -92,14 +125,22 @@ fn single_precision_follows_for_every_law() {
         for shape in [1.3_f32, 2.5] {
             let pairs: [(&dyn ChangeModel<f32>, &dyn ChangeModel<f64>); 3] = [
                 (&Poisson::new(rate), &Poisson::new(f64::from(rate))),
-                (&Weibull::new(rate, shape), &Weibull::new(f64::from(rate), f64::from(shape))),
-                (&Pareto::new(rate, shape), &Pareto::new(f64::from(rate), f64::from(shape))),
+                (
+                    &Weibull::new(rate, shape),
+                    &Weibull::new(f64::from(rate), f64::from(shape)),
+                ),
+                (
+                    &Pareto::new(rate, shape),
+                    &Pareto::new(f64::from(rate), f64::from(shape)),
+                ),
             ];
             for (single, double) in pairs {
                 for objective in OBJECTIVES {
                     for crawls in [0, 3, 100, 10_000] {
-                        let (found, expected) =
-                            (f64::from(single.drop(objective, crawls)), double.drop(objective, crawls));
+                        let (found, expected) = (
+                            f64::from(single.drop(objective, crawls)),
+                            double.drop(objective, crawls),
+                        );
                         assert!(
                             found > 0.0 && (found / expected - 1.0).abs() < 2e-4,
                             "{rate} {shape} {objective:?} {crawls}: {found} {expected}"
@@ -113,7 +154,10 @@ fn single_precision_follows_for_every_law() {
 
 fn random_updates(random: &mut Random) -> Vec<Update<f64>> {
     let mut updates: Vec<_> = (0..1 + random.below(9))
-        .map(|_| Update { offset: f64::from(random.unit()), probability: f64::from(random.unit()) })
+        .map(|_| Update {
+            offset: f64::from(random.unit()),
+            probability: f64::from(random.unit()),
+        })
         .collect();
     updates.sort_by(|a, b| a.offset.total_cmp(&b.offset));
     updates
@@ -123,7 +167,11 @@ fn random_updates(random: &mut Random) -> Vec<Update<f64>> {
 fn staleness(updates: &[Update<f64>], crawled: u32) -> f64 {
     let (mut fresh, mut sum) = (1.0, 0.0);
     for (j, update) in updates.iter().enumerate() {
-        fresh = if crawled >> j & 1 == 1 { 1.0 } else { fresh * (1.0 - update.probability) };
+        fresh = if crawled >> j & 1 == 1 {
+            1.0
+        } else {
+            fresh * (1.0 - update.probability)
+        };
         let next = updates.get(j + 1).map_or(1.0, |next| next.offset);
         sum += (next - update.offset) * (1.0 - fresh);
     }
@@ -142,35 +190,55 @@ fn quasi_costs_are_exact_and_convex() {
             *place = place.min(staleness(&updates, crawled));
         }
         let (mut found, mut scratch) = (vec![0.0; count + 1], vec![0.0; count]);
-        assert_eq!(costs(&updates, Objective::Freshness, &mut found, &mut scratch), count + 1);
+        assert_eq!(
+            costs(&updates, Objective::Freshness, &mut found, &mut scratch),
+            count + 1
+        );
         for (found, best) in found.iter().zip(&best) {
             assert!((found - best).abs() < 1e-12, "{found} {best}");
         }
         for objective in [Objective::Freshness, Objective::Age] {
             costs(&updates, objective, &mut found, &mut scratch);
             for three in found.windows(3) {
-                assert!(three[0] - three[1] >= three[1] - three[2] - 1e-12, "{found:?}");
+                assert!(
+                    three[0] - three[1] >= three[1] - three[2] - 1e-12,
+                    "{found:?}"
+                );
             }
         }
         // The times that go with a cost, and Wolf's greedy ones.
         for crawls in 1..=count {
             let (mut times, mut rows) = (vec![0; crawls], vec![0.0; crawls * count]);
-            assert_eq!(choose(&updates, Objective::Freshness, &mut times, &mut rows), crawls);
+            assert_eq!(
+                choose(&updates, Objective::Freshness, &mut times, &mut rows),
+                crawls
+            );
             let mask = |times: &[u16]| times.iter().fold(0, |mask, j| mask | 1 << j);
             assert!((staleness(&updates, mask(&times)) - best[crawls]).abs() < 1e-12);
             let greedy = choose_greedily(&updates, Objective::Freshness, &mut times);
             assert!((staleness(&updates, mask(&times)) - greedy).abs() < 1e-12);
             // Of what crawls can save, greed gets 1 − 1/e at least.
-            assert!(best[0] - greedy >= (1.0 - (-1.0_f64).exp()) * (best[0] - best[crawls]) - 1e-12);
+            assert!(
+                best[0] - greedy >= (1.0 - (-1.0_f64).exp()) * (best[0] - best[crawls]) - 1e-12
+            );
         }
     }
 }
 
 #[test]
 fn scratch_that_is_too_short_is_refused() {
-    let updates = [Update { offset: 0.5, probability: 1.0 }; 2];
-    assert_eq!(costs(&updates, Objective::Freshness, &mut [0.0; 3], &mut [0.0]), 0);
-    assert_eq!(choose(&updates, Objective::Freshness, &mut [0; 2], &mut [0.0; 3]), 0);
+    let updates = [Update {
+        offset: 0.5,
+        probability: 1.0,
+    }; 2];
+    assert_eq!(
+        costs(&updates, Objective::Freshness, &mut [0.0; 3], &mut [0.0]),
+        0
+    );
+    assert_eq!(
+        choose(&updates, Objective::Freshness, &mut [0; 2], &mut [0.0; 3]),
+        0
+    );
 }
 
 /// Wolf §5: 5 result pages of 10, Zipf (θ = 0), 0.8 to go on.

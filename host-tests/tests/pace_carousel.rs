@@ -1,4 +1,5 @@
-//! The carousel against the paper's listing and against its guarantee, in exact integers (Azar, Algorithm 3).
+//! The carousel against the paper's listing and against its guarantee, in exact integers (Azar,
+//! Algorithm 3).
 
 use dunlin::heap::Entry;
 use dunlin::pace::carousel::{Carousel, CarouselError, Page};
@@ -8,7 +9,8 @@ use proptest::prelude::*;
 type HostCarousel = Carousel<u64, u32, Vec<Page<u64, u32>>, Vec<Entry<u64, u32>>, Vec<u32>>;
 type DeviceCarousel = Carousel<u32, u16, Vec<Page<u32, u16>>, Vec<Entry<u32, u16>>, Vec<u16>>;
 
-/// The listing as printed, over shares of `unit`: credits of all pages grow, the released page due first is visited.
+/// The listing as printed, over shares of `unit`: credits of all pages grow, the released page due
+/// first is visited.
 struct Listing {
     unit: i128,
     shares: Vec<i128>,
@@ -18,7 +20,11 @@ struct Listing {
 impl Listing {
     fn new(unit: u64, shares: &[u64]) -> Self {
         let shares: Vec<i128> = shares.iter().map(|share| i128::from(*share)).collect();
-        Self { unit: i128::from(unit), credit: vec![0; shares.len()], shares }
+        Self {
+            unit: i128::from(unit),
+            credit: vec![0; shares.len()],
+            shares,
+        }
     }
 
     fn next_slot(&mut self) -> Option<u32> {
@@ -62,18 +68,26 @@ fn device(unit: u32, wheel: usize, shares: &[u64]) -> DeviceCarousel {
     carousel
 }
 
-/// Shares of `unit` in proportion to the weights, filling `load` of it as nearly as whole numbers allow.
+/// Shares of `unit` in proportion to the weights, filling `load` of it as nearly as whole numbers
+/// allow.
 fn shares(unit: u64, load: f64, weights: &[f64]) -> Vec<u64> {
     let sum: f64 = weights.iter().sum();
-    weights.iter().map(|weight| ((weight / sum * load * unit as f64) as u64).clamp(1, unit)).collect()
+    weights
+        .iter()
+        .map(|weight| ((weight / sum * load * unit as f64) as u64).clamp(1, unit))
+        .collect()
 }
 
-/// Weights of very different kinds: even, spread over decades, a few equal classes, one that takes nearly all.
+/// Weights of very different kinds: even, spread over decades, a few equal classes, one that takes
+/// nearly all.
 fn weights() -> impl Strategy<Value = Vec<f64>> {
     prop_oneof![
         prop::collection::vec(0.1..1.0_f64, 1..60),
         prop::collection::vec((-7.0..0.0_f64).prop_map(|power| 10_f64.powf(power)), 1..60),
-        prop::collection::vec(prop::sample::select(vec![1.0, 2.0, 4.0, 10.0, 1000.0]), 1..200),
+        prop::collection::vec(
+            prop::sample::select(vec![1.0, 2.0, 4.0, 10.0, 1000.0]),
+            1..200
+        ),
         prop::collection::vec(0.5..1.0_f64, 0..20).prop_map(|mut weights| {
             weights.push(1e6);
             weights
@@ -97,7 +111,10 @@ fn holds_bound(
         let slot = u128::from(carousel.slot());
         for (page, (share, visits)) in shares.iter().zip(&*visits).enumerate() {
             let distance = (slot * u128::from(*share)).abs_diff(visits * unit);
-            prop_assert!(distance <= unit, "page {page} of share {share}: {visits} visits by slot {slot}");
+            prop_assert!(
+                distance <= unit,
+                "page {page} of share {share}: {visits} visits by slot {slot}"
+            );
         }
     }
     Ok(())
@@ -106,7 +123,8 @@ fn holds_bound(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// The same order as the listing, whatever the rates, the load (up to 1) and the length of the wheel.
+    /// The same order as the listing, whatever the rates, the load (up to 1) and the length of the
+    /// wheel.
     #[test]
     fn equals_the_papers_listing(weights in weights(), load in 0.05..=1.0_f64, wheel in 0_usize..300, seed: u64) {
         let unit = 1 + seed % (1 << 30);
@@ -151,7 +169,8 @@ proptest! {
         holds_bound(&mut carousel, &shares, &mut visits, 777)?;
         carousel.skip(slots);
         prop_assert_eq!(carousel.slot(), 777 + slots);
-        // What a page is owed tells how many visits it counts: t·share − owed, a whole number of them.
+        // What a page is owed tells how many visits it counts: t·share − owed, a whole number of
+        // them.
         let slot = u128::from(carousel.slot());
         let mut visits = Vec::new();
         for (page, share) in shares.iter().enumerate() {
@@ -164,8 +183,8 @@ proptest! {
         holds_bound(&mut carousel, &shares, &mut visits, 3_000)?;
     }
 
-    /// Above 1 in total, every page gets the same fraction of what it asks for, within one visit (and one more for
-    /// the slot in which the clock is held).
+    /// Above 1 in total, every page gets the same fraction of what it asks for, within one visit
+    /// (and one more for the slot in which the clock is held).
     #[test]
     fn overload_is_shared_fairly(weights in prop::collection::vec(0.01..1.0_f64, 2..40), load in 1.0..8.0_f64) {
         let unit = 1 << 40;
@@ -183,8 +202,8 @@ proptest! {
         }
     }
 
-    /// Whatever is added, removed and changed: no page is ever ahead by a visit, none is owed more than the backlog
-    /// the changes can leave, and none starves.
+    /// Whatever is added, removed and changed: no page is ever ahead by a visit, none is owed more
+    /// than the backlog the changes can leave, and none starves.
     #[test]
     fn survives_any_changes(seed: u64, places in 1_usize..40, wheel in 0_usize..60) {
         let mut random = Random(seed);
@@ -231,22 +250,37 @@ proptest! {
     }
 }
 
-/// The guarantee over hundreds of thousands of slots, with rates near 1, tiny ones, and the mix of both.
+/// The guarantee over hundreds of thousands of slots, with rates near 1, tiny ones, and the mix of
+/// both.
 #[test]
 fn bound_holds_over_long_runs() {
     let unit = 1 << 40;
     for seed in 0..6 {
         let mut random = Random(seed);
         let mut shares: Vec<u64> = match seed % 3 {
-            0 => (0..20).map(|_| 1 + random.next_u64() % (unit / 20)).collect(),
+            0 => (0..20)
+                .map(|_| 1 + random.next_u64() % (unit / 20))
+                .collect(),
             1 => vec![unit - 40_000, 1, 17, 9_999, 29_983],
-            _ => (0..20).map(|_| 1 + (random.next_u64() >> 24 >> random.below(39)) % (unit / 20)).collect(),
+            _ => (0..20)
+                .map(|_| 1 + (random.next_u64() >> 24 >> random.below(39)) % (unit / 20))
+                .collect(),
         };
         let missing = unit - shares.iter().sum::<u64>();
         *shares.last_mut().unwrap() += missing;
         let mut visits = vec![0; shares.len()];
-        let slots = if std::env::var_os("DUNLIN_LONG").is_some() { 5_000_000 } else { 250_000 };
-        holds_bound(&mut host(unit, shares.len(), &shares), &shares, &mut visits, slots).unwrap();
+        let slots = if std::env::var_os("DUNLIN_LONG").is_some() {
+            5_000_000
+        } else {
+            250_000
+        };
+        holds_bound(
+            &mut host(unit, shares.len(), &shares),
+            &shares,
+            &mut visits,
+            slots,
+        )
+        .unwrap();
     }
 }
 
@@ -255,15 +289,49 @@ fn bad_input_is_refused_and_changes_nothing() {
     let mut carousel: DeviceCarousel =
         Carousel::with_storage(vec![Page::UNUSED; 2], vec![Entry::UNUSED; 2], vec![0; 2]);
     carousel.add(0, 0.5_f32).unwrap();
-    for rate in [0.0, -1.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1.0001] {
-        assert!(matches!(carousel.add(1, rate), Err(CarouselError::Rate { page: 1, .. })));
-        assert!(matches!(carousel.set_rate(0, rate), Err(CarouselError::Rate { page: 0, .. })));
+    for rate in [
+        0.0,
+        -1.0,
+        f32::NAN,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        1.0001,
+    ] {
+        assert!(matches!(
+            carousel.add(1, rate),
+            Err(CarouselError::Rate { page: 1, .. })
+        ));
+        assert!(matches!(
+            carousel.set_rate(0, rate),
+            Err(CarouselError::Rate { page: 0, .. })
+        ));
     }
-    assert_eq!(carousel.add(0, 0.1_f32), Err(CarouselError::Duplicate { page: 0 }));
-    assert_eq!(carousel.add(2, 0.1_f32), Err(CarouselError::OutOfRange { page: 2, places: 2 }));
-    assert_eq!(carousel.add(u16::MAX, 0.1_f32), Err(CarouselError::OutOfRange { page: 65_535, places: 2 }));
-    assert_eq!(carousel.set_rate(1, 0.1_f32), Err(CarouselError::Unknown { page: 1 }));
+    assert_eq!(
+        carousel.add(0, 0.1_f32),
+        Err(CarouselError::Duplicate { page: 0 })
+    );
+    assert_eq!(
+        carousel.add(2, 0.1_f32),
+        Err(CarouselError::OutOfRange { page: 2, places: 2 })
+    );
+    assert_eq!(
+        carousel.add(u16::MAX, 0.1_f32),
+        Err(CarouselError::OutOfRange {
+            page: 65_535,
+            places: 2
+        })
+    );
+    assert_eq!(
+        carousel.set_rate(1, 0.1_f32),
+        Err(CarouselError::Unknown { page: 1 })
+    );
     assert_eq!(carousel.remove(1), None);
-    assert_eq!((carousel.total(), carousel.share(0), carousel.share(1)), (1 << 29, Some(1 << 29), None));
-    assert_eq!(carousel.slots().take(4).collect::<Vec<_>>(), [Some(0), None, Some(0), None]);
+    assert_eq!(
+        (carousel.total(), carousel.share(0), carousel.share(1)),
+        (1 << 29, Some(1 << 29), None)
+    );
+    assert_eq!(
+        carousel.slots().take(4).collect::<Vec<_>>(),
+        [Some(0), None, Some(0), None]
+    );
 }

@@ -9,19 +9,39 @@ use proptest::prelude::*;
 
 /// Crawl counts that fit the interval, which is a random number of microseconds.
 fn demand() -> impl Strategy<Value = (Vec<u32>, Duration, Duration)> {
-    (prop::collection::vec(0_u32..12, 1..30), 1_u64..40_000_000, 0.0..1.0_f64, prop::bool::weighted(0.3))
+    (
+        prop::collection::vec(0_u32..12, 1..30),
+        1_u64..40_000_000,
+        0.0..1.0_f64,
+        prop::bool::weighted(0.3),
+    )
         .prop_map(|(crawls, gap, spare, full)| {
             let total = u64::from(crawls.iter().sum::<u32>()).max(1);
             // A full host has room for exactly its crawls and a fraction of a gap.
-            let room = if full { total } else { total + (spare * 3.0 * total as f64) as u64 };
+            let room = if full {
+                total
+            } else {
+                total + (spare * 3.0 * total as f64) as u64
+            };
             let interval = gap * room + (spare * gap as f64) as u64;
-            (crawls, Duration::from_micros(interval), Duration::from_micros(gap))
+            (
+                crawls,
+                Duration::from_micros(interval),
+                Duration::from_micros(gap),
+            )
         })
 }
 
-fn check(crawls: &[u32], interval: Duration, gap: Duration, times: &[Update]) -> Result<(), TestCaseError> {
+fn check(
+    crawls: &[u32],
+    interval: Duration,
+    gap: Duration,
+    times: &[Update],
+) -> Result<(), TestCaseError> {
     let mut counts = vec![0; crawls.len()];
-    times.iter().for_each(|update| counts[update.page as usize] += 1);
+    times
+        .iter()
+        .for_each(|update| counts[update.page as usize] += 1);
     prop_assert_eq!(&counts, crawls);
     for pair in times.windows(2) {
         prop_assert!(pair[1].at - pair[0].at >= gap, "{:?}", pair);
@@ -44,7 +64,10 @@ fn squares(crawls: &[u32], interval: Duration, times: &[Update]) -> f64 {
         sum += (update.at - *page).as_secs_f64().powi(2);
         *page = update.at;
     }
-    sum + last.iter().map(|last| (Instant::ZERO + interval - *last).as_secs_f64().powi(2)).sum::<f64>()
+    sum + last
+        .iter()
+        .map(|last| (Instant::ZERO + interval - *last).as_secs_f64().powi(2))
+        .sum::<f64>()
 }
 
 proptest! {
@@ -66,7 +89,8 @@ proptest! {
         check(&crawls, interval, gap, ideal)?;
     }
 
-    /// Dispatch keeps gaps and never starts early, whatever the queues and however many crawlers ask when.
+    /// Dispatch keeps gaps and never starts early, whatever the queues and however many crawlers
+    /// ask when.
     #[test]
     fn dispatch_is_polite(
         times in prop::collection::vec(prop::collection::vec(0_u64..2_000, 0..12), 1..8),
@@ -108,8 +132,9 @@ proptest! {
     }
 }
 
-/// Figure 3 at 3 % of its size (full size with DUNLIN_LONG): MERGE 1.5 to 4 % above the bound up to θ = 1, our spread closer at every θ, with unlimited
-/// crawlers and with those there are. (MERGE comes closest where nearly all pages are on full hosts.)
+/// Figure 3 at 3 % of its size (full size with DUNLIN_LONG): MERGE 1.5 to 4 % above the bound up to
+/// θ = 1, our spread closer at every θ, with unlimited crawlers and with those there are. (MERGE
+/// comes closest where nearly all pages are on full hosts.)
 #[test]
 fn spread_is_closer_to_the_bound_than_merge() {
     let long = std::env::var_os("DUNLIN_LONG").is_some();
@@ -122,17 +147,28 @@ fn spread_is_closer_to_the_bound_than_merge() {
         ..Setup::PAPER
     };
     let setup = if long { Setup::PAPER } else { small };
-    let mut table =
-        String::from("theta   bound    merge  dispatched  ours  dispatched   mp2   (% above the bound)\n");
+    let mut table = String::from(
+        "theta   bound    merge  dispatched  ours  dispatched   mp2   (% above the bound)\n",
+    );
     for theta in [0.0, 0.5, 1.0, 1.5] {
         let found = run(Setup { theta, ..setup });
         let above = |staleness: f64| (staleness / found.bound - 1.0) * 100.0;
         let ours = [above(found.spread), above(found.spread_dispatched)];
-        let theirs = [above(found.merge), above(found.merge_dispatched), above(found.mp2)];
-        // Beyond Zipf nearly all pages are on full hosts, where MERGE comes closer the more pages there are: at full
-        // size 0.8 % at 1.5.
-        assert!(theta > 1.0 || (1.5..4.0).contains(&theirs[0]), "{theta}: {theirs:?}");
-        assert!(ours[0] < theirs[0] && ours[1] < theirs[1], "{theta}: {ours:?} {theirs:?}");
+        let theirs = [
+            above(found.merge),
+            above(found.merge_dispatched),
+            above(found.mp2),
+        ];
+        // Beyond Zipf nearly all pages are on full hosts, where MERGE comes closer the more pages
+        // there are: at full size 0.8 % at 1.5.
+        assert!(
+            theta > 1.0 || (1.5..4.0).contains(&theirs[0]),
+            "{theta}: {theirs:?}"
+        );
+        assert!(
+            ours[0] < theirs[0] && ours[1] < theirs[1],
+            "{theta}: {ours:?} {theirs:?}"
+        );
         assert!(theirs[1] < theirs[2], "{theta}: {theirs:?}");
         table += &format!(
             "{theta:>5}  {:.4}  {:>6.2}  {:>10.2}  {:>4.2}  {:>10.2}  {:>4.2}\n",

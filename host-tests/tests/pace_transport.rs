@@ -1,4 +1,5 @@
-//! Slot assignment against an oracle that tries every assignment, and the sweep against the exact method.
+//! Slot assignment against an oracle that tries every assignment, and the sweep against the exact
+//! method.
 
 use dunlin::heap::{Entry, SliceHeap};
 use dunlin::pace::transport::{self, Column, Cost, Crawl, NONE, Prices, Slot, TransportError};
@@ -16,23 +17,40 @@ fn assign(
 ) -> Result<(Cost, Vec<u32>), TransportError> {
     let mut slot_of = vec![NONE; crawls.len()];
     let mut columns = vec![Column::UNUSED; slots.len()];
-    let cost =
-        transport::assign(crawls, slots, allowed, &mut columns, &mut vec![0; crawls.len()], &mut slot_of)?;
+    let cost = transport::assign(
+        crawls,
+        slots,
+        allowed,
+        &mut columns,
+        &mut vec![0; crawls.len()],
+        &mut slot_of,
+    )?;
     Ok((cost, slot_of))
 }
 
 fn sweep(crawls: &[Crawl], slots: &[Slot]) -> Result<(Cost, Vec<u32>), TransportError> {
     let mut slot_of = vec![NONE; crawls.len()];
     let mut prices = vec![Prices::UNUSED; slots.len()];
-    let (mut first, mut second) = (vec![Entry::UNUSED; crawls.len()], vec![Entry::UNUSED; slots.len()]);
+    let (mut first, mut second) = (
+        vec![Entry::UNUSED; crawls.len()],
+        vec![Entry::UNUSED; slots.len()],
+    );
     let (mut places, mut more) = (vec![0; crawls.len()], vec![0; slots.len()]);
     let mut by_gain = SliceHeap::with_storage(&mut first[..], &mut places[..]);
     let mut by_cost = SliceHeap::with_storage(&mut second[..], &mut more[..]);
-    let cost = transport::sweep(crawls, slots, &mut by_gain, &mut by_cost, &mut prices, &mut slot_of)?;
+    let cost = transport::sweep(
+        crawls,
+        slots,
+        &mut by_gain,
+        &mut by_cost,
+        &mut prices,
+        &mut slot_of,
+    )?;
     Ok((cost, slot_of))
 }
 
-/// Tries everything: the least total cost of all crawls, or the first that cannot be placed with those before it.
+/// Tries everything: the least total cost of all crawls, or the first that cannot be placed with
+/// those before it.
 fn exhaustive(
     crawls: &[Crawl],
     slots: &[Slot],
@@ -45,7 +63,9 @@ fn exhaustive(
         next: usize,
         taken: u32,
     ) -> Option<u64> {
-        let Some(crawl) = crawls.get(next) else { return Some(0) };
+        let Some(crawl) = crawls.get(next) else {
+            return Some(0);
+        };
         (0..slots.len())
             .filter(|slot| taken >> slot & 1 == 0 && allowed(next, *slot))
             .filter(|slot| !crawl.not_before || slots[*slot].at >= crawl.at)
@@ -56,17 +76,27 @@ fn exhaustive(
             .min()
     }
     least(crawls, slots, allowed, 0, 0).ok_or_else(|| {
-        (0..crawls.len()).find(|last| least(&crawls[..=*last], slots, allowed, 0, 0).is_none()).unwrap()
+        (0..crawls.len())
+            .find(|last| least(&crawls[..=*last], slots, allowed, 0, 0).is_none())
+            .unwrap()
     })
 }
 
 /// The assignment is one: every crawl a slot of its own that it may use, at the cost stated.
-fn check(crawls: &[Crawl], slots: &[Slot], cost: Cost, slot_of: &[u32]) -> Result<(), TestCaseError> {
+fn check(
+    crawls: &[Crawl],
+    slots: &[Slot],
+    cost: Cost,
+    slot_of: &[u32],
+) -> Result<(), TestCaseError> {
     let mut taken = vec![false; slots.len()];
     let mut total = 0;
     for (crawl, slot) in crawls.iter().zip(slot_of) {
         let slot = *slot as usize;
-        prop_assert!(!std::mem::replace(&mut taken[slot], true), "slot {slot} is taken twice");
+        prop_assert!(
+            !std::mem::replace(&mut taken[slot], true),
+            "slot {slot} is taken twice"
+        );
         prop_assert!(!crawl.not_before || slots[slot].at >= crawl.at, "too early");
         total += crawl.at.as_micros().abs_diff(slots[slot].at.as_micros());
     }
@@ -75,17 +105,35 @@ fn check(crawls: &[Crawl], slots: &[Slot], cost: Cost, slot_of: &[u32]) -> Resul
     Ok(())
 }
 
-fn crawls(count: impl Into<prop::collection::SizeRange>, end: u64) -> impl Strategy<Value = Vec<Crawl>> {
+fn crawls(
+    count: impl Into<prop::collection::SizeRange>,
+    end: u64,
+) -> impl Strategy<Value = Vec<Crawl>> {
     prop::collection::vec((0..end, prop::bool::weighted(0.35)), count).prop_map(|mut crawls| {
         crawls.sort_unstable();
-        crawls.into_iter().map(|(time, not_before)| Crawl { at: at(time), not_before }).collect()
+        crawls
+            .into_iter()
+            .map(|(time, not_before)| Crawl {
+                at: at(time),
+                not_before,
+            })
+            .collect()
     })
 }
 
-fn slots(count: impl Into<prop::collection::SizeRange>, end: u64) -> impl Strategy<Value = Vec<Slot>> {
+fn slots(
+    count: impl Into<prop::collection::SizeRange>,
+    end: u64,
+) -> impl Strategy<Value = Vec<Slot>> {
     prop::collection::vec((0..end, 0..3_u32), count).prop_map(|mut slots| {
         slots.sort_unstable();
-        slots.into_iter().map(|(time, crawler)| Slot { at: at(time), crawler }).collect()
+        slots
+            .into_iter()
+            .map(|(time, crawler)| Slot {
+                at: at(time),
+                crawler,
+            })
+            .collect()
     })
 }
 
@@ -123,13 +171,28 @@ proptest! {
 
 #[test]
 fn refuses_what_it_cannot_place_or_read() {
-    let one = [Slot { at: at(5), crawler: 0 }];
-    let crawl = |time, not_before| Crawl { at: at(time), not_before };
+    let one = [Slot {
+        at: at(5),
+        crawler: 0,
+    }];
+    let crawl = |time, not_before| Crawl {
+        at: at(time),
+        not_before,
+    };
     let no_slot = |crawl| TransportError::NoSlot { crawl };
     assert_eq!(sweep(&[crawl(6, true)], &one).unwrap_err(), no_slot(0));
-    assert_eq!(assign(&[crawl(6, true)], &one, |_, _| true).unwrap_err(), no_slot(0));
-    assert_eq!(sweep(&[crawl(1, false), crawl(2, false)], &one).unwrap_err(), no_slot(1));
-    assert_eq!(assign(&[crawl(1, false)], &one, |_, _| false).unwrap_err(), no_slot(0));
+    assert_eq!(
+        assign(&[crawl(6, true)], &one, |_, _| true).unwrap_err(),
+        no_slot(0)
+    );
+    assert_eq!(
+        sweep(&[crawl(1, false), crawl(2, false)], &one).unwrap_err(),
+        no_slot(1)
+    );
+    assert_eq!(
+        assign(&[crawl(1, false)], &one, |_, _| false).unwrap_err(),
+        no_slot(0)
+    );
     assert_eq!(
         sweep(&[crawl(2, false), crawl(1, false)], &one).unwrap_err(),
         TransportError::Unsorted { index: 1 }
@@ -137,6 +200,10 @@ fn refuses_what_it_cannot_place_or_read() {
     let mut room = [Slot::default(); 2];
     assert!(matches!(
         transport::slots(&[2, 1], Duration::from_secs(1), &mut room),
-        Err(TransportError::Storage { slice: "slots", needed: 3, given: 2 })
+        Err(TransportError::Storage {
+            slice: "slots",
+            needed: 3,
+            given: 2
+        })
     ));
 }

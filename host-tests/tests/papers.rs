@@ -5,8 +5,17 @@ use host_tests::papers::{self, Settings};
 fn holds(paper: fn(&Settings) -> papers::page::Section) {
     let section = paper(&Settings::default());
     assert!(!section.checks.is_empty());
-    let wrong: Vec<_> = section.checks.iter().filter(|(_, holds)| !holds).map(|(claim, _)| claim).collect();
-    assert!(wrong.is_empty(), "{}\nDoes not hold: {wrong:#?}", section.markdown());
+    let wrong: Vec<_> = section
+        .checks
+        .iter()
+        .filter(|(_, holds)| !holds)
+        .map(|(claim, _)| claim)
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "{}\nDoes not hold: {wrong:#?}",
+        section.markdown()
+    );
 }
 
 #[test]

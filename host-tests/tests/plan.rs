@@ -51,7 +51,10 @@ fn run_select(
 }
 
 fn close(found: f64, expected: f64, digits: f64) {
-    assert!((found - expected).abs() < digits, "found {found}, expected {expected}");
+    assert!(
+        (found - expected).abs() < digits,
+        "found {found}, expected {expected}"
+    );
 }
 
 /// Uniform in 0..1, and log-uniform in a range.
@@ -70,16 +73,32 @@ fn mixed(random: &mut Random, pages: usize, hosts: u32) -> Vec<Page<'static, f64
         .map(|_| {
             let rate = spread(random, 0.01, 100.0);
             let change = match random.below(12) {
-                0 => Change::Weibull { rate, shape: spread(random, 0.4, 4.0) },
-                1 => Change::Pareto { rate, shape: 1.0 + spread(random, 0.2, 5.0) },
+                0 => Change::Weibull {
+                    rate,
+                    shape: spread(random, 0.4, 4.0),
+                },
+                1 => Change::Pareto {
+                    rate,
+                    shape: 1.0 + spread(random, 0.2, 5.0),
+                },
                 2 => Change::Quasi(Quasi::new(&COSTS)),
                 3 => Change::Unknown,
                 4 => Change::Poisson(0.0),
                 _ => Change::Poisson(rate),
             };
-            let min = if random.below(5) == 0 { random.below(3) } else { 0 };
-            let max = if random.below(5) == 0 { min + 1 + random.below(4) } else { u32::MAX };
-            Page::new(spread(random, 1e-3, 1e3), change).on_host(random.below(hosts)).between(min, max)
+            let min = if random.below(5) == 0 {
+                random.below(3)
+            } else {
+                0
+            };
+            let max = if random.below(5) == 0 {
+                min + 1 + random.below(4)
+            } else {
+                u32::MAX
+            };
+            Page::new(spread(random, 1e-3, 1e3), change)
+                .on_host(random.below(hosts))
+                .between(min, max)
         })
         .collect()
 }
@@ -99,19 +118,34 @@ fn cho_table_5_5_freshness_and_age() {
     }
     for (share, freshness) in [(Share::Uniform, 0.36505), (Share::Proportional, 0.31674)] {
         let (mut hosts, mut rates) = ([Host::unlimited()], [0.0; 5]);
-        let outcome = baseline(&pages[..], &mut hosts, 5.0, share, Objective::Freshness, &mut rates).unwrap();
+        let outcome = baseline(
+            &pages[..],
+            &mut hosts,
+            5.0,
+            share,
+            Objective::Freshness,
+            &mut rates,
+        )
+        .unwrap();
         close(1.0 - outcome.cost, freshness, 5e-6);
         close(1.0 - outcome.bound, 0.37389, 5e-6);
     }
 }
 
-/// Example 5.5: at one price, weight k makes the curve of rates over change rates k times larger for freshness,
-/// √k times for age.
+/// Example 5.5: at one price, weight k makes the curve of rates over change rates k times larger
+/// for freshness, √k times for age.
 #[test]
 fn cho_example_5_5_weights_scale_the_curve() {
-    for (objective, scale) in [(Objective::Freshness, 2.0), (Objective::Age, 2.0_f64.sqrt())] {
+    for (objective, scale) in [
+        (Objective::Freshness, 2.0),
+        (Objective::Age, 2.0_f64.sqrt()),
+    ] {
         for rate in [0.1, 0.5, 1.0, 2.0] {
-            let pages = [poisson(1.0, rate), poisson(2.0, scale * rate), poisson(1.0, 1.0)];
+            let pages = [
+                poisson(1.0, rate),
+                poisson(2.0, scale * rate),
+                poisson(1.0, 1.0),
+            ];
             let (rates, _) = run_optimal(&pages, &mut [Host::unlimited()], 4.0, objective);
             assert!(rates[0] > 0.0);
             close(rates[1], scale * rates[0], 1e-6);
@@ -123,7 +157,12 @@ fn cho_example_5_5_weights_scale_the_curve() {
         (Objective::Freshness, [0.78, 0.76, 0.00, 1.28, 1.56, 1.62]),
         (Objective::Age, [0.76, 0.88, 0.94, 0.99, 1.17, 1.26]),
     ] {
-        let (rates, _) = run_optimal(pages.as_flattened(), &mut [Host::unlimited()], 6.0, objective);
+        let (rates, _) = run_optimal(
+            pages.as_flattened(),
+            &mut [Host::unlimited()],
+            6.0,
+            objective,
+        );
         for (found, expected) in rates.iter().zip(row) {
             close(*found, expected, 6e-3);
         }
@@ -134,26 +173,42 @@ fn cho_example_5_5_weights_scale_the_curve() {
 fn uniform_beats_proportional_and_the_optimum_beats_both() {
     let mut random = Random(11);
     for _ in 0..200 {
-        let pages: Vec<_> =
-            (0..2 + random.below(40)).map(|_| poisson(1.0, spread(&mut random, 1e-3, 1e3))).collect();
+        let pages: Vec<_> = (0..2 + random.below(40))
+            .map(|_| poisson(1.0, spread(&mut random, 1e-3, 1e3)))
+            .collect();
         let budget = spread(&mut random, 0.1, 1e4);
         for objective in OBJECTIVES {
             let cost = |share| {
                 let mut rates = vec![0.0; pages.len()];
-                baseline(&pages[..], &mut [Host::unlimited()], budget, share, objective, &mut rates)
-                    .unwrap()
-                    .cost
+                baseline(
+                    &pages[..],
+                    &mut [Host::unlimited()],
+                    budget,
+                    share,
+                    objective,
+                    &mut rates,
+                )
+                .unwrap()
+                .cost
             };
             let (uniform, proportional) = (cost(Share::Uniform), cost(Share::Proportional));
-            let best = run_optimal(&pages, &mut [Host::unlimited()], budget, objective).1.cost;
+            let best = run_optimal(&pages, &mut [Host::unlimited()], budget, objective)
+                .1
+                .cost;
             let slack = 1.0 + 1e-9;
-            assert!(best <= uniform * slack, "{objective:?}: optimum {best}, uniform {uniform}");
+            assert!(
+                best <= uniform * slack,
+                "{objective:?}: optimum {best}, uniform {uniform}"
+            );
             assert!(
                 best <= proportional * slack,
                 "{objective:?}: optimum {best}, proportional {proportional}"
             );
             if objective != Objective::Harmonic {
-                assert!(uniform <= proportional * slack, "{objective:?}: {uniform} {proportional}");
+                assert!(
+                    uniform <= proportional * slack,
+                    "{objective:?}: {uniform} {proportional}"
+                );
             }
         }
     }
@@ -162,7 +217,9 @@ fn uniform_beats_proportional_and_the_optimum_beats_both() {
 /// The least cost over every allocation there is.
 fn brute_force(pages: &[Page<'_, f64>], caps: &[f64], budget: u32, objective: Objective) -> f64 {
     fn walk(pages: &[Page<'_, f64>], caps: &mut [f64], budget: u32, objective: Objective) -> f64 {
-        let Some((page, rest)) = pages.split_first() else { return 0.0 };
+        let Some((page, rest)) = pages.split_first() else {
+            return 0.0;
+        };
         let mut least = f64::INFINITY;
         for crawls in page.min..=page.max.min(budget) {
             let cap = &mut caps[page.host as usize];
@@ -176,7 +233,8 @@ fn brute_force(pages: &[Page<'_, f64>], caps: &[f64], budget: u32, objective: Ob
         }
         least
     }
-    walk(pages, &mut caps.to_vec(), budget, objective) / pages.iter().map(|page| page.weight).sum::<f64>()
+    walk(pages, &mut caps.to_vec(), budget, objective)
+        / pages.iter().map(|page| page.weight).sum::<f64>()
 }
 
 #[test]
@@ -190,7 +248,13 @@ fn greedy_and_select_meet_brute_force() {
             .collect();
         let caps = [f64::from(random.below(6)) + 0.5, f64::from(random.below(9))];
         let budget = 1 + random.below(8);
-        let need = |host| pages.iter().filter(|page| page.host == host).map(|page| page.min).sum::<u32>();
+        let need = |host| {
+            pages
+                .iter()
+                .filter(|page| page.host == host)
+                .map(|page| page.min)
+                .sum::<u32>()
+        };
         let fits = f64::from(need(0)) <= caps[0].floor() && f64::from(need(1)) <= caps[1];
         if pages.is_empty() || !fits || need(0) + need(1) > budget {
             continue;
@@ -207,7 +271,10 @@ fn greedy_and_select_meet_brute_force() {
                     (outcome.cost - best).abs() <= 1e-9 * best,
                     "{objective:?}: {outcome:?}, best {best}\n{pages:?} {caps:?} {budget} {crawls:?}"
                 );
-                assert!(outcome.bound <= ceiling * (1.0 + 1e-9), "{outcome:?}, ceiling {ceiling}");
+                assert!(
+                    outcome.bound <= ceiling * (1.0 + 1e-9),
+                    "{outcome:?}, ceiling {ceiling}"
+                );
                 assert!(crawls.iter().sum::<u32>() <= budget);
             }
         }
@@ -217,9 +284,12 @@ fn greedy_and_select_meet_brute_force() {
 #[test]
 fn select_meets_greedy_on_large_instances() {
     let mut random = Random(13);
-    for (pages, hosts, budget) in
-        [(3_000, 20, 9_000), (2_000, 1, 300), (1_000, 7, 30_000), (20_000, 50, 50_000)]
-    {
+    for (pages, hosts, budget) in [
+        (3_000, 20, 9_000),
+        (2_000, 1, 300),
+        (1_000, 7, 30_000),
+        (20_000, 50, 50_000),
+    ] {
         let mut list = mixed(&mut random, pages, hosts);
         if budget < pages as u32 {
             list.iter_mut().for_each(|page| page.min = 0);
@@ -227,7 +297,11 @@ fn select_meets_greedy_on_large_instances() {
         let caps: Vec<_> = (0..hosts)
             .map(|_| Host::new(f64::from(budget) / f64::from(hosts) * (0.6 + unit(&mut random))))
             .collect();
-        let objectives = if pages > 10_000 { &OBJECTIVES[..1] } else { &OBJECTIVES[..] };
+        let objectives = if pages > 10_000 {
+            &OBJECTIVES[..1]
+        } else {
+            &OBJECTIVES[..]
+        };
         for objective in objectives {
             let (by_gain, first) = run_greedy(&list, &mut caps.clone(), budget, *objective);
             let mut hosts = caps.clone();
@@ -240,12 +314,16 @@ fn select_meets_greedy_on_large_instances() {
             assert!(hosts.iter().all(|host| host.crawls <= host.cap));
             assert!(first.bound <= first.cost && second.bound <= second.cost);
             // The bound is met but for the fractions of a crawl a cap holds.
-            assert!(second.cost - second.bound <= 5e-3 * second.cost, "{second:?}");
+            assert!(
+                second.cost - second.bound <= 5e-3 * second.cost,
+                "{second:?}"
+            );
         }
     }
 }
 
-/// Every page is worth its host's price at its gap, or at a limit; hosts share the price unless they are full.
+/// Every page is worth its host's price at its gap, or at a limit; hosts share the price unless
+/// they are full.
 fn assert_optimal(
     pages: &[Page<'_, f64>],
     hosts: &[Host<f64>],
@@ -256,16 +334,27 @@ fn assert_optimal(
 ) {
     assert!(outcome.crawls <= budget * (1.0 + 1e-9));
     assert!(
-        outcome.crawls >= budget * (1.0 - 1e-6) || outcome.price == 0.0 || hosts.iter().all(Host::is_full)
+        outcome.crawls >= budget * (1.0 - 1e-6)
+            || outcome.price == 0.0
+            || hosts.iter().all(Host::is_full)
     );
     for host in hosts {
         assert!(host.crawls <= host.cap * (1.0 + 1e-9));
         assert!(host.price >= outcome.price * (1.0 - 1e-9));
-        assert!(host.price <= outcome.price * (1.0 + 1e-6) || host.is_full(), "{host:?}");
+        assert!(
+            host.price <= outcome.price * (1.0 + 1e-6) || host.is_full(),
+            "{host:?}"
+        );
     }
     for (page, rate) in pages.iter().zip(rates) {
-        let (least, most) =
-            (f64::from(page.min), if page.max == u32::MAX { f64::INFINITY } else { f64::from(page.max) });
+        let (least, most) = (
+            f64::from(page.min),
+            if page.max == u32::MAX {
+                f64::INFINITY
+            } else {
+                f64::from(page.max)
+            },
+        );
         assert!(*rate >= least && *rate <= most);
         let price = hosts[page.host as usize].price;
         // What a little more or less would save, by the cost function alone.
@@ -278,10 +367,16 @@ fn assert_optimal(
             continue;
         }
         if *rate + step < most {
-            assert!(slope(*rate, rate + step) <= price * (1.0 + 1e-6) + 1e-12, "{page:?} {rate} {price}");
+            assert!(
+                slope(*rate, rate + step) <= price * (1.0 + 1e-6) + 1e-12,
+                "{page:?} {rate} {price}"
+            );
         }
         if *rate - step > least {
-            assert!(slope(rate - step, *rate) >= price * (1.0 - 1e-6) - 1e-12, "{page:?} {rate} {price}");
+            assert!(
+                slope(rate - step, *rate) >= price * (1.0 - 1e-6) - 1e-12,
+                "{page:?} {rate} {price}"
+            );
         }
     }
 }
@@ -291,18 +386,29 @@ fn optimal_satisfies_its_conditions() {
     let mut random = Random(14);
     for round in 0..120 {
         let hosts = 1 + random.below(6);
-        let (size, budget) = (1 + random.below(60) as usize, spread(&mut random, 10.0, 3_000.0));
+        let (size, budget) = (
+            1 + random.below(60) as usize,
+            spread(&mut random, 10.0, 3_000.0),
+        );
         let pages = mixed(&mut random, size, hosts);
-        let mut list: Vec<_> = (0..hosts).map(|_| Host::new(budget * (0.2 + unit(&mut random)))).collect();
+        let mut list: Vec<_> = (0..hosts)
+            .map(|_| Host::new(budget * (0.2 + unit(&mut random))))
+            .collect();
         let objective = OBJECTIVES[round % 3];
         let mut rates = vec![0.0; pages.len()];
         match optimal(&pages[..], &mut list, budget, objective, &mut rates) {
             Ok(outcome) => {
                 assert_optimal(&pages, &list, budget, objective, &rates, &outcome);
-                assert!(outcome.cost - outcome.bound <= 1e-6 * outcome.cost, "{outcome:?}");
+                assert!(
+                    outcome.cost - outcome.bound <= 1e-6 * outcome.cost,
+                    "{outcome:?}"
+                );
             }
             Err(error) => assert!(
-                matches!(error, PlanError::AboveBudget { .. } | PlanError::HostAboveCap { .. }),
+                matches!(
+                    error,
+                    PlanError::AboveBudget { .. } | PlanError::HostAboveCap { .. }
+                ),
                 "{error}"
             ),
         }
@@ -311,8 +417,11 @@ fn optimal_satisfies_its_conditions() {
 
 /// Azar's Algorithm 2 as printed: sort, drop from the end, closed form.
 fn algorithm_2(pages: &[Page<'_, f64>], budget: f64) -> Vec<f64> {
-    let mut order: Vec<_> =
-        pages.iter().map(|page| (page.weight, page.change.rate().unwrap())).enumerate().collect();
+    let mut order: Vec<_> = pages
+        .iter()
+        .map(|page| (page.weight, page.change.rate().unwrap()))
+        .enumerate()
+        .collect();
     order.sort_by(|(_, (w, l)), (_, (v, m))| (w / l).total_cmp(&(v / m)));
     let (mut roots, mut rates) = (0.0, budget);
     for (_, (weight, rate)) in &order {
@@ -338,14 +447,29 @@ fn azar_meets_the_sorted_listing() {
     let mut random = Random(15);
     for _ in 0..100 {
         let pages: Vec<_> = (0..1 + random.below(300))
-            .map(|_| poisson(spread(&mut random, 1e-3, 1e3), spread(&mut random, 1e-3, 1e3)))
+            .map(|_| {
+                poisson(
+                    spread(&mut random, 1e-3, 1e3),
+                    spread(&mut random, 1e-3, 1e3),
+                )
+            })
             .collect();
         let budget = spread(&mut random, 1.0, 1e5);
         let expected = algorithm_2(&pages, budget);
         let mut rates = vec![0.0; pages.len()];
-        azar(&pages[..], &mut [Host::unlimited()], budget, Objective::Freshness, &mut rates).unwrap();
+        azar(
+            &pages[..],
+            &mut [Host::unlimited()],
+            budget,
+            Objective::Freshness,
+            &mut rates,
+        )
+        .unwrap();
         for (found, expected) in rates.iter().zip(&expected) {
-            assert!((found - expected).abs() <= 1e-7 * budget, "{found} {expected}");
+            assert!(
+                (found - expected).abs() <= 1e-7 * budget,
+                "{found} {expected}"
+            );
         }
     }
 }
@@ -354,8 +478,9 @@ fn azar_meets_the_sorted_listing() {
 fn azar_slots_meets_its_conditions() {
     let mut random = Random(16);
     for _ in 0..50 {
-        let pages: Vec<_> =
-            (0..40).map(|_| poisson(spread(&mut random, 0.01, 10.0), 0.95 * unit(&mut random))).collect();
+        let pages: Vec<_> = (0..40)
+            .map(|_| poisson(spread(&mut random, 0.01, 10.0), 0.95 * unit(&mut random)))
+            .collect();
         let mut chances = vec![0.0; pages.len()];
         let outcome = azar_slots(&pages[..], &mut [Host::unlimited()], &mut chances).unwrap();
         close(chances.iter().sum::<f64>(), 1.0, 1e-6);
@@ -369,28 +494,53 @@ fn azar_slots_meets_its_conditions() {
     }
     let too_fast = [poisson(1.0, 1.0)];
     let error = azar_slots(&too_fast[..], &mut [Host::unlimited()], &mut [0.0]).unwrap_err();
-    assert_eq!(error, PlanError::Slot { page: 0, found: 1.0 });
+    assert_eq!(
+        error,
+        PlanError::Slot {
+            page: 0,
+            found: 1.0
+        }
+    );
 }
 
-/// Azar's Fig. 1: evenly spread, the random-visit rates reach 99 % of the optimum where budgets are not tiny.
+/// Azar's Fig. 1: evenly spread, the random-visit rates reach 99 % of the optimum where budgets are
+/// not tiny.
 #[test]
 fn azar_reaches_98_percent_of_the_optimum() {
     let mut random = Random(17);
-    for (pages, budget, floor) in
-        [(1_000, 0.2, 0.98), (1_000, 1.0, 0.98), (5_000, 5.0, 0.98), (100, 0.2, 0.90), (1_000, 0.02, 0.90)]
-    {
+    for (pages, budget, floor) in [
+        (1_000, 0.2, 0.98),
+        (1_000, 1.0, 0.98),
+        (5_000, 5.0, 0.98),
+        (100, 0.2, 0.90),
+        (1_000, 0.02, 0.90),
+    ] {
         let mut worst = 1.0_f64;
         for _ in 0..10 {
-            let list: Vec<_> =
-                (0..pages).map(|_| poisson(unit(&mut random), spread(&mut random, 0.01, 10.0))).collect();
-            let budget = budget * list.iter().filter_map(|page| page.change.rate()).sum::<f64>();
+            let list: Vec<_> = (0..pages)
+                .map(|_| poisson(unit(&mut random), spread(&mut random, 0.01, 10.0)))
+                .collect();
+            let budget = budget
+                * list
+                    .iter()
+                    .filter_map(|page| page.change.rate())
+                    .sum::<f64>();
             let mut rates = vec![0.0; pages];
-            let outcome =
-                azar(&list[..], &mut [Host::unlimited()], budget, Objective::Freshness, &mut rates).unwrap();
+            let outcome = azar(
+                &list[..],
+                &mut [Host::unlimited()],
+                budget,
+                Objective::Freshness,
+                &mut rates,
+            )
+            .unwrap();
             worst = worst.min((1.0 - outcome.cost) / (1.0 - outcome.bound));
         }
         println!("azar, {pages} pages, R = {budget} Σλ: {worst:.4} of the optimum at worst");
-        assert!(worst >= floor && worst < 1.0, "{pages} pages, {budget}: {worst}");
+        assert!(
+            worst >= floor && worst < 1.0,
+            "{pages} pages, {budget}: {worst}"
+        );
     }
 }
 
@@ -398,12 +548,20 @@ fn azar_reaches_98_percent_of_the_optimum() {
 fn single_precision_agrees_with_double() {
     let long = std::env::var_os("DUNLIN_LONG").is_some();
     let mut random = Random(18);
-    let sizes: &[usize] =
-        if long { &[1, 2, 10, 1_000, 30_000, 100_000] } else { &[1, 2, 10, 1_000, 100_000] };
+    let sizes: &[usize] = if long {
+        &[1, 2, 10, 1_000, 30_000, 100_000]
+    } else {
+        &[1, 2, 10, 1_000, 100_000]
+    };
     for &size in sizes {
         for (slow, fast) in [(1e-6, 1e6), (1e-6, 1e-3), (1e3, 1e6), (0.1, 10.0)] {
             let numbers: Vec<_> = (0..size)
-                .map(|_| (spread(&mut random, 1e-6, 1e6) as f32, spread(&mut random, slow, fast) as f32))
+                .map(|_| {
+                    (
+                        spread(&mut random, 1e-6, 1e6) as f32,
+                        spread(&mut random, slow, fast) as f32,
+                    )
+                })
                 .collect();
             let hosts = 1 + size / 100;
             let single: Vec<_> = numbers
@@ -414,27 +572,48 @@ fn single_precision_agrees_with_double() {
             let double: Vec<_> = numbers
                 .iter()
                 .enumerate()
-                .map(|(i, (w, l))| poisson(f64::from(*w), f64::from(*l)).on_host((i % hosts) as u32))
+                .map(|(i, (w, l))| {
+                    poisson(f64::from(*w), f64::from(*l)).on_host((i % hosts) as u32)
+                })
                 .collect();
             for each in [0.3, 3.0, 100.0] {
                 let budget = (each * size as f64).ceil();
                 let cap = 1.3 * budget / hosts as f64 + 1.0;
                 let (mut rates, mut gates) = (vec![0.0; size], vec![Host::new(cap as f32); hosts]);
-                let ours = optimal(&single[..], &mut gates, budget as f32, Objective::Freshness, &mut rates)
-                    .unwrap();
-                let (_, exact) =
-                    run_optimal(&double, &mut vec![Host::new(cap); hosts], budget, Objective::Freshness);
+                let ours = optimal(
+                    &single[..],
+                    &mut gates,
+                    budget as f32,
+                    Objective::Freshness,
+                    &mut rates,
+                )
+                .unwrap();
+                let (_, exact) = run_optimal(
+                    &double,
+                    &mut vec![Host::new(cap); hosts],
+                    budget,
+                    Objective::Freshness,
+                );
                 let off = (f64::from(ours.cost) / exact.cost - 1.0).abs();
                 assert!(
                     off < 1e-4,
                     "optimal, {size} pages, λ {slow}…{fast}, {each} a page: {ours:?} {exact:?}"
                 );
                 assert!(rates.iter().all(|rate| *rate >= 0.0));
-                assert!(f64::from(gates.iter().map(|host| host.crawls).sum::<f32>()) <= budget * 1.000_01);
+                assert!(
+                    f64::from(gates.iter().map(|host| host.crawls).sum::<f32>())
+                        <= budget * 1.000_01
+                );
 
                 let (mut crawls, mut gates) = (vec![0; size], vec![Host::new(cap as f32); hosts]);
-                let ours = select(&single[..], &mut gates, budget as u32, Objective::Freshness, &mut crawls)
-                    .unwrap();
+                let ours = select(
+                    &single[..],
+                    &mut gates,
+                    budget as u32,
+                    Objective::Freshness,
+                    &mut crawls,
+                )
+                .unwrap();
                 let (_, exact) = run_select(
                     &double,
                     &mut vec![Host::new(cap); hosts],
@@ -446,7 +625,9 @@ fn single_precision_agrees_with_double() {
                     off < 1e-4,
                     "select, {size} pages, λ {slow}…{fast}, {each} a page: {ours:?} {exact:?}"
                 );
-                assert!(crawls.iter().map(|crawls| u64::from(*crawls)).sum::<u64>() <= budget as u64);
+                assert!(
+                    crawls.iter().map(|crawls| u64::from(*crawls)).sum::<u64>() <= budget as u64
+                );
             }
         }
     }
@@ -460,15 +641,38 @@ fn bad_input_is_refused_by_name() {
         broken(&mut pages[1]);
         let mut hosts = [Host::new(5.0), Host::unlimited()];
         let mut rates = [0.0; 3];
-        let by_rate = optimal(&pages[..], &mut hosts, 4.0, Objective::Freshness, &mut rates).unwrap_err();
-        let by_price = select(&pages[..], &mut hosts, 4, Objective::Freshness, &mut [0; 3]).unwrap_err();
+        let by_rate = optimal(
+            &pages[..],
+            &mut hosts,
+            4.0,
+            Objective::Freshness,
+            &mut rates,
+        )
+        .unwrap_err();
+        let by_price =
+            select(&pages[..], &mut hosts, 4, Objective::Freshness, &mut [0; 3]).unwrap_err();
         assert_eq!(by_rate.to_string(), by_price.to_string());
         assert_eq!(rates, [0.0; 3], "nothing is written");
         by_rate
     };
-    assert_eq!(refused(|page| page.weight = -1.0), PlanError::Weight { page: 1, found: -1.0 });
-    assert!(matches!(refused(|page| page.weight = f64::NAN), PlanError::Weight { page: 1, .. }));
-    assert_eq!(refused(|page| page.change = Change::Poisson(-2.0)), PlanError::Rate { page: 1, found: -2.0 });
+    assert_eq!(
+        refused(|page| page.weight = -1.0),
+        PlanError::Weight {
+            page: 1,
+            found: -1.0
+        }
+    );
+    assert!(matches!(
+        refused(|page| page.weight = f64::NAN),
+        PlanError::Weight { page: 1, .. }
+    ));
+    assert_eq!(
+        refused(|page| page.change = Change::Poisson(-2.0)),
+        PlanError::Rate {
+            page: 1,
+            found: -2.0
+        }
+    );
     assert!(matches!(
         refused(|page| page.change = Change::Poisson(f64::NAN)),
         PlanError::Rate { page: 1, .. }
@@ -477,30 +681,131 @@ fn bad_input_is_refused_by_name() {
         refused(|page| page.change = Change::Poisson(f64::INFINITY)),
         PlanError::Rate { page: 1, .. }
     ));
-    let pareto = PlanError::Shape { page: 1, found: 1.0, above: 1.0 };
-    assert_eq!(refused(|page| page.change = Change::Pareto { rate: 1.0, shape: 1.0 }), pareto);
-    let weibull = PlanError::Shape { page: 1, found: 0.0, above: 0.0 };
-    assert_eq!(refused(|page| page.change = Change::Weibull { rate: 1.0, shape: 0.0 }), weibull);
-    assert_eq!(refused(|page| (page.min, page.max) = (3, 2)), PlanError::Limits { page: 1, min: 3, max: 2 });
-    assert_eq!(refused(|page| page.host = 2), PlanError::UnknownHost { page: 1, host: 2, hosts: 2 });
-    assert_eq!(refused(|page| page.min = 6), PlanError::PageAboveCap { page: 1, min: 6, cap: 5.0 });
-    assert_eq!(refused(|page| page.min = 5), PlanError::AboveBudget { needed: 5.0, budget: 4.0 });
+    let pareto = PlanError::Shape {
+        page: 1,
+        found: 1.0,
+        above: 1.0,
+    };
+    assert_eq!(
+        refused(|page| page.change = Change::Pareto {
+            rate: 1.0,
+            shape: 1.0
+        }),
+        pareto
+    );
+    let weibull = PlanError::Shape {
+        page: 1,
+        found: 0.0,
+        above: 0.0,
+    };
+    assert_eq!(
+        refused(|page| page.change = Change::Weibull {
+            rate: 1.0,
+            shape: 0.0
+        }),
+        weibull
+    );
+    assert_eq!(
+        refused(|page| (page.min, page.max) = (3, 2)),
+        PlanError::Limits {
+            page: 1,
+            min: 3,
+            max: 2
+        }
+    );
+    assert_eq!(
+        refused(|page| page.host = 2),
+        PlanError::UnknownHost {
+            page: 1,
+            host: 2,
+            hosts: 2
+        }
+    );
+    assert_eq!(
+        refused(|page| page.min = 6),
+        PlanError::PageAboveCap {
+            page: 1,
+            min: 6,
+            cap: 5.0
+        }
+    );
+    assert_eq!(
+        refused(|page| page.min = 5),
+        PlanError::AboveBudget {
+            needed: 5.0,
+            budget: 4.0
+        }
+    );
 
     let pages = [poisson(1.0, 1.0).between(3, 9); 2];
     let objective = Objective::Freshness;
     let mut rates = [0.0; 2];
-    let error = optimal(&pages[..], &mut [Host::new(5.0)], 9.0, objective, &mut rates).unwrap_err();
-    assert_eq!(error, PlanError::HostAboveCap { host: 0, needed: 6.0, cap: 5.0 });
-    let error = optimal(&pages[..], &mut [Host::new(-1.0)], 9.0, objective, &mut rates).unwrap_err();
-    assert_eq!(error, PlanError::Cap { host: 0, found: -1.0 });
+    let error = optimal(
+        &pages[..],
+        &mut [Host::new(5.0)],
+        9.0,
+        objective,
+        &mut rates,
+    )
+    .unwrap_err();
+    assert_eq!(
+        error,
+        PlanError::HostAboveCap {
+            host: 0,
+            needed: 6.0,
+            cap: 5.0
+        }
+    );
+    let error = optimal(
+        &pages[..],
+        &mut [Host::new(-1.0)],
+        9.0,
+        objective,
+        &mut rates,
+    )
+    .unwrap_err();
+    assert_eq!(
+        error,
+        PlanError::Cap {
+            host: 0,
+            found: -1.0
+        }
+    );
     for budget in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        let error = optimal(&pages[..], &mut [Host::unlimited()], budget, objective, &mut rates).unwrap_err();
+        let error = optimal(
+            &pages[..],
+            &mut [Host::unlimited()],
+            budget,
+            objective,
+            &mut rates,
+        )
+        .unwrap_err();
         assert!(matches!(error, PlanError::Budget { .. }), "{budget}");
     }
-    let error = optimal(&pages[..0], &mut [Host::unlimited()], 1.0, objective, &mut rates).unwrap_err();
+    let error = optimal(
+        &pages[..0],
+        &mut [Host::unlimited()],
+        1.0,
+        objective,
+        &mut rates,
+    )
+    .unwrap_err();
     assert_eq!(error, PlanError::NoPages);
-    let error = optimal(&pages[..], &mut [Host::unlimited()], 9.0, objective, &mut rates[..1]).unwrap_err();
-    assert_eq!(error, PlanError::TooShort { needed: 2, found: 1 });
+    let error = optimal(
+        &pages[..],
+        &mut [Host::unlimited()],
+        9.0,
+        objective,
+        &mut rates[..1],
+    )
+    .unwrap_err();
+    assert_eq!(
+        error,
+        PlanError::TooShort {
+            needed: 2,
+            found: 1
+        }
+    );
 }
 
 #[test]
@@ -523,10 +828,17 @@ fn pages_that_never_change_and_pages_not_known() {
     }
     // Nothing to spend a budget on: no price, nothing stale.
     let still = [poisson(1.0, 0.0); 3];
-    let (rates, outcome) = run_optimal(&still, &mut [Host::unlimited()], 10.0, Objective::Freshness);
-    assert_eq!((rates, outcome.cost, outcome.price, outcome.crawls), (vec![0.0; 3], 0.0, 0.0, 0.0));
+    let (rates, outcome) =
+        run_optimal(&still, &mut [Host::unlimited()], 10.0, Objective::Freshness);
+    assert_eq!(
+        (rates, outcome.cost, outcome.price, outcome.crawls),
+        (vec![0.0; 3], 0.0, 0.0, 0.0)
+    );
     let (crawls, outcome) = run_greedy(&still, &mut [Host::unlimited()], 10, Objective::Freshness);
-    assert_eq!((crawls, outcome.cost, outcome.price), (vec![0; 3], 0.0, 0.0));
+    assert_eq!(
+        (crawls, outcome.cost, outcome.price),
+        (vec![0; 3], 0.0, 0.0)
+    );
 }
 
 #[test]

@@ -52,7 +52,11 @@ fn the_request_is_a_clients_and_tells_nothing_but_the_number() {
 #[test]
 fn answers_are_judged_field_by_field() {
     type Judged = Option<Result<u64, NoTime>>;
-    let (known, unsure, absurd) = (Some(Ok(UNIX)), Some(Err(NoTime::Unsure)), Some(Err(NoTime::Absurd)));
+    let (known, unsure, absurd) = (
+        Some(Ok(UNIX)),
+        Some(Err(NoTime::Unsure)),
+        Some(Err(NoTime::Absurd)),
+    );
     let transmit = |seconds: u32| {
         move |a: &mut [u8; PACKET]| {
             a[16..20].copy_from_slice(&[0; 4]);
@@ -73,25 +77,85 @@ fn answers_are_judged_field_by_field() {
         ("stratum 16", with(|a| a[1] = 16), unsure),
         ("stratum 255", with(|a| a[1] = 255), unsure),
         ("a kiss of no known kind", with(|a| a[1] = 0), unsure),
-        ("RATE", with(|a| (a[1], _) = (0, a[12..16].copy_from_slice(b"RATE"))), Some(Err(NoTime::TooOften))),
-        ("DENY", with(|a| (a[1], _) = (0, a[12..16].copy_from_slice(b"DENY"))), Some(Err(NoTime::Unwanted))),
-        ("RSTR", with(|a| (a[1], _) = (0, a[12..16].copy_from_slice(b"RSTR"))), Some(Err(NoTime::Unwanted))),
-        ("RATE at stratum 2", with(|a| a[12..16].copy_from_slice(b"RATE")), known),
+        (
+            "RATE",
+            with(|a| (a[1], _) = (0, a[12..16].copy_from_slice(b"RATE"))),
+            Some(Err(NoTime::TooOften)),
+        ),
+        (
+            "DENY",
+            with(|a| (a[1], _) = (0, a[12..16].copy_from_slice(b"DENY"))),
+            Some(Err(NoTime::Unwanted)),
+        ),
+        (
+            "RSTR",
+            with(|a| (a[1], _) = (0, a[12..16].copy_from_slice(b"RSTR"))),
+            Some(Err(NoTime::Unwanted)),
+        ),
+        (
+            "RATE at stratum 2",
+            with(|a| a[12..16].copy_from_slice(b"RATE")),
+            known,
+        ),
         ("another number", with(|a| a[31] ^= 1), None),
         ("no number", with(|a| a[24..32].fill(0)), None),
-        ("a root two seconds away", with(|a| a[4..8].copy_from_slice(&[0, 2, 0, 0])), unsure),
-        ("a root below zero", with(|a| a[4..8].copy_from_slice(&[0xff, 0xff, 0xff, 0])), unsure),
-        ("a dispersion of a second", with(|a| a[8..12].copy_from_slice(&[0, 1, 0, 0])), unsure),
-        ("a dispersion without end", with(|a| a[8..12].fill(0xff)), unsure),
-        ("set in the future", with(|a| a[16..20].copy_from_slice(&(NTP + 1).to_be_bytes())), absurd),
-        ("set at nobody knows when", with(|a| a[16..24].fill(0)), known),
+        (
+            "a root two seconds away",
+            with(|a| a[4..8].copy_from_slice(&[0, 2, 0, 0])),
+            unsure,
+        ),
+        (
+            "a root below zero",
+            with(|a| a[4..8].copy_from_slice(&[0xff, 0xff, 0xff, 0])),
+            unsure,
+        ),
+        (
+            "a dispersion of a second",
+            with(|a| a[8..12].copy_from_slice(&[0, 1, 0, 0])),
+            unsure,
+        ),
+        (
+            "a dispersion without end",
+            with(|a| a[8..12].fill(0xff)),
+            unsure,
+        ),
+        (
+            "set in the future",
+            with(|a| a[16..20].copy_from_slice(&(NTP + 1).to_be_bytes())),
+            absurd,
+        ),
+        (
+            "set at nobody knows when",
+            with(|a| a[16..24].fill(0)),
+            known,
+        ),
         ("no time", with(|a| a[40..48].fill(0)), absurd),
         ("1970", with(transmit(2_208_988_800)), absurd),
-        ("a second before 2026", with(transmit(3_976_214_399)), absurd),
-        ("2026", with(transmit(3_976_214_400)), Some(Ok(1_767_225_600))),
-        ("the last second of the era", with(transmit(u32::MAX)), Some(Ok(2_085_978_495))),
-        ("7 February 2036, 06:28:17", with(transmit(1)), Some(Ok(2_085_978_497))),
-        ("2090", with(transmit(1_700_000_000)), Some(Ok(3_785_978_496))),
+        (
+            "a second before 2026",
+            with(transmit(3_976_214_399)),
+            absurd,
+        ),
+        (
+            "2026",
+            with(transmit(3_976_214_400)),
+            Some(Ok(1_767_225_600)),
+        ),
+        (
+            "the last second of the era",
+            with(transmit(u32::MAX)),
+            Some(Ok(2_085_978_495)),
+        ),
+        (
+            "7 February 2036, 06:28:17",
+            with(transmit(1)),
+            Some(Ok(2_085_978_497)),
+        ),
+        (
+            "2090",
+            with(transmit(1_700_000_000)),
+            Some(Ok(3_785_978_496)),
+        ),
     ];
     for (name, answer, expected) in cases {
         assert_eq!(ask(&answer), expected, "{name}");
@@ -103,12 +167,21 @@ fn answers_are_judged_field_by_field() {
 
 #[test]
 fn half_of_the_trip_has_passed() {
-    for (trip, expected) in [(0, UNIX), (900, UNIX), (1_100, UNIX + 1), (2_900, UNIX + 1), (3_100, UNIX + 2)]
-    {
+    for (trip, expected) in [
+        (0, UNIX),
+        (900, UNIX),
+        (1_100, UNIX + 1),
+        (2_900, UNIX + 1),
+        (3_100, UNIX + 2),
+    ] {
         let mut client = Client::new(0);
         client.request(NONCE, at(10));
         let later = at(10) + Duration::from_millis(trip);
-        assert_eq!(client.answer(&good(), later), Some(Ok(expected)), "{trip} ms");
+        assert_eq!(
+            client.answer(&good(), later),
+            Some(Ok(expected)),
+            "{trip} ms"
+        );
     }
     let mut client = Client::new(0);
     client.request(NONCE, at(10));
@@ -124,7 +197,11 @@ fn an_answer_counts_once_and_only_for_the_last_request() {
     assert_eq!(client.answer(&good(), at(10)), None, "twice");
     client.request(NONCE, at(20));
     client.request(NONCE ^ 1, at(20));
-    assert_eq!(client.answer(&good(), at(20)), None, "another one was asked since");
+    assert_eq!(
+        client.answer(&good(), at(20)),
+        None,
+        "another one was asked since"
+    );
     client.request(NONCE, at(30));
     client.failed(at(34));
     assert_eq!(client.answer(&good(), at(34)), None, "it was given up");
@@ -159,7 +236,10 @@ fn failures_are_followed_by_longer_and_longer_waits() {
         assert!(client.answer(&good(), at(10)).is_some());
         assert!((21_600..=24_300).contains(&wait(&client, at(10))));
         client.failed(at(10));
-        assert!(wait(&client, at(10)) <= 18, "an answer makes up for all failures");
+        assert!(
+            wait(&client, at(10)) <= 18,
+            "an answer makes up for all failures"
+        );
     }
 }
 
@@ -186,8 +266,8 @@ proptest! {
         prop_assert!(client.ask_at() >= came);
     }
 
-    /// An answer with the right number and anything else: a time between 2026 and 2104, or a reason; and whatever it
-    /// is, the server is left alone for a quarter of a minute.
+    /// An answer with the right number and anything else: a time between 2026 and 2104, or a
+    /// reason; and whatever it is, the server is left alone for a quarter of a minute.
     #[test]
     fn what_is_believed_is_possible(mut packet in prop::collection::vec(any::<u8>(), PACKET), known: bool) {
         packet[24..32].copy_from_slice(&NONCE.to_be_bytes());

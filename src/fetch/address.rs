@@ -1,4 +1,5 @@
-//! Which addresses a stranger may send us to: a redirect must not steer a probe into its own network.
+//! Which addresses a stranger may send us to: a redirect must not steer a probe into its own
+//! network.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -6,9 +7,9 @@ use super::percent::hex_digit;
 
 /// Is this an address on the open Internet?
 ///
-/// No for loopback, private, link-local, shared, multicast, reserved and documentation ranges (RFC 6890 and its
-/// registries), and for IPv6 forms that carry such an IPv4 address. Ask it about the *resolved* address: any
-/// name can point anywhere.
+/// No for loopback, private, link-local, shared, multicast, reserved and documentation ranges (RFC
+/// 6890 and its registries), and for IPv6 forms that carry such an IPv4 address. Ask it about the
+/// *resolved* address: any name can point anywhere.
 ///
 /// ```
 /// use dunlin::fetch::is_public;
@@ -43,10 +44,13 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 }
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
-    let embedded = |high: u16, low: u16| is_public_v4(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)));
+    let embedded =
+        |high: u16, low: u16| is_public_v4(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)));
     match address.segments() {
         // IPv4-mapped, and NAT64's well-known prefix: whoever they embed.
-        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => embedded(high, low),
+        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
+            embedded(high, low)
+        }
         // 6to4.
         [0x2002, high, low, ..] => embedded(high, low),
         // Teredo and other protocol assignments, documentation.
@@ -62,11 +66,17 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 #[cfg(feature = "probe")]
 pub(crate) fn literal(text: &str) -> Option<IpAddr> {
     let bytes = text.as_bytes();
-    let inner = bytes.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]")).unwrap_or(bytes);
-    parse_ipv4(inner).map(IpAddr::from).or_else(|| parse_ipv6(inner).map(IpAddr::from))
+    let inner = bytes
+        .strip_prefix(b"[")
+        .and_then(|rest| rest.strip_suffix(b"]"))
+        .unwrap_or(bytes);
+    parse_ipv4(inner)
+        .map(IpAddr::from)
+        .or_else(|| parse_ipv6(inner).map(IpAddr::from))
 }
 
-/// `127.0.0.1`: four decimal numbers without leading zeros. A third of the flash that core's parser takes.
+/// `127.0.0.1`: four decimal numbers without leading zeros. A third of the flash that core's parser
+/// takes.
 pub(super) fn parse_ipv4(text: &[u8]) -> Option<Ipv4Addr> {
     let mut octets = [0_u8; 4];
     let mut parts = text.split(|byte| *byte == b'.');
@@ -106,7 +116,8 @@ pub(super) fn parse_ipv6(text: &[u8]) -> Option<Ipv6Addr> {
     Some(head.into())
 }
 
-/// Reads groups of hex digits between colons, and perhaps an IPv4 address behind them; returns how many.
+/// Reads groups of hex digits between colons, and perhaps an IPv4 address behind them; returns how
+/// many.
 fn groups(text: &[u8], out: &mut [u16; 8], ends: bool) -> Option<usize> {
     if text.is_empty() {
         return Some(0);
@@ -123,7 +134,9 @@ fn groups(text: &[u8], out: &mut [u16; 8], ends: bool) -> Option<usize> {
         if part.is_empty() || part.len() > 4 {
             return None;
         }
-        let group = part.iter().try_fold(0, |group, digit| Some(group << 4 | u16::from(hex_digit(*digit)?)));
+        let group = part.iter().try_fold(0, |group, digit| {
+            Some(group << 4 | u16::from(hex_digit(*digit)?))
+        });
         *out.get_mut(count)? = group?;
         count += 1;
     }

@@ -1,7 +1,7 @@
 //! What the fetcher needs from a network: names resolved, connections opened and ended.
 //!
-//! Boards implement these; the crate names no stack. Neither trait has a clock: callers put one deadline around
-//! everything with [`within`](super::within).
+//! Boards implement these; the crate names no stack. Neither trait has a clock: callers put one
+//! deadline around everything with [`within`](super::within).
 
 use core::net::IpAddr;
 
@@ -23,7 +23,8 @@ pub trait Resolve {
     /// *Cancellation*: dropping the future gives the query up.
     async fn resolve(&mut self, name: &str) -> Result<Addresses, Self::Error>;
 
-    /// Has the owner said where this name is? Then redirects may lead there, even into a private network.
+    /// Has the owner said where this name is? Then redirects may lead there, even into a private
+    /// network.
     fn is_named(&self, _name: &str) -> bool {
         false
     }

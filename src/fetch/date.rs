@@ -26,7 +26,11 @@ impl HttpDate {
     /// From seconds since 1970 (leap seconds not counted); `None` after the year 9999.
     pub const fn from_unix(seconds: u64) -> Option<Self> {
         // 10000-01-01: past it, the year no longer has four digits.
-        if seconds < 253_402_300_800 { Some(Self(seconds)) } else { None }
+        if seconds < 253_402_300_800 {
+            Some(Self(seconds))
+        } else {
+            None
+        }
     }
 
     /// Seconds since 1970.
@@ -41,8 +45,9 @@ impl HttpDate {
 
     /// Reads any of the three formats; `None` if it is none of them.
     ///
-    /// The name of the weekday is not compared with the date: servers get it wrong, and it adds nothing. A
-    /// two-digit year (RFC 850) means 1970 to 2069. Second 60 is taken as the second after 59.
+    /// The name of the weekday is not compared with the date: servers get it wrong, and it adds
+    /// nothing. A two-digit year (RFC 850) means 1970 to 2069. Second 60 is taken as the second
+    /// after 59.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let text = text.trim_ascii();
         if let [_, _, _, b',', b' ', rest @ ..] = text {
@@ -56,13 +61,24 @@ impl HttpDate {
 
     /// As IMF-fixdate, the one format to send.
     pub fn format(self) -> [u8; 29] {
-        // 86,400 is 128 × 675, and without the last seven bits four-digit years fit in 32: no 64-bit division.
+        // 86,400 is 128 × 675, and without the last seven bits four-digit years fit in 32: no
+        // 64-bit division.
         let days = (self.0 >> 7) as u32 / 675;
         let second = (self.0 - u64::from(days) * DAY) as u32;
         let (year, month, day) = civil(days);
         let mut out = *b"Thu, 00 Jan 0000 00:00:00 GMT";
-        put(&mut out, 0, WEEKDAYS.get((days % 7 * 3) as usize..).unwrap_or_default(), 3);
-        put(&mut out, 8, MONTHS.get((month as usize - 1) * 3..).unwrap_or_default(), 3);
+        put(
+            &mut out,
+            0,
+            WEEKDAYS.get((days % 7 * 3) as usize..).unwrap_or_default(),
+            3,
+        );
+        put(
+            &mut out,
+            8,
+            MONTHS.get((month as usize - 1) * 3..).unwrap_or_default(),
+            3,
+        );
         put(&mut out, 5, &two(day), 2);
         put(&mut out, 12, &two(year / 100), 2);
         put(&mut out, 14, &two(year % 100), 2);
@@ -85,32 +101,92 @@ fn two(value: u32) -> [u8; 2] {
 
 /// `06 Nov 1994 08:49:37 GMT`, after the weekday.
 fn fixdate(text: &[u8]) -> Option<HttpDate> {
-    let [d1, d2, b' ', m1, m2, m3, b' ', y1, y2, y3, y4, b' ', time @ ..] = text else { return None };
+    let [
+        d1,
+        d2,
+        b' ',
+        m1,
+        m2,
+        m3,
+        b' ',
+        y1,
+        y2,
+        y3,
+        y4,
+        b' ',
+        time @ ..,
+    ] = text
+    else {
+        return None;
+    };
     let year = number(&[*y1, *y2, *y3, *y4])?;
-    at(year, month(&[*m1, *m2, *m3])?, number(&[*d1, *d2])?, time.strip_suffix(b" GMT")?)
+    at(
+        year,
+        month(&[*m1, *m2, *m3])?,
+        number(&[*d1, *d2])?,
+        time.strip_suffix(b" GMT")?,
+    )
 }
 
 /// ` 06-Nov-94 08:49:37 GMT`, after the weekday and its comma.
 fn rfc850(text: &[u8]) -> Option<HttpDate> {
-    let [b' ', d1, d2, b'-', m1, m2, m3, b'-', y1, y2, b' ', time @ ..] = text else { return None };
+    let [
+        b' ',
+        d1,
+        d2,
+        b'-',
+        m1,
+        m2,
+        m3,
+        b'-',
+        y1,
+        y2,
+        b' ',
+        time @ ..,
+    ] = text
+    else {
+        return None;
+    };
     let year = number(&[*y1, *y2])?;
     let year = if year < 70 { 2000 + year } else { 1900 + year };
-    at(year, month(&[*m1, *m2, *m3])?, number(&[*d1, *d2])?, time.strip_suffix(b" GMT")?)
+    at(
+        year,
+        month(&[*m1, *m2, *m3])?,
+        number(&[*d1, *d2])?,
+        time.strip_suffix(b" GMT")?,
+    )
 }
 
 /// `Sun Nov  6 08:49:37 1994`.
 fn asctime(text: &[u8]) -> Option<HttpDate> {
-    let [_, _, _, b' ', m1, m2, m3, b' ', d1, d2, b' ', rest @ ..] = text else { return None };
+    let [_, _, _, b' ', m1, m2, m3, b' ', d1, d2, b' ', rest @ ..] = text else {
+        return None;
+    };
     let (time, year) = rest.split_at_checked(8)?;
-    let day = if *d1 == b' ' { number(&[*d2])? } else { number(&[*d1, *d2])? };
+    let day = if *d1 == b' ' {
+        number(&[*d2])?
+    } else {
+        number(&[*d1, *d2])?
+    };
     let [b' ', year @ ..] = year else { return None };
-    at(number(year).filter(|_| year.len() == 4)?, month(&[*m1, *m2, *m3])?, day, time)
+    at(
+        number(year).filter(|_| year.len() == 4)?,
+        month(&[*m1, *m2, *m3])?,
+        day,
+        time,
+    )
 }
 
 /// A day and `08:49:37`, if they exist.
 fn at(year: u32, month: u32, day: u32, time: &[u8]) -> Option<HttpDate> {
-    let [h1, h2, b':', m1, m2, b':', s1, s2] = time else { return None };
-    let (hour, minute, second) = (number(&[*h1, *h2])?, number(&[*m1, *m2])?, number(&[*s1, *s2])?);
+    let [h1, h2, b':', m1, m2, b':', s1, s2] = time else {
+        return None;
+    };
+    let (hour, minute, second) = (
+        number(&[*h1, *h2])?,
+        number(&[*m1, *m2])?,
+        number(&[*s1, *s2])?,
+    );
     if year < 1970 || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
@@ -149,6 +225,10 @@ fn civil(days: u32) -> (u32, u32, u32) {
     let day_of_year = day_of_era - (365 * year + year / 4 - year / 100);
     let shifted = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    };
     (era * 400 + year + u32::from(month <= 2), month, day)
 }

@@ -32,7 +32,8 @@ pub enum Outcome {
     Refused,
     /// Any other 5xx.
     Broken,
-    /// 304 to a question that named no version, a redirect to nowhere, a status that does not exist.
+    /// 304 to a question that named no version, a redirect to nowhere, a status that does not
+    /// exist.
     Nonsense,
 }
 
@@ -69,13 +70,14 @@ pub struct Fetched<'b> {
 }
 
 impl Fetched<'_> {
-    /// How long the server wants to be left alone: `Retry-After`, by the response's own clock or by `now`.
+    /// How long the server wants to be left alone: `Retry-After`, by the response's own clock or by
+    /// `now`.
     pub fn wait(&self, now: Option<HttpDate>) -> Option<Duration> {
         self.head.retry_after?.wait(self.head.date, now)
     }
 
-    /// How long this version is promised to stay good: `max-age`, else `Expires` by the response's own clock or
-    /// by `now` (RFC 9111 §4.2.1).
+    /// How long this version is promised to stay good: `max-age`, else `Expires` by the response's
+    /// own clock or by `now` (RFC 9111 §4.2.1).
     pub fn lifetime(&self, now: Option<HttpDate>) -> Option<Duration> {
         match (self.head.max_age, self.head.expires) {
             (Some(seconds), _) => Some(Duration::from_secs(seconds.into())),
@@ -96,8 +98,8 @@ impl Fetched<'_> {
 pub enum FetchError<E> {
     /// The connection failed inside the response.
     Connection(E),
-    /// The connection failed before a byte of the response came. On a connection that was used before, this only means
-    /// that the server had closed it: try again on a new one.
+    /// The connection failed before a byte of the response came. On a connection that was used
+    /// before, this only means that the server had closed it: try again on a new one.
     Unanswered(E),
     /// The server's answer makes no sense, or does not end.
     Response(ResponseError),
@@ -110,10 +112,14 @@ pub enum FetchError<E> {
 impl<E: fmt::Debug> fmt::Display for FetchError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Connection(error) | Self::Unanswered(error) => write!(f, "connection failed: {error:?}"),
+            Self::Connection(error) | Self::Unanswered(error) => {
+                write!(f, "connection failed: {error:?}")
+            }
             Self::Response(error) => error.fmt(f),
             Self::Deadline => f.write_str("not done before the deadline"),
-            Self::NoBuffer => f.write_str("fetch was lent an empty buffer, expected at least one byte"),
+            Self::NoBuffer => {
+                f.write_str("fetch was lent an empty buffer, expected at least one byte")
+            }
         }
     }
 }
@@ -123,7 +129,10 @@ impl<E: fmt::Debug> core::error::Error for FetchError<E> {}
 impl<E> FetchError<E> {
     /// Did it fail before a byte of the response came?
     pub fn is_unanswered(&self) -> bool {
-        matches!(self, Self::Unanswered(_) | Self::Response(ResponseError::Closed))
+        matches!(
+            self,
+            Self::Unanswered(_) | Self::Response(ResponseError::Closed)
+        )
     }
 }
 
@@ -148,12 +157,12 @@ impl Body for Fingerprinter<'_> {
 
 /// Asks for one page on an open connection and takes its fingerprint.
 ///
-/// `buffer` is the window everything passes through (512 bytes or more serve well); a redirect's target comes
-/// back in it. `deadline` ends the fetch when it completes, wherever the fetch may be: pass a timer. The
-/// fingerprint is `None` unless the outcome is [`Outcome::Page`].
+/// `buffer` is the window everything passes through (512 bytes or more serve well); a redirect's
+/// target comes back in it. `deadline` ends the fetch when it completes, wherever the fetch may be:
+/// pass a timer. The fingerprint is `None` unless the outcome is [`Outcome::Page`].
 ///
-/// Work: bounded by `limits`. *Cancellation*: dropping the future leaves the connection in the middle of a
-/// response; end it.
+/// Work: bounded by `limits`. *Cancellation*: dropping the future leaves the connection in the
+/// middle of a response; end it.
 pub async fn fetch<'b, C: Read + Write>(
     connection: &mut C,
     request: &Request<'_>,
@@ -163,8 +172,16 @@ pub async fn fetch<'b, C: Read + Write>(
     deadline: impl Future<Output = ()>,
 ) -> Result<(Fetched<'b>, Option<Fingerprint>), FetchError<C::Error>> {
     let fetched = {
-        let work = pin!(exchange(connection, request, limits, buffer, &mut fingerprinter));
-        within(pin!(deadline), work).await.unwrap_or(Err(FetchError::Deadline))?
+        let work = pin!(exchange(
+            connection,
+            request,
+            limits,
+            buffer,
+            &mut fingerprinter
+        ));
+        within(pin!(deadline), work)
+            .await
+            .unwrap_or(Err(FetchError::Deadline))?
     };
     let fingerprint = (fetched.outcome == Outcome::Page).then(|| fingerprinter.finish());
     Ok((fetched, fingerprint))
@@ -172,7 +189,8 @@ pub async fn fetch<'b, C: Read + Write>(
 
 /// Runs `work` until it or `deadline` is done; `None` if the deadline came first.
 ///
-/// Both are taken pinned (`core::pin::pin!`), because a future that moves them would hold room for them twice.
+/// Both are taken pinned (`core::pin::pin!`), because a future that moves them would hold room for
+/// them twice.
 ///
 /// *Cancellation*: dropping it leaves both as they are.
 pub async fn within<T>(
@@ -186,7 +204,8 @@ pub async fn within<T>(
     .await
 }
 
-/// Like [`fetch`], with any [`Body`] and no deadline: put one around it, or around a series, with [`within`].
+/// Like [`fetch`], with any [`Body`] and no deadline: put one around it, or around a series, with
+/// [`within`].
 ///
 /// *Cancellation*: as for [`fetch`].
 pub async fn exchange<'b, C: Read + Write>(
@@ -199,7 +218,9 @@ pub async fn exchange<'b, C: Read + Write>(
     send(connection, request, buffer).await?;
     let mut response = Response::new(request.method, limits);
     let leftover = receive(connection, &mut response, buffer, body).await?;
-    let target = response.location().map(|location| request.url.join(location, buffer));
+    let target = response
+        .location()
+        .map(|location| request.url.join(location, buffer));
     let head = *response.head();
     Ok(Fetched {
         outcome: Outcome::of(head.status, request.is_conditional(), target.is_some()),
@@ -227,7 +248,10 @@ async fn send<C: Write>(
         let mut piece = buffer.get(..count).unwrap_or_default();
         // Not `write_all`: it panics when a stack takes nothing.
         while !piece.is_empty() {
-            let taken = connection.write(piece).await.map_err(FetchError::Unanswered)?;
+            let taken = connection
+                .write(piece)
+                .await
+                .map_err(FetchError::Unanswered)?;
             if taken == 0 {
                 return Err(ResponseError::Closed.into());
             }
@@ -240,8 +264,8 @@ async fn send<C: Write>(
     }
 }
 
-/// Reads until the response is complete; true if bytes are left that do not belong to it. *Cancellation*: as for
-/// [`fetch`].
+/// Reads until the response is complete; true if bytes are left that do not belong to it.
+/// *Cancellation*: as for [`fetch`].
 async fn receive<C: Read>(
     connection: &mut C,
     response: &mut Response,
@@ -250,7 +274,11 @@ async fn receive<C: Read>(
 ) -> Result<bool, FetchError<C::Error>> {
     loop {
         let count = connection.read(buffer).await.map_err(|error| {
-            if response.started() { FetchError::Connection(error) } else { FetchError::Unanswered(error) }
+            if response.started() {
+                FetchError::Connection(error)
+            } else {
+                FetchError::Unanswered(error)
+            }
         })?;
         let mut input = buffer.get(..count).unwrap_or_default();
         if input.is_empty() {

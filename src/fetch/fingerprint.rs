@@ -1,7 +1,7 @@
 //! What a page is remembered by: 128 bits of keyed SipHash-1-3 over its body, streamed.
 //!
-//! The key keeps a server from preparing two bodies that look alike to us. Parts that always change – nonces,
-//! clocks, counters – can be left out: "changed" should mean what a reader means by it.
+//! The key keeps a server from preparing two bodies that look alike to us. Parts that always change
+//! – nonces, clocks, counters – can be left out: "changed" should mean what a reader means by it.
 
 use core::hash::Hasher as _;
 
@@ -20,10 +20,11 @@ impl Fingerprint {
     }
 }
 
-/// A stretch of a page that does not count: what stands between two markers. The markers themselves count.
+/// A stretch of a page that does not count: what stands between two markers. The markers themselves
+/// count.
 ///
-/// A stretch ends after [`Ignore::LONGEST`] bytes even without its end marker, so that a page that lost the
-/// marker is not ignored altogether.
+/// A stretch ends after [`Ignore::LONGEST`] bytes even without its end marker, so that a page that
+/// lost the marker is not ignored altogether.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "probe", derive(serde::Serialize, serde::Deserialize))]
 pub struct Ignore<'a> {
@@ -42,8 +43,9 @@ impl Ignore<'_> {
 
 /// Turns a body, in pieces of any size, into a [`Fingerprint`].
 ///
-/// Work per byte: one SipHash step, and with `ignore` one comparison a marker (more, up to the marker's length
-/// squared, where the text keeps almost matching). The same bytes give the same result however they are split.
+/// Work per byte: one SipHash step, and with `ignore` one comparison a marker (more, up to the
+/// marker's length squared, where the text keeps almost matching). The same bytes give the same
+/// result however they are split.
 ///
 /// ```
 /// use dunlin::fetch::{Fingerprinter, Ignore};
@@ -61,7 +63,8 @@ impl Ignore<'_> {
 pub struct Fingerprinter<'a> {
     hasher: SipHasher13,
     ignore: &'a [Ignore<'a>],
-    /// How much of each opening marker the last bytes matched; in a stretch, `matched[0]` follows its end.
+    /// How much of each opening marker the last bytes matched; in a stretch, `matched[0]` follows
+    /// its end.
     matched: [u8; Ignore::MOST],
     /// The stretch we are in, and how many bytes it may still swallow.
     inside: Option<(&'a [u8], u16)>,
@@ -71,7 +74,12 @@ impl<'a> Fingerprinter<'a> {
     /// With a key of the device's own and the stretches to leave out.
     pub fn new(key: &[u8; 16], ignore: &'a [Ignore<'a>]) -> Self {
         let ignore = ignore.get(..Ignore::MOST).unwrap_or(ignore);
-        Self { hasher: SipHasher13::new_with_key(key), ignore, matched: [0; Ignore::MOST], inside: None }
+        Self {
+            hasher: SipHasher13::new_with_key(key),
+            ignore,
+            matched: [0; Ignore::MOST],
+            inside: None,
+        }
     }
 
     /// Takes the next bytes of the body.
@@ -116,7 +124,8 @@ impl<'a> Fingerprinter<'a> {
         bytes.len()
     }
 
-    /// Passes over a stretch: bytes used, and the end marker once it is complete (it was swallowed bit by bit).
+    /// Passes over a stretch: bytes used, and the end marker once it is complete (it was swallowed
+    /// bit by bit).
     fn skip(&mut self, bytes: &[u8], to: &'a [u8], mut left: u16) -> (usize, &'a [u8]) {
         let [matched, ..] = &mut self.matched;
         for (index, byte) in bytes.iter().enumerate() {
@@ -134,7 +143,8 @@ impl<'a> Fingerprinter<'a> {
     }
 }
 
-/// How much of `marker` is matched after one more byte: the longest start of it that the text now ends with.
+/// How much of `marker` is matched after one more byte: the longest start of it that the text now
+/// ends with.
 fn advance(marker: &[u8], matched: u8, byte: u8) -> u8 {
     let matched = usize::from(matched);
     if marker.get(matched) == Some(&byte) {
@@ -142,7 +152,9 @@ fn advance(marker: &[u8], matched: u8, byte: u8) -> u8 {
     }
     let seen = marker.get(..matched).unwrap_or_default();
     let shorter = (1..=matched).rev().find(|length| {
-        let Some((last, start)) = marker.get(..*length).and_then(<[u8]>::split_last) else { return false };
+        let Some((last, start)) = marker.get(..*length).and_then(<[u8]>::split_last) else {
+            return false;
+        };
         *last == byte && seen.ends_with(start)
     });
     shorter.unwrap_or(0) as u8

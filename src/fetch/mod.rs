@@ -1,9 +1,10 @@
 //! fetch: HTTP that survives the open web, in a few kilobytes.
 //!
-//! State machines first: [`Url`], [`Request::render`], [`Response`], [`robots::Reader`], [`HttpDate`] take bytes
-//! and give values; they neither wait nor allocate, and no input makes them panic or run on. A thin async layer
-//! over `embedded-io-async` drives them: [`open`] for a connection, [`fetch`] for one page on it. Who connects, resolves and
-//! keeps time is the board's business, behind [`Connect`], [`Resolve`] and a deadline that is any future.
+//! State machines first: [`Url`], [`Request::render`], [`Response`], [`robots::Reader`],
+//! [`HttpDate`] take bytes and give values; they neither wait nor allocate, and no input makes them
+//! panic or run on. A thin async layer over `embedded-io-async` drives them: [`open`] for a
+//! connection, [`fetch`] for one page on it. Who connects, resolves and keeps time is the board's
+//! business, behind [`Connect`], [`Resolve`] and a deadline that is any future.
 //!
 //! What one fetch holds in memory, besides the network stack's socket (32-bit device):
 //!
@@ -15,12 +16,13 @@
 //! | [`Request`] and the [`Etag`] it sends back | 121 |
 //! | the future of [`fetch`], beyond these | some 300 |
 //!
-//! What stays between fetches: 41 bytes for a page's tag, 8 for its date, 8 or 16 for its fingerprint; 16 for a
-//! host's [`robots::HostRobots`], and what [`robots::Rules`] are given if they are kept.
+//! What stays between fetches: 41 bytes for a page's tag, 8 for its date, 8 or 16 for its
+//! fingerprint; 16 for a host's [`robots::HostRobots`], and what [`robots::Rules`] are given if
+//! they are kept.
 //!
-//! Not done, on purpose: compressed bodies (we ask for `identity`; what comes compressed all the same is
-//! fingerprinted as it is, and marked), HTTP/2, cookies, authentication, `X-Robots-Tag` (it governs indexing, and
-//! we index nothing).
+//! Not done, on purpose: compressed bodies (we ask for `identity`; what comes compressed all the
+//! same is fingerprinted as it is, and marked), HTTP/2, cookies, authentication, `X-Robots-Tag` (it
+//! governs indexing, and we index nothing).
 
 mod address;
 mod connect;

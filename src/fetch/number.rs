@@ -1,6 +1,7 @@
 //! Decimal numbers, read and written without the formatting machinery.
 
-/// Reads digits; `None` if there are none, or anything else. Numbers too large to hold become the largest.
+/// Reads digits; `None` if there are none, or anything else. Numbers too large to hold become the
+/// largest.
 // One copy, however many headers hold numbers.
 #[inline(never)]
 pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {

@@ -38,11 +38,11 @@ impl<R: fmt::Debug, C: fmt::Debug> core::error::Error for OpenError<R, C> {}
 
 /// Resolves a URL's host, picks the first address that `hops` lets us connect to, and connects.
 ///
-/// The check is made on the resolved address, here and nowhere else, so that no caller can forget it. `named` says
-/// that the owner named this host: in the page list or in the resolve table.
+/// The check is made on the resolved address, here and nowhere else, so that no caller can forget
+/// it. `named` says that the owner named this host: in the page list or in the resolve table.
 ///
-/// *Cancellation*: dropping the future abandons the query or the attempt. Put a deadline around it with
-/// [`within`](super::within).
+/// *Cancellation*: dropping the future abandons the query or the attempt. Put a deadline around it
+/// with [`within`](super::within).
 pub async fn open<'c, R: Resolve, C: Connect>(
     url: &Url<'_>,
     hops: &Hops,
@@ -58,17 +58,23 @@ pub async fn open<'c, R: Resolve, C: Connect>(
         Host::Name(name) => resolve.resolve(name).await.map_err(OpenError::Resolve)?,
     };
     let mut refused = None;
-    let fit = addresses.iter().find(|address| match hops.may_connect(**address, named) {
-        Ok(()) => true,
-        Err(error) => {
-            refused = Some(error);
-            false
-        }
-    });
+    let fit = addresses
+        .iter()
+        .find(|address| match hops.may_connect(**address, named) {
+            Ok(()) => true,
+            Err(error) => {
+                refused = Some(error);
+                false
+            }
+        });
     match (fit, refused) {
         (Some(address), _) => {
-            let to =
-                Endpoint { scheme: url.scheme(), host: url.host_text(), address: *address, port: url.port() };
+            let to = Endpoint {
+                scheme: url.scheme(),
+                host: url.host_text(),
+                address: *address,
+                port: url.port(),
+            };
             connect.connect(to).await.map_err(OpenError::Connect)
         }
         (None, Some(error)) => Err(OpenError::Refused(error)),

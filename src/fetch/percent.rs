@@ -1,14 +1,16 @@
-//! Percent-encoding: one canonical form, so that two spellings of a path compare equal (RFC 3986 §6.2.2).
+//! Percent-encoding: one canonical form, so that two spellings of a path compare equal (RFC 3986
+//! §6.2.2).
 
-/// One octet of a path or query in canonical form: plain, or `ENCODED | octet` if it must stay behind a `%`.
+/// One octet of a path or query in canonical form: plain, or `ENCODED | octet` if it must stay
+/// behind a `%`.
 pub(crate) type Token = u16;
 
 /// Marks a [`Token`] that is written as `%XX`.
 pub(crate) const ENCODED: Token = 0x100;
 
-/// Walks a path or query in canonical form: unreserved characters decoded, everything that may not stand in a
-/// URL encoded, reserved characters left as they are – `%2F` is not `/`. A `%` without two hex digits stands
-/// for itself.
+/// Walks a path or query in canonical form: unreserved characters decoded, everything that may not
+/// stand in a URL encoded, reserved characters left as they are – `%2F` is not `/`. A `%` without
+/// two hex digits stands for itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Canonical<'a> {
     /// What is yet to come.
@@ -36,10 +38,18 @@ impl Iterator for Canonical<'_> {
             && let Some(octet) = hex_pair(*digits)
         {
             self.text = after;
-            return Some(if is_unreserved(octet) { octet.into() } else { ENCODED | Token::from(octet) });
+            return Some(if is_unreserved(octet) {
+                octet.into()
+            } else {
+                ENCODED | Token::from(octet)
+            });
         }
         self.text = rest;
-        Some(if is_legal(first) { first.into() } else { ENCODED | Token::from(first) })
+        Some(if is_legal(first) {
+            first.into()
+        } else {
+            ENCODED | Token::from(first)
+        })
     }
 }
 
@@ -60,14 +70,23 @@ pub(crate) fn hex_digit(digit: u8) -> Option<u8> {
 
 /// `%XX` for an octet.
 pub(crate) fn encoded(octet: u8) -> [u8; 3] {
-    let digit = |value: u8| if value < 10 { b'0' + value } else { b'A' + value - 10 };
+    let digit = |value: u8| {
+        if value < 10 {
+            b'0' + value
+        } else {
+            b'A' + value - 10
+        }
+    };
     [b'%', digit(octet >> 4), digit(octet & 15)]
 }
 
 /// May an octet stand in a path or query as it is?
 pub(crate) fn is_legal(octet: u8) -> bool {
     octet.is_ascii_graphic()
-        && !matches!(octet, b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}')
+        && !matches!(
+            octet,
+            b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}'
+        )
 }
 
 /// RFC 3986 §2.3: characters that mean the same encoded or not.

@@ -1,7 +1,7 @@
 //! Redirects: few, no circles, and never into our own network.
 //!
-//! A hop is a fetch like any other: the caller takes it through robots.txt and the gate of its own host. This
-//! file only keeps count.
+//! A hop is a fetch like any other: the caller takes it through robots.txt and the gate of its own
+//! host. This file only keeps count.
 
 use core::fmt;
 use core::net::IpAddr;
@@ -67,7 +67,10 @@ impl Hops {
         let mut seen = heapless::Vec::new();
         // There is room: the capacity is at least 1.
         let _ = seen.push(start.digest());
-        Self { seen, permanent: true }
+        Self {
+            seen,
+            permanent: true,
+        }
     }
 
     /// How many redirects have been followed.
@@ -75,19 +78,32 @@ impl Hops {
         self.seen.len().saturating_sub(1)
     }
 
-    /// Was every redirect so far permanent (301 or 308)? Then the page may be remembered under its new URL.
+    /// Was every redirect so far permanent (301 or 308)? Then the page may be remembered under its
+    /// new URL.
     pub fn is_permanent(&self) -> bool {
         self.permanent
     }
 
-    /// The same chain without the steps between its ends: for a page that is asked for at its new URL from now on.
+    /// The same chain without the steps between its ends: for a page that is asked for at its new
+    /// URL from now on.
     pub fn shortened(&self) -> Self {
-        let ends = [self.seen.first(), self.seen.last()].into_iter().flatten().copied();
-        Self { seen: ends.take(self.seen.len()).collect(), permanent: self.permanent }
+        let ends = [self.seen.first(), self.seen.last()]
+            .into_iter()
+            .flatten()
+            .copied();
+        Self {
+            seen: ends.take(self.seen.len()).collect(),
+            permanent: self.permanent,
+        }
     }
 
     /// Counts a redirect, or says why it must not be followed.
-    pub fn follow(&mut self, status: u16, target: &Url<'_>, speaks_https: bool) -> Result<(), RedirectError> {
+    pub fn follow(
+        &mut self,
+        status: u16,
+        target: &Url<'_>,
+        speaks_https: bool,
+    ) -> Result<(), RedirectError> {
         if target.scheme() == Scheme::Https && !speaks_https {
             return Err(RedirectError::NeedsTls);
         }
@@ -102,8 +118,9 @@ impl Hops {
 
     /// May this resolved address be connected to?
     ///
-    /// The first URL of a chain is the owner's own choice; from then on only public addresses are, unless the
-    /// owner named the host elsewhere: `named` is true if it is in the page list or the resolve table.
+    /// The first URL of a chain is the owner's own choice; from then on only public addresses are,
+    /// unless the owner named the host elsewhere: `named` is true if it is in the page list or the
+    /// resolve table.
     pub fn may_connect(&self, address: IpAddr, named: bool) -> Result<(), RedirectError> {
         if self.count() == 0 || named || is_public(address) {
             Ok(())

@@ -47,16 +47,20 @@ impl fmt::Display for AgentError {
 impl core::error::Error for AgentError {}
 
 impl<'a> Agent<'a> {
-    /// Checks that both can stand in a header: they come from configuration, and a line end in them would be a
-    /// second header.
+    /// Checks that both can stand in a header: they come from configuration, and a line end in them
+    /// would be a second header.
     pub fn new(product: &'a str, contact: Option<&'a str>) -> Result<Self, AgentError> {
         let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte);
-        if !product.starts_with(|first: char| first.is_ascii_alphabetic()) || !product.bytes().all(legal) {
+        if !product.starts_with(|first: char| first.is_ascii_alphabetic())
+            || !product.bytes().all(legal)
+        {
             return Err(AgentError::Product);
         }
         let illegal = |byte: u8| !byte.is_ascii_graphic() || matches!(byte, b'(' | b')' | b'\\');
         match contact {
-            Some(contact) if contact.is_empty() || contact.bytes().any(illegal) => Err(AgentError::Contact),
+            Some(contact) if contact.is_empty() || contact.bytes().any(illegal) => {
+                Err(AgentError::Contact)
+            }
             _ => Ok(Self { product, contact }),
         }
     }
@@ -105,12 +109,17 @@ impl<'a> Request<'a> {
         self.etag.is_some() || self.last_modified.is_some()
     }
 
-    /// Writes the request's bytes from `skip` on into `out`; returns how many. Fewer than fit means the end.
+    /// Writes the request's bytes from `skip` on into `out`; returns how many. Fewer than fit means
+    /// the end.
     ///
-    /// A request of any length goes out through a window of any size, at the price of composing it again for
-    /// each window. Work: the request's length.
+    /// A request of any length goes out through a window of any size, at the price of composing it
+    /// again for each window. Work: the request's length.
     pub fn render(&self, skip: usize, out: &mut [u8]) -> usize {
-        let mut window = Window { skip, out, written: 0 };
+        let mut window = Window {
+            skip,
+            out,
+            written: 0,
+        };
         self.pieces(&mut |piece| window.put(piece));
         window.written
     }
@@ -142,13 +151,18 @@ impl<'a> Request<'a> {
             put(etag.as_bytes());
             put(b"\r\n");
         }
-        // Beside a tag, too: servers that know no tags ignore that field, and the others ignore this one.
+        // Beside a tag, too: servers that know no tags ignore that field, and the others ignore
+        // this one.
         if let Some(date) = self.last_modified {
             put(b"If-Modified-Since: ");
             put(&date.format());
             put(b"\r\n");
         }
-        put(if self.keep_alive { b"\r\n" } else { b"Connection: close\r\n\r\n" });
+        put(if self.keep_alive {
+            b"\r\n"
+        } else {
+            b"Connection: close\r\n\r\n"
+        });
     }
 }
 
@@ -168,6 +182,8 @@ impl Window<'_> {
         self.skip -= piece.len() - wanted.len();
         let room = self.out.get_mut(self.written..).unwrap_or_default();
         self.written += wanted.len().min(room.len());
-        room.iter_mut().zip(wanted).for_each(|(to, from)| *to = *from);
+        room.iter_mut()
+            .zip(wanted)
+            .for_each(|(to, from)| *to = *from);
     }
 }

@@ -1,8 +1,8 @@
 //! http and https URLs: parsed in place, compared by meaning, joined with a base (RFC 3986).
 //!
-//! A [`Url`] borrows its text: no copies, no buffer. Paths keep the spelling they came with, because servers may
-//! care; only comparison normalises. International names are left as they are: a resolver that wants `xn--…`
-//! must be given it.
+//! A [`Url`] borrows its text: no copies, no buffer. Paths keep the spelling they came with,
+//! because servers may care; only comparison normalises. International names are left as they are:
+//! a resolver that wants `xn--…` must be given it.
 
 use core::fmt;
 use core::net::IpAddr;
@@ -75,15 +75,24 @@ pub enum UrlError {
 impl fmt::Display for UrlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooLong => write!(f, "URL is too long, expected at most {} bytes", Url::MAX_LENGTH),
+            Self::TooLong => write!(
+                f,
+                "URL is too long, expected at most {} bytes",
+                Url::MAX_LENGTH
+            ),
             Self::Scheme => f.write_str("URL does not start with http:// or https://"),
             Self::Userinfo => {
                 f.write_str("URL holds a user name or password: remove what stands before the @")
             }
-            Self::Host => f.write_str("URL has no valid host: expected a name, an IPv4 address or [IPv6]"),
+            Self::Host => {
+                f.write_str("URL has no valid host: expected a name, an IPv4 address or [IPv6]")
+            }
             Self::Port => f.write_str("URL's port is not a number from 1 to 65535"),
             Self::Character(at) => {
-                write!(f, "URL holds a space or control character at byte {at}: percent-encode it")
+                write!(
+                    f,
+                    "URL holds a space or control character at byte {at}: percent-encode it"
+                )
             }
         }
     }
@@ -143,14 +152,21 @@ impl<'a> Url<'a> {
             None | Some(b"") => scheme.default_port(),
             Some(digits) => parse_port(digits).ok_or(UrlError::Port)?,
         };
-        Ok(Self { scheme, host: parse_host(host_text).ok_or(UrlError::Host)?, host_text, port, target })
+        Ok(Self {
+            scheme,
+            host: parse_host(host_text).ok_or(UrlError::Host)?,
+            host_text,
+            port,
+            target,
+        })
     }
 
-    /// Resolves what a `Location` header said against this URL (RFC 3986 §5.2), writing the result into `out`.
+    /// Resolves what a `Location` header said against this URL (RFC 3986 §5.2), writing the result
+    /// into `out`.
     ///
-    /// Dot segments are removed and bytes that may not stand in a URL are encoded; escapes that are there stay
-    /// as they are. `http:g`, without slashes, is read as relative, as browsers do (§5.4.2). Work: one pass
-    /// over both.
+    /// Dot segments are removed and bytes that may not stand in a URL are encoded; escapes that are
+    /// there stay as they are. `http:g`, without slashes, is read as relative, as browsers do
+    /// (§5.4.2). Work: one pass over both.
     ///
     /// ```
     /// use dunlin::fetch::Url;
@@ -164,7 +180,10 @@ impl<'a> Url<'a> {
         let mut joined = Joined { out, len: 0 };
         self.write_joined(reference, &mut joined)?;
         let Joined { out, len } = joined;
-        let text = out.get(..len).and_then(|bytes| core::str::from_utf8(bytes).ok()).ok_or(UrlError::Host)?;
+        let text = out
+            .get(..len)
+            .and_then(|bytes| core::str::from_utf8(bytes).ok())
+            .ok_or(UrlError::Host)?;
         Url::parse(text)
     }
 
@@ -193,11 +212,20 @@ impl<'a> Url<'a> {
     }
 
     /// The path and query of a reference; `absolute` if an authority stood before them.
-    fn write_target(&self, target: &[u8], absolute: bool, out: &mut Joined<'_>) -> Result<(), UrlError> {
+    fn write_target(
+        &self,
+        target: &[u8],
+        absolute: bool,
+        out: &mut Joined<'_>,
+    ) -> Result<(), UrlError> {
         let path = until(target, b"?");
         let query = target.get(path.len()..).unwrap_or_default();
         let own_path = until(self.target.as_bytes(), b"?");
-        let own_query = self.target.as_bytes().get(own_path.len()..).unwrap_or_default();
+        let own_query = self
+            .target
+            .as_bytes()
+            .get(own_path.len()..)
+            .unwrap_or_default();
         let start = out.len;
         if path.is_empty() && !absolute {
             out.put_path(start, own_path, true)?;
@@ -233,16 +261,22 @@ impl<'a> Url<'a> {
 
     /// The path and query as written; `/` stands for an empty path.
     ///
-    /// A URL such as `http://a?q` has an empty path and a query: what is sent then is `/?q`, but what is
-    /// borrowed can only be `?q`.
+    /// A URL such as `http://a?q` has an empty path and a query: what is sent then is `/?q`, but
+    /// what is borrowed can only be `?q`.
     pub fn path_and_query(&self) -> &'a str {
-        if self.target.is_empty() { "/" } else { self.target }
+        if self.target.is_empty() {
+            "/"
+        } else {
+            self.target
+        }
     }
 
     /// Was it read from this very text, and not from one that is spelled alike?
     #[cfg(feature = "probe")]
     pub(crate) fn is_read_from(&self, text: &str) -> bool {
-        text.as_bytes().as_ptr_range().contains(&self.host_text.as_ptr())
+        text.as_bytes()
+            .as_ptr_range()
+            .contains(&self.host_text.as_ptr())
     }
 
     /// Same scheme, host and port?
@@ -255,7 +289,8 @@ impl<'a> Url<'a> {
         same_host && self.scheme == other.scheme && self.port == other.port
     }
 
-    /// 32 bits that are equal for equal URLs (FNV-1a over the canonical form), to notice redirect loops.
+    /// 32 bits that are equal for equal URLs (FNV-1a over the canonical form), to notice redirect
+    /// loops.
     pub fn digest(&self) -> u32 {
         self.canonical().fold(self.origin(), hashed)
     }
@@ -264,13 +299,17 @@ impl<'a> Url<'a> {
     pub fn origin(&self) -> u32 {
         let start = hashed(0x811c_9dc5, self.port ^ self.scheme as u16);
         match self.host {
-            Host::Name(name) => {
-                name.bytes().fold(start, |hash, byte| hashed(hash, byte.to_ascii_lowercase().into()))
+            Host::Name(name) => name.bytes().fold(start, |hash, byte| {
+                hashed(hash, byte.to_ascii_lowercase().into())
+            }),
+            Host::Address(IpAddr::V4(address)) => address
+                .octets()
+                .into_iter()
+                .map(u16::from)
+                .fold(start, hashed),
+            Host::Address(IpAddr::V6(address)) => {
+                address.segments().into_iter().fold(start, hashed)
             }
-            Host::Address(IpAddr::V4(address)) => {
-                address.octets().into_iter().map(u16::from).fold(start, hashed)
-            }
-            Host::Address(IpAddr::V6(address)) => address.segments().into_iter().fold(start, hashed),
         }
     }
 
@@ -294,7 +333,10 @@ impl<'a> Url<'a> {
     /// The path and query in the form that is compared.
     pub(crate) fn canonical(&self) -> Canonical<'a> {
         let text = self.target.as_bytes();
-        Canonical { text, slash: !text.starts_with(b"/") }
+        Canonical {
+            text,
+            slash: !text.starts_with(b"/"),
+        }
     }
 }
 
@@ -325,28 +367,38 @@ impl fmt::Display for Url<'_> {
 
 /// One step of FNV-1a for each half.
 fn hashed(hash: u32, value: u16) -> u32 {
-    value
-        .to_le_bytes()
-        .into_iter()
-        .fold(hash, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+    value.to_le_bytes().into_iter().fold(hash, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    })
 }
 
 /// Splits `host[:port]`, minding the colons of an IPv6 literal.
 fn split_port(authority: &str) -> Result<(&str, Option<&[u8]>), UrlError> {
     let bytes = authority.as_bytes();
     let literal = match bytes.first() {
-        Some(b'[') => bytes.iter().position(|byte| *byte == b']').ok_or(UrlError::Host)? + 1,
+        Some(b'[') => {
+            bytes
+                .iter()
+                .position(|byte| *byte == b']')
+                .ok_or(UrlError::Host)?
+                + 1
+        }
         _ => 0,
     };
     let host = literal + until(bytes.get(literal..).unwrap_or_default(), b":").len();
     if literal > 0 && host > literal {
         return Err(UrlError::Host);
     }
-    Ok((authority.get(..host).ok_or(UrlError::Host)?, bytes.get(host + 1..)))
+    Ok((
+        authority.get(..host).ok_or(UrlError::Host)?,
+        bytes.get(host + 1..),
+    ))
 }
 
 fn parse_port(digits: &[u8]) -> Option<u16> {
-    u16::try_from(decimal(digits)?).ok().filter(|port| *port != 0)
+    u16::try_from(decimal(digits)?)
+        .ok()
+        .filter(|port| *port != 0)
 }
 
 fn parse_host(text: &str) -> Option<Host<'_>> {
@@ -354,14 +406,24 @@ fn parse_host(text: &str) -> Option<Host<'_>> {
     if let [b'[', literal @ .., b']'] = bytes {
         return Some(Host::Address(parse_ipv6(literal)?.into()));
     }
-    let forbidden =
-        |byte: &u8| byte.is_ascii() && !(byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'));
-    if bytes.is_empty() || bytes.len() > 253 || bytes.iter().any(forbidden) || bytes.starts_with(b".") {
+    let forbidden = |byte: &u8| {
+        byte.is_ascii() && !(byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
+    };
+    if bytes.is_empty()
+        || bytes.len() > 253
+        || bytes.iter().any(forbidden)
+        || bytes.starts_with(b".")
+    {
         return None;
     }
-    // A name that ends in a number is an address or a mistake: some resolvers read `127.1` as loopback.
-    let last =
-        bytes.strip_suffix(b".").unwrap_or(bytes).rsplit(|byte| *byte == b'.').next().unwrap_or_default();
+    // A name that ends in a number is an address or a mistake: some resolvers read `127.1` as
+    // loopback.
+    let last = bytes
+        .strip_suffix(b".")
+        .unwrap_or(bytes)
+        .rsplit(|byte| *byte == b'.')
+        .next()
+        .unwrap_or_default();
     let is_number = last.iter().all(u8::is_ascii_digit);
     if is_number
         || matches!(last, [b'0', b'x' | b'X', digits @ ..] if digits.iter().all(u8::is_ascii_hexdigit))
@@ -383,7 +445,9 @@ fn split_scheme(reference: &[u8]) -> Option<(&[u8], &[u8])> {
 /// What stands before the first of `ends`.
 #[inline(never)]
 fn until<'t>(text: &'t [u8], ends: &[u8]) -> &'t [u8] {
-    text.split(|byte| ends.contains(byte)).next().unwrap_or_default()
+    text.split(|byte| ends.contains(byte))
+        .next()
+        .unwrap_or_default()
 }
 
 /// Hands `text` to `put`, bytes that may not stand in a URL encoded.
@@ -391,7 +455,9 @@ fn encoded_pieces(mut text: &[u8], put: &mut dyn FnMut(&[u8])) {
     while let Some(at) = text.iter().position(|byte| !is_legal(*byte)) {
         let (legal, rest) = text.split_at(at);
         put(legal);
-        let Some((octet, rest)) = rest.split_first() else { return };
+        let Some((octet, rest)) = rest.split_first() else {
+            return;
+        };
         put(&encoded(*octet));
         text = rest;
     }
@@ -410,7 +476,9 @@ impl Joined<'_> {
     fn put(&mut self, bytes: &[u8]) -> Result<(), UrlError> {
         let end = self.len + bytes.len();
         let room = self.out.get_mut(self.len..end).ok_or(UrlError::TooLong)?;
-        room.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+        room.iter_mut()
+            .zip(bytes)
+            .for_each(|(to, from)| *to = *from);
         self.len = end;
         Ok(())
     }
@@ -418,17 +486,24 @@ impl Joined<'_> {
     #[inline(never)]
     fn put_encoded(&mut self, text: &[u8]) -> Result<(), UrlError> {
         let mut result = Ok(());
-        encoded_pieces(text, &mut |piece| result = result.and_then(|()| self.put(piece)));
+        encoded_pieces(text, &mut |piece| {
+            result = result.and_then(|()| self.put(piece))
+        });
         result
     }
 
-    /// Appends the segments of a path, resolving `.` and `..` on the way (§5.2.4) but never above `start`,
-    /// where the path begins. `ends` if nothing follows: then a last dot segment leaves its slash.
+    /// Appends the segments of a path, resolving `.` and `..` on the way (§5.2.4) but never above
+    /// `start`, where the path begins. `ends` if nothing follows: then a last dot segment leaves
+    /// its slash.
     fn put_path(&mut self, start: usize, path: &[u8], ends: bool) -> Result<(), UrlError> {
         if path.is_empty() {
             return Ok(());
         }
-        let mut segments = path.strip_prefix(b"/").unwrap_or(path).split(|byte| *byte == b'/').peekable();
+        let mut segments = path
+            .strip_prefix(b"/")
+            .unwrap_or(path)
+            .split(|byte| *byte == b'/')
+            .peekable();
         while let Some(segment) = segments.next() {
             let dots = dots(segment);
             match dots {
@@ -453,6 +528,14 @@ impl Joined<'_> {
 /// 1 for `.`, 2 for `..`, 0 for other segments; a dot may be spelt `%2e`.
 fn dots(segment: &[u8]) -> usize {
     let mut tokens = Canonical::new(segment);
-    let count = tokens.by_ref().take(3).take_while(|token| *token == u16::from(b'.')).count();
-    if count <= 2 && Canonical::new(segment).count() == count { count } else { 0 }
+    let count = tokens
+        .by_ref()
+        .take(3)
+        .take_while(|token| *token == u16::from(b'.'))
+        .count();
+    if count <= 2 && Canonical::new(segment).count() == count {
+        count
+    } else {
+        0
+    }
 }

@@ -37,7 +37,9 @@ impl Etag {
 
     /// As the server wrote it.
     pub fn as_bytes(&self) -> &[u8] {
-        self.bytes.get(..usize::from(self.len.get())).unwrap_or_default()
+        self.bytes
+            .get(..usize::from(self.len.get()))
+            .unwrap_or_default()
     }
 }
 
@@ -60,11 +62,13 @@ pub enum RetryAfter {
 impl RetryAfter {
     /// Reads the header's value. Numbers too large to hold mean "for ever" and become the largest.
     pub(crate) fn parse(value: &[u8]) -> Option<Self> {
-        delta_seconds(value).map(Self::Seconds).or_else(|| HttpDate::parse(value).map(Self::Date))
+        delta_seconds(value)
+            .map(Self::Seconds)
+            .or_else(|| HttpDate::parse(value).map(Self::Date))
     }
 
-    /// The time to wait. A date is taken relative to the response's own `Date`, which needs no clock; failing
-    /// that, relative to `now`; `None` if neither is known.
+    /// The time to wait. A date is taken relative to the response's own `Date`, which needs no
+    /// clock; failing that, relative to `now`; `None` if neither is known.
     pub fn wait(self, date: Option<HttpDate>, now: Option<HttpDate>) -> Option<Duration> {
         match self {
             Self::Seconds(seconds) => Some(Duration::from_secs(seconds.into())),
@@ -78,17 +82,22 @@ fn delta_seconds(value: &[u8]) -> Option<u32> {
     decimal(value).map(|seconds| u32::try_from(seconds).unwrap_or(u32::MAX))
 }
 
-/// How long `Cache-Control` says a page stays good: `max-age`, or zero for `no-cache` and `no-store`.
+/// How long `Cache-Control` says a page stays good: `max-age`, or zero for `no-cache` and
+/// `no-store`.
 pub(crate) fn cache_lifetime(value: &[u8]) -> Option<u32> {
     let mut lifetime = None;
     for directive in list(value) {
-        if directive.eq_ignore_ascii_case(b"no-cache") || directive.eq_ignore_ascii_case(b"no-store") {
+        if directive.eq_ignore_ascii_case(b"no-cache")
+            || directive.eq_ignore_ascii_case(b"no-store")
+        {
             return Some(0);
         }
         if let Some((name, seconds)) = directive.split_at_checked(8)
             && name.eq_ignore_ascii_case(b"max-age=")
         {
-            let digits = seconds.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));
+            let digits = seconds
+                .strip_prefix(b"\"")
+                .and_then(|rest| rest.strip_suffix(b"\""));
             // RFC 9111 §4.2.1: a value that cannot be read makes the response stale.
             lifetime = lifetime.or(Some(delta_seconds(digits.unwrap_or(seconds)).unwrap_or(0)));
         }
@@ -96,9 +105,13 @@ pub(crate) fn cache_lifetime(value: &[u8]) -> Option<u32> {
     lifetime
 }
 
-/// The members of a comma-separated list, trimmed. Commas inside quotes split, too: no member we look for has any.
+/// The members of a comma-separated list, trimmed. Commas inside quotes split, too: no member we
+/// look for has any.
 pub(crate) fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
-    value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).filter(|member| !member.is_empty())
+    value
+        .split(|byte| *byte == b',')
+        .map(<[u8]>::trim_ascii)
+        .filter(|member| !member.is_empty())
 }
 
 /// Is `wanted` a member of a comma-separated list? And is something else?

@@ -1,11 +1,13 @@
-//! Which class is it: daily, weekly, monthly? Bayesian inference over any number of rates (Cho §6.6).
+//! Which class is it: daily, weekly, monthly? Bayesian inference over any number of rates (Cho
+//! §6.6).
 
 use core::fmt;
 
 use super::Visit;
 use crate::math::Real;
 
-/// A class is never ruled out beyond e^{−10,000}: a page that changes its habits can come back to it.
+/// A class is never ruled out beyond e^{−10,000}: a page that changes its habits can come back to
+/// it.
 const LEAST_LOG_WEIGHT: f64 = -1e4;
 
 /// Why classes were refused.
@@ -36,7 +38,10 @@ impl fmt::Display for ClassesError {
                 )
             }
             Self::Rate { class } => {
-                write!(f, "the rate of class {class} is not a positive number of changes per day")
+                write!(
+                    f,
+                    "the rate of class {class} is not a positive number of changes per day"
+                )
             }
         }
     }
@@ -46,8 +51,8 @@ impl core::error::Error for ClassesError {}
 
 /// How likely a page belongs to each of several classes of known change rate.
 ///
-/// Weights are kept as logarithms in memory the caller brings, one number a class, so that a thousand visits
-/// cannot underflow them. The class definitions are shared by all pages.
+/// Weights are kept as logarithms in memory the caller brings, one number a class, so that a
+/// thousand visits cannot underflow them. The class definitions are shared by all pages.
 ///
 /// ```
 /// use dunlin::learn::{Classes, Visit};
@@ -72,13 +77,19 @@ pub struct Classes<'a, F> {
 }
 
 impl<'a, F: Real> Classes<'a, F> {
-    /// Classes by their rates per day, with the logarithm of what each weighs: all 0 for a page nobody has
-    /// visited, or what [`Self::update`] left there. O(classes).
+    /// Classes by their rates per day, with the logarithm of what each weighs: all 0 for a page
+    /// nobody has visited, or what [`Self::update`] left there. O(classes).
     pub fn new(rates: &'a [F], log_weights: &'a mut [F]) -> Result<Self, ClassesError> {
         if rates.is_empty() || rates.len() != log_weights.len() {
-            return Err(ClassesError::Length { rates: rates.len(), weights: log_weights.len() });
+            return Err(ClassesError::Length {
+                rates: rates.len(),
+                weights: log_weights.len(),
+            });
         }
-        match rates.iter().position(|rate| !rate.is_finite() || *rate <= F::ZERO) {
+        match rates
+            .iter()
+            .position(|rate| !rate.is_finite() || *rate <= F::ZERO)
+        {
             Some(class) => Err(ClassesError::Rate { class }),
             None => Ok(Self { rates, log_weights }),
         }
@@ -90,7 +101,10 @@ impl<'a, F: Real> Classes<'a, F> {
         if visit.interval.is_zero() {
             return;
         }
-        let dated = visit.modified_ago.filter(|ago| *ago < visit.interval).map(|ago| ago.as_days::<F>());
+        let dated = visit
+            .modified_ago
+            .filter(|ago| *ago < visit.interval)
+            .map(|ago| ago.as_days::<F>());
         for (weight, rate) in self.log_weights.iter_mut().zip(self.rates) {
             *weight += match (visit.changed, dated) {
                 (false, _) => -*rate * days,
@@ -100,12 +114,16 @@ impl<'a, F: Real> Classes<'a, F> {
         }
         let heaviest = self.log_weights.iter().copied().fold(-F::MAX, Real::max);
         let least = F::from_f64(LEAST_LOG_WEIGHT);
-        self.log_weights.iter_mut().for_each(|weight| *weight = (*weight - heaviest).max(least));
+        self.log_weights
+            .iter_mut()
+            .for_each(|weight| *weight = (*weight - heaviest).max(least));
     }
 
     /// How likely the page belongs to a class; 0 for a class that does not exist. O(classes).
     pub fn probability(&self, class: usize) -> F {
-        let Some(weight) = self.log_weights.get(class) else { return F::ZERO };
+        let Some(weight) = self.log_weights.get(class) else {
+            return F::ZERO;
+        };
         weight.exp() / self.log_weights.iter().map(|weight| weight.exp()).sum()
     }
 
@@ -113,16 +131,23 @@ impl<'a, F: Real> Classes<'a, F> {
     pub fn likeliest(&self) -> usize {
         let weights = self.log_weights.iter().enumerate();
         weights
-            .fold(
-                (0, -F::INFINITY),
-                |best, (class, weight)| if *weight > best.1 { (class, *weight) } else { best },
-            )
+            .fold((0, -F::INFINITY), |best, (class, weight)| {
+                if *weight > best.1 {
+                    (class, *weight)
+                } else {
+                    best
+                }
+            })
             .0
     }
 
     /// The rate per day, averaged over the classes. O(classes).
     pub fn rate(&self) -> F {
         let weights = || self.log_weights.iter().map(|weight| weight.exp());
-        weights().zip(self.rates).map(|(weight, rate)| weight * *rate).sum::<F>() / weights().sum()
+        weights()
+            .zip(self.rates)
+            .map(|(weight, rate)| weight * *rate)
+            .sum::<F>()
+            / weights().sum()
     }
 }

@@ -1,4 +1,5 @@
-//! Does it change by the clock? Hours of the day at which a page tends to change (Wolf's quasi-deterministic pages).
+//! Does it change by the clock? Hours of the day at which a page tends to change (Wolf's
+//! quasi-deterministic pages).
 
 use super::shape::deviation_of_chi_squared;
 use crate::time::{Duration, Instant};
@@ -36,15 +37,21 @@ pub struct Clock {
 impl Clock {
     /// No changes yet.
     pub const fn new() -> Self {
-        Self { changes: [0; HOURS], seconds: [0; HOURS], total: 0 }
+        Self {
+            changes: [0; HOURS],
+            seconds: [0; HOURS],
+            total: 0,
+        }
     }
 
-    /// Counts a change, by a clock whose zero is midnight. Constant time. After 65,535 changes in one hour of the day,
-    /// further ones in that hour are left out.
+    /// Counts a change, by a clock whose zero is midnight. Constant time. After 65,535 changes in
+    /// one hour of the day, further ones in that hour are left out.
     pub fn add(&mut self, at: Instant) {
         let second = (at.as_micros() % Duration::DAY.as_micros() / 1_000_000) as u32;
         let hour = (second / 3_600) as usize;
-        let (Some(changes), Some(seconds)) = (self.changes.get_mut(hour), self.seconds.get_mut(hour)) else {
+        let (Some(changes), Some(seconds)) =
+            (self.changes.get_mut(hour), self.seconds.get_mut(hour))
+        else {
             return;
         };
         if *changes < u16::MAX {
@@ -54,34 +61,41 @@ impl Clock {
         }
     }
 
-    /// How unevenly the day's hours are used, in standard deviations: χ² with 23 degrees of freedom, from counts.
+    /// How unevenly the day's hours are used, in standard deviations: χ² with 23 degrees of
+    /// freedom, from counts.
     pub fn deviation(&self) -> f32 {
         if self.total == 0 {
             return 0.0;
         }
         let expected = self.total as f32 / HOURS as f32;
-        let chi_squared =
-            self.changes.iter().map(|n| (f32::from(*n) - expected) * (f32::from(*n) - expected)).sum::<f32>();
+        let chi_squared = self
+            .changes
+            .iter()
+            .map(|n| (f32::from(*n) - expected) * (f32::from(*n) - expected))
+            .sum::<f32>();
         deviation_of_chi_squared(chi_squared / expected, (HOURS - 1) as f32)
     }
 
-    /// Does the page keep to the clock? Never for fewer than twelve changes; by chance, once in a thousand pages.
+    /// Does the page keep to the clock? Never for fewer than twelve changes; by chance, once in a
+    /// thousand pages.
     pub fn is_pattern(&self) -> bool {
         self.total >= FEWEST_CHANGES && self.deviation() > 3.09
     }
 
-    /// The potential updates of a quasi-deterministic page that was watched for `days`: when in the day (the mean
-    /// time of the changes in that hour) and how likely. Hours used no more than chance would have it are left out.
-    /// O(24).
+    /// The potential updates of a quasi-deterministic page that was watched for `days`: when in the
+    /// day (the mean time of the changes in that hour) and how likely. Hours used no more than
+    /// chance would have it are left out. O(24).
     pub fn updates(&self, days: f32) -> impl Iterator<Item = (Duration, f32)> + '_ {
         let expected = self.total as f32 / HOURS as f32;
         // Three standard deviations of a count above its mean.
         let least = expected + 3.0 * libm::sqrtf(expected);
-        (0_u64..).zip(self.changes.iter().zip(&self.seconds)).filter_map(move |(hour, (changes, seconds))| {
-            let count = f32::from(*changes);
-            let offset =
-                Duration::HOUR * hour + Duration::from_secs(u64::from(*seconds)) / u64::from(*changes);
-            (count > least && days > 0.0).then(|| (offset, (count / days).min(1.0)))
-        })
+        (0_u64..)
+            .zip(self.changes.iter().zip(&self.seconds))
+            .filter_map(move |(hour, (changes, seconds))| {
+                let count = f32::from(*changes);
+                let offset = Duration::HOUR * hour
+                    + Duration::from_secs(u64::from(*seconds)) / u64::from(*changes);
+                (count > least && days > 0.0).then(|| (offset, (count / days).min(1.0)))
+            })
     }
 }

@@ -1,18 +1,20 @@
 //! From visits at irregular intervals: the maximum-likelihood rate (Cho §6.4.3).
 //!
-//! It solves `Σ_changed t/(e^{λt} − 1) = Σ_unchanged t`. The left side falls and is convex in λ, so Newton's method
-//! started below the solution climbs to it and never overshoots.
+//! It solves `Σ_changed t/(e^{λt} − 1) = Σ_unchanged t`. The left side falls and is convex in λ, so
+//! Newton's method started below the solution climbs to it and never overshoots.
 
 use super::Visit;
 use crate::math::Real;
 
-/// Newton steps. A dozen settle any history seen so far; the bound keeps the work finite for any other.
+/// Newton steps. A dozen settle any history seen so far; the bound keeps the work finite for any
+/// other.
 const STEPS: u32 = 100;
 
-/// The rate that makes a history of visits most likely, in changes per day. O(visits) a step, up to 100 steps.
+/// The rate that makes a history of visits most likely, in changes per day. O(visits) a step, up to
+/// 100 steps.
 ///
-/// 0 if no visit found a change. `None` if the data cannot tell: no visits, or all of them found a change, which an
-/// infinite rate explains best.
+/// 0 if no visit found a change. `None` if the data cannot tell: no visits, or all of them found a
+/// change, which an infinite rate explains best.
 ///
 /// ```
 /// use dunlin::learn::{Visit, irregular};
@@ -25,9 +27,14 @@ const STEPS: u32 = 100;
 /// ```
 pub fn irregular<F: Real>(visits: impl Iterator<Item = Visit> + Clone) -> Option<F> {
     let intervals = visits.map(|visit| (visit.changed, visit.interval.as_days::<F>()));
-    let unchanged: F = intervals.clone().filter(|(changed, _)| !changed).map(|(_, days)| days).sum();
-    let changed =
-        intervals.filter(|(changed, days)| *changed && *days > F::ZERO).map(|(_, days)| (F::ONE, days));
+    let unchanged: F = intervals
+        .clone()
+        .filter(|(changed, _)| !changed)
+        .map(|(_, days)| days)
+        .sum();
+    let changed = intervals
+        .filter(|(changed, days)| *changed && *days > F::ZERO)
+        .map(|(_, days)| (F::ONE, days));
     most_likely(changed, unchanged)
 }
 
@@ -36,8 +43,11 @@ fn most_likely<F: Real>(changed: impl Iterator<Item = (F, F)> + Clone, unchanged
     if unchanged.is_nan() || unchanged <= F::ZERO {
         return None;
     }
-    let (changes, days) =
-        changed.clone().fold((F::ZERO, F::ZERO), |(changes, days), (n, t)| (changes + n, days + n * t));
+    let (changes, days) = changed
+        .clone()
+        .fold((F::ZERO, F::ZERO), |(changes, days), (n, t)| {
+            (changes + n, days + n * t)
+        });
     // t/(e^{λt} − 1) ≥ 1/λ − t/2, so this is a lower bound.
     let mut rate = changes / (unchanged + days * F::HALF);
     if rate == F::ZERO {
@@ -68,12 +78,14 @@ const OCTAVES: usize = 16;
 
 /// The same for a device: a history folded into 132 bytes, however long.
 ///
-/// Intervals that found a change are counted by octave, and each octave keeps their sum. Treating them as if
-/// all were as long as their octave's mean moves the rate by less than 3 % (intervals spread over several octaves;
-/// not at all when visits are regular). Intervals below a minute and above 51 days share the end bins.
+/// Intervals that found a change are counted by octave, and each octave keeps their sum. Treating
+/// them as if all were as long as their octave's mean moves the rate by less than 3 % (intervals
+/// spread over several octaves; not at all when visits are regular). Intervals below a minute and
+/// above 51 days share the end bins.
 ///
-/// Next to [`Estimate`](super::Estimate) it needs ten times the memory and has no prior, no forgetting and no
-/// uncertainty, but it is the maximum-likelihood rate: a check on the other, or one a host for what its pages do.
+/// Next to [`Estimate`](super::Estimate) it needs ten times the memory and has no prior, no
+/// forgetting and no uncertainty, but it is the maximum-likelihood rate: a check on the other, or
+/// one a host for what its pages do.
 ///
 /// ```
 /// use dunlin::learn::{IntervalSummary, Visit};
@@ -96,7 +108,11 @@ pub struct IntervalSummary {
 impl IntervalSummary {
     /// No visits yet.
     pub const fn new() -> Self {
-        Self { changes: [0; OCTAVES], days: [0.0; OCTAVES], unchanged_days: 0.0 }
+        Self {
+            changes: [0; OCTAVES],
+            days: [0.0; OCTAVES],
+            unchanged_days: 0.0,
+        }
     }
 
     /// Counts a visit. Constant time.
@@ -106,7 +122,9 @@ impl IntervalSummary {
             self.unchanged_days += days;
             return;
         }
-        let Some(octave) = visit.interval.as_micros().checked_ilog2() else { return };
+        let Some(octave) = visit.interval.as_micros().checked_ilog2() else {
+            return;
+        };
         let bin = (octave.saturating_sub(FIRST_OCTAVE) as usize).min(OCTAVES - 1);
         if let (Some(changes), Some(total)) = (self.changes.get_mut(bin), self.days.get_mut(bin)) {
             *changes = changes.saturating_add(1);
@@ -116,7 +134,11 @@ impl IntervalSummary {
 
     /// The most likely rate per day, as [`irregular`] says. O(16) a Newton step, up to 100 steps.
     pub fn rate(&self) -> Option<f32> {
-        let bins = self.changes.iter().zip(&self.days).filter(|(changes, _)| **changes > 0);
+        let bins = self
+            .changes
+            .iter()
+            .zip(&self.days)
+            .filter(|(changes, _)| **changes > 0);
         most_likely(
             bins.map(|(changes, days)| (*changes as f32, days / *changes as f32)),
             self.unchanged_days,

@@ -3,7 +3,8 @@
 use super::Visit;
 use crate::math::Real;
 
-/// Cho's estimator with its bias correction (Figures 6.11 and 6.14): three numbers, however long the history.
+/// Cho's estimator with its bias correction (Figures 6.11 and 6.14): three numbers, however long
+/// the history.
 ///
 /// ```
 /// use dunlin::learn::{LastModified, Visit};
@@ -29,11 +30,15 @@ pub struct LastModified<F> {
 impl<F: Real> LastModified<F> {
     /// No visits yet.
     pub const fn new() -> Self {
-        Self { visits: 0, changes: 0, days: F::ZERO }
+        Self {
+            visits: 0,
+            changes: 0,
+            days: F::ZERO,
+        }
     }
 
-    /// Counts a visit. Says `false`, and counts nothing, if the visit found a change but has no date for it
-    /// between the visit before and now.
+    /// Counts a visit. Says `false`, and counts nothing, if the visit found a change but has no
+    /// date for it between the visit before and now.
     pub fn update(&mut self, visit: &Visit) -> bool {
         let since = match (visit.changed, visit.modified_ago) {
             (false, _) => visit.interval,
@@ -46,8 +51,8 @@ impl<F: Real> LastModified<F> {
         true
     }
 
-    /// Changes per day: `X′/T` with `X′ = (X − 1) − X/(n ln(1 − X/n))`, which is 0 at X = 0 and n − 1 at X = n.
-    /// `None` without visits or time.
+    /// Changes per day: `X′/T` with `X′ = (X − 1) − X/(n ln(1 − X/n))`, which is 0 at X = 0 and n −
+    /// 1 at X = n. `None` without visits or time.
     pub fn rate(&self) -> Option<F> {
         if self.visits == 0 || self.days <= F::ZERO {
             return None;

@@ -12,8 +12,8 @@
 //! | does it change by the clock? | [`clock`] |
 //! | what does the site say itself, and is it right? | [`hints`] |
 //!
-//! Rates are changes per day. Every estimator answers for what it cannot know with `None` or with its prior, never
-//! with NaN or infinity.
+//! Rates are changes per day. Every estimator answers for what it cannot know with `None` or with
+//! its prior, never with NaN or infinity.
 
 pub mod bayes;
 pub mod clock;
@@ -51,12 +51,19 @@ pub struct Visit {
 impl Visit {
     /// A visit without a `Last-Modified` date.
     pub const fn new(interval: Duration, changed: bool) -> Self {
-        Self { interval, changed, modified_ago: None }
+        Self {
+            interval,
+            changed,
+            modified_ago: None,
+        }
     }
 
     /// With the age that the `Last-Modified` date gives the page.
     #[must_use]
     pub const fn modified(self, ago: Duration) -> Self {
-        Self { modified_ago: Some(ago), ..self }
+        Self {
+            modified_ago: Some(ago),
+            ..self
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The estimator a probe carries for every page: twelve bytes, one constant-time update a visit.
 //!
-//! A Gamma(a, b) belief about the change rate. What a visit says about the rate λ, after an interval t:
+//! A Gamma(a, b) belief about the change rate. What a visit says about the rate λ, after an
+//! interval t:
 //!
 //! | the visit found | likelihood of λ | what happens to the belief |
 //! |---|---|---|
@@ -8,13 +9,14 @@
 //! | a change, made s ago (`Last-Modified`) | λ e^{−λs} | a += 1, b += s, exactly |
 //! | a change, some time since | 1 − e^{−λt} | the Gamma with the same mean and variance as the true posterior |
 //!
-//! Old evidence fades with a half-life: a and b shrink together, so the rate stays and the doubt grows.
-//! Fading alone follows a page that changes its habits only after a half-life or two. So two cumulative sums
-//! (Page 1954) watch for a rate four times as high or as low as believed; when one of them is sure, the belief is
-//! moved there and told to doubt itself. A ten-fold rise or fall is followed to within a factor of two in 10 to 17
-//! visits as a rule, 30 in one case of twenty, where fading alone takes 150 to 450 daily visits. Real pages change
-//! in bursts: on 598 documents of the Open Terms Archive (© its contributors, ODC-BY 1.0) fading predicts what daily
-//! visits find 9 % better than never forgetting does, and both together 17 % better (in log-likelihood).
+//! Old evidence fades with a half-life: a and b shrink together, so the rate stays and the doubt
+//! grows. Fading alone follows a page that changes its habits only after a half-life or two. So two
+//! cumulative sums (Page 1954) watch for a rate four times as high or as low as believed; when one
+//! of them is sure, the belief is moved there and told to doubt itself. A ten-fold rise or fall is
+//! followed to within a factor of two in 10 to 17 visits as a rule, 30 in one case of twenty, where
+//! fading alone takes 150 to 450 daily visits. Real pages change in bursts: on 598 documents of the
+//! Open Terms Archive (© its contributors, ODC-BY 1.0) fading predicts what daily visits find 9 %
+//! better than never forgetting does, and both together 17 % better (in log-likelihood).
 
 use super::Visit;
 use super::hints::Provider;
@@ -33,7 +35,8 @@ const MOST_SHAPE: f32 = 1e6;
 const LEAST_TIME: f32 = 1e-6;
 /// Some millions of years, in days.
 const MOST_TIME: f32 = 1e9;
-/// A change that was all but certain is no evidence of a rise, though many of them would add up to some, in nats.
+/// A change that was all but certain is no evidence of a rise, though many of them would add up to
+/// some, in nats.
 const EXPECTED_CHANGE: f32 = 0.1;
 /// Evidence for a jump is kept in 1/1024 nats.
 const NATS: f32 = 1024.0;
@@ -52,18 +55,28 @@ pub struct Prior {
 
 impl Prior {
     /// Nothing known: a page changes every other day, give or take a factor of ten.
-    pub const DEFAULT: Self = Self { shape: LEAST_SHAPE, time: 1.0 };
+    pub const DEFAULT: Self = Self {
+        shape: LEAST_SHAPE,
+        time: 1.0,
+    };
 
-    /// A mean rate per day, believed as firmly as if `shape` changes had been seen. What is no number, or out
-    /// of range, is brought to the nearest one that a device can compute with.
+    /// A mean rate per day, believed as firmly as if `shape` changes had been seen. What is no
+    /// number, or out of range, is brought to the nearest one that a device can compute with.
     pub fn new(rate: f32, shape: f32) -> Self {
-        let shape = if shape > LEAST_SHAPE { shape.min(MOST_SHAPE) } else { LEAST_SHAPE };
-        Self { shape, time: (shape / rate.max(1.0 / MOST_TIME)).clamp(LEAST_TIME, MOST_TIME) }
+        let shape = if shape > LEAST_SHAPE {
+            shape.min(MOST_SHAPE)
+        } else {
+            LEAST_SHAPE
+        };
+        Self {
+            shape,
+            time: (shape / rate.max(1.0 / MOST_TIME)).clamp(LEAST_TIME, MOST_TIME),
+        }
     }
 
-    /// When only the usual interval between visits is known, for whoever chose it had a reason: one change in each.
-    /// At 200 visits the estimate then has forgotten its prior, whether the page changes ten times less often than
-    /// it is visited or five times as often.
+    /// When only the usual interval between visits is known, for whoever chose it had a reason: one
+    /// change in each. At 200 visits the estimate then has forgotten its prior, whether the page
+    /// changes ten times less often than it is visited or five times as often.
     pub fn from_interval(usual: Duration) -> Self {
         Self::new(1.0 / usual.as_days::<f32>().max(LEAST_TIME), LEAST_SHAPE)
     }
@@ -97,24 +110,36 @@ pub struct Settings {
 
 impl Settings {
     /// Half the evidence is gone after 180 days; a jump is believed at odds of e⁹ ≈ 8,000 to 1.
-    pub const DEFAULT: Self = Self { fading: core::f32::consts::LN_2 / 180.0, surprise: 9.0 };
+    pub const DEFAULT: Self = Self {
+        fading: core::f32::consts::LN_2 / 180.0,
+        surprise: 9.0,
+    };
     /// Every visit counts alike for ever, and no jump is believed: for pages known to be steady.
-    pub const STEADY: Self = Self { fading: 0.0, surprise: f32::INFINITY };
+    pub const STEADY: Self = Self {
+        fading: 0.0,
+        surprise: f32::INFINITY,
+    };
 
     /// With another half-life. [`Duration::MAX`] never forgets.
     #[must_use]
     pub fn half_life(self, half_life: Duration) -> Self {
         let days = half_life.as_days::<f32>();
-        let fading =
-            if half_life == Duration::MAX { 0.0 } else { core::f32::consts::LN_2 / days.max(LEAST_TIME) };
+        let fading = if half_life == Duration::MAX {
+            0.0
+        } else {
+            core::f32::consts::LN_2 / days.max(LEAST_TIME)
+        };
         Self { fading, ..self }
     }
 
-    /// With another threshold, in nats, for believing a four-fold jump. Steady pages raise a false alarm less than
-    /// once in e^`nats` visits. Infinity turns the watch off; below 1 is taken as 1.
+    /// With another threshold, in nats, for believing a four-fold jump. Steady pages raise a false
+    /// alarm less than once in e^`nats` visits. Infinity turns the watch off; below 1 is taken as 1.
     #[must_use]
     pub fn surprise(self, nats: f32) -> Self {
-        Self { surprise: nats.max(1.0), ..self }
+        Self {
+            surprise: nats.max(1.0),
+            ..self
+        }
     }
 }
 
@@ -126,8 +151,9 @@ impl Default for Settings {
 
 /// What is believed about one page's change rate. Twelve bytes.
 ///
-/// [`Self::update`] takes constant time: a logarithm, and an exponential and two logarithms more when the visit
-/// found a change; 217 and 452 instructions on a Cortex-M4F. Nothing a caller can pass makes it NaN or infinite.
+/// [`Self::update`] takes constant time: a logarithm, and an exponential and two logarithms more
+/// when the visit found a change; 217 and 452 instructions on a Cortex-M4F. Nothing a caller can
+/// pass makes it NaN or infinite.
 ///
 /// ```
 /// use dunlin::learn::{Estimate, Prior, Settings, Visit};
@@ -155,21 +181,41 @@ pub struct Estimate {
 
 impl Estimate {
     /// Nothing known, not even its host.
-    pub const UNKNOWN: Self =
-        Self { shape: Prior::DEFAULT.shape, time: Prior::DEFAULT.time, risen: 0, fallen: 0 };
+    pub const UNKNOWN: Self = Self {
+        shape: Prior::DEFAULT.shape,
+        time: Prior::DEFAULT.time,
+        risen: 0,
+        fallen: 0,
+    };
 
     /// No belief at all: what memory starts as.
-    pub(crate) const ZERO: Self = Self { shape: 0.0, time: 0.0, risen: 0, fallen: 0 };
+    pub(crate) const ZERO: Self = Self {
+        shape: 0.0,
+        time: 0.0,
+        risen: 0,
+        fallen: 0,
+    };
 
     /// A page that nobody has looked at yet.
     pub fn new(prior: &Prior) -> Self {
-        Self { shape: prior.shape, time: prior.time, risen: 0, fallen: 0 }
+        Self {
+            shape: prior.shape,
+            time: prior.time,
+            risen: 0,
+            fallen: 0,
+        }
     }
 
     /// A belief that was kept elsewhere, of [`Self::parts`]; `None` if no belief has such parts.
     pub fn from_parts(shape: f32, time: f32, [risen, fallen]: [u16; 2]) -> Option<Self> {
-        let sound = (LEAST_SHAPE..=MOST_SHAPE).contains(&shape) && (LEAST_TIME..=MOST_TIME).contains(&time);
-        sound.then_some(Self { shape, time, risen, fallen })
+        let sound =
+            (LEAST_SHAPE..=MOST_SHAPE).contains(&shape) && (LEAST_TIME..=MOST_TIME).contains(&time);
+        sound.then_some(Self {
+            shape,
+            time,
+            risen,
+            fallen,
+        })
     }
 
     /// Shape, time and evidence of a jump, to be kept elsewhere.
@@ -197,14 +243,15 @@ impl Estimate {
         libm::sqrtf(self.variance())
     }
 
-    /// The inverse square of the relative standard deviation: about as many changes as the belief rests on.
+    /// The inverse square of the relative standard deviation: about as many changes as the belief
+    /// rests on.
     pub fn shape(&self) -> f32 {
         self.shape
     }
 
-    /// The first visit: there is no earlier one to compare with, but a `Last-Modified` date says that the last
-    /// change was `modified_ago`. Looking back from any moment, a Poisson process takes 1/λ on average
-    /// (Cho, Lemma 6.2), so that counts in full.
+    /// The first visit: there is no earlier one to compare with, but a `Last-Modified` date says
+    /// that the last change was `modified_ago`. Looking back from any moment, a Poisson process
+    /// takes 1/λ on average (Cho, Lemma 6.2), so that counts in full.
     pub fn first_visit(&mut self, modified_ago: Duration) {
         if modified_ago >= YOUNGEST_MODIFICATION {
             self.dated_change(modified_ago.as_days());
@@ -212,15 +259,16 @@ impl Estimate {
         }
     }
 
-    /// Learns from a visit. A visit after no time at all (a clock that stepped back, a fetch repeated at once)
-    /// says nothing and changes nothing.
+    /// Learns from a visit. A visit after no time at all (a clock that stepped back, a fetch
+    /// repeated at once) says nothing and changes nothing.
     pub fn update(&mut self, visit: &Visit, settings: &Settings) {
         let days: f32 = visit.interval.as_days();
         if visit.interval.is_zero() {
             return;
         }
         self.fade(days, settings.fading);
-        // e^{−expected} is the chance of finding nothing new, averaged over the belief: (b/(b+t))^a.
+        // e^{−expected} is the chance of finding nothing new, averaged over the belief:
+        // (b/(b+t))^a.
         let expected = self.shape * libm::log1pf(days / self.time);
         if !visit.changed {
             self.watch(-(JUMP - 1.0) * expected, (1.0 - 1.0 / JUMP) * expected);
@@ -228,7 +276,10 @@ impl Estimate {
         } else {
             let (odds, risen, fallen) = undated(expected);
             self.watch(risen, fallen);
-            match visit.modified_ago.filter(|ago| *ago >= YOUNGEST_MODIFICATION && *ago < visit.interval) {
+            match visit
+                .modified_ago
+                .filter(|ago| *ago >= YOUNGEST_MODIFICATION && *ago < visit.interval)
+            {
                 Some(ago) => self.dated_change(ago.as_days()),
                 None => self.undated_change(days, odds),
             }
@@ -237,11 +288,13 @@ impl Estimate {
         self.jump(settings.surprise);
     }
 
-    /// Learns from a visit to a page that had sent `signals` since the visit before, on a host with this record.
+    /// Learns from a visit to a page that had sent `signals` since the visit before, on a host with
+    /// this record.
     ///
-    /// Visits prompted by signals find changes more often than chance, so [`Self::update`] alone would take a punctual
-    /// host's pages for ever busier ones. Here changes that were signalled count as seen when they happened, and
-    /// only the share that the host keeps quiet about, (1 − recall)λ, is inferred from finding the page changed.
+    /// Visits prompted by signals find changes more often than chance, so [`Self::update`] alone
+    /// would take a punctual host's pages for ever busier ones. Here changes that were signalled
+    /// count as seen when they happened, and only the share that the host keeps quiet about, (1 −
+    /// recall)λ, is inferred from finding the page changed.
     pub fn update_signalled(
         &mut self,
         visit: &Visit,
@@ -259,16 +312,23 @@ impl Estimate {
         self.fade(days, settings.fading);
         let changed = 1.0 - believed.fresh(days, signals);
         let right = provider.precision() * signals as f32 / changed.max(f32::MIN_POSITIVE);
-        // The host's own share of the process is watched all the time: `told` changes are to be expected from it.
+        // The host's own share of the process is watched all the time: `told` changes are to be
+        // expected from it.
         let told = recall * self.rate() * days;
         if right >= 0.5 {
             let right = right.min(signals as f32);
-            self.watch(LN_JUMP * right - (JUMP - 1.0) * told, (1.0 - 1.0 / JUMP) * told - LN_JUMP * right);
+            self.watch(
+                LN_JUMP * right - (JUMP - 1.0) * told,
+                (1.0 - 1.0 / JUMP) * told - LN_JUMP * right,
+            );
             self.shape += right;
         } else {
             let quiet = (1.0 - recall) * days;
             let (odds, risen, fallen) = undated(self.shape * libm::log1pf(quiet / self.time));
-            self.watch(risen - (JUMP - 1.0) * told, fallen + (1.0 - 1.0 / JUMP) * told);
+            self.watch(
+                risen - (JUMP - 1.0) * told,
+                fallen + (1.0 - 1.0 / JUMP) * told,
+            );
             self.undated_change(quiet, odds);
         }
         self.time += recall * days;
@@ -282,9 +342,9 @@ impl Estimate {
         self.time += days;
     }
 
-    /// Matches mean and variance of the posterior after "changed at least once in `days`". The posterior is the
-    /// difference of two Gammas, and the textbook moments m₂ − m₁² cancel in f32; with σ = t/(b+t) and
-    /// y = σ/(e^{expected} − 1) they reduce to a sum that does not.
+    /// Matches mean and variance of the posterior after "changed at least once in `days`". The
+    /// posterior is the difference of two Gammas, and the textbook moments m₂ − m₁² cancel in f32;
+    /// with σ = t/(b+t) and y = σ/(e^{expected} − 1) they reduce to a sum that does not.
     fn undated_change(&mut self, days: f32, odds: f32) {
         let sigma = days / (self.time + days);
         let y = sigma / odds;
@@ -305,8 +365,8 @@ impl Estimate {
             self.shape = shape;
             self.time *= kept;
         } else {
-            // The weakest belief keeps its rate, but not the memory of more time than fading lets it have: a page
-            // that was quiet for years must not need years to be heard again.
+            // The weakest belief keeps its rate, but not the memory of more time than fading lets
+            // it have: a page that was quiet for years must not need years to be heard again.
             self.time = (self.time * LEAST_SHAPE / self.shape).min(1.0 / fading);
             self.shape = LEAST_SHAPE;
         }
@@ -318,7 +378,8 @@ impl Estimate {
         self.fallen = (f32::from(self.fallen) + NATS * fallen) as u16;
     }
 
-    /// Believes in a jump once the evidence is strong enough, unless the belief is so weak that it follows anyway.
+    /// Believes in a jump once the evidence is strong enough, unless the belief is so weak that it
+    /// follows anyway.
     fn jump(&mut self, surprise: f32) {
         let threshold = NATS * surprise;
         let factor = if f32::from(self.risen) >= threshold {
@@ -344,17 +405,21 @@ impl Estimate {
     }
 }
 
-/// For a change where so many were expected: `e^{expected} − 1`, and the evidence, in nats, that the rate has risen or
-/// fallen.
+/// For a change where so many were expected: `e^{expected} − 1`, and the evidence, in nats, that
+/// the rate has risen or fallen.
 fn undated(expected: f32) -> (f32, f32, f32) {
     // From its fourth root: sums of positive terms, so nothing cancels.
     let root = libm::expm1f(expected * (1.0 / JUMP));
     let odds = root * (4.0 + root * (6.0 + root * (4.0 + root)));
-    (odds, geometric(1.0 / (1.0 + odds)) - EXPECTED_CHANGE, -geometric(1.0 / (1.0 + root)))
+    (
+        odds,
+        geometric(1.0 / (1.0 + odds)) - EXPECTED_CHANGE,
+        -geometric(1.0 / (1.0 + root)),
+    )
 }
 
-/// ln(1 + q + q² + q³) = ln((1 − q⁴)/(1 − q)): how much likelier a change is at four times the rate, given that
-/// nothing changes with probability q.
+/// ln(1 + q + q² + q³) = ln((1 − q⁴)/(1 − q)): how much likelier a change is at four times the
+/// rate, given that nothing changes with probability q.
 fn geometric(q: f32) -> f32 {
     libm::logf(1.0 + q * (1.0 + q * (1.0 + q)))
 }

@@ -2,16 +2,18 @@
 
 use crate::math::Real;
 
-/// Changes seen over the time watched, `X/T`. The baseline: it misses every change but the last between two
-/// visits, and more visits do not help. At one visit a change it reads 37 % low (Cho, Figure 6.2).
+/// Changes seen over the time watched, `X/T`. The baseline: it misses every change but the last
+/// between two visits, and more visits do not help. At one visit a change it reads 37 % low (Cho,
+/// Figure 6.2).
 ///
 /// `None` without time.
 pub fn naive<F: Real>(changes: u32, days: F) -> Option<F> {
     (days > F::ZERO && days.is_finite()).then(|| F::from_u32(changes) / days)
 }
 
-/// `−ln((X̄ + ½)/(n + ½))` per interval, X̄ of n visits having found nothing new (Cho §6.4.2): right for visits
-/// at a regular interval, within 10 % for a page that changes up to 3.5 times a visit after 20 of them.
+/// `−ln((X̄ + ½)/(n + ½))` per interval, X̄ of n visits having found nothing new (Cho §6.4.2):
+/// right for visits at a regular interval, within 10 % for a page that changes up to 3.5 times a
+/// visit after 20 of them.
 ///
 /// `None` without visits, without time, or for more changes than visits.
 ///

@@ -1,10 +1,12 @@
 //! What is left of e^{−y} when its first terms are taken away.
 //!
-//! Freshness, its first differences and the price of a visit are all of this kind. Written as they are printed
-//! they subtract nearly equal numbers when `y` is small: in `f32` that leaves 4.6 % error in a difference. Here
-//! they all come from one alternating series below `y = 1`, and from `exp` above, where nothing cancels.
+//! Freshness, its first differences and the price of a visit are all of this kind. Written as they
+//! are printed they subtract nearly equal numbers when `y` is small: in `f32` that leaves 4.6 %
+//! error in a difference. Here they all come from one alternating series below `y = 1`, and from
+//! `exp` above, where nothing cancels.
 //!
-//! Error bounds are relative, over `y` from 1e-9 to 1e9, and checked against 40 digits in the tests.
+//! Error bounds are relative, over `y` from 1e-9 to 1e9, and checked against 40 digits in the
+//! tests.
 
 use super::Real;
 
@@ -12,10 +14,17 @@ use super::Real;
 fn remainders<F: Real>(y: F) -> (F, F, F) {
     let half_square = F::HALF * y * y;
     if y < F::ONE {
-        // y³/6 (1 − y/4 + y²/20 − …), even and odd powers side by side: all three follow without cancelling.
+        // y³/6 (1 − y/4 + y²/20 − …), even and odd powers side by side: all three follow without
+        // cancelling.
         let square = y * y;
         let (mut even, mut odd) = (F::ZERO, F::ZERO);
-        for pair in F::SERIES.as_chunks::<2>().0.iter().take(F::SERIES_TERMS / 2).rev() {
+        for pair in F::SERIES
+            .as_chunks::<2>()
+            .0
+            .iter()
+            .take(F::SERIES_TERMS / 2)
+            .rev()
+        {
             even = even * square + pair[0];
             odd = odd * square + pair[1];
         }
@@ -29,7 +38,8 @@ fn remainders<F: Real>(y: F) -> (F, F, F) {
     }
 }
 
-/// `y − 1 + e^{−y}` for `y ≥ 0`: how far the expected number of changes runs ahead of the chance of one.
+/// `y − 1 + e^{−y}` for `y ≥ 0`: how far the expected number of changes runs ahead of the chance of
+/// one.
 ///
 /// Relative error below 4ε.
 ///
@@ -46,10 +56,15 @@ pub fn excess<F: Real>(y: F) -> F {
 ///
 /// Relative error below 5ε. 0 at 0, 1 at infinity.
 pub fn g<F: Real>(y: F) -> F {
-    if y > F::ZERO { if y.is_finite() { excess(y) / y } else { F::ONE } } else { F::ZERO }
+    if y > F::ZERO {
+        if y.is_finite() { excess(y) / y } else { F::ONE }
+    } else {
+        F::ZERO
+    }
 }
 
-/// `1 − (1 + r) e^{−r}`: the slope of freshness in the visit rate, and with it the price of a visit (Cho §5.3).
+/// `1 − (1 + r) e^{−r}`: the slope of freshness in the visit rate, and with it the price of a visit
+/// (Cho §5.3).
 ///
 /// Relative error below 8ε. Rises from 0 at 0 to 1 at infinity.
 pub fn h<F: Real>(r: F) -> F {
@@ -67,10 +82,15 @@ pub fn h<F: Real>(r: F) -> F {
 /// Relative error below 10ε.
 pub fn age_excess<F: Real>(x: F) -> F {
     let (_, second, third) = remainders(x);
-    if x < F::ONE { x * second - third } else { F::HALF * x * x - h(x) }
+    if x < F::ONE {
+        x * second - third
+    } else {
+        F::HALF * x * x - h(x)
+    }
 }
 
-/// `½ − 1/r + (1 − e^{−r})/r²`: the mean age of a Poisson page in units of its gap, `r` changes a gap (Cho §5.5).
+/// `½ − 1/r + (1 − e^{−r})/r²`: the mean age of a Poisson page in units of its gap, `r` changes a
+/// gap (Cho §5.5).
 ///
 /// Relative error below 8ε. 0 at 0, ½ at infinity.
 pub fn age_fraction<F: Real>(r: F) -> F {
@@ -83,11 +103,12 @@ pub fn age_fraction<F: Real>(r: F) -> F {
     }
 }
 
-/// What one more crawl saves: `A(x) − A(x+1)` for a Poisson page that changes `changes` times in the horizon,
-/// with `A(x) = g(changes / (x+1))` (Wolf §2.4).
+/// What one more crawl saves: `A(x) − A(x+1)` for a Poisson page that changes `changes` times in
+/// the horizon, with `A(x) = g(changes / (x+1))` (Wolf §2.4).
 ///
-/// `[h(b) + (x+1) e^{−b} (δ − 1 + e^{−δ})] / changes` with `b = changes/(x+2)`, `δ = b/(x+1)`: a sum of positive
-/// terms. Relative error below 10ε, never negative, and 0 only for a page that never changes.
+/// `[h(b) + (x+1) e^{−b} (δ − 1 + e^{−δ})] / changes` with `b = changes/(x+2)`, `δ = b/(x+1)`: a
+/// sum of positive terms. Relative error below 10ε, never negative, and 0 only for a page that
+/// never changes.
 ///
 /// ```
 /// use dunlin::math::staleness_drop;
@@ -101,7 +122,11 @@ pub fn staleness_drop<F: Real>(changes: F, crawls: u32) -> F {
     let now = F::from_u32(crawls) + F::ONE;
     let b = changes / (now + F::ONE);
     let (exp, second, _) = remainders(b);
-    let slope = if b < F::ONE { b * b - (F::ONE + b) * second } else { F::ONE - (F::ONE + b) * exp };
+    let slope = if b < F::ONE {
+        b * b - (F::ONE + b) * second
+    } else {
+        F::ONE - (F::ONE + b) * exp
+    };
     (slope + now * exp * excess(b / now)) / changes
 }
 

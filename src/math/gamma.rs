@@ -4,8 +4,9 @@ use super::Real;
 
 /// `P(a, x) = γ(a, x)/Γ(a)`, the lower regularised incomplete gamma function.
 ///
-/// For `a > 0`. 0 for `x ≤ 0`, 1 at infinity. Series for `x < a + 1`, else one minus [`gamma_upper`]. At most 500
-/// terms. Relative error below 2e-5 in `f32` and 1e-13 in `f64` for `a` from 0.05 to 40.
+/// For `a > 0`. 0 for `x ≤ 0`, 1 at infinity. Series for `x < a + 1`, else one minus
+/// [`gamma_upper`]. At most 500 terms. Relative error below 2e-5 in `f32` and 1e-13 in `f64` for
+/// `a` from 0.05 to 40.
 ///
 /// ```
 /// use dunlin::math::gamma_lower;
@@ -23,8 +24,8 @@ pub fn gamma_lower<F: Real>(a: F, x: F) -> F {
 
 /// `Q(a, x) = 1 − P(a, x)`, the upper one.
 ///
-/// For `a > 0`. 1 for `x ≤ 0`, 0 at infinity. Relative error as for [`gamma_lower`] where `x ≥ a + 1`; absolute
-/// below that.
+/// For `a > 0`. 1 for `x ≤ 0`, 0 at infinity. Relative error as for [`gamma_lower`] where `x ≥ a +
+/// 1`; absolute below that.
 pub fn gamma_upper<F: Real>(a: F, x: F) -> F {
     if !(x > F::ZERO) {
         F::ONE

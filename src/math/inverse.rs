@@ -2,8 +2,8 @@
 
 use super::{Real, age_excess, excess};
 
-/// A polynomial, coefficients from the highest power down. Written out, so that coefficients are constants of the
-/// number type: a loop over `f64`s would convert each in software on a device.
+/// A polynomial, coefficients from the highest power down. Written out, so that coefficients are
+/// constants of the number type: a loop over `f64`s would convert each in software on a device.
 macro_rules! horner {
     ($x:ident, [$first:literal $(, $next:literal)* $(,)?]) => {{
         let sum = F::from_f64($first);
@@ -12,7 +12,8 @@ macro_rules! horner {
     }};
 }
 
-/// The same as `even(x²) + x·odd(x²)`: two short chains instead of a long one, for processors that work on both at once.
+/// The same as `even(x²) + x·odd(x²)`: two short chains instead of a long one, for processors that
+/// work on both at once.
 macro_rules! horner_halves {
     ($x:ident, $even:tt, $odd:tt) => {{
         let square = $x * $x;
@@ -22,9 +23,10 @@ macro_rules! horner_halves {
 
 /// The gap whose price is `q`, in mean changes: the `r` with `h(r) = q`.
 ///
-/// `r = −1 − W₋₁(−(1−q)/e)` with the lower branch of Lambert's W. It depends on `v = −ln(1−q)` alone, and
-/// `r / √(2v)` is so smooth that one rational function meets it over the whole range: to 1.9e-8 with 8 coefficients for
-/// `f32`, to 1.3e-16 with 16 for `f64`. One logarithm, one root, no loop. Relative error below 4ε.
+/// `r = −1 − W₋₁(−(1−q)/e)` with the lower branch of Lambert's W. It depends on `v = −ln(1−q)`
+/// alone, and `r / √(2v)` is so smooth that one rational function meets it over the whole range: to
+/// 1.9e-8 with 8 coefficients for `f32`, to 1.3e-16 with 16 for `f64`. One logarithm, one root, no
+/// loop. Relative error below 4ε.
 ///
 /// 0 for `q ≤ 0`. Infinite for `q ≥ 1` and NaN: at that price a visit is never worth it.
 ///
@@ -45,13 +47,23 @@ pub fn h_inverse<F: Real>(q: F) -> F {
     over / under
 }
 
-/// [`h_inverse`] as a fraction, for who can make good use of its reciprocal, given `s = √(−2 ln(1−q))`.
+/// [`h_inverse`] as a fraction, for who can make good use of its reciprocal, given `s = √(−2
+/// ln(1−q))`.
 #[inline]
 pub(crate) fn h_inverse_fraction<F: Real>(s: F) -> (F, F) {
     // Fitted by least squares, reweighted until the error was level, in 70 digits.
     let (top, bottom) = if F::EPSILON > F::from_f64(1e-8) {
         (
-            horner!(s, [0.002_971_142_15, 0.046_667_946_7, 0.282_953_659, 0.821_098_549, 0.999_999_981]),
+            horner!(
+                s,
+                [
+                    0.002_971_142_15,
+                    0.046_667_946_7,
+                    0.282_953_659,
+                    0.821_098_549,
+                    0.999_999_981
+                ]
+            ),
             horner!(s, [0.005_950_223_16, 0.092_591_703_4, 0.487_764_517, 1.0]),
         )
     } else {
@@ -74,7 +86,12 @@ pub(crate) fn h_inverse_fraction<F: Real>(s: F) -> (F, F) {
             ),
             horner_halves!(
                 s,
-                [6.108_891_552_066_623_8e-5, 0.019_385_834_045_619_94, 0.485_181_054_342_393_3, 1.0,],
+                [
+                    6.108_891_552_066_623_8e-5,
+                    0.019_385_834_045_619_94,
+                    0.485_181_054_342_393_3,
+                    1.0,
+                ],
                 [
                     7.118_317_206_532_200_3e-7,
                     0.001_615_588_959_144_173_4,
@@ -87,12 +104,17 @@ pub(crate) fn h_inverse_fraction<F: Real>(s: F) -> (F, F) {
     (s * top, bottom)
 }
 
-/// The `x ≥ 0` with `x − 1 + e^{−x} = y`: the gap a price buys when missed changes count harmonically.
+/// The `x ≥ 0` with `x − 1 + e^{−x} = y`: the gap a price buys when missed changes count
+/// harmonically.
 ///
 /// At most 8 Newton steps on a convex function. Relative error below 4ε. 0 for `y ≤ 0`.
 pub fn excess_inverse<F: Real>(y: F) -> F {
     let s = (F::TWO * y.max(F::ZERO)).sqrt();
-    let guess = if y < F::ONE { s + s * s * F::from_f64(1.0 / 6.0) } else { y + F::ONE };
+    let guess = if y < F::ONE {
+        s + s * s * F::from_f64(1.0 / 6.0)
+    } else {
+        y + F::ONE
+    };
     newton(y, guess, excess, |x| -(-x).exp_m1())
 }
 
@@ -110,7 +132,8 @@ pub fn age_excess_inverse<F: Real>(y: F) -> F {
     newton(y, guess, age_excess, |x| -x * (-x).exp_m1())
 }
 
-/// Newton's method on a convex increasing function: after the first step it comes down monotonically.
+/// Newton's method on a convex increasing function: after the first step it comes down
+/// monotonically.
 fn newton<F: Real>(y: F, guess: F, value: impl Fn(F) -> F, slope: impl Fn(F) -> F) -> F {
     let mut x = guess;
     if !(y > F::ZERO && x.is_finite()) {

@@ -1,8 +1,10 @@
 //! Numbers that look random and are the same on every machine.
 
-/// The next 64 bits of a seeded sequence, whose whole state is one number (SplitMix64; Steele, Lea and Flood 2014).
+/// The next 64 bits of a seeded sequence, whose whole state is one number (SplitMix64; Steele, Lea
+/// and Flood 2014).
 ///
-/// For simulations and tests: every seed is as good as any other, but whoever sees a number can tell the next one.
+/// For simulations and tests: every seed is as good as any other, but whoever sees a number can
+/// tell the next one.
 ///
 /// ```
 /// let mut state = 1;

@@ -14,8 +14,8 @@ mod sealed {
 
 /// `f32` on the device, `f64` on the host: one source for both.
 ///
-/// Every function calls `libm` directly. The standard library's differ from it in the last bits, and then
-/// host and device would disagree on ties.
+/// Every function calls `libm` directly. The standard library's differ from it in the last bits,
+/// and then host and device would disagree on ties.
 ///
 /// ```
 /// use dunlin::math::Real;
@@ -65,8 +65,8 @@ pub trait Real:
     const MAX: Self;
     /// Positive infinity.
     const INFINITY: Self;
-    /// `(−1)^k 6/(k+3)!`: e^{−y} from its cubic term on, divided by that term. Exact below 1 with the first
-    /// [`Self::SERIES_TERMS`].
+    /// `(−1)^k 6/(k+3)!`: e^{−y} from its cubic term on, divided by that term. Exact below 1 with
+    /// the first [`Self::SERIES_TERMS`].
     const SERIES: [Self; 18];
     /// How many terms this type needs; even.
     const SERIES_TERMS: usize;
@@ -92,8 +92,8 @@ pub trait Real:
     fn ln(self) -> Self;
     /// ln(1 + x), exact near 0.
     fn ln_1p(self) -> Self;
-    /// −ln(1 − x) for x from 0 to below 1, exact near 0. Relative error below 2ε. Without a branch: a processor can work
-    /// on several at once.
+    /// −ln(1 − x) for x from 0 to below 1, exact near 0. Relative error below 2ε. Without a branch:
+    /// a processor can work on several at once.
     fn ln_rest(self) -> Self;
     /// Square root.
     fn sqrt(self) -> Self;
@@ -195,14 +195,16 @@ macro_rules! real {
             }
             #[inline]
             fn ln_rest(self) -> Self {
-                // 1 − x = 2^k (1 + f), 1 + f between √½ and √2, as libm does it; `lost` is what rounding took from it.
+                // 1 − x = 2^k (1 + f), 1 + f between √½ and √2, as libm does it; `lost` is what
+                // rounding took from it.
                 const ROOT: $bits = core::$t::consts::FRAC_1_SQRT_2.to_bits();
                 const FRACTION: $bits = (1 << ($t::MANTISSA_DIGITS - 1)) - 1;
                 const LN_2: [$t; 2] = $ln_2;
                 let rest = 1.0 - self;
                 let lost = (1.0 - rest) - self;
                 let bits = rest.to_bits().wrapping_add($t::to_bits(1.0) - ROOT);
-                // k, biased: put below the point of a number with no fraction, which registers of two numbers can do, too.
+                // k, biased: put below the point of a number with no fraction, which registers of
+                // two numbers can do, too.
                 let whole = $t::to_bits((FRACTION + 1) as $t);
                 let k = $t::from_bits(whole | (bits >> ($t::MANTISSA_DIGITS - 1)))
                     - ((FRACTION + 1) as $t + ($t::MAX_EXP - 1) as $t);
@@ -211,7 +213,10 @@ macro_rules! real {
                 let (half, square) = (0.5 * f * f, s * s);
                 let fourth = square * square;
                 let chain = |coefficients: &[$t]| {
-                    coefficients.iter().rev().fold(0.0, |sum, coefficient| sum * fourth + coefficient)
+                    coefficients
+                        .iter()
+                        .rev()
+                        .fold(0.0, |sum, coefficient| sum * fourth + coefficient)
                 };
                 let tail = square * chain(&$odd) + fourth * chain(&$even);
                 (half - s * (half + tail)) - f - (k * LN_2[1] + lost) - k * LN_2[0]
@@ -260,7 +265,8 @@ macro_rules! real {
     };
 }
 
-// The series of ln((1 + s)/(1 − s)) by odd powers, cut and bent to be level: coefficients as in libm.
+// The series of ln((1 + s)/(1 − s)) by odd powers, cut and bent to be level: coefficients as in
+// libm.
 real!(
     f32,
     u32,
@@ -283,8 +289,17 @@ real!(
     u64,
     18,
     [6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10],
-    [0.399_999_999_994_094_2, 0.222_221_984_321_497_84, 0.153_138_376_992_093_73],
-    [0.666_666_666_666_673_5, 0.285_714_287_436_623_9, 0.181_835_721_616_180_5, 0.147_981_986_051_165_86],
+    [
+        0.399_999_999_994_094_2,
+        0.222_221_984_321_497_84,
+        0.153_138_376_992_093_73
+    ],
+    [
+        0.666_666_666_666_673_5,
+        0.285_714_287_436_623_9,
+        0.181_835_721_616_180_5,
+        0.147_981_986_051_165_86
+    ],
     exp,
     expm1,
     log,

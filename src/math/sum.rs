@@ -4,8 +4,8 @@ use super::Real;
 
 /// A running sum that carries what rounding took away (Neumaier's variant of Kahan's).
 ///
-/// Weights spread over 12 decades, summed plainly in `f32` over 100,000 pages, lose every light page. The error
-/// here is about one rounding of the result, whatever the number of terms.
+/// Weights spread over 12 decades, summed plainly in `f32` over 100,000 pages, lose every light
+/// page. The error here is about one rounding of the result, whatever the number of terms.
 ///
 /// ```
 /// use dunlin::math::Sum;
@@ -24,12 +24,19 @@ pub struct Sum<F> {
 
 impl<F: Real> Sum<F> {
     /// Nothing added yet.
-    pub const ZERO: Self = Self { sum: F::ZERO, lost: F::ZERO };
+    pub const ZERO: Self = Self {
+        sum: F::ZERO,
+        lost: F::ZERO,
+    };
 
     /// Adds one term.
     pub fn add(&mut self, term: F) {
         let next = self.sum + term;
-        let (large, small) = if self.sum.abs() >= term.abs() { (self.sum, term) } else { (term, self.sum) };
+        let (large, small) = if self.sum.abs() >= term.abs() {
+            (self.sum, term)
+        } else {
+            (term, self.sum)
+        };
         self.lost += (large - next) + small;
         self.sum = next;
     }
@@ -37,6 +44,10 @@ impl<F: Real> Sum<F> {
     /// The sum so far.
     pub fn total(self) -> F {
         // Infinite terms leave NaN in the correction: the plain sum is then the right answer.
-        if self.sum.is_finite() { self.sum + self.lost } else { self.sum }
+        if self.sum.is_finite() {
+            self.sum + self.lost
+        } else {
+            self.sum
+        }
     }
 }

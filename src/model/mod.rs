@@ -1,11 +1,12 @@
 //! How pages change, and what that makes a visit worth.
 //!
-//! One trait, one file a law. Time is measured in *intervals* (the horizon `T` of the papers is 1) and rates in
-//! changes an interval, so a law needs no unit and the same numbers serve an hour or a month.
+//! One trait, one file a law. Time is measured in *intervals* (the horizon `T` of the papers is 1)
+//! and rates in changes an interval, so a law needs no unit and the same numbers serve an hour or a
+//! month.
 //!
-//! A copy of age `t` is stale with probability `1 − S(t)`, `S(t) = λ ∫_t^∞ Ḡ(u) du` being the equilibrium survival of
-//! the law (Wolf §2.1). Visits of one page belong at equal gaps, whatever the law, except for pages whose
-//! possible update times are known ([`quasi`]).
+//! A copy of age `t` is stale with probability `1 − S(t)`, `S(t) = λ ∫_t^∞ Ḡ(u) du` being the
+//! equilibrium survival of the law (Wolf §2.1). Visits of one page belong at equal gaps, whatever
+//! the law, except for pages whose possible update times are known ([`quasi`]).
 
 mod pareto;
 mod poisson;
@@ -30,17 +31,18 @@ pub enum Objective {
     Freshness,
     /// How long a copy has been stale, on average. Never gives a page up.
     Age,
-    /// Staleness in which the k-th missed change counts 1/k: the cost grows at `(1 − S(t))/t`, which for Poisson
-    /// pages is the expected harmonic number of missed changes. Never gives a page up.
+    /// Staleness in which the k-th missed change counts 1/k: the cost grows at `(1 − S(t))/t`,
+    /// which for Poisson pages is the expected harmonic number of missed changes. Never gives a
+    /// page up.
     Harmonic,
 }
 
 /// A law of change for pages visited at equal gaps.
 ///
-/// A law supplies five functions; the rest follows from two identities. What a visit is worth after a gap `L`,
-/// `V(L) = ∫₀ᴸ t C'(t) dt` with `C` the cost of a copy of age `t`, and
-/// `A(x) − A(x+1) = V(L₂) + (1/L₁) ∫₀ᵈ (d−u) C'(L₂+u) du` with `L₁ = 1/(x+1)`, `L₂ = 1/(x+2)`, `d = L₁ − L₂`: sums of positive
-/// terms, so first differences do not cancel.
+/// A law supplies five functions; the rest follows from two identities. What a visit is worth after
+/// a gap `L`, `V(L) = ∫₀ᴸ t C'(t) dt` with `C` the cost of a copy of age `t`, and `A(x) − A(x+1) =
+/// V(L₂) + (1/L₁) ∫₀ᵈ (d−u) C'(L₂+u) du` with `L₁ = 1/(x+1)`, `L₂ = 1/(x+2)`, `d = L₁ − L₂`: sums
+/// of positive terms, so first differences do not cancel.
 pub trait ChangeModel<F: Real> {
     /// Mean number of changes an interval, λ.
     fn rate(&self) -> F;
@@ -73,7 +75,8 @@ pub trait ChangeModel<F: Real> {
         }
     }
 
-    /// The gap after which a visit is worth `price`, infinite if it never is. Inverse of [`Self::value`].
+    /// The gap after which a visit is worth `price`, infinite if it never is. Inverse of
+    /// [`Self::value`].
     fn gap(&self, objective: Objective, price: F) -> F {
         let rate = self.rate();
         if !(rate > F::ZERO) {
@@ -86,7 +89,13 @@ pub trait ChangeModel<F: Real> {
         };
         let longest = F::from_f64(1e9) / rate;
         let slope = |gap| self.value_slope(objective, gap);
-        positive_root(least, longest, price, |gap| self.value(objective, gap), slope)
+        positive_root(
+            least,
+            longest,
+            price,
+            |gap| self.value(objective, gap),
+            slope,
+        )
     }
 
     /// How fast the cost of a copy grows at `age`: `C'`.
@@ -105,7 +114,11 @@ pub trait ChangeModel<F: Real> {
             return F::ZERO;
         }
         if !gap.is_finite() {
-            return if objective == Objective::Freshness { F::ONE } else { F::INFINITY };
+            return if objective == Objective::Freshness {
+                F::ONE
+            } else {
+                F::INFINITY
+            };
         }
         let stale_time = self.value(Objective::Harmonic, gap);
         match objective {
@@ -132,14 +145,19 @@ pub trait ChangeModel<F: Real> {
         drop_by_quadrature(self, objective, crawls)
     }
 
-    /// How many times faster than linearly the tail can fall in the relative age; 1 unless the law says more.
+    /// How many times faster than linearly the tail can fall in the relative age; 1 unless the law
+    /// says more.
     fn steepness(&self) -> F {
         F::ONE
     }
 }
 
 /// [`ChangeModel::drop`] for any law, by its second identity.
-fn drop_by_quadrature<F: Real>(law: &(impl ChangeModel<F> + ?Sized), objective: Objective, crawls: u32) -> F {
+fn drop_by_quadrature<F: Real>(
+    law: &(impl ChangeModel<F> + ?Sized),
+    objective: Objective,
+    crawls: u32,
+) -> F {
     let now = F::from_u32(crawls) + F::ONE;
     let gap = F::ONE / (now + F::ONE);
     let width = gap / now;
@@ -154,7 +172,8 @@ fn drop_by_quadrature<F: Real>(law: &(impl ChangeModel<F> + ?Sized), objective: 
 /// A page's law, whichever it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Change<'a, F> {
-    /// Not known yet. A plan takes the geometric mean of the known rates, or one change an interval if none is.
+    /// Not known yet. A plan takes the geometric mean of the known rates, or one change an interval
+    /// if none is.
     Unknown,
     /// Changes come independently at this rate (Cho §4 found it to fit most pages).
     Poisson(F),
@@ -180,7 +199,9 @@ impl<F: Real> Change<'_, F> {
     /// Mean changes an interval; `None` if unknown or quasi-deterministic.
     pub fn rate(&self) -> Option<F> {
         match *self {
-            Self::Poisson(rate) | Self::Weibull { rate, .. } | Self::Pareto { rate, .. } => Some(rate),
+            Self::Poisson(rate) | Self::Weibull { rate, .. } | Self::Pareto { rate, .. } => {
+                Some(rate)
+            }
             Self::Unknown | Self::Quasi(_) => None,
         }
     }

@@ -40,11 +40,16 @@ impl<F: Real> Pareto<F> {
 
 /// `∫₀ʸ e^{kv} dv`
 fn grown<F: Real>(k: F, y: F) -> F {
-    if (k * y).abs() < F::EPSILON { y } else { (k * y).exp_m1() / k }
+    if (k * y).abs() < F::EPSILON {
+        y
+    } else {
+        (k * y).exp_m1() / k
+    }
 }
 
-/// `(∫₀ʸ e^{av} dv − ∫₀ʸ e^{bv} dv)/(a − b)`, which is positive. Where the two nearly cancel, the series
-/// `Σ yⁿ/n! · (aⁿ⁻² + aⁿ⁻³b + … + bⁿ⁻²)` over `n ≥ 2` does not: three products a term, and no exponential.
+/// `(∫₀ʸ e^{av} dv − ∫₀ʸ e^{bv} dv)/(a − b)`, which is positive. Where the two nearly cancel, the
+/// series `Σ yⁿ/n! · (aⁿ⁻² + aⁿ⁻³b + … + bⁿ⁻²)` over `n ≥ 2` does not: three products a term, and
+/// no exponential.
 fn divided_growth<F: Real>(a: F, b: F, y: F) -> F {
     let steep = a.abs().max(b.abs()).max(F::ONE);
     if !(y * steep < F::TWO) {
@@ -105,7 +110,8 @@ impl<F: Real> ChangeModel<F> for Pareto<F> {
         let now = F::from_u32(crawls) + F::ONE;
         let gap = F::ONE / (now + F::ONE);
         let width = gap / now;
-        // ∫₀ᵈ (d−u) λ Ḡ(L₂+u) du with u = (β + L₂) s: Ḡ(L₂) comes out, and (1+s)^{−α} integrates twice.
+        // ∫₀ᵈ (d−u) λ Ḡ(L₂+u) du with u = (β + L₂) s: Ḡ(L₂) comes out, and (1+s)^{−α} integrates
+        // twice.
         let reach = (self.shape - F::ONE) / self.rate + gap;
         let rest = divided_growth(F::ONE, F::TWO - self.shape, (width / reach).ln_1p());
         self.value(objective, gap) + now * self.density(gap) * reach * reach * rest

@@ -2,11 +2,12 @@
 
 use super::{ChangeModel, Objective};
 use crate::math::{
-    Real, age_excess, age_excess_inverse, age_fraction, excess, excess_inverse, g, h, h_inverse, harmonic,
-    staleness_drop,
+    Real, age_excess, age_excess_inverse, age_fraction, excess, excess_inverse, g, h, h_inverse,
+    harmonic, staleness_drop,
 };
 
-/// A Poisson page: the gap to the next change is exponential (Cho §4, Wolf §2.1.1). Everything in closed form.
+/// A Poisson page: the gap to the next change is exponential (Cho §4, Wolf §2.1.1). Everything in
+/// closed form.
 ///
 /// ```
 /// use dunlin::model::{ChangeModel, Objective, Poisson};
@@ -40,7 +41,11 @@ impl<F: Real> ChangeModel<F> for Poisson<F> {
         -(-self.rate * age).exp_m1()
     }
     fn first_moment(&self, gap: F) -> F {
-        if self.rate > F::ZERO { h(self.rate * gap) / self.rate } else { F::ZERO }
+        if self.rate > F::ZERO {
+            h(self.rate * gap) / self.rate
+        } else {
+            F::ZERO
+        }
     }
     fn second_moment(&self, gap: F) -> F {
         (gap * gap * self.stale(gap) - F::TWO * self.value(Objective::Age, gap)).max(F::ZERO)
@@ -98,8 +103,11 @@ impl<F: Real> ChangeModel<F> for Poisson<F> {
         let now = F::from_u32(crawls) + F::ONE;
         let gap = F::ONE / (now + F::ONE);
         let width = gap / now;
-        // Smooth on the scale of the gap: one panel meets 1e-9 for the first crawl and better for the rest.
-        let rest = super::integrate(F::ZERO, width, 1, |u| (width - u) * self.cost_slope(objective, gap + u));
+        // Smooth on the scale of the gap: one panel meets 1e-9 for the first crawl and better for
+        // the rest.
+        let rest = super::integrate(F::ZERO, width, 1, |u| {
+            (width - u) * self.cost_slope(objective, gap + u)
+        });
         self.value(objective, gap) + now * rest
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::math::Real;
 
-/// Gauss–Legendre on 8 points: abscissae on (0, 1) and weights that sum to ½ (each point stands for two).
+/// Gauss–Legendre on 8 points: abscissae on (0, 1) and weights that sum to ½ (each point stands for
+/// two).
 const POINTS: [(f64, f64); 4] = [
     (0.183_434_642_495_649_80, 0.362_683_783_378_361_98),
     (0.525_532_409_916_328_99, 0.313_706_645_877_887_29),
@@ -10,7 +11,8 @@ const POINTS: [(f64, f64); 4] = [
     (0.960_289_856_497_536_23, 0.101_228_536_290_376_26),
 ];
 
-/// `∫ f` over `panels` equal panels, 8 evaluations each. Exact for polynomials of degree 15 on a panel.
+/// `∫ f` over `panels` equal panels, 8 evaluations each. Exact for polynomials of degree 15 on a
+/// panel.
 pub(super) fn integrate<F: Real>(from: F, to: F, panels: u32, f: impl Fn(F) -> F) -> F {
     let half = F::HALF * (to - from) / F::from_u32(panels.max(1));
     let mut sum = F::ZERO;
@@ -24,10 +26,11 @@ pub(super) fn integrate<F: Real>(from: F, to: F, panels: u32, f: impl Fn(F) -> F
     half * sum
 }
 
-/// The `x` in `[least, longest]` where the increasing `f` reaches `target`; infinite if it does not by `longest`.
+/// The `x` in `[least, longest]` where the increasing `f` reaches `target`; infinite if it does not
+/// by `longest`.
 ///
-/// `f(least)` must not be above the target. At most 60 doublings and 60 Newton steps, each kept inside a
-/// shrinking bracket.
+/// `f(least)` must not be above the target. At most 60 doublings and 60 Newton steps, each kept
+/// inside a shrinking bracket.
 pub(super) fn positive_root<F: Real>(
     least: F,
     longest: F,
@@ -56,7 +59,11 @@ pub(super) fn positive_root<F: Real>(
         }
         let step = miss / slope(x);
         let newton = x - step;
-        let next = if newton > low && newton < high { newton } else { F::HALF * (low + high) };
+        let next = if newton > low && newton < high {
+            newton
+        } else {
+            F::HALF * (low + high)
+        };
         let moved = (next - x).abs();
         x = next;
         if moved <= F::TWO * F::EPSILON * x {

@@ -1,9 +1,10 @@
 //! Pages whose possible update times are known: a day's clock pattern (Wolf §2.1.2).
 //!
-//! Crawls belong on the potential update times. The cost of an interval splits between consecutive crawls, so
-//! a dynamic programme over (last crawl, crawls left) is exact; Wolf's greedy choice is here as well. The cost of
-//! a stretch grows by less per step the later its crawl was (the Monge condition), so what each further crawl saves
-//! never rises: a quasi page can be priced like any other.
+//! Crawls belong on the potential update times. The cost of an interval splits between consecutive
+//! crawls, so a dynamic programme over (last crawl, crawls left) is exact; Wolf's greedy choice is
+//! here as well. The cost of a stretch grows by less per step the later its crawl was (the Monge
+//! condition), so what each further crawl saves never rises: a quasi page can be priced like any
+//! other.
 
 use super::Objective;
 use crate::math::Real;
@@ -11,8 +12,8 @@ use crate::math::Real;
 /// A time at which the page may change. A list of them is sorted by offset.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Update<F> {
-    /// When, from the start of the interval, in intervals: 0 ≤ offset < 1. An update at offset 0 stands for the
-    /// state the previous interval left: the chance that the copy is stale already.
+    /// When, from the start of the interval, in intervals: 0 ≤ offset < 1. An update at offset 0
+    /// stands for the state the previous interval left: the chance that the copy is stale already.
     pub offset: F,
     /// The chance that the update is real, 0 to 1.
     pub probability: F,
@@ -25,14 +26,19 @@ pub struct Quasi<'a, F> {
 }
 
 impl<'a, F: Real> Quasi<'a, F> {
-    /// A page with these costs; crawls beyond the last save nothing. An empty list is a page that never changes.
+    /// A page with these costs; crawls beyond the last save nothing. An empty list is a page that
+    /// never changes.
     pub const fn new(costs: &'a [F]) -> Self {
         Self { costs }
     }
 
     /// Cost after `crawls` crawls.
     pub fn cost(&self, crawls: u32) -> F {
-        self.costs.get(crawls as usize).or(self.costs.last()).copied().unwrap_or(F::ZERO)
+        self.costs
+            .get(crawls as usize)
+            .or(self.costs.last())
+            .copied()
+            .unwrap_or(F::ZERO)
     }
 
     /// What one more crawl saves. Never negative.
@@ -66,7 +72,13 @@ struct Walk<F> {
 impl<F: Real> Walk<F> {
     /// Just crawled at `at`.
     fn from(objective: Objective, at: F) -> Self {
-        Self { objective, at, fresh: F::ONE, age: F::ZERO, cost: F::ZERO }
+        Self {
+            objective,
+            at,
+            fresh: F::ONE,
+            age: F::ZERO,
+            cost: F::ZERO,
+        }
     }
 
     /// On to `to`; returns the cost so far.
@@ -88,9 +100,16 @@ impl<F: Real> Walk<F> {
     }
 }
 
-/// The least cost of the updates `from..` when the last crawl was at `at` and one crawl may be placed on any of
-/// them, `rest[j]` being the cost from a crawl on update `j` onwards. Also which update that is.
-fn best<F: Real>(objective: Objective, at: F, from: usize, updates: &[Update<F>], rest: &[F]) -> (F, usize) {
+/// The least cost of the updates `from..` when the last crawl was at `at` and one crawl may be
+/// placed on any of them, `rest[j]` being the cost from a crawl on update `j` onwards. Also which
+/// update that is.
+fn best<F: Real>(
+    objective: Objective,
+    at: F,
+    from: usize,
+    updates: &[Update<F>],
+    rest: &[F],
+) -> (F, usize) {
     let mut walk = Walk::from(objective, at);
     let mut least = (F::INFINITY, from);
     for (j, (update, rest)) in updates.iter().zip(rest).enumerate().skip(from) {
@@ -113,8 +132,9 @@ fn without<F: Real>(objective: Objective, at: F, from: usize, updates: &[Update<
     walk.wait(F::ONE)
 }
 
-/// Turns `rest[j]`, the least cost from a crawl on update `j` with so many crawls after it, into that with one crawl
-/// more (with none, the `first` time). In place: `rest[j]` reads only later places, which still hold the old row.
+/// Turns `rest[j]`, the least cost from a crawl on update `j` with so many crawls after it, into
+/// that with one crawl more (with none, the `first` time). In place: `rest[j]` reads only later
+/// places, which still hold the old row.
 fn deepen<F: Real>(objective: Objective, updates: &[Update<F>], rest: &mut [F], first: bool) {
     for j in 0..updates.len().min(rest.len()) {
         let at = updates.get(j).map_or(F::ZERO, |update| update.offset);
@@ -128,11 +148,12 @@ fn deepen<F: Real>(objective: Objective, updates: &[Update<F>], rest: &mut [F], 
     }
 }
 
-/// Fills `costs` with the least cost of 0, 1, 2, … crawls, exactly; returns how many of them say something new
-/// (crawls on every update leave nothing to save). O(Q² x) steps for Q updates and x = `costs.len()`.
+/// Fills `costs` with the least cost of 0, 1, 2, … crawls, exactly; returns how many of them say
+/// something new (crawls on every update leave nothing to save). O(Q² x) steps for Q updates and x
+/// = `costs.len()`.
 ///
-/// `scratch` holds at least one number an update, or nothing is filled and the answer is 0. Harmonic cost is
-/// counted as staleness: an update time has no rate at which changes are missed.
+/// `scratch` holds at least one number an update, or nothing is filled and the answer is 0.
+/// Harmonic cost is counted as staleness: an update time has no rate at which changes are missed.
 ///
 /// ```
 /// use dunlin::model::{Objective, quasi::{Update, costs}};
@@ -167,7 +188,8 @@ pub fn costs<F: Real>(
     useful
 }
 
-/// The updates to crawl on, exactly: fills `times` with indices in rising order and returns how many there are.
+/// The updates to crawl on, exactly: fills `times` with indices in rising order and returns how
+/// many there are.
 ///
 /// `scratch` holds `updates.len()` numbers for each crawl, or nothing is chosen and the answer is 0.
 pub fn choose<F: Real>(
@@ -183,8 +205,14 @@ pub fn choose<F: Real>(
     // Row r: the cost from a crawl on update j with r crawls after it.
     for row in 0..count {
         let (before, rest) = scratch.split_at_mut(row * width);
-        let Some(rest) = rest.get_mut(..width) else { return 0 };
-        if let Some(last) = before.len().checked_sub(width).and_then(|start| before.get(start..)) {
+        let Some(rest) = rest.get_mut(..width) else {
+            return 0;
+        };
+        if let Some(last) = before
+            .len()
+            .checked_sub(width)
+            .and_then(|start| before.get(start..))
+        {
             rest.copy_from_slice(last);
         }
         deepen(objective, updates, rest, row == 0);
@@ -203,20 +231,27 @@ pub fn choose<F: Real>(
     count
 }
 
-/// The updates to crawl on, as Wolf chooses them: one by one, each where it saves most. At least 1 − 1/e of the
-/// best freshness. O(Q² x) steps, no scratch; fills `times` in rising order and returns the cost.
-pub fn choose_greedily<F: Real>(updates: &[Update<F>], objective: Objective, times: &mut [u16]) -> F {
+/// The updates to crawl on, as Wolf chooses them: one by one, each where it saves most. At least 1
+/// − 1/e of the best freshness. O(Q² x) steps, no scratch; fills `times` in rising order and
+/// returns the cost.
+pub fn choose_greedily<F: Real>(
+    updates: &[Update<F>],
+    objective: Objective,
+    times: &mut [u16],
+) -> F {
     let mut least = cost_of(updates, objective, &[], None);
     let count = times.len().min(updates.len());
     for taken in 0..count {
         let (chosen, _) = times.split_at(taken);
-        let next = (0..updates.len()).filter(|j| !chosen.contains(&(*j as u16))).fold(None, |best, j| {
-            let cost = cost_of(updates, objective, chosen, Some(j));
-            match best {
-                Some((least, _)) if least <= cost => best,
-                _ => Some((cost, j)),
-            }
-        });
+        let next = (0..updates.len())
+            .filter(|j| !chosen.contains(&(*j as u16)))
+            .fold(None, |best, j| {
+                let cost = cost_of(updates, objective, chosen, Some(j));
+                match best {
+                    Some((least, _)) if least <= cost => best,
+                    _ => Some((cost, j)),
+                }
+            });
         if let (Some((cost, j)), Some(place)) = (next, times.get_mut(taken)) {
             *place = j as u16;
             least = cost;
@@ -229,7 +264,12 @@ pub fn choose_greedily<F: Real>(updates: &[Update<F>], objective: Objective, tim
 }
 
 /// The cost of crawling on `chosen` and on `extra`.
-fn cost_of<F: Real>(updates: &[Update<F>], objective: Objective, chosen: &[u16], extra: Option<usize>) -> F {
+fn cost_of<F: Real>(
+    updates: &[Update<F>],
+    objective: Objective,
+    chosen: &[u16],
+    extra: Option<usize>,
+) -> F {
     let mut walk = Walk::from(objective, F::ZERO);
     for (j, update) in updates.iter().enumerate() {
         walk.wait(update.offset);

@@ -17,7 +17,11 @@ pub struct Weibull<F> {
 impl<F: Real> Weibull<F> {
     /// A page that changes `rate` times an interval on average; `shape` is α > 0.
     pub fn new(rate: F, shape: F) -> Self {
-        Self { rate, shape, ln_mean: (F::ONE + F::ONE / shape).ln_gamma() }
+        Self {
+            rate,
+            shape,
+            ln_mean: (F::ONE + F::ONE / shape).ln_gamma(),
+        }
     }
 
     /// `(kt)^α`
@@ -39,7 +43,8 @@ impl<F: Real> Weibull<F> {
         }
         let a = order / self.shape;
         // (λ L)^{n−1} instead of λ^{n−1}: stays inside the number type for slow pages.
-        let scale = (a.ln_gamma() - order * self.ln_mean - (order - F::ONE) * (self.rate * gap).ln()).exp();
+        let scale =
+            (a.ln_gamma() - order * self.ln_mean - (order - F::ONE) * (self.rate * gap).ln()).exp();
         powers * scale / self.shape * gamma_lower(a, z)
     }
 }

@@ -1,15 +1,19 @@
-//! The EDF carousel: one page a slot, every page as often as its rate says (Azar et al. 2018, Algorithm 3).
+//! The EDF carousel: one page a slot, every page as often as its rate says (Azar et al. 2018,
+//! Algorithm 3).
 //!
-//! Job `j` of a page with rate ρ is released at slot ⌊(j−1)/ρ⌋ + 1 and due by ⌈j/ρ⌉; each slot goes to the released
-//! job that is due first, equal ones to the smaller id. Then after `t` slots the page has had `N` visits with
+//! Job `j` of a page with rate ρ is released at slot ⌊(j−1)/ρ⌋ + 1 and due by ⌈j/ρ⌉; each slot goes
+//! to the released job that is due first, equal ones to the smaller id. Then after `t` slots the
+//! page has had `N` visits with
 //! |tρ − N| ≤ 1, always (Tijdeman 1980). The paper's listing looks at all pages in each slot and adds up floats. Here
-//! a slot costs O(log n), in the worst case too, and everything is an integer: rates are shares of a common
-//! unit, and what a page is owed is kept as the exact remainder, so that nothing drifts however long it turns.
+//! a slot costs O(log n), in the worst case too, and everything is an integer: rates are shares of
+//! a common unit, and what a page is owed is kept as the exact remainder, so that nothing drifts
+//! however long it turns.
 //!
-//! Pages wait for their release in a wheel with one tree a slot and turn over to the tree of released pages
-//! together: pages of equal rate are all released in the same slot, and one by one that slot would take O(n).
-//! Releases beyond the wheel wait in a tree of their own, from which each slot moves only a few. They are in
-//! time: whatever it holds is moved within one turn of the wheel.
+//! Pages wait for their release in a wheel with one tree a slot and turn over to the tree of
+//! released pages together: pages of equal rate are all released in the same slot, and one by one
+//! that slot would take O(n). Releases beyond the wheel wait in a tree of their own, from which
+//! each slot moves only a few. They are in time: whatever it holds is moved within one turn of the
+//! wheel.
 
 use core::fmt;
 use core::ops::{Add, Div, Mul, Sub};
@@ -28,7 +32,8 @@ mod sealed {
     impl Sealed for u64 {}
 }
 
-/// What slots and shares are counted in: `u32` on a device (rates to 2⁻³⁰ visits a slot), `u64` on a host (2⁻⁴⁰).
+/// What slots and shares are counted in: `u32` on a device (rates to 2⁻³⁰ visits a slot), `u64` on
+/// a host (2⁻⁴⁰).
 pub trait Ticks:
     sealed::Sealed
     + Key
@@ -42,7 +47,8 @@ pub trait Ticks:
     const ZERO: Self;
     /// 1
     const ONE: Self;
-    /// The largest unit: periods and lateness stay within half the range of the type, so that slots may wrap.
+    /// The largest unit: periods and lateness stay within half the range of the type, so that slots
+    /// may wrap.
     const FINEST: Self;
 
     /// Low bits of a number of slots.
@@ -89,8 +95,8 @@ ticks!(u64, 40);
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum CarouselError {
-    /// The rate is not a number in (0, 1]: a page can have one visit a slot, no more, and one that is to have none
-    /// is left out.
+    /// The rate is not a number in (0, 1]: a page can have one visit a slot, no more, and one that
+    /// is to have none is left out.
     Rate {
         /// The page.
         page: u32,
@@ -120,11 +126,19 @@ impl fmt::Display for CarouselError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rate { page, rate } => {
-                write!(f, "page {page} asks for {rate} visits a slot, expected more than 0 and at most 1")
+                write!(
+                    f,
+                    "page {page} asks for {rate} visits a slot, expected more than 0 and at most 1"
+                )
             }
-            Self::Duplicate { page } => write!(f, "page {page} is on the carousel already: change its rate"),
+            Self::Duplicate { page } => {
+                write!(f, "page {page} is on the carousel already: change its rate")
+            }
             Self::OutOfRange { page, places } => {
-                write!(f, "page {page} was added, but the carousel has places 0 to {places} (exclusive)")
+                write!(
+                    f,
+                    "page {page} was added, but the carousel has places 0 to {places} (exclusive)"
+                )
             }
             Self::Unknown { page } => write!(f, "page {page} is not on the carousel: add it first"),
         }
@@ -135,10 +149,10 @@ impl core::error::Error for CarouselError {}
 
 /// An endless order of pages in which each comes up as often as its rate says.
 ///
-/// `P` holds the pages (ids are places in it), `R` the released ones in order and `S` the wheel; all may be arrays, slices
-/// or, on a host, `Vec`s.
-/// The longer the wheel, the fewer pages take the way through the tree of far releases; as many places as pages
-/// is a good length. With `u32` slots, `u16` ids and that length a page costs 30 bytes.
+/// `P` holds the pages (ids are places in it), `R` the released ones in order and `S` the wheel;
+/// all may be arrays, slices or, on a host, `Vec`s. The longer the wheel, the fewer pages take the
+/// way through the tree of far releases; as many places as pages is a good length. With `u32`
+/// slots, `u16` ids and that length a page costs 30 bytes.
 ///
 /// | operation | work |
 /// |---|---|
@@ -146,13 +160,14 @@ impl core::error::Error for CarouselError {}
 /// | [`add`](Self::add), [`set_rate`](Self::set_rate), [`remove`](Self::remove) | O(log n) |
 /// | [`skip`](Self::skip), construction | O(n log n) |
 ///
-/// *Total rate below 1*: the missing share of slots is idle, as evenly as the visits. *Above 1*: every page gets the
-/// same fraction 1/Σρ of what it asked for, within the same bound. Releases and due slots are counted on a clock
-/// that is held in some slots, so that there are always slots enough.
+/// *Total rate below 1*: the missing share of slots is idle, as evenly as the visits. *Above 1*:
+/// every page gets the same fraction 1/Σρ of what it asked for, within the same bound. Releases and
+/// due slots are counted on a clock that is held in some slots, so that there are always slots
+/// enough.
 ///
-/// *Changes while it turns* cost no page its credit: one that is owed half a visit is still owed it at its
-/// new rate. The bound then holds from where the change found it; many changes at once can leave pages late by
-/// as many slots as there are pages, never more.
+/// *Changes while it turns* cost no page its credit: one that is owed half a visit is still owed it
+/// at its new rate. The bound then holds from where the change found it; many changes at once can
+/// leave pages late by as many slots as there are pages, never more.
 ///
 /// ```
 /// use dunlin::pace::carousel::ArrayCarousel;
@@ -187,10 +202,12 @@ pub struct Carousel<W, I, P, R, S> {
 }
 
 /// A carousel that owns its memory, for `N` pages; `const`-constructible for a `static`.
-pub type ArrayCarousel<W, I, const N: usize> = Carousel<W, I, [Page<W, I>; N], [Entry<W, I>; N], [I; N]>;
+pub type ArrayCarousel<W, I, const N: usize> =
+    Carousel<W, I, [Page<W, I>; N], [Entry<W, I>; N], [I; N]>;
 
 /// A carousel in slices the caller lends it.
-pub type SliceCarousel<'a, W, I> = Carousel<W, I, &'a mut [Page<W, I>], &'a mut [Entry<W, I>], &'a mut [I]>;
+pub type SliceCarousel<'a, W, I> =
+    Carousel<W, I, &'a mut [Page<W, I>], &'a mut [Entry<W, I>], &'a mut [I]>;
 
 impl<W: Ticks, I: Id, const N: usize> ArrayCarousel<W, I, N> {
     /// An empty carousel.
@@ -231,16 +248,17 @@ where
     R: AsRef<[Entry<W, I>]> + AsMut<[Entry<W, I>]>,
     S: AsRef<[I]> + AsMut<[I]>,
 {
-    /// An empty carousel in the given storage, whatever that held. `ready` must be as long as `pages`, or places beyond
-    /// its length cannot be used; `wheel` may have any length.
+    /// An empty carousel in the given storage, whatever that held. `ready` must be as long as
+    /// `pages`, or places beyond its length cannot be used; `wheel` may have any length.
     pub fn with_storage(mut pages: P, ready: R, mut wheel: S) -> Self {
         pages.as_mut().fill(Page::UNUSED);
         wheel.as_mut().fill(I::NONE);
         Self::empty(pages, ready, wheel)
     }
 
-    /// The same with shares counted in `unit` (at least 1, at most [`Ticks::FINEST`], which is the default):
-    /// a page of share 3 in 1,000 then gets exactly 3 visits in 1,000 slots. For an empty carousel.
+    /// The same with shares counted in `unit` (at least 1, at most [`Ticks::FINEST`], which is the
+    /// default): a page of share 3 in 1,000 then gets exactly 3 visits in 1,000 slots. For an empty
+    /// carousel.
     #[must_use]
     pub fn with_unit(mut self, unit: W) -> Self {
         self.unit = unit.clamp(W::ONE, W::FINEST);
@@ -259,7 +277,11 @@ where
 
     /// The share of a page, if it is on the carousel.
     pub fn share(&self, id: I) -> Option<W> {
-        self.pages.as_ref().get(id.index()).map(|page| page.rate).filter(|rate| *rate > W::ZERO)
+        self.pages
+            .as_ref()
+            .get(id.index())
+            .map(|page| page.rate)
+            .filter(|rate| *rate > W::ZERO)
     }
 
     /// The sum of all shares: above [`Self::unit`], pages get less than they ask for.
@@ -267,28 +289,36 @@ where
         self.total
     }
 
-    /// What a page is owed, in visits times [`Self::unit`]: above −1 visit, and below +1 unless changes or an overload
-    /// have made it late. `None` if it is not on the carousel.
+    /// What a page is owed, in visits times [`Self::unit`]: above −1 visit, and below +1 unless
+    /// changes or an overload have made it late. `None` if it is not on the carousel.
     pub fn credit(&self, id: I) -> Option<i64> {
-        let page = self.pages.as_ref().get(id.index()).filter(|page| page.rate > W::ZERO)?;
+        let page = self
+            .pages
+            .as_ref()
+            .get(id.index())
+            .filter(|page| page.rate > W::ZERO)?;
         Some(credit(page, self.unit, self.now))
     }
 
-    /// The share that stands for a rate in visits a slot: rounded down, so that shares never sum to more than
-    /// the rates did; one unit at least.
+    /// The share that stands for a rate in visits a slot: rounded down, so that shares never sum to
+    /// more than the rates did; one unit at least.
     fn share_of<F: Real>(&self, id: I, rate: F) -> Result<W, CarouselError> {
         // The comparison is false for NaN, too.
         if rate > F::ZERO && rate <= F::ONE {
             let share = (rate * F::from_u64(self.unit.widen())).to_u64();
             return Ok(W::wrap(share).clamp(W::ONE, self.unit));
         }
-        Err(CarouselError::Rate { page: number(id), rate: rate.to_f64() as f32 })
+        Err(CarouselError::Rate {
+            page: number(id),
+            rate: rate.to_f64() as f32,
+        })
     }
 
     /// Puts a page on the carousel; it may come up from the next slot on.
     ///
     /// # Errors
-    /// A rate outside (0, 1], an id that is there already or beyond the storage: the carousel is unchanged.
+    /// A rate outside (0, 1], an id that is there already or beyond the storage: the carousel is
+    /// unchanged.
     pub fn add<F: Real>(&mut self, id: I, rate: F) -> Result<(), CarouselError> {
         self.add_share(id, self.share_of(id, rate)?)
     }
@@ -300,7 +330,11 @@ where
     pub fn add_share(&mut self, id: I, share: W) -> Result<(), CarouselError> {
         let places = self.pages.as_ref().len().min(self.ready.as_ref().len());
         let page = number(id);
-        let Some(free) = self.pages.as_ref().get(id.index()).filter(|_| id != I::NONE && id.index() < places)
+        let Some(free) = self
+            .pages
+            .as_ref()
+            .get(id.index())
+            .filter(|_| id != I::NONE && id.index() < places)
         else {
             return Err(CarouselError::OutOfRange {
                 page,
@@ -329,10 +363,15 @@ where
     /// # Errors
     /// As for [`Self::set_rate`].
     pub fn set_share(&mut self, id: I, share: W) -> Result<(), CarouselError> {
-        let old = self.share(id).ok_or(CarouselError::Unknown { page: number(id) })?;
+        let old = self
+            .share(id)
+            .ok_or(CarouselError::Unknown { page: number(id) })?;
         self.check_share(id, share)?;
         let credit = self.take_out(id);
-        self.total = self.total.saturating_sub(old.widen()).saturating_add(share.widen());
+        self.total = self
+            .total
+            .saturating_sub(old.widen())
+            .saturating_add(share.widen());
         self.file_credit(id, share, credit);
         Ok(())
     }
@@ -343,7 +382,9 @@ where
         let credit = self.take_out(id);
         self.total = self.total.saturating_sub(share.widen());
         // A page that leaves just after a visit has used slots that the others were counting on.
-        self.owed = self.owed.saturating_add(u64::try_from(-credit).unwrap_or(0));
+        self.owed = self
+            .owed
+            .saturating_add(u64::try_from(-credit).unwrap_or(0));
         if let Some(page) = self.pages.as_mut().get_mut(id.index()) {
             *page = Page::UNUSED;
         }
@@ -356,7 +397,9 @@ where
         if self.owed >= self.unit.widen() {
             self.owed -= self.unit.widen();
         } else {
-            self.owed = self.owed.saturating_add(self.total.saturating_sub(self.unit.widen()));
+            self.owed = self
+                .owed
+                .saturating_add(self.total.saturating_sub(self.unit.widen()));
             self.advance();
         }
         self.visit()
@@ -379,8 +422,8 @@ where
         core::iter::repeat_with(|| self.next_slot())
     }
 
-    /// Lets slots pass as though every visit in them had been made: after a power cut nothing is made up for in a
-    /// burst, and pages keep their rhythm. O(n log n) once.
+    /// Lets slots pass as though every visit in them had been made: after a power cut nothing is
+    /// made up for in a burst, and pages keep their rhythm. O(n log n) once.
     pub fn skip(&mut self, slots: u64) {
         let unit = u128::from(self.unit.widen());
         let demand = u128::from(self.total).max(unit);
@@ -393,7 +436,9 @@ where
         (self.released, self.far) = (0, I::NONE);
         self.wheel.as_mut().fill(I::NONE);
         for index in 0..self.pages.as_ref().len() {
-            let Some((id, page)) = I::from_index(index).zip(self.pages.as_ref().get(index)) else { break };
+            let Some((id, page)) = I::from_index(index).zip(self.pages.as_ref().get(index)) else {
+                break;
+            };
             let rate = page.rate;
             if rate == W::ZERO {
                 continue;
@@ -416,14 +461,22 @@ where
             return Ok(());
         }
         let rate = share.widen() as f32 / self.unit.widen() as f32;
-        Err(CarouselError::Rate { page: number(id), rate })
+        Err(CarouselError::Rate {
+            page: number(id),
+            rate,
+        })
     }
 
-    /// One slot of the clock: what is released now turns over, and the wheel takes in what has come within reach.
+    /// One slot of the clock: what is released now turns over, and the wheel takes in what has come
+    /// within reach.
     fn advance(&mut self) {
         self.now = self.now.plus(W::ONE);
         let (pages, wheel) = (self.pages.as_mut(), self.wheel.as_mut());
-        self.head = if self.head + 1 < wheel.len() { self.head + 1 } else { 0 };
+        self.head = if self.head + 1 < wheel.len() {
+            self.head + 1
+        } else {
+            0
+        };
         if let Some(tree) = wheel.get_mut(self.head) {
             ready::insert(pages, self.ready.as_mut(), &mut self.released, *tree);
             *tree = I::NONE;
@@ -431,7 +484,9 @@ where
         let moves = pages.len().div_ceil(wheel.len().max(1));
         for _ in 0..moves {
             let id = self.far;
-            let Some(page) = self.pages.as_ref().get(id.index()).copied() else { break };
+            let Some(page) = self.pages.as_ref().get(id.index()).copied() else {
+                break;
+            };
             if self.place(page.slot).is_none() {
                 break;
             }
@@ -468,18 +523,23 @@ where
             Ok(over) => (self.now.since(W::wrap(over / step)), over % step + 1),
             Err(_) => {
                 let missing = credit.unsigned_abs();
-                (self.now.plus(W::wrap(missing / step + 1)), step - missing % step)
+                (
+                    self.now.plus(W::wrap(missing / step + 1)),
+                    step - missing % step,
+                )
             }
         };
         self.file(id, rate, release, W::wrap(left));
     }
 
-    /// Files a page that is in no tree under its next job, given the release and what it is owed then: more than
-    /// nothing, at most one slot's worth.
+    /// Files a page that is in no tree under its next job, given the release and what it is owed
+    /// then: more than nothing, at most one slot's worth.
     fn file(&mut self, id: I, rate: W, release: W, credit: W) {
         let place = self.place(release);
         let (pages, wheel) = (self.pages.as_mut(), self.wheel.as_mut());
-        let Some(page) = pages.get_mut(id.index()) else { return };
+        let Some(page) = pages.get_mut(id.index()) else {
+            return;
+        };
         let Some(place) = place else {
             *page = Page::alone(release, rate, credit, State::Far);
             self.far = meld(pages, self.far, id);
@@ -487,7 +547,12 @@ where
         };
         // Rounded up without a sum that could overflow: credit ≤ rate ≤ unit.
         let wait = (self.unit - credit + (rate - W::ONE)) / rate;
-        *page = Page::alone(release.plus(wait), rate, credit + wait * rate - self.unit, State::Tree);
+        *page = Page::alone(
+            release.plus(wait),
+            rate,
+            credit + wait * rate - self.unit,
+            State::Tree,
+        );
         match place {
             Place::Ready => ready::insert(pages, self.ready.as_mut(), &mut self.released, id),
             Place::Wheel(index) => {
@@ -504,14 +569,22 @@ where
             return Some(Place::Ready);
         }
         let (ahead, length) = (release.since(self.now).widen(), self.wheel.as_ref().len());
-        let ahead = usize::try_from(ahead).ok().filter(|ahead| *ahead <= length)?;
+        let ahead = usize::try_from(ahead)
+            .ok()
+            .filter(|ahead| *ahead <= length)?;
         let index = self.head + ahead;
-        Some(Place::Wheel(if index < length { index } else { index - length }))
+        Some(Place::Wheel(if index < length {
+            index
+        } else {
+            index - length
+        }))
     }
 
     /// Takes a page out of the tree it stands in and returns what it is owed now.
     fn take_out(&mut self, id: I) -> i64 {
-        let Some(page) = self.pages.as_ref().get(id.index()).copied() else { return 0 };
+        let Some(page) = self.pages.as_ref().get(id.index()).copied() else {
+            return 0;
+        };
         if page.is(State::Far) {
             self.far = remove(self.pages.as_mut(), self.far, id);
         } else if page.is(State::Root) {
@@ -536,9 +609,15 @@ enum Place {
     Wheel(usize),
 }
 
-/// What a page is owed at slot `now`, in visits times `unit`: above −unit, and above +unit only if it is late.
+/// What a page is owed at slot `now`, in visits times `unit`: above −unit, and above +unit only if
+/// it is late.
 fn credit<W: Ticks, I: Id>(page: &Page<W, I>, unit: W, now: W) -> i64 {
-    let at_slot = page.credit.widen() as i64 + if page.is(State::Far) { 0 } else { unit.widen() as i64 };
+    let at_slot = page.credit.widen() as i64
+        + if page.is(State::Far) {
+            0
+        } else {
+            unit.widen() as i64
+        };
     let rate = page.rate.widen() as i64;
     if now.is_before(page.slot) {
         at_slot - page.slot.since(now).widen() as i64 * rate

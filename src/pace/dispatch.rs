@@ -1,8 +1,9 @@
 //! Who is next when a crawler falls idle: de Souza's phase 3 (2007, §2.3).
 //!
-//! Every host has a queue of crawls with the times they should start at. A crawl may start once its time has come and
-//! its host's last one lies the politeness gap behind, in the hours in which the host may be fetched from; of those that
-//! may, the most delayed is next, and of equally delayed ones that of the smaller host number.
+//! Every host has a queue of crawls with the times they should start at. A crawl may start once its
+//! time has come and its host's last one lies the politeness gap behind, in the hours in which the
+//! host may be fetched from; of those that may, the most delayed is next, and of equally delayed
+//! ones that of the smaller host number.
 
 use core::fmt;
 
@@ -53,7 +54,11 @@ pub struct NoRoom {
 
 impl fmt::Display for NoRoom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "host {} does not fit the heaps: give both room for every host", self.host)
+        write!(
+            f,
+            "host {} does not fit the heaps: give both room for every host",
+            self.host
+        )
     }
 }
 
@@ -61,8 +66,8 @@ impl core::error::Error for NoRoom {}
 
 /// Hands out updates to crawlers that fall idle.
 ///
-/// A call costs O(log m) for m hosts, plus O(log m) for each host whose gap or hours ended since the call before; over a
-/// whole schedule that is O(log m) an update.
+/// A call costs O(log m) for m hosts, plus O(log m) for each host whose gap or hours ended since
+/// the call before; over a whole schedule that is O(log m) an update.
 ///
 /// ```
 /// use dunlin::heap::{Entry, SliceHeap};
@@ -102,7 +107,8 @@ pub struct Dispatch<'a, I> {
 }
 
 impl<'a, I: Id> Dispatch<'a, I> {
-    /// Over the queues of all hosts, each a range of `updates` in order of time; the heaps are emptied.
+    /// Over the queues of all hosts, each a range of `updates` in order of time; the heaps are
+    /// emptied.
     ///
     /// # Errors
     /// [`NoRoom`] if a heap is too small.
@@ -119,22 +125,38 @@ impl<'a, I: Id> Dispatch<'a, I> {
             // Tried on both: whatever fits each of them alone will also fit when hosts move over.
             free.push(id, Instant::ZERO).map_err(|_| NoRoom { host })?;
             if let Some(update) = pending(updates, queue) {
-                waiting.push(id, queue.opens(update.at)).map_err(|_| NoRoom { host })?;
+                waiting
+                    .push(id, queue.opens(update.at))
+                    .map_err(|_| NoRoom { host })?;
             }
         }
         free.clear();
-        Ok(Self { updates, queues, waiting, free, now: Instant::ZERO })
+        Ok(Self {
+            updates,
+            queues,
+            waiting,
+            free,
+            now: Instant::ZERO,
+        })
     }
 
-    /// The most delayed update that may start now, if there is one. It counts as started. A moment before that of an
-    /// earlier call counts as that one: several crawlers may not have asked in order.
+    /// The most delayed update that may start now, if there is one. It counts as started. A moment
+    /// before that of an earlier call counts as that one: several crawlers may not have asked in
+    /// order.
     pub fn next(&mut self, now: Instant) -> Option<Start<I>> {
         self.now = self.now.max(now);
         let now = self.now;
-        while let Some(entry) = self.waiting.peek().copied().filter(|entry| entry.key <= now) {
+        while let Some(entry) = self
+            .waiting
+            .peek()
+            .copied()
+            .filter(|entry| entry.key <= now)
+        {
             self.waiting.pop();
-            if let Some(update) =
-                self.queues.get(entry.id.index()).and_then(|queue| pending(self.updates, queue))
+            if let Some(update) = self
+                .queues
+                .get(entry.id.index())
+                .and_then(|queue| pending(self.updates, queue))
             {
                 let _ = self.free.push(entry.id, update.at);
             }
@@ -151,13 +173,16 @@ impl<'a, I: Id> Dispatch<'a, I> {
             let update = *pending(self.updates, queue)?;
             queue.next += 1;
             if let Some(following) = pending(self.updates, queue) {
-                let _ = self.waiting.push(host, queue.opens(following.at.max(now + queue.gap)));
+                let _ = self
+                    .waiting
+                    .push(host, queue.opens(following.at.max(now + queue.gap)));
             }
             return Some(Start { host, update });
         }
     }
 
-    /// From when on [`Self::next`] will have something: a moment that may have passed, or `None` when all is done.
+    /// From when on [`Self::next`] will have something: a moment that may have passed, or `None`
+    /// when all is done.
     pub fn wake(&self) -> Option<Instant> {
         match self.free.peek() {
             Some(entry) => Some(entry.key),
@@ -167,5 +192,7 @@ impl<'a, I: Id> Dispatch<'a, I> {
 }
 
 fn pending<'a>(updates: &'a [Update], queue: &Queue) -> Option<&'a Update> {
-    updates.get(queue.next as usize).filter(|_| queue.next < queue.end)
+    updates
+        .get(queue.next as usize)
+        .filter(|_| queue.next < queue.end)
 }

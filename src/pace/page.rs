@@ -32,11 +32,24 @@ pub(super) enum State {
 
 impl<W: Ticks, I: Id> Page<W, I> {
     /// A page that is not on the carousel.
-    pub const UNUSED: Self = Self { slot: W::ZERO, rate: W::ZERO, credit: W::ZERO, links: Links::ALONE };
+    pub const UNUSED: Self = Self {
+        slot: W::ZERO,
+        rate: W::ZERO,
+        credit: W::ZERO,
+        links: Links::ALONE,
+    };
 
     /// A tree of its own.
     pub(super) fn alone(slot: W, rate: W, credit: W, state: State) -> Self {
-        Self { slot, rate, credit, links: Links { spare: state as u8, ..Links::ALONE } }
+        Self {
+            slot,
+            rate,
+            credit,
+            links: Links {
+                spare: state as u8,
+                ..Links::ALONE
+            },
+        }
     }
 
     pub(super) fn is(&self, state: State) -> bool {
@@ -64,6 +77,10 @@ impl<W: Ticks, I: Id> Node<I> for Page<W, I> {
         &mut self.links
     }
     fn above(&self) -> I {
-        if self.is(State::Root) { I::NONE } else { self.links.up }
+        if self.is(State::Root) {
+            I::NONE
+        } else {
+            self.links.up
+        }
     }
 }

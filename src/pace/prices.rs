@@ -1,8 +1,9 @@
 //! Prices of slots: a bound below every assignment (the dual of Wolf's transportation problem).
 //!
-//! Put a price on each slot, none below zero unless all slots are needed. A crawl then pays at least the cheapest sum
-//! of distance and price it can find, and all crawls together at least the sum of these; taking off what all slots
-//! cost leaves a bound on the distances alone. Any prices will do; the best make the bound exact.
+//! Put a price on each slot, none below zero unless all slots are needed. A crawl then pays at
+//! least the cheapest sum of distance and price it can find, and all crawls together at least the
+//! sum of these; taking off what all slots cost leaves a bound on the distances alone. Any prices
+//! will do; the best make the bound exact.
 
 use super::transport::{Crawl, Event, Slot, events, events_backwards, micros};
 
@@ -18,7 +19,12 @@ pub struct Prices {
 
 impl Prices {
     /// What the slice is filled with.
-    pub const UNUSED: Self = Self { price: 0, offer: 0, used: false, filled: false };
+    pub const UNUSED: Self = Self {
+        price: 0,
+        offer: 0,
+        used: false,
+        filled: false,
+    };
 }
 
 /// How often prices are revised. Each pass carries them as far in both directions as crawls reach.
@@ -27,14 +33,25 @@ const PASSES: usize = 200;
 /// Beyond every path from slot to slot.
 const DEAR: i64 = 1 << 55;
 
-/// The bound for the prices that an assignment suggests: no crawl would rather pay for another slot than its own.
-pub(super) fn bound(crawls: &[Crawl], slots: &[Slot], prices: &mut [Prices], slot_of: &[u32]) -> i64 {
-    // Slots nobody needs are free, and all others are worth what it costs to do without them: down from dear.
+/// The bound for the prices that an assignment suggests: no crawl would rather pay for another slot
+/// than its own.
+pub(super) fn bound(
+    crawls: &[Crawl],
+    slots: &[Slot],
+    prices: &mut [Prices],
+    slot_of: &[u32],
+) -> i64 {
+    // Slots nobody needs are free, and all others are worth what it costs to do without them: down
+    // from dear.
     let start = if crawls.len() < slots.len() { DEAR } else { 0 };
     for price in prices.iter_mut() {
         price.price = if price.used { start } else { 0 };
     }
-    let plan = Plan { crawls, slots, slot_of };
+    let plan = Plan {
+        crawls,
+        slots,
+        slot_of,
+    };
     if start == 0 {
         plan.slope(prices);
     }
@@ -64,8 +81,9 @@ impl Plan<'_> {
         Some((own, slot, crawl.cost(slot)?))
     }
 
-    /// Where crawls move to later slots, a slot is worth less by the time that it is later; where they move to earlier
-    /// ones, more. With no slot to spare that is nearly the whole truth, and passes only have to mend it.
+    /// Where crawls move to later slots, a slot is worth less by the time that it is later; where
+    /// they move to earlier ones, more. With no slot to spare that is nearly the whole truth, and
+    /// passes only have to mend it.
     fn slope(&self, prices: &mut [Prices]) {
         for (index, crawl) in self.crawls.iter().enumerate() {
             if let Some((own, slot, _)) = self.own(index, *crawl)
@@ -96,7 +114,11 @@ impl Plan<'_> {
                 Event::Slot(index, _) => {
                     if let Some(slot) = prices.get_mut(index) {
                         slot.price = price;
-                        if slot.offer > 0 { earlier += 1 } else { later -= 1 }
+                        if slot.offer > 0 {
+                            earlier += 1
+                        } else {
+                            later -= 1
+                        }
                     }
                 }
             }
@@ -110,13 +132,20 @@ impl Plan<'_> {
         for event in events_backwards(self.crawls, self.slots) {
             match event {
                 Event::Slot(index, slot) => {
-                    let price = prices.get(index).map_or(i64::MAX, |price| micros(slot.at) + price.price);
+                    let price = prices
+                        .get(index)
+                        .map_or(i64::MAX, |price| micros(slot.at) + price.price);
                     cheapest = cheapest.min(price);
                 }
                 Event::Crawl(index, crawl) => {
-                    let Some((own, slot, cost)) = self.own(index, crawl) else { continue };
-                    let Some(price) = prices.get_mut(own) else { continue };
-                    price.offer = (cost + price.price).min(cheapest.saturating_sub(micros(crawl.at)));
+                    let Some((own, slot, cost)) = self.own(index, crawl) else {
+                        continue;
+                    };
+                    let Some(price) = prices.get_mut(own) else {
+                        continue;
+                    };
+                    price.offer =
+                        (cost + price.price).min(cheapest.saturating_sub(micros(crawl.at)));
                     if price.offer - cost < price.price {
                         price.price = price.offer - cost;
                         lowered = true;
@@ -137,12 +166,18 @@ impl Plan<'_> {
         for event in events(self.crawls, self.slots) {
             match event {
                 Event::Slot(index, slot) => {
-                    let price = prices.get(index).map_or(i64::MAX, |price| price.price - micros(slot.at));
+                    let price = prices
+                        .get(index)
+                        .map_or(i64::MAX, |price| price.price - micros(slot.at));
                     cheapest = cheapest.min(price);
                 }
                 Event::Crawl(index, crawl) if !crawl.not_before => {
-                    let Some((own, slot, cost)) = self.own(index, crawl) else { continue };
-                    let Some(price) = prices.get_mut(own) else { continue };
+                    let Some((own, slot, cost)) = self.own(index, crawl) else {
+                        continue;
+                    };
+                    let Some(price) = prices.get_mut(own) else {
+                        continue;
+                    };
                     let offer = cheapest.saturating_add(micros(crawl.at));
                     if offer.saturating_sub(cost) < price.price {
                         price.price = offer - cost;
@@ -164,11 +199,15 @@ impl Plan<'_> {
         for event in events_backwards(self.crawls, self.slots) {
             match event {
                 Event::Slot(index, slot) => {
-                    let price = prices.get(index).map_or(i64::MAX, |price| micros(slot.at) + price.price);
+                    let price = prices
+                        .get(index)
+                        .map_or(i64::MAX, |price| micros(slot.at) + price.price);
                     cheapest = cheapest.min(price);
                 }
                 Event::Crawl(index, crawl) => {
-                    if let Some(price) = self.own(index, crawl).and_then(|own| prices.get_mut(own.0)) {
+                    if let Some(price) =
+                        self.own(index, crawl).and_then(|own| prices.get_mut(own.0))
+                    {
                         price.offer = cheapest.saturating_sub(micros(crawl.at));
                     }
                 }
@@ -179,15 +218,21 @@ impl Plan<'_> {
         for event in events(self.crawls, self.slots) {
             match event {
                 Event::Slot(index, slot) => {
-                    let price = prices.get(index).map_or(i64::MAX, |price| price.price - micros(slot.at));
+                    let price = prices
+                        .get(index)
+                        .map_or(i64::MAX, |price| price.price - micros(slot.at));
                     cheapest = cheapest.min(price);
                 }
                 Event::Crawl(index, crawl) => {
-                    let Some(price) = self.own(index, crawl).and_then(|own| prices.get(own.0)) else {
+                    let Some(price) = self.own(index, crawl).and_then(|own| prices.get(own.0))
+                    else {
                         return 0;
                     };
-                    let early =
-                        if crawl.not_before { i64::MAX } else { cheapest.saturating_add(micros(crawl.at)) };
+                    let early = if crawl.not_before {
+                        i64::MAX
+                    } else {
+                        cheapest.saturating_add(micros(crawl.at))
+                    };
                     value += i128::from(price.offer.min(early));
                 }
             }

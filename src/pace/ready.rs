@@ -1,8 +1,9 @@
 //! The released pages by due slot: a 4-ary heap of the roots of their trees.
 //!
-//! A tree released as a whole takes one place, and when its root is visited the next of the tree steps in. The due slots
-//! stand here beside the ids, so that the four children of a place lie together: read from the pages they
-//! would be four waits for distant memory at each level. Each page notes its place.
+//! A tree released as a whole takes one place, and when its root is visited the next of the tree
+//! steps in. The due slots stand here beside the ids, so that the four children of a place lie
+//! together: read from the pages they would be four waits for distant memory at each level. Each
+//! page notes its place.
 
 use crate::heap::{Entry, Id};
 
@@ -12,7 +13,8 @@ use super::page::Page;
 /// How many children a node has.
 const ARITY: usize = 4;
 
-/// Puts the root of a tree at `place`, or closes the gap there with the last root if the tree is empty.
+/// Puts the root of a tree at `place`, or closes the gap there with the last root if the tree is
+/// empty.
 pub(super) fn replace<W: Ticks, I: Id>(
     pages: &mut [Page<W, I>],
     roots: &mut [Entry<W, I>],
@@ -21,9 +23,14 @@ pub(super) fn replace<W: Ticks, I: Id>(
     root: I,
 ) {
     let entry = match pages.get(root.index()) {
-        Some(page) => Entry { key: page.slot, id: root },
+        Some(page) => Entry {
+            key: page.slot,
+            id: root,
+        },
         None => {
-            let Some(last) = count.checked_sub(1) else { return };
+            let Some(last) = count.checked_sub(1) else {
+                return;
+            };
             *count = last;
             if place == last {
                 return;
@@ -33,7 +40,12 @@ pub(super) fn replace<W: Ticks, I: Id>(
     };
     let place = rise(pages, roots, place, entry);
     let live = roots.len().min(*count);
-    sink(pages, roots.get_mut(..live).unwrap_or_default(), place, entry);
+    sink(
+        pages,
+        roots.get_mut(..live).unwrap_or_default(),
+        place,
+        entry,
+    );
 }
 
 /// Adds the root of a tree.
@@ -44,7 +56,10 @@ pub(super) fn insert<W: Ticks, I: Id>(
     root: I,
 ) {
     if let Some(page) = pages.get(root.index()) {
-        let entry = Entry { key: page.slot, id: root };
+        let entry = Entry {
+            key: page.slot,
+            id: root,
+        };
         rise(pages, roots, *count, entry);
         *count += 1;
     }
@@ -94,7 +109,11 @@ fn sink<W: Ticks, I: Id>(
 
 /// Due earlier, or as early and of a smaller id?
 fn precedes<W: Ticks, I: Id>(a: &Entry<W, I>, b: &Entry<W, I>) -> bool {
-    if a.key == b.key { a.id < b.id } else { a.key.is_before(b.key) }
+    if a.key == b.key {
+        a.id < b.id
+    } else {
+        a.key.is_before(b.key)
+    }
 }
 
 /// The one place where a root and its place are written, so that they cannot disagree.

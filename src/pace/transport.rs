@@ -1,8 +1,9 @@
 //! Which crawler takes which crawl, and when: Wolf's transportation problem (2002, §3).
 //!
-//! Crawler `k` can do `S_k` crawls in the interval, in slots that start at `(l − 1) T/S_k`. A crawl that was meant for `t*`
-//! costs `|t − t*|` in the slot at `t`; one that waits for an expected change (quasi-deterministic) costs `t − t*` and
-//! cannot be early. Every crawl is to have a slot of its own at the least total cost.
+//! Crawler `k` can do `S_k` crawls in the interval, in slots that start at `(l − 1) T/S_k`. A crawl
+//! that was meant for `t*` costs `|t − t*|` in the slot at `t`; one that waits for an expected
+//! change (quasi-deterministic) costs `t − t*` and cannot be early. Every crawl is to have a slot
+//! of its own at the least total cost.
 //!
 //! | | [`assign`] | [`sweep`] |
 //! |---|---|---|
@@ -42,7 +43,8 @@ pub struct Crawl {
 impl Crawl {
     /// What the slot would cost this crawl, in microseconds; `None` if it would be too early.
     pub(super) fn cost(&self, slot: Slot) -> Option<i64> {
-        (!self.not_before || slot.at >= self.at).then(|| micros(self.at).abs_diff(micros(slot.at)) as i64)
+        (!self.not_before || slot.at >= self.at)
+            .then(|| micros(self.at).abs_diff(micros(slot.at)) as i64)
     }
 }
 
@@ -83,13 +85,23 @@ impl fmt::Display for TransportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoSlot { crawl } => {
-                write!(f, "crawl {crawl} cannot be placed: all slots it may use are needed by earlier ones")
+                write!(
+                    f,
+                    "crawl {crawl} cannot be placed: all slots it may use are needed by earlier ones"
+                )
             }
-            Self::Storage { slice, needed, given } => {
+            Self::Storage {
+                slice,
+                needed,
+                given,
+            } => {
                 write!(f, "storage for {slice} holds {given}, expected {needed}")
             }
             Self::Unsorted { index } => {
-                write!(f, "number {index} is earlier than the one before: sort by time")
+                write!(
+                    f,
+                    "number {index} is earlier than the one before: sort by time"
+                )
             }
         }
     }
@@ -107,7 +119,8 @@ pub struct Cost {
     pub bound: Duration,
 }
 
-/// Writes the slots of crawlers that can do so many crawls each in the interval, in order of time; returns how many.
+/// Writes the slots of crawlers that can do so many crawls each in the interval, in order of time;
+/// returns how many.
 ///
 /// ```
 /// use dunlin::pace::transport::{Slot, slots};
@@ -127,14 +140,26 @@ pub fn slots<'a>(
     interval: Duration,
     room: &'a mut [Slot],
 ) -> Result<&'a [Slot], TransportError> {
-    let needed = speeds.iter().map(|count| *count as usize).fold(0, usize::saturating_add);
+    let needed = speeds
+        .iter()
+        .map(|count| *count as usize)
+        .fold(0, usize::saturating_add);
     let given = room.len();
     let Some(room) = room.get_mut(..needed) else {
-        return Err(TransportError::Storage { slice: "slots", needed, given });
+        return Err(TransportError::Storage {
+            slice: "slots",
+            needed,
+            given,
+        });
     };
     let all = (0..).zip(speeds).flat_map(|(crawler, &count)| {
-        let start = move |slot: u64| Instant::ZERO + super::merge::fraction(interval, slot, u64::from(count));
-        (0..u64::from(count)).map(move |slot| Slot { at: start(slot), crawler })
+        let start = move |slot: u64| {
+            Instant::ZERO + super::merge::fraction(interval, slot, u64::from(count))
+        };
+        (0..u64::from(count)).map(move |slot| Slot {
+            at: start(slot),
+            crawler,
+        })
     });
     for (place, slot) in room.iter_mut().zip(all) {
         *place = slot;
@@ -155,11 +180,18 @@ pub struct Column {
 
 impl Column {
     /// What the slice is filled with.
-    pub const UNUSED: Self = Self { price: 0, distance: i64::MAX, crawl: NONE, via: NONE, settled: false };
+    pub const UNUSED: Self = Self {
+        price: 0,
+        distance: i64::MAX,
+        crawl: NONE,
+        via: NONE,
+        settled: false,
+    };
 }
 
-/// The least total cost exactly, by shortest augmenting paths (Jonker and Volgenant 1987), for any crawls and slots and
-/// any pairs forbidden: `allowed(crawl, slot)` by index. Writes the slot of each crawl to `slot_of`.
+/// The least total cost exactly, by shortest augmenting paths (Jonker and Volgenant 1987), for any
+/// crawls and slots and any pairs forbidden: `allowed(crawl, slot)` by index. Writes the slot of
+/// each crawl to `slot_of`.
 ///
 /// `columns` has one place for each slot, `gains` one for each crawl.
 ///
@@ -183,7 +215,8 @@ pub fn assign(
         wanted.cost(*offered).filter(|_| allowed(crawl, slot))
     };
     for crawl in 0..crawls.len() {
-        let end = shortest_path(crawl, columns, gains, &cost).ok_or(TransportError::NoSlot { crawl })?;
+        let end =
+            shortest_path(crawl, columns, gains, &cost).ok_or(TransportError::NoSlot { crawl })?;
         augment(crawl, end, columns, gains);
     }
     let mut total = 0_u64;
@@ -196,15 +229,27 @@ pub fn assign(
     }
     // Gains and prices are a dual solution of the same value: that is what the method ends with.
     let total = Duration::from_micros(total);
-    Ok(Cost { total, bound: total })
+    Ok(Cost {
+        total,
+        bound: total,
+    })
 }
 
-fn cut<'a, T>(slice: &'a mut [T], name: &'static str, needed: usize) -> Result<&'a mut [T], TransportError> {
+fn cut<'a, T>(
+    slice: &'a mut [T],
+    name: &'static str,
+    needed: usize,
+) -> Result<&'a mut [T], TransportError> {
     let given = slice.len();
-    slice.get_mut(..needed).ok_or(TransportError::Storage { slice: name, needed, given })
+    slice.get_mut(..needed).ok_or(TransportError::Storage {
+        slice: name,
+        needed,
+        given,
+    })
 }
 
-/// The free slot that is nearest to a crawl when others may be moved on (Dijkstra on reduced costs).
+/// The free slot that is nearest to a crawl when others may be moved on (Dijkstra on reduced
+/// costs).
 fn shortest_path(
     crawl: usize,
     columns: &mut [Column],
@@ -218,7 +263,11 @@ fn shortest_path(
     loop {
         let gain = *gains.get(row)?;
         let mut nearest: Option<(i64, usize)> = None;
-        for (slot, column) in columns.iter_mut().enumerate().filter(|(_, column)| !column.settled) {
+        for (slot, column) in columns
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, column)| !column.settled)
+        {
             if let Some(cost) = cost(row, slot) {
                 let distance = base + cost - gain - column.price;
                 if distance < column.distance {
@@ -242,7 +291,10 @@ fn shortest_path(
 /// Moves crawls along the path that ends in a free slot, and the prices with them.
 fn augment(crawl: usize, end: usize, columns: &mut [Column], gains: &mut [i64]) {
     let length = columns.get(end).map_or(0, |column| column.distance);
-    for column in columns.iter_mut().filter(|column| column.settled && column.crawl != NONE) {
+    for column in columns
+        .iter_mut()
+        .filter(|column| column.settled && column.crawl != NONE)
+    {
         column.price += column.distance - length;
         if let Some(gain) = gains.get_mut(column.crawl as usize) {
             *gain += length - column.distance;
@@ -253,7 +305,9 @@ fn augment(crawl: usize, end: usize, columns: &mut [Column], gains: &mut [i64]) 
     }
     let mut slot = end;
     while let Some(via) = columns.get(slot).map(|column| column.via) {
-        let mover = columns.get(via as usize).map_or(crawl as u32, |column| column.crawl);
+        let mover = columns
+            .get(via as usize)
+            .map_or(crawl as u32, |column| column.crawl);
         if let Some(column) = columns.get_mut(slot) {
             column.crawl = mover;
         }
@@ -261,14 +315,18 @@ fn augment(crawl: usize, end: usize, columns: &mut [Column], gains: &mut [i64]) 
     }
 }
 
-/// A crawl or a slot, in order of time. A crawl comes before a slot of the same time, so that it can take it.
+/// A crawl or a slot, in order of time. A crawl comes before a slot of the same time, so that it
+/// can take it.
 pub(super) enum Event {
     Crawl(usize, Crawl),
     Slot(usize, Slot),
 }
 
 /// Both lists as one, in order of time.
-pub(super) fn events<'a>(crawls: &'a [Crawl], slots: &'a [Slot]) -> impl Iterator<Item = Event> + use<'a> {
+pub(super) fn events<'a>(
+    crawls: &'a [Crawl],
+    slots: &'a [Slot],
+) -> impl Iterator<Item = Event> + use<'a> {
     let (mut crawl, mut slot) = (0, 0);
     core::iter::from_fn(move || match (crawls.get(crawl), slots.get(slot)) {
         (Some(next), other) if other.is_none_or(|slot| next.at <= slot.at) => {
@@ -289,17 +347,19 @@ pub(super) fn events_backwards<'a>(
     slots: &'a [Slot],
 ) -> impl Iterator<Item = Event> + use<'a> {
     let (mut crawls_left, mut slots_left) = (crawls, slots);
-    core::iter::from_fn(move || match (crawls_left.split_last(), slots_left.split_last()) {
-        (next, Some((slot, rest))) if next.is_none_or(|(crawl, _)| crawl.at <= slot.at) => {
-            slots_left = rest;
-            Some(Event::Slot(rest.len(), *slot))
-        }
-        (Some((crawl, rest)), _) => {
-            crawls_left = rest;
-            Some(Event::Crawl(rest.len(), *crawl))
-        }
-        _ => None,
-    })
+    core::iter::from_fn(
+        move || match (crawls_left.split_last(), slots_left.split_last()) {
+            (next, Some((slot, rest))) if next.is_none_or(|(crawl, _)| crawl.at <= slot.at) => {
+                slots_left = rest;
+                Some(Event::Slot(rest.len(), *slot))
+            }
+            (Some((crawl, rest)), _) => {
+                crawls_left = rest;
+                Some(Event::Crawl(rest.len(), *crawl))
+            }
+            _ => None,
+        },
+    )
 }
 
 /// More than any distance: what it is worth to have a slot at all.
@@ -307,15 +367,17 @@ const MUST: i64 = 1 << 56;
 
 /// The least total cost for crawls and slots sorted by time, in one sweep over both, with a proof.
 ///
-/// Two heaps hold what could still be improved: for each crawl what it would gain by moving on to a later slot, for
-/// each slot what it would cost a later crawl to get it, moving others on where necessary. Which slots are used
-/// settles the rest: left to right, a crawl that may be early fills the oldest slot still empty, and a slot takes the
-/// oldest crawl still waiting. The bound comes from slot prices that the result itself suggests.
+/// Two heaps hold what could still be improved: for each crawl what it would gain by moving on to a
+/// later slot, for each slot what it would cost a later crawl to get it, moving others on where
+/// necessary. Which slots are used settles the rest: left to right, a crawl that may be early fills
+/// the oldest slot still empty, and a slot takes the oldest crawl still waiting. The bound comes
+/// from slot prices that the result itself suggests.
 ///
 /// `by_gain` has room for every crawl, `by_cost` for every slot, `prices` one place for each slot.
 ///
 /// # Errors
-/// Lists out of order, a crawl that cannot be placed together with all before it, slices that are too short.
+/// Lists out of order, a crawl that cannot be placed together with all before it, slices that are
+/// too short.
 pub fn sweep(
     crawls: &[Crawl],
     slots: &[Slot],
@@ -351,8 +413,8 @@ fn sorted(times: impl Iterator<Item = Instant>) -> Result<(), TransportError> {
     Ok(())
 }
 
-/// The first crawl that cannot be placed with all before it: more crawls than slots, or more that cannot be early than
-/// slots from some moment on (these sets are nested, so counting is enough).
+/// The first crawl that cannot be placed with all before it: more crawls than slots, or more that
+/// cannot be early than slots from some moment on (these sets are nested, so counting is enough).
 fn first_left_over(crawls: &[Crawl], slots: &[Slot]) -> Option<usize> {
     let mut passed = 0;
     let mut spare = usize::MAX;
@@ -361,7 +423,11 @@ fn first_left_over(crawls: &[Crawl], slots: &[Slot]) -> Option<usize> {
             return Some(index);
         }
         if crawl.not_before {
-            passed += slots.iter().skip(passed).take_while(|slot| slot.at < crawl.at).count();
+            passed += slots
+                .iter()
+                .skip(passed)
+                .take_while(|slot| slot.at < crawl.at)
+                .count();
             match spare.min(slots.len() - passed).checked_sub(1) {
                 Some(less) => spare = less,
                 None => return Some(index),
@@ -383,13 +449,21 @@ fn choose_slots(
     by_gain.clear();
     by_cost.clear();
     prices.fill(Prices::UNUSED);
-    let short = |slice, needed, given| TransportError::Storage { slice, needed, given };
+    let short = |slice, needed, given| TransportError::Storage {
+        slice,
+        needed,
+        given,
+    };
     for event in events(crawls, slots) {
         match event {
             Event::Crawl(index, crawl) => {
                 let at = micros(crawl.at);
                 // The slot behind that costs least; a crawl that cannot be early has to move on.
-                let slot = if crawl.not_before { None } else { by_cost.pop() };
+                let slot = if crawl.not_before {
+                    None
+                } else {
+                    by_cost.pop()
+                };
                 let (behind, cost) = slot.map_or((NONE, MUST), |entry| (entry.id, entry.key));
                 mark(prices, behind, true);
                 if let Some(place) = freed.get_mut(index) {
@@ -413,7 +487,9 @@ fn choose_slots(
                     offer = (behind, -entry.key - 2 * at);
                 }
                 if offer.0 != NONE {
-                    by_cost.push(offer.0, offer.1).map_err(|_| short("by_cost", slots.len(), held))?;
+                    by_cost
+                        .push(offer.0, offer.1)
+                        .map_err(|_| short("by_cost", slots.len(), held))?;
                 }
             }
         }
@@ -438,7 +514,10 @@ fn fill_slots(crawls: &[Crawl], slots: &[Slot], prices: &mut [Prices], slot_of: 
             *place = slot as u32;
             price.filled = true;
         }
-        let cost = crawls.get(crawl).zip(slots.get(slot)).and_then(|(crawl, slot)| crawl.cost(*slot));
+        let cost = crawls
+            .get(crawl)
+            .zip(slots.get(slot))
+            .and_then(|(crawl, slot)| crawl.cost(*slot));
         total = total.saturating_add(cost.unwrap_or(MUST));
     };
     let mut seen = 0;
@@ -449,7 +528,10 @@ fn fill_slots(crawls: &[Crawl], slots: &[Slot], prices: &mut [Prices], slot_of: 
                 if crawl.not_before || empty == 0 {
                     waiting += 1;
                 } else {
-                    while prices.get(oldest_slot).is_some_and(|price| !price.used || price.filled) {
+                    while prices
+                        .get(oldest_slot)
+                        .is_some_and(|price| !price.used || price.filled)
+                    {
                         oldest_slot += 1;
                     }
                     empty -= 1;
@@ -460,7 +542,9 @@ fn fill_slots(crawls: &[Crawl], slots: &[Slot], prices: &mut [Prices], slot_of: 
                 if waiting == 0 {
                     empty += 1;
                 } else {
-                    while oldest_crawl < seen && slot_of.get(oldest_crawl).is_some_and(|slot| *slot != NONE) {
+                    while oldest_crawl < seen
+                        && slot_of.get(oldest_crawl).is_some_and(|slot| *slot != NONE)
+                    {
                         oldest_crawl += 1;
                     }
                     waiting -= 1;

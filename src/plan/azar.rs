@@ -1,9 +1,10 @@
 //! Rates for visits at random moments: Azar's Algorithms 1 and 2.
 //!
-//! Maximise `Σ w ρ/(ρ+λ)` with `Σρ = R`. The condition is `ρ = √(wλ/κ) − λ`, and pages with `w/λ ≤ κ` get nothing.
-//! The paper sorts by `w/λ` to find which those are. Here the level `κ^−½` is searched as for the other methods: demand is
-//! piecewise linear in it, so Newton's method lands on the answer exactly as soon as it knows which pages are in,
-//! with caps and limits as well, in fewer passes than sorting takes.
+//! Maximise `Σ w ρ/(ρ+λ)` with `Σρ = R`. The condition is `ρ = √(wλ/κ) − λ`, and pages with `w/λ ≤
+//! κ` get nothing. The paper sorts by `w/λ` to find which those are. Here the level `κ^−½` is
+//! searched as for the other methods: demand is piecewise linear in it, so Newton's method lands on
+//! the answer exactly as soon as it knows which pages are in, with caps and limits as well, in
+//! fewer passes than sorting takes.
 
 use super::check::{Checked, check};
 use super::level::{Demand, Same, hand_out, search};
@@ -11,14 +12,15 @@ use super::{Host, Objective, Outcome, Page, Pages, PlanError, Spacing, optimal, 
 use crate::math::{Real, Sum};
 use crate::model::Change;
 
-/// Divides `budget` crawls an interval as if visits came at random moments (Algorithm 2). `rates` receives crawls an
-/// interval, one number a page.
+/// Divides `budget` crawls an interval as if visits came at random moments (Algorithm 2). `rates`
+/// receives crawls an interval, one number a page.
 ///
-/// Rates maximise the freshness of random visits; the outcome tells what they cost by `objective` when visits are
-/// spread evenly (the paper's Fig. 1), and its bound is that of [`optimal`]. Every law is taken for Poisson;
-/// quasi-deterministic pages take whole crawls at the price κ.
+/// Rates maximise the freshness of random visits; the outcome tells what they cost by `objective`
+/// when visits are spread evenly (the paper's Fig. 1), and its bound is that of [`optimal`]. Every
+/// law is taken for Poisson; quasi-deterministic pages take whole crawls at the price κ.
 ///
-/// Work: O(n) a pass, about ten passes, and half as many for the bound. Memory: one [`Host`] a host.
+/// Work: O(n) a pass, about ten passes, and half as many for the bound. Memory: one [`Host`] a
+/// host.
 ///
 /// # Errors
 /// What is wrong with the demand; nothing is written then.
@@ -35,11 +37,12 @@ pub fn azar<F: Real, P: Pages<F> + ?Sized>(
     Ok(allot(&pages, hosts, &RandomVisits, objective, bound, rates))
 }
 
-/// Divides one visit a slot over the pages at random (Algorithm 1). A page's rate is its chance of changing in a
-/// slot, below 1; `probabilities` receives its chance of being visited in one. Caps are chances as well.
+/// Divides one visit a slot over the pages at random (Algorithm 1). A page's rate is its chance of
+/// changing in a slot, below 1; `probabilities` receives its chance of being visited in one. Caps
+/// are chances as well.
 ///
-/// The outcome's cost is `1 − Σ w p/(p + Δ − pΔ) / Σ w`, the staleness right after a slot; rates that are exactly optimal
-/// for it make its bound the same number.
+/// The outcome's cost is `1 − Σ w p/(p + Δ − pΔ) / Σ w`, the staleness right after a slot; rates
+/// that are exactly optimal for it make its bound the same number.
 ///
 /// # Errors
 /// What is wrong with the demand; nothing is written then.
@@ -51,21 +54,37 @@ pub fn azar_slots<F: Real, P: Pages<F> + ?Sized>(
     let pages = check(pages, hosts, F::ONE, probabilities.len(), false)?;
     for (index, page) in pages.iter() {
         if let Some(found) = page.change.rate().filter(|rate| !(*rate < F::ONE)) {
-            return Err(PlanError::Slot { page: index, found: found.to_f64() });
+            return Err(PlanError::Slot {
+                page: index,
+                found: found.to_f64(),
+            });
         }
     }
     let shared = search(&pages, hosts, &Slots, Same::exact(false), probabilities);
     let mut cost = Sum::ZERO;
     let crawls = hand_out(&pages, hosts, &Slots, |index, page, _, p, _| {
         let change = page.change.rate().unwrap_or(F::ZERO);
-        let fresh = if change > F::ZERO { p / (p + change - p * change) } else { F::ONE };
+        let fresh = if change > F::ZERO {
+            p / (p + change - p * change)
+        } else {
+            F::ONE
+        };
         cost.add(page.weight * (F::ONE - fresh));
         if let Some(place) = probabilities.get_mut(index) {
             *place = p;
         }
     });
-    let cost = if pages.weight > F::ZERO { cost.total() / pages.weight } else { F::ZERO };
-    Ok(Outcome { cost, bound: cost, price: Slots.price(shared.low), crawls })
+    let cost = if pages.weight > F::ZERO {
+        cost.total() / pages.weight
+    } else {
+        F::ZERO
+    };
+    Ok(Outcome {
+        cost,
+        bound: cost,
+        price: Slots.price(shared.low),
+        crawls,
+    })
 }
 
 /// Searches, hands out, and tells what it costs at even spacing.
@@ -85,8 +104,17 @@ pub(super) fn allot<F: Real, P: Pages<F> + ?Sized>(
             *place = rate;
         }
     });
-    let cost = if pages.weight > F::ZERO { cost.total() / pages.weight } else { F::ZERO };
-    Outcome { cost, bound: bound.min(cost), price: demand.price(shared.low), crawls }
+    let cost = if pages.weight > F::ZERO {
+        cost.total() / pages.weight
+    } else {
+        F::ZERO
+    };
+    Outcome {
+        cost,
+        bound: bound.min(cost),
+        price: demand.price(shared.low),
+        crawls,
+    }
 }
 
 /// `ρ = √(wλ)·level − λ`
@@ -100,7 +128,9 @@ impl<F: Real> Demand<F> for RandomVisits {
         false
     }
     fn asymptote(&self, page: &Page<'_, F>) -> (F, F) {
-        page.change.rate().map_or((F::ZERO, F::ZERO), |rate| ((page.weight * rate).sqrt(), rate))
+        page.change.rate().map_or((F::ZERO, F::ZERO), |rate| {
+            ((page.weight * rate).sqrt(), rate)
+        })
     }
     fn at(&self, page: &Page<'_, F>, level: F, price: F) -> (F, F) {
         if let Change::Quasi(quasi) = page.change {
@@ -122,7 +152,10 @@ impl<F: Real> Demand<F> for Slots {
     }
     fn asymptote(&self, page: &Page<'_, F>) -> (F, F) {
         page.change.rate().map_or((F::ZERO, F::ZERO), |rate| {
-            ((page.weight * rate).sqrt() / (F::ONE - rate), rate / (F::ONE - rate))
+            (
+                (page.weight * rate).sqrt() / (F::ONE - rate),
+                rate / (F::ONE - rate),
+            )
         })
     }
     fn at(&self, page: &Page<'_, F>, level: F, _price: F) -> (F, F) {
@@ -136,5 +169,9 @@ fn line<F: Real>((gain, offset): (F, F), level: F) -> (F, F) {
         return (F::ZERO, F::ZERO);
     }
     let crawls = gain * level - offset;
-    if crawls > F::ZERO { (crawls, gain) } else { (F::ZERO, F::ZERO) }
+    if crawls > F::ZERO {
+        (crawls, gain)
+    } else {
+        (F::ZERO, F::ZERO)
+    }
 }

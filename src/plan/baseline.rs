@@ -20,10 +20,12 @@ pub enum Share {
     WeightedProportional,
 }
 
-/// Divides `budget` crawls an interval in proportion to `share`, as far as limits and caps allow; what they
-/// withhold goes to the others in the same proportion. `rates` receives crawls an interval, one number a page.
+/// Divides `budget` crawls an interval in proportion to `share`, as far as limits and caps allow;
+/// what they withhold goes to the others in the same proportion. `rates` receives crawls an
+/// interval, one number a page.
 ///
-/// Work: O(n) a pass, about ten passes, and half as many for the bound. Memory: one [`Host`] a host.
+/// Work: O(n) a pass, about ten passes, and half as many for the bound. Memory: one [`Host`] a
+/// host.
 ///
 /// ```
 /// use dunlin::model::Change;
@@ -51,7 +53,10 @@ pub fn baseline<F: Real, P: Pages<F> + ?Sized>(
     let outcome = allot(&pages, hosts, &share, objective, bound, rates);
     // A share has no price.
     hosts.iter_mut().for_each(|host| host.price = F::ZERO);
-    Ok(Outcome { price: F::ZERO, ..outcome })
+    Ok(Outcome {
+        price: F::ZERO,
+        ..outcome
+    })
 }
 
 impl<F: Real> Demand<F> for Share {
@@ -76,6 +81,10 @@ impl<F: Real> Demand<F> for Share {
     }
     fn at(&self, page: &Page<'_, F>, level: F, _price: F) -> (F, F) {
         let (share, _) = Demand::<F>::asymptote(self, page);
-        if share > F::ZERO { (share * level, share) } else { (F::ZERO, F::ZERO) }
+        if share > F::ZERO {
+            (share * level, share)
+        } else {
+            (F::ZERO, F::ZERO)
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! Demand of several pages at a time.
 //!
-//! The demand of one page is a chain of operations that wait for each other, three divisions and a root among them.
-//! Done stage by stage for a block of pages, a processor works on many of them at once, and on two in one register
-//! where it can. The stages have no branches; a page that needs another formula is seen to at the end.
+//! The demand of one page is a chain of operations that wait for each other, three divisions and a
+//! root among them. Done stage by stage for a block of pages, a processor works on many of them at
+//! once, and on two in one register where it can. The stages have no branches; a page that needs
+//! another formula is seen to at the end.
 
 use super::check::Checked;
 use super::level::{Demand, demand_of};
@@ -19,8 +20,9 @@ pub(super) struct Quick<F> {
     pub(super) q: F,
 }
 
-/// Calls `take` with each page of the list whose host is searching, that host, the crawls the page wants at the host's
-/// trial level within its own limits, and the slope of that in the level. In order. Returns how many there were.
+/// Calls `take` with each page of the list whose host is searching, that host, the crawls the page
+/// wants at the host's trial level within its own limits, and the slope of that in the level. In
+/// order. Returns how many there were.
 pub(super) fn each<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
     hosts: &mut [Host<F>],
@@ -42,7 +44,13 @@ pub(super) fn each<F: Real, P: Pages<F> + ?Sized>(
             (count, total) = (0, total + BLOCK);
         }
     }
-    block.serve(pages, hosts, demand, indices.get(..count).unwrap_or_default(), &mut take);
+    block.serve(
+        pages,
+        hosts,
+        demand,
+        indices.get(..count).unwrap_or_default(),
+        &mut take,
+    );
     total + count
 }
 
@@ -51,11 +59,14 @@ fn is_searching<F: Real, P: Pages<F> + ?Sized>(
     hosts: &[Host<F>],
     index: usize,
 ) -> bool {
-    hosts.get(pages.page(index).host as usize).is_some_and(|host| host.searching)
+    hosts
+        .get(pages.page(index).host as usize)
+        .is_some_and(|host| host.searching)
 }
 
-/// The pages to look at: all, or those listed. A search ends with a few hosts that are hard to settle, and looking for
-/// their pages among all would take longer than the rest. Numbers are kept where the result will be.
+/// The pages to look at: all, or those listed. A search ends with a few hosts that are hard to
+/// settle, and looking for their pages among all would take longer than the rest. Numbers are kept
+/// where the result will be.
 pub(super) struct List<'a, F> {
     memory: &'a mut [F],
     len: usize,
@@ -67,16 +78,34 @@ impl<'a, F: Real> List<'a, F> {
     pub(super) fn all(memory: &'a mut [F], len: usize) -> Self {
         // Every number up to 1/ε is exact.
         let exact = F::from_u64(len as u64) * F::EPSILON <= F::ONE;
-        let memory = if exact && memory.len() >= len { memory } else { &mut [] };
-        Self { memory, len, listed: false }
+        let memory = if exact && memory.len() >= len {
+            memory
+        } else {
+            &mut []
+        };
+        Self {
+            memory,
+            len,
+            listed: false,
+        }
     }
 
     fn get(&self, place: usize) -> usize {
-        if self.listed { self.memory.get(place).map_or(0, |index| index.to_u32() as usize) } else { place }
+        if self.listed {
+            self.memory
+                .get(place)
+                .map_or(0, |index| index.to_u32() as usize)
+        } else {
+            place
+        }
     }
 
     /// Keeps only pages whose host is searching.
-    pub(super) fn shorten<P: Pages<F> + ?Sized>(&mut self, pages: &Checked<'_, P, F>, hosts: &[Host<F>]) {
+    pub(super) fn shorten<P: Pages<F> + ?Sized>(
+        &mut self,
+        pages: &Checked<'_, P, F>,
+        hosts: &[Host<F>],
+    ) {
         if self.memory.is_empty() {
             return;
         }
@@ -108,7 +137,12 @@ struct Block<F> {
 impl<F: Real> Block<F> {
     const fn new() -> Self {
         let zeros = [F::ZERO; BLOCK];
-        Self { rates: zeros, qs: zeros, crawls: zeros, slopes: zeros }
+        Self {
+            rates: zeros,
+            qs: zeros,
+            crawls: zeros,
+            slopes: zeros,
+        }
     }
 
     fn serve<P: Pages<F> + ?Sized>(
@@ -122,11 +156,15 @@ impl<F: Real> Block<F> {
         let (mut lanes, mut quick, mut nothing) = (0, 0_u32, 0_u32);
         for (place, &index) in indices.iter().enumerate() {
             let page = pages.page(index);
-            let host = hosts.get(page.host as usize).filter(|host| host.trial > F::ZERO);
-            let Some(Quick { rate, q }) = host.and_then(|host| demand.quick(&page, host.price)) else {
+            let host = hosts
+                .get(page.host as usize)
+                .filter(|host| host.trial > F::ZERO);
+            let Some(Quick { rate, q }) = host.and_then(|host| demand.quick(&page, host.price))
+            else {
                 continue;
             };
-            if let (Some(q_of), Some(rate_of)) = (self.qs.get_mut(lanes), self.rates.get_mut(lanes)) {
+            if let (Some(q_of), Some(rate_of)) = (self.qs.get_mut(lanes), self.rates.get_mut(lanes))
+            {
                 (*q_of, *rate_of) = (q, rate);
             }
             let some = q < F::ONE;
@@ -138,11 +176,22 @@ impl<F: Real> Block<F> {
         let mut wanted = self.crawls.iter().zip(&self.slopes);
         for (place, &index) in indices.iter().enumerate() {
             let page = pages.page(index);
-            let Some(host) = hosts.get_mut(page.host as usize) else { continue };
+            let Some(host) = hosts.get_mut(page.host as usize) else {
+                continue;
+            };
             let (crawls, slope) = if quick >> place & 1 == 1 {
-                let Some((&wanted, slope)) = wanted.next() else { continue };
+                let Some((&wanted, slope)) = wanted.next() else {
+                    continue;
+                };
                 let given = page.clamp(wanted);
-                (given, if given == wanted { *slope * host.price * host.trial } else { F::ZERO })
+                (
+                    given,
+                    if given == wanted {
+                        *slope * host.price * host.trial
+                    } else {
+                        F::ZERO
+                    },
+                )
             } else if nothing >> place & 1 == 1 {
                 (page.clamp(F::ZERO), F::ZERO)
             } else {
@@ -152,7 +201,8 @@ impl<F: Real> Block<F> {
         }
     }
 
-    /// `crawls = rate / h⁻¹(q)`, and the slope, for a price that is `level^−2`, without the factor `price · level`.
+    /// `crawls = rate / h⁻¹(q)`, and the slope, for a price that is `level^−2`, without the factor
+    /// `price · level`.
     fn stages(&mut self, lanes: usize) {
         let mut roots = [F::ZERO; BLOCK];
         for (root, q) in roots.iter_mut().zip(&self.qs).take(lanes) {
@@ -162,8 +212,10 @@ impl<F: Real> Block<F> {
             *root = root.sqrt();
         }
         let results = self.crawls.iter_mut().zip(&mut self.slopes);
-        for (((crawls, slope), root), (q, rate)) in
-            results.zip(&roots).zip(self.qs.iter().zip(&self.rates)).take(lanes)
+        for (((crawls, slope), root), (q, rate)) in results
+            .zip(&roots)
+            .zip(self.qs.iter().zip(&self.rates))
+            .take(lanes)
         {
             let (over, under) = h_inverse_fraction(*root);
             let rest = F::ONE - *q;

@@ -13,8 +13,9 @@ pub enum Spacing {
     Steady,
 }
 
-/// Mean cost of a page that gets `crawls` crawls an interval: staleness, age in intervals, or harmonic
-/// staleness. A page of unknown rate counts as one that never changes; see [`super::assumed_rate`].
+/// Mean cost of a page that gets `crawls` crawls an interval: staleness, age in intervals, or
+/// harmonic staleness. A page of unknown rate counts as one that never changes; see
+/// [`super::assumed_rate`].
 ///
 /// ```
 /// use dunlin::model::{Change, Objective};
@@ -23,7 +24,12 @@ pub enum Spacing {
 /// let freshness = 1.0 - page_cost(&page, Objective::Freshness, Spacing::Steady, 2.0);
 /// assert!((freshness - 0.432_3).abs() < 1e-4);
 /// ```
-pub fn page_cost<F: Real>(page: &Page<'_, F>, objective: Objective, spacing: Spacing, crawls: F) -> F {
+pub fn page_cost<F: Real>(
+    page: &Page<'_, F>,
+    objective: Objective,
+    spacing: Spacing,
+    crawls: F,
+) -> F {
     let gap = || match spacing {
         Spacing::Whole => F::ONE / (crawls + F::ONE),
         Spacing::Steady if crawls > F::ZERO => F::ONE / crawls,
@@ -36,7 +42,10 @@ pub fn page_cost<F: Real>(page: &Page<'_, F>, objective: Objective, spacing: Spa
             let whole = crawls.floor();
             quasi.cost(whole.to_u32()) - (crawls - whole) * quasi.drop(whole.to_u32())
         }
-        _ => page.change.with(|law| law.cost(objective, gap())).unwrap_or(F::ZERO),
+        _ => page
+            .change
+            .with(|law| law.cost(objective, gap()))
+            .unwrap_or(F::ZERO),
     }
 }
 
@@ -45,7 +54,10 @@ pub(super) fn gain<F: Real>(page: &Page<'_, F>, objective: Objective, crawls: u3
     let drop = match page.change {
         Change::Poisson(rate) => Poisson::new(rate).drop(objective, crawls),
         Change::Quasi(quasi) => quasi.drop(crawls),
-        _ => page.change.with(|law| law.drop(objective, crawls)).unwrap_or(F::ZERO),
+        _ => page
+            .change
+            .with(|law| law.drop(objective, crawls))
+            .unwrap_or(F::ZERO),
     };
     page.weight * drop
 }

@@ -33,7 +33,8 @@ pub enum PlanError {
         /// What was found.
         found: f64,
     },
-    /// A shape is not above what its law needs: 0 for Weibull, 1 for Pareto, which below has no mean.
+    /// A shape is not above what its law needs: 0 for Weibull, 1 for Pareto, which below has no
+    /// mean.
     Shape {
         /// Which page.
         page: usize,
@@ -130,19 +131,34 @@ impl fmt::Display for PlanError {
         match *self {
             Self::NoPages => write!(f, "found no pages, expected at least one"),
             Self::Budget { found } => {
-                write!(f, "found a budget of {found} crawls, expected a number above 0")
+                write!(
+                    f,
+                    "found a budget of {found} crawls, expected a number above 0"
+                )
             }
             Self::TooShort { needed, found } => {
-                write!(f, "found room for {found} results, expected room for {needed}")
+                write!(
+                    f,
+                    "found room for {found} results, expected room for {needed}"
+                )
             }
             Self::Weight { page, found } => {
-                write!(f, "page {page}: found weight {found}, expected a number from 0")
+                write!(
+                    f,
+                    "page {page}: found weight {found}, expected a number from 0"
+                )
             }
             Self::Rate { page, found } => {
-                write!(f, "page {page}: found change rate {found}, expected a number from 0")
+                write!(
+                    f,
+                    "page {page}: found change rate {found}, expected a number from 0"
+                )
             }
             Self::Shape { page, found, above } => {
-                write!(f, "page {page}: found shape {found}, expected a number above {above}")
+                write!(
+                    f,
+                    "page {page}: found shape {found}, expected a number above {above}"
+                )
             }
             Self::Slot { page, found } => {
                 write!(
@@ -157,20 +173,32 @@ impl fmt::Display for PlanError {
                 )
             }
             Self::UnknownHost { page, host, hosts } => {
-                write!(f, "page {page}: found host {host}, expected one of the {hosts} given")
+                write!(
+                    f,
+                    "page {page}: found host {host}, expected one of the {hosts} given"
+                )
             }
             Self::Cap { host, found } => {
-                write!(f, "host {host}: found a cap of {found} crawls, expected a number from 0")
+                write!(
+                    f,
+                    "host {host}: found a cap of {found} crawls, expected a number from 0"
+                )
             }
             Self::PageAboveCap { page, min, cap } => write!(
                 f,
                 "page {page}: found a minimum of {min} crawls, expected at most the {cap:.1} its host allows"
             ),
             Self::HostAboveCap { host, needed, cap } => {
-                write!(f, "host {host}: its pages need {needed} crawls at least, but it allows {cap:.1}")
+                write!(
+                    f,
+                    "host {host}: its pages need {needed} crawls at least, but it allows {cap:.1}"
+                )
             }
             Self::AboveBudget { needed, budget } => {
-                write!(f, "the pages need {needed} crawls at least, but the budget is {budget}")
+                write!(
+                    f,
+                    "the pages need {needed} crawls at least, but the budget is {budget}"
+                )
             }
         }
     }

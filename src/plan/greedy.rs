@@ -1,7 +1,8 @@
-//! Whole crawls one by one, the largest gain first: Fox's marginal allocation, de Souza's GREEDY (§2.1).
+//! Whole crawls one by one, the largest gain first: Fox's marginal allocation, de Souza's GREEDY
+//! (§2.1).
 //!
-//! Gains of a page never rise, and caps nest (pages in hosts, hosts in the budget), so taking the largest gain that
-//! still fits is exactly optimal.
+//! Gains of a page never rise, and caps nest (pages in hosts, hosts in the budget), so taking the
+//! largest gain that still fits is exactly optimal.
 
 use super::check::{Checked, cap_of, check};
 use super::cost::gain;
@@ -10,10 +11,11 @@ use super::{Host, Objective, Outcome, Pages, PlanError, Spacing, page_cost};
 use crate::heap::{Entry, Id};
 use crate::math::{Real, Sum};
 
-/// Divides `budget` whole crawls so that the weighted mean cost is least; `crawls` receives one number a page.
+/// Divides `budget` whole crawls so that the weighted mean cost is least; `crawls` receives one
+/// number a page.
 ///
-/// `entries` is the queue's memory, one a page; `I` is `u16` on a device, `u32` beyond 65,535 pages. Work:
-/// O((n + R) log n).
+/// `entries` is the queue's memory, one a page; `I` is `u16` on a device, `u32` beyond 65,535
+/// pages. Work: O((n + R) log n).
 ///
 /// ```
 /// use dunlin::heap::Entry;
@@ -48,9 +50,15 @@ pub fn greedy<F: Real, P: Pages<F> + ?Sized, I: Id>(
         *place = page.min;
         left = left.saturating_sub(page.min);
         let first = gain(&page, objective, page.min);
-        let id = I::from_index(index).ok_or(PlanError::TooShort { needed: index + 1, found: index })?;
+        let id = I::from_index(index).ok_or(PlanError::TooShort {
+            needed: index + 1,
+            found: index,
+        })?;
         if page.min < page.max && first > F::ZERO {
-            queue.push(Entry { key: first.descending(), id });
+            queue.push(Entry {
+                key: first.descending(),
+                id,
+            });
         }
     }
     let mut price = F::ZERO;
@@ -58,13 +66,19 @@ pub fn greedy<F: Real, P: Pages<F> + ?Sized, I: Id>(
         let worth = |id: I| {
             let page = pages.page(id.index());
             let open = hosts.get(page.host as usize).is_some_and(has_room);
-            let more = crawls.get(id.index()).is_some_and(|crawls| *crawls < page.max);
+            let more = crawls
+                .get(id.index())
+                .is_some_and(|crawls| *crawls < page.max);
             open && more && page.weight > F::ZERO && page.change.rate() != Some(F::ZERO)
         };
-        let Some(Entry { id, key }) = queue.first(worth) else { break };
+        let Some(Entry { id, key }) = queue.first(worth) else {
+            break;
+        };
         let page = pages.page(id.index());
-        let (Some(host), Some(place)) = (hosts.get_mut(page.host as usize), crawls.get_mut(id.index()))
-        else {
+        let (Some(host), Some(place)) = (
+            hosts.get_mut(page.host as usize),
+            crawls.get_mut(id.index()),
+        ) else {
             break;
         };
         if !has_room(host) {
@@ -78,7 +92,10 @@ pub fn greedy<F: Real, P: Pages<F> + ?Sized, I: Id>(
         price = host.price;
         let next = gain(&page, objective, *place);
         if *place < page.max && next > F::ZERO {
-            queue.replace_first(Entry { key: next.descending(), id });
+            queue.replace_first(Entry {
+                key: next.descending(),
+                id,
+            });
         } else {
             queue.remove_first();
         }
@@ -107,7 +124,9 @@ fn settle<F: Real, P: Pages<F> + ?Sized>(
     }
     // A host full of minima never named its price: it is what its best page would still gain.
     for ((_, page), crawls) in pages.iter().zip(crawls) {
-        let Some(host) = hosts.get_mut(page.host as usize) else { continue };
+        let Some(host) = hosts.get_mut(page.host as usize) else {
+            continue;
+        };
         let full = !has_room(host);
         if full && host.crawls == host.minimum && *crawls < page.max {
             host.price = host.price.max(gain(&page, objective, *crawls));
@@ -117,7 +136,9 @@ fn settle<F: Real, P: Pages<F> + ?Sized>(
     for ((_, page), crawls) in pages.iter().zip(crawls) {
         let crawls = F::from_u32(*crawls);
         let charged = page.weight * page_cost(&page, objective, Spacing::Whole, crawls);
-        let price = hosts.get(page.host as usize).map_or(price, |host| host.price);
+        let price = hosts
+            .get(page.host as usize)
+            .map_or(price, |host| host.price);
         cost.add(charged);
         dual.add(charged);
         dual.add(price * crawls);
@@ -126,8 +147,8 @@ fn settle<F: Real, P: Pages<F> + ?Sized>(
     bound(pages, hosts, price, cost, dual, total.total())
 }
 
-/// The weak politeness bound by weak duality: whatever the prices, no polite schedule costs less. A schedule may
-/// fit ⌈T/P⌉ fetches on a host where ⌊T/P⌋ are allotted.
+/// The weak politeness bound by weak duality: whatever the prices, no polite schedule costs less. A
+/// schedule may fit ⌈T/P⌉ fetches on a host where ⌊T/P⌋ are allotted.
 pub(super) fn bound<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
     hosts: &[Host<F>],
@@ -137,10 +158,24 @@ pub(super) fn bound<F: Real, P: Pages<F> + ?Sized>(
     crawls: F,
 ) -> Outcome<F> {
     dual.add(-price * pages.budget);
-    for host in hosts.iter().filter(|host| host.price > price && host.cap.is_finite()) {
+    for host in hosts
+        .iter()
+        .filter(|host| host.price > price && host.cap.is_finite())
+    {
         dual.add(-(host.price - price) * host.cap.ceil());
     }
-    let mean = |sum: Sum<F>| if pages.weight > F::ZERO { sum.total() / pages.weight } else { F::ZERO };
+    let mean = |sum: Sum<F>| {
+        if pages.weight > F::ZERO {
+            sum.total() / pages.weight
+        } else {
+            F::ZERO
+        }
+    };
     let cost = mean(cost);
-    Outcome { cost, bound: mean(dual).max(F::ZERO).min(cost), price, crawls }
+    Outcome {
+        cost,
+        bound: mean(dual).max(F::ZERO).min(cost),
+        price,
+        crawls,
+    }
 }

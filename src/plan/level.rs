@@ -1,18 +1,20 @@
 //! One search for every price: how high demand may rise before budget and caps are full.
 //!
-//! Demand is a function of a *level* that runs against the price (`price = level^−2`, or `−3` for age), because for
-//! large budgets every optimal rate grows linearly with it: Newton's method then needs few steps. All hosts share the
-//! level at which they together, each counted up to its cap, meet the budget. A host that is over its cap at a level known
-//! to be too low is *sealed*: it has left the common search and has a level of its own, that just fills it. That is
-//! exact (the optimality conditions of the whole problem), and every pass over the pages serves all searches at once.
+//! Demand is a function of a *level* that runs against the price (`price = level^−2`, or `−3` for
+//! age), because for large budgets every optimal rate grows linearly with it: Newton's method then
+//! needs few steps. All hosts share the level at which they together, each counted up to its cap,
+//! meet the budget. A host that is over its cap at a level known to be too low is *sealed*: it has
+//! left the common search and has a level of its own, that just fills it. That is exact (the
+//! optimality conditions of the whole problem), and every pass over the pages serves all searches
+//! at once.
 
 use super::block::{List, Quick, each};
 use super::check::{Checked, cap_of};
 use super::{Host, Page, Pages};
 use crate::math::{Real, Sum};
 
-/// Most passes over the pages in a search. Every third at worst halves a bracket, so this many leave nothing to
-/// decide.
+/// Most passes over the pages in a search. Every third at worst halves a bracket, so this many
+/// leave nothing to decide.
 pub const STEPS: u32 = 128;
 
 /// Where a host stands in the search.
@@ -28,14 +30,16 @@ pub(super) enum Stage {
 
 /// How many crawls a page wants.
 pub(super) trait Demand<F: Real> {
-    /// Crawls wanted at a level above 0 with its price, possibly infinite, and the slope there (0 if not known). Limits of the
-    /// page are not this function's business.
+    /// Crawls wanted at a level above 0 with its price, possibly infinite, and the slope there (0
+    /// if not known). Limits of the page are not this function's business.
     fn at(&self, page: &Page<'_, F>, level: F, price: F) -> (F, F);
-    /// The same as a function that can be had for many pages at once, if it is one, where the price is `level^−2`.
+    /// The same as a function that can be had for many pages at once, if it is one, where the price
+    /// is `level^−2`.
     fn quick(&self, _page: &Page<'_, F>, _price: F) -> Option<Quick<F>> {
         None
     }
-    /// What [`Self::at`] grows like: `(gain, offset)` of `gain · level − offset`. Only steers the search.
+    /// What [`Self::at`] grows like: `(gain, offset)` of `gain · level − offset`. Only steers the
+    /// search.
     fn asymptote(&self, page: &Page<'_, F>) -> (F, F);
     /// The price that goes with a level.
     fn price(&self, level: F) -> F;
@@ -55,19 +59,32 @@ pub(super) struct Bracket<F> {
 impl<F: Real> Bracket<F> {
     /// Everything is possible; at level 0 the minima are asked for.
     pub(super) const fn new(minimum: F) -> Self {
-        Self { low: F::ZERO, low_demand: minimum, high: F::INFINITY, high_demand: F::INFINITY }
+        Self {
+            low: F::ZERO,
+            low_demand: minimum,
+            high: F::INFINITY,
+            high_demand: F::INFINITY,
+        }
     }
 
-    /// Takes in what `level` asks for and proposes the next level, `newton` if that is sound; `None` when the bracket is
-    /// good enough.
-    fn next(&mut self, level: F, demand: F, newton: F, target: F, step: u32, same: Same<F>) -> Option<F> {
+    /// Takes in what `level` asks for and proposes the next level, `newton` if that is sound;
+    /// `None` when the bracket is good enough.
+    fn next(
+        &mut self,
+        level: F,
+        demand: F,
+        newton: F,
+        target: F,
+        step: u32,
+        same: Same<F>,
+    ) -> Option<F> {
         if demand <= target {
             (self.low, self.low_demand) = (level, demand);
         } else {
             (self.high, self.high_demand) = (level, demand);
         }
-        // A page that is just worth a visit goes from none to several in no time: what is left then is handed out
-        // between the two levels, whose prices are the same for all purposes.
+        // A page that is just worth a visit goes from none to several in no time: what is left then
+        // is handed out between the two levels, whose prices are the same for all purposes.
         let narrow = self.high <= self.low * (F::ONE + same.level);
         if narrow || target - self.low_demand <= same.demand * target {
             return None;
@@ -102,17 +119,23 @@ impl<F: Real> Same<F> {
     /// All that the number type allows: for plans.
     pub(super) fn exact(whole: bool) -> Self {
         let level = if whole { F::ZERO } else { F::from_f64(2e-7) };
-        Self { level: level.max(F::TWO * F::EPSILON), demand: tolerance() }
+        Self {
+            level: level.max(F::TWO * F::EPSILON),
+            demand: tolerance(),
+        }
     }
 
     /// For bounds: what prices miss counts there by its square only.
     pub(super) fn rough() -> Self {
-        Self { level: F::from_f64(1e-4), demand: F::from_f64(1e-4) }
+        Self {
+            level: F::from_f64(1e-4),
+            demand: F::from_f64(1e-4),
+        }
     }
 }
 
-/// Where a straight line through what is known meets the target, or a hair below: only a level that does not exceed
-/// it can be used.
+/// Where a straight line through what is known meets the target, or a hair below: only a level that
+/// does not exceed it can be used.
 fn newton<F: Real>(level: F, demand: F, slope: F, target: F) -> F {
     level + (target * (F::ONE - F::HALF * tolerance::<F>()) - demand) / slope
 }
@@ -123,7 +146,12 @@ fn tolerance<F: Real>() -> F {
 }
 
 /// Crawls a page gets at a level, within its limits.
-pub(super) fn demand_of<F: Real>(demand: &impl Demand<F>, page: &Page<'_, F>, level: F, price: F) -> (F, F) {
+pub(super) fn demand_of<F: Real>(
+    demand: &impl Demand<F>,
+    page: &Page<'_, F>,
+    level: F,
+    price: F,
+) -> (F, F) {
     if !(level > F::ZERO) {
         return (F::from_u32(page.min), F::ZERO);
     }
@@ -132,8 +160,8 @@ pub(super) fn demand_of<F: Real>(demand: &impl Demand<F>, page: &Page<'_, F>, le
     (given, if given == wanted { slope } else { F::ZERO })
 }
 
-/// Finds the levels. Afterwards every host's bracket holds its own; the answer is the shared one. Faster with `memory`
-/// for a number a page, whatever it holds.
+/// Finds the levels. Afterwards every host's bracket holds its own; the answer is the shared one.
+/// Faster with `memory` for a number a page, whatever it holds.
 pub(super) fn search<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
     hosts: &mut [Host<F>],
@@ -143,7 +171,10 @@ pub(super) fn search<F: Real, P: Pages<F> + ?Sized>(
 ) -> Bracket<F> {
     let mut list = List::all(memory, pages.len());
     let mut shared = begin(pages, hosts, demand);
-    let mut trial = hosts.first().map(|host| host.trial).filter(|_| shared.low.is_finite());
+    let mut trial = hosts
+        .first()
+        .map(|host| host.trial)
+        .filter(|_| shared.low.is_finite());
     for step in 0..STEPS {
         if trial.is_none() && hosts.iter().all(|host| host.stage != Stage::Sealed) {
             break;
@@ -168,13 +199,16 @@ pub(super) fn search<F: Real, P: Pages<F> + ?Sized>(
         }
     }
     for host in hosts.iter_mut().filter(|host| host.stage == Stage::Common) {
-        host.bracket = Bracket { low_demand: host.bracket.low_demand, ..shared };
+        host.bracket = Bracket {
+            low_demand: host.bracket.low_demand,
+            ..shared
+        };
     }
     shared
 }
 
-/// What demand grows like, and what it is at no price at all: if that is within budget, only caps and maxima bind and
-/// the shared level is infinite. Leaves the first level to try with every host.
+/// What demand grows like, and what it is at no price at all: if that is within budget, only caps
+/// and maxima bind and the shared level is infinite. Leaves the first level to try with every host.
 fn begin<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
     hosts: &mut [Host<F>],
@@ -185,7 +219,8 @@ fn begin<F: Real, P: Pages<F> + ?Sized>(
             let (gain, offset) = demand.asymptote(&page);
             host.gain += gain;
             host.offset += offset;
-            host.demand.add(demand_of(demand, &page, F::INFINITY, F::ZERO).0);
+            host.demand
+                .add(demand_of(demand, &page, F::INFINITY, F::ZERO).0);
         }
     }
     let mut minimum = F::ZERO;
@@ -204,22 +239,26 @@ fn begin<F: Real, P: Pages<F> + ?Sized>(
     shared
 }
 
-/// Sets the terms of the next pass: the `shared` level for hosts in the common search, its own for a sealed host.
+/// Sets the terms of the next pass: the `shared` level for hosts in the common search, its own for
+/// a sealed host.
 fn prepare<F: Real>(hosts: &mut [Host<F>], demand: &impl Demand<F>, shared: Option<F>) {
     for host in hosts.iter_mut() {
         (host.demand, host.slope) = (Sum::ZERO, F::ZERO);
         if let (Stage::Common, Some(level)) = (host.stage, shared) {
             host.trial = level;
         }
-        host.searching = host.stage == Stage::Sealed || (host.stage == Stage::Common && shared.is_some());
+        host.searching =
+            host.stage == Stage::Sealed || (host.stage == Stage::Common && shared.is_some());
         // Once a host, not once a page: divisions are slow everywhere.
         host.price = demand.price(host.trial);
     }
 }
 
-/// What all hosts together want, each up to its cap, and the level at which that should meet the budget.
+/// What all hosts together want, each up to its cap, and the level at which that should meet the
+/// budget.
 fn tally<F: Real>(hosts: &[Host<F>], whole: bool, level: F, budget: F) -> (F, F) {
-    // With the hosts that would fill on the way counted as full from there: a few cheap steps here save passes.
+    // With the hosts that would fill on the way counted as full from there: a few cheap steps here
+    // save passes.
     let (mut first, mut next) = (None, level);
     for _ in 0..24 {
         let (mut total, mut slope) = (Sum::ZERO, F::ZERO);
@@ -245,8 +284,8 @@ fn tally<F: Real>(hosts: &[Host<F>], whole: bool, level: F, budget: F) -> (F, F)
     (first.unwrap_or(F::ZERO), next)
 }
 
-/// The shared level is above `level`: hosts over their cap there leave the common search, the others remember what
-/// they asked for.
+/// The shared level is above `level`: hosts over their cap there leave the common search, the
+/// others remember what they asked for.
 fn seal<F: Real>(hosts: &mut [Host<F>], whole: bool, level: F) {
     for host in hosts.iter_mut().filter(|host| host.stage == Stage::Common) {
         let (wanted, cap) = (host.demand.total(), cap_of(host, whole));
@@ -260,7 +299,13 @@ fn seal<F: Real>(hosts: &mut [Host<F>], whole: bool, level: F) {
         let tangent = newton(level, wanted, host.slope, cap);
         let guess = start(cap, host.gain, host.offset);
         let inside = |level: &F| *level > F::ZERO && *level < host.bracket.high;
-        let tries = [fade(host, level, wanted, cap), tangent, guess, level * cap / wanted, level * F::HALF];
+        let tries = [
+            fade(host, level, wanted, cap),
+            tangent,
+            guess,
+            level * cap / wanted,
+            level * F::HALF,
+        ];
         host.trial = tries.into_iter().find(inside).unwrap_or(F::ONE);
     }
 }
@@ -277,7 +322,10 @@ impl<F: Real> Host<F> {
     fn advance(&mut self, whole: bool, step: u32, same: Same<F>) {
         let (demand, cap) = (self.demand.total(), cap_of(self, whole));
         let newton = newton(self.trial, demand, self.slope, cap);
-        match self.bracket.next(self.trial, demand, newton, cap, step, same) {
+        match self
+            .bracket
+            .next(self.trial, demand, newton, cap, step, same)
+        {
             Some(next) => self.trial = next,
             None => self.stage = Stage::Settled,
         }
@@ -287,11 +335,15 @@ impl<F: Real> Host<F> {
 /// Where demand would meet its target if it were the straight line it tends to.
 fn start<F: Real>(target: F, gain: F, offset: F) -> F {
     let level = (target + offset) / gain;
-    if level > F::ZERO && level.is_finite() { level } else { F::ONE }
+    if level > F::ZERO && level.is_finite() {
+        level
+    } else {
+        F::ONE
+    }
 }
 
-/// The same for all hosts together, each up to its cap: without caps first, then with those full that are over theirs, until
-/// no more are.
+/// The same for all hosts together, each up to its cap: without caps first, then with those full
+/// that are over theirs, until no more are.
 fn start_shared<F: Real>(hosts: &[Host<F>], whole: bool, budget: F) -> F {
     let mut level = F::ZERO;
     for _ in 0..24 {
@@ -314,14 +366,16 @@ fn start_shared<F: Real>(hosts: &[Host<F>], whole: bool, budget: F) -> F {
     level
 }
 
-/// Where demand meets its target if it is its line and a term that fades as `1/level`, fitted to what it is at `level`.
+/// Where demand meets its target if it is its line and a term that fades as `1/level`, fitted to
+/// what it is at `level`.
 fn fade<F: Real>(host: &Host<F>, level: F, demand: F, target: F) -> F {
     let (gain, sum) = (host.gain, host.offset + target);
     let faded = (demand - gain * level + host.offset) * level;
     (sum + (sum * sum - F::from_f64(4.0) * gain * faded).sqrt()) / (F::TWO * gain)
 }
 
-/// Sets every host's price and calls `give` with every page, the crawls its price justifies, and that price.
+/// Sets every host's price and calls `give` with every page, the crawls its price justifies, and
+/// that price.
 pub(super) fn charge<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
     hosts: &mut [Host<F>],
@@ -329,52 +383,74 @@ pub(super) fn charge<F: Real, P: Pages<F> + ?Sized>(
     mut give: impl FnMut(&Page<'_, F>, F, F),
 ) {
     hosts.iter_mut().for_each(|host| host.decide(demand));
-    each(pages, hosts, demand, &List::all(&mut [], pages.len()), |_, page, host, crawls, _| {
-        give(page, crawls, host.price)
-    });
+    each(
+        pages,
+        hosts,
+        demand,
+        &List::all(&mut [], pages.len()),
+        |_, page, host, crawls, _| give(page, crawls, host.price),
+    );
 }
 
-/// Hands out crawls at the levels found, and what is left over where the next higher level would put it. Calls
-/// `give` with every page, the crawls the price alone justifies, the crawls it gets, and that price. Returns the total.
+/// Hands out crawls at the levels found, and what is left over where the next higher level would
+/// put it. Calls `give` with every page, the crawls the price alone justifies, the crawls it gets,
+/// and that price. Returns the total.
 pub(super) fn hand_out<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
     hosts: &mut [Host<F>],
     demand: &impl Demand<F>,
     mut give: impl FnMut(usize, &Page<'_, F>, F, F, F),
 ) -> F {
-    // A host in the common search draws on what the common budget has left, any other on its own cap.
+    // A host in the common search draws on what the common budget has left, any other on its own
+    // cap.
     let mut used = Sum::ZERO;
     for host in hosts.iter_mut() {
         let common = host.stage == Stage::Common;
-        used.add(if common { host.bracket.low_demand } else { cap_of(host, demand.whole()) });
+        used.add(if common {
+            host.bracket.low_demand
+        } else {
+            cap_of(host, demand.whole())
+        });
         host.decide(demand);
         host.demand = Sum::ZERO;
     }
     let mut common_room = pages.budget - used.total();
-    let unused = |target: F| if demand.whole() { F::ONE } else { tolerance::<F>() * target * F::TWO };
+    let unused = |target: F| {
+        if demand.whole() {
+            F::ONE
+        } else {
+            tolerance::<F>() * target * F::TWO
+        }
+    };
     let mut total = Sum::ZERO;
-    each(pages, hosts, demand, &List::all(&mut [], pages.len()), |index, page, host, justified, _| {
-        let mut crawls = justified;
-        let cap = cap_of(host, demand.whole());
-        let (mut room, mut least) = (cap - host.bracket.low_demand, unused(cap));
-        if host.stage == Stage::Common {
-            (room, least) = (room.min(common_room), unused(pages.budget));
-        }
-        if room >= least && host.bracket.high.is_finite() {
-            let high = host.bracket.high;
-            let (more, _) = demand_of(demand, page, high, demand.price(high));
-            let extra = (more - crawls).min(room).max(F::ZERO);
-            let extra = if demand.whole() { extra.floor() } else { extra };
-            host.bracket.low_demand += extra;
+    each(
+        pages,
+        hosts,
+        demand,
+        &List::all(&mut [], pages.len()),
+        |index, page, host, justified, _| {
+            let mut crawls = justified;
+            let cap = cap_of(host, demand.whole());
+            let (mut room, mut least) = (cap - host.bracket.low_demand, unused(cap));
             if host.stage == Stage::Common {
-                common_room -= extra;
+                (room, least) = (room.min(common_room), unused(pages.budget));
             }
-            crawls += extra;
-        }
-        host.demand.add(crawls);
-        total.add(crawls);
-        give(index, page, justified, crawls, host.price);
-    });
+            if room >= least && host.bracket.high.is_finite() {
+                let high = host.bracket.high;
+                let (more, _) = demand_of(demand, page, high, demand.price(high));
+                let extra = (more - crawls).min(room).max(F::ZERO);
+                let extra = if demand.whole() { extra.floor() } else { extra };
+                host.bracket.low_demand += extra;
+                if host.stage == Stage::Common {
+                    common_room -= extra;
+                }
+                crawls += extra;
+            }
+            host.demand.add(crawls);
+            total.add(crawls);
+            give(index, page, justified, crawls, host.price);
+        },
+    );
     for host in hosts.iter_mut() {
         host.crawls = host.demand.total();
     }

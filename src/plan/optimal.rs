@@ -1,8 +1,8 @@
 //! Evenly spaced rates: Cho's optimum (Problem 5.1) in closed form, under host caps.
 //!
-//! The condition `∂F/∂f = μ` reads `w V(1/f) = μ`, with `V` the price index of the page's law; for a Poisson page
-//! `h(λ/f) = μλ/w`, which inverts by Lambert's W. So a scalar search for μ solves any number of pages, without
-//! sorting and without memory.
+//! The condition `∂F/∂f = μ` reads `w V(1/f) = μ`, with `V` the price index of the page's law; for
+//! a Poisson page `h(λ/f) = μλ/w`, which inverts by Lambert's W. So a scalar search for μ solves
+//! any number of pages, without sorting and without memory.
 
 use super::block::Quick;
 use super::check::{Checked, check};
@@ -11,11 +11,11 @@ use super::{Host, Objective, Outcome, Page, Pages, PlanError, Spacing, page_cost
 use crate::math::{Real, Sum};
 use crate::model::{Change, ChangeModel, Poisson};
 
-/// Divides `budget` crawls an interval over the pages so that the weighted mean cost is least. `rates` receives
-/// crawls an interval, one number a page.
+/// Divides `budget` crawls an interval over the pages so that the weighted mean cost is least.
+/// `rates` receives crawls an interval, one number a page.
 ///
-/// Pages that change too fast for their weight (`w/λ ≤ price`) get nothing under [`Objective::Freshness`]; under the
-/// other objectives every page that changes gets something.
+/// Pages that change too fast for their weight (`w/λ ≤ price`) get nothing under
+/// [`Objective::Freshness`]; under the other objectives every page that changes gets something.
 ///
 /// Work: O(n) a pass, about ten passes. Memory: one [`Host`] a host.
 ///
@@ -44,7 +44,8 @@ pub fn optimal<F: Real, P: Pages<F> + ?Sized>(
     Ok(solve(&pages, hosts, objective, rates))
 }
 
-/// The least cost any rates can reach, and the price that goes with it: [`optimal()`] without the rates.
+/// The least cost any rates can reach, and the price that goes with it: [`optimal()`] without the
+/// rates.
 ///
 /// # Errors
 /// What is wrong with the demand.
@@ -68,23 +69,40 @@ fn solve<F: Real, P: Pages<F> + ?Sized>(
     let shared = search(pages, hosts, &demand, Same::exact(false), rates);
     let price = demand.price(shared.low);
     let (mut cost, mut dual) = (Sum::ZERO, Sum::ZERO);
-    let crawls = hand_out(pages, hosts, &demand, |index, page, justified, rate, price| {
-        let charged = cost_at_price(page, objective, justified, price);
-        dual.add(page.weight * charged);
-        dual.add(price * justified);
-        let at_rate =
-            if rate == justified { charged } else { page_cost(page, objective, Spacing::Steady, rate) };
-        cost.add(page.weight * at_rate);
-        if let Some(place) = rates.get_mut(index) {
-            *place = rate;
-        }
-    });
-    let cost = if pages.weight > F::ZERO { cost.total() / pages.weight } else { F::ZERO };
-    Outcome { cost, bound: weak_dual(pages, hosts, price, dual).min(cost), price, crawls }
+    let crawls = hand_out(
+        pages,
+        hosts,
+        &demand,
+        |index, page, justified, rate, price| {
+            let charged = cost_at_price(page, objective, justified, price);
+            dual.add(page.weight * charged);
+            dual.add(price * justified);
+            let at_rate = if rate == justified {
+                charged
+            } else {
+                page_cost(page, objective, Spacing::Steady, rate)
+            };
+            cost.add(page.weight * at_rate);
+            if let Some(place) = rates.get_mut(index) {
+                *place = rate;
+            }
+        },
+    );
+    let cost = if pages.weight > F::ZERO {
+        cost.total() / pages.weight
+    } else {
+        F::ZERO
+    };
+    Outcome {
+        cost,
+        bound: weak_dual(pages, hosts, price, dual).min(cost),
+        price,
+        crawls,
+    }
 }
 
-/// The bound alone, for methods that are not optimal themselves: from prices that are right to four digits, which makes
-/// it right to about eight.
+/// The bound alone, for methods that are not optimal themselves: from prices that are right to four
+/// digits, which makes it right to about eight.
 pub(super) fn rough_bound<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
     hosts: &mut [Host<F>],
@@ -101,8 +119,8 @@ pub(super) fn rough_bound<F: Real, P: Pages<F> + ?Sized>(
     weak_dual(pages, hosts, demand.price(shared.low), dual)
 }
 
-/// What a page costs at the crawls its price justifies. For most pages that takes no exponential: `e^r = (1 + r)/(1 − q)`
-/// makes it `(r² − q)/(r² + r)`, with `r` changes a crawl.
+/// What a page costs at the crawls its price justifies. For most pages that takes no exponential:
+/// `e^r = (1 + r)/(1 − q)` makes it `(r² − q)/(r² + r)`, with `r` changes a crawl.
 fn cost_at_price<F: Real>(page: &Page<'_, F>, objective: Objective, crawls: F, price: F) -> F {
     match page.change {
         // Limits would make the crawls differ from what the price alone says.
@@ -114,8 +132,8 @@ fn cost_at_price<F: Real>(page: &Page<'_, F>, objective: Objective, crawls: F, p
     }
 }
 
-/// Weak duality: whatever the prices, no allocation costs less than its pages charged at those prices, less what budget and
-/// caps are worth.
+/// Weak duality: whatever the prices, no allocation costs less than its pages charged at those
+/// prices, less what budget and caps are worth.
 fn weak_dual<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
     hosts: &[Host<F>],
@@ -126,7 +144,11 @@ fn weak_dual<F: Real, P: Pages<F> + ?Sized>(
     for host in hosts.iter().filter(|host| host.price > price) {
         dual.add(-(host.price - price) * host.cap);
     }
-    if pages.weight > F::ZERO { (dual.total() / pages.weight).max(F::ZERO) } else { F::ZERO }
+    if pages.weight > F::ZERO {
+        (dual.total() / pages.weight).max(F::ZERO)
+    } else {
+        F::ZERO
+    }
 }
 
 /// Demand of a page at its optimum: `f = 1/V⁻¹(price/w)`.
@@ -137,14 +159,22 @@ pub(super) struct Optimal {
 impl Optimal {
     /// The power of the level the price falls with: rates then grow linearly with the level.
     fn power<F: Real>(&self) -> F {
-        F::from_u32(if self.objective == Objective::Age { 3 } else { 2 })
+        F::from_u32(if self.objective == Objective::Age {
+            3
+        } else {
+            2
+        })
     }
 }
 
 impl<F: Real> Demand<F> for Optimal {
     fn price(&self, level: F) -> F {
         let square = F::ONE / (level * level);
-        if self.objective == Objective::Age { square / level } else { square }
+        if self.objective == Objective::Age {
+            square / level
+        } else {
+            square
+        }
     }
 
     fn whole(&self) -> bool {
@@ -152,18 +182,26 @@ impl<F: Real> Demand<F> for Optimal {
     }
 
     fn asymptote(&self, page: &Page<'_, F>) -> (F, F) {
-        let Some(rate) = page.change.rate() else { return (F::ZERO, F::ZERO) };
+        let Some(rate) = page.change.rate() else {
+            return (F::ZERO, F::ZERO);
+        };
         match self.objective {
-            Objective::Age => {
-                ((page.weight * rate * F::from_f64(1.0 / 3.0)).powf(F::from_f64(1.0 / 3.0)), F::ZERO)
-            }
-            _ => ((F::HALF * page.weight * rate).sqrt(), rate * F::from_f64(1.0 / 3.0)),
+            Objective::Age => (
+                (page.weight * rate * F::from_f64(1.0 / 3.0)).powf(F::from_f64(1.0 / 3.0)),
+                F::ZERO,
+            ),
+            _ => (
+                (F::HALF * page.weight * rate).sqrt(),
+                rate * F::from_f64(1.0 / 3.0),
+            ),
         }
     }
 
     #[inline]
     fn quick(&self, page: &Page<'_, F>, price: F) -> Option<Quick<F>> {
-        let Change::Poisson(rate) = page.change else { return None };
+        let Change::Poisson(rate) = page.change else {
+            return None;
+        };
         let q = price * rate / page.weight;
         (self.objective == Objective::Freshness && q > F::ZERO).then_some(Quick { rate, q })
     }
@@ -175,13 +213,21 @@ impl<F: Real> Demand<F> for Optimal {
             Change::Quasi(quasi) => (F::from_u32(quasi.crawls(price / page.weight)), F::ZERO),
             Change::Poisson(rate) if !(rate > F::ZERO) => nothing,
             Change::Poisson(rate) => at_gap(self, &Poisson::new(rate), price / page.weight, level),
-            _ => page.change.with(|law| at_gap(self, law, price / page.weight, level)).unwrap_or(nothing),
+            _ => page
+                .change
+                .with(|law| at_gap(self, law, price / page.weight, level))
+                .unwrap_or(nothing),
         }
     }
 }
 
 /// Demand of a page of any law at `price` for weight 1.
-fn at_gap<F: Real>(demand: &Optimal, law: &(impl ChangeModel<F> + ?Sized), price: F, level: F) -> (F, F) {
+fn at_gap<F: Real>(
+    demand: &Optimal,
+    law: &(impl ChangeModel<F> + ?Sized),
+    price: F,
+    level: F,
+) -> (F, F) {
     let gap = law.gap(demand.objective, price);
     if !(gap > F::ZERO) {
         return (F::INFINITY, F::ZERO);
@@ -189,6 +235,7 @@ fn at_gap<F: Real>(demand: &Optimal, law: &(impl ChangeModel<F> + ?Sized), price
     if !gap.is_finite() {
         return (F::ZERO, F::ZERO);
     }
-    let slope = demand.power::<F>() * price / (gap * gap * law.value_slope(demand.objective, gap) * level);
+    let slope =
+        demand.power::<F>() * price / (gap * gap * law.value_slope(demand.objective, gap) * level);
     (F::ONE / gap, slope)
 }

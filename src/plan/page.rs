@@ -22,7 +22,13 @@ pub struct Page<'a, F> {
 impl<'a, F: Real> Page<'a, F> {
     /// A page on host 0, without limits.
     pub const fn new(weight: F, change: Change<'a, F>) -> Self {
-        Self { weight, change, host: 0, min: 0, max: u32::MAX }
+        Self {
+            weight,
+            change,
+            host: 0,
+            min: 0,
+            max: u32::MAX,
+        }
     }
 
     /// The same page on another host.
@@ -40,7 +46,11 @@ impl<'a, F: Real> Page<'a, F> {
     /// The number within the page's limits that is nearest to `crawls`.
     pub(super) fn clamp(&self, crawls: F) -> F {
         let crawls = crawls.max(F::from_u32(self.min));
-        if self.max == u32::MAX { crawls } else { crawls.min(F::from_u32(self.max)) }
+        if self.max == u32::MAX {
+            crawls
+        } else {
+            crawls.min(F::from_u32(self.max))
+        }
     }
 
     /// Neither nothing nor at a limit.
@@ -51,8 +61,8 @@ impl<'a, F: Real> Page<'a, F> {
 
 /// Where an allocator finds its pages: a slice of [`Page`]s, or whatever the caller keeps them in.
 ///
-/// Allocators read every page several times and in order, so `page` should be cheap. It must give the same answer
-/// every time.
+/// Allocators read every page several times and in order, so `page` should be cheap. It must give
+/// the same answer every time.
 ///
 /// ```
 /// use dunlin::model::Change;
@@ -87,7 +97,9 @@ impl<F: Real> Pages<F> for [Page<'_, F>] {
         <[Page<'_, F>]>::len(self)
     }
     fn page(&self, index: usize) -> Page<'_, F> {
-        self.get(index).copied().unwrap_or(Page::new(F::ZERO, Change::Poisson(F::ZERO)))
+        self.get(index)
+            .copied()
+            .unwrap_or(Page::new(F::ZERO, Change::Poisson(F::ZERO)))
     }
 }
 
@@ -100,13 +112,14 @@ impl<F, P: Pages<F> + ?Sized> Pages<F> for &P {
     }
 }
 
-/// A host: its cap goes in, its share and price come out, and in between it is the allocator's working memory.
+/// A host: its cap goes in, its share and price come out, and in between it is the allocator's
+/// working memory.
 ///
 /// Hosts that share one gate are one host here.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Host<F> {
-    /// Most crawls an interval: interval / politeness gap, infinite without politeness. Whole-crawl methods round it
-    /// down to allot and up for the bound, since ⌈T/P⌉ fetches fit.
+    /// Most crawls an interval: interval / politeness gap, infinite without politeness. Whole-crawl
+    /// methods round it down to allot and up for the bound, since ⌈T/P⌉ fetches fit.
     pub cap: F,
     /// Crawls an interval its pages were given.
     pub crawls: F,
@@ -154,7 +167,10 @@ impl<F: Real> Host<F> {
 
     /// Ready for another search; only cap and minimum stay.
     pub(super) fn reset(&mut self) {
-        *self = Self { minimum: self.minimum, ..Self::new(self.cap) };
+        *self = Self {
+            minimum: self.minimum,
+            ..Self::new(self.cap)
+        };
     }
 
     /// At its cap, but for what the search leaves?

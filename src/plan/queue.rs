@@ -1,8 +1,8 @@
 //! The smallest of many keys, where only the smallest is ever changed or taken out.
 //!
-//! A heap of a million entries misses the cache on every level it sinks through. Here only the smallest of the smallest are a
-//! heap. The others lie behind it in two sections, each all larger than the one before and in no order until its turn
-//! comes.
+//! A heap of a million entries misses the cache on every level it sinks through. Here only the
+//! smallest of the smallest are a heap. The others lie behind it in two sections, each all larger
+//! than the one before and in no order until its turn comes.
 
 use crate::heap::{Entry, Id, Key};
 
@@ -17,13 +17,18 @@ pub(super) struct Queue<'a, K, I> {
     entries: &'a mut [Entry<K, I>],
     /// Where each section ends.
     ends: [usize; 3],
-    /// Above every entry of the section, not above any of those behind it; `None` if there are none behind.
+    /// Above every entry of the section, not above any of those behind it; `None` if there are none
+    /// behind.
     borders: [Option<Entry<K, I>>; 2],
 }
 
 impl<'a, K: Key, I: Id> Queue<'a, K, I> {
     pub(super) fn new(entries: &'a mut [Entry<K, I>]) -> Self {
-        Self { entries, ends: [0; 3], borders: [None; 2] }
+        Self {
+            entries,
+            ends: [0; 3],
+            borders: [None; 2],
+        }
     }
 
     /// Adds an entry. Only before the first is looked at, and while there is room.
@@ -35,8 +40,8 @@ impl<'a, K: Key, I: Id> Queue<'a, K, I> {
         }
     }
 
-    /// The smallest entry, of those to `keep`; others are dropped sooner or later. O(1), but O(n) once in n/16 calls or
-    /// more.
+    /// The smallest entry, of those to `keep`; others are dropped sooner or later. O(1), but O(n)
+    /// once in n/16 calls or more.
     pub(super) fn first(&mut self, mut keep: impl FnMut(I) -> bool) -> Option<Entry<K, I>> {
         while self.ends[0] == 0 && self.ends[2] > 0 {
             self.refill(&mut keep);
@@ -61,7 +66,8 @@ impl<'a, K: Key, I: Id> Queue<'a, K, I> {
         self.leave(3);
     }
 
-    /// Takes the first entry out of the heap; returns the place that leaves free in a later section.
+    /// Takes the first entry out of the heap; returns the place that leaves free in a later
+    /// section.
     fn leave(&mut self, section: usize) -> usize {
         let last = self.shrink();
         if let Some(last) = last.filter(|_| self.ends[0] > 0) {
@@ -76,8 +82,8 @@ impl<'a, K: Key, I: Id> Queue<'a, K, I> {
         self.entries.get(self.ends[0]).copied()
     }
 
-    /// The place behind the heap is free: moves the last of each section before `section` to where that now begins. Returns
-    /// the place that is free then.
+    /// The place behind the heap is free: moves the last of each section before `section` to where
+    /// that now begins. Returns the place that is free then.
     fn close(&mut self, section: usize) -> usize {
         let mut free = self.ends[0];
         for next in 1..section.min(3) {
@@ -94,7 +100,9 @@ impl<'a, K: Key, I: Id> Queue<'a, K, I> {
     fn refill(&mut self, keep: &mut impl FnMut(I) -> bool) {
         for section in [1, 0] {
             let (end, rest) = (self.ends[section], self.ends[section + 1]);
-            let Some(rest) = self.entries.get_mut(..rest).filter(|_| end == 0) else { continue };
+            let Some(rest) = self.entries.get_mut(..rest).filter(|_| end == 0) else {
+                continue;
+            };
             let part = (rest.len() / PART).max(LEAST).min(rest.len());
             self.ends[section] = part;
             self.borders[section] = if part < rest.len() {
@@ -103,10 +111,14 @@ impl<'a, K: Key, I: Id> Queue<'a, K, I> {
                 self.borders.get(section + 1).copied().flatten()
             };
         }
-        // One after the other, not each when it comes up: a processor then waits for many pages at once, and has them
-        // at hand afterwards.
+        // One after the other, not each when it comes up: a processor then waits for many pages at
+        // once, and has them at hand afterwards.
         let mut place = 0;
-        while let Some(entry) = self.entries.get(..self.ends[0]).and_then(|heap| heap.get(place)) {
+        while let Some(entry) = self
+            .entries
+            .get(..self.ends[0])
+            .and_then(|heap| heap.get(place))
+        {
             if keep(entry.id) {
                 place += 1;
             } else if let Some(last) = self.shrink() {
@@ -129,12 +141,17 @@ impl<'a, K: Key, I: Id> Queue<'a, K, I> {
 
     /// Moves the hole at `place` towards the leaves until `entry` fits, and puts it there.
     fn sink(&mut self, mut place: usize, entry: Entry<K, I>) {
-        let Some(heap) = self.entries.get_mut(..self.ends[0]) else { return };
+        let Some(heap) = self.entries.get_mut(..self.ends[0]) else {
+            return;
+        };
         loop {
             let first = place * ARITY + 1;
             let end = heap.len().min(first + ARITY);
-            let Some(children) = heap.get(first..end) else { break };
-            let Some((offset, below)) = children.iter().enumerate().min_by_key(|child| child.1) else {
+            let Some(children) = heap.get(first..end) else {
+                break;
+            };
+            let Some((offset, below)) = children.iter().enumerate().min_by_key(|child| child.1)
+            else {
                 break;
             };
             let below = *below;

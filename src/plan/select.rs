@@ -1,8 +1,9 @@
 //! Whole crawls by price: the optimum of [`greedy`](super::greedy) without walking its steps.
 //!
-//! At a price θ a page takes every crawl that saves at least θ. The search for the θ at which that meets budget and
-//! caps is the Galil–Megiddo / Frederickson–Johnson idea, and needs no memory beyond the result. Crawls whose gains tie
-//! at the last price go to the pages with the smaller indices.
+//! At a price θ a page takes every crawl that saves at least θ. The search for the θ at which that
+//! meets budget and caps is the Galil–Megiddo / Frederickson–Johnson idea, and needs no memory
+//! beyond the result. Crawls whose gains tie at the last price go to the pages with the smaller
+//! indices.
 
 use super::check::check;
 use super::cost::gain;
@@ -13,10 +14,12 @@ use super::{Host, Objective, Outcome, Page, Pages, PlanError, Spacing, page_cost
 use crate::math::{Real, Sum};
 use crate::model::Change;
 
-/// Divides `budget` whole crawls so that the weighted mean cost is least; `crawls` receives one number a page.
+/// Divides `budget` whole crawls so that the weighted mean cost is least; `crawls` receives one
+/// number a page.
 ///
-/// Work: O(n) a pass, some twenty passes, whatever the budget. Memory: one [`Host`] a host. In `f32` whole crawls are
-/// counted exactly up to 16,777,216; a larger budget may be missed by its rounding.
+/// Work: O(n) a pass, some twenty passes, whatever the budget. Memory: one [`Host`] a host. In
+/// `f32` whole crawls are counted exactly up to 16,777,216; a larger budget may be missed by its
+/// rounding.
 ///
 /// # Errors
 /// What is wrong with the demand; nothing is written then.
@@ -32,15 +35,20 @@ pub fn select<F: Real, P: Pages<F> + ?Sized>(
     let shared = search(&pages, hosts, &demand, Same::exact(true), &mut []);
     let price = demand.price(shared.low);
     let (mut cost, mut dual) = (Sum::ZERO, Sum::ZERO);
-    let total = hand_out(&pages, hosts, &demand, |index, page, justified, given, price| {
-        let charged = page_cost(page, objective, Spacing::Whole, justified);
-        dual.add(page.weight * charged);
-        dual.add(price * justified);
-        cost.add(page.weight * page_cost(page, objective, Spacing::Whole, given));
-        if let Some(place) = crawls.get_mut(index) {
-            *place = given.to_u32();
-        }
-    });
+    let total = hand_out(
+        &pages,
+        hosts,
+        &demand,
+        |index, page, justified, given, price| {
+            let charged = page_cost(page, objective, Spacing::Whole, justified);
+            dual.add(page.weight * charged);
+            dual.add(price * justified);
+            cost.add(page.weight * page_cost(page, objective, Spacing::Whole, given));
+            if let Some(place) = crawls.get_mut(index) {
+                *place = given.to_u32();
+            }
+        },
+    );
     Ok(bound(&pages, hosts, price, cost, dual, total))
 }
 
@@ -56,7 +64,14 @@ impl<F: Real> Demand<F> for Whole {
     }
     fn asymptote(&self, page: &Page<'_, F>) -> (F, F) {
         let (gain, offset) = self.0.asymptote(page);
-        (gain, if gain > F::ZERO { offset + F::from_f64(1.5) } else { F::ZERO })
+        (
+            gain,
+            if gain > F::ZERO {
+                offset + F::from_f64(1.5)
+            } else {
+                F::ZERO
+            },
+        )
     }
     fn at(&self, page: &Page<'_, F>, level: F, price: F) -> (F, F) {
         if let Change::Quasi(_) = page.change {
@@ -67,8 +82,8 @@ impl<F: Real> Demand<F> for Whole {
             return (F::INFINITY, F::ZERO);
         }
         let most = page.max;
-        // The gain of crawl x lies between the prices of the rates x+1 and x+2: only one crawl is in doubt, and
-        // a second where the rate is rounded.
+        // The gain of crawl x lies between the prices of the rates x+1 and x+2: only one crawl is
+        // in doubt, and a second where the rate is rounded.
         let mut crawls = rate.to_u32().saturating_sub(1).min(most);
         for _ in 0..3 {
             if crawls >= most || !(gain(page, self.0.objective, crawls) >= price) {

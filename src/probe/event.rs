@@ -34,7 +34,8 @@
 //! | `power awake_ms=` | each minute: for how long the core has not slept |
 //! | `done after … ms, stack high-water mark … B` | a run that has an end, at its end |
 //!
-//! Lines are a name and `key=value` words; names and keys keep their meaning. `page` and `host` are places in the image.
+//! Lines are a name and `key=value` words; names and keys keep their meaning. `page` and `host` are
+//! places in the image.
 
 use super::{Failure, Resumed, TimeSource, Totals};
 use crate::fetch::RedirectError;
@@ -45,24 +46,72 @@ use crate::sntp::NoTime;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(missing_docs)] // The table above says what each field is.
 pub enum Event {
-    Loaded { pages: u16, hosts: u16 },
+    Loaded {
+        pages: u16,
+        hosts: u16,
+    },
     Refused(ImageError),
     Resumed(Resumed),
     NotStored,
-    Clock { unix: u32, from: TimeSource },
-    NoTime { why: NoTime },
-    Up { address: [u8; 4] },
+    Clock {
+        unix: u32,
+        from: TimeSource,
+    },
+    NoTime {
+        why: NoTime,
+    },
+    Up {
+        address: [u8; 4],
+    },
     Down,
-    Start { page: u16 },
-    End { page: u16, status: u16, bytes: u32, millis: u32, changed: bool, flags: Flags },
-    Failed { page: u16, millis: u32, why: Failure },
-    Robots { host: u16, status: u16, judged: u16, denied: u16 },
-    Gap { host: u16, millis: u32 },
-    Denied { page: u16 },
-    Moved { page: u16, status: u16 },
-    Astray { page: u16, status: u16, why: Option<RedirectError> },
-    BackOff { host: u16, seconds: u32, why: Failure },
-    Plan { price: f32, freshness: Option<f32>, optimum: Option<f32> },
+    Start {
+        page: u16,
+    },
+    End {
+        page: u16,
+        status: u16,
+        bytes: u32,
+        millis: u32,
+        changed: bool,
+        flags: Flags,
+    },
+    Failed {
+        page: u16,
+        millis: u32,
+        why: Failure,
+    },
+    Robots {
+        host: u16,
+        status: u16,
+        judged: u16,
+        denied: u16,
+    },
+    Gap {
+        host: u16,
+        millis: u32,
+    },
+    Denied {
+        page: u16,
+    },
+    Moved {
+        page: u16,
+        status: u16,
+    },
+    Astray {
+        page: u16,
+        status: u16,
+        why: Option<RedirectError>,
+    },
+    BackOff {
+        host: u16,
+        seconds: u32,
+        why: Failure,
+    },
+    Plan {
+        price: f32,
+        freshness: Option<f32>,
+        optimum: Option<f32>,
+    },
     Totals(Totals),
 }
 
@@ -92,12 +141,14 @@ impl Event {
         }
     }
 
-    /// Writes the line to the defmt log: 24 bytes at most for the end of a fetch, framing and time included, for the
-    /// first twelve days after boot.
+    /// Writes the line to the defmt log: 24 bytes at most for the end of a fetch, framing and time
+    /// included, for the first twelve days after boot.
     #[cfg(feature = "defmt")]
     pub fn emit(&self) {
         match *self {
-            Self::Loaded { pages, hosts } => defmt::info!("loaded pages={=u16} hosts={=u16}", pages, hosts),
+            Self::Loaded { pages, hosts } => {
+                defmt::info!("loaded pages={=u16} hosts={=u16}", pages, hosts)
+            }
             Self::Refused(why) => defmt::error!("image refused: {}", why),
             Self::Resumed(found) => defmt::info!(
                 "resumed pages={=u16} hosts={=u16} strange={=u32} refused={=u32} foreign={=bool} other_list={=bool}",
@@ -111,12 +162,21 @@ impl Event {
             Self::NotStored => defmt::error!("store failed"),
             Self::Clock { unix, from } => defmt::info!("clock unix={=u32} from={}", unix, from),
             Self::NoTime { why } => defmt::warn!("no time why={}", why),
-            Self::Up { address: [a, b, c, d] } => {
+            Self::Up {
+                address: [a, b, c, d],
+            } => {
                 defmt::info!("network up address={=u8}.{=u8}.{=u8}.{=u8}", a, b, c, d)
             }
             Self::Down => defmt::warn!("network down"),
             Self::Start { page } => defmt::debug!("start page={=u16}", page),
-            Self::End { page, status, bytes, millis, changed, flags: Flags { encoded, cut, .. } } => {
+            Self::End {
+                page,
+                status,
+                bytes,
+                millis,
+                changed,
+                flags: Flags { encoded, cut, .. },
+            } => {
                 defmt::info!(
                     "end page={=u16} status={=u16} bytes={=u32} ms={=u32} changed={=bool}",
                     page,
@@ -127,13 +187,23 @@ impl Event {
                 );
                 // A line of its own, because hardly any page is: the end of a fetch stays short.
                 if encoded || cut {
-                    defmt::warn!("flagged page={=u16} encoded={=bool} cut={=bool}", page, encoded, cut);
+                    defmt::warn!(
+                        "flagged page={=u16} encoded={=bool} cut={=bool}",
+                        page,
+                        encoded,
+                        cut
+                    );
                 }
             }
             Self::Failed { page, millis, why } => {
                 defmt::warn!("failed page={=u16} ms={=u32} why={}", page, millis, why)
             }
-            Self::Robots { host, status, judged, denied } => defmt::info!(
+            Self::Robots {
+                host,
+                status,
+                judged,
+                denied,
+            } => defmt::info!(
                 "robots host={=u16} status={=u16} judged={=u16} denied={=u16}",
                 host,
                 status,
@@ -142,14 +212,20 @@ impl Event {
             ),
             Self::Gap { host, millis } => defmt::info!("gap host={=u16} ms={=u32}", host, millis),
             Self::Denied { page } => defmt::info!("denied page={=u16}", page),
-            Self::Moved { page, status } => defmt::info!("moved page={=u16} status={=u16}", page, status),
+            Self::Moved { page, status } => {
+                defmt::info!("moved page={=u16} status={=u16}", page, status)
+            }
             Self::Astray { page, status, why } => {
                 defmt::warn!("astray page={=u16} status={=u16} why={}", page, status, why)
             }
             Self::BackOff { host, seconds, why } => {
                 defmt::warn!("backoff host={=u16} s={=u32} why={}", host, seconds, why)
             }
-            Self::Plan { price, freshness, optimum } => defmt::info!(
+            Self::Plan {
+                price,
+                freshness,
+                optimum,
+            } => defmt::info!(
                 "plan price={=f32} freshness={=f32} optimum={=f32}",
                 price,
                 freshness.unwrap_or(f32::NAN),

@@ -7,11 +7,13 @@ use crate::fetch::robots::Access;
 use crate::heap::Id;
 use crate::scheduler::{HostId, HostMemo, PageId, Storage};
 use crate::store::{
-    HostRecord, Key, Ledger, MoveRecord, NOWHERE, PageRecord, Partition, Record, Root, Step, Store, identity,
+    HostRecord, Key, Ledger, MoveRecord, NOWHERE, PageRecord, Partition, Record, Root, Step, Store,
+    identity,
 };
 use crate::time::{Duration, Instant};
 
-/// How long what was learnt may wait for being stored: a page that is fetched again by then is stored once.
+/// How long what was learnt may wait for being stored: a page that is fetched again by then is
+/// stored once.
 const FLUSH: Duration = Duration::from_secs(5);
 /// Between two looks whether the last fetch has ended, when a sector has to be erased.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -55,8 +57,9 @@ pub(super) struct RootMemory {
     unsaved: bool,
     /// When it is written again.
     due: Instant,
-    /// The page that was stored last: the search for the next one goes on from there. Were the first one taken each
-    /// time, a probe without enough erases would never come to the end of its list.
+    /// The page that was stored last: the search for the next one goes on from there. Were the
+    /// first one taken each time, a probe without enough erases would never come to the end of its
+    /// list.
     stored: u16,
     /// Everything that an earlier run dated has been put in its place.
     dated: bool,
@@ -78,10 +81,12 @@ impl RootMemory {
 }
 
 impl<S: Storage, B: Board> Probe<'_, S, B> {
-    /// Takes over what an earlier run has kept. Call it before any slot runs; then spawn [`Self::keep_store`]. With
-    /// `trust` off the store is opened, but nothing is believed: for a device that resets again and again.
+    /// Takes over what an earlier run has kept. Call it before any slot runs; then spawn
+    /// [`Self::keep_store`]. With `trust` off the store is opened, but nothing is believed: for a
+    /// device that resets again and again.
     ///
-    /// No host is asked before its gap has passed, whatever is known: nobody knows when it was last asked.
+    /// No host is asked before its gap has passed, whatever is known: nobody knows when it was last
+    /// asked.
     ///
     /// *Cancellation*: start over.
     pub async fn restore<F: Partition>(&self, store: &mut Store<F>, trust: bool) -> Resumed {
@@ -127,11 +132,15 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
     }
 
     fn page_identity(&self, index: usize) -> u64 {
-        self.image.page(index).map_or(0, |page| identity(&self.config.key, page.url))
+        self.image
+            .page(index)
+            .map_or(0, |page| identity(&self.config.key, page.url))
     }
 
     fn host_identity(&self, index: usize) -> u64 {
-        self.image.host(index).map_or(0, |host| identity(&self.config.key, host.name))
+        self.image
+            .host(index)
+            .map_or(0, |host| identity(&self.config.key, host.name))
     }
 
     /// One version of a record: a later one overwrites it.
@@ -149,7 +158,11 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
                 }
             }
             Record::Host(record) => {
-                let known = state.memory.hosts.iter().position(|host| host.id == record.host as u32);
+                let known = state
+                    .memory
+                    .hosts
+                    .iter()
+                    .position(|host| host.id == record.host as u32);
                 let known = known.filter(|index| self.host_identity(*index) == record.host);
                 match known.and_then(|index| Some((index, state.memory.hosts.get_mut(index)?))) {
                     Some((index, host)) => {
@@ -186,20 +199,35 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
 
     /// The page of the list that records with this identity are about.
     fn known_page(&self, state: &State<'_, S>, identity: u64) -> Option<usize> {
-        let known = state.memory.pages.iter().position(|page| page.id == identity as u32);
+        let known = state
+            .memory
+            .pages
+            .iter()
+            .position(|page| page.id == identity as u32);
         known.filter(|index| self.page_identity(*index) == identity)
     }
 
     fn take_host(&self, state: &mut State<'_, S>, index: usize, record: &HostRecord) {
-        let (Some(id), Ok(host)) = (S::Id::from_index(index), self.image.host(index)) else { return };
+        let (Some(id), Ok(host)) = (S::Id::from_index(index), self.image.host(index)) else {
+            return;
+        };
         let gap = Duration::from_millis(host.gap_ms.max(record.gap_ms).into());
-        let memo = HostMemo { gap, failures: record.failures, price: record.price };
+        let memo = HostMemo {
+            gap,
+            failures: record.failures,
+            price: record.price,
+        };
         // The host is there: the image has it.
-        let _ = state.memory.scheduler.restore_host(HostId(id), &memo, self.board.now());
+        let _ = state
+            .memory
+            .scheduler
+            .restore_host(HostId(id), &memo, self.board.now());
     }
 
     fn take_page(&self, state: &mut State<'_, S>, index: usize, record: &PageRecord) {
-        let (Some(id), Ok(page)) = (S::Id::from_index(index), self.image.page(index)) else { return };
+        let (Some(id), Ok(page)) = (S::Id::from_index(index), self.image.page(index)) else {
+            return;
+        };
         if page.rate.is_none() || page.confidence < KNOWN {
             // The page is there: the image has it.
             let _ = state.memory.scheduler.believe(PageId(id), record.estimate);
@@ -208,42 +236,71 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
 
     /// Leaves the host alone for as long as it must be; was it known?
     fn resume_host(&self, state: &mut State<'_, S>, index: usize, now: Instant) -> bool {
-        let (Some(id), Some(host)) = (S::Id::from_index(index), state.memory.hosts.get(index)) else {
+        let (Some(id), Some(host)) = (S::Id::from_index(index), state.memory.hosts.get(index))
+        else {
             return false;
         };
         let (passed, _) = state.root.wall.ago(host.waits_since, now);
         let wait = Duration::from_secs(host.wait_s.into()) - passed;
         let known = host.sector() != NOWHERE;
-        let gap = state.memory.scheduler.host_memo(HostId(id)).map_or(Duration::ZERO, |memo| memo.gap);
-        let _ = state.memory.scheduler.close_until(HostId(id), now + wait.max(gap));
+        let gap = state
+            .memory
+            .scheduler
+            .host_memo(HostId(id))
+            .map_or(Duration::ZERO, |memo| memo.gap);
+        let _ = state
+            .memory
+            .scheduler
+            .close_until(HostId(id), now + wait.max(gap));
         known
     }
 
     /// Puts the page where it would be; was it known?
     fn resume_page(&self, state: &mut State<'_, S>, index: usize, now: Instant) -> bool {
-        let Some(page) = state.memory.pages.get(index).filter(|page| page.sector() != NOWHERE) else {
+        let Some(page) = state
+            .memory
+            .pages
+            .get(index)
+            .filter(|page| page.sector() != NOWHERE)
+        else {
             return false;
         };
         let (ago, certain) = state.root.wall.ago(page.fetched, now);
         if let Some(id) = S::Id::from_index(index).map(PageId)
             && let Ok(estimate) = state.memory.scheduler.estimate(id)
         {
-            let _ = state.memory.scheduler.restore_page(id, estimate, ago, certain, now);
+            let _ = state
+                .memory
+                .scheduler
+                .restore_page(id, estimate, ago, certain, now);
         }
         true
     }
 
-    /// The hour has become certain: what an earlier run dated gets its place in time, and what this one has done
-    /// without knowing the date is stored again.
+    /// The hour has become certain: what an earlier run dated gets its place in time, and what this
+    /// one has done without knowing the date is stored again.
     #[inline(never)] // Once for all callers.
     fn date_the_past(&self) {
         let now = self.board.now();
         let mut state = self.state.borrow_mut();
         let state = &mut *state;
         let wall = &state.root.wall;
-        let Some(unix) = wall.unix(now).filter(|_| !state.root.dated && wall.is_certain(now)) else { return };
-        for (index, page) in state.memory.pages.iter_mut().enumerate().take(self.image.pages()) {
-            let Some(id) = S::Id::from_index(index).map(PageId) else { return };
+        let Some(unix) = wall
+            .unix(now)
+            .filter(|_| !state.root.dated && wall.is_certain(now))
+        else {
+            return;
+        };
+        for (index, page) in state
+            .memory
+            .pages
+            .iter_mut()
+            .enumerate()
+            .take(self.image.pages())
+        {
+            let Some(id) = S::Id::from_index(index).map(PageId) else {
+                return;
+            };
             let scheduler = &mut *state.memory.scheduler;
             page.unsaved |= scheduler.last_fetch(id).is_some() && !page.fetched.is_certain();
             if let (ago, true) = wall.ago(page.fetched, now) {
@@ -256,16 +313,25 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
             let left = host.robots_until.seconds().saturating_sub(present);
             let holds = host.robots_until.is_certain() && left > 0;
             if host.earlier != Access::Unknown && holds {
-                host.robots.restore(host.earlier, now + Duration::from_secs(left.into()));
+                host.robots
+                    .restore(host.earlier, now + Duration::from_secs(left.into()));
             }
             host.earlier = Access::Unknown;
         }
         (state.root.dated, state.root.unsaved) = (true, true);
-        let from = if wall.is_by_server() { TimeSource::Server } else { TimeSource::Hosts };
-        self.board.log(&Event::Clock { unix: unix.min(u32::MAX.into()) as u32, from });
+        let from = if wall.is_by_server() {
+            TimeSource::Server
+        } else {
+            TimeSource::Hosts
+        };
+        self.board.log(&Event::Clock {
+            unix: unix.min(u32::MAX.into()) as u32,
+            from,
+        });
     }
 
-    /// A time server said what time it is, in seconds since 1970. It is believed, whatever hosts say.
+    /// A time server said what time it is, in seconds since 1970. It is believed, whatever hosts
+    /// say.
     pub fn set_time(&self, unix: u64) {
         let now = self.board.now();
         {
@@ -273,9 +339,16 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
             if state.root.wall.set(unix, now) {
                 // What hosts had been believed about is stored again, under its right date.
                 state.root.dated = false;
-                for (index, page) in state.memory.pages.iter_mut().enumerate().take(self.image.pages()) {
+                for (index, page) in state
+                    .memory
+                    .pages
+                    .iter_mut()
+                    .enumerate()
+                    .take(self.image.pages())
+                {
                     let id = S::Id::from_index(index).map(PageId);
-                    page.unsaved |= id.is_some_and(|id| state.memory.scheduler.last_fetch(id).is_some());
+                    page.unsaved |=
+                        id.is_some_and(|id| state.memory.scheduler.last_fetch(id).is_some());
                 }
             }
             self.tell_time_of_day(state, now);
@@ -286,10 +359,17 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
 
     /// Tells the scheduler what hosts with allowed hours need, as soon as anybody knows it.
     pub(super) fn tell_time_of_day(&self, state: &mut State<'_, S>, now: Instant) {
-        let Some(unix) = state.root.wall.unix(now).filter(|_| self.has_hours) else { return };
-        let offset = Duration::from_secs(60 * u64::from(self.config.utc_offset_minutes.unsigned_abs()));
+        let Some(unix) = state.root.wall.unix(now).filter(|_| self.has_hours) else {
+            return;
+        };
+        let offset =
+            Duration::from_secs(60 * u64::from(self.config.utc_offset_minutes.unsigned_abs()));
         let universal = Duration::from_secs(unix) + Duration::DAY;
-        let local = if self.config.utc_offset_minutes < 0 { universal - offset } else { universal + offset };
+        let local = if self.config.utc_offset_minutes < 0 {
+            universal - offset
+        } else {
+            universal + offset
+        };
         let time_of_day = Duration::from_secs(local.as_secs() % Duration::DAY.as_secs());
         state.memory.scheduler.set_clock(time_of_day, now);
     }
@@ -332,7 +412,8 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
         self.hold(false);
     }
 
-    /// Stores what has changed when nothing is fetched any more: a slot that was dropped at a page is not waited for.
+    /// Stores what has changed when nothing is fetched any more: a slot that was dropped at a page
+    /// is not waited for.
     ///
     /// *Cancellation*: as above.
     pub async fn save<F: Partition>(&self, store: &mut Store<F>) {
@@ -370,8 +451,16 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
 
     fn root_record(&self, state: &State<'_, S>) -> Root {
         let now = self.board.now();
-        let (time, price) = (state.root.wall.stamp(now, now), state.memory.scheduler.price());
-        Root { device: self.device(), list: self.list(), time, price }
+        let (time, price) = (
+            state.root.wall.stamp(now, now),
+            state.memory.scheduler.price(),
+        );
+        Root {
+            device: self.device(),
+            list: self.list(),
+            time,
+            price,
+        }
     }
 
     fn host_record(&self, state: &State<'_, S>, index: usize) -> Option<HostRecord> {
@@ -380,12 +469,24 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
         let memo = state.memory.scheduler.host_memo(id).ok()?;
         let gap_ms = memo.gap.as_millis().min(u32::MAX.into()) as u32;
         // Only what robots.txt asks for beyond the list: the list may change.
-        let gap_ms = if gap_ms > self.image.host(index).ok()?.gap_ms { gap_ms } else { 0 };
-        let opens = state.memory.scheduler.opens(id).filter(|_| memo.failures > 0).unwrap_or(now);
+        let gap_ms = if gap_ms > self.image.host(index).ok()?.gap_ms {
+            gap_ms
+        } else {
+            0
+        };
+        let opens = state
+            .memory
+            .scheduler
+            .opens(id)
+            .filter(|_| memo.failures > 0)
+            .unwrap_or(now);
         let wall = &state.root.wall;
         // What an earlier run knew counts until this one knows better.
         let (access, robots_until) = match host.earlier {
-            Access::Unknown => (host.robots.access(now), wall.stamp(host.robots.ask_at(), now)),
+            Access::Unknown => (
+                host.robots.access(now),
+                wall.stamp(host.robots.ask_at(), now),
+            ),
             earlier => (earlier, host.robots_until),
         };
         Some(HostRecord {
@@ -405,8 +506,16 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
         let page = state.memory.pages.get(index)?;
         let estimate = state.memory.scheduler.estimate(id).ok()?;
         let now = self.board.now();
-        let fetched = state.memory.scheduler.last_fetch(id).map(|then| state.root.wall.stamp(then, now));
-        Some(page.to_record(self.page_identity(index), estimate, fetched.unwrap_or(page.fetched)))
+        let fetched = state
+            .memory
+            .scheduler
+            .last_fetch(id)
+            .map(|then| state.root.wall.stamp(then, now));
+        Some(page.to_record(
+            self.page_identity(index),
+            estimate,
+            fetched.unwrap_or(page.fetched),
+        ))
     }
 }
 
@@ -418,12 +527,16 @@ impl<S: Storage> State<'_, S> {
         let page = || {
             let next = usize::from(self.root.stored) + 1;
             let (before, behind) = self.memory.pages.split_at_checked(next)?;
-            let found = behind.iter().position(|page| page.unsaved).map(|index| next + index);
+            let found = behind
+                .iter()
+                .position(|page| page.unsaved)
+                .map(|index| next + index);
             found.or_else(|| before.iter().position(|page| page.unsaved))
         };
         let root = self.root.unsaved.then_some(Key::Root);
-        let listed =
-            root.or_else(|| Some(Key::Host(host()? as u16))).or_else(|| Some(Key::Page(page()? as u16)));
+        let listed = root
+            .or_else(|| Some(Key::Host(host()? as u16)))
+            .or_else(|| Some(Key::Page(page()? as u16)));
         listed.or_else(|| self.elsewhere.unsaved().map(Key::Move))
     }
 }
@@ -438,18 +551,41 @@ impl<S: Storage, B: Board> Ledger for Books<'_, '_, S, B> {
 
     fn any_in(&self, sector: u8) -> Option<Key> {
         let state = self.0.state.borrow();
-        let host = || state.memory.hosts.iter().position(|host| host.sector() == sector);
-        let page = || state.memory.pages.iter().position(|page| page.sector() == sector);
+        let host = || {
+            state
+                .memory
+                .hosts
+                .iter()
+                .position(|host| host.sector() == sector)
+        };
+        let page = || {
+            state
+                .memory
+                .pages
+                .iter()
+                .position(|page| page.sector() == sector)
+        };
         let root = (state.root.sector == sector).then_some(Key::Root);
-        let listed =
-            root.or_else(|| Some(Key::Host(host()? as u16))).or_else(|| Some(Key::Page(page()? as u16)));
+        let listed = root
+            .or_else(|| Some(Key::Host(host()? as u16)))
+            .or_else(|| Some(Key::Page(page()? as u16)));
         listed.or_else(|| state.elsewhere.in_sector(sector).next().map(Key::Move))
     }
 
     fn count_in(&self, sector: u8) -> usize {
         let state = self.0.state.borrow();
-        let hosts = state.memory.hosts.iter().filter(|host| host.sector() == sector).count();
-        let pages = state.memory.pages.iter().filter(|page| page.sector() == sector).count();
+        let hosts = state
+            .memory
+            .hosts
+            .iter()
+            .filter(|host| host.sector() == sector)
+            .count();
+        let pages = state
+            .memory
+            .pages
+            .iter()
+            .filter(|page| page.sector() == sector)
+            .count();
         let moves = state.elsewhere.in_sector(sector).count();
         hosts + pages + moves + usize::from(state.root.sector == sector)
     }
@@ -475,15 +611,22 @@ impl<S: Storage, B: Board> Ledger for Books<'_, '_, S, B> {
             Key::Page(index) => {
                 let record = self.0.page_record(state, index.into());
                 state.root.stored = if next { index } else { state.root.stored };
-                if let (Some(page), Some(record)) = (state.memory.pages.get_mut(usize::from(index)), record) {
+                if let (Some(page), Some(record)) =
+                    (state.memory.pages.get_mut(usize::from(index)), record)
+                {
                     (page.unsaved, page.fetched) = (false, record.fetched);
                 }
                 record.map(Record::Page)
             }
             Key::Move(index) => {
-                let (page, to) = (self.0.page_identity(index.into()), state.elsewhere.read(index));
+                let (page, to) = (
+                    self.0.page_identity(index.into()),
+                    state.elsewhere.read(index),
+                );
                 let own = self.0.image.page(index.into()).ok();
-                let moved = own.zip(to).map(|(own, to)| MoveRecord::new(page, own.url, &to));
+                let moved = own
+                    .zip(to)
+                    .map(|(own, to)| MoveRecord::new(page, own.url, &to));
                 Some(Record::Move(moved.unwrap_or(MoveRecord::home(page))))
             }
         };

@@ -9,7 +9,8 @@ use super::Failure;
 use crate::fetch::{Connect, Connection as _, Endpoint, Resolve, Scheme};
 use crate::time::{Duration, Instant};
 
-/// A next request that is further away gets a connection of its own: many servers close an idle one after five seconds.
+/// A next request that is further away gets a connection of its own: many servers close an idle one
+/// after five seconds.
 pub(super) const NEAR: Duration = Duration::from_secs(4);
 
 /// Who is at the other end.
@@ -22,8 +23,8 @@ pub(super) struct Peer {
     pub port: u16,
 }
 
-/// At most one connection, from its opening to its end. It borrows the connector's buffers: for another one, the slot
-/// takes another line.
+/// At most one connection, from its opening to its end. It borrows the connector's buffers: for
+/// another one, the slot takes another line.
 pub(super) enum Line<'c, C: Connect + 'c> {
     /// Nothing has been opened yet.
     Free(&'c mut C),
@@ -43,8 +44,8 @@ pub(super) enum Line<'c, C: Connect + 'c> {
 pub(super) enum Trouble {
     /// The page was not answered.
     Failed(Failure),
-    /// The line is of no use for this request; a new one may be. Nothing has been asked, or the server closed a
-    /// connection that was used before without a byte of an answer.
+    /// The line is of no use for this request; a new one may be. Nothing has been asked, or the
+    /// server closed a connection that was used before without a byte of an answer.
     Stale,
     /// Another request to the same stranger was made too short a time ago.
     Closed,
@@ -70,7 +71,9 @@ impl<'c, C: Connect> Line<'c, C> {
         of: u16,
         now: Instant,
     ) -> Result<bool, Trouble> {
-        if let Self::Open { peer, host, until, .. } = self
+        if let Self::Open {
+            peer, host, until, ..
+        } = self
             && *peer == to_peer
             && now < *until
         {
@@ -84,7 +87,12 @@ impl<'c, C: Connect> Line<'c, C> {
                 }
                 let opened = connector.connect(to).await;
                 let connection = opened.map_err(|_| Trouble::Failed(Failure::Connection))?;
-                *self = Self::Open { connection, peer: to_peer, host: of, until: Instant::ZERO };
+                *self = Self::Open {
+                    connection,
+                    peer: to_peer,
+                    host: of,
+                    until: Instant::ZERO,
+                };
                 Ok(false)
             }
             Self::Open { mut connection, .. } => {
@@ -132,8 +140,8 @@ impl<'c, C: Connect> Line<'c, C> {
         }
     }
 
-    /// Completes when a connection that nothing is asked on says something all the same, as a rule that it is over;
-    /// never without a connection.
+    /// Completes when a connection that nothing is asked on says something all the same, as a rule
+    /// that it is over; never without a connection.
     ///
     /// *Cancellation*: safe.
     pub(super) async fn breaks(&mut self) {

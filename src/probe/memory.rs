@@ -1,4 +1,5 @@
-//! What the probe remembers between fetches, besides the scheduler: in arrays that the board provides.
+//! What the probe remembers between fetches, besides the scheduler: in arrays that the board
+//! provides.
 
 use core::net::IpAddr;
 
@@ -67,7 +68,9 @@ impl PageMemory {
     };
 
     pub(super) fn last_modified(&self) -> Option<HttpDate> {
-        (self.last_modified != 0).then(|| HttpDate::from_unix(self.last_modified.into())).flatten()
+        (self.last_modified != 0)
+            .then(|| HttpDate::from_unix(self.last_modified.into()))
+            .flatten()
     }
 
     /// What is kept of it, but for what the scheduler knows.
@@ -78,7 +81,15 @@ impl PageMemory {
             verdict => Some(verdict == Verdict::Allowed),
         };
         let (last_modified, etag, fingerprint) = (self.last_modified, self.etag, high << 32 | low);
-        PageRecord { page, estimate, fetched, fingerprint, last_modified, allowed, etag }
+        PageRecord {
+            page,
+            estimate,
+            fetched,
+            fingerprint,
+            last_modified,
+            allowed,
+            etag,
+        }
     }
 
     /// Takes over what was kept, in this sector.
@@ -89,7 +100,8 @@ impl PageMemory {
             Some(false) => Verdict::Denied,
         };
         self.fingerprint = [record.fingerprint as u32, (record.fingerprint >> 32) as u32];
-        (self.last_modified, self.etag, self.fetched) = (record.last_modified, record.etag, record.fetched);
+        (self.last_modified, self.etag, self.fetched) =
+            (record.last_modified, record.etag, record.fetched);
         self.set_sector(sector);
     }
 
@@ -117,12 +129,15 @@ impl PageMemory {
         let changed = self.fingerprint != fingerprint;
         self.fingerprint = fingerprint;
         self.etag = etag;
-        self.last_modified = last_modified.and_then(|date| date.as_unix().try_into().ok()).unwrap_or(0);
+        self.last_modified = last_modified
+            .and_then(|date| date.as_unix().try_into().ok())
+            .unwrap_or(0);
         changed
     }
 }
 
-/// Where a host is. Not an `Option`, whose `None` would not be zero: memory that starts as zeros costs no flash.
+/// Where a host is. Not an `Option`, whose `None` would not be zero: memory that starts as zeros
+/// costs no flash.
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
 enum Address {
@@ -184,7 +199,12 @@ impl HostMemory {
 
     pub(super) fn set_address(&mut self, address: Option<IpAddr>, now: Instant) {
         self.address = address.map_or(Address::None, Address::Of);
-        self.address_until = now + if address.is_some() { ADDRESS_HOLDS } else { FAILURE_HOLDS };
+        self.address_until = now
+            + if address.is_some() {
+                ADDRESS_HOLDS
+            } else {
+                FAILURE_HOLDS
+            };
     }
 }
 

@@ -1,16 +1,20 @@
 //! The probe: scheduler and fetcher joined to one loop that runs for months.
 //!
-//! A board brings a network ([`Connect`](crate::fetch::Connect), [`Resolve`](crate::fetch::Resolve)), a [`Board`]
-//! (clock, log, store, watchdog), memory, and a [`Slot`] for each fetch that may run at once. Each slot is a future of its own: a slow host blocks its slot only.
-//! Spawn [`Probe::run_slot`] for each, and [`Probe::keep_house`] once; [`Probe::keep_time`] if it may ask a time server.
+//! A board brings a network ([`Connect`](crate::fetch::Connect),
+//! [`Resolve`](crate::fetch::Resolve)), a [`Board`] (clock, log, store, watchdog), memory, and a
+//! [`Slot`] for each fetch that may run at once. Each slot is a future of its own: a slow host
+//! blocks its slot only. Spawn [`Probe::run_slot`] for each, and [`Probe::keep_house`] once;
+//! [`Probe::keep_time`] if it may ask a time server.
 //!
-//! Each turn of a slot is one request, and passes the gate of the page's host: robots.txt first, then the page, then
-//! each step of the redirects of either. So whatever a page needs, its host never sees two requests closer than its gap.
-//! A redirect to another host passes that host's gate as well; of hosts that are not in the list, eight are remembered
-//! at a time, with the gap of the host that led there.
+//! Each turn of a slot is one request, and passes the gate of the page's host: robots.txt first,
+//! then the page, then each step of the redirects of either. So whatever a page needs, its host
+//! never sees two requests closer than its gap. A redirect to another host passes that host's gate
+//! as well; of hosts that are not in the list, eight are remembered at a time, with the gap of the
+//! host that led there.
 //!
-//! A connection is kept for four seconds if the host's next page is due by then and its gap is shorter; a page goes to
-//! the slot that has a connection to its host. Each slot has one connection at most.
+//! A connection is kept for four seconds if the host's next page is due by then and its gap is
+//! shorter; a page goes to the slot that has a connection to its host. Each slot has one connection
+//! at most.
 
 mod elsewhere;
 mod event;
@@ -78,14 +82,16 @@ pub struct Memory<'a, S: Storage> {
     pub pages: &'a mut [PageMemory],
     /// One a host.
     pub hosts: &'a mut [HostMemory],
-    /// For where pages and robots.txt files are that redirects have led away: a URL of 60 characters takes about 80
-    /// bytes. Those on their way through redirects come first; what is left remembers the pages that have moved for
-    /// good, the latest ones. Without any, no redirect is followed.
+    /// For where pages and robots.txt files are that redirects have led away: a URL of 60
+    /// characters takes about 80 bytes. Those on their way through redirects come first; what is
+    /// left remembers the pages that have moved for good, the latest ones. Without any, no redirect
+    /// is followed.
     pub detours: &'a mut [u8],
 }
 
 /// Moves that so many bytes for detours can hold: each is a record of the store, see
-/// [`Store::places`](crate::store::Store::places). A URL has nine characters at least, and as much again goes into the way there.
+/// [`Store::places`](crate::store::Store::places). A URL has nine characters at least, and as much
+/// again goes into the way there.
 pub const fn most_moves(detour_bytes: usize) -> usize {
     detour_bytes / 24
 }
@@ -146,13 +152,19 @@ pub struct Totals {
 
 /// Settings of the scheduler by an image's configuration, for so many slots.
 fn settings(config: &Config<'_>, slots: u16) -> Settings {
-    // From the end: a request may reach its host late, and the next one early, but never before the first has ended.
+    // From the end: a request may reach its host late, and the next one early, but never before the
+    // first has ended.
     let rules = Rules {
         back_off: Duration::from_millis(config.back_off_ms.into()),
         gap_from_end: true,
         ..Rules::DEFAULT
     };
-    Settings { rules, burst: slots, seed: config.seed, ..Settings::DEFAULT }
+    Settings {
+        rules,
+        burst: slots,
+        seed: config.seed,
+        ..Settings::DEFAULT
+    }
 }
 
 struct State<'a, S: Storage> {
@@ -164,7 +176,8 @@ struct State<'a, S: Storage> {
     slots: Slots<S::Id>,
     /// What the scheduler last said to wait for.
     due: Option<Instant>,
-    /// Why the turn that has just failed did: set and taken within one poll, so that no other slot can be in between.
+    /// Why the turn that has just failed did: set and taken within one poll, so that no other slot
+    /// can be in between.
     why: Option<Failure>,
     root: keep::RootMemory,
 }
@@ -182,7 +195,9 @@ pub struct Probe<'a, S: Storage, B> {
 
 impl<S: Storage, B> core::fmt::Debug for Probe<'_, S, B> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Probe").field("config", &self.config).finish_non_exhaustive()
+        f.debug_struct("Probe")
+            .field("config", &self.config)
+            .finish_non_exhaustive()
     }
 }
 
@@ -190,8 +205,8 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
     /// Fills an empty scheduler with the image's hosts and pages, to be fetched by so many slots.
     ///
     /// # Errors
-    /// [`ImageError::TooLarge`] when the memory does not hold them, [`ImageError::Record`] when the scheduler or the
-    /// agent's rules refuse a record.
+    /// [`ImageError::TooLarge`] when the memory does not hold them, [`ImageError::Record`] when the
+    /// scheduler or the agent's rules refuse a record.
     pub fn new(
         image: Image<'a>,
         mut memory: Memory<'a, S>,
@@ -199,19 +214,27 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         board: B,
     ) -> Result<Self, ImageError> {
         let (pages, hosts) = (image.pages(), image.hosts());
-        let too_large = ImageError::TooLarge { pages: pages as u16, hosts: hosts as u16 };
+        let too_large = ImageError::TooLarge {
+            pages: pages as u16,
+            hosts: hosts as u16,
+        };
         if pages > memory.pages.len() || hosts > memory.hosts.len() {
             return Err(too_large);
         }
         let config = image.config()?;
-        let agent = Agent::new(config.agent, config.contact).map_err(|_| ImageError::Record { index: 0 })?;
+        let agent = Agent::new(config.agent, config.contact)
+            .map_err(|_| ImageError::Record { index: 0 })?;
         let (now, scheduler) = (board.now(), &mut *memory.scheduler);
         scheduler.set_settings(settings(&config, slots as u16));
-        scheduler.set_budget(config.per_day, now).map_err(|_| ImageError::Record { index: 0 })?;
+        scheduler
+            .set_budget(config.per_day, now)
+            .map_err(|_| ImageError::Record { index: 0 })?;
         let mut has_hours = false;
         for index in 0..hosts {
             let host = image.host(index)?;
-            let id = scheduler.add_host(Duration::from_millis(host.gap_ms.into())).map_err(|_| too_large)?;
+            let id = scheduler
+                .add_host(Duration::from_millis(host.gap_ms.into()))
+                .map_err(|_| too_large)?;
             if let Some(hours) = host.hours.and_then(|(from, to)| Hours::new(from, to)) {
                 has_hours = true;
                 let _ = scheduler.set_hours(id, hours);
@@ -219,7 +242,10 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         }
         for index in 0..hosts {
             let host = image.host(index)?;
-            let ids = (S::Id::from_index(index), S::Id::from_index(host.gate.into()));
+            let ids = (
+                S::Id::from_index(index),
+                S::Id::from_index(host.gate.into()),
+            );
             if let (Some(own), Some(gate)) = ids {
                 let _ = scheduler.share_gate(HostId(own), HostId(gate));
             }
@@ -228,10 +254,19 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
             let page = image.page(index)?;
             let host = S::Id::from_index(page.host.into()).ok_or(too_large)?;
             let (weight, rate, confidence) = (page.weight, page.rate, page.confidence);
-            let settings = PageSettings { weight, rate, confidence };
-            scheduler.add_page(HostId(host), &settings, now).map_err(|_| too_large)?;
+            let settings = PageSettings {
+                weight,
+                rate,
+                confidence,
+            };
+            scheduler
+                .add_page(HostId(host), &settings, now)
+                .map_err(|_| too_large)?;
         }
-        board.log(&Event::Loaded { pages: pages as u16, hosts: hosts as u16 });
+        board.log(&Event::Loaded {
+            pages: pages as u16,
+            hosts: hosts as u16,
+        });
         let elsewhere = Elsewhere::new(core::mem::take(&mut memory.detours));
         let state = RefCell::new(State {
             memory,
@@ -244,7 +279,15 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
             why: None,
             root: keep::RootMemory::NEW,
         });
-        let probe = Self { image, config, agent, ignore: image.ignores(), has_hours, board, state };
+        let probe = Self {
+            image,
+            config,
+            agent,
+            ignore: image.ignores(),
+            has_hours,
+            board,
+            state,
+        };
         if let Some(unix) = probe.board.unix_time() {
             let state = &mut *probe.state.borrow_mut();
             state.root.wall.set(unix, now);
@@ -253,8 +296,9 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         Ok(probe)
     }
 
-    /// Replaces the image's key by the device's own: one image may be on many devices, and a key that only one of them
-    /// has keeps what servers send from being made to look unchanged. Before anything is fetched or restored.
+    /// Replaces the image's key by the device's own: one image may be on many devices, and a key
+    /// that only one of them has keeps what servers send from being made to look unchanged. Before
+    /// anything is fetched or restored.
     pub fn with_key(mut self, key: [u8; 16]) -> Self {
         self.config.key = key;
         self
@@ -267,8 +311,8 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         state.slots.wake_all();
     }
 
-    /// When the next fetch is due, if nothing is before that: until then a radio can be off. `None` while slots are busy
-    /// or without a network.
+    /// When the next fetch is due, if nothing is before that: until then a radio can be off. `None`
+    /// while slots are busy or without a network.
     pub fn next_due(&self) -> Option<Instant> {
         let state = self.state.borrow();
         state.due.filter(|_| state.online && state.slots.are_idle())
@@ -292,7 +336,10 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
     /// What happened so far.
     pub fn totals(&self) -> Totals {
         let state = self.state.borrow();
-        Totals { late_seconds: state.memory.scheduler.counters().late_seconds(), ..state.totals }
+        Totals {
+            late_seconds: state.memory.scheduler.counters().late_seconds(),
+            ..state.totals
+        }
     }
 
     /// Weighted mean freshness as the scheduler believes it to be, and the best it is heading for.
@@ -320,11 +367,13 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         self.state.borrow().memory.scheduler.counters().get(event)
     }
 
-    /// Is a slot at the same page for longer than this, or has nobody woken up to a page for so long?
+    /// Is a slot at the same page for longer than this, or has nobody woken up to a page for so
+    /// long?
     fn hangs(&self, now: Instant, patience: Duration) -> bool {
         let state = self.state.borrow();
         let waits = state.online && !state.root.hold;
-        state.slots.hangs(now, patience) || waits && state.due.is_some_and(|due| now - due > patience)
+        state.slots.hangs(now, patience)
+            || waits && state.due.is_some_and(|due| now - due > patience)
     }
 
     /// Feeds the watchdog and reports each minute, for ever.

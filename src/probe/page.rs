@@ -29,7 +29,10 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
                 ..Request::get(errand.url, self.agent)
             },
             hops: errand.detour.map(|detour| &detour.hops),
-            limits: Limits { body_bytes: self.config.body_bytes, ..Limits::DEFAULT },
+            limits: Limits {
+                body_bytes: self.config.body_bytes,
+                ..Limits::DEFAULT
+            },
         };
         let mut hasher = Fingerprinter::new(&self.config.key, &self.ignore);
         match self.request(errand, question, wires, &mut hasher).await {
@@ -48,9 +51,16 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
                 if let Some(memory) = state.memory.pages.get_mut(page) {
                     // A page without a fingerprint counts as changed at its first fetch.
                     first = memory.is_new();
-                    changed = memory.update(fingerprint | 1, reply.head.etag, reply.head.last_modified);
+                    changed =
+                        memory.update(fingerprint | 1, reply.head.etag, reply.head.last_modified);
                 }
-                if changed { Outcome::Changed { modified_ago: reply.age } } else { Outcome::Unchanged }
+                if changed {
+                    Outcome::Changed {
+                        modified_ago: reply.age,
+                    }
+                } else {
+                    Outcome::Unchanged
+                }
             }
             fetch::Outcome::NotModified => Outcome::Unchanged,
             fetch::Outcome::Redirect => {
@@ -76,7 +86,11 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
             bytes: reply.bytes,
             millis: millis(now - errand.start),
             changed,
-            flags: Flags { first, encoded: reply.head.encoded, cut: reply.cut },
+            flags: Flags {
+                first,
+                encoded: reply.head.encoded,
+                cut: reply.cut,
+            },
         });
         match errand.detour {
             Some(detour) => self.arrived(page, detour, outcome),
@@ -99,7 +113,9 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
 
     /// Remembers where the page's next turn goes, if it goes anywhere.
     fn redirected(&self, errand: &Errand<'_, 'a>, reply: &Reply) -> Outcome {
-        let hops = errand.detour.map_or_else(|| Hops::from(&errand.url), |detour| detour.hops.clone());
+        let hops = errand
+            .detour
+            .map_or_else(|| Hops::from(&errand.url), |detour| detour.hops.clone());
         match self.follow(errand, What::Page(errand.page as u16), hops, reply) {
             Ok(()) => Outcome::Postponed,
             Err(_) => {
@@ -109,15 +125,24 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         }
     }
 
-    /// A page was answered where redirects have led. If it has moved for good, it is asked for there from now on.
+    /// A page was answered where redirects have led. If it has moved for good, it is asked for
+    /// there from now on.
     fn arrived(&self, page: usize, detour: &Detour, outcome: Outcome) -> Outcome {
         if !outcome.is_answer() || !detour.hops.is_permanent() {
             self.forget_move(page);
             // What was remembered may have moved on: the list's own URL knows.
-            return if detour.under_way || outcome.is_answer() { outcome } else { Outcome::Postponed };
+            return if detour.under_way || outcome.is_answer() {
+                outcome
+            } else {
+                Outcome::Postponed
+            };
         }
         if detour.under_way {
-            let settled = Detour { hops: detour.hops.shortened(), under_way: false, ..detour.clone() };
+            let settled = Detour {
+                hops: detour.hops.shortened(),
+                under_way: false,
+                ..detour.clone()
+            };
             self.state.borrow_mut().elsewhere.settle(&settled);
         }
         outcome
@@ -128,15 +153,24 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         self.state.borrow_mut().elsewhere.forget(page as u16);
     }
 
-    /// Where the page has moved to, by what was stored; `None` if it cannot be reached there any more.
+    /// Where the page has moved to, by what was stored; `None` if it cannot be reached there any
+    /// more.
     pub(super) fn restored_move(&self, page: usize, record: &MoveRecord) -> Option<Detour> {
         let own = self.image.page(page).ok()?.url;
         let url = record.target(own)?;
         let mut hops = Hops::from(&Url::parse(own).ok()?);
         let speaks_https = self.config.gateway.is_some() || self.board.speaks_https();
-        hops.follow(PERMANENT, &Url::parse(&url).ok()?, speaks_https).ok()?;
+        hops.follow(PERMANENT, &Url::parse(&url).ok()?, speaks_https)
+            .ok()?;
         let what = What::Page(page as u16);
-        Some(Detour { what, hops, under_way: false, verdict: Verdict::Unknown, until: 0, url })
+        Some(Detour {
+            what,
+            hops,
+            under_way: false,
+            verdict: Verdict::Unknown,
+            until: 0,
+            url,
+        })
     }
 }
 

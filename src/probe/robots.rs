@@ -1,4 +1,5 @@
-//! robots.txt: asked for before a host's pages, judged as it streams by, followed where redirects lead.
+//! robots.txt: asked for before a host's pages, judged as it streams by, followed where redirects
+//! lead.
 
 use super::elsewhere::{LONGEST_TARGET, What, verdict_until};
 use super::line::{Trouble, Wires};
@@ -14,15 +15,15 @@ use crate::polite;
 use crate::scheduler::{HostId, Outcome, Storage};
 use crate::time::Duration;
 
-/// Pages held against a robots.txt while it streams by. A host with more of them is asked for it again, so that
-/// no rule has to be kept and no file is too large.
+/// Pages held against a robots.txt while it streams by. A host with more of them is asked for it
+/// again, so that no rule has to be kept and no file is too large.
 const JUDGES: usize = 32;
 
 type Judges<'u> = heapless::Vec<(usize, Judge<'u>), JUDGES>;
 
 impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
-    /// Fetches the robots.txt that governs where the page is, or the next step of its redirects, and judges the host's
-    /// pages by it. The page's own turn comes next.
+    /// Fetches the robots.txt that governs where the page is, or the next step of its redirects,
+    /// and judges the host's pages by it. The page's own turn comes next.
     ///
     /// *Cancellation*: the connection is dropped where it is.
     pub(super) async fn ask_robots<C: Connect, R: Resolve>(
@@ -40,14 +41,21 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
             Some(moved) => Url::parse(&moved.url),
             None => errand.url.join(b"/robots.txt", &mut text),
         };
-        let Ok(url) = url else { return Ended::Done(self.failed(errand.page, Failure::Url, errand.start)) };
+        let Ok(url) = url else {
+            return Ended::Done(self.failed(errand.page, Failure::Url, errand.start));
+        };
         let hops = moved.as_ref().or(errand.detour).map(|detour| &detour.hops);
         let mut judges = self.judges(errand);
         let mut reader = Reader::new(self.agent.token(), Panel(&mut judges));
-        let question = Question { request: Request::get(url, self.agent), hops, limits: robots::LIMITS };
+        let question = Question {
+            request: Request::get(url, self.agent),
+            hops,
+            limits: robots::LIMITS,
+        };
         let reply = self.request(errand, question, wires, &mut reader).await;
         let (_, crawl_delay) = reader.finish();
-        // Whatever it says, the way there is looked for from the start next time, but for one more step.
+        // Whatever it says, the way there is looked for from the start next time, but for one more
+        // step.
         if matches!(reply, Ok(_) | Err(Trouble::Failed(_))) {
             self.state.borrow_mut().elsewhere.remove(what);
         }
@@ -82,12 +90,19 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         let (state, now) = (self.state.borrow(), self.board.now());
         let known = state.memory.hosts.get(usize::from(errand.record.host));
         let all = known.is_none_or(|host| host.robots.access(now) == Access::Unknown);
-        for index in self.pages_of(errand.record).filter(|index| *index != errand.page) {
+        for index in self
+            .pages_of(errand.record)
+            .filter(|index| *index != errand.page)
+        {
             let page = state.memory.pages.get(index);
             if !all && page.is_none_or(|page| page.verdict != Verdict::Unknown) {
                 continue;
             }
-            let parsed = self.image.page(index).ok().and_then(|page| Url::parse(page.url).ok());
+            let parsed = self
+                .image
+                .page(index)
+                .ok()
+                .and_then(|page| Url::parse(page.url).ok());
             if parsed.is_some_and(|url| judges.push((index, Judge::new(url))).is_err()) {
                 break;
             }
@@ -113,13 +128,21 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
     ) -> Outcome {
         let access = Access::from_status(Some(reply.head.status));
         if access == Access::DenyAll {
-            return self.busy(errand.page, reply.wait.unwrap_or(robots::HostRobots::RETRY), errand.start);
+            return self.busy(
+                errand.page,
+                reply.wait.unwrap_or(robots::HostRobots::RETRY),
+                errand.start,
+            );
         }
-        let verdict = |judge: &Judge<'_>| match access == Access::AllowAll || judge.decision().allowed {
-            true => Verdict::Allowed,
-            false => Verdict::Denied,
-        };
-        let denied = judges.iter().filter(|(_, judge)| verdict(judge) == Verdict::Denied).count();
+        let verdict =
+            |judge: &Judge<'_>| match access == Access::AllowAll || judge.decision().allowed {
+                true => Verdict::Allowed,
+                false => Verdict::Denied,
+            };
+        let denied = judges
+            .iter()
+            .filter(|(_, judge)| verdict(judge) == Verdict::Denied)
+            .count();
         self.board.log(&Event::Robots {
             host: errand.record.host,
             status: reply.head.status,
@@ -131,7 +154,9 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         let (mut state, now) = (self.state.borrow_mut(), self.board.now());
         if let Some(detour) = errand.detour {
             let mut detour = detour.clone();
-            let own = judges.first().map_or(Verdict::Unknown, |(_, judge)| verdict(judge));
+            let own = judges
+                .first()
+                .map_or(Verdict::Unknown, |(_, judge)| verdict(judge));
             detour.judge(own, verdict_until(access, reply.lifetime, now));
             // What replaces its own record fits where that was.
             state.elsewhere.put(&detour);
@@ -160,24 +185,37 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
             let gap = self.image.host(host.into()).map_or(0, |host| host.gap_ms);
             polite::gap(Duration::from_millis(gap.into()), crawl_delay)
         };
-        // Rules are judged page by page; of a host of which only one page was judged, they say nothing of the others.
+        // Rules are judged page by page; of a host of which only one page was judged, they say
+        // nothing of the others.
         let whole = errand.detour.is_none() || access == Access::AllowAll;
-        let fresh = state.host_memory(party).filter(|_| whole).is_some_and(|host| {
-            let fresh = host.robots.access(now) == Access::Unknown;
-            host.robots.record(access, lifetime, now);
-            (host.earlier, host.unsaved) = (Access::Unknown, true);
-            fresh
-        });
+        let fresh = state
+            .host_memory(party)
+            .filter(|_| whole)
+            .is_some_and(|host| {
+                let fresh = host.robots.access(now) == Access::Unknown;
+                host.robots.record(access, lifetime, now);
+                (host.earlier, host.unsaved) = (Access::Unknown, true);
+                fresh
+            });
         if fresh && errand.detour.is_none() {
-            let pages = state.memory.pages.get_mut(self.pages_of(errand.record)).unwrap_or_default();
-            pages.iter_mut().for_each(|page: &mut PageMemory| page.verdict = Verdict::Unknown);
+            let pages = state
+                .memory
+                .pages
+                .get_mut(self.pages_of(errand.record))
+                .unwrap_or_default();
+            pages
+                .iter_mut()
+                .for_each(|page: &mut PageMemory| page.verdict = Verdict::Unknown);
         }
         match party {
             Party::Listed(host) => {
                 if let Some(id) = S::Id::from_index(host.into()) {
                     let gap = politeness(host);
                     let _ = state.memory.scheduler.set_gap(HostId(id), gap);
-                    self.board.log(&Event::Gap { host, millis: millis(gap) });
+                    self.board.log(&Event::Gap {
+                        host,
+                        millis: millis(gap),
+                    });
                 }
             }
             Party::Stranger(origin) => {

@@ -42,7 +42,11 @@ pub(super) struct Slots<I> {
 
 impl<I: Id> Slots<I> {
     pub(super) fn new() -> Self {
-        Self { doing: [Doing::Away; MOST_SLOTS], generation: 0, waiting: heapless::Vec::new() }
+        Self {
+            doing: [Doing::Away; MOST_SLOTS],
+            generation: 0,
+            waiting: heapless::Vec::new(),
+        }
     }
 
     pub(super) fn wake_all(&mut self) {
@@ -62,7 +66,10 @@ impl<I: Id> Slots<I> {
 
     /// Is none of them at a page?
     pub(super) fn are_idle(&self) -> bool {
-        !self.doing.iter().any(|doing| matches!(doing, Doing::Given { .. } | Doing::Busy { .. }))
+        !self
+            .doing
+            .iter()
+            .any(|doing| matches!(doing, Doing::Given { .. } | Doing::Busy { .. }))
     }
 
     fn set(&mut self, number: usize, doing: Doing<I>) {
@@ -79,31 +86,45 @@ impl<I: Id> Slots<I> {
         }
     }
 
-    /// Which slot should fetch from this host, if `asking` asks for something to do and keeps a connection to `kept`:
-    /// the one with a connection there, else one without any, else the one that asks.
+    /// Which slot should fetch from this host, if `asking` asks for something to do and keeps a
+    /// connection to `kept`: the one with a connection there, else one without any, else the one
+    /// that asks.
     fn best(&self, asking: usize, kept: Option<u16>, host: u16) -> usize {
         if kept == Some(host) {
             return asking;
         }
-        let keeps = self.doing.iter().position(|doing| *doing == Doing::Keeps(host));
-        let free = || self.doing.iter().position(|doing| *doing == Doing::Free).filter(|_| kept.is_some());
+        let keeps = self
+            .doing
+            .iter()
+            .position(|doing| *doing == Doing::Keeps(host));
+        let free = || {
+            self.doing
+                .iter()
+                .position(|doing| *doing == Doing::Free)
+                .filter(|_| kept.is_some())
+        };
         keeps.or_else(free).unwrap_or(asking)
     }
 }
 
 impl<S: Storage> State<'_, S> {
     fn home(&self, page: PageId<S::Id>) -> u16 {
-        self.memory.scheduler.host_of(page).map_or(0, |host| host.0.index() as u16)
+        self.memory
+            .scheduler
+            .host_of(page)
+            .map_or(0, |host| host.0.index() as u16)
     }
 
     /// Failures in a row of a host.
     fn failures(&self, host: u16) -> u8 {
         let host = S::Id::from_index(host.into()).map(HostId);
-        host.and_then(|host| self.memory.scheduler.host_memo(host).ok()).map_or(0, |memo| memo.failures)
+        host.and_then(|host| self.memory.scheduler.host_memo(host).ok())
+            .map_or(0, |memo| memo.failures)
     }
 }
 
-/// Says that a slot waits, as long as it lives: a page must not be given to one that is no longer there.
+/// Says that a slot waits, as long as it lives: a page must not be given to one that is no longer
+/// there.
 struct Waiting<'s, 'a, S: Storage> {
     state: &'s RefCell<State<'a, S>>,
     number: usize,
@@ -111,7 +132,10 @@ struct Waiting<'s, 'a, S: Storage> {
 
 impl<'s, 'a, S: Storage> Waiting<'s, 'a, S> {
     fn new(state: &'s RefCell<State<'a, S>>, number: usize, kept: Option<u16>) -> Self {
-        state.borrow_mut().slots.set(number, kept.map_or(Doing::Free, Doing::Keeps));
+        state
+            .borrow_mut()
+            .slots
+            .set(number, kept.map_or(Doing::Free, Doing::Keeps));
         Self { state, number }
     }
 }
@@ -126,11 +150,21 @@ impl<S: Storage> Drop for Waiting<'_, '_, S> {
 }
 
 impl<S: Storage, B: Board> Probe<'_, S, B> {
-    /// Fetches whatever is due, one page at a time, for ever. `number` is the slot's own, below [`MOST_SLOTS`].
+    /// Fetches whatever is due, one page at a time, for ever. `number` is the slot's own, below
+    /// [`MOST_SLOTS`].
     ///
-    /// *Cancellation*: dropping it leaves the page it is fetching in flight: its host is not asked again.
-    pub async fn run_slot<C: Connect, R: Resolve>(&self, number: usize, slot: &mut Slot<'_, C, R>) -> ! {
-        let Slot { connect, resolve, buffer } = slot;
+    /// *Cancellation*: dropping it leaves the page it is fetching in flight: its host is not asked
+    /// again.
+    pub async fn run_slot<C: Connect, R: Resolve>(
+        &self,
+        number: usize,
+        slot: &mut Slot<'_, C, R>,
+    ) -> ! {
+        let Slot {
+            connect,
+            resolve,
+            buffer,
+        } = slot;
         // A page whose request has to be made on another line, and when its turn began.
         let mut again = None;
         loop {
@@ -140,14 +174,23 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
                     Some(taken) => Some(taken),
                     None => self.next_turn(number, &mut line).await,
                 };
-                let Some((page, home, start)) = taken else { break };
-                let wires = &mut Wires { line: &mut line, resolve: &mut *resolve, buffer };
+                let Some((page, home, start)) = taken else {
+                    break;
+                };
+                let wires = &mut Wires {
+                    line: &mut line,
+                    resolve: &mut *resolve,
+                    buffer,
+                };
                 match self.turn(page.0.index(), home, start, wires).await {
                     Ended::Done(outcome) => self.record(number, page, home, outcome),
                     Ended::Again => again = Some((page, home, start)),
                     Ended::Elsewhere(host) => self.hand_over(number, page, host),
                 }
-                if line.kept().is_some_and(|(_, until)| until <= self.board.now()) {
+                if line
+                    .kept()
+                    .is_some_and(|(_, until)| until <= self.board.now())
+                {
                     line.end().await;
                 }
             }
@@ -165,7 +208,9 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
         while !line.is_spent() {
             match self.next(number, line.kept().map(|(host, _)| host)) {
                 Decision::Fetch(page) => {
-                    self.board.log(&Event::Start { page: page.0.index() as u16 });
+                    self.board.log(&Event::Start {
+                        page: page.0.index() as u16,
+                    });
                     return Some((page, self.home(page), self.board.now()));
                 }
                 Decision::WaitUntil(then) => self.wait(number, then, line).await,
@@ -175,8 +220,8 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
         None
     }
 
-    /// What a slot that keeps a connection to `kept` should do now. What another slot should rather do is given to that
-    /// one: at most once a slot.
+    /// What a slot that keeps a connection to `kept` should do now. What another slot should rather
+    /// do is given to that one: at most once a slot.
     fn next(&self, number: usize, kept: Option<u16>) -> Decision<S::Id> {
         let now = self.board.now();
         let mut state = self.state.borrow_mut();
@@ -193,7 +238,9 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
                 Decision::WaitUntil(then) => Some(then),
                 Decision::Fetch(_) | Decision::Idle => None,
             };
-            let Decision::Fetch(page) = decision else { return decision };
+            let Decision::Fetch(page) = decision else {
+                return decision;
+            };
             let best = state.slots.best(number, kept, state.home(page));
             // One slot more is busy from now on: another one has to look after what comes next.
             state.slots.wake_all();
@@ -230,10 +277,20 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
         let _ = state.memory.scheduler.record(page, outcome, now);
         let failed = matches!(outcome, Outcome::Refused { .. } | Outcome::Failed);
         let moved = failed || state.failures(home) != before;
-        if let Some(page) = state.memory.pages.get_mut(page.0.index()).filter(|_| outcome.is_answer()) {
+        if let Some(page) = state
+            .memory
+            .pages
+            .get_mut(page.0.index())
+            .filter(|_| outcome.is_answer())
+        {
             page.unsaved = true;
         }
-        if let Some(host) = state.memory.hosts.get_mut(usize::from(home)).filter(|_| moved) {
+        if let Some(host) = state
+            .memory
+            .hosts
+            .get_mut(usize::from(home))
+            .filter(|_| moved)
+        {
             host.unsaved = true;
         }
         let opens = S::Id::from_index(home.into())
@@ -244,12 +301,16 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
         drop(state);
         if let (Some(opens), Some(why)) = (opens, why) {
             let seconds = (opens - now).as_secs().min(u32::MAX.into()) as u32;
-            self.board.log(&Event::BackOff { host: home, seconds, why });
+            self.board.log(&Event::BackOff {
+                host: home,
+                seconds,
+                why,
+            });
         }
     }
 
-    /// Waits until then, or until something has changed. A connection that is kept meanwhile is ended when its time is
-    /// over or the server has closed it.
+    /// Waits until then, or until something has changed. A connection that is kept meanwhile is
+    /// ended when its time is over or the server has closed it.
     ///
     /// *Cancellation*: safe.
     async fn wait<C: Connect>(&self, number: usize, then: Instant, line: &mut Line<'_, C>) {
@@ -258,7 +319,10 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
         let broken = {
             let generation = self.state.borrow().slots.generation;
             let _waiting = Waiting::new(&self.state, number, kept.map(|(host, _)| host));
-            let mut alarm = pin!(self.board.sleep_until(then.max(self.board.now() + SHORTEST_WAIT)));
+            let mut alarm = pin!(
+                self.board
+                    .sleep_until(then.max(self.board.now() + SHORTEST_WAIT))
+            );
             let mut breaks = pin!(line.breaks());
             poll_fn(|context| {
                 let mut state = self.state.borrow_mut();

@@ -20,23 +20,33 @@ const DIGEST: usize = 20;
 /// Datagrams to one place and back: what a time server needs of a network.
 #[allow(async_fn_in_trait)] // One executor, no threads.
 pub trait Datagrams {
-    /// Sends one, from a port that was not used before if there is a choice; false if it cannot be sent.
+    /// Sends one, from a port that was not used before if there is a choice; false if it cannot be
+    /// sent.
     ///
     /// *Cancellation*: it may be sent or not.
     async fn send(&mut self, to: IpAddr, port: u16, bytes: &[u8]) -> bool;
-    /// Waits for one and returns its length. What is longer than `buffer` may be cut off or left out.
+    /// Waits for one and returns its length. What is longer than `buffer` may be cut off or left
+    /// out.
     ///
     /// *Cancellation*: safe.
     async fn receive(&mut self, buffer: &mut [u8]) -> usize;
 }
 
 impl<S: Storage, B: Board> Probe<'_, S, B> {
-    /// Keeps the time by the image's time server, for ever; without one it waits for ever. `random` is drawn at each
-    /// start: together with the device's key it makes numbers that nobody else can guess.
+    /// Keeps the time by the image's time server, for ever; without one it waits for ever. `random`
+    /// is drawn at each start: together with the device's key it makes numbers that nobody else can
+    /// guess.
     ///
     /// *Cancellation*: safe at any time; hosts' `Date` headers stand in.
-    pub async fn keep_time<R: Resolve, D: Datagrams>(&self, random: u64, resolve: &mut R, wire: &mut D) -> ! {
-        let Some(server) = self.config.sntp else { core::future::pending().await };
+    pub async fn keep_time<R: Resolve, D: Datagrams>(
+        &self,
+        random: u64,
+        resolve: &mut R,
+        wire: &mut D,
+    ) -> ! {
+        let Some(server) = self.config.sntp else {
+            core::future::pending().await
+        };
         self.asks_time(true);
         let mut client = Client::new(self.nonce(random));
         let mut then = client.ask_at();
@@ -91,7 +101,9 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
             Some(address) => address,
             None => {
                 let found = resolve.resolve(server.host).await.ok();
-                found.and_then(|found| found.first().copied()).ok_or(NoTime::Name)?
+                found
+                    .and_then(|found| found.first().copied())
+                    .ok_or(NoTime::Name)?
             }
         };
         let request = client.request(nonce, self.board.now());

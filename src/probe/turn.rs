@@ -9,8 +9,8 @@ use super::party::Party;
 use super::{Board, Event, Failure, Probe};
 use crate::fetch::robots::Access;
 use crate::fetch::{
-    self, Body, Connect, Endpoint, FetchError, Fetched, Head, Hops, Limits, RedirectError, Request, Resolve,
-    Scheme, Url, within,
+    self, Body, Connect, Endpoint, FetchError, Fetched, Head, Hops, Limits, RedirectError, Request,
+    Resolve, Scheme, Url, within,
 };
 use crate::heap::Id;
 use crate::image::Page;
@@ -36,7 +36,11 @@ pub(super) struct Reply {
 
 impl Reply {
     fn new(fetched: &Fetched<'_>) -> Self {
-        let target = fetched.target.as_ref().and_then(|target| target.as_ref().ok()).and_then(spell);
+        let target = fetched
+            .target
+            .as_ref()
+            .and_then(|target| target.as_ref().ok())
+            .and_then(spell);
         Self {
             outcome: fetched.outcome,
             head: fetched.head,
@@ -110,11 +114,24 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         start: Instant,
         wires: &mut Wires<'_, '_, C, R>,
     ) -> Ended {
-        let Ok(record) = self.image.page(page) else { return Ended::Done(Outcome::Gone) };
+        let Ok(record) = self.image.page(page) else {
+            return Ended::Done(Outcome::Gone);
+        };
         let detour = self.state.borrow().elsewhere.get(What::Page(page as u16));
-        let text = detour.as_ref().map_or(record.url, |detour| detour.url.as_str());
-        let Ok(url) = Url::parse(text) else { return Ended::Done(self.failed(page, Failure::Url, start)) };
-        let errand = Errand { page, record: &record, detour: detour.as_ref(), url, home, start };
+        let text = detour
+            .as_ref()
+            .map_or(record.url, |detour| detour.url.as_str());
+        let Ok(url) = Url::parse(text) else {
+            return Ended::Done(self.failed(page, Failure::Url, start));
+        };
+        let errand = Errand {
+            page,
+            record: &record,
+            detour: detour.as_ref(),
+            url,
+            home,
+            start,
+        };
         match self.verdict(&errand) {
             Verdict::Denied => {
                 self.state.borrow_mut().totals.denied += 1;
@@ -130,13 +147,17 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
     fn verdict(&self, errand: &Errand<'_, 'a>) -> Verdict {
         let (party, now) = (self.party(errand.record, &errand.url), self.board.now());
         let mut state = self.state.borrow_mut();
-        let access = state.host_memory(party).map_or(Access::Unknown, |host| host.robots.access(now));
+        let access = state
+            .host_memory(party)
+            .map_or(Access::Unknown, |host| host.robots.access(now));
         match (access, errand.detour) {
             (Access::AllowAll, _) => Verdict::Allowed,
             (_, Some(detour)) => detour.verdict(now),
-            (Access::Rules, None) => {
-                state.memory.pages.get(errand.page).map_or(Verdict::Unknown, |page| page.verdict)
-            }
+            (Access::Rules, None) => state
+                .memory
+                .pages
+                .get(errand.page)
+                .map_or(Verdict::Unknown, |page| page.verdict),
             (Access::DenyAll | Access::Unknown, None) => Verdict::Unknown,
         }
     }
@@ -150,22 +171,33 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         reply: &Reply,
     ) -> Result<(), Lost> {
         let (page, status) = (errand.page as u16, reply.head.status);
-        let target = reply.target.as_ref().and_then(|text| Some((text, Url::parse(text).ok()?)));
+        let target = reply
+            .target
+            .as_ref()
+            .and_then(|text| Some((text, Url::parse(text).ok()?)));
         let speaks_https = self.config.gateway.is_some() || self.board.speaks_https();
-        let why = match target.map(|(text, target)| (text, hops.follow(status, &target, speaks_https))) {
-            Some((url, Ok(()))) => {
-                let (url, verdict, until) = (url.clone(), Verdict::Unknown, 0);
-                let detour = Detour { what, hops, under_way: true, verdict, until, url };
-                if self.state.borrow_mut().elsewhere.put(&detour) {
-                    self.board.log(&Event::Moved { page, status });
-                    return Ok(());
+        let why =
+            match target.map(|(text, target)| (text, hops.follow(status, &target, speaks_https))) {
+                Some((url, Ok(()))) => {
+                    let (url, verdict, until) = (url.clone(), Verdict::Unknown, 0);
+                    let detour = Detour {
+                        what,
+                        hops,
+                        under_way: true,
+                        verdict,
+                        until,
+                        url,
+                    };
+                    if self.state.borrow_mut().elsewhere.put(&detour) {
+                        self.board.log(&Event::Moved { page, status });
+                        return Ok(());
+                    }
+                    Some(RedirectError::NoRoom)
                 }
-                Some(RedirectError::NoRoom)
-            }
-            Some((_, Err(why))) => Some(why),
-            // Too long to keep, or no URL.
-            None => None,
-        };
+                Some((_, Err(why))) => Some(why),
+                // Too long to keep, or no URL.
+                None => None,
+            };
         self.board.log(&Event::Astray { page, status, why });
         Err(match why {
             Some(RedirectError::NeedsTls | RedirectError::NoRoom) => Lost::OutOfReach,
@@ -192,7 +224,11 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
             state.online
         };
         let millis = millis(self.board.now() - start);
-        self.board.log(&Event::Failed { page: page as u16, millis, why });
+        self.board.log(&Event::Failed {
+            page: page as u16,
+            millis,
+            why,
+        });
         if why != Failure::Busy {
             self.forget_move(page);
         }
@@ -206,10 +242,13 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
 
     pub(super) fn busy(&self, page: usize, wait: Duration, start: Instant) -> Outcome {
         self.failed(page, Failure::Busy, start);
-        Outcome::Refused { retry_after: Some(wait) }
+        Outcome::Refused {
+            retry_after: Some(wait),
+        }
     }
 
-    /// A request under the deadline, from the name to the last byte, once the gate of who is asked lets it pass.
+    /// A request under the deadline, from the name to the last byte, once the gate of who is asked
+    /// lets it pass.
     ///
     /// *Cancellation*: the connection is dropped where it is.
     pub(super) async fn request<C: Connect, R: Resolve>(
@@ -233,7 +272,9 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         let reply = {
             let deadline = pin!(self.board.sleep_until(end));
             let work = pin!(self.exchange(errand, party, &question, wires, body));
-            within(deadline, work).await.unwrap_or(Err(Trouble::Failed(Failure::Deadline)))
+            within(deadline, work)
+                .await
+                .unwrap_or(Err(Trouble::Failed(Failure::Deadline)))
         };
         self.leave(party, reply.as_ref().ok().and_then(|reply| reply.wait));
         if reply.as_ref().is_ok_and(|reply| reply.reusable) {
@@ -242,9 +283,12 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         reply
     }
 
-    /// Will the same host be asked again soon? What is asked for before a page is followed by the page.
+    /// Will the same host be asked again soon? What is asked for before a page is followed by the
+    /// page.
     fn is_next_near(&self, errand: &Errand<'_, 'a>, url: &Url<'_>) -> bool {
-        let Some(host) = S::Id::from_index(errand.home.into()).map(HostId) else { return false };
+        let Some(host) = S::Id::from_index(errand.home.into()).map(HostId) else {
+            return false;
+        };
         let (state, soon) = (self.state.borrow(), self.board.now() + NEAR);
         let scheduler = &state.memory.scheduler;
         let page_follows = *url != errand.url;
@@ -257,7 +301,11 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         &self,
         errand: &Errand<'_, 'a>,
         party: Party,
-        Question { request, hops, limits }: &Question<'_>,
+        Question {
+            request,
+            hops,
+            limits,
+        }: &Question<'_>,
         wires: &mut Wires<'_, '_, C, R>,
         body: &mut dyn Body,
     ) -> Result<Reply, Trouble> {
@@ -267,19 +315,38 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
             None if request.via_gateway => return Err(Trouble::Failed(Failure::Url)),
             None => (url.host_text(), url.port()),
         };
-        let scheme = if request.via_gateway { Scheme::Http } else { url.scheme() };
+        let scheme = if request.via_gateway {
+            Scheme::Http
+        } else {
+            url.scheme()
+        };
         let found = self.address(host, party, wires.resolve).await;
         let address = found.map_err(Trouble::Failed)?;
         let named = request.via_gateway || self.is_named(party, &url, wires.resolve);
         if hops.is_some_and(|hops| hops.may_connect(address, named).is_err()) {
             return Err(Trouble::Failed(Failure::PrivateAddress));
         }
-        let to = Endpoint { scheme, host, address, port };
+        let to = Endpoint {
+            scheme,
+            host,
+            address,
+            port,
+        };
         // All that a gateway fetches goes through one connection.
         let origin = if request.via_gateway { 0 } else { url.origin() };
-        let peer = Peer { origin, scheme, address, port };
-        let reused = wires.line.open(to, peer, errand.home, self.board.now()).await?;
-        let Some(connection) = wires.line.connection() else { return Err(Trouble::Stale) };
+        let peer = Peer {
+            origin,
+            scheme,
+            address,
+            port,
+        };
+        let reused = wires
+            .line
+            .open(to, peer, errand.home, self.board.now())
+            .await?;
+        let Some(connection) = wires.line.connection() else {
+            return Err(Trouble::Stale);
+        };
         match fetch::exchange(connection, request, *limits, wires.buffer, body).await {
             Ok(fetched) => Ok(Reply::new(&fetched)),
             Err(error) if reused && error.is_unanswered() => {

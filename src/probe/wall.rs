@@ -1,5 +1,5 @@
-//! What time is it? No device has to have a clock that runs while it is off: the time comes from a time server, or from
-//! the `Date` headers of the hosts that are fetched from anyway.
+//! What time is it? No device has to have a clock that runs while it is off: the time comes from a
+//! time server, or from the `Date` headers of the hosts that are fetched from anyway.
 
 use crate::store::Stamp;
 use crate::time::{Duration, Instant};
@@ -22,7 +22,8 @@ pub(super) struct Wall {
     since: Instant,
     /// The same from a time server, which is believed without a witness.
     server: Option<i64>,
-    /// A time server is being asked: until it answers or does not, hosts are heard, but not believed.
+    /// A time server is being asked: until it answers or does not, hosts are heard, but not
+    /// believed.
     asks_server: bool,
     /// It was so late when the device was last on, in seconds: since 1970, if it knew.
     before: u32,
@@ -90,19 +91,22 @@ impl Wall {
     }
 
     fn start(&self, now: Instant) -> Option<i64> {
-        self.server.or_else(|| self.believed(now).map(|(start, _)| start))
+        self.server
+            .or_else(|| self.believed(now).map(|(start, _)| start))
     }
 
     /// What hosts say, unless a time server is about to say something better.
     fn believed(&self, now: Instant) -> Option<(i64, usize)> {
-        self.middle().filter(|_| !self.asks_server || now - self.since >= PATIENCE)
+        self.middle()
+            .filter(|_| !self.asks_server || now - self.since >= PATIENCE)
     }
 
-    /// Is that certain? By a server, by three hosts that agree, or by all there are after a minute – unless they say it
-    /// is earlier than it was.
+    /// Is that certain? By a server, by three hosts that agree, or by all there are after a minute
+    /// – unless they say it is earlier than it was.
     pub(super) fn is_certain(&self, now: Instant) -> bool {
         let agree = self.believed(now).map_or(0, |(_, agree)| agree);
-        let few = agree > 0 && now - self.since >= PATIENCE && self.unix(now) >= Some(self.before.into());
+        let few =
+            agree > 0 && now - self.since >= PATIENCE && self.unix(now) >= Some(self.before.into());
         self.server.is_some() || agree >= QUORUM || few
     }
 
@@ -119,21 +123,37 @@ impl Wall {
     pub(super) fn ago(&self, then: Stamp, now: Instant) -> (Duration, bool) {
         let present = self.stamp(now, now);
         let certain = present.is_certain() && then.is_certain();
-        (Duration::from_secs(present.seconds().saturating_sub(then.seconds()).into()), certain)
+        (
+            Duration::from_secs(present.seconds().saturating_sub(then.seconds()).into()),
+            certain,
+        )
     }
 
-    /// The median of those that are not far off it, and how many these are: more than half, or none.
+    /// The median of those that are not far off it, and how many these are: more than half, or
+    /// none.
     fn middle(&self) -> Option<(i64, usize)> {
         let first = self.median(|_| true)?;
         let agrees = |start: i64| (start - first).abs() <= OUTLIER;
-        let agree = self.witnesses.iter().filter(|(_, start)| agrees(*start)).count();
-        let median = self.median(agrees).filter(|_| 2 * agree > self.witnesses.len())?;
+        let agree = self
+            .witnesses
+            .iter()
+            .filter(|(_, start)| agrees(*start))
+            .count();
+        let median = self
+            .median(agrees)
+            .filter(|_| 2 * agree > self.witnesses.len())?;
         Some((median, agree))
     }
 
-    /// The one of those that count with as many below as above it. Sorting would take 7 kB of flash.
+    /// The one of those that count with as many below as above it. Sorting would take 7 kB of
+    /// flash.
     fn median(&self, counts: impl Fn(i64) -> bool) -> Option<i64> {
-        let starts = || self.witnesses.iter().map(|(_, start)| *start).filter(|start| counts(*start));
+        let starts = || {
+            self.witnesses
+                .iter()
+                .map(|(_, start)| *start)
+                .filter(|start| counts(*start))
+        };
         let half = starts().count() / 2;
         starts().find(|start| {
             let below = starts().filter(|other| other < start).count();
@@ -188,15 +208,24 @@ mod tests {
         let mut wall = Wall::new();
         wall.ask_server(true);
         (0..3).for_each(|host| wall.hear(host, NOON, at(0)));
-        assert!(!wall.is_certain(at(1)) && wall.unix(at(1)).is_none(), "the server has not answered yet");
+        assert!(
+            !wall.is_certain(at(1)) && wall.unix(at(1)).is_none(),
+            "the server has not answered yet"
+        );
         wall.ask_server(false);
         assert!(wall.is_certain(at(1)) && !wall.is_by_server());
         assert_eq!(wall.unix(at(1)), Some(NOON + 1));
         assert!(wall.set(NOON + 86_400, at(2)), "the hosts were a day late");
         assert_eq!(wall.unix(at(3)), Some(NOON + 86_401));
-        assert!(wall.is_by_server() && !wall.set(NOON + 86_402, at(3)), "a second is nothing");
+        assert!(
+            wall.is_by_server() && !wall.set(NOON + 86_402, at(3)),
+            "a second is nothing"
+        );
         // What happened before the server spoke is dated by it, too.
-        assert_eq!(wall.stamp(at(1), at(3)), Stamp::new((NOON + 86_399 + 1) as u32, true));
+        assert_eq!(
+            wall.stamp(at(1), at(3)),
+            Stamp::new((NOON + 86_399 + 1) as u32, true)
+        );
     }
 
     #[test]
@@ -206,7 +235,11 @@ mod tests {
         (0..3).for_each(|host| wall.hear(host, NOON, at(10)));
         assert!(!wall.is_certain(at(69)) && wall.is_certain(at(70)));
         let early = wall.stamp(at(20), at(70));
-        assert_eq!(early, Stamp::new(NOON as u32 + 10, true), "a moment at which nothing was certain");
+        assert_eq!(
+            early,
+            Stamp::new(NOON as u32 + 10, true),
+            "a moment at which nothing was certain"
+        );
     }
 
     #[test]

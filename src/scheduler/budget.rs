@@ -2,10 +2,12 @@
 
 use crate::time::{Duration, Instant};
 
-/// Two years. Slower budgets are brought here, so that a full bucket of 65,535 fetches still is a time.
+/// Two years. Slower budgets are brought here, so that a full bucket of 65,535 fetches still is a
+/// time.
 const MOST_INTERVAL: Duration = Duration::from_micros(1 << 46);
 
-/// In any window of length W at most `W · rate + burst` fetches start. One time, no counting (GCRA).
+/// In any window of length W at most `W · rate + burst` fetches start. One time, no counting
+/// (GCRA).
 #[derive(Clone, Debug)]
 pub(super) struct Budget {
     /// Between fetches at the full rate; zero for no budget.
@@ -17,11 +19,16 @@ pub(super) struct Budget {
 
 impl Budget {
     pub(super) const fn new(burst: u16) -> Self {
-        Self { interval: Duration::ZERO, burst, drained: Instant::ZERO }
+        Self {
+            interval: Duration::ZERO,
+            burst,
+            drained: Instant::ZERO,
+        }
     }
 
-    /// Another rate from now on. The bucket starts full: whatever was saved up before does not become a burst. The next
-    /// fetch may start when it could have, or after one new interval if that is sooner.
+    /// Another rate from now on. The bucket starts full: whatever was saved up before does not
+    /// become a burst. The next fetch may start when it could have, or after one new interval if
+    /// that is sooner.
     pub(super) fn set(&mut self, per_day: Option<f32>, now: Instant) {
         let wait = self.opens() - now;
         self.interval = per_day.map_or(Duration::ZERO, interval);
@@ -48,7 +55,8 @@ impl Budget {
     }
 }
 
-/// Between fetches at this many a day; rounded up by more than f32 has lost, so that no window sees one too many.
+/// Between fetches at this many a day; rounded up by more than f32 has lost, so that no window sees
+/// one too many.
 fn interval(per_day: f32) -> Duration {
     let micros = (86_400e6 / per_day) as u64;
     Duration::from_micros((micros >> 22) + 1) + Duration::from_micros(micros).min(MOST_INTERVAL)

@@ -51,7 +51,10 @@ pub struct Counters {
 
 impl Counters {
     pub(super) const fn new() -> Self {
-        Self { counts: [0; KINDS], late: 0 }
+        Self {
+            counts: [0; KINDS],
+            late: 0,
+        }
     }
 
     /// How often it happened.

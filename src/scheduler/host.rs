@@ -12,9 +12,11 @@ pub struct HostState<I> {
     pub(super) gate: Gate,
     /// The root of its queue of pages – or, for a host that shares another one's gate, that host.
     pub(super) queue: I,
-    /// What a fetch from here costs where the host cannot keep up with the common price; 0 where it can.
+    /// What a fetch from here costs where the host cannot keep up with the common price; 0 where it
+    /// can.
     pub(super) price: f32,
-    /// Fetches a day that its pages ask for, summed up by the present sweep. Negative marks a shared gate.
+    /// Fetches a day that its pages ask for, summed up by the present sweep. Negative marks a
+    /// shared gate.
     pub(super) demand: f32,
     /// What its pages have taught about new ones. 12 bytes
     pub(super) prior: HostPrior,
@@ -22,8 +24,13 @@ pub struct HostState<I> {
 
 impl HostState<u16> {
     /// Nobody looks at it before it is filled.
-    pub(super) const ZERO: Self =
-        Self { gate: Gate::new(Duration::ZERO), queue: 0, price: 0.0, demand: 0.0, prior: HostPrior::ZERO };
+    pub(super) const ZERO: Self = Self {
+        gate: Gate::new(Duration::ZERO),
+        queue: 0,
+        price: 0.0,
+        demand: 0.0,
+        prior: HostPrior::ZERO,
+    };
 }
 
 /// Marks a host whose `queue` names the host whose gate it shares.
@@ -34,7 +41,13 @@ impl<I: Id> HostState<I> {
     pub const UNUSED: Self = Self::new(Gate::new(Duration::ZERO));
 
     pub(super) const fn new(gate: Gate) -> Self {
-        Self { gate, queue: I::NONE, price: 0.0, demand: 0.0, prior: HostPrior::new() }
+        Self {
+            gate,
+            queue: I::NONE,
+            price: 0.0,
+            demand: 0.0,
+            prior: HostPrior::new(),
+        }
     }
 
     /// The host whose gate this one shares.

@@ -3,8 +3,9 @@
 use super::page::{FOLLOWS, Place};
 use super::tick::Tick;
 use super::{
-    CALM_STEPS, CLOCK_RECHECK, Core, Decision, Engine, Error, Estimate, Event, HURRIED_STEPS, HostState,
-    KNOWN, LEAD, MOST_GAP, MOST_RETRY, Outcome, PATIENCE, PageId, PageState, RECHECK, Storage, index, price,
+    CALM_STEPS, CLOCK_RECHECK, Core, Decision, Engine, Error, Estimate, Event, HURRIED_STEPS,
+    HostState, KNOWN, LEAD, MOST_GAP, MOST_RETRY, Outcome, PATIENCE, PageId, PageState, RECHECK,
+    Storage, index, price,
 };
 use crate::forest;
 use crate::heap::Id;
@@ -22,12 +23,20 @@ impl<S: Storage> Core<S> {
     }
 
     pub(super) fn host(&self, id: S::Id) -> Result<&HostState<S::Id>, Error> {
-        self.hosts.as_ref().get(id.index()).filter(|_| id.index() < self.hosts_used).ok_or(Error::UnknownHost)
+        self.hosts
+            .as_ref()
+            .get(id.index())
+            .filter(|_| id.index() < self.hosts_used)
+            .ok_or(Error::UnknownHost)
     }
 
     pub(super) fn host_mut(&mut self, id: S::Id) -> Result<&mut HostState<S::Id>, Error> {
         let used = self.hosts_used;
-        self.hosts.as_mut().get_mut(id.index()).filter(|_| id.index() < used).ok_or(Error::UnknownHost)
+        self.hosts
+            .as_mut()
+            .get_mut(id.index())
+            .filter(|_| id.index() < used)
+            .ok_or(Error::UnknownHost)
     }
 
     /// The host whose gate and queue a host uses: itself, or the one it shares with.
@@ -37,7 +46,8 @@ impl<S: Storage> Core<S> {
 
     pub(super) fn known_mut(&mut self, id: S::Id) -> Result<&mut PageState<S::Id>, Error> {
         let page = self.pages.as_mut().get_mut(id.index());
-        page.filter(|page| page.place != Place::Free).ok_or(Error::UnknownPage)
+        page.filter(|page| page.place != Place::Free)
+            .ok_or(Error::UnknownPage)
     }
 
     pub(super) fn queued(&mut self, id: S::Id) -> Result<&mut PageState<S::Id>, Error> {
@@ -52,7 +62,8 @@ impl<S: Storage> Core<S> {
         if let Some(page) = self.pages.as_ref().get(self.free.index()) {
             return Ok(core::mem::replace(&mut self.free, page.links.up));
         }
-        let id = S::Id::from_index(self.pages_used).filter(|id| id.index() < self.pages.as_ref().len());
+        let id =
+            S::Id::from_index(self.pages_used).filter(|id| id.index() < self.pages.as_ref().len());
         self.pages_used += usize::from(id.is_some());
         id.ok_or(Error::PagesFull)
     }
@@ -103,7 +114,12 @@ impl<S: Storage> Core<S> {
         if host.gate.is_busy() || self.closed.contains(gate) {
             return;
         }
-        match self.pages.as_ref().get(host.queue.index()).map(|page| page.due) {
+        match self
+            .pages
+            .as_ref()
+            .get(host.queue.index())
+            .map(|page| page.due)
+        {
             None => _ = self.open.remove(gate),
             Some(due) => {
                 if self.open.update(gate, due).is_none() {
@@ -128,9 +144,13 @@ impl<S: Storage> Core<S> {
         self.close(gate, begin);
     }
 
-    /// Opens a gate that waits for nothing but its hours, so that [`Self::outside_hours`] is asked again.
+    /// Opens a gate that waits for nothing but its hours, so that [`Self::outside_hours`] is asked
+    /// again.
     pub(super) fn ask_hours_again(&mut self, gate: S::Id) {
-        if self.host(gate).is_ok_and(|host| host.gate.waits_for_hours()) {
+        if self
+            .host(gate)
+            .is_ok_and(|host| host.gate.waits_for_hours())
+        {
             self.closed.remove(gate);
             self.settle(gate);
         }
@@ -138,7 +158,12 @@ impl<S: Storage> Core<S> {
 
     /// Opens the gates whose time has come.
     pub(super) fn open_gates(&mut self, tick: Tick) {
-        while let Some(entry) = self.closed.peek().copied().filter(|entry| entry.key <= tick) {
+        while let Some(entry) = self
+            .closed
+            .peek()
+            .copied()
+            .filter(|entry| entry.key <= tick)
+        {
             self.closed.pop();
             self.settle(entry.id);
             if self.open.key(entry.id).is_some_and(|due| due < entry.key) {
@@ -147,7 +172,8 @@ impl<S: Storage> Core<S> {
         }
     }
 
-    /// How long before it is due a page may be fetched, in days: what the budget offers and nobody takes is lost.
+    /// How long before it is due a page may be fetched, in days: what the budget offers and nobody
+    /// takes is lost.
     pub(super) fn lead(&self) -> f32 {
         match (self.per_day, self.prices.mean_gap()) {
             (Some(_), Some(mean)) => LEAD * mean,
@@ -157,23 +183,38 @@ impl<S: Storage> Core<S> {
 
     /// When there will be something to do.
     pub(super) fn wait(&self) -> Decision<S::Id> {
-        let due = self.open.peek().map(|entry| entry.key.before_days(self.lead()));
+        let due = self
+            .open
+            .peek()
+            .map(|entry| entry.key.before_days(self.lead()));
         let opens = self.closed.peek().map(|entry| entry.key);
-        // Only calls correct prices and due times. While prices are far off, that goes at the pace of the budget; and
-        // when all pages have been given up, every hour: prices may have fallen since.
-        let given_up = self.open.peek().is_some_and(|entry| entry.key == Tick::NEVER);
+        // Only calls correct prices and due times. While prices are far off, that goes at the pace
+        // of the budget; and when all pages have been given up, every hour: prices may have fallen
+        // since.
+        let given_up = self
+            .open
+            .peek()
+            .is_some_and(|entry| entry.key == Tick::NEVER);
         let correction = due.filter(|_| given_up || !self.prices.settled).map(|_| {
             let pace = match self.per_day {
                 _ if self.prices.settled => Duration::HOUR,
-                Some(rate) => Duration::from_days(1.0 / rate).max(Duration::from_secs(1)).min(Duration::HOUR),
+                Some(rate) => Duration::from_days(1.0 / rate)
+                    .max(Duration::from_secs(1))
+                    .min(Duration::HOUR),
                 None => Duration::from_secs(1),
             };
             self.clock.tick_after(self.clock.latest() + pace)
         });
-        let first = [due, opens, correction].into_iter().flatten().min().filter(|tick| *tick != Tick::NEVER);
+        let first = [due, opens, correction]
+            .into_iter()
+            .flatten()
+            .min()
+            .filter(|tick| *tick != Tick::NEVER);
         // What re-planning has just found due can wait for a moment, and a wait must be one.
         let soonest = self.clock.latest() + Duration::from_millis(1);
-        first.map_or(Decision::Idle, |tick| Decision::WaitUntil(self.clock.instant(tick).max(soonest)))
+        first.map_or(Decision::Idle, |tick| {
+            Decision::WaitUntil(self.clock.instant(tick).max(soonest))
+        })
     }
 
     /// When the hours of a host begin, if this is not the time.
@@ -233,8 +274,15 @@ impl<S: Storage> Core<S> {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 17;
         self.random ^= self.random << 5;
-        let (random, rules, earliest) = (self.random, self.settings.rules, self.clock.instant(earliest));
-        let opens = self.host_mut(gate)?.gate.opens(earliest, now, outcome.answer(), &rules, random);
+        let (random, rules, earliest) = (
+            self.random,
+            self.settings.rules,
+            self.clock.instant(earliest),
+        );
+        let opens =
+            self.host_mut(gate)?
+                .gate
+                .opens(earliest, now, outcome.answer(), &rules, random);
         Ok(self.clock.tick_after(opens))
     }
 
@@ -262,7 +310,11 @@ impl<S: Storage> Core<S> {
         let signals = page.signals();
         page.signals = 0;
         let interval = tick.since(before);
-        let visit = Visit { interval, changed, modified_ago };
+        let visit = Visit {
+            interval,
+            changed,
+            modified_ago,
+        };
         let mut estimate = page.estimate;
         match self.providers.record_mut(host, signals) {
             // Visits that signals have prompted find changes more often than chance.
@@ -280,8 +332,8 @@ impl<S: Storage> Core<S> {
         }
     }
 
-    /// When a page is due after a fetch, and in what place it waits. Its gate opens at `opens`; the answer before came
-    /// `since_last` days ago.
+    /// When a page is due after a fetch, and in what place it waits. Its gate opens at `opens`; the
+    /// answer before came `since_last` days ago.
     pub(super) fn after_outcome(
         &self,
         id: S::Id,
@@ -297,11 +349,13 @@ impl<S: Storage> Core<S> {
                 (self.planned(id, gap).unwrap_or(Tick::NEVER), Place::Queued)
             }
             Outcome::Redirected => (tick.after_days(retry), Place::Pinned),
-            Outcome::Gone | Outcome::Denied => {
-                (tick.after(RECHECK).max(tick.after_days(retry)), Place::Pinned)
-            }
+            Outcome::Gone | Outcome::Denied => (
+                tick.after(RECHECK).max(tick.after_days(retry)),
+                Place::Pinned,
+            ),
             Outcome::Postponed => (tick, Place::Pinned),
-            // A page that was never seen has no copy that could do for the time being, and nothing is known of its gap.
+            // A page that was never seen has no copy that could do for the time being, and nothing
+            // is known of its gap.
             Outcome::Refused { .. } | Outcome::Failed if since_last <= 0.0 => {
                 (opens.after_days(opens.days_since(tick)), Place::Pinned)
             }
@@ -314,7 +368,12 @@ impl<S: Storage> Core<S> {
 
     /// Believes of a page that has shown nothing yet what its host's pages have shown by now.
     fn follow_host(&mut self, id: S::Id) {
-        let Some(page) = self.pages.as_mut().get_mut(id.index()).filter(|page| page.follows()) else {
+        let Some(page) = self
+            .pages
+            .as_mut()
+            .get_mut(id.index())
+            .filter(|page| page.follows())
+        else {
             return;
         };
         if let Some(host) = self.hosts.as_ref().get(page.host.index()) {
@@ -324,12 +383,22 @@ impl<S: Storage> Core<S> {
 
     /// Days between fetches of a page at present prices; with a guess, or 0.
     pub(super) fn gap_of(&self, id: S::Id, guess: f32) -> f32 {
-        let Some(page) = self.pages.as_ref().get(id.index()) else { return f32::INFINITY };
+        let Some(page) = self.pages.as_ref().get(id.index()) else {
+            return f32::INFINITY;
+        };
         let gate = self.gate_of(page.host).and_then(|gate| self.host(gate));
         let price = gate.map_or(0.0, |host| host.price).max(self.prices.common);
         let gap = index::gap(&page.estimate, page.weight, price, guess);
-        let gap = if gap.is_finite() { gap.min(MOST_GAP) } else { gap };
-        match self.prices.mean_gap().filter(|_| page.estimate.shape() < KNOWN) {
+        let gap = if gap.is_finite() {
+            gap.min(MOST_GAP)
+        } else {
+            gap
+        };
+        match self
+            .prices
+            .mean_gap()
+            .filter(|_| page.estimate.shape() < KNOWN)
+        {
             Some(mean) => gap.min(PATIENCE * mean),
             None => gap,
         }
@@ -337,18 +406,33 @@ impl<S: Storage> Core<S> {
 
     /// When a page that is worth a fetch every `gap` days is due; `None` before its first fetch.
     pub(super) fn planned(&self, id: S::Id, gap: f32) -> Option<Tick> {
-        let page = self.pages.as_ref().get(id.index()).filter(|page| page.last != Tick::NEVER)?;
+        let page = self
+            .pages
+            .as_ref()
+            .get(id.index())
+            .filter(|page| page.last != Tick::NEVER)?;
         let provider = self.providers.record(page.host, page.signals());
         let signals = provider.map(|provider| provider.signals(page.estimate.rate()));
-        let days =
-            signals.map_or(gap, |signals| signals.days_until(gap, page.signals()).min(MOST_GAP.max(gap)));
-        let credit = if self.settings.engine == Engine::Carousel { page.credit() } else { 0.0 };
+        let days = signals.map_or(gap, |signals| {
+            signals
+                .days_until(gap, page.signals())
+                .min(MOST_GAP.max(gap))
+        });
+        let credit = if self.settings.engine == Engine::Carousel {
+            page.credit()
+        } else {
+            0.0
+        };
         Some(page.last.after_days(days * (1.0 - credit)))
     }
 
     /// Looks at a few pages: what they ask for, whether their due times still fit.
     pub(super) fn sweep(&mut self, tick: Tick) {
-        let steps = if self.prices.settled { CALM_STEPS } else { HURRIED_STEPS };
+        let steps = if self.prices.settled {
+            CALM_STEPS
+        } else {
+            HURRIED_STEPS
+        };
         for _ in 0..steps {
             if self.prices.cursor >= self.pages_used {
                 self.end_round();
@@ -364,8 +448,12 @@ impl<S: Storage> Core<S> {
 
     fn look_at(&mut self, id: S::Id, tick: Tick) {
         self.follow_host(id);
-        let Some(page) =
-            self.pages.as_ref().get(id.index()).filter(|page| page.place != Place::Free).copied()
+        let Some(page) = self
+            .pages
+            .as_ref()
+            .get(id.index())
+            .filter(|page| page.place != Place::Free)
+            .copied()
         else {
             return;
         };
@@ -374,14 +462,24 @@ impl<S: Storage> Core<S> {
         }
         let gap = self.gap_of(id, page.due.days_since(page.last));
         let provider = self.providers.record(page.host, 0);
-        let speed = provider.map_or(1.0, |provider| provider.signals(page.estimate.rate()).speed());
+        let speed = provider.map_or(1.0, |provider| {
+            provider.signals(page.estimate.rate()).speed()
+        });
         let demand = speed / gap.max(1e-9);
         self.prices.add(demand);
         // Freshness is for people to read: where there are many pages, every fourth will do.
         if self.pages_used <= 64 || self.prices.cursor.is_multiple_of(4) {
             let seen = page.last != Tick::NEVER;
-            let fresh = if seen { index::fresh(&page.estimate, tick.days_since(page.last)) } else { 0.0 };
-            self.prices.sample(page.weight, fresh, index::mean_freshness(&page.estimate, gap));
+            let fresh = if seen {
+                index::fresh(&page.estimate, tick.days_since(page.last))
+            } else {
+                0.0
+            };
+            self.prices.sample(
+                page.weight,
+                fresh,
+                index::mean_freshness(&page.estimate, gap),
+            );
         }
         if let Ok(host) = self.gate_of(page.host).and_then(|gate| self.host_mut(gate)) {
             host.demand += demand;
@@ -400,7 +498,11 @@ impl<S: Storage> Core<S> {
     /// A guess at the price: what it is worth to fetch this page after the mean gap.
     fn first_price(&self, page: &PageState<S::Id>) -> f32 {
         let per_day = self.per_day.unwrap_or(self.page_count as f32);
-        index::value(&page.estimate, page.weight, self.page_count as f32 / per_day)
+        index::value(
+            &page.estimate,
+            page.weight,
+            self.page_count as f32 / per_day,
+        )
     }
 
     /// Corrects the prices by what a round has found.
@@ -410,7 +512,13 @@ impl<S: Storage> Core<S> {
             (0.0, self.per_day.unwrap_or(f32::INFINITY), f32::INFINITY);
         let mut idle = false;
         let reach = self.hosts_used;
-        for host in self.hosts.as_mut().iter_mut().take(reach).filter(|host| host.shared().is_none()) {
+        for host in self
+            .hosts
+            .as_mut()
+            .iter_mut()
+            .take(reach)
+            .filter(|host| host.shared().is_none())
+        {
             let (asked, cap, price) = (host.demand, host.cap(), host.price.max(common));
             host.demand = 0.0;
             host.price = if host.price > 0.0 || asked > cap {

@@ -20,16 +20,18 @@
 //! ```
 //!
 //! # How it decides
-//! Every page has a *due time*: when fetching it is worth the price of a fetch. Every host has a queue of its pages by
-//! due time and a gate. [`next`](Core::next) takes the page that is due first among hosts whose gates are open. The
-//! price is corrected all the time so that the budget is just spent.
+//! Every page has a *due time*: when fetching it is worth the price of a fetch. Every host has a
+//! queue of its pages by due time and a gate. [`next`](Core::next) takes the page that is due first
+//! among hosts whose gates are open. The price is corrected all the time so that the budget is just
+//! spent.
 //!
-//! [`Engine::Index`] counts a page's gap from its last fetch: value decides, nothing is made up for.
-//! [`Engine::Carousel`] counts it from when the last fetch was due, up to one gap either way, so that a page keeps its
-//! rhythm and its rate however late or early single fetches are: Azar's carousel in continuous time.
+//! [`Engine::Index`] counts a page's gap from its last fetch: value decides, nothing is made up
+//! for. [`Engine::Carousel`] counts it from when the last fetch was due, up to one gap either way,
+//! so that a page keeps its rhythm and its rate however late or early single fetches are: Azar's
+//! carousel in continuous time.
 //!
-//! The carousel is the default, by measurement: 10,000 pages on 200 hosts, 0.2 visits a page and day, share of the
-//! optimum over the second half of the time.
+//! The carousel is the default, by measurement: 10,000 pages on 200 hosts, 0.2 visits a page and
+//! day, share of the optimum over the second half of the time.
 //!
 //! | | carousel | index | round robin | Nutch | StormCrawler |
 //! |---|---|---|---|---|---|
@@ -38,17 +40,19 @@
 //! | rates unknown, 30 days | 0.981 | 0.981 | 0.982 | 0.981 | 0.956 |
 //! | the same, rates that differ by factors of hundreds | 0.954 | 0.952 | 0.940 | 0.945 | 0.926 |
 //!
-//! They are equals where pages are late by chance. Where a gate makes pages late all the time, the index engine adds the
-//! same wait to every page's gap, which distorts short gaps most; the carousel makes it up. Where rates hardly differ
-//! and a page is seen six times in all, there is little to be learnt, and no rule beats another by much. (One
-//! simulated run, which starts with fresh copies: shares are right to some thousandths and may exceed 1.)
+//! They are equals where pages are late by chance. Where a gate makes pages late all the time, the
+//! index engine adds the same wait to every page's gap, which distorts short gaps most; the
+//! carousel makes it up. Where rates hardly differ and a page is seen six times in all, there is
+//! little to be learnt, and no rule beats another by much. (One simulated run, which starts with
+//! fresh copies: shares are right to some thousandths and may exceed 1.)
 //!
 //! # Start, restart, overload
-//! New pages are fetched at the pace of the budget, heavy ones first; until a page has shown something itself it is
-//! believed to be like its host's others. After a restart ([`restore_page`](Core::restore_page)) or a day without
-//! network, what is overdue is fetched at the same pace: no burst beyond [`Settings::burst`]. Where budget or a gate
-//! cannot keep up, prices rise until those pages wait that lose least by it, and
-//! [`Event::SkippedByGate`], [`Event::SkippedByBudget`], [`Event::Late`] and [`Counters::late_seconds`] say so.
+//! New pages are fetched at the pace of the budget, heavy ones first; until a page has shown
+//! something itself it is believed to be like its host's others. After a restart
+//! ([`restore_page`](Core::restore_page)) or a day without network, what is overdue is fetched at
+//! the same pace: no burst beyond [`Settings::burst`]. Where budget or a gate cannot keep up,
+//! prices rise until those pages wait that lose least by it, and [`Event::SkippedByGate`],
+//! [`Event::SkippedByBudget`], [`Event::Late`] and [`Counters::late_seconds`] say so.
 //!
 //! # Work
 //! | call | bound |
@@ -59,8 +63,9 @@
 //! | `share_gate`, `set_clock` | O(hosts) |
 //! | every 101 days, inside the call that is told the time | O(pages + hosts): the clock is set back |
 //!
-//! At 4,096 pages on 512 hosts the dearest call of all – the clock is set back, a round ends and all gates open at once –
-//! takes 579,000 instructions on a Cortex-M4F and 830,000 in code for a Cortex-M0: 33 ms at 25 MHz.
+//! At 4,096 pages on 512 hosts the dearest call of all – the clock is set back, a round ends and
+//! all gates open at once – takes 579,000 instructions on a Cortex-M4F and 830,000 in code for a
+//! Cortex-M0: 33 ms at 25 MHz.
 //!
 //! # Memory
 //! | per page | bytes | per host | bytes |
@@ -72,7 +77,8 @@
 //! | host, place, signals | 4 | two heaps | 16 |
 //! | **together** | **36** | | **48** |
 //!
-//! Some 500 bytes more in all; [`Scheduler::SIZE`] says it exactly. What a probe keeps besides, with feature `probe`:
+//! Some 500 bytes more in all; [`Scheduler::SIZE`] says it exactly. What a probe keeps besides,
+//! with feature `probe`:
 //!
 //! | per page | bytes | per host | bytes |
 //! |---|---|---|---|
@@ -83,9 +89,11 @@
 //! | for the store: identity, place, date of an earlier fetch | 10 | for the store: identity, place | 6 |
 //! | **together** | **64** | with padding | **64** |
 //!
-//! The store itself takes some 100 bytes, its only cache – the position in the current sector – included.
+//! The store itself takes some 100 bytes, its only cache – the position in the current sector –
+//! included.
 //!
-//! Robots rules are not kept: a file is judged as it streams by. URLs and names are in flash, in the page image.
+//! Robots rules are not kept: a file is judged as it streams by. URLs and names are in flash, in
+//! the page image.
 
 mod budget;
 mod counters;
@@ -129,23 +137,26 @@ const CALM_STEPS: u32 = 1;
 const BUSY: u32 = 16;
 /// And while they are far off: at the start, after a new budget.
 const HURRIED_STEPS: u32 = 24;
-/// A page of which something is known is visited at least once in so many mean gaps, whatever it seems to be worth:
-/// the belief may be wrong. Costs 3 % of the budget at most.
+/// A page of which something is known is visited at least once in so many mean gaps, whatever it
+/// seems to be worth: the belief may be wrong. Costs 3 % of the budget at most.
 const PATIENCE: f32 = 32.0;
 /// Where there is a budget, a page may be fetched so many mean gaps before it is due.
 const LEAD: f32 = 1.0 / 16.0;
 /// Beyond this shape a rate counts as known, and a page may be given up.
 const KNOWN: f32 = 500.0;
-/// No page that is worth visiting at all is left alone for longer, in days: the clock's memory ends at 203.
+/// No page that is worth visiting at all is left alone for longer, in days: the clock's memory ends
+/// at 203.
 const MOST_GAP: f32 = 180.0;
-/// Nor is one, in days, whose last fetch failed or led nowhere: whatever the price then, it may fall.
+/// Nor is one, in days, whose last fetch failed or led nowhere: whatever the price then, it may
+/// fall.
 const MOST_RETRY: f32 = 32.0;
 /// A page that is gone, or that robots rules forbid, is looked at again after this.
 const RECHECK: Duration = Duration::DAY;
 /// While hours cannot be checked, the host is asked about again after this.
 const CLOCK_RECHECK: Duration = Duration::HOUR;
 
-/// The scheduler for `PAGES` pages on `HOSTS` hosts in static memory; ids are 16 bits, so up to 65,534 of either.
+/// The scheduler for `PAGES` pages on `HOSTS` hosts in static memory; ids are 16 bits, so up to
+/// 65,534 of either.
 pub type Scheduler<const PAGES: usize, const HOSTS: usize> = Core<Fixed<PAGES, HOSTS>>;
 
 /// The scheduler, over storage of a kind; see [`Scheduler`].
@@ -180,9 +191,18 @@ impl<const PAGES: usize, const HOSTS: usize> Scheduler<PAGES, HOSTS> {
     /// A scheduler without pages.
     pub const fn new(settings: Settings) -> Self {
         const {
-            assert!(PAGES < u16::MAX as usize && HOSTS < u16::MAX as usize, "ids are 16 bits");
+            assert!(
+                PAGES < u16::MAX as usize && HOSTS < u16::MAX as usize,
+                "ids are 16 bits"
+            );
         }
-        Self::over([PageState::FREE; PAGES], [HostState::UNUSED; HOSTS], Heap::new(), Heap::new(), settings)
+        Self::over(
+            [PageState::FREE; PAGES],
+            [HostState::UNUSED; HOSTS],
+            Heap::new(),
+            Heap::new(),
+            settings,
+        )
     }
 }
 
@@ -192,7 +212,12 @@ impl<'a> Core<Lent<'a>> {
         room: &'a mut Room<PAGES, HOSTS>,
         settings: Settings,
     ) -> Self {
-        let Room { pages, hosts, entries: [closed, open], positions: [places_closed, places_open] } = room;
+        let Room {
+            pages,
+            hosts,
+            entries: [closed, open],
+            positions: [places_closed, places_open],
+        } = room;
         let closed = Heap::with_storage(&mut closed[..], &mut places_closed[..]);
         let open = Heap::with_storage(&mut open[..], &mut places_open[..]);
         Self::over(pages, hosts, closed, open, settings)
@@ -203,8 +228,12 @@ impl<'a> Core<Lent<'a>> {
 impl Core<Large> {
     /// A scheduler for as many pages and hosts as a computer holds.
     pub fn large(pages: usize, hosts: usize, settings: Settings) -> Self {
-        let heap =
-            || Heap::with_storage(std::vec![crate::heap::Entry::UNUSED; hosts], std::vec![u32::NONE; hosts]);
+        let heap = || {
+            Heap::with_storage(
+                std::vec![crate::heap::Entry::UNUSED; hosts],
+                std::vec![u32::NONE; hosts],
+            )
+        };
         let (closed, open) = (heap(), heap());
         Self::over(
             std::vec![PageState::FREE; pages],
@@ -246,8 +275,8 @@ impl<S: Storage> Core<S> {
         }
     }
 
-    /// Other settings than those it was made with: before the first host is added, for a scheduler that has to be in
-    /// static memory before its settings are known.
+    /// Other settings than those it was made with: before the first host is added, for a scheduler
+    /// that has to be in static memory before its settings are known.
     pub fn set_settings(&mut self, settings: Settings) {
         self.settings = settings;
         self.budget = Budget::new(settings.burst);
@@ -260,14 +289,18 @@ impl<S: Storage> Core<S> {
     /// [`Error::HostsFull`]
     pub fn add_host(&mut self, gap: Duration) -> Result<HostId<S::Id>, Error> {
         let id = S::Id::from_index(self.hosts_used).ok_or(Error::HostsFull)?;
-        let host = self.hosts.as_mut().get_mut(id.index()).ok_or(Error::HostsFull)?;
+        let host = self
+            .hosts
+            .as_mut()
+            .get_mut(id.index())
+            .ok_or(Error::HostsFull)?;
         *host = HostState::new(Gate::new(gap));
         self.hosts_used += 1;
         Ok(HostId(id))
     }
 
-    /// Makes `host` wait at the gate of `with`: both are one server. Its pages move over, its own gap is forgotten
-    /// unless it is the longer one; allowed hours are those of `with`.
+    /// Makes `host` wait at the gate of `with`: both are one server. Its pages move over, its own
+    /// gap is forgotten unless it is the longer one; allowed hours are those of `with`.
     ///
     /// # Errors
     /// Unknown hosts, and [`Error::HostBusy`] while a page of either is being fetched.
@@ -282,7 +315,10 @@ impl<S: Storage> Core<S> {
             }
         }
         // Neither may open before both would have.
-        let opens = [from, to].into_iter().filter_map(|gate| self.closed.key(gate)).max();
+        let opens = [from, to]
+            .into_iter()
+            .filter_map(|gate| self.closed.key(gate))
+            .max();
         for gate in [from, to] {
             self.closed.remove(gate);
             self.open.remove(gate);
@@ -307,8 +343,8 @@ impl<S: Storage> Core<S> {
         Ok(())
     }
 
-    /// Another least gap, as when robots rules with a Crawl-delay were read; see [`crate::polite::gap`]. Counts from
-    /// the next fetch.
+    /// Another least gap, as when robots rules with a Crawl-delay were read; see
+    /// [`crate::polite::gap`]. Counts from the next fetch.
     ///
     /// # Errors
     /// [`Error::UnknownHost`]
@@ -319,9 +355,10 @@ impl<S: Storage> Core<S> {
         Ok(())
     }
 
-    /// Restricts a host to local hours. While the time of day is not known (see [`Self::set_clock`]) it is not
-    /// fetched from at all, unless [`Settings::fetch_without_clock`] says otherwise; [`Event::SkippedByClock`] counts
-    /// how often that held a page back, once an hour at most.
+    /// Restricts a host to local hours. While the time of day is not known (see
+    /// [`Self::set_clock`]) it is not fetched from at all, unless [`Settings::fetch_without_clock`]
+    /// says otherwise; [`Event::SkippedByClock`] counts how often that held a page back, once an
+    /// hour at most.
     ///
     /// # Errors
     /// [`Error::UnknownHost`]
@@ -341,8 +378,9 @@ impl<S: Storage> Core<S> {
         }
     }
 
-    /// Fetches a day, over all hosts; `None` for what politeness allows. May change at any time; what was saved up
-    /// under the old budget does not become a burst. Less than one in two years counts as that.
+    /// Fetches a day, over all hosts; `None` for what politeness allows. May change at any time;
+    /// what was saved up under the old budget does not become a burst. Less than one in two years
+    /// counts as that.
     ///
     /// # Errors
     /// [`Error::Budget`] unless it is a number above 0.
@@ -357,8 +395,8 @@ impl<S: Storage> Core<S> {
         Ok(())
     }
 
-    /// Adds a page that has not been fetched yet. It is fetched as soon as budget and politeness allow, heavier pages
-    /// first.
+    /// Adds a page that has not been fetched yet. It is fetched as soon as budget and politeness
+    /// allow, heavier pages first.
     ///
     /// # Errors
     /// [`Error::PagesFull`], [`Error::UnknownHost`], or a weight or rate that is none.
@@ -384,7 +422,15 @@ impl<S: Storage> Core<S> {
         if let Some(state) = self.pages.as_mut().get_mut(id.index()) {
             let signals = if page.rate.is_none() { FOLLOWS } else { 0 };
             let place = Place::Queued;
-            *state = PageState { estimate, weight, host: host.0, due, place, signals, ..PageState::FREE };
+            *state = PageState {
+                estimate,
+                weight,
+                host: host.0,
+                due,
+                place,
+                signals,
+                ..PageState::FREE
+            };
         }
         self.page_count += 1;
         self.enqueue(gate, id);
@@ -421,9 +467,10 @@ impl<S: Storage> Core<S> {
         Ok(())
     }
 
-    /// What a source says about a page: it has changed, or it is expected to. How much that counts is learnt for each
-    /// of the first eight hosts that send hints, and for the others together: one that cries wolf is soon ignored.
-    /// What is expected later than the page's next fetch counts for nothing: that fetch will bring a newer hint.
+    /// What a source says about a page: it has changed, or it is expected to. How much that counts
+    /// is learnt for each of the first eight hosts that send hints, and for the others together:
+    /// one that cries wolf is soon ignored. What is expected later than the page's next fetch
+    /// counts for nothing: that fetch will bring a newer hint.
     ///
     /// # Errors
     /// [`Error::UnknownPage`]
@@ -441,10 +488,16 @@ impl<S: Storage> Core<S> {
         let host = state.host;
         self.providers.meet(host);
         self.counters.count(Event::Hint);
-        let Some(due) = self.planned(page.0, self.gap_of(page.0, 0.0)) else { return Ok(()) };
+        let Some(due) = self.planned(page.0, self.gap_of(page.0, 0.0)) else {
+            return Ok(());
+        };
         let due = due.max(at);
         if due < self.known_mut(page.0)?.due {
-            let place = if at > tick { Place::Pinned } else { Place::Queued };
+            let place = if at > tick {
+                Place::Pinned
+            } else {
+                Place::Queued
+            };
             self.reschedule(page.0, due, place);
         }
         Ok(())
@@ -473,7 +526,9 @@ impl<S: Storage> Core<S> {
                 self.await_hours(first.id, begin);
                 continue;
             }
-            return self.start(first.id, now).map_or(Decision::Idle, Decision::Fetch);
+            return self
+                .start(first.id, now)
+                .map_or(Decision::Idle, Decision::Fetch);
         }
     }
 
@@ -481,7 +536,12 @@ impl<S: Storage> Core<S> {
     ///
     /// # Errors
     /// [`Error::NotInFlight`]: [`Self::next`] did not ask for this page, or its outcome has been recorded already.
-    pub fn record(&mut self, page: PageId<S::Id>, outcome: Outcome, now: Instant) -> Result<(), Error> {
+    pub fn record(
+        &mut self,
+        page: PageId<S::Id>,
+        outcome: Outcome,
+        now: Instant,
+    ) -> Result<(), Error> {
         let (now, tick) = self.advance(now);
         let state = *self.known_mut(page.0)?;
         if state.place != Place::InFlight {
@@ -494,7 +554,8 @@ impl<S: Storage> Core<S> {
         if outcome == Outcome::Denied {
             self.budget.refund();
         }
-        let (due, place) = self.after_outcome(page.0, outcome, tick.days_since(state.last), tick, opens);
+        let (due, place) =
+            self.after_outcome(page.0, outcome, tick.days_since(state.last), tick, opens);
         let state = self.known_mut(page.0)?;
         (state.due, state.place) = (due, place);
         self.close(gate, opens);
@@ -513,7 +574,8 @@ impl<S: Storage> Core<S> {
         &self.counters
     }
 
-    /// When the next fetch is due, for whoever wants to switch the radio off until then; `None` for never.
+    /// When the next fetch is due, for whoever wants to switch the radio off until then; `None` for
+    /// never.
     pub fn next_due(&self) -> Option<Instant> {
         match self.wait() {
             Decision::WaitUntil(then) => Some(then.max(self.budget.opens())),
@@ -526,12 +588,14 @@ impl<S: Storage> Core<S> {
         self.prices.common
     }
 
-    /// Weighted mean freshness of all pages, as the last round of re-planning found it; `None` before that.
+    /// Weighted mean freshness of all pages, as the last round of re-planning found it; `None`
+    /// before that.
     pub fn freshness(&self) -> Option<f32> {
         self.prices.freshness()
     }
 
-    /// The freshness that present prices are heading for: the best there is, as far as rates are known.
+    /// The freshness that present prices are heading for: the best there is, as far as rates are
+    /// known.
     pub fn optimum(&self) -> Option<f32> {
         self.prices.achievable()
     }
@@ -551,7 +615,11 @@ impl<S: Storage> Core<S> {
     /// # Errors
     /// [`Error::UnknownPage`]
     pub fn estimate(&self, page: PageId<S::Id>) -> Result<Estimate, Error> {
-        let state = self.pages.as_ref().get(page.0.index()).filter(|state| state.place != Place::Free);
+        let state = self
+            .pages
+            .as_ref()
+            .get(page.0.index())
+            .filter(|state| state.place != Place::Free);
         state.map(|state| state.estimate).ok_or(Error::UnknownPage)
     }
 }
@@ -559,5 +627,7 @@ impl<S: Storage> Core<S> {
 /// A weight, brought to where f32 can compute with it.
 fn checked_weight(weight: f32) -> Result<f32, Error> {
     let is_weight = weight > 0.0 && weight.is_finite();
-    is_weight.then_some(weight.clamp(1e-9, 1e9)).ok_or(Error::Weight)
+    is_weight
+        .then_some(weight.clamp(1e-9, 1e9))
+        .ok_or(Error::Weight)
 }

@@ -12,7 +12,8 @@ pub(super) enum Place {
     Free,
     /// In its host's queue, due at `due`.
     Queued,
-    /// The same, with a due time set from outside (an announced update, a retry): re-planning leaves it alone.
+    /// The same, with a due time set from outside (an announced update, a retry): re-planning
+    /// leaves it alone.
     Pinned,
     /// Being fetched; `due` is when politeness lets the next fetch from its host start.
     InFlight,
@@ -33,7 +34,8 @@ pub(super) enum Place {
 /// | 2 | host | Its gate and its queue. |
 /// | 1 + 1 | place, signals | One byte each, because bits would have to be cut out at each use. |
 ///
-/// For 32 bytes the weight would have to be a logarithm (2) and rank and place share a byte with the signals (2).
+/// For 32 bytes the weight would have to be a logarithm (2) and rank and place share a byte with
+/// the signals (2).
 #[derive(Clone, Copy, Debug)]
 pub struct PageState<I> {
     /// What is believed about its change rate. 12 bytes
@@ -47,11 +49,13 @@ pub struct PageState<I> {
     pub(super) links: Links<I>,
     pub(super) host: I,
     pub(super) place: Place,
-    /// Signals of a change since the last fetch; [`FOLLOWS`] marks a page of which nothing is known but its host.
+    /// Signals of a change since the last fetch; [`FOLLOWS`] marks a page of which nothing is known
+    /// but its host.
     pub(super) signals: u8,
 }
 
-/// The belief about this page is its host's, and changes with it until the page has shown something itself.
+/// The belief about this page is its host's, and changes with it until the page has shown something
+/// itself.
 pub(super) const FOLLOWS: u8 = 0x80;
 
 impl<I: Id> PageState<I> {

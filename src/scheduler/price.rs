@@ -1,18 +1,19 @@
 //! What a fetch costs: one price for all, and a higher one for each host that cannot keep up.
 //!
-//! At the optimum every page is fetched when that is worth the price, and the price is such that the budget is just
-//! spent; a host whose pages ask for more than its gate lets through has a price of its own that just fills it
-//! (Karush, Kuhn and Tucker; see [`plan`](crate::plan)). The scheduler never solves that at once. It walks over the
-//! pages, a few at each call, adding up what they ask for at the present prices; after each round it corrects the
-//! prices, and the next round brings due times in line. Rounds never end: prices follow what is learnt.
+//! At the optimum every page is fetched when that is worth the price, and the price is such that
+//! the budget is just spent; a host whose pages ask for more than its gate lets through has a price
+//! of its own that just fills it (Karush, Kuhn and Tucker; see [`plan`](crate::plan)). The
+//! scheduler never solves that at once. It walks over the pages, a few at each call, adding up what
+//! they ask for at the present prices; after each round it corrects the prices, and the next round
+//! brings due times in line. Rounds never end: prices follow what is learnt.
 
 /// A round corrects a price by this factor at most.
 const MOST_CORRECTION: f32 = 8.0;
 /// Prices stay where f32 can compute with them.
 const LEAST_PRICE: f32 = 1e-20;
 const MOST_PRICE: f32 = 1e20;
-/// A round that corrects the price by no more than this leaves no hurry. Beliefs that move with every visit keep it busy
-/// with corrections of a few per cent.
+/// A round that corrects the price by no more than this leaves no hurry. Beliefs that move with
+/// every visit keep it busy with corrections of a few per cent.
 const SETTLED: f32 = 0.1;
 
 /// The common price and the present round.
@@ -41,12 +42,25 @@ struct Sums {
 }
 
 impl Sums {
-    const ZERO: Self = Self { pages: 0, demand: 0.0, samples: 0, weight: 0.0, fresh: 0.0, achievable: 0.0 };
+    const ZERO: Self = Self {
+        pages: 0,
+        demand: 0.0,
+        samples: 0,
+        weight: 0.0,
+        fresh: 0.0,
+        achievable: 0.0,
+    };
 }
 
 impl Prices {
     pub(super) const fn new() -> Self {
-        Self { common: 0.0, cursor: 0, settled: false, round: Sums::ZERO, last: Sums::ZERO }
+        Self {
+            common: 0.0,
+            cursor: 0,
+            settled: false,
+            round: Sums::ZERO,
+            last: Sums::ZERO,
+        }
     }
 
     /// Books a page's fetches a day.
@@ -63,10 +77,12 @@ impl Prices {
         self.round.achievable += weight * achievable;
     }
 
-    /// Ends the round: `demand` of the pages at the common price has to meet `supply`, what the hosts with a price of
-    /// their own have left of the budget. `cheapest` is the least of those prices.
+    /// Ends the round: `demand` of the pages at the common price has to meet `supply`, what the
+    /// hosts with a price of their own have left of the budget. `cheapest` is the least of those
+    /// prices.
     pub(super) fn end_round(&mut self, demand: f32, supply: f32, cheapest: f32) {
-        // No page at the common price: it stays below the others, so that a host may come back to it.
+        // No page at the common price: it stays below the others, so that a host may come back to
+        // it.
         if self.round.pages == 0 {
             // Nothing to sell: the first page that comes will set the price.
             *self = Self::new();
@@ -97,7 +113,11 @@ impl Prices {
 
     /// Of the pages of the last round; 1 before there was one.
     pub(super) fn mean_weight(&self) -> f32 {
-        if self.last.samples > 0 { self.last.weight / self.last.samples as f32 } else { 1.0 }
+        if self.last.samples > 0 {
+            self.last.weight / self.last.samples as f32
+        } else {
+            1.0
+        }
     }
 
     /// Days between two fetches of a page, on average.
@@ -106,16 +126,21 @@ impl Prices {
     }
 }
 
-/// The price of a host after a round in which its pages asked for `demand` at `price` (its own or the common one),
-/// and its gate let through `cap`; 0 where the common price will do.
+/// The price of a host after a round in which its pages asked for `demand` at `price` (its own or
+/// the common one), and its gate let through `cap`; 0 where the common price will do.
 pub(super) fn host_price(demand: f32, cap: f32, price: f32, common: f32) -> f32 {
     let own = (price * libm::sqrtf(correction(demand, cap))).clamp(LEAST_PRICE, MOST_PRICE);
     if own > common { own } else { 0.0 }
 }
 
-/// What to multiply a price by. Demand falls like price^−½ where pages are cheap to keep fresh and faster where they
-/// are not; the first power closes at least half of the gap a round and never overshoots for long.
+/// What to multiply a price by. Demand falls like price^−½ where pages are cheap to keep fresh and
+/// faster where they are not; the first power closes at least half of the gap a round and never
+/// overshoots for long.
 fn correction(demand: f32, supply: f32) -> f32 {
     let ratio = demand / supply;
-    if ratio.is_nan() { 1.0 } else { ratio.clamp(1.0 / MOST_CORRECTION, MOST_CORRECTION) }
+    if ratio.is_nan() {
+        1.0
+    } else {
+        ratio.clamp(1.0 / MOST_CORRECTION, MOST_CORRECTION)
+    }
 }

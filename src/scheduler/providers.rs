@@ -15,19 +15,25 @@ pub(super) struct Providers<I> {
 
 impl<I: Id> Providers<I> {
     pub(super) const fn new() -> Self {
-        Self { own: [(I::NONE, Provider::new()); RECORDS], others: Provider::new() }
+        Self {
+            own: [(I::NONE, Provider::new()); RECORDS],
+            others: Provider::new(),
+        }
     }
 
     /// A signal came from this host: from now on it has a record, if there is one left.
     pub(super) fn meet(&mut self, host: I) {
-        let free = self.own.iter_mut().find(|(known, _)| *known == host || *known == I::NONE);
+        let free = self
+            .own
+            .iter_mut()
+            .find(|(known, _)| *known == host || *known == I::NONE);
         if let Some((known, _)) = free {
             *known = host;
         }
     }
 
-    /// The record of a page's host; `None` where silence says nothing because the host never speaks, or cannot be
-    /// told from one that never does.
+    /// The record of a page's host; `None` where silence says nothing because the host never
+    /// speaks, or cannot be told from one that never does.
     pub(super) fn record(&self, host: I, signals: u32) -> Option<&Provider> {
         let own = self
             .own

@@ -7,7 +7,8 @@ use crate::heap::Id;
 use crate::learn::Estimate;
 use crate::time::{Duration, Instant};
 
-/// What is worth keeping of a host. (What its pages have taught about new ones is learnt again from the pages.)
+/// What is worth keeping of a host. (What its pages have taught about new ones is learnt again from
+/// the pages.)
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct HostMemo {
@@ -20,11 +21,12 @@ pub struct HostMemo {
 }
 
 impl<S: Storage> Core<S> {
-    /// Tells what had been learnt of a page before a restart, and how long ago it was last fetched. It is then due when
-    /// it would have been; nothing is made up for.
+    /// Tells what had been learnt of a page before a restart, and how long ago it was last fetched.
+    /// It is then due when it would have been; nothing is made up for.
     ///
-    /// Where nobody knows how long the device was off, `fetched_ago` is what is known, `certain` is false, and the
-    /// page's next fetch teaches nothing: an interval that nobody knows is not guessed.
+    /// Where nobody knows how long the device was off, `fetched_ago` is what is known, `certain` is
+    /// false, and the page's next fetch teaches nothing: an interval that nobody knows is not
+    /// guessed.
     ///
     /// # Errors
     /// [`Error::UnknownPage`], also while it is being fetched.
@@ -51,8 +53,8 @@ impl<S: Storage> Core<S> {
         Ok(())
     }
 
-    /// Believes something else of a page, and changes nothing besides: for reading several versions of a belief, of
-    /// which only the last counts. [`Self::restore_page`] comes next.
+    /// Believes something else of a page, and changes nothing besides: for reading several versions
+    /// of a belief, of which only the last counts. [`Self::restore_page`] comes next.
     ///
     /// # Errors
     /// [`Error::UnknownPage`]
@@ -62,8 +64,8 @@ impl<S: Storage> Core<S> {
         Ok(())
     }
 
-    /// Tells when a page was last fetched, once that is known: [`Self::restore_page`] could not be told. A page that
-    /// has been fetched since stays as it is.
+    /// Tells when a page was last fetched, once that is known: [`Self::restore_page`] could not be
+    /// told. A page that has been fetched since stays as it is.
     ///
     /// # Errors
     /// [`Error::UnknownPage`], also while it is being fetched.
@@ -84,7 +86,11 @@ impl<S: Storage> Core<S> {
 
     /// When a page was last fetched with an answer, as far as this run knows.
     pub fn last_fetch(&self, page: PageId<S::Id>) -> Option<Instant> {
-        let state = self.pages.as_ref().get(page.0.index()).filter(|state| state.place != Place::Free)?;
+        let state = self
+            .pages
+            .as_ref()
+            .get(page.0.index())
+            .filter(|state| state.place != Place::Free)?;
         (state.last != Tick::NEVER).then(|| self.clock.instant(state.last))
     }
 
@@ -94,14 +100,23 @@ impl<S: Storage> Core<S> {
     /// [`Error::UnknownHost`]
     pub fn host_memo(&self, host: HostId<S::Id>) -> Result<HostMemo, Error> {
         let host = self.host(self.gate_of(host.0)?)?;
-        Ok(HostMemo { gap: host.gate.gap(), failures: host.gate.failures(), price: host.price })
+        Ok(HostMemo {
+            gap: host.gate.gap(),
+            failures: host.gate.failures(),
+            price: host.price,
+        })
     }
 
     /// Tells what was kept of a host. Its gate stays as open as it is; see [`Self::close_until`].
     ///
     /// # Errors
     /// [`Error::UnknownHost`]
-    pub fn restore_host(&mut self, host: HostId<S::Id>, memo: &HostMemo, now: Instant) -> Result<(), Error> {
+    pub fn restore_host(
+        &mut self,
+        host: HostId<S::Id>,
+        memo: &HostMemo,
+        now: Instant,
+    ) -> Result<(), Error> {
         self.advance(now);
         let host = self.host_mut(self.gate_of(host.0)?)?;
         host.gate.set_gap(memo.gap);
@@ -110,14 +125,17 @@ impl<S: Storage> Core<S> {
         Ok(())
     }
 
-    /// Leaves a host alone until then, at least: after a restart, for nobody knows when it was last asked.
+    /// Leaves a host alone until then, at least: after a restart, for nobody knows when it was last
+    /// asked.
     ///
     /// # Errors
     /// [`Error::UnknownHost`]
     pub fn close_until(&mut self, host: HostId<S::Id>, then: Instant) -> Result<(), Error> {
         let gate = self.gate_of(host.0)?;
         let opens = self.clock.tick_after(then);
-        if self.closed.key(gate).is_some_and(|closed| closed >= opens) || self.host(gate)?.gate.is_busy() {
+        if self.closed.key(gate).is_some_and(|closed| closed >= opens)
+            || self.host(gate)?.gate.is_busy()
+        {
             return Ok(());
         }
         self.open.remove(gate);

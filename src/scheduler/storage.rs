@@ -45,8 +45,8 @@ impl<'a> Storage for Lent<'a> {
     type Positions = &'a mut [u16];
 }
 
-/// Room for a scheduler's tables. It begins as zeros, which cost a device no flash; a [`Scheduler`](super::Scheduler)
-/// in a `static` costs as much flash as RAM.
+/// Room for a scheduler's tables. It begins as zeros, which cost a device no flash; a
+/// [`Scheduler`](super::Scheduler) in a `static` costs as much flash as RAM.
 #[derive(Debug)]
 pub struct Room<const PAGES: usize, const HOSTS: usize> {
     pub(super) pages: [PageState<u16>; PAGES],
@@ -58,17 +58,24 @@ pub struct Room<const PAGES: usize, const HOSTS: usize> {
 impl<const PAGES: usize, const HOSTS: usize> Room<PAGES, HOSTS> {
     /// Empty.
     pub const NEW: Self = {
-        assert!(PAGES < u16::MAX as usize && HOSTS < u16::MAX as usize, "ids are 16 bits");
+        assert!(
+            PAGES < u16::MAX as usize && HOSTS < u16::MAX as usize,
+            "ids are 16 bits"
+        );
         Self {
             pages: [PageState::ZERO; PAGES],
             hosts: [HostState::ZERO; HOSTS],
-            entries: [[Entry { key: Tick::FILLER, id: 0 }; HOSTS]; 2],
+            entries: [[Entry {
+                key: Tick::FILLER,
+                id: 0,
+            }; HOSTS]; 2],
             positions: [[0; HOSTS]; 2],
         }
     };
 }
 
-/// Vectors, with 32-bit ids: for simulations of millions of pages with the very code that runs on the device.
+/// Vectors, with 32-bit ids: for simulations of millions of pages with the very code that runs on
+/// the device.
 #[cfg(feature = "std")]
 #[derive(Clone, Copy, Debug)]
 pub struct Large;

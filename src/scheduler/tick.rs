@@ -3,14 +3,18 @@
 use crate::heap::Key;
 use crate::time::{Duration, Instant};
 
-/// 8.192 ms, so that converting is a shift. Gates open at ticks, so that a host without any gap is asked once a tick.
+/// 8.192 ms, so that converting is a shift. Gates open at ticks, so that a host without any gap is
+/// asked once a tick.
 const SHIFT: u32 = 13;
-/// Where the ticks of a fresh clock start, and are moved back to: 203 days of past, for pages fetched before a restart.
+/// Where the ticks of a fresh clock start, and are moved back to: 203 days of past, for pages
+/// fetched before a restart.
 const START: u32 = 1 << 31;
-/// When this is reached (101 days later), all ticks are moved back to [`START`]; 101 days of future are always left.
+/// When this is reached (101 days later), all ticks are moved back to [`START`]; 101 days of future
+/// are always left.
 const REBASE: u32 = 3 << 30;
 
-/// A moment, in halves so that a heap entry with a `u16` id takes 6 bytes, not 8. Ordered like the number.
+/// A moment, in halves so that a heap entry with a `u16` id takes 6 bytes, not 8. Ordered like the
+/// number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tick([u16; 2]);
 
@@ -68,7 +72,11 @@ impl Tick {
 
     /// Moved back with the clock; [`Self::NEVER`] stays.
     pub(super) fn moved(self, by: u32) -> Self {
-        if self == Self::NEVER { self } else { Self::new(self.count().saturating_sub(by)) }
+        if self == Self::NEVER {
+            self
+        } else {
+            Self::new(self.count().saturating_sub(by))
+        }
     }
 }
 
@@ -82,7 +90,10 @@ pub(super) struct Clock {
 
 impl Clock {
     pub(super) const fn new() -> Self {
-        Self { origin: -(START as i64), latest: Instant::ZERO }
+        Self {
+            origin: -(START as i64),
+            latest: Instant::ZERO,
+        }
     }
 
     /// The present; a clock that steps back stands still instead.
@@ -140,12 +151,16 @@ mod tests {
         for days in [0, 1, 100, 101, 102, 305, 410, 5_000, 1_000_000] {
             let now = clock.set(Instant::from_micros(12_345) + Duration::DAY * days);
             let _ = clock.rebase();
-            let (before, after) = (clock.instant(clock.tick(now)), clock.instant(clock.tick_after(now)));
+            let (before, after) = (
+                clock.instant(clock.tick(now)),
+                clock.instant(clock.tick_after(now)),
+            );
             assert!(
                 before <= now && now <= after && after - before <= Duration::from_micros(8_192),
                 "{days}"
             );
-            // Gates stay shut for up to 49 days, and pages wait for 180, of which the future holds at least 101.
+            // Gates stay shut for up to 49 days, and pages wait for 180, of which the future holds
+            // at least 101.
             let later = now + Duration::DAY * 100;
             assert!(clock.instant(clock.tick_after(later)) >= later, "{days}");
         }
@@ -161,7 +176,10 @@ mod tests {
         assert!(start.moved(by) < soon.moved(by) && soon.moved(by) < late.moved(by));
         assert_eq!(late.moved(by).since(soon.moved(by)), late.since(soon));
         assert_eq!(Tick::NEVER.moved(by), Tick::NEVER);
-        assert_eq!(clock.instant(late.moved(by)), Instant::ZERO + late.since(start));
+        assert_eq!(
+            clock.instant(late.moved(by)),
+            Instant::ZERO + late.since(start)
+        );
         assert_eq!(clock.rebase(), None);
     }
 

@@ -21,7 +21,8 @@ pub struct HostId<I = u16>(pub I);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Decision<I = u16> {
-    /// Fetch this page, then `record` what became of it. More may be asked for before that, from other hosts.
+    /// Fetch this page, then `record` what became of it. More may be asked for before that, from
+    /// other hosts.
     Fetch(PageId<I>),
     /// Nothing until then: sleep, and ask again.
     WaitUntil(Instant),
@@ -53,8 +54,8 @@ pub enum Outcome {
     Failed,
     /// Robots rules forbid it; no request was made.
     Denied,
-    /// Something else had to be fetched from its host first (robots.txt, a redirect's next step): the page is still
-    /// due, as soon as the gate lets it.
+    /// Something else had to be fetched from its host first (robots.txt, a redirect's next step):
+    /// the page is still due, as soon as the gate lets it.
     Postponed,
 }
 
@@ -82,9 +83,11 @@ impl Outcome {
             Self::Refused { retry_after } => Answer::Refused { retry_after },
             Self::Failed => Answer::Failed,
             Self::Denied => Answer::NotAsked,
-            Self::Changed { .. } | Self::Unchanged | Self::Gone | Self::Redirected | Self::Postponed => {
-                Answer::Served
-            }
+            Self::Changed { .. }
+            | Self::Unchanged
+            | Self::Gone
+            | Self::Redirected
+            | Self::Postponed => Answer::Served,
         }
     }
 }
@@ -106,9 +109,9 @@ pub enum Engine {
 pub struct Settings {
     /// How due times follow each other.
     pub engine: Engine,
-    /// Fetches that may start at once when the budget has not been used up: in any window of length W at most
-    /// `W × budget + burst` requests are made, and one more for each page that was [`Outcome::Denied`] in it.
-    /// At least 1; as many as there are sockets is a good number.
+    /// Fetches that may start at once when the budget has not been used up: in any window of length
+    /// W at most `W × budget + burst` requests are made, and one more for each page that was
+    /// [`Outcome::Denied`] in it. At least 1; as many as there are sockets is a good number.
     pub burst: u16,
     /// What holds for every gate.
     pub rules: Rules,
@@ -146,14 +149,18 @@ pub struct PageSettings {
     pub weight: f32,
     /// Changes a day; `None` to start from what its host's pages have shown.
     pub rate: Option<f32>,
-    /// How firmly the rate is believed: as if so many changes had been seen. From 500 on it counts as known, and a
-    /// page that changes too fast to be kept fresh may be given up.
+    /// How firmly the rate is believed: as if so many changes had been seen. From 500 on it counts
+    /// as known, and a page that changes too fast to be kept fresh may be given up.
     pub confidence: f32,
 }
 
 impl PageSettings {
     /// Weight 1, nothing known.
-    pub const DEFAULT: Self = Self { weight: 1.0, rate: None, confidence: 4.0 };
+    pub const DEFAULT: Self = Self {
+        weight: 1.0,
+        rate: None,
+        confidence: 4.0,
+    };
 }
 
 impl Default for PageSettings {
@@ -194,7 +201,9 @@ impl fmt::Display for Error {
             Self::UnknownPage => "no such page, or it is being fetched: record its outcome first",
             Self::UnknownHost => "no such host: add it first",
             Self::HostBusy => "a page of this host is being fetched: record its outcome first",
-            Self::NotInFlight => "the page is not being fetched: record what `next` asked for, once",
+            Self::NotInFlight => {
+                "the page is not being fetched: record what `next` asked for, once"
+            }
             Self::Weight => "expected a weight above 0",
             Self::Rate => "expected a rate from 0 changes a day",
             Self::Budget => "expected a budget above 0 fetches a day, or none",

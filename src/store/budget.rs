@@ -16,7 +16,11 @@ impl Budget {
     pub(super) const fn new(per_day: u64) -> Self {
         let per_day = if per_day == 0 { 1 } else { per_day };
         let interval = Duration::from_micros(Duration::DAY.as_micros() / per_day);
-        Self { interval, full: Instant::ZERO, count: 0 }
+        Self {
+            interval,
+            full: Instant::ZERO,
+            count: 0,
+        }
     }
 
     /// Until when nothing may be erased; `None` if something may.

@@ -1,13 +1,15 @@
 //! State that survives a power cut: a log in flash of what a probe has learnt.
 //!
-//! RAM holds the truth; flash holds the newest version of every record, written incrementally. The flash is a ring of
-//! sectors. Records of one size are appended to the current sector; when it is full the next one is erased. So that
-//! nothing is lost by that, records whose newest version is in the next sector are written again *from RAM* while there
-//! still is room for all of them. There is no garbage to collect, nothing to look up, and no cache but the position in
-//! the current sector: a store reads a dozen words, and after a boot the headers of one sector.
+//! RAM holds the truth; flash holds the newest version of every record, written incrementally. The
+//! flash is a ring of sectors. Records of one size are appended to the current sector; when it is
+//! full the next one is erased. So that nothing is lost by that, records whose newest version is in
+//! the next sector are written again *from RAM* while there still is room for all of them. There is
+//! no garbage to collect, nothing to look up, and no cache but the position in the current sector:
+//! a store reads a dozen words, and after a boot the headers of one sector.
 //!
-//! Each sector is a queue of `sequential-storage`, which makes an item of a write that was cut at any byte either
-//! whole or absent. Sectors know nothing of each other: damage to one is no damage to the others.
+//! Each sector is a queue of `sequential-storage`, which makes an item of a write that was cut at
+//! any byte either whole or absent. Sectors know nothing of each other: damage to one is no damage
+//! to the others.
 //!
 //! ```text
 //! partition   sector 0 | sector 1 | … | sector N − 1          a ring
@@ -16,14 +18,16 @@
 //! ```
 //!
 //! # Wear
-//! Sectors are used in turn, so all wear alike. [`Partition::RATED_CYCLES`] over ten years is the day's budget of
-//! erases; once it is spent, records wait in RAM until there is budget again. (Nobody counts across restarts: each of them
-//! begins with a day's budget.) Erasing stops a chip's processor for up to
-//! [`Partition::LONGEST_STALL`], so a probe erases only while it fetches nothing.
+//! Sectors are used in turn, so all wear alike. [`Partition::RATED_CYCLES`] over ten years is the
+//! day's budget of erases; once it is spent, records wait in RAM until there is budget again.
+//! (Nobody counts across restarts: each of them begins with a day's budget.) Erasing stops a chip's
+//! processor for up to [`Partition::LONGEST_STALL`], so a probe erases only while it fetches
+//! nothing.
 //!
 //! # Versions
-//! Every record begins with the version of its format: the first that has its kind. A firmware reads all versions up to
-//! its own [`VERSION`], and leaves newer ones alone. An image of each version is kept in `host-tests/data`, and read by a test.
+//! Every record begins with the version of its format: the first that has its kind. A firmware
+//! reads all versions up to its own [`VERSION`], and leaves newer ones alone. An image of each
+//! version is kept in `host-tests/data`, and read by a test.
 
 mod budget;
 mod record;
@@ -49,14 +53,15 @@ use sector::Sector;
 
 /// Flash that a board sets apart for the store: addresses start at 0.
 ///
-/// At least three sectors and at most [`MOST_SECTORS`]; at least twice as many places as there are records, see
-/// [`Store::places`].
+/// At least three sectors and at most [`MOST_SECTORS`]; at least twice as many places as there are
+/// records, see [`Store::places`].
 pub trait Partition: NorFlash {
     /// How many sectors of [`NorFlash::ERASE_SIZE`] bytes there are.
     const SECTORS: usize;
     /// How often its maker promises that each can be erased.
     const RATED_CYCLES: u32;
-    /// For how long an erase stops everything else, interrupts included: a watchdog must wait longer.
+    /// For how long an erase stops everything else, interrupts included: a watchdog must wait
+    /// longer.
     const LONGEST_STALL: Duration;
 }
 
@@ -70,7 +75,8 @@ impl<P: Partition> Partition for &mut P {
 pub const MOST_SECTORS: usize = 254;
 /// The sector of a record that is not in flash.
 pub const NOWHERE: u8 = u8::MAX;
-/// Room that is kept for what a power cut leaves behind of a record: so many cuts in one sector cost nothing.
+/// Room that is kept for what a power cut leaves behind of a record: so many cuts in one sector
+/// cost nothing.
 const MARGIN: usize = 4;
 /// A boot reads the headers of one sector, so very large sectors are not filled.
 const MOST_ITEMS: usize = 900;
@@ -91,8 +97,8 @@ pub enum Key {
     Move(u16),
 }
 
-/// The truth in RAM, of which flash keeps a copy. Methods take `&self`: the store writes while the truth goes on
-/// changing.
+/// The truth in RAM, of which flash keeps a copy. Methods take `&self`: the store writes while the
+/// truth goes on changing.
 pub trait Ledger {
     /// A record that has changed since it was last written.
     fn unsaved(&self) -> Option<Key>;
@@ -102,8 +108,8 @@ pub trait Ledger {
     fn count_in(&self, sector: u8) -> usize;
     /// The record as it is now. From here on it counts as saved, unless it changes again.
     fn read(&self, key: Key) -> Record;
-    /// Its newest version in flash is in this sector; [`NOWHERE`] if writing failed or it was erased, and then it is
-    /// unsaved again.
+    /// Its newest version in flash is in this sector; [`NOWHERE`] if writing failed or it was
+    /// erased, and then it is unsaved again.
     fn saved(&self, key: Key, sector: u8);
 }
 
@@ -149,7 +155,10 @@ impl<E: fmt::Debug> fmt::Display for StoreError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Flash(why) => {
-                write!(f, "the flash refused ({why:?}): nothing is kept until it works again")
+                write!(
+                    f,
+                    "the flash refused ({why:?}): nothing is kept until it works again"
+                )
             }
             Self::Damaged => f.write_str("the flash does not keep what is written: replace it"),
         }
@@ -177,10 +186,14 @@ pub struct Store<F> {
 
 impl<F: Partition> Store<F> {
     /// What can be read and written at once.
-    const WORD: usize = if F::WRITE_SIZE > F::READ_SIZE { F::WRITE_SIZE } else { F::READ_SIZE };
+    const WORD: usize = if F::WRITE_SIZE > F::READ_SIZE {
+        F::WRITE_SIZE
+    } else {
+        F::READ_SIZE
+    };
     /// Bytes of an item, its header and the padding to whole words included.
-    const ITEM: usize =
-        QueueStorage::<F, Position>::item_overhead_size() as usize + RECORD.next_multiple_of(Self::WORD);
+    const ITEM: usize = QueueStorage::<F, Position>::item_overhead_size() as usize
+        + RECORD.next_multiple_of(Self::WORD);
 
     /// Items that a sector has room for.
     const ROOM: usize = {
@@ -191,28 +204,43 @@ impl<F: Partition> Store<F> {
     /// Over this partition. Read it with [`Self::open`] before anything is written.
     pub const fn new(flash: F) -> Self {
         const {
-            assert!(F::SECTORS >= 3 && F::SECTORS <= MOST_SECTORS, "a store has 3 to 254 sectors");
+            assert!(
+                F::SECTORS >= 3 && F::SECTORS <= MOST_SECTORS,
+                "a store has 3 to 254 sectors"
+            );
             assert!(Self::WORD <= 32, "words are too long");
             assert!(Self::ROOM > 2 * MARGIN, "sectors are too small");
         }
         let per_day = F::RATED_CYCLES as u64 * F::SECTORS as u64 / LIFETIME_DAYS;
         // Nothing is known of any sector, so the first write begins at sector 0, and erases it.
         let sector = (F::SECTORS - 1) as u8;
-        Self { flash, sector, free: 0, position: None, number: 0, budget: Budget::new(per_day) }
+        Self {
+            flash,
+            sector,
+            free: 0,
+            position: None,
+            number: 0,
+            budget: Budget::new(per_day),
+        }
     }
 
-    /// How many records the partition can keep: half of its places, so that records are moved only now and then.
+    /// How many records the partition can keep: half of its places, so that records are moved only
+    /// now and then.
     pub const fn places() -> usize {
         F::SECTORS * (Self::ROOM - MARGIN) / 2
     }
 
-    /// Reads everything, oldest first: of two versions of a record, the later one counts. Work: every sector twice.
+    /// Reads everything, oldest first: of two versions of a record, the later one counts. Work:
+    /// every sector twice.
     ///
     /// # Errors
     /// [`StoreError::Flash`]; damage is no error.
     ///
     /// *Cancellation*: open it again.
-    pub async fn open(&mut self, mut each: impl FnMut(&Record, u8)) -> Result<Found, StoreError<F::Error>> {
+    pub async fn open(
+        &mut self,
+        mut each: impl FnMut(&Record, u8),
+    ) -> Result<Found, StoreError<F::Error>> {
         let mut newest = None;
         for sector in 0..F::SECTORS as u8 {
             let mut first = None;
@@ -223,7 +251,9 @@ impl<F: Partition> Store<F> {
             newest = newest.max(first.map(|number| (number, sector)));
         }
         let mut found = Found::default();
-        let Some((_, current)) = newest else { return Ok(found) };
+        let Some((_, current)) = newest else {
+            return Ok(found);
+        };
         self.sector = current;
         let mut expected = None;
         for step in 1..=F::SECTORS {
@@ -232,8 +262,12 @@ impl<F: Partition> Store<F> {
             let whole = self
                 .read_sector(sector, |number, bytes| {
                     last = number;
-                    // Not in the first sector: the power may have gone while it was erased, and nothing is lost by that.
-                    if let Some(expected) = expected.replace(number.saturating_add(1)).filter(|_| step > 1) {
+                    // Not in the first sector: the power may have gone while it was erased, and
+                    // nothing is lost by that.
+                    if let Some(expected) = expected
+                        .replace(number.saturating_add(1))
+                        .filter(|_| step > 1)
+                    {
                         found.lost = found.lost.saturating_add(number.saturating_sub(expected));
                     }
                     match Record::decode(bytes) {
@@ -255,7 +289,8 @@ impl<F: Partition> Store<F> {
         Ok(found)
     }
 
-    /// Hands out the items of a sector, with their numbers; false if it could not be read to its end.
+    /// Hands out the items of a sector, with their numbers; false if it could not be read to its
+    /// end.
     ///
     /// *Cancellation*: safe, it only reads.
     async fn read_sector(
@@ -287,13 +322,14 @@ impl<F: Partition> Store<F> {
         Ok(false)
     }
 
-    /// Writes one record, if one has to be. Work: one write, at most one erase, and reads of the current sector's
-    /// headers after a boot.
+    /// Writes one record, if one has to be. Work: one write, at most one erase, and reads of the
+    /// current sector's headers after a boot.
     ///
     /// # Errors
     /// [`StoreError`]; the record counts as unsaved then.
     ///
-    /// *Cancellation*: the record may be whole or absent in flash, and counts as saved where it was: write it again.
+    /// *Cancellation*: the record may be whole or absent in flash, and counts as saved where it
+    /// was: write it again.
     pub async fn step(
         &mut self,
         ledger: &impl Ledger,
@@ -305,7 +341,9 @@ impl<F: Partition> Store<F> {
         // What the next sector holds must be written again while there is room for all of it.
         let presses = self.free <= held + MARGIN;
         let moved = ledger.any_in(next).filter(|_| presses && self.free > 0);
-        let Some(mut key) = moved.or_else(|| ledger.unsaved()) else { return Ok(Step::Idle) };
+        let Some(mut key) = moved.or_else(|| ledger.unsaved()) else {
+            return Ok(Step::Idle);
+        };
         if presses && moved.is_none() {
             if let Some(then) = self.budget.spent_until(now) {
                 return Ok(Step::Spent(then));
@@ -313,12 +351,14 @@ impl<F: Partition> Store<F> {
             if !may_erase {
                 return Ok(Step::NeedsErase);
             }
-            // Only after more power cuts in one sector than there is margin for: what is left is in RAM.
+            // Only after more power cuts in one sector than there is margin for: what is left is in
+            // RAM.
             while let Some(key) = ledger.any_in(next) {
                 ledger.saved(key, NOWHERE);
             }
             self.advance(next, now).await?;
-            // The sector behind it may be so full of what has to be moved that nothing else has room.
+            // The sector behind it may be so full of what has to be moved that nothing else has
+            // room.
             next = self.next_sector();
             let presses = self.free <= ledger.count_in(next) + MARGIN;
             key = ledger.any_in(next).filter(|_| presses).unwrap_or(key);
@@ -335,14 +375,17 @@ impl<F: Partition> Store<F> {
         Ok(Step::Wrote)
     }
 
-    /// Erases the next sector and makes it the current one. Whatever it looked like: what looks blank may be the rest
-    /// of an erase that was cut short.
+    /// Erases the next sector and makes it the current one. Whatever it looked like: what looks
+    /// blank may be the rest of an erase that was cut short.
     ///
     /// *Cancellation*: the old sector stays the current one, and the erase is made again.
     async fn advance(&mut self, next: u8, now: Instant) -> Result<(), StoreError<F::Error>> {
         self.position = None;
         self.budget.spend(now);
-        queue(&mut self.flash, next, new_position()).erase_all().await.map_err(error)?;
+        queue(&mut self.flash, next, new_position())
+            .erase_all()
+            .await
+            .map_err(error)?;
         (self.sector, self.free) = (next, Self::ROOM);
         Ok(())
     }

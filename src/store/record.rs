@@ -10,10 +10,11 @@ use crate::fetch::Etag;
 use crate::fetch::robots::Access;
 use crate::learn::Estimate;
 
-/// The newest format that is written and read: 2 since moves are kept. Records of other kinds are still written as
-/// version 1, so that a firmware that knows no moves reads them.
+/// The newest format that is written and read: 2 since moves are kept. Records of other kinds are
+/// still written as version 1, so that a firmware that knows no moves reads them.
 pub const VERSION: u8 = 2;
-/// Bytes of a record, whatever it holds: room that is promised to one record can be used by any other.
+/// Bytes of a record, whatever it holds: room that is promised to one record can be used by any
+/// other.
 pub const RECORD: usize = 84;
 /// Version and number.
 const HEADER: usize = 5;
@@ -31,7 +32,8 @@ pub enum Record {
     Move(MoveRecord),
 }
 
-/// A moment, in seconds: since 1970, or since whatever is known where that is not. Every other one is enough.
+/// A moment, in seconds: since 1970, or since whatever is known where that is not. Every other one
+/// is enough.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Stamp(u32);
@@ -109,10 +111,12 @@ pub struct PageRecord {
     pub etag: Option<Etag>,
 }
 
-/// Where a page has moved to for good, or that it has not: its new URL as far as it differs from the one in the list.
+/// Where a page has moved to for good, or that it has not: its new URL as far as it differs from
+/// the one in the list.
 ///
-/// Most moves change the scheme, add `www.` or a slash: a few bytes. A target that differs by more than
-/// [`MoveRecord::LONGEST`] bytes is not kept: after a restart, one more request finds it again.
+/// Most moves change the scheme, add `www.` or a slash: a few bytes. A target that differs by more
+/// than [`MoveRecord::LONGEST`] bytes is not kept: after a restart, one more request finds it
+/// again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MoveRecord {
     /// See [`identity`].
@@ -132,41 +136,71 @@ impl MoveRecord {
 
     /// The page is where the list says, as far as is known.
     pub const fn home(page: u64) -> Self {
-        Self { page, start: 0, between: [0; Self::LONGEST], length: 0, end: 0 }
+        Self {
+            page,
+            start: 0,
+            between: [0; Self::LONGEST],
+            length: 0,
+            end: 0,
+        }
     }
 
-    /// The page, `own` in the list, is at `to` now. If that cannot be kept, it is where the list says.
+    /// The page, `own` in the list, is at `to` now. If that cannot be kept, it is where the list
+    /// says.
     pub fn new(page: u64, own: &str, to: &str) -> Self {
         let (own, to) = (own.as_bytes(), to.as_bytes());
         let same = |pair: &(&u8, &u8)| pair.0 == pair.1;
         let start = own.iter().zip(to).take_while(same).count();
-        let (own, to) = (own.get(start..).unwrap_or_default(), to.get(start..).unwrap_or_default());
-        let end = own.iter().rev().zip(to.iter().rev()).take_while(same).count();
+        let (own, to) = (
+            own.get(start..).unwrap_or_default(),
+            to.get(start..).unwrap_or_default(),
+        );
+        let end = own
+            .iter()
+            .rev()
+            .zip(to.iter().rev())
+            .take_while(same)
+            .count();
         let between = to.get(..to.len() - end).unwrap_or_default();
         let mut record = Self::home(page);
-        if let (Some(room), Ok(start), Ok(end)) =
-            (record.between.get_mut(..between.len()), start.try_into(), end.try_into())
-        {
+        if let (Some(room), Ok(start), Ok(end)) = (
+            record.between.get_mut(..between.len()),
+            start.try_into(),
+            end.try_into(),
+        ) {
             room.copy_from_slice(between);
             (record.start, record.length, record.end) = (start, between.len() as u8, end);
         }
         record
     }
 
-    /// Where the page is that is `own` in the list; `None` if it is there, or if that is longer than `N` bytes.
+    /// Where the page is that is `own` in the list; `None` if it is there, or if that is longer
+    /// than `N` bytes.
     pub fn target<const N: usize>(&self, own: &str) -> Option<heapless::String<N>> {
         let (own, mut target) = (own.as_bytes(), heapless::Vec::new());
-        target.extend_from_slice(own.get(..self.start.into())?).ok()?;
+        target
+            .extend_from_slice(own.get(..self.start.into())?)
+            .ok()?;
         target.extend_from_slice(self.between()).ok()?;
-        target.extend_from_slice(own.get(own.len().checked_sub(self.end.into())?..)?).ok()?;
-        heapless::String::from_utf8(target).ok().filter(|target| !target.is_empty())
+        target
+            .extend_from_slice(own.get(own.len().checked_sub(self.end.into())?..)?)
+            .ok()?;
+        heapless::String::from_utf8(target)
+            .ok()
+            .filter(|target| !target.is_empty())
     }
 
     /// Version 2 as it is written: identity, both lengths, length and bytes of what is between.
     fn write(&self, body: &mut [u8]) {
-        let (page, [a, b], [c, d]) =
-            (self.page.to_le_bytes(), self.start.to_le_bytes(), self.end.to_le_bytes());
-        let bytes = page.into_iter().chain([a, b, c, d, self.length]).chain(self.between);
+        let (page, [a, b], [c, d]) = (
+            self.page.to_le_bytes(),
+            self.start.to_le_bytes(),
+            self.end.to_le_bytes(),
+        );
+        let bytes = page
+            .into_iter()
+            .chain([a, b, c, d, self.length])
+            .chain(self.between);
         body.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
     }
 
@@ -174,7 +208,12 @@ impl MoveRecord {
         let (page, body) = body.split_first_chunk()?;
         let ([a, b, c, d, length], body) = body.split_first_chunk()?;
         let (start, end) = (u16::from_le_bytes([*a, *b]), u16::from_le_bytes([*c, *d]));
-        let record = Self { start, end, length: *length, ..Self::home(u64::from_le_bytes(*page)) };
+        let record = Self {
+            start,
+            end,
+            length: *length,
+            ..Self::home(u64::from_le_bytes(*page))
+        };
         let between = *body.first_chunk()?;
         (usize::from(*length) <= Self::LONGEST).then_some(Self { between, ..record })
     }
@@ -201,7 +240,10 @@ impl fmt::Display for RecordError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Newer { found } => {
-                write!(f, "record of version {found}, expected at most {VERSION}: update the firmware")
+                write!(
+                    f,
+                    "record of version {found}, expected at most {VERSION}: update the firmware"
+                )
             }
             Self::Nonsense => f.write_str("a record that makes no sense: its page starts anew"),
         }
@@ -210,8 +252,8 @@ impl fmt::Display for RecordError {
 
 impl core::error::Error for RecordError {}
 
-/// How a page or a host is known in flash: a hash of its URL or name under the device's key. So a list may change
-/// around it, and what another device has learnt means nothing here.
+/// How a page or a host is known in flash: a hash of its URL or name under the device's key. So a
+/// list may change around it, and what another device has learnt means nothing here.
 pub fn identity(key: &[u8; 16], name: &str) -> u64 {
     hash(key, name.as_bytes())
 }
@@ -224,7 +266,8 @@ pub(crate) fn hash(key: &[u8; 16], bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// Version 1 as it is written. Numbers that use most of their bits are arrays: as varints they would be longer.
+/// Version 1 as it is written. Numbers that use most of their bits are arrays: as varints they
+/// would be longer.
 #[derive(Serialize, Deserialize)]
 enum Version1<'a> {
     Root {
@@ -256,7 +299,12 @@ enum Version1<'a> {
     },
 }
 
-const ACCESS: [Access; 4] = [Access::Unknown, Access::Rules, Access::AllowAll, Access::DenyAll];
+const ACCESS: [Access; 4] = [
+    Access::Unknown,
+    Access::Rules,
+    Access::AllowAll,
+    Access::DenyAll,
+];
 const ALLOWED: [Option<bool>; 3] = [None, Some(true), Some(false)];
 
 fn place<T: PartialEq>(list: &[T], wanted: T) -> u8 {
@@ -273,7 +321,9 @@ impl Record {
                 .ok()
                 .and_then(Self::from_version1)
                 .ok_or(RecordError::Nonsense),
-            2 => MoveRecord::from_bytes(record).map(Self::Move).ok_or(RecordError::Nonsense),
+            2 => MoveRecord::from_bytes(record)
+                .map(Self::Move)
+                .ok_or(RecordError::Nonsense),
             0 => Err(RecordError::Nonsense),
             newer => Err(RecordError::Newer { found: *newer }),
         }
@@ -281,24 +331,36 @@ impl Record {
 
     fn from_version1(record: Version1<'_>) -> Option<Self> {
         Some(match record {
-            Version1::Root { device, list, time, price } => Self::Root(Root {
+            Version1::Root {
+                device,
+                list,
+                time,
+                price,
+            } => Self::Root(Root {
                 device: u64::from_le_bytes(device),
                 list: u64::from_le_bytes(list),
                 time: Stamp(u32::from_le_bytes(time)),
                 price: sound_price(price)?,
             }),
-            Version1::Host { host, access, robots_until, gap_ms, failures, wait_s, time, price } => {
-                Self::Host(HostRecord {
-                    host: u64::from_le_bytes(host),
-                    access: *ACCESS.get(usize::from(access))?,
-                    robots_until: Stamp(u32::from_le_bytes(robots_until)),
-                    gap_ms,
-                    failures,
-                    wait_s,
-                    time: Stamp(u32::from_le_bytes(time)),
-                    price: sound_price(price)?,
-                })
-            }
+            Version1::Host {
+                host,
+                access,
+                robots_until,
+                gap_ms,
+                failures,
+                wait_s,
+                time,
+                price,
+            } => Self::Host(HostRecord {
+                host: u64::from_le_bytes(host),
+                access: *ACCESS.get(usize::from(access))?,
+                robots_until: Stamp(u32::from_le_bytes(robots_until)),
+                gap_ms,
+                failures,
+                wait_s,
+                time: Stamp(u32::from_le_bytes(time)),
+                price: sound_price(price)?,
+            }),
             Version1::Page {
                 page,
                 shape,
@@ -320,7 +382,11 @@ impl Record {
                 fingerprint: u64::from_le_bytes(fingerprint),
                 last_modified: u32::from_le_bytes(last_modified),
                 allowed: *ALLOWED.get(usize::from(allowed))?,
-                etag: if etag.is_empty() { None } else { Some(Etag::new(etag)?) },
+                etag: if etag.is_empty() {
+                    None
+                } else {
+                    Some(Etag::new(etag)?)
+                },
             }),
         })
     }
@@ -329,7 +395,12 @@ impl Record {
     fn as_version1(&self) -> Option<Version1<'_>> {
         Some(match self {
             Self::Move(_) => return None,
-            Self::Root(Root { device, list, time, price }) => Version1::Root {
+            Self::Root(Root {
+                device,
+                list,
+                time,
+                price,
+            }) => Version1::Root {
                 device: device.to_le_bytes(),
                 list: list.to_le_bytes(),
                 time: time.0.to_le_bytes(),
@@ -370,7 +441,9 @@ fn sound_price(price: f32) -> Option<f32> {
 
 /// Writes a record as an item of the log: always [`RECORD`] bytes.
 pub(super) fn encode<'b>(record: &Record, number: u32, buffer: &'b mut [u8]) -> &'b [u8] {
-    let Some((header, body)) = buffer.split_at_mut_checked(HEADER) else { return &[] };
+    let Some((header, body)) = buffer.split_at_mut_checked(HEADER) else {
+        return &[];
+    };
     let [a, b, c, d] = number.to_le_bytes();
     let version = match record {
         Record::Move(record) => {
@@ -379,7 +452,9 @@ pub(super) fn encode<'b>(record: &Record, number: u32, buffer: &'b mut [u8]) -> 
         }
         other => {
             // The longest record fits: a test tries it.
-            let _ = other.as_version1().map(|record| postcard::to_slice(&record, body));
+            let _ = other
+                .as_version1()
+                .map(|record| postcard::to_slice(&record, body));
             1
         }
     };
@@ -419,13 +494,30 @@ mod tests {
             time: Stamp(u32::MAX),
             price: f32::MAX,
         };
-        let root = Root { device: u64::MAX, list: u64::MAX, time: Stamp(u32::MAX), price: 1e20 };
-        let moved = MoveRecord { start: u16::MAX, end: u16::MAX, length: 64, ..MoveRecord::home(u64::MAX) };
-        for record in [Record::Page(page), Record::Host(host), Record::Root(root), Record::Move(moved)] {
+        let root = Root {
+            device: u64::MAX,
+            list: u64::MAX,
+            time: Stamp(u32::MAX),
+            price: 1e20,
+        };
+        let moved = MoveRecord {
+            start: u16::MAX,
+            end: u16::MAX,
+            length: 64,
+            ..MoveRecord::home(u64::MAX)
+        };
+        for record in [
+            Record::Page(page),
+            Record::Host(host),
+            Record::Root(root),
+            Record::Move(moved),
+        ] {
             let mut buffer = [0xee; 96];
             if let Some(record) = record.as_version1() {
                 let mut body = [0; RECORD];
-                let used = postcard::to_slice(&record, &mut body).expect("it fits").len();
+                let used = postcard::to_slice(&record, &mut body)
+                    .expect("it fits")
+                    .len();
                 assert!(used <= RECORD - HEADER, "{used}");
             }
             let item = encode(&record, 77, &mut buffer);
@@ -439,18 +531,40 @@ mod tests {
     fn what_nobody_wrote_is_refused() {
         assert_eq!(Record::decode(&[]), Err(RecordError::Nonsense));
         assert_eq!(Record::decode(&[0; RECORD]), Err(RecordError::Nonsense));
-        assert_eq!(Record::decode(&[3; RECORD]), Err(RecordError::Newer { found: 3 }));
+        assert_eq!(
+            Record::decode(&[3; RECORD]),
+            Err(RecordError::Newer { found: 3 })
+        );
         let kind = [1, 0, 0, 0, 0, 3];
-        assert_eq!(Record::decode(&kind), Err(RecordError::Nonsense), "version 1 has three kinds");
+        assert_eq!(
+            Record::decode(&kind),
+            Err(RecordError::Nonsense),
+            "version 1 has three kinds"
+        );
         let mut page = [0; RECORD];
         page[..6].copy_from_slice(&[1, 0, 0, 0, 0, 2]);
-        assert_eq!(Record::decode(&page), Err(RecordError::Nonsense), "no belief has no shape");
+        assert_eq!(
+            Record::decode(&page),
+            Err(RecordError::Nonsense),
+            "no belief has no shape"
+        );
         let mut moved = [0; RECORD];
         moved[0] = 2;
-        assert_eq!(Record::decode(&moved), Ok(Record::Move(MoveRecord::home(0))));
-        assert_eq!(Record::decode(&moved[..60]), Err(RecordError::Nonsense), "cut off");
+        assert_eq!(
+            Record::decode(&moved),
+            Ok(Record::Move(MoveRecord::home(0)))
+        );
+        assert_eq!(
+            Record::decode(&moved[..60]),
+            Err(RecordError::Nonsense),
+            "cut off"
+        );
         moved[17] = 65;
-        assert_eq!(Record::decode(&moved), Err(RecordError::Nonsense), "longer than a target can be");
+        assert_eq!(
+            Record::decode(&moved),
+            Err(RecordError::Nonsense),
+            "longer than a target can be"
+        );
     }
 
     #[test]
@@ -458,11 +572,23 @@ mod tests {
         let own = "http://example.org/a/long/path/that/both/share?and=a&query=too";
         let long = "http://xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx.example/";
         for (to, bytes) in [
-            ("https://example.org/a/long/path/that/both/share?and=a&query=too", 1),
-            ("https://www.example.org/a/long/path/that/both/share?and=a&query=too", 8),
-            ("http://example.org/a/long/path/that/both/share?and=a&query=too/", 1),
+            (
+                "https://example.org/a/long/path/that/both/share?and=a&query=too",
+                1,
+            ),
+            (
+                "https://www.example.org/a/long/path/that/both/share?and=a&query=too",
+                8,
+            ),
+            (
+                "http://example.org/a/long/path/that/both/share?and=a&query=too/",
+                1,
+            ),
             ("http://example.org/", 0),
-            ("http://example.org/a/long/path/that/both/share?and=a&query=tootoo", 3),
+            (
+                "http://example.org/a/long/path/that/both/share?and=a&query=tootoo",
+                3,
+            ),
             (long, 64),
         ] {
             let record = MoveRecord::new(7, own, to);

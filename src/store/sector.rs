@@ -19,10 +19,13 @@ impl<F: Partition> ReadNorFlash for Sector<'_, F> {
 
     async fn read(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), F::Error> {
         self.flash.read(self.start + offset, bytes).await?;
-        // The last word marks a queue's page as closed. Ours never are: whatever is there is damage, and no reason to
-        // give the sector up.
+        // The last word marks a queue's page as closed. Ours never are: whatever is there is
+        // damage, and no reason to give the sector up.
         let end = F::ERASE_SIZE - F::READ_SIZE;
-        bytes.iter_mut().skip(end.saturating_sub(offset as usize)).for_each(|byte| *byte = 0xff);
+        bytes
+            .iter_mut()
+            .skip(end.saturating_sub(offset as usize))
+            .for_each(|byte| *byte = 0xff);
         Ok(())
     }
 

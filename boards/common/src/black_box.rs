@@ -56,8 +56,9 @@ fn load() -> [u8; SIZE] {
     let mut bytes = [0; SIZE];
     let place = PLACE.0.get().cast::<u32>();
     for (index, word) in bytes.chunks_exact_mut(4).enumerate() {
-        // SAFETY: aligned RAM of our own, as many words as there are chunks, and interrupts are masked. Volatile, so
-        // that the compiler takes the bytes for what they are, whoever wrote them: any bytes are a black box.
+        // SAFETY: aligned RAM of our own, as many words as there are chunks, and interrupts are
+        // masked. Volatile, so that the compiler takes the bytes for what they are, whoever wrote
+        // them: any bytes are a black box.
         word.copy_from_slice(&unsafe { place.add(index).read_volatile() }.to_ne_bytes());
     }
     bytes
@@ -67,7 +68,9 @@ fn load() -> [u8; SIZE] {
 fn save(bytes: &[u8; SIZE]) {
     let place = PLACE.0.get().cast::<u32>();
     for (index, word) in bytes.chunks_exact(4).enumerate() {
-        let word = word.first_chunk().map_or(0, |word| u32::from_ne_bytes(*word));
+        let word = word
+            .first_chunk()
+            .map_or(0, |word| u32::from_ne_bytes(*word));
         // SAFETY: as above.
         unsafe { place.add(index).write_volatile(word) };
     }

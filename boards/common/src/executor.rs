@@ -1,5 +1,6 @@
-//! Runs embassy tasks and sleeps when none is ready. Embassy's own thread executor waits with WFE, which QEMU treats
-//! as a no-op: it would burn a whole core of the computer; and it leaves no place to sleep deeper.
+//! Runs embassy tasks and sleeps when none is ready. Embassy's own thread executor waits with WFE,
+//! which QEMU treats as a no-op: it would burn a whole core of the computer; and it leaves no place
+//! to sleep deeper.
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +15,8 @@ static EXECUTOR: StaticCell<raw::Executor> = StaticCell::new();
 /// A task was woken since the last poll began.
 static WOKEN: AtomicBool = AtomicBool::new(false);
 
-/// Ticks spent polling. Interrupt handlers between polls are not in it: they wake a task, and little else.
+/// Ticks spent polling. Interrupt handlers between polls are not in it: they wake a task, and
+/// little else.
 static AWAKE: Mutex<CriticalSectionRawMutex, Cell<u64>> = Mutex::new(Cell::new(0));
 
 /// How long the core has been awake since it started, sleep not included.
@@ -23,20 +25,21 @@ pub fn awake() -> Duration {
 }
 
 /// Embassy calls this, possibly from an interrupt, when a task becomes ready.
-// SAFETY: embassy-executor declares this symbol with this signature, and no other crate here defines it.
+// SAFETY: embassy-executor declares this symbol with this signature, and no other crate here
+// defines it.
 #[unsafe(export_name = "__pender")]
 fn pender(_context: *mut ()) {
     WOKEN.store(true, Ordering::SeqCst);
 }
 
-/// Spawns the first tasks in `start` and runs everything spawned, for ever; the core sleeps with WFI in between. Call
-/// once.
+/// Spawns the first tasks in `start` and runs everything spawned, for ever; the core sleeps with
+/// WFI in between. Call once.
 pub fn run(start: impl FnOnce(Spawner)) -> ! {
     run_with(start, cortex_m::asm::wfi)
 }
 
-/// The same with a sleep of the board's own. `sleep` is called with interrupts masked when no task is ready, and must
-/// return on a pending interrupt: see [`crate::power`].
+/// The same with a sleep of the board's own. `sleep` is called with interrupts masked when no task
+/// is ready, and must return on a pending interrupt: see [`crate::power`].
 pub fn run_with(start: impl FnOnce(Spawner), mut sleep: impl FnMut()) -> ! {
     let executor = EXECUTOR.init(raw::Executor::new(core::ptr::null_mut()));
     start(executor.spawner());
@@ -47,8 +50,8 @@ pub fn run_with(start: impl FnOnce(Spawner), mut sleep: impl FnMut()) -> ! {
         unsafe { executor.poll() };
         let awake = start.elapsed().as_ticks();
         AWAKE.lock(|total| total.set(total.get() + awake));
-        // Masked, so that an interrupt between the check and the sleep cannot be slept through: WFI returns on a
-        // pending interrupt even while it is masked.
+        // Masked, so that an interrupt between the check and the sleep cannot be slept through: WFI
+        // returns on a pending interrupt even while it is masked.
         cortex_m::interrupt::free(|_| {
             if !WOKEN.load(Ordering::SeqCst) {
                 sleep();

@@ -6,8 +6,8 @@ use dunlin::scheduler::Storage;
 use dunlin::store::{Partition, Store};
 use embassy_futures::block_on;
 
-/// Opens the store and takes over what is in it, unless the device resets again and again: then that may be why. Then
-/// spawn a task that runs [`Probe::keep_store`].
+/// Opens the store and takes over what is in it, unless the device resets again and again: then
+/// that may be why. Then spawn a task that runs [`Probe::keep_store`].
 ///
 /// Nothing of it waits for anything, so no task has to run meanwhile. Work: every sector twice.
 // A frame of its own, which ends with it: in that of `main`, it would stay on the stack for ever.
@@ -18,7 +18,10 @@ pub fn restore<S: Storage, B: Board, F: Partition>(
     boot: &Boot,
 ) {
     if boot.is_loop() {
-        defmt::warn!("{=u8} resets within a minute each: starting with nothing restored", boot.fast_resets);
+        defmt::warn!(
+            "{=u8} resets within a minute each: starting with nothing restored",
+            boot.fast_resets
+        );
     }
     block_on(probe.restore(store, !boot.is_loop()));
 }

@@ -1,15 +1,18 @@
 #![no_std]
-//! What dunlin's boards share, so that a board is a folder of its own peculiarities only: clock, network driver,
-//! watchdog, flash, pins, memory map. How to bring one more is told in `boards/PORTING.md`.
+//! What dunlin's boards share, so that a board is a folder of its own peculiarities only: clock,
+//! network driver, watchdog, flash, pins, memory map. How to bring one more is told in
+//! `boards/PORTING.md`.
 //!
 //! - [`boot`] says who is speaking, what is in use and why it started, by its [`black_box`].
 //! - [`executor`] runs tasks and sleeps between them; [`power`] says how to sleep deeper.
 //! - [`memory`] is what the image occupies, and how deep the stack has been.
 //! - [`network`] is embassy-net as the fetcher wants it, over any driver.
-//! - [`probe`] is the probe with a microcontroller's clock and log, in memory that the board sets apart.
+//! - [`probe`] is the probe with a microcontroller's clock and log, in memory that the board sets
+//!   apart.
 //! - [`partition`] is the store's part of a chip's flash, [`keep`] the store in it.
 //! - [`suite`] runs the on-target suite.
-//! - `rtt` (feature) is the log and the way down of boards with a debug probe, `rp2350` (feature) their chip.
+//! - `rtt` (feature) is the log and the way down of boards with a debug probe, `rp2350` (feature)
+//!   their chip.
 
 pub mod black_box;
 pub mod executor;
@@ -47,7 +50,12 @@ pub fn boot(name: &'static str, reset: Reset) -> Boot {
 
 /// The boot banner: name, version, build identity, memory in use.
 pub fn banner(name: &'static str) {
-    defmt::info!("{=str} {=str}, build {=u64:016x}", name, env!("CARGO_PKG_VERSION"), memory::build_id());
+    defmt::info!(
+        "{=str} {=str}, build {=u64:016x}",
+        name,
+        env!("CARGO_PKG_VERSION"),
+        memory::build_id()
+    );
     let memory = memory::in_use();
     defmt::info!(
         "memory: {=u32} B flash, {=u32} B static RAM, {=u32} B left for the stack",

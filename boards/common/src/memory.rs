@@ -49,12 +49,16 @@ pub fn stack_high_water() -> u32 {
     distance(lowest, top)
 }
 
-/// The first eight bytes of the hash the linker made of the whole image, big-endian: the same digits as in the
-/// ELF's `.note.gnu.build-id`, by which a monitor knows that log and ELF belong together.
+/// The first eight bytes of the hash the linker made of the whole image, big-endian: the same
+/// digits as in the ELF's `.note.gnu.build-id`, by which a monitor knows that log and ELF belong
+/// together.
 pub fn build_id() -> u64 {
     let start = &raw const __build_id_start;
-    let length = (&raw const __build_id_end).addr().saturating_sub(start.addr());
-    // SAFETY: the linker script puts the note between the two symbols, in flash, which never changes.
+    let length = (&raw const __build_id_end)
+        .addr()
+        .saturating_sub(start.addr());
+    // SAFETY: the linker script puts the note between the two symbols, in flash, which never
+    // changes.
     let note = unsafe { core::slice::from_raw_parts(start, length) };
     let hash = note.get(NOTE_HEADER..).and_then(|hash| hash.first_chunk());
     hash.map_or(0, |bytes| u64::from_be_bytes(*bytes))

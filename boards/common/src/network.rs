@@ -22,8 +22,8 @@ use embassy_sync::signal::Signal;
 use embassy_time::{Duration, with_timeout};
 use embedded_io_async::{ErrorType, Read, Write};
 
-/// A full socket set panics, so it is counted here: one a slot, DNS, DHCP, the time server's, and one to spare while a
-/// closing socket and its successor overlap.
+/// A full socket set panics, so it is counted here: one a slot, DNS, DHCP, the time server's, and
+/// one to spare while a closing socket and its successor overlap.
 pub const fn sockets(slots: usize) -> usize {
     slots + 4
 }
@@ -40,7 +40,8 @@ const SEND: usize = 1024;
 /// The window requests and responses pass through.
 const WINDOW: usize = 1024;
 
-/// Starts the stack, on a `StackResources<{ sockets(SLOTS) }>` that the board sets apart; keep it going by [`keep_up`].
+/// Starts the stack, on a `StackResources<{ sockets(SLOTS) }>` that the board sets apart; keep it
+/// going by [`keep_up`].
 pub fn start<D: Driver, const SOCKETS: usize>(
     driver: D,
     address: Address,
@@ -57,7 +58,12 @@ static SEED: Mutex<CriticalSectionRawMutex, Cell<u64>> = Mutex::new(Cell::new(0)
 fn config(address: Address) -> Config {
     match address {
         Address::Dhcp => Config::dhcpv4(Default::default()),
-        Address::Static { address, prefix, router, names } => Config::ipv4_static(StaticConfigV4 {
+        Address::Static {
+            address,
+            prefix,
+            router,
+            names,
+        } => Config::ipv4_static(StaticConfigV4 {
             // Longer than an address is no prefix; the image's maker refuses it.
             address: Ipv4Cidr::new(Ipv4Addr::from(address), prefix.min(32)),
             gateway: router.map(Ipv4Addr::from),
@@ -66,7 +72,8 @@ fn config(address: Address) -> Config {
     }
 }
 
-/// Moves frames, tells the probe when the network comes and goes, and asks its time server if it has one; for ever.
+/// Moves frames, tells the probe when the network comes and goes, and asks its time server if it
+/// has one; for ever.
 ///
 /// *Cancellation*: no frame moves any more, for the runner is gone.
 pub async fn keep_up<S: Storage, B: Board, D: Driver>(
@@ -77,12 +84,15 @@ pub async fn keep_up<S: Storage, B: Board, D: Driver>(
     embassy_futures::join::join3(runner.run(), watch(stack, probe), keep_time(stack, probe)).await;
 }
 
-/// Asks the image's time server, if it names one. *Cancellation*: safe; the hosts' `Date` headers stand in.
+/// Asks the image's time server, if it names one. *Cancellation*: safe; the hosts' `Date` headers
+/// stand in.
 async fn keep_time<S: Storage, B: Board>(stack: Stack<'static>, probe: &Probe<'_, S, B>) {
     let (mut heard, mut said) = ([PacketMetadata::EMPTY; 2], [PacketMetadata::EMPTY; 1]);
     let (mut receive, mut send) = ([0; 2 * LONGEST_TIME], [0; LONGEST_TIME]);
     let socket = UdpSocket::new(stack, &mut heard, &mut receive, &mut said, &mut send);
-    probe.keep_time(SEED.lock(Cell::get), &mut Names(stack), &mut Udp(socket)).await
+    probe
+        .keep_time(SEED.lock(Cell::get), &mut Names(stack), &mut Udp(socket))
+        .await
 }
 
 /// Bytes of a time server's answer, or more.
@@ -97,25 +107,31 @@ impl Datagrams for Udp<'_> {
         self.0.close();
         let bound = self.0.bind(0).is_ok();
         poll_fn(move |context| match to {
-            IpAddr::V4(to) if bound => {
-                self.0.poll_send_to(bytes, (to, port), context).map(|sent| sent.is_ok())
-            }
+            IpAddr::V4(to) if bound => self
+                .0
+                .poll_send_to(bytes, (to, port), context)
+                .map(|sent| sent.is_ok()),
             _ => Poll::Ready(false),
         })
     }
 
     fn receive(&mut self, buffer: &mut [u8]) -> impl Future<Output = usize> {
         poll_fn(|context| {
-            self.0.poll_recv_from(buffer, context).map(|heard| heard.map_or(0, |(length, _)| length))
+            self.0
+                .poll_recv_from(buffer, context)
+                .map(|heard| heard.map_or(0, |(length, _)| length))
         })
     }
 }
 
-/// Tells the probe when the network comes and goes. *Cancellation*: safe; the probe believes what it was told last.
+/// Tells the probe when the network comes and goes. *Cancellation*: safe; the probe believes what
+/// it was told last.
 async fn watch<S: Storage, B: Board>(stack: Stack<'static>, probe: &Probe<'_, S, B>) -> ! {
     loop {
         stack.wait_config_up().await;
-        let address = stack.config_v4().map_or([0; 4], |config| config.address.address().octets());
+        let address = stack
+            .config_v4()
+            .map_or([0; 4], |config| config.address.address().octets());
         probe.board().log(&Event::Up { address });
         probe.set_online(true);
         embassy_futures::select::select(stack.wait_config_down(), stack.wait_link_down()).await;
@@ -134,7 +150,8 @@ pub fn is_busy() -> bool {
     OPEN.lock(Cell::get) > 0
 }
 
-/// Completes once a connection is being opened; at once if one was since the last call. For one task only.
+/// Completes once a connection is being opened; at once if one was since the last call. For one
+/// task only.
 ///
 /// *Cancellation*: safe.
 pub async fn opened() {
@@ -150,12 +167,22 @@ pub struct SlotMemory {
 
 impl SlotMemory {
     /// Empty.
-    pub const NEW: Self = Self { buffers: Buffers::NEW, window: [0; WINDOW] };
+    pub const NEW: Self = Self {
+        buffers: Buffers::NEW,
+        window: [0; WINDOW],
+    };
 
     /// Makes a slot of it.
     pub fn on(&'static mut self, stack: Stack<'static>) -> NetworkSlot {
-        let connect = Connector { stack, buffers: &mut self.buffers };
-        Slot { connect, resolve: Names(stack), buffer: &mut self.window }
+        let connect = Connector {
+            stack,
+            buffers: &mut self.buffers,
+        };
+        Slot {
+            connect,
+            resolve: Names(stack),
+            buffer: &mut self.window,
+        }
     }
 }
 
@@ -170,7 +197,10 @@ struct Buffers {
 }
 
 impl Buffers {
-    const NEW: Self = Self { receive: [0; RECEIVE], send: [0; SEND] };
+    const NEW: Self = Self {
+        receive: [0; RECEIVE],
+        send: [0; SEND],
+    };
 }
 
 /// Opens connections, one at a time.
@@ -191,10 +221,16 @@ impl Connect for Connector {
     }
 
     async fn connect(&mut self, to: Endpoint<'_>) -> Result<Socket<'_>, tcp::ConnectError> {
-        let socket = TcpSocket::new(self.stack, &mut self.buffers.receive, &mut self.buffers.send);
+        let socket = TcpSocket::new(
+            self.stack,
+            &mut self.buffers.receive,
+            &mut self.buffers.send,
+        );
         let mut socket = Socket::new(socket);
         socket.0.set_timeout(Some(SILENCE));
-        let IpAddr::V4(address) = to.address else { return Err(tcp::ConnectError::NoRoute) };
+        let IpAddr::V4(address) = to.address else {
+            return Err(tcp::ConnectError::NoRoute);
+        };
         socket.0.connect((address, to.port)).await?;
         Ok(socket)
     }
@@ -202,8 +238,8 @@ impl Connect for Connector {
 
 /// An open connection.
 ///
-/// *Cancellation*: a read or write that is dropped has moved no bytes; what becomes of a connection that is dropped
-/// before it has finished, the peer has to find out by itself.
+/// *Cancellation*: a read or write that is dropped has moved no bytes; what becomes of a connection
+/// that is dropped before it has finished, the peer has to find out by itself.
 pub struct Socket<'a>(TcpSocket<'a>);
 
 impl<'a> Socket<'a> {
@@ -236,7 +272,8 @@ impl Write for Socket<'_> {
     }
 
     async fn flush(&mut self) -> Result<(), tcp::Error> {
-        // What has been written goes out by itself; waiting until it is acknowledged would cost a round trip.
+        // What has been written goes out by itself; waiting until it is acknowledged would cost a
+        // round trip.
         Ok(())
     }
 }
@@ -261,13 +298,19 @@ impl Resolve for Names {
 
     async fn resolve(&mut self, name: &str) -> Result<Addresses, embassy_net::dns::Error> {
         let found = self.0.dns_query(name, DnsQueryType::A).await?;
-        Ok(found.into_iter().map(|IpAddress::Ipv4(address)| IpAddr::V4(address)).take(4).collect())
+        Ok(found
+            .into_iter()
+            .map(|IpAddress::Ipv4(address)| IpAddr::V4(address))
+            .take(4)
+            .collect())
     }
 }
 
-/// A hardware address for a chip without one: locally administered, and made of the number that the chip was made with.
+/// A hardware address for a chip without one: locally administered, and made of the number that the
+/// chip was made with.
 pub fn own_address(serial: u64) -> [u8; 6] {
-    // Serial numbers count: whichever bytes of them differ, all of the address does (splitmix64's finaliser).
+    // Serial numbers count: whichever bytes of them differ, all of the address does (splitmix64's
+    // finaliser).
     let mixed = (serial ^ serial >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     let [first, b, c, d, e, f, ..] = (mixed ^ mixed >> 31).to_be_bytes();

@@ -1,5 +1,5 @@
-//! The store's part of a chip's own flash: where memory.x says it is, as an [asynchronous](NorFlash) driver whose
-//! addresses begin at 0.
+//! The store's part of a chip's own flash: where memory.x says it is, as an
+//! [asynchronous](NorFlash) driver whose addresses begin at 0.
 
 use dunlin::store::Partition;
 use dunlin::time::Duration;
@@ -31,7 +31,10 @@ impl<F: ChipFlash, const SECTORS: usize> StoreFlash<F, SECTORS> {
     /// Takes the chip's driver.
     pub fn new(flash: F) -> Self {
         let start = (&raw const _store_start).addr() as u32;
-        Self { flash, start: start.wrapping_sub(F::BASE) }
+        Self {
+            flash,
+            start: start.wrapping_sub(F::BASE),
+        }
     }
 }
 
@@ -62,7 +65,10 @@ impl<F: ChipFlash, const SECTORS: usize> NorFlash for StoreFlash<F, SECTORS> {
     const ERASE_SIZE: usize = F::ERASE_SIZE;
 
     async fn erase(&mut self, from: u32, to: u32) -> Result<(), F::Error> {
-        self.flash.erase(self.start.saturating_add(from), self.start.saturating_add(to))
+        self.flash.erase(
+            self.start.saturating_add(from),
+            self.start.saturating_add(to),
+        )
     }
 
     async fn write(&mut self, offset: u32, bytes: &[u8]) -> Result<(), F::Error> {

@@ -1,4 +1,5 @@
-//! The probe on a microcontroller: embassy's clock, a defmt log, and memory that the board sets apart.
+//! The probe on a microcontroller: embassy's clock, a defmt log, and memory that the board sets
+//! apart.
 
 use core::mem::size_of;
 
@@ -16,7 +17,8 @@ use crate::{black_box, executor};
 pub trait Hardware {
     /// Every slot makes progress: called once a second, and no longer once one hangs.
     fn feed_watchdog(&self) {}
-    /// A key that only this device has, random and the same at every start; `None` to use the page image's.
+    /// A key that only this device has, random and the same at every start; `None` to use the page
+    /// image's.
     fn key(&self) -> Option<[u8; 16]> {
         None
     }
@@ -54,9 +56,11 @@ impl<H: Hardware> Board for Device<H> {
 }
 
 /// The probe of a board: alias it with the board's own numbers.
-pub type BoardProbe<const PAGES: usize, const HOSTS: usize, H> = Probe<'static, Lent<'static>, Device<H>>;
+pub type BoardProbe<const PAGES: usize, const HOSTS: usize, H> =
+    Probe<'static, Lent<'static>, Device<H>>;
 
-/// The probe's memory but for [`PageTable`]: put it in a `ConstStaticCell`. It begins as zeros, which cost no flash.
+/// The probe's memory but for [`PageTable`]: put it in a `ConstStaticCell`. It begins as zeros,
+/// which cost no flash.
 #[derive(Debug)]
 pub struct Tables<const PAGES: usize, const HOSTS: usize> {
     room: Room<PAGES, HOSTS>,
@@ -65,10 +69,14 @@ pub struct Tables<const PAGES: usize, const HOSTS: usize> {
 
 impl<const PAGES: usize, const HOSTS: usize> Tables<PAGES, HOSTS> {
     /// Empty.
-    pub const NEW: Self = Self { room: Room::NEW, hosts: [HostMemory::NEW; HOSTS] };
+    pub const NEW: Self = Self {
+        room: Room::NEW,
+        hosts: [HostMemory::NEW; HOSTS],
+    };
 }
 
-/// What is remembered of each page: put it in a `ConstStaticCell` of its own. It begins as zeros, too.
+/// What is remembered of each page: put it in a `ConstStaticCell` of its own. It begins as zeros,
+/// too.
 #[derive(Debug)]
 pub struct PageTable<const PAGES: usize> {
     pages: [PageMemory; PAGES],
@@ -78,18 +86,22 @@ pub struct PageTable<const PAGES: usize> {
 /// For redirects: some fifty pages that have moved for good.
 const DETOUR_BYTES: usize = 4096;
 
-/// Records that the store must have room for: of the device, its pages, its hosts, and pages that have moved.
+/// Records that the store must have room for: of the device, its pages, its hosts, and pages that
+/// have moved.
 pub const fn records(pages: usize, hosts: usize) -> usize {
     1 + pages + hosts + most_moves(DETOUR_BYTES)
 }
 
 impl<const PAGES: usize> PageTable<PAGES> {
     /// Empty.
-    pub const NEW: Self = Self { pages: [PageMemory::NEW; PAGES], detours: [0; DETOUR_BYTES] };
+    pub const NEW: Self = Self {
+        pages: [PageMemory::NEW; PAGES],
+        detours: [0; DETOUR_BYTES],
+    };
 }
 
-/// What a firmware holds, for programs that read its ELF: put it in a `static` in section `.dunlin.capacity`, which
-/// dunlin.x keeps out of flash.
+/// What a firmware holds, for programs that read its ELF: put it in a `static` in section
+/// `.dunlin.capacity`, which dunlin.x keeps out of flash.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Capacity {
@@ -123,7 +135,8 @@ unsafe extern "C" {
 fn image_flash() -> &'static [u8] {
     let start = &raw const _image_start;
     let length = (&raw const _image_end).addr().saturating_sub(start.addr());
-    // SAFETY: memory.x sets this region apart, it is written before the firmware starts, and nobody writes it then.
+    // SAFETY: memory.x sets this region apart, it is written before the firmware starts, and nobody
+    // writes it then.
     unsafe { core::slice::from_raw_parts(start, length) }
 }
 
@@ -144,7 +157,12 @@ pub fn load<const PAGES: usize, const HOSTS: usize, H: Hardware>(
         let Tables { room, hosts } = tables;
         let scheduler = SCHEDULER.init(Core::in_room(room, Settings::DEFAULT));
         let PageTable { pages, detours } = pages;
-        let memory = Memory { scheduler, pages, hosts, detours };
+        let memory = Memory {
+            scheduler,
+            pages,
+            hosts,
+            detours,
+        };
         let key = hardware.key();
         let probe = Probe::new(image, memory, slots, Device { log, hardware })?;
         Ok(match key {
@@ -152,7 +170,8 @@ pub fn load<const PAGES: usize, const HOSTS: usize, H: Hardware>(
             None => probe,
         })
     });
-    made.map(|probe| &*place.init(probe)).inspect_err(|why| Event::Refused(*why).emit())
+    made.map(|probe| &*place.init(probe))
+        .inspect_err(|why| Event::Refused(*why).emit())
 }
 
 /// There is room for every task: each is spawned as often as its pool says.

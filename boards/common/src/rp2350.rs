@@ -33,8 +33,8 @@ impl core::fmt::Debug for Rp2350 {
 }
 
 impl Rp2350 {
-    /// Starts the watchdog, which has to be fed from now on, and says why the chip was reset. The watchdog waits while
-    /// a debugger has halted the core.
+    /// Starts the watchdog, which has to be fed from now on, and says why the chip was reset. The
+    /// watchdog waits while a debugger has halted the core.
     pub fn start(watchdog: Peri<'static, WATCHDOG>) -> (Self, Reset) {
         let mut watchdog = Watchdog::new(watchdog);
         let causes = pac::POWMAN.chip_reset().read();
@@ -48,7 +48,12 @@ impl Rp2350 {
         };
         watchdog.pause_on_debug(true);
         watchdog.start(PATIENCE);
-        (Self { watchdog: RefCell::new(watchdog) }, reset)
+        (
+            Self {
+                watchdog: RefCell::new(watchdog),
+            },
+            reset,
+        )
     }
 }
 
@@ -63,7 +68,8 @@ impl Hardware for Rp2350 {
     }
 }
 
-/// Starts the chip again, all of it but its oscillators: the processor's own reset would leave peripherals as they are.
+/// Starts the chip again, all of it but its oscillators: the processor's own reset would leave
+/// peripherals as they are.
 pub fn reset() -> ! {
     // SAFETY: nothing else runs any more, whoever owns the watchdog.
     let watchdog = unsafe { WATCHDOG::steal() };
@@ -94,4 +100,7 @@ impl<const BYTES: usize> ChipFlash for Rp2350Flash<BYTES> {
 }
 
 const LONGEST_STALL: Duration = Duration::from_millis(400);
-const _: () = assert!(PATIENCE.as_micros() > 2 * LONGEST_STALL.as_micros(), "an erase is no reason to bite");
+const _: () = assert!(
+    PATIENCE.as_micros() > 2 * LONGEST_STALL.as_micros(),
+    "an erase is no reason to bite"
+);

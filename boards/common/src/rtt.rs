@@ -1,5 +1,5 @@
-//! The log over RTT, and the way down: a panic or fault goes into the log and the black box, and the device starts
-//! again.
+//! The log over RTT, and the way down: a panic or fault goes into the log and the black box, and
+//! the device starts again.
 
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -30,12 +30,17 @@ fn panic(info: &PanicInfo<'_>) -> ! {
 unsafe fn HardFault(frame: &ExceptionFrame) -> ! {
     if !FALLING.swap(true, Ordering::Relaxed) {
         black_box::panic(&format_args!("hard fault at {:#x}", frame.pc()));
-        defmt::error!("hard fault at {=u32:#x}, called from {=u32:#x}", frame.pc(), frame.lr());
+        defmt::error!(
+            "hard fault at {=u32:#x}, called from {=u32:#x}",
+            frame.pc(),
+            frame.lr()
+        );
     }
     fall()
 }
 
-/// Stops where somebody is looking, so that `probe-rs run` ends and shows the stack; starts again where nobody is.
+/// Stops where somebody is looking, so that `probe-rs run` ends and shows the stack; starts again
+/// where nobody is.
 fn fall() -> ! {
     if DCB::is_debugger_attached() {
         cortex_m::asm::bkpt();

@@ -1,4 +1,5 @@
-//! The on-target suite: each case is named before it runs, so that a panic's last line before says which claim failed.
+//! The on-target suite: each case is named before it runs, so that a panic's last line before says
+//! which claim failed.
 
 use dunlin_suite::CASES;
 

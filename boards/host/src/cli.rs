@@ -27,7 +27,12 @@ use crate::output::Format;
 /// Results go to stdout, in the format you choose; everything else goes to stderr.
 /// Exit codes: 0 done, 1 a negative answer, 2 bad usage or bad input (and nothing written).
 #[derive(Debug, Parser)]
-#[command(name = "dunlin", version, verbatim_doc_comment, arg_required_else_help = true)]
+#[command(
+    name = "dunlin",
+    version,
+    verbatim_doc_comment,
+    arg_required_else_help = true
+)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -82,7 +87,12 @@ impl Cli {
             Command::Schedule(args) => schedule::run(args, self.format)?,
             Command::Simulate(args) => simulate::run(args, self.format)?,
             Command::Completions { shell } => {
-                clap_complete::generate(*shell, &mut Self::command(), "dunlin", &mut std::io::stdout());
+                clap_complete::generate(
+                    *shell,
+                    &mut Self::command(),
+                    "dunlin",
+                    &mut std::io::stdout(),
+                );
             }
         }
         Ok(ExitCode::SUCCESS)
@@ -99,13 +109,21 @@ fn refuse(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return ExitCode::from(2);
     }
-    eprintln!("{}; see 'dunlin --help'", one_line(&error.render().to_string()));
+    eprintln!(
+        "{}; see 'dunlin --help'",
+        one_line(&error.render().to_string())
+    );
     ExitCode::from(2)
 }
 
 /// The message of a clap error without usage and hints below it, on one line.
 fn one_line(text: &str) -> String {
-    let message =
-        text.split("\n\nUsage:").next().unwrap_or(text).split("\n\nFor more").next().unwrap_or(text);
+    let message = text
+        .split("\n\nUsage:")
+        .next()
+        .unwrap_or(text)
+        .split("\n\nFor more")
+        .next()
+        .unwrap_or(text);
     message.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -39,24 +39,40 @@ pub struct InputError {
 impl Error {
     /// "cannot open FILE: …"
     pub fn opening(path: &Path, source: std::io::Error) -> Self {
-        Self::File { path: path.to_owned(), doing: "open", source }
+        Self::File {
+            path: path.to_owned(),
+            doing: "open",
+            source,
+        }
     }
 
     /// "cannot read FILE: …"
     pub fn reading(path: &Path, source: std::io::Error) -> Self {
-        Self::File { path: path.to_owned(), doing: "read", source }
+        Self::File {
+            path: path.to_owned(),
+            doing: "read",
+            source,
+        }
     }
 
     /// "cannot write FILE: …"
     pub fn writing(path: &Path, source: std::io::Error) -> Self {
-        Self::File { path: path.to_owned(), doing: "write", source }
+        Self::File {
+            path: path.to_owned(),
+            doing: "write",
+            source,
+        }
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File { path, doing, source } => write!(f, "cannot {doing} {}: {source}", path.display()),
+            Self::File {
+                path,
+                doing,
+                source,
+            } => write!(f, "cannot {doing} {}: {source}", path.display()),
             Self::Input(error) => error.fmt(f),
             Self::Usage(message) => f.write_str(message),
         }

@@ -38,18 +38,26 @@ impl FileFlash {
         let length = file.metadata().map_err(wrong)?.len();
         let flash = Self(file);
         let mut first = [0; 4];
-        flash.fill(0, &mut first).map_err(|FileError(kind)| wrong(kind.into()))?;
+        flash
+            .fill(0, &mut first)
+            .map_err(|FileError(kind)| wrong(kind.into()))?;
         let ours = length % SECTOR as u64 == 0 && (first == [0; 4] || first == [0xff; 4]);
         if !ours {
             let path = path.display();
-            return Err(Error::Usage(format!("{path}: found another file, expected a state file or none")));
+            return Err(Error::Usage(format!(
+                "{path}: found another file, expected a state file or none"
+            )));
         }
         Ok(flash)
     }
 
     fn fill(&self, mut place: u64, mut bytes: &mut [u8]) -> Result<(), FileError> {
         while !bytes.is_empty() {
-            match self.0.read_at(bytes, place).map_err(|why| FileError(why.kind()))? {
+            match self
+                .0
+                .read_at(bytes, place)
+                .map_err(|why| FileError(why.kind()))?
+            {
                 0 => {
                     bytes.fill(0xff);
                     return Ok(());
@@ -96,11 +104,15 @@ impl NorFlash for FileFlash {
 
     async fn erase(&mut self, from: u32, to: u32) -> Result<(), FileError> {
         let blank = vec![0xff; (to - from) as usize];
-        self.0.write_all_at(&blank, from.into()).map_err(|why| FileError(why.kind()))
+        self.0
+            .write_all_at(&blank, from.into())
+            .map_err(|why| FileError(why.kind()))
     }
 
     async fn write(&mut self, offset: u32, bytes: &[u8]) -> Result<(), FileError> {
-        self.0.write_all_at(bytes, offset.into()).map_err(|why| FileError(why.kind()))
+        self.0
+            .write_all_at(bytes, offset.into())
+            .map_err(|why| FileError(why.kind()))
     }
 }
 

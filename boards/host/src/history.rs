@@ -9,15 +9,20 @@ use dunlin::time::Duration;
 use crate::error::{Error, InputError};
 use crate::table_file::{Column, Row, TableFile, optional, required};
 
-const COLUMNS: &[Column] =
-    &[required("url"), required("time_s"), required("changed"), optional("last_modified_s")];
+const COLUMNS: &[Column] = &[
+    required("url"),
+    required("time_s"),
+    required("changed"),
+    optional("last_modified_s"),
+];
 
 /// The visits to one page.
 #[derive(Clone, Debug, PartialEq)]
 pub struct History {
     /// As in the file.
     pub url: String,
-    /// The age that the page gave itself at the first visit, which has none before it to compare with.
+    /// The age that the page gave itself at the first visit, which has none before it to compare
+    /// with.
     pub first_modified_ago: Option<Duration>,
     /// The visits after the first.
     pub visits: Vec<Visit>,
@@ -56,12 +61,19 @@ pub fn read(path: &Path) -> Result<Vec<History>, Error> {
 fn read_visit(row: &Row<'_>, history: &mut History) -> Result<(), InputError> {
     let time_s = read_time(row)?;
     if time_s < history.last_s {
-        let expected = format!("a time not before the page's last visit, at {}", history.last_s);
+        let expected = format!(
+            "a time not before the page's last visit, at {}",
+            history.last_s
+        );
         return Err(row.need("time_s", "")?.error(expected));
     }
     let interval = Duration::from_secs_f64(time_s - history.last_s);
     let modified_ago = read_modified(row, time_s)?;
-    history.visits.push(Visit { interval, changed: read_changed(row)?, modified_ago });
+    history.visits.push(Visit {
+        interval,
+        changed: read_changed(row)?,
+        modified_ago,
+    });
     history.last_s = time_s;
     Ok(())
 }
@@ -81,9 +93,12 @@ fn read_changed(row: &Row<'_>) -> Result<bool, InputError> {
     }
 }
 
-/// How long before the visit the page was modified. A date in the future, by a server whose clock is ahead, is none.
+/// How long before the visit the page was modified. A date in the future, by a server whose clock
+/// is ahead, is none.
 fn read_modified(row: &Row<'_>, time_s: f64) -> Result<Option<Duration>, InputError> {
-    let Some(field) = row.get("last_modified_s") else { return Ok(None) };
+    let Some(field) = row.get("last_modified_s") else {
+        return Ok(None);
+    };
     let modified_s = field.number("a time in seconds, or nothing", |_| true)?;
     Ok((modified_s <= time_s).then(|| Duration::from_secs_f64(time_s - modified_s)))
 }

@@ -8,8 +8,13 @@ use crate::duration;
 use crate::error::{Error, InputError};
 use crate::table_file::{Column, Field, Row, TableFile, optional, required};
 
-const COLUMNS: &[Column] =
-    &[required("host"), optional("politeness"), optional("group"), optional("hours"), optional("provider")];
+const COLUMNS: &[Column] = &[
+    required("host"),
+    optional("politeness"),
+    optional("group"),
+    optional("hours"),
+    optional("provider"),
+];
 
 /// What the file says about one host.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,14 +73,20 @@ fn read_host(row: &Row<'_>) -> Result<Host, InputError> {
     let politeness =
         |field: Field<'_>| duration::parse(field.text).map_err(|_| field.error(duration::EXPECTED));
     let name = row.need("host", EXPECTED_HOST)?;
-    if name.text.contains(|c: char| c.is_whitespace() || "/?#@".contains(c)) {
+    if name
+        .text
+        .contains(|c: char| c.is_whitespace() || "/?#@".contains(c))
+    {
         return Err(name.error(EXPECTED_HOST));
     }
     Ok(Host {
         name: name.text.to_ascii_lowercase(),
         politeness: row.get("politeness").map(politeness).transpose()?,
         group: row.get("group").map(|field| field.text.to_owned()),
-        hours: row.get("hours").map(|field| read_hours(&field)).transpose()?,
+        hours: row
+            .get("hours")
+            .map(|field| read_hours(&field))
+            .transpose()?,
         provider: match row.get("provider") {
             None => Provider::Normal,
             Some(field) => match field.text {
@@ -97,5 +108,9 @@ fn read_hours(field: &Field<'_>) -> Result<Hours, InputError> {
         from: from.trim().parse().map_err(|_| wrong())?,
         to: to.trim().parse().map_err(|_| wrong())?,
     };
-    if hours.from > 23 || hours.to > 24 || hours.from == hours.to { Err(wrong()) } else { Ok(hours) }
+    if hours.from > 23 || hours.to > 24 || hours.from == hours.to {
+        Err(wrong())
+    } else {
+        Ok(hours)
+    }
 }

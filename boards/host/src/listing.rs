@@ -1,5 +1,5 @@
-//! The options every command that takes a page list shares, and what they amount to: pages, and the gates
-//! their hosts stand behind.
+//! The options every command that takes a page list shares, and what they amount to: pages, and the
+//! gates their hosts stand behind.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -50,16 +50,23 @@ pub struct Gate {
 }
 
 impl ListingArgs {
-    /// Reads the files. A group takes the longest politeness of its hosts, and the hours and provider of the
-    /// first that states them.
+    /// Reads the files. A group takes the longest politeness of its hosts, and the hours and
+    /// provider of the first that states them.
     ///
     /// # Errors
     /// The first thing wrong with a file.
     pub fn read(&self, default_politeness: Duration) -> Result<Listing, Error> {
         let list = PageList::read(&self.pages)?;
-        let special = self.hosts.as_deref().map(hosts::read).transpose()?.unwrap_or_default();
-        let special: HashMap<&str, &hosts::Host> =
-            special.iter().map(|host| (host.name.as_str(), host)).collect();
+        let special = self
+            .hosts
+            .as_deref()
+            .map(hosts::read)
+            .transpose()?
+            .unwrap_or_default();
+        let special: HashMap<&str, &hosts::Host> = special
+            .iter()
+            .map(|host| (host.name.as_str(), host))
+            .collect();
         let general = self.politeness.unwrap_or(default_politeness);
         let mut gates: Vec<Gate> = Vec::new();
         let mut groups: HashMap<&str, usize> = HashMap::new();
@@ -67,7 +74,8 @@ impl ListingArgs {
         for name in &list.hosts {
             let host = special.get(name.as_str()).copied();
             let politeness = host.and_then(|host| host.politeness).unwrap_or(general);
-            let (hours, provider) = host.map_or((None, Provider::Normal), |host| (host.hours, host.provider));
+            let (hours, provider) =
+                host.map_or((None, Provider::Normal), |host| (host.hours, host.provider));
             let group = host.and_then(|host| host.group.as_deref());
             let known = group.and_then(|group| groups.get(group)).copied();
             let index = known.unwrap_or(gates.len());
@@ -78,7 +86,12 @@ impl ListingArgs {
                 }
                 None => {
                     let name = group.unwrap_or(name).to_owned();
-                    gates.push(Gate { name, politeness, hours, provider });
+                    gates.push(Gate {
+                        name,
+                        politeness,
+                        hours,
+                        provider,
+                    });
                 }
             }
             if let Some(group) = group {
@@ -86,7 +99,11 @@ impl ListingArgs {
             }
             gate_of_host.push(index);
         }
-        Ok(Listing { list, gates, gate_of_host })
+        Ok(Listing {
+            list,
+            gates,
+            gate_of_host,
+        })
     }
 }
 

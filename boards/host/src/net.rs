@@ -33,7 +33,8 @@ pub struct HostConnect {
 }
 
 impl HostConnect {
-    /// Trusts what this computer trusts (`SSL_CERT_FILE` included), or Mozilla's list where it trusts nothing.
+    /// Trusts what this computer trusts (`SSL_CERT_FILE` included), or Mozilla's list where it
+    /// trusts nothing.
     pub fn new() -> Self {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -51,7 +52,9 @@ impl HostConnect {
             .expect("ring supports the default protocol versions")
             .with_root_certificates(roots)
             .with_no_client_auth();
-        Self { tls: Arc::new(config) }
+        Self {
+            tls: Arc::new(config),
+        }
     }
 }
 
@@ -75,9 +78,15 @@ impl Connect for HostConnect {
         match to.scheme {
             Scheme::Http => Ok(HostConnection::Plain(socket)),
             Scheme::Https => {
-                let host = to.host.trim_start_matches('[').trim_end_matches(']').to_owned();
+                let host = to
+                    .host
+                    .trim_start_matches('[')
+                    .trim_end_matches(']')
+                    .to_owned();
                 let name = ServerName::try_from(host).map_err(io::Error::other)?;
-                let stream = TlsConnector::from(Arc::clone(&self.tls)).connect(name, socket).await?;
+                let stream = TlsConnector::from(Arc::clone(&self.tls))
+                    .connect(name, socket)
+                    .await?;
                 Ok(HostConnection::Tls(Box::new(stream)))
             }
         }
@@ -101,7 +110,8 @@ impl Read for HostConnection {
     async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Plain(socket) => socket.read(buffer).await,
-            // Many servers end without TLS's own goodbye. Whether a body was cut short is for its framing to tell.
+            // Many servers end without TLS's own goodbye. Whether a body was cut short is for its
+            // framing to tell.
             Self::Tls(stream) => match stream.read(buffer).await {
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(0),
                 result => result,
@@ -143,7 +153,9 @@ impl HostResolve {
     pub fn new<'e>(entries: impl IntoIterator<Item = &'e str>) -> Result<Self, String> {
         let mut resolve = Self::default();
         for entry in entries {
-            let parts = entry.split_once('=').and_then(|(host, ip)| Some((host, address(ip)?)));
+            let parts = entry
+                .split_once('=')
+                .and_then(|(host, ip)| Some((host, address(ip)?)));
             match parts {
                 Some(("*", ip)) => resolve.everything_else = Some(ip),
                 Some((host, ip)) if !host.is_empty() => {
@@ -161,13 +173,19 @@ impl HostResolve {
 
     /// The table's own answer: an address the user chose, and may be sent to whatever it is.
     pub fn named(&self, host: &str) -> Option<IpAddr> {
-        self.table.get(&host.to_ascii_lowercase()).copied().or(self.everything_else)
+        self.table
+            .get(&host.to_ascii_lowercase())
+            .copied()
+            .or(self.everything_else)
     }
 }
 
 /// An address, IPv6 in brackets or without.
 fn address(text: &str) -> Option<IpAddr> {
-    match text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
+    match text
+        .strip_prefix('[')
+        .and_then(|text| text.strip_suffix(']'))
+    {
         Some(inner) => inner.parse().ok().map(IpAddr::V6),
         None => text.parse().ok(),
     }

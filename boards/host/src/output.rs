@@ -25,7 +25,10 @@ pub struct Table {
 impl Table {
     /// A table without rows.
     pub fn new(columns: &[&'static str]) -> Self {
-        Self { columns: columns.to_vec(), rows: Vec::new() }
+        Self {
+            columns: columns.to_vec(),
+            rows: Vec::new(),
+        }
     }
 
     /// Adds a row, one cell a column.
@@ -37,20 +40,35 @@ impl Table {
     /// Aligned for reading: numbers to the right, text to the left.
     pub fn to_text(&self) -> String {
         let width = |column: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
-            cells.chain([self.columns[column].chars().count()]).max().unwrap_or(0)
+            let cells = self
+                .rows
+                .iter()
+                .filter_map(|row| row.get(column))
+                .map(|cell| cell.chars().count());
+            cells
+                .chain([self.columns[column].chars().count()])
+                .max()
+                .unwrap_or(0)
         };
         let numeric = |column: usize| {
-            let mut cells =
-                self.rows.iter().filter_map(|row| row.get(column)).filter(|cell| !cell.is_empty());
+            let mut cells = self
+                .rows
+                .iter()
+                .filter_map(|row| row.get(column))
+                .filter(|cell| !cell.is_empty());
             cells.all(|cell| cell.starts_with(|c: char| c.is_ascii_digit() || c == '-'))
         };
-        let layout: Vec<_> = (0..self.columns.len()).map(|column| (width(column), numeric(column))).collect();
+        let layout: Vec<_> = (0..self.columns.len())
+            .map(|column| (width(column), numeric(column)))
+            .collect();
         let line = |cells: &[String]| {
             let mut text = String::new();
             for (cell, (width, right)) in cells.iter().zip(&layout) {
-                let _ =
-                    if *right { write!(text, "{cell:>width$}  ") } else { write!(text, "{cell:<width$}  ") };
+                let _ = if *right {
+                    write!(text, "{cell:>width$}  ")
+                } else {
+                    write!(text, "{cell:<width$}  ")
+                };
             }
             text.trim_end().to_owned() + "\n"
         };

@@ -70,7 +70,10 @@ impl Default for Options {
 
 /// The values of a repeated option that takes two.
 pub fn pairs(values: &[String]) -> Vec<(String, String)> {
-    values.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect()
+    values
+        .chunks_exact(2)
+        .map(|pair| (pair[0].clone(), pair[1].clone()))
+        .collect()
 }
 
 /// What the one who runs the image can do.
@@ -86,8 +89,8 @@ pub struct Capacity {
     pub ipv6: bool,
 }
 
-/// Makes the image, or says why such a list cannot be run. Pages are sorted by host: the list's index of each page of
-/// the image comes back, too.
+/// Makes the image, or says why such a list cannot be run. Pages are sorted by host: the list's
+/// index of each page of the image comes back, too.
 ///
 /// # Errors
 /// [`Error::Usage`]
@@ -104,8 +107,11 @@ pub fn build(
             capacity.pages, capacity.hosts
         )));
     }
-    Agent::new(&options.agent, options.contact.as_deref()).map_err(|why| Error::Usage(why.to_string()))?;
-    list.pages.iter().try_for_each(|page| reachable(page, options, capacity))?;
+    Agent::new(&options.agent, options.contact.as_deref())
+        .map_err(|why| Error::Usage(why.to_string()))?;
+    list.pages
+        .iter()
+        .try_for_each(|page| reachable(page, options, capacity))?;
     check_ignored(&options.ignore)?;
     let mut order: Vec<usize> = (0..pages).collect();
     order.sort_by_key(|&page| list.pages[page].host);
@@ -113,23 +119,44 @@ pub fn build(
     for &index in &order {
         let page = &list.pages[index];
         let rate = match page.change {
-            Change::Poisson { rate } | Change::Weibull { rate, .. } | Change::Pareto { rate, .. } => rate,
-            Change::Quasi { ref updates } => Some(updates.iter().map(|update| update.probability).sum()),
+            Change::Poisson { rate }
+            | Change::Weibull { rate, .. }
+            | Change::Pareto { rate, .. } => rate,
+            Change::Quasi { ref updates } => {
+                Some(updates.iter().map(|update| update.probability).sum())
+            }
         };
-        // A rate that is given counts as known. One that is not: whoever chose the budget had a reason, so a page is
-        // taken to change about as often as it can be visited, until it shows otherwise.
+        // A rate that is given counts as known. One that is not: whoever chose the budget had a
+        // reason, so a page is taken to change about as often as it can be visited, until it shows
+        // otherwise.
         let guess = options.per_day.map(|per_day| per_day / pages as f64);
         let confidence = if rate.is_some() { KNOWN } else { GUESSED };
         let rate = rate.or(guess).map(|rate: f64| rate as f32);
         let (host, weight) = (page.host as u16, page.weight as f32);
-        records.push(Page { host, url: &page.url, weight, rate, confidence });
+        records.push(Page {
+            host,
+            url: &page.url,
+            weight,
+            rate,
+            confidence,
+        });
     }
     let hosts = host_records(listing, &order);
-    let names: Vec<Name<'_>> =
-        options.resolve.iter().map(|(host, address)| Name { host, address: address.octets() }).collect();
+    let names: Vec<Name<'_>> = options
+        .resolve
+        .iter()
+        .map(|(host, address)| Name {
+            host,
+            address: address.octets(),
+        })
+        .collect();
     let ignored = options.ignore.iter();
-    let ignore: Vec<Ignore<'_>> =
-        ignored.map(|(from, to)| Ignore { from: from.as_bytes(), to: to.as_bytes() }).collect();
+    let ignore: Vec<Ignore<'_>> = ignored
+        .map(|(from, to)| Ignore {
+            from: from.as_bytes(),
+            to: to.as_bytes(),
+        })
+        .collect();
     let image = image::build(&config(options), &names, &hosts, &records, &ignore);
     // What the probe would say, before it is asked.
     image::Image::parse(&image).map_err(|why| Error::Usage(why.to_string()))?;
@@ -137,8 +164,14 @@ pub fn build(
 }
 
 /// Can this page be fetched at all by who runs the image?
-fn reachable(page: &crate::pages::Page, options: &Options, capacity: Capacity) -> Result<(), Error> {
-    let Ok(url) = Url::parse(&page.url) else { return Ok(()) };
+fn reachable(
+    page: &crate::pages::Page,
+    options: &Options,
+    capacity: Capacity,
+) -> Result<(), Error> {
+    let Ok(url) = Url::parse(&page.url) else {
+        return Ok(());
+    };
     let https = url.scheme() == Scheme::Https && !capacity.https;
     if https && options.gateway.is_none() {
         return Err(Error::Usage(format!(
@@ -159,9 +192,15 @@ fn reachable(page: &crate::pages::Page, options: &Options, capacity: Capacity) -
 fn check_ignored(ignore: &[(String, String)]) -> Result<(), Error> {
     let most = Ignore::MOST;
     if ignore.len() > most {
-        return Err(Error::Usage(format!("found {} times --ignore, expected at most {most}", ignore.len())));
+        return Err(Error::Usage(format!(
+            "found {} times --ignore, expected at most {most}",
+            ignore.len()
+        )));
     }
-    match ignore.iter().find(|(from, to)| from.is_empty() || from.len().max(to.len()) > LONGEST_MARKER) {
+    match ignore
+        .iter()
+        .find(|(from, to)| from.is_empty() || from.len().max(to.len()) > LONGEST_MARKER)
+    {
         Some((from, to)) => Err(Error::Usage(format!(
             "found --ignore {} {}, expected two markers of at most {LONGEST_MARKER} bytes, the first not empty",
             quoted(from),
@@ -184,7 +223,11 @@ fn host_records<'l>(listing: &'l Listing, order: &[usize]) -> Vec<Host<'l>> {
             gap_ms: u32::try_from(settings.politeness.as_millis()).unwrap_or(u32::MAX),
             hours: settings.hours.map(|hours| (hours.from, hours.to)),
             // The first host of a group stands for all.
-            gate: listing.gate_of_host.iter().position(|other| *other == gate).unwrap_or(index) as u16,
+            gate: listing
+                .gate_of_host
+                .iter()
+                .position(|other| *other == gate)
+                .unwrap_or(index) as u16,
             first_page: first as u16,
             pages: (end - first) as u16,
         }
@@ -207,10 +250,16 @@ fn config(options: &Options) -> Config<'_> {
         body_bytes: 1 << 20,
         seed: options.seed,
         key,
-        gateway: options.gateway.as_ref().map(|(host, port)| Gateway { host, port: *port }),
+        gateway: options
+            .gateway
+            .as_ref()
+            .map(|(host, port)| Gateway { host, port: *port }),
         address: options.address,
         utc_offset_minutes: options.utc_offset_minutes,
         log: options.log,
-        sntp: options.sntp.as_ref().map(|(host, port)| TimeServer { host, port: *port }),
+        sntp: options
+            .sntp
+            .as_ref()
+            .map(|(host, port)| TimeServer { host, port: *port }),
     }
 }

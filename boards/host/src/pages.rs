@@ -112,7 +112,9 @@ impl PageList {
             let field = row.need("url", EXPECTED_URL)?;
             let url = parse_url(&field)?;
             if let Some(first) = known.insert(&url, row.line(), &list.pages) {
-                return Err(field.error(format!("each URL once (it stands on line {first} already)")).into());
+                return Err(field
+                    .error(format!("each URL once (it stands on line {first} already)"))
+                    .into());
             }
             let next = hosts.len();
             let host = *hosts.entry(host_of(&url)).or_insert_with_key(|host| {
@@ -127,8 +129,8 @@ impl PageList {
 
 /// Which URLs there are already, by what they mean: `%7E` is `~`, and `:80` is no port at all.
 ///
-/// Digests may collide, so the URLs themselves decide. A million pages meet in some hundred digests: only those cost
-/// more than twelve bytes a page.
+/// Digests may collide, so the URLs themselves decide. A million pages meet in some hundred
+/// digests: only those cost more than twelve bytes a page.
 #[derive(Default)]
 struct Known {
     /// The first page and its line, by digest.
@@ -148,16 +150,24 @@ impl Known {
     /// Remembers the next page's URL; the line of an equal one, if there is one.
     fn insert(&mut self, url: &Url<'_>, line: u64, pages: &[Page]) -> Option<u32> {
         let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
-        let place = Place { page: narrow(pages.len() as u64), line: narrow(line) };
+        let place = Place {
+            page: narrow(pages.len() as u64),
+            line: narrow(line),
+        };
         let digest = url.digest();
         let Entry::Occupied(first) = self.first.entry(digest) else {
             self.first.insert(digest, place);
             return None;
         };
         let others = self.others.entry(digest).or_default();
-        let equal =
-            |place: &&Place| Url::parse(&pages[place.page as usize].url).is_ok_and(|known| known == *url);
-        let found = [first.get()].into_iter().chain(others.iter()).find(equal).map(|place| place.line);
+        let equal = |place: &&Place| {
+            Url::parse(&pages[place.page as usize].url).is_ok_and(|known| known == *url)
+        };
+        let found = [first.get()]
+            .into_iter()
+            .chain(others.iter())
+            .find(equal)
+            .map(|place| place.line);
         others.push(place);
         found
     }
@@ -165,22 +175,40 @@ impl Known {
 
 fn read_page(row: &Row<'_>, url: &Field<'_>, host: usize) -> Result<Page, InputError> {
     let above_zero = |field: Field<'_>| field.number("a number above 0", |number| number > 0.0);
-    let weight = row.get("weight").map(above_zero).transpose()?.unwrap_or(1.0);
-    let min = row.get("min").map(|field| field.count()).transpose()?.unwrap_or(0);
+    let weight = row
+        .get("weight")
+        .map(above_zero)
+        .transpose()?
+        .unwrap_or(1.0);
+    let min = row
+        .get("min")
+        .map(|field| field.count())
+        .transpose()?
+        .unwrap_or(0);
     let max = row.get("max").map(|field| field.count()).transpose()?;
     if let Some(field) = row.get("max").filter(|_| max.is_some_and(|max| max < min)) {
         return Err(field.error(format!("at least the minimum, {min}")));
     }
-    Ok(Page { url: url.text.to_owned(), host, weight, change: read_change(row)?, min, max })
+    Ok(Page {
+        url: url.text.to_owned(),
+        host,
+        weight,
+        change: read_change(row)?,
+        min,
+        max,
+    })
 }
 
 fn read_change(row: &Row<'_>) -> Result<Change, InputError> {
-    let not_negative = |field: Field<'_>| field.number("a number from 0, or nothing", |number| number >= 0.0);
+    let not_negative =
+        |field: Field<'_>| field.number("a number from 0, or nothing", |number| number >= 0.0);
     let rate = row.get("changes_per_day").map(not_negative).transpose()?;
     let model = row.get("model");
     let name = model.map_or("poisson", |field| field.text);
     let unused = |column: &'static str, models: &str| match row.get(column) {
-        Some(field) => Err(field.error(format!("nothing here for model {name} (it is for {models})"))),
+        Some(field) => Err(field.error(format!(
+            "nothing here for model {name} (it is for {models})"
+        ))),
         None => Ok(()),
     };
     if name != "quasi" {
@@ -193,18 +221,24 @@ fn read_change(row: &Row<'_>) -> Result<Change, InputError> {
         }
         "weibull" => {
             let expected = "a shape above 0 (a Weibull law)";
-            let shape = row.need("shape", expected)?.number(expected, |shape| shape > 0.0)?;
+            let shape = row
+                .need("shape", expected)?
+                .number(expected, |shape| shape > 0.0)?;
             Ok(Change::Weibull { rate, shape })
         }
         "pareto" => {
             let expected = "a shape above 1 (a Pareto law with less has no mean)";
-            let shape = row.need("shape", expected)?.number(expected, |shape| shape > 1.0)?;
+            let shape = row
+                .need("shape", expected)?
+                .number(expected, |shape| shape > 1.0)?;
             Ok(Change::Pareto { rate, shape })
         }
         "quasi" => {
             unused("shape", "weibull and pareto")?;
             unused("changes_per_day", "the other models")?;
-            Ok(Change::Quasi { updates: read_updates(&row.need("updates", EXPECTED_UPDATES)?)? })
+            Ok(Change::Quasi {
+                updates: read_updates(&row.need("updates", EXPECTED_UPDATES)?)?,
+            })
         }
         _ => match model {
             Some(field) => Err(field.error("poisson, weibull, pareto or quasi")),
@@ -227,7 +261,10 @@ fn read_updates(field: &Field<'_>) -> Result<Vec<Update>, InputError> {
         if !in_order || !(0.0..=1.0).contains(&probability) {
             return Err(wrong());
         }
-        updates.push(Update { offset, probability });
+        updates.push(Update {
+            offset,
+            probability,
+        });
     }
     Ok(updates)
 }
@@ -252,5 +289,9 @@ fn parse_url<'a>(field: &Field<'a>) -> Result<Url<'a>, InputError> {
 /// `name`, or `name:port` where the port is not the scheme's own.
 pub fn host_of(url: &Url<'_>) -> String {
     let name = url.host_text().to_ascii_lowercase();
-    if url.port() == url.scheme().default_port() { name } else { format!("{name}:{}", url.port()) }
+    if url.port() == url.scheme().default_port() {
+        name
+    } else {
+        format!("{name}:{}", url.port())
+    }
 }

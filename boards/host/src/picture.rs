@@ -12,13 +12,22 @@ const WIDTH: usize = 960;
 const TOP: usize = 34;
 
 /// An SVG document of crawls, each a moment, a crawler and the index of its host.
-pub fn hosts_over_time(hosts: &[&str], interval: Duration, crawls: &[(Duration, u32, usize)]) -> String {
+pub fn hosts_over_time(
+    hosts: &[&str],
+    interval: Duration,
+    crawls: &[(Duration, u32, usize)],
+) -> String {
     let mut counts = vec![0_usize; hosts.len()];
     crawls.iter().for_each(|(_, _, host)| counts[*host] += 1);
     let mut shown: Vec<usize> = (0..hosts.len()).collect();
     shown.sort_by_key(|host| std::cmp::Reverse(counts[*host]));
     shown.truncate(ROWS);
-    let last = crawls.iter().map(|(at, ..)| *at).max().unwrap_or(interval).max(interval);
+    let last = crawls
+        .iter()
+        .map(|(at, ..)| *at)
+        .max()
+        .unwrap_or(interval)
+        .max(interval);
     let x = |at: Duration| LEFT as f64 + WIDTH as f64 * at.as_secs_f64() / last.as_secs_f64();
     let bottom = TOP + ROW * shown.len();
     let (width, height) = (LEFT + WIDTH + 70, bottom + 30);
@@ -59,12 +68,18 @@ pub fn hosts_over_time(hosts: &[&str], interval: Duration, crawls: &[(Duration, 
         for (at, crawler, _) in crawls.iter().filter(|(_, _, of)| of == host) {
             let hue = crawler * 137 % 360;
             let x = x(*at);
-            let _ = writeln!(svg, "<path d=\"M{x:.1} {}v12\" stroke=\"hsl({hue} 65% 42%)\"/>", top + 2);
+            let _ = writeln!(
+                svg,
+                "<path d=\"M{x:.1} {}v12\" stroke=\"hsl({hue} 65% 42%)\"/>",
+                top + 2
+            );
         }
     }
     svg + "</svg>\n"
 }
 
 fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }

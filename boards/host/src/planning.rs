@@ -49,7 +49,10 @@ pub fn in_intervals(
         .map(|update| {
             let offset = update.offset.as_secs_f64() / length;
             if offset < 1.0 {
-                return Ok(quasi::Update { offset, probability: update.probability });
+                return Ok(quasi::Update {
+                    offset,
+                    probability: update.probability,
+                });
             }
             let at = update.offset.as_secs_f64();
             Err(Error::Usage(format!(
@@ -59,14 +62,30 @@ pub fn in_intervals(
         .collect()
 }
 
-/// The pages of a listing, in its order; hosts are its gates. Rates that are not known become the geometric mean of
-/// the known ones.
-pub fn plan_pages<'a>(listing: &Listing, interval: Duration, costs: &'a [Vec<f64>]) -> Vec<Page<'a, f64>> {
+/// The pages of a listing, in its order; hosts are its gates. Rates that are not known become the
+/// geometric mean of the known ones.
+pub fn plan_pages<'a>(
+    listing: &Listing,
+    interval: Duration,
+    costs: &'a [Vec<f64>],
+) -> Vec<Page<'a, f64>> {
     let days: f64 = interval.as_days();
     let change = |page: &pages::Page, costs: &'a [f64]| match page.change {
         pages::Change::Poisson { rate: Some(rate) } => Change::Poisson(rate * days),
-        pages::Change::Weibull { rate: Some(rate), shape } => Change::Weibull { rate: rate * days, shape },
-        pages::Change::Pareto { rate: Some(rate), shape } => Change::Pareto { rate: rate * days, shape },
+        pages::Change::Weibull {
+            rate: Some(rate),
+            shape,
+        } => Change::Weibull {
+            rate: rate * days,
+            shape,
+        },
+        pages::Change::Pareto {
+            rate: Some(rate),
+            shape,
+        } => Change::Pareto {
+            rate: rate * days,
+            shape,
+        },
         pages::Change::Quasi { .. } => Change::Quasi(Quasi::new(costs)),
         _ => Change::Unknown,
     };
@@ -82,7 +101,10 @@ pub fn plan_pages<'a>(listing: &Listing, interval: Duration, costs: &'a [Vec<f64
         })
         .collect();
     let assumed = assumed_rate(&pages[..]);
-    for page in pages.iter_mut().filter(|page| page.change == Change::Unknown) {
+    for page in pages
+        .iter_mut()
+        .filter(|page| page.change == Change::Unknown)
+    {
         page.change = Change::Poisson(assumed);
     }
     pages
@@ -93,47 +115,81 @@ pub fn plan_hosts(gates: &[Gate], interval: Duration) -> Vec<Host<f64>> {
     gates
         .iter()
         .map(|gate| {
-            let share = gate.hours.map_or(1.0, |hours| f64::from(open_hours(hours)) / 24.0);
+            let share = gate
+                .hours
+                .map_or(1.0, |hours| f64::from(open_hours(hours)) / 24.0);
             let gap = gate.politeness.as_secs_f64();
-            if gap > 0.0 { Host::new(share * interval.as_secs_f64() / gap) } else { Host::unlimited() }
+            if gap > 0.0 {
+                Host::new(share * interval.as_secs_f64() / gap)
+            } else {
+                Host::unlimited()
+            }
         })
         .collect()
 }
 
 /// Hours a day in which fetching is allowed.
 fn open_hours(hours: Hours) -> u8 {
-    if hours.from < hours.to { hours.to - hours.from } else { 24 - hours.from + hours.to }
+    if hours.from < hours.to {
+        hours.to - hours.from
+    } else {
+        24 - hours.from + hours.to
+    }
 }
 
 /// The hours as the crate counts them.
 pub fn gate_hours(gate: &Gate) -> polite::Hours {
-    gate.hours.and_then(|hours| polite::Hours::new(hours.from, hours.to)).unwrap_or_default()
+    gate.hours
+        .and_then(|hours| polite::Hours::new(hours.from, hours.to))
+        .unwrap_or_default()
 }
 
 /// How much of so many whole days a gate is open.
 pub fn open_time(gate: &Gate, days: Duration) -> Duration {
-    gate.hours.map_or(days, |hours| days * u64::from(open_hours(hours)) / 24)
+    gate.hours
+        .map_or(days, |hours| days * u64::from(open_hours(hours)) / 24)
 }
 
 /// The moment at which a gate has been open for so long, from midnight of the first day on.
 pub fn after_open_time(gate: &Gate, open: Duration) -> Instant {
-    let Some(hours) = gate.hours else { return Instant::ZERO + open };
+    let Some(hours) = gate.hours else {
+        return Instant::ZERO + open;
+    };
     let daily = Duration::HOUR * u64::from(open_hours(hours));
-    let (days, today) = (open.as_micros() / daily.as_micros(), open.as_micros() % daily.as_micros());
+    let (days, today) = (
+        open.as_micros() / daily.as_micros(),
+        open.as_micros() % daily.as_micros(),
+    );
     let today = Duration::from_micros(today);
     // Hours that wrap around midnight come in two pieces: until `to`, and from `from` on.
     let wraps = hours.from >= hours.to;
-    let early = if wraps { Duration::HOUR * u64::from(hours.to) } else { Duration::ZERO };
-    let in_day = if today < early { today } else { Duration::HOUR * u64::from(hours.from) + (today - early) };
+    let early = if wraps {
+        Duration::HOUR * u64::from(hours.to)
+    } else {
+        Duration::ZERO
+    };
+    let in_day = if today < early {
+        today
+    } else {
+        Duration::HOUR * u64::from(hours.from) + (today - early)
+    };
     Instant::ZERO + Duration::DAY * days + in_day
 }
 
 /// A plan's refusal in the user's terms: the URL or the host instead of an index.
 pub fn explain(error: PlanError, listing: &Listing) -> Error {
     let text = error.to_string();
-    let rest = text.split_once(": ").map_or(text.as_str(), |(_, rest)| rest);
-    let page = error.page().and_then(|page| listing.list.pages.get(page)).map(|page| &page.url);
-    let host = error.host().and_then(|host| listing.gates.get(host)).map(|gate| &gate.name);
+    let rest = text
+        .split_once(": ")
+        .map_or(text.as_str(), |(_, rest)| rest);
+    let page = error
+        .page()
+        .and_then(|page| listing.list.pages.get(page))
+        .map(|page| &page.url);
+    let host = error
+        .host()
+        .and_then(|host| listing.gates.get(host))
+        .map(|gate| &gate.name);
     Error::Usage(match page.or(host) {
         Some(name) => format!("{name}: {rest}"),
         None => text,
@@ -152,7 +208,11 @@ impl<'a> Watched<'a> {
     /// A planner is expected to read pages `reads` times in all.
     pub fn new(pages: &'a [Page<'a, f64>], reads: u64) -> Self {
         let progress = RefCell::new(Progress::new("planning", reads));
-        Self { pages, reads: Cell::new(0), progress }
+        Self {
+            pages,
+            reads: Cell::new(0),
+            progress,
+        }
     }
 }
 

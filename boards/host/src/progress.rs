@@ -19,7 +19,12 @@ pub struct Progress {
 impl Progress {
     /// `total` steps of what `label` names, as in "planning".
     pub fn new(label: &'static str, total: u64) -> Self {
-        Self { bar: ProgressBar::hidden(), total, label, shown: false }
+        Self {
+            bar: ProgressBar::hidden(),
+            total,
+            label,
+            shown: false,
+        }
     }
 
     /// `done` of the total are done.
@@ -27,7 +32,9 @@ impl Progress {
         if !self.shown && self.bar.elapsed() > PATIENCE {
             self.shown = true;
             let style = ProgressStyle::with_template("{msg} {wide_bar} {percent}% {eta} left");
-            self.bar = ProgressBar::new(self.total).with_elapsed(self.bar.elapsed()).with_message(self.label);
+            self.bar = ProgressBar::new(self.total)
+                .with_elapsed(self.bar.elapsed())
+                .with_message(self.label);
             if let Ok(style) = style {
                 self.bar.set_style(style);
             }

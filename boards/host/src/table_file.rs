@@ -1,7 +1,7 @@
 //! Table files (CSV) in bounded memory, with errors that name file, line and column.
 //!
-//! A record is a line: quotes may hold commas, not line ends. So a line number is always right, and the memory
-//! is bounded by the longest line allowed, whatever the file's size.
+//! A record is a line: quotes may hold commas, not line ends. So a line number is always right, and
+//! the memory is bounded by the longest line allowed, whatever the file's size.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -27,12 +27,18 @@ pub struct Column {
 
 /// A column that must be there.
 pub const fn required(name: &'static str) -> Column {
-    Column { name, required: true }
+    Column {
+        name,
+        required: true,
+    }
 }
 
 /// A column that may be there.
 pub const fn optional(name: &'static str) -> Column {
-    Column { name, required: false }
+    Column {
+        name,
+        required: false,
+    }
 }
 
 /// A table file being read, row by row.
@@ -74,13 +80,18 @@ impl TableFile {
     /// Opens a file, or stdin for `-`, and reads its header row.
     ///
     /// # Errors
-    /// The file cannot be opened, or its header row lacks a required column or has one not in `known`.
+    /// The file cannot be opened, or its header row lacks a required column or has one not in
+    /// `known`.
     pub fn open(path: &Path, known: &'static [Column]) -> Result<Self, Error> {
         if path == Path::new("-") {
             return Self::new("stdin".into(), std::io::stdin().lock(), known);
         }
         let file = File::open(path).map_err(|source| Error::opening(path, source))?;
-        Self::new(path.display().to_string(), BufReader::with_capacity(1 << 16, file), known)
+        Self::new(
+            path.display().to_string(),
+            BufReader::with_capacity(1 << 16, file),
+            known,
+        )
     }
 
     /// Reads the header row from `input`; `name` is for error lines.
@@ -92,7 +103,8 @@ impl TableFile {
         mut input: impl BufRead + 'static,
         known: &'static [Column],
     ) -> Result<Self, Error> {
-        skip_byte_order_mark(&mut input).map_err(|source| Error::reading(Path::new(&name), source))?;
+        skip_byte_order_mark(&mut input)
+            .map_err(|source| Error::reading(Path::new(&name), source))?;
         let mut file = Self {
             name,
             input: Box::new(input),
@@ -111,11 +123,17 @@ impl TableFile {
     /// The next row; `None` at the end of the file.
     ///
     /// # Errors
-    /// A line that is too long, not UTF-8, has an open quote, or another number of fields than the header row.
+    /// A line that is too long, not UTF-8, has an open quote, or another number of fields than the
+    /// header row.
     pub fn next_row(&mut self) -> Result<Option<Row<'_>>, Error> {
-        let Some(count) = self.next_record()? else { return Ok(None) };
+        let Some(count) = self.next_record()? else {
+            return Ok(None);
+        };
         if count != self.header.len() {
-            let expected = format!("{}, as in the header row", plural(self.header.len(), "field"));
+            let expected = format!(
+                "{}, as in the header row",
+                plural(self.header.len(), "field")
+            );
             return Err(self.error_on_line(plural(count, "field"), &expected));
         }
         let mut cells = vec![None; self.known.len()];
@@ -132,14 +150,26 @@ impl TableFile {
             })?;
             cells[place] = Some((number + 1, text.trim()));
         }
-        Ok(Some(Row { file: &self.name, line: self.line_number, cells, known: self.known }))
+        Ok(Some(Row {
+            file: &self.name,
+            line: self.line_number,
+            cells,
+            known: self.known,
+        }))
     }
 
     fn read_header(&mut self) -> Result<(), Error> {
-        let names = self.known.iter().map(|column| column.name).collect::<Vec<_>>().join(", ");
+        let names = self
+            .known
+            .iter()
+            .map(|column| column.name)
+            .collect::<Vec<_>>()
+            .join(", ");
         let Some(count) = self.next_record()? else {
             self.line_number = 1;
-            return Err(self.error_on_line("an empty file".into(), &format!("a header row: {names}")));
+            return Err(
+                self.error_on_line("an empty file".into(), &format!("a header row: {names}"))
+            );
         };
         let mut start = 0;
         for &end in &self.ends[..count] {
@@ -150,17 +180,21 @@ impl TableFile {
             match place {
                 Some(place) if !self.header.contains(&place) => self.header.push(place),
                 Some(_) => {
-                    return Err(
-                        self.error_on_line(format!("column {} twice", quoted(name)), "each column once")
-                    );
+                    return Err(self.error_on_line(
+                        format!("column {} twice", quoted(name)),
+                        "each column once",
+                    ));
                 }
                 None => {
                     let expected = format!("columns among {names}");
-                    return Err(self.error_on_line(format!("unknown column {}", quoted(name)), &expected));
+                    return Err(
+                        self.error_on_line(format!("unknown column {}", quoted(name)), &expected)
+                    );
                 }
             }
         }
-        let missing = |(place, column): (usize, &Column)| column.required && !self.header.contains(&place);
+        let missing =
+            |(place, column): (usize, &Column)| column.required && !self.header.contains(&place);
         if let Some(column) = self.known.iter().enumerate().find(|&it| missing(it)) {
             let expected = format!("a column `{}` in the header row", column.1.name);
             return Err(self.error_on_line("none".into(), &expected));
@@ -179,14 +213,19 @@ impl TableFile {
             }
         }
         self.reader.reset();
-        let (result, _, _, count) = self.reader.read_record(&self.line, &mut self.fields, &mut self.ends);
+        let (result, _, _, count) =
+            self.reader
+                .read_record(&self.line, &mut self.fields, &mut self.ends);
         match result {
             ReadRecordResult::Record => Ok(Some(count)),
             ReadRecordResult::OutputEndsFull => {
                 let found = format!("more than {}", plural(MAX_COLUMNS, "field"));
                 Err(self.error_on_line(found, &format!("at most {MAX_COLUMNS}")))
             }
-            _ => Err(self.error_on_line("a quote that is not closed".into(), "it closed on the same line")),
+            _ => Err(self.error_on_line(
+                "a quote that is not closed".into(),
+                "it closed on the same line",
+            )),
         }
     }
 
@@ -196,7 +235,12 @@ impl TableFile {
         self.line_number += 1;
         let reading = |source| Error::reading(Path::new(&self.name), source);
         let limit = MAX_LINE as u64 + 1;
-        let read = self.input.by_ref().take(limit).read_until(b'\n', &mut self.line).map_err(reading)?;
+        let read = self
+            .input
+            .by_ref()
+            .take(limit)
+            .read_until(b'\n', &mut self.line)
+            .map_err(reading)?;
         if self.line.len() > MAX_LINE {
             let found = format!("a line of more than {MAX_LINE} bytes");
             return Err(self.error_on_line(found, &format!("lines of at most {MAX_LINE} bytes")));
@@ -209,7 +253,14 @@ impl TableFile {
 
     fn error_on_line(&self, found: String, expected: &str) -> Error {
         let (file, expected) = (self.name.clone(), expected.to_owned());
-        InputError { file, line: self.line_number, column: None, found, expected }.into()
+        InputError {
+            file,
+            line: self.line_number,
+            column: None,
+            found,
+            expected,
+        }
+        .into()
     }
 }
 
@@ -218,7 +269,12 @@ impl<'a> Row<'a> {
     pub fn get(&self, name: &'static str) -> Option<Field<'a>> {
         let (number, text) = self.cell(name)?;
         let column = (number, name);
-        (!text.is_empty()).then_some(Field { file: self.file, line: self.line, column, text })
+        (!text.is_empty()).then_some(Field {
+            file: self.file,
+            line: self.line,
+            column,
+            text,
+        })
     }
 
     /// The field of a known column, which must not be empty.
@@ -263,7 +319,11 @@ impl Field<'_> {
     /// # Errors
     /// It is not one; `expected` says what would be.
     pub fn number(&self, expected: &str, fits: impl Fn(f64) -> bool) -> Result<f64, InputError> {
-        let number = self.text.parse::<f64>().ok().filter(|number| number.is_finite() && fits(*number));
+        let number = self
+            .text
+            .parse::<f64>()
+            .ok()
+            .filter(|number| number.is_finite() && fits(*number));
         number.ok_or_else(|| self.error(expected))
     }
 
@@ -272,13 +332,18 @@ impl Field<'_> {
     /// # Errors
     /// It is not one.
     pub fn count(&self) -> Result<u32, InputError> {
-        self.text.parse().map_err(|_| self.error("a whole number from 0 to 4294967295"))
+        self.text
+            .parse()
+            .map_err(|_| self.error("a whole number from 0 to 4294967295"))
     }
 }
 
 impl std::fmt::Debug for TableFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TableFile").field("name", &self.name).field("line", &self.line_number).finish()
+        f.debug_struct("TableFile")
+            .field("name", &self.name)
+            .field("line", &self.line_number)
+            .finish()
     }
 }
 
@@ -292,5 +357,9 @@ fn skip_byte_order_mark(input: &mut impl BufRead) -> std::io::Result<()> {
 
 /// "1 field", "2 fields"
 pub fn plural(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+    if count == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{count} {noun}s")
+    }
 }

@@ -1,4 +1,5 @@
-//! The program as a user meets it: exit codes, one-line errors, nothing written when something is wrong.
+//! The program as a user meets it: exit codes, one-line errors, nothing written when something is
+//! wrong.
 
 mod program;
 
@@ -14,10 +15,16 @@ fn refuses_pages(input: impl AsRef<[u8]>, expected: &str) {
 #[test]
 fn version_and_help_teach() {
     let version = dunlin(&["--version"], b"");
-    assert_eq!(text(&version.stdout), concat!("dunlin ", env!("CARGO_PKG_VERSION"), "\n"));
+    assert_eq!(
+        text(&version.stdout),
+        concat!("dunlin ", env!("CARGO_PKG_VERSION"), "\n")
+    );
     let help = text(&dunlin(&["--help"], b"").stdout);
     for word in ["PAGES.csv", "check", "completions", "Exit codes"] {
-        assert!(help.contains(word), "--help does not mention {word}:\n{help}");
+        assert!(
+            help.contains(word),
+            "--help does not mention {word}:\n{help}"
+        );
     }
     assert!(text(&dunlin(&["completions", "bash"], b"").stdout).contains("dunlin"));
 }
@@ -26,30 +33,53 @@ fn version_and_help_teach() {
 fn bad_usage_is_one_line() {
     refuses(&["chekc"], b"", "unrecognized subcommand 'chekc'");
     refuses(&["check"], b"", "<PAGES.csv>");
-    refuses(&["check", "-", "--format", "xml"], b"", "possible values: table, json, csv");
-    refuses(&["check", "no-such-file.csv"], b"", "cannot open no-such-file.csv");
+    refuses(
+        &["check", "-", "--format", "xml"],
+        b"",
+        "possible values: table, json, csv",
+    );
+    refuses(
+        &["check", "no-such-file.csv"],
+        b"",
+        "cannot open no-such-file.csv",
+    );
     refuses(&["check", "."], b"", "cannot read .");
 }
 
 #[test]
 fn bad_files_are_named_with_line_and_column() {
-    refuses_pages("", "stdin: line 1: found an empty file, expected a header row: url, weight");
+    refuses_pages(
+        "",
+        "stdin: line 1: found an empty file, expected a header row: url, weight",
+    );
     refuses_pages("weight\n1\n", "expected a column `url` in the header row");
     refuses_pages(
         "url,colour\n",
         "found unknown column \"colour\", expected columns among url, weight, model",
     );
     refuses_pages("url,url\n", "found column \"url\" twice");
-    refuses_pages("url\n\nhttp://a/\nftp://b/\n", "line 4, column 1 (url): found \"ftp://b/\"");
+    refuses_pages(
+        "url\n\nhttp://a/\nftp://b/\n",
+        "line 4, column 1 (url): found \"ftp://b/\"",
+    );
     refuses_pages(
         "url,weight\nhttp://a/,heavy\n",
         "line 2, column 2 (weight): found \"heavy\", expected a number",
     );
     refuses_pages("url,weight\nhttp://a/,-1\n", "expected a number above 0");
     refuses_pages("url,weight\nhttp://a/,NaN\n", "expected a number above 0");
-    refuses_pages("url,weight\nhttp://a/\n", "line 2: found 1 field, expected 2 fields");
-    refuses_pages("url\n\"http://a/\n", "line 2: found a quote that is not closed");
-    refuses_pages("url\nhttp://a/~x\nHTTP://A:80/%7ex#top\n", "line 3, column 1 (url)");
+    refuses_pages(
+        "url,weight\nhttp://a/\n",
+        "line 2: found 1 field, expected 2 fields",
+    );
+    refuses_pages(
+        "url\n\"http://a/\n",
+        "line 2: found a quote that is not closed",
+    );
+    refuses_pages(
+        "url\nhttp://a/~x\nHTTP://A:80/%7ex#top\n",
+        "line 3, column 1 (url)",
+    );
     refuses_pages("url\nhttp://me@a/\n", "expected a URL without user name");
     refuses_pages("url\nhttp://a:x/\n", "expected a port from 1 to 65535");
     refuses_pages(b"url\nhttp://a/\xff\n", "expected UTF-8 text");
@@ -61,13 +91,28 @@ fn bad_files_are_named_with_line_and_column() {
 
 #[test]
 fn change_models_are_checked() {
-    refuses_pages("url,model\nhttp://a/,gauss\n", "expected poisson, weibull, pareto or quasi");
-    refuses_pages("url,model,shape\nhttp://a/,pareto,1\n", "a shape above 1 (a Pareto law");
-    refuses_pages("url,model,shape\nhttp://a/,weibull,\n", "found no shape, expected a shape above 0");
+    refuses_pages(
+        "url,model\nhttp://a/,gauss\n",
+        "expected poisson, weibull, pareto or quasi",
+    );
+    refuses_pages(
+        "url,model,shape\nhttp://a/,pareto,1\n",
+        "a shape above 1 (a Pareto law",
+    );
+    refuses_pages(
+        "url,model,shape\nhttp://a/,weibull,\n",
+        "found no shape, expected a shape above 0",
+    );
     refuses_pages("url,shape\nhttp://a/,2\n", "nothing here for model poisson");
-    refuses_pages("url,changes_per_day\nhttp://a/,-0.1\n", "expected a number from 0");
+    refuses_pages(
+        "url,changes_per_day\nhttp://a/,-0.1\n",
+        "expected a number from 0",
+    );
     for updates in ["6h", "6h:2", "6h:1;5h:1", "6:1", ""] {
-        refuses_pages(format!("url,model,updates\nhttp://a/,quasi,{updates}\n"), "such as 6h:0.9;18h:1");
+        refuses_pages(
+            format!("url,model,updates\nhttp://a/,quasi,{updates}\n"),
+            "such as 6h:0.9;18h:1",
+        );
     }
 }
 
@@ -80,10 +125,16 @@ fn an_endless_line_is_refused_after_a_few_kilobytes() {
         .spawn()
         .expect("the program starts");
     let mut pipe = child.stdin.take().expect("stdin is piped");
-    pipe.write_all(b"url\nhttp://a/").expect("the header row is read");
+    pipe.write_all(b"url\nhttp://a/")
+        .expect("the header row is read");
     let chunk = [b'x'; 1 << 16];
-    let chunks = (0..1 << 14).take_while(|_| pipe.write_all(&chunk).is_ok()).count();
-    assert!(chunks < 32, "{chunks} × 64 KiB of a 1 GiB line were read before it was refused");
+    let chunks = (0..1 << 14)
+        .take_while(|_| pipe.write_all(&chunk).is_ok())
+        .count();
+    assert!(
+        chunks < 32,
+        "{chunks} × 64 KiB of a 1 GiB line were read before it was refused"
+    );
     let output = child.wait_with_output().expect("the program ends");
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("line 2: found a line of more than 65536 bytes"));
@@ -104,7 +155,10 @@ fn a_sound_list_is_counted_by_host_in_every_format() {
             + "\n"
     );
     let csv = text(&dunlin(&["check", "-", "--format", "csv"], pages.as_bytes()).stdout);
-    assert_eq!(csv.lines().nth(2), Some("b.example:8443,1,1,1.5000,0,b.example:8443,0"));
+    assert_eq!(
+        csv.lines().nth(2),
+        Some("b.example:8443,1,1,1.5000,0,b.example:8443,0")
+    );
     let table = text(&dunlin(&["check", "-"], pages.as_bytes()).stdout);
     assert!(
         table.contains("a.example           2       3           1.5000              1  a.example"),
@@ -119,17 +173,42 @@ fn hosts_of_a_group_share_a_gate_and_its_longest_politeness() {
     let hosts = folder.join("hosts.csv");
     let hosts_path = hosts.to_str().expect("a UTF-8 path");
     let pages = b"url\nhttp://a/\nhttp://b/\nhttp://c/\n";
-    std::fs::write(&hosts, "host,group,politeness,hours\na,shared,20s,\nb,shared,,22-06\n").expect("written");
-    let arguments = ["check", "-", "--hosts", hosts_path, "--politeness", "15s", "--format", "csv"];
+    std::fs::write(
+        &hosts,
+        "host,group,politeness,hours\na,shared,20s,\nb,shared,,22-06\n",
+    )
+    .expect("written");
+    let arguments = [
+        "check",
+        "-",
+        "--hosts",
+        hosts_path,
+        "--politeness",
+        "15s",
+        "--format",
+        "csv",
+    ];
     let rows = text(&dunlin(&arguments, pages).stdout);
     assert_eq!(
         rows.lines().skip(1).collect::<Vec<_>>(),
-        ["a,1,1,0.0000,1,shared,20", "b,1,1,0.0000,1,shared,20", "c,1,1,0.0000,1,c,15"]
+        [
+            "a,1,1,0.0000,1,shared,20",
+            "b,1,1,0.0000,1,shared,20",
+            "c,1,1,0.0000,1,c,15"
+        ]
     );
     std::fs::write(&hosts, "host,hours\na,22-25\n").expect("written");
-    refuses(&arguments, pages, "line 2, column 2 (hours): found \"22-25\", expected local hours");
+    refuses(
+        &arguments,
+        pages,
+        "line 2, column 2 (hours): found \"22-25\", expected local hours",
+    );
     std::fs::write(&hosts, "host,provider\na,\na,\n").expect("written");
-    refuses(&arguments, pages, "line 3, column 1 (host): found \"a\", expected each host once");
+    refuses(
+        &arguments,
+        pages,
+        "line 3, column 1 (host): found \"a\", expected each host once",
+    );
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 
@@ -144,14 +223,26 @@ fn robots_says_which_rule_decides() {
     let answer = |code, stdout: &str| (Some(code), stdout.to_owned());
     assert_eq!(
         ask(&["http://a/private/x"]),
-        answer(1, "disallowed  (line 5: Disallow: /private # ours)\ncrawl-delay 2.5 s\n")
+        answer(
+            1,
+            "disallowed  (line 5: Disallow: /private # ours)\ncrawl-delay 2.5 s\n"
+        )
     );
     assert_eq!(
         ask(&["--agent", "dunlin/0.1", "http://a/private/open"]),
-        answer(0, "allowed  (line 7: Allow: /private/open)\ncrawl-delay 2.5 s\n")
+        answer(
+            0,
+            "allowed  (line 7: Allow: /private/open)\ncrawl-delay 2.5 s\n"
+        )
     );
-    assert_eq!(ask(&["http://a/"]), answer(0, "allowed  (no rule matches)\ncrawl-delay 2.5 s\n"));
-    assert_eq!(ask(&["--agent", "other", "http://a/"]), answer(1, "disallowed  (line 2: Disallow: /)\n"));
+    assert_eq!(
+        ask(&["http://a/"]),
+        answer(0, "allowed  (no rule matches)\ncrawl-delay 2.5 s\n")
+    );
+    assert_eq!(
+        ask(&["--agent", "other", "http://a/"]),
+        answer(1, "disallowed  (line 2: Disallow: /)\n")
+    );
     assert_eq!(
         ask(&["--agent", "other", "http://a/robots.txt"]),
         answer(0, "allowed  (robots.txt itself always is)\n")
@@ -170,8 +261,20 @@ fn robots_says_which_rule_decides() {
             "url,agent,verdict,line,rule,crawl_delay_s\n\"http://a/,b\",other,disallowed,2,Disallow: /,\n"
         )
     );
-    refuses(&["robots", "-", "ftp://a/"], file, "\"ftp://a/\": URL does not start with http:// or https://");
-    refuses(&["robots", "-", "http://a/", "--agent", "a b"], file, "agent must be a name");
-    refuses(&["robots", "no-such-file", "http://a/"], b"", "cannot open no-such-file");
+    refuses(
+        &["robots", "-", "ftp://a/"],
+        file,
+        "\"ftp://a/\": URL does not start with http:// or https://",
+    );
+    refuses(
+        &["robots", "-", "http://a/", "--agent", "a b"],
+        file,
+        "agent must be a name",
+    );
+    refuses(
+        &["robots", "no-such-file", "http://a/"],
+        b"",
+        "cannot open no-such-file",
+    );
     refuses(&["robots", ".", "http://a/"], b"", "cannot read .");
 }

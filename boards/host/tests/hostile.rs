@@ -8,7 +8,9 @@ use dunlin::math::split_mix;
 use dunlin_host::monitor::decode::{Decoder, Level, hush_panics};
 use dunlin_host::monitor::firmware::Firmware;
 use object::write::{Object, StandardSection, Symbol, SymbolSection};
-use object::{Architecture, BinaryFormat, Endianness, SectionKind, SymbolFlags, SymbolKind, SymbolScope};
+use object::{
+    Architecture, BinaryFormat, Endianness, SectionKind, SymbolFlags, SymbolKind, SymbolScope,
+};
 use serde_json::Value;
 
 /// Log strings, whose numbers count from 1.
@@ -73,7 +75,9 @@ fn elf() -> Vec<u8> {
 }
 
 fn decoder() -> Decoder {
-    Decoder::new(Arc::new(Firmware::parse(Path::new("made up"), &elf()).expect("log strings")))
+    Decoder::new(Arc::new(
+        Firmware::parse(Path::new("made up"), &elf()).expect("log strings"),
+    ))
 }
 
 /// A frame on the wire.
@@ -87,7 +91,9 @@ fn wire(frame: &[u8]) -> Vec<u8> {
 fn shown(frame: &[u8]) -> Option<String> {
     let mut lines = Vec::new();
     decoder().feed(&wire(frame), &mut |line| lines.push(line));
-    let [line] = &lines[..] else { panic!("{} lines of one frame", lines.len()) };
+    let [line] = &lines[..] else {
+        panic!("{} lines of one frame", lines.len())
+    };
     (line.level != Level::Lost).then(|| line.message.clone())
 }
 
@@ -111,18 +117,39 @@ fn whatever_firmware_sends_is_shown() {
         (frame(&[&[BYTES, 0], &[2, 0, 0, 0, 7, 8]]), "bytes [7, 8]"),
         (frame(&[&slice(3, U8), &[1, 2, 3]]), "items [1, 2, 3]"),
         (slice(3, UNIT), "items [Unit, Unit, Unit]"),
-        (frame(&[&slice(2, OPTION), &[0], &[1, U8, 0, 5]]), "items [None, Some(5)]"),
-        (frame(&[&[FOUR, 0], &[U8, 0], &[9, 8, 7, 6]]), "four [9, 8, 7, 6]"),
+        (
+            frame(&[&slice(2, OPTION), &[0], &[1, U8, 0, 5]]),
+            "items [None, Some(5)]",
+        ),
+        (
+            frame(&[&[FOUR, 0], &[U8, 0], &[9, 8, 7, 6]]),
+            "four [9, 8, 7, 6]",
+        ),
         (
             frame(&[&[ANY, 0], &[PAIR, 0], &[1, 1], &[OPTION, 0, 1, UNIT, 0]]),
             "any Pair { a: 257, b: Some(Unit) }",
         ),
-        (frame(&[&[ANY, 0], &[SLICE, 0], &[1, 0, 0, 0, U8, 0, 4]]), "any [4]"),
-        (frame(&[&[BITS, 0], &[0b101, 0b10110], &[3]]), "bits 5 11 of 3"),
-        (frame(&[&[TEXT, 0], &[2, 0, 0, 0], b"hi", &[UNIT, 0]]), "text hi and Unit"),
+        (
+            frame(&[&[ANY, 0], &[SLICE, 0], &[1, 0, 0, 0, U8, 0, 4]]),
+            "any [4]",
+        ),
+        (
+            frame(&[&[BITS, 0], &[0b101, 0b10110], &[3]]),
+            "bits 5 11 of 3",
+        ),
+        (
+            frame(&[&[TEXT, 0], &[2, 0, 0, 0], b"hi", &[UNIT, 0]]),
+            "text hi and Unit",
+        ),
         (frame(&[&[SHOWN, 0], b"so", &[0xff]]), "shown so"),
-        (frame(&[&[PARTS, 0], &[U8, 0, 3], &[UNIT, 0], &[0, 0]]), "parts 3Unit"),
-        (frame(&[&[SINCE, 0], &[60, 0, 0, 0, 0, 0, 0, 0]]), "since 1970-01-01T00:01:00Z"),
+        (
+            frame(&[&[PARTS, 0], &[U8, 0, 3], &[UNIT, 0], &[0, 0]]),
+            "parts 3Unit",
+        ),
+        (
+            frame(&[&[SINCE, 0], &[60, 0, 0, 0, 0, 0, 0, 0]]),
+            "since 1970-01-01T00:01:00Z",
+        ),
         (frame(&[&[LETTER, 0], &[b'x', 0, 0, 0, 1]]), "letter x true"),
         (nested(3), "any Some(Some(Some(None)))"),
     ] {
@@ -133,7 +160,10 @@ fn whatever_firmware_sends_is_shown() {
 #[test]
 fn what_a_probe_was_told_gives_no_orders_to_a_terminal() {
     let sent = frame(&[&[TEXT, 0], &[8, 0, 0, 0], b"\x1b[2J\r\nhi", &[UNIT, 0]]);
-    assert_eq!(shown(&sent).as_deref(), Some(r"text \u{1b}[2J\r\nhi and Unit"));
+    assert_eq!(
+        shown(&sent).as_deref(),
+        Some(r"text \u{1b}[2J\r\nhi and Unit")
+    );
 }
 
 /// What would take memory, stack, time, or the year 584 thousand million.
@@ -144,10 +174,20 @@ fn hostile() -> Vec<Vec<u8>> {
         frames.extend([U8, OPTION, UNIT, SLICE, PAIR].map(|element| slice(count, element)));
         frames.push(frame(&[&[BYTES, 0], &count.to_le_bytes(), b"few"]));
         frames.push(frame(&[&[TEXT, 0], &count.to_le_bytes(), b"few"]));
-        frames.push(frame(&[&[ANY, 0], &[SLICE, 0], &count.to_le_bytes(), &[UNIT, 0]]));
+        frames.push(frame(&[
+            &[ANY, 0],
+            &[SLICE, 0],
+            &count.to_le_bytes(),
+            &[UNIT, 0],
+        ]));
         // Slices of slices of slices, a few bytes each.
         let inner = frame(&[&1000_u32.to_le_bytes(), &[SLICE, 0]]);
-        frames.push(frame(&[&[ITEMS, 0], &inner.repeat(40), &count.to_le_bytes(), &[UNIT, 0]]));
+        frames.push(frame(&[
+            &[ITEMS, 0],
+            &inner.repeat(40),
+            &count.to_le_bytes(),
+            &[UNIT, 0],
+        ]));
     }
     frames.extend([40, 1_000, 20_000].map(nested));
     frames.push(frame(&[&[SINCE, 0], &[0xff; 8]]));
@@ -178,7 +218,8 @@ fn a_hostile_stream_is_decoded_in_little_memory() {
     }
     let log = folder.join("probe.defmt");
     std::fs::write(&log, stream).expect("written");
-    // Half a gigabyte of addresses, of which threads reserve the greater part and use none: more is refused by the system.
+    // Half a gigabyte of addresses, of which threads reserve the greater part and use none: more is
+    // refused by the system.
     let output = Command::new("sh")
         .args([
             "-c",
@@ -195,10 +236,21 @@ fn a_hostile_stream_is_decoded_in_little_memory() {
         .output()
         .expect("the program starts");
     let _ = std::fs::remove_dir_all(&folder);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "a lost frame is counted, not complained about");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        "",
+        "a lost frame is counted, not complained about"
+    );
     let view: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!((view["lost_frames"].as_u64(), view["frames"].as_u64()), (Some(lost), Some(lost)));
+    assert_eq!(
+        (view["lost_frames"].as_u64(), view["frames"].as_u64()),
+        (Some(lost), Some(lost))
+    );
 }
 
 #[test]
@@ -206,16 +258,38 @@ fn no_frame_ends_the_decoder() {
     hush_panics();
     let (mut decoder, mut seed) = (decoder(), 1);
     let mut below = move |limit: u64| split_mix(&mut seed) % limit;
-    let rounds = if std::env::var_os("DUNLIN_LONG").is_some() { 2_000_000 } else { 50_000 };
+    let rounds = if std::env::var_os("DUNLIN_LONG").is_some() {
+        2_000_000
+    } else {
+        50_000
+    };
     let mut shown = 0;
     for _ in 0..rounds {
         // Small numbers mostly: they are strings, lengths and variants.
         let longest = 1 << below(9);
         let length = 1 + below(longest);
-        let mut byte = || if below(8) == 0 { below(256) as u8 } else { below(18) as u8 };
-        let frame: Vec<u8> = [1 + byte() % 15, 0].into_iter().chain((0..length).map(|_| byte())).collect();
-        decoder.feed(&wire(&frame), &mut |line| shown += usize::from(line.level != Level::Lost));
+        let mut byte = || {
+            if below(8) == 0 {
+                below(256) as u8
+            } else {
+                below(18) as u8
+            }
+        };
+        let frame: Vec<u8> = [1 + byte() % 15, 0]
+            .into_iter()
+            .chain((0..length).map(|_| byte()))
+            .collect();
+        decoder.feed(&wire(&frame), &mut |line| {
+            shown += usize::from(line.level != Level::Lost)
+        });
     }
-    assert_eq!(decoder.frames + decoder.lost.frames, rounds, "every frame is a line or lost");
-    assert!(shown > rounds as usize / 100, "{shown} of {rounds} frames were decoded: these tell nothing");
+    assert_eq!(
+        decoder.frames + decoder.lost.frames,
+        rounds,
+        "every frame is a line or lost"
+    );
+    assert!(
+        shown > rounds as usize / 100,
+        "{shown} of {rounds} frames were decoded: these tell nothing"
+    );
 }

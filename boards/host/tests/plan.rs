@@ -11,13 +11,21 @@ fn plan(arguments: &[&str], pages: &str) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the program starts");
-    let _ = child.stdin.take().expect("stdin is piped").write_all(pages.as_bytes());
+    let _ = child
+        .stdin
+        .take()
+        .expect("stdin is piped")
+        .write_all(pages.as_bytes());
     child.wait_with_output().expect("the program ends")
 }
 
 fn json(arguments: &[&str], pages: &str) -> serde_json::Value {
     let output = plan(&[arguments, &["--format", "json"]].concat(), pages);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     serde_json::from_slice(&output.stdout).expect("one JSON document")
 }
 
@@ -25,9 +33,19 @@ fn refuses(arguments: &[&str], pages: &str, expected: &str) {
     let output = plan(arguments, pages);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
-    assert!(output.stdout.is_empty(), "{arguments:?} wrote a partial result");
-    assert_eq!(error.lines().count(), 1, "{arguments:?}: not one line: {error}");
-    assert!(error.contains(expected), "{arguments:?}: {error:?} does not say {expected:?}");
+    assert!(
+        output.stdout.is_empty(),
+        "{arguments:?} wrote a partial result"
+    );
+    assert_eq!(
+        error.lines().count(),
+        1,
+        "{arguments:?}: not one line: {error}"
+    );
+    assert!(
+        error.contains(expected),
+        "{arguments:?}: {error:?} does not say {expected:?}"
+    );
 }
 
 /// Cho's Example 5.4.
@@ -36,21 +54,37 @@ const CHO: &str = "url,changes_per_day\nhttp://a.org/1,1\nhttp://a.org/2,2\nhttp
 #[test]
 fn json_keeps_its_contract() {
     let plan = json(&["--interval", "24h", "--crawls", "5"], CHO);
-    assert_eq!((plan["method"].as_str(), plan["objective"].as_str()), (Some("optimal"), Some("freshness")));
-    assert_eq!((plan["interval_s"].as_f64(), plan["crawls"].as_f64()), (Some(86_400.0), Some(5.0)));
+    assert_eq!(
+        (plan["method"].as_str(), plan["objective"].as_str()),
+        (Some("optimal"), Some("freshness"))
+    );
+    assert_eq!(
+        (plan["interval_s"].as_f64(), plan["crawls"].as_f64()),
+        (Some(86_400.0), Some(5.0))
+    );
     let near = |value: &serde_json::Value, expected: f64| {
-        assert!((value.as_f64().unwrap() - expected).abs() < 5e-5, "{value}, expected {expected}");
+        assert!(
+            (value.as_f64().unwrap() - expected).abs() < 5e-5,
+            "{value}, expected {expected}"
+        );
     };
     near(&plan["value"], 0.37389);
     near(&plan["bound"], 0.37389);
-    for (page, crawls) in plan["pages"].as_array().unwrap().iter().zip([1.1499, 1.3584, 1.3538, 1.1379, 0.0])
+    for (page, crawls) in plan["pages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip([1.1499, 1.3584, 1.3538, 1.1379, 0.0])
     {
         near(&page["crawls"], crawls);
         assert!(page["url"].is_string() && page["freshness"].is_number());
     }
     assert_eq!(plan["hosts"][0]["host"], "a.org");
     assert!(plan["hosts"][0]["cap"].is_null(), "no politeness, no cap");
-    assert_eq!(plan["given_up"][0]["reason"], "changes 5 × a day: cannot be kept fresh at this budget");
+    assert_eq!(
+        plan["given_up"][0]["reason"],
+        "changes 5 × a day: cannot be kept fresh at this budget"
+    );
     let age = json(&["--crawls", "5", "--objective", "age"], CHO);
     near(&age["pages"][4]["crawls"], 1.0931);
     assert!(age["value"].as_f64() > Some(3_600.0), "in seconds");
@@ -71,20 +105,43 @@ fn every_method_stays_within_budget_politeness_and_bound() {
     for method in methods {
         for objective in ["freshness", "age", "harmonic"] {
             let plan = json(
-                &["--crawls", "12", "--politeness", "6h", "--method", method, "--objective", objective],
+                &[
+                    "--crawls",
+                    "12",
+                    "--politeness",
+                    "6h",
+                    "--method",
+                    method,
+                    "--objective",
+                    objective,
+                ],
                 CHO,
             );
-            let crawls: f64 =
-                plan["pages"].as_array().unwrap().iter().map(|page| page["crawls"].as_f64().unwrap()).sum();
+            let crawls: f64 = plan["pages"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|page| page["crawls"].as_f64().unwrap())
+                .sum();
             assert!(crawls <= 12.0 + 1e-6, "{method}: {crawls}");
             for host in plan["hosts"].as_array().unwrap() {
                 assert_eq!(host["cap"].as_f64(), Some(4.0));
-                assert!(host["crawls"].as_f64() <= Some(4.0 + 1e-6), "{method}: {host}");
+                assert!(
+                    host["crawls"].as_f64() <= Some(4.0 + 1e-6),
+                    "{method}: {host}"
+                );
             }
             // An age may be infinite, where a page is never visited: null.
             if let (Some(value), Some(bound)) = (plan["value"].as_f64(), plan["bound"].as_f64()) {
-                let better = if objective == "age" { value - bound } else { bound - value };
-                assert!(better >= -1e-9, "{method}, {objective}: value {value}, bound {bound}");
+                let better = if objective == "age" {
+                    value - bound
+                } else {
+                    bound - value
+                };
+                assert!(
+                    better >= -1e-9,
+                    "{method}, {objective}: value {value}, bound {bound}"
+                );
             }
         }
     }
@@ -92,14 +149,27 @@ fn every_method_stays_within_budget_politeness_and_bound() {
 
 #[test]
 fn what_cannot_be_met_is_named() {
-    let pages =
-        |rest: &str| format!("url,changes_per_day,min,max\nhttp://a.org/x,1,0,\nhttp://a.org/y,1,{rest}\n");
+    let pages = |rest: &str| {
+        format!("url,changes_per_day,min,max\nhttp://a.org/x,1,0,\nhttp://a.org/y,1,{rest}\n")
+    };
     refuses(&["--crawls", "5"], "url\n", "found no pages");
-    refuses(&["--crawls", "0"], CHO, "found a budget of 0 crawls, expected a number above 0");
+    refuses(
+        &["--crawls", "0"],
+        CHO,
+        "found a budget of 0 crawls, expected a number above 0",
+    );
     refuses(&["--crawls", "-3"], CHO, "found a budget of -3 crawls");
     refuses(&["--crawls", "NaN"], CHO, "found a budget of NaN crawls");
-    refuses(&["--crawls", "2.5", "--method", "greedy"], CHO, "found a budget of 2.5 crawls");
-    refuses(&["--crawls", "5"], &pages("9,"), "the pages need 9 crawls at least, but the budget is 5");
+    refuses(
+        &["--crawls", "2.5", "--method", "greedy"],
+        CHO,
+        "found a budget of 2.5 crawls",
+    );
+    refuses(
+        &["--crawls", "5"],
+        &pages("9,"),
+        "the pages need 9 crawls at least, but the budget is 5",
+    );
     refuses(
         &["--crawls", "50", "--politeness", "6h"],
         &pages("9,"),
@@ -111,17 +181,34 @@ fn what_cannot_be_met_is_named() {
         both,
         "a.org: its pages need 6 crawls at least, but it allows 4",
     );
-    refuses(&["--crawls", "5", "--interval", "0s"], CHO, "found an interval of 0");
+    refuses(
+        &["--crawls", "5", "--interval", "0s"],
+        CHO,
+        "found an interval of 0",
+    );
     let late = "url,model,updates\nhttp://a.org/,quasi,30h:1\n";
-    refuses(&["--crawls", "5"], late, "http://a.org/: found an update at 108000 s");
-    refuses(&["--crawls", "5"], "url,model,shape\nhttp://a.org/,pareto,1\n", "column 3 (shape)");
+    refuses(
+        &["--crawls", "5"],
+        late,
+        "http://a.org/: found an update at 108000 s",
+    );
+    refuses(
+        &["--crawls", "5"],
+        "url,model,shape\nhttp://a.org/,pareto,1\n",
+        "column 3 (shape)",
+    );
 }
 
 #[test]
 fn the_table_tells_hosts_and_pages_apart() {
     let output = plan(&["--crawls", "4", "--politeness", "12h"], CHO);
     let text = String::from_utf8(output.stdout).unwrap();
-    for words in ["host at its cap", "b.org", "page given up", "mean freshness; the best possible is"] {
+    for words in [
+        "host at its cap",
+        "b.org",
+        "page given up",
+        "mean freshness; the best possible is",
+    ] {
         assert!(text.contains(words), "no {words:?} in:\n{text}");
     }
     let csv = String::from_utf8(plan(&["--crawls", "6", "--format", "csv"], CHO).stdout).unwrap();

@@ -21,9 +21,9 @@ struct Seen {
     agent: String,
 }
 
-/// Serves every host from a thread of its own: `/changing` is new each time, `/steady` has a tag, `/private` is denied,
-/// `/moved` leads to `/steady`, `/inside` leads to a private address that nobody named, `/to?URL` leads there for good.
-/// Returns its port and its log.
+/// Serves every host from a thread of its own: `/changing` is new each time, `/steady` has a tag,
+/// `/private` is denied, `/moved` leads to `/steady`, `/inside` leads to a private address that
+/// nobody named, `/to?URL` leads there for good. Returns its port and its log.
 fn serve() -> (u16, Arc<Mutex<Vec<Seen>>>) {
     serve_on(TcpListener::bind("127.0.0.1:0").expect("a free port"))
 }
@@ -43,30 +43,47 @@ fn serve_on(listener: TcpListener) -> (u16, Arc<Mutex<Vec<Seen>>>) {
 
 fn answer(stream: TcpStream, log: &Mutex<Vec<Seen>>) -> Option<()> {
     let at = Instant::now();
-    let mut lines = BufReader::new(stream.try_clone().ok()?).lines().map_while(Result::ok);
+    let mut lines = BufReader::new(stream.try_clone().ok()?)
+        .lines()
+        .map_while(Result::ok);
     let path = lines.next()?.split(' ').nth(1)?.to_owned();
     let headers: HashMap<String, String> = lines
         .take_while(|line| !line.is_empty())
-        .filter_map(|line| line.split_once(": ").map(|(name, value)| (name.to_lowercase(), value.to_owned())))
+        .filter_map(|line| {
+            line.split_once(": ")
+                .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
+        })
         .collect();
     let header = |name: &str| headers.get(name).cloned().unwrap_or_default();
     let conditional = headers.contains_key("if-none-match");
-    let seen =
-        Seen { at, host: header("host"), path: path.clone(), conditional, agent: header("user-agent") };
+    let seen = Seen {
+        at,
+        host: header("host"),
+        path: path.clone(),
+        conditional,
+        agent: header("user-agent"),
+    };
     let count = {
         let mut log = log.lock().ok()?;
         log.push(seen);
         log.len()
     };
     let page = |body: &str, more: &str| {
-        format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{more}Connection: close\r\n\r\n{body}", body.len())
+        format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{more}Connection: close\r\n\r\n{body}",
+            body.len()
+        )
     };
     let moved = |status: u16, to: &str| {
-        format!("HTTP/1.1 {status} Moved\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        format!(
+            "HTTP/1.1 {status} Moved\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        )
     };
     let response = match path.as_str() {
         "/robots.txt" => page("User-agent: *\nDisallow: /private\n", ""),
-        "/steady" if conditional => "HTTP/1.1 304 Not Modified\r\nConnection: close\r\n\r\n".to_owned(),
+        "/steady" if conditional => {
+            "HTTP/1.1 304 Not Modified\r\nConnection: close\r\n\r\n".to_owned()
+        }
         "/steady" => page("always the same", "ETag: \"one\"\r\n"),
         "/moved" => moved(302, "/steady"),
         "/inside" => moved(302, "http://10.255.255.1/"),
@@ -84,58 +101,122 @@ fn changes_are_seen_politely_and_robots_obeyed() {
     let (port, log) = serve();
     let pages: String = ["a", "b"]
         .iter()
-        .flat_map(|host| ["changing", "steady", "private", "moved", "inside"].map(|path| (host, path)))
+        .flat_map(|host| {
+            ["changing", "steady", "private", "moved", "inside"].map(|path| (host, path))
+        })
         .map(|(host, path)| format!("http://{host}.test:{port}/{path},86400\n"))
         .collect();
-    let agent =
-        ["--resolve", "*=127.0.0.1", "--agent", "dunlin-test/1", "--contact", "https://example.org/bot"];
+    let agent = [
+        "--resolve",
+        "*=127.0.0.1",
+        "--agent",
+        "dunlin-test/1",
+        "--contact",
+        "https://example.org/bot",
+    ];
     let (lines, complaints) = run(&format!("url,changes_per_day\n{pages}"), 6, "200ms", &agent);
 
     let seen = log.lock().expect("no thread panicked").clone();
     for host in ["a", "b"].map(|name| format!("{name}.test:{port}")) {
         let times: Vec<_> = seen.iter().filter(|request| request.host == host).collect();
-        assert_eq!(times.first().map(|request| request.path.as_str()), Some("/robots.txt"), "robots first");
+        assert_eq!(
+            times.first().map(|request| request.path.as_str()),
+            Some("/robots.txt"),
+            "robots first"
+        );
         for pair in times.windows(2) {
             // The server's threads add some jitter of their own to what they log.
             let gap = pair[1].at.saturating_duration_since(pair[0].at);
-            assert!(gap >= Duration::from_millis(150), "{host}: {gap:?} between {pair:?}");
+            assert!(
+                gap >= Duration::from_millis(150),
+                "{host}: {gap:?} between {pair:?}"
+            );
         }
         let asked = |path: &str| times.iter().filter(|request| request.path == path).count();
         assert_eq!(asked("/private"), 0, "robots.txt forbids it");
-        assert!(asked("/changing") >= 2 && asked("/moved") >= 1 && asked("/inside") >= 1, "{times:?}");
-        assert!(times.iter().any(|request| request.conditional), "no conditional request to {host}");
+        assert!(
+            asked("/changing") >= 2 && asked("/moved") >= 1 && asked("/inside") >= 1,
+            "{times:?}"
+        );
+        assert!(
+            times.iter().any(|request| request.conditional),
+            "no conditional request to {host}"
+        );
     }
-    assert!(seen.iter().all(|request| request.agent.starts_with("dunlin-test/1")), "{seen:?}");
-    assert!(seen.iter().all(|request| request.agent.contains("https://example.org/bot")), "{seen:?}");
+    assert!(
+        seen.iter()
+            .all(|request| request.agent.starts_with("dunlin-test/1")),
+        "{seen:?}"
+    );
+    assert!(
+        seen.iter()
+            .all(|request| request.agent.contains("https://example.org/bot")),
+        "{seen:?}"
+    );
     assert!(complaints.contains("denied by robots.txt"), "{complaints}");
-    assert!(complaints.contains("/inside (PrivateAddress)"), "{complaints}");
+    assert!(
+        complaints.contains("/inside (PrivateAddress)"),
+        "{complaints}"
+    );
 
     let (summary, changes) = lines.split_last().expect("a summary");
-    let later = changes.iter().filter(|change| change["first"] == false).collect::<Vec<_>>();
+    let later = changes
+        .iter()
+        .filter(|change| change["first"] == false)
+        .collect::<Vec<_>>();
     assert!(!later.is_empty(), "no change seen: {lines:?}");
     assert!(
-        later.iter().all(|change| change["url"].as_str().is_some_and(|url| url.ends_with("/changing"))),
+        later.iter().all(|change| change["url"]
+            .as_str()
+            .is_some_and(|url| url.ends_with("/changing"))),
         "{lines:?}"
     );
     assert!(summary["not_modified"].as_u64() > Some(0), "{summary}");
     assert!(summary["robots_denied"].as_u64() > Some(0), "{summary}");
-    assert_eq!(summary["changed"].as_u64(), Some(changes.len() as u64), "{summary}");
+    assert_eq!(
+        summary["changed"].as_u64(),
+        Some(changes.len() as u64),
+        "{summary}"
+    );
 }
 
-/// Runs the program on a list for some seconds; what it said on stdout, line by line, and on stderr.
-fn run(list: &str, seconds: u32, politeness: &str, more: &[&str]) -> (Vec<serde_json::Value>, String) {
+/// Runs the program on a list for some seconds; what it said on stdout, line by line, and on
+/// stderr.
+fn run(
+    list: &str,
+    seconds: u32,
+    politeness: &str,
+    more: &[&str],
+) -> (Vec<serde_json::Value>, String) {
     let seconds = seconds.to_string();
-    let fixed = ["run", "-", "--seconds", &seconds, "--politeness", politeness, "--format", "json"];
+    let fixed = [
+        "run",
+        "-",
+        "--seconds",
+        &seconds,
+        "--politeness",
+        politeness,
+        "--format",
+        "json",
+    ];
     let output = dunlin(&[&fixed, more].concat(), list.as_bytes());
     let complaints = text(&output.stderr);
     assert!(output.status.success(), "{complaints}");
     let lines = text(&output.stdout);
-    (lines.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect(), complaints)
+    (
+        lines
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("a line of JSON"))
+            .collect(),
+        complaints,
+    )
 }
 
 fn asked(log: &Mutex<Vec<Seen>>, host: &str, path: &str) -> usize {
     let log = log.lock().expect("a log");
-    log.iter().filter(|seen| seen.host == host && seen.path == path).count()
+    log.iter()
+        .filter(|seen| seen.host == host && seen.path == path)
+        .count()
 }
 
 #[test]
@@ -146,25 +227,52 @@ fn ipv6_literals_and_names_are_fetched_and_private_ones_not_reached_by_redirects
     };
     let (port, log) = serve_on(listener);
     let (inside, hidden) = serve();
-    let elsewhere = ["[fe80::1]", "[fd00::1]", "[::1]"].map(|host| format!("http://{host}:{inside}/secret"));
-    let redirects =
-        [format!("http://[::ffff:127.0.0.1]:{inside}/secret"), format!("http://localhost:{inside}/secret")]
-            .into_iter()
-            .chain(elsewhere)
-            .map(|to| format!("http://six.test:{port}/to?{to}\n"))
-            .collect::<String>();
+    let elsewhere =
+        ["[fe80::1]", "[fd00::1]", "[::1]"].map(|host| format!("http://{host}:{inside}/secret"));
+    let redirects = [
+        format!("http://[::ffff:127.0.0.1]:{inside}/secret"),
+        format!("http://localhost:{inside}/secret"),
+    ]
+    .into_iter()
+    .chain(elsewhere)
+    .map(|to| format!("http://six.test:{port}/to?{to}\n"))
+    .collect::<String>();
     let list = format!(
         "url\nhttp://[::1]:{port}/steady\nhttp://six.test:{port}/steady\nhttp://six.test:{port}/to?http://friend.test:{port}/steady\n{redirects}"
     );
-    let named = ["--resolve", "six.test=[::1]", "--resolve", "friend.test=::1"];
+    let named = [
+        "--resolve",
+        "six.test=[::1]",
+        "--resolve",
+        "friend.test=::1",
+    ];
     let (lines, complaints) = run(&list, 6, "100ms", &named);
-    assert!(asked(&log, &format!("[::1]:{port}"), "/steady") > 0, "{complaints}");
-    assert!(asked(&log, &format!("six.test:{port}"), "/steady") > 0, "{complaints}");
-    assert!(asked(&log, &format!("friend.test:{port}"), "/steady") > 0, "the owner named it: {complaints}");
-    assert!(hidden.lock().expect("a log").is_empty(), "a redirect led into our own network");
-    let refused = complaints.lines().filter(|line| line.ends_with("(PrivateAddress)")).count();
+    assert!(
+        asked(&log, &format!("[::1]:{port}"), "/steady") > 0,
+        "{complaints}"
+    );
+    assert!(
+        asked(&log, &format!("six.test:{port}"), "/steady") > 0,
+        "{complaints}"
+    );
+    assert!(
+        asked(&log, &format!("friend.test:{port}"), "/steady") > 0,
+        "the owner named it: {complaints}"
+    );
+    assert!(
+        hidden.lock().expect("a log").is_empty(),
+        "a redirect led into our own network"
+    );
+    let refused = complaints
+        .lines()
+        .filter(|line| line.ends_with("(PrivateAddress)"))
+        .count();
     assert!(refused >= 5, "{complaints}");
-    assert_eq!(lines.iter().filter(|line| line["first"] == true).count(), 3, "{lines:?}");
+    assert_eq!(
+        lines.iter().filter(|line| line["first"] == true).count(),
+        3,
+        "{lines:?}"
+    );
 }
 
 #[test]
@@ -177,14 +285,26 @@ fn pages_that_cannot_be_told_apart_for_certain_are_flagged_and_what_is_ignored_i
     let ignore = ["--resolve", "*=127.0.0.1", "--ignore", "nonce=\"", "\""];
     let (lines, complaints) = run(&list, 4, "100ms", &ignore);
     let of = |path: &str| {
-        let line = lines.iter().find(|line| line["url"].as_str().is_some_and(|url| url.ends_with(path)));
+        let line = lines
+            .iter()
+            .find(|line| line["url"].as_str().is_some_and(|url| url.ends_with(path)));
         line.unwrap_or_else(|| panic!("no line of {path}: {complaints}"))
     };
-    assert_eq!((&of("/packed")["encoded"], &of("/packed")["cut"]), (&true.into(), &false.into()));
-    assert_eq!((&of("/endless")["encoded"], &of("/endless")["cut"]), (&false.into(), &true.into()));
+    assert_eq!(
+        (&of("/packed")["encoded"], &of("/packed")["cut"]),
+        (&true.into(), &false.into())
+    );
+    assert_eq!(
+        (&of("/endless")["encoded"], &of("/endless")["cut"]),
+        (&false.into(), &true.into())
+    );
     assert_eq!(of("/endless")["bytes"], 1 << 20);
     assert!(asked(&log, &format!("nonce.test:{port}"), "/nonce") > 2);
-    let changes = lines.iter().filter(|line| line["url"].as_str().is_some_and(|url| url.ends_with("/nonce")));
+    let changes = lines.iter().filter(|line| {
+        line["url"]
+            .as_str()
+            .is_some_and(|url| url.ends_with("/nonce"))
+    });
     assert_eq!(changes.count(), 1, "only the first version: {lines:?}");
 }
 
@@ -192,26 +312,48 @@ fn pages_that_cannot_be_told_apart_for_certain_are_flagged_and_what_is_ignored_i
 fn a_second_run_knows_where_pages_have_moved_and_what_is_not_the_first_version() {
     let (port, log) = serve();
     let state = std::env::temp_dir().join(format!("dunlin-moves-{}.state", std::process::id()));
-    let list =
-        format!("url\nhttp://a.test:{port}/to?http://b.test:{port}/steady\nhttp://c.test:{port}/changing\n");
-    let kept = ["--resolve", "*=127.0.0.1", "--state", state.to_str().expect("a name in UTF-8")];
+    let list = format!(
+        "url\nhttp://a.test:{port}/to?http://b.test:{port}/steady\nhttp://c.test:{port}/changing\n"
+    );
+    let kept = [
+        "--resolve",
+        "*=127.0.0.1",
+        "--state",
+        state.to_str().expect("a name in UTF-8"),
+    ];
     let old = format!("/to?http://b.test:{port}/steady");
     let (first, complaints) = run(&list, 3, "100ms", &kept);
     let before = asked(&log, &format!("b.test:{port}"), "/steady");
-    assert!(before > 0 && asked(&log, &format!("a.test:{port}"), &old) == 1, "{complaints}");
+    assert!(
+        before > 0 && asked(&log, &format!("a.test:{port}"), &old) == 1,
+        "{complaints}"
+    );
     let changes = |lines: &[serde_json::Value], which: bool| {
         lines
             .iter()
             .filter(|line| {
-                line["url"].as_str().is_some_and(|url| url.ends_with("/changing")) && line["first"] == which
+                line["url"]
+                    .as_str()
+                    .is_some_and(|url| url.ends_with("/changing"))
+                    && line["first"] == which
             })
             .count()
     };
     assert_eq!(changes(&first, true), 1);
     let (second, complaints) = run(&list, 3, "100ms", &kept);
-    assert!(asked(&log, &format!("b.test:{port}"), "/steady") > before, "{complaints}");
-    assert_eq!(asked(&log, &format!("a.test:{port}"), &old), 1, "its old place is asked once and for all");
-    assert!(changes(&second, true) == 0 && changes(&second, false) > 0, "{second:?}");
+    assert!(
+        asked(&log, &format!("b.test:{port}"), "/steady") > before,
+        "{complaints}"
+    );
+    assert_eq!(
+        asked(&log, &format!("a.test:{port}"), &old),
+        1,
+        "its old place is asked once and for all"
+    );
+    assert!(
+        changes(&second, true) == 0 && changes(&second, false) > 0,
+        "{second:?}"
+    );
     let _ = std::fs::remove_file(&state);
 }
 
@@ -237,26 +379,51 @@ fn a_second_run_resumes_and_touches_no_other_file() {
     let folder = std::env::temp_dir();
     let [pages, state] =
         ["csv", "state"].map(|end| folder.join(format!("dunlin-run-{}.{end}", std::process::id())));
-    std::fs::write(&pages, format!("url\nhttp://a.test:{port}/steady\nhttp://b.test:{port}/steady\n"))
-        .expect("a list");
+    std::fs::write(
+        &pages,
+        format!("url\nhttp://a.test:{port}/steady\nhttp://b.test:{port}/steady\n"),
+    )
+    .expect("a list");
     let run = |state: &std::path::Path| {
         let output = Command::new(env!("CARGO_BIN_EXE_dunlin"))
             .arg("run")
             .arg(&pages)
-            .args(["--seconds", "3", "--politeness", "200ms", "--resolve", "*=127.0.0.1", "--format", "json"])
+            .args([
+                "--seconds",
+                "3",
+                "--politeness",
+                "200ms",
+                "--resolve",
+                "*=127.0.0.1",
+                "--format",
+                "json",
+            ])
             .arg("--state")
             .arg(state)
             .output()
             .expect("the program runs");
-        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+        )
     };
     let first = run(&state);
-    assert!(first.0 == Some(0) && first.1.contains("\"resumed_pages\":0"), "{first:?}");
+    assert!(
+        first.0 == Some(0) && first.1.contains("\"resumed_pages\":0"),
+        "{first:?}"
+    );
     let second = run(&state);
-    assert!(second.0 == Some(0) && second.1.contains("\"resumed_pages\":2"), "{second:?}");
+    assert!(
+        second.0 == Some(0) && second.1.contains("\"resumed_pages\":2"),
+        "{second:?}"
+    );
     assert!(second.1.contains("\"changed\":0"), "{second:?}");
-    let anew =
-        log.lock().expect("a log").iter().filter(|seen| seen.path == "/steady" && !seen.conditional).count();
+    let anew = log
+        .lock()
+        .expect("a log")
+        .iter()
+        .filter(|seen| seen.path == "/steady" && !seen.conditional)
+        .count();
     assert_eq!(anew, 2, "each page is fetched whole once");
     // The list is no state file.
     let before = std::fs::read(&pages).expect("the list");

@@ -23,35 +23,66 @@ fn schedule(pages: &str, arguments: &[&str]) -> Output {
 }
 
 fn rows(output: &Output) -> Vec<(f64, u32, String)> {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let text = String::from_utf8(output.stdout.clone()).unwrap();
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some("time_s,crawler,url"));
     let cells = lines.map(|line| line.split(',').collect::<Vec<_>>());
-    cells.map(|cells| (cells[0].parse().unwrap(), cells[1].parse().unwrap(), cells[2].to_owned())).collect()
+    cells
+        .map(|cells| {
+            (
+                cells[0].parse().unwrap(),
+                cells[1].parse().unwrap(),
+                cells[2].to_owned(),
+            )
+        })
+        .collect()
 }
 
 #[test]
 fn every_method_is_sorted_polite_and_complete() {
     for method in ["carousel", "merge", "transport"] {
         for crawlers in ["1", "3", "30,20"] {
-            let options =
-                ["--crawls", "40", "--politeness", "10m", "--format", "csv", "--crawlers", crawlers];
-            let rows = rows(&schedule(PAGES, &[&["--method", method][..], &options[..]].concat()));
-            assert!(rows.len() > 35 && rows.len() <= 40, "{method}: {} rows", rows.len());
+            let options = [
+                "--crawls",
+                "40",
+                "--politeness",
+                "10m",
+                "--format",
+                "csv",
+                "--crawlers",
+                crawlers,
+            ];
+            let rows = rows(&schedule(
+                PAGES,
+                &[&["--method", method][..], &options[..]].concat(),
+            ));
+            assert!(
+                rows.len() > 35 && rows.len() <= 40,
+                "{method}: {} rows",
+                rows.len()
+            );
             assert!(rows.is_sorted_by(|a, b| a.0 <= b.0), "{method}");
             let mut last: HashMap<&str, f64> = HashMap::new();
             for (time, _, url) in &rows {
                 let host = url.split('/').nth(2).unwrap();
                 if let Some(before) = last.insert(host, *time) {
-                    assert!(time - before >= 599.999, "{method}: {host} at {before} and {time}");
+                    assert!(
+                        time - before >= 599.999,
+                        "{method}: {host} at {before} and {time}"
+                    );
                 }
             }
         }
     }
 }
 
-/// Nights wrap around midnight, offices do not; crawlers that are too slow must not push a crawl out of its hours.
+/// Nights wrap around midnight, offices do not; crawlers that are too slow must not push a crawl
+/// out of its hours.
 #[test]
 fn hours_are_kept() {
     let file = std::env::temp_dir().join(format!("dunlin-schedule-{}.csv", std::process::id()));
@@ -59,7 +90,16 @@ fn hours_are_kept() {
     let hosts = file.to_str().unwrap();
     for method in ["carousel", "merge", "transport"] {
         for crawlers in ["1", "3", "30,20"] {
-            let options = ["--crawls", "40", "--politeness", "10m", "--format", "csv", "--hosts", hosts];
+            let options = [
+                "--crawls",
+                "40",
+                "--politeness",
+                "10m",
+                "--format",
+                "csv",
+                "--hosts",
+                hosts,
+            ];
             let crawlers = ["--method", method, "--crawlers", crawlers];
             let rows = rows(&schedule(PAGES, &[&crawlers[..], &options[..]].concat()));
             assert!(rows.len() > 35, "{method}: {} rows", rows.len());
@@ -74,17 +114,43 @@ fn hours_are_kept() {
             }
         }
     }
-    let refused =
-        schedule(PAGES, &["--method", "merge", "--crawls", "9", "--interval", "7h", "--hosts", hosts]);
+    let refused = schedule(
+        PAGES,
+        &[
+            "--method",
+            "merge",
+            "--crawls",
+            "9",
+            "--interval",
+            "7h",
+            "--hosts",
+            hosts,
+        ],
+    );
     assert_eq!(refused.status.code(), Some(2));
-    assert!(String::from_utf8(refused.stderr).unwrap().contains("whole days"));
+    assert!(
+        String::from_utf8(refused.stderr)
+            .unwrap()
+            .contains("whole days")
+    );
     std::fs::remove_file(&file).unwrap();
 }
 
 #[test]
 fn merge_without_crawlers_stays_in_the_interval() {
-    let output =
-        schedule(PAGES, &["--method", "merge", "--crawls", "40", "--politeness", "10m", "--format", "csv"]);
+    let output = schedule(
+        PAGES,
+        &[
+            "--method",
+            "merge",
+            "--crawls",
+            "40",
+            "--politeness",
+            "10m",
+            "--format",
+            "csv",
+        ],
+    );
     assert!(rows(&output).iter().all(|row| row.0 < 86_400.0));
     assert!(output.stderr.is_empty());
 }
@@ -93,42 +159,89 @@ fn merge_without_crawlers_stays_in_the_interval() {
 fn transport_keeps_expected_changes_and_proves_its_cost() {
     let output = schedule(
         PAGES,
-        &["--method", "transport", "--crawls", "14", "--crawlers", "10,8", "--format", "csv"],
+        &[
+            "--method",
+            "transport",
+            "--crawls",
+            "14",
+            "--crawlers",
+            "10,8",
+            "--format",
+            "csv",
+        ],
     );
-    let quasi: Vec<f64> =
-        rows(&output).into_iter().filter(|row| row.2 == "http://b.org/2").map(|row| row.0).collect();
+    let quasi: Vec<f64> = rows(&output)
+        .into_iter()
+        .filter(|row| row.2 == "http://b.org/2")
+        .map(|row| row.0)
+        .collect();
     assert_eq!(quasi.len(), 2);
     assert!(quasi[0] >= 21_600.0 && quasi[1] >= 64_800.0, "{quasi:?}");
     let told = String::from_utf8(output.stderr).unwrap();
-    assert!(told.contains("no assignment can do with less than"), "{told}");
+    assert!(
+        told.contains("no assignment can do with less than"),
+        "{told}"
+    );
 }
 
 #[test]
 fn draws_hosts_over_time() {
     let file = std::env::temp_dir().join(format!("dunlin-schedule-{}.svg", std::process::id()));
     let path = file.to_str().unwrap();
-    let output = schedule(PAGES, &["--method", "merge", "--crawls", "40", "--svg", path]);
+    let output = schedule(
+        PAGES,
+        &["--method", "merge", "--crawls", "40", "--svg", path],
+    );
     assert!(output.status.success());
     let picture = std::fs::read_to_string(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
     assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"));
     assert_eq!(picture.matches("stroke=\"hsl(").count(), 40);
-    assert!(["a.org", "b.org", "c.org"].iter().all(|host| picture.contains(host)));
+    assert!(
+        ["a.org", "b.org", "c.org"]
+            .iter()
+            .all(|host| picture.contains(host))
+    );
 }
 
 #[test]
 fn refusals_are_one_line() {
     for (arguments, expected) in [
-        (&["--method", "merge", "--crawls", "9", "--crawlers", "x"][..], "expected a count from 1"),
-        (&["--method", "transport", "--crawls", "9", "--crawlers", "4,3"], "crawlers that can do 7"),
-        (&["--method", "carousel", "--crawls", "0"], "expected a number above 0"),
-        (&["--method", "merge", "--crawls", "9", "--interval", "0s"], "interval of 0"),
-        (&["--method", "none", "--crawls", "9"], "carousel, merge, transport"),
+        (
+            &["--method", "merge", "--crawls", "9", "--crawlers", "x"][..],
+            "expected a count from 1",
+        ),
+        (
+            &[
+                "--method",
+                "transport",
+                "--crawls",
+                "9",
+                "--crawlers",
+                "4,3",
+            ],
+            "crawlers that can do 7",
+        ),
+        (
+            &["--method", "carousel", "--crawls", "0"],
+            "expected a number above 0",
+        ),
+        (
+            &["--method", "merge", "--crawls", "9", "--interval", "0s"],
+            "interval of 0",
+        ),
+        (
+            &["--method", "none", "--crawls", "9"],
+            "carousel, merge, transport",
+        ),
     ] {
         let output = schedule(PAGES, arguments);
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{error}");
-        assert!(error.contains(expected) && error.lines().count() == 1, "{error}");
+        assert!(
+            error.contains(expected) && error.lines().count() == 1,
+            "{error}"
+        );
         assert!(output.stdout.is_empty());
     }
 }

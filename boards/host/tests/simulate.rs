@@ -32,12 +32,21 @@ fn simulate_list(pages: &str, options: &[&str]) -> Value {
 }
 
 fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
+    value
+        .as_f64()
+        .unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
 #[test]
 fn one_policy_is_one_object_with_the_fields_promised() {
-    let options = ["--days", "30", "--crawls-per-day", "12", "--politeness", "15s"];
+    let options = [
+        "--days",
+        "30",
+        "--crawls-per-day",
+        "12",
+        "--politeness",
+        "15s",
+    ];
     let row = simulate(&options);
     assert_eq!(row["policy"], "carousel");
     for field in FIELDS {
@@ -45,17 +54,38 @@ fn one_policy_is_one_object_with_the_fields_promised() {
     }
     assert_eq!(number(&row["freshness"]) + number(&row["staleness"]), 1.0);
     assert_eq!(row["politeness_violations"], 0);
-    assert!(number(&row["fetches"]) <= 12.0 * 30.0 + 4.0 && number(&row["fetches"]) > 11.0 * 30.0, "{row}");
-    assert!(number(&row["changes_seen"]) <= number(&row["changes"]), "{row}");
-    assert_eq!(row, simulate(&options), "the same seed gives the same result");
+    assert!(
+        number(&row["fetches"]) <= 12.0 * 30.0 + 4.0 && number(&row["fetches"]) > 11.0 * 30.0,
+        "{row}"
+    );
+    assert!(
+        number(&row["changes_seen"]) <= number(&row["changes"]),
+        "{row}"
+    );
+    assert_eq!(
+        row,
+        simulate(&options),
+        "the same seed gives the same result"
+    );
     assert_ne!(row, simulate(&[&options[..], &["--seed", "2"]].concat()));
 }
 
 #[test]
 fn all_policies_meet_the_same_changes() {
-    let rows = simulate(&["--days", "60", "--crawls-per-day", "12", "--politeness", "1m", "--compare"]);
+    let rows = simulate(&[
+        "--days",
+        "60",
+        "--crawls-per-day",
+        "12",
+        "--politeness",
+        "1m",
+        "--compare",
+    ]);
     let rows = rows.as_array().expect("a list");
-    let names: Vec<_> = rows.iter().filter_map(|row| row["policy"].as_str()).collect();
+    let names: Vec<_> = rows
+        .iter()
+        .filter_map(|row| row["policy"].as_str())
+        .collect();
     let known = [
         "carousel",
         "index",
@@ -74,27 +104,59 @@ fn all_policies_meet_the_same_changes() {
         assert_eq!(row["changes"], rows[0]["changes"], "{row}");
         assert_eq!(row["politeness_violations"], 0, "{row}");
         assert!(
-            number(&row["freshness"]) > 0.1 && number(&row["freshness"]) < number(&row["bound"]) + 0.05,
+            number(&row["freshness"]) > 0.1
+                && number(&row["freshness"]) < number(&row["bound"]) + 0.05,
             "{row}"
         );
     }
     let table = text(
-        &dunlin(&["simulate", "-", "--days", "2", "--crawls-per-day", "9", "--compare"], PAGES.as_bytes())
-            .stdout,
+        &dunlin(
+            &[
+                "simulate",
+                "-",
+                "--days",
+                "2",
+                "--crawls-per-day",
+                "9",
+                "--compare",
+            ],
+            PAGES.as_bytes(),
+        )
+        .stdout,
     );
-    assert!(table.contains("politeness_violations") && table.contains("stormcrawler"), "{table}");
+    assert!(
+        table.contains("politeness_violations") && table.contains("stormcrawler"),
+        "{table}"
+    );
 }
 
 /// 500 equal pages, visited once a day in turn: freshness is (1 − e^−r)/r.
 #[test]
 fn the_confidence_interval_holds_the_analytic_value() {
-    let pages: String = (0..500).map(|page| format!("http://a/{page},1.5\n")).collect();
+    let pages: String = (0..500)
+        .map(|page| format!("http://a/{page},1.5\n"))
+        .collect();
     let pages = "url,changes_per_day\n".to_owned() + &pages;
-    let options = ["--days", "10", "--crawls-per-day", "500", "--policy", "uniform", "--seeds", "12"];
+    let options = [
+        "--days",
+        "10",
+        "--crawls-per-day",
+        "500",
+        "--policy",
+        "uniform",
+        "--seeds",
+        "12",
+    ];
     let row = simulate_list(&pages, &options);
     let expected = (1.0 - (-1.5_f64).exp()) / 1.5;
-    let (found, width) = (number(&row["freshness"]), number(&row["freshness_plus_minus"]));
-    assert!((found - expected).abs() <= width, "{found} ± {width}, expected {expected}");
+    let (found, width) = (
+        number(&row["freshness"]),
+        number(&row["freshness_plus_minus"]),
+    );
+    assert!(
+        (found - expected).abs() <= width,
+        "{found} ± {width}, expected {expected}"
+    );
     assert!(width < 0.005, "± {width} says little");
 }
 
@@ -105,7 +167,10 @@ fn learning_from_a_trace() {
     let at = |name: &str| folder.join(name).to_str().expect("a UTF-8 path").to_owned();
     let (trace, html, svg) = (at("trace.csv"), at("report.html"), at("plots.svg"));
     // In any order; a change every six hours of one page, one change of another.
-    let rows: String = (1..40).rev().map(|change| format!("http://a/1,{}\n", change * 21_600)).collect();
+    let rows: String = (1..40)
+        .rev()
+        .map(|change| format!("http://a/1,{}\n", change * 21_600))
+        .collect();
     std::fs::write(&trace, "url,time_s\nhttp://b/1,100000\n".to_owned() + &rows).expect("written");
     let options = [
         "--days",
@@ -122,8 +187,14 @@ fn learning_from_a_trace() {
     ];
     let row = simulate(&options);
     assert_eq!(row["changes"], 40);
-    let in_order: String = (1..40).map(|change| format!("http://a/1,{}\n", change * 21_600)).collect();
-    std::fs::write(&trace, "url,time_s\n".to_owned() + &in_order + "http://b/1,100000\n").expect("written");
+    let in_order: String = (1..40)
+        .map(|change| format!("http://a/1,{}\n", change * 21_600))
+        .collect();
+    std::fs::write(
+        &trace,
+        "url,time_s\n".to_owned() + &in_order + "http://b/1,100000\n",
+    )
+    .expect("written");
     assert_eq!(row, simulate(&options), "rows may stand in any order");
     assert!(number(&row["freshness"]) < number(&row["bound"]), "{row}");
     let report = std::fs::read_to_string(&html).expect("a report");
@@ -132,15 +203,36 @@ fn learning_from_a_trace() {
             && report.contains("Fetches a day by host")
             && report.contains("</html>")
     );
-    assert!(!report.replace("http://www.w3.org/2000/svg", "").contains("http"), "the report needs a network");
-    assert!(std::fs::read_to_string(&svg).expect("plots").ends_with("</svg>\n"));
-    let asked = ["simulate", "-", "--days", "1", "--crawls-per-day", "5", "--trace", &trace];
+    assert!(
+        !report
+            .replace("http://www.w3.org/2000/svg", "")
+            .contains("http"),
+        "the report needs a network"
+    );
+    assert!(
+        std::fs::read_to_string(&svg)
+            .expect("plots")
+            .ends_with("</svg>\n")
+    );
+    let asked = [
+        "simulate",
+        "-",
+        "--days",
+        "1",
+        "--crawls-per-day",
+        "5",
+        "--trace",
+        &trace,
+    ];
     for (rows, expected) in [
         (
             "http://nowhere/,5\n",
             "line 2, column 1 (url): found \"http://nowhere/\", expected a URL of the page list",
         ),
-        ("http://a/1,-5\n", "line 2, column 2 (time_s): found \"-5\", expected seconds from the start"),
+        (
+            "http://a/1,-5\n",
+            "line 2, column 2 (time_s): found \"-5\", expected seconds from the start",
+        ),
         ("http://a/1,soon\n", "found \"soon\""),
         ("http://a/1,NaN\n", "found \"NaN\""),
         ("http://a/1,inf\n", "found \"inf\""),
@@ -161,19 +253,35 @@ fn smart_and_super_hosts_help_those_who_listen() {
     std::fs::create_dir_all(&folder).expect("a temporary folder");
     let hosts = folder.join("hosts.csv");
     let path = hosts.to_str().expect("a UTF-8 path");
-    let pages: String = (0..100).map(|page| format!("http://h{}/{page},0.5\n", page % 10)).collect();
+    let pages: String = (0..100)
+        .map(|page| format!("http://h{}/{page},0.5\n", page % 10))
+        .collect();
     let pages = "url,changes_per_day\n".to_owned() + &pages;
     let freshness = |provider: &str, policy: &str| {
-        let rows: String = (0..10).map(|host| format!("h{host},{provider}\n")).collect();
+        let rows: String = (0..10)
+            .map(|host| format!("h{host},{provider}\n"))
+            .collect();
         std::fs::write(&hosts, "host,provider\n".to_owned() + &rows).expect("written");
-        let options = ["--days", "60", "--crawls-per-day", "50", "--hosts", path, "--policy", policy];
+        let options = [
+            "--days",
+            "60",
+            "--crawls-per-day",
+            "50",
+            "--hosts",
+            path,
+            "--policy",
+            policy,
+        ];
         number(&simulate_list(&pages, &options)["freshness"])
     };
     for policy in ["index", "hints"] {
         let normal = freshness("normal", policy);
         for provider in ["smart", "super"] {
             let helped = freshness(provider, policy);
-            assert!(helped > normal + 0.05, "{policy}: {provider} {helped}, normal {normal}");
+            assert!(
+                helped > normal + 0.05,
+                "{policy}: {provider} {helped}, normal {normal}"
+            );
         }
     }
     std::fs::remove_dir_all(&folder).expect("removed");
@@ -182,27 +290,70 @@ fn smart_and_super_hosts_help_those_who_listen() {
 #[test]
 fn bad_usage_is_one_line() {
     let wrong = |options: &[&str], expected: &str| {
-        refuses(&[&["simulate", "-"], options].concat(), PAGES.as_bytes(), expected);
+        refuses(
+            &[&["simulate", "-"], options].concat(),
+            PAGES.as_bytes(),
+            expected,
+        );
     };
     wrong(
         &["--days", "0", "--crawls-per-day", "5"],
         "found --days 0, expected a number above 0, at most 36500",
     );
-    wrong(&["--days", "-1", "--crawls-per-day", "5"], "found --days -1");
-    wrong(&["--days", "NaN", "--crawls-per-day", "5"], "found --days NaN");
-    wrong(&["--days", "1", "--crawls-per-day", "0"], "found --crawls-per-day 0");
-    wrong(&["--days", "30000", "--crawls-per-day", "1e9"], "at most 10000000000 fetches in all");
+    wrong(
+        &["--days", "-1", "--crawls-per-day", "5"],
+        "found --days -1",
+    );
+    wrong(
+        &["--days", "NaN", "--crawls-per-day", "5"],
+        "found --days NaN",
+    );
+    wrong(
+        &["--days", "1", "--crawls-per-day", "0"],
+        "found --crawls-per-day 0",
+    );
+    wrong(
+        &["--days", "30000", "--crawls-per-day", "1e9"],
+        "at most 10000000000 fetches in all",
+    );
     wrong(&["--days", "1"], "--crawls-per-day");
     wrong(
         &["--days", "1", "--crawls-per-day", "5", "--policy", "luck"],
         "possible values: carousel, index, psp",
     );
-    wrong(&["--days", "1", "--crawls-per-day", "5", "--failures", "1"], "expected a share from 0 to below 1");
-    wrong(&["--days", "1", "--crawls-per-day", "5", "--crawlers", "0"], "expected a count from 1");
-    wrong(&["--days", "1", "--crawls-per-day", "5", "--trace", "no-such.csv"], "cannot open no-such.csv");
     wrong(
-        &["--days", "1", "--crawls-per-day", "5", "--html", "no-such-folder/r.html"],
+        &["--days", "1", "--crawls-per-day", "5", "--failures", "1"],
+        "expected a share from 0 to below 1",
+    );
+    wrong(
+        &["--days", "1", "--crawls-per-day", "5", "--crawlers", "0"],
+        "expected a count from 1",
+    );
+    wrong(
+        &[
+            "--days",
+            "1",
+            "--crawls-per-day",
+            "5",
+            "--trace",
+            "no-such.csv",
+        ],
+        "cannot open no-such.csv",
+    );
+    wrong(
+        &[
+            "--days",
+            "1",
+            "--crawls-per-day",
+            "5",
+            "--html",
+            "no-such-folder/r.html",
+        ],
         "cannot write no-such-folder/r.html",
     );
-    refuses(&["simulate", "-", "--days", "1", "--crawls-per-day", "5"], b"url\n", "found no pages");
+    refuses(
+        &["simulate", "-", "--days", "1", "--crawls-per-day", "5"],
+        b"url\n",
+        "found no pages",
+    );
 }

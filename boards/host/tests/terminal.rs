@@ -1,4 +1,5 @@
-//! `dunlin monitor` on a terminal of its own: whatever ends it, the terminal is left as it was found.
+//! `dunlin monitor` on a terminal of its own: whatever ends it, the terminal is left as it was
+//! found.
 #![cfg(target_os = "linux")]
 
 use std::fs::File;
@@ -34,19 +35,44 @@ impl Screen {
         let person = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
         grantpt(&person).expect("ours");
         unlockpt(&person).expect("open");
-        let line = ptsname(&person, Vec::new()).expect("its other end").into_string().expect("UTF-8");
-        let line = File::options().read(true).write(true).open(line).expect("opened");
-        tcsetwinsize(&line, Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 }).expect("a size");
+        let line = ptsname(&person, Vec::new())
+            .expect("its other end")
+            .into_string()
+            .expect("UTF-8");
+        let line = File::options()
+            .read(true)
+            .write(true)
+            .open(line)
+            .expect("opened");
+        tcsetwinsize(
+            &line,
+            Winsize {
+                ws_row: 24,
+                ws_col: 80,
+                ws_xpixel: 0,
+                ws_ypixel: 0,
+            },
+        )
+        .expect("a size");
         let person = File::from(person);
         let shown = Arc::new(Mutex::new(Vec::new()));
-        let (mut reader, all) = (person.try_clone().expect("a second handle"), Arc::clone(&shown));
+        let (mut reader, all) = (
+            person.try_clone().expect("a second handle"),
+            Arc::clone(&shown),
+        );
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(count @ 1..) = reader.read(&mut buffer) {
-                all.lock().expect("nobody panicked").extend_from_slice(&buffer[..count]);
+                all.lock()
+                    .expect("nobody panicked")
+                    .extend_from_slice(&buffer[..count]);
             }
         });
-        Self { line, person, shown }
+        Self {
+            line,
+            person,
+            shown,
+        }
     }
 
     /// How the terminal is set: echo, line by line or key by key, and so on.
@@ -56,7 +82,14 @@ impl Screen {
 
     fn start(&self, command: &mut Command) -> Running {
         let end = || self.line.try_clone().expect("one more handle");
-        Running(command.stdin(end()).stdout(end()).stderr(end()).spawn().expect("the program starts"))
+        Running(
+            command
+                .stdin(end())
+                .stdout(end())
+                .stderr(end())
+                .spawn()
+                .expect("the program starts"),
+        )
     }
 
     fn shows(&self, text: &[u8]) -> Option<usize> {
@@ -67,7 +100,11 @@ impl Screen {
     fn wait_for(&self, text: &[u8]) {
         let start = Instant::now();
         while self.shows(text).is_none() {
-            assert!(start.elapsed() < PATIENCE, "no {:?} on the screen", String::from_utf8_lossy(text));
+            assert!(
+                start.elapsed() < PATIENCE,
+                "no {:?} on the screen",
+                String::from_utf8_lossy(text)
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -77,8 +114,14 @@ impl Screen {
         self.wait_for(LEAVE);
         self.wait_for(SHOW_CURSOR);
         assert_eq!(self.settings(), settings);
-        assert!(self.shows(LEAVE) > self.shows(ENTER), "the shell's screen is not back");
-        assert!(self.shows(SHOW_CURSOR) > self.shows(HIDE_CURSOR), "the cursor is not back");
+        assert!(
+            self.shows(LEAVE) > self.shows(ENTER),
+            "the shell's screen is not back"
+        );
+        assert!(
+            self.shows(SHOW_CURSOR) > self.shows(HIDE_CURSOR),
+            "the cursor is not back"
+        );
     }
 }
 
@@ -99,7 +142,10 @@ impl Running {
 
     fn signal(&self, name: &str) {
         let id = self.0.id().to_string();
-        let status = Command::new("kill").args(["-s", name, &id]).status().expect("kill is there");
+        let status = Command::new("kill")
+            .args(["-s", name, &id])
+            .status()
+            .expect("kill is there");
         assert!(status.success(), "kill -s {name}");
     }
 }
@@ -112,10 +158,17 @@ impl Drop for Running {
 }
 
 fn monitor(screen: &Screen) -> Running {
-    let file =
-        |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../host-tests/data/monitor").join(name);
+    let file = |name: &str| {
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../host-tests/data/monitor")
+            .join(name)
+    };
     let mut command = Command::new(env!("CARGO_BIN_EXE_dunlin"));
-    command.args(["monitor", "--elf"]).arg(file("probe.elf")).arg("--log").arg(file("probe.defmt"));
+    command
+        .args(["monitor", "--elf"])
+        .arg(file("probe.elf"))
+        .arg("--log")
+        .arg(file("probe.defmt"));
     screen.start(command.env("TERM", "xterm-256color"))
 }
 
@@ -143,7 +196,10 @@ fn a_panic_leaves_the_terminal_as_it_was() {
     const NAME: &str = "a_panic_leaves_the_terminal_as_it_was";
     const CHILD: &str = "DUNLIN_TEST_PANICS";
     if std::env::var_os(CHILD).is_some() {
-        let probes: Probes = Arc::new(vec![Arc::new(Mutex::new(Probe::new("probe".into(), Arc::default())))]);
+        let probes: Probes = Arc::new(vec![Arc::new(Mutex::new(Probe::new(
+            "probe".into(),
+            Arc::default(),
+        )))]);
         // Not the thread that draws: that one would go on.
         std::thread::spawn(|| {
             std::thread::sleep(Duration::from_millis(700));
@@ -155,13 +211,23 @@ fn a_panic_leaves_the_terminal_as_it_was() {
     let screen = Screen::new();
     let before = screen.settings();
     let mut command = Command::new(std::env::current_exe().expect("this test"));
-    let mut program = screen.start(command.args(["--exact", NAME, "--nocapture"]).env(CHILD, "1"));
+    let mut program = screen.start(
+        command
+            .args(["--exact", NAME, "--nocapture"])
+            .env(CHILD, "1"),
+    );
     screen.wait_for(ENTER);
     screen.wait_for(b"quit");
     program.end();
     screen.is_as_before(&before);
     let shown = screen.shown.lock().expect("nobody panicked");
-    let back = shown.windows(LEAVE.len()).position(|window| window == LEAVE).expect("seen above");
+    let back = shown
+        .windows(LEAVE.len())
+        .position(|window| window == LEAVE)
+        .expect("seen above");
     let reason = String::from_utf8_lossy(&shown[back..]);
-    assert!(reason.contains("as planned"), "nobody can read why: {reason}");
+    assert!(
+        reason.contains("as planned"),
+        "nobody can read why: {reason}"
+    );
 }

@@ -1,4 +1,5 @@
-//! The chip's own flash: sixteen sectors of 128 KiB, words of 32 bytes, each with a code that corrects errors.
+//! The chip's own flash: sixteen sectors of 128 KiB, words of 32 bytes, each with a code that
+//! corrects errors.
 
 use core::arch::asm;
 
@@ -9,8 +10,8 @@ use embassy_stm32::flash::{Blocking, Error, Flash};
 use embassy_stm32::peripherals::FLASH;
 use embedded_storage::nor_flash::{ErrorType, NorFlash, ReadNorFlash};
 
-/// All of the flash. Reading a word whose writing a power cut cut short raises a bus fault; here it reads as whatever
-/// it holds, and the store's checksums judge.
+/// All of the flash. Reading a word whose writing a power cut cut short raises a bus fault; here it
+/// reads as whatever it holds, and the store's checksums judge.
 pub struct H753Flash(Flash<'static, Blocking>);
 
 impl core::fmt::Debug for H753Flash {
@@ -25,12 +26,15 @@ impl H753Flash {
         Self(Flash::new_blocking(flash))
     }
 
-    /// The device's key: drawn once, and kept in the word behind the page image, beside its complement. Where that word
-    /// cannot be used, the key is a new one at every start, and what was stored is not believed.
+    /// The device's key: drawn once, and kept in the word behind the page image, beside its
+    /// complement. Where that word cannot be used, the key is a new one at every start, and what
+    /// was stored is not believed.
     pub fn device_key(&mut self, random: impl FnOnce() -> [u64; 2]) -> [u8; 16] {
         let place = (&raw const _key_start).addr() as u32 - Self::BASE;
         let mut word = [0; WORD];
-        let kept = ReadNorFlash::read(self, place, &mut word).ok().and_then(|()| key_in(&word));
+        let kept = ReadNorFlash::read(self, place, &mut word)
+            .ok()
+            .and_then(|()| key_in(&word));
         kept.unwrap_or_else(|| {
             let [low, high] = random();
             let key = u128::from(low) | u128::from(high) << 64;
@@ -63,7 +67,8 @@ const BUS_FAULTS_IGNORED: u32 = 1 << 8;
 
 /// Runs `read` at the priority at which bus faults can be ignored, and ignores them.
 fn ignoring_bus_faults<T>(read: impl FnOnce() -> T) -> T {
-    // SAFETY: the register is the core's own; `critical_section` keeps others from changing it meanwhile.
+    // SAFETY: the register is the core's own; `critical_section` keeps others from changing it
+    // meanwhile.
     let scb = unsafe { cortex_m::Peripherals::steal() }.SCB;
     cortex_m::interrupt::free(|_| {
         // SAFETY: sets one bit, which is taken back below; data bus faults are all it is about.

@@ -1,5 +1,6 @@
 #![no_std]
-//! The STM32H753 as the probe needs it: clocks, watchdog, the cause of a reset, an address of its own, flash.
+//! The STM32H753 as the probe needs it: clocks, watchdog, the cause of a reset, an address of its
+//! own, flash.
 
 pub mod flash;
 
@@ -11,7 +12,8 @@ use dunlin_board::partition::ChipFlash;
 use dunlin_board::probe::Hardware;
 use embassy_stm32::peripherals::IWDG1;
 use embassy_stm32::rcc::{
-    AHBPrescaler, APBPrescaler, HSIPrescaler, Pll, PllDiv, PllMul, PllPreDiv, PllSource, Sysclk, VoltageScale,
+    AHBPrescaler, APBPrescaler, HSIPrescaler, Pll, PllDiv, PllMul, PllPreDiv, PllSource, Sysclk,
+    VoltageScale,
 };
 use embassy_stm32::wdg::IndependentWatchdog;
 use embassy_stm32::{Config, Peri, Peripherals, pac, uid};
@@ -23,8 +25,8 @@ const _: () = assert!(
     "an erase is no reason to bite"
 );
 
-/// Starts the chip: 400 MHz for the core, 200 MHz for buses and memory, from the internal oscillator, so that nothing on
-/// the board has to be soldered or set.
+/// Starts the chip: 400 MHz for the core, 200 MHz for buses and memory, from the internal
+/// oscillator, so that nothing on the board has to be soldered or set.
 pub fn start() -> Peripherals {
     let mut config = Config::default();
     let rcc = &mut config.rcc;
@@ -66,7 +68,10 @@ impl H753 {
     pub fn start(watchdog: Peri<'static, IWDG1>, key: [u8; 16]) -> Self {
         let mut watchdog = IndependentWatchdog::new(watchdog, PATIENCE_US);
         watchdog.unleash();
-        Self { watchdog: RefCell::new(watchdog), key }
+        Self {
+            watchdog: RefCell::new(watchdog),
+            key,
+        }
     }
 }
 
@@ -74,7 +79,8 @@ impl H753 {
 pub fn reset_cause() -> Reset {
     let causes = pac::RCC.rsr().read();
     pac::RCC.rsr().modify(|causes| causes.set_rmvf(true));
-    // Every cause pulls the pin, too, and power brings a brown-out along (RM0433, table 55): the most telling first.
+    // Every cause pulls the pin, too, and power brings a brown-out along (RM0433, table 55): the
+    // most telling first.
     match causes {
         _ if causes.iwdg1rstf() || causes.wwdg1rstf() => Reset::Watchdog,
         _ if causes.sftrstf() => Reset::Software,

@@ -26,7 +26,10 @@ const SLOTS: usize = 4;
 const SECTORS: usize = 10;
 
 type BoardFlash = StoreFlash<H753Flash, SECTORS>;
-const _: () = assert!(Store::<BoardFlash>::places() >= records(PAGES, HOSTS), "the store is too small");
+const _: () = assert!(
+    Store::<BoardFlash>::places() >= records(PAGES, HOSTS),
+    "the store is too small"
+);
 
 // SAFETY: dunlin.x knows the section, and nothing at run time reads it.
 #[unsafe(link_section = ".dunlin.capacity")]
@@ -48,10 +51,12 @@ fn main() -> ! {
     let mut rng = Rng::new(p.RNG, Interrupts);
     let mut flash = H753Flash::new(p.FLASH);
     let key = flash.device_key(|| [rng.next_u64(), rng.next_u64()]);
-    // Without a page list there is nothing to do, and nobody feeds the watchdog: the log says so, again and again.
+    // Without a page list there is nothing to do, and nobody feeds the watchdog: the log says so,
+    // again and again.
     let probe = load(H753::start(p.IWDG1, key));
     static PACKETS: StaticCell<PacketQueue<8, 8>> = StaticCell::new();
-    // The LAN8742A answers at address 0; nine wires of RMII and two of management, as on the board's schematic.
+    // The LAN8742A answers at address 0; nine wires of RMII and two of management, as on the
+    // board's schematic.
     let card = Ethernet::new_with_phy(
         PACKETS.init(PacketQueue::new()),
         p.ETH,
@@ -89,7 +94,8 @@ fn load(hardware: H753) -> Option<&'static BoardProbe> {
 /// Brings the network up, then the slots.
 fn start(spawner: Spawner, probe: &'static BoardProbe, card: Card, random: u64) {
     static RESOURCES: StaticCell<StackResources<{ sockets(SLOTS) }>> = StaticCell::new();
-    static MEMORY: ConstStaticCell<[SlotMemory; SLOTS]> = ConstStaticCell::new([SlotMemory::NEW; SLOTS]);
+    static MEMORY: ConstStaticCell<[SlotMemory; SLOTS]> =
+        ConstStaticCell::new([SlotMemory::NEW; SLOTS]);
     let resources = RESOURCES.init(StackResources::new());
     let (stack, runner) = network::start(card, probe.config().address, random, resources);
     spawn(spawner, net(runner, stack, probe));

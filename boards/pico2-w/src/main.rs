@@ -31,7 +31,10 @@ const SECTORS: usize = 176;
 
 /// All of the flash, of which the store has its part.
 type BoardFlash = StoreFlash<Rp2350Flash<{ 4 * 1024 * 1024 }>, SECTORS>;
-const _: () = assert!(Store::<BoardFlash>::places() >= records(PAGES, HOSTS), "the store is too small");
+const _: () = assert!(
+    Store::<BoardFlash>::places() >= records(PAGES, HOSTS),
+    "the store is too small"
+);
 
 // SAFETY: dunlin.x knows the section, and nothing at run time reads it.
 #[unsafe(link_section = ".dunlin.capacity")]
@@ -64,13 +67,31 @@ fn main() -> ! {
     let p = embassy_rp::init(Default::default());
     let (hardware, reset) = Rp2350::start(p.WATCHDOG);
     let boot = boot("dunlin on pico2-w", reset);
-    let Pio { mut common, sm0, irq0, .. } = Pio::new(p.PIO0, Interrupts);
+    let Pio {
+        mut common,
+        sm0,
+        irq0,
+        ..
+    } = Pio::new(p.PIO0, Interrupts);
     let select = Output::new(p.PIN_25, Level::High);
     let dma = dma::Channel::new(p.DMA_CH0, Interrupts);
     let divider = DEFAULT_CLOCK_DIVIDER;
-    let bus = PioSpi::new(&mut common, sm0, divider, irq0, select, p.PIN_24, p.PIN_29, dma);
-    let wires = Wires { bus, power: Output::new(p.PIN_23, Level::Low) };
-    // Without a page list there is nothing to do, and nobody feeds the watchdog: the log says so, again and again.
+    let bus = PioSpi::new(
+        &mut common,
+        sm0,
+        divider,
+        irq0,
+        select,
+        p.PIN_24,
+        p.PIN_29,
+        dma,
+    );
+    let wires = Wires {
+        bus,
+        power: Output::new(p.PIN_23, Level::Low),
+    };
+    // Without a page list there is nothing to do, and nobody feeds the watchdog: the log says so,
+    // again and again.
     let probe = load(hardware);
     let flash = StoreFlash::new(Flash::new_blocking(p.FLASH));
     executor::run(|spawner| {
@@ -94,15 +115,26 @@ fn load(hardware: Rp2350) -> Option<&'static BoardProbe> {
 
 /// Brings the network up, then the slots.
 #[embassy_executor::task]
-async fn start(spawner: Spawner, probe: &'static BoardProbe, wires: Wires, trng: Peri<'static, TRNG>) {
+async fn start(
+    spawner: Spawner,
+    probe: &'static BoardProbe,
+    wires: Wires,
+    trng: Peri<'static, TRNG>,
+) {
     static STATE: StaticCell<State> = StaticCell::new();
     static RESOURCES: StaticCell<StackResources<{ sockets(SLOTS) }>> = StaticCell::new();
-    static MEMORY: ConstStaticCell<[SlotMemory; SLOTS]> = ConstStaticCell::new([SlotMemory::NEW; SLOTS]);
+    static MEMORY: ConstStaticCell<[SlotMemory; SLOTS]> =
+        ConstStaticCell::new([SlotMemory::NEW; SLOTS]);
     let state = STATE.init(State::new());
     let (device, control, runner) = cyw43::new(state, wires.power, wires.bus, &FW, &NVRAM).await;
     spawn(spawner, radio(runner));
     let resources = RESOURCES.init(StackResources::new());
-    let (stack, runner) = network::start(device, probe.config().address, rp2350::random(trng), resources);
+    let (stack, runner) = network::start(
+        device,
+        probe.config().address,
+        rp2350::random(trng),
+        resources,
+    );
     spawn(spawner, net(runner, stack, probe));
     spawn(spawner, join(control, stack));
     for (number, memory) in MEMORY.take().iter_mut().enumerate() {
@@ -119,9 +151,13 @@ async fn radio(runner: Radio) {
 #[embassy_executor::task]
 async fn join(mut control: Control<'static>, stack: Stack<'static>) {
     control.init(CLM).await;
-    control.set_power_management(PowerManagementMode::PowerSave).await;
+    control
+        .set_power_management(PowerManagementMode::PowerSave)
+        .await;
     if NETWORK.is_empty() {
-        return defmt::error!("no network to join: build with DUNLIN_WIFI_NETWORK and DUNLIN_WIFI_PASSWORD");
+        return defmt::error!(
+            "no network to join: build with DUNLIN_WIFI_NETWORK and DUNLIN_WIFI_PASSWORD"
+        );
     }
     loop {
         let options = match PASSWORD {
@@ -130,18 +166,27 @@ async fn join(mut control: Control<'static>, stack: Stack<'static>) {
         };
         if control.join(NETWORK, options).await.is_ok() {
             defmt::info!("joined {=str}", NETWORK);
-            // Up to a moment later, the link is not up yet; a link that never comes up is as good as lost.
+            // Up to a moment later, the link is not up yet; a link that never comes up is as good
+            // as lost.
             let _ = with_timeout(PAUSE, stack.wait_link_up()).await;
             stack.wait_link_down().await;
             control.leave().await;
         }
-        defmt::warn!("not joined to {=str}; once more in {=u64} s", NETWORK, PAUSE.as_secs());
+        defmt::warn!(
+            "not joined to {=str}; once more in {=u64} s",
+            NETWORK,
+            PAUSE.as_secs()
+        );
         Timer::after(PAUSE).await;
     }
 }
 
 #[embassy_executor::task]
-async fn net(runner: Runner<'static, NetDriver<'static>>, stack: Stack<'static>, probe: &'static BoardProbe) {
+async fn net(
+    runner: Runner<'static, NetDriver<'static>>,
+    stack: Stack<'static>,
+    probe: &'static BoardProbe,
+) {
     keep_up(runner, stack, probe).await
 }
 

@@ -1,4 +1,5 @@
-//! How much this firmware holds. xtask reads this file, too: a list that is too long is refused before it is loaded.
+//! How much this firmware holds. xtask reads this file, too: a list that is too long is refused
+//! before it is loaded.
 
 #![allow(dead_code)] // xtask has no use for some of it.
 

@@ -1,7 +1,8 @@
-//! Time for embassy: the FPGA's microsecond counter says what time it is, CMSDK timer 0 rings when a task is due.
+//! Time for embassy: the FPGA's microsecond counter says what time it is, CMSDK timer 0 rings when
+//! a task is due.
 //!
-//! Tickless: between two due tasks the core sleeps, and wakes by itself only every 100 seconds, often
-//! enough to see each wrap of the 32-bit counter.
+//! Tickless: between two due tasks the core sleeps, and wakes by itself only every 100 seconds,
+//! often enough to see each wrap of the 32-bit counter.
 
 use core::cell::RefCell;
 use core::task::Waker;
@@ -47,8 +48,8 @@ struct State {
     source: Source,
     last: u32,
     wraps: u32,
-    /// What the alarm is set for, until it rings. A task that waits for two things asks for the same alarm whenever it is
-    /// polled, and setting the timer anew costs more than all the rest.
+    /// What the alarm is set for, until it rings. A task that waits for two things asks for the
+    /// same alarm whenever it is polled, and setting the timer anew costs more than all the rest.
     alarm: Option<u64>,
 }
 
@@ -71,11 +72,13 @@ pub fn start() {
         state.source = Source::Counter;
         state.ring_next();
     });
-    // SAFETY: the handler is installed in `interrupts`, and no code relies on this line being masked.
+    // SAFETY: the handler is installed in `interrupts`, and no code relies on this line being
+    // masked.
     unsafe { NVIC::unmask(Line(interrupts::TIMER0)) };
 }
 
-/// From now on, time is 0 and passes only by [`skip`]: what the firmware does is then the same each time, to the microsecond.
+/// From now on, time is 0 and passes only by [`skip`]: what the firmware does is then the same each
+/// time, to the microsecond.
 pub fn start_skipping() {
     critical_section::with(|token| {
         CONTROL.write(0);
@@ -83,7 +86,8 @@ pub fn start_skipping() {
     });
 }
 
-/// Lets the time pass until the next alarm rings, at once. For an executor that has nothing else to do.
+/// Lets the time pass until the next alarm rings, at once. For an executor that has nothing else to
+/// do.
 pub fn skip() {
     critical_section::with(|token| {
         let mut state = CLOCK.0.borrow_ref_mut(token);
@@ -136,8 +140,8 @@ impl State {
         // At least a microsecond: a timer set to 0 would never ring.
         let sleep = next.saturating_sub(now).clamp(1, LONGEST_SLEEP) as u32;
         CONTROL.write(0);
-        // Once only: a timer that reloads lets QEMU's skipped time run on to the second ring before the core
-        // has seen the first.
+        // Once only: a timer that reloads lets QEMU's skipped time run on to the second ring before
+        // the core has seen the first.
         RELOAD.write(0);
         VALUE.write(sleep * CYCLES_PER_MICROSECOND);
         CONTROL.write(0b1001); // enable, with interrupt

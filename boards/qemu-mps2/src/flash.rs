@@ -16,7 +16,9 @@ use embedded_storage_async::nor_flash::{
     ErrorType, NorFlash, NorFlashError, NorFlashErrorKind, ReadNorFlash,
 };
 use semihosting::fd::BorrowedFd;
-use semihosting::sys::arm_compat::{OpenMode, sys_flen, sys_open, sys_read_orig, sys_seek, sys_write_orig};
+use semihosting::sys::arm_compat::{
+    OpenMode, sys_flen, sys_open, sys_read_orig, sys_seek, sys_write_orig,
+};
 
 use crate::capacity::{BLACK_BOX, IMAGE, IMAGE_ROOM, SECTOR, SECTORS, STATE};
 
@@ -47,7 +49,11 @@ pub fn open(path: &CStr) -> Result<StateFile, FileError> {
     let file = sys_open(path, OpenMode::RDWR_BINARY).map_err(|_| FileError)?;
     FILE.store(file.into_raw_fd(), Ordering::Relaxed);
     let long_enough = with(|file| sys_flen(file).map_err(|_| FileError))? >= STATE;
-    if long_enough { Ok(StateFile(())) } else { Err(FileError) }
+    if long_enough {
+        Ok(StateFile(()))
+    } else {
+        Err(FileError)
+    }
 }
 
 fn with<T>(work: impl FnOnce(BorrowedFd<'_>) -> Result<T, FileError>) -> Result<T, FileError> {
@@ -68,14 +74,22 @@ fn read(offset: usize, bytes: &mut [u8]) -> Result<(), FileError> {
     with(|file| {
         seek(file, offset)?;
         // What is left to read: nothing.
-        if matches!(sys_read_orig(file, bytes), Ok(0)) { Ok(()) } else { Err(FileError) }
+        if matches!(sys_read_orig(file, bytes), Ok(0)) {
+            Ok(())
+        } else {
+            Err(FileError)
+        }
     })
 }
 
 fn write(offset: usize, bytes: &[u8]) -> Result<(), FileError> {
     with(|file| {
         seek(file, offset)?;
-        if matches!(sys_write_orig(file, bytes), Ok(0)) { Ok(()) } else { Err(FileError) }
+        if matches!(sys_write_orig(file, bytes), Ok(0)) {
+            Ok(())
+        } else {
+            Err(FileError)
+        }
     })
 }
 
@@ -101,7 +115,9 @@ impl NorFlash for StateFile {
 
     async fn erase(&mut self, from: u32, to: u32) -> Result<(), FileError> {
         const BLANK: [u8; 256] = [0xff; 256];
-        (from..to).step_by(BLANK.len()).try_for_each(|place| write(place as usize, &BLANK))
+        (from..to)
+            .step_by(BLANK.len())
+            .try_for_each(|place| write(place as usize, &BLANK))
     }
 
     async fn write(&mut self, offset: u32, bytes: &[u8]) -> Result<(), FileError> {
@@ -109,8 +125,8 @@ impl NorFlash for StateFile {
     }
 }
 
-/// The reference layout: 4 KiB sectors, as small chips and flash beside a chip have them. 10,000 cycles are what the
-/// least of them promise, and 400 ms what the slowest of them take.
+/// The reference layout: 4 KiB sectors, as small chips and flash beside a chip have them. 10,000
+/// cycles are what the least of them promise, and 400 ms what the slowest of them take.
 impl Partition for StateFile {
     const SECTORS: usize = SECTORS;
     const RATED_CYCLES: u32 = 10_000;

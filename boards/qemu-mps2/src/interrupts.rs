@@ -14,7 +14,8 @@ pub const ETHERNET: u16 = 13;
 #[derive(Clone, Copy, Debug)]
 pub struct Line(pub u16);
 
-// SAFETY: the number is passed on unchanged, and the table below has an entry for each of the 32 lines.
+// SAFETY: the number is passed on unchanged, and the table below has an entry for each of the 32
+// lines.
 unsafe impl InterruptNumber for Line {
     fn number(self) -> u16 {
         self.0
@@ -44,7 +45,11 @@ static __INTERRUPTS: [Handler; 32] = table();
 #[exception]
 unsafe fn HardFault(frame: &ExceptionFrame) -> ! {
     crate::log::release_after_panic();
-    defmt::error!("hard fault at {=u32:#x}, called from {=u32:#x}", frame.pc(), frame.lr());
+    defmt::error!(
+        "hard fault at {=u32:#x}, called from {=u32:#x}",
+        frame.pc(),
+        frame.lr()
+    );
     exit::failure()
 }
 

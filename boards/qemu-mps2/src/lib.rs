@@ -1,8 +1,10 @@
 #![no_std]
-//! dunlin's board in QEMU: mps2-an386, an emulated Cortex-M4F with 25 MHz, a UART, a timer and Ethernet.
+//! dunlin's board in QEMU: mps2-an386, an emulated Cortex-M4F with 25 MHz, a UART, a timer and
+//! Ethernet.
 //!
-//! The library is what the binaries share: clock, log, network, ways out; what all boards share is in `boards/common`.
-//! The binaries are the firmware (`main.rs`), the on-target suite and the instruction bench (`bin/`).
+//! The library is what the binaries share: clock, log, network, ways out; what all boards share is
+//! in `boards/common`. The binaries are the firmware (`main.rs`), the on-target suite and the
+//! instruction bench (`bin/`).
 
 pub mod capacity;
 pub mod clock;

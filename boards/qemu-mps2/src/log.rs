@@ -1,4 +1,5 @@
-//! defmt over UART 0. QEMU hands its bytes to a file, a pipe or a TCP port, from which a monitor decodes them.
+//! defmt over UART 0. QEMU hands its bytes to a file, a pipe or a TCP port, from which a monitor
+//! decodes them.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -57,8 +58,8 @@ pub fn flush() {
     while STATE.read() & TRANSMIT_FULL != 0 {}
 }
 
-/// Frees the logger if the panic or fault came in the middle of a frame; the cut frame is ended, so that
-/// the decoder finds the start of the next one. Only for handlers that do not return.
+/// Frees the logger if the panic or fault came in the middle of a frame; the cut frame is ended, so
+/// that the decoder finds the start of the next one. Only for handlers that do not return.
 pub(crate) fn release_after_panic() {
     if LINE.taken.load(Ordering::Relaxed) {
         send(&[0]);

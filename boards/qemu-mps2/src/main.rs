@@ -42,7 +42,9 @@ fn main() -> ! {
     if probe.is_some() {
         watchdog::start();
     }
-    let store = probe.zip(file).map(|(probe, file)| restore(probe, file, &boot));
+    let store = probe
+        .zip(file)
+        .map(|(probe, file)| restore(probe, file, &boot));
     executor::run(|spawner| start(spawner, options, probe, store))
 }
 
@@ -51,7 +53,17 @@ fn open(options: &Options) -> (Option<StateFile>, Boot) {
     const NAME: &str = "dunlin on qemu-mps2";
     let bitten = watchdog::has_bitten();
     let Some(path) = options.state() else {
-        return (None, boot(NAME, if bitten { Reset::Watchdog } else { Reset::PowerOn }));
+        return (
+            None,
+            boot(
+                NAME,
+                if bitten {
+                    Reset::Watchdog
+                } else {
+                    Reset::PowerOn
+                },
+            ),
+        );
     };
     let file = flash::open(path).ok();
     // Last words in the file mean that QEMU has ended by a panic.
@@ -131,11 +143,18 @@ async fn house(probe: &'static BoardProbe) {
     probe.keep_house().await
 }
 
-/// Ends the run with a summary when its time is over, or when somebody types a `q` into the serial line.
+/// Ends the run with a summary when its time is over, or when somebody types a `q` into the serial
+/// line.
 #[embassy_executor::task]
-async fn end(seconds: Option<u32>, panic: Option<u32>, probe: Option<&'static BoardProbe>, kept: bool) {
+async fn end(
+    seconds: Option<u32>,
+    panic: Option<u32>,
+    probe: Option<&'static BoardProbe>,
+    kept: bool,
+) {
     let mut ticker = Ticker::every(Duration::from_millis(100));
-    let after = |seconds: Option<u32>| seconds.map_or(u64::MAX, |seconds| u64::from(seconds) * 1_000_000);
+    let after =
+        |seconds: Option<u32>| seconds.map_or(u64::MAX, |seconds| u64::from(seconds) * 1_000_000);
     while clock::micros() < after(seconds) && log::typed() != Some(b'q') {
         assert!(clock::micros() < after(panic), "told to panic");
         ticker.next().await;

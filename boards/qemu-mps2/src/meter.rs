@@ -1,10 +1,11 @@
-//! Counts instructions. Under `-icount shift=7` each instruction takes 128 ns of virtual time, and a counter of
-//! 25 MHz ticks every 40 ns: instructions = ticks × 40 / 128, the same on every computer and in every run.
-//! An emulator has no pipeline: these are instructions, not cycles.
+//! Counts instructions. Under `-icount shift=7` each instruction takes 128 ns of virtual time, and
+//! a counter of 25 MHz ticks every 40 ns: instructions = ticks × 40 / 128, the same on every
+//! computer and in every run. An emulator has no pipeline: these are instructions, not cycles.
 //!
-//! Where in a tick a measurement starts is chance, so that a count of ticks is right to less than one of them, in either
-//! direction. That must be less than half an instruction, or rounding cannot tell n from n + 1: at 64 ns an instruction
-//! (shift=6) it is not, and one count in ten came out one higher or lower from run to run.
+//! Where in a tick a measurement starts is chance, so that a count of ticks is right to less than
+//! one of them, in either direction. That must be less than half an instruction, or rounding cannot
+//! tell n from n + 1: at 64 ns an instruction (shift=6) it is not, and one count in ten came out
+//! one higher or lower from run to run.
 
 use dunlin_suite::Meter;
 
@@ -21,12 +22,16 @@ pub struct InstructionMeter {
 }
 
 impl InstructionMeter {
-    /// Takes the counter from the clock (do not start both), learns what measuring itself costs, and proves
-    /// itself on a thousand instructions. `None` if it counts something else: QEMU runs without `-icount shift=7`.
+    /// Takes the counter from the clock (do not start both), learns what measuring itself costs,
+    /// and proves itself on a thousand instructions. `None` if it counts something else: QEMU runs
+    /// without `-icount shift=7`.
     pub fn calibrated() -> Option<Self> {
-        // Undivided: 32 bits then reach 1.3 thousand million instructions (SysTick's 24 bits: 5.2 million).
+        // Undivided: 32 bits then reach 1.3 thousand million instructions (SysTick's 24 bits: 5.2
+        // million).
         PRESCALE.write(0);
-        let meter = Self { empty: instructions(&mut || ()) };
+        let meter = Self {
+            empty: instructions(&mut || ()),
+        };
         (meter.count(&mut thousand_instructions) == 1_000).then_some(meter)
     }
 
@@ -37,7 +42,14 @@ impl InstructionMeter {
 
 fn thousand_instructions() {
     // SAFETY: does nothing, a thousand times.
-    unsafe { core::arch::asm!(".rept 1000", "nop", ".endr", options(nomem, nostack, preserves_flags)) };
+    unsafe {
+        core::arch::asm!(
+            ".rept 1000",
+            "nop",
+            ".endr",
+            options(nomem, nostack, preserves_flags)
+        )
+    };
 }
 
 impl Meter for InstructionMeter {

@@ -10,7 +10,8 @@ use crate::probe::BoardProbe;
 /// Locally administered; QEMU's user network does not care.
 const HARDWARE_ADDRESS: [u8; 6] = [0x02, 0x64, 0x6e, 0x6c, 0x6e, 0x01];
 
-/// Starts the stack, on a `StackResources<{ sockets(SLOTS) }>`; `None` if there is no LAN9118, which has been logged.
+/// Starts the stack, on a `StackResources<{ sockets(SLOTS) }>`; `None` if there is no LAN9118,
+/// which has been logged.
 pub fn start<const SOCKETS: usize>(
     probe: &BoardProbe,
     resources: &'static mut StackResources<SOCKETS>,
@@ -20,11 +21,17 @@ pub fn start<const SOCKETS: usize>(
     };
     let ethernet = lan9118::start(HARDWARE_ADDRESS).inspect_err(absent).ok()?;
     let config = probe.config();
-    Some(network::start(ethernet, config.address, config.seed.into(), resources))
+    Some(network::start(
+        ethernet,
+        config.address,
+        config.seed.into(),
+        resources,
+    ))
 }
 
-/// Keeps a 1 ms timer running while connections are open, for ever. Real hardware needs nothing of the kind: QEMU
-/// notices new sockets of the computer only when the guest's timers ring (10–19 connections a second without).
+/// Keeps a 1 ms timer running while connections are open, for ever. Real hardware needs nothing of
+/// the kind: QEMU notices new sockets of the computer only when the guest's timers ring (10–19
+/// connections a second without).
 ///
 /// *Cancellation*: safe; connections take their time then.
 pub async fn hurry() -> ! {

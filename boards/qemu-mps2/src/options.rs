@@ -1,4 +1,5 @@
-//! What the person who started QEMU asked for: `-semihosting-config arg=seconds=10`. A run needs no rebuild.
+//! What the person who started QEMU asked for: `-semihosting-config arg=seconds=10`. A run needs no
+//! rebuild.
 
 use core::ffi::CStr;
 use core::mem::MaybeUninit;
@@ -30,13 +31,22 @@ impl Options {
 pub fn read() -> Options {
     let mut buffer = [MaybeUninit::uninit(); 256];
     let bytes = semihosting::sys::arm_compat::sys_get_cmdline_uninit(&mut buffer);
-    let line = bytes.ok().and_then(|bytes| core::str::from_utf8(bytes).ok()).unwrap_or_default();
+    let line = bytes
+        .ok()
+        .and_then(|bytes| core::str::from_utf8(bytes).ok())
+        .unwrap_or_default();
     let mut options = Options::default();
     for word in line.split([' ', '\0']).filter(|word| !word.is_empty()) {
         let known = match word.split_once('=') {
-            Some(("seconds", number)) => number.parse().map(|number| options.seconds = Some(number)).is_ok(),
+            Some(("seconds", number)) => number
+                .parse()
+                .map(|number| options.seconds = Some(number))
+                .is_ok(),
             Some(("skip", word)) => word.parse().map(|skip| options.skip = skip).is_ok(),
-            Some(("panic", number)) => number.parse().map(|number| options.panic = Some(number)).is_ok(),
+            Some(("panic", number)) => number
+                .parse()
+                .map(|number| options.panic = Some(number))
+                .is_ok(),
             Some(("state", path)) => {
                 let path = path.bytes().chain([0]);
                 options.state = path.take(PATH).collect();
@@ -45,7 +55,10 @@ pub fn read() -> Options {
             _ => false,
         };
         if !known {
-            defmt::warn!("option `{=str}` is not known; known: seconds=N skip=true panic=N state=PATH", word);
+            defmt::warn!(
+                "option `{=str}` is not known; known: seconds=N skip=true panic=N state=PATH",
+                word
+            );
         }
     }
     options

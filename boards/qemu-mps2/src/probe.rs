@@ -34,16 +34,22 @@ unsafe extern "C" {
     static _image_end: u8;
 }
 
-/// Keeps the page image in the state file if it is good, and puts the last good one in its place if it is not.
+/// Keeps the page image in the state file if it is good, and puts the last good one in its place if
+/// it is not.
 pub fn keep_last_good_image() {
     let start = &raw mut _image_start;
     let length = (&raw const _image_end).addr().saturating_sub(start.addr());
-    // SAFETY: memory.x sets this region apart. It is RAM in QEMU, and until `load` is called nobody else looks at it.
+    // SAFETY: memory.x sets this region apart. It is RAM in QEMU, and until `load` is called nobody
+    // else looks at it.
     let place = unsafe { core::slice::from_raw_parts_mut(start, length) };
     let found = Image::parse(place).and_then(|image| {
         let (pages, hosts) = (image.pages() as u16, image.hosts() as u16);
         let fits = image.pages() <= PAGES && image.hosts() <= HOSTS;
-        if fits { Ok(image.as_bytes()) } else { Err(ImageError::TooLarge { pages, hosts }) }
+        if fits {
+            Ok(image.as_bytes())
+        } else {
+            Err(ImageError::TooLarge { pages, hosts })
+        }
     });
     match found {
         Ok(image) => {
@@ -64,7 +70,8 @@ pub fn keep_last_good_image() {
 ///
 /// # Errors
 /// Why the image cannot be used; it has been logged.
-// A frame of its own, which ends with it: in that of `main`, the probe's memory would stay on the stack for ever.
+// A frame of its own, which ends with it: in that of `main`, the probe's memory would stay on the
+// stack for ever.
 #[inline(never)]
 pub fn load() -> Result<&'static BoardProbe, ImageError> {
     static TABLES: ConstStaticCell<Tables<PAGES, HOSTS>> = ConstStaticCell::new(Tables::NEW);
@@ -75,8 +82,12 @@ pub fn load() -> Result<&'static BoardProbe, ImageError> {
 
 /// The board's slots, each to be run by a task of its own. Call once.
 pub fn slots(stack: Stack<'static>) -> impl Iterator<Item = NetworkSlot> {
-    static SLOT_MEMORY: ConstStaticCell<[SlotMemory; SLOTS]> = ConstStaticCell::new([SlotMemory::NEW; SLOTS]);
-    SLOT_MEMORY.take().iter_mut().map(move |memory| memory.on(stack))
+    static SLOT_MEMORY: ConstStaticCell<[SlotMemory; SLOTS]> =
+        ConstStaticCell::new([SlotMemory::NEW; SLOTS]);
+    SLOT_MEMORY
+        .take()
+        .iter_mut()
+        .map(move |memory| memory.on(stack))
 }
 
 /// Sums up and ends QEMU.

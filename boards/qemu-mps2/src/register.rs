@@ -4,15 +4,16 @@
 #[derive(Clone, Copy, Debug)]
 pub struct Register(*mut u32);
 
-// SAFETY: a register is an address; each access is one aligned volatile word, which the core does not tear.
+// SAFETY: a register is an address; each access is one aligned volatile word, which the core does
+// not tear.
 unsafe impl Sync for Register {}
 
 impl Register {
     /// The register at `address`.
     ///
     /// # Safety
-    /// `address` is an aligned device register of mps2-an386, and neither reading nor writing it may break
-    /// memory that Rust code relies on (no DMA set-up, no vector table).
+    /// `address` is an aligned device register of mps2-an386, and neither reading nor writing it
+    /// may break memory that Rust code relies on (no DMA set-up, no vector table).
     pub const unsafe fn at(address: usize) -> Self {
         Self(address as *mut u32)
     }

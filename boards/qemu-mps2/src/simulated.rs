@@ -1,5 +1,6 @@
-//! A network that is a few lines of arithmetic: every page exists, changes at a pace of its own and takes its time.
-//! For runs of many hours in minutes, in which every byte of the log is the same each time.
+//! A network that is a few lines of arithmetic: every page exists, changes at a pace of its own and
+//! takes its time. For runs of many hours in minutes, in which every byte of the log is the same
+//! each time.
 
 use core::convert::Infallible;
 
@@ -16,7 +17,10 @@ impl Connect for Simulated {
     type Connection<'c> = Conversation;
 
     async fn connect(&mut self, to: Endpoint<'_>) -> Result<Conversation, Infallible> {
-        Ok(Conversation { hash: hash(SEED, to.host.as_bytes()), ..Conversation::NEW })
+        Ok(Conversation {
+            hash: hash(SEED, to.host.as_bytes()),
+            ..Conversation::NEW
+        })
     }
 }
 
@@ -24,7 +28,9 @@ impl Resolve for Simulated {
     type Error = Infallible;
 
     async fn resolve(&mut self, _: &str) -> Result<Addresses, Infallible> {
-        Ok(Addresses::from_iter([core::net::IpAddr::from([192, 0, 2, 1])]))
+        Ok(Addresses::from_iter([core::net::IpAddr::from([
+            192, 0, 2, 1,
+        ])]))
     }
 }
 
@@ -45,11 +51,19 @@ const SEED: u32 = 0x811c_9dc5;
 const TAG: &[u8] = b"If-None-Match: \"";
 
 fn hash(start: u32, bytes: &[u8]) -> u32 {
-    bytes.iter().fold(start, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+    bytes.iter().fold(start, |hash, byte| {
+        (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
+    })
 }
 
 impl Conversation {
-    const NEW: Self = Self { hash: SEED, line_ended: false, known: None, matched: 0, answered: false };
+    const NEW: Self = Self {
+        hash: SEED,
+        line_ended: false,
+        known: None,
+        matched: 0,
+        answered: false,
+    };
 
     fn take(&mut self, byte: u8) {
         if !self.line_ended {
@@ -57,7 +71,13 @@ impl Conversation {
             self.hash = hash(self.hash, &[byte]);
         }
         match TAG.get(self.matched) {
-            Some(expected) => self.matched = if byte == *expected { self.matched + 1 } else { 0 },
+            Some(expected) => {
+                self.matched = if byte == *expected {
+                    self.matched + 1
+                } else {
+                    0
+                }
+            }
             None if byte.is_ascii_digit() => {
                 let digit = u32::from(byte - b'0');
                 self.known = Some(self.known.unwrap_or(0).wrapping_mul(10).wrapping_add(digit));
@@ -96,7 +116,11 @@ impl Read for Conversation {
         }
         self.answered = true;
         // From 20 to 276 ms, and for one page in 64 longer than any deadline.
-        let late = if self.hash % 64 == 7 { 60_000 } else { u64::from(20 + (self.hash >> 24)) };
+        let late = if self.hash % 64 == 7 {
+            60_000
+        } else {
+            u64::from(20 + (self.hash >> 24))
+        };
         Timer::after(Duration::from_millis(late)).await;
         let version = self.version();
         let mut text = heapless::String::<160>::new();
@@ -112,7 +136,10 @@ impl Read for Conversation {
             )
         };
         let count = text.len().min(buffer.len());
-        buffer.iter_mut().zip(text.bytes()).for_each(|(to, from)| *to = from);
+        buffer
+            .iter_mut()
+            .zip(text.bytes())
+            .for_each(|(to, from)| *to = from);
         Ok(count)
     }
 }

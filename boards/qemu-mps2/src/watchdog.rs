@@ -1,7 +1,9 @@
-//! The machine's watchdog. Not fed for `PATIENCE`, it raises the NMI, which leaves a mark; not fed for as long again, it
-//! resets the machine. (One that is fed in between was only slow, and the mark is wiped off.)
+//! The machine's watchdog. Not fed for `PATIENCE`, it raises the NMI, which leaves a mark; not fed
+//! for as long again, it resets the machine. (One that is fed in between was only slow, and the
+//! mark is wiped off.)
 //!
-//! The mark is in RAM that a reset leaves alone: the machine itself has no register that says why it was reset.
+//! The mark is in RAM that a reset leaves alone: the machine itself has no register that says why
+//! it was reset.
 
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
@@ -66,7 +68,8 @@ pub fn feed() {
     mark(0);
 }
 
-// SAFETY: writes one word that nobody else writes meanwhile, and returns to whatever it interrupted.
+// SAFETY: writes one word that nobody else writes meanwhile, and returns to whatever it
+// interrupted.
 #[exception]
 unsafe fn NonMaskableInt() {
     mark(HUNGRY);

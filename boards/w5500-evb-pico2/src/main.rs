@@ -31,7 +31,10 @@ const SECTORS: usize = 176;
 
 /// All of the flash, of which the store has its part.
 type BoardFlash = StoreFlash<Rp2350Flash<{ 2 * 1024 * 1024 }>, SECTORS>;
-const _: () = assert!(Store::<BoardFlash>::places() >= records(PAGES, HOSTS), "the store is too small");
+const _: () = assert!(
+    Store::<BoardFlash>::places() >= records(PAGES, HOSTS),
+    "the store is too small"
+);
 
 // SAFETY: dunlin.x knows the section, and nothing at run time reads it.
 #[unsafe(link_section = ".dunlin.capacity")]
@@ -60,14 +63,17 @@ fn main() -> ! {
     let boot = boot("dunlin on w5500-evb-pico2", reset);
     let mut config = spi::Config::default();
     config.frequency = 40_000_000;
-    let bus = Spi::new(p.SPI0, p.PIN_18, p.PIN_19, p.PIN_16, p.DMA_CH0, p.DMA_CH1, Interrupts, config);
+    let bus = Spi::new(
+        p.SPI0, p.PIN_18, p.PIN_19, p.PIN_16, p.DMA_CH0, p.DMA_CH1, Interrupts, config,
+    );
     let select = Output::new(p.PIN_17, Level::High);
     let wires = ExclusiveDevice::new(bus, select, Delay).map(|bus| Wires {
         bus,
         interrupt: Input::new(p.PIN_21, Pull::Up),
         reset: Output::new(p.PIN_20, Level::High),
     });
-    // Without a page list there is nothing to do, and nobody feeds the watchdog: the log says so, again and again.
+    // Without a page list there is nothing to do, and nobody feeds the watchdog: the log says so,
+    // again and again.
     let probe = load(hardware);
     let flash = StoreFlash::new(Flash::new_blocking(p.FLASH));
     executor::run(|spawner| {
@@ -91,13 +97,24 @@ fn load(hardware: Rp2350) -> Option<&'static BoardProbe> {
 
 /// Brings the network up, then the slots.
 #[embassy_executor::task]
-async fn start(spawner: Spawner, probe: &'static BoardProbe, wires: Wires, trng: Peri<'static, TRNG>) {
+async fn start(
+    spawner: Spawner,
+    probe: &'static BoardProbe,
+    wires: Wires,
+    trng: Peri<'static, TRNG>,
+) {
     static STATE: StaticCell<State<8, 8>> = StaticCell::new();
     static RESOURCES: StaticCell<StackResources<{ sockets(SLOTS) }>> = StaticCell::new();
-    static MEMORY: ConstStaticCell<[SlotMemory; SLOTS]> = ConstStaticCell::new([SlotMemory::NEW; SLOTS]);
+    static MEMORY: ConstStaticCell<[SlotMemory; SLOTS]> =
+        ConstStaticCell::new([SlotMemory::NEW; SLOTS]);
     let state = STATE.init(State::new());
-    let Wires { bus, interrupt, reset } = wires;
-    let made = embassy_net_wiznet::new(rp2350::hardware_address(), state, bus, interrupt, reset).await;
+    let Wires {
+        bus,
+        interrupt,
+        reset,
+    } = wires;
+    let made =
+        embassy_net_wiznet::new(rp2350::hardware_address(), state, bus, interrupt, reset).await;
     let Ok((device, runner)) = made else {
         defmt::error!("the W5500 does not answer: once more from the start");
         Timer::after_secs(5).await;
@@ -105,7 +122,12 @@ async fn start(spawner: Spawner, probe: &'static BoardProbe, wires: Wires, trng:
     };
     spawn(spawner, card(runner));
     let resources = RESOURCES.init(StackResources::new());
-    let (stack, runner) = network::start(device, probe.config().address, rp2350::random(trng), resources);
+    let (stack, runner) = network::start(
+        device,
+        probe.config().address,
+        rp2350::random(trng),
+        resources,
+    );
     spawn(spawner, net(runner, stack, probe));
     for (number, memory) in MEMORY.take().iter_mut().enumerate() {
         spawn(spawner, slot(number, probe, memory.on(stack)));
@@ -118,7 +140,11 @@ async fn card(runner: Card) {
 }
 
 #[embassy_executor::task]
-async fn net(runner: Runner<'static, Device<'static>>, stack: Stack<'static>, probe: &'static BoardProbe) {
+async fn net(
+    runner: Runner<'static, Device<'static>>,
+    stack: Stack<'static>,
+    probe: &'static BoardProbe,
+) {
     keep_up(runner, stack, probe).await
 }
 

@@ -1,5 +1,6 @@
-//! Reads a board's log through a debug probe and writes its bytes to stdout, undecoded, as `dunlin monitor --log -` wants
-//! them: `dunlin-rtt CHIP ADDRESS`, where ADDRESS is that of the symbol `_SEGGER_RTT`, in hexadecimal.
+//! Reads a board's log through a debug probe and writes its bytes to stdout, undecoded, as `dunlin
+//! monitor --log -` wants them: `dunlin-rtt CHIP ADDRESS`, where ADDRESS is that of the symbol
+//! `_SEGGER_RTT`, in hexadecimal.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -9,7 +10,8 @@ use probe_rs::Permissions;
 use probe_rs::probe::list::Lister;
 use probe_rs::rtt::{Rtt, ScanRegion};
 
-/// Between two looks when there was nothing to read: the board's buffer holds a kilobyte, some forty lines.
+/// Between two looks when there was nothing to read: the board's buffer holds a kilobyte, some
+/// forty lines.
 const PAUSE: Duration = Duration::from_millis(20);
 
 fn main() -> Result<()> {

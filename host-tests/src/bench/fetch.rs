@@ -42,11 +42,21 @@ pub fn rows(rows: &mut Vec<Row>) {
         return;
     };
     let etag = Etag::new(b"\"v1\"");
-    let request =
-        Request { etag: etag.as_ref(), last_modified: HttpDate::from_unix(0), ..Request::get(url, agent) };
+    let request = Request {
+        etag: etag.as_ref(),
+        last_modified: HttpDate::from_unix(0),
+        ..Request::get(url, agent)
+    };
     let (mut window, mut connection) = ([0; WINDOW], Nowhere);
     let hasher = Fingerprinter::new(&[0; 16], &[]);
-    let state = fetch(&mut connection, &request, Limits::DEFAULT, &mut window, hasher, pending());
+    let state = fetch(
+        &mut connection,
+        &request,
+        Limits::DEFAULT,
+        &mut window,
+        hasher,
+        pending(),
+    );
     let bytes = size_of_val(&state) + size_of_val(&request) + size_of_val(&etag) + WINDOW;
     rows.push(Row {
         room: "fetch",

@@ -9,13 +9,21 @@ use crate::learn::{PoissonPage, Spacing};
 /// Twelve bytes a page against the whole history again.
 pub fn learn(rows: &mut Vec<Row>) {
     const VISITS: usize = 200;
-    let mut page = PoissonPage { rate: 1.0, random: Random(1) };
+    let mut page = PoissonPage {
+        rate: 1.0,
+        random: Random(1),
+    };
     let mut random = Random(2);
-    let visit = |_| Visit { modified_ago: None, ..page.visit(Spacing::Random.interval(1.0, &mut random)) };
+    let visit = |_| Visit {
+        modified_ago: None,
+        ..page.visit(Spacing::Random.interval(1.0, &mut random))
+    };
     let history: Vec<Visit> = (0..VISITS).map(visit).collect();
     let online = seconds(50, || {
         let mut page = Estimate::new(&Prior::DEFAULT);
-        history.iter().for_each(|visit| page.update(visit, &Settings::DEFAULT));
+        history
+            .iter()
+            .for_each(|visit| page.update(visit, &Settings::DEFAULT));
         page
     });
     let whole = seconds(50, || irregular::<f64>(history.iter().copied()));

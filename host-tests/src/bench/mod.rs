@@ -1,6 +1,8 @@
-//! Host benches: one module a room, one [`Row`] a figure. `cargo xtask bench` prints them in its table.
+//! Host benches: one module a room, one [`Row`] a figure. `cargo xtask bench` prints them in its
+//! table.
 //!
-//! Clocks on shared machines are noisy: prefer ratios against an alternative measured in the same run.
+//! Clocks on shared machines are noisy: prefer ratios against an alternative measured in the same
+//! run.
 
 mod fetch;
 mod learn;
@@ -25,7 +27,8 @@ pub struct Row {
     pub unit: &'static str,
     /// What else one could use, and its figure in the same unit from the same run.
     pub other: Option<(&'static str, f64)>,
-    /// What the figure is heading for, or the promise it has to keep: `<= 3`, `>= 3`, `1 to 3`, or words.
+    /// What the figure is heading for, or the promise it has to keep: `<= 3`, `>= 3`, `1 to 3`, or
+    /// words.
     pub limit: String,
     /// The size, and how the documentation says the figure grows with it: `O(n)`, `O(n log n)`.
     pub grows: Option<(f64, &'static str)>,
@@ -34,12 +37,24 @@ pub struct Row {
 /// For `cargo xtask bench`: nine fields between tabs, empty where there is nothing to say.
 impl Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { room, what, ours, unit, limit, .. } = self;
-        let (other, figure) =
-            self.other.map_or_else(Default::default, |(other, figure)| (other, figure.to_string()));
-        let (size, grows) =
-            self.grows.map_or_else(Default::default, |(size, grows)| (size.to_string(), grows));
-        write!(f, "{room}\t{what}\t{ours}\t{unit}\t{other}\t{figure}\t{limit}\t{size}\t{grows}")
+        let Self {
+            room,
+            what,
+            ours,
+            unit,
+            limit,
+            ..
+        } = self;
+        let (other, figure) = self.other.map_or_else(Default::default, |(other, figure)| {
+            (other, figure.to_string())
+        });
+        let (size, grows) = self
+            .grows
+            .map_or_else(Default::default, |(size, grows)| (size.to_string(), grows));
+        write!(
+            f,
+            "{room}\t{what}\t{ours}\t{unit}\t{other}\t{figure}\t{limit}\t{size}\t{grows}"
+        )
     }
 }
 
@@ -57,8 +72,8 @@ pub const ROOMS: &[Room] = &[
     ("monitor", monitor::rows),
 ];
 
-/// Seconds that the fastest of `runs` runs took on the processor. On Linux time in which other programs had the
-/// processor does not count; elsewhere it does.
+/// Seconds that the fastest of `runs` runs took on the processor. On Linux time in which other
+/// programs had the processor does not count; elsewhere it does.
 pub fn seconds<T>(runs: u32, mut work: impl FnMut() -> T) -> f64 {
     (0..runs)
         .map(|_| {
@@ -76,14 +91,20 @@ pub fn seconds<T>(runs: u32, mut work: impl FnMut() -> T) -> f64 {
 /// Seconds this thread has run so far, where the system tells.
 fn processor_time() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split_whitespace().next()?.parse::<u64>().ok().map(|nanoseconds| nanoseconds as f64 * 1e-9)
+    text.split_whitespace()
+        .next()?
+        .parse::<u64>()
+        .ok()
+        .map(|nanoseconds| nanoseconds as f64 * 1e-9)
 }
 
 /// Bytes that `work` adds to the memory in use, at its peak; `None` where the system does not tell.
 pub fn peak_bytes<T>(work: impl FnOnce() -> T) -> Option<f64> {
     let status = |name: &str| {
         let status = std::fs::read_to_string("/proc/self/status").ok()?;
-        let kib = status.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_suffix(" kB"));
+        let kib = status
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.trim().strip_suffix(" kB"));
         kib?.trim().parse::<f64>().ok().map(|kib| 1024.0 * kib)
     };
     // From now on, the highest is counted anew.

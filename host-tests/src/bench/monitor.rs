@@ -15,14 +15,17 @@ const TIMES: usize = 1_000;
 
 /// A file of the monitor's fixture.
 pub fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("data/monitor").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("data/monitor")
+        .join(name)
 }
 
 /// Frames a second on one core, alone and with all that the views need.
 pub fn rows(rows: &mut Vec<Row>) {
-    let (Ok(firmware), Ok(log)) =
-        (Firmware::read(&fixture("probe.elf")), std::fs::read(fixture("probe.defmt")))
-    else {
+    let (Ok(firmware), Ok(log)) = (
+        Firmware::read(&fixture("probe.elf")),
+        std::fs::read(fixture("probe.defmt")),
+    ) else {
         return;
     };
     let firmware = Arc::new(firmware);

@@ -1,4 +1,5 @@
-//! The scheduler that ships, with room for as many pages as a computer holds, and the simulator around it.
+//! The scheduler that ships, with room for as many pages as a computer holds, and the simulator
+//! around it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,7 +17,9 @@ pub fn decisions(rows: &mut Vec<Row>) {
     for pages in [1_000, 10_000, 100_000, 1_000_000] {
         let hosts = pages / 32;
         let mut core = Core::<Large>::large(pages, hosts, Settings::DEFAULT);
-        let ids: Vec<_> = (0..hosts).filter_map(|_| core.add_host(Duration::from_secs(1)).ok()).collect();
+        let ids: Vec<_> = (0..hosts)
+            .filter_map(|_| core.add_host(Duration::from_secs(1)).ok())
+            .collect();
         for host in ids.iter().cycle().take(pages) {
             let _ = core.add_page(*host, &PageSettings::DEFAULT, Instant::ZERO);
         }
@@ -28,8 +31,11 @@ pub fn decisions(rows: &mut Vec<Row>) {
             now += interval;
             if let Decision::Fetch(page) = core.next(now) {
                 let changed = random.below(4) == 0;
-                let outcome =
-                    if changed { Outcome::Changed { modified_ago: None } } else { Outcome::Unchanged };
+                let outcome = if changed {
+                    Outcome::Changed { modified_ago: None }
+                } else {
+                    Outcome::Unchanged
+                };
                 let _ = core.record(page, outcome, now);
             }
         };
@@ -37,10 +43,17 @@ pub fn decisions(rows: &mut Vec<Row>) {
         let time = seconds(2, || (0..STEPS).for_each(|_| step())) / f64::from(STEPS);
         rows.push(Row {
             room: "scheduler",
-            what: format!("next+record, {} pages on {} hosts", grouped(pages), grouped(hosts)),
+            what: format!(
+                "next+record, {} pages on {} hosts",
+                grouped(pages),
+                grouped(hosts)
+            ),
             ours: 1e9 * time,
             unit: "ns",
-            other: Some(("std's BinaryHeap by due time: no hosts, nothing learnt", 1e9 * bare_heap(pages))),
+            other: Some((
+                "std's BinaryHeap by due time: no hosts, nothing learnt",
+                1e9 * bare_heap(pages),
+            )),
             limit: String::new(),
             grows: Some((pages as f64, "O(log n), with caches")),
         });
@@ -51,8 +64,9 @@ pub fn decisions(rows: &mut Vec<Row>) {
 fn bare_heap(pages: usize) -> f64 {
     const STEPS: u32 = 500_000;
     let mut random = Random(5);
-    let mut queue: BinaryHeap<Reverse<(u64, u32)>> =
-        (0..pages as u32).map(|page| Reverse((u64::from(random.next_u32()), page))).collect();
+    let mut queue: BinaryHeap<Reverse<(u64, u32)>> = (0..pages as u32)
+        .map(|page| Reverse((u64::from(random.next_u32()), page)))
+        .collect();
     let mut step = || {
         if let Some(Reverse((due, page))) = queue.pop() {
             queue.push(Reverse((due + u64::from(random.next_u32()), page)));
@@ -85,7 +99,10 @@ fn simulate(rows: &mut Vec<Row>, count: usize) {
             }
         };
         let pages = (0..count).map(page).collect();
-        let world = World { pages, hosts: vec![SimHost::new(Duration::ZERO); hosts] };
+        let world = World {
+            pages,
+            hosts: vec![SimHost::new(Duration::ZERO); hosts],
+        };
         time = seconds(1, || {
             let mut policy = PolicyName::Carousel.build(&world, 8.64 * count as f64, false, 1);
             let report = run(&world, &mut *policy, &Options::new(1.0, 1));
@@ -105,10 +122,31 @@ fn simulate(rows: &mut Vec<Row>, count: usize) {
     };
     let heap = ("std's BinaryHeap, a pop and a push", 1e9 * bare_heap(count));
     let grows = Some((count as f64, "O(log n), with caches"));
-    rows.push(row("a simulated event", 1e9 * time / events as f64, "ns", Some(heap), "", grows));
+    rows.push(row(
+        "a simulated event",
+        1e9 * time / events as f64,
+        "ns",
+        Some(heap),
+        "",
+        grows,
+    ));
     if count == LARGEST_WORLD {
-        rows.push(row("events", events as f64 / time / 1e6, "M events/s", None, "", None));
-        rows.push(row("a day of 8.64 fetches a page", time, "s", None, "<= 60", None));
+        rows.push(row(
+            "events",
+            events as f64 / time / 1e6,
+            "M events/s",
+            None,
+            "",
+            None,
+        ));
+        rows.push(row(
+            "a day of 8.64 fetches a page",
+            time,
+            "s",
+            None,
+            "<= 60",
+            None,
+        ));
         let each = bytes.map(|bytes| bytes / count as f64);
         rows.extend(each.map(|bytes| row("memory a page", bytes, "bytes", None, "<= 300", None)));
     }

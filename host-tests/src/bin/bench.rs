@@ -1,4 +1,5 @@
-//! Prints the host's rows of the bench table, for `cargo xtask bench`; with arguments, those of some rooms.
+//! Prints the host's rows of the bench table, for `cargo xtask bench`; with arguments, those of
+//! some rooms.
 
 use host_tests::bench::ROOMS;
 

@@ -7,7 +7,10 @@ use std::time::Instant;
 use host_tests::papers::{PAPERS, Settings};
 
 fn main() -> ExitCode {
-    let mut settings = Settings { full: true, ..Settings::default() };
+    let mut settings = Settings {
+        full: true,
+        ..Settings::default()
+    };
     let mut names = Vec::new();
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
@@ -20,8 +23,9 @@ fn main() -> ExitCode {
     }
     let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/papers"));
     let mut failed = 0;
-    for (name, run) in
-        PAPERS.iter().filter(|(name, _)| names.is_empty() || names.iter().any(|wanted| wanted == name))
+    for (name, run) in PAPERS
+        .iter()
+        .filter(|(name, _)| names.is_empty() || names.iter().any(|wanted| wanted == name))
     {
         let start = Instant::now();
         let section = run(&settings);
@@ -42,5 +46,9 @@ fn main() -> ExitCode {
             start.elapsed().as_secs_f64()
         );
     }
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }

@@ -14,7 +14,8 @@ pub fn unit(random: &mut Random) -> f64 {
 
 /// Exponentially distributed with mean 1.
 pub fn exponential(random: &mut Random) -> f64 {
-    // The crate's own logarithm: the standard library's differs in the last bit from machine to machine.
+    // The crate's own logarithm: the standard library's differs in the last bit from machine to
+    // machine.
     -Real::ln(unit(random))
 }
 
@@ -47,12 +48,17 @@ pub struct PoissonPage {
 }
 
 impl PoissonPage {
-    /// Visits the page again after `days`: what was found, with the date of the last change if there was one.
+    /// Visits the page again after `days`: what was found, with the date of the last change if
+    /// there was one.
     pub fn visit(&mut self, days: f64) -> Visit {
         // Looking back from the visit, the time to the last change is exponential too.
         let ago = exponential(&mut self.random) / self.rate;
         let visit = Visit::new(Duration::from_days(days), ago < days);
-        if visit.changed { visit.modified(Duration::from_days(ago)) } else { visit }
+        if visit.changed {
+            visit.modified(Duration::from_days(ago))
+        } else {
+            visit
+        }
     }
 }
 

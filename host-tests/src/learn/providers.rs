@@ -1,5 +1,5 @@
-//! A small world of pages whose hosts help to different degrees, and crawlers that listen: Xu's scores and the
-//! noisy-signal index on the same traces, with the same number of fetches.
+//! A small world of pages whose hosts help to different degrees, and crawlers that listen: Xu's
+//! scores and the noisy-signal index on the same traces, with the same number of fetches.
 
 use dunlin::learn::hints::scores::{self, Kind};
 use dunlin::learn::hints::{Provider, Signals};
@@ -17,8 +17,8 @@ pub enum Help {
     Normal,
     /// That a page changed: this share of changes, and this share of what it says is true.
     Smart { recall: f64, precision: f64 },
-    /// Every change when it happens, and this share of them at the beginning of the cycle, with its time; the others
-    /// are announced for a wrong time in that cycle.
+    /// Every change when it happens, and this share of them at the beginning of the cycle, with its
+    /// time; the others are announced for a wrong time in that cycle.
     Super { precision: f64 },
 }
 
@@ -53,8 +53,9 @@ pub struct World {
 }
 
 impl World {
-    /// Ten pages a host, rates spread evenly over the logarithm from 1/20 to 5 a day, accesses by Zipf with 0.85 as in
-    /// Xu's Table 2. The same seed changes the same pages at the same times whatever their hosts tell.
+    /// Ten pages a host, rates spread evenly over the logarithm from 1/20 to 5 a day, accesses by
+    /// Zipf with 0.85 as in Xu's Table 2. The same seed changes the same pages at the same times
+    /// whatever their hosts tell.
     pub fn new(hosts: &[Help], days: f64, cycle: f64, seed: u64) -> Self {
         let count = hosts.len() * 10;
         let mut random = Random(seed);
@@ -69,7 +70,14 @@ impl World {
                 let rate = 0.05 * Real::powf(100.0, unit(&mut random));
                 let weight = Real::powf(*rank as f64, -0.85);
                 let changes = poisson(rate, days, &mut random);
-                Page { host: index / 10, weight, rate, changes, signals: vec![], announced: vec![] }
+                Page {
+                    host: index / 10,
+                    weight,
+                    rate,
+                    changes,
+                    signals: vec![],
+                    announced: vec![],
+                }
             })
             .collect();
         Self::of(pages, hosts, days, cycle, seed)
@@ -80,32 +88,56 @@ impl World {
         let total: f64 = pages.iter().map(|page| page.weight).sum();
         for (index, page) in pages.iter_mut().enumerate() {
             page.weight /= total;
-            tell(page, hosts[page.host], days, cycle, &mut Random(seed ^ (index as u64 + 1) << 32));
+            tell(
+                page,
+                hosts[page.host],
+                days,
+                cycle,
+                &mut Random(seed ^ (index as u64 + 1) << 32),
+            );
         }
-        Self { pages, hosts: hosts.to_vec(), days, cycle }
+        Self {
+            pages,
+            hosts: hosts.to_vec(),
+            days,
+            cycle,
+        }
     }
 
-    /// The access-weighted share of time for which copies are fresh, when `crawler` fetches `per_day` pages a day.
+    /// The access-weighted share of time for which copies are fresh, when `crawler` fetches
+    /// `per_day` pages a day.
     pub fn freshness(&self, crawler: &mut dyn Crawler, per_day: f64) -> f64 {
         let mut cursors = vec![Cursor::default(); self.pages.len()];
         let mut stale = 0.0;
         for slot in 0..(self.days * per_day) as u32 {
             let now = f64::from(slot) / per_day;
             for (page, (cursor, trace)) in cursors.iter_mut().zip(&self.pages).enumerate() {
-                let arrived = trace.signals[cursor.signal..].iter().take_while(|at| **at <= now).count();
-                trace.signals[cursor.signal..][..arrived].iter().for_each(|at| crawler.signal(page, *at));
+                let arrived = trace.signals[cursor.signal..]
+                    .iter()
+                    .take_while(|at| **at <= now)
+                    .count();
+                trace.signals[cursor.signal..][..arrived]
+                    .iter()
+                    .for_each(|at| crawler.signal(page, *at));
                 cursor.signal += arrived;
             }
-            let Some(page) = crawler.choose(now) else { continue };
+            let Some(page) = crawler.choose(now) else {
+                continue;
+            };
             let (cursor, trace) = (&mut cursors[page], &self.pages[page]);
             let missed = &trace.changes[cursor.change..];
             let missed = &missed[..missed.iter().take_while(|at| **at <= now).count()];
-            stale += missed.first().map_or(0.0, |first| trace.weight * (now - first));
+            stale += missed
+                .first()
+                .map_or(0.0, |first| trace.weight * (now - first));
             crawler.fetched(page, now, !missed.is_empty());
             cursor.change += missed.len();
         }
         for (cursor, trace) in cursors.iter().zip(&self.pages) {
-            stale += trace.changes.get(cursor.change).map_or(0.0, |first| trace.weight * (self.days - first));
+            stale += trace
+                .changes
+                .get(cursor.change)
+                .map_or(0.0, |first| trace.weight * (self.days - first));
         }
         1.0 - stale / self.days
     }
@@ -130,20 +162,35 @@ fn tell(page: &mut Page, help: Help, days: f64, cycle: f64, random: &mut Random)
     match help {
         Help::Normal => {}
         Help::Smart { recall, precision } => {
-            page.signals = page.changes.iter().copied().filter(|_| unit(random) <= recall).collect();
+            page.signals = page
+                .changes
+                .iter()
+                .copied()
+                .filter(|_| unit(random) <= recall)
+                .collect();
             if precision < 1.0 {
                 let wrong = recall * page.rate * (1.0 - precision) / precision;
                 page.signals.extend(poisson(wrong, days, random));
             }
         }
         Help::Super { precision } => {
-            let guess = |at: &f64, random: &mut Random| (at / cycle).floor() * cycle + unit(random) * cycle;
+            let guess =
+                |at: &f64, random: &mut Random| (at / cycle).floor() * cycle + unit(random) * cycle;
             for at in &page.changes {
-                page.announced.push(if unit(random) <= precision { *at } else { guess(at, random) });
+                page.announced.push(if unit(random) <= precision {
+                    *at
+                } else {
+                    guess(at, random)
+                });
             }
-            // An announcement counts as a signal when its time comes; one that is right is not counted twice.
+            // An announcement counts as a signal when its time comes; one that is right is not
+            // counted twice.
             page.signals = page.changes.clone();
-            page.signals.extend(page.announced.iter().filter(|at| !page.changes.contains(at)));
+            page.signals.extend(
+                page.announced
+                    .iter()
+                    .filter(|at| !page.changes.contains(at)),
+            );
         }
     }
     page.signals.sort_by(f64::total_cmp);
@@ -162,11 +209,14 @@ pub trait Crawler {
 
 /// The page of the largest score.
 fn best(scores: impl Iterator<Item = f64>) -> Option<usize> {
-    scores.enumerate().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(page, _)| page)
+    scores
+        .enumerate()
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+        .map(|(page, _)| page)
 }
 
-/// Xu §4: at the beginning of a cycle all known updates, past and announced, get a score; the best are assigned to the
-/// cycle's slots, announced ones to the first free slot after their time.
+/// Xu §4: at the beginning of a cycle all known updates, past and announced, get a score; the best
+/// are assigned to the cycle's slots, announced ones to the first free slot after their time.
 #[derive(Debug)]
 pub struct XuCrawler<'a> {
     world: &'a World,
@@ -187,7 +237,11 @@ impl<'a> XuCrawler<'a> {
             slots: (per_day * world.cycle).round() as usize,
             slot: 0,
             plan: vec![],
-            pages: world.pages.iter().map(|page| scores::ScoredPage::new(page.weight * ACCESSES)).collect(),
+            pages: world
+                .pages
+                .iter()
+                .map(|page| scores::ScoredPage::new(page.weight * ACCESSES))
+                .collect(),
         }
     }
 
@@ -206,15 +260,28 @@ impl<'a> XuCrawler<'a> {
                 updates.push((past, 0, index));
             }
             let last_cycle = scored.accesses(cycle);
-            let future = scores::Future { probability, last_cycle, earlier_cycles: 4.0 * last_cycle }.score();
+            let future = scores::Future {
+                probability,
+                last_cycle,
+                earlier_cycles: 4.0 * last_cycle,
+            }
+            .score();
             let score = scored.score(kind, now, all, future);
-            let ahead = page.announced.iter().filter(|at| **at > now && **at <= now + cycle);
+            let ahead = page
+                .announced
+                .iter()
+                .filter(|at| **at > now && **at <= now + cycle);
             updates.extend(ahead.map(|at| (score, ((at - now) / per_slot).ceil() as usize, index)));
         }
         updates.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
         self.plan = vec![None; self.slots];
         for (_, earliest, page) in updates {
-            if let Some(free) = self.plan.iter_mut().skip(earliest).find(|slot| slot.is_none()) {
+            if let Some(free) = self
+                .plan
+                .iter_mut()
+                .skip(earliest)
+                .find(|slot| slot.is_none())
+            {
                 *free = Some(page);
             }
         }
@@ -244,7 +311,8 @@ impl Crawler for XuCrawler<'_> {
 pub enum Value {
     /// As if nobody had told anything.
     Deaf,
-    /// By the age at which a page without signals would be as likely stale: what a scheduler on a device computes.
+    /// By the age at which a page without signals would be as likely stale: what a scheduler on a
+    /// device computes.
     EquivalentAge,
     /// By the whole sum.
     Exact,
@@ -278,7 +346,10 @@ fn true_signals(world: &World, page: usize) -> Signals<f32> {
 impl<'a> IndexCrawler<'a> {
     /// Knows the rates, and how far each host is to be believed.
     pub fn informed(world: &'a World, value: Value) -> Self {
-        Self { informed: true, ..Self::new(world, value) }
+        Self {
+            informed: true,
+            ..Self::new(world, value)
+        }
     }
 
     /// Knows nothing but the weights.
@@ -296,7 +367,10 @@ impl<'a> IndexCrawler<'a> {
 
     /// What is believed of each page's rate, and of each host.
     pub fn learnt(&self) -> (impl Iterator<Item = f64>, impl Iterator<Item = Provider>) {
-        (self.pages.iter().map(|page| f64::from(page.0.rate())), self.hosts.iter().map(|host| host.1))
+        (
+            self.pages.iter().map(|page| f64::from(page.0.rate())),
+            self.hosts.iter().map(|host| host.1),
+        )
     }
 
     fn worth(&self, page: usize, now: f64) -> f64 {

@@ -1,4 +1,5 @@
-//! Cho's thesis (2001): freshness and age by formula and by simulation, optimal frequencies, estimators at work.
+//! Cho's thesis (2001): freshness and age by formula and by simulation, optimal frequencies,
+//! estimators at work.
 
 use dunlin::learn::{naive, regular};
 use dunlin::model::Change as Law;
@@ -32,8 +33,16 @@ pub fn run(settings: &Settings) -> Section {
 }
 
 fn world(rates: impl IntoIterator<Item = f64>) -> World {
-    let page = |rate| SimPage { host: 0, weight: 1.0, mean_rate: rate, change: Change::Poisson(rate) };
-    World { pages: rates.into_iter().map(page).collect(), hosts: vec![SimHost::new(Duration::ZERO)] }
+    let page = |rate| SimPage {
+        host: 0,
+        weight: 1.0,
+        mean_rate: rate,
+        change: Change::Poisson(rate),
+    };
+    World {
+        pages: rates.into_iter().map(page).collect(),
+        hosts: vec![SimHost::new(Duration::ZERO)],
+    }
 }
 
 /// Every page once a round, in another order each round (Cho §5.4.2).
@@ -57,7 +66,8 @@ const SEEDS: u64 = 8;
 /// Days before anything counts: visits at random leave one page in 3,000 without any for so long.
 const WARM_UP: f64 = 8.0;
 
-/// Freshness and age in days over eight seeds from `seed` on, each page visited once a day on average.
+/// Freshness and age in days over eight seeds from `seed` on, each page visited once a day on
+/// average.
 fn simulated(
     world: &World,
     days: f64,
@@ -66,11 +76,17 @@ fn simulated(
 ) -> (Mean, Mean) {
     let reports: Vec<Report> = parallel(SEEDS as usize, |job| {
         let seed = seed + job as u64;
-        let options = Options { measured_from: WARM_UP, ..Options::new(days + WARM_UP, seed) };
+        let options = Options {
+            measured_from: WARM_UP,
+            ..Options::new(days + WARM_UP, seed)
+        };
         simulate(world, build(seed).as_mut(), &options)
     });
     let mean = |of: fn(&Report) -> f64| Mean::of(&reports.iter().map(of).collect::<Vec<_>>());
-    (mean(|report| report.freshness), mean(|report| report.age_s / 86_400.0))
+    (
+        mean(|report| report.freshness),
+        mean(|report| report.age_s / 86_400.0),
+    )
 }
 
 fn orders(section: &mut Section) {
@@ -88,14 +104,18 @@ fn orders(section: &mut Section) {
         let world = world(vec![r; pages]);
         let (per_day, e) = (pages as f64, (-r).exp());
         let once = (1.0 - e) / r;
-        // Changes of their own for every row: with the same ones all rows would be off in the same direction.
+        // Changes of their own for every row: with the same ones all rows would be off in the same
+        // direction.
         let seed = |row: u64| SEED + SEEDS * (3 * group + row);
-        let fixed = simulated(&world, 20.0, seed(0), |_| Box::new(rules::uniform(&world, per_day)));
+        let fixed = simulated(&world, 20.0, seed(0), |_| {
+            Box::new(rules::uniform(&world, per_day))
+        });
         let shuffled = simulated(&world, 20.0, seed(1), |seed| {
             Box::new(Gated::new(&world, per_day, Shuffled(Random(seed))))
         });
-        let random =
-            simulated(&world, 20.0, seed(2), |seed| Box::new(rules::random(&world, per_day, false, seed)));
+        let random = simulated(&world, 20.0, seed(2), |seed| {
+            Box::new(rules::random(&world, per_day, false, seed))
+        });
         let second = (1.0 - e) / (r * r);
         for (name, freshness, age, found) in [
             ("fixed", once, 0.5 - 1.0 / r + second, fixed),
@@ -108,7 +128,9 @@ fn orders(section: &mut Section) {
             ("purely random", 1.0 / (1.0 + r), r / (1.0 + r), random),
         ] {
             let distance = |mean: Mean, formula: f64| (mean.value - formula).abs() / formula;
-            apart = apart.max(distance(found.0, freshness)).max(distance(found.1, age));
+            apart = apart
+                .max(distance(found.0, freshness))
+                .max(distance(found.1, age));
             let holds = |mean: Mean, formula: f64| {
                 u32::from((mean.value - formula).abs() <= mean.plus_minus.unwrap_or(0.0))
             };
@@ -123,9 +145,22 @@ fn orders(section: &mut Section) {
             ]);
         }
     }
-    section.table(&["r", "order", "freshness", "simulated", "age, days", "simulated"], &rows);
+    section.table(
+        &[
+            "r",
+            "order",
+            "freshness",
+            "simulated",
+            "age, days",
+            "simulated",
+        ],
+        &rows,
+    );
     section.check(
-        format!("every simulated figure is within 2 % of its formula (worst: {:.2} %)", 100.0 * apart),
+        format!(
+            "every simulated figure is within 2 % of its formula (worst: {:.2} %)",
+            100.0 * apart
+        ),
         apart < 0.02,
     );
     // Of 24 intervals of 95 %, fewer than 20 hold one time in 150.
@@ -148,14 +183,25 @@ fn allocations(section: &mut Section, settings: &Settings) {
     let (mut ordered, mut apart) = (true, 0.0_f64);
     for r in [0.5_f64, 2.0] {
         let mut random = dunlin_suite::bench::Random(SEED);
-        let world =
-            world((0..pages).map(|_| r * delta * gamma(1.0 / delta, &mut random)).collect::<Vec<_>>());
+        let world = world(
+            (0..pages)
+                .map(|_| r * delta * gamma(1.0 / delta, &mut random))
+                .collect::<Vec<_>>(),
+        );
         let per_day = pages as f64;
-        let uniform = simulated(&world, 20.0, SEED, |_| Box::new(rules::uniform(&world, per_day)));
-        let proportional =
-            simulated(&world, 20.0, SEED, |seed| Box::new(rules::proportional(&world, per_day, false, seed)));
+        let uniform = simulated(&world, 20.0, SEED, |_| {
+            Box::new(rules::uniform(&world, per_day))
+        });
+        let proportional = simulated(&world, 20.0, SEED, |seed| {
+            Box::new(rules::proportional(&world, per_day, false, seed))
+        });
         let ours = simulated(&world, 20.0, SEED, |_| {
-            Box::new(policy::scheduler(&world, Some(per_day as f32), false, Scheduler::DEFAULT))
+            Box::new(policy::scheduler(
+                &world,
+                Some(per_day as f32),
+                false,
+                Scheduler::DEFAULT,
+            ))
         });
         let base = 1.0 + r * delta;
         let by_uniform = (1.0 - base.powf(1.0 - 1.0 / delta)) / (r * (1.0 - delta));
@@ -173,9 +219,24 @@ fn allocations(section: &mut Section, settings: &Settings) {
             apart = apart.max((mean.value - formula).abs() / formula);
         }
         for (name, formula, age_formula, (found, age)) in [
-            ("uniform", digits(by_uniform), digits(age_by_uniform), uniform),
-            ("proportional", digits(by_share), digits(age_by_share), proportional),
-            ("ours (carousel)", format!("{:.4} (optimum)", world.optimum(per_day)), String::new(), ours),
+            (
+                "uniform",
+                digits(by_uniform),
+                digits(age_by_uniform),
+                uniform,
+            ),
+            (
+                "proportional",
+                digits(by_share),
+                digits(age_by_share),
+                proportional,
+            ),
+            (
+                "ours (carousel)",
+                format!("{:.4} (optimum)", world.optimum(per_day)),
+                String::new(),
+                ours,
+            ),
         ] {
             rows.push(vec![
                 r.to_string(),
@@ -189,7 +250,14 @@ fn allocations(section: &mut Section, settings: &Settings) {
         ordered &= proportional.0.value < uniform.0.value && uniform.0.value < ours.0.value;
     }
     section.table(
-        &["r", "visits", "freshness, by formula", "simulated", "age, days, by formula", "simulated"],
+        &[
+            "r",
+            "visits",
+            "freshness, by formula",
+            "simulated",
+            "age, days, by formula",
+            "simulated",
+        ],
         &rows,
     );
     section.check("proportional < uniform < ours in freshness", ordered);
@@ -218,33 +286,81 @@ fn frequencies(section: &mut Section) {
         "Printed figures above ours; what is fast and light is given up.",
     );
     let five = [1.0, 2.0, 3.0, 4.0, 5.0].map(|rate| Page::new(1.0, Law::Poisson(rate)));
-    let six = [(1.0, 1.0), (1.0, 2.0), (1.0, 3.0), (2.0, 1.0), (2.0, 2.0), (2.0, 3.0)];
+    let six = [
+        (1.0, 1.0),
+        (1.0, 2.0),
+        (1.0, 3.0),
+        (2.0, 1.0),
+        (2.0, 2.0),
+        (2.0, 3.0),
+    ];
     let six = six.map(|(weight, rate)| Page::new(weight, Law::Poisson(rate)));
     let mut worst: f64 = 0.0;
     for (table, pages, objective, printed) in [
-        ("5.5 (b), freshness", &five[..], Objective::Freshness, &[1.15, 1.36, 1.35, 1.14, 0.0][..]),
-        ("5.5 (c), age", &five, Objective::Age, &[0.84, 0.97, 1.03, 1.07, 1.09]),
-        ("5.6 (c), freshness", &six, Objective::Freshness, &[0.78, 0.76, 0.0, 1.28, 1.56, 1.62]),
-        ("5.6 (d), age", &six, Objective::Age, &[0.76, 0.88, 0.94, 0.99, 1.17, 1.26]),
+        (
+            "5.5 (b), freshness",
+            &five[..],
+            Objective::Freshness,
+            &[1.15, 1.36, 1.35, 1.14, 0.0][..],
+        ),
+        (
+            "5.5 (c), age",
+            &five,
+            Objective::Age,
+            &[0.84, 0.97, 1.03, 1.07, 1.09],
+        ),
+        (
+            "5.6 (c), freshness",
+            &six,
+            Objective::Freshness,
+            &[0.78, 0.76, 0.0, 1.28, 1.56, 1.62],
+        ),
+        (
+            "5.6 (d), age",
+            &six,
+            Objective::Age,
+            &[0.76, 0.88, 0.94, 0.99, 1.17, 1.26],
+        ),
     ] {
         let (rates, _) = best(pages, pages.len() as f64, objective);
-        worst =
-            rates.iter().zip(printed).fold(worst, |worst, (rate, printed)| worst.max((rate - printed).abs()));
+        worst = rates
+            .iter()
+            .zip(printed)
+            .fold(worst, |worst, (rate, printed)| {
+                worst.max((rate - printed).abs())
+            });
         let row = |name: &str, values: &[f64], width: usize| {
             let cells = values.iter().map(|value| format!("{value:.width$}"));
-            [format!("{table}, {name}")].into_iter().chain(cells).collect::<Vec<_>>()
+            [format!("{table}, {name}")]
+                .into_iter()
+                .chain(cells)
+                .collect::<Vec<_>>()
         };
         let columns: Vec<String> = (1..=pages.len()).map(|page| format!("e{page}")).collect();
-        let columns: Vec<&str> = ["table"].into_iter().chain(columns.iter().map(String::as_str)).collect();
-        section.table(&columns, &[row("printed", printed, 2), row("ours", &rates, 4)]);
+        let columns: Vec<&str> = ["table"]
+            .into_iter()
+            .chain(columns.iter().map(String::as_str))
+            .collect();
+        section.table(
+            &columns,
+            &[row("printed", printed, 2), row("ours", &rates, 4)],
+        );
     }
-    section.check(format!("all agree to 0.011 (worst: {worst:.4})"), worst < 0.011);
+    section.check(
+        format!("all agree to 0.011 (worst: {worst:.4})"),
+        worst < 0.011,
+    );
 }
 
-/// Figure 4.2 in print is a bar chart: 23 % of pages change daily, 15 % weekly and, read off the bars, 16 % monthly, 16 % in four
-/// months; the rest counts as yearly.
-const CLASSES: [(f64, f64); 5] =
-    [(0.23, 1.0), (0.15, 1.0 / 7.0), (0.16, 1.0 / 30.0), (0.16, 1.0 / 120.0), (0.30, 1.0 / 365.0)];
+/// Figure 4.2 in print is a bar chart: 23 % of pages change daily, 15 % weekly and, read off the
+/// bars, 16 % monthly, 16 % in four months; the rest counts as yearly.
+const CLASSES: [(f64, f64); 5] = [
+    (0.23, 1.0),
+    (0.15, 1.0 / 7.0),
+    (0.16, 1.0 / 30.0),
+    (0.16, 1.0 / 120.0),
+    (0.30, 1.0 / 365.0),
+];
 
 fn improvement(section: &mut Section) {
     section.part(
@@ -252,8 +368,10 @@ fn improvement(section: &mut Section) {
         "Every page once a month on average. The distribution of change rates is printed as a bar chart only (23 % daily, 15 % \
          weekly, then about 16 % monthly, 16 % in four months, 30 % yearly), so figures agree as far as that can be read.",
     );
-    let pages: Vec<Page<'_, f64>> =
-        CLASSES.iter().map(|(share, rate)| Page::new(*share, Law::Poisson(30.0 * rate))).collect();
+    let pages: Vec<Page<'_, f64>> = CLASSES
+        .iter()
+        .map(|(share, rate)| Page::new(*share, Law::Poisson(30.0 * rate)))
+        .collect();
     // A class is one page of the plan whose crawls are shared by all of its pages.
     let cost = |rates: &[f64], objective| {
         let total: f64 = CLASSES.iter().map(|(share, _)| share).sum();
@@ -263,7 +381,11 @@ fn improvement(section: &mut Section) {
             .map(|(page, rate)| page.weight * page_cost(page, objective, Spacing::Steady, *rate));
         cost.sum::<f64>() / total
     };
-    let all: f64 = CLASSES.iter().map(|(share, rate)| share * rate).sum::<f64>() / 1.0;
+    let all: f64 = CLASSES
+        .iter()
+        .map(|(share, rate)| share * rate)
+        .sum::<f64>()
+        / 1.0;
     let proportional: Vec<f64> = CLASSES.iter().map(|(_, rate)| rate / all).collect();
     let classes = |objective| {
         // Weighted pages: many equal copies of each class, so that shares become counts.
@@ -290,7 +412,13 @@ fn improvement(section: &mut Section) {
             cost(&[1.0; 5], Objective::Freshness),
             cost(&[1.0; 5], Objective::Age),
         ),
-        ("optimal", "0.62", "4.3 days", classes(Objective::Freshness), classes(Objective::Age)),
+        (
+            "optimal",
+            "0.62",
+            "4.3 days",
+            classes(Objective::Freshness),
+            classes(Objective::Age),
+        ),
     ];
     let table: Vec<Vec<String>> = rows
         .iter()
@@ -304,7 +432,10 @@ fn improvement(section: &mut Section) {
             ]
         })
         .collect();
-    section.table(&["visits", "freshness printed", "ours", "age printed", "ours"], &table);
+    section.table(
+        &["visits", "freshness printed", "ours", "age printed", "ours"],
+        &table,
+    );
     let fresh = |row: usize| 1.0 - rows[row].3;
     section.check(
         "proportional ≪ uniform < optimal in freshness, the reverse in age",
@@ -314,7 +445,10 @@ fn improvement(section: &mut Section) {
             && rows[1].4 > rows[2].4,
     );
     section.check(
-        format!("the optimal freshness is within 0.03 of the printed 0.62 ({:.3})", fresh(2)),
+        format!(
+            "the optimal freshness is within 0.03 of the printed 0.62 ({:.3})",
+            fresh(2)
+        ),
         (fresh(2) - 0.62).abs() < 0.03,
     );
 }
@@ -341,7 +475,11 @@ fn detected(section: &mut Section, settings: &Settings) {
         .collect();
     let seen: Vec<u32> = rates
         .iter()
-        .map(|rate| (0..5).filter(|_| random.unit() > (-7.0 * rate).exp()).count() as u32)
+        .map(|rate| {
+            (0..5)
+                .filter(|_| random.unit() > (-7.0 * rate).exp())
+                .count() as u32
+        })
         .collect();
     let first: u32 = seen.iter().sum();
     let later = |estimate: &dyn Fn(u32) -> f64| {
@@ -350,12 +488,19 @@ fn detected(section: &mut Section, settings: &Settings) {
         let (budget, most) = (8.0 * pages as f64, 56.0);
         let mut scale = budget / weights.iter().sum::<f64>();
         for _ in 0..50 {
-            let used: f64 = weights.iter().map(|weight| (scale * weight).min(most)).sum();
+            let used: f64 = weights
+                .iter()
+                .map(|weight| (scale * weight).min(most))
+                .sum();
             scale *= budget / used;
         }
         let found = rates.iter().zip(&weights).map(|(rate, weight)| {
             let visits = (scale * weight).min(most);
-            if visits > 0.0 { visits * (1.0 - (-rate * 56.0 / visits).exp()) } else { 0.0 }
+            if visits > 0.0 {
+                visits * (1.0 - (-rate * 56.0 / visits).exp())
+            } else {
+                0.0
+            }
         });
         f64::from(first) + found.sum::<f64>()
     };
@@ -363,7 +508,12 @@ fn detected(section: &mut Section, settings: &Settings) {
     let by_naive = later(&|seen| naive::<f64>(seen, 35.0).unwrap_or(0.0));
     let by_cho = later(&|seen| regular::<f64>(5, seen, 7.0).unwrap_or(0.0));
     let row = |name: &str, printed: &str, found: f64| {
-        vec![name.into(), printed.into(), format!("{found:.0}"), format!("{:.0} %", 100.0 * found / uniform)]
+        vec![
+            name.into(),
+            printed.into(),
+            format!("{found:.0}"),
+            format!("{:.0} %", 100.0 * found / uniform),
+        ]
     };
     section.table(
         &["policy", "printed", "changes detected", "ours"],
@@ -373,7 +523,10 @@ fn detected(section: &mut Section, settings: &Settings) {
             row("Cho's estimator", "228 %", by_cho),
         ],
     );
-    section.check("uniform < naive < Cho's estimator", uniform < by_naive && by_naive < by_cho);
+    section.check(
+        "uniform < naive < Cho's estimator",
+        uniform < by_naive && by_naive < by_cho,
+    );
 }
 
 fn collections(section: &mut Section, settings: &Settings) {
@@ -410,7 +563,9 @@ fn collections(section: &mut Section, settings: &Settings) {
     );
     let curve = |name: &str, of: &dyn Fn(f64) -> f64| Line {
         name: name.into(),
-        points: (1..=100).map(|step| (f64::from(step) * 0.05, of(f64::from(step) * 0.05))).collect(),
+        points: (1..=100)
+            .map(|step| (f64::from(step) * 0.05, of(f64::from(step) * 0.05)))
+            .collect(),
     };
     let orders = [
         curve("fixed", &mean),
@@ -420,6 +575,11 @@ fn collections(section: &mut Section, settings: &Settings) {
     section.plot(
         "cho-orders",
         "Figure 5.10: freshness by order of visits, over r = changes for each visit",
-        lines("Figure 5.10: freshness by order of visits", "r = λ/f", "freshness", &orders),
+        lines(
+            "Figure 5.10: freshness by order of visits",
+            "r = λ/f",
+            "freshness",
+            &orders,
+        ),
     );
 }

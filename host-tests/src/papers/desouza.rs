@@ -24,11 +24,22 @@ pub fn run(settings: &Settings) -> Section {
     let paper = if let Some(pages) = settings.pages {
         // As many servers and crawls for each page as in the paper.
         let fetch = Setup::PAPER.fetch * 1_000_000 / pages.max(1) as u64;
-        Setup { pages, servers: (pages / 500).max(1), fetch, ..Setup::PAPER }
+        Setup {
+            pages,
+            servers: (pages / 500).max(1),
+            fetch,
+            ..Setup::PAPER
+        }
     } else if settings.full {
         Setup::PAPER
     } else {
-        Setup { pages: 30_000, servers: 60, crawlers: 3, fetch: Duration::from_secs(1), ..Setup::PAPER }
+        Setup {
+            pages: 30_000,
+            servers: 60,
+            crawlers: 3,
+            fetch: Duration::from_secs(1),
+            ..Setup::PAPER
+        }
     };
     section.say(&format!(
         "{} pages on {} servers, {} crawlers that can do 8.64 crawls a page and day together, 15 s between two crawls of a server, one day from \
@@ -79,7 +90,10 @@ fn tabulate(
     let found: Vec<Staleness> = parallel(setups.len(), |job| reproduce(setups[job].1));
     let rows: Vec<Vec<String>> = (setups.iter().zip(&found))
         .map(|((value, _), found)| {
-            [value.to_string()].into_iter().chain(figures(found).map(digits)).collect()
+            [value.to_string()]
+                .into_iter()
+                .chain(figures(found).map(digits))
+                .collect()
         })
         .collect();
     let mut columns = COLUMNS;
@@ -92,9 +106,18 @@ fn tabulate(
 fn plot(title: &str, x: &str, setups: &[(f64, Setup)], found: &[Staleness]) -> Plot {
     let curve = |place: usize| Line {
         name: COLUMNS[place + 1].into(),
-        points: setups.iter().zip(found).map(|((value, _), found)| (*value, figures(found)[place])).collect(),
+        points: setups
+            .iter()
+            .zip(found)
+            .map(|((value, _), found)| (*value, figures(found)[place]))
+            .collect(),
     };
-    lines(title, x, "staleness", &(0..8).map(curve).collect::<Vec<_>>())
+    lines(
+        title,
+        x,
+        "staleness",
+        &(0..8).map(curve).collect::<Vec<_>>(),
+    )
 }
 
 fn figure_3(section: &mut Section, paper: Setup, full: bool) {
@@ -103,38 +126,65 @@ fn figure_3(section: &mut Section, paper: Setup, full: bool) {
         "θ = 0 spreads pages evenly, θ = 1 is Zipf's law: many pages on few servers. The text prints no range of θ; claims are \
          checked from 0 to 1.",
     );
-    let thetas: &[f64] = if full { &[0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5] } else { &[0.0, 0.5, 1.0] };
-    let setups: Vec<_> = thetas.iter().map(|&theta| (theta, Setup { theta, ..paper })).collect();
-    let found =
-        tabulate(section, "desouza-3", "Figure 3: staleness by skew of pages over servers", "θ", &setups);
+    let thetas: &[f64] = if full {
+        &[0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5]
+    } else {
+        &[0.0, 0.5, 1.0]
+    };
+    let setups: Vec<_> = thetas
+        .iter()
+        .map(|&theta| (theta, Setup { theta, ..paper }))
+        .collect();
+    let found = tabulate(
+        section,
+        "desouza-3",
+        "Figure 3: staleness by skew of pages over servers",
+        "θ",
+        &setups,
+    );
     let (found, beyond) = found.split_at(thetas.iter().filter(|theta| **theta <= 1.0).count());
     let above = |of: fn(&Staleness) -> f64, base: fn(&Staleness) -> f64| -> Vec<f64> {
-        found.iter().map(|found| 100.0 * (of(found) / base(found) - 1.0)).collect()
+        found
+            .iter()
+            .map(|found| 100.0 * (of(found) / base(found) - 1.0))
+            .collect()
     };
-    let shown =
-        |values: &[f64]| values.iter().map(|value| format!("{value:.1}")).collect::<Vec<_>>().join(", ");
+    let shown = |values: &[f64]| {
+        values
+            .iter()
+            .map(|value| format!("{value:.1}"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     let psp = above(|found| found.merge_dispatched, |found| found.bound);
     let wolf = above(|found| found.m_wolf, |found| found.merge_dispatched);
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     // With few servers the largest is larger.
     let most = if paper.pages >= 1_000_000 { 14.0 } else { 16.0 };
-    let within = |values: &[f64], low: f64, high: f64| values.iter().all(|value| (low..high).contains(value));
-    section
-        .check(format!("PSP is about 3 % above WP (1.5 to 4 %): {} %", shown(&psp)), within(&psp, 1.5, 4.0));
+    let within = |values: &[f64], low: f64, high: f64| {
+        values.iter().all(|value| (low..high).contains(value))
+    };
+    section.check(
+        format!("PSP is about 3 % above WP (1.5 to 4 %): {} %", shown(&psp)),
+        within(&psp, 1.5, 4.0),
+    );
     section.say(&format!(
         "On average PSP is {:.1} % above WP (3 % in print), M-Wolf {:.1} % above PSP (9.5 % in print).",
         mean(&psp),
         mean(&wolf)
     ));
     section.check(
-        format!("M-Wolf is about 9.5 % above PSP (3 to {most} %): {} %", shown(&wolf)),
+        format!(
+            "M-Wolf is about 9.5 % above PSP (3 to {most} %): {} %",
+            shown(&wolf)
+        ),
         within(&wolf, 3.0, most),
     );
     section.check(
         "PSP is below MP2, and as good as InfCrawlers",
-        found
-            .iter()
-            .all(|found| found.merge_dispatched < found.mp2 && found.merge_dispatched < 1.01 * found.merge),
+        found.iter().all(|found| {
+            found.merge_dispatched < found.mp2 && found.merge_dispatched < 1.01 * found.merge
+        }),
     );
     for ((theta, _), found) in setups.iter().skip(found.len()).zip(beyond) {
         section.say(&format!(
@@ -144,9 +194,15 @@ fn figure_3(section: &mut Section, paper: Setup, full: bool) {
             100.0 * (found.m_wolf / found.merge_dispatched - 1.0)
         ));
     }
-    let ours = above(|found| found.spread_dispatched, |found| found.merge_dispatched);
+    let ours = above(
+        |found| found.spread_dispatched,
+        |found| found.merge_dispatched,
+    );
     section.check(
-        format!("ours is below PSP with the same crawlers: {} %", shown(&ours)),
+        format!(
+            "ours is below PSP with the same crawlers: {} %",
+            shown(&ours)
+        ),
         ours.iter().all(|value| *value < 0.0),
     );
 }
@@ -156,10 +212,30 @@ fn figure_4(section: &mut Section, paper: Setup, full: bool) {
         "Figure 4: skew of change rates",
         "Rates fall with their rank by Zipf's law with exponent θ, at the same mean.",
     );
-    let thetas: &[f64] = if full { &[0.25, 0.5, 0.75, 1.0] } else { &[0.5, 1.0] };
-    let setups: Vec<_> =
-        thetas.iter().map(|&theta| (theta, Setup { rate_theta: Some(theta), ..paper })).collect();
-    let found = tabulate(section, "desouza-4", "Figure 4: staleness by skew of change rates", "θ", &setups);
+    let thetas: &[f64] = if full {
+        &[0.25, 0.5, 0.75, 1.0]
+    } else {
+        &[0.5, 1.0]
+    };
+    let setups: Vec<_> = thetas
+        .iter()
+        .map(|&theta| {
+            (
+                theta,
+                Setup {
+                    rate_theta: Some(theta),
+                    ..paper
+                },
+            )
+        })
+        .collect();
+    let found = tabulate(
+        section,
+        "desouza-4",
+        "Figure 4: staleness by skew of change rates",
+        "θ",
+        &setups,
+    );
     section.check(
         "PSP is below MP2 and M-Wolf, ours is below PSP",
         found.iter().all(|found| {
@@ -175,8 +251,15 @@ fn figure_5(section: &mut Section, paper: Setup, full: bool) {
         "Figure 5: planning for another capacity",
         "R is what is planned for, as a multiple of what crawlers can do.",
     );
-    let shares: &[f64] = if full { &[0.7, 0.85, 1.0, 1.15, 1.3] } else { &[0.7, 1.0, 1.3] };
-    let setups: Vec<_> = shares.iter().map(|&planned| (planned, Setup { planned, ..paper })).collect();
+    let shares: &[f64] = if full {
+        &[0.7, 0.85, 1.0, 1.15, 1.3]
+    } else {
+        &[0.7, 1.0, 1.3]
+    };
+    let setups: Vec<_> = shares
+        .iter()
+        .map(|&planned| (planned, Setup { planned, ..paper }))
+        .collect();
     let found = tabulate(
         section,
         "desouza-5",
@@ -187,7 +270,10 @@ fn figure_5(section: &mut Section, paper: Setup, full: bool) {
     let psp: Vec<f64> = found.iter().map(|found| found.merge_dispatched).collect();
     let (less, more) = psp.split_at(psp.len() / 2);
     let at = more[0];
-    section.check("planning for less than the capacity costs staleness", less.iter().all(|less| *less > at));
+    section.check(
+        "planning for less than the capacity costs staleness",
+        less.iter().all(|less| *less > at),
+    );
     section.check(
         format!(
             "so does planning for more ({} of the capacity: {:.4} against {at:.4})",
@@ -198,7 +284,8 @@ fn figure_5(section: &mut Section, paper: Setup, full: bool) {
     );
 }
 
-/// Days of the last table: those after a cold start that are shown, and those that count as the long run.
+/// Days of the last table: those after a cold start that are shown, and those that count as the
+/// long run.
 const EARLY: std::ops::Range<usize> = 2..4;
 const LATE: std::ops::Range<usize> = 6..9;
 const SEEDS: u64 = 3;
@@ -223,29 +310,57 @@ fn long_run(section: &mut Section, settings: &Settings) {
         PolicyName::MWolf,
         PolicyName::Uniform,
     ];
-    let jobs: Vec<(PolicyName, u64)> =
-        policies.iter().flat_map(|policy| (SEED..SEED + SEEDS).map(|seed| (*policy, seed))).collect();
+    let jobs: Vec<(PolicyName, u64)> = policies
+        .iter()
+        .flat_map(|policy| (SEED..SEED + SEEDS).map(|seed| (*policy, seed)))
+        .collect();
     let reports = parallel(jobs.len(), |job| {
         let (policy, seed) = jobs[job];
-        let options =
-            Options { crawlers: 1 + pages / 50_000, pieces: LATE.end, ..Options::new(LATE.end as f64, seed) };
-        simulate(&world, policy.build(&world, per_day, false, seed).as_mut(), &options)
+        let options = Options {
+            crawlers: 1 + pages / 50_000,
+            pieces: LATE.end,
+            ..Options::new(LATE.end as f64, seed)
+        };
+        simulate(
+            &world,
+            policy.build(&world, per_day, false, seed).as_mut(),
+            &options,
+        )
     });
     let stale = |place: usize, days: std::ops::Range<usize>| {
         let seeds = &reports[place * SEEDS as usize..][..SEEDS as usize];
-        let mean =
-            |report: &Report| 1.0 - report.course[days.clone()].iter().sum::<f64>() / days.len() as f64;
+        let mean = |report: &Report| {
+            1.0 - report.course[days.clone()].iter().sum::<f64>() / days.len() as f64
+        };
         Mean::of(&seeds.iter().map(mean).collect::<Vec<_>>())
     };
     let optimum = 1.0 - world.optimum(per_day);
-    let mut rows = vec![vec!["(optimum)".into(), digits(optimum), digits(optimum), String::new()]];
+    let mut rows = vec![vec![
+        "(optimum)".into(),
+        digits(optimum),
+        digits(optimum),
+        String::new(),
+    ]];
     for (place, policy) in policies.iter().enumerate() {
         let (early, late) = (stale(place, EARLY), stale(place, LATE));
         let above = format!("{:.2} %", 100.0 * (late.value / optimum - 1.0));
-        rows.push(vec![policy.name(), interval(&early), interval(&late), above]);
+        rows.push(vec![
+            policy.name(),
+            interval(&early),
+            interval(&late),
+            above,
+        ]);
     }
     section.say(&format!("{pages} pages on {servers} servers:"));
-    section.table(&["policy", "days 3 and 4", "days 7 to 9", "above the optimum then"], &rows);
+    section.table(
+        &[
+            "policy",
+            "days 3 and 4",
+            "days 7 to 9",
+            "above the optimum then",
+        ],
+        &rows,
+    );
     let late = |place: usize| stale(place, LATE).value;
     section.check(
         "in the long run ours (the carousel, which the firmware uses) is below all others, PSP among them",
@@ -258,8 +373,9 @@ fn long_run(section: &mut Section, settings: &Settings) {
         ),
         (3..policies.len()).all(|other| late(1) < late(other)) && late(1) < 1.01 * late(2),
     );
-    let against_psp =
-        |days: std::ops::Range<usize>| 100.0 * (stale(0, days.clone()).value / stale(2, days).value - 1.0);
+    let against_psp = |days: std::ops::Range<usize>| {
+        100.0 * (stale(0, days.clone()).value / stale(2, days).value - 1.0)
+    };
     section.say(&format!(
         "Ours (carousel) is {:+.2} % against PSP in the long run, and {:+.2} % on the third and fourth day. The scheduler fetches every page \
          once before it gives up any, and that takes as long as the largest server has pages for: here {:.1} days. PSP is told all rates, \
@@ -268,7 +384,12 @@ fn long_run(section: &mut Section, settings: &Settings) {
         against_psp(EARLY),
         (world.pages.iter().filter(|page| page.host == 0).count() as f64) / world.hosts[0].cap()
     ));
-    section.check("nobody is ever impolite", reports.iter().all(|report| report.politeness_violations == 0));
+    section.check(
+        "nobody is ever impolite",
+        reports
+            .iter()
+            .all(|report| report.politeness_violations == 0),
+    );
 }
 
 /// Pages on servers by Zipf's law, with rates as in the paper.
@@ -283,9 +404,19 @@ fn web(pages: usize, servers: usize) -> World {
         .collect();
     let page = |index: usize| {
         let rate = 24.0 * (0.01 + 0.99 * random.unit());
-        let host = ends.partition_point(|end| *end * pages as f64 <= index as f64).min(servers - 1);
-        SimPage { host, weight: 1.0, mean_rate: rate, change: Change::Poisson(rate) }
+        let host = ends
+            .partition_point(|end| *end * pages as f64 <= index as f64)
+            .min(servers - 1);
+        SimPage {
+            host,
+            weight: 1.0,
+            mean_rate: rate,
+            change: Change::Poisson(rate),
+        }
     };
     let gap = SimHost::new(Duration::from_secs(15));
-    World { pages: (0..pages).map(page).collect(), hosts: vec![gap; servers] }
+    World {
+        pages: (0..pages).map(page).collect(),
+        hosts: vec![gap; servers],
+    }
 }

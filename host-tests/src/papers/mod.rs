@@ -1,6 +1,8 @@
-//! The papers' experiments: each prints its table beside the printed figures and checks what was claimed.
+//! The papers' experiments: each prints its table beside the printed figures and checks what was
+//! claimed.
 //!
-//! `cargo xtask papers` runs them at full size and writes `host-tests/papers`; the tests run them reduced.
+//! `cargo xtask papers` runs them at full size and writes `host-tests/papers`; the tests run them
+//! reduced.
 
 pub mod azar;
 pub mod cho;

@@ -25,7 +25,12 @@ impl Section {
             "# {title}\n\nMade by `cargo xtask papers {name}{}`; seed {seed}.\n",
             settings.options(name)
         );
-        Self { name, markdown, plots: Vec::new(), checks: Vec::new() }
+        Self {
+            name,
+            markdown,
+            plots: Vec::new(),
+            checks: Vec::new(),
+        }
     }
 
     /// Begins a part of the page.
@@ -40,7 +45,12 @@ impl Section {
 
     /// Adds a table.
     pub fn table(&mut self, columns: &[&str], rows: &[Vec<String>]) {
-        let _ = write!(self.markdown, "\n| {} |\n|{}\n", columns.join(" | "), "---|".repeat(columns.len()));
+        let _ = write!(
+            self.markdown,
+            "\n| {} |\n|{}\n",
+            columns.join(" | "),
+            "---|".repeat(columns.len())
+        );
         for row in rows {
             let _ = writeln!(self.markdown, "| {} |", row.join(" | "));
         }
@@ -55,7 +65,11 @@ impl Section {
     /// Adds a claim and whether it holds here.
     pub fn check(&mut self, claim: impl Into<String>, holds: bool) {
         let claim = claim.into();
-        let _ = write!(self.markdown, "\n- {} {claim}\n", if holds { "✔" } else { "✘" });
+        let _ = write!(
+            self.markdown,
+            "\n- {} {claim}\n",
+            if holds { "✔" } else { "✘" }
+        );
         self.checks.push((claim, holds));
     }
 
@@ -71,7 +85,9 @@ impl Section {
     pub fn write(&self, folder: &Path) -> std::io::Result<()> {
         std::fs::create_dir_all(folder)?;
         std::fs::write(folder.join(format!("{}.md", self.name)), &self.markdown)?;
-        self.plots.iter().try_for_each(|(file, text)| std::fs::write(folder.join(file), text))
+        self.plots
+            .iter()
+            .try_for_each(|(file, text)| std::fs::write(folder.join(file), text))
     }
 }
 
@@ -82,5 +98,8 @@ pub fn digits(value: f64) -> String {
 
 /// A mean and its 95 % confidence interval.
 pub fn interval(mean: &Mean) -> String {
-    mean.plus_minus.map_or_else(|| digits(mean.value), |error| format!("{:.4} ± {error:.4}", mean.value))
+    mean.plus_minus.map_or_else(
+        || digits(mean.value),
+        |error| format!("{:.4} ± {error:.4}", mean.value),
+    )
 }

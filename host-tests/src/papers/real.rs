@@ -4,7 +4,9 @@ use clap::ValueEnum;
 use dunlin::time::Duration;
 use dunlin_host::plot::{Line, logarithmic_lines};
 use dunlin_host::simulate::repeat::parallel;
-use dunlin_host::simulate::{Change, Options, PolicyName, SimHost, SimPage, World, run as simulate};
+use dunlin_host::simulate::{
+    Change, Options, PolicyName, SimHost, SimPage, World, run as simulate,
+};
 
 use super::page::{Section, digits};
 use super::{Settings, traces};
@@ -16,7 +18,12 @@ const BUDGETS: [f64; 4] = [6.0, 12.0, 52.0, 180.0];
 /// Runs it.
 pub fn run(settings: &Settings) -> Section {
     let traces = traces::read(settings);
-    let mut section = Section::new("real", "Real changes: all policies at four budgets", SEED, settings);
+    let mut section = Section::new(
+        "real",
+        "Real changes: all policies at four budgets",
+        SEED,
+        settings,
+    );
     section.part(
         "Freshness",
         &format!(
@@ -33,11 +40,16 @@ pub fn run(settings: &Settings) -> Section {
         mean_rate: changes.len() as f64 / traces.days,
         change: Change::Trace(changes.clone()),
     });
-    let world =
-        World { pages: pages.collect(), hosts: vec![SimHost::new(Duration::from_secs(60)); traces.services] };
+    let world = World {
+        pages: pages.collect(),
+        hosts: vec![SimHost::new(Duration::from_secs(60)); traces.services],
+    };
     let policies = PolicyName::value_variants();
     let per_day = |budget: f64| budget / 365.0 * world.pages.len() as f64;
-    let options = Options { measured_from: 365.0, ..Options::new(traces.days, SEED) };
+    let options = Options {
+        measured_from: 365.0,
+        ..Options::new(traces.days, SEED)
+    };
     let reports = parallel(policies.len() * BUDGETS.len(), |job| {
         let budget = per_day(BUDGETS[job % BUDGETS.len()]);
         let mut policy = policies[job / BUDGETS.len()].build(&world, budget, true, SEED);
@@ -45,12 +57,21 @@ pub fn run(settings: &Settings) -> Section {
     });
     let table = |of: &dyn Fn(&dunlin_host::simulate::Report) -> String| -> Vec<Vec<String>> {
         let rows = policies.iter().zip(reports.chunks(BUDGETS.len()));
-        rows.map(|(policy, row)| [policy.name()].into_iter().chain(row.iter().map(of)).collect()).collect()
+        rows.map(|(policy, row)| {
+            [policy.name()]
+                .into_iter()
+                .chain(row.iter().map(of))
+                .collect()
+        })
+        .collect()
     };
     let columns = ["policy", "6", "12", "52", "180"];
     section.table(&columns, &table(&|report| digits(report.freshness)));
     section.say("Mean age of a copy in days:");
-    section.table(&columns, &table(&|report| format!("{:.2}", report.age_s / 86_400.0)));
+    section.table(
+        &columns,
+        &table(&|report| format!("{:.2}", report.age_s / 86_400.0)),
+    );
     section.say(
         "Fetches made. Nutch's and StormCrawler's rules stretch the intervals of pages that rarely change up to a year and leave \
          budget unused; random picks never return to a page that their plan once gave up, so they never learn better.",
@@ -71,22 +92,35 @@ pub fn run(settings: &Settings) -> Section {
     section.plot(
         "real",
         "Staleness on real changes by budget",
-        logarithmic_lines("Staleness on real changes", "visits a page and year", "staleness", &curves),
+        logarithmic_lines(
+            "Staleness on real changes",
+            "visits a page and year",
+            "staleness",
+            &curves,
+        ),
     );
     let fresh = |policy: PolicyName, budget: usize| {
-        let place = policies.iter().position(|other| *other == policy).unwrap_or(0);
+        let place = policies
+            .iter()
+            .position(|other| *other == policy)
+            .unwrap_or(0);
         reports[place * BUDGETS.len() + budget].freshness
     };
     for (budget, visits) in BUDGETS.iter().enumerate() {
         let ours = fresh(PolicyName::Index, budget);
-        let rivals =
-            policies.iter().filter(|policy| !matches!(policy, PolicyName::Index | PolicyName::Carousel));
+        let rivals = policies
+            .iter()
+            .filter(|policy| !matches!(policy, PolicyName::Index | PolicyName::Carousel));
         let best = rivals
             .copied()
             .max_by(|a, b| fresh(*a, budget).total_cmp(&fresh(*b, budget)))
             .unwrap_or_default();
         let theirs = fresh(best, budget);
-        let verdict = if ours >= theirs { "above" } else { "**not** above" };
+        let verdict = if ours >= theirs {
+            "above"
+        } else {
+            "**not** above"
+        };
         section.say(&format!(
             "At {visits} visits a page and year ours (index, {ours:.4}) is {verdict} the best of the others ({}, {theirs:.4}).",
             best.name()
@@ -96,6 +130,11 @@ pub fn run(settings: &Settings) -> Section {
             ours > 0.99 * theirs,
         );
     }
-    section.check("nobody is ever impolite", reports.iter().all(|report| report.politeness_violations == 0));
+    section.check(
+        "nobody is ever impolite",
+        reports
+            .iter()
+            .all(|report| report.politeness_violations == 0),
+    );
     section
 }

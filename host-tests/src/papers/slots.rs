@@ -1,8 +1,8 @@
 //! Wolf's Figure 10: how far crawls fall from the times a plan wants.
 //!
-//! A page that is crawled `x` times a day is wanted every `1/x` of a day, counted from its last crawl of the day before
-//! (Wolf §3). How even the crawls of all pages together are hangs on how those last crawls lie: by chance, or
-//! spread on purpose.
+//! A page that is crawled `x` times a day is wanted every `1/x` of a day, counted from its last
+//! crawl of the day before (Wolf §3). How even the crawls of all pages together are hangs on how
+//! those last crawls lie: by chance, or spread on purpose.
 
 use std::collections::HashMap;
 
@@ -35,7 +35,8 @@ const DAY: f64 = 86_400e6;
 enum Phases {
     /// Anywhere in the gap before the day.
     Random,
-    /// Of pages with the same number of crawls each where the others leave most room: multiples of the golden ratio.
+    /// Of pages with the same number of crawls each where the others leave most room: multiples of
+    /// the golden ratio.
     Spread,
 }
 
@@ -49,12 +50,17 @@ struct Day {
 impl Day {
     /// Share of crawls so near to their ideal times.
     fn within(&self, limit: f32) -> f64 {
-        let near = self.deviations.iter().filter(|(deviation, _)| deviation.abs() <= limit).count();
+        let near = self
+            .deviations
+            .iter()
+            .filter(|(deviation, _)| deviation.abs() <= limit)
+            .count();
         near as f64 / self.deviations.len() as f64
     }
 
     fn quasi(&self) -> f64 {
-        self.deviations.iter().filter(|(_, quasi)| *quasi).count() as f64 / self.deviations.len() as f64
+        self.deviations.iter().filter(|(_, quasi)| *quasi).count() as f64
+            / self.deviations.len() as f64
     }
 }
 
@@ -72,7 +78,12 @@ pub fn figure_10(section: &mut Section, each: u32) {
              pages of the same count at multiples of the golden ratio)."
         ),
     );
-    let cases = [(10, Phases::Random), (10, Phases::Spread), (100, Phases::Random), (100, Phases::Spread)];
+    let cases = [
+        (10, Phases::Random),
+        (10, Phases::Spread),
+        (100, Phases::Random),
+        (100, Phases::Spread),
+    ];
     let days = parallel(cases.len(), |job| day(cases[job].0, cases[job].1, each));
     let rows: Vec<Vec<String>> = (cases.iter().zip(&days))
         .map(|((ratio, phases), day)| {
@@ -80,7 +91,12 @@ pub fn figure_10(section: &mut Section, each: u32) {
             let mean = day.cost.total.as_micros() as f64 / DAY * f64::from(each) / count as f64;
             vec![
                 (count / ratio).to_string(),
-                if *phases == Phases::Random { "at random" } else { "spread" }.into(),
+                if *phases == Phases::Random {
+                    "at random"
+                } else {
+                    "spread"
+                }
+                .into(),
                 percent(day.quasi()),
                 percent(day.within(1.0)),
                 percent(day.within(5.0)),
@@ -89,8 +105,15 @@ pub fn figure_10(section: &mut Section, each: u32) {
             ]
         })
         .collect();
-    let columns =
-        ["pages", "last crawls", "quasi-deterministic", "± 1 slot", "± 5", "± 20", "mean deviation, slots"];
+    let columns = [
+        "pages",
+        "last crawls",
+        "quasi-deterministic",
+        "± 1 slot",
+        "± 5",
+        "± 20",
+        "mean deviation, slots",
+    ];
     section.table(&columns, &rows);
     let curves: Vec<Line> = (rows.iter().zip(&days))
         .map(|(row, day)| histogram(&format!("{} {}", row[0], row[1]), day))
@@ -105,7 +128,10 @@ pub fn figure_10(section: &mut Section, each: u32) {
             &curves,
         ),
     );
-    let shares = days.iter().map(|day| format!("{:.1} %", 100.0 * day.within(20.0))).collect::<Vec<_>>();
+    let shares = days
+        .iter()
+        .map(|day| format!("{:.1} %", 100.0 * day.within(20.0)))
+        .collect::<Vec<_>>();
     section.check(
         format!(
             "with a hundred crawls a page and last crawls spread, virtually all (99 %) are within ± 20 slots, as printed ({})",
@@ -121,15 +147,25 @@ pub fn figure_10(section: &mut Section, each: u32) {
          proven to be the least possible.",
         shares[2], shares[0], shares[1]
     ));
-    section.check("the more even the last crawls, the nearer", days[1].cost.total < days[0].cost.total);
-    let early = days.iter().flat_map(|day| &day.deviations).filter(|(slots, quasi)| *quasi && *slots < 0.0);
+    section.check(
+        "the more even the last crawls, the nearer",
+        days[1].cost.total < days[0].cost.total,
+    );
+    let early = days
+        .iter()
+        .flat_map(|day| &day.deviations)
+        .filter(|(slots, quasi)| *quasi && *slots < 0.0);
     section.check("no quasi-deterministic crawl is early", early.count() == 0);
     let proven = |cost: &Cost| cost.total.as_secs_f64() <= 1.01 * cost.bound.as_secs_f64();
-    section.check("the deviation is proven least to 1 %", days.iter().all(|day| proven(&day.cost)));
+    section.check(
+        "the deviation is proven least to 1 %",
+        days.iter().all(|day| proven(&day.cost)),
+    );
 }
 
-/// Pages by Zipf's law, two thirds Poisson and one third Pareto, and quasi-deterministic ones that may change at even
-/// times, each from a moment of its own on. Returns what their optimal crawls of a day want, in order of time.
+/// Pages by Zipf's law, two thirds Poisson and one third Pareto, and quasi-deterministic ones that
+/// may change at even times, each from a moment of its own on. Returns what their optimal crawls of
+/// a day want, in order of time.
 fn wanted(ratio: usize, phases: Phases, each: u32) -> Vec<Crawl> {
     let mut random = Random(SEED);
     let budget = CRAWLERS as u32 * each;
@@ -144,7 +180,12 @@ fn wanted(ratio: usize, phases: Phases, each: u32) -> Vec<Crawl> {
     };
     let middle: Vec<_> = (0..updates).map(|index| update(index, 0.5)).collect();
     let mut costs = vec![0.0; updates + 1];
-    quasi::costs(&middle, Objective::Freshness, &mut costs, &mut vec![0.0; updates]);
+    quasi::costs(
+        &middle,
+        Objective::Freshness,
+        &mut costs,
+        &mut vec![0.0; updates],
+    );
     let page = |rank: usize| {
         let rate = MEAN * pages as f64 / sum / rank as f64;
         let quasi = random.unit() <= QUASI * ratio as f64 / updates as f64;
@@ -157,8 +198,14 @@ fn wanted(ratio: usize, phases: Phases, each: u32) -> Vec<Crawl> {
     };
     let list: Vec<Page<'_, f64>> = (1..=pages).map(page).collect();
     let mut crawls = vec![0; pages];
-    select(&list[..], &mut [Host::unlimited()], budget, Objective::Freshness, &mut crawls)
-        .expect("a sound plan");
+    select(
+        &list[..],
+        &mut [Host::unlimited()],
+        budget,
+        Objective::Freshness,
+        &mut crawls,
+    )
+    .expect("a sound plan");
     let instant = |days: f64| Instant::from_micros((days * DAY) as u64);
     let mut wanted = Vec::with_capacity(budget as usize);
     let mut alike = HashMap::<u32, f64>::new();
@@ -172,7 +219,10 @@ fn wanted(ratio: usize, phases: Phases, each: u32) -> Vec<Crawl> {
                 quasi::choose(&times, Objective::Freshness, &mut chosen, &mut scratch);
             }
             let at = |index: &u16| instant(times[usize::from(*index)].offset);
-            wanted.extend(chosen.iter().map(|index| Crawl { at: at(index), not_before: true }));
+            wanted.extend(chosen.iter().map(|index| Crawl {
+                at: at(index),
+                not_before: true,
+            }));
         } else {
             if phases == Phases::Spread {
                 let last = alike.entry(count).or_insert(phase);
@@ -180,7 +230,10 @@ fn wanted(ratio: usize, phases: Phases, each: u32) -> Vec<Crawl> {
                 phase = *last;
             }
             let at = |crawl: u32| instant((f64::from(crawl) + phase) / f64::from(count));
-            wanted.extend((0..count).map(|crawl| Crawl { at: at(crawl), not_before: false }));
+            wanted.extend((0..count).map(|crawl| Crawl {
+                at: at(crawl),
+                not_before: false,
+            }));
         }
     }
     wanted.sort_unstable();
@@ -197,9 +250,15 @@ fn day(ratio: usize, phases: Phases, each: u32) -> Day {
     let slot = DAY / f64::from(each);
     let deviation = |(crawl, slot_of): (&Crawl, &u32)| {
         let start = places[*slot_of as usize].at.as_micros() as f64;
-        (((start - crawl.at.as_micros() as f64) / slot) as f32, crawl.not_before)
+        (
+            ((start - crawl.at.as_micros() as f64) / slot) as f32,
+            crawl.not_before,
+        )
     };
-    Day { cost, deviations: crawls.iter().zip(&slot_of).map(deviation).collect() }
+    Day {
+        cost,
+        deviations: crawls.iter().zip(&slot_of).map(deviation).collect(),
+    }
 }
 
 fn assign(crawls: &[Crawl], places: &[Slot], slot_of: &mut [u32]) -> Cost {
@@ -208,7 +267,15 @@ fn assign(crawls: &[Crawl], places: &[Slot], slot_of: &mut [u32]) -> Cost {
     let mut by_gain = SliceHeap::with_storage(&mut first[..], &mut one[..]);
     let mut by_cost = SliceHeap::with_storage(&mut second[..], &mut two[..]);
     let mut prices = vec![Prices::UNUSED; places.len()];
-    sweep(crawls, places, &mut by_gain, &mut by_cost, &mut prices, slot_of).expect("room for all crawls")
+    sweep(
+        crawls,
+        places,
+        &mut by_gain,
+        &mut by_cost,
+        &mut prices,
+        slot_of,
+    )
+    .expect("room for all crawls")
 }
 
 /// Shares of crawls by deviation, slot by slot; what lies beyond is left out.
@@ -222,6 +289,11 @@ fn histogram(name: &str, day: &Day) -> Line {
     }
     let all = day.deviations.len() as f64;
     let points = (-REACH..=REACH).zip(counts);
-    let points = points.map(|(slots, count)| (f64::from(slots), 100.0 * count as f64 / all)).collect();
-    Line { name: name.into(), points }
+    let points = points
+        .map(|(slots, count)| (f64::from(slots), 100.0 * count as f64 / all))
+        .collect();
+    Line {
+        name: name.into(),
+        points,
+    }
 }

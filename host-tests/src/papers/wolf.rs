@@ -28,7 +28,12 @@ const MIXED: Mixture = [0.6, 0.3, 0.1];
 
 /// Runs it.
 pub fn run(settings: &Settings) -> Section {
-    let mut section = Section::new("wolf", "Wolf et al.: optimal crawling strategies (2002)", SEED, settings);
+    let mut section = Section::new(
+        "wolf",
+        "Wolf et al.: optimal crawling strategies (2002)",
+        SEED,
+        settings,
+    );
     let pages = settings.pages.unwrap_or(settings.size(6_000, 1_000_000));
     section.say(&format!(
         "{pages} pages that change {MEAN} times a day on average, by Zipf's law; R crawls a day, a day from fresh copies. Pareto \
@@ -54,7 +59,9 @@ impl Web {
     /// `skew` is Wolf's θ: 0 for Zipf's law, 1 for equal rates.
     fn new(pages: usize, mixture: Mixture, skew: f64) -> Self {
         let mut random = Random(SEED);
-        let mut rates: Vec<f64> = (1..=pages).map(|rank| (rank as f64).powf(skew - 1.0)).collect();
+        let mut rates: Vec<f64> = (1..=pages)
+            .map(|rank| (rank as f64).powf(skew - 1.0))
+            .collect();
         let scale = MEAN * pages as f64 / rates.iter().sum::<f64>();
         rates.iter_mut().for_each(|rate| *rate *= scale);
         let weights = (0..pages).map(|_| weight(&mut random)).collect();
@@ -70,10 +77,20 @@ impl Web {
         };
         let kinds: Vec<usize> = (0..pages).map(|_| kind(&mut random)).collect();
         let costs = rates.iter().zip(&kinds);
-        let costs =
-            costs.map(|(rate, kind)| if *kind == 2 { quasi_costs(*rate, &mut random) } else { Vec::new() });
+        let costs = costs.map(|(rate, kind)| {
+            if *kind == 2 {
+                quasi_costs(*rate, &mut random)
+            } else {
+                Vec::new()
+            }
+        });
         let costs = costs.collect();
-        Self { rates, weights, kinds, costs }
+        Self {
+            rates,
+            weights,
+            kinds,
+            costs,
+        }
     }
 
     fn pages(&self, weighted: bool) -> Vec<Page<'_, f64>> {
@@ -104,12 +121,17 @@ fn weight(random: &mut Random) -> f64 {
     embarrassment(random.unit(), &clicks, &shown)
 }
 
-/// Possible updates at random times, so many and so likely that the rate comes out, as far as eight a day can.
+/// Possible updates at random times, so many and so likely that the rate comes out, as far as eight
+/// a day can.
 fn quasi_costs(rate: f64, random: &mut Random) -> Vec<f64> {
     let count = (2.0 * rate).ceil().clamp(1.0, 8.0) as usize;
     let probability = (rate / count as f64).min(1.0);
-    let mut updates: Vec<_> =
-        (0..count).map(|_| quasi::Update { offset: 1.0 - random.unit(), probability }).collect();
+    let mut updates: Vec<_> = (0..count)
+        .map(|_| quasi::Update {
+            offset: 1.0 - random.unit(),
+            probability,
+        })
+        .collect();
     updates.sort_unstable_by(|a, b| a.offset.total_cmp(&b.offset));
     let (mut costs, mut scratch) = (vec![0.0; count + 1], vec![0.0; count]);
     quasi::costs(&updates, Objective::Freshness, &mut costs, &mut scratch);
@@ -130,7 +152,14 @@ fn staleness(pages: &[Page<'_, f64>], crawls: impl Iterator<Item = f64>) -> f64 
 fn by_optimum(plan: &[Page<'_, f64>], judge: &[Page<'_, f64>], ratio: f64) -> f64 {
     let mut crawls = vec![0; plan.len()];
     let budget = (ratio * plan.len() as f64) as u32;
-    select(plan, &mut [Host::unlimited()], budget, Objective::Freshness, &mut crawls).expect("a sound plan");
+    select(
+        plan,
+        &mut [Host::unlimited()],
+        budget,
+        Objective::Freshness,
+        &mut crawls,
+    )
+    .expect("a sound plan");
     staleness(judge, crawls.iter().map(|count| f64::from(*count)))
 }
 
@@ -143,14 +172,19 @@ fn by_share(pages: &[Page<'_, f64>], share: impl Fn(usize) -> f64, ratio: f64) -
 
 /// Is the middle of three never above the mean of the others? The grid is even.
 fn convex(values: &[f64]) -> bool {
-    values.windows(3).all(|three| three[1] <= 0.5 * (three[0] + three[2]) + 1e-9)
+    values
+        .windows(3)
+        .all(|three| three[1] <= 0.5 * (three[0] + three[2]) + 1e-9)
 }
 
 fn table(section: &mut Section, head: &str, names: &[&str], keys: &[f64], columns: &[Vec<f64>]) {
     let heads: Vec<&str> = [head].into_iter().chain(names.iter().copied()).collect();
     let rows: Vec<Vec<String>> = (keys.iter().enumerate())
         .map(|(row, key)| {
-            [key.to_string()].into_iter().chain(columns.iter().map(|column| digits(column[row]))).collect()
+            [key.to_string()]
+                .into_iter()
+                .chain(columns.iter().map(|column| digits(column[row])))
+                .collect()
         })
         .collect();
     section.table(&heads, &rows);
@@ -211,14 +245,21 @@ fn figure_7(section: &mut Section, pages: usize) {
         ),
     );
     let below = |a: usize, b: usize| columns[a].iter().zip(&columns[b]).all(|(a, b)| a < b);
-    section.check("the optimum is the least", (1..6).all(|other| below(0, other)));
+    section.check(
+        "the optimum is the least",
+        (1..6).all(|other| below(0, other)),
+    );
     section.check("the optimum is convex in R", convex(&columns[0]));
     section.check(
         "both uniform schemes are above the optimum of their kind and below the proportional one",
         below(1, 2) && below(2, 4) && below(3, 5),
     );
     let verdict = |plain: usize, weighted: usize| {
-        if below(plain, weighted) { "as printed" } else { "**unlike the paper**" }
+        if below(plain, weighted) {
+            "as printed"
+        } else {
+            "**unlike the paper**"
+        }
     };
     section.say(&format!(
         "The paper finds each unweighted heuristic below its weighted variant. Here, at R/N = 2.5: uniform {:.4}, weighted uniform \
@@ -238,8 +279,9 @@ fn figure_7_right(section: &mut Section, pages: usize) {
         let web = Web::new(pages, MIXED, SKEWS[job]);
         [0, 1, 2, 3, 4, 5].map(|scheme| web.embarrassment(scheme, 2.5))
     });
-    let columns: Vec<Vec<f64>> =
-        (0..SCHEMES.len()).map(|scheme| rows.iter().map(|row| row[scheme]).collect()).collect();
+    let columns: Vec<Vec<f64>> = (0..SCHEMES.len())
+        .map(|scheme| rows.iter().map(|row| row[scheme]).collect())
+        .collect();
     table(section, "θ", &SCHEMES, &SKEWS, &columns);
     section.plot(
         "wolf-7-skew",
@@ -251,7 +293,10 @@ fn figure_7_right(section: &mut Section, pages: usize) {
             &curves(&SCHEMES, &SKEWS, &columns),
         ),
     );
-    section.check("less skew, more staleness", columns.iter().all(|column| column.is_sorted()));
+    section.check(
+        "less skew, more staleness",
+        columns.iter().all(|column| column.is_sorted()),
+    );
     let last = SKEWS.len() - 1;
     section.check(
         "uniform and proportional meet where rates are equal (θ = 1)",
@@ -285,7 +330,12 @@ fn figure_8(section: &mut Section, pages: usize) {
         let columns: Vec<Vec<f64>> = found.chunks(RATIOS.len()).map(<[f64]>::to_vec).collect();
         section.say(&format!("**{title}**"));
         table(section, "R/N", &names, &RATIOS, &columns);
-        let below = |a: usize, b: usize| columns[a].iter().zip(&columns[b]).all(|(a, b)| *a < b + 1e-12);
+        let below = |a: usize, b: usize| {
+            columns[a]
+                .iter()
+                .zip(&columns[b])
+                .all(|(a, b)| *a < b + 1e-12)
+        };
         section.check(
             format!("{title}: the optimum is the least, and convex"),
             below(0, 1) && below(0, 2) && convex(&columns[0]),
@@ -327,26 +377,53 @@ fn figure_9(section: &mut Section, settings: &Settings) {
     };
     let pages = settings.size(1_000, 10_000);
     let simulated = parallel(shapes.len(), |job| {
-        let page =
-            SimPage { host: 0, weight: 1.0, mean_rate: MEAN, change: Process::pareto(MEAN, shapes[job]) };
-        let world = World { pages: vec![page; pages], hosts: vec![SimHost::new(Duration::ZERO)] };
-        let options = Options { measured_from: 2.0, ..Options::new(22.0, SEED) };
-        1.0 - simulate(&world, &mut rules::uniform(&world, 2.5 * pages as f64), &options).freshness
+        let page = SimPage {
+            host: 0,
+            weight: 1.0,
+            mean_rate: MEAN,
+            change: Process::pareto(MEAN, shapes[job]),
+        };
+        let world = World {
+            pages: vec![page; pages],
+            hosts: vec![SimHost::new(Duration::ZERO)],
+        };
+        let options = Options {
+            measured_from: 2.0,
+            ..Options::new(22.0, SEED)
+        };
+        1.0 - simulate(
+            &world,
+            &mut rules::uniform(&world, 2.5 * pages as f64),
+            &options,
+        )
+        .freshness
     });
     let names = ["stationary law (ours)", "simulated", "1 − Ḡ(t)"];
-    let columns = vec![shapes.map(stationary).to_vec(), simulated, shapes.map(ordinary).to_vec()];
+    let columns = vec![
+        shapes.map(stationary).to_vec(),
+        simulated,
+        shapes.map(ordinary).to_vec(),
+    ];
     table(section, "α", &names, &shapes, &columns);
     section.plot(
         "wolf-9",
         "Figure 9: staleness of Pareto pages by shape, both readings",
-        lines("Figure 9: Pareto pages", "α", "staleness", &curves(&names, &shapes, &columns)),
+        lines(
+            "Figure 9: Pareto pages",
+            "α",
+            "staleness",
+            &curves(&names, &shapes, &columns),
+        ),
     );
     section.check(
         "the stationary law falls towards heavy tails, the other reading rises",
         columns[0].is_sorted() && columns[2].is_sorted_by(|a, b| a > b),
     );
-    let apart =
-        columns[0].iter().zip(&columns[1]).map(|(law, found)| (law - found).abs() / law).fold(0.0, f64::max);
+    let apart = columns[0]
+        .iter()
+        .zip(&columns[1])
+        .map(|(law, found)| (law - found).abs() / law)
+        .fold(0.0, f64::max);
     section.check(
         format!(
             "simulation agrees with the stationary law to 3 % from α = 1.5 on (worst: {:.1} %; below, a few endless gaps decide)",

@@ -10,16 +10,23 @@ use dunlin::heap::ArrayHeap;
 use dunlin::math::split_mix;
 use heapless::binary_heap::Min;
 
-/// Counts what a piece of work costs. A board counts instructions; a host only runs it, so that benches are
-/// compiled and exercised by every test run.
+/// Counts what a piece of work costs. A board counts instructions; a host only runs it, so that
+/// benches are compiled and exercised by every test run.
 pub trait Meter {
-    /// Runs `work` once and books its cost under `name` at size `n`, divided by `per` (operations in `work`).
+    /// Runs `work` once and books its cost under `name` at size `n`, divided by `per` (operations
+    /// in `work`).
     fn measure(&mut self, name: &'static str, n: u32, per: u32, work: &mut dyn FnMut());
 }
 
 /// Every bench of every room.
-pub const BENCHES: &[fn(&mut dyn Meter)] =
-    &[heap, crate::plan::bench, learn::learn, pace::carousel, scheduler::scheduler, crate::fetch::bench];
+pub const BENCHES: &[fn(&mut dyn Meter)] = &[
+    heap,
+    crate::plan::bench,
+    learn::learn,
+    pace::carousel,
+    scheduler::scheduler,
+    crate::fetch::bench,
+];
 
 /// A small, fast, seeded generator (SplitMix64), so that every machine sees the same numbers.
 #[derive(Clone, Debug)]
@@ -69,14 +76,19 @@ fn heap(meter: &mut dyn Meter) {
         for id in 0..N as u16 {
             let _ = plain.push((random.next_u32(), id));
         }
-        meter.measure("heapless::BinaryHeap pop+push", N as u32, STEPS, &mut || {
-            for _ in 0..STEPS {
-                if let Some((_, id)) = plain.pop() {
-                    let _ = plain.push((random.next_u32(), id));
+        meter.measure(
+            "heapless::BinaryHeap pop+push",
+            N as u32,
+            STEPS,
+            &mut || {
+                for _ in 0..STEPS {
+                    if let Some((_, id)) = plain.pop() {
+                        let _ = plain.push((random.next_u32(), id));
+                    }
                 }
-            }
-            black_box(&plain);
-        });
+                black_box(&plain);
+            },
+        );
     }
     at::<64>(meter);
     at::<256>(meter);

@@ -1,5 +1,5 @@
-//! The same URL, date, response, fingerprint and robots answers on a computer and on a device, however bytes
-//! are split; what a fetch holds in memory; and what reading a page costs.
+//! The same URL, date, response, fingerprint and robots answers on a computer and on a device,
+//! however bytes are split; what a fetch holds in memory; and what reading a page costs.
 
 use core::future::Future;
 use core::hint::black_box;
@@ -9,8 +9,8 @@ use core::task::{Context, Poll, Waker};
 
 use dunlin::fetch::robots::{Judge, Reader, Rules};
 use dunlin::fetch::{
-    Agent, Etag, FetchError, Fetched, Fingerprint, Fingerprinter, HttpDate, Ignore, Limits, Method, Outcome,
-    Request, Response, ResponseError, Step, Url, fetch,
+    Agent, Etag, FetchError, Fetched, Fingerprint, Fingerprinter, HttpDate, Ignore, Limits, Method,
+    Outcome, Request, Response, ResponseError, Step, Url, fetch,
 };
 
 use crate::bench::{Meter, Random};
@@ -25,14 +25,23 @@ pub const CASES: &[Case] = cases![fetch:
 fn urls_join_and_compare() {
     let base = Url::parse("http://a/b/c/d;p?q").unwrap();
     let mut buffer = [0; 64];
-    for (reference, expected) in
-        [("g", "/b/c/g"), ("../../../g", "/g"), ("?y", "/b/c/d;p?y"), ("", "/b/c/d;p?q")]
-    {
+    for (reference, expected) in [
+        ("g", "/b/c/g"),
+        ("../../../g", "/g"),
+        ("?y", "/b/c/d;p?y"),
+        ("", "/b/c/d;p?q"),
+    ] {
         let joined = base.join(reference.as_bytes(), &mut buffer).unwrap();
         assert_eq!(joined.path_and_query(), expected, "{reference}");
     }
-    assert_eq!(Url::parse("HTTP://A:80/%7e%2f").unwrap(), Url::parse("http://a/~%2F").unwrap());
-    assert_ne!(Url::parse("http://a/%2f").unwrap(), Url::parse("http://a//").unwrap());
+    assert_eq!(
+        Url::parse("HTTP://A:80/%7e%2f").unwrap(),
+        Url::parse("http://a/~%2F").unwrap()
+    );
+    assert_ne!(
+        Url::parse("http://a/%2f").unwrap(),
+        Url::parse("http://a//").unwrap()
+    );
     assert!(Url::parse("http://[2001:db8::1]:8080/").is_ok());
 }
 
@@ -57,7 +66,9 @@ fn read(text: &[u8], size: usize, limits: Limits) -> Read {
                 Step::More => break,
                 Step::Head => {}
                 Step::Body(bytes) => hasher.update(bytes),
-                Step::Done => return Ok((response.head().status, response.received(), hasher.finish())),
+                Step::Done => {
+                    return Ok((response.head().status, response.received(), hasher.finish()));
+                }
             }
         }
     }
@@ -65,51 +76,84 @@ fn read(text: &[u8], size: usize, limits: Limits) -> Read {
     Ok((response.head().status, response.received(), hasher.finish()))
 }
 
-const CHUNKED: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
+const CHUNKED: &[u8] =
+    b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
     5;a=b\r\nhello\r\n7  \r\n, world\r\n0\r\nX: y\r\n\r\n";
 
 fn responses_end_where_they_should() {
     let of = |text: &[u8]| read(text, 1, Limits::DEFAULT).map(|(status, bytes, _)| (status, bytes));
     assert_eq!(of(CHUNKED), Ok((200, 12)));
-    assert_eq!(of(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhelloHTTP"), Ok((200, 5)));
-    assert_eq!(of(b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n"), Ok((304, 0)));
+    assert_eq!(
+        of(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhelloHTTP"),
+        Ok((200, 5))
+    );
+    assert_eq!(
+        of(b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n"),
+        Ok((304, 0))
+    );
     assert_eq!(of(b"HTTP/1.0 200\n\nuntil the end"), Ok((200, 13)));
 }
 
 fn damaged_responses_are_refused() {
     let of = |text: &[u8]| read(text, 3, Limits::DEFAULT).map(|_| ());
     assert_eq!(of(b""), Err(ResponseError::Closed));
-    assert_eq!(of(b"SSH-2.0-OpenSSH\r\n\r\n"), Err(ResponseError::StatusLine));
-    assert_eq!(of(b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"), Err(ResponseError::ContentLength));
-    assert_eq!(of(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell"), Err(ResponseError::Incomplete));
-    assert_eq!(of(&CHUNKED[..CHUNKED.len() - 1]), Err(ResponseError::Incomplete));
+    assert_eq!(
+        of(b"SSH-2.0-OpenSSH\r\n\r\n"),
+        Err(ResponseError::StatusLine)
+    );
+    assert_eq!(
+        of(b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"),
+        Err(ResponseError::ContentLength)
+    );
+    assert_eq!(
+        of(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell"),
+        Err(ResponseError::Incomplete)
+    );
+    assert_eq!(
+        of(&CHUNKED[..CHUNKED.len() - 1]),
+        Err(ResponseError::Incomplete)
+    );
 }
 
 fn splits_do_not_matter() {
     let whole = read(CHUNKED, CHUNKED.len(), Limits::DEFAULT);
     assert!((1..CHUNKED.len()).all(|size| read(CHUNKED, size, Limits::DEFAULT) == whole));
-    let short = Limits { body_bytes: 7, ..Limits::DEFAULT };
+    let short = Limits {
+        body_bytes: 7,
+        ..Limits::DEFAULT
+    };
     let cut = read(CHUNKED, CHUNKED.len(), short);
     assert_eq!(cut.map(|(_, bytes, _)| bytes), Ok(7));
     assert!((1..CHUNKED.len()).all(|size| read(CHUNKED, size, short) == cut));
 }
 
 fn fingerprints_are_keyed_and_skip_stretches() {
-    let ignore = [Ignore { from: b"<time>", to: b"</time>" }];
+    let ignore = [Ignore {
+        from: b"<time>",
+        to: b"</time>",
+    }];
     let of = |key, ignore, text: &[u8]| {
         let mut hasher = Fingerprinter::new(&[key; 16], ignore);
         hasher.update(text);
         hasher.finish()
     };
-    assert_eq!(of(1, &ignore, b"a<time>1</time>b"), of(1, &ignore, b"a<time>22<</time>b"));
-    assert_ne!(of(1, &ignore, b"a<time>1</time>b"), of(1, &ignore, b"a<time>1</time>c"));
+    assert_eq!(
+        of(1, &ignore, b"a<time>1</time>b"),
+        of(1, &ignore, b"a<time>22<</time>b")
+    );
+    assert_ne!(
+        of(1, &ignore, b"a<time>1</time>b"),
+        of(1, &ignore, b"a<time>1</time>c")
+    );
     assert_ne!(of(1, &[], b"page"), of(2, &[], b"page"));
     // The same bits on every machine: state kept by one must mean something to the next.
     assert_eq!(of(0, &[], b"pagepagepagepagepage").0, GOLDEN);
 }
 
 /// SipHash-1-3-128 under a zero key, worked out with another implementation.
-const GOLDEN: [u8; 16] = [181, 99, 242, 80, 208, 137, 37, 123, 208, 196, 8, 75, 186, 151, 173, 49];
+const GOLDEN: [u8; 16] = [
+    181, 99, 242, 80, 208, 137, 37, 123, 208, 196, 8, 75, 186, 151, 173, 49,
+];
 
 const ROBOTS: &[u8] =
     b"\xef\xbb\xbfUser-agent: *\r\nDisallow: /\r\n\r\nUSER-AGENT: Dunlin/2\rDisallow: /private\n\
@@ -139,11 +183,17 @@ fn robots_decide() {
 
 fn robots_without_room_err_to_disallow() {
     let mut reader = Reader::new("dunlin", Rules::new([0; 16]));
-    reader.update(b"User-agent: *\nDisallow: /cgi-bin\nDisallow: /shop/cart\nDisallow: /shop/checkout\n");
+    reader.update(
+        b"User-agent: *\nDisallow: /cgi-bin\nDisallow: /shop/cart\nDisallow: /shop/checkout\n",
+    );
     let (rules, _) = reader.finish();
     let allowed = |url| rules.decide(&Url::parse(url).unwrap()).allowed;
     assert!(!rules.is_complete());
-    assert!(!allowed("http://a/cgi-bin/x") && !allowed("http://a/shop/cart") && !allowed("http://a/shop/c"));
+    assert!(
+        !allowed("http://a/cgi-bin/x")
+            && !allowed("http://a/shop/cart")
+            && !allowed("http://a/shop/c")
+    );
     assert!(allowed("http://a/shop/list") && allowed("http://a/about"));
 }
 
@@ -175,7 +225,10 @@ impl embedded_io_async::Write for Canned<'_> {
 
 fn request() -> Request<'static> {
     let agent = Agent::new("dunlin/0.1", Some("https://example.org/probe")).unwrap();
-    Request::get(Url::parse("http://example.org/old/page?x=1").unwrap(), agent)
+    Request::get(
+        Url::parse("http://example.org/old/page?x=1").unwrap(),
+        agent,
+    )
 }
 
 /// Polls once: a canned server never keeps anybody waiting.
@@ -192,12 +245,33 @@ fn a_fetch_runs_on_any_connection() {
     );
     let mut buffer = [0; 512];
     let hasher = Fingerprinter::new(&[0; 16], &[]);
-    let fetched =
-        now(fetch(&mut server, &request(), Limits::DEFAULT, &mut buffer, hasher, core::future::pending()));
-    let (Fetched { outcome, head, bytes, target, .. }, fingerprint) = fetched.unwrap();
-    assert_eq!((outcome, head.status, bytes, fingerprint), (Outcome::Redirect, 301, 2, None));
+    let fetched = now(fetch(
+        &mut server,
+        &request(),
+        Limits::DEFAULT,
+        &mut buffer,
+        hasher,
+        core::future::pending(),
+    ));
+    let (
+        Fetched {
+            outcome,
+            head,
+            bytes,
+            target,
+            ..
+        },
+        fingerprint,
+    ) = fetched.unwrap();
+    assert_eq!(
+        (outcome, head.status, bytes, fingerprint),
+        (Outcome::Redirect, 301, 2, None)
+    );
     assert_eq!(head.etag, Etag::new(b"\"v1\""));
-    assert_eq!(target.unwrap().unwrap(), Url::parse("http://example.org/new?y").unwrap());
+    assert_eq!(
+        target.unwrap().unwrap(),
+        Url::parse("http://example.org/new?y").unwrap()
+    );
     let hasher = Fingerprinter::new(&[0; 16], &[]);
     let error = now(fetch(
         &mut Canned(b""),
@@ -207,7 +281,10 @@ fn a_fetch_runs_on_any_connection() {
         hasher,
         core::future::ready(()),
     ));
-    assert_eq!(error.unwrap_err(), FetchError::Response(ResponseError::Closed));
+    assert_eq!(
+        error.unwrap_err(),
+        FetchError::Response(ResponseError::Closed)
+    );
 }
 
 /// State and buffers of one fetch, besides the network stack's socket.
@@ -217,7 +294,14 @@ fn a_fetch_fits_in_2560_bytes() {
     let request = request();
     let hasher = Fingerprinter::new(&[0; 16], &[]);
     let lent = size_of::<[u8; 512]>() + size_of::<Request<'_>>() + size_of::<Etag>();
-    let page = fetch(&mut server, &request, Limits::DEFAULT, &mut buffer, hasher, core::future::ready(()));
+    let page = fetch(
+        &mut server,
+        &request,
+        Limits::DEFAULT,
+        &mut buffer,
+        hasher,
+        core::future::ready(()),
+    );
     let page = lent + size_of_val(&page);
     let mut reader = Reader::new("dunlin", Judge::new(request.url));
     let mut robots_buffer = [0; 512];
@@ -230,16 +314,22 @@ fn a_fetch_fits_in_2560_bytes() {
         &mut reader,
     );
     let robots = lent + size_of_val(&robots) + size_of::<Reader<'_, Judge<'_>>>();
-    assert!(page <= 2560 && robots <= 2560, "a page takes {page} bytes, a robots.txt {robots}");
+    assert!(
+        page <= 2560 && robots <= 2560,
+        "a page takes {page} bytes, a robots.txt {robots}"
+    );
 }
 
-/// A 64 KiB page in chunks of 4 KiB, parsed and fingerprinted through a window of 1 KiB: cost per byte.
+/// A 64 KiB page in chunks of 4 KiB, parsed and fingerprinted through a window of 1 KiB: cost per
+/// byte.
 pub fn bench(meter: &mut dyn Meter) {
     const SIZE: u32 = 64 * 1024;
     let mut random = Random(3);
     let mut chunk = [0_u8; 6 + 4096 + 2];
     chunk[..6].copy_from_slice(b"1000\r\n");
-    chunk[6..].iter_mut().for_each(|byte| *byte = b' ' + (random.next_u32() % 90) as u8);
+    chunk[6..]
+        .iter_mut()
+        .for_each(|byte| *byte = b' ' + (random.next_u32() % 90) as u8);
     chunk[6 + 4096..].copy_from_slice(b"\r\n");
     let head: &[u8] = b"HTTP/1.1 200 OK\r\nServer: nginx\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\
         Content-Type: text/html; charset=utf-8\r\nETag: W/\"67ab43\"\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -248,11 +338,13 @@ pub fn bench(meter: &mut dyn Meter) {
         let mut hasher = Fingerprinter::new(&[1; 16], ignore);
         let mut feed = |text: &[u8]| {
             for mut window in text.chunks(1024) {
-                while let Ok(Step::Body(_) | Step::Head) = response.step(&mut window).inspect(|step| {
-                    if let Step::Body(bytes) = step {
-                        hasher.update(bytes);
-                    }
-                }) {}
+                while let Ok(Step::Body(_) | Step::Head) =
+                    response.step(&mut window).inspect(|step| {
+                        if let Step::Body(bytes) = step {
+                            hasher.update(bytes);
+                        }
+                    })
+                {}
             }
         };
         feed(head);
@@ -261,7 +353,9 @@ pub fn bench(meter: &mut dyn Meter) {
         assert_eq!((response.received(), response.reusable()), (SIZE, true));
         black_box(hasher.finish());
     };
-    meter.measure("fetch: chunked page, per byte", SIZE, SIZE, &mut || page(&[]));
+    meter.measure("fetch: chunked page, per byte", SIZE, SIZE, &mut || {
+        page(&[])
+    });
     meter.measure("fetch: the hash alone, per byte", SIZE, SIZE, &mut || {
         let mut hasher = Fingerprinter::new(&[1; 16], &[]);
         for window in (0..SIZE / 4096).flat_map(|_| chunk[6..6 + 4096].chunks(1024)) {
@@ -269,8 +363,16 @@ pub fn bench(meter: &mut dyn Meter) {
         }
         black_box(hasher.finish());
     });
-    let ignore = [Ignore { from: b"nonce=\"", to: b"\"" }];
-    meter.measure("fetch: the same with one stretch to skip", SIZE, SIZE, &mut || page(&ignore));
+    let ignore = [Ignore {
+        from: b"nonce=\"",
+        to: b"\"",
+    }];
+    meter.measure(
+        "fetch: the same with one stretch to skip",
+        SIZE,
+        SIZE,
+        &mut || page(&ignore),
+    );
     let robots = b"Disallow: /some/path/or/other/\n";
     let url = Url::parse("http://example.org/some/page").unwrap();
     meter.measure(
@@ -307,7 +409,9 @@ fn decide(meter: &mut dyn Meter) {
     let patterns = [b"/some/path/or/other/"; RULES as usize];
     meter.measure("comparing bytes, per rule", RULES, RULES, &mut || {
         black_box(
-            black_box(&patterns).iter().any(|pattern| url.path_and_query().as_bytes().starts_with(*pattern)),
+            black_box(&patterns)
+                .iter()
+                .any(|pattern| url.path_and_query().as_bytes().starts_with(*pattern)),
         );
     });
 }

@@ -27,7 +27,10 @@ fn full_hands_the_entry_back() {
     let mut heap = dunlin::heap::SliceHeap::with_storage(&mut entries[..], &mut positions[..]);
     heap.push(5, 1_u32).unwrap();
     heap.push(6, 2).unwrap();
-    assert_eq!(heap.push(7, 3), Err(PushError::Full(Entry { key: 3, id: 7 })));
+    assert_eq!(
+        heap.push(7, 3),
+        Err(PushError::Full(Entry { key: 3, id: 7 }))
+    );
     heap.pop().unwrap();
     heap.push(7, 3).unwrap();
     assert_eq!(heap.len(), 2);
@@ -36,11 +39,26 @@ fn full_hands_the_entry_back() {
 fn refused_pushes_change_nothing() {
     let mut heap: ArrayHeap<u32, u16, 4> = ArrayHeap::new();
     heap.push(1, 10).unwrap();
-    assert_eq!(heap.push(1, 5), Err(PushError::Duplicate(Entry { key: 5, id: 1 })));
-    assert_eq!(heap.push(4, 5), Err(PushError::OutOfRange(Entry { key: 5, id: 4 })));
-    assert_eq!(heap.push(u16::MAX, 5), Err(PushError::OutOfRange(Entry { key: 5, id: u16::MAX })));
+    assert_eq!(
+        heap.push(1, 5),
+        Err(PushError::Duplicate(Entry { key: 5, id: 1 }))
+    );
+    assert_eq!(
+        heap.push(4, 5),
+        Err(PushError::OutOfRange(Entry { key: 5, id: 4 }))
+    );
+    assert_eq!(
+        heap.push(u16::MAX, 5),
+        Err(PushError::OutOfRange(Entry {
+            key: 5,
+            id: u16::MAX
+        }))
+    );
     assert_eq!((heap.key(1), heap.len()), (Some(10), 1));
-    assert_eq!((heap.remove(3), heap.update(9, 1), heap.contains(u16::MAX)), (None, None, false));
+    assert_eq!(
+        (heap.remove(3), heap.update(9, 1), heap.contains(u16::MAX)),
+        (None, None, false)
+    );
 }
 
 fn agrees_with_a_linear_model() {
@@ -52,7 +70,10 @@ fn agrees_with_a_linear_model() {
         let (id, key) = (random.below(IDS as u32) as u16, random.below(100));
         let slot = &mut model[usize::from(id)];
         match random.below(4) {
-            0 => assert_eq!(heap.push(id, key).is_ok(), slot.replace(slot.unwrap_or(key)).is_none()),
+            0 => assert_eq!(
+                heap.push(id, key).is_ok(),
+                slot.replace(slot.unwrap_or(key)).is_none()
+            ),
             1 => {
                 let old = heap.update(id, key);
                 assert_eq!(old, *slot);
@@ -60,7 +81,9 @@ fn agrees_with_a_linear_model() {
             }
             2 => assert_eq!(heap.remove(id), slot.take()),
             _ => {
-                let least = (0..IDS as u16).filter_map(|id| Some((model[usize::from(id)]?, id))).min();
+                let least = (0..IDS as u16)
+                    .filter_map(|id| Some((model[usize::from(id)]?, id)))
+                    .min();
                 assert_eq!(heap.pop().map(|entry| (entry.key, entry.id)), least);
                 if let Some((_, id)) = least {
                     model[usize::from(id)] = None;

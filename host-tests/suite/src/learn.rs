@@ -2,8 +2,8 @@
 
 use dunlin::learn::hints::{Provider, Signals};
 use dunlin::learn::{
-    Classes, Estimate, Gaps, HostPrior, IntervalSummary, LastModified, Prior, Settings, Visit, irregular,
-    naive, regular,
+    Classes, Estimate, Gaps, HostPrior, IntervalSummary, LastModified, Prior, Settings, Visit,
+    irregular, naive, regular,
 };
 use dunlin::time::Duration;
 
@@ -16,7 +16,10 @@ pub const CASES: &[Case] = cases![learn:
 ];
 
 fn close(found: f32, expected: f32, tolerance: f32) {
-    assert!((found - expected).abs() <= tolerance, "found {found}, expected {expected}");
+    assert!(
+        (found - expected).abs() <= tolerance,
+        "found {found}, expected {expected}"
+    );
 }
 
 fn state_fits_its_budget() {
@@ -33,7 +36,11 @@ fn cho_examples_in_f32() {
     close(regular(10, 6, 1.0_f32).unwrap(), 0.847, 5e-4);
     let visits = [(6, true), (4, false), (3, true), (7, false)];
     let visits = visits.map(|(hours, changed)| Visit::new(Duration::HOUR * hours, changed));
-    close(irregular::<f32>(visits.iter().copied()).unwrap() * 20.0 / 24.0, 2.666, 5e-4);
+    close(
+        irregular::<f32>(visits.iter().copied()).unwrap() * 20.0 / 24.0,
+        2.666,
+        5e-4,
+    );
     let mut summary = IntervalSummary::new();
     visits.iter().for_each(|visit| summary.update(visit));
     close(summary.rate().unwrap() * 20.0 / 24.0, 2.666, 5e-4);
@@ -57,7 +64,11 @@ fn host_and_device_learn_the_same() {
     for _ in 0..1_000 {
         let interval = Duration::from_secs(u64::from(1 + random.below(200_000)));
         let visit = Visit::new(interval, random.below(3) == 0);
-        let visit = if random.below(2) == 0 { visit.modified(interval / 3) } else { visit };
+        let visit = if random.below(2) == 0 {
+            visit.modified(interval / 3)
+        } else {
+            visit
+        };
         let signals = u32::from(visit.changed && random.below(4) > 0) + random.below(4) / 3;
         match random.below(2) {
             0 => page.update(&visit, &Settings::DEFAULT),
@@ -66,14 +77,32 @@ fn host_and_device_learn_the_same() {
         provider.update(&visit, signals, page.rate());
         host.update(&page, interval);
     }
-    let found = [page.rate(), page.shape(), host.prior().rate(), provider.recall(), provider.precision()];
-    assert_eq!(found, [0.366_586_98, 78.434_715, 0.384_348_24, 0.666_585_15, 0.555_713_83]);
+    let found = [
+        page.rate(),
+        page.shape(),
+        host.prior().rate(),
+        provider.recall(),
+        provider.precision(),
+    ];
+    assert_eq!(
+        found,
+        [
+            0.366_586_98,
+            78.434_715,
+            0.384_348_24,
+            0.666_585_15,
+            0.555_713_83
+        ]
+    );
 }
 
 fn a_jump_is_followed() {
     let mut page = Estimate::new(&Prior::DEFAULT);
     for day in 0..300 {
-        page.update(&Visit::new(Duration::DAY, day % 10 == 0), &Settings::DEFAULT);
+        page.update(
+            &Visit::new(Duration::DAY, day % 10 == 0),
+            &Settings::DEFAULT,
+        );
     }
     close(page.rate(), 0.105, 0.02);
     // From every tenth day to two days in three: about 0.1 to 1.1 changes a day.
@@ -85,15 +114,32 @@ fn a_jump_is_followed() {
 }
 
 fn hard_histories_stay_finite() {
-    for interval in [Duration::ZERO, Duration::from_micros(1), Duration::DAY, Duration::MAX] {
+    for interval in [
+        Duration::ZERO,
+        Duration::from_micros(1),
+        Duration::DAY,
+        Duration::MAX,
+    ] {
         for changed in [false, true] {
-            for ago in [None, Some(Duration::ZERO), Some(Duration::from_secs(10)), Some(Duration::MAX)] {
+            for ago in [
+                None,
+                Some(Duration::ZERO),
+                Some(Duration::from_secs(10)),
+                Some(Duration::MAX),
+            ] {
                 let mut page = Estimate::new(&Prior::DEFAULT);
-                let visit = Visit { interval, changed, modified_ago: ago };
+                let visit = Visit {
+                    interval,
+                    changed,
+                    modified_ago: ago,
+                };
                 for _ in 0..2_000 {
                     page.update(&visit, &Settings::DEFAULT);
                 }
-                assert!(page.rate() > 0.0 && page.rate().is_finite(), "{visit:?}: {page:?}");
+                assert!(
+                    page.rate() > 0.0 && page.rate().is_finite(),
+                    "{visit:?}: {page:?}"
+                );
                 assert!(
                     page.standard_deviation() > 0.0 && page.standard_deviation().is_finite(),
                     "{visit:?}: {page:?}"
@@ -107,7 +153,11 @@ fn a_liar_is_discounted() {
     let (mut honest, mut liar) = (Provider::new(), Provider::new());
     for visit in 0..200 {
         let changed = visit % 8 == 0;
-        honest.update(&Visit::new(Duration::HOUR * 3, changed), u32::from(changed), 1.0);
+        honest.update(
+            &Visit::new(Duration::HOUR * 3, changed),
+            u32::from(changed),
+            1.0,
+        );
         liar.update(&Visit::new(Duration::HOUR * 3, changed), 1, 1.0);
     }
     assert!(honest.precision() > 0.8 && liar.precision() < 0.2);

@@ -1,10 +1,11 @@
 #![no_std]
 #![forbid(unsafe_code)]
-//! The on-target suite: assertions and benches that run unchanged on a computer and on a microcontroller.
+//! The on-target suite: assertions and benches that run unchanged on a computer and on a
+//! microcontroller.
 //!
-//! A case is a function that panics when its claim is false. The host runs each as a test of its own
-//! (`host-tests/tests/suite.rs`); a board's suite firmware runs them in order and names the one that failed.
-//! New room, new module: list its cases in [`CASES`] and its benches in [`BENCHES`].
+//! A case is a function that panics when its claim is false. The host runs each as a test of its
+//! own (`host-tests/tests/suite.rs`); a board's suite firmware runs them in order and names the one
+//! that failed. New room, new module: list its cases in [`CASES`] and its benches in [`BENCHES`].
 
 pub mod bench;
 mod fetch;

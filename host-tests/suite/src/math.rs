@@ -1,8 +1,8 @@
 //! The price functions meet 60-digit arithmetic, in both precisions.
 
 use dunlin::math::{
-    Real, age_excess, age_excess_inverse, age_fraction, excess, excess_inverse, g, gamma_lower, gamma_upper,
-    h, h_inverse, harmonic, staleness_drop,
+    Real, age_excess, age_excess_inverse, age_fraction, excess, excess_inverse, g, gamma_lower,
+    gamma_upper, h, h_inverse, harmonic, staleness_drop,
 };
 
 use crate::{Case, cases};
@@ -15,7 +15,11 @@ pub const CASES: &[Case] = cases![math:
 /// `|found/expected − 1|` at most `limit`.
 fn close<F: Real>(what: &str, at: f64, found: F, expected: f64, limit: f64) {
     let error = (found.to_f64() / expected - 1.0).abs();
-    assert!(error <= limit, "{what}({at:e}) = {:e}, expected {expected:e}: off by {error:e}", found.to_f64());
+    assert!(
+        error <= limit,
+        "{what}({at:e}) = {:e}, expected {expected:e}: off by {error:e}",
+        found.to_f64()
+    );
 }
 
 fn exponential<F: Real>(limit: f64) {
@@ -44,26 +48,53 @@ fn inverses_in_f64() {
     }
     for (y, x, age) in OTHER_INVERSES {
         close("excess_inverse", *y, excess_inverse(*y), *x, 1e-15);
-        close("age_excess_inverse", *y, age_excess_inverse(*y), *age, 2e-15);
+        close(
+            "age_excess_inverse",
+            *y,
+            age_excess_inverse(*y),
+            *age,
+            2e-15,
+        );
     }
 }
 
 fn inverses_in_f32() {
-    for (q, r) in H_INVERSE.iter().filter(|(q, _)| *q as f32 as f64 == *q || *q < 0.9) {
+    for (q, r) in H_INVERSE
+        .iter()
+        .filter(|(q, _)| *q as f32 as f64 == *q || *q < 0.9)
+    {
         if *q < 1.0 - 1e-7 {
             close("h_inverse", *q, h_inverse(*q as f32), *r, 1e-6);
         }
     }
     for (y, x, age) in OTHER_INVERSES {
         close("excess_inverse", *y, excess_inverse(*y as f32), *x, 1e-6);
-        close("age_excess_inverse", *y, age_excess_inverse(*y as f32), *age, 1e-6);
+        close(
+            "age_excess_inverse",
+            *y,
+            age_excess_inverse(*y as f32),
+            *age,
+            1e-6,
+        );
     }
 }
 
 fn drops_do_not_cancel() {
     for (changes, crawls, drop) in DROPS {
-        close("staleness_drop", *changes, staleness_drop(*changes, *crawls), *drop, 2e-15);
-        close("staleness_drop in f32", *changes, staleness_drop(*changes as f32, *crawls), *drop, 1e-6);
+        close(
+            "staleness_drop",
+            *changes,
+            staleness_drop(*changes, *crawls),
+            *drop,
+            2e-15,
+        );
+        close(
+            "staleness_drop in f32",
+            *changes,
+            staleness_drop(*changes as f32, *crawls),
+            *drop,
+            1e-6,
+        );
     }
 }
 
@@ -71,27 +102,61 @@ fn incomplete_gamma() {
     for (a, x, p) in GAMMA {
         close("gamma_lower", *x, gamma_lower(*a, *x), *p, 1e-13);
         if *p > f64::from(f32::MIN_POSITIVE) {
-            close("gamma_lower in f32", *x, gamma_lower(*a as f32, *x as f32), *p, 2e-5);
+            close(
+                "gamma_lower in f32",
+                *x,
+                gamma_lower(*a as f32, *x as f32),
+                *p,
+                2e-5,
+            );
         }
         assert!((gamma_lower(*a, *x) + gamma_upper(*a, *x) - 1.0).abs() < 1e-15);
     }
 }
 
 fn ends_of_the_range() {
-    assert_eq!((g(0.0_f32), g(f32::INFINITY), h(0.0_f32), h(f32::INFINITY)), (0.0, 1.0, 0.0, 1.0));
-    assert_eq!((h_inverse(-1.0_f32), h_inverse(0.0_f32)), (0.0, 0.0));
-    assert_eq!((h_inverse(1.0_f32), h_inverse(f32::NAN)), (f32::INFINITY, f32::INFINITY));
-    assert_eq!((excess_inverse(0.0_f32), age_excess_inverse(-1.0_f32)), (0.0, 0.0));
     assert_eq!(
-        (excess_inverse(f32::INFINITY), age_excess_inverse(f32::INFINITY)),
+        (g(0.0_f32), g(f32::INFINITY), h(0.0_f32), h(f32::INFINITY)),
+        (0.0, 1.0, 0.0, 1.0)
+    );
+    assert_eq!((h_inverse(-1.0_f32), h_inverse(0.0_f32)), (0.0, 0.0));
+    assert_eq!(
+        (h_inverse(1.0_f32), h_inverse(f32::NAN)),
         (f32::INFINITY, f32::INFINITY)
     );
-    assert_eq!((staleness_drop(0.0_f32, 0), age_fraction(0.0_f32), harmonic(0.0_f32)), (0.0, 0.0, 0.0));
-    assert_eq!((gamma_lower(0.5_f32, 0.0), gamma_upper(0.5_f32, f32::INFINITY)), (0.0, 0.0));
+    assert_eq!(
+        (excess_inverse(0.0_f32), age_excess_inverse(-1.0_f32)),
+        (0.0, 0.0)
+    );
+    assert_eq!(
+        (
+            excess_inverse(f32::INFINITY),
+            age_excess_inverse(f32::INFINITY)
+        ),
+        (f32::INFINITY, f32::INFINITY)
+    );
+    assert_eq!(
+        (
+            staleness_drop(0.0_f32, 0),
+            age_fraction(0.0_f32),
+            harmonic(0.0_f32)
+        ),
+        (0.0, 0.0, 0.0)
+    );
+    assert_eq!(
+        (
+            gamma_lower(0.5_f32, 0.0),
+            gamma_upper(0.5_f32, f32::INFINITY)
+        ),
+        (0.0, 0.0)
+    );
     // A crawl is always worth something to a page that changes, down to where the number type ends.
     for changes in [1e-12_f32, 1e-6, 1.0, 1e6, 1e30] {
         for crawls in [0, 1, 10_000, 1_000_000] {
-            assert!(staleness_drop(changes, crawls) > 0.0, "{changes:e}, {crawls}");
+            assert!(
+                staleness_drop(changes, crawls) > 0.0,
+                "{changes:e}, {crawls}"
+            );
         }
     }
 }
@@ -197,10 +262,42 @@ const EXPONENTIAL: &[[f64; 7]] = &[
         0.45013850413960443,
         3.5216546443487564,
     ],
-    [40.0, 39.0, 0.975, 0.9999999999999998, 799.0, 0.475625, 4.2660951190154695],
-    [1000.0, 999.0, 0.999, 1.0, 499999.0, 0.499001, 7.48497094388367],
-    [1000000.0, 999999.0, 0.999999, 1.0, 499999999999.0, 0.499999000001, 14.392726222865807],
-    [1000000000.0, 999999999.0, 0.999999999, 1.0, 5e+17, 0.49999999900000003, 21.300481501847944],
+    [
+        40.0,
+        39.0,
+        0.975,
+        0.9999999999999998,
+        799.0,
+        0.475625,
+        4.2660951190154695,
+    ],
+    [
+        1000.0,
+        999.0,
+        0.999,
+        1.0,
+        499999.0,
+        0.499001,
+        7.48497094388367,
+    ],
+    [
+        1000000.0,
+        999999.0,
+        0.999999,
+        1.0,
+        499999999999.0,
+        0.499999000001,
+        14.392726222865807,
+    ],
+    [
+        1000000000.0,
+        999999999.0,
+        0.999999999,
+        1.0,
+        5e+17,
+        0.49999999900000003,
+        21.300481501847944,
+    ],
 ];
 /// q, h⁻¹(q); y, excess⁻¹(y), age_excess⁻¹(y).
 const H_INVERSE: &[(f64, f64)] = &[

@@ -1,4 +1,5 @@
-//! Order and moments: the carousel's guarantee, the paper's MERGE, dispatch and slot assignment, on any machine.
+//! Order and moments: the carousel's guarantee, the paper's MERGE, dispatch and slot assignment, on
+//! any machine.
 
 use dunlin::heap::{Entry, SliceHeap};
 use dunlin::pace::carousel::{ArrayCarousel, CarouselError, Page};
@@ -29,9 +30,9 @@ fn visits_follow_the_rates() {
     let mut random = Random(4);
     let mut shares = [0_u32; PAGES];
     let unit = 1 << 30;
-    shares
-        .iter_mut()
-        .for_each(|share| *share = 1 + (random.next_u32() >> random.below(20)) % (unit / PAGES as u32));
+    shares.iter_mut().for_each(|share| {
+        *share = 1 + (random.next_u32() >> random.below(20)) % (unit / PAGES as u32)
+    });
     shares[0] += unit - shares.iter().sum::<u32>();
     let mut carousel: Carousel<PAGES> = ArrayCarousel::new();
     for (page, share) in shares.iter().enumerate() {
@@ -41,14 +42,17 @@ fn visits_follow_the_rates() {
     for slot in 1..=3_000_u64 {
         visits[usize::from(carousel.next_slot().unwrap())] += 1;
         for (share, visits) in shares.iter().zip(&visits) {
-            assert!((slot * u64::from(*share)).abs_diff(visits * u64::from(unit)) <= u64::from(unit));
+            assert!(
+                (slot * u64::from(*share)).abs_diff(visits * u64::from(unit)) <= u64::from(unit)
+            );
         }
     }
 }
 
 fn equal_rates_take_turns() {
     const PAGES: u16 = 100;
-    let mut carousel: Carousel<{ PAGES as usize }> = ArrayCarousel::new().with_unit(u32::from(PAGES));
+    let mut carousel: Carousel<{ PAGES as usize }> =
+        ArrayCarousel::new().with_unit(u32::from(PAGES));
     for page in 0..PAGES {
         carousel.add_share(page, 1).unwrap();
     }
@@ -76,7 +80,9 @@ fn slots_are_exact_beyond_two_to_the_forty() {
     for _ in 0..1_000 {
         visits[usize::from(carousel.next_slot().unwrap())] += 1;
         for (share, visits) in shares.iter().zip(&visits) {
-            assert!((carousel.slot() * u64::from(*share)).abs_diff(visits * 1_000_000) <= 1_000_000);
+            assert!(
+                (carousel.slot() * u64::from(*share)).abs_diff(visits * 1_000_000) <= 1_000_000
+            );
         }
     }
 }
@@ -95,7 +101,8 @@ fn credit_survives_a_new_rate() {
     let mut carousel: Carousel<2> = ArrayCarousel::new().with_unit(100);
     carousel.add_share(0, 10).unwrap();
     assert_eq!(carousel.next_slot(), Some(0));
-    // One visit had, a tenth of one earned: 90 hundredths to go, at twice the speed 5 slots instead of 9.
+    // One visit had, a tenth of one earned: 90 hundredths to go, at twice the speed 5 slots instead
+    // of 9.
     carousel.set_share(0, 20).unwrap();
     assert_eq!(carousel.credit(0), Some(-90));
     let wait = (1..).find(|_| carousel.next_slot().is_some());
@@ -108,12 +115,27 @@ fn carousel_refuses_bad_input() {
     let mut carousel: Carousel<2> = ArrayCarousel::new();
     carousel.add(0, 1.0_f32).unwrap();
     for rate in [0.0, -0.5, f32::NAN, f32::INFINITY, 1.5] {
-        assert!(matches!(carousel.add(1, rate), Err(CarouselError::Rate { page: 1, .. })));
-        assert!(matches!(carousel.set_rate(0, rate), Err(CarouselError::Rate { page: 0, .. })));
+        assert!(matches!(
+            carousel.add(1, rate),
+            Err(CarouselError::Rate { page: 1, .. })
+        ));
+        assert!(matches!(
+            carousel.set_rate(0, rate),
+            Err(CarouselError::Rate { page: 0, .. })
+        ));
     }
-    assert_eq!(carousel.add(0, 0.5_f32), Err(CarouselError::Duplicate { page: 0 }));
-    assert_eq!(carousel.add(2, 0.5_f32), Err(CarouselError::OutOfRange { page: 2, places: 2 }));
-    assert_eq!(carousel.set_rate(1, 0.5_f32), Err(CarouselError::Unknown { page: 1 }));
+    assert_eq!(
+        carousel.add(0, 0.5_f32),
+        Err(CarouselError::Duplicate { page: 0 })
+    );
+    assert_eq!(
+        carousel.add(2, 0.5_f32),
+        Err(CarouselError::OutOfRange { page: 2, places: 2 })
+    );
+    assert_eq!(
+        carousel.set_rate(1, 0.5_f32),
+        Err(CarouselError::Unknown { page: 1 })
+    );
     assert!((0..10).all(|_| carousel.next_slot() == Some(0)));
 }
 
@@ -125,7 +147,8 @@ fn at(seconds: u64) -> Instant {
 fn merge_is_figure_1() {
     let mut room = [Update::default(); 4];
     let times = merge(&[1, 3], Duration::from_secs(100), Duration::ZERO, &mut room).unwrap();
-    let expected = [(20, 1), (40, 0), (60, 1), (80, 1)].map(|(time, page)| Update { at: at(time), page });
+    let expected =
+        [(20, 1), (40, 0), (60, 1), (80, 1)].map(|(time, page)| Update { at: at(time), page });
     assert_eq!(times, expected);
 }
 
@@ -141,29 +164,72 @@ fn a_full_host_keeps_its_gap() {
     };
     assert!(polite(merge(&crawls, interval, gap, &mut room).unwrap()));
     let cost = |_: u32, gap: Duration| (gap.as_micros() as f32) * (gap.as_micros() as f32);
-    assert!(polite(spread(Moments::Ideal, &crawls, interval, gap, &mut room, &mut links, cost).unwrap()));
+    assert!(polite(
+        spread(
+            Moments::Ideal,
+            &crawls,
+            interval,
+            gap,
+            &mut room,
+            &mut links,
+            cost
+        )
+        .unwrap()
+    ));
     let refused = merge(&[41], interval, gap, &mut room);
-    assert_eq!(refused, Err(MergeError::TooMany { crawls: 41, room: 40 }));
+    assert_eq!(
+        refused,
+        Err(MergeError::TooMany {
+            crawls: 41,
+            room: 40
+        })
+    );
     let refused = merge(&[41], interval, Duration::ZERO, &mut room);
-    assert_eq!(refused, Err(MergeError::Storage { needed: 41, given: 40 }));
+    assert_eq!(
+        refused,
+        Err(MergeError::Storage {
+            needed: 41,
+            given: 40
+        })
+    );
 }
 
 fn a_host_with_time_to_spare_keeps_its_ideal_times() {
     let (mut room, mut links) = ([Update::default(); 8], [Link::default(); 8]);
     let cost = |_: u32, gap: Duration| (gap.as_micros() as f32) * (gap.as_micros() as f32);
     let gap = Duration::from_secs(10);
-    let times = spread(Moments::Ideal, &[1, 3], Duration::from_secs(1_000), gap, &mut room, &mut links, cost)
-        .unwrap();
+    let times = spread(
+        Moments::Ideal,
+        &[1, 3],
+        Duration::from_secs(1_000),
+        gap,
+        &mut room,
+        &mut links,
+        cost,
+    )
+    .unwrap();
     // Only the two that collide at 500 s move, each by half the gap.
-    let expected = [(250, 1), (495, 0), (505, 1), (750, 1)].map(|(time, page)| Update { at: at(time), page });
+    let expected =
+        [(250, 1), (495, 0), (505, 1), (750, 1)].map(|(time, page)| Update { at: at(time), page });
     assert_eq!(times, expected);
 }
 
 fn dispatch_takes_the_most_delayed() {
     let update = |time, page| Update { at: at(time), page };
-    let updates = [update(2, 10), update(3, 11), update(1, 20), update(30, 21), update(1, 30)];
+    let updates = [
+        update(2, 10),
+        update(3, 11),
+        update(1, 20),
+        update(30, 21),
+        update(1, 30),
+    ];
     let gap = Duration::from_secs(15);
-    let queue = |next, end| Queue { next, end, gap, ..Queue::default() };
+    let queue = |next, end| Queue {
+        next,
+        end,
+        gap,
+        ..Queue::default()
+    };
     let mut queues = [queue(0, 2), queue(2, 4), queue(4, 5)];
     let (mut waiting, mut free) = ([Entry::UNUSED; 3], [Entry::UNUSED; 3]);
     let (mut first, mut second) = ([0_u16; 3], [0_u16; 3]);
@@ -172,9 +238,33 @@ fn dispatch_takes_the_most_delayed() {
     let mut dispatch = Dispatch::new(&updates, &mut queues, waiting, free).unwrap();
     let mut page = |now| dispatch.next(at(now)).map(|start| start.update.page);
     // Equally delayed: the smaller host first. Host 0 is then closed until 4 + 15.
-    let taken =
-        [page(0), page(4), page(4), page(4), page(4), page(18), page(19), page(29), page(30), page(99)];
-    assert_eq!(taken, [None, Some(20), Some(30), Some(10), None, None, Some(11), None, Some(21), None]);
+    let taken = [
+        page(0),
+        page(4),
+        page(4),
+        page(4),
+        page(4),
+        page(18),
+        page(19),
+        page(29),
+        page(30),
+        page(99),
+    ];
+    assert_eq!(
+        taken,
+        [
+            None,
+            Some(20),
+            Some(30),
+            Some(10),
+            None,
+            None,
+            Some(11),
+            None,
+            Some(21),
+            None
+        ]
+    );
 }
 
 fn sweep_agrees_with_assign() {
@@ -185,24 +275,51 @@ fn sweep_agrees_with_assign() {
         let mut crawls = [Crawl::default(); CRAWLS];
         let mut slots = [Slot::default(); SLOTS];
         for crawl in &mut crawls {
-            *crawl = Crawl { at: at(u64::from(random.below(80))), not_before: random.below(4) == 0 };
+            *crawl = Crawl {
+                at: at(u64::from(random.below(80))),
+                not_before: random.below(4) == 0,
+            };
         }
         for slot in &mut slots {
-            *slot = Slot { at: at(u64::from(random.below(100))), crawler: random.below(3) };
+            *slot = Slot {
+                at: at(u64::from(random.below(100))),
+                crawler: random.below(3),
+            };
         }
         crawls.sort_unstable();
         slots.sort_unstable();
         let (mut columns, mut gains) = ([Column::UNUSED; SLOTS], [0; CRAWLS]);
         let mut slot_of = [NONE; CRAWLS];
-        let exact = assign(&crawls, &slots, |_, _| true, &mut columns, &mut gains, &mut slot_of);
+        let exact = assign(
+            &crawls,
+            &slots,
+            |_, _| true,
+            &mut columns,
+            &mut gains,
+            &mut slot_of,
+        );
         let (mut entries, mut places) = ([Entry::UNUSED; CRAWLS], [0; CRAWLS]);
         let (mut more_entries, mut more_places) = ([Entry::UNUSED; SLOTS], [0; SLOTS]);
         let mut by_gain = SliceHeap::with_storage(&mut entries[..], &mut places[..]);
         let mut by_cost = SliceHeap::with_storage(&mut more_entries[..], &mut more_places[..]);
         let mut prices = [Prices::UNUSED; SLOTS];
-        let swept = sweep(&crawls, &slots, &mut by_gain, &mut by_cost, &mut prices, &mut slot_of);
+        let swept = sweep(
+            &crawls,
+            &slots,
+            &mut by_gain,
+            &mut by_cost,
+            &mut prices,
+            &mut slot_of,
+        );
         assert_eq!(exact, swept);
     }
-    let none = assign(&[Crawl::default()], &[], |_, _| true, &mut [], &mut [0], &mut [0]);
+    let none = assign(
+        &[Crawl::default()],
+        &[],
+        |_, _| true,
+        &mut [],
+        &mut [0],
+        &mut [0],
+    );
     assert_eq!(none, Err(TransportError::NoSlot { crawl: 0 }));
 }

@@ -1,6 +1,8 @@
 //! Gates wait as long as they have to, no longer, and forgive.
 
-use dunlin::polite::{Answer, FORGIVEN_AFTER, Gate, Hours, MAX_CRAWL_DELAY, MAX_RETRY_AFTER, Rules, gap};
+use dunlin::polite::{
+    Answer, FORGIVEN_AFTER, Gate, Hours, MAX_CRAWL_DELAY, MAX_RETRY_AFTER, Rules, gap,
+};
 use dunlin::time::{Duration, Instant};
 
 use crate::{Case, cases};
@@ -26,23 +28,46 @@ fn failed(gate: &mut Gate, now: Instant, random: u32) -> Duration {
 
 fn gaps_count_from_the_start_or_the_end() {
     let mut gate = Gate::new(Duration::from_micros(14_999_001));
-    assert_eq!(gate.gap(), Duration::from_secs(15), "rounded up to milliseconds");
+    assert_eq!(
+        gate.gap(),
+        Duration::from_secs(15),
+        "rounded up to milliseconds"
+    );
     gate.begin();
     assert!(gate.is_busy());
     let earliest = gate.earliest_after(at(100));
-    assert_eq!(gate.opens(earliest, at(104), Answer::Served, &RULES, 0), at(115));
+    assert_eq!(
+        gate.opens(earliest, at(104), Answer::Served, &RULES, 0),
+        at(115)
+    );
     assert!(!gate.is_busy());
-    assert_eq!(gate.opens(earliest, at(120), Answer::Served, &RULES, 0), at(120), "a slow fetch");
-    let from_end = Rules { gap_from_end: true, ..RULES };
-    assert_eq!(gate.opens(earliest, at(104), Answer::Served, &from_end, 0), at(119));
-    assert_eq!(gate.opens(earliest, at(104), Answer::NotAsked, &RULES, 0), at(104), "no request, no gap");
+    assert_eq!(
+        gate.opens(earliest, at(120), Answer::Served, &RULES, 0),
+        at(120),
+        "a slow fetch"
+    );
+    let from_end = Rules {
+        gap_from_end: true,
+        ..RULES
+    };
+    assert_eq!(
+        gate.opens(earliest, at(104), Answer::Served, &from_end, 0),
+        at(119)
+    );
+    assert_eq!(
+        gate.opens(earliest, at(104), Answer::NotAsked, &RULES, 0),
+        at(104),
+        "no request, no gap"
+    );
 }
 
 fn retry_after_is_obeyed_up_to_a_day() {
     let mut gate = Gate::new(Duration::from_secs(15));
     let earliest = gate.earliest_after(at(0));
     let mut ask = |secs| {
-        let answer = Answer::Refused { retry_after: Some(Duration::from_secs(secs)) };
+        let answer = Answer::Refused {
+            retry_after: Some(Duration::from_secs(secs)),
+        };
         gate.opens(earliest, at(2), answer, &RULES, 7)
     };
     assert_eq!(ask(120), at(122));
@@ -56,7 +81,10 @@ fn back_off_doubles_to_its_ceiling() {
     for _ in 0..20 {
         let wait = failed(&mut gate, at(0), MIDDLE);
         let error = wait.as_micros().abs_diff(expected.as_micros());
-        assert!(error <= expected.as_micros() / 10_000 + 65_536, "{wait:?}, not {expected:?}");
+        assert!(
+            error <= expected.as_micros() / 10_000 + 65_536,
+            "{wait:?}, not {expected:?}"
+        );
         expected = (expected * 2).min(RULES.back_off_ceiling);
     }
     assert_eq!(expected, RULES.back_off_ceiling);
@@ -77,26 +105,60 @@ fn failures_are_forgiven() {
     failed(&mut gate, at(3), 0);
     assert_eq!(gate.failures(), 5);
     failed(&mut gate, at(3) + FORGIVEN_AFTER * 2, 0);
-    assert_eq!(gate.failures(), 2, "so does time, here twice; and one more failure");
-    gate.opens(at(0), Instant::ZERO + Duration::DAY * 30, Answer::Served, &RULES, 0);
+    assert_eq!(
+        gate.failures(),
+        2,
+        "so does time, here twice; and one more failure"
+    );
+    gate.opens(
+        at(0),
+        Instant::ZERO + Duration::DAY * 30,
+        Answer::Served,
+        &RULES,
+        0,
+    );
     assert_eq!(gate.failures(), 0);
 }
 
 fn crawl_delay_slows_but_never_excludes() {
     let politeness = Duration::from_secs(15);
     assert_eq!(gap(politeness, None), politeness);
-    assert_eq!(gap(politeness, Some(Duration::from_secs(30))), Duration::from_secs(30));
+    assert_eq!(
+        gap(politeness, Some(Duration::from_secs(30))),
+        Duration::from_secs(30)
+    );
     assert_eq!(gap(politeness, Some(Duration::MAX)), MAX_CRAWL_DELAY);
-    assert_eq!(gap(Duration::DAY, Some(Duration::MAX)), Duration::DAY, "one's own politeness has no ceiling");
+    assert_eq!(
+        gap(Duration::DAY, Some(Duration::MAX)),
+        Duration::DAY,
+        "one's own politeness has no ceiling"
+    );
 }
 
 fn hours_wrap_around_midnight() {
     let night = Hours::new(22, 6).unwrap();
     for hour in 0..24 {
-        let wait = if (6..22).contains(&hour) { 22 - hour } else { 0 };
-        assert_eq!(night.wait(Duration::HOUR * hour), Duration::HOUR * wait, "at {hour}");
+        let wait = if (6..22).contains(&hour) {
+            22 - hour
+        } else {
+            0
+        };
+        assert_eq!(
+            night.wait(Duration::HOUR * hour),
+            Duration::HOUR * wait,
+            "at {hour}"
+        );
     }
-    assert_eq!(night.wait(Duration::HOUR * 30), Duration::HOUR * 16, "tomorrow is another day");
-    assert_eq!(Hours::new(7, 24).unwrap().wait(Duration::HOUR * 23), Duration::ZERO);
-    assert!(Hours::new(5, 5).is_none() && Hours::new(24, 3).is_none() && Hours::new(3, 25).is_none());
+    assert_eq!(
+        night.wait(Duration::HOUR * 30),
+        Duration::HOUR * 16,
+        "tomorrow is another day"
+    );
+    assert_eq!(
+        Hours::new(7, 24).unwrap().wait(Duration::HOUR * 23),
+        Duration::ZERO
+    );
+    assert!(
+        Hours::new(5, 5).is_none() && Hours::new(24, 3).is_none() && Hours::new(3, 25).is_none()
+    );
 }

@@ -22,7 +22,8 @@ fn at(secs: u64) -> Instant {
     Instant::ZERO + SECOND * secs
 }
 
-/// Runs for so long, at one fetch a time and all pages unchanged, and counts the fetches of each page.
+/// Runs for so long, at one fetch a time and all pages unchanged, and counts the fetches of each
+/// page.
 fn run<const PAGES: usize, const HOSTS: usize>(
     scheduler: &mut Scheduler<PAGES, HOSTS>,
     mut now: Instant,
@@ -43,12 +44,17 @@ fn run<const PAGES: usize, const HOSTS: usize>(
 }
 
 /// A scheduler with pages on one host each, as far as there are hosts.
-fn filled<const PAGES: usize, const HOSTS: usize>(gap: Duration, per_day: f32) -> Scheduler<PAGES, HOSTS> {
+fn filled<const PAGES: usize, const HOSTS: usize>(
+    gap: Duration,
+    per_day: f32,
+) -> Scheduler<PAGES, HOSTS> {
     let mut scheduler = Scheduler::new(Settings::DEFAULT);
     scheduler.set_budget(Some(per_day), Instant::ZERO).unwrap();
     let hosts: [_; HOSTS] = core::array::from_fn(|_| scheduler.add_host(gap).unwrap());
     for host in hosts.iter().cycle().take(PAGES) {
-        scheduler.add_page(*host, &PageSettings::DEFAULT, Instant::ZERO).unwrap();
+        scheduler
+            .add_page(*host, &PageSettings::DEFAULT, Instant::ZERO)
+            .unwrap();
     }
     scheduler
 }
@@ -65,23 +71,41 @@ fn memory_is_as_documented() {
 
 fn hours_wait_for_the_clock() {
     let mut scheduler: Scheduler<2, 2> = filled(SECOND, 10_000.0);
-    scheduler.set_hours(dunlin::scheduler::HostId(0), Hours::new(22, 6).unwrap()).unwrap();
+    scheduler
+        .set_hours(dunlin::scheduler::HostId(0), Hours::new(22, 6).unwrap())
+        .unwrap();
     let fetches = run(&mut scheduler, at(0), at(7_200));
     assert!(fetches[0] == 0 && fetches[1] > 0, "{fetches:?}");
-    assert!((1..=3).contains(&scheduler.counters().get(Event::SkippedByClock)), "once an hour");
+    assert!(
+        (1..=3).contains(&scheduler.counters().get(Event::SkippedByClock)),
+        "once an hour"
+    );
     // Noon: not yet. What is known of the clock counts at once, not at the next check.
     scheduler.set_clock(Duration::HOUR * 12, at(7_200));
     assert_eq!(run(&mut scheduler, at(7_200), at(7_200 + 9 * 3_600))[0], 0);
     scheduler.set_clock(Duration::HOUR * 23, at(7_200 + 9 * 3_600));
-    assert!(run(&mut scheduler, at(7_200 + 9 * 3_600), at(7_200 + 10 * 3_600))[0] > 0);
+    assert!(
+        run(
+            &mut scheduler,
+            at(7_200 + 9 * 3_600),
+            at(7_200 + 10 * 3_600)
+        )[0] > 0
+    );
 }
 
 fn hours_may_do_without_the_clock() {
-    let settings = Settings { fetch_without_clock: true, ..Settings::DEFAULT };
+    let settings = Settings {
+        fetch_without_clock: true,
+        ..Settings::DEFAULT
+    };
     let mut scheduler: Scheduler<1, 1> = Scheduler::new(settings);
     let host = scheduler.add_host(SECOND).unwrap();
-    scheduler.set_hours(host, Hours::new(22, 6).unwrap()).unwrap();
-    scheduler.add_page(host, &PageSettings::DEFAULT, at(0)).unwrap();
+    scheduler
+        .set_hours(host, Hours::new(22, 6).unwrap())
+        .unwrap();
+    scheduler
+        .add_page(host, &PageSettings::DEFAULT, at(0))
+        .unwrap();
     assert_eq!(scheduler.next(at(0)), Decision::Fetch(PageId(0)));
 }
 
@@ -89,11 +113,16 @@ fn no_burst_after_a_restart() {
     let mut scheduler: Scheduler<24, 24> = filled(SECOND, 240.0);
     for page in 0..24 {
         let estimate = Estimate::new(&Prior::new(1.0, 4.0));
-        scheduler.restore_page(PageId(page), estimate, Duration::DAY * 30, true, at(0)).unwrap();
+        scheduler
+            .restore_page(PageId(page), estimate, Duration::DAY * 30, true, at(0))
+            .unwrap();
         assert_eq!(scheduler.estimate(PageId(page)), Ok(estimate));
     }
     let fetches: u32 = run(&mut scheduler, at(0), at(3_600)).iter().sum();
-    assert!((9..=11).contains(&fetches), "ten an hour, as ever: {fetches}");
+    assert!(
+        (9..=11).contains(&fetches),
+        "ten an hour, as ever: {fetches}"
+    );
 }
 
 fn no_burst_after_a_day_without_network() {
@@ -109,7 +138,10 @@ fn no_burst_after_a_day_without_network() {
         }
     }
     let fetches: u32 = run(&mut scheduler, now, now + Duration::HOUR).iter().sum();
-    assert!(fetches <= 10 + u32::from(Settings::DEFAULT.burst), "{fetches}");
+    assert!(
+        fetches <= 10 + u32::from(Settings::DEFAULT.burst),
+        "{fetches}"
+    );
 }
 
 fn overload_is_shared_by_value() {
@@ -118,15 +150,25 @@ fn overload_is_shared_by_value() {
     let host = scheduler.add_host(SECOND * 300).unwrap();
     for page in 0..20 {
         let weight = if page < 4 { 25.0 } else { 1.0 };
-        let page = PageSettings { weight, rate: Some(40.0), confidence: 4.0 };
+        let page = PageSettings {
+            weight,
+            rate: Some(40.0),
+            confidence: 4.0,
+        };
         scheduler.add_page(host, &page, at(0)).unwrap();
     }
     run(&mut scheduler, at(0), at(86_400));
     let fetches = run(&mut scheduler, at(86_400), at(4 * 86_400));
-    let (heavy, light) = (fetches[..4].iter().sum::<u32>() / 4, fetches[4..].iter().sum::<u32>() / 16);
+    let (heavy, light) = (
+        fetches[..4].iter().sum::<u32>() / 4,
+        fetches[4..].iter().sum::<u32>() / 16,
+    );
     assert!(heavy > 2 * light && light > 0, "{fetches:?}");
     let counters = scheduler.counters();
-    assert!(counters.get(Event::SkippedByGate) > 500 && counters.late_seconds() > 0, "{counters:?}");
+    assert!(
+        counters.get(Event::SkippedByGate) > 500 && counters.late_seconds() > 0,
+        "{counters:?}"
+    );
 }
 
 fn one_slow_host_delays_no_other() {
@@ -138,10 +180,15 @@ fn one_slow_host_delays_no_other() {
     let fetches = run(&mut scheduler, at(0), at(600));
     assert_eq!(fetches[usize::from(slow.0)], 0, "in flight all the time");
     assert!(fetches.iter().sum::<u32>() > 100, "{fetches:?}");
-    let wait = Outcome::Refused { retry_after: Some(Duration::HOUR) };
+    let wait = Outcome::Refused {
+        retry_after: Some(Duration::HOUR),
+    };
     scheduler.record(slow, wait, at(600)).unwrap();
     let fetches = run(&mut scheduler, at(600), at(1_200));
-    assert!(fetches[usize::from(slow.0)] == 0 && fetches.iter().sum::<u32>() > 100, "{fetches:?}");
+    assert!(
+        fetches[usize::from(slow.0)] == 0 && fetches.iter().sum::<u32>() > 100,
+        "{fetches:?}"
+    );
 }
 
 fn a_shared_gate_is_one_gate() {
@@ -173,7 +220,9 @@ fn every_machine_decides_the_same() {
                     0 => Outcome::Failed,
                     1 => Outcome::Refused { retry_after: None },
                     2 => Outcome::Gone,
-                    roll if roll < 12 + u32::from(page.0) / 10 => Outcome::Changed { modified_ago: None },
+                    roll if roll < 12 + u32::from(page.0) / 10 => {
+                        Outcome::Changed { modified_ago: None }
+                    }
                     _ => Outcome::Unchanged,
                 };
                 scheduler.record(page, outcome, now).unwrap();
@@ -182,5 +231,8 @@ fn every_machine_decides_the_same() {
             Decision::Idle => break,
         }
     }
-    assert_eq!((folded, scheduler.price()), (2_964_419_608, 0.001_601_604_5));
+    assert_eq!(
+        (folded, scheduler.price()),
+        (2_964_419_608, 0.001_601_604_5)
+    );
 }

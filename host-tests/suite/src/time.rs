@@ -24,7 +24,13 @@ fn days_round_trip_in_both_precisions() {
         let exact = Duration::HOUR * hours;
         let through_f32 = Duration::from_days(exact.as_days::<f32>()).as_micros();
         let through_f64 = Duration::from_days(exact.as_days::<f64>()).as_micros();
-        assert!(through_f32.abs_diff(exact.as_micros()) <= exact.as_micros() >> 22, "{hours} h in f32");
-        assert!(through_f64.abs_diff(exact.as_micros()) <= 1 + (exact.as_micros() >> 51), "{hours} h in f64");
+        assert!(
+            through_f32.abs_diff(exact.as_micros()) <= exact.as_micros() >> 22,
+            "{hours} h in f32"
+        );
+        assert!(
+            through_f64.abs_diff(exact.as_micros()) <= 1 + (exact.as_micros() >> 51),
+            "{hours} h in f64"
+        );
     }
 }

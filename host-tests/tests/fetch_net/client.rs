@@ -4,8 +4,8 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 
 use dunlin::fetch::{
-    Agent, Connect, Endpoint, FetchError, Fetched, Fingerprint, Fingerprinter, Head, Hops, Host, Limits,
-    OpenError, Outcome, RedirectError, Request, ResponseError, Url, fetch, open,
+    Agent, Connect, Endpoint, FetchError, Fetched, Fingerprint, Fingerprinter, Head, Hops, Host,
+    Limits, OpenError, Outcome, RedirectError, Request, ResponseError, Url, fetch, open,
 };
 use dunlin::time::Duration;
 use dunlin_host::net::{HostConnect, HostConnection, HostResolve, after};
@@ -55,11 +55,35 @@ pub async fn ask(
 ) -> Result<Got, Failure> {
     let mut buffer = [0; 700];
     let hasher = Fingerprinter::new(&[9; 16], &[]);
-    match fetch(connection, request, limits, &mut buffer, hasher, after(patience)).await {
+    match fetch(
+        connection,
+        request,
+        limits,
+        &mut buffer,
+        hasher,
+        after(patience),
+    )
+    .await
+    {
         Ok((fetched, fingerprint)) => {
-            let Fetched { outcome, head, bytes, truncated, reusable, target } = fetched;
+            let Fetched {
+                outcome,
+                head,
+                bytes,
+                truncated,
+                reusable,
+                target,
+            } = fetched;
             let target = target.and_then(Result::ok).map(|url| url.to_string());
-            Ok(Got { outcome, head, bytes, truncated, reusable, target, fingerprint })
+            Ok(Got {
+                outcome,
+                head,
+                bytes,
+                truncated,
+                reusable,
+                target,
+                fingerprint,
+            })
         }
         Err(FetchError::Connection(error) | FetchError::Unanswered(error)) => {
             Err(Failure::Connection(error.kind()))
@@ -76,13 +100,25 @@ pub async fn connect(
     url: &Url<'_>,
     address: IpAddr,
 ) -> Result<HostConnection, Failure> {
-    let endpoint = Endpoint { scheme: url.scheme(), host: url.host_text(), address, port: url.port() };
-    connect.connect(endpoint).await.map_err(|error| Failure::Connection(error.kind()))
+    let endpoint = Endpoint {
+        scheme: url.scheme(),
+        host: url.host_text(),
+        address,
+        port: url.port(),
+    };
+    connect
+        .connect(endpoint)
+        .await
+        .map_err(|error| Failure::Connection(error.kind()))
 }
 
 /// One page, by a plain GET.
 pub fn get(url: &str, limits: Limits, patience: Duration) -> Result<Got, Failure> {
-    request(&Request::get(Url::parse(url).unwrap(), agent()), limits, patience)
+    request(
+        &Request::get(Url::parse(url).unwrap(), agent()),
+        limits,
+        patience,
+    )
 }
 
 /// One request on a connection of its own, to loopback whatever the host's name.
@@ -93,7 +129,8 @@ pub fn request(request: &Request<'_>, limits: Limits, patience: Duration) -> Res
     })
 }
 
-/// One page, through its redirects, as a probe without TLS would: every hop is resolved and checked.
+/// One page, through its redirects, as a probe without TLS would: every hop is resolved and
+/// checked.
 pub fn follow(start: &str, resolve: &mut HostResolve) -> Result<(Got, bool), Failure> {
     block_on(async {
         let mut hops = Hops::from(&Url::parse(start).unwrap());
@@ -102,10 +139,12 @@ pub fn follow(start: &str, resolve: &mut HostResolve) -> Result<(Got, bool), Fai
             let url = Url::parse(&at).unwrap();
             // The page list here is the first URL alone.
             let listed = url.host_text() == Url::parse(start).unwrap().host_text();
-            let named = listed || matches!(url.host(), Host::Name(name) if resolve.named(name).is_some());
+            let named =
+                listed || matches!(url.host(), Host::Name(name) if resolve.named(name).is_some());
             let mut connector = HostConnect::new();
-            let mut connection =
-                open(&url, &hops, named, resolve, &mut connector).await.map_err(|error| match error {
+            let mut connection = open(&url, &hops, named, resolve, &mut connector)
+                .await
+                .map_err(|error| match error {
                     OpenError::Refused(error) => Failure::Redirect(error),
                     OpenError::Connect(error) | OpenError::Resolve(error) => {
                         Failure::Connection(error.kind())
@@ -114,11 +153,22 @@ pub fn follow(start: &str, resolve: &mut HostResolve) -> Result<(Got, bool), Fai
                         Failure::Connection(io::ErrorKind::Unsupported)
                     }
                 })?;
-            let got = ask(&mut connection, &Request::get(url, agent()), Limits::DEFAULT, PATIENCE).await?;
-            let Some(target) = got.target.clone().filter(|_| got.outcome == Outcome::Redirect) else {
+            let got = ask(
+                &mut connection,
+                &Request::get(url, agent()),
+                Limits::DEFAULT,
+                PATIENCE,
+            )
+            .await?;
+            let Some(target) = got
+                .target
+                .clone()
+                .filter(|_| got.outcome == Outcome::Redirect)
+            else {
                 return Ok((got, hops.is_permanent()));
             };
-            hops.follow(got.head.status, &Url::parse(&target).unwrap(), false).map_err(Failure::Redirect)?;
+            hops.follow(got.head.status, &Url::parse(&target).unwrap(), false)
+                .map_err(Failure::Redirect)?;
             at = target;
         }
     })

@@ -10,9 +10,12 @@ use dunlin::time::Duration;
 use dunlin_host::net::{HostConnect, HostResolve};
 use futures_lite::future::block_on;
 
-use crate::client::{Failure, Got, LOOPBACK, PATIENCE, agent, ask, connect, fingerprint, follow, get};
+use crate::client::{
+    Failure, Got, LOOPBACK, PATIENCE, agent, ask, connect, fingerprint, follow, get,
+};
 
-/// Serves every connection on a port of its own until the process ends: reads a request, then misbehaves.
+/// Serves every connection on a port of its own until the process ends: reads a request, then
+/// misbehaves.
 fn serve(
     behaviour: impl Fn(&mut TcpStream, &str) -> std::io::Result<()> + Send + Sync + Clone + 'static,
 ) -> u16 {
@@ -23,7 +26,8 @@ fn serve(
             let (mut stream, behaviour) = (stream.unwrap(), behaviour.clone());
             thread::spawn(move || {
                 let mut request = BufReader::new(stream.try_clone().unwrap());
-                // The client hangs up on us, as it should: a failed read or write only ends this connection.
+                // The client hangs up on us, as it should: a failed read or write only ends this
+                // connection.
                 while let Some(path) = read_request(&mut request) {
                     if behaviour(&mut stream, &path).is_err() {
                         break;
@@ -83,7 +87,11 @@ fn drip(head: &'static str, text: &'static str) -> u16 {
 }
 
 fn fetch(port: u16) -> Result<Got, Failure> {
-    get(&format!("http://127.0.0.1:{port}/"), Limits::DEFAULT, PATIENCE)
+    get(
+        &format!("http://127.0.0.1:{port}/"),
+        Limits::DEFAULT,
+        PATIENCE,
+    )
 }
 
 fn error(port: u16) -> Failure {
@@ -106,10 +114,25 @@ fn drip_feeding_meets_the_deadline() {
         ("head", drip("", "HTTP/1.1 200 OK\r\nX-Slow: ")),
         ("endless field", drip("HTTP/1.1 200 OK\r\nX: ", "x")),
         ("interim", drip("", "HTTP/1.1 102 Processing\r\n\r\n")),
-        ("body", drip("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", "x")),
-        ("chunks", drip("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n")),
+        (
+            "body",
+            drip("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", "x"),
+        ),
+        (
+            "chunks",
+            drip(
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+                "1\r\nx\r\n",
+            ),
+        ),
         ("until close", drip("HTTP/1.1 200 OK\r\n\r\n", "x")),
-        ("trailers", drip("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "A: b\r\n")),
+        (
+            "trailers",
+            drip(
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
+                "A: b\r\n",
+            ),
+        ),
     ] {
         let outcome = get(&format!("http://127.0.0.1:{port}/"), Limits::DEFAULT, SHORT);
         assert_eq!(outcome.unwrap_err(), Failure::Deadline, "{what}");
@@ -124,7 +147,11 @@ fn truncation_is_not_a_page() {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
         "HTTP/1.1 200 OK\r\nContent-Le",
     ] {
-        assert_eq!(error(say(text)), Failure::Response(ResponseError::Incomplete), "{text:?}");
+        assert_eq!(
+            error(say(text)),
+            Failure::Response(ResponseError::Incomplete),
+            "{text:?}"
+        );
     }
     assert_eq!(error(say("")), Failure::Response(ResponseError::Closed));
 }
@@ -133,11 +160,26 @@ fn truncation_is_not_a_page() {
 fn oversized_heads_are_cut_off() {
     let of = |head, piece| error(flood(head, piece));
     let ok = "HTTP/1.1 200 OK\r\n";
-    assert_eq!(of(ok, "X-A: b\r\n"), Failure::Response(ResponseError::TooManyFields));
-    assert_eq!(of("HTTP/1.1 200 OK\r\nX: ", "x"), Failure::Response(ResponseError::HeadTooLong));
-    assert_eq!(of("HTTP/1.1 200 ", "x"), Failure::Response(ResponseError::HeadTooLong));
-    assert_eq!(of("", "\r\n"), Failure::Response(ResponseError::HeadTooLong));
-    assert_eq!(of("", "HTTP/1.1 100 Continue\r\n\r\n"), Failure::Response(ResponseError::TooManyInterim));
+    assert_eq!(
+        of(ok, "X-A: b\r\n"),
+        Failure::Response(ResponseError::TooManyFields)
+    );
+    assert_eq!(
+        of("HTTP/1.1 200 OK\r\nX: ", "x"),
+        Failure::Response(ResponseError::HeadTooLong)
+    );
+    assert_eq!(
+        of("HTTP/1.1 200 ", "x"),
+        Failure::Response(ResponseError::HeadTooLong)
+    );
+    assert_eq!(
+        of("", "\r\n"),
+        Failure::Response(ResponseError::HeadTooLong)
+    );
+    assert_eq!(
+        of("", "HTTP/1.1 100 Continue\r\n\r\n"),
+        Failure::Response(ResponseError::TooManyInterim)
+    );
     // What real servers send must pass: 32 KiB of cookies.
     let cookies = format!("Set-Cookie: {}\r\n", "c".repeat(4_000)).repeat(8);
     let page = fetch(say(format!("{ok}{cookies}Content-Length: 2\r\n\r\nhi"))).unwrap();
@@ -148,11 +190,25 @@ fn oversized_heads_are_cut_off() {
 fn endless_bodies_are_taken_to_the_limit() {
     for (head, piece) in [
         ("HTTP/1.1 200 OK\r\n\r\n", "x"),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n", "x"),
-        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n"),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n",
+            "x",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "1\r\nx\r\n",
+        ),
     ] {
-        let limits = Limits { body_bytes: 10_000, ..Limits::DEFAULT };
-        let page = get(&format!("http://127.0.0.1:{}/", flood(head, piece)), limits, PATIENCE).unwrap();
+        let limits = Limits {
+            body_bytes: 10_000,
+            ..Limits::DEFAULT
+        };
+        let page = get(
+            &format!("http://127.0.0.1:{}/", flood(head, piece)),
+            limits,
+            PATIENCE,
+        )
+        .unwrap();
         assert_eq!(
             (page.outcome, page.bytes, page.truncated, page.reusable),
             (Outcome::Page, 10_000, true, false)
@@ -165,16 +221,28 @@ fn endless_bodies_are_taken_to_the_limit() {
         Failure::Response(ResponseError::ChunkExtension)
     );
     let trailers = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n";
-    assert_eq!(error(flood(trailers, "A: b\r\n")), Failure::Response(ResponseError::TooManyFields));
+    assert_eq!(
+        error(flood(trailers, "A: b\r\n")),
+        Failure::Response(ResponseError::TooManyFields)
+    );
 }
 
 #[test]
 fn lying_lengths() {
     let page = fetch(say("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcdefgh")).unwrap();
-    assert_eq!((page.fingerprint, page.reusable), (fingerprint(b"abc"), false));
+    assert_eq!(
+        (page.fingerprint, page.reusable),
+        (fingerprint(b"abc"), false)
+    );
     for length in ["-1", "3, 4", "0x3", "three", "99999999999999999999999"] {
-        let port = say(format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\nabc"));
-        assert_eq!(error(port), Failure::Response(ResponseError::ContentLength), "{length}");
+        let port = say(format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\nabc"
+        ));
+        assert_eq!(
+            error(port),
+            Failure::Response(ResponseError::ContentLength),
+            "{length}"
+        );
     }
     let port = say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nabc");
     assert_eq!(error(port), Failure::Response(ResponseError::ChunkSize));
@@ -187,7 +255,12 @@ fn other_protocols() {
         b"\x15\x03\x01\x00\x02\x02\x46\r\n\r\n",
         b"220 mail ESMTP\r\n\r\n",
     ] {
-        assert_eq!(error(say(text)), Failure::Response(ResponseError::StatusLine), "{}", text.escape_ascii());
+        assert_eq!(
+            error(say(text)),
+            Failure::Response(ResponseError::StatusLine),
+            "{}",
+            text.escape_ascii()
+        );
     }
 }
 
@@ -206,11 +279,23 @@ fn resets_in_the_middle() {
             socket2::SockRef::from(&*stream).set_linger(Some(StdDuration::ZERO))?;
             Err(ErrorKind::Other.into())
         });
-        // The reader's clone must not outlive the reset, so it may look like an end in the middle as well.
-        assert_eq!(error(port), Failure::Connection(ErrorKind::ConnectionReset), "{head:?}");
+        // The reader's clone must not outlive the reset, so it may look like an end in the middle
+        // as well.
+        assert_eq!(
+            error(port),
+            Failure::Connection(ErrorKind::ConnectionReset),
+            "{head:?}"
+        );
     }
-    let closed = TcpListener::bind((LOOPBACK, 0)).unwrap().local_addr().unwrap().port();
-    assert_eq!(error(closed), Failure::Connection(ErrorKind::ConnectionRefused));
+    let closed = TcpListener::bind((LOOPBACK, 0))
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    assert_eq!(
+        error(closed),
+        Failure::Connection(ErrorKind::ConnectionRefused)
+    );
 }
 
 #[test]
@@ -227,8 +312,14 @@ fn compressed_all_the_same_is_flagged() {
 
 #[test]
 fn busy_and_gone() {
-    let busy = fetch(say("HTTP/1.1 429 Slow Down\r\nRetry-After: 120\r\nContent-Length: 0\r\n\r\n")).unwrap();
-    assert_eq!((busy.outcome, busy.head.retry_after), (Outcome::Busy, Some(RetryAfter::Seconds(120))));
+    let busy = fetch(say(
+        "HTTP/1.1 429 Slow Down\r\nRetry-After: 120\r\nContent-Length: 0\r\n\r\n",
+    ))
+    .unwrap();
+    assert_eq!(
+        (busy.outcome, busy.head.retry_after),
+        (Outcome::Busy, Some(RetryAfter::Seconds(120)))
+    );
     for (status, outcome) in [
         (404, Outcome::Gone),
         (410, Outcome::Gone),
@@ -247,7 +338,10 @@ fn busy_and_gone() {
 /// Redirects as written in the path: `/301/http://…` leads there.
 fn redirector() -> u16 {
     serve(|stream, path| {
-        let (status, target) = path.trim_start_matches('/').split_once('/').unwrap_or(("200", ""));
+        let (status, target) = path
+            .trim_start_matches('/')
+            .split_once('/')
+            .unwrap_or(("200", ""));
         write!(
             stream,
             "HTTP/1.1 {status} X\r\nLocation: {target}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
@@ -259,17 +353,26 @@ fn redirector() -> u16 {
 #[test]
 fn redirects_are_followed_as_far_as_is_sane() {
     let port = redirector();
-    let mut resolve = HostResolve::new(["here.example=127.0.0.1", "inside.example=127.0.0.1"]).unwrap();
+    let mut resolve =
+        HostResolve::new(["here.example=127.0.0.1", "inside.example=127.0.0.1"]).unwrap();
     let here = format!("http://here.example:{port}");
-    let (page, permanent) = follow(&format!("{here}/301/{here}/308/{here}/200/"), &mut resolve).unwrap();
+    let (page, permanent) =
+        follow(&format!("{here}/301/{here}/308/{here}/200/"), &mut resolve).unwrap();
     assert_eq!((page.outcome, permanent), (Outcome::Page, true));
-    let (_, permanent) = follow(&format!("{here}/301/{here}/302/{here}/200/"), &mut resolve).unwrap();
+    let (_, permanent) =
+        follow(&format!("{here}/301/{here}/302/{here}/200/"), &mut resolve).unwrap();
     assert!(!permanent);
     let chain = |hops: usize| format!("{here}/{}200/", format!("302/{here}/").repeat(hops));
     assert!(follow(&chain(5), &mut resolve).is_ok());
-    assert_eq!(follow(&chain(6), &mut resolve).unwrap_err(), Failure::Redirect(RedirectError::TooMany));
+    assert_eq!(
+        follow(&chain(6), &mut resolve).unwrap_err(),
+        Failure::Redirect(RedirectError::TooMany)
+    );
     let secure = format!("{here}/301/https://here.example/");
-    assert_eq!(follow(&secure, &mut resolve).unwrap_err(), Failure::Redirect(RedirectError::NeedsTls));
+    assert_eq!(
+        follow(&secure, &mut resolve).unwrap_err(),
+        Failure::Redirect(RedirectError::NeedsTls)
+    );
 }
 
 #[test]
@@ -282,7 +385,10 @@ fn redirects_in_circles_are_noticed() {
         )?;
         stream.shutdown(std::net::Shutdown::Both)
     });
-    let outcome = follow(&format!("http://127.0.0.1:{port}/a"), &mut HostResolve::default());
+    let outcome = follow(
+        &format!("http://127.0.0.1:{port}/a"),
+        &mut HostResolve::default(),
+    );
     assert_eq!(outcome.unwrap_err(), Failure::Redirect(RedirectError::Loop));
 }
 
@@ -290,12 +396,22 @@ fn redirects_in_circles_are_noticed() {
 fn redirects_into_our_own_network_are_refused() {
     let port = redirector();
     let mut resolve = HostResolve::new(["here.example=127.0.0.1"]).unwrap();
-    for inside in
-        ["127.0.0.1", "10.0.0.1", "192.168.1.1", "169.254.169.254", "[::1]", "[fe80::1]", "[::ffff:10.0.0.1]"]
-    {
+    for inside in [
+        "127.0.0.1",
+        "10.0.0.1",
+        "192.168.1.1",
+        "169.254.169.254",
+        "[::1]",
+        "[fe80::1]",
+        "[::ffff:10.0.0.1]",
+    ] {
         let start = format!("http://here.example:{port}/302/http://{inside}:{port}/200/");
         let outcome = follow(&start, &mut resolve).unwrap_err();
-        assert_eq!(outcome, Failure::Redirect(RedirectError::PrivateAddress), "{inside}");
+        assert_eq!(
+            outcome,
+            Failure::Redirect(RedirectError::PrivateAddress),
+            "{inside}"
+        );
     }
     // A name that resolves there is no better: localhost is in no table of ours.
     let start = format!("http://here.example:{port}/302/http://localhost:{port}/200/");
@@ -311,23 +427,40 @@ fn redirects_into_our_own_network_are_refused() {
 fn a_connection_is_used_again_and_its_end_noticed() {
     let port = serve(|stream, path| {
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")?;
-        if path == "/last" { stream.shutdown(std::net::Shutdown::Both) } else { Ok(()) }
+        if path == "/last" {
+            stream.shutdown(std::net::Shutdown::Both)
+        } else {
+            Ok(())
+        }
     });
     block_on(async {
         let text = format!("http://127.0.0.1:{port}/");
         let last = format!("{text}last");
         let mut request = Request::get(Url::parse(&text).unwrap(), agent());
         request.keep_alive = true;
-        let mut connection = connect(&mut HostConnect::new(), &request.url, LOOPBACK).await.unwrap();
+        let mut connection = connect(&mut HostConnect::new(), &request.url, LOOPBACK)
+            .await
+            .unwrap();
         for _ in 0..3 {
-            let page = ask(&mut connection, &request, Limits::DEFAULT, PATIENCE).await.unwrap();
+            let page = ask(&mut connection, &request, Limits::DEFAULT, PATIENCE)
+                .await
+                .unwrap();
             assert!(page.reusable && page.fingerprint == fingerprint(b"hi"));
         }
         request.url = Url::parse(&last).unwrap();
-        assert!(ask(&mut connection, &request, Limits::DEFAULT, PATIENCE).await.is_ok());
-        let gone = ask(&mut connection, &request, Limits::DEFAULT, PATIENCE).await.unwrap_err();
         assert!(
-            matches!(gone, Failure::Response(ResponseError::Closed) | Failure::Connection(_)),
+            ask(&mut connection, &request, Limits::DEFAULT, PATIENCE)
+                .await
+                .is_ok()
+        );
+        let gone = ask(&mut connection, &request, Limits::DEFAULT, PATIENCE)
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(
+                gone,
+                Failure::Response(ResponseError::Closed) | Failure::Connection(_)
+            ),
             "{gone:?}"
         );
     });
@@ -343,8 +476,14 @@ fn ipv6_where_this_computer_has_it() {
     thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         read_request(&mut BufReader::new(stream.try_clone().unwrap()));
-        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nv6").unwrap();
+        stream
+            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nv6")
+            .unwrap();
     });
-    let (page, _) = follow(&format!("http://[::1]:{port}/"), &mut HostResolve::default()).unwrap();
+    let (page, _) = follow(
+        &format!("http://[::1]:{port}/"),
+        &mut HostResolve::default(),
+    )
+    .unwrap();
     assert_eq!(page.fingerprint, fingerprint(b"v6"));
 }

@@ -31,14 +31,16 @@ impl Drop for Server {
 /// Where a program is; distributions keep servers where only root looks for them.
 fn find(program: &str, package: &str) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
+    let folders =
+        std::env::split_paths(&path).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
     folders.map(|folder| folder.join(program)).find(|file| file.is_file()).unwrap_or_else(|| {
         panic!("{program} is missing: run `cargo xtask test`, which installs it, or install the package {package}")
     })
 }
 
 impl Server {
-    /// Starts a server on a free port; another program may take the port first, so it is tried again.
+    /// Starts a server on a free port; another program may take the port first, so it is tried
+    /// again.
     fn start(command: impl Fn(&Path, u16) -> Command) -> Self {
         let folder = tempfile::tempdir().unwrap();
         // Servers that give up root must still be able to read it.
@@ -47,17 +49,37 @@ impl Server {
         fs::create_dir_all(site.join("folder")).unwrap();
         fs::write(site.join("page.html"), "<p>first</p>").unwrap();
         let earlier = SystemTime::now() - StdDuration::from_secs(3600);
-        fs::File::options().append(true).open(site.join("page.html")).unwrap().set_modified(earlier).unwrap();
+        fs::File::options()
+            .append(true)
+            .open(site.join("page.html"))
+            .unwrap()
+            .set_modified(earlier)
+            .unwrap();
         fs::write(site.join("big.bin"), vec![b'x'; 3 << 20]).unwrap();
         fs::write(site.join("folder/a.txt"), "a").unwrap();
-        fs::write(site.join("robots.txt"), "User-agent: *\nDisallow: /private\nCrawl-delay: 7\n").unwrap();
+        fs::write(
+            site.join("robots.txt"),
+            "User-agent: *\nDisallow: /private\nCrawl-delay: 7\n",
+        )
+        .unwrap();
         for _ in 0..5 {
-            let port = TcpListener::bind((LOOPBACK, 0)).unwrap().local_addr().unwrap().port();
-            let mut child =
-                command(folder.path(), port).stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+            let port = TcpListener::bind((LOOPBACK, 0))
+                .unwrap()
+                .local_addr()
+                .unwrap()
+                .port();
+            let mut child = command(folder.path(), port)
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .spawn()
+                .unwrap();
             for _ in 0..500 {
                 if TcpStream::connect((LOOPBACK, port)).is_ok() {
-                    return Self { child, port, folder };
+                    return Self {
+                        child,
+                        port,
+                        folder,
+                    };
                 }
                 if child.try_wait().unwrap().is_some() {
                     break;
@@ -93,7 +115,12 @@ fn nginx() -> Server {
         );
         fs::write(folder.join("nginx.conf"), text).unwrap();
         let mut command = Command::new(&program);
-        command.arg("-p").arg(folder).arg("-c").arg(folder.join("nginx.conf")).args(["-e", "stderr"]);
+        command
+            .arg("-p")
+            .arg(folder)
+            .arg("-c")
+            .arg(folder.join("nginx.conf"))
+            .args(["-e", "stderr"]);
         command
     })
 }
@@ -103,7 +130,9 @@ fn apache() -> Server {
     Server::start(|folder, port| {
         let at = folder.display();
         let modules: String = ["mpm_event", "authz_core", "dir", "autoindex", "mime"]
-            .map(|name| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n"))
+            .map(|name| {
+                format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n")
+            })
             .concat();
         let text = format!(
             "{modules}ServerName localhost\nListen 127.0.0.1:{port}\nPidFile {at}/pid\nDefaultRuntimeDir {at}\n\
@@ -121,8 +150,17 @@ fn python() -> Server {
     let program = find("python3", "python3");
     Server::start(|folder, port| {
         let mut command = Command::new(&program);
-        command.args(["-m", "http.server", "--bind", "127.0.0.1", &port.to_string()]);
-        command.arg("--directory").arg(folder.join("site")).stderr(Stdio::null());
+        command.args([
+            "-m",
+            "http.server",
+            "--bind",
+            "127.0.0.1",
+            &port.to_string(),
+        ]);
+        command
+            .arg("--directory")
+            .arg(folder.join("site"))
+            .stderr(Stdio::null());
         command
     })
 }
@@ -131,13 +169,19 @@ fn python() -> Server {
 fn common(server: &Server) {
     let url = server.url("/page.html");
     let page = get(&url, Limits::DEFAULT, PATIENCE).unwrap();
-    assert_eq!((page.outcome, page.fingerprint), (Outcome::Page, fingerprint(b"<p>first</p>")));
+    assert_eq!(
+        (page.outcome, page.fingerprint),
+        (Outcome::Page, fingerprint(b"<p>first</p>"))
+    );
     assert!(page.head.last_modified.is_some() && page.head.date.is_some() && !page.head.encoded);
 
     let mut conditional = Request::get(Url::parse(&url).unwrap(), agent());
     conditional.last_modified = page.head.last_modified;
     let same = request(&conditional, Limits::DEFAULT, PATIENCE).unwrap();
-    assert_eq!((same.outcome, same.head.status, same.bytes), (Outcome::NotModified, 304, 0));
+    assert_eq!(
+        (same.outcome, same.head.status, same.bytes),
+        (Outcome::NotModified, 304, 0)
+    );
 
     let gone = get(&server.url("/nowhere"), Limits::DEFAULT, PATIENCE).unwrap();
     assert_eq!(gone.outcome, Outcome::Gone);
@@ -150,14 +194,24 @@ fn common(server: &Server) {
     let big = get(&server.url("/big.bin"), Limits::DEFAULT, PATIENCE).unwrap();
     assert_eq!((big.bytes, big.truncated), (1 << 20, true));
     assert_eq!(big.fingerprint, fingerprint(&vec![b'x'; 1 << 20]));
-    let whole =
-        get(&server.url("/big.bin"), Limits { body_bytes: 4 << 20, ..Limits::DEFAULT }, PATIENCE).unwrap();
+    let whole = get(
+        &server.url("/big.bin"),
+        Limits {
+            body_bytes: 4 << 20,
+            ..Limits::DEFAULT
+        },
+        PATIENCE,
+    )
+    .unwrap();
     assert_eq!((whole.bytes, whole.truncated), (3 << 20, false));
 
     robots(server);
     server.change("<p>second</p>");
     let changed = request(&conditional, Limits::DEFAULT, PATIENCE).unwrap();
-    assert_eq!((changed.outcome, changed.fingerprint), (Outcome::Page, fingerprint(b"<p>second</p>")));
+    assert_eq!(
+        (changed.outcome, changed.fingerprint),
+        (Outcome::Page, fingerprint(b"<p>second</p>"))
+    );
 }
 
 fn robots(server: &Server) {
@@ -165,10 +219,17 @@ fn robots(server: &Server) {
     let mut reader = Reader::new("dunlin", Judge::new(Url::parse(&private).unwrap()));
     block_on(async {
         let ask = Request::get(Url::parse(&file).unwrap(), agent());
-        let mut connection = connect(&mut HostConnect::new(), &ask.url, LOOPBACK).await.unwrap();
+        let mut connection = connect(&mut HostConnect::new(), &ask.url, LOOPBACK)
+            .await
+            .unwrap();
         let mut buffer = [0; 512];
-        let fetched = exchange(&mut connection, &ask, LIMITS, &mut buffer, &mut reader).await.unwrap();
-        assert_eq!(Access::from_status(Some(fetched.head.status)), Access::Rules);
+        let fetched = exchange(&mut connection, &ask, LIMITS, &mut buffer, &mut reader)
+            .await
+            .unwrap();
+        assert_eq!(
+            Access::from_status(Some(fetched.head.status)),
+            Access::Rules
+        );
     });
     let (judge, delay) = reader.finish();
     assert!(!judge.decision().allowed);
@@ -181,20 +242,42 @@ fn lasting(server: &Server) {
     block_on(async {
         let mut request = Request::get(Url::parse(&page).unwrap(), agent());
         request.keep_alive = true;
-        let mut connection = connect(&mut HostConnect::new(), &request.url, LOOPBACK).await.unwrap();
-        let first = ask(&mut connection, &request, Limits::DEFAULT, PATIENCE).await.unwrap();
+        let mut connection = connect(&mut HostConnect::new(), &request.url, LOOPBACK)
+            .await
+            .unwrap();
+        let first = ask(&mut connection, &request, Limits::DEFAULT, PATIENCE)
+            .await
+            .unwrap();
         let etag = first.head.etag.expect("a tag");
-        let by_tag = Request { etag: Some(&etag), ..request };
-        let same = ask(&mut connection, &by_tag, Limits::DEFAULT, PATIENCE).await.unwrap();
+        let by_tag = Request {
+            etag: Some(&etag),
+            ..request
+        };
+        let same = ask(&mut connection, &by_tag, Limits::DEFAULT, PATIENCE)
+            .await
+            .unwrap();
         assert_eq!((same.outcome, same.reusable), (Outcome::NotModified, true));
         // A listing is made up as it goes: it comes in chunks.
-        let chunked = Request { url: Url::parse(&listing).unwrap(), ..request };
-        let chunked = ask(&mut connection, &chunked, Limits::DEFAULT, PATIENCE).await.unwrap();
+        let chunked = Request {
+            url: Url::parse(&listing).unwrap(),
+            ..request
+        };
+        let chunked = ask(&mut connection, &chunked, Limits::DEFAULT, PATIENCE)
+            .await
+            .unwrap();
         assert!(chunked.outcome == Outcome::Page && chunked.reusable && chunked.bytes > 0);
         // As a gateway is asked: the whole URL in the request line.
-        let absolute = Request { via_gateway: true, ..request };
-        let absolute = ask(&mut connection, &absolute, Limits::DEFAULT, PATIENCE).await.unwrap();
-        assert_eq!((absolute.outcome, absolute.fingerprint), (Outcome::Page, first.fingerprint));
+        let absolute = Request {
+            via_gateway: true,
+            ..request
+        };
+        let absolute = ask(&mut connection, &absolute, Limits::DEFAULT, PATIENCE)
+            .await
+            .unwrap();
+        assert_eq!(
+            (absolute.outcome, absolute.fingerprint),
+            (Outcome::Page, first.fingerprint)
+        );
     });
 }
 

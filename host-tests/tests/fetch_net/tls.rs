@@ -13,7 +13,8 @@ use rustls::pki_types::PrivateKeyDer;
 
 use crate::client::{Failure, Got, LOOPBACK, PATIENCE, agent, ask, connect, fingerprint};
 
-/// A server for `secure.example` that answers every connection, with or without saying goodbye; and its certificate.
+/// A server for `secure.example` that answers every connection, with or without saying goodbye; and
+/// its certificate.
 fn serve(goodbye: bool) -> (u16, RootCertStore) {
     let issued = rcgen::generate_simple_self_signed(["secure.example".to_owned()]).unwrap();
     let key = PrivateKeyDer::Pkcs8(issued.signing_key.serialize_der().into());
@@ -60,7 +61,10 @@ fn fetch(host: &str, port: u16, roots: RootCertStore) -> Result<Got, Failure> {
 fn https_pages_are_fetched() {
     for goodbye in [true, false] {
         let (port, roots) = serve(goodbye);
-        assert_eq!(fetch("secure.example", port, roots).unwrap().fingerprint, fingerprint(b"secret"));
+        assert_eq!(
+            fetch("secure.example", port, roots).unwrap().fingerprint,
+            fingerprint(b"secret")
+        );
     }
 }
 
@@ -68,12 +72,18 @@ fn https_pages_are_fetched() {
 fn strangers_are_not_trusted() {
     let (port, roots) = serve(true);
     assert!(
-        matches!(fetch("other.example", port, roots), Err(Failure::Connection(_))),
+        matches!(
+            fetch("other.example", port, roots),
+            Err(Failure::Connection(_))
+        ),
         "the name is not its own"
     );
     let (_, others) = serve(true);
     assert!(
-        matches!(fetch("secure.example", port, others), Err(Failure::Connection(_))),
+        matches!(
+            fetch("secure.example", port, others),
+            Err(Failure::Connection(_))
+        ),
         "nobody vouches for it"
     );
 }

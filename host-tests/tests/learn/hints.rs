@@ -1,4 +1,5 @@
-//! Providers that help, and crawlers that listen: Xu's ordering, and what listening critically adds.
+//! Providers that help, and crawlers that listen: Xu's ordering, and what listening critically
+//! adds.
 
 use std::fmt::Write;
 
@@ -9,13 +10,21 @@ use dunlin_suite::bench::Random;
 use host_tests::learn::providers::{Crawler, Help, IndexCrawler, Value, World, XuCrawler};
 use host_tests::learn::{exponential, unit};
 
-const PERFECT: Help = Help::Smart { recall: 1.0, precision: 1.0 };
+const PERFECT: Help = Help::Smart {
+    recall: 1.0,
+    precision: 1.0,
+};
 /// As many fetches as there are changes (Xu §3.1).
 const PER_DAY: f64 = 160.0;
 
 /// 150 pages on 15 hosts, 20 days in cycles of half a day.
 fn world(kinds: &[Help], seed: u64) -> World {
-    World::new(&kinds.iter().copied().cycle().take(15).collect::<Vec<_>>(), 20.0, 0.5, seed)
+    World::new(
+        &kinds.iter().copied().cycle().take(15).collect::<Vec<_>>(),
+        20.0,
+        0.5,
+        seed,
+    )
 }
 
 fn xu(kind: Help) -> f64 {
@@ -28,38 +37,72 @@ fn xu(kind: Help) -> f64 {
 
 #[test]
 fn figure_2_super_beats_smart_beats_normal() {
-    let (normal, smart, super_) = (xu(Help::Normal), xu(PERFECT), xu(Help::Super { precision: 1.0 }));
-    assert!(smart > normal && super_ > smart, "normal {normal:.3}, smart {smart:.3}, super {super_:.3}");
+    let (normal, smart, super_) = (
+        xu(Help::Normal),
+        xu(PERFECT),
+        xu(Help::Super { precision: 1.0 }),
+    );
+    assert!(
+        smart > normal && super_ > smart,
+        "normal {normal:.3}, smart {smart:.3}, super {super_:.3}"
+    );
 }
 
 #[test]
 fn figure_5_worse_predictions_lower_freshness() {
     let freshness = [1.0, 0.75, 0.5, 0.25].map(|precision| xu(Help::Super { precision }));
-    assert!(freshness.is_sorted_by(|better, worse| better > worse), "{freshness:?}");
+    assert!(
+        freshness.is_sorted_by(|better, worse| better > worse),
+        "{freshness:?}"
+    );
 }
 
-/// Every kind of provider, and what each crawler makes of it with the same number of fetches. Xu's crawler runs twice: in
-/// her cycles, and deciding at every slot as the others do.
+/// Every kind of provider, and what each crawler makes of it with the same number of fetches. Xu's
+/// crawler runs twice: in her cycles, and deciding at every slot as the others do.
 #[test]
 fn listening_critically_beats_the_published_scores() {
     let kinds: [(&str, &[Help]); 8] = [
         ("normal", &[Help::Normal]),
         ("smart", &[PERFECT]),
-        ("smart, recall .8, precision .8", &[Help::Smart { recall: 0.8, precision: 0.8 }]),
-        ("smart, recall .5, precision .2", &[Help::Smart { recall: 0.5, precision: 0.2 }]),
+        (
+            "smart, recall .8, precision .8",
+            &[Help::Smart {
+                recall: 0.8,
+                precision: 0.8,
+            }],
+        ),
+        (
+            "smart, recall .5, precision .2",
+            &[Help::Smart {
+                recall: 0.5,
+                precision: 0.2,
+            }],
+        ),
         ("super", &[Help::Super { precision: 1.0 }]),
         ("super, precision .75", &[Help::Super { precision: 0.75 }]),
         ("super, precision .25", &[Help::Super { precision: 0.25 }]),
         (
             "smart, silent and false alike",
-            &[PERFECT, Help::Normal, Help::Smart { recall: 0.8, precision: 0.1 }],
+            &[
+                PERFECT,
+                Help::Normal,
+                Help::Smart {
+                    recall: 0.8,
+                    precision: 0.1,
+                },
+            ],
         ),
     ];
-    let mut table =
-        format!("{:32} Xu     every slot  deaf   age    value  age, known  value, known\n", "freshness");
+    let mut table = format!(
+        "{:32} Xu     every slot  deaf   age    value  age, known  value, known\n",
+        "freshness"
+    );
     for (name, hosts) in kinds {
         let world = world(hosts, 7);
-        let by_slot = World { cycle: 1.0 / PER_DAY, ..world.clone() };
+        let by_slot = World {
+            cycle: 1.0 / PER_DAY,
+            ..world.clone()
+        };
         let with = |crawler: &mut dyn Crawler| world.freshness(crawler, PER_DAY);
         let xu = with(&mut XuCrawler::new(&world, PER_DAY));
         let slots = by_slot.freshness(&mut XuCrawler::new(&by_slot, PER_DAY), PER_DAY);
@@ -68,8 +111,14 @@ fn listening_critically_beats_the_published_scores() {
         let value = with(&mut IndexCrawler::new(&world, Value::Exact));
         let known_age = with(&mut IndexCrawler::informed(&world, Value::EquivalentAge));
         let known_value = with(&mut IndexCrawler::informed(&world, Value::Exact));
-        assert!(age > xu && age > slots, "{name}: Xu {xu}, at every slot {slots}, equivalent age {age}");
-        assert!(known_value > xu && known_value > slots, "{name}: Xu {xu}, {slots}, value {known_value}");
+        assert!(
+            age > xu && age > slots,
+            "{name}: Xu {xu}, at every slot {slots}, equivalent age {age}"
+        );
+        assert!(
+            known_value > xu && known_value > slots,
+            "{name}: Xu {xu}, {slots}, value {known_value}"
+        );
         let _ = writeln!(
             table,
             "{name:32} {xu:.3}  {slots:.3}       {deaf:.3}  {age:.3}  {value:.3}  {known_age:.3}       {known_value:.3}"
@@ -83,7 +132,11 @@ fn recall_and_precision_are_learnt() {
     for (recall, precision) in [(0.9, 0.9), (0.5, 0.2), (0.8, 0.1), (0.0, 0.0)] {
         let mut random = Random(11);
         let (mut host, mut page) = (Provider::new(), Estimate::new(&Prior::DEFAULT));
-        let wrong = if precision > 0.0 { recall * (1.0 - precision) / precision } else { 0.0 };
+        let wrong = if precision > 0.0 {
+            recall * (1.0 - precision) / precision
+        } else {
+            0.0
+        };
         for _ in 0..3_000 {
             // Visits at random: half a day apart, one change a day.
             let days = 0.5 * exponential(&mut random);
@@ -101,8 +154,15 @@ fn recall_and_precision_are_learnt() {
             page.update_signalled(&visit, told + wrong, &host, &Settings::DEFAULT);
             host.update(&visit, told + wrong, page.rate());
         }
-        let case = format!("recall {recall}, precision {precision}: {host:?}, rate {}", page.rate());
-        assert!((f64::from(host.recall()) - recall).abs() < 0.2, "{case}, recall {}", host.recall());
+        let case = format!(
+            "recall {recall}, precision {precision}: {host:?}, rate {}",
+            page.rate()
+        );
+        assert!(
+            (f64::from(host.recall()) - recall).abs() < 0.2,
+            "{case}, recall {}",
+            host.recall()
+        );
         if precision > 0.0 {
             assert!(
                 (f64::from(host.precision()) - precision).abs() < 0.15,
@@ -114,18 +174,25 @@ fn recall_and_precision_are_learnt() {
     }
 }
 
-/// A crawler that comes running at every signal finds a change at every visit. Taken at face value that is a page that
-/// changes all the time.
+/// A crawler that comes running at every signal finds a change at every visit. Taken at face value
+/// that is a page that changes all the time.
 #[test]
 fn prompt_visits_do_not_inflate_the_rate() {
     let mut random = Random(5);
-    let (mut host, mut page, mut naive) =
-        (Provider::new(), Estimate::new(&Prior::DEFAULT), Estimate::new(&Prior::DEFAULT));
+    let (mut host, mut page, mut naive) = (
+        Provider::new(),
+        Estimate::new(&Prior::DEFAULT),
+        Estimate::new(&Prior::DEFAULT),
+    );
     for _ in 0..500 {
         let gap = exponential(&mut random) / 0.5;
         // Now and then it looks in on its own.
         let early = unit(&mut random) < 0.2;
-        let visits = if early { vec![(0.5 * gap, 0), (0.5 * gap, 1)] } else { vec![(gap, 1)] };
+        let visits = if early {
+            vec![(0.5 * gap, 0), (0.5 * gap, 1)]
+        } else {
+            vec![(gap, 1)]
+        };
         for (days, signals) in visits {
             let visit = Visit::new(Duration::from_days(days), signals == 1);
             page.update_signalled(&visit, signals, &host, &Settings::DEFAULT);
@@ -148,7 +215,11 @@ fn scores_as_published_with_their_repairs() {
     page.change(3.0, 0.0);
     assert_eq!(page.score(5.0, 8.0), 16.0);
     // Equation 6 with α = 0.8 and equal cycles, s = 5: P (0.8 + 0.2 × 4)/5.
-    let future = scores::Future { probability: 0.5, last_cycle: 10.0, earlier_cycles: 40.0 };
+    let future = scores::Future {
+        probability: 0.5,
+        last_cycle: 10.0,
+        earlier_cycles: 40.0,
+    };
     assert!((future.score() - 0.16_f64).abs() < 1e-12);
     // Equation 7 after normalising by all accesses.
     assert!((scores::unified(16.0, 100.0, 0.16_f64) - (0.8 * 0.16 + 0.2 * 0.16)).abs() < 1e-12);
@@ -163,14 +234,24 @@ fn sources_in_the_wild_become_signals() {
     let at = |hours| Instant::ZERO + Duration::HOUR * hours;
     let hour = Duration::HOUR;
     assert_eq!(Hint::push(at(7)), Hint::Changed(at(7)));
-    assert_eq!(Hint::sitemap(at(5), at(3), at(6)), Some(Hint::Changed(at(5))));
+    assert_eq!(
+        Hint::sitemap(at(5), at(3), at(6)),
+        Some(Hint::Changed(at(5)))
+    );
     assert_eq!(Hint::sitemap(at(3), at(3), at(6)), None, "fetched since");
     assert_eq!(Hint::sitemap(at(7), at(3), at(6)), None, "from the future");
     assert_eq!(Hint::feed(hour * 2, at(3)), Some(Hint::Expected(at(5))));
     assert_eq!(Hint::feed(Duration::ZERO, at(3)), None);
-    assert_eq!(Hint::max_age(hour * 4, hour, at(3)), Some(Hint::Expected(at(6))), "less its age");
+    assert_eq!(
+        Hint::max_age(hour * 4, hour, at(3)),
+        Some(Hint::Expected(at(6))),
+        "less its age"
+    );
     assert_eq!(Hint::max_age(hour, hour, at(3)), None, "ask every time");
     assert_eq!(Hint::expires(at(9), at(3)), Some(Hint::Expected(at(9))));
     assert_eq!(Hint::expires(at(0), at(3)), None, "caches switched off");
-    assert_eq!(Hint::max_age(Duration::MAX, Duration::ZERO, at(3)).map(Hint::at), Some(Instant::MAX));
+    assert_eq!(
+        Hint::max_age(Duration::MAX, Duration::ZERO, at(3)).map(Hint::at),
+        Some(Instant::MAX)
+    );
 }

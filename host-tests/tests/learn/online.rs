@@ -7,8 +7,8 @@ use host_tests::learn::{PoissonPage, exponential};
 
 use crate::spread;
 
-/// Mean and variance of the posterior after "changed within t", from the textbook form of the difference of two
-/// Gammas, which f64 can afford.
+/// Mean and variance of the posterior after "changed within t", from the textbook form of the
+/// difference of two Gammas, which f64 can afford.
 fn posterior(a: f64, b: f64, t: f64) -> (f64, f64) {
     let q = (b / (b + t)).powf(a);
     let first = (a / b - q * a / (b + t)) / (1.0 - q);
@@ -24,7 +24,10 @@ fn an_undated_change_keeps_mean_and_variance_of_the_true_posterior() {
                 let days = expected / f64::from(rate);
                 let mut page = Estimate::new(&Prior::new(rate, shape));
                 let (mean, variance) = posterior(shape.into(), f64::from(shape / rate), days);
-                page.update(&Visit::new(Duration::from_days(days), true), &Settings::STEADY);
+                page.update(
+                    &Visit::new(Duration::from_days(days), true),
+                    &Settings::STEADY,
+                );
                 let case = format!("shape {shape}, rate {rate}, {expected} changes expected");
                 assert!(
                     (f64::from(page.rate()) / mean - 1.0).abs() < 1e-5,
@@ -32,7 +35,10 @@ fn an_undated_change_keeps_mean_and_variance_of_the_true_posterior() {
                     page.rate()
                 );
                 let ours = f64::from(page.variance());
-                assert!((ours / variance - 1.0).abs() < 1e-3, "{case}: variance {ours} not {variance}");
+                assert!(
+                    (ours / variance - 1.0).abs() < 1e-3,
+                    "{case}: variance {ours} not {variance}"
+                );
             }
         }
     }
@@ -42,12 +48,21 @@ fn an_undated_change_keeps_mean_and_variance_of_the_true_posterior() {
 fn dates_teach_more_than_their_absence() {
     let deviation = |dated: bool| {
         let rates = (0..200).map(|run| {
-            let mut page = PoissonPage { rate: 3.0, random: Random(run) };
+            let mut page = PoissonPage {
+                rate: 3.0,
+                random: Random(run),
+            };
             let mut estimate = Estimate::new(&Prior::DEFAULT);
             for _ in 0..300 {
                 let visit = page.visit(1.0);
                 let modified_ago = visit.modified_ago.filter(|_| dated);
-                estimate.update(&Visit { modified_ago, ..visit }, &Settings::STEADY);
+                estimate.update(
+                    &Visit {
+                        modified_ago,
+                        ..visit
+                    },
+                    &Settings::STEADY,
+                );
             }
             f64::from(estimate.rate())
         });
@@ -63,10 +78,19 @@ fn its_uncertainty_is_honest() {
     // Of many pages, the truth lies within two reported standard deviations for about 95 %.
     let runs = 400;
     let within = (0..runs).filter(|run| {
-        let mut page = PoissonPage { rate: 0.7, random: Random(*run) };
+        let mut page = PoissonPage {
+            rate: 0.7,
+            random: Random(*run),
+        };
         let mut estimate = Estimate::new(&Prior::DEFAULT);
         (0..100).for_each(|_| {
-            estimate.update(&Visit { modified_ago: None, ..page.visit(1.0) }, &Settings::STEADY)
+            estimate.update(
+                &Visit {
+                    modified_ago: None,
+                    ..page.visit(1.0)
+                },
+                &Settings::STEADY,
+            )
         });
         (f64::from(estimate.rate()) - 0.7).abs() < 2.0 * f64::from(estimate.standard_deviation())
     });
@@ -78,14 +102,24 @@ fn its_uncertainty_is_honest() {
 fn visits_to_follow(from: f64, to: f64, settings: &Settings) -> Vec<u32> {
     let mut visits: Vec<u32> = (0..200)
         .map(|run| {
-            let mut page = PoissonPage { rate: from, random: Random(run) };
+            let mut page = PoissonPage {
+                rate: from,
+                random: Random(run),
+            };
             let mut estimate = Estimate::new(&Prior::DEFAULT);
             let visit = |page: &mut PoissonPage, estimate: &mut Estimate| {
-                estimate.update(&Visit { modified_ago: None, ..page.visit(1.0) }, settings);
+                estimate.update(
+                    &Visit {
+                        modified_ago: None,
+                        ..page.visit(1.0)
+                    },
+                    settings,
+                );
             };
             (0..300).for_each(|_| visit(&mut page, &mut estimate));
             page.rate = to;
-            let close = |estimate: &Estimate| (0.5..2.0).contains(&(f64::from(estimate.rate()) / to));
+            let close =
+                |estimate: &Estimate| (0.5..2.0).contains(&(f64::from(estimate.rate()) / to));
             (0..2_000)
                 .find(|_| {
                     let done = close(&estimate);
@@ -103,15 +137,26 @@ fn visits_to_follow(from: f64, to: f64, settings: &Settings) -> Vec<u32> {
 fn a_tenfold_jump_is_followed_within_the_documented_number_of_visits() {
     for (from, to) in [(0.1, 1.0), (1.0, 0.1), (0.3, 3.0), (3.0, 0.3)] {
         let visits = visits_to_follow(from, to, &Settings::DEFAULT);
-        assert!(visits[100] <= 17 && visits[190] <= 30, "{from} to {to}: {} {}", visits[100], visits[190]);
+        assert!(
+            visits[100] <= 17 && visits[190] <= 30,
+            "{from} to {to}: {} {}",
+            visits[100],
+            visits[190]
+        );
         let fading_only = visits_to_follow(from, to, &Settings::DEFAULT.surprise(f32::INFINITY));
-        assert!(fading_only[100] >= 100, "{from} to {to} by fading alone: {}", fading_only[100]);
+        assert!(
+            fading_only[100] >= 100,
+            "{from} to {to} by fading alone: {}",
+            fading_only[100]
+        );
     }
 }
 
 #[test]
 fn old_evidence_fades_with_the_half_life() {
-    let settings = Settings::DEFAULT.half_life(Duration::DAY * 30).surprise(f32::INFINITY);
+    let settings = Settings::DEFAULT
+        .half_life(Duration::DAY * 30)
+        .surprise(f32::INFINITY);
     let mut page = Estimate::new(&Prior::new(10.0, 1_000.0));
     let before = page.shape();
     for _ in 0..300 {
@@ -119,9 +164,16 @@ fn old_evidence_fades_with_the_half_life() {
             .modified(Duration::from_secs(4_320));
         page.update(&visit, &settings);
     }
-    // Thirty days at ten changes a day, each seen and dated: half the old shape, and what 300 changes add.
-    let added: f32 = (0..300).map(|visit| 0.5_f32.powf(visit as f32 / 300.0)).sum();
-    assert!((page.shape() / (0.5 * before + added) - 1.0).abs() < 0.02, "{}", page.shape());
+    // Thirty days at ten changes a day, each seen and dated: half the old shape, and what 300
+    // changes add.
+    let added: f32 = (0..300)
+        .map(|visit| 0.5_f32.powf(visit as f32 / 300.0))
+        .sum();
+    assert!(
+        (page.shape() / (0.5 * before + added) - 1.0).abs() < 0.02,
+        "{}",
+        page.shape()
+    );
 }
 
 #[test]
@@ -142,7 +194,10 @@ fn pages_of_a_busy_host_start_busy() {
     let mut host = HostPrior::new();
     let rate = |random: &mut Random| 4.0 * (0.5 * (exponential(random) - 1.0)).exp();
     for _ in 0..20 {
-        let mut truth = PoissonPage { rate: rate(&mut random), random: Random(random.next_u64()) };
+        let mut truth = PoissonPage {
+            rate: rate(&mut random),
+            random: Random(random.next_u64()),
+        };
         let mut page = Estimate::new(&host.prior());
         for _ in 0..60 {
             let visit = truth.visit(0.2);
@@ -152,14 +207,20 @@ fn pages_of_a_busy_host_start_busy() {
     }
     let error = |prior: &Prior, random: &mut Random| {
         let errors = (0..200).map(|_| {
-            let mut truth = PoissonPage { rate: rate(random), random: Random(random.next_u64()) };
+            let mut truth = PoissonPage {
+                rate: rate(random),
+                random: Random(random.next_u64()),
+            };
             let mut page = Estimate::new(prior);
             (0..4).for_each(|_| page.update(&truth.visit(0.2), &Settings::DEFAULT));
             (f64::from(page.rate()) / truth.rate).ln().abs()
         });
         spread(errors).0
     };
-    let (alone, together) = (error(&Prior::DEFAULT, &mut Random(1)), error(&host.prior(), &mut Random(1)));
+    let (alone, together) = (
+        error(&Prior::DEFAULT, &mut Random(1)),
+        error(&host.prior(), &mut Random(1)),
+    );
     assert!(
         together < 0.6 * alone,
         "mean log error after four visits: {together} with the host, {alone} without"
@@ -173,5 +234,9 @@ fn the_first_visit_counts_its_date() {
     assert!(page.rate() < 0.02);
     let mut generated = Estimate::new(&Prior::DEFAULT);
     generated.first_visit(Duration::from_secs(1));
-    assert_eq!(generated, Estimate::new(&Prior::DEFAULT), "generated for this request");
+    assert_eq!(
+        generated,
+        Estimate::new(&Prior::DEFAULT),
+        "generated for this request"
+    );
 }

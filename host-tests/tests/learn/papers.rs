@@ -7,7 +7,10 @@ use dunlin_suite::bench::Random;
 use host_tests::learn::gamma;
 
 fn hours(intervals: &[(u64, bool)]) -> Vec<Visit> {
-    intervals.iter().map(|(hours, changed)| Visit::new(Duration::HOUR * *hours, *changed)).collect()
+    intervals
+        .iter()
+        .map(|(hours, changed)| Visit::new(Duration::HOUR * *hours, *changed))
+        .collect()
 }
 
 #[test]
@@ -28,8 +31,8 @@ fn example_6_5_irregular_visits() {
 fn irregular_reduces_to_the_uncorrected_regular_one_at_equal_intervals() {
     for (changed, unchanged) in [(1, 9), (6, 4), (9, 1), (999, 1)] {
         let day = |changed| Visit::new(Duration::DAY, changed);
-        let visits =
-            std::iter::repeat_n(day(true), changed).chain(std::iter::repeat_n(day(false), unchanged));
+        let visits = std::iter::repeat_n(day(true), changed)
+            .chain(std::iter::repeat_n(day(false), unchanged));
         let expected = ((changed + unchanged) as f64 / unchanged as f64).ln();
         let rate = irregular::<f64>(visits).unwrap();
         assert!(
@@ -62,7 +65,10 @@ fn binomial(n: u32, x: u32, r: f64) -> f64 {
 }
 
 fn expected_ratio(n: u32, r: f64, estimate: impl Fn(u32) -> f64) -> f64 {
-    (0..=n).map(|x| binomial(n, x, r) * estimate(x)).sum::<f64>() / r
+    (0..=n)
+        .map(|x| binomial(n, x, r) * estimate(x))
+        .sum::<f64>()
+        / r
 }
 
 #[test]
@@ -70,7 +76,10 @@ fn figure_6_2_bias_of_the_naive_estimator() {
     for n in [3, 10, 50] {
         for r in [0.01, 0.1, 0.21, 0.5, 1.0, 2.0, 5.0, 10.0] {
             let ratio = expected_ratio(n, r, |x| naive(x, f64::from(n)).unwrap());
-            assert!((ratio - (1.0 - (-r).exp()) / r).abs() < 1e-9, "n = {n}, r = {r}: {ratio}");
+            assert!(
+                (ratio - (1.0 - (-r).exp()) / r).abs() < 1e-9,
+                "n = {n}, r = {r}: {ratio}"
+            );
         }
     }
     // "smaller than 10 % when the frequency ratio is smaller than 0.21"
@@ -88,7 +97,8 @@ fn figure_6_6_where_the_regular_estimator_is_within_ten_percent() {
     }
 }
 
-/// E[r̂]/r of an estimator that uses dates, after two visits, by integrating over when the changes happened.
+/// E[r̂]/r of an estimator that uses dates, after two visits, by integrating over when the changes
+/// happened.
 fn two_dated_visits(r: f64, estimate: impl Fn(&[Visit; 2]) -> f64) -> f64 {
     const STEPS: u32 = 300;
     let unchanged = (-r).exp();
@@ -127,7 +137,12 @@ fn figure_6_13_two_dated_visits_are_within_two_percent() {
         changes
             / visits
                 .iter()
-                .map(|visit| visit.modified_ago.unwrap_or(visit.interval).as_days::<f64>())
+                .map(|visit| {
+                    visit
+                        .modified_ago
+                        .unwrap_or(visit.interval)
+                        .as_days::<f64>()
+                })
                 .sum::<f64>()
     };
     assert!(two_dated_visits(8.0, uncorrected) > 1.9);
@@ -168,8 +183,13 @@ fn figure_6_18_less_biased_than_naive_for_gamma_distributed_gaps() {
                 changes += 1;
             }
         }
-        let (naive, ours) =
-            (naive(changes, f64::from(VISITS)).unwrap(), regular(VISITS, changes, 1.0).unwrap());
-        assert!((ours - 1.0).abs() < (naive - 1.0).abs(), "shape {shape}: ours {ours}, naive {naive}");
+        let (naive, ours) = (
+            naive(changes, f64::from(VISITS)).unwrap(),
+            regular(VISITS, changes, 1.0).unwrap(),
+        );
+        assert!(
+            (ours - 1.0).abs() < (naive - 1.0).abs(),
+            "shape {shape}: ours {ours}, naive {naive}"
+        );
     }
 }

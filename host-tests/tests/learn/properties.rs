@@ -2,8 +2,8 @@
 
 use dunlin::learn::hints::{Provider, Signals};
 use dunlin::learn::{
-    Classes, Clock, Estimate, Gaps, HostPrior, IntervalSummary, LastModified, Prior, Settings, Visit, fit,
-    irregular, naive, regular,
+    Classes, Clock, Estimate, Gaps, HostPrior, IntervalSummary, LastModified, Prior, Settings,
+    Visit, fit, irregular, naive, regular,
 };
 use dunlin::time::{Duration, Instant};
 use proptest::prelude::*;
@@ -20,8 +20,16 @@ fn durations() -> impl Strategy<Value = Duration> {
 }
 
 fn visits() -> impl Strategy<Value = Visit> {
-    (durations(), any::<bool>(), proptest::option::of(durations()))
-        .prop_map(|(interval, changed, modified_ago)| Visit { interval, changed, modified_ago })
+    (
+        durations(),
+        any::<bool>(),
+        proptest::option::of(durations()),
+    )
+        .prop_map(|(interval, changed, modified_ago)| Visit {
+            interval,
+            changed,
+            modified_ago,
+        })
 }
 
 /// Histories that mix everything, and those in which all or no visits found a change.
@@ -30,7 +38,9 @@ fn histories() -> impl Strategy<Value = Vec<(Visit, u32)>> {
     let all = proptest::collection::vec((visits(), signals), 0..200);
     (all, proptest::option::of(any::<bool>())).prop_map(|(mut history, always)| {
         if let Some(always) = always {
-            history.iter_mut().for_each(|(visit, _)| visit.changed = always);
+            history
+                .iter_mut()
+                .for_each(|(visit, _)| visit.changed = always);
         }
         history
     })
@@ -38,13 +48,20 @@ fn histories() -> impl Strategy<Value = Vec<(Visit, u32)>> {
 
 fn settings() -> impl Strategy<Value = Settings> {
     (durations(), any::<f32>(), any::<bool>()).prop_map(|(half_life, surprise, default)| {
-        if default { Settings::DEFAULT } else { Settings::DEFAULT.half_life(half_life).surprise(surprise) }
+        if default {
+            Settings::DEFAULT
+        } else {
+            Settings::DEFAULT.half_life(half_life).surprise(surprise)
+        }
     })
 }
 
 fn sound(page: &Estimate) {
     assert!(page.rate().is_finite() && page.rate() > 0.0, "{page:?}");
-    assert!(page.variance().is_finite() && page.variance() > 0.0, "{page:?}");
+    assert!(
+        page.variance().is_finite() && page.variance() > 0.0,
+        "{page:?}"
+    );
     assert!(page.standard_deviation().is_finite(), "{page:?}");
 }
 
@@ -128,8 +145,8 @@ proptest! {
         }
     }
 
-    /// More time or more signals never make a page less worth a visit, and none is worth more than the time to its next
-    /// change.
+    /// More time or more signals never make a page less worth a visit, and none is worth more than
+    /// the time to its next change.
     #[test]
     fn value_grows_with_age_and_signals(
         rate in 0.01_f64..10.0, recall in 0.0_f64..1.0, precision in 0.0_f64..1.0, days in 0.0_f64..20.0, signals in 0_u32..5,

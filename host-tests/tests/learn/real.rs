@@ -14,13 +14,19 @@ fn changes() -> BTreeMap<(&'static str, &'static str), Vec<f64>> {
     let mut pages: BTreeMap<_, Vec<f64>> = BTreeMap::new();
     for line in DATA.lines().filter(|line| !line.starts_with('#')).skip(1) {
         let fields: Vec<&str> = line.split('\t').collect();
-        let [service, page, time] = fields[..] else { panic!("not three fields: {line}") };
-        pages.entry((service, page)).or_default().push(time.parse::<f64>().unwrap() / 86_400.0);
+        let [service, page, time] = fields[..] else {
+            panic!("not three fields: {line}")
+        };
+        pages
+            .entry((service, page))
+            .or_default()
+            .push(time.parse::<f64>().unwrap() / 86_400.0);
     }
     pages
 }
 
-/// Surprise in nats a visit, when every page is visited every `days`: −ln of what was predicted for what was found.
+/// Surprise in nats a visit, when every page is visited every `days`: −ln of what was predicted for
+/// what was found.
 fn loss(days: f64, settings: &Settings) -> f64 {
     let interval = Duration::from_days(days);
     let mut hosts: BTreeMap<&str, HostPrior> = BTreeMap::new();
@@ -33,7 +39,12 @@ fn loss(days: f64, settings: &Settings) -> f64 {
             let changed = changes.iter().any(|at| *at > now && *at <= now + days);
             let (shape, rate) = (f64::from(page.shape()), f64::from(page.rate()));
             let nothing_new = (-shape * (days * rate / shape).ln_1p()).exp();
-            loss -= if changed { 1.0 - nothing_new } else { nothing_new }.ln();
+            loss -= if changed {
+                1.0 - nothing_new
+            } else {
+                nothing_new
+            }
+            .ln();
             visits += 1.0;
             page.update(&Visit::new(interval, changed), settings);
             host.update(&page, interval);
@@ -52,7 +63,13 @@ fn fading_and_the_watch_for_jumps_predict_real_pages_better() {
         println!(
             "every {days} days: never forgetting {steady:.4}, fading {fading:.4}, default {default:.4} nats"
         );
-        assert!(fading < 0.97 * steady, "every {days} days: {fading} against {steady}");
-        assert!(default < fading, "every {days} days: {default} against {fading}");
+        assert!(
+            fading < 0.97 * steady,
+            "every {days} days: {fading} against {steady}"
+        );
+        assert!(
+            default < fading,
+            "every {days} days: {default} against {fading}"
+        );
     }
 }

@@ -34,10 +34,16 @@ fn one_poisson_page_in_a_hundred_is_suspected() {
         let histories = (0..pages).map(|seed| gaps(count, seed, weibull(1.0)));
         let (streaming, whole) = histories.fold((0, 0), |(streaming, whole), gaps| {
             let suspected = !matches!(fit(&gaps), Some(Law::Poisson { .. }));
-            (streaming + usize::from(!folded(&gaps).poisson_suffices()), whole + usize::from(suspected))
+            (
+                streaming + usize::from(!folded(&gaps).poisson_suffices()),
+                whole + usize::from(suspected),
+            )
         });
         // Binomial(1000, 0.01) stays below 20; two alternatives are tried on the host.
-        assert!(streaming < 20, "{count} gaps: {streaming} of {pages} by the streaming test");
+        assert!(
+            streaming < 20,
+            "{count} gaps: {streaming} of {pages} by the streaming test"
+        );
         assert!(whole < 30, "{count} gaps: {whole} of {pages} by the fits");
     }
 }
@@ -45,41 +51,73 @@ fn one_poisson_page_in_a_hundred_is_suspected() {
 #[test]
 fn weibull_shapes_are_found() {
     for shape in [0.4, 0.7, 2.0] {
-        let fits: Vec<_> = (0..100).map(|seed| gaps(200, seed, weibull(shape))).collect();
+        let fits: Vec<_> = (0..100)
+            .map(|seed| gaps(200, seed, weibull(shape)))
+            .collect();
         let whole = fits.iter().filter_map(|gaps| match fit(gaps) {
             Some(Law::Weibull { shape, .. }) => Some(shape),
             _ => None,
         });
         let (mean, deviation) = spread(whole.clone());
-        assert!(whole.count() >= 80, "shape {shape} taken for another law too often");
+        assert!(
+            whole.count() >= 80,
+            "shape {shape} taken for another law too often"
+        );
         assert!(
             (mean / shape - 1.0).abs() < 0.05 && deviation < 0.1 * shape,
             "{shape}: {mean} ± {deviation}"
         );
-        let (mean, _) = spread(fits.iter().map(|gaps| folded(gaps).weibull().unwrap().into()));
-        assert!((mean / shape - 1.0).abs() < 0.05, "streaming, {shape}: {mean}");
-        assert!(fits.iter().filter(|gaps| folded(gaps).poisson_suffices()).count() < 5, "{shape}");
+        let (mean, _) = spread(
+            fits.iter()
+                .map(|gaps| folded(gaps).weibull().unwrap().into()),
+        );
+        assert!(
+            (mean / shape - 1.0).abs() < 0.05,
+            "streaming, {shape}: {mean}"
+        );
+        assert!(
+            fits.iter()
+                .filter(|gaps| folded(gaps).poisson_suffices())
+                .count()
+                < 5,
+            "{shape}"
+        );
     }
 }
 
 #[test]
 fn pareto_shapes_are_found() {
     for shape in [1.3, 2.0] {
-        let fits: Vec<_> = (0..100).map(|seed| gaps(400, seed, pareto(shape))).collect();
+        let fits: Vec<_> = (0..100)
+            .map(|seed| gaps(400, seed, pareto(shape)))
+            .collect();
         let whole = fits.iter().filter_map(|gaps| match fit(gaps) {
             Some(Law::Pareto { shape, .. }) => Some(shape),
             _ => None,
         });
-        assert!(whole.clone().count() >= 80, "shape {shape} taken for another law too often");
+        assert!(
+            whole.clone().count() >= 80,
+            "shape {shape} taken for another law too often"
+        );
         let (mean, _) = spread(whole);
         assert!((mean / shape - 1.0).abs() < 0.1, "{shape}: {mean}");
-        let streaming = fits.iter().filter_map(|gaps| folded(gaps).pareto()).map(f64::from);
+        let streaming = fits
+            .iter()
+            .filter_map(|gaps| folded(gaps).pareto())
+            .map(f64::from);
         let mut streaming: Vec<f64> = streaming.collect();
         streaming.sort_by(f64::total_cmp);
         let median = streaming[streaming.len() / 2];
-        assert!((median / shape - 1.0).abs() < 0.25, "streaming median, {shape}: {median}");
+        assert!(
+            (median / shape - 1.0).abs() < 0.25,
+            "streaming median, {shape}: {median}"
+        );
     }
-    assert_eq!(folded(&gaps(400, 1, pareto(0.5))).pareto(), None, "no mean, no schedule");
+    assert_eq!(
+        folded(&gaps(400, 1, pareto(0.5))).pareto(),
+        None,
+        "no mean, no schedule"
+    );
 }
 
 #[test]
@@ -88,11 +126,18 @@ fn clock_patterns_are_found_and_chance_is_not() {
     let random_page = |seed| {
         let mut random = Random(seed);
         let mut clock = Clock::new();
-        (0..60).for_each(|_| clock.add(Instant::ZERO + Duration::from_days(60.0 * day * unit(&mut random))));
+        (0..60).for_each(|_| {
+            clock.add(Instant::ZERO + Duration::from_days(60.0 * day * unit(&mut random)))
+        });
         clock
     };
-    let suspected = (0..1_000).filter(|seed| random_page(*seed).is_pattern()).count();
-    assert!(suspected <= 12, "{suspected} of 1,000 pages without a pattern");
+    let suspected = (0..1_000)
+        .filter(|seed| random_page(*seed).is_pattern())
+        .count();
+    assert!(
+        suspected <= 12,
+        "{suspected} of 1,000 pages without a pattern"
+    );
 
     let mut random = Random(4);
     let mut clock = Clock::new();
@@ -107,6 +152,15 @@ fn clock_patterns_are_found_and_chance_is_not() {
     }
     assert!(clock.is_pattern());
     let updates: Vec<_> = clock.updates(60.0).collect();
-    assert_eq!(updates.iter().map(|(at, _)| at.as_secs() / 3_600).collect::<Vec<_>>(), [6, 18]);
-    assert!((updates[0].1 - 0.9).abs() < 0.1 && (updates[1].1 - 0.5).abs() < 0.15, "{updates:?}");
+    assert_eq!(
+        updates
+            .iter()
+            .map(|(at, _)| at.as_secs() / 3_600)
+            .collect::<Vec<_>>(),
+        [6, 18]
+    );
+    assert!(
+        (updates[0].1 - 0.9).abs() < 0.1 && (updates[1].1 - 0.5).abs() < 0.15,
+        "{updates:?}"
+    );
 }

@@ -1,4 +1,5 @@
-//! Connections are kept while the next request is near, closed when it is not, and replaced when the server closed them.
+//! Connections are kept while the next request is near, closed when it is not, and replaced when
+//! the server closed them.
 
 use dunlin::time::Duration;
 
@@ -14,7 +15,11 @@ fn connections(hits: &[Hit]) -> usize {
 }
 
 fn site(hit: &Hit) -> Answer {
-    if hit.target == "/robots.txt" { Answer::none() } else { Answer::page("here") }
+    if hit.target == "/robots.txt" {
+        Answer::none()
+    } else {
+        Answer::page("here")
+    }
 }
 
 #[test]
@@ -22,9 +27,17 @@ fn a_host_that_is_asked_every_second_needs_one_connection() {
     let setting = Setting::of(SECOND, &[("a.test", &["/1", "/2", "/3"])]);
     let (world, totals) = setting.run(site);
     let hits = world.hits.borrow();
-    assert!(hits.len() > 400 && hits.iter().all(|hit| hit.keep_alive), "{}", hits.len());
+    assert!(
+        hits.len() > 400 && hits.iter().all(|hit| hit.keep_alive),
+        "{}",
+        hits.len()
+    );
     assert_eq!(connections(&hits), 1);
-    assert!(world.shortest_gap("a.test") >= SECOND, "{:?}", world.shortest_gap("a.test"));
+    assert!(
+        world.shortest_gap("a.test") >= SECOND,
+        "{:?}",
+        world.shortest_gap("a.test")
+    );
     assert_eq!(totals.errors, 0);
 }
 
@@ -32,7 +45,11 @@ fn a_host_that_is_asked_every_second_needs_one_connection() {
 fn pages_go_to_the_slot_that_has_a_connection_to_their_host() {
     let setting = Setting::of(
         SECOND,
-        &[("a.test", &["/1", "/2"]), ("b.test", &["/1", "/2"]), ("c.test", &["/1", "/2"])],
+        &[
+            ("a.test", &["/1", "/2"]),
+            ("b.test", &["/1", "/2"]),
+            ("c.test", &["/1", "/2"]),
+        ],
     );
     let (world, _) = setting.run(site);
     let hits = world.hits.borrow();
@@ -51,7 +68,12 @@ fn more_hosts_than_slots_share_them_fairly() {
     ];
     let (world, totals) = Setting::of(SECOND, &hosts).run(site);
     for (host, _) in hosts {
-        let asked = world.hits.borrow().iter().filter(|hit| hit.host == host).count();
+        let asked = world
+            .hits
+            .borrow()
+            .iter()
+            .filter(|hit| hit.host == host)
+            .count();
         assert!(asked > 400, "{host} was asked {asked} times in 600 s");
         assert!(world.shortest_gap(host) >= SECOND, "{host}");
     }
@@ -72,11 +94,17 @@ fn a_connection_that_the_server_closed_is_replaced_without_a_failure() {
     // At once, between requests, and just when the next one is on its way.
     for closes in [0, 300, 979, 980, 981, 1_000] {
         let setting = Setting::of(SECOND, &[("a.test", &["/1", "/2"])]);
-        let (world, totals) =
-            setting.run(move |hit| Answer { closes: Some(Duration::from_millis(closes)), ..site(hit) });
+        let (world, totals) = setting.run(move |hit| Answer {
+            closes: Some(Duration::from_millis(closes)),
+            ..site(hit)
+        });
         let hits = world.hits.borrow();
         assert!(hits.len() > 400, "{closes}: {}", hits.len());
-        assert_eq!((totals.errors, connections(&hits)), (0, hits.len()), "{closes}");
+        assert_eq!(
+            (totals.errors, connections(&hits)),
+            (0, hits.len()),
+            "{closes}"
+        );
     }
 }
 
@@ -85,12 +113,22 @@ fn a_request_that_a_kept_connection_leaves_unanswered_is_made_once_more_and_no_m
     // The second request of each connection is swallowed.
     let setting = Setting::of(SECOND, &[("a.test", &["/1", "/2"])]);
     let seen = std::cell::RefCell::new(std::collections::HashSet::new());
-    let (world, totals) = setting
-        .run(move |hit| if seen.borrow_mut().insert(hit.connection) { site(hit) } else { Answer::silence() });
+    let (world, totals) = setting.run(move |hit| {
+        if seen.borrow_mut().insert(hit.connection) {
+            site(hit)
+        } else {
+            Answer::silence()
+        }
+    });
     let hits = world.hits.borrow();
     assert_eq!(totals.errors, 0, "the second attempt was answered");
-    for pair in hits.windows(2).filter(|pair| pair[0].connection == pair[1].connection) {
-        let again = hits.iter().find(|hit| hit.at >= pair[1].at && hit.connection > pair[1].connection);
+    for pair in hits
+        .windows(2)
+        .filter(|pair| pair[0].connection == pair[1].connection)
+    {
+        let again = hits
+            .iter()
+            .find(|hit| hit.at >= pair[1].at && hit.connection > pair[1].connection);
         assert_eq!(again.map(|hit| &hit.target), Some(&pair[1].target));
     }
     // A server that answers nobody is asked once on its first connection, and left alone.
@@ -101,10 +139,16 @@ fn a_request_that_a_kept_connection_leaves_unanswered_is_made_once_more_and_no_m
 #[test]
 fn a_connection_is_not_kept_longer_than_servers_do() {
     // One page, due again only after a while: nothing is near.
-    let setting = Setting { seconds: 3_600, ..Setting::of(SECOND, &[("a.test", &["/1"])]) };
+    let setting = Setting {
+        seconds: 3_600,
+        ..Setting::of(SECOND, &[("a.test", &["/1"])])
+    };
     let (world, _) = setting.run(site);
     let hits = world.hits.borrow();
-    for pair in hits.windows(2).filter(|pair| pair[0].connection == pair[1].connection) {
+    for pair in hits
+        .windows(2)
+        .filter(|pair| pair[0].connection == pair[1].connection)
+    {
         assert!(pair[1].at - pair[0].at <= SECOND * 5, "{pair:?}");
     }
 }

@@ -1,4 +1,5 @@
-//! What a probe says: the table of events is complete and true, and the end of a fetch is short on the wire.
+//! What a probe says: the table of events is complete and true, and the end of a fetch is short on
+//! the wire.
 
 use dunlin::image::{ImageError, LogLevel};
 use dunlin::probe::{Event, Failure, Flags, Resumed, TimeSource, Totals};
@@ -15,23 +16,88 @@ fn all() -> [(&'static str, Event); 19] {
         ("Refused", Event::Refused(ImageError::Missing)),
         ("Resumed", Event::Resumed(Resumed::default())),
         ("NotStored", Event::NotStored),
-        ("Clock", Event::Clock { unix: 1, from: TimeSource::Hosts }),
-        ("NoTime", Event::NoTime { why: NoTime::Silence }),
-        ("Up", Event::Up { address: [10, 0, 2, 15] }),
+        (
+            "Clock",
+            Event::Clock {
+                unix: 1,
+                from: TimeSource::Hosts,
+            },
+        ),
+        (
+            "NoTime",
+            Event::NoTime {
+                why: NoTime::Silence,
+            },
+        ),
+        (
+            "Up",
+            Event::Up {
+                address: [10, 0, 2, 15],
+            },
+        ),
         ("Down", Event::Down),
         ("Start", Event::Start { page: 1 }),
         (
             "End",
-            Event::End { page: 1, status: 200, bytes: 1, millis: 1, changed: true, flags: Flags::default() },
+            Event::End {
+                page: 1,
+                status: 200,
+                bytes: 1,
+                millis: 1,
+                changed: true,
+                flags: Flags::default(),
+            },
         ),
-        ("Failed", Event::Failed { page: 1, millis: 1, why }),
-        ("Robots", Event::Robots { host: 1, status: 200, judged: 1, denied: 1 }),
+        (
+            "Failed",
+            Event::Failed {
+                page: 1,
+                millis: 1,
+                why,
+            },
+        ),
+        (
+            "Robots",
+            Event::Robots {
+                host: 1,
+                status: 200,
+                judged: 1,
+                denied: 1,
+            },
+        ),
         ("Gap", Event::Gap { host: 1, millis: 1 }),
         ("Denied", Event::Denied { page: 1 }),
-        ("Moved", Event::Moved { page: 1, status: 301 }),
-        ("Astray", Event::Astray { page: 1, status: 301, why: None }),
-        ("BackOff", Event::BackOff { host: 1, seconds: 1, why }),
-        ("Plan", Event::Plan { price: 1.0, freshness: None, optimum: None }),
+        (
+            "Moved",
+            Event::Moved {
+                page: 1,
+                status: 301,
+            },
+        ),
+        (
+            "Astray",
+            Event::Astray {
+                page: 1,
+                status: 301,
+                why: None,
+            },
+        ),
+        (
+            "BackOff",
+            Event::BackOff {
+                host: 1,
+                seconds: 1,
+                why,
+            },
+        ),
+        (
+            "Plan",
+            Event::Plan {
+                price: 1.0,
+                freshness: None,
+                optimum: None,
+            },
+        ),
         ("Totals", Event::Totals(Totals::default())),
     ]
 }
@@ -57,7 +123,11 @@ fn the_table_has_every_event_and_its_level() {
         };
         assert_eq!(row.map(|row| row.1), Some(told), "{name}");
     }
-    assert_eq!(table().count(), all().len(), "an event is missing from this test");
+    assert_eq!(
+        table().count(),
+        all().len(),
+        "an event is missing from this test"
+    );
 }
 
 #[test]
@@ -68,15 +138,18 @@ fn the_table_has_every_line_as_it_is_logged() {
         assert!(SOURCE.contains(&["\"", start].concat()), "{name}: {line}");
         let keys = line.split(' ').filter_map(|word| word.strip_suffix('='));
         for key in keys {
-            assert!(SOURCE.contains(&[key, "={"].concat()), "{name}: no value is logged for {key}");
+            assert!(
+                SOURCE.contains(&[key, "={"].concat()),
+                "{name}: no value is logged for {key}"
+            );
         }
     }
 }
 
 proptest! {
-    /// A frame as defmt makes it of `Event::End`: string, time in µs, page, status, bytes, ms, changed. What real ones
-    /// take is measured end to end; here are those that no test would wait for: up to the twelfth day after boot, pages
-    /// of a mebibyte, deadlines of a minute.
+    /// A frame as defmt makes it of `Event::End`: string, time in µs, page, status, bytes, ms,
+    /// changed. What real ones take is measured end to end; here are those that no test would wait
+    /// for: up to the twelfth day after boot, pages of a mebibyte, deadlines of a minute.
     #[test]
     fn the_end_of_a_fetch_takes_24_bytes_at_most(
         string in any::<u16>(),

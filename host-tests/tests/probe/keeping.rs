@@ -20,22 +20,33 @@ type Reference = Recorder<128, 10_000>;
 /// So many pages on so many hosts.
 fn list(hosts: usize, pages: usize) -> Vec<(&'static str, Duration, Vec<&'static str>)> {
     let leak = |text: String| &*Box::leak(text.into_boxed_str());
-    let paths = |host| (host..pages).step_by(hosts).map(|page| leak(format!("/{page}"))).collect();
-    (0..hosts).map(|host| (leak(format!("h{host}.test")), SECOND * 3, paths(host))).collect()
+    let paths = |host| {
+        (host..pages)
+            .step_by(hosts)
+            .map(|page| leak(format!("/{page}")))
+            .collect()
+    };
+    (0..hosts)
+        .map(|host| (leak(format!("h{host}.test")), SECOND * 3, paths(host)))
+        .collect()
 }
 
 /// No robots.txt; pages that change every hour, each at a time of its own.
 fn site(hit: &Hit) -> Answer {
     match hit.target.as_str() {
         "/robots.txt" => Answer::none(),
-        page => Answer::page(&format!("{}", (hit.at.as_secs() + 97 * page.len() as u64) / 3_600)),
+        page => Answer::page(&format!(
+            "{}",
+            (hit.at.as_secs() + 97 * page.len() as u64) / 3_600
+        )),
     }
 }
 
 /// What was known of each page, from when on.
 type History = HashMap<u64, Vec<(Duration, PageRecord)>>;
 
-/// Puts on record what is known of a page whenever it has been answered, and dates what was written meanwhile.
+/// Puts on record what is known of a page whenever it has been answered, and dates what was written
+/// meanwhile.
 struct Watcher {
     journal: Journal,
     history: History,
@@ -49,7 +60,10 @@ impl Watcher {
         for (_, event) in events.get(self.events..).unwrap_or_default() {
             if let Event::End { page, .. } = *event {
                 let known = probe.kept_of(page.into()).expect("a page of the list");
-                self.history.entry(known.page).or_default().push((world.elapsed(), known));
+                self.history
+                    .entry(known.page)
+                    .or_default()
+                    .push((world.elapsed(), known));
             }
         }
         self.events = events.len();
@@ -70,14 +84,30 @@ fn record<const SECTORS: usize, const CYCLES: u32>(
     site: fn(&Hit) -> Answer,
 ) -> Recorded {
     let recorder = Recorder::<SECTORS, CYCLES>::blank();
-    let mut watcher = Watcher { journal: recorder.journal.clone(), history: History::new(), events: 0 };
+    let mut watcher = Watcher {
+        journal: recorder.journal.clone(),
+        history: History::new(),
+        events: 0,
+    };
     let mut store = Store::new(recorder);
-    let keeper = Keeper { store: &mut store, how };
-    let (world, _) = setting.run_keeping(Some(keeper), site, |world, probe| watcher.look(world, probe));
-    let Watcher { journal, history, .. } = watcher;
+    let keeper = Keeper {
+        store: &mut store,
+        how,
+    };
+    let (world, _) = setting.run_keeping(Some(keeper), site, |world, probe| {
+        watcher.look(world, probe)
+    });
+    let Watcher {
+        journal, history, ..
+    } = watcher;
     stamp(&journal, world.elapsed());
     let journal = journal.borrow().clone();
-    Recorded { journal, history, hits: world.hits.take(), end: world.elapsed() }
+    Recorded {
+        journal,
+        history,
+        hits: world.hits.take(),
+        end: world.elapsed(),
+    }
 }
 
 /// What a store finds in a flash: the latest record of each page.
@@ -95,27 +125,39 @@ where
     found
 }
 
-/// How much learning is lost with the power at `now`: the age of the oldest outcome that is not in what was found.
+/// How much learning is lost with the power at `now`: the age of the oldest outcome that is not in
+/// what was found.
 fn loss(history: &History, found: &HashMap<u64, PageRecord>, now: Duration) -> Duration {
     let same = |one: &PageRecord, other: &PageRecord| {
-        (one.fetched, one.estimate, one.fingerprint) == (other.fetched, other.estimate, other.fingerprint)
+        (one.fetched, one.estimate, one.fingerprint)
+            == (other.fetched, other.estimate, other.fingerprint)
     };
     let lost = history.iter().map(|(page, known)| {
-        let known = known.get(..known.partition_point(|(time, _)| *time <= now)).unwrap_or_default();
+        let known = known
+            .get(..known.partition_point(|(time, _)| *time <= now))
+            .unwrap_or_default();
         // A page that has been held against robots.txt is kept before its first fetch.
-        let kept = match found.get(page).filter(|found| found.fetched != Stamp::NEVER) {
+        let kept = match found
+            .get(page)
+            .filter(|found| found.fetched != Stamp::NEVER)
+        {
             None => 0,
             Some(found) => {
                 let place = known.iter().rposition(|(_, known)| same(known, found));
-                1 + place.unwrap_or_else(|| panic!("page {page:016x} is known as it never was: {found:?}"))
+                1 + place.unwrap_or_else(|| {
+                    panic!("page {page:016x} is known as it never was: {found:?}")
+                })
             }
         };
-        known.get(kept).map_or(Duration::ZERO, |(time, _)| now - *time)
+        known
+            .get(kept)
+            .map_or(Duration::ZERO, |(time, _)| now - *time)
     });
     lost.max().unwrap_or(Duration::ZERO)
 }
 
-/// Lets the power go at random moments, and in the middle of random writes and erases; the dearest cut.
+/// Lets the power go at random moments, and in the middle of random writes and erases; the dearest
+/// cut.
 fn dearest_cut<const SECTORS: usize>(recorded: &Recorded, cuts: usize) -> Duration {
     let (journal, mut random) = (&recorded.journal, Random(41));
     // The operation during which the power goes, the byte of it, and when that is.
@@ -127,7 +169,11 @@ fn dearest_cut<const SECTORS: usize>(recorded: &Recorded, cuts: usize) -> Durati
             }
             let index = random.next_u32() as usize % journal.len();
             let (time, operation) = &journal[index];
-            (index, u64::from(random.next_u32()) % operation.bytes(), *time)
+            (
+                index,
+                u64::from(random.next_u32()) % operation.bytes(),
+                *time,
+            )
         })
         .collect();
     places.sort_by_key(|(index, byte, _)| (*index, *byte));
@@ -151,19 +197,31 @@ fn dearest_cut<const SECTORS: usize>(recorded: &Recorded, cuts: usize) -> Durati
 #[test]
 fn losing_power_costs_at_most_the_last_minute_of_learning() {
     const CUTS: usize = 400;
-    let setting =
-        Setting { hosts: list(50, 1_000), per_day: Some(5_000.0), seconds: 6 * 3_600, ..Setting::default() };
+    let setting = Setting {
+        hosts: list(50, 1_000),
+        per_day: Some(5_000.0),
+        seconds: 6 * 3_600,
+        ..Setting::default()
+    };
     let recorded = record::<128, 10_000>(&setting, Keeping::AsItShould, site);
-    let erases = recorded.journal.iter().filter(|(_, done)| matches!(done, Operation::Erase(..))).count();
+    let erases = recorded
+        .journal
+        .iter()
+        .filter(|(_, done)| matches!(done, Operation::Erase(..)))
+        .count();
     let dearest = dearest_cut::<128>(&recorded, CUTS);
     let fetches: usize = recorded.history.values().map(Vec::len).sum();
     println!(
         "{CUTS} power cuts in 6 hours with {fetches} answers and {erases} erases: at most {:.1} s of learning lost",
         dearest.as_secs_f64()
     );
-    assert!(fetches > 1_000 && erases > 20, "{fetches} answers, {erases} erases: too quiet");
+    assert!(
+        fetches > 1_000 && erases > 20,
+        "{fetches} answers, {erases} erases: too quiet"
+    );
     assert!(dearest <= MINUTE, "{dearest:?} of learning lost");
-    // What the same test says of a probe that stores too rarely, and of one whose flash must not be erased.
+    // What the same test says of a probe that stores too rarely, and of one whose flash must not be
+    // erased.
     let rarely = record::<128, 10_000>(&setting, Keeping::Every(MINUTE * 2), site);
     assert!(dearest_cut::<128>(&rarely, CUTS) > MINUTE);
     // A hundred cycles: three erases a day.
@@ -174,8 +232,15 @@ fn losing_power_costs_at_most_the_last_minute_of_learning() {
 #[test]
 fn a_probe_without_enough_erases_stores_its_pages_in_turn() {
     // A day has budget for 43 erases, or about a thousand stores; and about 14,000 answers.
-    let setting = Setting { hosts: list(20, 100), per_day: Some(14_400.0), ..Setting::default() };
-    let setting = Setting { seconds: 12 * 3_600, ..setting };
+    let setting = Setting {
+        hosts: list(20, 100),
+        per_day: Some(14_400.0),
+        ..Setting::default()
+    };
+    let setting = Setting {
+        seconds: 12 * 3_600,
+        ..setting
+    };
     let recorded = record::<8, 20_000>(&setting, Keeping::AsItShould, site);
     let mut flash = Plain::<8>::blank();
     for (_, operation) in &recorded.journal {
@@ -190,51 +255,84 @@ fn a_probe_without_enough_erases_stores_its_pages_in_turn() {
     );
     assert_eq!(found.len(), 100);
     assert!(dearest > MINUTE, "there was budget enough");
-    assert!(dearest < Duration::HOUR * 6, "a page has waited for {dearest:?}");
+    assert!(
+        dearest < Duration::HOUR * 6,
+        "a page has waited for {dearest:?}"
+    );
 }
 
-/// Erases while the answer to a request was under way, as the servers saw it; and how many erases there were.
+/// Erases while the answer to a request was under way, as the servers saw it; and how many erases
+/// there were.
 fn erases_in_flight(recorded: &Recorded) -> (usize, usize) {
     let takes = slow(&recorded.hits[0]).after;
-    let in_flight = |time: Duration| recorded.hits.iter().any(|hit| hit.at < time && time < hit.at + takes);
+    let in_flight = |time: Duration| {
+        recorded
+            .hits
+            .iter()
+            .any(|hit| hit.at < time && time < hit.at + takes)
+    };
     let erases: Vec<Duration> = recorded
         .journal
         .iter()
         .filter(|(_, done)| matches!(done, Operation::Erase(..)))
         .map(|(time, _)| *time)
         .collect();
-    (erases.iter().filter(|time| in_flight(**time)).count(), erases.len())
+    (
+        erases.iter().filter(|time| in_flight(**time)).count(),
+        erases.len(),
+    )
 }
 
 /// Every answer takes its time.
 fn slow(hit: &Hit) -> Answer {
-    Answer { after: Duration::from_millis(2_500), ..site(hit) }
+    Answer {
+        after: Duration::from_millis(2_500),
+        ..site(hit)
+    }
 }
 
 #[test]
 fn flash_is_erased_only_while_nothing_is_fetched() {
     // More hosts than slots: without a pause, some answer is always under way.
-    let setting = Setting { hosts: list(12, 60), seconds: 3_600, ..Setting::default() };
+    let setting = Setting {
+        hosts: list(12, 60),
+        seconds: 3_600,
+        ..Setting::default()
+    };
     let recorded = record::<8, 10_000_000>(&setting, Keeping::AsItShould, slow);
     let (in_flight, erases) = erases_in_flight(&recorded);
     println!(
         "{} requests, {erases} erases, {in_flight} of them while something was fetched",
         recorded.hits.len()
     );
-    assert!(recorded.hits.len() > 2_000 && erases > 50, "{} requests, {erases} erases", recorded.hits.len());
+    assert!(
+        recorded.hits.len() > 2_000 && erases > 50,
+        "{} requests, {erases} erases",
+        recorded.hits.len()
+    );
     assert_eq!(in_flight, 0);
     let careless = record::<8, 10_000_000>(&setting, Keeping::Carelessly(SECOND * 5), slow);
     let (in_flight, erases) = erases_in_flight(&careless);
-    assert!(2 * in_flight > erases, "the test sees no difference: {in_flight} of {erases}");
+    assert!(
+        2 * in_flight > erases,
+        "the test sees no difference: {in_flight} of {erases}"
+    );
 }
 
-/// Two runs on the same flash: the second one starts when the first has ended, and `off` later by the clock.
+/// Two runs on the same flash: the second one starts when the first has ended, and `off` later by
+/// the clock.
 fn restarted(first: &Setting, second: &Setting, site: fn(&Hit) -> Answer) -> (World, World) {
     let mut store = Store::new(Reference::blank());
-    let keeper = Keeper { store: &mut store, how: Keeping::AsItShould };
+    let keeper = Keeper {
+        store: &mut store,
+        how: Keeping::AsItShould,
+    };
     let (before, _) = first.run_keeping(Some(keeper), site, |_, _| ());
     let mut store = Store::new(store.flash().clone());
-    let keeper = Keeper { store: &mut store, how: Keeping::AsItShould };
+    let keeper = Keeper {
+        store: &mut store,
+        how: Keeping::AsItShould,
+    };
     let (after, _) = second.run_keeping(Some(keeper), site, |_, _| ());
     (before, after)
 }
@@ -250,39 +348,81 @@ fn with_a_busy_host(hit: &Hit) -> Answer {
 }
 
 fn two_hosts() -> Setting {
-    Setting::of(SECOND * 5, &[("a.test", &["/a", "/private/x"]), ("busy.test", &["/b"])])
+    Setting::of(
+        SECOND * 5,
+        &[("a.test", &["/a", "/private/x"]), ("busy.test", &["/b"])],
+    )
 }
 
 #[test]
 fn a_restart_knows_robots_rules_delays_and_back_offs() {
-    let first = Setting { unix_time: Some(NOON), ..two_hosts() };
+    let first = Setting {
+        unix_time: Some(NOON),
+        ..two_hosts()
+    };
     // An hour after the power went, which was ten minutes after the start.
-    let second = Setting { unix_time: Some(NOON + 600 + 3_600), seconds: 7_200, ..two_hosts() };
+    let second = Setting {
+        unix_time: Some(NOON + 600 + 3_600),
+        seconds: 7_200,
+        ..two_hosts()
+    };
     let (before, after) = restarted(&first, &second, with_a_busy_host);
     assert_eq!(before.asked("a.test", "/robots.txt").len(), 1);
-    assert_eq!(after.asked("a.test", "/robots.txt").len(), 0, "its rules hold for a day");
-    assert!(!after.asked("a.test", "/a").is_empty(), "a page that may be fetched");
-    assert_eq!(after.asked("a.test", "/private/x").len(), 0, "the rules were forgotten");
-    assert!(after.shortest_gap("a.test") >= SECOND * 40, "the delay was forgotten");
+    assert_eq!(
+        after.asked("a.test", "/robots.txt").len(),
+        0,
+        "its rules hold for a day"
+    );
+    assert!(
+        !after.asked("a.test", "/a").is_empty(),
+        "a page that may be fetched"
+    );
+    assert_eq!(
+        after.asked("a.test", "/private/x").len(),
+        0,
+        "the rules were forgotten"
+    );
+    assert!(
+        after.shortest_gap("a.test") >= SECOND * 40,
+        "the delay was forgotten"
+    );
     let busy = before.asked("busy.test", "/b")[0].at;
     let again = after.asked("busy.test", "/b").first().map(|hit| hit.at);
     let then = busy + SECOND * 7_200 - SECOND * (600 + 3_600);
     // Times are kept by every other second, and back-offs get a little jitter.
     let again = again.expect("asked again, in time");
-    assert!(again + SECOND * 4 >= then && again <= then + SECOND * 1_500, "{again:?}, expected {then:?}");
+    assert!(
+        again + SECOND * 4 >= then && again <= then + SECOND * 1_500,
+        "{again:?}, expected {then:?}"
+    );
 }
 
 #[test]
 fn a_restart_without_a_clock_trusts_no_expiry_and_shortens_no_back_off() {
-    let second = Setting { seconds: 8_400, ..two_hosts() };
+    let second = Setting {
+        seconds: 8_400,
+        ..two_hosts()
+    };
     let (_, after) = restarted(&two_hosts(), &second, with_a_busy_host);
-    assert_eq!(after.asked("a.test", "/robots.txt").len(), 1, "nobody knows whether its rules still hold");
+    assert_eq!(
+        after.asked("a.test", "/robots.txt").len(),
+        1,
+        "nobody knows whether its rules still hold"
+    );
     assert_eq!(after.asked("a.test", "/private/x").len(), 0);
-    let again = after.asked("busy.test", "/b").first().map(|hit| hit.at).expect("asked again, in time");
-    assert!(again >= SECOND * (7_200 - 600), "{again:?}: nobody knows how long the device was off");
+    let again = after
+        .asked("busy.test", "/b")
+        .first()
+        .map(|hit| hit.at)
+        .expect("asked again, in time");
+    assert!(
+        again >= SECOND * (7_200 - 600),
+        "{again:?}: nobody knows how long the device was off"
+    );
 }
 
-/// What the first fetch after a restart teaches about a page: nothing, unless it is known how long ago the last one was.
+/// What the first fetch after a restart teaches about a page: nothing, unless it is known how long
+/// ago the last one was.
 #[test]
 fn an_interval_across_a_restart_teaches_only_by_the_clock() {
     for clock in [None, Some(NOON)] {
@@ -293,8 +433,14 @@ fn an_interval_across_a_restart_teaches_only_by_the_clock() {
         let mut store = Store::new(Reference::blank());
         let (mut known, mut taught) = (Vec::new(), Vec::new());
         for (start, records) in [(0, &mut known), (10_000, &mut taught)] {
-            let keeper = Keeper { store: &mut store, how: Keeping::AsItShould };
-            let long = Setting { seconds: 2_000, ..setting(start) };
+            let keeper = Keeper {
+                store: &mut store,
+                how: Keeping::AsItShould,
+            };
+            let long = Setting {
+                seconds: 2_000,
+                ..setting(start)
+            };
             long.run_keeping(Some(keeper), site, |_, probe| {
                 let now = probe.kept_of(0).expect("a page").estimate;
                 if records.last() != Some(&now) {
@@ -307,41 +453,72 @@ fn an_interval_across_a_restart_teaches_only_by_the_clock() {
         assert!(known.len() > 2, "{known:?}");
         assert_eq!(after.next(), Some(last), "what was known is known again");
         let answers = taught.len() - 1;
-        // Six fetches of 300 s each; the first of them tells something only if its interval is known.
+        // Six fetches of 300 s each; the first of them tells something only if its interval is
+        // known.
         assert!(answers >= 4, "{answers} lessons");
         println!("clock {clock:?}: {answers} lessons after the restart");
         match clock {
             None => assert!(answers < 6, "a guessed interval has taught something"),
-            Some(_) => assert!(answers >= 6, "the interval across the restart has taught nothing"),
+            Some(_) => assert!(
+                answers >= 6,
+                "the interval across the restart has taught nothing"
+            ),
         }
     }
 }
 
 #[test]
 fn damaged_state_is_refused_and_said() {
-    let setting = Setting { hosts: list(4, 60), seconds: 600, ..Setting::default() };
+    let setting = Setting {
+        hosts: list(4, 60),
+        seconds: 600,
+        ..Setting::default()
+    };
     let mut store = Store::new(Reference::blank());
-    setting.run_keeping(Some(Keeper { store: &mut store, how: Keeping::AsItShould }), site, |_, _| ());
+    setting.run_keeping(
+        Some(Keeper {
+            store: &mut store,
+            how: Keeping::AsItShould,
+        }),
+        site,
+        |_, _| (),
+    );
     let whole = store.flash().flash.clone();
     let resumed = |flash: Plain<128>| {
-        let mut store = Store::new(Recorder::<128, 10_000> { flash, journal: Journal::default() });
-        let keeper = Keeper { store: &mut store, how: Keeping::AsItShould };
-        let (world, _) = Setting { hosts: list(4, 60), seconds: 1, ..Setting::default() }.run_keeping(
-            Some(keeper),
-            site,
-            |_, _| (),
-        );
+        let mut store = Store::new(Recorder::<128, 10_000> {
+            flash,
+            journal: Journal::default(),
+        });
+        let keeper = Keeper {
+            store: &mut store,
+            how: Keeping::AsItShould,
+        };
+        let (world, _) = Setting {
+            hosts: list(4, 60),
+            seconds: 1,
+            ..Setting::default()
+        }
+        .run_keeping(Some(keeper), site, |_, _| ());
         let said = |(_, event): &(Duration, Event)| match event {
             Event::Resumed(resumed) => Some(*resumed),
             _ => None,
         };
-        world.events.borrow().iter().find_map(said).expect("a probe says what it has found")
+        world
+            .events
+            .borrow()
+            .iter()
+            .find_map(said)
+            .expect("a probe says what it has found")
     };
     let good = resumed(whole.clone());
     assert_eq!((good.pages, good.refused), (60, 0), "{good:?}");
     // A byte of every other record of the first sectors is another one.
     let mut damaged = whole;
-    damaged.bytes_mut()[..3 * 4096].iter_mut().skip(40).step_by(192).for_each(|byte| *byte ^= 0x55);
+    damaged.bytes_mut()[..3 * 4096]
+        .iter_mut()
+        .skip(40)
+        .step_by(192)
+        .for_each(|byte| *byte ^= 0x55);
     let found = resumed(damaged);
     println!("{good:?} before, {found:?} after");
     assert!(found.refused > 10 && found.pages > 0, "{found:?}");

@@ -1,4 +1,5 @@
-//! What holds whatever the servers do: robots first, gaps kept, hours obeyed, a watchdog that is fed, no two runs apart.
+//! What holds whatever the servers do: robots first, gaps kept, hours obeyed, a watchdog that is
+//! fed, no two runs apart.
 
 use dunlin::fetch::Ignore;
 use dunlin::probe::{Event, Failure, Flags};
@@ -11,7 +12,10 @@ const GAP: Duration = Duration::from_secs(5);
 fn site(hit: &Hit) -> Answer {
     match hit.target.as_str() {
         "/robots.txt" => Answer::page("User-agent: *\nDisallow: /private\n"),
-        "/hangs" => Answer { after: Duration::HOUR, ..Answer::page("") },
+        "/hangs" => Answer {
+            after: Duration::HOUR,
+            ..Answer::page("")
+        },
         "/busy" => Answer::new(429, "Retry-After: 120\r\n", ""),
         "/changing" => Answer::page(&format!("{}", hit.at.as_secs() / 60)),
         _ if hit.conditional => Answer::new(304, "", ""),
@@ -26,13 +30,19 @@ fn setting() -> Setting {
         ("c.test", &["/busy"]),
         ("d.invalid", &["/x"]),
     ];
-    Setting { seconds: 1_200, ..Setting::of(GAP, &hosts) }
+    Setting {
+        seconds: 1_200,
+        ..Setting::of(GAP, &hosts)
+    }
 }
 
 #[test]
 fn a_bad_host_blocks_only_itself() {
     let (world, totals) = setting().run(site);
-    assert_eq!(world.hits.borrow().first().map(|hit| hit.target.clone()), Some("/robots.txt".into()));
+    assert_eq!(
+        world.hits.borrow().first().map(|hit| hit.target.clone()),
+        Some("/robots.txt".into())
+    );
     let good = world.asked("a.test", "/still").len() + world.asked("a.test", "/changing").len();
     // Were every slot to wait for the host that hangs, there would be 40.
     assert!(good > 120, "{good}");
@@ -41,9 +51,19 @@ fn a_bad_host_blocks_only_itself() {
     assert!(!world.asked("b.test", "/hangs").is_empty());
     let busy = world.asked("c.test", "/busy");
     assert!(busy.len() > 3);
-    assert!(busy.windows(2).all(|pair| pair[1].at - pair[0].at >= Duration::from_secs(120)));
-    assert!(totals.not_modified > 50 && totals.changed > 10 && totals.errors > 3, "{totals:?}");
-    assert!(world.watchdog.get() >= 1_199, "fed {} times in 1,200 s", world.watchdog.get());
+    assert!(
+        busy.windows(2)
+            .all(|pair| pair[1].at - pair[0].at >= Duration::from_secs(120))
+    );
+    assert!(
+        totals.not_modified > 50 && totals.changed > 10 && totals.errors > 3,
+        "{totals:?}"
+    );
+    assert!(
+        world.watchdog.get() >= 1_199,
+        "fed {} times in 1,200 s",
+        world.watchdog.get()
+    );
 }
 
 #[test]
@@ -51,9 +71,14 @@ fn the_watchdog_starves_when_nothing_goes_on() {
     // At a page that takes an hour; and between two pages, as if an alarm had been lost.
     for path in ["/hangs", "/still"] {
         let hosts: [(&'static str, &[&'static str]); 1] = [("a.test", &[path])];
-        let setting = Setting { seconds: 1_200, stuck_from: Some(300), ..Setting::of(GAP, &hosts) };
+        let setting = Setting {
+            seconds: 1_200,
+            stuck_from: Some(300),
+            ..Setting::of(GAP, &hosts)
+        };
         let (world, _) = setting.run(site);
-        // Twice the deadline of a fetch, and what the next one was still away: minutes, for a host that fails.
+        // Twice the deadline of a fetch, and what the next one was still away: minutes, for a host
+        // that fails.
         let fed = world.watchdog.get();
         assert!((300..=600).contains(&fed), "{path}: fed {fed} times");
     }
@@ -69,27 +94,54 @@ fn two_runs_are_the_same() {
 
 #[test]
 fn nobody_is_asked_or_blamed_while_the_network_is_away() {
-    let setting =
-        Setting { away: Some((100, 200)), ..Setting::of(GAP, &[("a.test", &["/still", "/changing"])]) };
+    let setting = Setting {
+        away: Some((100, 200)),
+        ..Setting::of(GAP, &[("a.test", &["/still", "/changing"])])
+    };
     let (world, totals) = setting.run(site);
     let hits = world.hits.borrow();
-    assert!(!hits.iter().any(|hit| (101..200).contains(&hit.at.as_secs())));
-    assert!(hits.iter().any(|hit| hit.at.as_secs() < 210 && hit.at.as_secs() >= 200));
+    assert!(
+        !hits
+            .iter()
+            .any(|hit| (101..200).contains(&hit.at.as_secs()))
+    );
+    assert!(
+        hits.iter()
+            .any(|hit| hit.at.as_secs() < 210 && hit.at.as_secs() >= 200)
+    );
     assert_eq!(totals.errors, 0);
-    assert!(!world.events.borrow().iter().any(|(_, event)| matches!(event, Event::BackOff { .. })));
+    assert!(
+        !world
+            .events
+            .borrow()
+            .iter()
+            .any(|(_, event)| matches!(event, Event::BackOff { .. }))
+    );
 }
 
 #[test]
 fn names_are_asked_for_every_ten_minutes_and_one_that_fails_every_minute() {
     let asked = |host: &'static str, seconds: u64| {
-        let (world, totals) =
-            Setting { seconds, back_off_ms: 1_000, ..Setting::of(GAP, &[(host, &["/still"])]) }.run(site);
+        let (world, totals) = Setting {
+            seconds,
+            back_off_ms: 1_000,
+            ..Setting::of(GAP, &[(host, &["/still"])])
+        }
+        .run(site);
         (world.resolved.borrow().len(), totals)
     };
     let (names, totals) = asked("a.test", 3_599);
-    assert!(names == 6 && totals.fetches > 600, "{names} queries for {} fetches in an hour", totals.fetches);
+    assert!(
+        names == 6 && totals.fetches > 600,
+        "{names} queries for {} fetches in an hour",
+        totals.fetches
+    );
     let (names, totals) = asked("d.invalid", 59);
-    assert!(names == 1 && totals.errors > 3, "{names} queries for {} failures in a minute", totals.errors);
+    assert!(
+        names == 1 && totals.errors > 3,
+        "{names} queries for {} failures in a minute",
+        totals.errors
+    );
     let (names, _) = asked("d.invalid", 3_599);
     assert!((2..=60).contains(&names), "{names} queries in an hour");
 }
@@ -106,7 +158,11 @@ fn a_host_is_left_alone_for_a_reason_that_is_told() {
         reasons.collect::<Vec<_>>()
     };
     assert!(reasons(0).is_empty());
-    for (host, reason) in [(1, Failure::Deadline), (2, Failure::Busy), (3, Failure::Name)] {
+    for (host, reason) in [
+        (1, Failure::Deadline),
+        (2, Failure::Busy),
+        (3, Failure::Name),
+    ] {
         assert!(
             !reasons(host).is_empty() && reasons(host).iter().all(|why| *why == reason),
             "{:?}",
@@ -117,29 +173,47 @@ fn a_host_is_left_alone_for_a_reason_that_is_told() {
 
 #[test]
 fn hours_are_local_and_known_from_the_servers_clocks() {
-    // a.test may be asked from 10 to 12 local time, which is universal time and 90 minutes. Boot is at 6:00 UTC.
+    // a.test may be asked from 10 to 12 local time, which is universal time and 90 minutes. Boot is
+    // at 6:00 UTC.
     let setting = Setting {
         hours: Some((10, 12)),
         utc_offset_minutes: 90,
         seconds: 2 * 86_400,
-        ..Setting::of(Duration::from_secs(300), &[("a.test", &["/still"]), ("b.test", &["/still"])])
+        ..Setting::of(
+            Duration::from_secs(300),
+            &[("a.test", &["/still"]), ("b.test", &["/still"])],
+        )
     };
     let (world, _) = setting.run(|hit| {
         let clock = 6 * 3_600 + hit.at.as_secs();
-        let (day, hour, minute, second) =
-            (16 + clock / 86_400, clock / 3_600 % 24, clock / 60 % 60, clock % 60);
+        let (day, hour, minute, second) = (
+            16 + clock / 86_400,
+            clock / 3_600 % 24,
+            clock / 60 % 60,
+            clock % 60,
+        );
         let name = ["Mon", "Tue", "Wed", "Thu"][(clock / 86_400) as usize % 4];
-        let date = format!("Date: {name}, {day} Nov 2026 {hour:02}:{minute:02}:{second:02} GMT\r\n");
+        let date =
+            format!("Date: {name}, {day} Nov 2026 {hour:02}:{minute:02}:{second:02} GMT\r\n");
         match hit.target.as_str() {
             "/robots.txt" => Answer::new(404, &date, ""),
             _ => Answer::new(200, &date, "here"),
         }
     });
-    let asked = world.hits.borrow().iter().filter(|hit| hit.host == "a.test").cloned().collect::<Vec<_>>();
+    let asked = world
+        .hits
+        .borrow()
+        .iter()
+        .filter(|hit| hit.host == "a.test")
+        .cloned()
+        .collect::<Vec<_>>();
     assert!(asked.len() > 20, "asked {} times", asked.len());
     for hit in &asked {
         let local = (6 * 60 + hit.at.as_secs() / 60 + 90) % (24 * 60);
-        assert!((600..720).contains(&local), "asked at minute {local} of the local day");
+        assert!(
+            (600..720).contains(&local),
+            "asked at minute {local} of the local day"
+        );
     }
 }
 
@@ -151,15 +225,27 @@ fn hours_are_known_from_the_boards_own_clock() {
         unix_time: Some(1_793_966_400),
         ..Setting::of(GAP, &[("a.test", &["/still"])])
     };
-    assert!(!host((11, 13)).run(site).0.hits.borrow().is_empty(), "not asked within its hours");
-    assert!(host((13, 15)).run(site).0.hits.borrow().is_empty(), "asked outside its hours");
+    assert!(
+        !host((11, 13)).run(site).0.hits.borrow().is_empty(),
+        "not asked within its hours"
+    );
+    assert!(
+        host((13, 15)).run(site).0.hits.borrow().is_empty(),
+        "asked outside its hours"
+    );
 }
 
 /// A page that is new at every visit, but for what the owner does not count.
 #[test]
 fn what_the_owner_ignores_is_no_change() {
-    let ignore = vec![Ignore { from: b"<time>", to: b"</time>" }];
-    let setting = Setting { ignore, ..Setting::of(GAP, &[("a.test", &["/clock", "/clock/and/more"])]) };
+    let ignore = vec![Ignore {
+        from: b"<time>",
+        to: b"</time>",
+    }];
+    let setting = Setting {
+        ignore,
+        ..Setting::of(GAP, &[("a.test", &["/clock", "/clock/and/more"])])
+    };
     let (world, _) = setting.run(|hit| match hit.target.as_str() {
         "/robots.txt" => Answer::none(),
         "/clock" => Answer::page(&format!("<time>{}</time> and text", hit.at.as_micros())),
@@ -177,19 +263,39 @@ fn what_the_owner_ignores_is_no_change() {
 #[test]
 fn what_is_compressed_unasked_or_too_long_is_flagged() {
     let hosts: [(&'static str, &[&'static str]); 1] = [("a.test", &["/plain", "/packed", "/long"])];
-    let (world, _) =
-        Setting { seconds: 60, ..Setting::of(GAP, &hosts) }.run(|hit| match hit.target.as_str() {
-            "/robots.txt" => Answer::none(),
-            "/packed" => Answer::new(200, "Content-Encoding: gzip\r\n", "?"),
-            "/long" => Answer::page(&"x".repeat(1 << 20 | 1)),
-            _ => Answer::page("here"),
-        });
+    let (world, _) = Setting {
+        seconds: 60,
+        ..Setting::of(GAP, &hosts)
+    }
+    .run(|hit| match hit.target.as_str() {
+        "/robots.txt" => Answer::none(),
+        "/packed" => Answer::new(200, "Content-Encoding: gzip\r\n", "?"),
+        "/long" => Answer::page(&"x".repeat(1 << 20 | 1)),
+        _ => Answer::page("here"),
+    });
     let mut flags = std::collections::BTreeSet::new();
     for (_, event) in world.events.borrow().iter() {
-        if let Event::End { page, changed, flags: Flags { first, encoded, cut }, .. } = *event {
-            assert_eq!(first, changed, "nothing changes here but from nothing to something");
+        if let Event::End {
+            page,
+            changed,
+            flags:
+                Flags {
+                    first,
+                    encoded,
+                    cut,
+                },
+            ..
+        } = *event
+        {
+            assert_eq!(
+                first, changed,
+                "nothing changes here but from nothing to something"
+            );
             flags.insert((page, encoded, cut));
         }
     }
-    assert_eq!(Vec::from_iter(flags), [(0, false, false), (1, true, false), (2, false, true)]);
+    assert_eq!(
+        Vec::from_iter(flags),
+        [(0, false, false), (1, true, false), (2, false, true)]
+    );
 }

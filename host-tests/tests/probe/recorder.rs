@@ -1,4 +1,5 @@
-//! A flash that remembers everything that was done to it, and when: so the power can go at any moment afterwards.
+//! A flash that remembers everything that was done to it, and when: so the power can go at any
+//! moment afterwards.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -54,14 +55,21 @@ const NOT_YET: Duration = Duration::MAX;
 
 impl<const SECTORS: usize, const CYCLES: u32> Recorder<SECTORS, CYCLES> {
     pub fn blank() -> Self {
-        Self { flash: Plain::blank(), journal: Journal::default() }
+        Self {
+            flash: Plain::blank(),
+            journal: Journal::default(),
+        }
     }
 }
 
 /// It is so late: all that was done since the last call was done now.
 pub fn stamp(journal: &Journal, now: Duration) {
     let mut journal = journal.borrow_mut();
-    journal.iter_mut().rev().take_while(|(time, _)| *time == NOT_YET).for_each(|(time, _)| *time = now);
+    journal
+        .iter_mut()
+        .rev()
+        .take_while(|(time, _)| *time == NOT_YET)
+        .for_each(|(time, _)| *time = now);
 }
 
 impl<const SECTORS: usize, const CYCLES: u32> ErrorType for Recorder<SECTORS, CYCLES> {
@@ -85,12 +93,16 @@ impl<const SECTORS: usize, const CYCLES: u32> NorFlash for Recorder<SECTORS, CYC
     const ERASE_SIZE: usize = SECTOR;
 
     async fn erase(&mut self, from: u32, to: u32) -> Result<(), Fault> {
-        self.journal.borrow_mut().push((NOT_YET, Operation::Erase(from, to)));
+        self.journal
+            .borrow_mut()
+            .push((NOT_YET, Operation::Erase(from, to)));
         self.flash.erase(from, to).await
     }
 
     async fn write(&mut self, offset: u32, bytes: &[u8]) -> Result<(), Fault> {
-        self.journal.borrow_mut().push((NOT_YET, Operation::Write(offset, bytes.to_vec())));
+        self.journal
+            .borrow_mut()
+            .push((NOT_YET, Operation::Write(offset, bytes.to_vec())));
         self.flash.write(offset, bytes).await
     }
 }

@@ -1,4 +1,5 @@
-//! Redirects of pages and of robots.txt: followed politely, remembered, and never into a private network.
+//! Redirects of pages and of robots.txt: followed politely, remembered, and never into a private
+//! network.
 
 use dunlin::fetch::RedirectError;
 use dunlin::image::{Gateway, Name};
@@ -27,8 +28,14 @@ fn a_robots_txt_is_followed_through_five_redirects_and_obeyed() {
         ("c.test", "/robots") => Answer::page("User-agent: *\nDisallow: /closed\n"),
         _ => Answer::page("here"),
     });
-    assert!(world.asked("a.test", "/open").len() > 5 && world.asked("a.test", "/closed").is_empty());
-    assert_eq!(world.asked("a.test", "/robots.txt").len(), 1, "the answer holds for a day");
+    assert!(
+        world.asked("a.test", "/open").len() > 5 && world.asked("a.test", "/closed").is_empty()
+    );
+    assert_eq!(
+        world.asked("a.test", "/robots.txt").len(),
+        1,
+        "the answer holds for a day"
+    );
     assert!(totals.denied > 0);
     for host in ["a.test", "b.test", "c.test"] {
         assert!(world.shortest_gap(host) >= GAP, "{host}");
@@ -64,20 +71,33 @@ fn a_robots_txt_in_a_circle_counts_as_none() {
 
 #[test]
 fn rules_that_cannot_be_read_keep_a_page_out_of_reach() {
-    for (target, name) in [("https://a.test/robots.txt", "TLS"), ("http://inside.test/robots.txt", "inside")]
-    {
+    for (target, name) in [
+        ("https://a.test/robots.txt", "TLS"),
+        ("http://inside.test/robots.txt", "inside"),
+    ] {
         let setting = Setting::of(GAP, &[("a.test", &["/open"])]);
         let (world, _) = setting.run(move |hit| match (hit.host.as_str(), hit.target.as_str()) {
             ("a.test", "/robots.txt") => Answer::moved(301, target),
             _ => Answer::page("here"),
         });
-        assert!(world.asked("a.test", "/open").is_empty(), "{name}: rules exist, and nobody has read them");
-        assert!(world.hits.borrow().iter().all(|hit| hit.host == "a.test"), "{name}");
+        assert!(
+            world.asked("a.test", "/open").is_empty(),
+            "{name}: rules exist, and nobody has read them"
+        );
+        assert!(
+            world.hits.borrow().iter().all(|hit| hit.host == "a.test"),
+            "{name}"
+        );
         let said = |(_, event): &(Duration, Event)| {
             matches!(
                 event,
-                Event::Astray { why: Some(RedirectError::NeedsTls), .. }
-                    | Event::Failed { why: Failure::PrivateAddress, .. }
+                Event::Astray {
+                    why: Some(RedirectError::NeedsTls),
+                    ..
+                } | Event::Failed {
+                    why: Failure::PrivateAddress,
+                    ..
+                }
             )
         };
         assert!(world.events.borrow().iter().any(said), "{name}");
@@ -94,7 +114,9 @@ fn the_rules_of_the_place_a_redirect_leads_to_are_asked_for_and_obeyed() {
         ("b.test", "/rules") => Answer::page("User-agent: dunlin\nDisallow: /denied\n"),
         _ => Answer::page("here"),
     });
-    assert!(!world.asked("b.test", "/moved").is_empty() && world.asked("b.test", "/denied").is_empty());
+    assert!(
+        !world.asked("b.test", "/moved").is_empty() && world.asked("b.test", "/denied").is_empty()
+    );
     assert!(world.shortest_gap("a.test") >= GAP && world.shortest_gap("b.test") >= GAP);
 }
 
@@ -107,20 +129,40 @@ fn redirects_pass_the_gate_of_the_host_they_lead_to() {
         ("c.test", &["/5", "/6"]),
         ("target.test", &["/own"]),
     ];
-    let (world, _) = Setting { seconds: 3_600, ..Setting::of(GAP, &hosts) }.run(|hit| {
+    let (world, _) = Setting {
+        seconds: 3_600,
+        ..Setting::of(GAP, &hosts)
+    }
+    .run(|hit| {
         no_robots(hit).unwrap_or_else(|| match (hit.host.as_str(), hit.target.as_str()) {
             ("target.test" | "stranger.test", _) => Answer::page("here"),
-            (_, path @ ("/1" | "/3" | "/5")) => Answer::moved(302, &format!("http://target.test{path}")),
+            (_, path @ ("/1" | "/3" | "/5")) => {
+                Answer::moved(302, &format!("http://target.test{path}"))
+            }
             (_, path) => Answer::moved(302, &format!("http://stranger.test{path}")),
         })
     });
     for host in ["a.test", "b.test", "c.test", "target.test", "stranger.test"] {
-        assert!(world.shortest_gap(host) >= GAP, "{host}: {:?}", world.shortest_gap(host));
+        assert!(
+            world.shortest_gap(host) >= GAP,
+            "{host}: {:?}",
+            world.shortest_gap(host)
+        );
     }
-    for (host, path) in [("target.test", "/1"), ("target.test", "/5"), ("stranger.test", "/2")] {
-        assert!(!world.asked(host, path).is_empty(), "{host}{path} was never reached");
+    for (host, path) in [
+        ("target.test", "/1"),
+        ("target.test", "/5"),
+        ("stranger.test", "/2"),
+    ] {
+        assert!(
+            !world.asked(host, path).is_empty(),
+            "{host}{path} was never reached"
+        );
     }
-    assert!(world.asked("target.test", "/own").len() > 3, "its own pages are not forgotten for that");
+    assert!(
+        world.asked("target.test", "/own").len() > 3,
+        "its own pages are not forgotten for that"
+    );
 }
 
 #[test]
@@ -136,7 +178,12 @@ fn a_page_that_moved_for_good_is_asked_for_at_its_new_place() {
     assert_eq!(world.asked("b.test", "/between").len(), 1);
     assert!(world.asked("b.test", "/new").len() > 10);
     assert_eq!(
-        world.resolved.borrow().iter().filter(|name| *name == "b.test").count(),
+        world
+            .resolved
+            .borrow()
+            .iter()
+            .filter(|name| *name == "b.test")
+            .count(),
         1,
         "one name, one query"
     );
@@ -151,7 +198,10 @@ fn a_page_that_moved_for_a_while_is_asked_for_where_the_list_says() {
             _ => Answer::page("here"),
         })
     });
-    let (old, new) = (world.asked("a.test", "/old").len(), world.asked("a.test", "/new").len());
+    let (old, new) = (
+        world.asked("a.test", "/old").len(),
+        world.asked("a.test", "/new").len(),
+    );
     assert!(new > 3 && old - new <= 1, "{old}, {new}");
 }
 
@@ -165,7 +215,11 @@ fn a_new_place_that_is_gone_is_forgotten() {
         })
     };
     let (world, _) = Setting::of(GAP, &[("a.test", &["/old"])]).run(site);
-    let later = world.asked("a.test", "/old").iter().filter(|hit| hit.at.as_secs() >= 200).count();
+    let later = world
+        .asked("a.test", "/old")
+        .iter()
+        .filter(|hit| hit.at.as_secs() >= 200)
+        .count();
     assert!(later > 3, "asked for {later} times at its old place");
 }
 
@@ -173,9 +227,16 @@ fn a_new_place_that_is_gone_is_forgotten() {
 type Small = Flash<14, 1024, 4>;
 
 /// Runs on what is in flash until the power goes, and says what is in flash then.
-fn keeping(setting: &Setting, flash: Small, site: impl Fn(&Hit) -> Answer + 'static) -> (World, Small) {
+fn keeping(
+    setting: &Setting,
+    flash: Small,
+    site: impl Fn(&Hit) -> Answer + 'static,
+) -> (World, Small) {
     let mut store = Store::new(flash);
-    let keeper = Keeper { store: &mut store, how: Keeping::AsItShould };
+    let keeper = Keeper {
+        store: &mut store,
+        how: Keeping::AsItShould,
+    };
     let (world, _) = setting.run_keeping(Some(keeper), site, |_, _| ());
     (world, store.flash().switched_on())
 }
@@ -196,7 +257,10 @@ fn a_move_is_remembered_over_a_restart() {
     });
     assert!(world.asked("a.test", "/old").is_empty());
     assert!(world.asked("b.test", "/new").len() > 3);
-    assert!(!world.asked("b.test", "/robots.txt").is_empty(), "the rules of the place are asked for again");
+    assert!(
+        !world.asked("b.test", "/robots.txt").is_empty(),
+        "the rules of the place are asked for again"
+    );
 }
 
 #[test]
@@ -211,7 +275,9 @@ fn a_move_that_was_forgotten_is_not_remembered_over_a_restart() {
     let setting = Setting::of(GAP, &[("a.test", &["/old"])]);
     let (world, flash) = keeping(&setting, Small::blank(), site);
     assert!(!world.asked("a.test", "/new").is_empty());
-    let (world, _) = keeping(&setting, flash, |hit| no_robots(hit).unwrap_or_else(|| Answer::page("here")));
+    let (world, _) = keeping(&setting, flash, |hit| {
+        no_robots(hit).unwrap_or_else(|| Answer::page("here"))
+    });
     assert!(world.asked("a.test", "/new").is_empty() && world.asked("a.test", "/old").len() > 3);
 }
 
@@ -224,14 +290,25 @@ fn a_target_that_is_too_long_to_be_stored_is_found_again_by_one_request() {
         })
     });
     assert_eq!(world.asked("a.test", "/old").len(), 1);
-    assert!(world.asked("a.test", &format!("/{}", "long".repeat(20))).len() > 3);
+    assert!(
+        world
+            .asked("a.test", &format!("/{}", "long".repeat(20)))
+            .len()
+            > 3
+    );
 }
 
 #[test]
 fn a_remembered_place_is_no_way_into_a_private_network() {
     // When it was learnt, the owner had named the host; now nobody does.
-    let named = vec![Name { host: "inside.test", address: [10, 0, 0, 7] }];
-    let setting = Setting { names: named, ..Setting::of(GAP, &[("a.test", &["/old"])]) };
+    let named = vec![Name {
+        host: "inside.test",
+        address: [10, 0, 0, 7],
+    }];
+    let setting = Setting {
+        names: named,
+        ..Setting::of(GAP, &[("a.test", &["/old"])])
+    };
     let site = |hit: &Hit| {
         no_robots(hit).unwrap_or_else(|| match hit.host.as_str() {
             "a.test" => Answer::moved(301, "http://inside.test/x"),
@@ -239,18 +316,35 @@ fn a_remembered_place_is_no_way_into_a_private_network() {
         })
     };
     let (world, flash) = keeping(&setting, Small::blank(), site);
-    assert!(world.asked("inside.test", "/x").len() > 3, "the owner has named it");
-    let setting = Setting { names: Vec::new(), ..setting };
-    let (world, _) = keeping(&setting, flash, |hit| no_robots(hit).unwrap_or_else(|| Answer::page("here")));
+    assert!(
+        world.asked("inside.test", "/x").len() > 3,
+        "the owner has named it"
+    );
+    let setting = Setting {
+        names: Vec::new(),
+        ..setting
+    };
+    let (world, _) = keeping(&setting, flash, |hit| {
+        no_robots(hit).unwrap_or_else(|| Answer::page("here"))
+    });
     assert!(world.hits.borrow().iter().all(|hit| hit.host == "a.test"));
-    assert!(!world.asked("a.test", "/old").is_empty(), "it is looked for where the list says");
+    assert!(
+        !world.asked("a.test", "/old").is_empty(),
+        "it is looked for where the list says"
+    );
 }
 
-/// Loopback, private and link-local addresses of IPv6, and those of IPv4 in its clothes: refused as they are resolved,
-/// and as they are written.
+/// Loopback, private and link-local addresses of IPv6, and those of IPv4 in its clothes: refused as
+/// they are resolved, and as they are written.
 #[test]
 fn redirects_into_a_private_ipv6_network_are_refused() {
-    let names = ["loopback6.test", "mapped.test", "unique.test", "unique2.test", "link.test"];
+    let names = [
+        "loopback6.test",
+        "mapped.test",
+        "unique.test",
+        "unique2.test",
+        "link.test",
+    ];
     let literals = [
         "[::1]",
         "[::ffff:127.0.0.1]",
@@ -265,20 +359,39 @@ fn redirects_into_a_private_ipv6_network_are_refused() {
         let (world, totals) = setting.run(move |hit| {
             no_robots(hit).unwrap_or_else(|| Answer::moved(302, &format!("http://{inside}/secret")))
         });
-        assert!(world.hits.borrow().iter().all(|hit| hit.host == "a.test"), "{inside}");
+        assert!(
+            world.hits.borrow().iter().all(|hit| hit.host == "a.test"),
+            "{inside}"
+        );
         let refused = |(_, event): &(Duration, Event)| {
-            matches!(event, Event::Failed { why: Failure::PrivateAddress, .. })
+            matches!(
+                event,
+                Event::Failed {
+                    why: Failure::PrivateAddress,
+                    ..
+                }
+            )
         };
-        assert!(world.events.borrow().iter().any(refused) && totals.errors > 0, "{inside}");
+        assert!(
+            world.events.borrow().iter().any(refused) && totals.errors > 0,
+            "{inside}"
+        );
     }
 }
 
 #[test]
 fn ipv6_is_used_where_the_network_has_it_and_named_where_it_has_not() {
     let run = |only_ipv4: bool| {
-        let hosts: [(&'static str, &[&'static str]); 3] =
-            [("six.test", &["/x"]), ("[2606:2800:21f:cb07::2]", &["/y"]), ("a.test", &["/moved"])];
-        Setting { only_ipv4, ..Setting::of(GAP, &hosts) }.run(|hit| {
+        let hosts: [(&'static str, &[&'static str]); 3] = [
+            ("six.test", &["/x"]),
+            ("[2606:2800:21f:cb07::2]", &["/y"]),
+            ("a.test", &["/moved"]),
+        ];
+        Setting {
+            only_ipv4,
+            ..Setting::of(GAP, &hosts)
+        }
+        .run(|hit| {
             no_robots(hit).unwrap_or_else(|| match hit.target.as_str() {
                 "/moved" => Answer::moved(302, "http://[2606:2800:21f:cb07::3]:8080/z"),
                 _ => Answer::page("here"),
@@ -293,7 +406,13 @@ fn ipv6_is_used_where_the_network_has_it_and_named_where_it_has_not() {
     assert_eq!(world.resolved.borrow().len(), 2, "an address is no name");
     let (world, _) = run(true);
     assert!(world.hits.borrow().iter().all(|hit| hit.host == "a.test"));
-    assert!(world.connected.borrow().iter().all(|address| address.is_ipv4()));
+    assert!(
+        world
+            .connected
+            .borrow()
+            .iter()
+            .all(|address| address.is_ipv4())
+    );
     let events = world.events.borrow();
     let whys: Vec<(u16, Failure)> = events
         .iter()
@@ -302,26 +421,50 @@ fn ipv6_is_used_where_the_network_has_it_and_named_where_it_has_not() {
             _ => None,
         })
         .collect();
-    assert!(whys.iter().all(|(_, why)| *why == Failure::NoIpv6), "{whys:?}");
-    assert!((0..3).all(|page| whys.iter().any(|(failed, _)| *failed == page)), "{whys:?}");
+    assert!(
+        whys.iter().all(|(_, why)| *why == Failure::NoIpv6),
+        "{whys:?}"
+    );
+    assert!(
+        (0..3).all(|page| whys.iter().any(|(failed, _)| *failed == page)),
+        "{whys:?}"
+    );
 }
 
 #[test]
 fn the_rules_of_a_new_place_are_asked_for_every_day() {
-    let setting =
-        Setting { seconds: 60 * 3_600, ..Setting::of(Duration::from_secs(600), &[("a.test", &["/old"])]) };
-    let (world, _) =
-        setting.run(|hit| match (hit.host.as_str(), hit.target.as_str(), hit.at.as_secs() / 3_600) {
+    let setting = Setting {
+        seconds: 60 * 3_600,
+        ..Setting::of(Duration::from_secs(600), &[("a.test", &["/old"])])
+    };
+    let (world, _) = setting.run(|hit| {
+        match (
+            hit.host.as_str(),
+            hit.target.as_str(),
+            hit.at.as_secs() / 3_600,
+        ) {
             ("b.test", "/robots.txt", ..30) => Answer::page("User-agent: *\nDisallow: /secret\n"),
             ("b.test", "/robots.txt", _) => Answer::page("User-agent: *\nDisallow: /\n"),
             (_, "/robots.txt", _) => Answer::none(),
             ("a.test", ..) => Answer::moved(301, "http://b.test/new"),
             _ => Answer::page("here"),
-        });
+        }
+    });
     let robots = world.asked("b.test", "/robots.txt");
-    assert!(robots.windows(2).all(|pair| pair[1].at - pair[0].at <= Duration::HOUR * 25), "{robots:?}");
-    let last = world.asked("b.test", "/new").last().map(|hit| hit.at.as_secs() / 3_600);
-    assert!(last.is_some_and(|hour| (24..49).contains(&hour)), "asked for in hour {last:?}");
+    assert!(
+        robots
+            .windows(2)
+            .all(|pair| pair[1].at - pair[0].at <= Duration::HOUR * 25),
+        "{robots:?}"
+    );
+    let last = world
+        .asked("b.test", "/new")
+        .last()
+        .map(|hit| hit.at.as_secs() / 3_600);
+    assert!(
+        last.is_some_and(|hour| (24..49).contains(&hour)),
+        "asked for in hour {last:?}"
+    );
 }
 
 #[test]
@@ -331,7 +474,10 @@ fn more_redirects_than_there_is_room_for_do_no_harm() {
         let setting = Setting {
             detour_bytes,
             seconds: 3_600,
-            ..Setting::of(GAP, &[("a.test", &paths), ("b.test", &paths), ("c.test", &paths)])
+            ..Setting::of(
+                GAP,
+                &[("a.test", &paths), ("b.test", &paths), ("c.test", &paths)],
+            )
         };
         let (world, _) = setting.run(|hit| {
             no_robots(hit).unwrap_or_else(|| match hit.target.as_str() {
@@ -339,8 +485,18 @@ fn more_redirects_than_there_is_room_for_do_no_harm() {
                 old => Answer::moved(301, &format!("/new/of/a/certain/length{old}")),
             })
         });
-        let reached = world.hits.borrow().iter().filter(|hit| hit.target.starts_with("/new")).count();
-        assert_eq!(reached > 100, detour_bytes > 0, "{reached} of {}", world.hits.borrow().len());
+        let reached = world
+            .hits
+            .borrow()
+            .iter()
+            .filter(|hit| hit.target.starts_with("/new"))
+            .count();
+        assert_eq!(
+            reached > 100,
+            detour_bytes > 0,
+            "{reached} of {}",
+            world.hits.borrow().len()
+        );
         assert!(world.shortest_gap("a.test") >= GAP);
     }
 }
@@ -355,28 +511,54 @@ fn a_redirect_to_https_without_a_gateway_is_an_outcome_of_its_own() {
         })
     });
     let astray = |(_, event): &(Duration, Event)| {
-        *event == Event::Astray { page: 0, status: 301, why: Some(RedirectError::NeedsTls) }
+        *event
+            == Event::Astray {
+                page: 0,
+                status: 301,
+                why: Some(RedirectError::NeedsTls),
+            }
     };
     assert!(world.events.borrow().iter().any(astray));
     assert_eq!(totals.errors, 0, "nothing has failed");
-    let (secure, plain) = (world.asked("a.test", "/secure").len(), world.asked("a.test", "/plain").len());
+    let (secure, plain) = (
+        world.asked("a.test", "/secure").len(),
+        world.asked("a.test", "/plain").len(),
+    );
     assert!(secure > 0 && plain > 5, "{secure}, {plain}");
-    assert!(world.hits.borrow().iter().all(|hit| !hit.target.starts_with("https:")));
+    assert!(
+        world
+            .hits
+            .borrow()
+            .iter()
+            .all(|hit| !hit.target.starts_with("https:"))
+    );
 }
 
 #[test]
 fn https_pages_go_through_a_gateway_and_redirects_to_them_too() {
-    let gateway = Some(Gateway { host: "gateway.test", port: 3128 });
-    let setting =
-        Setting { gateway, ..Setting::of(GAP, &[("https://a.test", &["/x"]), ("b.test", &["/moved"])]) };
+    let gateway = Some(Gateway {
+        host: "gateway.test",
+        port: 3128,
+    });
+    let setting = Setting {
+        gateway,
+        ..Setting::of(GAP, &[("https://a.test", &["/x"]), ("b.test", &["/moved"])])
+    };
     let (world, _) = setting.run(|hit| match hit.target.as_str() {
         target if target.ends_with("/robots.txt") => Answer::none(),
         "/moved" => Answer::moved(301, "https://c.test/new"),
         _ => Answer::page("here"),
     });
-    assert!(!world.asked("a.test", "https://a.test/x").is_empty(), "{:?}", world.hits.borrow());
+    assert!(
+        !world.asked("a.test", "https://a.test/x").is_empty(),
+        "{:?}",
+        world.hits.borrow()
+    );
     assert!(!world.asked("c.test", "https://c.test/new").is_empty());
-    assert!(!world.asked("b.test", "/moved").is_empty(), "http goes its own way");
+    assert!(
+        !world.asked("b.test", "/moved").is_empty(),
+        "http goes its own way"
+    );
     let mut resolved = world.resolved.borrow().clone();
     resolved.sort();
     resolved.dedup();

@@ -1,5 +1,5 @@
-//! A probe on a network and a clock of our own: time passes only when every slot waits, so that hours take milliseconds
-//! and every run is the same. Judged by what the servers saw.
+//! A probe on a network and a clock of our own: time passes only when every slot waits, so that
+//! hours take milliseconds and every run is the same. Judged by what the servers saw.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Ignore, Resolve};
-use dunlin::image::{Address, Config, Gateway, Host, Image, LogLevel, Name, Page, TimeServer, build};
+use dunlin::image::{
+    Address, Config, Gateway, Host, Image, LogLevel, Name, Page, TimeServer, build,
+};
 use dunlin::probe::{Board, Datagrams, Event, HostMemory, Memory, PageMemory, Probe, Slot, Totals};
 use dunlin::scheduler::{Core, Large, Settings};
 use dunlin::store::{Partition, Store};
@@ -45,8 +47,15 @@ pub struct Answer {
 
 impl Answer {
     pub fn new(status: u16, headers: &str, body: &str) -> Self {
-        let text = format!("HTTP/1.1 {status} Said\r\n{headers}Content-Length: {}\r\n\r\n{body}", body.len());
-        Self { text, after: Duration::from_millis(20), closes: None }
+        let text = format!(
+            "HTTP/1.1 {status} Said\r\n{headers}Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        Self {
+            text,
+            after: Duration::from_millis(20),
+            closes: None,
+        }
     }
 
     pub fn page(body: &str) -> Self {
@@ -63,7 +72,11 @@ impl Answer {
 
     /// Closes without a word.
     pub fn silence() -> Self {
-        Self { text: String::new(), closes: Some(Duration::ZERO), ..Self::page("") }
+        Self {
+            text: String::new(),
+            closes: Some(Duration::ZERO),
+            ..Self::page("")
+        }
     }
 }
 
@@ -90,7 +103,8 @@ pub struct World {
     pub events: RefCell<Vec<(Duration, Event)>>,
     pub watchdog: Cell<u32>,
     connections: Cell<usize>,
-    /// Where names are; 192.0.2.0/24 stands for the open Internet's addresses, which [`is_public`] knows better.
+    /// Where names are; 192.0.2.0/24 stands for the open Internet's addresses, which [`is_public`]
+    /// knows better.
     names: HashMap<&'static str, IpAddr>,
     pub resolved: RefCell<Vec<String>>,
     pub connected: RefCell<Vec<IpAddr>>,
@@ -142,15 +156,26 @@ impl World {
     /// Hits on a path of a host.
     pub fn asked(&self, host: &str, target: &str) -> Vec<Hit> {
         let hits = self.hits.borrow();
-        hits.iter().filter(|hit| hit.host == host && hit.target == target).cloned().collect()
+        hits.iter()
+            .filter(|hit| hit.host == host && hit.target == target)
+            .cloned()
+            .collect()
     }
 
     /// The shortest time between two requests to a host.
     pub fn shortest_gap(&self, host: &str) -> Duration {
         let hits = self.hits.borrow();
-        let times: Vec<Duration> = hits.iter().filter(|hit| hit.host == host).map(|hit| hit.at).collect();
+        let times: Vec<Duration> = hits
+            .iter()
+            .filter(|hit| hit.host == host)
+            .map(|hit| hit.at)
+            .collect();
         assert!(times.len() > 1, "{host} was asked {} times", times.len());
-        times.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(Duration::ZERO)
+        times
+            .windows(2)
+            .map(|pair| pair[1] - pair[0])
+            .min()
+            .unwrap_or(Duration::ZERO)
     }
 }
 
@@ -210,8 +235,14 @@ impl Default for Setting {
 impl Setting {
     /// One gap for all hosts.
     pub fn of(gap: Duration, hosts: &[(&'static str, &[&'static str])]) -> Self {
-        let hosts = hosts.iter().map(|(host, paths)| (*host, gap, paths.to_vec())).collect();
-        Self { hosts, ..Self::default() }
+        let hosts = hosts
+            .iter()
+            .map(|(host, paths)| (*host, gap, paths.to_vec()))
+            .collect();
+        Self {
+            hosts,
+            ..Self::default()
+        }
     }
 
     fn image(&self) -> Vec<u8> {
@@ -241,17 +272,30 @@ impl Setting {
                 first_page: urls.len() as u16,
                 pages: paths.len() as u16,
             });
-            let scheme = if self.hosts[index].0.contains("://") { "" } else { "http://" };
-            urls.extend(
-                paths.iter().map(|path| (index as u16, format!("{scheme}{}{path}", self.hosts[index].0))),
-            );
+            let scheme = if self.hosts[index].0.contains("://") {
+                ""
+            } else {
+                "http://"
+            };
+            urls.extend(paths.iter().map(|path| {
+                (
+                    index as u16,
+                    format!("{scheme}{}{path}", self.hosts[index].0),
+                )
+            }));
         }
         let page = |(host, url): &'_ (u16, String)| (*host, url.clone());
         let urls: Vec<(u16, String)> = urls.iter().map(page).collect();
         // Often enough for every page to be due again and again.
         let pages: Vec<Page<'_>> = urls
             .iter()
-            .map(|(host, url)| Page { host: *host, url, weight: 1.0, rate: Some(1_000.0), confidence: 10.0 })
+            .map(|(host, url)| Page {
+                host: *host,
+                url,
+                weight: 1.0,
+                rate: Some(1_000.0),
+                confidence: 10.0,
+            })
             .collect();
         build(&config, &self.names, &hosts, &pages, &self.ignore)
     }
@@ -290,12 +334,17 @@ impl Setting {
             time_server: self.time_server,
             asked_time: RefCell::default(),
         };
-        let mut scheduler: Core<Large> = Core::large(image.pages(), image.hosts(), Settings::DEFAULT);
+        let mut scheduler: Core<Large> =
+            Core::large(image.pages(), image.hosts(), Settings::DEFAULT);
         let mut pages = vec![PageMemory::NEW; image.pages()];
         let mut hosts = vec![HostMemory::NEW; image.hosts()];
         let mut detours = vec![0; self.detour_bytes];
-        let memory =
-            Memory { scheduler: &mut scheduler, pages: &mut pages, hosts: &mut hosts, detours: &mut detours };
+        let memory = Memory {
+            scheduler: &mut scheduler,
+            pages: &mut pages,
+            hosts: &mut hosts,
+            detours: &mut detours,
+        };
         let totals = {
             let probe = Probe::new(image, memory, self.slots, &world).expect("a probe");
             if let Some(Keeper { store, .. }) = &mut keeper {
@@ -305,20 +354,35 @@ impl Setting {
             let mut buffers = vec![[0; 700]; self.slots];
             let mut slots: Vec<_> = buffers
                 .iter_mut()
-                .map(|buffer| Slot { connect: Net(&world), resolve: Net(&world), buffer })
+                .map(|buffer| Slot {
+                    connect: Net(&world),
+                    resolve: Net(&world),
+                    buffer,
+                })
                 .collect();
-            let (mut names, mut wire) = (Net(&world), Wire { world: &world, inbox: Vec::new() });
+            let (mut names, mut wire) = (
+                Net(&world),
+                Wire {
+                    world: &world,
+                    inbox: Vec::new(),
+                },
+            );
             let mut work: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
             for (number, slot) in slots.iter_mut().enumerate() {
-                let (probe, world, stuck_from) = (&probe, &world, self.stuck_from.unwrap_or(u64::MAX));
+                let (probe, world, stuck_from) =
+                    (&probe, &world, self.stuck_from.unwrap_or(u64::MAX));
                 let mut slot = Box::pin(async move { probe.run_slot(number, slot).await });
-                work.push(Box::pin(poll_fn(move |context| match world.elapsed().as_secs() < stuck_from {
-                    true => slot.as_mut().poll(context).map(|_| ()),
-                    false => Poll::Pending,
+                work.push(Box::pin(poll_fn(move |context| {
+                    match world.elapsed().as_secs() < stuck_from {
+                        true => slot.as_mut().poll(context).map(|_| ()),
+                        false => Poll::Pending,
+                    }
                 })));
             }
             work.push(Box::pin(async { probe.keep_house().await }));
-            work.push(Box::pin(async { probe.keep_time(7, &mut names, &mut wire).await }));
+            work.push(Box::pin(async {
+                probe.keep_time(7, &mut names, &mut wire).await
+            }));
             if let Some(Keeper { store, how }) = &mut keeper {
                 let (probe, world) = (&probe, &world);
                 work.push(Box::pin(async move {
@@ -340,7 +404,9 @@ impl Setting {
                 work.push(Box::pin(async move {
                     world.sleep(Instant::ZERO + Duration::from_secs(from)).await;
                     probe.set_online(false);
-                    world.sleep(Instant::ZERO + Duration::from_secs(until)).await;
+                    world
+                        .sleep(Instant::ZERO + Duration::from_secs(until))
+                        .await;
                     probe.set_online(true);
                     std::future::pending().await
                 }));
@@ -376,7 +442,11 @@ fn drive(
         let mut polls = 0;
         while woken.0.swap(false, Ordering::Relaxed) {
             polls += 1;
-            assert!(polls < 10_000, "the slots wake each other for ever at {:?}", world.elapsed());
+            assert!(
+                polls < 10_000,
+                "the slots wake each other for ever at {:?}",
+                world.elapsed()
+            );
             world.next.set(Instant::MAX);
             for future in work.iter_mut() {
                 let _: Poll<()> = future.as_mut().poll(&mut Context::from_waker(&waker));
@@ -457,7 +527,12 @@ impl Resolve for Net<'_> {
         if name.ends_with(".invalid") {
             return Err(ErrorKind::Other);
         }
-        let address = self.0.names.get(name).copied().unwrap_or(IpAddr::from([93, 184, 215, 14]));
+        let address = self
+            .0
+            .names
+            .get(name)
+            .copied()
+            .unwrap_or(IpAddr::from([93, 184, 215, 14]));
         Ok(Addresses::from_iter([address]))
     }
 }
@@ -471,14 +546,19 @@ struct Wire<'w> {
 impl Datagrams for Wire<'_> {
     async fn send(&mut self, _: IpAddr, _: u16, bytes: &[u8]) -> bool {
         let now = self.world.elapsed();
-        self.world.asked_time.borrow_mut().push((now, bytes.to_vec()));
+        self.world
+            .asked_time
+            .borrow_mut()
+            .push((now, bytes.to_vec()));
         self.inbox = (self.world.time_server)(now, bytes);
         self.inbox.reverse();
         true
     }
 
     async fn receive(&mut self, buffer: &mut [u8]) -> usize {
-        let Some(bytes) = self.inbox.pop() else { return std::future::pending().await };
+        let Some(bytes) = self.inbox.pop() else {
+            return std::future::pending().await;
+        };
         let count = bytes.len().min(buffer.len());
         buffer[..count].copy_from_slice(&bytes[..count]);
         count
@@ -510,7 +590,12 @@ impl Write for Conversation<'_> {
         self.request.extend_from_slice(bytes);
         if self.request.ends_with(b"\r\n\r\n") {
             let request = String::from_utf8(std::mem::take(&mut self.request)).expect("ASCII");
-            let header = |name: &str| request.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+            let header = |name: &str| {
+                request
+                    .lines()
+                    .find_map(|line| line.strip_prefix(name))
+                    .map(str::trim)
+            };
             let hit = Hit {
                 at: self.world.elapsed(),
                 connection: self.number,
@@ -523,7 +608,9 @@ impl Write for Conversation<'_> {
             self.world.hits.borrow_mut().push(hit);
             self.answer = answer.text.into_bytes();
             self.ready = now + answer.after;
-            self.closes = answer.closes.map_or(Instant::MAX, |closes| self.ready + closes);
+            self.closes = answer
+                .closes
+                .map_or(Instant::MAX, |closes| self.ready + closes);
         }
         Ok(bytes.len())
     }
@@ -535,7 +622,11 @@ impl Write for Conversation<'_> {
 
 impl Read for Conversation<'_> {
     async fn read(&mut self, buffer: &mut [u8]) -> Result<usize, ErrorKind> {
-        let then = if self.answer.is_empty() { self.closes } else { self.ready };
+        let then = if self.answer.is_empty() {
+            self.closes
+        } else {
+            self.ready
+        };
         self.world.sleep(then).await;
         let count = self.answer.len().min(buffer.len());
         buffer[..count].copy_from_slice(&self.answer[..count]);

@@ -1,5 +1,5 @@
-//! How fresh the scheduler that ships keeps 10,000 pages, beside the best that is possible and the rules it is
-//! compared with. One table, so that a change of behaviour is a visible diff.
+//! How fresh the scheduler that ships keeps 10,000 pages, beside the best that is possible and the
+//! rules it is compared with. One table, so that a change of behaviour is a visible diff.
 
 use std::fmt::Write;
 
@@ -13,27 +13,42 @@ const HOSTS: usize = 200;
 /// Visits a page and day.
 const RATE: f64 = 0.2;
 
-/// Log-normal change rates with a median of 0.2 a day; pages of a host resemble each other. Up to 2 changes a day at
-/// a spread of 1, up to 40 at 2, in all but one page of a hundred.
+/// Log-normal change rates with a median of 0.2 a day; pages of a host resemble each other. Up to 2
+/// changes a day at a spread of 1, up to 40 at 2, in all but one page of a hundred.
 fn world(spread: f64) -> World {
     let mut random = Random(7);
-    let mut normal =
-        || (-2.0 * random.unit().ln()).sqrt() * (std::f64::consts::TAU * random.unit()).cos() * spread;
+    let mut normal = || {
+        (-2.0 * random.unit().ln()).sqrt() * (std::f64::consts::TAU * random.unit()).cos() * spread
+    };
     let of_host: Vec<f64> = (0..HOSTS).map(|_| 0.6 * normal()).collect();
     let page = |index: usize| {
         let host = index % HOSTS;
         let rate = 0.2 * (of_host[host] + 0.8 * normal()).exp();
-        SimPage { host, weight: 1.0, mean_rate: rate, change: Change::Poisson(rate) }
+        SimPage {
+            host,
+            weight: 1.0,
+            mean_rate: rate,
+            change: Change::Poisson(rate),
+        }
     };
-    World { pages: (0..PAGES).map(page).collect(), hosts: vec![SimHost::new(Duration::ZERO); HOSTS] }
+    World {
+        pages: (0..PAGES).map(page).collect(),
+        hosts: vec![SimHost::new(Duration::ZERO); HOSTS],
+    }
 }
 
 /// The same, with every other host's gap such that it lets through half of what would be best.
 fn capped() -> World {
     let mut world = world(1.0);
     let (mut hosts, mut rates) = (world.plan_hosts(), vec![0.0; PAGES]);
-    optimal(&world, &mut hosts, RATE * PAGES as f64, Objective::Freshness, &mut rates)
-        .expect("a sound demand");
+    optimal(
+        &world,
+        &mut hosts,
+        RATE * PAGES as f64,
+        Objective::Freshness,
+        &mut rates,
+    )
+    .expect("a sound demand");
     for index in (0..HOSTS).step_by(2) {
         let wanted: f64 = rates.iter().skip(index).step_by(HOSTS).sum();
         world.hosts[index].gap = Duration::from_days(2.0 / wanted);
@@ -54,9 +69,16 @@ const POLICIES: [PolicyName; 6] = [
 fn shares(world: &World, learn: bool, days: f64) -> Vec<[f64; 2]> {
     let per_day = RATE * PAGES as f64;
     let best = world.optimum(per_day);
-    let options = Options { pieces: 2, ..Options::new(days, 1) };
+    let options = Options {
+        pieces: 2,
+        ..Options::new(days, 1)
+    };
     let share = |policy: &PolicyName| {
-        let report = run(world, &mut *policy.build(world, per_day, learn, 1), &options);
+        let report = run(
+            world,
+            &mut *policy.build(world, per_day, learn, 1),
+            &options,
+        );
         assert_eq!(report.politeness_violations, 0, "{policy:?}");
         [report.course[0] / best, report.course[1] / best]
     };
@@ -68,18 +90,32 @@ fn of_the_optimum() {
     let settings = [
         ("rates known, 60 days", world(1.0), 60.0, 0.998),
         ("rates known, 60 days, heavy tails", world(2.0), 60.0, 0.998),
-        ("rates known, 60 days, half of hosts capped", capped(), 60.0, 0.995),
+        (
+            "rates known, 60 days, half of hosts capped",
+            capped(),
+            60.0,
+            0.995,
+        ),
         ("rates unknown, 30 days", world(1.0), 30.0, 0.975),
-        ("rates unknown, 30 days, heavy tails", world(2.0), 30.0, 0.94),
+        (
+            "rates unknown, 30 days, heavy tails",
+            world(2.0),
+            30.0,
+            0.94,
+        ),
     ];
     let mut table = String::from("share of the optimum: first half of the days / second half\n");
-    let names = POLICIES.map(|policy| format!("{:>15}", policy.name())).concat();
+    let names = POLICIES
+        .map(|policy| format!("{:>15}", policy.name()))
+        .concat();
     writeln!(table, "{:<43}{names}", "").unwrap();
     let mut missed = String::new();
     for (name, world, days, least) in settings {
         let shares = shares(&world, name.contains("unknown"), days);
-        let cells: String =
-            shares.iter().map(|[first, last]| format!("{:>15}", format!("{first:.4}/{last:.4}"))).collect();
+        let cells: String = shares
+            .iter()
+            .map(|[first, last]| format!("{:>15}", format!("{first:.4}/{last:.4}")))
+            .collect();
         writeln!(table, "{name:<43}{cells}").unwrap();
         if let Some(share) = shares[..2].iter().find(|share| share[1] < least) {
             writeln!(missed, "{name}: {:.4}, expected {least}", share[1]).unwrap();

@@ -1,11 +1,14 @@
-//! What the scheduler must never do, in the simplest words: a model beside it that checks every answer.
+//! What the scheduler must never do, in the simplest words: a model beside it that checks every
+//! answer.
 
 use std::collections::BTreeMap;
 
 use dunlin::learn::Estimate;
 use dunlin::learn::hints::Hint;
 use dunlin::polite::{Hours, MAX_RETRY_AFTER};
-use dunlin::scheduler::{Decision, Error, HostId, Outcome, PageId, PageSettings, Scheduler, Settings};
+use dunlin::scheduler::{
+    Decision, Error, HostId, Outcome, PageId, PageSettings, Scheduler, Settings,
+};
 use dunlin::time::{Duration, Instant};
 use dunlin_suite::bench::Random;
 
@@ -80,7 +83,11 @@ impl Checked {
     /// A page that exists, as a rule; sometimes one that does not.
     fn any_page(&self, random: &mut Random) -> PageId {
         let index = random.below(PAGES as u32 + 2) as usize;
-        self.pages.keys().nth(index).copied().unwrap_or(PageId(index as u16))
+        self.pages
+            .keys()
+            .nth(index)
+            .copied()
+            .unwrap_or(PageId(index as u16))
     }
 
     pub fn add_host(&mut self, gap: Duration) {
@@ -94,7 +101,13 @@ impl Checked {
         let (earliest, before) = (Instant::ZERO, Instant::ZERO);
         // A gap is kept in whole milliseconds, rounded up.
         let gap = Duration::from_millis(gap.as_micros().div_ceil(1_000));
-        self.gates.push(ModelGate { gap, hours: Hours::ALWAYS, earliest, before, busy: false });
+        self.gates.push(ModelGate {
+            gap,
+            hours: Hours::ALWAYS,
+            earliest,
+            before,
+            busy: false,
+        });
     }
 
     pub fn add_page(&mut self, host: usize, page: &PageSettings, now: Instant) {
@@ -105,14 +118,24 @@ impl Checked {
             assert_eq!(result, Err(Error::PagesFull));
         } else {
             let id = result.expect("there is room");
-            let new = ModelPage { host, in_flight: false, answers: 0, unknown: page.rate.is_none() };
-            assert!(self.pages.insert(id, new).is_none(), "{id:?} was given out twice");
+            let new = ModelPage {
+                host,
+                in_flight: false,
+                answers: 0,
+                unknown: page.rate.is_none(),
+            };
+            assert!(
+                self.pages.insert(id, new).is_none(),
+                "{id:?} was given out twice"
+            );
         }
         self.now = self.now.max(now);
     }
 
     fn share(&mut self, host: usize, with: usize) {
-        let result = self.scheduler.share_gate(Self::host_id(host), Self::host_id(with));
+        let result = self
+            .scheduler
+            .share_gate(Self::host_id(host), Self::host_id(with));
         if host.max(with) >= self.hosts.len() {
             assert_eq!(result, Err(Error::UnknownHost));
             return;
@@ -127,7 +150,10 @@ impl Checked {
         let gate = &mut self.gates[to];
         gate.gap = gate.gap.max(other.gap);
         gate.earliest = gate.earliest.max(other.earliest);
-        self.hosts.iter_mut().filter(|gate| **gate == from).for_each(|gate| *gate = to);
+        self.hosts
+            .iter_mut()
+            .filter(|gate| **gate == from)
+            .for_each(|gate| *gate = to);
     }
 
     pub fn set_budget(&mut self, per_day: Option<f32>, now: Instant) {
@@ -151,8 +177,15 @@ impl Checked {
         let before = self.scheduler.next_page_to_review();
         let result = call(&mut self.scheduler);
         let after = self.scheduler.next_page_to_review();
-        let looks = if after >= before { after - before } else { PAGES - before + after };
-        assert!(looks <= MOST_LOOKS || after == 0, "{looks} pages looked at in a call");
+        let looks = if after >= before {
+            after - before
+        } else {
+            PAGES - before + after
+        };
+        assert!(
+            looks <= MOST_LOOKS || after == 0,
+            "{looks} pages looked at in a call"
+        );
         result
     }
 
@@ -161,7 +194,9 @@ impl Checked {
         self.now = self.now.max(now);
         match decision {
             Decision::Fetch(page) => self.check_start(page),
-            Decision::WaitUntil(then) => assert!(then > self.now, "to wait until {then:?} is no wait"),
+            Decision::WaitUntil(then) => {
+                assert!(then > self.now, "to wait until {then:?} is no wait")
+            }
             Decision::Idle => {}
         }
         decision
@@ -176,9 +211,15 @@ impl Checked {
         let without_clock = self.settings.fetch_without_clock;
         let gate = self.gate(page);
         assert!(!gate.busy, "two fetches from one host");
-        assert!(now >= gate.earliest, "impolite: {now:?} is before {:?}", gate.earliest);
+        assert!(
+            now >= gate.earliest,
+            "impolite: {now:?} is before {:?}",
+            gate.earliest
+        );
         match wall {
-            Some((then, time_of_day)) => assert!(gate.hours.wait(time_of_day + (now - then)).is_zero()),
+            Some((then, time_of_day)) => {
+                assert!(gate.hours.wait(time_of_day + (now - then)).is_zero())
+            }
             None => assert!(without_clock || gate.hours.is_always()),
         }
         (gate.busy, gate.before) = (true, gate.earliest);
@@ -187,19 +228,30 @@ impl Checked {
         self.check_budget();
     }
 
-    /// In no window that ends now, more than the budget and a burst; since it was set, no burst at all.
+    /// In no window that ends now, more than the budget and a burst; since it was set, no burst at
+    /// all.
     fn check_budget(&self) {
         let Some(per_day) = self.per_day else { return };
         let allowance = |since: Instant, at_once: f64| {
-            let denied = self.denials.iter().filter(|denied| **denied >= since).count();
+            let denied = self
+                .denials
+                .iter()
+                .filter(|denied| **denied >= since)
+                .count();
             (self.now - since).as_days::<f64>() * per_day + at_once + denied as f64 + 1e-6
         };
         for (count, (start, _)) in (1..).zip(self.starts.iter().rev().take(100)) {
             let allowed = allowance(*start, f64::from(self.settings.burst.max(1)));
-            assert!(f64::from(count) <= allowed, "{count} since {start:?}, {allowed} allowed");
+            assert!(
+                f64::from(count) <= allowed,
+                "{count} since {start:?}, {allowed} allowed"
+            );
         }
         let allowed = allowance(self.budget_since, 1.0);
-        assert!(self.starts.len() as f64 <= allowed, "a burst after a new budget");
+        assert!(
+            self.starts.len() as f64 <= allowed,
+            "a burst after a new budget"
+        );
     }
 
     pub fn record(&mut self, page: PageId, outcome: Outcome, now: Instant) {
@@ -226,7 +278,9 @@ impl Checked {
         }
         match outcome {
             Outcome::Denied => gate.earliest = gate.before,
-            Outcome::Refused { retry_after: Some(asked) } => {
+            Outcome::Refused {
+                retry_after: Some(asked),
+            } => {
                 gate.earliest = gate.earliest.max(end + asked.min(MAX_RETRY_AFTER));
             }
             Outcome::Refused { retry_after: None } | Outcome::Failed => {
@@ -255,13 +309,15 @@ impl Checked {
                 let known = self.scheduler.set_gap(Self::host_id(host), gap).is_ok();
                 assert_eq!(known, host < self.hosts.len());
                 if known {
-                    self.gates[self.hosts[host]].gap = Duration::from_millis(gap.as_micros().div_ceil(1_000));
+                    self.gates[self.hosts[host]].gap =
+                        Duration::from_millis(gap.as_micros().div_ceil(1_000));
                 }
             }
             94..96 => {
                 let hours = match random.below(3) {
                     0 => Hours::ALWAYS,
-                    _ => Hours::new(random.below(24) as u8, random.below(25) as u8).unwrap_or(Hours::ALWAYS),
+                    _ => Hours::new(random.below(24) as u8, random.below(25) as u8)
+                        .unwrap_or(Hours::ALWAYS),
                 };
                 let known = self.scheduler.set_hours(Self::host_id(host), hours).is_ok();
                 assert_eq!(known, host < self.hosts.len());
@@ -271,7 +327,14 @@ impl Checked {
             }
             96 => self.set_clock(Duration::from_secs(u64::from(random.below(100_000))), now),
             97 => {
-                let budgets = [None, Some(1e-20), Some(0.5), Some(40.0), Some(3_000.0), Some(1e12)];
+                let budgets = [
+                    None,
+                    Some(1e-20),
+                    Some(0.5),
+                    Some(40.0),
+                    Some(3_000.0),
+                    Some(1e12),
+                ];
                 self.set_budget(budgets[random.below(6) as usize], now);
             }
             98 => self.share(host, random.below(HOSTS as u32 + 1) as usize),
@@ -282,7 +345,11 @@ impl Checked {
 
     fn check_pages(&self) {
         assert_eq!(self.scheduler.pages(), self.pages.len(), "a page was lost");
-        assert!(self.pages.keys().all(|page| self.scheduler.estimate(*page).is_ok()));
+        assert!(
+            self.pages
+                .keys()
+                .all(|page| self.scheduler.estimate(*page).is_ok())
+        );
         assert!(self.scheduler.price().is_finite());
     }
 
@@ -299,7 +366,11 @@ impl Checked {
     }
 
     fn record_one(&mut self, random: &mut Random, now: Instant) {
-        let in_flight: Vec<_> = self.pages.iter().filter(|(_, page)| page.in_flight).collect();
+        let in_flight: Vec<_> = self
+            .pages
+            .iter()
+            .filter(|(_, page)| page.in_flight)
+            .collect();
         let page = match in_flight.get(random.below(in_flight.len() as u32 + 1) as usize) {
             Some((page, _)) => **page,
             None => self.any_page(random),
@@ -319,17 +390,34 @@ impl Checked {
 
     fn hint(&mut self, page: PageId, random: &mut Random, now: Instant) {
         let at = self.some_time(random);
-        let hint = if random.below(2) == 0 { Hint::Changed(at) } else { Hint::Expected(at) };
+        let hint = if random.below(2) == 0 {
+            Hint::Changed(at)
+        } else {
+            Hint::Expected(at)
+        };
         let result = self.scheduler.hint(page, hint, now);
         self.now = self.now.max(now);
         assert_eq!(result.is_ok(), self.pages.contains_key(&page));
     }
 
     fn set_weight(&mut self, page: PageId, random: &mut Random) {
-        let weights = [0.0, -1.0, f32::NAN, f32::INFINITY, 1e-30, 1e30, 0.01, 1.0, 7.0];
+        let weights = [
+            0.0,
+            -1.0,
+            f32::NAN,
+            f32::INFINITY,
+            1e-30,
+            1e30,
+            0.01,
+            1.0,
+            7.0,
+        ];
         let weight = weights[random.below(9) as usize];
         let result = self.scheduler.set_weight(page, weight);
-        assert_eq!(result.is_ok(), self.pages.contains_key(&page) && weight > 0.0 && weight.is_finite());
+        assert_eq!(
+            result.is_ok(),
+            self.pages.contains_key(&page) && weight > 0.0 && weight.is_finite()
+        );
     }
 
     fn restore(&mut self, page: PageId, random: &mut Random, now: Instant) {
@@ -337,20 +425,32 @@ impl Checked {
         let estimate = Estimate::new(&dunlin::learn::Prior::new(10.0 * random.unit(), 3.0));
         let result = self.scheduler.restore_page(page, estimate, ago, true, now);
         self.now = self.now.max(now);
-        assert_eq!(result.is_ok(), self.pages.get(&page).is_some_and(|page| !page.in_flight));
+        assert_eq!(
+            result.is_ok(),
+            self.pages.get(&page).is_some_and(|page| !page.in_flight)
+        );
     }
 
-    /// From now on all goes well: every page that may not be given up must be fetched, however it was left.
+    /// From now on all goes well: every page that may not be given up must be fetched, however it
+    /// was left.
     pub fn drain(&mut self) {
         self.set_clock(Duration::ZERO, self.now);
         self.set_budget(Some(50.0 * PAGES as f32), self.now);
         for host in 0..self.hosts.len() {
-            self.scheduler.set_hours(Self::host_id(host), Hours::ALWAYS).expect("a host that was added");
+            self.scheduler
+                .set_hours(Self::host_id(host), Hours::ALWAYS)
+                .expect("a host that was added");
             self.gates[self.hosts[host]].hours = Hours::ALWAYS;
         }
-        let in_flight: Vec<_> =
-            self.pages.iter().filter(|(_, page)| page.in_flight).map(|(id, _)| *id).collect();
-        in_flight.into_iter().for_each(|page| self.record(page, Outcome::Unchanged, self.now));
+        let in_flight: Vec<_> = self
+            .pages
+            .iter()
+            .filter(|(_, page)| page.in_flight)
+            .map(|(id, _)| *id)
+            .collect();
+        in_flight
+            .into_iter()
+            .for_each(|page| self.record(page, Outcome::Unchanged, self.now));
         self.pages.values_mut().for_each(|page| page.answers = 0);
         let end = self.now + Duration::DAY * 400;
         let waits = |page: &ModelPage| page.unknown && page.answers == 0;
@@ -362,7 +462,11 @@ impl Checked {
             }
         }
         let left: Vec<_> = self.pages.iter().filter(|(_, page)| waits(page)).collect();
-        assert!(left.is_empty(), "never fetched again: {left:?}, next due {:?}", self.scheduler.next_due());
+        assert!(
+            left.is_empty(),
+            "never fetched again: {left:?}, next due {:?}",
+            self.scheduler.next_due()
+        );
     }
 }
 
@@ -375,7 +479,11 @@ fn some_duration(random: &mut Random, most: u64) -> Duration {
 fn some_page(random: &mut Random) -> PageSettings {
     let weight = [0.1, 1.0, 1.0, 20.0][random.below(4) as usize];
     let rate = [None, None, Some(0.0), Some(0.3), Some(500.0)][random.below(5) as usize];
-    PageSettings { weight, rate, confidence: [0.5, 4.0, 1e6][random.below(3) as usize] }
+    PageSettings {
+        weight,
+        rate,
+        confidence: [0.5, 4.0, 1e6][random.below(3) as usize],
+    }
 }
 
 fn some_outcome(random: &mut Random) -> Outcome {
@@ -383,11 +491,15 @@ fn some_outcome(random: &mut Random) -> Outcome {
         0 => Outcome::Gone,
         1 => Outcome::Redirected,
         2 => Outcome::Refused { retry_after: None },
-        3 => Outcome::Refused { retry_after: Some(some_duration(random, 172_800_000_000)) },
+        3 => Outcome::Refused {
+            retry_after: Some(some_duration(random, 172_800_000_000)),
+        },
         4 => Outcome::Failed,
         5 => Outcome::Denied,
         6..9 => Outcome::Changed { modified_ago: None },
-        9 => Outcome::Changed { modified_ago: Some(some_duration(random, 864_000_000_000)) },
+        9 => Outcome::Changed {
+            modified_ago: Some(some_duration(random, 864_000_000_000)),
+        },
         _ => Outcome::Unchanged,
     }
 }

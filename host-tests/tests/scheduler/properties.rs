@@ -13,9 +13,16 @@ const OPERATIONS: u32 = 4_000;
 fn case(seed: u64) {
     let mut random = Random(seed);
     let settings = Settings {
-        engine: if seed.is_multiple_of(2) { Engine::Index } else { Engine::Carousel },
+        engine: if seed.is_multiple_of(2) {
+            Engine::Index
+        } else {
+            Engine::Carousel
+        },
         burst: random.below(5) as u16,
-        rules: Rules { gap_from_end: random.below(3) == 0, ..Rules::DEFAULT },
+        rules: Rules {
+            gap_from_end: random.below(3) == 0,
+            ..Rules::DEFAULT
+        },
         fetch_without_clock: random.below(3) == 0,
         seed: random.next_u32(),
         ..Settings::DEFAULT
@@ -24,7 +31,8 @@ fn case(seed: u64) {
     // Half the cases start with a full house, the others grow.
     if seed % 4 < 2 {
         (0..HOSTS).for_each(|_| checked.add_host(Duration::from_secs(5)));
-        (0..PAGES).for_each(|page| checked.add_page(page % HOSTS, &Default::default(), Instant::ZERO));
+        (0..PAGES)
+            .for_each(|page| checked.add_page(page % HOSTS, &Default::default(), Instant::ZERO));
     }
     (0..OPERATIONS).for_each(|_| checked.operate(&mut random));
     checked.drain();

@@ -1,7 +1,9 @@
-//! Real changes: the scheduler, which has to learn, against round robin and the adaptive rules of other crawlers.
+//! Real changes: the scheduler, which has to learn, against round robin and the adaptive rules of
+//! other crawlers.
 //!
-//! An excerpt is always replayed; its notice is in its file. `DUNLIN_TRACES=FILE` replays another one, tab-separated with
-//! columns `service`, `page`, `unix_time` and, optionally, `kind`, of which only `change` counts.
+//! An excerpt is always replayed; its notice is in its file. `DUNLIN_TRACES=FILE` replays another
+//! one, tab-separated with columns `service`, `page`, `unix_time` and, optionally, `kind`, of which
+//! only `change` counts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -18,7 +20,8 @@ fn world(text: &str, zipf: bool) -> (World, f64) {
     let mut changes: BTreeMap<(&str, &str), Vec<f64>> = BTreeMap::new();
     for line in text.lines().filter(|line| !line.starts_with('#')).skip(1) {
         let mut fields = line.split('\t');
-        let (Some(service), Some(page), Some(time)) = (fields.next(), fields.next(), fields.next()) else {
+        let (Some(service), Some(page), Some(time)) = (fields.next(), fields.next(), fields.next())
+        else {
             panic!("expected three columns: {line}")
         };
         let day = (time.parse::<f64>().expect("seconds") - START) / 86_400.0;
@@ -33,11 +36,15 @@ fn world(text: &str, zipf: bool) -> (World, f64) {
     // Which page is how important has nothing to do with its name.
     let mut ranks: Vec<usize> = (1..=changes.len()).collect();
     let mut random = Random(3);
-    (1..ranks.len()).for_each(|last| ranks.swap(last, (random.next_u64() % (last as u64 + 1)) as usize));
+    (1..ranks.len())
+        .for_each(|last| ranks.swap(last, (random.next_u64() % (last as u64 + 1)) as usize));
     let page = |(((service, _), mut times), rank): (((&str, &str), Vec<f64>), usize)| {
         times.sort_by(f64::total_cmp);
         SimPage {
-            host: services.iter().position(|known| *known == service).expect("listed above"),
+            host: services
+                .iter()
+                .position(|known| *known == service)
+                .expect("listed above"),
             weight: if zipf { 1.0 / rank as f64 } else { 1.0 },
             mean_rate: times.len() as f64 / days,
             change: Change::Trace(times),
@@ -50,7 +57,11 @@ fn world(text: &str, zipf: bool) -> (World, f64) {
 
 /// A row for each budget and weighting, and what went wrong.
 fn replay(text: &str) -> (String, String) {
-    let rules = [PolicyName::Uniform, PolicyName::Nutch, PolicyName::Stormcrawler];
+    let rules = [
+        PolicyName::Uniform,
+        PolicyName::Nutch,
+        PolicyName::Stormcrawler,
+    ];
     let engines = [PolicyName::Index, PolicyName::Carousel];
     let (mut table, mut missed) = (String::new(), String::new());
     for (zipf, weights) in [(false, "equal"), (true, "Zipf")] {
@@ -58,20 +69,33 @@ fn replay(text: &str) -> (String, String) {
         for rate in [0.02, 0.1] {
             let freshness = |policy: PolicyName| {
                 let per_day = rate * world.pages.len() as f64;
-                let report =
-                    run(&world, &mut *policy.build(&world, per_day, true, 1), &Options::new(days, 1));
+                let report = run(
+                    &world,
+                    &mut *policy.build(&world, per_day, true, 1),
+                    &Options::new(days, 1),
+                );
                 assert_eq!(report.politeness_violations, 0, "{policy:?}");
                 report.freshness
             };
             let (ours, others) = (engines.map(freshness), rules.map(freshness));
-            write!(table, "{:>4} pages, {weights:>5} weights, {rate:>4} a day:", world.pages.len()).unwrap();
-            for (policy, freshness) in engines.iter().chain(&rules).zip(ours.iter().chain(&others)) {
+            write!(
+                table,
+                "{:>4} pages, {weights:>5} weights, {rate:>4} a day:",
+                world.pages.len()
+            )
+            .unwrap();
+            for (policy, freshness) in engines.iter().chain(&rules).zip(ours.iter().chain(&others))
+            {
                 write!(table, "  {} {freshness:.4}", policy.name()).unwrap();
             }
             writeln!(table).unwrap();
             let (worst, best) = (ours[0].min(ours[1]), others.into_iter().fold(0.0, f64::max));
             if worst <= best {
-                writeln!(missed, "{weights} weights, {rate} a day: {worst:.4} against {best:.4}").unwrap();
+                writeln!(
+                    missed,
+                    "{weights} weights, {rate} a day: {worst:.4} against {best:.4}"
+                )
+                .unwrap();
             }
         }
     }

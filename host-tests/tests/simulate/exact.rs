@@ -7,35 +7,62 @@ use dunlin_host::simulate::{Change, Options, Random, Report, SimHost, SimPage, W
 
 /// Equal pages, each fetched once a day by round robin, for `days` after two of warming up.
 fn once_a_day(change: &Change, days: f64, seed: u64) -> Report {
-    let page = SimPage { host: 0, weight: 1.0, mean_rate: 1.0, change: change.clone() };
-    let world = World { pages: vec![page; 1_000], hosts: vec![SimHost::new(Duration::ZERO)] };
-    let options = Options { measured_from: 2.0, ..Options::new(days + 2.0, seed) };
+    let page = SimPage {
+        host: 0,
+        weight: 1.0,
+        mean_rate: 1.0,
+        change: change.clone(),
+    };
+    let world = World {
+        pages: vec![page; 1_000],
+        hosts: vec![SimHost::new(Duration::ZERO)],
+    };
+    let options = Options {
+        measured_from: 2.0,
+        ..Options::new(days + 2.0, seed)
+    };
     run(&world, &mut rules::uniform(&world, 1_000.0), &options)
 }
 
-/// Checks mean freshness, age in days and harmonic staleness over eight seeds, to four standard errors.
+/// Checks mean freshness, age in days and harmonic staleness over eight seeds, to four standard
+/// errors.
 fn agrees(change: &Change, freshness: f64, age: f64, harmonic: f64) {
     let reports: Vec<_> = (1..=8).map(|seed| once_a_day(change, 20.0, seed)).collect();
     let near = |name: &str, of: fn(&Report) -> f64, expected: f64| {
         let values: Vec<f64> = reports.iter().map(of).collect();
         let mean = values.iter().sum::<f64>() / 8.0;
-        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 7.0;
+        let variance = values
+            .iter()
+            .map(|value| (value - mean).powi(2))
+            .sum::<f64>()
+            / 7.0;
         let error = (variance / 8.0).sqrt();
         assert!(
             (mean - expected).abs() < 4.0 * error,
             "{change:?} {name}: {mean} ± {error}, expected {expected}"
         );
-        assert!(error < 0.01 * expected, "{change:?} {name}: too noisy to tell, ± {error}");
+        assert!(
+            error < 0.01 * expected,
+            "{change:?} {name}: too noisy to tell, ± {error}"
+        );
     };
     near("freshness", |report| report.freshness, freshness);
     near("age", |report| report.age_s / 86_400.0, age);
     near("harmonic staleness", |report| report.harmonic, harmonic);
-    assert!(reports.iter().all(|report| report.politeness_violations == 0));
+    assert!(
+        reports
+            .iter()
+            .all(|report| report.politeness_violations == 0)
+    );
 }
 
-/// What the crate's law says of a page visited once a day; the harmonic objective counts H_k only for Poisson pages.
+/// What the crate's law says of a page visited once a day; the harmonic objective counts H_k only
+/// for Poisson pages.
 fn law(model: &dyn ChangeModel<f64>) -> [f64; 2] {
-    [1.0 - model.cost(Objective::Freshness, 1.0), model.cost(Objective::Age, 1.0)]
+    [
+        1.0 - model.cost(Objective::Freshness, 1.0),
+        model.cost(Objective::Age, 1.0),
+    ]
 }
 
 #[test]
@@ -55,19 +82,37 @@ fn renewal_pages_agree_with_their_laws() {
         (Change::weibull(1.0, 2.0), law(&Weibull::new(1.0, 2.0))),
         (Change::pareto(1.0, 3.0), law(&Pareto::new(1.0, 3.0))),
     ] {
-        let reports: Vec<_> = (1..=8).map(|seed| once_a_day(&change, 20.0, seed)).collect();
+        let reports: Vec<_> = (1..=8)
+            .map(|seed| once_a_day(&change, 20.0, seed))
+            .collect();
         for (of, expected) in [
-            (reports.iter().map(|report| report.freshness).sum::<f64>() / 8.0, freshness),
-            (reports.iter().map(|report| report.age_s / 86_400.0).sum::<f64>() / 8.0, age),
+            (
+                reports.iter().map(|report| report.freshness).sum::<f64>() / 8.0,
+                freshness,
+            ),
+            (
+                reports
+                    .iter()
+                    .map(|report| report.age_s / 86_400.0)
+                    .sum::<f64>()
+                    / 8.0,
+                age,
+            ),
         ] {
-            assert!((of - expected).abs() < 0.01 * expected, "{change:?}: {of}, expected {expected}");
+            assert!(
+                (of - expected).abs() < 0.01 * expected,
+                "{change:?}: {of}, expected {expected}"
+            );
         }
     }
 }
 
 #[test]
 fn mean_rates_are_as_asked_for() {
-    let quasi = Quasi { period: 1.0, updates: vec![(0.25, 0.5), (0.75, 0.1)] };
+    let quasi = Quasi {
+        period: 1.0,
+        updates: vec![(0.25, 0.5), (0.75, 0.1)],
+    };
     for (change, rate) in [
         (Change::Poisson(2.0), 2.0),
         (Change::weibull(2.0, 0.7), 2.0),
@@ -77,13 +122,19 @@ fn mean_rates_are_as_asked_for() {
         let days = 400.0;
         let report = once_a_day(&change, days, 5);
         let seen = report.changes as f64 / 1_000.0 / days;
-        assert!((seen - rate).abs() < 0.02 * rate, "{change:?}: {seen} a day, expected {rate}");
+        assert!(
+            (seen - rate).abs() < 0.02 * rate,
+            "{change:?}: {seen} a day, expected {rate}"
+        );
     }
 }
 
 #[test]
 fn quasi_deterministic_changes_come_at_their_times_only() {
-    let quasi = Quasi { period: 2.0, updates: vec![(0.0, 0.2), (0.5, 0.0), (1.5, 0.01)] };
+    let quasi = Quasi {
+        period: 2.0,
+        updates: vec![(0.0, 0.2), (0.5, 0.0), (1.5, 0.01)],
+    };
     let change = Change::Quasi(Box::new(quasi));
     let mut random = Random(3);
     let (mut time, mut counts) = (change.first(&mut random), [0, 0]);
@@ -95,19 +146,42 @@ fn quasi_deterministic_changes_come_at_their_times_only() {
         assert!(next > time);
         time = next;
     }
-    assert!((19_000..21_000).contains(&counts[0]) && (850..1_150).contains(&counts[1]), "{counts:?}");
-    let never = Change::Quasi(Box::new(Quasi { period: 1.0, updates: vec![(0.5, 0.0)] }));
+    assert!(
+        (19_000..21_000).contains(&counts[0]) && (850..1_150).contains(&counts[1]),
+        "{counts:?}"
+    );
+    let never = Change::Quasi(Box::new(Quasi {
+        period: 1.0,
+        updates: vec![(0.5, 0.0)],
+    }));
     assert_eq!(never.first(&mut random), f64::INFINITY);
 }
 
 #[test]
 fn a_trace_is_followed_to_the_moment() {
     // Fetched at 0, 1, 2 and 3 (10 s late at most); changed at 0.5, at 0.75 and at 2.25.
-    let page = SimPage { host: 0, weight: 1.0, mean_rate: 1.0, change: Change::Trace(vec![0.5, 0.75, 2.25]) };
-    let world = World { pages: vec![page], hosts: vec![SimHost::new(Duration::ZERO)] };
-    let report =
-        run(&world, &mut rules::uniform(&world, 1.0), &Options { pieces: 4, ..Options::new(4.0, 1) });
-    assert_eq!((report.changes, report.fetches, report.changes_seen), (3, 4, 3));
+    let page = SimPage {
+        host: 0,
+        weight: 1.0,
+        mean_rate: 1.0,
+        change: Change::Trace(vec![0.5, 0.75, 2.25]),
+    };
+    let world = World {
+        pages: vec![page],
+        hosts: vec![SimHost::new(Duration::ZERO)],
+    };
+    let report = run(
+        &world,
+        &mut rules::uniform(&world, 1.0),
+        &Options {
+            pieces: 4,
+            ..Options::new(4.0, 1)
+        },
+    );
+    assert_eq!(
+        (report.changes, report.fetches, report.changes_seen),
+        (3, 4, 3)
+    );
     let expected = [0.5, 1.0, 0.25, 1.0];
     for (found, expected) in report.course.iter().zip(expected) {
         assert!((found - expected).abs() < 1e-3, "{:?}", report.course);

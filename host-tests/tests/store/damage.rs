@@ -35,7 +35,11 @@ fn survive(flash: Small) -> Truth {
     save(&mut store, &truth);
     let again = Truth::new(HOSTS, PAGES);
     again.restore(&mut Store::new(store.flash().switched_on()));
-    assert_eq!(again.saved(), truth.saved(), "what is stored after damage is kept");
+    assert_eq!(
+        again.saved(),
+        truth.saved(),
+        "what is stored after damage is kept"
+    );
     found
 }
 

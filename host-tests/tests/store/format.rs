@@ -35,7 +35,10 @@ fn today_is_written_as_it_is_kept() {
         std::fs::write(&file, store.flash().bytes()).expect("a place for the image");
     }
     let kept = std::fs::read(&file).expect("an image of every version");
-    assert!(kept == store.flash().bytes(), "the format has changed: raise VERSION and keep the old images");
+    assert!(
+        kept == store.flash().bytes(),
+        "the format has changed: raise VERSION and keep the old images"
+    );
 }
 
 #[test]
@@ -46,8 +49,16 @@ fn every_version_is_read() {
         flash.bytes_mut().copy_from_slice(&kept);
         let found = Truth::new(2, 9);
         let summary = found.restore(&mut Store::new(flash));
-        assert_eq!((summary.records, summary.refused, summary.damaged), (12, 0, 0), "version {version}");
-        assert_eq!(found.saved(), (1..=12).collect::<Vec<_>>(), "version {version}");
+        assert_eq!(
+            (summary.records, summary.refused, summary.damaged),
+            (12, 0, 0),
+            "version {version}"
+        );
+        assert_eq!(
+            found.saved(),
+            (1..=12).collect::<Vec<_>>(),
+            "version {version}"
+        );
     }
 }
 
@@ -60,6 +71,13 @@ fn newer_versions_are_left_alone() {
     let found = Truth::new(2, 9);
     let mut store = Store::new(queue.destroy().0);
     let summary = found.restore(&mut store);
-    assert_eq!((summary.records, summary.refused, summary.damaged), (0, 1, 0));
-    assert_eq!(store.flash().bytes()[12..12 + RECORD], item, "it is still there");
+    assert_eq!(
+        (summary.records, summary.refused, summary.damaged),
+        (0, 1, 0)
+    );
+    assert_eq!(
+        store.flash().bytes()[12..12 + RECORD],
+        item,
+        "it is still there"
+    );
 }

@@ -13,8 +13,8 @@ type Small = Flash<14, 1024, 4>;
 const HOSTS: usize = 4;
 const PAGES: usize = 40;
 
-/// A day: pages are fetched, some much more often than others, and what is learnt is stored at once.
-/// Before every step, the flash and the truth are put on record.
+/// A day: pages are fetched, some much more often than others, and what is learnt is stored at
+/// once. Before every step, the flash and the truth are put on record.
 fn recorded_day(steps: usize) -> Vec<(Small, Truth)> {
     let (mut store, truth) = (Store::new(Small::blank()), Truth::new(HOSTS, PAGES));
     (0..=HOSTS + PAGES).for_each(|index| truth.change(index));
@@ -36,7 +36,11 @@ fn recorded_day(steps: usize) -> Vec<(Small, Truth)> {
 
 #[test]
 fn leave_the_state_before_or_after() {
-    let steps = if std::env::var_os("DUNLIN_LONG").is_some() { 2_000 } else { 300 };
+    let steps = if std::env::var_os("DUNLIN_LONG").is_some() {
+        2_000
+    } else {
+        300
+    };
     let (mut cuts, mut erases) = (0, 0);
     for (number, (flash, before)) in recorded_day(steps).into_iter().enumerate() {
         // As the running store did it: opened once, its position known.
@@ -54,23 +58,42 @@ fn leave_the_state_before_or_after() {
             let (mut store, truth) = boot(flash.switched_on());
             store.flash().power = Some(byte);
             let cut = block_on(store.step(&truth, true, LATE));
-            assert_eq!(cut, Err(StoreError::Flash(Fault::PowerCut)), "step {number}, byte {byte}");
+            assert_eq!(
+                cut,
+                Err(StoreError::Flash(Fault::PowerCut)),
+                "step {number}, byte {byte}"
+            );
             cuts += 1;
-            recover(store.flash().switched_on(), &before.saved(), &after, (number, byte));
+            recover(
+                store.flash().switched_on(),
+                &before.saved(),
+                &after,
+                (number, byte),
+            );
         }
     }
     println!(
         "{cuts} power cuts in {steps} stores and {erases} erases: the state before or after each, never a mix"
     );
-    assert!(cuts > 10_000 && erases > 20, "the day was too quiet: {cuts} cuts, {erases} erases");
+    assert!(
+        cuts > 10_000 && erases > 20,
+        "the day was too quiet: {cuts} cuts, {erases} erases"
+    );
 }
 
 fn recover(flash: Small, before: &[u32], after: &[u32], place: (usize, u64)) {
     let (mut store, truth) = (Store::new(flash), Truth::new(HOSTS, PAGES));
     let found = truth.restore(&mut store);
-    assert_eq!((found.refused, found.damaged, found.lost), (0, 0, 0), "{place:?}");
+    assert_eq!(
+        (found.refused, found.damaged, found.lost),
+        (0, 0, 0),
+        "{place:?}"
+    );
     let now = truth.saved();
-    assert!(now == before || now == after, "{place:?}:\n{before:?}\n{now:?}\n{after:?}");
+    assert!(
+        now == before || now == after,
+        "{place:?}:\n{before:?}\n{now:?}\n{after:?}"
+    );
     // And it goes on: what is learnt next is kept, and nothing else is lost.
     if place.1.is_multiple_of(13) {
         let page = place.0 % now.len();
@@ -93,7 +116,10 @@ fn again_and_again_lose_nothing_that_was_stored() {
         let (mut store, truth) = (Store::new(flash.switched_on()), Truth::new(HOSTS, PAGES));
         truth.restore(&mut store);
         for (index, (now, before)) in truth.saved().iter().zip(&kept).enumerate() {
-            assert!(now >= before, "boot {boots}: record {index} fell from version {before} to {now}");
+            assert!(
+                now >= before,
+                "boot {boots}: record {index} fell from version {before} to {now}"
+            );
         }
         store.flash().power = Some(u64::from(random.next_u32() % 3_000));
         loop {

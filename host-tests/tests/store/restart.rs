@@ -55,7 +55,9 @@ fn empty(now: Instant) -> Core<Large> {
     }
     for page in 0..PAGES {
         let host = HostId((page % HOSTS) as u32);
-        scheduler.add_page(host, &PageSettings::DEFAULT, now).expect("room");
+        scheduler
+            .add_page(host, &PageSettings::DEFAULT, now)
+            .expect("room");
     }
     scheduler
 }
@@ -76,12 +78,16 @@ fn restarted(before: &Core<Large>, cut: Instant, power: Power) -> Core<Large> {
     }
     scheduler.restore_price(before.price());
     for page in (0..PAGES as u32).map(PageId) {
-        let Some(last) = before.last_fetch(page) else { continue };
+        let Some(last) = before.last_fetch(page) else {
+            continue;
+        };
         let estimate = before.estimate(page).expect("a page");
         // Without a clock, at least as long ago as when the power went.
         let certain = power == Power::GoesWithClock;
         let ago = cut - last + if certain { OFF } else { Duration::ZERO };
-        scheduler.restore_page(page, estimate, ago, certain, now).expect("a page");
+        scheduler
+            .restore_page(page, estimate, ago, certain, now)
+            .expect("a page");
     }
     scheduler
 }
@@ -91,7 +97,14 @@ fn hours(world: &[Vec<Instant>], power: Power) -> Vec<f64> {
     let cut = Instant::ZERO + Duration::DAY * BEFORE;
     let mut scheduler = empty(Instant::ZERO);
     let mut fetched = vec![None; PAGES];
-    crawl(&mut scheduler, world, &mut fetched, Duration::ZERO, Instant::ZERO, cut);
+    crawl(
+        &mut scheduler,
+        world,
+        &mut fetched,
+        Duration::ZERO,
+        Instant::ZERO,
+        cut,
+    );
     let (mut offset, mut now) = (Duration::ZERO, cut);
     if power != Power::Stays {
         scheduler = restarted(&scheduler, cut, power);
@@ -128,9 +141,14 @@ fn crawl(
                 let index = page.0 as usize;
                 let changed = fetched[index].is_none_or(|last| changes(&world[index], last, now));
                 fetched[index] = Some(now);
-                let outcome =
-                    if changed { Outcome::Changed { modified_ago: None } } else { Outcome::Unchanged };
-                scheduler.record(page, outcome, now - offset).expect("in flight");
+                let outcome = if changed {
+                    Outcome::Changed { modified_ago: None }
+                } else {
+                    Outcome::Unchanged
+                };
+                scheduler
+                    .record(page, outcome, now - offset)
+                    .expect("in flight");
             }
             Decision::WaitUntil(then) => now = then + offset,
             Decision::Idle => now = until,
@@ -144,9 +162,15 @@ fn changes(changes: &[Instant], after: Instant, until: Instant) -> bool {
 }
 
 fn freshness(world: &[Vec<Instant>], fetched: &[Option<Instant>], now: Instant) -> f64 {
-    let fresh =
-        |(page, last): (&Vec<Instant>, &Option<Instant>)| last.is_some_and(|last| !changes(page, last, now));
-    world.iter().zip(fetched).filter(|pair| fresh(*pair)).count() as f64 / PAGES as f64
+    let fresh = |(page, last): (&Vec<Instant>, &Option<Instant>)| {
+        last.is_some_and(|last| !changes(page, last, now))
+    };
+    world
+        .iter()
+        .zip(fetched)
+        .filter(|pair| fresh(*pair))
+        .count() as f64
+        / PAGES as f64
 }
 
 #[test]
@@ -155,8 +179,11 @@ fn freshness_is_back_within_an_hour() {
     let whole = hours(&world, Power::Stays);
     let mut table = String::new();
     let mut least = |power: Power| {
-        let shares: Vec<f64> =
-            hours(&world, power).iter().zip(&whole).map(|(after, whole)| after / whole).collect();
+        let shares: Vec<f64> = hours(&world, power)
+            .iter()
+            .zip(&whole)
+            .map(|(after, whole)| after / whole)
+            .collect();
         let least = shares[1..].iter().copied().fold(f64::INFINITY, f64::min);
         let mean = shares[1..].iter().sum::<f64>() / (shares.len() - 1) as f64;
         writeln!(
@@ -167,9 +194,15 @@ fn freshness_is_back_within_an_hour() {
         .expect("text");
         least
     };
-    let (with, without, nothing) =
-        (least(Power::GoesWithClock), least(Power::GoesWithout), least(Power::GoesWithAll));
+    let (with, without, nothing) = (
+        least(Power::GoesWithClock),
+        least(Power::GoesWithout),
+        least(Power::GoesWithAll),
+    );
     print!("freshness beside that of the same days without a power cut\n{table}");
     assert!(with >= 0.99 && without >= 0.99, "{table}");
-    assert!(nothing < 0.99, "the test sees no difference between knowing and not knowing:\n{table}");
+    assert!(
+        nothing < 0.99,
+        "the test sees no difference between knowing and not knowing:\n{table}"
+    );
 }

@@ -4,7 +4,8 @@ use std::cell::RefCell;
 
 use dunlin::learn::Estimate;
 use dunlin::store::{
-    HostRecord, Key, Ledger, MoveRecord, NOWHERE, PageRecord, Partition, Record, Root, Stamp, Step, Store,
+    HostRecord, Key, Ledger, MoveRecord, NOWHERE, PageRecord, Partition, Record, Root, Stamp, Step,
+    Store,
 };
 use dunlin::time::Instant;
 use futures_lite::future::block_on;
@@ -31,8 +32,15 @@ struct Entry {
 
 impl Truth {
     pub fn new(hosts: usize, pages: usize) -> Self {
-        let entry = Entry { version: 0, saved: 0, sector: NOWHERE };
-        Self { hosts, entries: RefCell::new(vec![entry; 1 + hosts + pages]) }
+        let entry = Entry {
+            version: 0,
+            saved: 0,
+            sector: NOWHERE,
+        };
+        Self {
+            hosts,
+            entries: RefCell::new(vec![entry; 1 + hosts + pages]),
+        }
     }
 
     /// Something new is known.
@@ -42,14 +50,20 @@ impl Truth {
 
     /// Versions in flash, 0 for none.
     pub fn saved(&self) -> Vec<u32> {
-        self.entries.borrow().iter().map(|entry| entry.saved).collect()
+        self.entries
+            .borrow()
+            .iter()
+            .map(|entry| entry.saved)
+            .collect()
     }
 
     pub fn key(&self, index: usize) -> Key {
         match index.checked_sub(1) {
             None => Key::Root,
             Some(host) if host < self.hosts => Key::Host(host as u16),
-            Some(page) if (page - self.hosts) % MOVED == MOVED - 1 => Key::Move((page - self.hosts) as u16),
+            Some(page) if (page - self.hosts) % MOVED == MOVED - 1 => {
+                Key::Move((page - self.hosts) as u16)
+            }
             Some(page) => Key::Page((page - self.hosts) as u16),
         }
     }
@@ -70,7 +84,11 @@ impl Truth {
         let found = block_on(store.open(|record, sector| {
             let (key, version) = meaning(record);
             if let Some(entry) = self.entries.borrow_mut().get_mut(self.index(key)) {
-                *entry = Entry { version, saved: version, sector };
+                *entry = Entry {
+                    version,
+                    saved: version,
+                    sector,
+                };
             }
         }));
         found.expect("a flash that can be read")
@@ -82,7 +100,11 @@ pub fn meaning(record: &Record) -> (Key, u32) {
     match *record {
         Record::Root(root) => {
             let version = version_of(root.time);
-            assert_eq!((root.device, root.list), (u64::from(version), u64::from(version)), "a mix");
+            assert_eq!(
+                (root.device, root.list),
+                (u64::from(version), u64::from(version)),
+                "a mix"
+            );
             (Key::Root, version)
         }
         Record::Host(host) => {
@@ -93,15 +115,27 @@ pub fn meaning(record: &Record) -> (Key, u32) {
         }
         Record::Page(page) => {
             let version = version_of(page.fetched);
-            let copies = [page.last_modified, page.fingerprint as u32, (page.fingerprint >> 32) as u32];
+            let copies = [
+                page.last_modified,
+                page.fingerprint as u32,
+                (page.fingerprint >> 32) as u32,
+            ];
             assert_eq!(copies, [version; 3], "a mix");
             let tag = page.etag.map(|tag| tag.as_bytes().to_vec());
-            assert_eq!(tag, tag_of(version).map(|tag| tag.as_bytes().to_vec()), "a mix");
+            assert_eq!(
+                tag,
+                tag_of(version).map(|tag| tag.as_bytes().to_vec()),
+                "a mix"
+            );
             (Key::Page(page.page as u16), version)
         }
         Record::Move(record) => {
             let (page, version) = (record.page as u16, (record.page >> 32) as u32);
-            assert_eq!(record.target::<256>(OWN).map(|text| text.to_string()), target(version), "a mix");
+            assert_eq!(
+                record.target::<256>(OWN).map(|text| text.to_string()),
+                target(version),
+                "a mix"
+            );
             (Key::Move(page), version)
         }
     }
@@ -124,29 +158,49 @@ fn version_of(stamp: Stamp) -> u32 {
 /// From none to the longest.
 fn tag_of(version: u32) -> Option<dunlin::fetch::Etag> {
     let length = version as usize * 7 % (dunlin::fetch::Etag::LONGEST + 1);
-    dunlin::fetch::Etag::new(format!("{version:040}").get(..length).unwrap_or_default().as_bytes())
+    dunlin::fetch::Etag::new(
+        format!("{version:040}")
+            .get(..length)
+            .unwrap_or_default()
+            .as_bytes(),
+    )
 }
 
 impl Ledger for Truth {
     fn unsaved(&self) -> Option<Key> {
         let entries = self.entries.borrow();
-        entries.iter().position(|entry| entry.version != entry.saved).map(|index| self.key(index))
+        entries
+            .iter()
+            .position(|entry| entry.version != entry.saved)
+            .map(|index| self.key(index))
     }
 
     fn any_in(&self, sector: u8) -> Option<Key> {
         let entries = self.entries.borrow();
-        entries.iter().position(|entry| entry.sector == sector).map(|index| self.key(index))
+        entries
+            .iter()
+            .position(|entry| entry.sector == sector)
+            .map(|index| self.key(index))
     }
 
     fn count_in(&self, sector: u8) -> usize {
-        self.entries.borrow().iter().filter(|entry| entry.sector == sector).count()
+        self.entries
+            .borrow()
+            .iter()
+            .filter(|entry| entry.sector == sector)
+            .count()
     }
 
     fn read(&self, key: Key) -> Record {
         let version = self.entries.borrow()[self.index(key)].version;
         let wide = u64::from(version);
         match key {
-            Key::Root => Record::Root(Root { device: wide, list: wide, time: stamp(version), price: 1.0 }),
+            Key::Root => Record::Root(Root {
+                device: wide,
+                list: wide,
+                time: stamp(version),
+                price: 1.0,
+            }),
             Key::Host(host) => Record::Host(HostRecord {
                 host: host.into(),
                 access: dunlin::fetch::robots::Access::Rules,
@@ -167,10 +221,13 @@ impl Ledger for Truth {
                 etag: tag_of(version),
             }),
             Key::Move(page) => {
-                // No page is known by such an identity: the version is in it, so that a mix would be seen.
+                // No page is known by such an identity: the version is in it, so that a mix would
+                // be seen.
                 let page = wide << 32 | u64::from(page);
                 let to = target(version);
-                Record::Move(to.map_or(MoveRecord::home(page), |to| MoveRecord::new(page, OWN, &to)))
+                Record::Move(
+                    to.map_or(MoveRecord::home(page), |to| MoveRecord::new(page, OWN, &to)),
+                )
             }
         }
     }

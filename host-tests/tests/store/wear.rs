@@ -30,7 +30,11 @@ where
 {
     let (mut store, mut truth, mut random) = (Store::new(blank), Truth::new(64, pages), Random(3));
     let all = 65 + pages;
-    assert!(all <= Store::<F>::places(), "{all} records, {} places", Store::<F>::places());
+    assert!(
+        all <= Store::<F>::places(),
+        "{all} records, {} places",
+        Store::<F>::places()
+    );
     (0..all).for_each(|index| truth.change(index));
     let (mut most, mut filled) = (0, 0);
     for visit in 0..count {
@@ -107,6 +111,9 @@ fn a_probe_in_a_hurry_does_not_wear_its_flash_out() {
     }
     let rated = u64::from(Reference::RATED_CYCLES) * Reference::SECTORS as u64;
     let a_day = rated / 3_653;
-    println!("two stores a second: {} erases in {days} days, {a_day} a day for ten years", store.erases());
+    println!(
+        "two stores a second: {} erases in {days} days, {a_day} a day for ten years",
+        store.erases()
+    );
     assert!(spent > 0 && u64::from(store.erases()) <= a_day * (days + 1) + 1);
 }

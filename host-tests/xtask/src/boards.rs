@@ -1,5 +1,5 @@
-//! The boards: what each chip offers, what its firmware takes of it, and how many pages that leaves room for – read
-//! from the ELF, where the linker and the firmware wrote it.
+//! The boards: what each chip offers, what its firmware takes of it, and how many pages that leaves
+//! room for – read from the ELF, where the linker and the firmware wrote it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,10 @@ pub struct Memory {
 const KIB: u64 = 1024;
 
 const fn memory(start: u64, kib: u64) -> Memory {
-    Memory { start, bytes: kib * KIB }
+    Memory {
+        start,
+        bytes: kib * KIB,
+    }
 }
 
 /// What has to be known of a board, from its data sheet.
@@ -85,8 +88,8 @@ pub const BOARDS: &[Board] = &[
     },
 ];
 
-/// What the stack is left with where it shares RAM with the tables: a third more than the 12.5 kB that the probe was
-/// ever seen to use.
+/// What the stack is left with where it shares RAM with the tables: a third more than the 12.5 kB
+/// that the probe was ever seen to use.
 const STACK: u64 = 16 * KIB;
 
 impl Board {
@@ -95,10 +98,16 @@ impl Board {
     /// # Errors
     /// [`Error::Usage`], with the names there are.
     pub fn named(name: &str) -> Result<&'static Self, Error> {
-        BOARDS.iter().find(|board| board.name == name).ok_or_else(|| {
-            let known: Vec<_> = BOARDS.iter().map(|board| board.name).collect();
-            Error::Usage(format!("found board {name:?}, expected one of {}", known.join(", ")))
-        })
+        BOARDS
+            .iter()
+            .find(|board| board.name == name)
+            .ok_or_else(|| {
+                let known: Vec<_> = BOARDS.iter().map(|board| board.name).collect();
+                Error::Usage(format!(
+                    "found board {name:?}, expected one of {}",
+                    known.join(", ")
+                ))
+            })
     }
 
     /// Its on-target suite.
@@ -129,19 +138,27 @@ impl Holdings {
     /// Reads the firmware of `board`.
     pub fn read(board: &Board, elf: &Path) -> Result<Self> {
         let bytes = fs::read(elf).with_context(|| format!("cannot read {}", elf.display()))?;
-        let image = object::File::parse(&*bytes).with_context(|| format!("{} is no ELF", elf.display()))?;
+        let image =
+            object::File::parse(&*bytes).with_context(|| format!("{} is no ELF", elf.display()))?;
         let symbol = |name| symbol(&image, name);
-        let section = image.section_by_name(".dunlin").context("the firmware does not say what it holds")?;
+        let section = image
+            .section_by_name(".dunlin")
+            .context("the firmware does not say what it holds")?;
         let words: Vec<u32> = section
             .data()?
             .chunks_exact(4)
             .filter_map(|word| Some(u32::from_le_bytes(word.try_into().ok()?)))
             .collect();
         let &[pages, hosts, bytes_a_page, bytes_a_host] = &words[..] else {
-            bail!("{}: found {} words about what it holds, expected 4", elf.display(), words.len());
+            bail!(
+                "{}: found {} words about what it holds, expected 4",
+                elf.display(),
+                words.len()
+            );
         };
         let sizes = sizes::measure(elf)?;
-        let taken = u64::from(pages) * u64::from(bytes_a_page) + u64::from(hosts) * u64::from(bytes_a_host);
+        let taken =
+            u64::from(pages) * u64::from(bytes_a_page) + u64::from(hosts) * u64::from(bytes_a_host);
         // Else the variables are not those that the firmware speaks of.
         ensure!(
             taken > 0 && taken < sizes.static_ram,
@@ -168,13 +185,21 @@ impl Holdings {
 
     /// What a page list may ask of it.
     pub fn capacity(&self) -> Capacity {
-        Capacity { pages: self.pages as usize, hosts: self.hosts as usize, https: false, ipv6: false }
+        Capacity {
+            pages: self.pages as usize,
+            hosts: self.hosts as usize,
+            https: false,
+            ipv6: false,
+        }
     }
 }
 
 /// The address of a symbol.
 pub fn symbol(image: &object::File<'_>, name: &str) -> Result<u64> {
-    let found = image.symbols().find(|symbol| symbol.name() == Ok(name)).map(|symbol| symbol.address());
+    let found = image
+        .symbols()
+        .find(|symbol| symbol.name() == Ok(name))
+        .map(|symbol| symbol.address());
     found.with_context(|| format!("the firmware has no symbol {name}"))
 }
 
@@ -183,12 +208,26 @@ pub fn check(install: bool) -> Result<()> {
     for board in BOARDS {
         let elf = board.build(install)?;
         layout::check(board, &elf)?;
-        // A chip whose flash begins a sector later could not run it: if that goes unnoticed, the check is blind.
-        let later = Memory { start: board.flash.start + 4 * KIB, ..board.flash };
-        let other = Board { flash: later, ..*board };
-        ensure!(layout::check(&other, &elf).is_err(), "{}: the check of images is blind", board.name);
+        // A chip whose flash begins a sector later could not run it: if that goes unnoticed, the
+        // check is blind.
+        let later = Memory {
+            start: board.flash.start + 4 * KIB,
+            ..board.flash
+        };
+        let other = Board {
+            flash: later,
+            ..*board
+        };
+        ensure!(
+            layout::check(&other, &elf).is_err(),
+            "{}: the check of images is blind",
+            board.name
+        );
         let suite = firmware::build_board(install, board, &board.suite())?;
-        println!("{}: firmware and suite link, and lie where the {} looks", board.name, board.chip);
+        println!(
+            "{}: firmware and suite link, and lie where the {} looks",
+            board.name, board.chip
+        );
         // The emulated board's suite borrows the machine's other RAM for its benches.
         if board.probe_chip.is_some() {
             layout::check(board, &suite)?;
@@ -211,7 +250,14 @@ pub fn boards(install: bool, readme: bool) -> Result<()> {
         let path = readme_path();
         let text = fs::read_to_string(&path)?;
         let old = between(&text)?;
-        fs::write(&path, text.replacen(&format!("{BEGIN}{old}{END}"), &format!("{BEGIN}{table}{END}"), 1))?;
+        fs::write(
+            &path,
+            text.replacen(
+                &format!("{BEGIN}{old}{END}"),
+                &format!("{BEGIN}{table}{END}"),
+                1,
+            ),
+        )?;
     }
     Ok(())
 }
@@ -249,7 +295,11 @@ fn readme_path() -> PathBuf {
 
 /// What stands between the marks.
 fn between(readme: &str) -> Result<&str> {
-    let (_, rest) = readme.split_once(BEGIN).with_context(|| format!("README.md lacks the mark {BEGIN}"))?;
-    let (table, _) = rest.split_once(END).with_context(|| format!("README.md lacks the mark {END}"))?;
+    let (_, rest) = readme
+        .split_once(BEGIN)
+        .with_context(|| format!("README.md lacks the mark {BEGIN}"))?;
+    let (table, _) = rest
+        .split_once(END)
+        .with_context(|| format!("README.md lacks the mark {END}"))?;
     Ok(table)
 }

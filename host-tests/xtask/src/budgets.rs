@@ -23,11 +23,15 @@ pub struct Budget {
 /// The budget of `board`.
 pub fn of(board: &str) -> Result<Budget> {
     let file = root().join("host-tests/budgets.toml");
-    let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    let text =
+        fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
     let budgets: BTreeMap<String, Budget> =
         toml::from_str(&text).with_context(|| format!("{} is malformed", file.display()))?;
     match budgets.get(board) {
         Some(budget) => Ok(*budget),
-        None => bail!("{} has no budget for board {board}; add a table [{board}]", file.display()),
+        None => bail!(
+            "{} has no budget for board {board}; add a table [{board}]",
+            file.display()
+        ),
     }
 }

@@ -76,14 +76,24 @@ impl Crawl<'_> {
             log_port: self.log_port,
             ..Beside::default()
         };
-        let machine = Machine { elf: self.elf, options: &options, time: Time::Real, deadline, beside };
+        let machine = Machine {
+            elf: self.elf,
+            options: &options,
+            time: Time::Real,
+            deadline,
+            beside,
+        };
         let mut report = Report::default();
         let end = qemu::run(machine, |line| {
             report.read(line);
             show(line);
         })?;
         end.success("the firmware", deadline)?;
-        ensure!(report.lost == 0, "{} log frames could not be decoded", report.lost);
+        ensure!(
+            report.lost == 0,
+            "{} log frames could not be decoded",
+            report.lost
+        );
         Ok(report)
     }
 }
@@ -96,9 +106,16 @@ pub fn value<'l>(line: &'l Line, key: &str) -> Option<&'l str> {
 
 impl Report {
     pub fn read(&mut self, line: &Line) {
-        let count = |key| value(line, key).and_then(|text| text.parse().ok()).unwrap_or(0);
-        let share =
-            |key| value(line, key).and_then(|text| text.parse().ok()).filter(|share: &f64| share.is_finite());
+        let count = |key| {
+            value(line, key)
+                .and_then(|text| text.parse().ok())
+                .unwrap_or(0)
+        };
+        let share = |key| {
+            value(line, key)
+                .and_then(|text| text.parse().ok())
+                .filter(|share: &f64| share.is_finite())
+        };
         let summary = &mut self.summary;
         match line.message.split(' ').next().unwrap_or_default() {
             "end" => self.longest_end = self.longest_end.max(line.bytes),

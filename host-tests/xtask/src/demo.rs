@@ -42,12 +42,21 @@ pub struct Measured {
 }
 
 /// Lets the probe crawl a changing web for `seconds`.
-pub fn crawl(elf: &Path, rates: Rates, seconds: u32, seed: u64, show: impl FnMut(&Line)) -> Result<Measured> {
+pub fn crawl(
+    elf: &Path,
+    rates: Rates,
+    seconds: u32,
+    seed: u64,
+    show: impl FnMut(&Line),
+) -> Result<Measured> {
     let world = Arc::new(World::new(PAGES, HOSTS, f64::from(seconds) + 60.0, seed));
     let web = world.serve()?;
     let listing = world.listing(web.port(), rates, POLITENESS);
-    let options =
-        Options { per_day: Some(BUDGET * DAY), resolve: vec![("*".into(), LOOPBACK)], ..Options::default() };
+    let options = Options {
+        per_day: Some(BUDGET * DAY),
+        resolve: vec![("*".into(), LOOPBACK)],
+        ..Options::default()
+    };
     let crawl = Crawl {
         elf,
         listing: &listing,
@@ -60,7 +69,11 @@ pub fn crawl(elf: &Path, rates: Rates, seconds: u32, seed: u64, show: impl FnMut
     };
     let report = crawl.run(show)?;
     let log = web.log();
-    let last = log.iter().map(|hit| hit.at).max().context("the probe never asked the web for anything")?;
+    let last = log
+        .iter()
+        .map(|hit| hit.at)
+        .max()
+        .context("the probe never asked the web for anything")?;
     let first = log.iter().map(|hit| hit.at).min().unwrap_or_default();
     let gaps = (0..HOSTS).filter_map(|index| shortest_gap(&log, &host(index)));
     let count = |wanted: fn(&&Hit) -> bool| log.iter().filter(wanted).count();
@@ -91,12 +104,15 @@ pub fn demo(install: bool) -> Result<()> {
         eprintln!();
     }
     println!("{measured}");
-    ensure!(measured.report.summary.fetches > 0, "the probe fetched nothing");
+    ensure!(
+        measured.report.summary.fetches > 0,
+        "the probe fetched nothing"
+    );
     Ok(())
 }
 
-/// What is shown while the probe runs: on a terminal the latest fetch in a line that is written over and over, below what
-/// else there is to say; elsewhere every line of the log.
+/// What is shown while the probe runs: on a terminal the latest fetch in a line that is written
+/// over and over, below what else there is to say; elsewhere every line of the log.
 struct View {
     live: bool,
     fetches: usize,
@@ -105,7 +121,11 @@ struct View {
 
 impl View {
     fn new(live: bool) -> Self {
-        Self { live, fetches: 0, changes: 0 }
+        Self {
+            live,
+            fetches: 0,
+            changes: 0,
+        }
     }
 
     /// What to write for a line of the log.
@@ -132,9 +152,20 @@ impl View {
 
 impl Display for Measured {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Self { freshness, optimum, shortest_gap, requests, not_modified, report } = self;
+        let Self {
+            freshness,
+            optimum,
+            shortest_gap,
+            requests,
+            not_modified,
+            report,
+        } = self;
         let summary = &report.summary;
-        writeln!(f, "measured at the server, after the first {} s:", WARM_UP.as_secs())?;
+        writeln!(
+            f,
+            "measured at the server, after the first {} s:",
+            WARM_UP.as_secs()
+        )?;
         writeln!(
             f,
             "  freshness       {freshness:.3} of at most {optimum:.3} for this budget ({:.0} %), learning as it went",
@@ -158,7 +189,11 @@ impl Display for Measured {
             summary.fetches, summary.changed, summary.errors
         )?;
         writeln!(f, "  bytes           {} of pages", summary.bytes)?;
-        write!(f, "  stack           {} B at most", report.stack.unwrap_or(0))
+        write!(
+            f,
+            "  stack           {} B at most",
+            report.stack.unwrap_or(0)
+        )
     }
 }
 
@@ -170,8 +205,17 @@ mod tests {
 
     #[test]
     fn the_summary_says_what_the_server_saw() {
-        let summary = Summary { fetches: 300, changed: 40, bytes: 12_345, ..Summary::default() };
-        let report = Report { summary, stack: Some(6_000), ..Report::default() };
+        let summary = Summary {
+            fetches: 300,
+            changed: 40,
+            bytes: 12_345,
+            ..Summary::default()
+        };
+        let report = Report {
+            summary,
+            stack: Some(6_000),
+            ..Report::default()
+        };
         let measured = Measured {
             freshness: 0.6,
             optimum: 0.75,
@@ -181,8 +225,13 @@ mod tests {
             report,
         };
         let text = measured.to_string();
-        for expected in ["0.600 of at most 0.750", "(80 %)", "504 ms", "25 % answered 304", "12345 of pages"]
-        {
+        for expected in [
+            "0.600 of at most 0.750",
+            "(80 %)",
+            "504 ms",
+            "25 % answered 304",
+            "12345 of pages",
+        ] {
             assert!(text.contains(expected), "no {expected:?} in\n{text}");
         }
     }
@@ -206,9 +255,19 @@ mod tests {
             lines.map(|message| view.show(&line(message))).concat()
         };
         let plain = show(false);
-        assert!(plain.lines().count() == 4 && !plain.contains('\r'), "{plain:?}");
+        assert!(
+            plain.lines().count() == 4 && !plain.contains('\r'),
+            "{plain:?}"
+        );
         let live = show(true);
-        assert_eq!(live.lines().count(), 2, "fetches are written over: {live:?}");
-        assert!(live.contains("\r\x1b[K 1.500000 s  2 fetches, 1 changes; page 2 answered 304"), "{live:?}");
+        assert_eq!(
+            live.lines().count(),
+            2,
+            "fetches are written over: {live:?}"
+        );
+        assert!(
+            live.contains("\r\x1b[K 1.500000 s  2 fetches, 1 changes; page 2 answered 304"),
+            "{live:?}"
+        );
     }
 }

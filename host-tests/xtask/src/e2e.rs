@@ -33,29 +33,67 @@ const STACK: u64 = 16 * 1024;
 type Case = (&'static str, fn(&Path) -> Result<()>);
 
 const CASES: &[Case] = &[
-    ("polite, conditional, robots obeyed, changes seen", crawls_politely),
-    ("a hanging host blocks only itself; 429 and failing names", bad_hosts),
-    ("redirects are followed, but never to private addresses", redirects),
+    (
+        "polite, conditional, robots obeyed, changes seen",
+        crawls_politely,
+    ),
+    (
+        "a hanging host blocks only itself; 429 and failing names",
+        bad_hosts,
+    ),
+    (
+        "redirects are followed, but never to private addresses",
+        redirects,
+    ),
     ("a server that is killed and comes back", server_restarts),
     ("a link that is lost for ten seconds", link_loss),
-    ("images that are damaged, newer, too large or missing", bad_images),
-    ("kept connections and a robots.txt that has moved", as_user::kept_connections),
-    ("a gateway, a static address, allowed hours", as_user::configured),
+    (
+        "images that are damaged, newer, too large or missing",
+        bad_images,
+    ),
+    (
+        "kept connections and a robots.txt that has moved",
+        as_user::kept_connections,
+    ),
+    (
+        "a gateway, a static address, allowed hours",
+        as_user::configured,
+    ),
     ("lists and options that cannot be run", as_user::refused),
     ("Ctrl-C", as_user::interrupted),
-    ("a second run resumes, and knows what is not its own", e2e_state::resumes),
-    ("a page that moved for good is asked for there after a power cut", e2e_state::moved),
+    (
+        "a second run resumes, and knows what is not its own",
+        e2e_state::resumes,
+    ),
+    (
+        "a page that moved for good is asked for there after a power cut",
+        e2e_state::moved,
+    ),
     ("killed at random moments", |elf| e2e_state::killed(elf, 5)),
     ("last words, and an end to boot loops", e2e_state::panics),
-    ("a watchdog that bites, and an end to that, too", e2e_state::hangs),
-    ("a time server wins over Date headers, which stand in for it", e2e_time::time_server),
-    ("the last good image stands in for a bad one", e2e_state::last_good_image),
-    ("fresher than round robin at the same budget", beats_round_robin),
+    (
+        "a watchdog that bites, and an end to that, too",
+        e2e_state::hangs,
+    ),
+    (
+        "a time server wins over Date headers, which stand in for it",
+        e2e_time::time_server,
+    ),
+    (
+        "the last good image stands in for a bad one",
+        e2e_state::last_good_image,
+    ),
+    (
+        "fresher than round robin at the same budget",
+        beats_round_robin,
+    ),
 ];
 
 /// Those that take many minutes.
 const LONG_CASES: &[Case] = &[
-    ("killed at random moments, fifty times", |elf| e2e_state::killed(elf, 50)),
+    ("killed at random moments, fifty times", |elf| {
+        e2e_state::killed(elf, 50)
+    }),
     ("near the optimum", near_the_optimum),
 ];
 
@@ -79,19 +117,28 @@ fn side_by_side(lanes: usize, cases: Vec<&Case>, elf: &Path) -> Result<usize> {
         let mut passed = 0;
         while let Some((name, case)) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
             show(format_args!("end to end: {name}"));
-            case(elf).with_context(|| format!("FAILED end to end: {name}")).inspect_err(|error| {
-                // Said now: the other cases go on for a while and would bury it.
-                show(format_args!("{error:#}"));
-                next.store(cases.len(), Ordering::Relaxed);
-            })?;
+            case(elf)
+                .with_context(|| format!("FAILED end to end: {name}"))
+                .inspect_err(|error| {
+                    // Said now: the other cases go on for a while and would bury it.
+                    show(format_args!("{error:#}"));
+                    next.store(cases.len(), Ordering::Relaxed);
+                })?;
             passed += 1;
         }
         Ok(passed)
     };
     thread::scope(|scope| {
-        let start = |lane: usize| thread::Builder::new().name(lane.to_string()).spawn_scoped(scope, work);
+        let start = |lane: usize| {
+            thread::Builder::new()
+                .name(lane.to_string())
+                .spawn_scoped(scope, work)
+        };
         let lanes = (1..=lanes).map(start).collect::<Result<Vec<_>, _>>()?;
-        lanes.into_iter().map(|lane| lane.join().unwrap_or_else(|_| bail!("a case panicked"))).sum()
+        lanes
+            .into_iter()
+            .map(|lane| lane.join().unwrap_or_else(|_| bail!("a case panicked")))
+            .sum()
     })
 }
 
@@ -175,13 +222,20 @@ fn run_and_watch(
         "the end of a fetch took {} bytes on the wire, {LONGEST_END} are allowed",
         report.longest_end
     );
-    let stack = report.stack.context("the firmware did not say how deep its stack was")?;
-    ensure!(stack <= STACK, "the stack took {stack} bytes, {STACK} are allowed");
+    let stack = report
+        .stack
+        .context("the firmware did not say how deep its stack was")?;
+    ensure!(
+        stack <= STACK,
+        "the stack took {stack} bytes, {STACK} are allowed"
+    );
     Ok(report)
 }
 
 pub fn hits<'l>(log: &'l [Hit], host: &str, path: &str) -> Vec<&'l Hit> {
-    log.iter().filter(|hit| hit.host == host && hit.path == path).collect()
+    log.iter()
+        .filter(|hit| hit.host == host && hit.path == path)
+        .collect()
 }
 
 pub fn no_robots(hit: &Hit) -> Option<Answer> {
@@ -190,7 +244,11 @@ pub fn no_robots(hit: &Hit) -> Option<Answer> {
 
 pub fn polite(log: &[Hit], host: &str) -> Result<()> {
     let gap = shortest_gap(log, host).with_context(|| format!("{host} was not asked twice"))?;
-    ensure!(gap >= GAP, "{host} was asked twice within {} ms", gap.as_millis());
+    ensure!(
+        gap >= GAP,
+        "{host} was asked twice within {} ms",
+        gap.as_millis()
+    );
     Ok(())
 }
 
@@ -210,13 +268,29 @@ fn crawls_politely(elf: &Path) -> Result<()> {
     let log = web.log();
     polite(&log, "good.test")?;
     polite(&log, "third.test")?;
-    ensure!(hits(&log, "good.test", "/private/x").is_empty(), "a page that robots.txt denies was asked for");
-    ensure!(report.summary.robots_denied > 0, "the probe did not say that a page was denied");
+    ensure!(
+        hits(&log, "good.test", "/private/x").is_empty(),
+        "a page that robots.txt denies was asked for"
+    );
+    ensure!(
+        report.summary.robots_denied > 0,
+        "the probe did not say that a page was denied"
+    );
     let still = hits(&log, "good.test", "/still");
     let conditional = still.iter().filter(|hit| hit.status == 304).count();
-    ensure!(still.len() > 2 && conditional == still.len() - 1, "{conditional} of {} were 304", still.len());
-    let changed = hits(&log, "good.test", "/changing").iter().filter(|hit| hit.status == 200).count();
-    ensure!(changed >= 3, "the page that changes every 2 s was seen to change {changed} times");
+    ensure!(
+        still.len() > 2 && conditional == still.len() - 1,
+        "{conditional} of {} were 304",
+        still.len()
+    );
+    let changed = hits(&log, "good.test", "/changing")
+        .iter()
+        .filter(|hit| hit.status == 200)
+        .count();
+    ensure!(
+        changed >= 3,
+        "the page that changes every 2 s was seen to change {changed} times"
+    );
     let same = log.iter().filter(|hit| hit.status == 304).count() as u64;
     ensure!(
         report.summary.not_modified == same,
@@ -255,13 +329,22 @@ fn bad_hosts(elf: &Path) -> Result<()> {
     ensure!(nameless, "the probe did not say that a name has no address");
     let good = log.iter().filter(|hit| hit.host == "good.test").count();
     // 16 s at 0.4 s are 40. Were it to wait for the hanging host, there would be four.
-    ensure!(good >= 24, "the good host was asked only {good} times beside a hanging one");
+    ensure!(
+        good >= 24,
+        "the good host was asked only {good} times beside a hanging one"
+    );
     polite(&log, "good.test")?;
-    ensure!(!hits(&log, "bad.test", "/x").is_empty(), "the hanging host was never asked");
+    ensure!(
+        !hits(&log, "bad.test", "/x").is_empty(),
+        "the hanging host was never asked"
+    );
     let busy = hits(&log, "busy.test", "/y");
     ensure!(busy.len() >= 2, "the busy host was not asked again");
     for pair in busy.windows(2) {
-        ensure!(pair[1].at - pair[0].at >= Duration::from_secs(6), "Retry-After was not respected");
+        ensure!(
+            pair[1].at - pair[0].at >= Duration::from_secs(6),
+            "Retry-After was not respected"
+        );
     }
     Ok(())
 }
@@ -279,14 +362,26 @@ fn redirects(elf: &Path) -> Result<()> {
     let pages = [("good.test", "/moved"), ("third.test", "/inward")];
     let list = listing(web.port(), &pages, GAP);
     let mut astray = false;
-    run_and_watch(elf, &list, 8, |line| astray |= line.message.contains("PrivateAddress"))?;
+    run_and_watch(elf, &list, 8, |line| {
+        astray |= line.message.contains("PrivateAddress")
+    })?;
     let log = web.log();
-    ensure!(!hits(&log, "good.test", "/new").is_empty(), "a redirect on the same host was not followed");
-    polite(&log, "good.test")?;
-    ensure!(!hits(&log, "third.test", "/inward").is_empty(), "the page that redirects was not asked for");
-    ensure!(astray, "the probe did not say that it refused a private address");
     ensure!(
-        !log.iter().any(|hit| hit.host == "10.0.2.2" || hit.path == "/secret"),
+        !hits(&log, "good.test", "/new").is_empty(),
+        "a redirect on the same host was not followed"
+    );
+    polite(&log, "good.test")?;
+    ensure!(
+        !hits(&log, "third.test", "/inward").is_empty(),
+        "the page that redirects was not asked for"
+    );
+    ensure!(
+        astray,
+        "the probe did not say that it refused a private address"
+    );
+    ensure!(
+        !log.iter()
+            .any(|hit| hit.host == "10.0.2.2" || hit.path == "/secret"),
         "the private address was asked"
     );
     Ok(())
@@ -295,7 +390,11 @@ fn redirects(elf: &Path) -> Result<()> {
 fn server_restarts(elf: &Path) -> Result<()> {
     let site = |hit: &Hit| no_robots(hit).unwrap_or_else(|| Answer::version(hit, 0));
     let web = Web::start(site)?;
-    let list = listing(web.port(), &[("good.test", "/a"), ("third.test", "/b")], GAP);
+    let list = listing(
+        web.port(),
+        &[("good.test", "/a"), ("third.test", "/b")],
+        GAP,
+    );
     let probe = elf.to_owned();
     let crawl = thread::spawn(move || run(&probe, &list, 20));
     wait_for_hits(&web, 8)?;
@@ -303,11 +402,19 @@ fn server_restarts(elf: &Path) -> Result<()> {
     thread::sleep(Duration::from_secs(3));
     let web = Web::restart(ended, site)?;
     let restarted = web.now();
-    crawl.join().map_err(|_| anyhow::anyhow!("the run panicked"))??;
+    crawl
+        .join()
+        .map_err(|_| anyhow::anyhow!("the run panicked"))??;
     let log = web.log();
     for host in ["good.test", "third.test"] {
-        let later = log.iter().filter(|hit| hit.host == host && hit.at > restarted).count();
-        ensure!(later >= 2, "{host} was asked {later} times after the restart");
+        let later = log
+            .iter()
+            .filter(|hit| hit.host == host && hit.at > restarted)
+            .count();
+        ensure!(
+            later >= 2,
+            "{host} was asked {later} times after the restart"
+        );
     }
     Ok(())
 }
@@ -324,7 +431,11 @@ fn wait_for_hits(web: &Web, count: usize) -> Result<()> {
 
 fn link_loss(elf: &Path) -> Result<()> {
     let web = Web::start(|hit| no_robots(hit).unwrap_or_else(|| Answer::version(hit, 0)))?;
-    let list = listing(web.port(), &[("good.test", "/a"), ("third.test", "/b")], GAP);
+    let list = listing(
+        web.port(),
+        &[("good.test", "/a"), ("third.test", "/b")],
+        GAP,
+    );
     let monitor = temporary("monitor");
     let (probe, socket) = (elf.to_owned(), monitor.clone());
     let crawl = thread::spawn(move || {
@@ -343,7 +454,9 @@ fn link_loss(elf: &Path) -> Result<()> {
         let report = crawl.run(|line| {
             show(line);
             states.extend(
-                line.message.strip_prefix("network ").map(|state| state.chars().take(2).collect::<String>()),
+                line.message
+                    .strip_prefix("network ")
+                    .map(|state| state.chars().take(2).collect::<String>()),
             );
         });
         report.map(|_| states)
@@ -355,15 +468,29 @@ fn link_loss(elf: &Path) -> Result<()> {
     thread::sleep(Duration::from_secs(10));
     writeln!(qemu, "set_link net on")?;
     let back = web.now();
-    let states = crawl.join().map_err(|_| anyhow::anyhow!("the run panicked"))??;
+    let states = crawl
+        .join()
+        .map_err(|_| anyhow::anyhow!("the run panicked"))??;
     let _ = std::fs::remove_file(&monitor);
     let log = web.log();
     let slack = Duration::from_secs(1);
-    let during = log.iter().filter(|hit| hit.at > lost + slack && hit.at < back).count();
+    let during = log
+        .iter()
+        .filter(|hit| hit.at > lost + slack && hit.at < back)
+        .count();
     let after = log.iter().filter(|hit| hit.at > back).count();
-    ensure!(during == 0, "{during} requests came through a link that was down");
-    ensure!(after >= 6, "only {after} requests came after the link was back");
-    ensure!(states.join(" ") == "up do up", "the probe saw the network go {states:?}");
+    ensure!(
+        during == 0,
+        "{during} requests came through a link that was down"
+    );
+    ensure!(
+        after >= 6,
+        "only {after} requests came after the link was back"
+    );
+    ensure!(
+        states.join(" ") == "up do up",
+        "the probe saw the network go {states:?}"
+    );
     Ok(())
 }
 
@@ -376,9 +503,17 @@ fn bad_images(elf: &Path) -> Result<()> {
     let mut newer = good;
     newer[4] = 200;
     let many: Vec<String> = (0..=PAGES).map(|page| format!("/{page}")).collect();
-    let many: Vec<(&str, &str)> = many.iter().map(|path| ("good.test", path.as_str())).collect();
+    let many: Vec<(&str, &str)> = many
+        .iter()
+        .map(|path| ("good.test", path.as_str()))
+        .collect();
     // A larger firmware's image.
-    let room = Capacity { pages: 2 * PAGES, hosts: 1, https: false, ipv6: false };
+    let room = Capacity {
+        pages: 2 * PAGES,
+        hosts: 1,
+        https: false,
+        ipv6: false,
+    };
     let (large, _) = dunlin_host::page_image::build(&listing(80, &many, GAP), &options(), room)?;
     for (image, expected) in [
         (large, "more than this firmware has room for"),
@@ -388,14 +523,28 @@ fn bad_images(elf: &Path) -> Result<()> {
     ] {
         let image = ImageFile::write(&image, elf)?;
         let options = ["seconds=1".to_owned()];
-        let beside = Beside { image: Some((&image.path, image.address)), ..Beside::default() };
+        let beside = Beside {
+            image: Some((&image.path, image.address)),
+            ..Beside::default()
+        };
         let deadline = Duration::from_secs(30);
         let mut log: Vec<Line> = Vec::new();
-        let machine = Machine { elf, options: &options, time: Time::Real, deadline, beside };
+        let machine = Machine {
+            elf,
+            options: &options,
+            time: Time::Real,
+            deadline,
+            beside,
+        };
         qemu::run(machine, |line| log.push(line.clone()))?.success("the firmware", deadline)?;
-        let said = log.iter().any(|line| line.level == Level::Error && line.message.contains(expected));
+        let said = log
+            .iter()
+            .any(|line| line.level == Level::Error && line.message.contains(expected));
         ensure!(said, "expected an error with {expected:?}, found {log:?}");
-        ensure!(log.iter().any(|line| line.message.starts_with("done")), "the firmware did not run on");
+        ensure!(
+            log.iter().any(|line| line.message.starts_with("done")),
+            "the firmware did not run on"
+        );
     }
     Ok(())
 }
@@ -406,17 +555,26 @@ fn beats_round_robin(elf: &Path) -> Result<()> {
         thread::spawn(move || demo::crawl(&elf, rates, 60, 7, |_| ()))
     };
     let runs = [crawl(Rates::Given), crawl(Rates::Alike)];
-    let [ours, round_robin] =
-        runs.map(|run| run.join().unwrap_or_else(|_| anyhow::bail!("the run panicked")));
+    let [ours, round_robin] = runs.map(|run| {
+        run.join()
+            .unwrap_or_else(|_| anyhow::bail!("the run panicked"))
+    });
     let (ours, round_robin) = (ours?, round_robin?);
     println!(
         "freshness at the server, same changes and budget: {:.3} with rates given, {:.3} round robin, {:.3} at best",
         ours.freshness, round_robin.freshness, ours.optimum
     );
-    ensure!(ours.freshness > round_robin.freshness, "not fresher than round robin");
+    ensure!(
+        ours.freshness > round_robin.freshness,
+        "not fresher than round robin"
+    );
     for run in [&ours, &round_robin] {
         let gap = run.shortest_gap;
-        ensure!(gap >= demo::POLITENESS, "a host was asked twice within {} ms", gap.as_millis());
+        ensure!(
+            gap >= demo::POLITENESS,
+            "a host was asked twice within {} ms",
+            gap.as_millis()
+        );
         ensure!(run.not_modified > 0, "no page was found unchanged");
     }
     Ok(())
@@ -427,7 +585,9 @@ fn near_the_optimum(elf: &Path) -> Result<()> {
     const RUNS: u64 = 10;
     const SECONDS: u32 = 300;
     let mean = |rates: Rates| -> Result<(f64, f64)> {
-        show(format_args!("{RUNS} runs of {SECONDS} s at once, rates {rates:?}"));
+        show(format_args!(
+            "{RUNS} runs of {SECONDS} s at once, rates {rates:?}"
+        ));
         // All at once: each sleeps most of the time.
         let runs: Vec<_> = (0..RUNS)
             .map(|seed| {
@@ -442,10 +602,15 @@ fn near_the_optimum(elf: &Path) -> Result<()> {
             .collect();
         let (mut freshness, mut optimum) = (0.0, 0.0);
         for (seed, run) in runs.into_iter().enumerate() {
-            let measured = run.join().map_err(|_| anyhow::anyhow!("a run panicked"))??;
+            let measured = run
+                .join()
+                .map_err(|_| anyhow::anyhow!("a run panicked"))??;
             println!(
                 "run {seed}, rates {rates:?}: freshness {:.4}, {:.4} at best, {} requests, {} errors",
-                measured.freshness, measured.optimum, measured.requests, measured.report.summary.errors
+                measured.freshness,
+                measured.optimum,
+                measured.requests,
+                measured.report.summary.errors
             );
             freshness += measured.freshness / RUNS as f64;
             optimum += measured.optimum / RUNS as f64;
@@ -460,6 +625,9 @@ fn near_the_optimum(elf: &Path) -> Result<()> {
         100.0 * given / optimum,
         100.0 * learnt / optimum
     );
-    ensure!(given >= 0.97 * optimum, "with rates given, freshness is below 97 % of the optimum");
+    ensure!(
+        given >= 0.97 * optimum,
+        "with rates given, freshness is below 97 % of the optimum"
+    );
     Ok(())
 }

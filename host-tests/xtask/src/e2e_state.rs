@@ -1,4 +1,5 @@
-//! End to end: what survives when QEMU is killed, when the firmware panics, when the page image is damaged.
+//! End to end: what survives when QEMU is killed, when the firmware panics, when the page image is
+//! damaged.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,7 +32,8 @@ impl Drop for Scratch {
     }
 }
 
-/// Boots the probe on a state file; QEMU is killed (SIGKILL) at the deadline if it has not ended by then.
+/// Boots the probe on a state file; QEMU is killed (SIGKILL) at the deadline if it has not ended by
+/// then.
 fn boot(
     elf: &Path,
     image: &[u8],
@@ -43,8 +45,18 @@ fn boot(
     let state = StateFile::open(&state.0)?;
     let mut options: Vec<String> = more.iter().map(|option| (*option).into()).collect();
     options.push(state.option());
-    let beside = Beside { image: Some((&image.path, image.address)), network: true, ..Beside::default() };
-    let machine = Machine { elf, options: &options, time: Time::Real, deadline, beside };
+    let beside = Beside {
+        image: Some((&image.path, image.address)),
+        network: true,
+        ..Beside::default()
+    };
+    let machine = Machine {
+        elf,
+        options: &options,
+        time: Time::Real,
+        deadline,
+        beside,
+    };
     let mut log = Vec::new();
     let end = qemu::run(machine, |line| {
         show(line);
@@ -55,7 +67,8 @@ fn boot(
 
 fn resumed(log: &[Line]) -> u64 {
     let line = log.iter().find(|line| line.message.starts_with("resumed "));
-    line.and_then(|line| value(line, "pages")?.parse().ok()).unwrap_or(0)
+    line.and_then(|line| value(line, "pages")?.parse().ok())
+        .unwrap_or(0)
 }
 
 fn said(log: &[Line], words: &str) -> bool {
@@ -64,7 +77,12 @@ fn said(log: &[Line], words: &str) -> bool {
 
 fn small_web(gap: Duration) -> Result<(Web, Listing)> {
     let web = Web::start(|hit| no_robots(hit).unwrap_or_else(|| Answer::version(hit, 0)))?;
-    let pages = [("good.test", "/a"), ("good.test", "/b"), ("third.test", "/c"), ("busy.test", "/d")];
+    let pages = [
+        ("good.test", "/a"),
+        ("good.test", "/b"),
+        ("third.test", "/c"),
+        ("busy.test", "/d"),
+    ];
     let list = listing(web.port(), &pages, gap);
     Ok((web, list))
 }
@@ -85,7 +103,10 @@ pub fn killed(elf: &Path, times: usize) -> Result<()> {
     while kills < times {
         let moment = Duration::from_millis(500 + (random.unit() * 7_000.0) as u64);
         let (end, log) = boot(elf, &image, &state, &[], moment)?;
-        ensure!(end == End::Deadline, "the firmware ended by itself: {end:?}");
+        ensure!(
+            end == End::Deadline,
+            "the firmware ended by itself: {end:?}"
+        );
         if !log.iter().any(|line| line.message.starts_with("resumed ")) {
             // On a busy computer it is dead before it can say what it has found.
             early += 1;
@@ -94,21 +115,42 @@ pub fn killed(elf: &Path, times: usize) -> Result<()> {
         }
         kills += 1;
         let pages = resumed(&log);
-        println!("killed {kills} of {times} after {} ms: {pages} pages resumed", moment.as_millis());
+        println!(
+            "killed {kills} of {times} after {} ms: {pages} pages resumed",
+            moment.as_millis()
+        );
         ensure!(pages > 0, "nothing was resumed");
     }
     println!("{early} more kills came before the probe had read its flash");
     let log = web.log();
     for host in ["good.test", "third.test", "busy.test"] {
-        let gap = shortest_gap(&log, host).with_context(|| format!("{host} was not asked twice"))?;
-        println!("{host}: {} ms between two requests at least, kills and all", gap.as_millis());
-        ensure!(gap >= LONG_GAP, "{host} was asked twice within {} ms", gap.as_millis());
+        let gap =
+            shortest_gap(&log, host).with_context(|| format!("{host} was not asked twice"))?;
+        println!(
+            "{host}: {} ms between two requests at least, kills and all",
+            gap.as_millis()
+        );
+        ensure!(
+            gap >= LONG_GAP,
+            "{host} was asked twice within {} ms",
+            gap.as_millis()
+        );
     }
     ensure!(log.len() > first, "nothing was fetched after a kill");
-    for (host, path) in [("good.test", "/a"), ("good.test", "/b"), ("third.test", "/c"), ("busy.test", "/d")]
-    {
-        let anew = hits(&log, host, path).iter().filter(|hit| hit.known.is_none()).count();
-        ensure!(anew == 1, "{path} was asked for without its tag {anew} times: the tag was forgotten");
+    for (host, path) in [
+        ("good.test", "/a"),
+        ("good.test", "/b"),
+        ("third.test", "/c"),
+        ("busy.test", "/d"),
+    ] {
+        let anew = hits(&log, host, path)
+            .iter()
+            .filter(|hit| hit.known.is_none())
+            .count();
+        ensure!(
+            anew == 1,
+            "{path} was asked for without its tag {anew} times: the tag was forgotten"
+        );
     }
     Ok(())
 }
@@ -126,21 +168,51 @@ pub fn resumes(elf: &Path) -> Result<()> {
         Ok((report, log))
     };
     let (first, _) = report(&image)?;
-    ensure!(first.summary.resumed_pages == 0, "a blank file held something");
+    ensure!(
+        first.summary.resumed_pages == 0,
+        "a blank file held something"
+    );
     let (second, _) = report(&image)?;
-    ensure!(second.summary.resumed_pages == 4, "{} of 4 pages were resumed", second.summary.resumed_pages);
-    ensure!(second.summary.changed == 0, "what has not changed was taken for new");
-    let other = listing(web.port(), &[("good.test", "/b"), ("good.test", "/new")], GAP);
+    ensure!(
+        second.summary.resumed_pages == 4,
+        "{} of 4 pages were resumed",
+        second.summary.resumed_pages
+    );
+    ensure!(
+        second.summary.changed == 0,
+        "what has not changed was taken for new"
+    );
+    let other = listing(
+        web.port(),
+        &[("good.test", "/b"), ("good.test", "/new")],
+        GAP,
+    );
     let (other, _) = page_image::build(&other, &options())?;
     let (third, log) = report(&other)?;
-    ensure!(third.summary.resumed_pages == 1, "{} pages of the other list", third.summary.resumed_pages);
-    ensure!(said(&log, "other_list=true"), "the probe did not say that the list is another one");
+    ensure!(
+        third.summary.resumed_pages == 1,
+        "{} pages of the other list",
+        third.summary.resumed_pages
+    );
+    ensure!(
+        said(&log, "other_list=true"),
+        "the probe did not say that the list is another one"
+    );
     // Under another key, all of it means nothing.
-    let foreign = page_image::Options { seed: 99, ..options() };
+    let foreign = page_image::Options {
+        seed: 99,
+        ..options()
+    };
     let (foreign, _) = page_image::build(&list, &foreign)?;
     let (fourth, log) = report(&foreign)?;
-    ensure!(fourth.summary.resumed_pages == 0, "state under another key was trusted");
-    ensure!(said(&log, "foreign=true"), "the probe did not say that the state is another device's");
+    ensure!(
+        fourth.summary.resumed_pages == 0,
+        "state under another key was trusted"
+    );
+    ensure!(
+        said(&log, "foreign=true"),
+        "the probe did not say that the state is another device's"
+    );
     Ok(())
 }
 
@@ -161,9 +233,15 @@ pub fn moved(elf: &Path) -> Result<()> {
     ensure!(before > 0, "the redirect was not followed");
     boot(elf, &image, &state, &[], Duration::from_secs(5))?;
     let log = web.log();
-    ensure!(hits(&log, "good.test", "/new").len() > before, "nothing was fetched after the power cut");
+    ensure!(
+        hits(&log, "good.test", "/new").len() > before,
+        "nothing was fetched after the power cut"
+    );
     let old = hits(&log, "good.test", "/old").len();
-    ensure!(old == 1, "its old place was asked {old} times: the move was forgotten");
+    ensure!(
+        old == 1,
+        "its old place was asked {old} times: the move was forgotten"
+    );
     polite(&log, "good.test")
 }
 
@@ -173,31 +251,49 @@ pub fn panics(elf: &Path) -> Result<()> {
     let (image, _) = page_image::build(&list, &options())?;
     let state = Scratch::new();
     let deadline = Duration::from_secs(40);
-    boot(elf, &image, &state, &["seconds=6"], deadline)?.0.success("the firmware", deadline)?;
+    boot(elf, &image, &state, &["seconds=6"], deadline)?
+        .0
+        .success("the firmware", deadline)?;
     for count in 0..=3 {
         let (end, log) = boot(elf, &image, &state, &["panic=1"], deadline)?;
         ensure!(end == End::Exit(1), "expected a panic, found {end:?}");
-        ensure!(said(&log, "last words") == (count > 0), "start {count}: last words");
+        ensure!(
+            said(&log, "last words") == (count > 0),
+            "start {count}: last words"
+        );
         let empty = count == 3;
-        ensure!(said(&log, "nothing restored") == empty, "start {count}: boot-loop protection");
-        ensure!((resumed(&log) == 0) == empty, "start {count}: {} pages resumed", resumed(&log));
+        ensure!(
+            said(&log, "nothing restored") == empty,
+            "start {count}: boot-loop protection"
+        );
+        ensure!(
+            (resumed(&log) == 0) == empty,
+            "start {count}: {} pages resumed",
+            resumed(&log)
+        );
     }
     let (end, log) = boot(elf, &image, &state, &["seconds=1"], deadline)?;
     end.success("the firmware", deadline)?;
-    ensure!(said(&log, "told to panic"), "the last words were not what the panic said");
+    ensure!(
+        said(&log, "told to panic"),
+        "the last words were not what the panic said"
+    );
     Ok(())
 }
 
 /// The interrupt of the clock, without which nothing happens any more.
 const CLOCK: usize = 8;
 
-/// A firmware that hangs is reset by its watchdog and says so, and after three times nothing is restored.
+/// A firmware that hangs is reset by its watchdog and says so, and after three times nothing is
+/// restored.
 pub fn hangs(elf: &Path) -> Result<()> {
     let (_web, list) = small_web(GAP)?;
     let (image, _) = page_image::build(&list, &options())?;
     let state = Scratch::new();
     let deadline = Duration::from_secs(120);
-    boot(elf, &image, &state, &["seconds=6"], deadline)?.0.success("the firmware", deadline)?;
+    boot(elf, &image, &state, &["seconds=6"], deadline)?
+        .0
+        .success("the firmware", deadline)?;
     let (image, file) = (ImageFile::write(&image, elf)?, StateFile::open(&state.0)?);
     let debugger = temporary("debugger");
     let options = ["seconds=10".into(), file.option()];
@@ -207,7 +303,13 @@ pub fn hangs(elf: &Path) -> Result<()> {
         debugger: Some(&debugger),
         ..Beside::default()
     };
-    let machine = Machine { elf, options: &options, time: Time::Real, deadline, beside };
+    let machine = Machine {
+        elf,
+        options: &options,
+        time: Time::Real,
+        deadline,
+        beside,
+    };
     // What each start said, up to the moment at which it was made to hang.
     let (mut starts, mut hung) = (Vec::<Vec<Line>>::new(), Ok(()));
     let end = qemu::run(machine, |line| {
@@ -215,7 +317,9 @@ pub fn hangs(elf: &Path) -> Result<()> {
         if line.message.starts_with("boot ") {
             starts.push(Vec::new());
         }
-        let (count, Some(start)) = (starts.len(), starts.last_mut()) else { return };
+        let (count, Some(start)) = (starts.len(), starts.last_mut()) else {
+            return;
+        };
         start.push(line.clone());
         if line.message.starts_with("network up") && count <= 3 && hung.is_ok() {
             hung = debugger::hang(&debugger, elf, CLOCK);
@@ -224,15 +328,34 @@ pub fn hangs(elf: &Path) -> Result<()> {
     let _ = fs::remove_file(&debugger);
     hung?;
     end?.success("the firmware", deadline)?;
-    ensure!(starts.len() == 4, "{} starts, expected one and three after a hang", starts.len());
+    ensure!(
+        starts.len() == 4,
+        "{} starts, expected one and three after a hang",
+        starts.len()
+    );
     for (count, log) in starts.iter().enumerate() {
         let reset = if count == 0 { "PowerOn" } else { "Watchdog" };
-        let said_why = said(log, &format!("boot reset={reset} ")) && said(log, &format!(" fast={count}"));
-        ensure!(said_why, "start {count}: expected reset={reset} and fast={count}, found {:?}", log.first());
+        let said_why =
+            said(log, &format!("boot reset={reset} ")) && said(log, &format!(" fast={count}"));
+        ensure!(
+            said_why,
+            "start {count}: expected reset={reset} and fast={count}, found {:?}",
+            log.first()
+        );
         let empty = count == 3;
-        ensure!(said(log, "nothing restored") == empty, "start {count}: boot-loop protection");
-        ensure!((resumed(log) == 0) == empty, "start {count}: {} pages resumed", resumed(log));
-        ensure!(said(log, "done after") == empty, "start {count}: it ran on, or did not");
+        ensure!(
+            said(log, "nothing restored") == empty,
+            "start {count}: boot-loop protection"
+        );
+        ensure!(
+            (resumed(log) == 0) == empty,
+            "start {count}: {} pages resumed",
+            resumed(log)
+        );
+        ensure!(
+            said(log, "done after") == empty,
+            "start {count}: it ran on, or did not"
+        );
     }
     Ok(())
 }
@@ -243,21 +366,36 @@ pub fn last_good_image(elf: &Path) -> Result<()> {
     let (good, _) = page_image::build(&list, &options())?;
     let state = Scratch::new();
     let deadline = Duration::from_secs(40);
-    boot(elf, &good, &state, &["seconds=6"], deadline)?.0.success("the firmware", deadline)?;
+    boot(elf, &good, &state, &["seconds=6"], deadline)?
+        .0
+        .success("the firmware", deadline)?;
     let mut damaged = good.clone();
     if let Some(byte) = damaged.last_mut() {
         *byte ^= 1;
     }
     let mut newer = good;
     newer[4] = 200;
-    for (image, expected) in [(damaged, "damaged page image"), (newer, "page image of version 200")] {
+    for (image, expected) in [
+        (damaged, "damaged page image"),
+        (newer, "page image of version 200"),
+    ] {
         let before = web.log().len();
         let (end, log) = boot(elf, &image, &state, &["seconds=3"], deadline)?;
         end.success("the firmware", deadline)?;
         ensure!(said(&log, expected), "expected an error with {expected:?}");
-        ensure!(said(&log, "last good page image"), "the probe did not say what it runs on");
-        ensure!(resumed(&log) == 4, "{} of 4 pages were resumed", resumed(&log));
-        ensure!(web.log().len() > before, "the probe did not run on the last good image");
+        ensure!(
+            said(&log, "last good page image"),
+            "the probe did not say what it runs on"
+        );
+        ensure!(
+            resumed(&log) == 4,
+            "{} of 4 pages were resumed",
+            resumed(&log)
+        );
+        ensure!(
+            web.log().len() > before,
+            "the probe did not run on the last good image"
+        );
     }
     polite(&web.log(), "good.test")
 }

@@ -1,5 +1,5 @@
-//! Builds the board's binaries. The working folder matters: cargo reads a board's `.cargo/config.toml` (target,
-//! log level) only from there.
+//! Builds the board's binaries. The working folder matters: cargo reads a board's
+//! `.cargo/config.toml` (target, log level) only from there.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,10 +10,17 @@ use crate::boards::{BOARDS, Board};
 use crate::setup::{self, CORTEX_M4F};
 use crate::shell::{cargo, check, root};
 
-/// What has a budget: every microcontroller's firmware, which has its board's name, and the fetcher alone.
+/// What has a budget: every microcontroller's firmware, which has its board's name, and the fetcher
+/// alone.
 pub fn images() -> impl Iterator<Item = (&'static str, &'static Board)> {
-    let fetcher = BOARDS.iter().filter(|board| board.name == BOARD).map(|board| (FETCH, board));
-    BOARDS.iter().map(|board| (board.name, board)).chain(fetcher)
+    let fetcher = BOARDS
+        .iter()
+        .filter(|board| board.name == BOARD)
+        .map(|board| (FETCH, board));
+    BOARDS
+        .iter()
+        .map(|board| (board.name, board))
+        .chain(fetcher)
 }
 
 /// The emulated board.
@@ -29,8 +36,9 @@ pub const THROUGHPUT: &str = "qemu-mps2-throughput";
 /// Counts instructions.
 pub const BENCH: &str = "qemu-mps2-bench";
 
-/// Sequences of instructions that come up again and again are made functions: that takes 2 kB off the firmware whose budget is
-/// tight, for four instructions in a hundred more. LLVM does it on its own only for "z", which is larger.
+/// Sequences of instructions that come up again and again are made functions: that takes 2 kB off
+/// the firmware whose budget is tight, for four instructions in a hundred more. LLVM does it on its
+/// own only for "z", which is larger.
 const OUTLINE: &str = "-Cllvm-args=--enable-machine-outliner=always";
 
 /// Builds one binary of the QEMU board for its own core.
@@ -52,8 +60,18 @@ fn build_in(install: bool, board: &str, binary: &str, target: &str) -> Result<Pa
     setup::targets(install, &[target])?;
     let board = root().join("boards").join(board);
     let mut build = cargo();
-    build.current_dir(&board).env("CARGO_ENCODED_RUSTFLAGS", flags());
-    build.args(["rustc", "--quiet", "--release", "--target", target, "--bin", binary]);
+    build
+        .current_dir(&board)
+        .env("CARGO_ENCODED_RUSTFLAGS", flags());
+    build.args([
+        "rustc",
+        "--quiet",
+        "--release",
+        "--target",
+        target,
+        "--bin",
+        binary,
+    ]);
     if binary == BOARD {
         build.args(["--", OUTLINE]);
     }
@@ -61,18 +79,27 @@ fn build_in(install: bool, board: &str, binary: &str, target: &str) -> Result<Pa
     let folder = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "../target".into());
     let folder = board.join(folder);
     let elf = folder.join(target).join("release").join(binary);
-    ensure!(elf.is_file(), "cargo built {binary}, but {} is not there", elf.display());
+    ensure!(
+        elf.is_file(),
+        "cargo built {binary}, but {} is not there",
+        elf.display()
+    );
     Ok(elf)
 }
 
-/// Warnings are errors. Panic messages contain source paths: where the repository and cargo's home are must not change what is
-/// flashed, nor how large it is, and a path that begins with the crate's name says enough: the rest of it would take two
-/// kilobytes. (The build identity still differs: it covers symbol names, too.)
+/// Warnings are errors. Panic messages contain source paths: where the repository and cargo's home
+/// are must not change what is flashed, nor how large it is, and a path that begins with the
+/// crate's name says enough: the rest of it would take two kilobytes. (The build identity still
+/// differs: it covers symbol names, too.)
 fn flags() -> String {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
     let registries = home.and_then(|home| fs::read_dir(home.join("registry/src")).ok());
-    let registries = registries.into_iter().flatten().flatten().map(|folder| folder.path());
+    let registries = registries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|folder| folder.path());
     let remapped = |from: PathBuf| format!("--remap-path-prefix={}=", from.display());
     let mut flags = vec!["--deny=warnings".to_owned(), remapped(root())];
     flags.extend(registries.map(remapped));

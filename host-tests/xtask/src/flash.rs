@@ -14,9 +14,9 @@ use crate::shell::{cargo, check, find, output, say};
 
 /// Put the probe and your page list onto a board, and watch it
 ///
-/// Builds the firmware and the page image, writes both with probe-rs through a debug probe, and attaches the monitor.
-/// The image lies beside the firmware: a new list needs no new build. Without probe-rs or a probe, it names the files
-/// that it built and where they belong.
+/// Builds the firmware and the page image, writes both with probe-rs through a debug probe, and
+/// attaches the monitor. The image lies beside the firmware: a new list needs no new build. Without
+/// probe-rs or a probe, it names the files that it built and where they belong.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Which board: `cargo xtask boards` lists them
@@ -40,7 +40,10 @@ struct Built {
 pub fn flash(install: bool, arguments: &Arguments) -> Result<()> {
     let board = Board::named(&arguments.board)?;
     let Some(chip) = board.probe_chip else {
-        bail!("found board {}, which is emulated: use `cargo xtask qemu`", board.name);
+        bail!(
+            "found board {}, which is emulated: use `cargo xtask qemu`",
+            board.name
+        );
     };
     let built = build(install, board, &arguments.list)?;
     let files = format!(
@@ -61,7 +64,11 @@ pub fn flash(install: bool, arguments: &Arguments) -> Result<()> {
         bail!("nothing was written: no debug probe is attached (`probe-rs list`); {files}");
     }
     write(chip, &built)?;
-    if arguments.no_monitor { Ok(()) } else { watch(chip, &built, &arguments.list.pages) }
+    if arguments.no_monitor {
+        Ok(())
+    } else {
+        watch(chip, &built, &arguments.list.pages)
+    }
 }
 
 fn build(install: bool, board: &Board, list: &ListArguments) -> Result<Built> {
@@ -72,7 +79,11 @@ fn build(install: bool, board: &Board, list: &ListArguments) -> Result<Built> {
     let address = place(&elf, bytes.len())?;
     let image = elf.with_file_name(format!("{}-pages.bin", board.name));
     fs::write(&image, bytes).with_context(|| format!("cannot write {}", image.display()))?;
-    Ok(Built { elf, image, address })
+    Ok(Built {
+        elf,
+        image,
+        address,
+    })
 }
 
 /// Where the image belongs, if it fits.
@@ -81,7 +92,10 @@ fn place(elf: &Path, bytes: usize) -> Result<u64> {
     let file = object::File::parse(&*elf)?;
     let (start, end) = (symbol(&file, "_image_start")?, symbol(&file, "_image_end")?);
     if bytes as u64 > end - start {
-        bail!("the page image takes {bytes} bytes, the board has room for {}", end - start);
+        bail!(
+            "the page image takes {bytes} bytes, the board has room for {}",
+            end - start
+        );
     }
     Ok(start)
 }
@@ -90,9 +104,21 @@ fn place(elf: &Path, bytes: usize) -> Result<u64> {
 fn write(chip: &str, built: &Built) -> Result<()> {
     let address = format!("{:#x}", built.address);
     let mut image = Command::new("probe-rs");
-    image.args(["download", "--chip", chip, "--binary-format", "bin", "--base-address", &address]);
+    image.args([
+        "download",
+        "--chip",
+        chip,
+        "--binary-format",
+        "bin",
+        "--base-address",
+        &address,
+    ]);
     check(image.arg(&built.image))?;
-    check(Command::new("probe-rs").args(["download", "--chip", chip]).arg(&built.elf))?;
+    check(
+        Command::new("probe-rs")
+            .args(["download", "--chip", chip])
+            .arg(&built.elf),
+    )?;
     check(Command::new("probe-rs").args(["reset", "--chip", chip]))
 }
 
@@ -101,16 +127,45 @@ fn watch(chip: &str, built: &Built, pages: &Path) -> Result<()> {
     let bytes = fs::read(&built.elf)?;
     let log = symbol(&object::File::parse(&*bytes)?, "_SEGGER_RTT")?;
     let mut reader = cargo();
-    reader.args(["run", "--quiet", "--release", "--manifest-path", "host-tests/rtt/Cargo.toml", "--"]);
-    reader.arg(chip).arg(format!("{log:#x}")).stdout(Stdio::piped());
-    let mut reader = reader.spawn().context("cannot start the reader of the log")?;
-    let log = reader.stdout.take().context("the reader's output is not piped")?;
+    reader.args([
+        "run",
+        "--quiet",
+        "--release",
+        "--manifest-path",
+        "host-tests/rtt/Cargo.toml",
+        "--",
+    ]);
+    reader
+        .arg(chip)
+        .arg(format!("{log:#x}"))
+        .stdout(Stdio::piped());
+    let mut reader = reader
+        .spawn()
+        .context("cannot start the reader of the log")?;
+    let log = reader
+        .stdout
+        .take()
+        .context("the reader's output is not piped")?;
     let mut monitor = cargo();
-    monitor.args(["run", "--quiet", "--package", "dunlin-host", "--", "monitor", "--log", "-", "--elf"]);
+    monitor.args([
+        "run",
+        "--quiet",
+        "--package",
+        "dunlin-host",
+        "--",
+        "monitor",
+        "--log",
+        "-",
+        "--elf",
+    ]);
     monitor.arg(&built.elf).arg("--pages").arg(pages).stdin(log);
     let status = monitor.status().context("cannot start the monitor");
     // Whoever ends the monitor has seen enough.
     let _ = reader.kill();
     let _ = reader.wait();
-    if status?.success() { Ok(()) } else { bail!("the monitor failed") }
+    if status?.success() {
+        Ok(())
+    } else {
+        bail!("the monitor failed")
+    }
 }

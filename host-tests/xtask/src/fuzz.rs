@@ -1,7 +1,8 @@
 //! `cargo xtask fuzz`: libFuzzer on everything that reads what strangers send.
 //!
-//! The targets are those of cargo-fuzz, and so are the compiler's flags but for the sanitizers, which need a nightly
-//! toolchain: there is no `unsafe` in the crate for them to watch. Coverage counters are stable.
+//! The targets are those of cargo-fuzz, and so are the compiler's flags but for the sanitizers,
+//! which need a nightly toolchain: there is no `unsafe` in the crate for them to watch. Coverage
+//! counters are stable.
 
 use std::fs;
 use std::path::Path;
@@ -35,11 +36,15 @@ pub fn fuzz(install: bool, name: Option<&str>, seconds: u32) -> Result<()> {
     let folder = root().join("host-tests/fuzz");
     let host = host()?;
     let mut build = cargo();
-    build.current_dir(&folder).env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\x1f"));
+    build
+        .current_dir(&folder)
+        .env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\x1f"));
     // With a target, build scripts and macros are compiled without the flags.
     check(build.args(["build", "--quiet", "--release", "--bins", "--target", &host]))?;
     let programs = folder.join("target").join(&host).join("release");
-    let wanted = TARGETS.into_iter().filter(|target| name.is_none_or(|name| name == *target));
+    let wanted = TARGETS
+        .into_iter()
+        .filter(|target| name.is_none_or(|name| name == *target));
     for target in wanted {
         let inputs = run(&folder, &programs.join(target), target, seconds)?;
         println!("fuzz {target}: {inputs} inputs in {seconds} s, nothing found");
@@ -66,15 +71,23 @@ fn run(folder: &Path, program: &Path, target: &str, seconds: u32) -> Result<u64>
     let file = fs::File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
     let mut fuzzer = Command::new(program);
     fuzzer
-        .args([format!("-max_total_time={seconds}"), format!("-artifact_prefix={}/", artifacts.display())])
+        .args([
+            format!("-max_total_time={seconds}"),
+            format!("-artifact_prefix={}/", artifacts.display()),
+        ])
         // An input that takes so many seconds is a finding, too: all work is bounded.
         .args(["-max_len=8192", "-timeout=10", "-print_final_stats=1"])
         .args([found, folder.join("corpus").join(target)])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(file);
-    say(format_args!("fuzz {target} for {seconds} s, log in {}", log.display()));
-    let status = fuzzer.status().with_context(|| format!("cannot start {}", program.display()))?;
+    say(format_args!(
+        "fuzz {target} for {seconds} s, log in {}",
+        log.display()
+    ));
+    let status = fuzzer
+        .status()
+        .with_context(|| format!("cannot start {}", program.display()))?;
     let said = fs::read_to_string(&log).unwrap_or_default();
     if !status.success() {
         let end: Vec<&str> = said.lines().rev().take(30).collect();
@@ -85,10 +98,16 @@ fn run(folder: &Path, program: &Path, target: &str, seconds: u32) -> Result<u64>
             end.join("\n")
         );
     }
-    let inputs = said.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
-    let inputs: u64 =
-        inputs.and_then(|count| count.trim().parse().ok()).context("libFuzzer printed no count")?;
-    ensure!(inputs > 1_000, "fuzz {target} tried {inputs} inputs only in {seconds} s");
+    let inputs = said
+        .lines()
+        .find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
+    let inputs: u64 = inputs
+        .and_then(|count| count.trim().parse().ok())
+        .context("libFuzzer printed no count")?;
+    ensure!(
+        inputs > 1_000,
+        "fuzz {target} tried {inputs} inputs only in {seconds} s"
+    );
     Ok(inputs)
 }
 
@@ -102,9 +121,15 @@ mod tests {
         let folder = root().join("host-tests/fuzz");
         let manifest = fs::read_to_string(folder.join("Cargo.toml")).expect("the manifest");
         for target in TARGETS {
-            assert!(manifest.contains(&format!("fuzz_targets/{target}.rs")), "{target}");
             assert!(
-                fs::read_dir(folder.join("corpus").join(target)).expect("a corpus").count() > 10,
+                manifest.contains(&format!("fuzz_targets/{target}.rs")),
+                "{target}"
+            );
+            assert!(
+                fs::read_dir(folder.join("corpus").join(target))
+                    .expect("a corpus")
+                    .count()
+                    > 10,
                 "{target}"
             );
         }

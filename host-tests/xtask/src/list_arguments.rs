@@ -43,9 +43,15 @@ pub struct ListArguments {
     #[arg(long, value_name = "URL")]
     contact: Option<String>,
     /// Local time is universal time and so many minutes, for the hours of HOSTS.csv
-    #[arg(long, value_name = "MINUTES", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "MINUTES",
+        default_value_t = 0,
+        allow_negative_numbers = true
+    )]
     utc_offset: i16,
-    /// A time server to ask for the date (port 123 unless given); without it, the hosts' Date headers tell
+    /// A time server to ask for the date (port 123 unless given); without it, the hosts' Date
+    /// headers tell
     #[arg(long, value_name = "HOST[:PORT]", value_parser = time_server)]
     sntp: Option<(String, u16)>,
     /// The device's own address and the bits of its network's part, instead of DHCP
@@ -60,7 +66,8 @@ pub struct ListArguments {
     /// What stands between two markers is no change, such as --ignore 'nonce="' '"' (up to 8 times)
     #[arg(long, value_names = ["FROM", "TO"], num_args = 2)]
     ignore: Vec<String>,
-    /// What the probe logs: error, warn, info (enough to monitor it) or debug (also the start of every fetch)
+    /// What the probe logs: error, warn, info (enough to monitor it) or debug (also the start of
+    /// every fetch)
     #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = level)]
     log: LogLevel,
     /// For the little that is random
@@ -71,8 +78,17 @@ pub struct ListArguments {
 impl ListArguments {
     /// Reads the list.
     pub fn read(&self) -> Result<(Listing, Options), Error> {
-        let Self { pages, hosts, politeness, .. } = self;
-        let files = ListingArgs { pages: pages.clone(), hosts: hosts.clone(), politeness: Some(*politeness) };
+        let Self {
+            pages,
+            hosts,
+            politeness,
+            ..
+        } = self;
+        let files = ListingArgs {
+            pages: pages.clone(),
+            hosts: hosts.clone(),
+            politeness: Some(*politeness),
+        };
         let listing = files.read(POLITE)?;
         let options = Options {
             agent: self.agent.clone(),
@@ -85,16 +101,21 @@ impl ListArguments {
             utc_offset_minutes: self.utc_offset,
             ignore: pairs(&self.ignore),
             log: self.log,
-            address: self.address.map_or(Address::Dhcp, |(address, prefix)| Address::Static {
-                address: address.octets(),
-                prefix,
-                router: self.router.map(|router| router.octets()),
-                names: self.name_server.map(|server| server.octets()),
-            }),
+            address: self
+                .address
+                .map_or(Address::Dhcp, |(address, prefix)| Address::Static {
+                    address: address.octets(),
+                    prefix,
+                    router: self.router.map(|router| router.octets()),
+                    names: self.name_server.map(|server| server.octets()),
+                }),
             ..Options::default()
         };
         if listing.list.pages.is_empty() {
-            let found = format!("found no page in {}, expected at least one", pages.display());
+            let found = format!(
+                "found no page in {}, expected at least one",
+                pages.display()
+            );
             return Err(Error::Usage(found));
         }
         Ok((listing, options))
@@ -102,7 +123,10 @@ impl ListArguments {
 }
 
 fn positive(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number: &f64| *number > 0.0 && *number <= 1e9);
+    let number = text
+        .parse()
+        .ok()
+        .filter(|number: &f64| *number > 0.0 && *number <= 1e9);
     number.ok_or_else(|| "expected a number above 0, at most 1e9".into())
 }
 
@@ -117,15 +141,18 @@ fn level(text: &str) -> Result<LogLevel, String> {
 }
 
 fn resolve(text: &str) -> Result<(String, Ipv4Addr), String> {
-    let parts =
-        text.split_once('=').and_then(|(host, ip)| Some((host.to_ascii_lowercase(), ip.parse().ok()?)));
+    let parts = text
+        .split_once('=')
+        .and_then(|(host, ip)| Some((host.to_ascii_lowercase(), ip.parse().ok()?)));
     parts
         .filter(|(host, _)| !host.is_empty())
         .ok_or_else(|| "expected HOST=IPv4 such as example.org=10.0.2.2 or *=10.0.2.2".into())
 }
 
 fn address(text: &str) -> Result<(Ipv4Addr, u8), String> {
-    let parts = text.split_once('/').and_then(|(ip, bits)| Some((ip.parse().ok()?, bits.parse().ok()?)));
+    let parts = text
+        .split_once('/')
+        .and_then(|(ip, bits)| Some((ip.parse().ok()?, bits.parse().ok()?)));
     parts
         .filter(|(_, bits)| *bits <= 32)
         .ok_or_else(|| "expected ADDRESS/PREFIX such as 192.168.1.20/24".into())
@@ -141,7 +168,9 @@ fn time_server(text: &str) -> Result<(String, u16), String> {
 }
 
 fn gateway(text: &str) -> Result<(String, u16), String> {
-    let parts = text.rsplit_once(':').and_then(|(host, port)| Some((host.to_owned(), port.parse().ok()?)));
+    let parts = text
+        .rsplit_once(':')
+        .and_then(|(host, port)| Some((host.to_owned(), port.parse().ok()?)));
     parts
         .filter(|(host, port)| !host.is_empty() && *port > 0)
         .ok_or_else(|| "expected HOST:PORT such as 10.0.2.2:3128".into())

@@ -1,5 +1,5 @@
-//! The probe's log on a TCP port, byte for byte, as debuggers serve it: monitors come and go, and the firmware never
-//! waits for one.
+//! The probe's log on a TCP port, byte for byte, as debuggers serve it: monitors come and go, and
+//! the firmware never waits for one.
 
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -28,7 +28,9 @@ impl LogPort {
         let shared = Arc::clone(&clients);
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let Ok(mut clients) = shared.lock() else { return };
+                let Ok(mut clients) = shared.lock() else {
+                    return;
+                };
                 // Never waits: see `send`.
                 if clients.len() < MOST_CLIENTS && stream.set_nonblocking(true).is_ok() {
                     clients.push(stream);

@@ -58,12 +58,14 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Let the probe, on an emulated Cortex-M4F, crawl a small changing web for a minute (the first time, a few more go into building)
+    /// Let the probe, on an emulated Cortex-M4F, crawl a small changing web for a minute (the first
+    /// time, a few more go into building)
     Demo,
     /// Run everything that must pass, in order; the first failure ends it
     ///
-    /// Formatting, clippy and rustdoc without warnings, unit, doc and host tests, the on-target suite in QEMU,
-    /// and the promises: no allocator, few panic sites, flash and RAM within budget, a package that builds.
+    /// Formatting, clippy and rustdoc without warnings, unit, doc and host tests, the on-target
+    /// suite in QEMU, and the promises: no allocator, few panic sites, flash and RAM within budget,
+    /// a package that builds.
     Test {
         /// Also the long variants of tests (sets DUNLIN_LONG=1)
         #[arg(long)]
@@ -71,7 +73,8 @@ enum Command {
     },
     Qemu(run::Arguments),
     Flash(flash::Arguments),
-    /// List the boards: what the firmware takes of each chip, and how many pages and hosts it holds, as its ELF says
+    /// List the boards: what the firmware takes of each chip, and how many pages and hosts it
+    /// holds, as its ELF says
     Boards {
         /// Write the table into README.md, between its marks
         #[arg(long)]
@@ -80,25 +83,31 @@ enum Command {
         #[arg(long, conflicts_with = "readme")]
         check: bool,
     },
-    /// Run the end-to-end cases alone: the probe in QEMU against servers on loopback, judged by the servers' logs
+    /// Run the end-to-end cases alone: the probe in QEMU against servers on loopback, judged by the
+    /// servers' logs
     E2e {
         /// Only cases whose name contains this
         name: Option<String>,
-        /// Also those that take many minutes: ten runs of five minutes beside the optimum, fifty power cuts
+        /// Also those that take many minutes: ten runs of five minutes beside the optimum, fifty
+        /// power cuts
         #[arg(long)]
         long: bool,
     },
-    /// Watch a probe in QEMU with `dunlin monitor`, in a headless browser and in a terminal, and check what they show
+    /// Watch a probe in QEMU with `dunlin monitor`, in a headless browser and in a terminal, and
+    /// check what they show
     Monitor {
-        /// Take what they show for the truth: a new record, new screens, new pictures for the README
+        /// Take what they show for the truth: a new record, new screens, new pictures for the
+        /// README
         #[arg(long)]
         bless: bool,
     },
     /// Run the probe for a day of virtual time on a simulated network, twice, and compare the logs
     Day,
-    /// Compare the probe's requests a second with those of a bare TCP loop on the same emulated board
+    /// Compare the probe's requests a second with those of a bare TCP loop on the same emulated
+    /// board
     Throughput,
-    /// Run libFuzzer on everything that reads what strangers send: responses, robots.txt, URLs, dates
+    /// Run libFuzzer on everything that reads what strangers send: responses, robots.txt, URLs,
+    /// dates
     Fuzz {
         /// Only this one
         #[arg(value_parser = fuzz::TARGETS)]
@@ -113,14 +122,17 @@ enum Command {
         #[arg(long)]
         modules: bool,
     },
-    /// Print one table: device (instructions, counted in QEMU), host, memory and network figures beside what else there is
+    /// Print one table: device (instructions, counted in QEMU), host, memory and network figures
+    /// beside what else there is
     ///
     /// Fails when anything grows faster than documented.
     Bench {
-        /// Only instructions and memory, which take a few minutes and are the same on every computer
+        /// Only instructions and memory, which take a few minutes and are the same on every
+        /// computer
         #[arg(long)]
         device: bool,
-        /// Write host-tests/baseline.toml, which `cargo xtask test` holds instruction counts and sizes against
+        /// Write host-tests/baseline.toml, which `cargo xtask test` holds instruction counts and
+        /// sizes against
         #[arg(long)]
         renew: bool,
         /// Print nothing but what is worse than host-tests/baseline.toml, and fail if anything is
@@ -130,7 +142,8 @@ enum Command {
         #[arg(long, conflicts_with = "device")]
         page: bool,
     },
-    /// Reproduce the papers' experiments and write host-tests/papers (all of them at full size: half an hour on two cores)
+    /// Reproduce the papers' experiments and write host-tests/papers (all of them at full size:
+    /// half an hour on two cores)
     Papers {
         /// Only this one
         #[arg(value_parser = papers::NAMES)]
@@ -141,14 +154,18 @@ enum Command {
         /// Pages of the large experiments (wolf, desouza), instead of the papers' million
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(5_000..=2_000_000))]
         pages: Option<u32>,
-        /// Real changes, as from the Open Terms Archive (service, page, unix_time, kind); default: the excerpt in host-tests/data
+        /// Real changes, as from the Open Terms Archive (service, page, unix_time, kind); default:
+        /// the excerpt in host-tests/data
         #[arg(long, value_name = "FILE")]
         traces: Option<PathBuf>,
     },
 }
 
 fn main() -> ExitCode {
-    let Arguments { no_install, command } = Arguments::parse();
+    let Arguments {
+        no_install,
+        command,
+    } = Arguments::parse();
     let install = !no_install;
     let result = match command {
         Command::Demo => demo::demo(install),
@@ -165,13 +182,26 @@ fn main() -> ExitCode {
         Command::Throughput => throughput::throughput(install),
         Command::Fuzz { target, seconds } => fuzz::fuzz(install, target.as_deref(), seconds),
         Command::Size { modules } => sizes::size(install, modules),
-        Command::Papers { name, reduced, pages, traces } => {
-            papers::papers(name.as_deref(), reduced, pages, traces)
-        }
+        Command::Papers {
+            name,
+            reduced,
+            pages,
+            traces,
+        } => papers::papers(name.as_deref(), reduced, pages, traces),
         Command::Bench { check: true, .. } => bench::guard(install),
-        Command::Bench { device, renew, page, check: false } => {
-            bench::bench(install, bench::Wanted { device_only: device, renew, page })
-        }
+        Command::Bench {
+            device,
+            renew,
+            page,
+            check: false,
+        } => bench::bench(
+            install,
+            bench::Wanted {
+                device_only: device,
+                renew,
+                page,
+            },
+        ),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -179,7 +209,11 @@ fn main() -> ExitCode {
             eprintln!("error: {error:#}");
             // What the user can put right is told apart from what broke.
             let usage = error.is::<dunlin_host::error::Error>();
-            if usage { ExitCode::from(2) } else { ExitCode::FAILURE }
+            if usage {
+                ExitCode::from(2)
+            } else {
+                ExitCode::FAILURE
+            }
         }
     }
 }

@@ -19,7 +19,16 @@ use crate::qemu::temporary;
 /// # Errors
 /// [`Error::Usage`]
 pub fn build(listing: &Listing, options: &Options) -> Result<(Vec<u8>, Vec<usize>), Error> {
-    page_image::build(listing, options, Capacity { pages: PAGES, hosts: HOSTS, https: false, ipv6: false })
+    page_image::build(
+        listing,
+        options,
+        Capacity {
+            pages: PAGES,
+            hosts: HOSTS,
+            https: false,
+            ipv6: false,
+        },
+    )
 }
 
 /// An image in a file of its own, removed when dropped.
@@ -35,8 +44,11 @@ impl ImageFile {
     pub fn write(bytes: &[u8], elf: &Path) -> Result<Self> {
         let elf = fs::read(elf)?;
         let file = object::File::parse(&*elf)?;
-        let symbol =
-            |name| file.symbols().find(|symbol| symbol.name() == Ok(name)).map(|symbol| symbol.address());
+        let symbol = |name| {
+            file.symbols()
+                .find(|symbol| symbol.name() == Ok(name))
+                .map(|symbol| symbol.address())
+        };
         let (start, end) = symbol("_image_start")
             .zip(symbol("_image_end"))
             .context("the firmware has no place for images")?;
@@ -48,7 +60,10 @@ impl ImageFile {
         );
         let path = temporary("image");
         fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Self { path, address: start })
+        Ok(Self {
+            path,
+            address: start,
+        })
     }
 }
 

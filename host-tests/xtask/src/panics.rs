@@ -1,8 +1,8 @@
 //! Promises about the image that its ELF can prove: few panic sites, no allocator.
 //!
-//! A panic site is a direct branch to one of the standard library's panic functions, found by decoding the
-//! Thumb code. Every panic ends in the panic handler, so a helper that this list does not know still counts
-//! once, through its own branch to a function that the list does know.
+//! A panic site is a direct branch to one of the standard library's panic functions, found by
+//! decoding the Thumb code. Every panic ends in the panic handler, so a helper that this list does
+//! not know still counts once, through its own branch to a function that the list does know.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -24,10 +24,15 @@ pub fn panic_sites(install: bool) -> Result<()> {
     );
     for (name, board) in firmware::images() {
         let callers = sites(&firmware::build_board(install, board, name)?)?;
-        let (count, budget) = (callers.values().sum::<usize>(), budgets::of(name)?.panic_sites);
+        let (count, budget) = (
+            callers.values().sum::<usize>(),
+            budgets::of(name)?.panic_sites,
+        );
         println!("{name}: {count} panic sites of at most {budget} (the on-target suite: {seen})");
         if count > budget {
-            callers.iter().for_each(|(caller, count)| eprintln!("{count:5} in {caller}"));
+            callers
+                .iter()
+                .for_each(|(caller, count)| eprintln!("{count:5} in {caller}"));
             bail!("{name} has {count} panic sites, {budget} are allowed (host-tests/budgets.toml)");
         }
     }
@@ -39,17 +44,25 @@ pub fn count(file: &Path) -> Result<usize> {
     Ok(sites(file)?.values().sum())
 }
 
-/// Fails if an allocator was linked into the firmware or the suite. That they link at all proves more: rustc
-/// refuses to link a crate that asks for an allocator where there is none.
+/// Fails if an allocator was linked into the firmware or the suite. That they link at all proves
+/// more: rustc refuses to link a crate that asks for an allocator where there is none.
 pub fn no_allocator(install: bool) -> Result<()> {
     let suites = BOARDS.iter().map(|board| (board.suite(), board));
-    for (binary, board) in firmware::images().map(|(name, board)| (name.to_owned(), board)).chain(suites) {
+    for (binary, board) in firmware::images()
+        .map(|(name, board)| (name.to_owned(), board))
+        .chain(suites)
+    {
         let elf = firmware::build_board(install, board, &binary)?;
         let bytes = fs::read(&elf)?;
         let image = object::File::parse(&*bytes)?;
-        let names = image.symbols().filter_map(|symbol| symbol.name().ok().map(demangled));
+        let names = image
+            .symbols()
+            .filter_map(|symbol| symbol.name().ok().map(demangled));
         let allocators: BTreeSet<_> = names.filter(|name| is_allocator(name)).collect();
-        ensure!(allocators.is_empty(), "{binary} contains an allocator: {allocators:?}");
+        ensure!(
+            allocators.is_empty(),
+            "{binary} contains an allocator: {allocators:?}"
+        );
         println!("{binary}: links without an allocator");
     }
     Ok(())
@@ -66,13 +79,21 @@ fn is_allocator(name: &str) -> bool {
 /// How often each function of the image branches to a panic function.
 fn sites(file: &Path) -> Result<BTreeMap<String, usize>> {
     let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let image = object::File::parse(&*bytes).with_context(|| format!("{} is no ELF file", file.display()))?;
-    let text = image.section_by_name(".text").context("the image has no .text")?;
+    let image = object::File::parse(&*bytes)
+        .with_context(|| format!("{} is no ELF file", file.display()))?;
+    let text = image
+        .section_by_name(".text")
+        .context("the image has no .text")?;
     let (code, base) = (text.data()?, text.address());
     let functions: BTreeMap<u64, (u64, String)> = image
         .symbols()
         .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.size() > 0)
-        .filter_map(|symbol| Some((symbol.address() & !1, (symbol.size(), demangled(symbol.name().ok()?)))))
+        .filter_map(|symbol| {
+            Some((
+                symbol.address() & !1,
+                (symbol.size(), demangled(symbol.name().ok()?)),
+            ))
+        })
         .collect();
     // Mapping symbols: `$t` begins Thumb code, `$d` data between it (literals, jump tables).
     let map: BTreeMap<u64, bool> = image
@@ -83,13 +104,27 @@ fn sites(file: &Path) -> Result<BTreeMap<String, usize>> {
             _ => None,
         })
         .collect();
-    let is_code = |address| map.range(..=address).next_back().is_none_or(|(_, code)| *code);
-    let is_panic = |address| functions.get(&address).is_some_and(|(_, name)| is_panic_function(name));
+    let is_code = |address| {
+        map.range(..=address)
+            .next_back()
+            .is_none_or(|(_, code)| *code)
+    };
+    let is_panic = |address| {
+        functions
+            .get(&address)
+            .is_some_and(|(_, name)| is_panic_function(name))
+    };
     let mut callers = BTreeMap::new();
-    for (&start, (size, name)) in functions.iter().filter(|(_, (_, name))| !is_panic_function(name)) {
+    for (&start, (size, name)) in functions
+        .iter()
+        .filter(|(_, (_, name))| !is_panic_function(name))
+    {
         let from = start.saturating_sub(base) as usize;
         let body = code.get(from..from + *size as usize).unwrap_or_default();
-        let count = branches(body, start, is_code).into_iter().filter(|target| is_panic(*target)).count();
+        let count = branches(body, start, is_code)
+            .into_iter()
+            .filter(|target| is_panic(*target))
+            .count();
         if count > 0 {
             *callers.entry(name.clone()).or_default() += count;
         }
@@ -101,12 +136,14 @@ fn demangled(name: &str) -> String {
     format!("{:#}", rustc_demangle::demangle(name))
 }
 
-/// The standard library's ways to panic, by demangled name, and the handler in which all of them end.
+/// The standard library's ways to panic, by demangled name, and the handler in which all of them
+/// end.
 fn is_panic_function(name: &str) -> bool {
     let path = name.split("::<").next().unwrap_or(name);
     let last = path.rsplit("::").next().unwrap_or(path);
     let fails = last.starts_with("panic") || last.ends_with("_failed") || last.ends_with("_fail");
-    last == "rust_begin_unwind" || (path.starts_with("core::") && (path.contains("::panicking::") || fails))
+    last == "rust_begin_unwind"
+        || (path.starts_with("core::") && (path.contains("::panicking::") || fails))
 }
 
 /// Targets of the unconditional and linking branches in `body`, which starts at `address`.
@@ -153,10 +190,18 @@ mod tests {
     #[test]
     fn decodes_the_branches_an_assembler_writes() {
         // bl .  |  b.w . - 4  |  b . + 4  |  nop  |  bl . + 0x100
-        let words: [u16; 8] = [0xf7ff, 0xfffe, 0xf7ff, 0xbffc, 0xe000, 0xbf00, 0xf000, 0xf87e];
+        let words: [u16; 8] = [
+            0xf7ff, 0xfffe, 0xf7ff, 0xbffc, 0xe000, 0xbf00, 0xf000, 0xf87e,
+        ];
         let body: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        assert_eq!(branches(&body, 0x1000, |_| true), [0x1000, 0x1000, 0x100c, 0x100c + 0x100]);
-        assert_eq!(branches(&body, 0x1000, |address| address >= 0x1008), [0x100c, 0x100c + 0x100]);
+        assert_eq!(
+            branches(&body, 0x1000, |_| true),
+            [0x1000, 0x1000, 0x100c, 0x100c + 0x100]
+        );
+        assert_eq!(
+            branches(&body, 0x1000, |address| address >= 0x1008),
+            [0x100c, 0x100c + 0x100]
+        );
     }
 
     #[test]
@@ -170,7 +215,11 @@ mod tests {
         ] {
             assert!(is_panic_function(name), "{name}");
         }
-        for name in ["core::fmt::write", "dunlin::heap::push", "probe::has_failed"] {
+        for name in [
+            "core::fmt::write",
+            "dunlin::heap::push",
+            "probe::has_failed",
+        ] {
             assert!(!is_panic_function(name), "{name}");
         }
     }

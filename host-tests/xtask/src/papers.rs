@@ -10,9 +10,23 @@ use crate::shell::{cargo, check};
 pub const NAMES: [&str; 6] = ["cho", "wolf", "azar", "desouza", "xu", "real"];
 
 /// Runs one experiment or all.
-pub fn papers(name: Option<&str>, reduced: bool, pages: Option<u32>, traces: Option<PathBuf>) -> Result<()> {
+pub fn papers(
+    name: Option<&str>,
+    reduced: bool,
+    pages: Option<u32>,
+    traces: Option<PathBuf>,
+) -> Result<()> {
     let mut command = cargo();
-    command.args(["run", "--quiet", "--release", "--package", "host-tests", "--bin", "papers", "--"]);
+    command.args([
+        "run",
+        "--quiet",
+        "--release",
+        "--package",
+        "host-tests",
+        "--bin",
+        "papers",
+        "--",
+    ]);
     command.args(name);
     if reduced {
         command.arg("--reduced");
@@ -22,7 +36,9 @@ pub fn papers(name: Option<&str>, reduced: bool, pages: Option<u32>, traces: Opt
     }
     if let Some(path) = traces {
         // Cargo runs in the top folder, wherever we were called.
-        let path = path.canonicalize().with_context(|| format!("cannot open {}", path.display()))?;
+        let path = path
+            .canonicalize()
+            .with_context(|| format!("cannot open {}", path.display()))?;
         command.arg("--traces").arg(path);
     }
     check(&mut command)

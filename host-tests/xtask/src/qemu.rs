@@ -1,5 +1,5 @@
-//! The one place that starts QEMU: decodes the firmware's log while it runs, and makes sure that the process
-//! ends – by itself, at its deadline, or with us.
+//! The one place that starts QEMU: decodes the firmware's log while it runs, and makes sure that
+//! the process ends – by itself, at its deadline, or with us.
 
 use std::fs;
 use std::io::{Read, Write as _};
@@ -50,7 +50,8 @@ pub struct Beside<'a> {
     pub stop: Option<&'a AtomicBool>,
     /// Gets the log's bytes as they come, before they are decoded.
     pub log_port: Option<&'a LogPort>,
-    /// The log passes a file instead of a pipe, and is read when the run is over: nobody wakes up for it meanwhile.
+    /// The log passes a file instead of a pipe, and is read when the run is over: nobody wakes up
+    /// for it meanwhile.
     pub log_to_file: bool,
 }
 
@@ -80,7 +81,10 @@ impl End {
         match self {
             Self::Exit(0) => Ok(()),
             Self::Exit(code) => bail!("{what} ended QEMU with exit code {code}"),
-            Self::Deadline => bail!("{what} was still running after {} s and was ended", deadline.as_secs()),
+            Self::Deadline => bail!(
+                "{what} was still running after {} s and was ended",
+                deadline.as_secs()
+            ),
         }
     }
 }
@@ -100,8 +104,18 @@ pub fn run(machine: Machine<'_>, mut show: impl FnMut(&Line)) -> Result<End> {
     let mut decoder = Decoder::new(Arc::new(Firmware::read(machine.elf)?));
     let mut show = |line: Line| show(&line);
     let record = Record::for_machine(&machine);
-    let mut child = Guard(command(machine, &record).spawn().context("cannot start qemu-system-arm")?);
-    let bytes = read_in_background(child.0.stdout.take().context("QEMU's standard output is not piped")?);
+    let mut child = Guard(
+        command(machine, &record)
+            .spawn()
+            .context("cannot start qemu-system-arm")?,
+    );
+    let bytes = read_in_background(
+        child
+            .0
+            .stdout
+            .take()
+            .context("QEMU's standard output is not piped")?,
+    );
     let end = Instant::now() + machine.deadline;
     let mut stopped = false;
     loop {
@@ -115,16 +129,28 @@ pub fn run(machine: Machine<'_>, mut show: impl FnMut(&Line)) -> Result<End> {
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
-        if !stopped && machine.beside.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+        if !stopped
+            && machine
+                .beside
+                .stop
+                .is_some_and(|stop| stop.load(Ordering::Relaxed))
+        {
             stopped = true;
             // If QEMU has ended meanwhile, there is nothing to stop.
-            let _ = child.0.stdin.as_mut().map(|keyboard| keyboard.write_all(b"q"));
+            let _ = child
+                .0
+                .stdin
+                .as_mut()
+                .map(|keyboard| keyboard.write_all(b"q"));
         }
     }
     let status = child.0.wait().context("waiting for QEMU")?;
     decoder.feed(&record.read()?, &mut show);
     decoder.finish(&mut show);
-    status.code().map(End::Exit).ok_or_else(|| anyhow!("QEMU was ended from outside: {status}"))
+    status
+        .code()
+        .map(End::Exit)
+        .ok_or_else(|| anyhow!("QEMU was ended from outside: {status}"))
 }
 
 /// An instruction takes 2 to this many nanoseconds under [`Time::Counted`] …
@@ -146,8 +172,8 @@ impl Time {
 /// How often a run looks whether it is to stop.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// Where the log goes when it must not pass a pipe: a full pipe makes the firmware wait, and skipped time would
-/// then depend on how busy this computer is. Removed when dropped.
+/// Where the log goes when it must not pass a pipe: a full pipe makes the firmware wait, and
+/// skipped time would then depend on how busy this computer is. Removed when dropped.
 struct Record(Option<PathBuf>);
 
 impl Record {
@@ -157,11 +183,15 @@ impl Record {
     }
 
     fn serial(&self) -> String {
-        self.0.as_ref().map_or_else(|| "stdio".into(), |file| format!("file:{}", file.display()))
+        self.0
+            .as_ref()
+            .map_or_else(|| "stdio".into(), |file| format!("file:{}", file.display()))
     }
 
     fn read(&self) -> Result<Vec<u8>> {
-        let Some(file) = &self.0 else { return Ok(Vec::new()) };
+        let Some(file) = &self.0 else {
+            return Ok(Vec::new());
+        };
         fs::read(file).with_context(|| format!("cannot read {}", file.display()))
     }
 }
@@ -181,27 +211,49 @@ pub fn temporary(ending: &str) -> PathBuf {
 
 fn command(machine: Machine<'_>, record: &Record) -> Command {
     let mut command = Command::new("qemu-system-arm");
-    command.args(["-machine", "mps2-an386", "-cpu", "cortex-m4", "-display", "none"]);
+    command.args([
+        "-machine",
+        "mps2-an386",
+        "-cpu",
+        "cortex-m4",
+        "-display",
+        "none",
+    ]);
     command.arg("-monitor").arg(match machine.beside.monitor {
         Some(socket) => format!("unix:{},server=on,wait=off", socket.display()),
         None => "none".into(),
     });
     if let Some(socket) = machine.beside.debugger {
-        command.arg("-gdb").arg(format!("unix:{},server=on,wait=off", socket.display()));
+        command
+            .arg("-gdb")
+            .arg(format!("unix:{},server=on,wait=off", socket.display()));
     }
-    // Without a terminal and without `-nographic`, which would translate line ends in the binary log.
+    // Without a terminal and without `-nographic`, which would translate line ends in the binary
+    // log.
     command.arg("-serial").arg(record.serial());
-    // The chip is part of the machine. IPv6 would send by itself, whenever it likes, and spoil the repeatable runs.
+    // The chip is part of the machine. IPv6 would send by itself, whenever it likes, and spoil the
+    // repeatable runs.
     let cable = if machine.beside.network { "off" } else { "on" };
-    command.arg("-nic").arg(format!("user,id=net,model=lan9118,restrict={cable},ipv6=off"));
+    command.arg("-nic").arg(format!(
+        "user,id=net,model=lan9118,restrict={cable},ipv6=off"
+    ));
     if let Some(file) = machine.beside.frames {
-        command.arg("-object").arg(format!("filter-dump,id=frames,netdev=net,file={}", file.display()));
+        command.arg("-object").arg(format!(
+            "filter-dump,id=frames,netdev=net,file={}",
+            file.display()
+        ));
     }
     if let Some((image, address)) = machine.beside.image {
         command.arg("-device");
-        command.arg(format!("loader,file={},addr={address:#x},force-raw=on", image.display()));
+        command.arg(format!(
+            "loader,file={},addr={address:#x},force-raw=on",
+            image.display()
+        ));
     }
-    let options = machine.options.iter().map(|option| format!(",arg={option}"));
+    let options = machine
+        .options
+        .iter()
+        .map(|option| format!(",arg={option}"));
     command
         .arg("-semihosting-config")
         .arg("enable=on,target=native".to_string() + &options.collect::<String>());

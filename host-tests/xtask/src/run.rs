@@ -17,9 +17,9 @@ static STOP: AtomicBool = AtomicBool::new(false);
 
 /// Boot the probe in QEMU on your own page list
 ///
-/// The emulated device reaches the network through this computer and sees this computer's loopback as 10.0.2.2.
-/// It obeys robots.txt and leaves 15 s between two requests to a host. The log goes to stderr, the summary to
-/// stdout. Ctrl-C ends the run with its summary.
+/// The emulated device reaches the network through this computer and sees this computer's loopback
+/// as 10.0.2.2. It obeys robots.txt and leaves 15 s between two requests to a host. The log goes to
+/// stderr, the summary to stdout. Ctrl-C ends the run with its summary.
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -30,7 +30,8 @@ pub struct Arguments {
     /// The device's flash: kept between runs, so that a second one resumes
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// Serve the undecoded log on this port of loopback, for `cargo dunlin monitor --log tcp:127.0.0.1:PORT`
+    /// Serve the undecoded log on this port of loopback, for `cargo dunlin monitor --log
+    /// tcp:127.0.0.1:PORT`
     #[arg(long, value_name = "PORT")]
     log_port: Option<u16>,
     /// One JSON object on stdout at the end
@@ -48,9 +49,12 @@ pub fn run(install: bool, arguments: &Arguments) -> Result<()> {
     }
     setup::qemu(install)?;
     let elf = firmware::build(install, firmware::BOARD)?;
-    ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed)).context("cannot listen for Ctrl-C")?;
+    ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed))
+        .context("cannot listen for Ctrl-C")?;
     let (count, seconds) = (listing.list.pages.len(), arguments.seconds);
-    say(format_args!("crawling {count} pages with an emulated Cortex-M4F for {seconds} s"));
+    say(format_args!(
+        "crawling {count} pages with an emulated Cortex-M4F for {seconds} s"
+    ));
     let log_port = arguments.log_port.map(LogPort::listen).transpose()?;
     if let Some(port) = &log_port {
         say(format_args!(
@@ -82,15 +86,22 @@ pub fn run(install: bool, arguments: &Arguments) -> Result<()> {
 
 fn print(report: &Report) {
     let summary = &report.summary;
-    let share =
-        |share: Option<f64>| share.map_or_else(|| "not known yet".into(), |share| format!("{share:.3}"));
-    println!("fetches        {} ({} not modified)", summary.fetches, summary.not_modified);
+    let share = |share: Option<f64>| {
+        share.map_or_else(|| "not known yet".into(), |share| format!("{share:.3}"))
+    };
+    println!(
+        "fetches        {} ({} not modified)",
+        summary.fetches, summary.not_modified
+    );
     println!("changes found  {}", summary.changed);
     println!("resumed        {} pages", summary.resumed_pages);
     println!("errors         {}", summary.errors);
     println!("robots denied  {}", summary.robots_denied);
     println!("bytes          {}", summary.bytes);
-    println!("freshness      {} (the probe's estimate)", share(summary.freshness_estimate));
+    println!(
+        "freshness      {} (the probe's estimate)",
+        share(summary.freshness_estimate)
+    );
     println!(
         "optimum        {} (for this budget, as far as rates are known)",
         share(summary.optimum_estimate)

@@ -1,5 +1,6 @@
-//! Installs what is missing, and only that: Rust targets and components through rustup, Debian packages through
-//! apt when run as root. Otherwise, and with `--no-install`, one line says what to install.
+//! Installs what is missing, and only that: Rust targets and components through rustup, Debian
+//! packages through apt when run as root. Otherwise, and with `--no-install`, one line says what to
+//! install.
 
 use std::path::Path;
 use std::process::Command;
@@ -43,8 +44,14 @@ pub fn components(install: bool) -> Result<()> {
 }
 
 fn rustup(install: bool, what: &str, add: &mut Command) -> Result<()> {
-    let arguments: Vec<_> = add.get_args().map(|argument| argument.to_string_lossy().into_owned()).collect();
-    let by_hand = format!("{what} is missing; install it with `rustup {}`", arguments.join(" "));
+    let arguments: Vec<_> = add
+        .get_args()
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
+    let by_hand = format!(
+        "{what} is missing; install it with `rustup {}`",
+        arguments.join(" ")
+    );
     if !install || find("rustup").is_none() {
         bail!(by_hand);
     }
@@ -59,9 +66,13 @@ pub fn qemu(install: bool) -> Result<()> {
 
 /// Makes sure that the web servers that the fetcher is tested against are there.
 pub fn servers(install: bool) -> Result<()> {
-    [("nginx", "nginx-light"), ("apache2", "apache2-bin"), ("python3", "python3")]
-        .into_iter()
-        .try_for_each(|(program, name)| package(install, program, name))
+    [
+        ("nginx", "nginx-light"),
+        ("apache2", "apache2-bin"),
+        ("python3", "python3"),
+    ]
+    .into_iter()
+    .try_for_each(|(program, name)| package(install, program, name))
 }
 
 /// Makes sure that C++ can be compiled: libFuzzer is built from source.
@@ -77,9 +88,16 @@ pub fn monitor(install: bool) -> Result<()> {
     package(install, "chromium", "chromium")?;
     package(install, "chromedriver", "chromium-driver")?;
     package(install, "tmux", "tmux")?;
-    let readable =
-        || output(Command::new(SYSTEM_PYTHON).args(["-c", "import prometheus_client.parser"])).is_some();
-    package_if(install, readable, "a parser of Prometheus' format", "python3-prometheus-client")
+    let readable = || {
+        output(Command::new(SYSTEM_PYTHON).args(["-c", "import prometheus_client.parser"]))
+            .is_some()
+    };
+    package_if(
+        install,
+        readable,
+        "a parser of Prometheus' format",
+        "python3-prometheus-client",
+    )
 }
 
 /// Makes sure that `program` is on PATH; the Debian package `package` brings it.
@@ -92,14 +110,18 @@ fn package_if(install: bool, there: impl Fn() -> bool, program: &str, package: &
     if there() {
         return Ok(());
     }
-    let by_hand =
-        format!("{program} is missing; install it (Debian and Ubuntu: `sudo apt-get install {package}`)");
+    let by_hand = format!(
+        "{program} is missing; install it (Debian and Ubuntu: `sudo apt-get install {package}`)"
+    );
     if !install || find("apt-get").is_none() || !is_root() {
         bail!(by_hand);
     }
-    say(format_args!("{program} is missing, installing the package {package}"));
+    say(format_args!(
+        "{program} is missing, installing the package {package}"
+    ));
     let install_package = || {
-        check(apt().args(["install", "--yes", "--no-install-recommends", package])).context(by_hand.clone())
+        check(apt().args(["install", "--yes", "--no-install-recommends", package]))
+            .context(by_hand.clone())
     };
     // A fresh image knows no packages, or old ones: update its lists and try again.
     if install_package().is_err() {

@@ -42,7 +42,8 @@ pub fn size(install: bool, by_module: bool) -> Result<()> {
         (1_024, Scheduler::<1024, 32>::SIZE),
         (4_096, Scheduler::<4096, 32>::SIZE),
     ] {
-        // As this computer lays it out; the few words that are not per page or host are half as long on a device.
+        // As this computer lays it out; the few words that are not per page or host are half as
+        // long on a device.
         println!("| {pages} pages, 32 hosts | {bytes} |");
     }
     if by_module {
@@ -50,7 +51,10 @@ pub fn size(install: bool, by_module: bool) -> Result<()> {
     }
     for (board, memory, bytes, limit) in rows {
         let excess = bytes.saturating_sub(limit);
-        ensure!(excess == 0, "{board} exceeds its {memory} in host-tests/budgets.toml by {excess} bytes");
+        ensure!(
+            excess == 0,
+            "{board} exceeds its {memory} in host-tests/budgets.toml by {excess} bytes"
+        );
     }
     Ok(())
 }
@@ -63,39 +67,73 @@ fn print_modules(install: bool) -> Result<()> {
     let modules = modules(&firmware::build(install, firmware::BOARD)?)?;
     let all: u64 = modules.iter().map(|(_, bytes)| bytes).sum();
     let table = |of: &str, rows: &[(String, u64)]| {
-        println!("\n| {of} of {} | bytes of flash | share |\n|---|---|---|", firmware::BOARD);
+        println!(
+            "\n| {of} of {} | bytes of flash | share |\n|---|---|---|",
+            firmware::BOARD
+        );
         for (name, bytes) in rows {
-            println!("| {name} | {bytes} | {:.1} % |", 100.0 * *bytes as f64 / all as f64);
+            println!(
+                "| {name} | {bytes} | {:.1} % |",
+                100.0 * *bytes as f64 / all as f64
+            );
         }
     };
-    let (shown, small): (Vec<_>, Vec<_>) = modules.iter().cloned().partition(|(_, bytes)| *bytes >= SHOWN);
+    let (shown, small): (Vec<_>, Vec<_>) = modules
+        .iter()
+        .cloned()
+        .partition(|(_, bytes)| *bytes >= SHOWN);
     let rest = small.iter().map(|(_, bytes)| bytes).sum();
-    table("module", &[&shown[..], &[(format!("{} smaller ones", small.len()), rest)]].concat());
+    table(
+        "module",
+        &[
+            &shown[..],
+            &[(format!("{} smaller ones", small.len()), rest)],
+        ]
+        .concat(),
+    );
     let mut crates: BTreeMap<&str, u64> = BTreeMap::new();
     for (module, bytes) in &modules {
-        *crates.entry(module.split("::").next().unwrap_or(module)).or_default() += bytes;
+        *crates
+            .entry(module.split("::").next().unwrap_or(module))
+            .or_default() += bytes;
     }
-    let mut crates: Vec<(String, u64)> =
-        crates.into_iter().map(|(name, bytes)| (name.into(), bytes)).collect();
+    let mut crates: Vec<(String, u64)> = crates
+        .into_iter()
+        .map(|(name, bytes)| (name.into(), bytes))
+        .collect();
     crates.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
     table("crate", &crates);
     // Without debugging information, nothing has a name.
-    let ours = crates.iter().find(|(name, _)| name == "dunlin").map_or(0, |(_, bytes)| *bytes);
-    ensure!(10 * ours > all, "{ours} of {all} bytes are said to be dunlin's: the count by modules is broken");
+    let ours = crates
+        .iter()
+        .find(|(name, _)| name == "dunlin")
+        .map_or(0, |(_, bytes)| *bytes);
+    ensure!(
+        10 * ours > all,
+        "{ours} of {all} bytes are said to be dunlin's: the count by modules is broken"
+    );
     Ok(())
 }
 
 /// Reads them from an ELF.
 pub fn measure(file: &Path) -> Result<Sizes> {
     let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let image = object::File::parse(&*bytes).with_context(|| format!("{} is no ELF file", file.display()))?;
-    let mut sizes = Sizes { flash: 0, static_ram: 0 };
+    let image = object::File::parse(&*bytes)
+        .with_context(|| format!("{} is no ELF file", file.display()))?;
+    let mut sizes = Sizes {
+        flash: 0,
+        static_ram: 0,
+    };
     for section in image.sections().filter(is_loaded) {
         let name = section.name().unwrap_or_default();
         let in_ram = [".data", ".bss", ".uninit"].contains(&name);
         // Variables that start with a value occupy both: RAM, and flash to copy the value from.
         sizes.static_ram += if in_ram { section.size() } else { 0 };
-        sizes.flash += if [".bss", ".uninit"].contains(&name) { 0 } else { section.size() };
+        sizes.flash += if [".bss", ".uninit"].contains(&name) {
+            0
+        } else {
+            section.size()
+        };
     }
     Ok(sizes)
 }

@@ -10,7 +10,8 @@ use dunlin_host::error::Error;
 use crate::capacity::STATE;
 use crate::qemu::temporary;
 
-/// A state file, and a name for it that fits QEMU's command line. The name is removed when dropped, the file stays.
+/// A state file, and a name for it that fits QEMU's command line. The name is removed when dropped,
+/// the file stays.
 #[derive(Debug)]
 pub struct StateFile {
     name: PathBuf,
@@ -34,18 +35,23 @@ impl StateFile {
                 return Err(wrong(format!("a file of {} bytes", found.len())).into());
             }
             Ok(_) => {
-                OpenOptions::new().write(true).open(file).map_err(|why| wrong(why.to_string()))?;
+                OpenOptions::new()
+                    .write(true)
+                    .open(file)
+                    .map_err(|why| wrong(why.to_string()))?;
             }
             Err(_) => {
                 let made = OpenOptions::new().write(true).create_new(true).open(file);
-                let mut made = made.map_err(|why| wrong(format!("that it cannot be made ({why})")))?;
+                let mut made =
+                    made.map_err(|why| wrong(format!("that it cannot be made ({why})")))?;
                 made.write_all(&vec![0xff; STATE])
                     .with_context(|| format!("cannot write {}", file.display()))?;
             }
         }
         // A path may be long and hold spaces; the firmware gets one that is neither.
         let name = temporary("state");
-        std::os::unix::fs::symlink(fs::canonicalize(file)?, &name).context("cannot name the state file")?;
+        std::os::unix::fs::symlink(fs::canonicalize(file)?, &name)
+            .context("cannot name the state file")?;
         Ok(Self { name })
     }
 

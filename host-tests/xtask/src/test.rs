@@ -10,7 +10,8 @@ use crate::setup::{self, CORTEX_M0, CORTEX_M4F, CORTEX_M33};
 use crate::shell::{cargo, check, root, say};
 use crate::{bench, e2e, firmware, fuzz, monitor, panics, sizes, suite, throughput, virtual_time};
 
-/// The crate's feature sets on a computer. Not every combination: each alone, and all that go together.
+/// The crate's feature sets on a computer. Not every combination: each alone, and all that go
+/// together.
 const HOST_FEATURES: &[&str] = &["", "std", "log", "fetch", "probe", DOCS_FEATURES];
 /// … and on a device.
 const DEVICE_FEATURES: &[&str] = &["", "defmt", "defmt,fetch", "defmt,probe"];
@@ -33,20 +34,37 @@ const STEPS: &[Step] = &[
     ("clippy for devices", clippy_devices),
     ("documentation", documentation),
     ("unit, doc and host tests", tests),
-    ("no allocator", |settings| panics::no_allocator(settings.install)),
-    ("panic sites", |settings| panics::panic_sites(settings.install)),
+    ("no allocator", |settings| {
+        panics::no_allocator(settings.install)
+    }),
+    ("panic sites", |settings| {
+        panics::panic_sites(settings.install)
+    }),
     ("on-target suite in QEMU", on_target),
     ("end to end in QEMU", |settings| {
         let passed = e2e::e2e(settings.install, None, settings.long)?;
         println!("end to end: {passed} passed, judged by the servers' logs");
         // A clock's word, so not on every machine every time.
-        if settings.long { throughput::throughput(settings.install) } else { Ok(()) }
+        if settings.long {
+            throughput::throughput(settings.install)
+        } else {
+            Ok(())
+        }
     }),
-    ("monitor in browser and terminal", |settings| monitor::monitor(settings.install, false)),
-    ("a day in virtual time in QEMU", |settings| virtual_time::virtual_time(settings.install)),
+    ("monitor in browser and terminal", |settings| {
+        monitor::monitor(settings.install, false)
+    }),
+    ("a day in virtual time in QEMU", |settings| {
+        virtual_time::virtual_time(settings.install)
+    }),
     ("boards", |settings| boards::check(settings.install)),
-    ("flash and RAM", |settings| sizes::size(settings.install, true)),
-    ("instruction counts and sizes beside the baseline", |settings| bench::guard(settings.install)),
+    ("flash and RAM", |settings| {
+        sizes::size(settings.install, true)
+    }),
+    (
+        "instruction counts and sizes beside the baseline",
+        |settings| bench::guard(settings.install),
+    ),
     ("package", package),
 ];
 
@@ -54,13 +72,20 @@ const STEPS: &[Step] = &[
 pub fn test(install: bool, long: bool) -> Result<()> {
     let settings = Settings { install, long };
     for (passed, (name, step)) in STEPS.iter().enumerate() {
-        say(format_args!("step {} of {}: {name}", passed + 1, STEPS.len()));
+        say(format_args!(
+            "step {} of {}: {name}",
+            passed + 1,
+            STEPS.len()
+        ));
         let start = Instant::now();
         if let Err(error) = step(settings) {
             println!("{passed} passed, 1 failed");
             bail!("step `{name}` failed: {error:#}");
         }
-        say(format_args!("step `{name}` passed in {:.0} s", start.elapsed().as_secs_f64()));
+        say(format_args!(
+            "step `{name}` passed in {:.0} s",
+            start.elapsed().as_secs_f64()
+        ));
     }
     println!("{} passed, 0 failed", STEPS.len());
     Ok(())
@@ -85,7 +110,9 @@ fn format(_: Settings) -> Result<()> {
 
 fn clippy_host(_: Settings) -> Result<()> {
     clippy(cargo().args(["clippy", "--workspace", "--all-targets"]))?;
-    HOST_FEATURES.iter().try_for_each(|features| clippy(&mut clippy_crate(features)))
+    HOST_FEATURES
+        .iter()
+        .try_for_each(|features| clippy(&mut clippy_crate(features)))
 }
 
 fn clippy_devices(_: Settings) -> Result<()> {
@@ -97,7 +124,9 @@ fn clippy_devices(_: Settings) -> Result<()> {
     }
     // One after the other: together, their chips' features would exclude each other.
     let others = BOARDS.iter().filter(|other| other.name != firmware::BOARD);
-    others.into_iter().try_for_each(|other| clippy(board(other.name).args(["clippy", "--release"])))
+    others
+        .into_iter()
+        .try_for_each(|other| clippy(board(other.name).args(["clippy", "--release"])))
 }
 
 fn clippy_crate(features: &str) -> Command {
@@ -115,14 +144,49 @@ fn clippy(command: &mut Command) -> Result<()> {
 }
 
 fn documentation(_: Settings) -> Result<()> {
-    let crate_itself = ["doc", "--quiet", "--no-deps", "--package", "dunlin", "--features", DOCS_FEATURES];
-    check(cargo().args(crate_itself).env("RUSTDOCFLAGS", "--deny warnings"))?;
+    let crate_itself = [
+        "doc",
+        "--quiet",
+        "--no-deps",
+        "--package",
+        "dunlin",
+        "--features",
+        DOCS_FEATURES,
+    ];
+    check(
+        cargo()
+            .args(crate_itself)
+            .env("RUSTDOCFLAGS", "--deny warnings"),
+    )?;
     // Programs write their --help as doc comments, where a bare URL is an example and not a link.
-    let others = ["doc", "--quiet", "--no-deps", "--workspace", "--exclude", "dunlin"];
-    check(cargo().args(others).env("RUSTDOCFLAGS", "--deny warnings --allow rustdoc::bare_urls"))?;
-    let shared =
-        ["doc", "--quiet", "--no-deps", "--lib", "--package", firmware::BOARD, "--package", "dunlin-board"];
-    check(board(firmware::BOARD).args(shared).env("RUSTDOCFLAGS", "--deny warnings"))
+    let others = [
+        "doc",
+        "--quiet",
+        "--no-deps",
+        "--workspace",
+        "--exclude",
+        "dunlin",
+    ];
+    check(
+        cargo()
+            .args(others)
+            .env("RUSTDOCFLAGS", "--deny warnings --allow rustdoc::bare_urls"),
+    )?;
+    let shared = [
+        "doc",
+        "--quiet",
+        "--no-deps",
+        "--lib",
+        "--package",
+        firmware::BOARD,
+        "--package",
+        "dunlin-board",
+    ];
+    check(
+        board(firmware::BOARD)
+            .args(shared)
+            .env("RUSTDOCFLAGS", "--deny warnings"),
+    )
 }
 
 fn tests(settings: Settings) -> Result<()> {
@@ -132,8 +196,13 @@ fn tests(settings: Settings) -> Result<()> {
         test.env("DUNLIN_LONG", "1");
     }
     check(&mut test)?;
-    // What takes a minute each finds next to nothing new, so not in every run: there, the corpus is a test of its own.
-    if settings.long { fuzz::fuzz(settings.install, None, fuzz::SECONDS) } else { Ok(()) }
+    // What takes a minute each finds next to nothing new, so not in every run: there, the corpus is
+    // a test of its own.
+    if settings.long {
+        fuzz::fuzz(settings.install, None, fuzz::SECONDS)
+    } else {
+        Ok(())
+    }
 }
 
 fn on_target(settings: Settings) -> Result<()> {
@@ -144,7 +213,14 @@ fn on_target(settings: Settings) -> Result<()> {
 
 /// Offline: everything the crate needs has been fetched by the steps before.
 fn package(_: Settings) -> Result<()> {
-    check(cargo().args(["package", "--quiet", "--package", "dunlin", "--allow-dirty", "--offline"]))
+    check(cargo().args([
+        "package",
+        "--quiet",
+        "--package",
+        "dunlin",
+        "--allow-dirty",
+        "--offline",
+    ]))
 }
 
 /// Cargo in a board's folder: it reads the board's configuration only from there.

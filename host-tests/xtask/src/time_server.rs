@@ -29,19 +29,32 @@ impl TimeServer {
         let socket = UdpSocket::bind(("127.0.0.1", 0)).context("cannot listen on loopback")?;
         socket.set_read_timeout(Some(LOOK_AGAIN))?;
         let port = socket.local_addr()?.port();
-        let (asked, stop) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
-        let (count, stopped, answer) =
-            (Arc::clone(&asked), Arc::clone(&stop), Box::<Answer>::from(Box::new(answer)));
+        let (asked, stop) = (
+            Arc::new(AtomicUsize::new(0)),
+            Arc::new(AtomicBool::new(false)),
+        );
+        let (count, stopped, answer) = (
+            Arc::clone(&asked),
+            Arc::clone(&stop),
+            Box::<Answer>::from(Box::new(answer)),
+        );
         let serve = move || {
             let mut buffer = [0; 512];
             while !stopped.load(Ordering::Relaxed) {
-                let Ok((length, from)) = socket.recv_from(&mut buffer) else { continue };
+                let Ok((length, from)) = socket.recv_from(&mut buffer) else {
+                    continue;
+                };
                 count.fetch_add(1, Ordering::Relaxed);
                 // Who has gone away is not our problem.
                 let _ = socket.send_to(&answer(&buffer[..length]), from);
             }
         };
-        Ok(Self { port, asked, stop, thread: Some(thread::spawn(serve)) })
+        Ok(Self {
+            port,
+            asked,
+            stop,
+            thread: Some(thread::spawn(serve)),
+        })
     }
 
     pub fn port(&self) -> u16 {

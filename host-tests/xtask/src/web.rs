@@ -1,5 +1,5 @@
-//! A small web on loopback that keeps a log: what was asked for, when, and what it said. Tests judge the probe by this
-//! log and not by the probe's own word.
+//! A small web on loopback that keeps a log: what was asked for, when, and what it said. Tests
+//! judge the probe by this log and not by the probe's own word.
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::net::{TcpListener, TcpStream};
@@ -46,12 +46,20 @@ pub struct Answer {
 impl Answer {
     /// 200 with a body.
     pub fn page(body: &str) -> Self {
-        Self { status: 200, body: body.into(), ..Self::default() }
+        Self {
+            status: 200,
+            body: body.into(),
+            ..Self::default()
+        }
     }
 
     /// A status and one header.
     pub fn status(status: u16, header: &str) -> Self {
-        Self { status, headers: vec![header.into()], ..Self::default() }
+        Self {
+            status,
+            headers: vec![header.into()],
+            ..Self::default()
+        }
     }
 
     /// A version of a page: 304 if it is the one that is known.
@@ -61,7 +69,12 @@ impl Answer {
             return Self::status(304, &format!("ETag: {tag}"));
         }
         let body = format!("{} version {version}\n", hit.path).repeat(20);
-        Self { status: 200, headers: vec![format!("ETag: {tag}")], body, keep: false }
+        Self {
+            status: 200,
+            headers: vec![format!("ETag: {tag}")],
+            body,
+            keep: false,
+        }
     }
 }
 
@@ -83,12 +96,21 @@ impl Web {
     }
 
     /// The same at a port that was used before, with the same log.
-    pub fn restart(ended: EndedWeb, site: impl Fn(&Hit) -> Answer + Send + Sync + 'static) -> Result<Self> {
+    pub fn restart(
+        ended: EndedWeb,
+        site: impl Fn(&Hit) -> Answer + Send + Sync + 'static,
+    ) -> Result<Self> {
         Self::on_port(ended.port, ended.begin, ended.log, Arc::new(site))
     }
 
-    fn on_port(port: u16, begin: Instant, log: Arc<Mutex<Vec<Hit>>>, site: Arc<Site>) -> Result<Self> {
-        let listener = TcpListener::bind(("127.0.0.1", port)).context("cannot listen on loopback")?;
+    fn on_port(
+        port: u16,
+        begin: Instant,
+        log: Arc<Mutex<Vec<Hit>>>,
+        site: Arc<Site>,
+    ) -> Result<Self> {
+        let listener =
+            TcpListener::bind(("127.0.0.1", port)).context("cannot listen on loopback")?;
         let port = listener.local_addr()?.port();
         let stop = Arc::new(AtomicBool::new(false));
         let (hits, stopped) = (Arc::clone(&log), Arc::clone(&stop));
@@ -98,12 +120,19 @@ impl Web {
                     return;
                 }
                 let Ok(stream) = stream else { continue };
-                let (site, hits, stopped) = (Arc::clone(&site), Arc::clone(&hits), Arc::clone(&stopped));
+                let (site, hits, stopped) =
+                    (Arc::clone(&site), Arc::clone(&hits), Arc::clone(&stopped));
                 // A client that went away is not the server's problem.
                 thread::spawn(move || drop(serve(stream, number, &*site, begin, &hits, &stopped)));
             }
         };
-        Ok(Self { port, begin, log, stop, listener: Some(thread::spawn(accept)) })
+        Ok(Self {
+            port,
+            begin,
+            log,
+            stop,
+            listener: Some(thread::spawn(accept)),
+        })
     }
 
     /// Its port, the same for all hosts.
@@ -123,7 +152,11 @@ impl Web {
 
     /// Ends it; connections are refused until it is restarted.
     pub fn end(self) -> EndedWeb {
-        EndedWeb { port: self.port, begin: self.begin, log: Arc::clone(&self.log) }
+        EndedWeb {
+            port: self.port,
+            begin: self.begin,
+            log: Arc::clone(&self.log),
+        }
     }
 }
 
@@ -156,7 +189,9 @@ fn serve(
     let mut lines = BufReader::new(stream.try_clone()?).lines();
     let port = stream.local_addr()?.port();
     loop {
-        let Some(mut hit) = read_request(&mut lines, connection, port)? else { return Ok(()) };
+        let Some(mut hit) = read_request(&mut lines, connection, port)? else {
+            return Ok(());
+        };
         hit.at = begin.elapsed();
         let answer = site(&hit);
         hit.status = answer.status;
@@ -169,9 +204,16 @@ fn serve(
             }
             return Ok(());
         }
-        let connection = if answer.keep { "" } else { "Connection: close\r\n" };
+        let connection = if answer.keep {
+            ""
+        } else {
+            "Connection: close\r\n"
+        };
         let mut head = format!("HTTP/1.1 {} Said\r\n{connection}", answer.status);
-        answer.headers.iter().for_each(|header| head += &format!("{header}\r\n"));
+        answer
+            .headers
+            .iter()
+            .for_each(|header| head += &format!("{header}\r\n"));
         if answer.status != 304 {
             head += &format!("Content-Length: {}\r\n", answer.body.len());
         }
@@ -188,7 +230,9 @@ fn read_request(
     connection: usize,
     port: u16,
 ) -> std::io::Result<Option<Hit>> {
-    let Some(line) = lines.next().transpose()? else { return Ok(None) };
+    let Some(line) = lines.next().transpose()? else {
+        return Ok(None);
+    };
     let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
     let mut hit = Hit {
         at: Duration::ZERO,
@@ -202,7 +246,9 @@ fn read_request(
     };
     for line in lines {
         let line = line?;
-        let Some((name, value)) = line.split_once(": ") else { break };
+        let Some((name, value)) = line.split_once(": ") else {
+            break;
+        };
         match name.to_ascii_lowercase().as_str() {
             "host" => hit.host = value.split(':').next().unwrap_or_default().to_owned(),
             "if-none-match" => hit.known = Some(value.to_owned()),
@@ -213,9 +259,14 @@ fn read_request(
     Ok(Some(hit))
 }
 
-/// The shortest time between two requests to a host, by the server's clock; `None` if there were no two.
+/// The shortest time between two requests to a host, by the server's clock; `None` if there were no
+/// two.
 pub fn shortest_gap(log: &[Hit], host: &str) -> Option<Duration> {
-    let mut times: Vec<Duration> = log.iter().filter(|hit| hit.host == host).map(|hit| hit.at).collect();
+    let mut times: Vec<Duration> = log
+        .iter()
+        .filter(|hit| hit.host == host)
+        .map(|hit| hit.at)
+        .collect();
     times.sort();
     times.windows(2).map(|pair| pair[1] - pair[0]).min()
 }

@@ -1,4 +1,5 @@
-//! The chunked transfer coding (RFC 9112 §7.1), decoded in place: data goes out as slices of what came in.
+//! The chunked transfer coding (RFC 9112 §7.1), decoded in place: data goes out as slices of what
+//! came in.
 
 use super::ResponseError;
 use super::head::is_token;
@@ -31,8 +32,8 @@ pub(super) enum Chunk {
     End,
 }
 
-/// Where in a trailer section we are. What the fields say is of no use to us, but fields they must be: data
-/// that is taken for a trailer would pass for the end of a page.
+/// Where in a trailer section we are. What the fields say is of no use to us, but fields they must
+/// be: data that is taken for a trailer would pass for the end of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trailer {
     LineStart,
@@ -70,9 +71,10 @@ impl Chunk {
 fn size_byte(digits: u8, size: u64, byte: u8) -> Result<Chunk, ResponseError> {
     match (hex_digit(byte), byte) {
         // 15 digits, leading zeros included: more cannot overflow, and no server sends more.
-        (Some(digit), _) if digits < 15 => {
-            Ok(Chunk::Size { digits: digits + 1, size: size << 4 | u64::from(digit) })
-        }
+        (Some(digit), _) if digits < 15 => Ok(Chunk::Size {
+            digits: digits + 1,
+            size: size << 4 | u64::from(digit),
+        }),
         (None, b'\r') if digits > 0 => Ok(Chunk::SizeCr { size }),
         // Some servers pad the size with blanks.
         (None, b';' | b' ' | b'\t') if digits > 0 => Ok(Chunk::Extension { size }),
@@ -89,7 +91,11 @@ fn trailer_byte(trailer: Trailer, byte: u8) -> Result<Chunk, ResponseError> {
         (Trailer::Cr | Trailer::LastCr, _) => return Err(ResponseError::LineEnd),
         (Trailer::Name, b':') => Chunk::Trailer(Trailer::Value),
         (Trailer::LineStart | Trailer::Name, _) if is_token(byte) => Chunk::Trailer(Trailer::Name),
-        (Trailer::Value, _) if !byte.is_ascii_control() || byte == b'\t' => Chunk::Trailer(Trailer::Value),
-        (Trailer::LineStart | Trailer::Name | Trailer::Value, _) => return Err(ResponseError::Field),
+        (Trailer::Value, _) if !byte.is_ascii_control() || byte == b'\t' => {
+            Chunk::Trailer(Trailer::Value)
+        }
+        (Trailer::LineStart | Trailer::Name | Trailer::Value, _) => {
+            return Err(ResponseError::Field);
+        }
     })
 }

@@ -1,7 +1,9 @@
-//! The head of a response: status line and header fields, of which we keep eleven (RFC 9112 §4 and §5).
+//! The head of a response: status line and header fields, of which we keep eleven (RFC 9112 §4 and
+//! §5).
 //!
-//! Bytes come in any pieces and pass through one window. Real heads run to many KiB of cookies and policies;
-//! lines that do not fit are counted and forgotten, and only a framing field may not be that long.
+//! Bytes come in any pieces and pass through one window. Real heads run to many KiB of cookies and
+//! policies; lines that do not fit are counted and forgotten, and only a framing field may not be
+//! that long.
 
 use super::{Limits, ResponseError};
 use crate::fetch::date::HttpDate;
@@ -128,7 +130,11 @@ impl HeadReader {
 
     /// Gets ready for the next head of the same response; what was counted stays counted.
     pub(super) fn next_head(&mut self) {
-        *self = Self { bytes: self.bytes, fields: self.fields, ..Self::new() };
+        *self = Self {
+            bytes: self.bytes,
+            fields: self.fields,
+            ..Self::new()
+        };
     }
 
     /// Has any byte of a head arrived?
@@ -146,13 +152,21 @@ impl HeadReader {
     /// Counts bytes of heads and trailers against their limit.
     pub(super) fn count_byte(&mut self, limits: &Limits) -> Result<(), ResponseError> {
         self.bytes = self.bytes.saturating_add(1);
-        if self.bytes > limits.head_bytes { Err(ResponseError::HeadTooLong) } else { Ok(()) }
+        if self.bytes > limits.head_bytes {
+            Err(ResponseError::HeadTooLong)
+        } else {
+            Ok(())
+        }
     }
 
     /// Counts fields of heads and trailers against their limit.
     pub(super) fn count_field(&mut self, limits: &Limits) -> Result<(), ResponseError> {
         self.fields = self.fields.saturating_add(1);
-        if self.fields > limits.fields { Err(ResponseError::TooManyFields) } else { Ok(()) }
+        if self.fields > limits.fields {
+            Err(ResponseError::TooManyFields)
+        } else {
+            Ok(())
+        }
     }
 
     /// Takes one byte; true when the head is complete.
@@ -168,8 +182,8 @@ impl HeadReader {
                 self.end_line(limits)?;
                 return Ok(true);
             }
-            // A folded line goes on: RFC 9112 §5.2 puts a space for the line end. After the status line it would be
-            // a header in disguise (§2.2).
+            // A folded line goes on: RFC 9112 §5.2 puts a space for the line end. After the status
+            // line it would be a header in disguise (§2.2).
             (Place::Next, b' ' | b'\t') if !self.status_line => self.keep(b' ')?,
             (Place::Next, b' ' | b'\t') => return Err(ResponseError::Field),
             (Place::Next, _) => {
@@ -186,7 +200,11 @@ impl HeadReader {
     fn keep(&mut self, byte: u8) -> Result<(), ResponseError> {
         self.place = Place::Line;
         if byte.is_ascii_control() && byte != b'\t' {
-            return Err(if self.status_line { ResponseError::StatusLine } else { ResponseError::Field });
+            return Err(if self.status_line {
+                ResponseError::StatusLine
+            } else {
+                ResponseError::Field
+            });
         }
         match self.window.get_mut(usize::from(self.location + self.line)) {
             Some(slot) => {
@@ -199,13 +217,20 @@ impl HeadReader {
     }
 
     fn end_line(&mut self, limits: &Limits) -> Result<(), ResponseError> {
-        let (start, end) = (usize::from(self.location), usize::from(self.location + self.line));
+        let (start, end) = (
+            usize::from(self.location),
+            usize::from(self.location + self.line),
+        );
         let line = self.window.get(start..end).unwrap_or_default();
         if self.status_line {
-            (self.head.status, self.head.persistent) = status_line(line).ok_or(ResponseError::StatusLine)?;
+            (self.head.status, self.head.persistent) =
+                status_line(line).ok_or(ResponseError::StatusLine)?;
             self.status_line = false;
         } else {
-            let colon = line.iter().position(|byte| *byte == b':').ok_or(ResponseError::Field)?;
+            let colon = line
+                .iter()
+                .position(|byte| *byte == b':')
+                .ok_or(ResponseError::Field)?;
             let (name, value) = line.split_at(colon);
             if name.is_empty() || !name.iter().copied().all(is_token) {
                 return Err(ResponseError::Field);
@@ -232,8 +257,13 @@ impl HeadReader {
             return;
         }
         for to in 0..length {
-            let Some(byte) = self.window.get(start + to).copied() else { return };
-            self.window.get_mut(to).into_iter().for_each(|slot| *slot = byte);
+            let Some(byte) = self.window.get(start + to).copied() else {
+                return;
+            };
+            self.window
+                .get_mut(to)
+                .into_iter()
+                .for_each(|slot| *slot = byte);
         }
         self.location = length as u16;
     }
@@ -242,13 +272,17 @@ impl HeadReader {
 impl Head {
     /// Takes what we need from one field. True for `Location`, which the reader keeps itself.
     fn field(&mut self, name: &[u8], value: &[u8], long: bool) -> Result<bool, ResponseError> {
-        let Some(known) = FIELDS.iter().find(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes())) else {
+        let Some(known) = FIELDS
+            .iter()
+            .find(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes()))
+        else {
             return Ok(false);
         };
         // The first answer counts where a server gives several.
         match known.1 {
             Field::ContentLength => {
-                self.framing.content_length = Some(content_length(value, self.framing.content_length, long)?);
+                self.framing.content_length =
+                    Some(content_length(value, self.framing.content_length, long)?);
             }
             Field::TransferEncoding => self.transfer_encoding(value, long)?,
             Field::Connection => {
@@ -259,12 +293,18 @@ impl Head {
             _ if long => {}
             Field::ContentEncoding => self.encoded |= members(value, b"identity").1,
             Field::Etag => self.etag = self.etag.or_else(|| Etag::new(value)),
-            Field::LastModified => self.last_modified = self.last_modified.or_else(|| HttpDate::parse(value)),
+            Field::LastModified => {
+                self.last_modified = self.last_modified.or_else(|| HttpDate::parse(value))
+            }
             Field::Date => self.date = self.date.or_else(|| HttpDate::parse(value)),
-            Field::RetryAfter => self.retry_after = self.retry_after.or_else(|| RetryAfter::parse(value)),
+            Field::RetryAfter => {
+                self.retry_after = self.retry_after.or_else(|| RetryAfter::parse(value))
+            }
             Field::CacheControl => self.max_age = self.max_age.or_else(|| cache_lifetime(value)),
             Field::Expires => {
-                self.expires = self.expires.or_else(|| HttpDate::parse(value).or(HttpDate::from_unix(0)));
+                self.expires = self
+                    .expires
+                    .or_else(|| HttpDate::parse(value).or(HttpDate::from_unix(0)));
             }
         }
         Ok(false)
@@ -293,7 +333,19 @@ impl Head {
 
 /// `HTTP/1.1 200 OK`: the status, and whether this version keeps connections open by default.
 fn status_line(line: &[u8]) -> Option<(u16, bool)> {
-    let [b'H', b'T', b'T', b'P', b'/', b'1', b'.', minor @ b'0'..=b'9', b' ', rest @ ..] = line else {
+    let [
+        b'H',
+        b'T',
+        b'T',
+        b'P',
+        b'/',
+        b'1',
+        b'.',
+        minor @ b'0'..=b'9',
+        b' ',
+        rest @ ..,
+    ] = line
+    else {
         return None;
     };
     // The reason phrase is for people, and some servers leave out even the space before it.
@@ -301,7 +353,9 @@ fn status_line(line: &[u8]) -> Option<(u16, bool)> {
     if !matches!(after.first(), None | Some(b' ')) || !code.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    let status = code.iter().fold(0, |status, digit| status * 10 + u16::from(digit - b'0'));
+    let status = code
+        .iter()
+        .fold(0, |status, digit| status * 10 + u16::from(digit - b'0'));
     (status >= 100).then_some((status, *minor != b'0'))
 }
 

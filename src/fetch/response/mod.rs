@@ -1,7 +1,7 @@
 //! An HTTP/1.x response as a state machine: bytes in, in any pieces; head, body and end out.
 //!
-//! Nothing here waits, allocates or depends on the body's size. Where a body ends follows RFC 9112 §6.3; where
-//! a server contradicts itself the answer is an error, never a guess.
+//! Nothing here waits, allocates or depends on the body's size. Where a body ends follows RFC 9112
+//! §6.3; where a server contradicts itself the answer is an error, never a guess.
 
 mod chunked;
 mod head;
@@ -41,8 +41,13 @@ pub struct Limits {
 
 impl Limits {
     /// 64 KiB of head, 200 fields, 8 interim responses, 4 KiB of extensions, 1 MiB of body.
-    pub const DEFAULT: Self =
-        Self { head_bytes: 65_536, fields: 200, interim: 8, extension_bytes: 4_096, body_bytes: 1 << 20 };
+    pub const DEFAULT: Self = Self {
+        head_bytes: 65_536,
+        fields: 200,
+        interim: 8,
+        extension_bytes: 4_096,
+        body_bytes: 1 << 20,
+    };
 }
 
 impl Default for Limits {
@@ -79,8 +84,8 @@ pub enum ResponseError {
     ChunkExtension,
     /// Data that does not end where its chunk does.
     ChunkEnd,
-    /// The connection ended before the response began. On a connection that was used before, this only means
-    /// that the server had closed it: try again on a new one.
+    /// The connection ended before the response began. On a connection that was used before, this
+    /// only means that the server had closed it: try again on a new one.
     Closed,
     /// The connection ended inside the response.
     Incomplete,
@@ -90,7 +95,9 @@ impl fmt::Display for ResponseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::StatusLine => "response does not begin with HTTP/1.x and a status",
-            Self::Field => "response has a header line without a valid name, or with control characters",
+            Self::Field => {
+                "response has a header line without a valid name, or with control characters"
+            }
             Self::LineEnd => "response has a CR without LF in its head",
             Self::HeadTooLong => "response head is longer than the limit",
             Self::TooManyFields => "response has more header fields than the limit",
@@ -160,7 +167,8 @@ enum State {
 
 impl Response {
     /// Ready for the first byte.
-    // Inlined, or its kilobyte would be made in one place and moved to another, twice for each fetch.
+    // Inlined, or its kilobyte would be made in one place and moved to another, twice for each
+    // fetch.
     #[inline(always)]
     pub fn new(method: Method, limits: Limits) -> Self {
         Self {
@@ -200,10 +208,12 @@ impl Response {
         self.reader.started()
     }
 
-    /// May another request follow on this connection? Meaningful after [`Step::Done`], and only if no input is left.
+    /// May another request follow on this connection? Meaningful after [`Step::Done`], and only if
+    /// no input is left.
     pub fn reusable(&self) -> bool {
         let framing = self.head().framing;
-        // RFC 9112 §6.3: with both fields present someone may be smuggling; take no second answer from there.
+        // RFC 9112 §6.3: with both fields present someone may be smuggling; take no second answer
+        // from there.
         let both = framing.transfer_encoding && framing.content_length.is_some();
         self.head().persistent && !both && !self.truncated && self.state == State::Done
     }
@@ -232,7 +242,10 @@ impl Response {
     pub fn end(&mut self) -> Result<(), ResponseError> {
         match self.state {
             State::Head if !self.reader.started() => Err(ResponseError::Closed),
-            State::Done | State::Length { left: 0 } | State::Chunked(Chunk::End) | State::UntilClose => {
+            State::Done
+            | State::Length { left: 0 }
+            | State::Chunked(Chunk::End)
+            | State::UntilClose => {
                 self.reader.head.persistent = false;
                 self.state = State::Done;
                 Ok(())
@@ -268,7 +281,9 @@ impl Response {
 
     /// RFC 9112 §6.3, in its order.
     fn body_state(&mut self) -> State {
-        let Head { status, framing, .. } = *self.head();
+        let Head {
+            status, framing, ..
+        } = *self.head();
         if self.method == Method::Head || matches!(status, 204 | 304) {
             State::Done
         } else if framing.chunked {
@@ -290,8 +305,13 @@ impl Response {
             self.state = State::Done;
             return Step::Done;
         }
-        let count = input.len().min(room).min(usize::try_from(left).unwrap_or(usize::MAX));
-        let Some((piece, rest)) = input.split_at_checked(count) else { return Step::More };
+        let count = input
+            .len()
+            .min(room)
+            .min(usize::try_from(left).unwrap_or(usize::MAX));
+        let Some((piece, rest)) = input.split_at_checked(count) else {
+            return Step::More;
+        };
         *input = rest;
         self.received += count as u32;
         let left = left.saturating_sub(count as u64);

@@ -19,8 +19,8 @@ pub enum Access {
 impl Access {
     /// By the final status, after redirects; `None` if there was no answer.
     ///
-    /// 4xx means that there is no file – except 429, which says "not now". A redirect that leads nowhere within
-    /// five hops counts as no file (§2.3.1.2).
+    /// 4xx means that there is no file – except 429, which says "not now". A redirect that leads
+    /// nowhere within five hops counts as no file (§2.3.1.2).
     pub const fn from_status(status: Option<u16>) -> Self {
         match status {
             Some(200..300) => Self::Rules,
@@ -52,18 +52,25 @@ pub struct HostRobots {
 
 impl HostRobots {
     /// Nothing is known.
-    pub const UNKNOWN: Self = Self { access: Access::Unknown, until: Instant::ZERO };
+    pub const UNKNOWN: Self = Self {
+        access: Access::Unknown,
+        until: Instant::ZERO,
+    };
     /// Longest time an answer is used (§2.4).
     pub const LONGEST: Duration = Duration::DAY;
-    /// Shortest time an answer is used, whatever its cache headers say: a file asked for before every page would
-    /// double the load.
+    /// Shortest time an answer is used, whatever its cache headers say: a file asked for before
+    /// every page would double the load.
     pub const SHORTEST: Duration = Duration::HOUR;
     /// How long a failed server is left alone before the file is asked for again.
     pub const RETRY: Duration = Duration::from_secs(600);
 
     /// What holds now.
     pub fn access(&self, now: Instant) -> Access {
-        if now < self.until { self.access } else { Access::Unknown }
+        if now < self.until {
+            self.access
+        } else {
+            Access::Unknown
+        }
     }
 
     /// What an earlier run was told, until then.
@@ -82,10 +89,13 @@ impl HostRobots {
         let good_for = match access {
             Access::Unknown => Duration::ZERO,
             Access::DenyAll => Self::RETRY,
-            Access::Rules | Access::AllowAll => {
-                lifetime.unwrap_or(Self::LONGEST).clamp(Self::SHORTEST, Self::LONGEST)
-            }
+            Access::Rules | Access::AllowAll => lifetime
+                .unwrap_or(Self::LONGEST)
+                .clamp(Self::SHORTEST, Self::LONGEST),
         };
-        *self = Self { access, until: now + good_for };
+        *self = Self {
+            access,
+            until: now + good_for,
+        };
     }
 }

@@ -4,11 +4,12 @@ use super::pattern::{Subject, matches, octets};
 use super::{Decision, Reason, Rule, RuleSink, is_robots_txt};
 use crate::fetch::url::Url;
 
-/// Follows which rule wins for one URL while a file streams by (RFC 9309 §2.2.2: most octets; allow wins ties).
+/// Follows which rule wins for one URL while a file streams by (RFC 9309 §2.2.2: most octets; allow
+/// wins ties).
 ///
-/// No rules are kept, so no file is too large: the way to judge the pages of a list. A slice of judges is a sink,
-/// too, and judges them all in one pass. Redirect targets, not known beforehand, need
-/// [`Rules`](super::Rules) or another pass.
+/// No rules are kept, so no file is too large: the way to judge the pages of a list. A slice of
+/// judges is a sink, too, and judges them all in one pass. Redirect targets, not known beforehand,
+/// need [`Rules`](super::Rules) or another pass.
 #[derive(Clone, Debug)]
 pub struct Judge<'a> {
     url: Url<'a>,
@@ -21,16 +22,31 @@ pub struct Judge<'a> {
 impl<'a> Judge<'a> {
     /// For one URL. Only its path and query matter.
     pub const fn new(url: Url<'a>) -> Self {
-        Self { url, octets: 0, allow: true, line: 0 }
+        Self {
+            url,
+            octets: 0,
+            allow: true,
+            line: 0,
+        }
     }
 
     /// The verdict on all rules so far.
     pub fn decision(&self) -> Decision<'static> {
         if is_robots_txt(&self.url) {
-            return Decision { allowed: true, reason: Reason::RobotsTxt };
+            return Decision {
+                allowed: true,
+                reason: Reason::RobotsTxt,
+            };
         }
-        let reason = if self.octets == 0 { Reason::NoRule } else { Reason::Line(self.line) };
-        Decision { allowed: self.allow, reason }
+        let reason = if self.octets == 0 {
+            Reason::NoRule
+        } else {
+            Reason::Line(self.line)
+        };
+        Decision {
+            allowed: self.allow,
+            reason,
+        }
     }
 }
 
@@ -45,7 +61,11 @@ impl RuleSink for Judge<'_> {
             return;
         }
         // A disallow that was cut off beats all.
-        let octets = if rule.cut { u16::MAX } else { octets(rule.pattern) };
+        let octets = if rule.cut {
+            u16::MAX
+        } else {
+            octets(rule.pattern)
+        };
         if self.octets == 0 || (octets, rule.allow) > (self.octets, self.allow) {
             (self.octets, self.allow, self.line) = (octets, rule.allow, rule.line);
         }

@@ -1,9 +1,11 @@
-//! robots.txt by RFC 9309: a streamed reader, two ways to use its rules, and what to do without a file.
+//! robots.txt by RFC 9309: a streamed reader, two ways to use its rules, and what to do without a
+//! file.
 //!
-//! [`Reader`] finds the rules that are ours in a file of any size. A [`Judge`] follows them for one URL, exactly
-//! and without keeping any; [`Rules`] keeps them in a fixed budget for URLs yet to come. [`HostRobots`] remembers
-//! for how long the answer holds. `Crawl-delay`, which is not in the RFC, is read all the same: people write
-//! it and mean it. `X-Robots-Tag` and robots meta elements govern indexing, not fetching, and are not read.
+//! [`Reader`] finds the rules that are ours in a file of any size. A [`Judge`] follows them for one
+//! URL, exactly and without keeping any; [`Rules`] keeps them in a fixed budget for URLs yet to
+//! come. [`HostRobots`] remembers for how long the answer holds. `Crawl-delay`, which is not in the
+//! RFC, is read all the same: people write it and mean it. `X-Robots-Tag` and robots meta elements
+//! govern indexing, not fetching, and are not read.
 
 mod access;
 mod judge;
@@ -20,8 +22,12 @@ pub use rules::Rules;
 use super::response::Limits;
 use super::url::Url;
 
-/// Limits for fetching a robots.txt: RFC 9309 §2.5 wants at least 500 KiB read; the rest is ignored.
-pub const LIMITS: Limits = Limits { body_bytes: 500 * 1024, ..Limits::DEFAULT };
+/// Limits for fetching a robots.txt: RFC 9309 §2.5 wants at least 500 KiB read; the rest is
+/// ignored.
+pub const LIMITS: Limits = Limits {
+    body_bytes: 500 * 1024,
+    ..Limits::DEFAULT
+};
 
 /// Takes the rules of our group, in the file's order.
 pub trait RuleSink {

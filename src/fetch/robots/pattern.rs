@@ -15,7 +15,10 @@ pub(super) struct Subject<'a> {
 
 impl<'a> Subject<'a> {
     pub(super) fn of(url: &Url<'a>) -> Self {
-        Self { tokens: url.canonical(), in_query: false }
+        Self {
+            tokens: url.canonical(),
+            in_query: false,
+        }
     }
 }
 
@@ -37,10 +40,11 @@ impl Iterator for Subject<'_> {
     }
 }
 
-/// Does the pattern match from the start of the subject on? `*` stands for anything, `$` at the end for the end.
+/// Does the pattern match from the start of the subject on? `*` stands for anything, `$` at the end
+/// for the end.
 ///
-/// Only the last `*` is ever tried again, so the work is at most the product of both lengths, and for patterns
-/// without `*` their minimum.
+/// Only the last `*` is ever tried again, so the work is at most the product of both lengths, and
+/// for patterns without `*` their minimum.
 // One copy: it is called for every rule there is.
 #[inline(never)]
 pub(super) fn matches(pattern: &[u8], mut subject: Subject<'_>) -> bool {
@@ -83,17 +87,26 @@ fn same(pattern: Token, subject: Token) -> bool {
         return pattern as u8 == subject as u8;
     }
     // `$` that is not at the end is only a dollar.
-    subject == if pattern == DOLLAR { ENCODED | DOLLAR } else { pattern }
+    subject
+        == if pattern == DOLLAR {
+            ENCODED | DOLLAR
+        } else {
+            pattern
+        }
 }
 
-/// The octets that decide which of several matching rules wins: those of the pattern in canonical form.
+/// The octets that decide which of several matching rules wins: those of the pattern in canonical
+/// form.
 pub(super) fn octets(pattern: &[u8]) -> u16 {
     let mut tokens = Canonical::new(pattern);
     let mut octets = 0_u16;
     loop {
         let before = tokens.text;
-        let Some(token) = tokens.next() else { return octets };
-        let escaped = token & ENCODED != 0 && (before.first() == Some(&b'%') || token as u8 >= 0x80);
+        let Some(token) = tokens.next() else {
+            return octets;
+        };
+        let escaped =
+            token & ENCODED != 0 && (before.first() == Some(&b'%') || token as u8 >= 0x80);
         octets = octets.saturating_add(if escaped { 3 } else { 1 });
     }
 }

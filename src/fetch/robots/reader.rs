@@ -1,4 +1,5 @@
-//! robots.txt as a stream: bytes in, in any pieces; the rules of our group out (RFC 9309 §2.1 and §2.2).
+//! robots.txt as a stream: bytes in, in any pieces; the rules of our group out (RFC 9309 §2.1 and
+//! §2.2).
 
 use super::RuleSink;
 use crate::fetch::driver::Body;
@@ -16,19 +17,20 @@ pub struct Rule<'a> {
     pub allow: bool,
     /// The pattern as written. Never empty.
     pub pattern: &'a [u8],
-    /// The line was longer than the window: this is only the beginning of a disallow pattern, and wins over any
-    /// allow.
+    /// The line was longer than the window: this is only the beginning of a disallow pattern, and
+    /// wins over any allow.
     pub cut: bool,
     /// Counted from 1.
     pub line: u32,
 }
 
-/// Reads a robots.txt of any size through a window of 512 bytes and hands the rules that are ours to a sink.
+/// Reads a robots.txt of any size through a window of 512 bytes and hands the rules that are ours
+/// to a sink.
 ///
-/// Which group is ours is certain only at the end: until a group with our name appears, those for `*` count; then
-/// the sink is told to start over. Lines are accepted as people write them: any line end, a byte-order mark, a
-/// forgotten colon, the usual misspellings. Records other than rules and Crawl-delay are passed over and end
-/// nothing (RFC 9309 §2.2.4).
+/// Which group is ours is certain only at the end: until a group with our name appears, those for
+/// `*` count; then the sink is told to start over. Lines are accepted as people write them: any
+/// line end, a byte-order mark, a forgotten colon, the usual misspellings. Records other than rules
+/// and Crawl-delay are passed over and end nothing (RFC 9309 §2.2.4).
 ///
 /// Work per byte is constant, per rule what the sink needs.
 ///
@@ -62,7 +64,11 @@ impl<'a, S: RuleSink> Reader<'a, S> {
             ever_ours: false,
             crawl_delay: None,
         };
-        Self { lines: Lines::new(), groups, sink }
+        Self {
+            lines: Lines::new(),
+            groups,
+            sink,
+        }
     }
 
     /// Takes the next bytes of the file.
@@ -106,7 +112,14 @@ struct Lines {
 
 impl Lines {
     const fn new() -> Self {
-        Self { window: [0; WINDOW], len: 0, long: false, number: 1, after_cr: false, mark: 0 }
+        Self {
+            window: [0; WINDOW],
+            len: 0,
+            long: false,
+            number: 1,
+            after_cr: false,
+            mark: 0,
+        }
     }
 
     /// Takes a byte; true if it ended a line.
@@ -166,14 +179,21 @@ struct Groups<'a> {
 impl Groups<'_> {
     fn line(&mut self, lines: &Lines, sink: &mut dyn RuleSink) {
         let (line, cut) = lines.line();
-        let Some((key, value)) = split(line) else { return };
+        let Some((key, value)) = split(line) else {
+            return;
+        };
         match Key::of(key) {
             Key::Agent => self.agent(value, sink),
             Key::Rule { allow } => {
                 self.naming = false;
                 // A cut-off allow pattern would allow too much.
                 if self.counts() && !value.is_empty() && !(allow && cut) {
-                    sink.rule(&Rule { allow, pattern: value, cut, line: lines.number });
+                    sink.rule(&Rule {
+                        allow,
+                        pattern: value,
+                        cut,
+                        line: lines.number,
+                    });
                 }
             }
             Key::CrawlDelay => {
@@ -197,7 +217,8 @@ impl Groups<'_> {
         self.naming = true;
         if matches!(value, [b'*'] | [b'*', b' ' | b'\t', ..]) {
             self.everyone = true;
-        } else if !self.agent.is_empty() && token(value).eq_ignore_ascii_case(self.agent.as_bytes()) {
+        } else if !self.agent.is_empty() && token(value).eq_ignore_ascii_case(self.agent.as_bytes())
+        {
             self.ours = true;
             if !self.ever_ours {
                 self.ever_ours = true;
@@ -219,7 +240,10 @@ enum Key {
 
 impl Key {
     fn of(name: &[u8]) -> Self {
-        match KEYS.iter().find(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes())) {
+        match KEYS
+            .iter()
+            .find(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes()))
+        {
             Some((_, key)) => *key,
             None => Self::Other,
         }
@@ -247,27 +271,45 @@ fn split(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let line = line.trim_ascii();
     let colon = line.iter().position(|byte| *byte == b':');
     let at = colon.or_else(|| line.iter().position(u8::is_ascii_whitespace))?;
-    let (key, value) = (line.get(..at)?.trim_ascii(), line.get(at + 1..)?.trim_ascii());
+    let (key, value) = (
+        line.get(..at)?.trim_ascii(),
+        line.get(at + 1..)?.trim_ascii(),
+    );
     (colon.is_some() || !value.iter().any(u8::is_ascii_whitespace)).then_some((key, value))
 }
 
-/// The part of an agent's name that is compared: letters, `-` and `_` up to anything else, such as a version.
+/// The part of an agent's name that is compared: letters, `-` and `_` up to anything else, such as
+/// a version.
 pub(crate) fn product_token(name: &str) -> &str {
     name.get(..token(name.as_bytes()).len()).unwrap_or(name)
 }
 
 fn token(name: &[u8]) -> &[u8] {
     let legal = |byte: &u8| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_');
-    let end = name.iter().position(|byte| !legal(byte)).unwrap_or(name.len());
+    let end = name
+        .iter()
+        .position(|byte| !legal(byte))
+        .unwrap_or(name.len());
     name.get(..end).unwrap_or(name)
 }
 
-/// Seconds with decimals, to the millisecond; `None` if it is no number. Too large a number is the largest.
+/// Seconds with decimals, to the millisecond; `None` if it is no number. Too large a number is the
+/// largest.
 fn seconds(value: &[u8]) -> Option<Duration> {
-    let point = value.iter().position(|byte| *byte == b'.').unwrap_or(value.len());
-    let (whole, fraction) = (value.get(..point)?, value.get(point + 1..).unwrap_or_default());
+    let point = value
+        .iter()
+        .position(|byte| *byte == b'.')
+        .unwrap_or(value.len());
+    let (whole, fraction) = (
+        value.get(..point)?,
+        value.get(point + 1..).unwrap_or_default(),
+    );
     // `.5` and `5.` are numbers, a lone point is none.
-    let whole = if whole.is_empty() && !fraction.is_empty() { 0 } else { decimal(whole)? };
+    let whole = if whole.is_empty() && !fraction.is_empty() {
+        0
+    } else {
+        decimal(whole)?
+    };
     if !fraction.is_empty() {
         decimal(fraction)?;
     }

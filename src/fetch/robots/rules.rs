@@ -12,10 +12,10 @@ const PREFIX: usize = 32;
 
 /// Rules in storage of the caller's choice: an array, a slice or, on a host, a `Vec`.
 ///
-/// A rule takes its pattern and two bytes. What does not fit errs to disallow: an allow rule is dropped; disallow
-/// rules that are dropped are remembered by the beginning they have in common, and everything that starts with
-/// it is disallowed – [`Reason::Overflow`] says so. To judge known pages exactly whatever the file's size, use
-/// [`Judge`](super::Judge).
+/// A rule takes its pattern and two bytes. What does not fit errs to disallow: an allow rule is
+/// dropped; disallow rules that are dropped are remembered by the beginning they have in common,
+/// and everything that starts with it is disallowed – [`Reason::Overflow`] says so. To judge known
+/// pages exactly whatever the file's size, use [`Judge`](super::Judge).
 ///
 /// ```
 /// use dunlin::fetch::Url;
@@ -65,11 +65,20 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Rules<B> {
     /// May this URL be fetched? Work: one match for each rule kept.
     pub fn decide(&self, url: &Url<'_>) -> Decision<'_> {
         if is_robots_txt(url) {
-            return Decision { allowed: true, reason: Reason::RobotsTxt };
+            return Decision {
+                allowed: true,
+                reason: Reason::RobotsTxt,
+            };
         }
-        let prefix = self.prefix.get(..usize::from(self.prefix_len)).unwrap_or_default();
+        let prefix = self
+            .prefix
+            .get(..usize::from(self.prefix_len))
+            .unwrap_or_default();
         if self.disallow_dropped && matches(prefix, Subject::of(url)) {
-            return Decision { allowed: false, reason: Reason::Overflow };
+            return Decision {
+                allowed: false,
+                reason: Reason::Overflow,
+            };
         }
         let mut judge = Judge::new(*url);
         self.iter().for_each(|rule| judge.rule(&rule));
@@ -78,7 +87,10 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Rules<B> {
             Reason::Line(line) => self.iter().find(|rule| rule.line == line),
             _ => None,
         };
-        Decision { allowed, reason: winner.map_or(Reason::NoRule, |rule| Reason::Pattern(rule.pattern)) }
+        Decision {
+            allowed,
+            reason: winner.map_or(Reason::NoRule, |rule| Reason::Pattern(rule.pattern)),
+        }
     }
 
     /// The rules that were kept; their `line` counts kept rules.
@@ -91,15 +103,26 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Rules<B> {
             let (pattern, after) = after.split_at_checked(usize::from(header >> 2))?;
             rest = after;
             line += 1;
-            Some(Rule { allow: header & 1 != 0, pattern, cut: header & 2 != 0, line })
+            Some(Rule {
+                allow: header & 1 != 0,
+                pattern,
+                cut: header & 2 != 0,
+                line,
+            })
         })
     }
 
     /// Shortens the prefix so that it covers one more dropped pattern.
     fn cover(&mut self, pattern: &[u8]) {
         // Only as far as the pattern is plain: escapes have several spellings.
-        let plain = pattern.iter().take_while(|byte| byte.is_ascii_alphanumeric() || b"/-_.".contains(byte));
-        let known = if self.disallow_dropped { usize::from(self.prefix_len) } else { PREFIX };
+        let plain = pattern
+            .iter()
+            .take_while(|byte| byte.is_ascii_alphanumeric() || b"/-_.".contains(byte));
+        let known = if self.disallow_dropped {
+            usize::from(self.prefix_len)
+        } else {
+            PREFIX
+        };
         let mut len = 0;
         for (slot, byte) in self.prefix.iter_mut().take(known).zip(plain) {
             if self.disallow_dropped && *slot != *byte {
@@ -120,17 +143,27 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> RuleSink for Rules<B> {
     }
 
     fn rule(&mut self, rule: &Rule<'_>) {
-        if self.iter().any(|known| (known.allow, known.pattern) == (rule.allow, rule.pattern)) {
+        if self
+            .iter()
+            .any(|known| (known.allow, known.pattern) == (rule.allow, rule.pattern))
+        {
             return;
         }
         // A window's worth: the length always fits in the header.
-        let header = (rule.pattern.len() as u16) << 2 | u16::from(rule.cut) << 1 | u16::from(rule.allow);
+        let header =
+            (rule.pattern.len() as u16) << 2 | u16::from(rule.cut) << 1 | u16::from(rule.allow);
         let end = self.used + HEADER + rule.pattern.len();
-        match self.storage.as_mut().get_mut(self.used..end).and_then(<[u8]>::split_first_chunk_mut::<HEADER>)
+        match self
+            .storage
+            .as_mut()
+            .get_mut(self.used..end)
+            .and_then(<[u8]>::split_first_chunk_mut::<HEADER>)
         {
             Some((head, body)) => {
                 *head = header.to_le_bytes();
-                body.iter_mut().zip(rule.pattern).for_each(|(to, from)| *to = *from);
+                body.iter_mut()
+                    .zip(rule.pattern)
+                    .for_each(|(to, from)| *to = *from);
                 self.used = end;
             }
             None if rule.allow => self.allow_dropped = true,

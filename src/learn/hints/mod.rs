@@ -1,4 +1,5 @@
-//! Providers that help: what a site says about its own changes, and how far to believe it (Xu et al.).
+//! Providers that help: what a site says about its own changes, and how far to believe it (Xu et
+//! al.).
 //!
 //! | question | file |
 //! |---|---|

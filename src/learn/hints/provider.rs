@@ -1,21 +1,29 @@
-//! Does this host cry wolf? Recall and precision of a host's signals, learnt from visits in sixteen bytes.
+//! Does this host cry wolf? Recall and precision of a host's signals, learnt from visits in sixteen
+//! bytes.
 
 use super::Signals;
 use crate::learn::Visit;
 
-/// Most hosts send no signals, and sitemaps were measured at a precision below 0.2: a new host is believed a little,
-/// precision 0.25 and recall 0.2, and soon by its own record.
-const FIRST: Provider = Provider { signals: 2.0, right: 0.5, silence: 2.0, missed: 1.6 };
-/// Signals and changes remembered; older ones fade, so that a host that has mended its ways is believed again.
+/// Most hosts send no signals, and sitemaps were measured at a precision below 0.2: a new host is
+/// believed a little, precision 0.25 and recall 0.2, and soon by its own record.
+const FIRST: Provider = Provider {
+    signals: 2.0,
+    right: 0.5,
+    silence: 2.0,
+    missed: 1.6,
+};
+/// Signals and changes remembered; older ones fade, so that a host that has mended its ways is
+/// believed again.
 const MEMORY: f32 = 256.0;
 /// What one visit may add at most: a page not seen for months must not outweigh all others.
 const MOST_AT_ONCE: f32 = 4.0;
 
 /// A host's record.
 ///
-/// A visit does not say which signals were true: a page that changed may have done so unannounced. So each visit adds
-/// what is to be expected, given what is believed so far (an EM step). Precision is learnt from visits after
-/// signals, recall from visits after silence: of the changes to be expected by the page's rate, how many came?
+/// A visit does not say which signals were true: a page that changed may have done so unannounced.
+/// So each visit adds what is to be expected, given what is believed so far (an EM step). Precision
+/// is learnt from visits after signals, recall from visits after silence: of the changes to be
+/// expected by the page's rate, how many came?
 ///
 /// ```
 /// use dunlin::learn::hints::Provider;
@@ -35,7 +43,8 @@ pub struct Provider {
     /// Signals sent, and how many of them were right.
     signals: f32,
     right: f32,
-    /// Changes that were to be expected, by their rate, of pages that sent no signal, and how many came all the same.
+    /// Changes that were to be expected, by their rate, of pages that sent no signal, and how many
+    /// came all the same.
     silence: f32,
     missed: f32,
 }
@@ -51,8 +60,8 @@ impl Provider {
         self.right / self.signals
     }
 
-    /// The share of its changes that send a signal. Near 0 for a host that has sent none so far: its pages are
-    /// plain pages.
+    /// The share of its changes that send a signal. Near 0 for a host that has sent none so far:
+    /// its pages are plain pages.
     pub fn recall(&self) -> f32 {
         let kept = (1.0 - self.missed / self.silence).max(0.0);
         kept * self.right / (self.right + FIRST.right)
@@ -63,16 +72,21 @@ impl Provider {
         Signals::new(rate, self.recall(), self.precision())
     }
 
-    /// Learns from a visit to a page of this `rate` per day that had sent `signals` since the visit before.
-    /// Constant time: one exponential and one logarithm.
+    /// Learns from a visit to a page of this `rate` per day that had sent `signals` since the visit
+    /// before. Constant time: one exponential and one logarithm.
     pub fn update(&mut self, visit: &Visit, signals: u32, rate: f32) {
         // A rate that is none leaves the record as it is.
         let rate = if rate.is_finite() { rate.max(0.0) } else { 0.0 };
         let expected = rate * visit.interval.as_days::<f32>();
         let sent = signals as f32;
         let changed = 1.0 - self.signals(rate).fresh(visit.interval.as_days(), signals);
-        // Given that something changed, every part of it is likelier by 1/P(changed) than it was before.
-        let likelier = if visit.changed && changed > 0.0 { 1.0 / changed } else { 0.0 };
+        // Given that something changed, every part of it is likelier by 1/P(changed) than it was
+        // before.
+        let likelier = if visit.changed && changed > 0.0 {
+            1.0 / changed
+        } else {
+            0.0
+        };
         if signals == 0 {
             let weight = MOST_AT_ONCE / expected.clamp(MOST_AT_ONCE, f32::MAX);
             self.missed += weight * (1.0 - self.recall()) * expected * likelier;
@@ -85,12 +99,16 @@ impl Provider {
         self.fade();
     }
 
-    /// Each pair fades together, so that shares stay; never to nothing, so that a host can always be heard again.
+    /// Each pair fades together, so that shares stay; never to nothing, so that a host can always
+    /// be heard again.
     fn fade(&mut self) {
         let kept = MEMORY / self.signals.max(MEMORY);
         (self.signals, self.right) = (self.signals * kept, (self.right * kept).max(1e-3));
         let kept = MEMORY / self.silence.max(self.missed).max(MEMORY);
-        (self.silence, self.missed) = ((self.silence * kept).max(1e-3), (self.missed * kept).max(1e-3));
+        (self.silence, self.missed) = (
+            (self.silence * kept).max(1e-3),
+            (self.missed * kept).max(1e-3),
+        );
     }
 }
 

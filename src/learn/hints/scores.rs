@@ -6,9 +6,10 @@
 //! | smart | that it changed | [`Missed`]: Σ over missed changes of time × stale accesses (Eq. 4) |
 //! | super | when it will change, with a probability | [`unified`]: β × smart + (1 − β) × [`Future`] (Eq. 6, 7) |
 //!
-//! Repairs: Table 1 in print swaps Equations 4 and 5; in Equation 4 the last crawl is t₋₁ and now is t_U, else
-//! a single missed change scores nothing; scores are divided by all accesses before they are mixed (§4.2); and the
-//! freshness of Equation 3 is clipped at 1. Where nobody counts accesses, weight × time stands in for them.
+//! Repairs: Table 1 in print swaps Equations 4 and 5; in Equation 4 the last crawl is t₋₁ and now
+//! is t_U, else a single missed change scores nothing; scores are divided by all accesses before
+//! they are mixed (§4.2); and the freshness of Equation 3 is clipped at 1. Where nobody counts
+//! accesses, weight × time stands in for them.
 //!
 //! [`ScoredPage`] joins them to a policy. They ignore how often a page changes;
 //! [`Signals`](super::Signals) does not, and wins at equal budget.
@@ -36,8 +37,8 @@ pub const PAST_SHARE: f64 = 0.8;
 /// α in Equation 6.
 pub const LAST_CYCLE_SHARE: f64 = 0.8;
 
-/// Equation 5: `½ (now − last crawl)(N + c)`, N accesses since the crawl; the small constant c lets pages compete that
-/// nobody has asked for.
+/// Equation 5: `½ (now − last crawl)(N + c)`, N accesses since the crawl; the small constant c lets
+/// pages compete that nobody has asked for.
 pub fn normal<F: Real>(days_since_crawl: F, accesses: F, constant: F) -> F {
     F::HALF * days_since_crawl * (accesses + constant)
 }
@@ -65,10 +66,15 @@ pub struct Missed<F> {
 impl<F: Real> Missed<F> {
     /// Fresh from a crawl, at this time in days.
     pub fn crawled(day: F) -> Self {
-        Self { changes: 0, last: day, score: F::ZERO }
+        Self {
+            changes: 0,
+            last: day,
+            score: F::ZERO,
+        }
     }
 
-    /// It changed, after `stale_accesses` in all had hit the stale copy since the crawl (none before the first change).
+    /// It changed, after `stale_accesses` in all had hit the stale copy since the crawl (none
+    /// before the first change).
     pub fn change(&mut self, day: F, stale_accesses: F) {
         self.changes = self.changes.saturating_add(1);
         self.score += (day - self.last).max(F::ZERO) * stale_accesses;
@@ -82,7 +88,11 @@ impl<F: Real> Missed<F> {
 
     /// The score now; 0 for a fresh page.
     pub fn score(&self, day: F, stale_accesses: F) -> F {
-        if self.changes == 0 { F::ZERO } else { self.score + (day - self.last).max(F::ZERO) * stale_accesses }
+        if self.changes == 0 {
+            F::ZERO
+        } else {
+            self.score + (day - self.last).max(F::ZERO) * stale_accesses
+        }
     }
 }
 
@@ -99,7 +109,8 @@ pub struct Future<F> {
 }
 
 impl<F: Real> Future<F> {
-    /// `P (α C_{p−1} + (1−α) Σ earlier) / (C_{p−1} + Σ earlier)`, at most P; 0 for a page that nobody has asked for.
+    /// `P (α C_{p−1} + (1−α) Σ earlier) / (C_{p−1} + Σ earlier)`, at most P; 0 for a page that
+    /// nobody has asked for.
     pub fn score(&self) -> F {
         let all = self.last_cycle + self.earlier_cycles;
         if all.is_nan() || all <= F::ZERO {
@@ -110,13 +121,15 @@ impl<F: Real> Future<F> {
     }
 }
 
-/// Equation 7: a super provider's page. The past is divided by all accesses to all pages, as the future is a share.
+/// Equation 7: a super provider's page. The past is divided by all accesses to all pages, as the
+/// future is a share.
 pub fn unified<F: Real>(missed: F, all_accesses: F, future: F) -> F {
     let share = F::from_f64(PAST_SHARE);
     share * missed / all_accesses.max(F::ONE) + (F::ONE - share) * future
 }
 
-/// What a crawler that follows Xu's scores keeps for a page; it fetches the page of the largest score.
+/// What a crawler that follows Xu's scores keeps for a page; it fetches the page of the largest
+/// score.
 ///
 /// ```
 /// use dunlin::learn::hints::scores::{Kind, ScoredPage};
@@ -140,12 +153,21 @@ pub struct ScoredPage<F> {
 impl<F: Real> ScoredPage<F> {
     /// A page crawled at day 0. Where nobody counts accesses, its weight stands in for them.
     pub fn new(accesses_per_day: F) -> Self {
-        Self { accesses_per_day, crawled: F::ZERO, first_missed: F::ZERO, missed: Missed::crawled(F::ZERO) }
+        Self {
+            accesses_per_day,
+            crawled: F::ZERO,
+            first_missed: F::ZERO,
+            missed: Missed::crawled(F::ZERO),
+        }
     }
 
     /// It was crawled.
     pub fn crawl(&mut self, day: F) {
-        *self = Self { crawled: day, missed: Missed::crawled(day), ..*self };
+        *self = Self {
+            crawled: day,
+            missed: Missed::crawled(day),
+            ..*self
+        };
     }
 
     /// Its provider tells that it changed.
@@ -165,8 +187,8 @@ impl<F: Real> ScoredPage<F> {
         self.accesses((day - self.first_missed).max(F::ZERO))
     }
 
-    /// Its score by what its provider tells, out of `all_accesses` to all pages so far. `future` is the
-    /// [`Future::score`] of a change that a super provider announces, or 0.
+    /// Its score by what its provider tells, out of `all_accesses` to all pages so far. `future` is
+    /// the [`Future::score`] of a change that a super provider announces, or 0.
     pub fn score(&self, kind: Kind, day: F, all_accesses: F, future: F) -> F {
         let missed = self.missed.score(day, self.stale_accesses(day));
         match kind {
@@ -183,6 +205,9 @@ impl<F: Real> ScoredPage<F> {
 
 /// Equation 3: `1/Σ m (now − t_m)` for missed changes `t_m` days ago, oldest first, clipped at 1.
 pub fn freshness<F: Real>(days_since_changes: impl Iterator<Item = F>) -> F {
-    let sum: F = (1_u32..).zip(days_since_changes).map(|(m, days)| F::from_u32(m) * days).sum();
+    let sum: F = (1_u32..)
+        .zip(days_since_changes)
+        .map(|(m, days)| F::from_u32(m) * days)
+        .sum();
     if sum > F::ONE { F::ONE / sum } else { F::ONE }
 }

@@ -1,15 +1,18 @@
-//! What signals are worth: the value of fetching a page that has sent some, when some are false and some are missing.
+//! What signals are worth: the value of fetching a page that has sent some, when some are false and
+//! some are missing.
 //!
-//! Changes come at rate λ. A share of them, the *recall*, sends a signal; a share of the signals, the *precision*,
-//! comes from changes. A copy fetched τ ago, with k signals since, is then fresh with probability
-//! `e^{−(1−recall)λτ} (1−precision)^k`: silence reassures, a signal alarms, and how much is learnt for each host by
-//! [`Provider`](super::Provider).
+//! Changes come at rate λ. A share of them, the *recall*, sends a signal; a share of the signals,
+//! the *precision*, comes from changes. A copy fetched τ ago, with k signals since, is then fresh
+//! with probability `e^{−(1−recall)λτ} (1−precision)^k`: silence reassures, a signal alarms, and
+//! how much is learnt for each host by [`Provider`](super::Provider).
 
 use crate::math::Real;
 
-/// Nobody is believed beyond this, so that no logarithm is infinite: the best provider may fail once in a thousand.
+/// Nobody is believed beyond this, so that no logarithm is infinite: the best provider may fail
+/// once in a thousand.
 const MOST_BELIEVED: f64 = 0.999;
-/// Terms of the value's sum; further ones are worth less than a thousandth unless signals mean next to nothing.
+/// Terms of the value's sum; further ones are worth less than a thousandth unless signals mean next
+/// to nothing.
 const MOST_TERMS: u32 = 32;
 
 /// How a page's signals relate to its changes.
@@ -36,7 +39,8 @@ pub struct Signals<F> {
 }
 
 impl<F: Real> Signals<F> {
-    /// From the page's change rate per day and its host's recall and precision, each brought into its range.
+    /// From the page's change rate per day and its host's recall and precision, each brought into
+    /// its range.
     pub fn new(rate: F, recall: F, precision: F) -> Self {
         let share = |share: F| share.max(F::ZERO).min(F::from_f64(MOST_BELIEVED));
         Self {
@@ -63,31 +67,35 @@ impl<F: Real> Signals<F> {
 
     /// The age, in days, at which a copy of a page that sends no signals would be as likely stale.
     ///
-    /// The cheap form for a scheduler that knows plain pages: time runs at (1 − recall) of its speed while the page is
-    /// silent, and each signal moves its due time forward by −ln(1 − precision)/λ. No exponential.
+    /// The cheap form for a scheduler that knows plain pages: time runs at (1 − recall) of its
+    /// speed while the page is silent, and each signal moves its due time forward by −ln(1 −
+    /// precision)/λ. No exponential.
     pub fn equivalent_age(&self, days: F, signals: u32) -> F {
         (F::ONE - self.recall) * days + self.alarm() / self.rate * F::from_u32(signals)
     }
 
-    /// How much equivalent age a day adds on average, signals and all. 1 for a page without signals.
+    /// How much equivalent age a day adds on average, signals and all. 1 for a page without
+    /// signals.
     pub fn speed(&self) -> F {
         let all = self.recall / self.precision.max(F::MIN_POSITIVE);
         (F::ONE - self.recall) + (all * self.alarm()).min(F::MAX)
     }
 
-    /// The inverse: how many days after the fetch a page with `signals` so far reaches an equivalent age. 0 if it
-    /// has passed it already.
+    /// The inverse: how many days after the fetch a page with `signals` so far reaches an
+    /// equivalent age. 0 if it has passed it already.
     pub fn days_until(&self, equivalent_age: F, signals: u32) -> F {
         let left = equivalent_age - self.alarm() / self.rate * F::from_u32(signals);
         left.max(F::ZERO) / (F::ONE - self.recall)
     }
 
-    /// What it is worth to fetch a page of weight 1 now, in days of freshness: the index by which pages with signals
-    /// of different worth compete for one budget. Without signals (recall 0) it is `(1 − (1+x)e^{−x})/λ`, x = λτ.
+    /// What it is worth to fetch a page of weight 1 now, in days of freshness: the index by which
+    /// pages with signals of different worth compete for one budget. Without signals (recall 0) it
+    /// is `(1 − (1+x)e^{−x})/λ`, x = λτ.
     ///
-    /// With ι = τ + βk, where a signal is worth β = −ln(1−precision)/α days, and ν false and γ signals in all per day:
-    /// `Σ_{j: jβ≤ι} ν^j/(λ+ν)^{j+1} P(j+1, (λ+ν)(ι−jβ)) − e^{−αι}/γ P(j+1, γ(ι−jβ))`, P being the chance of more than j
-    /// Poisson events. Up to 33 terms of up to 96 steps; some 1,100 instructions on a Cortex-M4F as a rule.
+    /// With ι = τ + βk, where a signal is worth β = −ln(1−precision)/α days, and ν false and γ
+    /// signals in all per day: `Σ_{j: jβ≤ι} ν^j/(λ+ν)^{j+1} P(j+1, (λ+ν)(ι−jβ)) − e^{−αι}/γ P(j+1,
+    /// γ(ι−jβ))`, P being the chance of more than j Poisson events. Up to 33 terms of up to 96
+    /// steps; some 1,100 instructions on a Cortex-M4F as a rule.
     pub fn value(&self, days: F, signals: u32) -> F {
         let rate = self.rate;
         let plain = |age: F| {
@@ -98,7 +106,8 @@ impl<F: Real> Signals<F> {
         let (silent, alarm) = (self.silent(), self.alarm());
         let age = days + alarm / silent * F::from_u32(signals);
         let step = alarm / silent;
-        // Signals that are rare, or mean nothing: the page is a plain one, and the sum below would not end.
+        // Signals that are rare, or mean nothing: the page is a plain one, and the sum below would
+        // not end.
         if all * days < F::from_f64(1e-6) && signals == 0 || step * F::from_u32(MOST_TERMS) < age {
             return plain(self.equivalent_age(days, signals));
         }
@@ -108,7 +117,8 @@ impl<F: Real> Signals<F> {
         let stale_share = (-silent * age).exp() / all;
         let (mut value, mut scale, mut left) = (F::ZERO, F::ONE / either, age);
         for term in 0..=MOST_TERMS {
-            value += scale * more_than(term, either * left) - stale_share * more_than(term, all * left);
+            value +=
+                scale * more_than(term, either * left) - stale_share * more_than(term, all * left);
             scale *= wrong / either;
             left -= step;
             if left <= F::ZERO {
@@ -119,8 +129,9 @@ impl<F: Real> Signals<F> {
     }
 }
 
-/// The chance of more than `count` Poisson events where `mean` are expected: the regularised lower incomplete gamma
-/// function P(count + 1, mean). Sums whichever tail is the smaller, so that nothing cancels. O(count + 20).
+/// The chance of more than `count` Poisson events where `mean` are expected: the regularised lower
+/// incomplete gamma function P(count + 1, mean). Sums whichever tail is the smaller, so that
+/// nothing cancels. O(count + 20).
 fn more_than<F: Real>(count: u32, mean: F) -> F {
     if mean <= F::ZERO {
         return F::ZERO;

@@ -1,7 +1,8 @@
 //! Sources of hints that exist in the wild, brought to one form.
 //!
-//! Xu's smart provider says *that* a page changed, her super provider says *when it will*. Both become moments at
-//! which a signal counts for the page; how much a host's signals mean is learnt by [`Provider`](super::Provider).
+//! Xu's smart provider says *that* a page changed, her super provider says *when it will*. Both
+//! become moments at which a signal counts for the page; how much a host's signals mean is learnt
+//! by [`Provider`](super::Provider).
 //!
 //! | source | says | signal counts |
 //! |---|---|---|
@@ -36,8 +37,8 @@ impl Hint {
         Self::Changed(now)
     }
 
-    /// A sitemap's `lastmod`, on the device's clock. Says nothing if the page was fetched since, nor if it lies in the
-    /// future, as that of a site whose dates are made up does.
+    /// A sitemap's `lastmod`, on the device's clock. Says nothing if the page was fetched since,
+    /// nor if it lies in the future, as that of a site whose dates are made up does.
     ///
     /// ```
     /// use dunlin::learn::hints::Hint;
@@ -57,13 +58,15 @@ impl Hint {
         (!time_to_live.is_zero()).then(|| Self::Expected(fetched + time_to_live))
     }
 
-    /// `Cache-Control: max-age` of a response that was `age` old when it came (its `Age`, else zero). Says nothing when
-    /// it has run out already: "ask every time" is not "changes every time".
+    /// `Cache-Control: max-age` of a response that was `age` old when it came (its `Age`, else
+    /// zero). Says nothing when it has run out already: "ask every time" is not "changes every
+    /// time".
     pub fn max_age(max_age: Duration, age: Duration, fetched: Instant) -> Option<Self> {
         (max_age > age).then(|| Self::Expected(fetched + (max_age - age)))
     }
 
-    /// `Expires`, on the device's clock. Says nothing if it lies before the fetch, as dates meant to switch caches off do.
+    /// `Expires`, on the device's clock. Says nothing if it lies before the fetch, as dates meant
+    /// to switch caches off do.
     pub fn expires(expires: Instant, fetched: Instant) -> Option<Self> {
         (expires > fetched).then_some(Self::Expected(expires))
     }

@@ -10,8 +10,8 @@ use crate::pages::Change;
 
 /// Check a page list and say what is in it
 ///
-/// Reads PAGES.csv (and HOSTS.csv) as every other command would, and stops at the first thing that is wrong,
-/// naming file, line and column. PAGES.csv has a header row; only `url` is required:
+/// Reads PAGES.csv (and HOSTS.csv) as every other command would, and stops at the first thing that
+/// is wrong, naming file, line and column. PAGES.csv has a header row; only `url` is required:
 ///
 ///   url,weight,model,changes_per_day,shape,updates,min,max
 ///   http://example.org/,2,poisson,1.5,,,,
@@ -61,8 +61,12 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         row.weight += page.weight;
         match &page.change {
             Change::Poisson { rate: Some(rate) }
-            | Change::Weibull { rate: Some(rate), .. }
-            | Change::Pareto { rate: Some(rate), .. } => row.changes_per_day += rate,
+            | Change::Weibull {
+                rate: Some(rate), ..
+            }
+            | Change::Pareto {
+                rate: Some(rate), ..
+            } => row.changes_per_day += rate,
             Change::Quasi { updates } => {
                 row.changes_per_day += updates.iter().map(|update| update.probability).sum::<f64>();
             }
@@ -75,15 +79,25 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         Format::Table => {
             output::print(&table(&rows).to_text());
             let (pages, hosts) = (list.pages.len(), list.hosts.len());
-            eprintln!("{}: {pages} pages on {hosts} hosts, nothing wrong", args.listing.pages.display());
+            eprintln!(
+                "{}: {pages} pages on {hosts} hosts, nothing wrong",
+                args.listing.pages.display()
+            );
         }
     }
     Ok(())
 }
 
 fn table(rows: &[Host<'_>]) -> Table {
-    let mut table =
-        Table::new(&["host", "pages", "weight", "changes_per_day", "rates_unknown", "gate", "politeness_s"]);
+    let mut table = Table::new(&[
+        "host",
+        "pages",
+        "weight",
+        "changes_per_day",
+        "rates_unknown",
+        "gate",
+        "politeness_s",
+    ]);
     for row in rows {
         table.row(vec![
             row.host.to_owned(),

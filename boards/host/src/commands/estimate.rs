@@ -12,7 +12,8 @@ use crate::output::{self, Format, Table};
 
 /// Estimate change rates, per day, from visit histories
 ///
-/// HISTORY.csv has one row a visit; the first row of a page is its first visit, and its `changed` is not used:
+/// HISTORY.csv has one row a visit; the first row of a page is its first visit, and its `changed`
+/// is not used:
 ///
 ///   url,time_s,changed,last_modified_s
 ///   http://example.org/,0,0,
@@ -64,7 +65,9 @@ fn estimate(history: &History) -> Page<'_> {
     let visits = &history.visits;
     let count = u32::try_from(visits.len()).unwrap_or(u32::MAX);
     let changes = visits.iter().filter(|visit| visit.changed).count() as u32;
-    let watched = visits.iter().fold(Duration::ZERO, |sum, visit| sum + visit.interval);
+    let watched = visits
+        .iter()
+        .fold(Duration::ZERO, |sum, visit| sum + visit.interval);
     let days: f64 = watched.as_days();
     Page {
         url: &history.url,
@@ -82,31 +85,61 @@ fn estimate(history: &History) -> Page<'_> {
 fn last_modified(history: &History) -> Option<f64> {
     let mut dates = LastModified::new();
     let complete = history.visits.iter().all(|visit| dates.update(visit));
-    let any = history.visits.iter().any(|visit| visit.modified_ago.is_some());
+    let any = history
+        .visits
+        .iter()
+        .any(|visit| visit.modified_ago.is_some());
     (complete && any).then(|| dates.rate()).flatten()
 }
 
-/// As the probe would have it, started from the usual interval between the visits. Says nothing if no time passed.
+/// As the probe would have it, started from the usual interval between the visits. Says nothing if
+/// no time passed.
 fn online(history: &History, usual: Duration) -> Option<f32> {
-    if history.first_modified_ago.is_none() && history.visits.iter().all(|visit| visit.interval.is_zero()) {
+    if history.first_modified_ago.is_none()
+        && history.visits.iter().all(|visit| visit.interval.is_zero())
+    {
         return None;
     }
-    let mut page =
-        Estimate::new(&if history.visits.is_empty() { Prior::DEFAULT } else { Prior::from_interval(usual) });
+    let mut page = Estimate::new(&if history.visits.is_empty() {
+        Prior::DEFAULT
+    } else {
+        Prior::from_interval(usual)
+    });
     if let Some(ago) = history.first_modified_ago {
         page.first_visit(ago);
     }
-    history.visits.iter().for_each(|visit| page.update(visit, &Settings::DEFAULT));
+    history
+        .visits
+        .iter()
+        .for_each(|visit| page.update(visit, &Settings::DEFAULT));
     Some(page.rate())
 }
 
 fn table(pages: &[Page<'_>], show: impl Fn(f64) -> String) -> Table {
-    let mut table =
-        Table::new(&["url", "visits", "changes", "naive", "regular", "irregular", "last_modified", "online"]);
+    let mut table = Table::new(&[
+        "url",
+        "visits",
+        "changes",
+        "naive",
+        "regular",
+        "irregular",
+        "last_modified",
+        "online",
+    ]);
     for page in pages {
         let online = page.online.map(f64::from);
-        let rates = [page.naive, page.regular, page.irregular, page.last_modified, online];
-        let mut row = vec![page.url.to_owned(), page.visits.to_string(), page.changes.to_string()];
+        let rates = [
+            page.naive,
+            page.regular,
+            page.irregular,
+            page.last_modified,
+            online,
+        ];
+        let mut row = vec![
+            page.url.to_owned(),
+            page.visits.to_string(),
+            page.changes.to_string(),
+        ];
         row.extend(rates.map(|rate| rate.map_or_else(String::new, &show)));
         table.row(row);
     }

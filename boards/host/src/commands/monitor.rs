@@ -35,11 +35,12 @@ use crate::output::{self, Format, Table};
 ///   dunlin monitor --elf probe.elf --log today.defmt --speed 60
 ///   dunlin monitor --elf probe.elf --log attic=/dev/ttyACM0 --log cellar=tcp:10.0.0.7:19021
 ///
-/// On a terminal it is a live view (q ends it); in a pipe, or with --plain, one line for each line of the log. The page
-/// list that the probe's image was made from turns numbers into names, and tells when hosts may be asked again.
+/// On a terminal it is a live view (q ends it); in a pipe, or with --plain, one line for each line
+/// of the log. The page list that the probe's image was made from turns numbers into names, and
+/// tells when hosts may be asked again.
 ///
-/// Freshness "now", change rates and due times are the monitor's own estimates from what the log tells; "reported" and
-/// "optimum" are the probe's word, given once a minute.
+/// Freshness "now", change rates and due times are the monitor's own estimates from what the log
+/// tells; "reported" and "optimum" are the probe's word, given once a minute.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -76,19 +77,25 @@ pub struct Args {
     /// Print the figures at the end of the log, instead of the live view
     #[arg(long)]
     summary: bool,
-    /// Serve the view as a web page, and metrics for Prometheus at /metrics; without an address on loopback only
+    /// Serve the view as a web page, and metrics for Prometheus at /metrics; without an address on
+    /// loopback only
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:8080", value_parser = address)]
     web: Option<SocketAddr>,
 }
 
 fn speed(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|speed: &f64| (1e-3..=1e9).contains(speed));
+    let number = text
+        .parse()
+        .ok()
+        .filter(|speed: &f64| (1e-3..=1e9).contains(speed));
     number.ok_or_else(|| "expected a number from 0.001 to 1e9".into())
 }
 
 /// `PORT` on loopback, or `ADDRESS:PORT`.
 fn address(text: &str) -> Result<SocketAddr, String> {
-    let port = text.parse().map(|port: u16| SocketAddr::from(([127, 0, 0, 1], port)));
+    let port = text
+        .parse()
+        .map(|port: u16| SocketAddr::from(([127, 0, 0, 1], port)));
     port.or_else(|_| text.parse())
         .map_err(|_| "expected a port, or an address and a port such as [::1]:8080".into())
 }
@@ -109,7 +116,12 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     for (name, names, setting) in streams {
         let probe = Arc::new(Mutex::new(Probe::new(name, names)));
         let printer = lines.then(|| printer(format, several, Arc::clone(&out), Arc::clone(&stop)));
-        followers.push(Follower::open(setting, Arc::clone(&probe), printer, Arc::clone(&stop))?);
+        followers.push(Follower::open(
+            setting,
+            Arc::clone(&probe),
+            printer,
+            Arc::clone(&stop),
+        )?);
         probes.push(probe);
     }
     let probes: Probes = Arc::new(probes);
@@ -138,7 +150,11 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         if ended && args.web.is_none() {
             break;
         }
-        std::thread::sleep(std::time::Duration::from_millis(if ended { 200 } else { 20 }));
+        std::thread::sleep(std::time::Duration::from_millis(if ended {
+            200
+        } else {
+            20
+        }));
     }
     unharmed(threads)?;
     finish(args, format, &probes)
@@ -148,7 +164,10 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
 fn unharmed(threads: Vec<JoinHandle<()>>) -> Result<(), Error> {
     let mut ended = threads.into_iter().filter(|thread| thread.is_finished());
     ended.try_for_each(JoinHandle::join).map_err(|_| {
-        Error::Usage("reading a log failed in a way it must not: please report what was printed above".into())
+        Error::Usage(
+            "reading a log failed in a way it must not: please report what was printed above"
+                .into(),
+        )
     })
 }
 
@@ -201,7 +220,11 @@ fn streams(args: &Args) -> Result<Vec<StreamSetting>, Error> {
             None => format!("probe{}", index + 1),
         })
         .collect();
-    if let Some(twice) = names.iter().enumerate().find(|(index, name)| names[..*index].contains(name)) {
+    if let Some(twice) = names
+        .iter()
+        .enumerate()
+        .find(|(index, name)| names[..*index].contains(name))
+    {
         return Err(Error::Usage(format!(
             "found two probes called {}, expected --log NAME=SOURCE for each",
             twice.1
@@ -240,9 +263,14 @@ fn streams(args: &Args) -> Result<Vec<StreamSetting>, Error> {
             speed: args.speed,
             follow: args.follow,
         };
-        let mut read = [&args.log, &args.elf, &args.pages, &args.hosts].into_iter().flatten();
+        let mut read = [&args.log, &args.elf, &args.pages, &args.hosts]
+            .into_iter()
+            .flatten();
         let same = |text: &&String| {
-            setting.record.as_ref().is_some_and(|record| is_same(named(text).1.as_ref(), record))
+            setting
+                .record
+                .as_ref()
+                .is_some_and(|record| is_same(named(text).1.as_ref(), record))
         };
         if let Some(file) = read.find(same) {
             let file = named(file).1;
@@ -260,10 +288,14 @@ fn is_same(one: &Path, other: &Path) -> bool {
     matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
-/// Splits `NAME=VALUE`. A name is a word, so that paths with a `=` in them need no more than a `./` in front.
+/// Splits `NAME=VALUE`. A name is a word, so that paths with a `=` in them need no more than a `./`
+/// in front.
 fn named(text: &str) -> (Option<&str>, &str) {
     let is_name = |name: &str| {
-        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+        !name.is_empty()
+            && name
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
     };
     match text.split_once('=') {
         Some((name, value)) if is_name(name) => (Some(name), value),
@@ -279,7 +311,10 @@ struct Choice<'a> {
 
 impl<'a> Choice<'a> {
     fn new(option: &str, values: &'a [String], probes: &[String]) -> Result<Self, Error> {
-        let mut choice = Self { for_all: None, by_name: Vec::new() };
+        let mut choice = Self {
+            for_all: None,
+            by_name: Vec::new(),
+        };
         for (name, value) in values.iter().map(|text| named(text)) {
             match name {
                 None if choice.for_all.is_some() => {
@@ -340,8 +375,13 @@ fn printer(
                 url,
             }),
             Format::Csv => {
-                let cells =
-                    [&probe.name, &line.time(), line.level.name(), &line.message, url.unwrap_or_default()];
+                let cells = [
+                    &probe.name,
+                    &line.time(),
+                    line.level.name(),
+                    &line.message,
+                    url.unwrap_or_default(),
+                ];
                 output::csv_line(&cells)
             }
             Format::Table if several => format!("{:<10} {line}{}\n", probe.name, behind(url)),
@@ -357,7 +397,10 @@ fn behind(url: Option<&str>) -> String {
 
 /// A reader that went away ends the run.
 fn write(out: &Mutex<BufWriter<Stdout>>, stop: &AtomicBool, text: &str) {
-    if out.lock().is_ok_and(|mut out| out.write_all(text.as_bytes()).is_err()) {
+    if out
+        .lock()
+        .is_ok_and(|mut out| out.write_all(text.as_bytes()).is_err())
+    {
         stop.store(true, Ordering::Relaxed);
     }
 }
@@ -390,8 +433,14 @@ fn summary(views: &[View]) -> Table {
     ]);
     for view in views {
         let mut row = vec![view.probe.clone()];
-        let counts =
-            [view.fetches, view.not_modified, view.changed, view.errors, view.robots_denied, view.bytes];
+        let counts = [
+            view.fetches,
+            view.not_modified,
+            view.changed,
+            view.errors,
+            view.robots_denied,
+            view.bytes,
+        ];
         row.extend(counts.map(|count| count.to_string()));
         row.extend([view.freshness, view.freshness_reported, view.optimum].map(text::share));
         row.extend([view.frames, view.lost_frames, view.lost_bytes].map(|count| count.to_string()));

@@ -20,17 +20,18 @@ use crate::planning::{Watched, explain, plan_hosts, plan_pages, quasi_costs};
 
 /// Plan how often to visit each page
 ///
-/// Divides the crawls of an interval over the pages so that they are as fresh as can be, within each host's politeness:
+/// Divides the crawls of an interval over the pages so that they are as fresh as can be, within
+/// each host's politeness:
 ///
 ///   dunlin plan PAGES.csv --interval 24h --crawls 5000 --politeness 15s
 ///
-/// optimal           rates at even spacing; nothing does better (the default)
-/// azar              rates that would be best for visits at random moments
-/// greedy, select    whole crawls, the best there are; the same plan by a heap and by a price
-/// uniform, proportional, weighted-uniform, weighted-proportional    rules of thumb, to compare with
+/// optimal rates at even spacing; nothing does better (the default) azar rates that would be best
+/// for visits at random moments greedy, select whole crawls, the best there are; the same plan by a
+/// heap and by a price uniform, proportional, weighted-uniform, weighted-proportional rules of
+/// thumb, to compare with
 ///
-/// A page that never changes gets its minimum. A page whose rate is not known yet is taken to change as often as
-/// the others (the geometric mean of their rates).
+/// A page that never changes gets its minimum. A page whose rate is not known yet is taken to
+/// change as often as the others (the geometric mean of their rates).
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -135,7 +136,9 @@ struct GivenUp<'a> {
 pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     let listing = args.listing.read(Duration::ZERO)?;
     if args.interval.is_zero() {
-        return Err(Error::Usage("found an interval of 0, expected a time such as 24h".into()));
+        return Err(Error::Usage(
+            "found an interval of 0, expected a time such as 24h".into(),
+        ));
     }
     let plan = make(args, &listing)?;
     match format {
@@ -153,10 +156,15 @@ fn make<'a>(args: &Args, listing: &'a Listing) -> Result<Plan<'a>, Error> {
     let age_costs = quasi_costs(listing, args.interval, plan::Objective::Age)?;
     let by_freshness = plan_pages(listing, args.interval, &fresh_costs);
     let by_age = plan_pages(listing, args.interval, &age_costs);
-    let pages = if args.objective == Objective::Age { &by_age } else { &by_freshness };
+    let pages = if args.objective == Objective::Age {
+        &by_age
+    } else {
+        &by_freshness
+    };
     let mut hosts = plan_hosts(&listing.gates, args.interval);
     let allotted = |objective, hosts: &mut Vec<Host<f64>>| {
-        allot(args.method, args.crawls, objective, pages, hosts).map_err(|error| explain(error, listing))
+        allot(args.method, args.crawls, objective, pages, hosts)
+            .map_err(|error| explain(error, listing))
     };
     // The harmonic plan is told in freshness, so its bound is the best freshness.
     let fresh = match args.objective {
@@ -165,7 +173,8 @@ fn make<'a>(args: &Args, listing: &'a Listing) -> Result<Plan<'a>, Error> {
     };
     let (crawls, outcome) = allotted(objective, &mut hosts)?;
     let (spacing, interval) = (args.method.spacing(), args.interval.as_secs_f64());
-    let cost = |page: &Page<'_, f64>, objective, crawls| page_cost(page, objective, spacing, crawls);
+    let cost =
+        |page: &Page<'_, f64>, objective, crawls| page_cost(page, objective, spacing, crawls);
     let rows: Vec<PageRow<'a>> = (listing.list.pages.iter().zip(&crawls).enumerate())
         .map(|(index, (listed, &crawls))| PageRow {
             url: &listed.url,
@@ -175,8 +184,12 @@ fn make<'a>(args: &Args, listing: &'a Listing) -> Result<Plan<'a>, Error> {
         })
         .collect();
     let weight: f64 = pages.iter().map(|page| page.weight).sum();
-    let freshness =
-        rows.iter().zip(pages).map(|(row, page)| page.weight * row.freshness).sum::<f64>() / weight;
+    let freshness = rows
+        .iter()
+        .zip(pages)
+        .map(|(row, page)| page.weight * row.freshness)
+        .sum::<f64>()
+        / weight;
     let (value, bound) = match (args.objective, fresh) {
         (Objective::Age, _) => (interval * outcome.cost, interval * outcome.bound),
         (Objective::Harmonic, Some(fresh)) => (freshness, 1.0 - fresh.bound),
@@ -188,7 +201,10 @@ fn make<'a>(args: &Args, listing: &'a Listing) -> Result<Plan<'a>, Error> {
         .filter_map(|((row, page), listed)| {
             let why = reason(page, &outcome, &hosts[page.host as usize])?;
             let often = how_often(page, listed, days);
-            Some(GivenUp { url: row.url, reason: format!("{often}: {why}") })
+            Some(GivenUp {
+                url: row.url,
+                reason: format!("{often}: {why}"),
+            })
         })
         .collect();
     Ok(Plan {
@@ -209,7 +225,11 @@ fn make<'a>(args: &Args, listing: &'a Listing) -> Result<Plan<'a>, Error> {
 
 impl Method {
     fn spacing(self) -> Spacing {
-        if matches!(self, Self::Greedy | Self::Select) { Spacing::Whole } else { Spacing::Steady }
+        if matches!(self, Self::Greedy | Self::Select) {
+            Spacing::Whole
+        } else {
+            Spacing::Steady
+        }
     }
 }
 
@@ -262,7 +282,13 @@ fn allot_whole(
         let mut entries = vec![Entry::<_, u32>::UNUSED; count];
         greedy(&pages, hosts, budget, objective, &mut entries, &mut whole)
     } else {
-        select(&Watched::new(pages, 25 * count as u64), hosts, budget, objective, &mut whole)
+        select(
+            &Watched::new(pages, 25 * count as u64),
+            hosts,
+            budget,
+            objective,
+            &mut whole,
+        )
     }?;
     Ok((whole.into_iter().map(f64::from).collect(), outcome))
 }
@@ -318,7 +344,11 @@ fn how_often(page: &Page<'_, f64>, listed: &pages::Page, days: f64) -> String {
 fn significant(number: f64) -> String {
     let digits = (2 - number.abs().max(1e-12).log10().floor() as i32).max(0) as usize;
     let text = format!("{number:.digits$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
 }
 
 fn page_table(pages: &[PageRow<'_>], number: impl Fn(&f64) -> String) -> Table {
@@ -341,16 +371,32 @@ fn to_text(plan: &Plan<'_>) -> String {
     order.sort_by(|a, b| b.crawls.total_cmp(&a.crawls));
     let mut table = Table::new(&["url", "crawls", "freshness", "age_s"]);
     for page in order.iter().take(SHOWN) {
-        let (crawls, freshness) = (format!("{:.3}", page.crawls), format!("{:.4}", page.freshness));
-        table.row(vec![page.url.to_owned(), crawls, freshness, format!("{:.0}", page.age_s)]);
+        let (crawls, freshness) = (
+            format!("{:.3}", page.crawls),
+            format!("{:.4}", page.freshness),
+        );
+        table.row(vec![
+            page.url.to_owned(),
+            crawls,
+            freshness,
+            format!("{:.0}", page.age_s),
+        ]);
     }
     let mut text = table.to_text();
     text += &more(order.len(), SHOWN, "pages");
-    let full: Vec<_> = plan.hosts.iter().filter(|host| host.crawls >= host.cap * (1.0 - 1e-6)).collect();
+    let full: Vec<_> = plan
+        .hosts
+        .iter()
+        .filter(|host| host.crawls >= host.cap * (1.0 - 1e-6))
+        .collect();
     if !full.is_empty() {
         let mut table = Table::new(&["host at its cap", "crawls", "cap"]);
         for host in full.iter().take(SHOWN) {
-            table.row(vec![host.host.to_owned(), format!("{:.1}", host.crawls), format!("{:.1}", host.cap)]);
+            table.row(vec![
+                host.host.to_owned(),
+                format!("{:.1}", host.crawls),
+                format!("{:.1}", host.cap),
+            ]);
         }
         text += &format!("\n{}{}", table.to_text(), more(full.len(), SHOWN, "hosts"));
     }
@@ -359,13 +405,29 @@ fn to_text(plan: &Plan<'_>) -> String {
         for page in plan.given_up.iter().take(SHOWN) {
             table.row(vec![page.url.to_owned(), page.reason.clone()]);
         }
-        text += &format!("\n{}{}", table.to_text(), more(plan.given_up.len(), SHOWN, "pages"));
+        text += &format!(
+            "\n{}{}",
+            table.to_text(),
+            more(plan.given_up.len(), SHOWN, "pages")
+        );
     }
-    let unit = if plan.objective == Objective::Age { "s mean age" } else { "mean freshness" };
-    let shown = |value: f64| {
-        if plan.objective == Objective::Age { format!("{value:.1}") } else { format!("{value:.5}") }
+    let unit = if plan.objective == Objective::Age {
+        "s mean age"
+    } else {
+        "mean freshness"
     };
-    text + &format!("\n{} {unit}; the best possible is {}\n", shown(plan.value), shown(plan.bound))
+    let shown = |value: f64| {
+        if plan.objective == Objective::Age {
+            format!("{value:.1}")
+        } else {
+            format!("{value:.5}")
+        }
+    };
+    text + &format!(
+        "\n{} {unit}; the best possible is {}\n",
+        shown(plan.value),
+        shown(plan.bound)
+    )
 }
 
 /// "… and 80 more pages", if there are.

@@ -28,7 +28,8 @@ const PAGES: usize = 200;
 
 /// Make a report of a finished run
 ///
-/// Reads a record of a probe's log (see `dunlin monitor --record`) and writes a page with its figures and plots:
+/// Reads a record of a probe's log (see `dunlin monitor --record`) and writes a page with its
+/// figures and plots:
 ///
 ///   dunlin report today.defmt --elf probe.elf --pages PAGES.csv --html today.html
 ///
@@ -63,12 +64,17 @@ pub struct Args {
 pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     let source = Source::parse(&args.log);
     if !source.is_record() {
-        return Err(Error::Usage(format!("found {source}, expected the record of a run that has ended")));
+        return Err(Error::Usage(format!(
+            "found {source}, expected the record of a run that has ended"
+        )));
     }
     let names = match &args.pages {
         Some(pages) => {
-            let files =
-                ListingArgs { pages: pages.clone(), hosts: args.hosts.clone(), politeness: args.politeness };
+            let files = ListingArgs {
+                pages: pages.clone(),
+                hosts: args.hosts.clone(),
+                politeness: args.politeness,
+            };
             Names::from_listing(&files.read(POLITENESS)?)?
         }
         None => Names::default(),
@@ -82,8 +88,16 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         follow: false,
     };
     let probe = Arc::new(Mutex::new(Probe::new("probe".into(), Arc::new(names))));
-    Follower::open(setting, Arc::clone(&probe), None, Arc::new(AtomicBool::new(false)))?.run();
-    let probe = probe.lock().map_err(|_| Error::Usage("reading the log failed".into()))?;
+    Follower::open(
+        setting,
+        Arc::clone(&probe),
+        None,
+        Arc::new(AtomicBool::new(false)),
+    )?
+    .run();
+    let probe = probe
+        .lock()
+        .map_err(|_| Error::Usage("reading the log failed".into()))?;
     if let Stream::Broken(why) = &probe.stream {
         return Err(Error::Usage(why.clone()));
     }
@@ -91,22 +105,35 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         return Err(Error::Usage(complaint.clone()));
     }
     if probe.frames == 0 {
-        return Err(Error::Usage(format!("found no line in {}, expected the log of a probe", args.log)));
+        return Err(Error::Usage(format!(
+            "found no line in {}, expected the log of a probe",
+            args.log
+        )));
     }
     let view = View::new(&probe, 0);
-    let path = args.html.clone().unwrap_or_else(|| match args.log.as_str() {
-        "-" => "report.html".into(),
-        log => format!("{log}.html").into(),
-    });
-    std::fs::write(&path, html(&args.log, &view)).map_err(|source| Error::writing(&path, source))?;
+    let path = args
+        .html
+        .clone()
+        .unwrap_or_else(|| match args.log.as_str() {
+            "-" => "report.html".into(),
+            log => format!("{log}.html").into(),
+        });
+    std::fs::write(&path, html(&args.log, &view))
+        .map_err(|source| Error::writing(&path, source))?;
     eprintln!("report: {}", path.display());
     print_summary(&[view], format);
     Ok(())
 }
 
 fn html(log: &str, view: &View) -> String {
-    let who = view.firmware.as_deref().unwrap_or("a probe without a boot banner");
-    let build = view.build.as_deref().map_or_else(String::new, |build| format!(", build {build}"));
+    let who = view
+        .firmware
+        .as_deref()
+        .unwrap_or("a probe without a boot banner");
+    let build = view
+        .build
+        .as_deref()
+        .map_or_else(String::new, |build| format!(", build {build}"));
     let facts = format!(
         "{log}: {who}{build}; {} over {} boots; {} lines decoded, {} frames lost ({} bytes).",
         text::span(view.now_s),
@@ -115,8 +142,11 @@ fn html(log: &str, view: &View) -> String {
         view.lost_frames,
         view.lost_bytes
     );
-    let (facts, figures, pages) =
-        (escape(&facts), escape(&figures(view).to_text()), escape(&pages(view).to_text()));
+    let (facts, figures, pages) = (
+        escape(&facts),
+        escape(&figures(view).to_text()),
+        escape(&pages(view).to_text()),
+    );
     let plots = plot::svg(&plots(view));
     plot::document(
         "dunlin report",
@@ -133,32 +163,53 @@ fn figures(view: &View) -> Table {
     let mut table = Table::new(&["figure", "value"]);
     let mut row = |name: &str, value: String| table.row(vec![name.to_owned(), value]);
     row("freshness at the end", text::share(view.freshness));
-    row("… reported by the probe", text::share(view.freshness_reported));
+    row(
+        "… reported by the probe",
+        text::share(view.freshness_reported),
+    );
     row("optimum for its budget", text::share(view.optimum));
     row("fetches", view.fetches.to_string());
-    row("of these 304", format!("{} ({})", view.not_modified, text::percent(view.not_modified_share)));
+    row(
+        "of these 304",
+        format!(
+            "{} ({})",
+            view.not_modified,
+            text::percent(view.not_modified_share)
+        ),
+    );
     row("new versions", view.changed.to_string());
     row("errors", view.errors.to_string());
     row("denied by robots.txt", view.robots_denied.to_string());
     row("bytes of bodies", view.bytes.to_string());
     row(
         "mean time of a fetch",
-        view.mean_fetch_s.map_or_else(|| "–".into(), |s| format!("{:.0} ms", 1e3 * s)),
+        view.mean_fetch_s
+            .map_or_else(|| "–".into(), |s| format!("{:.0} ms", 1e3 * s)),
     );
     table
 }
 
 fn pages(view: &View) -> Table {
-    let mut table =
-        Table::new(&["page", "status", "changes_a_day", "last_change", "visits", "changes", "errors"]);
+    let mut table = Table::new(&[
+        "page",
+        "status",
+        "changes_a_day",
+        "last_change",
+        "visits",
+        "changes",
+        "errors",
+    ]);
     let mut rows: Vec<_> = view.pages.iter().collect();
     if rows.len() > PAGES {
         rows.sort_by_key(|page| std::cmp::Reverse(page.changes));
         rows.truncate(PAGES);
     }
     for page in rows {
-        let mut row =
-            vec![page.url.clone(), page.status.clone().unwrap_or_else(|| "–".into()), text::rate(page.rate)];
+        let mut row = vec![
+            page.url.clone(),
+            page.status.clone().unwrap_or_else(|| "–".into()),
+            text::rate(page.rate),
+        ];
         row.push(text::ago(view.now_s, page.last_change_s));
         row.extend([page.visits, page.changes, page.errors].map(|count| count.to_string()));
         table.row(row);
@@ -170,7 +221,11 @@ fn plots(view: &View) -> Vec<Plot> {
     let hour = |seconds: f64| seconds / 3_600.0;
     let course = |name: &str, of: fn(&crate::monitor::course::Point) -> Option<f64>| Line {
         name: name.into(),
-        points: view.course.iter().filter_map(|point| Some((hour(point.time_s), of(point)?))).collect(),
+        points: view
+            .course
+            .iter()
+            .filter_map(|point| Some((hour(point.time_s), of(point)?)))
+            .collect(),
     };
     let freshness = [
         course("from the log", |point| point.freshness),
@@ -178,7 +233,11 @@ fn plots(view: &View) -> Vec<Plot> {
         course("optimum", |point| point.optimum),
     ];
     let fetches = [course("fetches", |point| Some(point.fetches_per_minute))];
-    let bar = |name: &str, value: u64| Bar { name: name.to_owned(), value: value as f64, plus_minus: None };
+    let bar = |name: &str, value: u64| Bar {
+        name: name.to_owned(),
+        value: value as f64,
+        plus_minus: None,
+    };
     let mut hosts: Vec<_> = view.hosts.iter().filter(|host| host.fetches > 0).collect();
     hosts.sort_by_key(|host| std::cmp::Reverse(host.fetches));
     let title = if hosts.len() > HOSTS {
@@ -186,11 +245,23 @@ fn plots(view: &View) -> Vec<Plot> {
     } else {
         "Fetches by host".into()
     };
-    let hosts: Vec<Bar> =
-        hosts.iter().take(HOSTS).map(|host| bar(&plot::shortened(&host.name), host.fetches)).collect();
-    let errors: Vec<Bar> = view.errors_by_kind.iter().map(|(kind, count)| bar(kind, *count)).collect();
+    let hosts: Vec<Bar> = hosts
+        .iter()
+        .take(HOSTS)
+        .map(|host| bar(&plot::shortened(&host.name), host.fetches))
+        .collect();
+    let errors: Vec<Bar> = view
+        .errors_by_kind
+        .iter()
+        .map(|(kind, count)| bar(kind, *count))
+        .collect();
     let mut plots = vec![
-        plot::lines("Freshness over time", "hour", "share of pages fresh, by weight", &freshness),
+        plot::lines(
+            "Freshness over time",
+            "hour",
+            "share of pages fresh, by weight",
+            &freshness,
+        ),
         plot::lines("Fetches over time", "hour", "a minute", &fetches),
         plot::bars("Pages by changes a day", &rates(view), None),
     ];
@@ -205,14 +276,32 @@ fn plots(view: &View) -> Vec<Plot> {
 
 /// How many pages change how often, by powers of ten.
 fn rates(view: &View) -> Vec<Bar> {
-    let names =
-        ["below 0.01", "0.01 to 0.1", "0.1 to 1", "1 to 10", "10 to 100", "100 to 1,000", "above 1,000"];
+    let names = [
+        "below 0.01",
+        "0.01 to 0.1",
+        "0.1 to 1",
+        "1 to 10",
+        "10 to 100",
+        "100 to 1,000",
+        "above 1,000",
+    ];
     let mut counts = [0_u32; 7];
-    let rates = view.pages.iter().filter_map(|page| page.rate).filter(|rate| *rate >= 0.0);
+    let rates = view
+        .pages
+        .iter()
+        .filter_map(|page| page.rate)
+        .filter(|rate| *rate >= 0.0);
     for rate in rates {
-        let place = [0.01, 0.1, 1.0, 10.0, 100.0, 1_000.0].iter().filter(|end| rate >= **end).count();
+        let place = [0.01, 0.1, 1.0, 10.0, 100.0, 1_000.0]
+            .iter()
+            .filter(|end| rate >= **end)
+            .count();
         counts[place] += 1;
     }
-    let bar = |(name, count): (&str, u32)| Bar { name: name.into(), value: count.into(), plus_minus: None };
+    let bar = |(name, count): (&str, u32)| Bar {
+        name: name.into(),
+        value: count.into(),
+        plus_minus: None,
+    };
     names.into_iter().zip(counts).map(bar).collect()
 }

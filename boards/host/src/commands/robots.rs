@@ -15,8 +15,8 @@ use crate::output::{self, Format, Table};
 
 /// Say whether a robots.txt allows a URL, and which rule decides
 ///
-/// Decides as the probe does, by RFC 9309: the group with the agent's name or else the one for *, the longest
-/// match, allow before disallow. Exit code 0 if allowed, 1 if disallowed.
+/// Decides as the probe does, by RFC 9309: the group with the agent's name or else the one for *,
+/// the longest match, allow before disallow. Exit code 0 if allowed, 1 if disallowed.
 ///
 ///   dunlin robots robots.txt --agent dunlin http://example.org/private/
 #[derive(Debug, clap::Args)]
@@ -48,8 +48,9 @@ struct Answer<'a> {
 /// # Errors
 /// The file cannot be read, or the URL or the agent is none.
 pub fn run(args: &Args, format: Format) -> Result<ExitCode, Error> {
-    let usage =
-        |what: &str, error: &dyn std::fmt::Display| Error::Usage(format!("{}: {error}", quoted(what)));
+    let usage = |what: &str, error: &dyn std::fmt::Display| {
+        Error::Usage(format!("{}: {error}", quoted(what)))
+    };
     let url = Url::parse(&args.url).map_err(|error| usage(&args.url, &error))?;
     let agent = Agent::new(&args.agent, None).map_err(|error| usage(&args.agent, &error))?;
     let file = read(&args.file)?;
@@ -69,23 +70,39 @@ pub fn run(args: &Args, format: Format) -> Result<ExitCode, Error> {
         rule: line.map(|line| text_of(&file, line)),
         crawl_delay_s: crawl_delay.map(Duration::as_secs_f64),
     };
-    print(&answer, matches!(decision.reason, Reason::RobotsTxt), format);
-    Ok(if answer.allowed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    print(
+        &answer,
+        matches!(decision.reason, Reason::RobotsTxt),
+        format,
+    );
+    Ok(if answer.allowed {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 fn print(answer: &Answer<'_>, is_robots_txt: bool, format: Format) {
-    let verdict = if answer.allowed { "allowed" } else { "disallowed" };
+    let verdict = if answer.allowed {
+        "allowed"
+    } else {
+        "disallowed"
+    };
     match format {
         Format::Json => output::print(&output::json(answer)),
         Format::Csv => {
-            let mut table = Table::new(&["url", "agent", "verdict", "line", "rule", "crawl_delay_s"]);
+            let mut table =
+                Table::new(&["url", "agent", "verdict", "line", "rule", "crawl_delay_s"]);
             table.row(vec![
                 answer.url.to_owned(),
                 answer.agent.to_owned(),
                 verdict.to_owned(),
                 answer.line.map(|line| line.to_string()).unwrap_or_default(),
                 answer.rule.clone().unwrap_or_default(),
-                answer.crawl_delay_s.map(|delay| delay.to_string()).unwrap_or_default(),
+                answer
+                    .crawl_delay_s
+                    .map(|delay| delay.to_string())
+                    .unwrap_or_default(),
             ]);
             output::print(&table.to_csv());
         }
@@ -95,8 +112,10 @@ fn print(answer: &Answer<'_>, is_robots_txt: bool, format: Format) {
                 _ if is_robots_txt => "robots.txt itself always is".to_owned(),
                 _ => "no rule matches".to_owned(),
             };
-            let delay =
-                answer.crawl_delay_s.map(|delay| format!("\ncrawl-delay {delay} s")).unwrap_or_default();
+            let delay = answer
+                .crawl_delay_s
+                .map(|delay| format!("\ncrawl-delay {delay} s"))
+                .unwrap_or_default();
             output::print(&format!("{verdict}  ({why}){delay}\n"));
         }
     }
@@ -109,7 +128,10 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
     if path == Path::new("-") {
         std::io::stdin().lock().take(limit).read_to_end(&mut bytes)
     } else {
-        File::open(path).map_err(|error| Error::opening(path, error))?.take(limit).read_to_end(&mut bytes)
+        File::open(path)
+            .map_err(|error| Error::opening(path, error))?
+            .take(limit)
+            .read_to_end(&mut bytes)
     }
     .map_err(|error| Error::reading(path, error))?;
     Ok(bytes)
@@ -117,6 +139,12 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
 
 /// A line of the file, counted as its reader counts: CR, LF and CRLF each end one.
 fn text_of(file: &[u8], line: u32) -> String {
-    let text = String::from_utf8_lossy(file).replace("\r\n", "\n").replace('\r', "\n");
-    text.split('\n').nth(line as usize - 1).unwrap_or_default().trim().to_owned()
+    let text = String::from_utf8_lossy(file)
+        .replace("\r\n", "\n")
+        .replace('\r', "\n");
+    text.split('\n')
+        .nth(line as usize - 1)
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
 }

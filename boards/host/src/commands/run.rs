@@ -27,17 +27,18 @@ use crate::{duration, net};
 
 /// Watch pages for changes, politely, until Ctrl-C
 ///
-/// The same loop as on a microcontroller, on this computer's sockets: it obeys robots.txt, leaves 15 s between two
-/// requests to a host, asks conditionally, learns how often each page changes and spends the budget accordingly.
-/// Every change is one line of JSON on stdout:
+/// The same loop as on a microcontroller, on this computer's sockets: it obeys robots.txt, leaves
+/// 15 s between two requests to a host, asks conditionally, learns how often each page changes and
+/// spends the budget accordingly. Every change is one line of JSON on stdout:
 ///
 ///   {"time":1794000000,"url":"http://example.org/","status":200,"bytes":5120,"milliseconds":84,
 ///    "first":false,"encoded":false,"cut":false}
 ///
-/// `first`: there is no earlier version. `encoded`: compressed unasked, and compared as it is. `cut`: longer than 1 MiB,
-/// and compared up to there.
+/// `first`: there is no earlier version. `encoded`: compressed unasked, and compared as it is.
+/// `cut`: longer than 1 MiB, and compared up to there.
 ///
-/// Without --state nothing is kept between runs. At the end, a summary; with --format json as a last line on stdout.
+/// Without --state nothing is kept between runs. At the end, a summary; with --format json as a
+/// last line on stdout.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -76,7 +77,12 @@ pub struct Args {
 }
 
 /// More than this would have to be numbered with more bits.
-const CAPACITY: Capacity = Capacity { pages: 65_534, hosts: 65_534, https: true, ipv6: true };
+const CAPACITY: Capacity = Capacity {
+    pages: 65_534,
+    hosts: 65_534,
+    https: true,
+    ipv6: true,
+};
 /// What `run` and `xtask qemu` leave between two requests to a host unless told otherwise.
 pub const POLITENESS: Duration = Duration::from_secs(15);
 /// For each page that redirects lead away: its URL and what is known of the way there.
@@ -90,10 +96,14 @@ const WINDOW: usize = 4096;
 /// Something wrong with a file or an option; nothing has been fetched then.
 pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     let listing = args.listing.read(POLITENESS)?;
-    if args.crawls_per_day.is_some_and(|rate| !(rate > 0.0 && rate.is_finite())) {
+    if args
+        .crawls_per_day
+        .is_some_and(|rate| !(rate > 0.0 && rate.is_finite()))
+    {
         return Err(Error::Usage("expected more than 0 --crawls-per-day".into()));
     }
-    let resolve = HostResolve::new(args.resolve.iter().map(String::as_str)).map_err(Error::Usage)?;
+    let resolve =
+        HostResolve::new(args.resolve.iter().map(String::as_str)).map_err(Error::Usage)?;
     let options = Options {
         agent: args.agent.clone(),
         contact: args.contact.clone(),
@@ -104,7 +114,10 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     };
     let (image, order) = page_image::build(&listing, &options, CAPACITY)?;
     let file = args.log.as_ref().map(|path| {
-        let opened = std::fs::OpenOptions::new().create(true).append(true).open(path);
+        let opened = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(path);
         opened.map_err(|source| Error::opening(path, source))
     });
     let board = Computer::new(&listing, order, file.transpose()?);
@@ -115,23 +128,43 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
 }
 
 /// The loop, until it is told to stop.
-fn crawl(image: Image<'_>, board: Computer<'_>, resolve: HostResolve, args: &Args) -> Result<Summary, Error> {
+fn crawl(
+    image: Image<'_>,
+    board: Computer<'_>,
+    resolve: HostResolve,
+    args: &Args,
+) -> Result<Summary, Error> {
     let wrong = |why: dunlin::image::ImageError| Error::Usage(why.to_string());
     let mut scheduler: Core<Large> = Core::large(image.pages(), image.hosts(), Settings::DEFAULT);
     let mut pages = vec![PageMemory::NEW; image.pages()];
     let mut hosts = vec![HostMemory::NEW; image.hosts()];
     let mut detours = vec![0; DETOUR_BYTES * image.pages()];
-    let memory =
-        Memory { scheduler: &mut scheduler, pages: &mut pages, hosts: &mut hosts, detours: &mut detours };
+    let memory = Memory {
+        scheduler: &mut scheduler,
+        pages: &mut pages,
+        hosts: &mut hosts,
+        detours: &mut detours,
+    };
     let probe = Probe::new(image, memory, args.slots.into(), board).map_err(wrong)?;
-    let mut store = args.state.as_deref().map(FileFlash::open).transpose()?.map(Store::new);
-    let resumed = store.as_mut().map(|store| async_io::block_on(probe.restore(store, true)));
+    let mut store = args
+        .state
+        .as_deref()
+        .map(FileFlash::open)
+        .transpose()?
+        .map(Store::new);
+    let resumed = store
+        .as_mut()
+        .map(|store| async_io::block_on(probe.restore(store, true)));
     probe.set_online(true);
     let connect = HostConnect::new();
     let mut buffers = vec![[0; WINDOW]; args.slots.into()];
     let mut slots: Vec<_> = buffers
         .iter_mut()
-        .map(|buffer| Slot { connect: connect.clone(), resolve: resolve.clone(), buffer })
+        .map(|buffer| Slot {
+            connect: connect.clone(),
+            resolve: resolve.clone(),
+            buffer,
+        })
         .collect();
     let mut work: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
     for (number, slot) in slots.iter_mut().enumerate() {
@@ -158,7 +191,10 @@ fn crawl(image: Image<'_>, board: Computer<'_>, resolve: HostResolve, args: &Arg
     if let Some(store) = &mut store {
         async_io::block_on(probe.save(store));
     }
-    Ok(Summary { resumed_pages: resumed.map_or(0, |resumed| resumed.pages), ..Summary::new(&probe) })
+    Ok(Summary {
+        resumed_pages: resumed.map_or(0, |resumed| resumed.pages),
+        ..Summary::new(&probe)
+    })
 }
 
 /// Completes after so many seconds, or at Ctrl-C.
@@ -166,9 +202,11 @@ fn until_told(seconds: Option<u64>) -> Result<impl Future<Output = ()>, Error> {
     static STOP: AtomicBool = AtomicBool::new(false);
     ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed))
         .map_err(|why| Error::Usage(format!("cannot listen for Ctrl-C: {why}")))?;
-    let end = seconds.map(|seconds| std::time::Instant::now() + std::time::Duration::from_secs(seconds));
+    let end =
+        seconds.map(|seconds| std::time::Instant::now() + std::time::Duration::from_secs(seconds));
     Ok(async move {
-        while !STOP.load(Ordering::Relaxed) && end.is_none_or(|end| std::time::Instant::now() < end) {
+        while !STOP.load(Ordering::Relaxed) && end.is_none_or(|end| std::time::Instant::now() < end)
+        {
             Timer::after(std::time::Duration::from_millis(100)).await;
         }
     })
@@ -180,7 +218,12 @@ async fn show_status(probe: &Probe<'_, Large, Computer<'_>>) -> ! {
         let totals = probe.totals();
         eprint!(
             "\r\x1b[K{} fetched, {} unchanged (304), {} changed, {} errors, {} denied by robots, {} bytes",
-            totals.fetches, totals.not_modified, totals.changed, totals.errors, totals.denied, totals.bytes
+            totals.fetches,
+            totals.not_modified,
+            totals.changed,
+            totals.errors,
+            totals.denied,
+            totals.bytes
         );
         Timer::after(std::time::Duration::from_secs(1)).await;
     }
@@ -202,7 +245,15 @@ struct Summary {
 
 impl Summary {
     fn new(probe: &Probe<'_, Large, Computer<'_>>) -> Self {
-        let Totals { fetches, not_modified, changed, errors, denied, bytes, .. } = probe.totals();
+        let Totals {
+            fetches,
+            not_modified,
+            changed,
+            errors,
+            denied,
+            bytes,
+            ..
+        } = probe.totals();
         let (freshness_estimate, optimum_estimate) = probe.freshness();
         Self {
             fetches,
@@ -243,7 +294,11 @@ fn report(summary: &Summary, format: Format) {
         share(summary.freshness_estimate),
         share(summary.optimum_estimate),
     ]);
-    let text = if format == Format::Csv { table.to_csv() } else { table.to_text() };
+    let text = if format == Format::Csv {
+        table.to_csv()
+    } else {
+        table.to_text()
+    };
     // Stdout holds the changes.
     eprint!("\n{text}");
 }
@@ -276,12 +331,25 @@ struct Change<'a> {
 
 impl<'l> Computer<'l> {
     fn new(listing: &'l Listing, order: Vec<usize>, file: Option<std::fs::File>) -> Self {
-        Self { listing, order, start: std::time::Instant::now(), file: RefCell::new(file) }
+        Self {
+            listing,
+            order,
+            start: std::time::Instant::now(),
+            file: RefCell::new(file),
+        }
     }
 
     fn url(&self, page: u16) -> &'l str {
-        let index = self.order.get(usize::from(page)).copied().unwrap_or_default();
-        self.listing.list.pages.get(index).map_or("?", |page| &page.url)
+        let index = self
+            .order
+            .get(usize::from(page))
+            .copied()
+            .unwrap_or_default();
+        self.listing
+            .list
+            .pages
+            .get(index)
+            .map_or("?", |page| &page.url)
     }
 
     fn changed(&self, change: &Change<'_>) {
@@ -296,7 +364,11 @@ impl<'l> Computer<'l> {
 
     /// A line for the person who watches, above the status.
     fn say(&self, text: &str) {
-        let clear = if std::io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
+        let clear = if std::io::stderr().is_terminal() {
+            "\r\x1b[K"
+        } else {
+            ""
+        };
         eprintln!("{clear}{text}");
     }
 }
@@ -314,7 +386,10 @@ impl Board for Computer<'_> {
     }
 
     fn unix_time(&self) -> Option<u64> {
-        SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok().map(|time| time.as_secs())
+        SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .ok()
+            .map(|time| time.as_secs())
     }
 
     fn speaks_https(&self) -> bool {
@@ -323,23 +398,55 @@ impl Board for Computer<'_> {
 
     fn log(&self, event: &Event) {
         match *event {
-            Event::End { page, status, bytes, millis, changed: true, flags } => {
-                let Flags { first, encoded, cut } = flags;
+            Event::End {
+                page,
+                status,
+                bytes,
+                millis,
+                changed: true,
+                flags,
+            } => {
+                let Flags {
+                    first,
+                    encoded,
+                    cut,
+                } = flags;
                 let (time, url) = (self.unix_time().unwrap_or(0), self.url(page));
-                self.changed(&Change { time, url, status, bytes, milliseconds: millis, first, encoded, cut });
+                self.changed(&Change {
+                    time,
+                    url,
+                    status,
+                    bytes,
+                    milliseconds: millis,
+                    first,
+                    encoded,
+                    cut,
+                });
             }
             Event::Failed { page, millis, why } => {
                 let after = duration::format(Duration::from_millis(millis.into()));
-                self.say(&format!("failed after {after}: {} ({why:?})", self.url(page)));
+                self.say(&format!(
+                    "failed after {after}: {} ({why:?})",
+                    self.url(page)
+                ));
             }
-            Event::Denied { page } => self.say(&format!("denied by robots.txt: {}", self.url(page))),
+            Event::Denied { page } => {
+                self.say(&format!("denied by robots.txt: {}", self.url(page)))
+            }
             Event::Astray { page, why, .. } => {
-                let why =
-                    why.map_or_else(|| "its target is no URL we can keep".into(), |why| why.to_string());
+                let why = why.map_or_else(
+                    || "its target is no URL we can keep".into(),
+                    |why| why.to_string(),
+                );
                 self.say(&format!("redirect not followed: {}: {why}", self.url(page)));
             }
             Event::BackOff { host, seconds, .. } => {
-                let name = self.listing.list.hosts.get(usize::from(host)).map_or("?", String::as_str);
+                let name = self
+                    .listing
+                    .list
+                    .hosts
+                    .get(usize::from(host))
+                    .map_or("?", String::as_str);
                 self.say(&format!("leaving {name} alone for {seconds} s"));
             }
             _ => {}

@@ -20,23 +20,26 @@ use crate::listing::{Listing, ListingArgs};
 use crate::output::{self, Format, Table};
 use crate::pages::Change;
 use crate::planning::{
-    after_open_time, explain, gate_hours, in_intervals, open_time, plan_hosts, plan_pages, quasi_costs,
+    after_open_time, explain, gate_hours, in_intervals, open_time, plan_hosts, plan_pages,
+    quasi_costs,
 };
 use crate::{duration, picture};
 
 /// Schedule the crawls of an interval
 ///
-/// Plans how often to visit each page and prints one row a crawl, `time_s,crawler,url`, in order of time:
+/// Plans how often to visit each page and prints one row a crawl, `time_s,crawler,url`, in order of
+/// time:
 ///
 ///   dunlin schedule PAGES.csv --interval 24h --crawls 5000 --politeness 15s --method merge
 ///
-/// carousel    optimal rates, one page a slot, due pages first
-/// merge       whole crawls, spread evenly on each host and handed to crawlers as they fall idle
-/// transport   whole crawls at their ideal times, moved to the crawlers' slots by as little as possible in total;
+/// carousel optimal rates, one page a slot, due pages first merge whole crawls, spread evenly on
+/// each host and handed to crawlers as they fall idle transport whole crawls at their ideal times,
+/// moved to the crawlers' slots by as little as possible in total;
 ///             pages with known update times (quasi) are never early. The proof goes to stderr
 ///
-/// A crawler that can do S crawls in the interval takes an S-th of it for each. Politeness is kept whatever the method;
-/// crawls that find no polite moment in time start after the interval, and stderr says how many.
+/// A crawler that can do S crawls in the interval takes an S-th of it for each. Politeness is kept
+/// whatever the method; crawls that find no polite moment in time start after the interval, and
+/// stderr says how many.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -48,8 +51,8 @@ pub struct Args {
     /// How many crawls there are in the interval
     #[arg(long, value_name = "N")]
     crawls: u32,
-    /// How many crawlers of equal speed, or a list of how many crawls each can do: 40,30. Default: one that can do
-    /// them all, for merge one that is never busy
+    /// How many crawlers of equal speed, or a list of how many crawls each can do: 40,30. Default:
+    /// one that can do them all, for merge one that is never busy
     #[arg(long, value_name = "C", value_parser = Crawlers::parse)]
     crawlers: Option<Crawlers>,
     /// How to find the moments
@@ -78,7 +81,10 @@ pub(super) enum Crawlers {
 
 impl Crawlers {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let numbers: Result<Vec<u32>, _> = text.split(',').map(|part| part.trim().parse::<u32>()).collect();
+        let numbers: Result<Vec<u32>, _> = text
+            .split(',')
+            .map(|part| part.trim().parse::<u32>())
+            .collect();
         match numbers.as_deref() {
             Ok([count @ 1..=100_000]) => Ok(Self::Equal(*count)),
             Ok(speeds @ [_, _, ..]) if speeds.iter().all(|speed| *speed > 0) => {
@@ -118,26 +124,48 @@ struct Row<'a> {
 /// Runs the command.
 ///
 /// # Errors
-/// The first thing wrong with a file, what makes the demand infeasible, or a picture that cannot be written.
+/// The first thing wrong with a file, what makes the demand infeasible, or a picture that cannot be
+/// written.
 pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     let listing = args.listing.read(Duration::ZERO)?;
     if args.interval.is_zero() {
-        return Err(Error::Usage("found an interval of 0, expected a time such as 24h".into()));
+        return Err(Error::Usage(
+            "found an interval of 0, expected a time such as 24h".into(),
+        ));
     }
     let mut visits = make(args, &listing)?;
     visits.sort_unstable();
     if let Some(path) = &args.svg {
         let marks: Vec<_> = visits
             .iter()
-            .map(|visit| (visit.at - Instant::ZERO, visit.crawler, listing.gate_of_page(visit.page as usize)))
+            .map(|visit| {
+                (
+                    visit.at - Instant::ZERO,
+                    visit.crawler,
+                    listing.gate_of_page(visit.page as usize),
+                )
+            })
             .collect();
-        let names: Vec<&str> = listing.gates.iter().map(|gate| gate.name.as_str()).collect();
-        std::fs::write(path, picture::hosts_over_time(&names, args.interval, &marks))
-            .map_err(|error| Error::writing(path, error))?;
+        let names: Vec<&str> = listing
+            .gates
+            .iter()
+            .map(|gate| gate.name.as_str())
+            .collect();
+        std::fs::write(
+            path,
+            picture::hosts_over_time(&names, args.interval, &marks),
+        )
+        .map_err(|error| Error::writing(path, error))?;
     }
-    let late = visits.iter().filter(|visit| visit.at - Instant::ZERO >= args.interval).count();
+    let late = visits
+        .iter()
+        .filter(|visit| visit.at - Instant::ZERO >= args.interval)
+        .count();
     if late > 0 {
-        eprintln!("{late} of {} crawls start after the interval: crawlers or hosts were busy", visits.len());
+        eprintln!(
+            "{late} of {} crawls start after the interval: crawlers or hosts were busy",
+            visits.len()
+        );
     }
     let rows: Vec<Row<'_>> = visits
         .iter()
@@ -158,7 +186,11 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
 fn table(rows: &[Row<'_>]) -> Table {
     let mut table = Table::new(&["time_s", "crawler", "url"]);
     for row in rows {
-        table.row(vec![format!("{:.3}", row.time_s), row.crawler.to_string(), row.url.to_owned()]);
+        table.row(vec![
+            format!("{:.3}", row.time_s),
+            row.crawler.to_string(),
+            row.url.to_owned(),
+        ]);
     }
     table
 }
@@ -178,7 +210,10 @@ fn make(args: &Args, listing: &Listing) -> Result<Vec<Visit>, Error> {
         )));
     }
     if let Some(gate) = listing.gates.iter().find(|gate| gate.hours.is_some())
-        && !args.interval.as_micros().is_multiple_of(Duration::DAY.as_micros())
+        && !args
+            .interval
+            .as_micros()
+            .is_multiple_of(Duration::DAY.as_micros())
     {
         return Err(Error::Usage(format!(
             "{}: found hours, which need an interval of whole days, expected one such as 24h",
@@ -192,10 +227,20 @@ fn make(args: &Args, listing: &Listing) -> Result<Vec<Visit>, Error> {
         Method::Merge => spread_hosts(args, listing, &pages)?,
         Method::Transport => {
             let visits = assign(args, listing, &pages, &speeds)?;
-            if listing.gates.iter().all(|gate| gate.politeness.is_zero() && gate.hours.is_none()) {
+            if listing
+                .gates
+                .iter()
+                .all(|gate| gate.politeness.is_zero() && gate.hours.is_none())
+            {
                 return Ok(visits);
             }
-            visits.iter().map(|visit| Update { at: visit.at, page: visit.page }).collect()
+            visits
+                .iter()
+                .map(|visit| Update {
+                    at: visit.at,
+                    page: visit.page,
+                })
+                .collect()
         }
     };
     Ok(dispatch(args, listing, planned, &speeds))
@@ -203,19 +248,28 @@ fn make(args: &Args, listing: &Listing) -> Result<Vec<Visit>, Error> {
 
 /// The carousel's slots, evenly over the interval.
 fn turn(args: &Args, listing: &Listing, pages: &[Page<'_, f64>]) -> Result<Vec<Update>, Error> {
-    let (mut hosts, mut rates) = (plan_hosts(&listing.gates, args.interval), vec![0.0; pages.len()]);
+    let (mut hosts, mut rates) = (
+        plan_hosts(&listing.gates, args.interval),
+        vec![0.0; pages.len()],
+    );
     let budget = f64::from(args.crawls);
     optimal(pages, &mut hosts, budget, Objective::Freshness, &mut rates)
         .map_err(|error| explain(error, listing))?;
     let count = pages.len();
-    let mut carousel: Carousel<u64, u32, _, _, _> =
-        Carousel::with_storage(vec![Place::UNUSED; count], vec![Entry::UNUSED; count], vec![0; count]);
+    let mut carousel: Carousel<u64, u32, _, _, _> = Carousel::with_storage(
+        vec![Place::UNUSED; count],
+        vec![Entry::UNUSED; count],
+        vec![0; count],
+    );
     for (page, rate) in (0..).zip(&rates).filter(|(_, rate)| **rate > 0.0) {
-        carousel.add(page, (rate / budget).min(1.0)).map_err(|error| Error::Usage(error.to_string()))?;
+        carousel
+            .add(page, (rate / budget).min(1.0))
+            .map_err(|error| Error::Usage(error.to_string()))?;
     }
     let slot = |number: u64| {
         Instant::from_micros(
-            (u128::from(args.interval.as_micros()) * u128::from(number) / u128::from(args.crawls)) as u64,
+            (u128::from(args.interval.as_micros()) * u128::from(number) / u128::from(args.crawls))
+                as u64,
         )
     };
     let slots = (0..u64::from(args.crawls)).zip(carousel.slots());
@@ -223,21 +277,41 @@ fn turn(args: &Args, listing: &Listing, pages: &[Page<'_, f64>]) -> Result<Vec<U
         let gate = &listing.gates[listing.gate_of_page(page? as usize)];
         // As far into its open hours as into the interval.
         let share = open_time(gate, slot(number) - Instant::ZERO);
-        Some(Update { at: after_open_time(gate, share), page: page? })
+        Some(Update {
+            at: after_open_time(gate, share),
+            page: page?,
+        })
     };
     Ok(slots.filter_map(update).collect())
 }
 
 /// Whole crawls of each page.
-fn whole_crawls(args: &Args, listing: &Listing, pages: &[Page<'_, f64>]) -> Result<Vec<u32>, Error> {
-    let (mut hosts, mut crawls) = (plan_hosts(&listing.gates, args.interval), vec![0; pages.len()]);
-    select(pages, &mut hosts, args.crawls, Objective::Freshness, &mut crawls)
-        .map_err(|error| explain(error, listing))?;
+fn whole_crawls(
+    args: &Args,
+    listing: &Listing,
+    pages: &[Page<'_, f64>],
+) -> Result<Vec<u32>, Error> {
+    let (mut hosts, mut crawls) = (
+        plan_hosts(&listing.gates, args.interval),
+        vec![0; pages.len()],
+    );
+    select(
+        pages,
+        &mut hosts,
+        args.crawls,
+        Objective::Freshness,
+        &mut crawls,
+    )
+    .map_err(|error| explain(error, listing))?;
     Ok(crawls)
 }
 
 /// Whole crawls, spread on each gate.
-fn spread_hosts(args: &Args, listing: &Listing, pages: &[Page<'_, f64>]) -> Result<Vec<Update>, Error> {
+fn spread_hosts(
+    args: &Args,
+    listing: &Listing,
+    pages: &[Page<'_, f64>],
+) -> Result<Vec<Update>, Error> {
     let crawls = whole_crawls(args, listing, pages)?;
     let mut behind: Vec<Vec<usize>> = vec![Vec::new(); listing.gates.len()];
     (0..pages.len()).for_each(|page| behind[listing.gate_of_page(page)].push(page));
@@ -245,21 +319,39 @@ fn spread_hosts(args: &Args, listing: &Listing, pages: &[Page<'_, f64>]) -> Resu
     for (gate, behind) in listing.gates.iter().zip(&behind) {
         let counts: Vec<u32> = behind.iter().map(|page| crawls[*page]).collect();
         let total = counts.iter().map(|count| *count as usize).sum();
-        let (mut updates, mut links) = (vec![Update::default(); total], vec![Link::default(); total]);
+        let (mut updates, mut links) =
+            (vec![Update::default(); total], vec![Link::default(); total]);
         let cost = |page: u32, gap: Duration| {
-            let (page, gap) =
-                (&pages[behind[page as usize]], gap.as_secs_f64() / args.interval.as_secs_f64());
+            let (page, gap) = (
+                &pages[behind[page as usize]],
+                gap.as_secs_f64() / args.interval.as_secs_f64(),
+            );
             if gap > 0.0 {
-                page.weight * gap * page_cost(page, Objective::Freshness, Spacing::Steady, 1.0 / gap)
+                page.weight
+                    * gap
+                    * page_cost(page, Objective::Freshness, Spacing::Steady, 1.0 / gap)
             } else {
                 0.0
             }
         };
-        // Moments that suit every host best would find busy crawlers idle at first and late later on.
-        let moments = if args.crawlers.is_some() { Moments::Even } else { Moments::Ideal };
+        // Moments that suit every host best would find busy crawlers idle at first and late later
+        // on.
+        let moments = if args.crawlers.is_some() {
+            Moments::Even
+        } else {
+            Moments::Ideal
+        };
         let open = open_time(gate, args.interval);
-        spread(moments, &counts, open, gate.politeness, &mut updates, &mut links, cost)
-            .map_err(|error| Error::Usage(format!("{}: {error}", gate.name)))?;
+        spread(
+            moments,
+            &counts,
+            open,
+            gate.politeness,
+            &mut updates,
+            &mut links,
+            cost,
+        )
+        .map_err(|error| Error::Usage(format!("{}: {error}", gate.name)))?;
         all.extend(updates.iter().map(|update| Update {
             at: after_open_time(gate, update.at - Instant::ZERO),
             page: behind[update.page as usize] as u32,
@@ -282,14 +374,19 @@ fn assign(
         let crawl = |at, not_before| (Crawl { at, not_before }, page as u32);
         if let Change::Quasi { updates } = &listed.change {
             let offsets = in_intervals(&listed.url, updates, args.interval)?;
-            let (mut times, mut scratch) =
-                (vec![0; count as usize], vec![0.0; offsets.len() * count as usize]);
+            let (mut times, mut scratch) = (
+                vec![0; count as usize],
+                vec![0.0; offsets.len() * count as usize],
+            );
             let chosen = quasi::choose(&offsets, Objective::Freshness, &mut times, &mut scratch);
-            let times =
-                times.iter().take(chosen).map(|time| Instant::ZERO + updates[usize::from(*time)].offset);
+            let times = times
+                .iter()
+                .take(chosen)
+                .map(|time| Instant::ZERO + updates[usize::from(*time)].offset);
             wanted.extend(times.map(|at| crawl(at, true)));
         } else {
-            let even = (1..=u64::from(count)).map(|rank| args.interval * rank / (u64::from(count) + 1));
+            let even =
+                (1..=u64::from(count)).map(|rank| args.interval * rank / (u64::from(count) + 1));
             wanted.extend(even.map(|time| crawl(Instant::ZERO + time, false)));
         }
     }
@@ -309,12 +406,20 @@ fn assign(
     transport::slots(speeds, args.interval, &mut slots).map_err(failed)?;
     let mut slot_of = vec![0; crawls.len()];
     let (mut entries, mut places) = (vec![Entry::UNUSED; crawls.len()], vec![0; crawls.len()]);
-    let (mut more_entries, mut more_places) = (vec![Entry::UNUSED; slots.len()], vec![0; slots.len()]);
+    let (mut more_entries, mut more_places) =
+        (vec![Entry::UNUSED; slots.len()], vec![0; slots.len()]);
     let mut by_gain = SliceHeap::with_storage(&mut entries[..], &mut places[..]);
     let mut by_cost = SliceHeap::with_storage(&mut more_entries[..], &mut more_places[..]);
     let mut prices = vec![Prices::UNUSED; slots.len()];
-    let cost = transport::sweep(&crawls, &slots, &mut by_gain, &mut by_cost, &mut prices, &mut slot_of)
-        .map_err(failed)?;
+    let cost = transport::sweep(
+        &crawls,
+        &slots,
+        &mut by_gain,
+        &mut by_cost,
+        &mut prices,
+        &mut slot_of,
+    )
+    .map_err(failed)?;
     let (total, bound) = (cost.total.as_secs_f64(), cost.bound.as_secs_f64());
     eprintln!(
         "crawls are {total:.3} s from their ideal times in total; no assignment can do with less than {bound:.3} s"
@@ -324,7 +429,11 @@ fn assign(
         crawler: slots[*slot as usize].crawler,
         page,
     };
-    Ok(slot_of.iter().zip(wanted.iter().map(|wanted| wanted.1)).map(visit).collect())
+    Ok(slot_of
+        .iter()
+        .zip(wanted.iter().map(|wanted| wanted.1))
+        .map(visit)
+        .collect())
 }
 
 /// Hands planned crawls to crawlers as they fall idle, the most delayed first, politely.
@@ -334,7 +443,11 @@ fn dispatch(args: &Args, listing: &Listing, planned: Vec<Update>, speeds: &[u32]
     let mut queues: Vec<Queue> = listing
         .gates
         .iter()
-        .map(|gate| Queue { gap: gate.politeness, hours: gate_hours(gate), ..Queue::default() })
+        .map(|gate| Queue {
+            gap: gate.politeness,
+            hours: gate_hours(gate),
+            ..Queue::default()
+        })
         .collect();
     for (index, update) in (0..).zip(&updates) {
         let queue = &mut queues[listing.gate_of_page(update.page as usize)];
@@ -348,15 +461,24 @@ fn dispatch(args: &Args, listing: &Listing, planned: Vec<Update>, speeds: &[u32]
     let (mut free, mut more) = (vec![Entry::UNUSED; hosts], vec![0_u32; hosts]);
     let waiting = SliceHeap::with_storage(&mut waiting[..], &mut places[..]);
     let free = SliceHeap::with_storage(&mut free[..], &mut more[..]);
-    let Ok(mut dispatch) = Dispatch::new(&updates, &mut queues, waiting, free) else { return Vec::new() };
-    let mut idle: std::collections::BinaryHeap<std::cmp::Reverse<(Instant, usize)>> =
-        (0..speeds.len()).map(|crawler| std::cmp::Reverse((Instant::ZERO, crawler))).collect();
+    let Ok(mut dispatch) = Dispatch::new(&updates, &mut queues, waiting, free) else {
+        return Vec::new();
+    };
+    let mut idle: std::collections::BinaryHeap<std::cmp::Reverse<(Instant, usize)>> = (0..speeds
+        .len())
+        .map(|crawler| std::cmp::Reverse((Instant::ZERO, crawler)))
+        .collect();
     let mut now = Instant::ZERO;
     let mut visits = Vec::with_capacity(updates.len());
-    while let (Some(wake), Some(std::cmp::Reverse((from, crawler)))) = (dispatch.wake(), idle.pop()) {
+    while let (Some(wake), Some(std::cmp::Reverse((from, crawler)))) = (dispatch.wake(), idle.pop())
+    {
         now = now.max(from).max(wake);
         if let Some(start) = dispatch.next(now) {
-            visits.push(Visit { at: now, crawler: crawler as u32, page: start.update.page });
+            visits.push(Visit {
+                at: now,
+                crawler: crawler as u32,
+                page: start.update.page,
+            });
             let busy = if speeds[crawler] == u32::MAX {
                 Duration::ZERO
             } else {

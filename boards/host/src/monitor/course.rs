@@ -1,5 +1,5 @@
-//! How figures went over time, in bounded memory: when there is no room left, every other point goes and those to come
-//! are twice as far apart.
+//! How figures went over time, in bounded memory: when there is no room left, every other point
+//! goes and those to come are twice as far apart.
 
 use serde::Serialize;
 
@@ -33,7 +33,13 @@ pub struct Course {
 
 impl Default for Course {
     fn default() -> Self {
-        Self { points: Vec::new(), step: 1.0, next: 1.0, fetches: 0, since: 0.0 }
+        Self {
+            points: Vec::new(),
+            step: 1.0,
+            next: 1.0,
+            fetches: 0,
+            since: 0.0,
+        }
     }
 }
 
@@ -48,7 +54,13 @@ impl Course {
         let [freshness, reported, optimum] = shares;
         let elapsed = (time_s - self.since).max(1e-3);
         let fetches_per_minute = 60.0 * (fetches - self.fetches.min(fetches)) as f64 / elapsed;
-        self.points.push(Point { time_s, freshness, reported, optimum, fetches_per_minute });
+        self.points.push(Point {
+            time_s,
+            freshness,
+            reported,
+            optimum,
+            fetches_per_minute,
+        });
         (self.since, self.fetches) = (time_s, fetches);
         if self.points.len() >= MOST {
             self.thin_out();
@@ -66,8 +78,12 @@ impl Course {
         let pairs = self.points.chunks(2).map(|pair| match *pair {
             // The later one stands for both, with the fetches of both.
             [first, second] => {
-                let fetches_per_minute = 0.5 * (first.fetches_per_minute + second.fetches_per_minute);
-                Point { fetches_per_minute, ..second }
+                let fetches_per_minute =
+                    0.5 * (first.fetches_per_minute + second.fetches_per_minute);
+                Point {
+                    fetches_per_minute,
+                    ..second
+                }
             }
             _ => pair[0],
         });
@@ -90,7 +106,11 @@ mod tests {
                 course.add(time, fetches, [Some(0.5), None, None]);
             }
         }
-        assert!((MOST / 4..MOST).contains(&course.points().len()), "{}", course.points().len());
+        assert!(
+            (MOST / 4..MOST).contains(&course.points().len()),
+            "{}",
+            course.points().len()
+        );
         assert!(course.points().is_sorted_by(|a, b| a.time_s < b.time_s));
     }
 }

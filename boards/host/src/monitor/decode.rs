@@ -1,9 +1,10 @@
-//! Bytes in, log lines out. Whatever happens to the bytes on their way, decoding finds back to the next frame, and
-//! counts what it lost.
+//! Bytes in, log lines out. Whatever happens to the bytes on their way, decoding finds back to the
+//! next frame, and counts what it lost.
 //!
-//! A frame ends with a zero byte and has no checksum, so a damaged one may decode by chance. Three things have to agree
-//! before a line is believed: the format string takes up exactly the bytes there are, the time goes forward (or a boot
-//! banner says why not), and the banner, if one was seen, names the ELF file's build.
+//! A frame ends with a zero byte and has no checksum, so a damaged one may decode by chance. Three
+//! things have to agree before a line is believed: the format string takes up exactly the bytes
+//! there are, the time goes forward (or a boot banner says why not), and the banner, if one was
+//! seen, names the ELF file's build.
 
 use std::cell::Cell;
 use std::fmt;
@@ -69,13 +70,21 @@ impl Level {
 impl Line {
     /// Seconds since boot, or empty.
     pub fn time(&self) -> String {
-        self.micros.map_or_else(String::new, |us| format!("{}.{:06}", us / 1_000_000, us % 1_000_000))
+        self.micros.map_or_else(String::new, |us| {
+            format!("{}.{:06}", us / 1_000_000, us % 1_000_000)
+        })
     }
 }
 
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:>12} {:5} {}", self.time(), self.level.name(), self.message)
+        write!(
+            f,
+            "{:>12} {:5} {}",
+            self.time(),
+            self.level.name(),
+            self.message
+        )
     }
 }
 
@@ -108,8 +117,10 @@ impl Trust {
                 "most of the log cannot be decoded with {file}: is it the ELF file of the firmware that runs?"
             )),
             Self::Mismatch { firmware, elf } => {
-                let own =
-                    elf.map_or_else(|| "no build identity".into(), |build| format!("build {build:016x}"));
+                let own = elf.map_or_else(
+                    || "no build identity".into(),
+                    |build| format!("build {build:016x}"),
+                );
                 Some(format!(
                     "the log comes from {firmware}, but {file} is {own}: decode with that firmware's own ELF file"
                 ))
@@ -166,15 +177,18 @@ impl Decoder {
         &self.firmware
     }
 
-    /// Takes the next bytes and hands every line that is complete to `show`, and one of [`Level::Lost`] for each frame
-    /// that is not one. Takes time linear in the bytes; memory for one frame.
+    /// Takes the next bytes and hands every line that is complete to `show`, and one of
+    /// [`Level::Lost`] for each frame that is not one. Takes time linear in the bytes; memory for
+    /// one frame.
     pub fn feed(&mut self, chunk: &[u8], show: &mut impl FnMut(Line)) {
         for piece in chunk.split_inclusive(|byte| *byte == 0) {
             let (body, ends) = match piece.split_last() {
                 Some((0, body)) => (body, true),
                 _ => (piece, false),
             };
-            let kept = body.get(..LONGEST_FRAME.saturating_sub(self.frame.len())).unwrap_or(body);
+            let kept = body
+                .get(..LONGEST_FRAME.saturating_sub(self.frame.len()))
+                .unwrap_or(body);
             self.frame.extend_from_slice(kept);
             self.beyond += (body.len() - kept.len()) as u64;
             if ends {
@@ -191,7 +205,11 @@ impl Decoder {
             self.beyond = 0;
         }
         if let Some(line) = self.suspect.take() {
-            if self.clock.is_none() { self.accept(line, show) } else { self.lose(line.bytes as u64, show) }
+            if self.clock.is_none() {
+                self.accept(line, show)
+            } else {
+                self.lose(line.bytes as u64, show)
+            }
         }
     }
 
@@ -199,7 +217,11 @@ impl Decoder {
         let bytes = self.frame.len() as u64 + self.beyond + 1;
         // Some firmware separates frames by several zeros.
         if bytes > 1 {
-            let plain = if self.beyond == 0 { rzcobs::decode(&self.frame).ok() } else { None };
+            let plain = if self.beyond == 0 {
+                rzcobs::decode(&self.frame).ok()
+            } else {
+                None
+            };
             match plain {
                 Some(plain) => self.take_frame(&plain, bytes as usize, show),
                 None => self.lose(bytes, show),
@@ -212,11 +234,17 @@ impl Decoder {
     fn take_frame(&mut self, plain: &[u8], bytes: usize, show: &mut impl FnMut(Line)) {
         let banner = Banner::find(plain);
         if let Some(banner) = &banner {
-            let known = self.firmware.build.is_some_and(|build| build == banner.build);
+            let known = self
+                .firmware
+                .build
+                .is_some_and(|build| build == banner.build);
             self.trust = if known {
                 Trust::Confirmed
             } else {
-                Trust::Mismatch { firmware: banner.to_string(), elf: self.firmware.build }
+                Trust::Mismatch {
+                    firmware: banner.to_string(),
+                    elf: self.firmware.build,
+                }
             };
             self.clock = None;
             if let Some(line) = self.suspect.take() {
@@ -239,7 +267,9 @@ impl Decoder {
             return None;
         }
         let (frame, _) = self.firmware.table.decode(plain).ok()?;
-        let micros = frame.display_timestamp().and_then(|time| micros(&time.to_string()));
+        let micros = frame
+            .display_timestamp()
+            .and_then(|time| micros(&time.to_string()));
         let level = match frame.level().map(|level| level.as_str()) {
             Some("error") => Level::Error,
             Some("warn") => Level::Warn,
@@ -248,13 +278,22 @@ impl Decoder {
             Some(_) => Level::Trace,
             None => Level::Print,
         };
-        Some(Line { micros, level, message: printable(frame.display_message().to_string()), bytes })
+        Some(Line {
+            micros,
+            level,
+            message: printable(frame.display_message().to_string()),
+            bytes,
+        })
     }
 
-    /// Believes a line whose time goes on from the last one's, or two lines in a row that agree on another time.
+    /// Believes a line whose time goes on from the last one's, or two lines in a row that agree on
+    /// another time.
     fn check_time(&mut self, line: Line, show: &mut impl FnMut(Line)) {
-        let Some(time) = line.micros else { return self.accept(line, show) };
-        let goes_on = |since: u64| time + JITTER >= since && time < since.saturating_add(LONGEST_SILENCE);
+        let Some(time) = line.micros else {
+            return self.accept(line, show);
+        };
+        let goes_on =
+            |since: u64| time + JITTER >= since && time < since.saturating_add(LONGEST_SILENCE);
         if self.clock.is_some_and(goes_on) {
             if let Some(suspect) = self.suspect.take() {
                 self.lose(suspect.bytes as u64, show);
@@ -294,7 +333,12 @@ impl Decoder {
             self.trust = Trust::Doubtful;
         }
         let message = "a frame that could not be decoded".into();
-        show(Line { micros: None, level: Level::Lost, message, bytes: bytes as usize });
+        show(Line {
+            micros: None,
+            level: Level::Lost,
+            message,
+            bytes: bytes as usize,
+        });
     }
 }
 
@@ -303,7 +347,13 @@ fn printable(text: String) -> String {
     if !text.contains(char::is_control) {
         return text;
     }
-    let shown = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.into() };
+    let shown = |c: char| {
+        if c.is_control() {
+            c.escape_default().to_string()
+        } else {
+            c.into()
+        }
+    };
     text.chars().map(shown).collect()
 }
 
@@ -311,8 +361,8 @@ thread_local! {
     static DECODING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// `None` if `decode` panics: some of defmt's ways to show a value have values they cannot show, such as the year 100,000,
-/// and a damaged frame may hold any.
+/// `None` if `decode` panics: some of defmt's ways to show a value have values they cannot show,
+/// such as the year 100,000, and a damaged frame may hold any.
 fn quietly<T>(decode: impl FnOnce() -> Option<T>) -> Option<T> {
     DECODING.set(true);
     let result = panic::catch_unwind(AssertUnwindSafe(decode));
@@ -320,8 +370,8 @@ fn quietly<T>(decode: impl FnOnce() -> Option<T>) -> Option<T> {
     result.ok().flatten()
 }
 
-/// From now on, nobody is told about panics that cost no more than a frame. Whoever is told of panics has to have said so
-/// before.
+/// From now on, nobody is told about panics that cost no more than a frame. Whoever is told of
+/// panics has to have said so before.
 pub fn hush_panics() {
     let told = panic::take_hook();
     panic::set_hook(Box::new(move |why| {
@@ -334,15 +384,18 @@ pub fn hush_panics() {
 /// Seconds with six decimals, as defmt prints `{=u64:us}`, or whole microseconds.
 fn micros(text: &str) -> Option<u64> {
     match text.split_once('.') {
-        Some((seconds, fraction)) if fraction.len() == 6 => {
-            seconds.parse::<u64>().ok()?.checked_mul(1_000_000)?.checked_add(fraction.parse().ok()?)
-        }
+        Some((seconds, fraction)) if fraction.len() == 6 => seconds
+            .parse::<u64>()
+            .ok()?
+            .checked_mul(1_000_000)?
+            .checked_add(fraction.parse().ok()?),
         Some(_) => None,
         None => text.parse().ok(),
     }
 }
 
-/// The boot banner, read from the frame itself: its strings travel as text, so that it can be read with any ELF file.
+/// The boot banner, read from the frame itself: its strings travel as text, so that it can be read
+/// with any ELF file.
 #[derive(Debug)]
 struct Banner<'f> {
     name: &'f str,
@@ -351,7 +404,8 @@ struct Banner<'f> {
 }
 
 impl<'f> Banner<'f> {
-    /// Two strings, each behind its length, and the build; in front of them an index and a time of unknown width.
+    /// Two strings, each behind its length, and the build; in front of them an index and a time of
+    /// unknown width.
     fn find(frame: &'f [u8]) -> Option<Self> {
         const WORD: &[u8] = b"dunlin";
         if frame.len() < 32 || !frame.windows(WORD.len()).any(|window| window == WORD) {
@@ -362,16 +416,24 @@ impl<'f> Banner<'f> {
             let (version, rest) = text(rest)?;
             let (build, padding) = rest.split_first_chunk()?;
             let build = u64::from_le_bytes(*build);
-            let ours =
-                name.starts_with("dunlin") && version.starts_with(|first: char| first.is_ascii_digit());
-            (ours && padding.len() <= MOST_PADDING).then_some(Self { name, version, build })
+            let ours = name.starts_with("dunlin")
+                && version.starts_with(|first: char| first.is_ascii_digit());
+            (ours && padding.len() <= MOST_PADDING).then_some(Self {
+                name,
+                version,
+                build,
+            })
         })
     }
 }
 
 impl fmt::Display for Banner<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}, build {:016x}", self.name, self.version, self.build)
+        write!(
+            f,
+            "{} {}, build {:016x}",
+            self.name, self.version, self.build
+        )
     }
 }
 

@@ -15,7 +15,8 @@ pub struct Firmware {
     pub path: PathBuf,
     pub(super) table: Table,
     pub(super) shapes: Shapes,
-    /// The first eight bytes of the linker's hash, as in the firmware's boot banner; `None` without one.
+    /// The first eight bytes of the linker's hash, as in the firmware's boot banner; `None` without
+    /// one.
     pub build: Option<u64>,
 }
 
@@ -23,7 +24,8 @@ impl Firmware {
     /// Reads an ELF file.
     ///
     /// # Errors
-    /// A file that cannot be read, is no ELF, or holds no log strings that a stream could be decoded with.
+    /// A file that cannot be read, is no ELF, or holds no log strings that a stream could be
+    /// decoded with.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let bytes = std::fs::read(path).map_err(|source| Error::reading(path, source))?;
         Self::parse(path, &bytes)
@@ -40,15 +42,25 @@ impl Firmware {
                 "{file}: found {found}, expected the ELF file of a firmware that logs with defmt"
             ))
         };
-        let elf = object::File::parse(bytes).map_err(|why| wrong(&format!("no object file ({why})")))?;
+        let elf =
+            object::File::parse(bytes).map_err(|why| wrong(&format!("no object file ({why})")))?;
         let table = Table::parse(bytes).map_err(|why| wrong(&one_line(&format!("{why:#}"))))?;
         let table = table.ok_or_else(|| wrong("no log strings (section .defmt)"))?;
         if table.encoding() != Encoding::Rzcobs {
-            return Err(wrong("defmt's encoding `raw`, in which a cut frame ruins all that follows"));
+            return Err(wrong(
+                "defmt's encoding `raw`, in which a cut frame ruins all that follows",
+            ));
         }
         let id = elf.build_id().ok().flatten();
-        let build = id.and_then(|id| id.first_chunk()).map(|bytes| u64::from_be_bytes(*bytes));
-        Ok(Self { path: path.to_owned(), table, shapes: Shapes::read(&elf), build })
+        let build = id
+            .and_then(|id| id.first_chunk())
+            .map(|bytes| u64::from_be_bytes(*bytes));
+        Ok(Self {
+            path: path.to_owned(),
+            table,
+            shapes: Shapes::read(&elf),
+            build,
+        })
     }
 }
 

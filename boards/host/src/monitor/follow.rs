@@ -32,7 +32,8 @@ pub struct Setting {
     pub record: Option<PathBuf>,
     /// Of a serial line.
     pub baud: u32,
-    /// How many times as fast as the probe's own clock a record is replayed; `None` for as fast as possible.
+    /// How many times as fast as the probe's own clock a record is replayed; `None` for as fast as
+    /// possible.
     pub speed: Option<f64>,
     /// Go on reading at the end of a file that somebody else is writing.
     pub follow: bool,
@@ -56,7 +57,9 @@ pub struct Follower {
 
 impl std::fmt::Debug for Follower {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Follower").field("setting", &self.setting).finish_non_exhaustive()
+        f.debug_struct("Follower")
+            .field("setting", &self.setting)
+            .finish_non_exhaustive()
     }
 }
 
@@ -72,10 +75,20 @@ impl Follower {
         stop: Arc<AtomicBool>,
     ) -> Result<Self, Error> {
         let input = setting.source.open(setting.baud)?;
-        let create = |path: &PathBuf| File::create(path).map_err(|source| Error::writing(path, source));
+        let create =
+            |path: &PathBuf| File::create(path).map_err(|source| Error::writing(path, source));
         let record = setting.record.as_ref().map(create).transpose()?;
         let decoder = Decoder::new(Arc::clone(&setting.firmware));
-        Ok(Self { setting, input, record, decoder, probe, listener, stop, pace: None })
+        Ok(Self {
+            setting,
+            input,
+            record,
+            decoder,
+            probe,
+            listener,
+            stop,
+            pace: None,
+        })
     }
 
     /// Reads until the end of the stream, or until told to stop, in a thread of its own.
@@ -94,7 +107,10 @@ impl Follower {
                 Ok(count) => self.take(&buffer[..count]),
                 Err(error) if is_patience(error.kind()) => {}
                 Err(error) if self.setting.source.is_record() => {
-                    return self.end(Stream::Broken(format!("cannot read {}: {error}", self.setting.source)));
+                    return self.end(Stream::Broken(format!(
+                        "cannot read {}: {error}",
+                        self.setting.source
+                    )));
                 }
                 Err(error) => self.reopen(&error.to_string()),
             }
@@ -115,7 +131,10 @@ impl Follower {
     }
 
     fn take(&mut self, bytes: &[u8]) {
-        let failed = self.record.as_mut().and_then(|record| record.write_all(bytes).err());
+        let failed = self
+            .record
+            .as_mut()
+            .and_then(|record| record.write_all(bytes).err());
         if let (Some(error), Some(path)) = (failed, &self.setting.record) {
             // What is seen matters more than what is kept.
             eprintln!("error: {}; recording ends", Error::writing(path, error));
@@ -147,16 +166,20 @@ impl Follower {
         if self.pace.as_ref().is_none_or(begin) {
             self.pace = Some((micros, Instant::now()));
         }
-        let Some((device, ours)) = self.pace else { return };
-        let after =
-            Duration::try_from_secs_f64((micros - device) as f64 * 1e-6 / speed).unwrap_or(Duration::MAX);
+        let Some((device, ours)) = self.pace else {
+            return;
+        };
+        let after = Duration::try_from_secs_f64((micros - device) as f64 * 1e-6 / speed)
+            .unwrap_or(Duration::MAX);
         while ours.elapsed() < after && !self.stop.load(Ordering::Relaxed) {
             std::thread::sleep(TICK.min(after.saturating_sub(ours.elapsed())));
         }
     }
 
     fn tell(&mut self, lines: Vec<Line>) {
-        let Ok(mut probe) = self.probe.lock() else { return };
+        let Ok(mut probe) = self.probe.lock() else {
+            return;
+        };
         probe.stream = Stream::Open;
         if probe.trust != self.decoder.trust {
             probe.trust = self.decoder.trust.clone();
@@ -182,7 +205,10 @@ impl Follower {
         // What was cut in the middle does not go together with what comes next.
         self.decoder.finish(&mut |line| lines.push(line));
         self.tell(lines);
-        self.end(Stream::Broken(format!("{}: {why}; trying again", self.setting.source)));
+        self.end(Stream::Broken(format!(
+            "{}: {why}; trying again",
+            self.setting.source
+        )));
         let start = Instant::now();
         while start.elapsed() < RETRY && !self.stop.load(Ordering::Relaxed) {
             std::thread::sleep(TICK);
@@ -196,5 +222,8 @@ impl Follower {
 
 /// Nothing has come, which is no failure.
 fn is_patience(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+    matches!(
+        kind,
+        ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+    )
 }

@@ -50,7 +50,10 @@ pub struct Host {
 impl Host {
     /// A request ended at `time`.
     pub fn asked(&mut self, name: Option<&HostName>, time: f64) {
-        let gap = self.gap.or_else(|| name.map(|name| name.gap.as_secs_f64())).unwrap_or(0.0);
+        let gap = self
+            .gap
+            .or_else(|| name.map(|name| name.gap.as_secs_f64()))
+            .unwrap_or(0.0);
         let opens = time + gap;
         // What a host asked for, or brought upon itself, is not shortened by politeness.
         if !(self.backing_off && self.opens.is_some_and(|later| later > opens)) {

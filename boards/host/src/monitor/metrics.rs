@@ -23,15 +23,30 @@ const FAMILIES: &[(&str, &str, &str, Samples)] = &[
             }
         },
     ),
-    ("dunlin_stream_up", "gauge", "1 while the probe's log can be read.", |_, view, family| {
-        family.value(u64::from(view.live) as f64);
-    }),
-    ("dunlin_network_up", "gauge", "1 while the probe has an address.", |_, view, family| {
-        family.maybe(view.online.map(|online| u64::from(online) as f64));
-    }),
-    ("dunlin_boots_total", "counter", "Boots seen in the log.", |probe, _, family| {
-        family.value(probe.boots as f64);
-    }),
+    (
+        "dunlin_stream_up",
+        "gauge",
+        "1 while the probe's log can be read.",
+        |_, view, family| {
+            family.value(u64::from(view.live) as f64);
+        },
+    ),
+    (
+        "dunlin_network_up",
+        "gauge",
+        "1 while the probe has an address.",
+        |_, view, family| {
+            family.maybe(view.online.map(|online| u64::from(online) as f64));
+        },
+    ),
+    (
+        "dunlin_boots_total",
+        "counter",
+        "Boots seen in the log.",
+        |probe, _, family| {
+            family.value(probe.boots as f64);
+        },
+    ),
     (
         "dunlin_fetches_total",
         "counter",
@@ -48,9 +63,14 @@ const FAMILIES: &[(&str, &str, &str, Samples)] = &[
             family.value(view.not_modified as f64);
         },
     ),
-    ("dunlin_changes_total", "counter", "New versions found, first ones included.", |_, view, family| {
-        family.value(view.changed as f64);
-    }),
+    (
+        "dunlin_changes_total",
+        "counter",
+        "New versions found, first ones included.",
+        |_, view, family| {
+            family.value(view.changed as f64);
+        },
+    ),
     (
         "dunlin_fetch_errors_total",
         "counter",
@@ -80,12 +100,22 @@ const FAMILIES: &[(&str, &str, &str, Samples)] = &[
             family.labelled(&[("what", "cut")], probe.counts.cut as f64);
         },
     ),
-    ("dunlin_robots_denied_total", "counter", "Turns that robots.txt forbade.", |_, view, family| {
-        family.value(view.robots_denied as f64);
-    }),
-    ("dunlin_body_bytes_total", "counter", "Bytes of page bodies received.", |_, view, family| {
-        family.value(view.bytes as f64);
-    }),
+    (
+        "dunlin_robots_denied_total",
+        "counter",
+        "Turns that robots.txt forbade.",
+        |_, view, family| {
+            family.value(view.robots_denied as f64);
+        },
+    ),
+    (
+        "dunlin_body_bytes_total",
+        "counter",
+        "Bytes of page bodies received.",
+        |_, view, family| {
+            family.value(view.bytes as f64);
+        },
+    ),
     (
         "dunlin_fetch_duration_seconds",
         "histogram",
@@ -112,23 +142,48 @@ const FAMILIES: &[(&str, &str, &str, Samples)] = &[
         "The best freshness for the probe's budget, as far as it knows rates.",
         |_, view, family| family.maybe(view.optimum),
     ),
-    ("dunlin_pages", "gauge", "Pages the probe watches.", |probe, _, family| {
-        family.maybe(probe.loaded.map(|(pages, _)| pages.into()));
-    }),
-    ("dunlin_hosts", "gauge", "Hosts the pages are on, by the state of their gate.", |_, view, family| {
-        use super::host::GateState::{BackingOff, Open, Unused, Waiting};
-        let states = [(Unused, "unused"), (Open, "open"), (Waiting, "waiting"), (BackingOff, "backing_off")];
-        for (state, name) in states {
-            let count = view.hosts.iter().filter(|host| host.state == state).count();
-            family.labelled(&[("state", name)], count as f64);
-        }
-    }),
-    ("dunlin_log_frames_total", "counter", "Frames of the log that were decoded.", |_, view, family| {
-        family.value(view.frames as f64);
-    }),
-    ("dunlin_log_lost_frames_total", "counter", "Frames of the log that were not.", |_, view, family| {
-        family.value(view.lost_frames as f64);
-    }),
+    (
+        "dunlin_pages",
+        "gauge",
+        "Pages the probe watches.",
+        |probe, _, family| {
+            family.maybe(probe.loaded.map(|(pages, _)| pages.into()));
+        },
+    ),
+    (
+        "dunlin_hosts",
+        "gauge",
+        "Hosts the pages are on, by the state of their gate.",
+        |_, view, family| {
+            use super::host::GateState::{BackingOff, Open, Unused, Waiting};
+            let states = [
+                (Unused, "unused"),
+                (Open, "open"),
+                (Waiting, "waiting"),
+                (BackingOff, "backing_off"),
+            ];
+            for (state, name) in states {
+                let count = view.hosts.iter().filter(|host| host.state == state).count();
+                family.labelled(&[("state", name)], count as f64);
+            }
+        },
+    ),
+    (
+        "dunlin_log_frames_total",
+        "counter",
+        "Frames of the log that were decoded.",
+        |_, view, family| {
+            family.value(view.frames as f64);
+        },
+    ),
+    (
+        "dunlin_log_lost_frames_total",
+        "counter",
+        "Frames of the log that were not.",
+        |_, view, family| {
+            family.value(view.lost_frames as f64);
+        },
+    ),
     (
         "dunlin_log_lost_bytes_total",
         "counter",
@@ -137,9 +192,14 @@ const FAMILIES: &[(&str, &str, &str, Samples)] = &[
             family.value(view.lost_bytes as f64);
         },
     ),
-    ("dunlin_log_last_line_age_seconds", "gauge", "Time since the probe last spoke.", |_, view, family| {
-        family.value((view.now_s - view.last_line_s).max(0.0));
-    }),
+    (
+        "dunlin_log_last_line_age_seconds",
+        "gauge",
+        "Time since the probe last spoke.",
+        |_, view, family| {
+            family.value((view.now_s - view.last_line_s).max(0.0));
+        },
+    ),
 ];
 
 /// One family of one probe.
@@ -165,7 +225,12 @@ impl Family<'_> {
     }
 
     fn sample(&mut self, ending: &str, labels: &[(&str, &str)], value: f64) {
-        let _ = write!(self.text, "{}{ending}{{probe=\"{}\"", self.name, escape(self.probe));
+        let _ = write!(
+            self.text,
+            "{}{ending}{{probe=\"{}\"",
+            self.name,
+            escape(self.probe)
+        );
         for (name, text) in labels {
             let _ = write!(self.text, ",{name}=\"{}\"", escape(text));
         }
@@ -177,7 +242,9 @@ impl Family<'_> {
         let mut below = 0;
         for (place, count) in counts.iter().enumerate() {
             below += count;
-            let end = ends.get(place).map_or_else(|| "+Inf".into(), f64::to_string);
+            let end = ends
+                .get(place)
+                .map_or_else(|| "+Inf".into(), f64::to_string);
             self.sample("_bucket", &[("le", &end)], below as f64);
         }
         self.sample("_sum", &[], sum);
@@ -192,12 +259,22 @@ pub fn text<'p>(probes: impl Iterator<Item = &'p Probe>) -> String {
     for (name, kind, help, samples) in FAMILIES {
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
         for (probe, view) in &probes {
-            samples(probe, view, &mut Family { text: &mut text, name, probe: &probe.name });
+            samples(
+                probe,
+                view,
+                &mut Family {
+                    text: &mut text,
+                    name,
+                    probe: &probe.name,
+                },
+            );
         }
     }
     text
 }
 
 fn escape(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+    text.replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
 }

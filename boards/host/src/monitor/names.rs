@@ -47,7 +47,12 @@ impl Names {
     /// # Errors
     /// A list that no image can be made from.
     pub fn from_listing(listing: &Listing) -> Result<Self, Error> {
-        let capacity = Capacity { pages: u16::MAX.into(), hosts: u16::MAX.into(), https: true, ipv6: true };
+        let capacity = Capacity {
+            pages: u16::MAX.into(),
+            hosts: u16::MAX.into(),
+            https: true,
+            ipv6: true,
+        };
         let (image, _) = page_image::build(listing, &Options::default(), capacity)?;
         let names = Image::parse(&image).and_then(|image| Self::from_image(&image));
         names.map_err(|why| Error::Usage(why.to_string()))
@@ -57,16 +62,29 @@ impl Names {
         let page = |index: usize| {
             let page = image.page(index)?;
             let prior = page.rate.map(|rate| Prior::new(rate, page.confidence));
-            Ok(PageName { url: page.url.to_owned(), host: page.host, weight: page.weight, prior })
+            Ok(PageName {
+                url: page.url.to_owned(),
+                host: page.host,
+                weight: page.weight,
+                prior,
+            })
         };
         let host = |index: usize| {
             let host = image.host(index)?;
             let gap = Duration::from_millis(host.gap_ms.into());
-            Ok(HostName { name: host.name.to_owned(), gap, gate: host.gate })
+            Ok(HostName {
+                name: host.name.to_owned(),
+                gap,
+                gate: host.gate,
+            })
         };
         Ok(Self {
-            pages: (0..image.pages()).map(page).collect::<Result<_, ImageError>>()?,
-            hosts: (0..image.hosts()).map(host).collect::<Result<_, ImageError>>()?,
+            pages: (0..image.pages())
+                .map(page)
+                .collect::<Result<_, ImageError>>()?,
+            hosts: (0..image.hosts())
+                .map(host)
+                .collect::<Result<_, ImageError>>()?,
         })
     }
 }

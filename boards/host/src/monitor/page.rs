@@ -22,8 +22,8 @@ pub struct Page {
     pub denied: u64,
     /// The last answer's status, or none after a failure.
     pub status: Option<u16>,
-    /// The last answer was a redirect that is not followed: `https` if the probe cannot reach it for want of TLS, or
-    /// `astray`.
+    /// The last answer was a redirect that is not followed: `https` if the probe cannot reach it
+    /// for want of TLS, or `astray`.
     pub astray: Option<&'static str>,
     /// When it last answered, on the log's timeline in seconds.
     pub last_visit: Option<f64>,
@@ -41,9 +41,14 @@ impl Page {
     pub fn visited(&mut self, name: Option<&PageName>, time: f64, status: u16, changed: bool) {
         if let Some(last) = self.last_visit {
             let interval = (time - last).max(0.0);
-            self.usual = Some(self.usual.map_or(interval, |usual| usual + LATEST * (interval - usual)));
+            self.usual = Some(
+                self.usual
+                    .map_or(interval, |usual| usual + LATEST * (interval - usual)),
+            );
             let span = Duration::from_secs_f64(interval);
-            let prior = name.and_then(|name| name.prior).unwrap_or_else(|| Prior::from_interval(span));
+            let prior = name
+                .and_then(|name| name.prior)
+                .unwrap_or_else(|| Prior::from_interval(span));
             let belief = self.belief.get_or_insert_with(|| Estimate::new(&prior));
             belief.update(&Visit::new(span, changed), &Settings::DEFAULT);
             if changed {
@@ -61,11 +66,15 @@ impl Page {
         self.belief.map(|belief| f64::from(belief.rate()))
     }
 
-    /// Probability that the copy of the last visit is still good at `time`; 0 before the first visit.
+    /// Probability that the copy of the last visit is still good at `time`; 0 before the first
+    /// visit.
     pub fn fresh(&self, time: f64) -> f64 {
-        let Some(last) = self.last_visit else { return 0.0 };
+        let Some(last) = self.last_visit else {
+            return 0.0;
+        };
         let days = (time - last).max(0.0) / DAY;
-        // The chance that nothing has happened since, averaged over what the rate may be. See `dunlin::scheduler`.
+        // The chance that nothing has happened since, averaged over what the rate may be. See
+        // `dunlin::scheduler`.
         let certain = |belief: Estimate| {
             let (shape, span) = (f64::from(belief.shape()), f64::from(belief.time()));
             libm::exp(-shape * libm::log1p(days / span))
@@ -73,9 +82,11 @@ impl Page {
         self.belief.map_or(1.0, certain)
     }
 
-    /// When its next turn is likely to come: as long after the last one as is usual for it. The probe alone knows
-    /// exactly.
+    /// When its next turn is likely to come: as long after the last one as is usual for it. The
+    /// probe alone knows exactly.
     pub fn due(&self) -> Option<f64> {
-        self.last_visit.zip(self.usual).map(|(last, usual)| last + usual)
+        self.last_visit
+            .zip(self.usual)
+            .map(|(last, usual)| last + usual)
     }
 }

@@ -1,24 +1,73 @@
-//! What a line of the log means: the vocabulary of [`dunlin::probe::Event`], read back from its text.
+//! What a line of the log means: the vocabulary of [`dunlin::probe::Event`], read back from its
+//! text.
 
-/// Something the probe said. Lines of other firmware, or of a newer vocabulary, are [`Said::Other`]: shown, not counted.
+/// Something the probe said. Lines of other firmware, or of a newer vocabulary, are
+/// [`Said::Other`]: shown, not counted.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)] // `dunlin::probe::Event` says what each field is.
 pub enum Said<'l> {
-    Boot { name: &'l str, version: &'l str, build: &'l str },
-    Loaded { pages: u16, hosts: u16 },
-    Refused { why: &'l str },
-    Up { address: &'l str },
+    Boot {
+        name: &'l str,
+        version: &'l str,
+        build: &'l str,
+    },
+    Loaded {
+        pages: u16,
+        hosts: u16,
+    },
+    Refused {
+        why: &'l str,
+    },
+    Up {
+        address: &'l str,
+    },
     Down,
-    End { page: u16, status: u16, bytes: u32, millis: u32, changed: bool },
-    Failed { page: u16, millis: u32, why: &'l str },
-    Robots { host: u16, status: u16, denied: u16 },
-    Gap { host: u16, millis: u32 },
-    Denied { page: u16 },
-    Moved { page: u16, status: u16 },
-    Astray { page: u16, status: u16, why: &'l str },
-    Flagged { encoded: bool, cut: bool },
-    BackOff { host: u16, seconds: u32 },
-    Plan { price: f64, freshness: Option<f64>, optimum: Option<f64> },
+    End {
+        page: u16,
+        status: u16,
+        bytes: u32,
+        millis: u32,
+        changed: bool,
+    },
+    Failed {
+        page: u16,
+        millis: u32,
+        why: &'l str,
+    },
+    Robots {
+        host: u16,
+        status: u16,
+        denied: u16,
+    },
+    Gap {
+        host: u16,
+        millis: u32,
+    },
+    Denied {
+        page: u16,
+    },
+    Moved {
+        page: u16,
+        status: u16,
+    },
+    Astray {
+        page: u16,
+        status: u16,
+        why: &'l str,
+    },
+    Flagged {
+        encoded: bool,
+        cut: bool,
+    },
+    BackOff {
+        host: u16,
+        seconds: u32,
+    },
+    Plan {
+        price: f64,
+        freshness: Option<f64>,
+        optimum: Option<f64>,
+    },
     Totals(Totals),
     Other,
 }
@@ -60,11 +109,23 @@ impl<'l> Said<'l> {
             },
             "robots" => {
                 let (host, status) = (words.number("host")?, words.number("status")?);
-                Self::Robots { host, status, denied: words.number("denied")? }
+                Self::Robots {
+                    host,
+                    status,
+                    denied: words.number("denied")?,
+                }
             }
-            "gap" => Self::Gap { host: words.number("host")?, millis: words.number("ms")? },
-            "denied" => Self::Denied { page: words.number("page")? },
-            "moved" => Self::Moved { page: words.number("page")?, status: words.number("status")? },
+            "gap" => Self::Gap {
+                host: words.number("host")?,
+                millis: words.number("ms")?,
+            },
+            "denied" => Self::Denied {
+                page: words.number("page")?,
+            },
+            "moved" => Self::Moved {
+                page: words.number("page")?,
+                status: words.number("status")?,
+            },
             "astray" => Self::Astray {
                 page: words.number("page")?,
                 status: words.number("status")?,
@@ -74,21 +135,35 @@ impl<'l> Said<'l> {
                 encoded: words.value("encoded")? == "true",
                 cut: words.value("cut")? == "true",
             },
-            "backoff" => Self::BackOff { host: words.number("host")?, seconds: words.number("s")? },
+            "backoff" => Self::BackOff {
+                host: words.number("host")?,
+                seconds: words.number("s")?,
+            },
             "plan" => Self::Plan {
                 price: words.number("price")?,
                 freshness: words.share("freshness")?,
                 optimum: words.share("optimum")?,
             },
             "totals" => Self::Totals(words.totals()?),
-            "loaded" => Self::Loaded { pages: words.number("pages")?, hosts: words.number("hosts")? },
+            "loaded" => Self::Loaded {
+                pages: words.number("pages")?,
+                hosts: words.number("hosts")?,
+            },
             "network" if rest == "down" => Self::Down,
-            "network" => Self::Up { address: rest.strip_prefix("up address=")? },
-            "image" => Self::Refused { why: rest.strip_prefix("refused: ")? },
+            "network" => Self::Up {
+                address: rest.strip_prefix("up address=")?,
+            },
+            "image" => Self::Refused {
+                why: rest.strip_prefix("refused: ")?,
+            },
             "dunlin" => {
                 let (who, build) = message.rsplit_once(", build ")?;
                 let (name, version) = who.rsplit_once(' ')?;
-                Self::Boot { name, version, build }
+                Self::Boot {
+                    name,
+                    version,
+                    build,
+                }
             }
             _ => return None,
         })
@@ -110,7 +185,10 @@ impl<'l> Words<'l> {
         let mut rest = self.0;
         // Keys that were added since are skipped.
         while let Some((word, after)) = rest.split_once(' ') {
-            if let Some(value) = word.strip_prefix(key).and_then(|word| word.strip_prefix('=')) {
+            if let Some(value) = word
+                .strip_prefix(key)
+                .and_then(|word| word.strip_prefix('='))
+            {
                 self.0 = after;
                 return Some(value);
             }
@@ -152,33 +230,68 @@ mod tests {
     fn the_vocabulary_reads_back() {
         assert_eq!(
             Said::read("end page=7 status=304 bytes=0 ms=12 changed=false"),
-            Said::End { page: 7, status: 304, bytes: 0, millis: 12, changed: false }
+            Said::End {
+                page: 7,
+                status: 304,
+                bytes: 0,
+                millis: 12,
+                changed: false
+            }
         );
         assert_eq!(
             Said::read("astray page=1 status=302 why=Some(PrivateAddress)"),
-            Said::Astray { page: 1, status: 302, why: "Some(PrivateAddress)" }
+            Said::Astray {
+                page: 1,
+                status: 302,
+                why: "Some(PrivateAddress)"
+            }
         );
         assert_eq!(
             Said::read("flagged page=1 encoded=false cut=true"),
-            Said::Flagged { encoded: false, cut: true }
+            Said::Flagged {
+                encoded: false,
+                cut: true
+            }
         );
         assert_eq!(
             Said::read("plan price=1.5e-6 freshness=NaN optimum=0.75"),
-            Said::Plan { price: 1.5e-6, freshness: None, optimum: Some(0.75) }
+            Said::Plan {
+                price: 1.5e-6,
+                freshness: None,
+                optimum: Some(0.75)
+            }
         );
         assert_eq!(
             Said::read("dunlin on qemu-mps2 0.1.0, build 00ff"),
-            Said::Boot { name: "dunlin on qemu-mps2", version: "0.1.0", build: "00ff" }
+            Said::Boot {
+                name: "dunlin on qemu-mps2",
+                version: "0.1.0",
+                build: "00ff"
+            }
         );
-        assert_eq!(Said::read("network up address=10.0.2.15"), Said::Up { address: "10.0.2.15" });
-        assert_eq!(Said::read("image refused: no page image"), Said::Refused { why: "no page image" });
+        assert_eq!(
+            Said::read("network up address=10.0.2.15"),
+            Said::Up {
+                address: "10.0.2.15"
+            }
+        );
+        assert_eq!(
+            Said::read("image refused: no page image"),
+            Said::Refused {
+                why: "no page image"
+            }
+        );
     }
 
     #[test]
     fn what_is_not_of_the_vocabulary_is_other() {
-        for line in
-            ["", "end", "end page=", "end page=70000 status=1 bytes=1 ms=1 changed=true", "memory: 5 B"]
-        {
+        for line in [
+            "",
+            "end",
+            "end page=",
+            "end page=70000 status=1 bytes=1 ms=1 changed=true",
+            "memory: 5 B",
+        ] {
             assert_eq!(Said::read(line), Said::Other, "{line}");
         }
     }
@@ -187,7 +300,10 @@ mod tests {
     fn words_that_were_added_are_skipped() {
         assert_eq!(
             Said::read("backoff host=3 failures=2 s=120 why=Busy"),
-            Said::BackOff { host: 3, seconds: 120 }
+            Said::BackOff {
+                host: 3,
+                seconds: 120
+            }
         );
     }
 }

@@ -1,9 +1,10 @@
 //! What a frame would make the decoder allocate, found out before it does.
 //!
-//! A frame says itself how many elements a slice has and what is nested in what, and `defmt-decoder` takes its word: four
-//! bytes of a damaged frame ask for hundreds of gigabytes, and a page of `Some(Some(Some(…` for more stack than there is.
-//! So a frame is walked first, along the same format strings and without keeping anything, and only one that ends where
-//! it should, in parts it has the bytes for, is decoded.
+//! A frame says itself how many elements a slice has and what is nested in what, and
+//! `defmt-decoder` takes its word: four bytes of a damaged frame ask for hundreds of gigabytes, and
+//! a page of `Some(Some(Some(…` for more stack than there is. So a frame is walked first, along the
+//! same format strings and without keeping anything, and only one that ends where it should, in
+//! parts it has the bytes for, is decoded.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,8 @@ use serde::Deserialize;
 
 /// Values within values. Those of firmware are a handful deep.
 const DEEPEST: usize = 32;
-/// Values of a frame beyond one a byte: there are some that take none, such as the elements of `[(); 3]`.
+/// Values of a frame beyond one a byte: there are some that take none, such as the elements of
+/// `[(); 3]`.
 const WEIGHTLESS: usize = 64;
 
 /// The format strings of a firmware, as far as they say how long a frame is.
@@ -23,7 +25,8 @@ pub struct Shapes {
     strings: BTreeMap<u16, Shape>,
 }
 
-/// What one string takes from a frame. `None` where it is no format string: no frame can be decoded with it.
+/// What one string takes from a frame. `None` where it is no format string: no frame can be decoded
+/// with it.
 #[derive(Debug)]
 struct Shape {
     whole: Option<Vec<Type>>,
@@ -47,11 +50,17 @@ impl Shapes {
             .filter(|section| section.name().is_ok_and(is_ours))
             .map(|section| section.index())
             .collect();
-        let mut shapes = Self { time: None, strings: BTreeMap::new() };
+        let mut shapes = Self {
+            time: None,
+            strings: BTreeMap::new(),
+        };
         for symbol in elf.symbols() {
-            let ours = symbol.section_index().is_some_and(|index| sections.contains(&index));
+            let ours = symbol
+                .section_index()
+                .is_some_and(|index| sections.contains(&index));
             let name = symbol.name().ok().filter(|_| ours);
-            let Some(Symbol { tag, data }) = name.and_then(|name| serde_json::from_str(name).ok()) else {
+            let Some(Symbol { tag, data }) = name.and_then(|name| serde_json::from_str(name).ok())
+            else {
                 continue;
             };
             match u16::try_from(symbol.address()) {
@@ -63,10 +72,15 @@ impl Shapes {
         shapes
     }
 
-    /// Walks a frame; returns what lies behind it, which is padding. `None` for one that is cut, nonsense, or that is made
-    /// of more parts than it has bytes for. Takes time linear in the frame, and no memory.
+    /// Walks a frame; returns what lies behind it, which is padding. `None` for one that is cut,
+    /// nonsense, or that is made of more parts than it has bytes for. Takes time linear in the
+    /// frame, and no memory.
     pub fn walk<'f>(&self, frame: &'f [u8]) -> Option<&'f [u8]> {
-        let mut walk = Walk { shapes: self, rest: frame, parts: frame.len() + WEIGHTLESS };
+        let mut walk = Walk {
+            shapes: self,
+            rest: frame,
+            parts: frame.len() + WEIGHTLESS,
+        };
         let index = walk.index()?;
         if let Some(time) = &self.time {
             walk.take_all(time.whole.as_ref()?, 0)?;
@@ -78,16 +92,21 @@ impl Shapes {
 
 impl Shape {
     fn of(text: &str) -> Self {
-        Self { whole: arguments(text), variants: text.split('|').map(arguments).collect() }
+        Self {
+            whole: arguments(text),
+            variants: text.split('|').map(arguments).collect(),
+        }
     }
 }
 
-/// The arguments of a format string in the order they are sent: each once, however often it is shown, and the bits that
-/// are shown of one number together.
+/// The arguments of a format string in the order they are sent: each once, however often it is
+/// shown, and the bits that are shown of one number together.
 fn arguments(text: &str) -> Option<Vec<Type>> {
     let mut types = BTreeMap::new();
     for fragment in parse(text, ParserMode::ForwardsCompatible).ok()? {
-        let Fragment::Parameter(parameter) = fragment else { continue };
+        let Fragment::Parameter(parameter) = fragment else {
+            continue;
+        };
         let known = types.remove(&parameter.index);
         let merged = match (known, parameter.ty) {
             (Some(Type::BitField(a)), Type::BitField(b)) => {
@@ -117,7 +136,9 @@ impl<'w> Walk<'w, '_> {
         match part {
             Type::Bool | Type::I8 | Type::U8 => self.skip(1),
             Type::I16 | Type::U16 | Type::IStr => self.skip(2),
-            Type::I32 | Type::U32 | Type::Isize | Type::Usize | Type::F32 | Type::Char => self.skip(4),
+            Type::I32 | Type::U32 | Type::Isize | Type::Usize | Type::F32 | Type::Char => {
+                self.skip(4)
+            }
             Type::I64 | Type::U64 | Type::F64 => self.skip(8),
             Type::I128 | Type::U128 => self.skip(16),
             Type::BitField(bits) => {
@@ -195,7 +216,12 @@ impl<'w> Walk<'w, '_> {
     fn number<const BYTES: usize>(&mut self) -> Option<usize> {
         let (bytes, rest) = self.rest.split_first_chunk::<BYTES>()?;
         self.rest = rest;
-        Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte)))
+        Some(
+            bytes
+                .iter()
+                .rev()
+                .fold(0, |number, byte| number << 8 | usize::from(*byte)),
+        )
     }
 
     fn skip(&mut self, bytes: usize) -> Option<()> {

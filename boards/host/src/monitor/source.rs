@@ -55,7 +55,11 @@ impl Source {
                 .map_err(|source| Error::opening(Path::new(&format!("tcp:{address}")), source)),
             Self::File(path) => {
                 let wrong = |source| Error::opening(path, source);
-                let file = if is_device(path) { serial(path, baud) } else { File::open(path) };
+                let file = if is_device(path) {
+                    serial(path, baud)
+                } else {
+                    File::open(path)
+                };
                 let file = file.map_err(wrong)?;
                 if file.metadata().map_err(wrong)?.is_dir() {
                     return Err(Error::reading(path, io::ErrorKind::IsADirectory.into()));
@@ -101,7 +105,8 @@ fn is_device(_: &Path) -> bool {
     false
 }
 
-/// A serial line without line discipline: every byte as it comes, at once or after [`READ_TIMEOUT`] none.
+/// A serial line without line discipline: every byte as it comes, at once or after [`READ_TIMEOUT`]
+/// none.
 #[cfg(unix)]
 fn serial(path: &Path, baud: u32) -> io::Result<File> {
     use rustix::fs::{Mode, OFlags};

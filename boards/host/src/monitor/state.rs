@@ -1,5 +1,5 @@
-//! One probe as its log tells it. Memory is bounded by the vocabulary: 2¹⁶ pages and hosts, a few kinds of error, a
-//! course of fixed length and the last lines.
+//! One probe as its log tells it. Memory is bounded by the vocabulary: 2¹⁶ pages and hosts, a few
+//! kinds of error, a course of fixed length and the last lines.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -63,7 +63,9 @@ pub struct Counts {
 /// One more of a kind. A log that makes kinds up does not fill the memory.
 fn count(kinds: &mut BTreeMap<String, u64>, kind: &str) {
     let known = kinds.contains_key(kind) || kinds.len() < KINDS;
-    *kinds.entry(if known { kind } else { "other" }.to_owned()).or_default() += 1;
+    *kinds
+        .entry(if known { kind } else { "other" }.to_owned())
+        .or_default() += 1;
 }
 
 impl Counts {
@@ -185,7 +187,8 @@ impl Probe {
         self.names.hosts.get(host)
     }
 
-    /// Seconds on the log's timeline: those of the last line and, while the stream is open, those since.
+    /// Seconds on the log's timeline: those of the last line and, while the stream is open, those
+    /// since.
     pub fn now(&self) -> f64 {
         match self.stream {
             Stream::Open if self.frames > 0 => self.time + self.heard.elapsed().as_secs_f64(),
@@ -203,16 +206,24 @@ impl Probe {
         let oldest = (now as u64).saturating_sub(MINUTE as u64 - 1);
         let first = (self.second + 1).saturating_sub(self.minute.len() as u64);
         let counts = self.minute.iter().zip(first..);
-        counts.filter(|(_, second)| *second >= oldest).map(|(count, _)| *count).sum()
+        counts
+            .filter(|(_, second)| *second >= oldest)
+            .map(|(count, _)| *count)
+            .sum()
     }
 
-    /// Weighted mean probability that the copies are still good, from what the log tells; `None` before it tells of a
-    /// page. Linear in the pages.
+    /// Weighted mean probability that the copies are still good, from what the log tells; `None`
+    /// before it tells of a page. Linear in the pages.
     pub fn freshness(&self, now: f64) -> Option<f64> {
-        let weight = |index: usize| self.page_name(index).map_or(1.0, |name| f64::from(name.weight));
+        let weight = |index: usize| {
+            self.page_name(index)
+                .map_or(1.0, |name| f64::from(name.weight))
+        };
         let pages = || self.pages.iter().enumerate();
         let all: f64 = pages().map(|(index, _)| weight(index)).sum();
-        let fresh: f64 = pages().map(|(index, page)| weight(index) * page.fresh(now)).sum();
+        let fresh: f64 = pages()
+            .map(|(index, page)| weight(index) * page.fresh(now))
+            .sum();
         (all > 0.0 && self.counts.fetches > 0).then(|| fresh / all)
     }
 
@@ -256,17 +267,33 @@ impl Probe {
 
     fn understand(&mut self, said: &Said<'_>) {
         match *said {
-            Said::Boot { name, version, build } => {
+            Said::Boot {
+                name,
+                version,
+                build,
+            } => {
                 self.boots += 1;
                 let [name, version, build] = [name, version, build].map(str::to_owned);
-                self.identity = Some(Identity { name, version, build });
+                self.identity = Some(Identity {
+                    name,
+                    version,
+                    build,
+                });
                 (self.online, self.totals, self.refused) = (None, None, None);
             }
             Said::Loaded { pages, hosts } => self.loaded = Some((pages, hosts)),
             Said::Refused { why } => self.refused = Some(why.to_owned()),
-            Said::Up { address } => (self.online, self.address) = (Some(true), Some(address.to_owned())),
+            Said::Up { address } => {
+                (self.online, self.address) = (Some(true), Some(address.to_owned()))
+            }
             Said::Down => self.online = Some(false),
-            Said::End { page, status, bytes, millis, changed } => {
+            Said::End {
+                page,
+                status,
+                bytes,
+                millis,
+                changed,
+            } => {
                 self.fetched(page);
                 self.counts.not_modified += u64::from(status == 304);
                 self.counts.changed += u64::from(changed);
@@ -283,7 +310,10 @@ impl Probe {
             Said::Astray { page, status, why } => {
                 self.fetched(page);
                 // An `Option`, as it is logged; `None` for what is no URL or too long to be kept.
-                let why = why.strip_prefix("Some(").and_then(|why| why.strip_suffix(')')).unwrap_or("Target");
+                let why = why
+                    .strip_prefix("Some(")
+                    .and_then(|why| why.strip_suffix(')'))
+                    .unwrap_or("Target");
                 count(&mut self.counts.astray, why);
                 let entry = slot(&mut self.pages, page, self.revision);
                 entry.astray = Some(if why == "NeedsTls" { "https" } else { "astray" });
@@ -310,7 +340,11 @@ impl Probe {
                 let (time, gate) = (self.time, self.gate(host));
                 slot(&mut self.hosts, gate, self.revision).backs_off(time, seconds.into());
             }
-            Said::Plan { price, freshness, optimum } => {
+            Said::Plan {
+                price,
+                freshness,
+                optimum,
+            } => {
                 self.price = Some(price);
                 self.reported = [freshness, optimum];
             }
@@ -361,7 +395,9 @@ impl Probe {
         let second = self.time as u64;
         while self.second < second || self.minute.is_empty() {
             // Hours of silence must not take hours.
-            self.second = (self.second + 1).max(second.saturating_sub(MINUTE as u64)).min(second);
+            self.second = (self.second + 1)
+                .max(second.saturating_sub(MINUTE as u64))
+                .min(second);
             self.minute.push_back(0);
             if self.minute.len() > MINUTE {
                 self.minute.pop_front();
@@ -374,7 +410,10 @@ impl Probe {
 
     fn count_duration(&mut self, seconds: f64) {
         self.counts.seconds += seconds;
-        let place = DURATIONS.iter().position(|end| seconds <= *end).unwrap_or(DURATIONS.len());
+        let place = DURATIONS
+            .iter()
+            .position(|end| seconds <= *end)
+            .unwrap_or(DURATIONS.len());
         self.counts.durations[place] += 1;
     }
 }
@@ -417,23 +456,45 @@ mod tests {
         let mut probe = Probe::new("probe".into(), Arc::new(Names::default()));
         let hear = |probe: &mut Probe, message: &str| {
             let message = message.to_owned();
-            probe.hear(Line { micros: Some(1_000_000), level: Level::Info, message, bytes: 20 });
+            probe.hear(Line {
+                micros: Some(1_000_000),
+                level: Level::Info,
+                message,
+                bytes: 20,
+            });
             View::new(probe, 1)
                 .pages
                 .into_iter()
                 .map(|page| page.status.unwrap_or_default())
                 .collect::<Vec<_>>()
         };
-        hear(&mut probe, "end page=0 status=200 bytes=9 ms=1 changed=true");
+        hear(
+            &mut probe,
+            "end page=0 status=200 bytes=9 ms=1 changed=true",
+        );
         hear(&mut probe, "flagged page=0 encoded=true cut=false");
         hear(&mut probe, "astray page=1 status=301 why=Some(NeedsTls)");
         hear(&mut probe, "astray page=2 status=302 why=Some(Loop)");
-        assert_eq!(hear(&mut probe, "astray page=2 status=302 why=None"), ["200", "https", "astray"]);
-        let counted: Vec<_> = probe.counts.astray.iter().map(|(why, count)| (why.as_str(), *count)).collect();
+        assert_eq!(
+            hear(&mut probe, "astray page=2 status=302 why=None"),
+            ["200", "https", "astray"]
+        );
+        let counted: Vec<_> = probe
+            .counts
+            .astray
+            .iter()
+            .map(|(why, count)| (why.as_str(), *count))
+            .collect();
         assert_eq!(counted, [("Loop", 1), ("NeedsTls", 1), ("Target", 1)]);
         assert_eq!((probe.counts.encoded, probe.counts.cut), (1, 0));
         assert_eq!((probe.counts.fetches, probe.counts.all_errors()), (4, 0));
-        hear(&mut probe, "end page=1 status=200 bytes=9 ms=1 changed=true");
-        assert_eq!(hear(&mut probe, "failed page=2 ms=1 why=Name"), ["200", "200", "failed"]);
+        hear(
+            &mut probe,
+            "end page=1 status=200 bytes=9 ms=1 changed=true",
+        );
+        assert_eq!(
+            hear(&mut probe, "failed page=2 ms=1 why=Name"),
+            ["200", "200", "failed"]
+        );
     }
 }

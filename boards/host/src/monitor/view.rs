@@ -1,4 +1,5 @@
-//! What is shown of a probe: one set of figures for terminal, web page, metrics and summary, so that they agree.
+//! What is shown of a probe: one set of figures for terminal, web page, metrics and summary, so
+//! that they agree.
 
 use std::collections::BTreeMap;
 
@@ -86,8 +87,9 @@ pub struct PageRow {
     pub page: usize,
     pub url: String,
     pub host: Option<u16>,
-    /// The last answer's status, or what stood in its way: `failed`, `denied` (by robots.txt), `https` (a redirect there,
-    /// which the probe cannot follow), `astray` (another redirect that is not followed), or nothing yet.
+    /// The last answer's status, or what stood in its way: `failed`, `denied` (by robots.txt),
+    /// `https` (a redirect there, which the probe cannot follow), `astray` (another redirect that
+    /// is not followed), or nothing yet.
     pub status: Option<String>,
     pub visits: u64,
     pub changes: u64,
@@ -111,7 +113,11 @@ pub struct LogRow {
 
 impl From<&Line> for LogRow {
     fn from(line: &Line) -> Self {
-        Self { time: line.time(), level: line.level.name(), message: line.message.clone() }
+        Self {
+            time: line.time(),
+            level: line.level.name(),
+            message: line.message.clone(),
+        }
     }
 }
 
@@ -121,7 +127,8 @@ impl View {
         Self::since(probe, lines, 0)
     }
 
-    /// The same with those pages and hosts only that something has happened to since `revision` (0 for all).
+    /// The same with those pages and hosts only that something has happened to since `revision` (0
+    /// for all).
     pub fn since(probe: &Probe, lines: usize, revision: u64) -> Self {
         let now = probe.now();
         let counts = &probe.counts;
@@ -130,7 +137,10 @@ impl View {
         let answered: u64 = counts.durations.iter().sum();
         Self {
             probe: probe.name.clone(),
-            firmware: probe.identity.as_ref().map(|who| format!("{} {}", who.name, who.version)),
+            firmware: probe
+                .identity
+                .as_ref()
+                .map(|who| format!("{} {}", who.name, who.version)),
             build: probe.identity.as_ref().map(|who| who.build.clone()),
             complaint: probe.complaint.clone(),
             stream: match &probe.stream {
@@ -189,7 +199,10 @@ fn trend(points: &[Point]) -> Option<f64> {
 
 fn hosts(probe: &Probe, now: f64, revision: u64) -> Vec<HostRow> {
     let row = |(index, host): (usize, &super::host::Host)| {
-        let gate = probe.hosts.get(usize::from(probe.gate(index as u16))).unwrap_or(host);
+        let gate = probe
+            .hosts
+            .get(usize::from(probe.gate(index as u16)))
+            .unwrap_or(host);
         // Gates open by themselves: hosts that wait are always shown again.
         let state = gate.state(now);
         let name = probe.host_name(index);
@@ -221,7 +234,8 @@ fn status(page: &super::page::Page) -> Option<String> {
 fn pages(probe: &Probe, revision: u64) -> Vec<PageRow> {
     let row = |(index, page): (usize, &super::page::Page)| {
         let name = probe.page_name(index);
-        let opens = name.and_then(|name| probe.hosts.get(usize::from(probe.gate(name.host)))?.opens);
+        let opens =
+            name.and_then(|name| probe.hosts.get(usize::from(probe.gate(name.host)))?.opens);
         (page.revision >= revision).then(|| PageRow {
             page: index,
             url: name.map_or_else(|| format!("page {index}"), |name| name.url.clone()),
@@ -235,7 +249,9 @@ fn pages(probe: &Probe, revision: u64) -> Vec<PageRow> {
             last_visit_s: page.last_visit,
             last_change_s: page.last_change,
             // Whatever is usual, its host has to be asked politely.
-            due_s: page.due().map(|due| opens.map_or(due, |opens| due.max(opens))),
+            due_s: page
+                .due()
+                .map(|due| opens.map_or(due, |opens| due.max(opens))),
         })
     };
     probe.pages.iter().enumerate().filter_map(row).collect()

@@ -20,9 +20,22 @@ impl Beliefs {
     /// Told the mean rates, or nothing.
     pub fn new(world: &World, learn: bool) -> Self {
         let prior = Estimate::new(&Prior::DEFAULT);
-        let rate = |page: &super::SimPage| if learn { f64::from(prior.rate()) } else { page.mean_rate };
-        let learnt = if learn { vec![(prior, None); world.pages.len()] } else { Vec::new() };
-        Self { rates: world.pages.iter().map(rate).collect(), learnt }
+        let rate = |page: &super::SimPage| {
+            if learn {
+                f64::from(prior.rate())
+            } else {
+                page.mean_rate
+            }
+        };
+        let learnt = if learn {
+            vec![(prior, None); world.pages.len()]
+        } else {
+            Vec::new()
+        };
+        Self {
+            rates: world.pages.iter().map(rate).collect(),
+            learnt,
+        }
     }
 
     /// Of a page.
@@ -42,7 +55,9 @@ impl Beliefs {
 
     /// Learns from a fetch.
     pub fn record(&mut self, page: usize, outcome: Outcome, now: Instant) {
-        let Some((estimate, last)) = self.learnt.get_mut(page) else { return };
+        let Some((estimate, last)) = self.learnt.get_mut(page) else {
+            return;
+        };
         let changed = match outcome {
             Outcome::Changed { .. } => true,
             Outcome::Unchanged => false,
@@ -71,6 +86,10 @@ impl Pages<f64> for Believed<'_> {
     }
     fn page(&self, index: usize) -> Page<'_, f64> {
         let (weight, host) = self.pages[index];
-        Page::new(weight, model::Change::Poisson(self.rates[index] * self.days)).on_host(host)
+        Page::new(
+            weight,
+            model::Change::Poisson(self.rates[index] * self.days),
+        )
+        .on_host(host)
     }
 }

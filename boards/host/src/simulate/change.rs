@@ -2,7 +2,8 @@
 
 use dunlin::math::split_mix;
 
-/// A small seeded generator (SplitMix64): every machine sees the same numbers, and a stream a page costs 8 bytes.
+/// A small seeded generator (SplitMix64): every machine sees the same numbers, and a stream a page
+/// costs 8 bytes.
 #[derive(Clone, Debug)]
 pub struct Random(pub u64);
 
@@ -14,7 +15,8 @@ impl Random {
 
     /// A stream of its own for page `index`.
     pub fn stream(seed: u64, index: usize) -> Self {
-        // Hashed once more, so that streams of neighbouring seeds and pages start nowhere near each other.
+        // Hashed once more, so that streams of neighbouring seeds and pages start nowhere near each
+        // other.
         Self(Self(seed ^ (index as u64).wrapping_mul(0xd6e8_feb8_6659_fd93)).next_u64())
     }
 
@@ -23,8 +25,8 @@ impl Random {
         ((self.next_u64() >> 11) + 1) as f64 * (1.0 / 9_007_199_254_740_992.0)
     }
 
-    /// Exponential with mean 1. The crate's own logarithm: the standard library's differs in the last bit from
-    /// machine to machine.
+    /// Exponential with mean 1. The crate's own logarithm: the standard library's differs in the
+    /// last bit from machine to machine.
     pub fn exponential(&mut self) -> f64 {
         -libm::log(self.unit())
     }
@@ -34,7 +36,8 @@ impl Random {
         let d = shape - 1.0 / 3.0;
         loop {
             // A normal variate by Box and Muller.
-            let x = (2.0 * self.exponential()).sqrt() * libm::cos(std::f64::consts::TAU * self.unit());
+            let x =
+                (2.0 * self.exponential()).sqrt() * libm::cos(std::f64::consts::TAU * self.unit());
             let v = (1.0 + x / (9.0 * d).sqrt()).powi(3);
             if v > 0.0 && libm::log(self.unit()) < 0.5 * x * x + d - d * v + d * libm::log(v) {
                 return d * v;
@@ -80,18 +83,25 @@ pub struct Quasi {
 impl Change {
     /// Gaps of a Weibull law, with so many changes a day on average.
     pub fn weibull(rate: f64, shape: f64) -> Self {
-        Self::Weibull { scale: 1.0 / (rate * libm::tgamma(1.0 + 1.0 / shape)), shape }
+        Self::Weibull {
+            scale: 1.0 / (rate * libm::tgamma(1.0 + 1.0 / shape)),
+            shape,
+        }
     }
 
     /// Gaps of a Pareto law with `shape > 1`, with so many changes a day on average.
     pub fn pareto(rate: f64, shape: f64) -> Self {
-        Self::Pareto { scale: (shape - 1.0) / rate, shape }
+        Self::Pareto {
+            scale: (shape - 1.0) / rate,
+            shape,
+        }
     }
 
     /// The first change of a page that has been changing since long before time 0.
     pub fn first(&self, random: &mut Random) -> f64 {
         match self {
-            // The gap that covers time 0 is a long one (its length counts), and 0 lies anywhere in it.
+            // The gap that covers time 0 is a long one (its length counts), and 0 lies anywhere in
+            // it.
             Self::Weibull { scale, shape } => {
                 let gap = scale * libm::pow(random.gamma(1.0 + 1.0 / shape), 1.0 / shape);
                 finite(gap * random.unit())
@@ -112,16 +122,21 @@ impl Change {
             }
             Self::Pareto { scale, shape } => finite(time + lomax(*scale, *shape, random)),
             Self::Quasi(quasi) => quasi.after(time, false, random),
-            Self::Trace(times) => {
-                times.get(times.partition_point(|change| *change <= time)).copied().unwrap_or(f64::INFINITY)
-            }
+            Self::Trace(times) => times
+                .get(times.partition_point(|change| *change <= time))
+                .copied()
+                .unwrap_or(f64::INFINITY),
         }
     }
 }
 
 /// Never, for a page whose rate is 0.
 fn finite(time: f64) -> f64 {
-    if time.is_finite() { time } else { f64::INFINITY }
+    if time.is_finite() {
+        time
+    } else {
+        f64::INFINITY
+    }
 }
 
 /// `β (U^{−1/α} − 1)`
@@ -139,12 +154,20 @@ impl Quasi {
                 return start + offset;
             }
         }
-        // None in the rest of this period: how many periods without any follow, and which update is then the first?
-        let none = self.updates.iter().fold(1.0, |none, (_, probability)| none * (1.0 - probability));
+        // None in the rest of this period: how many periods without any follow, and which update is
+        // then the first?
+        let none = self
+            .updates
+            .iter()
+            .fold(1.0, |none, (_, probability)| none * (1.0 - probability));
         if none >= 1.0 {
             return f64::INFINITY;
         }
-        let empty = if none > 0.0 { (libm::log(random.unit()) / libm::log(none)).floor() } else { 0.0 };
+        let empty = if none > 0.0 {
+            (libm::log(random.unit()) / libm::log(none)).floor()
+        } else {
+            0.0
+        };
         let start = start + (1.0 + empty) * self.period;
         let mut left = random.unit() * (1.0 - none);
         let mut reached = 1.0;

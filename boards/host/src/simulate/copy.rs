@@ -24,7 +24,15 @@ impl Copy {
     /// Before the first fetch.
     pub fn new(change: &Change, mut random: Random) -> Self {
         let next_change = change.first(&mut random);
-        Self { fetched: f64::NAN, next_change, random, fresh: 0.0, age: 0.0, harmonic: 0.0, changes: 0 }
+        Self {
+            fetched: f64::NAN,
+            next_change,
+            random,
+            fresh: 0.0,
+            age: 0.0,
+            harmonic: 0.0,
+            changes: 0,
+        }
     }
 
     /// A fetch at `time`: books the copy that it replaces, and says whether the page had changed.
@@ -45,8 +53,8 @@ impl Copy {
         (self.fetched.max(measured_from), self.next_change.min(until))
     }
 
-    /// Books all that happened from the last fetch (or the start of measuring) until `until`, and moves on to the first
-    /// change after that.
+    /// Books all that happened from the last fetch (or the start of measuring) until `until`, and
+    /// moves on to the first change after that.
     pub fn account(&mut self, change: &Change, until: f64, measured_from: f64) {
         let held = !self.fetched.is_nan();
         let (from, to) = self.fresh_span(until, measured_from);

@@ -10,17 +10,25 @@ use dunlin::time::{Duration, Instant};
 
 use super::{Policy, World};
 
-/// Fetches that may start at once when the budget has not been used up; what the scheduler allows by default.
+/// Fetches that may start at once when the budget has not been used up; what the scheduler allows
+/// by default.
 const BURST: u64 = 4;
 
 /// When pages are due.
 pub trait Rule {
-    /// May pages be fetched before they are due when there is budget left? Then due times are but an order.
+    /// May pages be fetched before they are due when there is budget left? Then due times are but
+    /// an order.
     fn eager(&self) -> bool;
     /// When a page is due for the first time.
     fn first(&mut self, page: usize) -> Instant;
     /// When a page is due again that was due at `due` and fetched by `now`; `None` for never.
-    fn again(&mut self, page: usize, due: Instant, outcome: Outcome, now: Instant) -> Option<Instant>;
+    fn again(
+        &mut self,
+        page: usize,
+        due: Instant,
+        outcome: Outcome,
+        now: Instant,
+    ) -> Option<Instant>;
     /// For rules that plan ahead: when they want to add pages; `None` for not now.
     fn refills_at(&self) -> Option<Instant> {
         None
@@ -33,8 +41,8 @@ pub trait Rule {
     fn hint(&mut self, _page: usize, _hint: Hint) {}
 }
 
-/// A rule with queues, gates and a budget: of the pages whose hosts may be fetched from, the one due first is next. A
-/// host is fetched from once at a time, as by the scheduler.
+/// A rule with queues, gates and a budget: of the pages whose hosts may be fetched from, the one
+/// due first is next. A host is fetched from once at a time, as by the scheduler.
 #[derive(Debug)]
 pub struct Gated<R> {
     rule: R,
@@ -97,7 +105,11 @@ impl<R: Rule> Gated<R> {
     fn line_up(&mut self) {
         self.ready.clear();
         for (index, host) in self.hosts.iter().enumerate().filter(|(_, host)| host.open) {
-            self.ready.extend(host.pages.peek().map(|Reverse((due, _))| Reverse((*due, index as u32))));
+            self.ready.extend(
+                host.pages
+                    .peek()
+                    .map(|Reverse((due, _))| Reverse((*due, index as u32))),
+            );
         }
     }
 
@@ -108,7 +120,12 @@ impl<R: Rule> Gated<R> {
             self.closed.pop();
             let queue = &mut self.hosts[host as usize];
             queue.open = true;
-            self.ready.extend(queue.pages.peek().map(|Reverse((due, _))| Reverse((*due, host))));
+            self.ready.extend(
+                queue
+                    .pages
+                    .peek()
+                    .map(|Reverse((due, _))| Reverse((*due, host))),
+            );
         }
     }
 
@@ -122,7 +139,9 @@ impl<R: Rule> Policy for Gated<R> {
     fn next(&mut self, now: Instant) -> Decision<u32> {
         if self.rule.refills_at().is_some_and(|at| at <= now) {
             for (due, page) in self.rule.refill(now) {
-                self.hosts[self.host_of[page as usize] as usize].pages.push(Reverse((due, page)));
+                self.hosts[self.host_of[page as usize] as usize]
+                    .pages
+                    .push(Reverse((due, page)));
             }
             self.line_up();
         }
@@ -146,11 +165,17 @@ impl<R: Rule> Policy for Gated<R> {
                 self.close(host, now + wait);
                 continue;
             }
-            let Some(Reverse((due, page))) = queue.pages.pop() else { continue };
+            let Some(Reverse((due, page))) = queue.pages.pop() else {
+                continue;
+            };
             (queue.open, queue.opens) = (false, now + queue.gap);
             self.slot = self.slot.max(now - self.spacing * BURST) + self.spacing;
             self.due[page as usize] = due;
-            self.late_micros += if self.rule.eager() { 0 } else { (now - due).as_micros() };
+            self.late_micros += if self.rule.eager() {
+                0
+            } else {
+                (now - due).as_micros()
+            };
             return Decision::Fetch(PageId(page));
         }
     }

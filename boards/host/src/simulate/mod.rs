@@ -1,5 +1,5 @@
-//! A seeded event simulator: pages that change, hosts that want politeness, crawlers that take time – and, in the
-//! middle, a policy that decides. Freshness is integrated exactly, not sampled.
+//! A seeded event simulator: pages that change, hosts that want politeness, crawlers that take time
+//! – and, in the middle, a policy that decides. Freshness is integrated exactly, not sampled.
 
 mod beliefs;
 pub mod change;

@@ -51,13 +51,18 @@ impl Default for PolicyName {
 impl PolicyName {
     /// As written on the command line.
     pub fn name(self) -> String {
-        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+        self.to_possible_value()
+            .map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
     /// The policy on a world, with so many fetches a day.
     pub fn build(self, world: &World, per_day: f64, learn: bool, seed: u64) -> Box<dyn Policy> {
         let core = |engine| {
-            let settings = Settings { engine, seed: seed as u32, ..Settings::DEFAULT };
+            let settings = Settings {
+                engine,
+                seed: seed as u32,
+                ..Settings::DEFAULT
+            };
             Box::new(scheduler(world, Some(per_day as f32), learn, settings))
         };
         match self {

@@ -1,4 +1,5 @@
-//! What decides in a simulation: the crate's own scheduler, or one of the rules it is compared with.
+//! What decides in a simulation: the crate's own scheduler, or one of the rules it is compared
+//! with.
 
 use dunlin::learn::hints::Hint;
 use dunlin::scheduler::{Core, Decision, Large, Outcome, PageId, PageSettings, Settings};
@@ -39,17 +40,30 @@ impl Policy for Core<Large> {
 }
 
 /// The scheduler that ships, on a world: with its rates, or without so that it has to learn them.
-pub fn scheduler(world: &World, per_day: Option<f32>, learn: bool, settings: Settings) -> Core<Large> {
+pub fn scheduler(
+    world: &World,
+    per_day: Option<f32>,
+    learn: bool,
+    settings: Settings,
+) -> Core<Large> {
     let mut core = Core::large(world.pages.len(), world.hosts.len(), settings);
     let _ = core.set_budget(per_day, Instant::ZERO);
     core.set_clock(Duration::ZERO, Instant::ZERO);
-    let hosts: Vec<_> = world.hosts.iter().filter_map(|host| core.add_host(host.gap).ok()).collect();
+    let hosts: Vec<_> = world
+        .hosts
+        .iter()
+        .filter_map(|host| core.add_host(host.gap).ok())
+        .collect();
     for (id, host) in hosts.iter().zip(&world.hosts) {
         let _ = core.set_hours(*id, host.hours);
     }
     for page in &world.pages {
         let rate = (!learn).then_some(page.mean_rate as f32);
-        let settings = PageSettings { weight: page.weight as f32, rate, confidence: 1e6 };
+        let settings = PageSettings {
+            weight: page.weight as f32,
+            rate,
+            confidence: 1e6,
+        };
         let _ = core.add_page(hosts[page.host], &settings, Instant::ZERO);
     }
     core

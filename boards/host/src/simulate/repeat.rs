@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Does `work` for 0..jobs on all cores; the results are in order, whichever ended first.
 pub fn parallel<T: Send>(jobs: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(jobs);
+    let threads = std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(jobs);
     let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..threads {
@@ -16,12 +18,17 @@ pub fn parallel<T: Send>(jobs: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T
                         break;
                     }
                     let result = work(job);
-                    results.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((job, result));
+                    results
+                        .lock()
+                        .unwrap_or_else(std::sync::PoisonError::into_inner)
+                        .push((job, result));
                 }
             });
         }
     });
-    let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut results = results
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
     results.sort_unstable_by_key(|(job, _)| *job);
     results.into_iter().map(|(_, result)| result).collect()
 }
@@ -36,7 +43,9 @@ pub struct Mean {
 }
 
 /// Student's t for a two-sided 95 %, by degrees of freedom from 1.
-const STUDENT: [f64; 9] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
+const STUDENT: [f64; 9] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262,
+];
 
 impl Mean {
     /// Of independent values.
@@ -45,7 +54,13 @@ impl Mean {
         let value = values.iter().sum::<f64>() / count;
         let freedom = values.len().saturating_sub(1);
         let variance = values.iter().map(|x| (x - value).powi(2)).sum::<f64>() / freedom as f64;
-        let quantile = STUDENT.get(freedom.wrapping_sub(1)).copied().unwrap_or(1.96 + 2.6 / freedom as f64);
-        Self { value, plus_minus: (freedom > 0).then(|| quantile * (variance / count).sqrt()) }
+        let quantile = STUDENT
+            .get(freedom.wrapping_sub(1))
+            .copied()
+            .unwrap_or(1.96 + 2.6 / freedom as f64);
+        Self {
+            value,
+            plus_minus: (freedom > 0).then(|| quantile * (variance / count).sqrt()),
+        }
     }
 }

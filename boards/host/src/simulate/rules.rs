@@ -65,9 +65,18 @@ impl Rule for Proportional {
     }
     fn first(&mut self, page: usize) -> Instant {
         let round = self.beliefs.rates().len() as f64 / self.per_day;
-        in_days(Instant::ZERO, self.random.unit() * self.gap(page).min(round))
+        in_days(
+            Instant::ZERO,
+            self.random.unit() * self.gap(page).min(round),
+        )
     }
-    fn again(&mut self, page: usize, due: Instant, outcome: Outcome, now: Instant) -> Option<Instant> {
+    fn again(
+        &mut self,
+        page: usize,
+        due: Instant,
+        outcome: Outcome,
+        now: Instant,
+    ) -> Option<Instant> {
         self.beliefs.record(page, outcome, now);
         self.recorded += 1;
         if self.beliefs.learning() && self.recorded.is_multiple_of(self.beliefs.rates().len()) {
@@ -81,7 +90,13 @@ impl Rule for Proportional {
 /// See [`Proportional`].
 pub fn proportional(world: &World, per_day: f64, learn: bool, seed: u64) -> Gated<Proportional> {
     let beliefs = Beliefs::new(world, learn);
-    let mut rule = Proportional { beliefs, random: Random(seed), per_day, per_change: 0.0, recorded: 0 };
+    let mut rule = Proportional {
+        beliefs,
+        random: Random(seed),
+        per_day,
+        per_change: 0.0,
+        recorded: 0,
+    };
     rule.share();
     Gated::new(world, per_day, rule)
 }
@@ -101,9 +116,19 @@ pub struct RandomPicks {
 
 impl RandomPicks {
     fn plan(&mut self) {
-        let pages = Believed { pages: &self.pages, rates: self.beliefs.rates(), days: 1.0 };
+        let pages = Believed {
+            pages: &self.pages,
+            rates: self.beliefs.rates(),
+            days: 1.0,
+        };
         // A sound world makes a sound demand; were it not, the rates of before would stay.
-        let _ = azar(&pages, &mut self.caps, self.per_day, Objective::Freshness, &mut self.rates);
+        let _ = azar(
+            &pages,
+            &mut self.caps,
+            self.per_day,
+            Objective::Freshness,
+            &mut self.rates,
+        );
     }
 
     fn wait(&mut self, page: usize) -> f64 {
@@ -120,7 +145,13 @@ impl Rule for RandomPicks {
         let wait = self.wait(page).min(round * self.random.unit());
         in_days(Instant::ZERO, wait)
     }
-    fn again(&mut self, page: usize, due: Instant, outcome: Outcome, now: Instant) -> Option<Instant> {
+    fn again(
+        &mut self,
+        page: usize,
+        due: Instant,
+        outcome: Outcome,
+        now: Instant,
+    ) -> Option<Instant> {
         self.beliefs.record(page, outcome, now);
         self.recorded += 1;
         if self.beliefs.learning() && self.recorded.is_multiple_of(self.pages.len()) {
@@ -135,7 +166,11 @@ impl Rule for RandomPicks {
 pub fn random(world: &World, per_day: f64, learn: bool, seed: u64) -> Gated<RandomPicks> {
     let mut rule = RandomPicks {
         beliefs: Beliefs::new(world, learn),
-        pages: world.pages.iter().map(|page| (page.weight, page.host as u32)).collect(),
+        pages: world
+            .pages
+            .iter()
+            .map(|page| (page.weight, page.host as u32))
+            .collect(),
         caps: world.plan_hosts(),
         rates: vec![0.0; world.pages.len()],
         per_day,
@@ -146,10 +181,11 @@ pub fn random(world: &World, per_day: f64, learn: bool, seed: u64) -> Gated<Rand
     Gated::new(world, per_day, rule)
 }
 
-/// An interval for each page that shrinks after a change and grows without one. Knows no rates and no weights.
+/// An interval for each page that shrinks after a change and grows without one. Knows no rates and
+/// no weights.
 ///
-/// Both originals start from a fixed interval (30 days and 1 day), whatever the budget; here it is the one that would
-/// just spend the budget, as their manuals advise to set it.
+/// Both originals start from a fixed interval (30 days and 1 day), whatever the budget; here it is
+/// the one that would just spend the budget, as their manuals advise to set it.
 #[derive(Clone, Debug)]
 pub struct Adaptive {
     grow: f64,
@@ -162,8 +198,9 @@ pub struct Adaptive {
 }
 
 impl Adaptive {
-    /// Apache Nutch, `AdaptiveFetchSchedule` with the constants of its class description: 20 % either way, from a
-    /// minute to a year. Its sync_delta needs modification dates and is left out.
+    /// Apache Nutch, `AdaptiveFetchSchedule` with the constants of its class description: 20 %
+    /// either way, from a minute to a year. Its sync_delta needs modification dates and is left
+    /// out.
     pub const NUTCH: Self = Self {
         grow: 1.2,
         shrink: 0.8,
@@ -172,8 +209,8 @@ impl Adaptive {
         start: 0.0,
         intervals: Vec::new(),
     };
-    /// Apache StormCrawler, `AdaptiveScheduler` with its default configuration: half either way, from an hour to a
-    /// year.
+    /// Apache StormCrawler, `AdaptiveScheduler` with its default configuration: half either way,
+    /// from an hour to a year.
     pub const STORMCRAWLER: Self = Self {
         grow: 1.5,
         shrink: 0.5,
@@ -191,7 +228,13 @@ impl Rule for Adaptive {
     fn first(&mut self, page: usize) -> Instant {
         Instant::from_micros(page as u64)
     }
-    fn again(&mut self, page: usize, _: Instant, outcome: Outcome, now: Instant) -> Option<Instant> {
+    fn again(
+        &mut self,
+        page: usize,
+        _: Instant,
+        outcome: Outcome,
+        now: Instant,
+    ) -> Option<Instant> {
         let interval = &mut self.intervals[page];
         if interval.is_nan() {
             // The first fetch has nothing to compare with.
@@ -202,7 +245,9 @@ impl Rule for Adaptive {
                 Outcome::Unchanged => self.grow,
                 _ => 1.0,
             };
-            *interval = (f64::from(*interval) * factor).max(self.shortest).min(self.longest) as f32;
+            *interval = (f64::from(*interval) * factor)
+                .max(self.shortest)
+                .min(self.longest) as f32;
         }
         Some(in_days(now, f64::from(*interval)))
     }
@@ -212,7 +257,15 @@ impl Rule for Adaptive {
 pub fn adaptive(world: &World, per_day: f64, rule: Adaptive) -> Gated<Adaptive> {
     let pages = world.pages.len();
     let start = pages as f64 / per_day;
-    Gated::new(world, per_day, Adaptive { start, intervals: vec![f32::NAN; pages], ..rule })
+    Gated::new(
+        world,
+        per_day,
+        Adaptive {
+            start,
+            intervals: vec![f32::NAN; pages],
+            ..rule
+        },
+    )
 }
 
 fn in_days(from: Instant, days: f64) -> Instant {

@@ -112,9 +112,17 @@ pub fn run_watched(
         }
         simulation.deliver(policy, now);
         let free = simulation.in_flight.len() < options.crawlers;
-        let decision = if free { policy.next(now) } else { Decision::Idle };
+        let decision = if free {
+            policy.next(now)
+        } else {
+            Decision::Idle
+        };
         let done = simulation.in_flight.peek().map(|Reverse((done, ..))| *done);
-        let wake = done.into_iter().chain(simulation.hints.next()).min().unwrap_or(end);
+        let wake = done
+            .into_iter()
+            .chain(simulation.hints.next())
+            .min()
+            .unwrap_or(end);
         match decision {
             Decision::Fetch(page) => simulation.fetch(page, now),
             Decision::WaitUntil(then) => now = then.max(now + Duration::from_micros(1)).min(wake),
@@ -174,7 +182,9 @@ impl<'a> Simulation<'a> {
         let (index, time) = (page as usize, days_of(now));
         let sim = &self.world.pages[index];
         let host = &self.world.hosts[sim.host];
-        let too_soon = self.last_start[sim.host].replace(now).is_some_and(|before| now - before < host.gap);
+        let too_soon = self.last_start[sim.host]
+            .replace(now)
+            .is_some_and(|before| now - before < host.gap);
         let closed = !host.hours.wait(now - Instant::ZERO).is_zero();
         self.report.politeness_violations += u64::from(too_soon || closed);
         self.started += 1;
@@ -185,7 +195,11 @@ impl<'a> Simulation<'a> {
         } else {
             self.draw(index, time);
             let changed = self.copies[index].visit(&sim.change, time, self.options.measured_from);
-            if changed { Ending::Changed } else { Ending::Unchanged }
+            if changed {
+                Ending::Changed
+            } else {
+                Ending::Unchanged
+            }
         };
         if measured {
             self.report.fetches += 1;
@@ -193,7 +207,8 @@ impl<'a> Simulation<'a> {
             self.report.errors += u64::from(failed);
             self.report.changes_seen += u64::from(ending == Ending::Changed);
         }
-        self.in_flight.push(Reverse((now + self.options.fetch_time, page, ending)));
+        self.in_flight
+            .push(Reverse((now + self.options.fetch_time, page, ending)));
     }
 
     /// Adds the fresh time of a page's copy to the course.
@@ -220,7 +235,11 @@ impl<'a> Simulation<'a> {
     }
 
     fn finish(mut self, policy: &dyn Policy) -> Report {
-        let Options { days, measured_from, .. } = *self.options;
+        let Options {
+            days,
+            measured_from,
+            ..
+        } = *self.options;
         let (mut fresh, mut age, mut harmonic, mut weight) = (0.0, 0.0, 0.0, 0.0);
         for index in 0..self.copies.len() {
             self.draw(index, days);
@@ -244,7 +263,8 @@ impl<'a> Simulation<'a> {
     }
 }
 
-/// What hosts tell, in order of time: the same changes that the copies will see, drawn a second time.
+/// What hosts tell, in order of time: the same changes that the copies will see, drawn a second
+/// time.
 struct Hints {
     queue: BinaryHeap<Reverse<(Instant, u32)>>,
     streams: Vec<(Random, f64)>,
@@ -254,7 +274,10 @@ impl Hints {
     fn new(world: &World, seed: u64) -> Self {
         let tells = |page: &super::SimPage| world.hosts[page.host].tells != Tells::Nothing;
         if !world.pages.iter().any(tells) {
-            return Self { queue: BinaryHeap::new(), streams: Vec::new() };
+            return Self {
+                queue: BinaryHeap::new(),
+                streams: Vec::new(),
+            };
         }
         let mut queue = BinaryHeap::new();
         let streams = (world.pages.iter().enumerate())
@@ -276,7 +299,11 @@ impl Hints {
 
     /// The next thing told by now.
     fn take(&mut self, world: &World, now: Instant) -> Option<(u32, Hint)> {
-        let Reverse((_, index)) = self.queue.peek().copied().filter(|Reverse((told, _))| *told <= now)?;
+        let Reverse((_, index)) = self
+            .queue
+            .peek()
+            .copied()
+            .filter(|Reverse((told, _))| *told <= now)?;
         self.queue.pop();
         let page = &world.pages[index as usize];
         let (random, change) = &mut self.streams[index as usize];

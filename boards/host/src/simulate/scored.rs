@@ -1,7 +1,8 @@
-//! Xu's crawler: fetch the page of the highest score, by what its provider tells (Xu et al. 2007, §4).
+//! Xu's crawler: fetch the page of the highest score, by what its provider tells (Xu et al. 2007,
+//! §4).
 //!
-//! Scores grow at different speeds, so all are computed anew, for each fetch where pages are few and for each batch of
-//! a 64th of the pages where they are many.
+//! Scores grow at different speeds, so all are computed anew, for each fetch where pages are few
+//! and for each batch of a 64th of the pages where they are many.
 
 use dunlin::learn::hints::Hint;
 use dunlin::learn::hints::scores::{Future, Kind, ScoredPage};
@@ -55,7 +56,11 @@ pub fn scored(world: &World, per_day: f64) -> Gated<Scored> {
     let batch = (pages.len() / 64).max(1);
     let span = batch as f64 / per_day;
     let rule = Scored {
-        room: world.hosts.iter().map(|host| (span * host.cap()).min(1e9) as u32 + 1).collect(),
+        room: world
+            .hosts
+            .iter()
+            .map(|host| (span * host.cap()).min(1e9) as u32 + 1)
+            .collect(),
         batch,
         pending: pages.len(),
         accesses_per_day: world.pages.iter().map(|page| page.weight).sum(),
@@ -73,7 +78,13 @@ impl Rule for Scored {
     fn first(&mut self, page: usize) -> Instant {
         Instant::from_micros(page as u64)
     }
-    fn again(&mut self, page: usize, _: Instant, outcome: Outcome, now: Instant) -> Option<Instant> {
+    fn again(
+        &mut self,
+        page: usize,
+        _: Instant,
+        outcome: Outcome,
+        now: Instant,
+    ) -> Option<Instant> {
         self.now = now;
         self.pending -= 1;
         let page = &mut self.pages[page];
@@ -128,7 +139,12 @@ impl Page {
         // An announced change counts from its time on: before, a fetch would come too early.
         let due = self.kind == Kind::Super && self.announced.is_some_and(|at| at <= now);
         let (last_cycle, earlier_cycles) = (self.score.accesses(1.0), self.score.accesses(4.0));
-        let future = Future { probability: 1.0, last_cycle, earlier_cycles };
-        self.score.score(self.kind, day, all, if due { future.score() } else { 0.0 })
+        let future = Future {
+            probability: 1.0,
+            last_cycle,
+            earlier_cycles,
+        };
+        self.score
+            .score(self.kind, day, all, if due { future.score() } else { 0.0 })
     }
 }

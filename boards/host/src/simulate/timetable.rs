@@ -1,4 +1,5 @@
-//! Policies that plan an interval ahead: de Souza's PSP and the two it was compared with (2007, §4).
+//! Policies that plan an interval ahead: de Souza's PSP and the two it was compared with (2007,
+//! §4).
 //!
 //! | policy | how many crawls | when |
 //! |---|---|---|
@@ -6,8 +7,8 @@
 //! | [`Method::Mp2`] | the best under politeness | evenly for each page |
 //! | [`Method::MWolf`] | the best without politeness | evenly for each page |
 //!
-//! All are then dispatched politely, one crawl for each slot of the budget; what does not fit the interval is dropped.
-//! Every law is taken for Poisson.
+//! All are then dispatched politely, one crawl for each slot of the budget; what does not fit the
+//! interval is dropped. Every law is taken for Poisson.
 
 use dunlin::heap::{Entry, SliceHeap};
 use dunlin::pace::dispatch::{Dispatch, Queue};
@@ -32,7 +33,8 @@ pub enum Method {
     MWolf,
 }
 
-/// Rounds that an interval has room for, at least: with fewer, whole crawls of one interval say little about the next.
+/// Rounds that an interval has room for, at least: with fewer, whole crawls of one interval say
+/// little about the next.
 const ROUNDS: f64 = 4.0;
 
 /// A plan for an interval at a time.
@@ -61,7 +63,11 @@ pub fn timetable(world: &World, per_day: f64, learn: bool, method: Method) -> Ga
     let rule = Timetable {
         method,
         beliefs: Beliefs::new(world, learn),
-        pages: world.pages.iter().map(|page| (page.weight, page.host as u32)).collect(),
+        pages: world
+            .pages
+            .iter()
+            .map(|page| (page.weight, page.host as u32))
+            .collect(),
         by_host,
         gaps: world.hosts.iter().map(|host| host.gap).collect(),
         interval: Duration::from_days(days),
@@ -78,7 +84,13 @@ impl Rule for Timetable {
     fn first(&mut self, _: usize) -> Instant {
         Instant::MAX
     }
-    fn again(&mut self, page: usize, _: Instant, outcome: Outcome, now: Instant) -> Option<Instant> {
+    fn again(
+        &mut self,
+        page: usize,
+        _: Instant,
+        outcome: Outcome,
+        now: Instant,
+    ) -> Option<Instant> {
         self.beliefs.record(page, outcome, now);
         None
     }
@@ -92,8 +104,12 @@ impl Rule for Timetable {
         let (updates, queues) = self.times(&crawls);
         let slot = self.interval / u64::from(self.budget);
         let end = Instant::ZERO + self.interval;
-        let starts = dispatched(&updates, queues, slot).into_iter().filter(|update| update.at < end);
-        starts.map(|update| (start + (update.at - Instant::ZERO), update.page)).collect()
+        let starts = dispatched(&updates, queues, slot)
+            .into_iter()
+            .filter(|update| update.at < end);
+        starts
+            .map(|update| (start + (update.at - Instant::ZERO), update.page))
+            .collect()
     }
 }
 
@@ -102,15 +118,26 @@ impl Timetable {
     fn crawls(&self) -> Vec<u32> {
         let days: f64 = self.interval.as_days();
         let cap = |gap: &Duration| self.interval.as_micros().checked_div(gap.as_micros());
-        let polite = |gap: &Duration| cap(gap).map_or(Host::unlimited(), |cap| Host::new(cap as f64));
+        let polite =
+            |gap: &Duration| cap(gap).map_or(Host::unlimited(), |cap| Host::new(cap as f64));
         let mut hosts: Vec<Host<f64>> = match self.method {
             Method::MWolf => vec![Host::unlimited(); self.gaps.len()],
             _ => self.gaps.iter().map(polite).collect(),
         };
-        let pages = Believed { pages: &self.pages, rates: self.beliefs.rates(), days };
+        let pages = Believed {
+            pages: &self.pages,
+            rates: self.beliefs.rates(),
+            days,
+        };
         let mut crawls = vec![0; self.pages.len()];
         // A sound world makes a sound demand.
-        let planned = select(&pages, &mut hosts, self.budget, Objective::Freshness, &mut crawls);
+        let planned = select(
+            &pages,
+            &mut hosts,
+            self.budget,
+            Objective::Freshness,
+            &mut crawls,
+        );
         debug_assert!(planned.is_ok(), "{planned:?}");
         crawls
     }
@@ -131,7 +158,9 @@ impl Timetable {
             } else {
                 even(&counts, self.interval, room);
             }
-            updates[first..].iter_mut().for_each(|update| update.page = own[update.page as usize]);
+            updates[first..]
+                .iter_mut()
+                .for_each(|update| update.page = own[update.page as usize]);
             queues.push(Queue {
                 next: first as u32,
                 end: updates.len() as u32,
@@ -147,9 +176,15 @@ impl Timetable {
 fn even(counts: &[u32], interval: Duration, updates: &mut [Update]) {
     let times = (0..).zip(counts).flat_map(|(page, &count)| {
         let whole = u64::from(count) + 1;
-        (1..whole).map(move |crawl| Update { at: Instant::ZERO + interval * crawl / whole, page })
+        (1..whole).map(move |crawl| Update {
+            at: Instant::ZERO + interval * crawl / whole,
+            page,
+        })
     });
-    updates.iter_mut().zip(times).for_each(|(place, update)| *place = update);
+    updates
+        .iter_mut()
+        .zip(times)
+        .for_each(|(place, update)| *place = update);
     updates.sort_unstable();
 }
 
@@ -160,13 +195,18 @@ pub fn dispatched(updates: &[Update], mut queues: Vec<Queue>, slot: Duration) ->
     let (mut free, mut more) = (vec![Entry::UNUSED; hosts], vec![0_u32; hosts]);
     let waiting = SliceHeap::with_storage(&mut waiting[..], &mut places[..]);
     let free = SliceHeap::with_storage(&mut free[..], &mut more[..]);
-    let Ok(mut dispatch) = Dispatch::new(updates, &mut queues, waiting, free) else { return Vec::new() };
+    let Ok(mut dispatch) = Dispatch::new(updates, &mut queues, waiting, free) else {
+        return Vec::new();
+    };
     let mut idle = Instant::ZERO;
     let mut started = Vec::with_capacity(updates.len());
     while let Some(wake) = dispatch.wake() {
         let now = idle.max(wake);
         if let Some(start) = dispatch.next(now) {
-            started.push(Update { at: now, page: start.update.page });
+            started.push(Update {
+                at: now,
+                page: start.update.page,
+            });
         }
         idle = now + slot;
     }

@@ -57,24 +57,39 @@ pub enum Tells {
 impl SimHost {
     /// A host that answers at any hour, always, and tells nothing.
     pub const fn new(gap: Duration) -> Self {
-        Self { gap, hours: Hours::ALWAYS, tells: Tells::Nothing, fails: 0.0 }
+        Self {
+            gap,
+            hours: Hours::ALWAYS,
+            tells: Tells::Nothing,
+            fails: 0.0,
+        }
     }
 
     /// Fetches a day that politeness and hours allow; infinite without a gap.
     pub fn cap(&self) -> f64 {
-        let open = (0..24).filter(|hour| self.hours.wait(Duration::HOUR * *hour).is_zero()).count();
-        if self.gap.is_zero() { f64::INFINITY } else { open as f64 / 24.0 / self.gap.as_days::<f64>() }
+        let open = (0..24)
+            .filter(|hour| self.hours.wait(Duration::HOUR * *hour).is_zero())
+            .count();
+        if self.gap.is_zero() {
+            f64::INFINITY
+        } else {
+            open as f64 / 24.0 / self.gap.as_days::<f64>()
+        }
     }
 }
 
 impl World {
     /// Hosts as the planner sees them, with an interval of a day.
     pub fn plan_hosts(&self) -> Vec<Host<f64>> {
-        self.hosts.iter().map(|host| Host::new(host.cap())).collect()
+        self.hosts
+            .iter()
+            .map(|host| Host::new(host.cap()))
+            .collect()
     }
 
-    /// The best freshness that any rates can reach under the budget and politeness, in the long run and without
-    /// foresight; quasi-deterministic pages and traces are taken for Poisson pages of their mean rate.
+    /// The best freshness that any rates can reach under the budget and politeness, in the long run
+    /// and without foresight; quasi-deterministic pages and traces are taken for Poisson pages of
+    /// their mean rate.
     pub fn optimum(&self, per_day: f64) -> f64 {
         let mut hosts = self.plan_hosts();
         optimal::bound(self, &mut hosts, per_day, Objective::Freshness)

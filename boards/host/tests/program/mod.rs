@@ -27,7 +27,18 @@ pub fn refuses(arguments: &[&str], input: &[u8], expected: &str) {
     let output = dunlin(arguments, input);
     let error = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
-    assert_eq!(text(&output.stdout), "", "{arguments:?} wrote a partial result");
-    assert_eq!(error.lines().count(), 1, "{arguments:?}: not one line: {error}");
-    assert!(error.contains(expected), "{arguments:?}: {error:?} does not say {expected:?}");
+    assert_eq!(
+        text(&output.stdout),
+        "",
+        "{arguments:?} wrote a partial result"
+    );
+    assert_eq!(
+        error.lines().count(),
+        1,
+        "{arguments:?}: not one line: {error}"
+    );
+    assert!(
+        error.contains(expected),
+        "{arguments:?}: {error:?} does not say {expected:?}"
+    );
 }

@@ -1,7 +1,8 @@
 #![no_std]
 #![no_main]
-//! The probe on a simulated network. In a time that passes only while everybody waits (`skip`) the log is the same each
-//! time, byte by byte; in QEMU's own skipped time the board's clock is at work.
+//! The probe on a simulated network. In a time that passes only while everybody waits (`skip`) the
+//! log is the same each time, byte by byte; in QEMU's own skipped time the board's clock is at
+//! work.
 
 use dunlin::probe::Slot;
 use dunlin_board::executor;
@@ -27,16 +28,30 @@ fn main() -> ! {
     }
     dunlin_board::banner("dunlin's day on qemu-mps2");
     match (probe::load(), options.skip) {
-        (Ok(probe), true) => executor::run_with(|spawner| start(spawner, seconds, probe), clock::skip),
+        (Ok(probe), true) => {
+            executor::run_with(|spawner| start(spawner, seconds, probe), clock::skip)
+        }
         (Ok(probe), false) => executor::run(|spawner| start(spawner, seconds, probe)),
         (Err(_), _) => exit::failure(),
     }
 }
 
 fn start(spawner: Spawner, seconds: u32, probe: &'static BoardProbe) {
-    static WINDOWS: ConstStaticCell<[[u8; WINDOW]; SLOTS]> = ConstStaticCell::new([[0; WINDOW]; SLOTS]);
+    static WINDOWS: ConstStaticCell<[[u8; WINDOW]; SLOTS]> =
+        ConstStaticCell::new([[0; WINDOW]; SLOTS]);
     for (number, buffer) in WINDOWS.take().iter_mut().enumerate() {
-        spawn(spawner, slot(number, probe, Slot { connect: Simulated, resolve: Simulated, buffer }));
+        spawn(
+            spawner,
+            slot(
+                number,
+                probe,
+                Slot {
+                    connect: Simulated,
+                    resolve: Simulated,
+                    buffer,
+                },
+            ),
+        );
     }
     spawn(spawner, house(probe));
     spawn(spawner, end(probe, seconds));
@@ -44,7 +59,11 @@ fn start(spawner: Spawner, seconds: u32, probe: &'static BoardProbe) {
 }
 
 #[embassy_executor::task(pool_size = SLOTS)]
-async fn slot(number: usize, probe: &'static BoardProbe, mut slot: Slot<'static, Simulated, Simulated>) {
+async fn slot(
+    number: usize,
+    probe: &'static BoardProbe,
+    mut slot: Slot<'static, Simulated, Simulated>,
+) {
     probe.run_slot(number, &mut slot).await
 }
 

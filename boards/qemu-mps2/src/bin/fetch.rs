@@ -1,7 +1,7 @@
 #![no_std]
 #![no_main]
-//! The fetcher alone, so that `cargo xtask size` can weigh it: URLs, requests, responses, fingerprints, dates,
-//! robots.txt and redirects, on a connection that is a piece of memory.
+//! The fetcher alone, so that `cargo xtask size` can weigh it: URLs, requests, responses,
+//! fingerprints, dates, robots.txt and redirects, on a connection that is a piece of memory.
 
 use core::convert::Infallible;
 use core::future::{Future, pending};
@@ -11,7 +11,8 @@ use core::task::{Context, Waker};
 
 use dunlin::fetch::robots::{Access, HostRobots, Judge, LIMITS, Reader, Rules};
 use dunlin::fetch::{
-    Agent, Etag, Fingerprinter, Hops, HttpDate, Ignore, Limits, Request, Url, exchange, fetch, within,
+    Agent, Etag, Fingerprinter, Hops, HttpDate, Ignore, Limits, Request, Url, exchange, fetch,
+    within,
 };
 use dunlin::time::Instant;
 use embedded_io_async::{ErrorType, Read, Write};
@@ -21,13 +22,20 @@ use qemu_mps2::exit;
 fn main() -> ! {
     // Nobody can tell beforehand what a black box holds, so nothing of the fetcher can be left out.
     black_box(page(black_box("http://example.org/"), black_box(b"")));
-    black_box(robots(black_box("http://example.org/robots.txt"), black_box(b"")));
+    black_box(robots(
+        black_box("http://example.org/robots.txt"),
+        black_box(b""),
+    ));
     exit::success()
 }
 
 /// A page, conditionally, up to the question whether its redirect may be followed.
 fn page(url: &str, answer: &[u8]) -> Option<bool> {
-    let agent = Agent::new(black_box("dunlin/0.1"), black_box(Some("https://example.org/"))).ok()?;
+    let agent = Agent::new(
+        black_box("dunlin/0.1"),
+        black_box(Some("https://example.org/")),
+    )
+    .ok()?;
     let url = Url::parse(url).ok()?;
     let etag = Etag::new(black_box(b"\"v1\""));
     let request = Request {
@@ -37,32 +45,66 @@ fn page(url: &str, answer: &[u8]) -> Option<bool> {
         via_gateway: black_box(true),
         ..Request::get(url, agent)
     };
-    let ignore = [Ignore { from: black_box(b"nonce=\""), to: black_box(b"\"") }];
+    let ignore = [Ignore {
+        from: black_box(b"nonce=\""),
+        to: black_box(b"\""),
+    }];
     let hasher = Fingerprinter::new(black_box(&[0; 16]), &ignore);
     let (mut buffer, mut server) = ([0; 1024], Memory(answer));
-    let (fetched, fingerprint) =
-        now(fetch(&mut server, &request, Limits::DEFAULT, &mut buffer, hasher, pending()))?.ok()?;
-    black_box((fetched.wait(None), fetched.lifetime(None), fetched.age(None), fingerprint));
+    let (fetched, fingerprint) = now(fetch(
+        &mut server,
+        &request,
+        Limits::DEFAULT,
+        &mut buffer,
+        hasher,
+        pending(),
+    ))?
+    .ok()?;
+    black_box((
+        fetched.wait(None),
+        fetched.lifetime(None),
+        fetched.age(None),
+        fingerprint,
+    ));
     let target = fetched.target?.ok()?;
     let mut hops = Hops::from(&url);
-    hops.follow(fetched.head.status, &target, black_box(false)).ok()?;
-    Some(hops.may_connect(black_box([127, 0, 0, 1].into()), false).is_ok() && target == url)
+    hops.follow(fetched.head.status, &target, black_box(false))
+        .ok()?;
+    Some(
+        hops.may_connect(black_box([127, 0, 0, 1].into()), false)
+            .is_ok()
+            && target == url,
+    )
 }
 
 /// A robots.txt, judged for one page and kept for others.
 fn robots(url: &str, answer: &[u8]) -> Option<bool> {
-    let request = Request::get(Url::parse(url).ok()?, Agent::new(black_box("dunlin/0.1"), None).ok()?);
+    let request = Request::get(
+        Url::parse(url).ok()?,
+        Agent::new(black_box("dunlin/0.1"), None).ok()?,
+    );
     let (mut buffer, mut server) = ([0; 512], Memory(answer));
     let mut kept = Reader::new(request.agent.token(), Rules::new([0; 256]));
     let fetched = {
-        let work = pin!(exchange(&mut server, &request, LIMITS, &mut buffer, &mut kept));
+        let work = pin!(exchange(
+            &mut server,
+            &request,
+            LIMITS,
+            &mut buffer,
+            &mut kept
+        ));
         now(within(pin!(pending()), work))??.ok()?
     };
     let mut host = HostRobots::UNKNOWN;
-    host.record(Access::from_status(Some(fetched.head.status)), fetched.lifetime(None), Instant::ZERO);
+    host.record(
+        Access::from_status(Some(fetched.head.status)),
+        fetched.lifetime(None),
+        Instant::ZERO,
+    );
     let mut judge = Reader::new(request.agent.token(), Judge::new(request.url));
     judge.update(answer);
-    let allowed = judge.finish().0.decision().allowed && kept.finish().0.decide(&request.url).allowed;
+    let allowed =
+        judge.finish().0.decision().allowed && kept.finish().0.decide(&request.url).allowed;
     Some(allowed && host.access(Instant::ZERO) == Access::Rules)
 }
 

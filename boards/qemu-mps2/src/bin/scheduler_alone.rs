@@ -1,7 +1,7 @@
 #![no_std]
 #![no_main]
-//! The scheduler alone, in firmware with an HTTP client of its own: what is needed besides that client is a clock and
-//! this loop. No network, no executor and no other part of dunlin.
+//! The scheduler alone, in firmware with an HTTP client of its own: what is needed besides that
+//! client is a clock and this loop. No network, no executor and no other part of dunlin.
 
 use dunlin::polite;
 use dunlin::scheduler::{Decision, Error, Outcome, PageId, PageSettings, Scheduler, Settings};
@@ -10,7 +10,8 @@ use qemu_mps2::{clock, exit};
 use static_cell::ConstStaticCell;
 
 /// 64 pages on 8 hosts: about 3 kB, placed by the linker.
-static SCHEDULER: ConstStaticCell<Scheduler<64, 8>> = ConstStaticCell::new(Scheduler::new(Settings::DEFAULT));
+static SCHEDULER: ConstStaticCell<Scheduler<64, 8>> =
+    ConstStaticCell::new(Scheduler::new(Settings::DEFAULT));
 
 /// Where the pages are. The scheduler knows them by number.
 const PATHS: [&str; 3] = ["/", "/news", "/about"];
@@ -62,7 +63,9 @@ fn crawl(scheduler: &mut Scheduler<64, 8>, client: &mut impl Client) -> Result<(
             Decision::Fetch(page) => {
                 let PageId(index) = page;
                 let place = usize::from(index);
-                let (Some(path), Some(known)) = (PATHS.get(place), hashes.get_mut(place)) else { continue };
+                let (Some(path), Some(known)) = (PATHS.get(place), hashes.get_mut(place)) else {
+                    continue;
+                };
                 let outcome = outcome(client.get(path), known);
                 defmt::info!("{=str}: {}", path, outcome);
                 scheduler.record(page, outcome, now())?;

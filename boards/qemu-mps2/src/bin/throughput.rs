@@ -1,8 +1,9 @@
 #![no_std]
 #![no_main]
-//! How fast is the probe? Turn by turn, a bare loop over embassy-net – connect, ask, read to the end, close – and the
-//! probe, both on the same pages, with as many sockets at a time and a connection for each request: what a request costs
-//! besides the network. `cargo xtask throughput` compares.
+//! How fast is the probe? Turn by turn, a bare loop over embassy-net – connect, ask, read to the
+//! end, close – and the probe, both on the same pages, with as many sockets at a time and a
+//! connection for each request: what a request costs besides the network. `cargo xtask throughput`
+//! compares.
 
 use core::net::Ipv4Addr;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -47,9 +48,12 @@ fn main() -> ! {
 fn start(spawner: Spawner, seconds: u32, probe: &'static BoardProbe) {
     // The probe's and the bare loops': between two turns, both may have some open.
     static RESOURCES: StaticCell<StackResources<{ sockets(2 * SLOTS) }>> = StaticCell::new();
-    static BARE_MEMORY: ConstStaticCell<[SlotMemory; SLOTS]> = ConstStaticCell::new([SlotMemory::NEW; SLOTS]);
+    static BARE_MEMORY: ConstStaticCell<[SlotMemory; SLOTS]> =
+        ConstStaticCell::new([SlotMemory::NEW; SLOTS]);
     let resources = RESOURCES.init(StackResources::new());
-    let Some((stack, runner)) = network::start(probe, resources) else { exit::failure() };
+    let Some((stack, runner)) = network::start(probe, resources) else {
+        exit::failure()
+    };
     spawn(spawner, frames(runner));
     spawn(spawner, hurry());
     for (number, memory) in BARE_MEMORY.take().iter_mut().enumerate() {
@@ -79,9 +83,18 @@ async fn slot(number: usize, probe: &'static BoardProbe, mut slot: NetworkSlot) 
 /// Asks again and again while it is its turn.
 #[embassy_executor::task(pool_size = SLOTS)]
 async fn bare(number: usize, probe: &'static BoardProbe, mut slot: NetworkSlot) {
-    let url = probe.image().page(0).ok().and_then(|page| Url::parse(page.url).ok());
+    let url = probe
+        .image()
+        .page(0)
+        .ok()
+        .and_then(|page| Url::parse(page.url).ok());
     let port = url.map_or(80, |url| url.port());
-    let to = Endpoint { scheme: Scheme::Http, host: "", address: Ipv4Addr::new(10, 0, 2, 2).into(), port };
+    let to = Endpoint {
+        scheme: Scheme::Http,
+        host: "",
+        address: Ipv4Addr::new(10, 0, 2, 2).into(),
+        port,
+    };
     loop {
         if let Some(go) = GO.get(number) {
             go.wait().await;
@@ -91,8 +104,9 @@ async fn bare(number: usize, probe: &'static BoardProbe, mut slot: NetworkSlot) 
                 Timer::after_millis(10).await;
                 continue;
             };
-            let asked =
-                socket.write(b"GET /bare HTTP/1.1\r\nHost: bare.test\r\nConnection: close\r\n\r\n").await;
+            let asked = socket
+                .write(b"GET /bare HTTP/1.1\r\nHost: bare.test\r\nConnection: close\r\n\r\n")
+                .await;
             let mut total = 0;
             while let Ok(count @ 1..) = socket.read(slot.buffer).await {
                 total += count;
@@ -118,7 +132,10 @@ async fn turn(count: impl Fn() -> u32) -> Turn {
     Timer::after(SETTLE).await;
     let (before, awake) = (count(), executor::awake());
     Timer::after(TURN).await;
-    Turn { requests: count() - before, awake_us: (executor::awake() - awake).as_micros() as u32 }
+    Turn {
+        requests: count() - before,
+        awake_us: (executor::awake() - awake).as_micros() as u32,
+    }
 }
 
 #[embassy_executor::task]

@@ -1,7 +1,7 @@
 //! The chip's registers, over any bus: the emulated board's, or a model of the chip in a test.
 //!
-//! Facts are from the LAN9118 data sheet (§3, §5); where QEMU's model differs, the code says so. Every loop is
-//! bounded: a chip that does not answer must not stop the firmware.
+//! Facts are from the LAN9118 data sheet (§3, §5); where QEMU's model differs, the code says so.
+//! Every loop is bounded: a chip that does not answer must not stop the firmware.
 
 /// Reads and writes 32-bit registers by their offset.
 pub trait Bus {
@@ -42,9 +42,11 @@ pub const LINK: u32 = 1 << 18;
 /// The longest frame, without its checksum.
 pub const MTU: usize = 1514;
 
-/// What a frame takes of the transmitter's FIFO: two words of commands, and ends that are rounded up.
+/// What a frame takes of the transmitter's FIFO: two words of commands, and ends that are rounded
+/// up.
 const FRAME_ROOM: usize = MTU + 16;
-/// `FIFO_INT` counts the transmitter's room in blocks of 64 bytes, and [`ROOM`] means more than so many.
+/// `FIFO_INT` counts the transmitter's room in blocks of 64 bytes, and [`ROOM`] means more than so
+/// many.
 const ROOM_LEVEL: u32 = (FRAME_ROOM as u32).div_ceil(64) << 24;
 
 /// Header of an Ethernet frame: what is shorter is no frame.
@@ -81,7 +83,8 @@ pub struct Chip<B> {
 }
 
 impl<B: Bus> Chip<B> {
-    /// Resets the chip and switches receiver and transmitter on; interrupts stay off until [`Self::listen`].
+    /// Resets the chip and switches receiver and transmitter on; interrupts stay off until
+    /// [`Self::listen`].
     ///
     /// # Errors
     /// [`NotThere`], if something else is at its place.
@@ -126,7 +129,8 @@ impl<B: Bus> Chip<B> {
         self.bus.read(r::INT_STS) & LINK != 0
     }
 
-    /// Asks for an interrupt when a frame arrives or the link changes. False if a frame is there already.
+    /// Asks for an interrupt when a frame arrives or the link changes. False if a frame is there
+    /// already.
     pub fn listen(&mut self) -> bool {
         self.bus.write(r::INT_STS, FRAMES);
         if self.frames_waiting() > 0 {
@@ -137,8 +141,9 @@ impl<B: Bus> Chip<B> {
         true
     }
 
-    /// Reads the next good frame into `frame`: its length, or `None` if no frame waits. Runts, giants and frames
-    /// with errors are read and forgotten: skipping without reading (RX_DP_CTRL) is broken in QEMU.
+    /// Reads the next good frame into `frame`: its length, or `None` if no frame waits. Runts,
+    /// giants and frames with errors are read and forgotten: skipping without reading (RX_DP_CTRL)
+    /// is broken in QEMU.
     pub fn receive(&mut self, frame: &mut [u8]) -> Option<usize> {
         for _ in 0..MOST_DROPPED {
             if self.frames_waiting() == 0 {
@@ -167,15 +172,17 @@ impl<B: Bus> Chip<B> {
     /// Is there room for a frame of the greatest length?
     pub fn can_send(&mut self) -> bool {
         let info = self.bus.read(r::TX_FIFO_INF);
-        // What became of earlier frames is of no interest, but a full status FIFO would stop the transmitter.
+        // What became of earlier frames is of no interest, but a full status FIFO would stop the
+        // transmitter.
         for _ in 0..info >> 16 & 0xff {
             self.bus.read(r::TX_STATUS);
         }
         (info & 0xffff) as usize >= FRAME_ROOM
     }
 
-    /// Asks for an interrupt when [`Self::can_send`] may have become true. False if it has already. Frames that arrive
-    /// meanwhile do not interrupt: without room for answers, nobody reads them. QEMU sends at once, and has always room.
+    /// Asks for an interrupt when [`Self::can_send`] may have become true. False if it has already.
+    /// Frames that arrive meanwhile do not interrupt: without room for answers, nobody reads them.
+    /// QEMU sends at once, and has always room.
     pub fn await_room(&mut self) -> bool {
         self.bus.write(r::INT_STS, ROOM);
         if self.can_send() {
@@ -189,11 +196,14 @@ impl<B: Bus> Chip<B> {
     pub fn send(&mut self, frame: &[u8]) {
         let length = frame.len().min(MTU);
         let frame = frame.get(..length).unwrap_or_default();
-        self.bus.write(r::TX_DATA, 1 << 13 | 1 << 12 | length as u32); // first and last piece
+        self.bus
+            .write(r::TX_DATA, 1 << 13 | 1 << 12 | length as u32); // first and last piece
         self.bus.write(r::TX_DATA, length as u32);
         for chunk in frame.chunks(4) {
             let mut word = [0; 4];
-            word.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
+            word.iter_mut()
+                .zip(chunk)
+                .for_each(|(to, from)| *to = *from);
             self.bus.write(r::TX_DATA, u32::from_le_bytes(word));
         }
     }

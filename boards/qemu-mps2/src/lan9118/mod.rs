@@ -1,5 +1,5 @@
-//! Ethernet: a LAN9118 for embassy-net. The interrupt wakes the network task, which drains the chip at once;
-//! between frames nothing runs.
+//! Ethernet: a LAN9118 for embassy-net. The interrupt wakes the network task, which drains the chip
+//! at once; between frames nothing runs.
 
 pub mod chip;
 
@@ -57,12 +57,20 @@ pub struct Ethernet {
 pub fn start(address: [u8; 6]) -> Result<Ethernet, NotThere> {
     let mut chip = Chip::start(BoardBus(()), address)?;
     let link_up = chip.link_is_up();
-    // SAFETY: the handler is installed in `interrupts`, and no code relies on this line being masked.
+    // SAFETY: the handler is installed in `interrupts`, and no code relies on this line being
+    // masked.
     unsafe { NVIC::unmask(Line(interrupts::ETHERNET)) };
-    Ok(Ethernet { chip, address, link_up, received: [0; MTU], to_send: [0; MTU] })
+    Ok(Ethernet {
+        chip,
+        address,
+        link_up,
+        received: [0; MTU],
+        to_send: [0; MTU],
+    })
 }
 
-/// The interrupt handler: silent until the network task has drained the chip and asks for the next one.
+/// The interrupt handler: silent until the network task has drained the chip and asks for the next
+/// one.
 pub(crate) extern "C" fn on_interrupt() {
     INTERRUPT_ENABLE.write(0);
     WAKER.wake();
@@ -121,7 +129,13 @@ impl Driver for Ethernet {
             }
         };
         let frame = self.received.get_mut(..length)?;
-        Some((Received(frame), Send { chip: &mut self.chip, buffer: &mut self.to_send }))
+        Some((
+            Received(frame),
+            Send {
+                chip: &mut self.chip,
+                buffer: &mut self.to_send,
+            },
+        ))
     }
 
     fn transmit(&mut self, context: &mut Context<'_>) -> Option<Send<'_>> {
@@ -129,7 +143,10 @@ impl Driver for Ethernet {
         if !self.can_send() {
             return None;
         }
-        Some(Send { chip: &mut self.chip, buffer: &mut self.to_send })
+        Some(Send {
+            chip: &mut self.chip,
+            buffer: &mut self.to_send,
+        })
     }
 
     fn link_state(&mut self, context: &mut Context<'_>) -> LinkState {
@@ -137,7 +154,11 @@ impl Driver for Ethernet {
         if self.chip.link_changed() {
             self.link_up = self.chip.link_is_up();
         }
-        if self.link_up { LinkState::Up } else { LinkState::Down }
+        if self.link_up {
+            LinkState::Up
+        } else {
+            LinkState::Down
+        }
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -1,6 +1,7 @@
 #![no_std]
 #![no_main]
-//! The on-target suite: `cargo run --release --bin w5500-evb-pico2-suite` with a debug probe attached.
+//! The on-target suite: `cargo run --release --bin w5500-evb-pico2-suite` with a debug probe
+//! attached.
 
 #[cortex_m_rt::entry]
 fn main() -> ! {

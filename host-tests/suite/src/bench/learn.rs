@@ -3,7 +3,9 @@
 use core::hint::black_box;
 
 use dunlin::learn::hints::{Provider, Signals};
-use dunlin::learn::{Clock, Estimate, Gaps, HostPrior, IntervalSummary, Prior, Settings, Visit, irregular};
+use dunlin::learn::{
+    Clock, Estimate, Gaps, HostPrior, IntervalSummary, Prior, Settings, Visit, irregular,
+};
 use dunlin::time::{Duration, Instant};
 
 use super::{Meter, Random};
@@ -16,7 +18,11 @@ fn visits(changed: impl Fn(u32) -> bool, dated: bool) -> [Visit; STEPS as usize]
     core::array::from_fn(|step| {
         let interval = Duration::from_secs(u64::from(1 + random.below(86_400)));
         let visit = Visit::new(interval, changed(step as u32));
-        if dated { visit.modified(Duration::from_micros(interval.as_micros() / 2)) } else { visit }
+        if dated {
+            visit.modified(Duration::from_micros(interval.as_micros() / 2))
+        } else {
+            visit
+        }
     })
 }
 
@@ -26,12 +32,17 @@ pub fn learn(meter: &mut dyn Meter) {
         ("estimate update, unchanged", visits(|_| false, false)),
         ("estimate update, changed", visits(|_| true, false)),
         ("estimate update, dated", visits(|_| true, true)),
-        ("estimate update, mixed", visits(|step| step % 3 == 0, false)),
+        (
+            "estimate update, mixed",
+            visits(|step| step % 3 == 0, false),
+        ),
     ];
     for (name, visits) in &kinds {
         let mut page = Estimate::new(&Prior::DEFAULT);
         meter.measure(name, 1, STEPS, &mut || {
-            visits.iter().for_each(|visit| page.update(black_box(visit), &Settings::DEFAULT));
+            visits
+                .iter()
+                .for_each(|visit| page.update(black_box(visit), &Settings::DEFAULT));
             black_box(&page);
         });
     }
@@ -40,16 +51,25 @@ pub fn learn(meter: &mut dyn Meter) {
     let (mut host, mut provider) = (HostPrior::new(), Provider::new());
     meter.measure("estimate update, signalled", 1, STEPS, &mut || {
         for visit in &mixed {
-            page.update_signalled(black_box(visit), u32::from(visit.changed), &provider, &Settings::DEFAULT);
+            page.update_signalled(
+                black_box(visit),
+                u32::from(visit.changed),
+                &provider,
+                &Settings::DEFAULT,
+            );
         }
         black_box(&page);
     });
     meter.measure("provider update", 1, STEPS, &mut || {
-        mixed.iter().for_each(|visit| provider.update(black_box(visit), u32::from(visit.changed), 1.0));
+        mixed
+            .iter()
+            .for_each(|visit| provider.update(black_box(visit), u32::from(visit.changed), 1.0));
         black_box(&provider);
     });
     meter.measure("host prior update", 1, STEPS, &mut || {
-        mixed.iter().for_each(|visit| host.update(black_box(&page), visit.interval));
+        mixed
+            .iter()
+            .for_each(|visit| host.update(black_box(&page), visit.interval));
         black_box(&host);
     });
     meter.measure("host prior of a new page", 1, 1, &mut || {
@@ -73,7 +93,8 @@ fn others(meter: &mut dyn Meter, mixed: &[Visit; STEPS as usize]) {
             black_box(black_box(&signals).value(step as f32 * 0.1, step % 4));
         }
     });
-    let (mut summary, mut gaps, mut clock) = (IntervalSummary::new(), Gaps::<f32>::new(), Clock::new());
+    let (mut summary, mut gaps, mut clock) =
+        (IntervalSummary::new(), Gaps::<f32>::new(), Clock::new());
     meter.measure("interval summary update", 1, STEPS, &mut || {
         mixed.iter().for_each(|visit| summary.update(visit))
     });
@@ -81,10 +102,14 @@ fn others(meter: &mut dyn Meter, mixed: &[Visit; STEPS as usize]) {
         black_box(summary.rate());
     });
     meter.measure("gaps add", 1, STEPS, &mut || {
-        mixed.iter().for_each(|visit| gaps.add(visit.interval.as_days()))
+        mixed
+            .iter()
+            .for_each(|visit| gaps.add(visit.interval.as_days()))
     });
     meter.measure("clock add", 1, STEPS, &mut || {
-        mixed.iter().for_each(|visit| clock.add(Instant::ZERO + visit.interval))
+        mixed
+            .iter()
+            .for_each(|visit| clock.add(Instant::ZERO + visit.interval))
     });
     black_box((&gaps, &clock));
 }

@@ -21,11 +21,16 @@ fn at<const N: usize>(meter: &mut dyn Meter) {
         let _ = mixed.add(page, (random.unit() + 0.01) / (0.51 * N as f32));
     }
     turn(&mut mixed, 3 * N);
-    meter.measure("carousel slot, mixed rates", N as u32, STEPS, &mut || turn(&mut mixed, STEPS as usize));
+    meter.measure("carousel slot, mixed rates", N as u32, STEPS, &mut || {
+        turn(&mut mixed, STEPS as usize)
+    });
 
     let mut random = Random(3);
     let rates: [f32; N] = core::array::from_fn(|_| (random.unit() + 0.01) / (0.51 * N as f32));
-    let mut listing = Listing { rates: &rates, credit: &mut [0.0; N] };
+    let mut listing = Listing {
+        rates: &rates,
+        credit: &mut [0.0; N],
+    };
     const FEW: u32 = 16;
     meter.measure("the paper's listing, a slot", N as u32, FEW, &mut || {
         for _ in 0..FEW {
@@ -38,11 +43,22 @@ fn at<const N: usize>(meter: &mut dyn Meter) {
         let _ = equal.add_share(page, 1);
     }
     turn(&mut equal, N);
-    meter.measure("carousel slot that releases all pages", N as u32, 1, &mut || turn(&mut equal, 1));
-    meter.measure("carousel slot, equal rates", N as u32, N as u32, &mut || turn(&mut equal, N));
+    meter.measure(
+        "carousel slot that releases all pages",
+        N as u32,
+        1,
+        &mut || turn(&mut equal, 1),
+    );
+    meter.measure(
+        "carousel slot, equal rates",
+        N as u32,
+        N as u32,
+        &mut || turn(&mut equal, N),
+    );
 }
 
-/// Azar's Algorithm 3 as printed, in the numbers it is printed with: every slot looks at every page.
+/// Azar's Algorithm 3 as printed, in the numbers it is printed with: every slot looks at every
+/// page.
 #[derive(Debug)]
 pub struct Listing<'a> {
     pub rates: &'a [f32],

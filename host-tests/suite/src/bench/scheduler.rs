@@ -26,9 +26,15 @@ fn step<const PAGES: usize, const HOSTS: usize>(
     random: &mut Random,
     now: Instant,
 ) -> bool {
-    let Decision::Fetch(page) = scheduler.next(now) else { return false };
+    let Decision::Fetch(page) = scheduler.next(now) else {
+        return false;
+    };
     let changed = random.below(4) == 0;
-    let outcome = if changed { Outcome::Changed { modified_ago: None } } else { Outcome::Unchanged };
+    let outcome = if changed {
+        Outcome::Changed { modified_ago: None }
+    } else {
+        Outcome::Unchanged
+    };
     scheduler.record(page, outcome, now).is_ok()
 }
 
@@ -45,23 +51,43 @@ fn fetches<const PAGES: usize>(meter: &mut dyn Meter) {
         step(&mut scheduler, &mut random, now);
     }
     let mut fetched = 0;
-    meter.measure("scheduler next+record, 32 hosts", PAGES as u32, STEPS, &mut || {
-        for _ in 0..STEPS {
-            now += interval;
-            fetched += u32::from(step(&mut scheduler, &mut random, now));
-        }
-    });
+    meter.measure(
+        "scheduler next+record, 32 hosts",
+        PAGES as u32,
+        STEPS,
+        &mut || {
+            for _ in 0..STEPS {
+                now += interval;
+                fetched += u32::from(step(&mut scheduler, &mut random, now));
+            }
+        },
+    );
     assert!(fetched > STEPS / 2, "{fetched} of {STEPS}");
     // What a scheduler without queues would do for `next` alone.
     let due: [u32; PAGES] = core::array::from_fn(|_| random.next_u32());
-    meter.measure("a scan for the page due first", PAGES as u32, 1, &mut || {
-        black_box(black_box(&due).iter().enumerate().min_by_key(|(_, due)| **due));
-    });
-    meter.measure("scheduler next with nothing to do", PAGES as u32, STEPS, &mut || {
-        for _ in 0..STEPS {
-            black_box(scheduler.next(now));
-        }
-    });
+    meter.measure(
+        "a scan for the page due first",
+        PAGES as u32,
+        1,
+        &mut || {
+            black_box(
+                black_box(&due)
+                    .iter()
+                    .enumerate()
+                    .min_by_key(|(_, due)| **due),
+            );
+        },
+    );
+    meter.measure(
+        "scheduler next with nothing to do",
+        PAGES as u32,
+        STEPS,
+        &mut || {
+            for _ in 0..STEPS {
+                black_box(scheduler.next(now));
+            }
+        },
+    );
 }
 
 /// The clock is set back, a round ends, and all gates open, in one call.

@@ -1,5 +1,6 @@
-//! Instruction counts and sizes do not depend on the computer: they are kept in `host-tests/baseline.toml`, and tests
-//! fail when one has grown. `cargo xtask bench --device --renew` writes them anew, deliberately.
+//! Instruction counts and sizes do not depend on the computer: they are kept in
+//! `host-tests/baseline.toml`, and tests fail when one has grown. `cargo xtask bench --device
+//! --renew` writes them anew, deliberately.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -35,10 +36,17 @@ pub fn guard(install: bool) -> Result<()> {
     setup::qemu(install)?;
     let mut counts = Vec::new();
     for (target, core) in device::TARGETS {
-        let (counted, again) = (device::measure(install, target)?, device::measure(install, target)?);
+        let (counted, again) = (
+            device::measure(install, target)?,
+            device::measure(install, target)?,
+        );
         // What changes by itself could be held against nothing.
-        let changed: Vec<String> =
-            counted.iter().zip(&again).filter(|(one, two)| one != two).map(different).collect();
+        let changed: Vec<String> = counted
+            .iter()
+            .zip(&again)
+            .filter(|(one, two)| one != two)
+            .map(different)
+            .collect();
         ensure!(
             changed.is_empty() && counted.len() == again.len(),
             "two runs of one image for {core} counted differently: {}",
@@ -47,11 +55,15 @@ pub fn guard(install: bool) -> Result<()> {
         counts.push((core, counted));
     }
     let found = figures(&counts, &memory::images(install)?);
-    let text =
-        fs::read_to_string(file()).with_context(|| format!("cannot read {}; {RENEW}", file().display()))?;
-    let baseline: Baseline =
-        toml::from_str(&text).with_context(|| format!("{} is malformed; {RENEW}", file().display()))?;
-    let tolerance = if baseline.compiler == compiler()? { TOLERANCE } else { OTHER_COMPILER };
+    let text = fs::read_to_string(file())
+        .with_context(|| format!("cannot read {}; {RENEW}", file().display()))?;
+    let baseline: Baseline = toml::from_str(&text)
+        .with_context(|| format!("{} is malformed; {RENEW}", file().display()))?;
+    let tolerance = if baseline.compiler == compiler()? {
+        TOLERANCE
+    } else {
+        OTHER_COMPILER
+    };
     let problems = compare(&baseline.figures, &found, tolerance);
     problems.iter().for_each(|problem| println!("{problem}"));
     ensure!(
@@ -68,7 +80,10 @@ pub fn guard(install: bool) -> Result<()> {
 }
 
 fn different((one, two): (&Count, &Count)) -> String {
-    format!("{}, n = {}: {} and {}", one.name, one.size, one.each, two.each)
+    format!(
+        "{}, n = {}: {} and {}",
+        one.name, one.size, one.each, two.each
+    )
 }
 
 /// Writes the baseline.
@@ -96,13 +111,19 @@ fn figures(counts: &[(&str, Vec<Count>)], images: &[Image]) -> Figures {
     let mut figures = Figures::new();
     for (core, counts) in counts {
         let of_core = figures.entry(format!("instructions, {core}")).or_default();
-        of_core
-            .extend(counts.iter().map(|count| (format!("{}, n = {}", count.name, count.size), count.each)));
+        of_core.extend(
+            counts
+                .iter()
+                .map(|count| (format!("{}, n = {}", count.name, count.size), count.each)),
+        );
     }
     let bytes = figures.entry("bytes".into()).or_default();
     for image in images {
         bytes.insert(format!("{}, flash", image.name), image.sizes.flash as f64);
-        bytes.insert(format!("{}, static RAM", image.name), image.sizes.static_ram as f64);
+        bytes.insert(
+            format!("{}, static RAM", image.name),
+            image.sizes.static_ram as f64,
+        );
     }
     bytes.extend(memory::scheduler().map(|(name, figure)| (name.to_owned(), figure)));
     figures
@@ -112,8 +133,14 @@ fn figures(counts: &[(&str, Vec<Count>)], images: &[Image]) -> Figures {
 fn compare(before: &Figures, now: &Figures, tolerance: f64) -> Vec<String> {
     let mut problems = Vec::new();
     let none = BTreeMap::new();
-    for heading in before.keys().chain(now.keys().filter(|heading| !before.contains_key(*heading))) {
-        let (before, now) = (before.get(heading).unwrap_or(&none), now.get(heading).unwrap_or(&none));
+    for heading in before
+        .keys()
+        .chain(now.keys().filter(|heading| !before.contains_key(*heading)))
+    {
+        let (before, now) = (
+            before.get(heading).unwrap_or(&none),
+            now.get(heading).unwrap_or(&none),
+        );
         for (name, figure) in now {
             match before.get(name) {
                 None => problems.push(format!("{heading}: {name} is new, {figure:.1}")),
@@ -131,7 +158,9 @@ fn compare(before: &Figures, now: &Figures, tolerance: f64) -> Vec<String> {
 }
 
 fn compiler() -> Result<String> {
-    Ok(capture(Command::new("rustc").arg("--version"))?.trim().to_owned())
+    Ok(capture(Command::new("rustc").arg("--version"))?
+        .trim()
+        .to_owned())
 }
 
 fn file() -> PathBuf {

@@ -1,4 +1,5 @@
-//! What the algorithms cost on this computer: measured by `host-tests`' program `bench`, optimised as users build it.
+//! What the algorithms cost on this computer: measured by `host-tests`' program `bench`, optimised
+//! as users build it.
 
 use anyhow::{Context, Result, ensure};
 
@@ -7,11 +8,20 @@ use crate::shell::{capture, cargo};
 
 /// Builds and runs the host benches.
 pub fn rows() -> Result<Vec<Row>> {
-    let text =
-        capture(cargo().args(["run", "--quiet", "--release", "--package", "host-tests", "--bin", "bench"]))?;
+    let text = capture(cargo().args([
+        "run",
+        "--quiet",
+        "--release",
+        "--package",
+        "host-tests",
+        "--bin",
+        "bench",
+    ]))?;
     let rows: Vec<Row> = text
         .lines()
-        .map(|line| parse(line).with_context(|| format!("the bench printed a line that is no row: {line}")))
+        .map(|line| {
+            parse(line).with_context(|| format!("the bench printed a line that is no row: {line}"))
+        })
         .collect::<Result<_>>()?;
     ensure!(!rows.is_empty(), "the bench printed nothing");
     Ok(rows)
@@ -20,7 +30,20 @@ pub fn rows() -> Result<Vec<Row>> {
 /// Nine fields between tabs; see `host_tests::bench::Row`.
 fn parse(line: &str) -> Option<Row> {
     let fields: Vec<&str> = line.split('\t').collect();
-    let [room, what, ours, unit, other, figure, limit, size, complexity] = fields[..] else { return None };
+    let [
+        room,
+        what,
+        ours,
+        unit,
+        other,
+        figure,
+        limit,
+        size,
+        complexity,
+    ] = fields[..]
+    else {
+        return None;
+    };
     let place = Complexity::parse(complexity).zip(size.parse().ok());
     let series = what.split(", ").next().unwrap_or_default();
     Some(Row {
@@ -30,6 +53,10 @@ fn parse(line: &str) -> Option<Row> {
         unit: unit.to_owned(),
         other: figure.parse().ok().map(|figure| (other.to_owned(), figure)),
         limit: Limit::parse(limit),
-        place: place.map(|(complexity, size)| Place { series: format!("host: {series}"), size, complexity }),
+        place: place.map(|(complexity, size)| Place {
+            series: format!("host: {series}"),
+            size,
+            complexity,
+        }),
     })
 }

@@ -23,12 +23,16 @@ pub struct Image {
 /// Builds and weighs every image that has a budget.
 pub fn images(install: bool) -> Result<Vec<Image>> {
     let weigh = |(name, board)| {
-        Ok(Image { name, sizes: sizes::measure(&firmware::build_board(install, board, name)?)? })
+        Ok(Image {
+            name,
+            sizes: sizes::measure(&firmware::build_board(install, board, name)?)?,
+        })
     };
     firmware::images().map(weigh).collect()
 }
 
-/// What one more page, and one more host, adds to a scheduler with 16-bit ids; the same on every computer.
+/// What one more page, and one more host, adds to a scheduler with 16-bit ids; the same on every
+/// computer.
 pub fn scheduler() -> [(&'static str, f64); 2] {
     let page = Scheduler::<4096, 32>::SIZE - Scheduler::<1024, 32>::SIZE;
     let host = Scheduler::<1024, 544>::SIZE - Scheduler::<1024, 32>::SIZE;
@@ -38,8 +42,9 @@ pub fn scheduler() -> [(&'static str, f64); 2] {
     ]
 }
 
-/// What must be known of a page, in bits, for 1,024 pages on 32 hosts over the 102 days that times reach, each to the
-/// precision that decisions need. A code without slack would keep this and nothing else.
+/// What must be known of a page, in bits, for 1,024 pages on 32 hosts over the 102 days that times
+/// reach, each to the precision that decisions need. A code without slack would keep this and
+/// nothing else.
 ///
 /// | bits | what, and why so many |
 /// |---|---|
@@ -83,13 +88,31 @@ pub fn rows(install: bool, images: &[Image]) -> Result<Vec<Row>> {
             place: None,
         });
     };
-    for ((what, ours), (bits, most)) in scheduler().into_iter().zip([(PAGE_BITS, 40.0), (HOST_BITS, 48.0)]) {
-        row(what, ours, Some(("what must be known", bits / 8.0)), Limit::Most(most));
+    for ((what, ours), (bits, most)) in scheduler()
+        .into_iter()
+        .zip([(PAGE_BITS, 40.0), (HOST_BITS, 48.0)])
+    {
+        row(
+            what,
+            ours,
+            Some(("what must be known", bits / 8.0)),
+            Limit::Most(most),
+        );
     }
-    row("of these, the estimator, a page", size_of::<Estimate>() as f64, None, Limit::Most(16.0));
+    row(
+        "of these, the estimator, a page",
+        size_of::<Estimate>() as f64,
+        None,
+        Limit::Most(16.0),
+    );
     // One place in each of the three tables, as a device lays them out.
     let carousel = size_of::<Page<u32, u16>>() + size_of::<Entry<u32, u16>>() + size_of::<u16>();
-    row("carousel alone, a page", carousel as f64, Some(("the listing's rate and credit", 8.0)), Limit::None);
+    row(
+        "carousel alone, a page",
+        carousel as f64,
+        Some(("the listing's rate and credit", 8.0)),
+        Limit::None,
+    );
     // The only slice that `optimal` asks for is the one it puts its result in.
     let rate = size_of::<f32>() as f64;
     row(
@@ -99,14 +122,21 @@ pub fn rows(install: bool, images: &[Image]) -> Result<Vec<Row>> {
         Limit::Most(8.0),
     );
     let hour = virtual_time::hour(install)?;
-    let stack = hour.stack.context("the firmware did not say how deep its stack was")?;
+    let stack = hour
+        .stack
+        .context("the firmware did not say how deep its stack was")?;
     row(
         "stack high-water mark of the probe, an hour on a simulated network",
         stack as f64,
         None,
         Limit::Most(16_384.0),
     );
-    row("the end of a fetch in the log", hour.longest_end as f64, None, Limit::Most(24.0));
+    row(
+        "the end of a fetch in the log",
+        hour.longest_end as f64,
+        None,
+        Limit::Most(24.0),
+    );
     for image in images {
         let budget = budgets::of(image.name)?;
         row(
@@ -116,12 +146,27 @@ pub fn rows(install: bool, images: &[Image]) -> Result<Vec<Row>> {
             Limit::Most(budget.flash as f64),
         );
         let ram = image.sizes.static_ram as f64;
-        row(&format!("{}, static RAM", image.name), ram, None, Limit::Most(budget.static_ram as f64));
+        row(
+            &format!("{}, static RAM", image.name),
+            ram,
+            None,
+            Limit::Most(budget.static_ram as f64),
+        );
     }
-    for (module, bytes) in modules(&firmware::build(install, firmware::BOARD)?)?.into_iter().take(12) {
-        row(&format!("flash of {module}"), bytes as f64, None, Limit::None);
+    for (module, bytes) in modules(&firmware::build(install, firmware::BOARD)?)?
+        .into_iter()
+        .take(12)
+    {
+        row(
+            &format!("flash of {module}"),
+            bytes as f64,
+            None,
+            Limit::None,
+        );
     }
-    let awake = hour.awake.context("the firmware did not say how long it was awake")?;
+    let awake = hour
+        .awake
+        .context("the firmware did not say how long it was awake")?;
     let instructions = Time::Skipping.instructions(awake.as_nanos() as f64);
     rows.extend(boards(install)?);
     let fetches = (hour.summary.fetches + hour.summary.errors).max(1) as f64;
@@ -162,7 +207,12 @@ fn boards(install: bool) -> Result<Vec<Row>> {
         let least = LEAST_PAGES.iter().find(|(name, _)| *name == board.name);
         let limit = least.map_or(Limit::None, |(_, pages)| Limit::Least(*pages));
         let pages = Holdings::read(board, &elf)?.pages;
-        rows.push(row(format!("{}, pages it holds", board.name), pages.into(), "pages", limit));
+        rows.push(row(
+            format!("{}, pages it holds", board.name),
+            pages.into(),
+            "pages",
+            limit,
+        ));
         let sites = panics::count(&elf)? as f64;
         let budget = budgets::of(board.name)?.panic_sites as f64;
         rows.push(row(

@@ -1,5 +1,5 @@
-//! One table: what everything costs on the device, on this computer, in memory and on the wire, each figure beside what
-//! else there is and what it has to keep.
+//! One table: what everything costs on the device, on this computer, in memory and on the wire,
+//! each figure beside what else there is and what it has to keep.
 
 mod baseline;
 mod device;
@@ -54,7 +54,11 @@ pub fn bench(install: bool, wanted: Wanted) -> Result<()> {
         page::write(&rows, &growth)?;
     }
     let missed: Vec<&Growth> = growth.iter().filter(|growth| !growth.is_met()).collect();
-    ensure!(missed.is_empty(), "grows faster than documented: {}", list(&missed));
+    ensure!(
+        missed.is_empty(),
+        "grows faster than documented: {}",
+        list(&missed)
+    );
     Ok(())
 }
 
@@ -70,7 +74,10 @@ fn table(rows: &[Row], growth: &[Growth]) -> String {
 
 fn list(missed: &[&Growth]) -> String {
     let one = |growth: &&Growth| {
-        format!("{} with exponent {:.3}, documented {}", growth.series, growth.exponent, growth.complexity)
+        format!(
+            "{} with exponent {:.3}, documented {}",
+            growth.series, growth.exponent, growth.complexity
+        )
     };
     missed.iter().map(one).collect::<Vec<_>>().join("; ")
 }

@@ -42,24 +42,39 @@ const LOSSES: &str = "\
   are declared (`src/scheduler/page.rs`).
 ";
 
-/// Promises that are not a matter of speed or size: what, how much, and the test that fails when it is broken, by its file and
-/// its name there.
+/// Promises that are not a matter of speed or size: what, how much, and the test that fails when it
+/// is broken, by its file and its name there.
 const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
-    ("plan: Cho's Table 5.5", "four digits", "host-tests/tests/plan.rs", "cho_table_5_5_freshness_and_age"),
+    (
+        "plan: Cho's Table 5.5",
+        "four digits",
+        "host-tests/tests/plan.rs",
+        "cho_table_5_5_freshness_and_age",
+    ),
     (
         "plan: `select` beside `greedy`",
         "1e-9",
         "host-tests/tests/plan.rs",
         "select_meets_greedy_on_large_instances",
     ),
-    ("plan: `optimal`'s conditions", "1e-6", "host-tests/tests/plan.rs", "optimal_satisfies_its_conditions"),
+    (
+        "plan: `optimal`'s conditions",
+        "1e-6",
+        "host-tests/tests/plan.rs",
+        "optimal_satisfies_its_conditions",
+    ),
     (
         "plan: `azar` of the optimum",
         "≥ 98 %",
         "host-tests/tests/plan.rs",
         "azar_reaches_98_percent_of_the_optimum",
     ),
-    ("plan: `f32` beside `f64`", "1e-4", "host-tests/tests/plan.rs", "single_precision_agrees_with_double"),
+    (
+        "plan: `f32` beside `f64`",
+        "1e-4",
+        "host-tests/tests/plan.rs",
+        "single_precision_agrees_with_double",
+    ),
     (
         "pace: EDF of the optimum, R ≥ Σλ, 0.1 Σλ",
         "≥ 99.8, 99.3 %",
@@ -96,7 +111,12 @@ const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
         "host-tests/tests/learn/papers.rs",
         "figure_6_13_two_dated_visits_are_within_two_percent",
     ),
-    ("simulate: the papers' tables and ranges", "each its own", "host-tests/tests/papers.rs", "holds"),
+    (
+        "simulate: the papers' tables and ranges",
+        "each its own",
+        "host-tests/tests/papers.rs",
+        "holds",
+    ),
     (
         "probe: of the optimum, rates given, ten runs of five minutes",
         "≥ 97 %",
@@ -127,7 +147,12 @@ const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
         "host-tests/tests/store/restart.rs",
         "freshness_is_back_within_an_hour",
     ),
-    ("monitor: an update is on the page", "≤ 2 s", "host-tests/xtask/src/monitor/live.rs", "updates_arrive"),
+    (
+        "monitor: an update is on the page",
+        "≤ 2 s",
+        "host-tests/xtask/src/monitor/live.rs",
+        "updates_arrive",
+    ),
     (
         "monitor: a record of 1 GiB",
         "≤ 100 MiB",
@@ -154,7 +179,9 @@ fn elsewhere() -> String {
 pub fn write(rows: &[Row], growth: &[Growth]) -> Result<()> {
     let file = root().join("host-tests/PERFORMANCE.md");
     let machine = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let name = machine.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let name = machine
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     let name = name.map_or("an unnamed processor", |(_, name)| name);
     let compiler = output(Command::new("rustc").arg("--version")).unwrap_or_default();
     let text = format!(
@@ -180,7 +207,10 @@ mod tests {
     fn promises_are_kept_where_the_page_says() {
         for (what, _, file, test) in ELSEWHERE {
             let text = fs::read_to_string(root().join(file)).unwrap_or_default();
-            assert!(text.contains(&format!("fn {test}(")), "{what}: no {test} in {file}");
+            assert!(
+                text.contains(&format!("fn {test}(")),
+                "{what}: no {test} in {file}"
+            );
         }
     }
 }

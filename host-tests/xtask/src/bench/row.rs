@@ -43,13 +43,13 @@ pub enum Limit {
     Between(f64, f64),
 }
 
-/// How work grows, as documented. Exponents are fitted, so logarithms and caches count in them: `log n` from 64 to 4,096
-/// doubles, which is an exponent of 0.17.
+/// How work grows, as documented. Exponents are fitted, so logarithms and caches count in them:
+/// `log n` from 64 to 4,096 doubles, which is an exponent of 0.17.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Complexity {
     Logarithmic,
-    /// The same on a computer from a thousand pages to a million, where data outgrows one cache after the other: each
-    /// makes a read some three times as long.
+    /// The same on a computer from a thousand pages to a million, where data outgrows one cache
+    /// after the other: each makes a read some three times as long.
     LogarithmicCached,
     Linear,
     /// `n log n`
@@ -68,9 +68,14 @@ impl Complexity {
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Logarithmic, Self::LogarithmicCached, Self::Linear, Self::Sorting]
-            .into_iter()
-            .find(|complexity| complexity.to_string() == text)
+        [
+            Self::Logarithmic,
+            Self::LogarithmicCached,
+            Self::Linear,
+            Self::Sorting,
+        ]
+        .into_iter()
+        .find(|complexity| complexity.to_string() == text)
     }
 }
 
@@ -95,7 +100,13 @@ impl Limit {
             let (from, to) = text.split_once(" to ")?;
             Some(Self::Between(number(from)?, number(to)?))
         };
-        let words = || if text.is_empty() { Self::None } else { Self::Text(text.to_owned()) };
+        let words = || {
+            if text.is_empty() {
+                Self::None
+            } else {
+                Self::Text(text.to_owned())
+            }
+        };
         most.or_else(least).or_else(between).unwrap_or_else(words)
     }
 
@@ -126,7 +137,14 @@ pub const HEAD: &str = "| room | what | ours | unit | beside it, same run | rati
 
 impl Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { room, what, ours, unit, limit, .. } = self;
+        let Self {
+            room,
+            what,
+            ours,
+            unit,
+            limit,
+            ..
+        } = self;
         let (other, ratio) = match &self.other {
             Some((name, other)) => (format!("{name}: {}", figure(*other)), figure(other / ours)),
             None => ("–".into(), "–".into()),
@@ -136,7 +154,11 @@ impl Display for Row {
             Some(false) => "**no**",
             None => "",
         };
-        write!(f, "| {room} | {what} | {} | {unit} | {other} | {ratio} | {limit} | {kept} |", figure(*ours))
+        write!(
+            f,
+            "| {room} | {what} | {} | {unit} | {other} | {ratio} | {limit} | {kept} |",
+            figure(*ours)
+        )
     }
 }
 
@@ -156,7 +178,11 @@ fn figure(value: f64) -> String {
         }
         grouped.push(digit);
     }
-    if rest.is_empty() { grouped } else { format!("{grouped}.{rest}") }
+    if rest.is_empty() {
+        grouped
+    } else {
+        format!("{grouped}.{rest}")
+    }
 }
 
 /// How one series grows.
@@ -181,10 +207,19 @@ impl Growth {
 
 impl Display for Growth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { series, from, to, exponent, complexity } = self;
+        let Self {
+            series,
+            from,
+            to,
+            exponent,
+            complexity,
+        } = self;
         let (from, to, most) = (figure(*from), figure(*to), complexity.most());
         let kept = if self.is_met() { "yes" } else { "**no**" };
-        write!(f, "| {series} | {from} to {to} | {exponent:.3} | {complexity} | {most} | {kept} |")
+        write!(
+            f,
+            "| {series} | {from} to {to} | {exponent:.3} | {complexity} | {most} | {kept} |"
+        )
     }
 }
 
@@ -196,14 +231,20 @@ pub fn growth(rows: &[Row]) -> Vec<Growth> {
             names.push((&place.series, place.complexity));
         }
     }
-    names.into_iter().filter_map(|(name, complexity)| fit(rows, name, complexity)).collect()
+    names
+        .into_iter()
+        .filter_map(|(name, complexity)| fit(rows, name, complexity))
+        .collect()
 }
 
 fn fit(rows: &[Row], series: &str, complexity: Complexity) -> Option<Growth> {
     let points: Vec<(f64, f64)> = rows
         .iter()
         .filter_map(|row| {
-            row.place.as_ref().filter(|place| place.series == series).map(|place| (place.size, row.ours))
+            row.place
+                .as_ref()
+                .filter(|place| place.series == series)
+                .map(|place| (place.size, row.ours))
         })
         .collect();
     if points.len() < 3 {
@@ -211,7 +252,9 @@ fn fit(rows: &[Row], series: &str, complexity: Complexity) -> Option<Growth> {
     }
     let count = points.len() as f64;
     let logarithms = || points.iter().map(|(size, figure)| (size.ln(), figure.ln()));
-    let mean = logarithms().fold((0.0, 0.0), |sum, (x, y)| (sum.0 + x / count, sum.1 + y / count));
+    let mean = logarithms().fold((0.0, 0.0), |sum, (x, y)| {
+        (sum.0 + x / count, sum.1 + y / count)
+    });
     let (mut across, mut along) = (0.0, 0.0);
     for (x, y) in logarithms() {
         across += (x - mean.0) * (y - mean.1);
@@ -232,7 +275,11 @@ mod tests {
     use super::*;
 
     fn row(size: f64, ours: f64) -> Row {
-        let place = Place { series: "s".into(), size, complexity: Complexity::Linear };
+        let place = Place {
+            series: "s".into(),
+            size,
+            complexity: Complexity::Linear,
+        };
         Row {
             room: "r".into(),
             what: "w".into(),
@@ -246,9 +293,14 @@ mod tests {
 
     #[test]
     fn exponents_are_fitted() {
-        let square: Vec<Row> = [1.0, 10.0, 100.0].map(|size| row(size, 3.0 * size * size)).into();
+        let square: Vec<Row> = [1.0, 10.0, 100.0]
+            .map(|size| row(size, 3.0 * size * size))
+            .into();
         let found = growth(&square);
-        assert!((found[0].exponent - 2.0).abs() < 1e-12 && !found[0].is_met(), "{found:?}");
+        assert!(
+            (found[0].exponent - 2.0).abs() < 1e-12 && !found[0].is_met(),
+            "{found:?}"
+        );
         let line: Vec<Row> = [1.0, 10.0, 100.0].map(|size| row(size, 3.0 * size)).into();
         assert!(growth(&line)[0].is_met());
     }
@@ -256,9 +308,18 @@ mod tests {
     #[test]
     fn limits_are_kept_or_not() {
         let kept = |text: &str, ours| Limit::parse(text).is_met(ours);
-        assert_eq!([kept("<= 3", 3.0), kept("<= 3", 3.1)], [Some(true), Some(false)]);
-        assert_eq!([kept(">= 3", 3.0), kept(">= 3", 2.9)], [Some(true), Some(false)]);
-        assert_eq!([1.4, 1.5, 4.1].map(|ours| kept("1.5 to 4", ours)), [false, true, false].map(Some));
+        assert_eq!(
+            [kept("<= 3", 3.0), kept("<= 3", 3.1)],
+            [Some(true), Some(false)]
+        );
+        assert_eq!(
+            [kept(">= 3", 3.0), kept(">= 3", 2.9)],
+            [Some(true), Some(false)]
+        );
+        assert_eq!(
+            [1.4, 1.5, 4.1].map(|ours| kept("1.5 to 4", ours)),
+            [false, true, false].map(Some)
+        );
         assert_eq!([kept("", 1.0), kept("in a frame", 1.0)], [None, None]);
     }
 

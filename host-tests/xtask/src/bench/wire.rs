@@ -1,4 +1,5 @@
-//! End to end in QEMU: fetches a second beside a bare loop, and bytes on the wire for a page that has not changed.
+//! End to end in QEMU: fetches a second beside a bare loop, and bytes on the wire for a page that
+//! has not changed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -65,15 +66,26 @@ pub fn rows(install: bool) -> Result<Vec<Row>> {
     ])
 }
 
-/// Lets the probe wait for the turn of its only page, and returns the share of a core that QEMU takes meanwhile.
+/// Lets the probe wait for the turn of its only page, and returns the share of a core that QEMU
+/// takes meanwhile.
 fn idle(install: bool) -> Result<f64> {
     let elf = firmware::build(install, firmware::BOARD)?;
     let gone = listing(9, &[("site.test", "/")], Duration::from_secs(600));
     let (image, _) = page_image::build(&gone, &e2e::options())?;
     let image = ImageFile::write(&image, &elf)?;
     let arguments = [format!("seconds={SECONDS}")];
-    let beside = Beside { image: Some((&image.path, image.address)), network: true, ..Beside::default() };
-    let machine = Machine { elf: &elf, options: &arguments, time: Time::Real, deadline: DEADLINE, beside };
+    let beside = Beside {
+        image: Some((&image.path, image.address)),
+        network: true,
+        ..Beside::default()
+    };
+    let machine = Machine {
+        elf: &elf,
+        options: &arguments,
+        time: Time::Real,
+        deadline: DEADLINE,
+        beside,
+    };
     let before = children_seconds()?;
     qemu::run(machine, |_| ())?.success("the firmware", DEADLINE)?;
     Ok(100.0 * (children_seconds()? - before) / f64::from(SECONDS))
@@ -81,11 +93,17 @@ fn idle(install: bool) -> Result<f64> {
 
 /// Processor time of all programs that were started here and have ended.
 fn children_seconds() -> Result<f64> {
-    let text =
-        fs::read_to_string("/proc/self/stat").context("the system does not tell what programs take")?;
+    let text = fs::read_to_string("/proc/self/stat")
+        .context("the system does not tell what programs take")?;
     // The program's name, in brackets, may hold spaces.
-    let (_, fields) = text.rsplit_once(')').context("/proc/self/stat names no program")?;
-    let ticks = fields.split_whitespace().skip(13).take(2).filter_map(|field| field.parse::<f64>().ok());
+    let (_, fields) = text
+        .rsplit_once(')')
+        .context("/proc/self/stat names no program")?;
+    let ticks = fields
+        .split_whitespace()
+        .skip(13)
+        .take(2)
+        .filter_map(|field| field.parse::<f64>().ok());
     // Linux counts a hundred of them a second, whatever its clock does.
     Ok(ticks.sum::<f64>() / 100.0)
 }
@@ -106,11 +124,21 @@ fn unchanged(install: bool) -> Result<Unchanged> {
         "/robots.txt" => Answer::status(404, "X: none"),
         _ => Answer::version(hit, 1),
     })?;
-    let pages: Vec<(String, String)> =
-        (0..8).map(|page| (format!("site{page}.test"), format!("/{page}"))).collect();
-    let pages: Vec<(&str, &str)> = pages.iter().map(|(host, path)| (host.as_str(), path.as_str())).collect();
-    let options = Options { resolve: vec![("*".into(), crate::demo::LOOPBACK)], ..e2e::options() };
-    let (image, _) = page_image::build(&listing(web.port(), &pages, Duration::from_millis(500)), &options)?;
+    let pages: Vec<(String, String)> = (0..8)
+        .map(|page| (format!("site{page}.test"), format!("/{page}")))
+        .collect();
+    let pages: Vec<(&str, &str)> = pages
+        .iter()
+        .map(|(host, path)| (host.as_str(), path.as_str()))
+        .collect();
+    let options = Options {
+        resolve: vec![("*".into(), crate::demo::LOOPBACK)],
+        ..e2e::options()
+    };
+    let (image, _) = page_image::build(
+        &listing(web.port(), &pages, Duration::from_millis(500)),
+        &options,
+    )?;
     let image = ImageFile::write(&image, &elf)?;
     let record = temporary("pcap");
     let arguments = [format!("seconds={SECONDS}")];
@@ -120,7 +148,13 @@ fn unchanged(install: bool) -> Result<Unchanged> {
         frames: Some(&record),
         ..Beside::default()
     };
-    let machine = Machine { elf: &elf, options: &arguments, time: Time::Real, deadline: DEADLINE, beside };
+    let machine = Machine {
+        elf: &elf,
+        options: &arguments,
+        time: Time::Real,
+        deadline: DEADLINE,
+        beside,
+    };
     qemu::run(machine, |_| ())?.success("the firmware", DEADLINE)?;
     let bytes = fs::read(&record).context("QEMU kept no record of the cable");
     let _ = fs::remove_file(&record);
@@ -131,7 +165,9 @@ fn unchanged(install: bool) -> Result<Unchanged> {
 fn summed(record: &[u8]) -> Result<Unchanged> {
     let mut connections: BTreeMap<u16, Connection> = BTreeMap::new();
     for frame in frames(record) {
-        let Some(segment) = segment(frame) else { continue };
+        let Some(segment) = segment(frame) else {
+            continue;
+        };
         let connection = connections.entry(segment.guest_port).or_default();
         connection.frames += frame.len();
         connection.payload += segment.payload.len();
@@ -139,7 +175,11 @@ fn summed(record: &[u8]) -> Result<Unchanged> {
         connection.other +=
             count(segment.payload, b"HTTP/1.1 200 ") + count(segment.payload, b"HTTP/1.1 404 ");
     }
-    let all = || connections.values().filter(|connection| connection.unchanged > 0 && connection.other == 0);
+    let all = || {
+        connections
+            .values()
+            .filter(|connection| connection.unchanged > 0 && connection.other == 0)
+    };
     let answers: usize = all().map(|connection| connection.unchanged).sum();
     ensure!(answers > 0, "no page was found unchanged in {SECONDS} s");
     let mean = |of: fn(&Connection) -> usize| all().map(of).sum::<usize>() as f64 / answers as f64;
@@ -181,10 +221,14 @@ fn frames(record: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// The TCP segment in a frame.
 fn segment(frame: &[u8]) -> Option<Segment<'_>> {
     const GUEST: &[u8] = &[10, 0, 2, 15];
-    let packet = frame.get(14..).filter(|_| frame.get(12..14) == Some(&[8, 0]))?;
+    let packet = frame
+        .get(14..)
+        .filter(|_| frame.get(12..14) == Some(&[8, 0]))?;
     let length = usize::from(u16::from_be_bytes(*packet.get(2..)?.first_chunk()?));
     // Without what pads short frames.
-    let packet = packet.get(..length).filter(|packet| packet.get(9) == Some(&6))?;
+    let packet = packet
+        .get(..length)
+        .filter(|packet| packet.get(9) == Some(&6))?;
     let tcp = packet.get(4 * usize::from(packet.first()? & 15)..)?;
     let from_guest = packet.get(12..16) == Some(GUEST);
     let port = tcp.get(if from_guest { 0..2 } else { 2..4 })?;
@@ -195,5 +239,7 @@ fn segment(frame: &[u8]) -> Option<Segment<'_>> {
 }
 
 fn count(text: &[u8], part: &[u8]) -> usize {
-    text.windows(part.len()).filter(|window| *window == part).count()
+    text.windows(part.len())
+        .filter(|window| *window == part)
+        .count()
 }

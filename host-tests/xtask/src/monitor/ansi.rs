@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 /// Colours of the sixteen that a terminal has, on a dark ground.
-const COLOURS: [&str; 8] =
-    ["#3a444f", "#ff7b86", "#6fdca8", "#ffcf6b", "#7cb0ff", "#d7a1f7", "#5fd7e0", "#e8ecf1"];
+const COLOURS: [&str; 8] = [
+    "#3a444f", "#ff7b86", "#6fdca8", "#ffcf6b", "#7cb0ff", "#d7a1f7", "#5fd7e0", "#e8ecf1",
+];
 
 #[derive(Clone, Copy, Default)]
 struct Style {
@@ -41,7 +42,10 @@ impl Style {
     }
 
     fn css(self) -> String {
-        let (mut front, mut back) = (self.colour.map_or(COLOURS[7], |colour| COLOURS[colour]), "#12161b");
+        let (mut front, mut back) = (
+            self.colour.map_or(COLOURS[7], |colour| COLOURS[colour]),
+            "#12161b",
+        );
         if self.reversed {
             std::mem::swap(&mut front, &mut back);
         }
@@ -67,9 +71,15 @@ pub fn to_html(screen: &str) -> String {
     for (index, piece) in screen.split("\x1b[").enumerate() {
         let text = match piece.split_once('m') {
             Some((codes, text))
-                if index > 0 && codes.bytes().all(|byte| byte.is_ascii_digit() || byte == b';') =>
+                if index > 0
+                    && codes
+                        .bytes()
+                        .all(|byte| byte.is_ascii_digit() || byte == b';') =>
             {
-                let codes: Vec<u32> = codes.split(';').map(|code| code.parse().unwrap_or(0)).collect();
+                let codes: Vec<u32> = codes
+                    .split(';')
+                    .map(|code| code.parse().unwrap_or(0))
+                    .collect();
                 style.apply(&codes);
                 text
             }

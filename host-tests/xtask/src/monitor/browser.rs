@@ -1,4 +1,5 @@
-//! A headless Chromium, driven through chromedriver: as much of WebDriver as the monitor's page needs.
+//! A headless Chromium, driven through chromedriver: as much of WebDriver as the monitor's page
+//! needs.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -28,12 +29,25 @@ impl Browser {
             .stderr(Stdio::null())
             .spawn()
             .context("cannot start chromedriver")?;
-        let output = driver.stdout.take().context("chromedriver's output is not piped")?;
-        let mut browser = Self { driver, port: 0, session: String::new() };
+        let output = driver
+            .stdout
+            .take()
+            .context("chromedriver's output is not piped")?;
+        let mut browser = Self {
+            driver,
+            port: 0,
+            session: String::new(),
+        };
         browser.port = BufReader::new(output)
             .lines()
             .map_while(Result::ok)
-            .filter_map(|line| line.rsplit_once(" on port ")?.1.trim_end_matches('.').parse().ok())
+            .filter_map(|line| {
+                line.rsplit_once(" on port ")?
+                    .1
+                    .trim_end_matches('.')
+                    .parse()
+                    .ok()
+            })
             // First it says which one it was asked for.
             .find(|port| *port != 0)
             .context("chromedriver did not say where it listens")?;
@@ -55,7 +69,10 @@ impl Browser {
             "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
         }}});
         let made = browser.call("POST", "/session", &wanted)?;
-        browser.session = made["sessionId"].as_str().context("chromedriver made no session")?.to_owned();
+        browser.session = made["sessionId"]
+            .as_str()
+            .context("chromedriver made no session")?
+            .to_owned();
         Ok(browser)
     }
 
@@ -72,13 +89,20 @@ impl Browser {
     /// The same as text.
     pub fn text(&self, script: &str) -> Result<String> {
         let value = self.run(script)?;
-        value.as_str().map(str::to_owned).with_context(|| format!("{script} gave {value}, not text"))
+        value
+            .as_str()
+            .map(str::to_owned)
+            .with_context(|| format!("{script} gave {value}, not text"))
     }
 
     /// Types into whatever has the focus.
     pub fn press(&self, keys: &str) -> Result<()> {
-        let stroke =
-            |key: char| [json!({"type": "keyDown", "value": key}), json!({"type": "keyUp", "value": key})];
+        let stroke = |key: char| {
+            [
+                json!({"type": "keyDown", "value": key}),
+                json!({"type": "keyUp", "value": key}),
+            ]
+        };
         let strokes: Vec<Value> = keys.chars().flat_map(stroke).collect();
         let actions = json!({"actions": [{"type": "key", "id": "keyboard", "actions": strokes}]});
         self.command("/actions", &actions).map(drop)
@@ -86,19 +110,29 @@ impl Browser {
 
     /// A command of Chromium's own protocol.
     pub fn devtools(&self, command: &str, parameters: Value) -> Result<Value> {
-        self.command("/goog/cdp/execute", &json!({"cmd": command, "params": parameters}))
+        self.command(
+            "/goog/cdp/execute",
+            &json!({"cmd": command, "params": parameters}),
+        )
     }
 
     /// The page as PNG, encoded in base 64.
     pub fn screenshot(&self) -> Result<Vec<u8>> {
-        let encoded = self.call("GET", &format!("/session/{}/screenshot", self.session), &Value::Null)?;
+        let encoded = self.call(
+            "GET",
+            &format!("/session/{}/screenshot", self.session),
+            &Value::Null,
+        )?;
         base64(encoded.as_str().context("no screenshot")?)
     }
 
-    /// Messages of the console (`browser`) or events of the network (`performance`) since the last call.
+    /// Messages of the console (`browser`) or events of the network (`performance`) since the last
+    /// call.
     pub fn log(&self, kind: &str) -> Result<Vec<Value>> {
         let log = self.command("/se/log", &json!({ "type": kind }))?;
-        log.as_array().cloned().with_context(|| format!("no {kind} log"))
+        log.as_array()
+            .cloned()
+            .with_context(|| format!("no {kind} log"))
     }
 
     fn command(&self, path: &str, body: &Value) -> Result<Value> {
@@ -109,7 +143,11 @@ impl Browser {
         let mut stream =
             TcpStream::connect(("127.0.0.1", self.port)).context("chromedriver does not answer")?;
         stream.set_read_timeout(Some(PATIENCE))?;
-        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let body = if body.is_null() {
+            String::new()
+        } else {
+            body.to_string()
+        };
         write!(
             stream,
             "{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
@@ -132,7 +170,10 @@ impl Browser {
         let value = answer["value"].take();
         if let Some(error) = value.get("error").and_then(Value::as_str) {
             let message = value["message"].as_str().unwrap_or_default();
-            bail!("the browser says {error}: {}", message.lines().next().unwrap_or_default());
+            bail!(
+                "the browser says {error}: {}",
+                message.lines().next().unwrap_or_default()
+            );
         }
         Ok(value)
     }
@@ -141,7 +182,11 @@ impl Browser {
 impl Drop for Browser {
     fn drop(&mut self) {
         // The session ends the browser; without it, chromedriver would leave it behind.
-        let _ = self.call("DELETE", &format!("/session/{}", self.session), &Value::Null);
+        let _ = self.call(
+            "DELETE",
+            &format!("/session/{}", self.session),
+            &Value::Null,
+        );
         let _ = self.driver.kill();
         let _ = self.driver.wait();
     }

@@ -1,4 +1,5 @@
-//! A probe in QEMU, watched live by `dunlin monitor` and looked at in a browser: what the page says is what the log says.
+//! A probe in QEMU, watched live by `dunlin monitor` and looked at in a browser: what the page says
+//! is what the log says.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -55,8 +56,14 @@ fn site(hit: &Hit) -> Answer {
         ("broken.test", _) => Answer::status(500, "X: broken"),
         (_, "/moved") => Answer::status(301, "Location: /new"),
         (host, path) => {
-            let lasts = PAGES.iter().find(|page| (page.0, page.1) == (host, path)).map_or(0, |page| page.2);
-            Answer::version(hit, hit.at.as_secs().checked_div(lasts).unwrap_or(0) as usize)
+            let lasts = PAGES
+                .iter()
+                .find(|page| (page.0, page.1) == (host, path))
+                .map_or(0, |page| page.2);
+            Answer::version(
+                hit,
+                hit.at.as_secs().checked_div(lasts).unwrap_or(0) as usize,
+            )
         }
     }
 }
@@ -74,8 +81,13 @@ impl Record {
         fs::copy(&self.log, folder.join("probe.defmt"))?;
         fs::write(folder.join("probe.elf"), only_log_strings(&fs::read(elf)?)?)?;
         // The port was ours for a minute; the log holds numbers only.
-        let urls = PAGES.iter().map(|(host, path, _)| format!("http://{host}{path}\n"));
-        fs::write(folder.join("pages.csv"), "url\n".to_owned() + &urls.collect::<String>())?;
+        let urls = PAGES
+            .iter()
+            .map(|(host, path, _)| format!("http://{host}{path}\n"));
+        fs::write(
+            folder.join("pages.csv"),
+            "url\n".to_owned() + &urls.collect::<String>(),
+        )?;
         Ok(())
     }
 }
@@ -92,9 +104,15 @@ pub fn watch(elf: &Path, program: &Path, browser: &Browser) -> Result<Record> {
     let web = Web::start(site)?;
     let pages: Vec<(&str, &str)> = PAGES.iter().map(|page| (page.0, page.1)).collect();
     let list = listing(web.port(), &pages, POLITENESS);
-    let record = Record { log: temporary("defmt"), pages: temporary("csv") };
+    let record = Record {
+        log: temporary("defmt"),
+        pages: temporary("csv"),
+    };
     let urls = list.list.pages.iter().map(|page| page.url.clone() + "\n");
-    fs::write(&record.pages, "url\n".to_owned() + &urls.collect::<String>())?;
+    fs::write(
+        &record.pages,
+        "url\n".to_owned() + &urls.collect::<String>(),
+    )?;
     let port = Arc::new(LogPort::listen(0)?);
     let mut arguments: Vec<String> = vec!["--elf".into(), elf.display().to_string()];
     arguments.extend(["--pages".into(), record.pages.display().to_string()]);
@@ -117,7 +135,9 @@ pub fn watch(elf: &Path, program: &Path, browser: &Browser) -> Result<Record> {
     }
     fits_a_phone(browser)?;
     metrics(&monitor)?;
-    let report = crawl.join().map_err(|_| anyhow::anyhow!("the run panicked"))??;
+    let report = crawl
+        .join()
+        .map_err(|_| anyhow::anyhow!("the run panicked"))??;
     let decoded = summary(program, &arguments, &record.log)?;
     same_figures(browser, &report.summary, &decoded)?;
     stayed_at_home(browser, &monitor.url)?;
@@ -164,33 +184,55 @@ fn until(what: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<Duration
 
 /// Waits until an expression in the page is true.
 pub fn wait_for(browser: &Browser, expression: &str) -> Result<Duration> {
-    until(expression, || Ok(browser.run(&format!("return {expression}"))? == true))
+    until(expression, || {
+        Ok(browser.run(&format!("return {expression}"))? == true)
+    })
 }
 
-/// From the moment a line has left QEMU until the page counts it: half of the tries within two seconds, so that one
-/// hiccup of a busy computer fails nothing.
+/// From the moment a line has left QEMU until the page counts it: half of the tries within two
+/// seconds, so that one hiccup of a busy computer fails nothing.
 fn updates_arrive(browser: &Browser, heard: &AtomicU64) -> Result<()> {
-    until("the probe speaks", || Ok(heard.load(Ordering::Relaxed) > 10))?;
+    until(
+        "the probe speaks",
+        || Ok(heard.load(Ordering::Relaxed) > 10),
+    )?;
     let mut times = Vec::new();
     for _ in 0..7 {
         let lines = heard.load(Ordering::Relaxed);
-        let shown = format!("Number(document.querySelector('[data-figure=frames]').textContent) >= {lines}");
+        let shown = format!(
+            "Number(document.querySelector('[data-figure=frames]').textContent) >= {lines}"
+        );
         times.push(wait_for(browser, &shown)?);
         thread::sleep(Duration::from_millis(700));
     }
     times.sort();
-    println!("monitor: a line is on the page after {} ms (median of {})", times[3].as_millis(), times.len());
-    ensure!(times[3] <= UPDATED, "updates took {times:?}, {} s are allowed", UPDATED.as_secs());
+    println!(
+        "monitor: a line is on the page after {} ms (median of {})",
+        times[3].as_millis(),
+        times.len()
+    );
+    ensure!(
+        times[3] <= UPDATED,
+        "updates took {times:?}, {} s are allowed",
+        UPDATED.as_secs()
+    );
     Ok(())
 }
 
 fn keyboard(browser: &Browser) -> Result<()> {
     browser.press("/news")?;
-    let rows = "[...document.querySelectorAll('#pages tbody tr')].map((row) => row.cells[0].textContent)";
-    wait_for(browser, &format!("{rows}.length === 4 && {rows}.every((url) => url.includes('news'))"))?;
+    let rows =
+        "[...document.querySelectorAll('#pages tbody tr')].map((row) => row.cells[0].textContent)";
+    wait_for(
+        browser,
+        &format!("{rows}.length === 4 && {rows}.every((url) => url.includes('news'))"),
+    )?;
     // Escape leaves the field; `p` then is no letter, but the pause.
     browser.press("\u{e00c}p")?;
-    wait_for(browser, "document.getElementById('pause').getAttribute('aria-pressed') === 'true'")?;
+    wait_for(
+        browser,
+        "document.getElementById('pause').getAttribute('aria-pressed') === 'true'",
+    )?;
     browser.press("p")?;
     browser.run(
         "const s = document.getElementById('search'); s.value = ''; s.dispatchEvent(new Event('input'))",
@@ -201,14 +243,19 @@ fn keyboard(browser: &Browser) -> Result<()> {
         browser,
         "document.querySelector('#pages [data-key=visits]').getAttribute('aria-sort') === 'ascending'",
     )?;
-    browser.run("document.querySelector('#pages [data-key=url] button').click()").map(drop)
+    browser
+        .run("document.querySelector('#pages [data-key=url] button').click()")
+        .map(drop)
 }
 
 fn accessible(browser: &Browser, scheme: &str) -> Result<()> {
     let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
     browser.devtools("Emulation.setEmulatedMedia", features)?;
     let problems = browser.text(include_str!("accessible.js"))?;
-    ensure!(problems.is_empty(), "the page in {scheme} colours is hard to use:\n{problems}");
+    ensure!(
+        problems.is_empty(),
+        "the page in {scheme} colours is hard to use:\n{problems}"
+    );
     Ok(())
 }
 
@@ -219,7 +266,10 @@ fn fits_a_phone(browser: &Browser) -> Result<()> {
     browser.devtools("Emulation.clearDeviceMetricsOverride", json!({}))?;
     let features = json!({"features": [{"name": "prefers-color-scheme", "value": "light"}]});
     browser.devtools("Emulation.setEmulatedMedia", features)?;
-    ensure!(width.as_u64().is_some_and(|width| width <= 360), "the page is {width} wide on a phone of 360");
+    ensure!(
+        width.as_u64().is_some_and(|width| width <= 360),
+        "the page is {width} wide on a phone of 360"
+    );
     Ok(())
 }
 
@@ -231,7 +281,10 @@ fn metrics(monitor: &Monitor) -> Result<()> {
         families = list(read(open(sys.argv[1], encoding='utf-8').read()))\n\
         assert all(family.documentation and family.type != 'unknown' for family in families), families\n\
         print(len(families), sum(len(family.samples) for family in families))";
-    let output = Command::new(crate::setup::SYSTEM_PYTHON).args(["-c", script]).arg(&file).output();
+    let output = Command::new(crate::setup::SYSTEM_PYTHON)
+        .args(["-c", script])
+        .arg(&file)
+        .output();
     let _ = fs::remove_file(&file);
     let output = output.context("cannot start python3")?;
     let found = String::from_utf8_lossy(&output.stdout).trim().to_owned();
@@ -240,8 +293,13 @@ fn metrics(monitor: &Monitor) -> Result<()> {
         "Prometheus' parser refuses the metrics: {}",
         String::from_utf8_lossy(&output.stderr)
     );
-    let (families, samples) = found.split_once(' ').context("the parser counted nothing")?;
-    ensure!(families.parse::<u32>()? >= 20 && samples.parse::<u32>()? >= 30, "the parser found {found}");
+    let (families, samples) = found
+        .split_once(' ')
+        .context("the parser counted nothing")?;
+    ensure!(
+        families.parse::<u32>()? >= 20 && samples.parse::<u32>()? >= 30,
+        "the parser found {found}"
+    );
     Ok(())
 }
 
@@ -271,29 +329,61 @@ fn same_figures(browser: &Browser, counted: &Summary, decoded: &Value) -> Result
         ("errors", counted.errors),
         ("robots_denied", counted.robots_denied),
     ] {
-        ensure!(decoded[name] == own, "{name}: the log tells of {}, the probe counted {own}", decoded[name]);
+        ensure!(
+            decoded[name] == own,
+            "{name}: the log tells of {}, the probe counted {own}",
+            decoded[name]
+        );
         ensure!(own > 0, "{name} did not happen");
     }
-    ensure!(decoded["lost_frames"] == 0, "{} frames were lost", decoded["lost_frames"]);
+    ensure!(
+        decoded["lost_frames"] == 0,
+        "{} frames were lost",
+        decoded["lost_frames"]
+    );
     let text = |name: &str| {
-        browser.text(&format!("return document.querySelector('[data-figure={name}]').textContent"))
+        browser.text(&format!(
+            "return document.querySelector('[data-figure={name}]').textContent"
+        ))
     };
     let frames = decoded["frames"].to_string();
-    until("the page shows the whole log", || Ok(text("frames")? == frames))?;
-    for name in ["fetches", "changed", "errors", "robots_denied", "lost_frames"] {
+    until("the page shows the whole log", || {
+        Ok(text("frames")? == frames)
+    })?;
+    for name in [
+        "fetches",
+        "changed",
+        "errors",
+        "robots_denied",
+        "lost_frames",
+    ] {
         let (shown, expected) = (text(name)?, decoded[name].to_string());
-        ensure!(shown == expected, "{name}: {shown} on the page, {expected} in the log");
+        ensure!(
+            shown == expected,
+            "{name}: {shown} on the page, {expected} in the log"
+        );
     }
-    let number = |name: &str| decoded[name].as_f64().with_context(|| format!("no {name} in the log"));
-    // Half-way figures are rounded up by a browser and to even here: to half of the last digit, whatever that is.
+    let number = |name: &str| {
+        decoded[name]
+            .as_f64()
+            .with_context(|| format!("no {name} in the log"))
+    };
+    // Half-way figures are rounded up by a browser and to even here: to half of the last digit,
+    // whatever that is.
     for (name, factor, half) in [
         ("not_modified_share", 100.0, 0.051),
         ("freshness_reported", 1.0, 0.000_51),
         ("optimum", 1.0, 0.000_51),
     ] {
         let (shown, expected) = (text(name)?, factor * number(name)?);
-        let figure: f64 = shown.trim_end_matches(" %").parse().with_context(|| format!("{name}: {shown}"))?;
-        ensure!((figure - expected).abs() <= half, "{name}: {shown} on the page, {expected} in the log");
+        let figure: f64 = shown
+            .trim_end_matches(" %")
+            .parse()
+            .with_context(|| format!("{name}: {shown}"))?;
+        ensure!(
+            (figure - expected).abs() <= half,
+            "{name}: {shown} on the page, {expected} in the log"
+        );
     }
     for page in decoded["pages"].as_array().context("no pages in the log")? {
         let url = page["url"].as_str().context("a page without URL")?;
@@ -303,9 +393,15 @@ fn same_figures(browser: &Browser, counted: &Summary, decoded: &Value) -> Result
             json!(url)
         );
         let status = page["status"].as_str().unwrap_or("–");
-        let expected = format!("{status} {} {} {}", page["visits"], page["changes"], page["errors"]);
+        let expected = format!(
+            "{status} {} {} {}",
+            page["visits"], page["changes"], page["errors"]
+        );
         let shown = browser.text(&row)?;
-        ensure!(shown == expected, "{url}: {shown:?} on the page, {expected:?} in the log");
+        ensure!(
+            shown == expected,
+            "{url}: {shown:?} on the page, {expected:?} in the log"
+        );
     }
     Ok(())
 }
@@ -319,11 +415,19 @@ fn stayed_at_home(browser: &Browser, url: &str) -> Result<()> {
         let message: Value = serde_json::from_str(entry["message"].as_str().unwrap_or_default())?;
         let event = &message["message"];
         if event["method"] == "Network.requestWillBeSent" {
-            let asked = event["params"]["request"]["url"].as_str().unwrap_or_default();
-            ensure!(asked.starts_with(url) || asked.starts_with("data:"), "the page asked for {asked}");
+            let asked = event["params"]["request"]["url"]
+                .as_str()
+                .unwrap_or_default();
+            ensure!(
+                asked.starts_with(url) || asked.starts_with("data:"),
+                "the page asked for {asked}"
+            );
             requests += 1;
         }
     }
-    ensure!(requests >= 2, "the browser's log tells of {requests} requests, so it would not tell of others");
+    ensure!(
+        requests >= 2,
+        "the browser's log tells of {requests} requests, so it would not tell of others"
+    );
     Ok(())
 }

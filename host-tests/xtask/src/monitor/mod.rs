@@ -1,4 +1,5 @@
-//! The monitor end to end: a probe in QEMU watched live in a real browser, and the terminal view in tmux, screen by screen.
+//! The monitor end to end: a probe in QEMU watched live in a real browser, and the terminal view in
+//! tmux, screen by screen.
 
 mod ansi;
 mod browser;
@@ -17,7 +18,8 @@ use self::program::Monitor;
 use crate::shell::{root, say};
 use crate::{firmware, setup};
 
-/// Runs all of it. `bless` takes what it sees for the truth: a new record, new screens, new pictures for the README.
+/// Runs all of it. `bless` takes what it sees for the truth: a new record, new screens, new
+/// pictures for the README.
 pub fn monitor(install: bool, bless: bool) -> Result<()> {
     setup::qemu(install)?;
     setup::monitor(install)?;
@@ -33,18 +35,25 @@ pub fn monitor(install: bool, bless: bool) -> Result<()> {
     say("monitor: the terminal view in tmux");
     let terminal = screens::check(&program, &fixture, bless)?;
     say("monitor: pictures of both views");
-    let folder =
-        if bless { root().join("host-tests/screenshots") } else { root().join("target/screenshots") };
+    let folder = if bless {
+        root().join("host-tests/screenshots")
+    } else {
+        root().join("target/screenshots")
+    };
     fs::create_dir_all(&folder)?;
     let monitor = Monitor::serve(&program, &fixture.arguments())?;
     browser.open(&monitor.url)?;
-    live::wait_for(&browser, "document.querySelector('[data-figure=frames]').textContent !== '–'")?;
+    live::wait_for(
+        &browser,
+        "document.querySelector('[data-figure=frames]').textContent !== '–'",
+    )?;
     picture(&browser, folder.join("web.png"))?;
     browser.open(&format!(
         "data:text/html;charset=utf-8,{}",
         ansi::percent_encoded(&ansi::to_html(&terminal))
     ))?;
-    let screen = serde_json::json!({"width": 1120, "height": 780, "deviceScaleFactor": 1, "mobile": false});
+    let screen =
+        serde_json::json!({"width": 1120, "height": 780, "deviceScaleFactor": 1, "mobile": false});
     browser.devtools("Emulation.setDeviceMetricsOverride", screen)?;
     picture(&browser, folder.join("terminal.png"))
 }
@@ -69,7 +78,11 @@ impl Fixture {
 
     fn new() -> Self {
         let file = |name| Self::folder().join(name);
-        Self { elf: file("probe.elf"), log: file("probe.defmt"), pages: file("pages.csv") }
+        Self {
+            elf: file("probe.elf"),
+            log: file("probe.defmt"),
+            pages: file("pages.csv"),
+        }
     }
 
     /// The options that read it.

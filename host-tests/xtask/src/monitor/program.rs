@@ -12,9 +12,11 @@ use crate::shell::{cargo, check, root};
 
 /// Builds the program; returns where it is.
 pub fn build() -> Result<PathBuf> {
-    // As part of the workspace, with the features that `cargo test --workspace` has compiled its dependencies with.
+    // As part of the workspace, with the features that `cargo test --workspace` has compiled its
+    // dependencies with.
     check(cargo().args(["build", "--quiet", "--workspace", "--bin", "dunlin"]))?;
-    let folder = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    let folder =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     Ok(folder.join("debug/dunlin"))
 }
 
@@ -38,10 +40,20 @@ impl Monitor {
             .spawn()
             .context("cannot start dunlin monitor")?;
         let errors = child.stderr.take().context("its stderr is not piped")?;
-        let mut monitor = Self { child, url: String::new() };
+        let mut monitor = Self {
+            child,
+            url: String::new(),
+        };
         let mut lines = BufReader::new(errors).lines().map_while(Result::ok);
         monitor.url = lines
-            .find_map(|line| Some(line.strip_prefix("monitor: ")?.split(' ').next()?.to_owned()))
+            .find_map(|line| {
+                Some(
+                    line.strip_prefix("monitor: ")?
+                        .split(' ')
+                        .next()?
+                        .to_owned(),
+                )
+            })
             .context("dunlin monitor did not say where its page is")?;
         // Whatever else it says must not fill the pipe.
         std::thread::spawn(move || lines.for_each(|line| eprintln!("dunlin monitor: {line}")));
@@ -57,7 +69,10 @@ impl Monitor {
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
         let (head, body) = answer.split_once("\r\n\r\n").context("no answer")?;
-        ensure!(head.starts_with("HTTP/1.1 200"), "{path} is answered {head}");
+        ensure!(
+            head.starts_with("HTTP/1.1 200"),
+            "{path} is answered {head}"
+        );
         Ok(body.to_owned())
     }
 }

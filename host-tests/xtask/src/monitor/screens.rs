@@ -33,8 +33,18 @@ struct Tmux {
 
 impl Tmux {
     fn start() -> Result<Self> {
-        let tmux = Self { socket: format!("dunlin-{}", std::process::id()) };
-        tmux.run(&["new-session", "-d", "-x", "120", "-y", "40", &format!("PS1='{PROMPT} ' exec sh")])?;
+        let tmux = Self {
+            socket: format!("dunlin-{}", std::process::id()),
+        };
+        tmux.run(&[
+            "new-session",
+            "-d",
+            "-x",
+            "120",
+            "-y",
+            "40",
+            &format!("PS1='{PROMPT} ' exec sh"),
+        ])?;
         tmux.wait(PROMPT)?;
         Ok(tmux)
     }
@@ -48,7 +58,11 @@ impl Tmux {
             .env_remove("TMUX")
             .output()
             .context("cannot start tmux")?;
-        ensure!(output.status.success(), "tmux {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        ensure!(
+            output.status.success(),
+            "tmux {arguments:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
@@ -85,7 +99,9 @@ impl Tmux {
         self.press(&[command, "Enter"])?;
         self.wait("q quit")?;
         let shell = self.run(&["display-message", "-p", "#{pane_pid}"])?;
-        let children = Command::new("ps").args(["-o", "pid=", "--ppid", shell.trim()]).output()?;
+        let children = Command::new("ps")
+            .args(["-o", "pid=", "--ppid", shell.trim()])
+            .output()?;
         let child = String::from_utf8_lossy(&children.stdout).trim().to_owned();
         ensure!(!child.is_empty(), "the terminal's shell runs nothing");
         self.run(&["kill-server"])?;
@@ -117,7 +133,11 @@ impl Drop for Tmux {
 pub fn check(program: &Path, fixture: &Fixture, bless: bool) -> Result<String> {
     let tmux = Tmux::start()?;
     let before = tmux.settings()?;
-    let command = format!("clear; {} monitor {}", program.display(), fixture.arguments().join(" "));
+    let command = format!(
+        "clear; {} monitor {}",
+        program.display(),
+        fixture.arguments().join(" ")
+    );
     tmux.press(&[&command, "Enter"])?;
     let mut coloured = String::new();
     for (name, keys, text) in SCREENS {
@@ -139,22 +159,32 @@ pub fn check(program: &Path, fixture: &Fixture, bless: bool) -> Result<String> {
     let orphan = tmux.hang_up(&command)?;
     let start = Instant::now();
     while Path::new(&format!("/proc/{orphan}")).exists() {
-        ensure!(start.elapsed() < PATIENCE, "process {orphan} goes on although its terminal is gone");
+        ensure!(
+            start.elapsed() < PATIENCE,
+            "process {orphan} goes on although its terminal is gone"
+        );
         thread::sleep(Duration::from_millis(100));
     }
-    ensure!(before == after, "the terminal is not as it was: {before}, now {after}");
+    ensure!(
+        before == after,
+        "the terminal is not as it was: {before}, now {after}"
+    );
     Ok(coloured)
 }
 
 fn compare(name: &str, screen: &str, bless: bool) -> Result<()> {
     let folder = root().join("host-tests/screens");
     let path = folder.join(format!("{name}.txt"));
-    let screen: String = screen.lines().map(|line| line.trim_end().to_owned() + "\n").collect();
+    let screen: String = screen
+        .lines()
+        .map(|line| line.trim_end().to_owned() + "\n")
+        .collect();
     if bless {
         fs::create_dir_all(&folder)?;
         return Ok(fs::write(&path, screen)?);
     }
-    let golden = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let golden =
+        fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     ensure!(
         golden == screen,
         "the terminal view is not as in {} (`cargo xtask monitor --bless` takes it as it is):\n{screen}",

@@ -24,16 +24,18 @@ use setting::Setting;
 
 /// Simulate what a policy achieves on a page list
 ///
-/// Pages change by their models (or as a trace says), hosts are fetched from politely, and every policy has the same
-/// number of fetches a day and meets the same changes:
+/// Pages change by their models (or as a trace says), hosts are fetched from politely, and every
+/// policy has the same number of fetches a day and meets the same changes:
 ///
 ///   dunlin simulate PAGES.csv --days 30 --crawls-per-day 5000 --politeness 15s --compare
 ///
-/// Figures are averages over the days asked for, after a time of warming up in which each page is fetched four times on
-/// average, so that they do not depend on how a crawl begins. They are exact for the changes simulated; --seeds 8
-/// simulates eight times and says how much chance is in them (95 % confidence).
+/// Figures are averages over the days asked for, after a time of warming up in which each page is
+/// fetched four times on average, so that they do not depend on how a crawl begins. They are exact
+/// for the changes simulated; --seeds 8 simulates eight times and says how much chance is in them
+/// (95 % confidence).
 ///
-/// bound     the best freshness any schedule could reach; with a trace, even one that knows the future; 1 where hosts
+/// bound the best freshness any schedule could reach; with a trace, even one that knows the future;
+/// 1 where hosts
 ///           tell of changes
 /// optimum   the best freshness in the long run for pages of these rates
 #[derive(Debug, clap::Args)]
@@ -47,19 +49,24 @@ pub struct Args {
     /// The budget: fetches a day, over all hosts
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     crawls_per_day: f64,
-    /// How many crawlers, or a list of how many crawls a day each can do: 40,30 (taken at their mean speed).
-    /// Default: as many as the budget takes
+    /// How many crawlers, or a list of how many crawls a day each can do: 40,30 (taken at their
+    /// mean speed). Default: as many as the budget takes
     #[arg(long, value_name = "C", value_parser = Crawlers::parse)]
     crawlers: Option<Crawlers>,
     /// How long a fetch takes
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "100ms")]
     fetch_time: Duration,
     /// Share of fetches that get no answer, such as 0.01
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value_t = 0.0,
+        allow_negative_numbers = true
+    )]
     failures: f64,
-    /// Pages change when this file says, instead of by their models: url,time_s, in seconds from the start of the trace,
-    /// rows in any order. Pages of the list that it does not name never change; a URL that is not on the list, or a
-    /// time that is not a number from 0, is refused
+    /// Pages change when this file says, instead of by their models: url,time_s, in seconds from
+    /// the start of the trace, rows in any order. Pages of the list that it does not name never
+    /// change; a URL that is not on the list, or a time that is not a number from 0, is refused
     #[arg(long, value_name = "TRACE.csv")]
     trace: Option<PathBuf>,
     /// Start without the rates: policies have to learn them
@@ -77,8 +84,8 @@ pub struct Args {
     /// How many simulations, with this seed and those after it
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
     seeds: u16,
-    /// Time before the days that are measured. Default: enough to fetch every page four times; none when policies
-    /// learn from a trace
+    /// Time before the days that are measured. Default: enough to fetch every page four times; none
+    /// when policies learn from a trace
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     warm_up: Option<Duration>,
     /// Write the plots to this file
@@ -102,7 +109,8 @@ struct Row {
     politeness_violations: u64,
     bound: f64,
     optimum: f64,
-    /// Half the width of the 95 % confidence interval of freshness and of age; `null` for a single seed.
+    /// Half the width of the 95 % confidence interval of freshness and of age; `null` for a single
+    /// seed.
     freshness_plus_minus: Option<f64>,
     age_s_plus_minus: Option<f64>,
     harmonic_staleness: f64,
@@ -144,7 +152,11 @@ fn write(path: &Path, text: &str) -> Result<(), Error> {
 
 /// All policies asked for, with all seeds, on all cores.
 fn simulate(args: &Args, setting: &Setting) -> Vec<Row> {
-    let policies = if args.compare { PolicyName::value_variants() } else { &[args.policy] };
+    let policies = if args.compare {
+        PolicyName::value_variants()
+    } else {
+        &[args.policy]
+    };
     let seeds = usize::from(args.seeds);
     let jobs = policies.len() * seeds;
     // In thousandths of a run.
@@ -152,8 +164,12 @@ fn simulate(args: &Args, setting: &Setting) -> Vec<Row> {
     let done = AtomicU64::new(0);
     let mut reports = parallel(jobs, |job| {
         let seed = args.seed.wrapping_add((job % seeds) as u64);
-        let options = Options { seed, ..setting.options };
-        let mut policy = policies[job / seeds].build(&setting.world, args.crawls_per_day, args.learn, seed);
+        let options = Options {
+            seed,
+            ..setting.options
+        };
+        let mut policy =
+            policies[job / seeds].build(&setting.world, args.crawls_per_day, args.learn, seed);
         let mut before = 0;
         run_watched(&setting.world, policy.as_mut(), &options, |share| {
             let now = (1_000.0 * share) as u64;
@@ -167,7 +183,14 @@ fn simulate(args: &Args, setting: &Setting) -> Vec<Row> {
     .into_iter();
     policies
         .iter()
-        .map(|policy| row(args, setting, *policy, &reports.by_ref().take(seeds).collect::<Vec<_>>()))
+        .map(|policy| {
+            row(
+                args,
+                setting,
+                *policy,
+                &reports.by_ref().take(seeds).collect::<Vec<_>>(),
+            )
+        })
         .collect()
 }
 
@@ -193,7 +216,10 @@ fn row(args: &Args, setting: &Setting, policy: PolicyName, reports: &[Report]) -
         changes: count(|report| report.changes),
         changes_seen: count(|report| report.changes_seen),
         // Not a mean: one is too many.
-        politeness_violations: reports.iter().map(|report| report.politeness_violations).sum(),
+        politeness_violations: reports
+            .iter()
+            .map(|report| report.politeness_violations)
+            .sum(),
         bound: setting.bound,
         optimum: setting.optimum,
         freshness_plus_minus: freshness.plus_minus,
@@ -204,7 +230,13 @@ fn row(args: &Args, setting: &Setting, policy: PolicyName, reports: &[Report]) -
         seed: args.seed,
         seeds: args.seeds,
         course: each(|report| report.course.clone()),
-        host_fetches: each(|report| report.host_fetches.iter().map(|count| f64::from(*count)).collect()),
+        host_fetches: each(|report| {
+            report
+                .host_fetches
+                .iter()
+                .map(|count| f64::from(*count))
+                .collect()
+        }),
     }
 }
 

@@ -26,17 +26,31 @@ fn plots(args: &Args, setting: &Setting, rows: &[Row]) -> Vec<Plot> {
         .iter()
         .map(|row| {
             let points = row.course.iter().enumerate();
-            let points = points.map(|(piece, value)| ((piece as f64 + 0.5) * step(row), *value)).collect();
-            Line { name: row.policy.name(), points }
+            let points = points
+                .map(|(piece, value)| ((piece as f64 + 0.5) * step(row), *value))
+                .collect();
+            Line {
+                name: row.policy.name(),
+                points,
+            }
         })
         .collect();
     let mut plots = vec![
         plot::bars("Freshness by policy", &bars, Some(("bound", setting.bound))),
-        plot::lines("Freshness over time", "day", "share of pages fresh, by weight", &courses),
+        plot::lines(
+            "Freshness over time",
+            "day",
+            "share of pages fresh, by weight",
+            &courses,
+        ),
     ];
     if let Some(first) = rows.first() {
-        let mut hosts: Vec<(f64, &str)> =
-            first.host_fetches.iter().copied().zip(setting.hosts.iter().map(String::as_str)).collect();
+        let mut hosts: Vec<(f64, &str)> = first
+            .host_fetches
+            .iter()
+            .copied()
+            .zip(setting.hosts.iter().map(String::as_str))
+            .collect();
         hosts.sort_by(|a, b| b.0.total_cmp(&a.0));
         let a_day = |fetches: f64| fetches / args.days;
         let loads: Vec<Bar> = hosts
@@ -50,7 +64,10 @@ fn plots(args: &Args, setting: &Setting, rows: &[Row]) -> Vec<Plot> {
             .collect();
         let title = match hosts.len() {
             0..=HOSTS => format!("Fetches a day by host ({})", first.policy.name()),
-            all => format!("Fetches a day by host ({}; the {HOSTS} busiest of {all})", first.policy.name()),
+            all => format!(
+                "Fetches a day by host ({}; the {HOSTS} busiest of {all})",
+                first.policy.name()
+            ),
         };
         plots.push(plot::bars(&title, &loads, None));
     }
@@ -62,7 +79,11 @@ pub fn html(args: &Args, setting: &Setting, rows: &[Row]) -> String {
     let seeds = match args.seeds {
         1 => format!("seed {}", args.seed),
         seeds => {
-            format!("means of the seeds {} to {}", args.seed, args.seed.wrapping_add(u64::from(seeds) - 1))
+            format!(
+                "means of the seeds {} to {}",
+                args.seed,
+                args.seed.wrapping_add(u64::from(seeds) - 1)
+            )
         }
     };
     let facts = format!(
@@ -72,8 +93,16 @@ pub fn html(args: &Args, setting: &Setting, rows: &[Row]) -> String {
         args.crawls_per_day,
         args.days,
         setting.options.measured_from,
-        if args.learn { ", change rates learnt on the way" } else { "" },
-        if args.trace.is_some() { ", changes from a trace" } else { "" },
+        if args.learn {
+            ", change rates learnt on the way"
+        } else {
+            ""
+        },
+        if args.trace.is_some() {
+            ", changes from a trace"
+        } else {
+            ""
+        },
     );
     let table = table(rows, |number| format!("{number:.4}")).to_html();
     let plots = plot::svg(&plots(args, setting, rows));

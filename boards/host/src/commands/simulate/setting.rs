@@ -44,24 +44,39 @@ impl Setting {
         let count = listing.list.pages.len() as f64;
         let warm_up = match args.warm_up {
             Some(time) => time.as_days(),
-            // A trace has nothing to say about the time before it: who learns would learn that nothing changes.
+            // A trace has nothing to say about the time before it: who learns would learn that
+            // nothing changes.
             None if args.trace.is_some() && args.learn => 0.0,
             None => (WARM_UP_ROUNDS * count / args.crawls_per_day).min(MOST_DAYS),
         };
-        let trace = args.trace.as_deref().map(|path| trace::read(path, &listing.list)).transpose()?;
+        let trace = args
+            .trace
+            .as_deref()
+            .map(|path| trace::read(path, &listing.list))
+            .transpose()?;
         let (assumed, modelled) = planned(args, &listing)?;
         let mut world = world(args, &listing, assumed);
         let (bound, optimum) = match trace {
-            // Whoever is told of changes can do better than any rates; how much better has no formula.
-            None if world.hosts.iter().any(|host| host.tells != Tells::Nothing) => (1.0, modelled.1),
+            // Whoever is told of changes can do better than any rates; how much better has no
+            // formula.
+            None if world.hosts.iter().any(|host| host.tells != Tells::Nothing) => {
+                (1.0, modelled.1)
+            }
             None => modelled,
             Some(trace) => {
                 follow(&mut world, &listing, &trace, args.days, warm_up);
-                (clairvoyant(&world, args, warm_up), world.optimum(args.crawls_per_day))
+                (
+                    clairvoyant(&world, args, warm_up),
+                    world.optimum(args.crawls_per_day),
+                )
             }
         };
         let (crawlers, fetch_time) = crawlers(args);
-        let pieces = if args.svg.is_some() || args.html.is_some() { PIECES } else { 0 };
+        let pieces = if args.svg.is_some() || args.html.is_some() {
+            PIECES
+        } else {
+            0
+        };
         let options = Options {
             days: warm_up + args.days,
             measured_from: warm_up,
@@ -71,38 +86,69 @@ impl Setting {
             pieces,
         };
         let hosts = listing.gates.iter().map(|gate| gate.name.clone()).collect();
-        Ok(Self { world, options, bound, optimum, hosts })
+        Ok(Self {
+            world,
+            options,
+            bound,
+            optimum,
+            hosts,
+        })
     }
 }
 
 fn check(args: &Args) -> Result<(), Error> {
-    let wrong =
-        |found: String, expected: &str| Err(Error::Usage(format!("found {found}, expected {expected}")));
+    let wrong = |found: String, expected: &str| {
+        Err(Error::Usage(format!("found {found}, expected {expected}")))
+    };
     if !(args.days > 0.0 && args.days <= MOST_DAYS) {
-        return wrong(format!("--days {}", args.days), "a number above 0, at most 36500");
+        return wrong(
+            format!("--days {}", args.days),
+            "a number above 0, at most 36500",
+        );
     }
     let fetches = args.crawls_per_day * args.days;
     if !(args.crawls_per_day > 0.0 && fetches <= MOST_FETCHES) {
         let expected = "a number above 0, and at most 10000000000 fetches in all";
-        return wrong(format!("--crawls-per-day {}", args.crawls_per_day), expected);
+        return wrong(
+            format!("--crawls-per-day {}", args.crawls_per_day),
+            expected,
+        );
     }
     if !(0.0..1.0).contains(&args.failures) {
-        return wrong(format!("--failures {}", args.failures), "a share from 0 to below 1");
+        return wrong(
+            format!("--failures {}", args.failures),
+            "a share from 0 to below 1",
+        );
     }
     Ok(())
 }
 
-/// What the planner says: the rate that stands for those not known, and bound and optimum if pages follow their models.
+/// What the planner says: the rate that stands for those not known, and bound and optimum if pages
+/// follow their models.
 fn planned(args: &Args, listing: &Listing) -> Result<(f64, (f64, f64)), Error> {
     let costs = quasi_costs(listing, Duration::DAY, Objective::Freshness)?;
     let plan: Vec<Page<'_, f64>> = plan_pages(listing, Duration::DAY, &costs);
     // Policies do not know about minima and maxima.
-    let plan: Vec<Page<'_, f64>> = plan.into_iter().map(|page| page.between(0, u32::MAX)).collect();
-    let unknown = listing.list.pages.iter().position(|page| known_rate(page) == Some(None));
-    let assumed = unknown.and_then(|page| plan[page].change.rate()).unwrap_or(1.0);
+    let plan: Vec<Page<'_, f64>> = plan
+        .into_iter()
+        .map(|page| page.between(0, u32::MAX))
+        .collect();
+    let unknown = listing
+        .list
+        .pages
+        .iter()
+        .position(|page| known_rate(page) == Some(None));
+    let assumed = unknown
+        .and_then(|page| plan[page].change.rate())
+        .unwrap_or(1.0);
     let mut hosts = plan_hosts(&listing.gates, Duration::DAY);
-    let outcome = optimal::bound(&plan[..], &mut hosts, args.crawls_per_day, Objective::Freshness)
-        .map_err(|error| explain(error, listing))?;
+    let outcome = optimal::bound(
+        &plan[..],
+        &mut hosts,
+        args.crawls_per_day,
+        Objective::Freshness,
+    )
+    .map_err(|error| explain(error, listing))?;
     Ok((assumed, (1.0 - outcome.bound, 1.0 - outcome.cost)))
 }
 
@@ -120,7 +166,10 @@ fn world(args: &Args, listing: &Listing, assumed: f64) -> World {
     let hosts = (listing.gates.iter())
         .map(|gate| SimHost {
             gap: gate.politeness,
-            hours: gate.hours.and_then(|hours| Hours::new(hours.from, hours.to)).unwrap_or(Hours::ALWAYS),
+            hours: gate
+                .hours
+                .and_then(|hours| Hours::new(hours.from, hours.to))
+                .unwrap_or(Hours::ALWAYS),
             tells: match gate.provider {
                 Provider::Normal => Tells::Nothing,
                 Provider::Smart => Tells::Changes,
@@ -143,16 +192,28 @@ fn world(args: &Args, listing: &Listing, assumed: f64) -> World {
                     let at = |update: &pages::Update| (update.offset.as_days(), update.probability);
                     let updates: Vec<_> = updates.iter().map(at).collect();
                     let mean = updates.iter().map(|update| update.1).sum();
-                    (Change::Quasi(Box::new(Quasi { period: 1.0, updates })), mean)
+                    (
+                        Change::Quasi(Box::new(Quasi {
+                            period: 1.0,
+                            updates,
+                        })),
+                        mean,
+                    )
                 }
             };
-            SimPage { host: listing.gate_of_page(index), weight: page.weight, mean_rate, change }
+            SimPage {
+                host: listing.gate_of_page(index),
+                weight: page.weight,
+                mean_rate,
+                change,
+            }
         })
         .collect();
     World { pages, hosts }
 }
 
-/// Lets pages change as the trace says. Their rates are those of the list, and the trace's own where that has none.
+/// Lets pages change as the trace says. Their rates are those of the list, and the trace's own
+/// where that has none.
 fn follow(world: &mut World, listing: &Listing, trace: &[Vec<f64>], days: f64, warm_up: f64) {
     for ((page, listed), times) in world.pages.iter_mut().zip(&listing.list.pages).zip(trace) {
         let times: Vec<f64> = times.iter().map(|time| time / 86_400.0).collect();
@@ -163,17 +224,25 @@ fn follow(world: &mut World, listing: &Listing, trace: &[Vec<f64>], days: f64, w
     }
 }
 
-/// No schedule, even one that knows the trace, has more freshness than this: a fetch keeps a page fresh until its next
-/// change at most, so take the longest such times, weighted, as many as there are fetches. The time before a
-/// page's first change counts where the warming up had room for a fetch.
+/// No schedule, even one that knows the trace, has more freshness than this: a fetch keeps a page
+/// fresh until its next change at most, so take the longest such times, weighted, as many as there
+/// are fetches. The time before a page's first change counts where the warming up had room for a
+/// fetch.
 fn clairvoyant(world: &World, args: &Args, warm_up: f64) -> f64 {
     let end = warm_up + args.days;
     let (mut spans, mut given, mut weight) = (Vec::new(), 0.0, 0.0);
     for page in &world.pages {
         weight += page.weight;
-        let Change::Trace(times) = &page.change else { continue };
+        let Change::Trace(times) = &page.change else {
+            continue;
+        };
         let mut from = warm_up;
-        for time in times.iter().copied().filter(|time| *time < end).chain([end]) {
+        for time in times
+            .iter()
+            .copied()
+            .filter(|time| *time < end)
+            .chain([end])
+        {
             let span = page.weight * (time - from);
             if from == warm_up && warm_up > 0.0 {
                 given += span

@@ -1,4 +1,5 @@
-//! What the person at the keyboard has chosen: which probe, which table, what order, what to look for.
+//! What the person at the keyboard has chosen: which probe, which table, what order, what to look
+//! for.
 
 use std::cmp::Ordering;
 
@@ -18,10 +19,26 @@ pub enum Table {
 }
 
 /// Columns of the pages, in order, by which they can be sorted.
-pub const PAGE_COLUMNS: [&str; 8] =
-    ["page", "status", "changes/day", "last change", "next due ≈", "visits", "changes", "errors"];
+pub const PAGE_COLUMNS: [&str; 8] = [
+    "page",
+    "status",
+    "changes/day",
+    "last change",
+    "next due ≈",
+    "visits",
+    "changes",
+    "errors",
+];
 /// Columns of the hosts.
-pub const HOST_COLUMNS: [&str; 7] = ["host", "gate", "next allowed", "gap", "robots", "fetches", "errors"];
+pub const HOST_COLUMNS: [&str; 7] = [
+    "host",
+    "gate",
+    "next allowed",
+    "gap",
+    "robots",
+    "fetches",
+    "errors",
+];
 
 /// The choices.
 #[derive(Clone, Debug)]
@@ -95,7 +112,11 @@ impl App {
             KeyCode::Char('q') => self.quit = true,
             KeyCode::Char('/') => self.searching = true,
             KeyCode::Char('p' | ' ') => {
-                self.paused = if self.paused.is_some() { None } else { Some(Box::new(view.clone())) };
+                self.paused = if self.paused.is_some() {
+                    None
+                } else {
+                    Some(Box::new(view.clone()))
+                };
             }
             KeyCode::Char('s') => self.sort_by_next(),
             KeyCode::Char('r') => {
@@ -131,12 +152,20 @@ impl App {
     }
 
     fn order(&mut self) -> (&mut usize, &mut bool) {
-        let order = if self.table == Table::Hosts { &mut self.host_order } else { &mut self.page_order };
+        let order = if self.table == Table::Hosts {
+            &mut self.host_order
+        } else {
+            &mut self.page_order
+        };
         (&mut order.0, &mut order.1)
     }
 
     fn sort_by_next(&mut self) {
-        let columns = if self.table == Table::Hosts { HOST_COLUMNS.len() } else { PAGE_COLUMNS.len() };
+        let columns = if self.table == Table::Hosts {
+            HOST_COLUMNS.len()
+        } else {
+            PAGE_COLUMNS.len()
+        };
         let (column, _) = self.order();
         *column = (*column + 1) % columns;
         self.scroll = 0;
@@ -148,11 +177,21 @@ impl App {
 
     /// Pages that are looked for, in order.
     pub fn pages<'v>(&self, view: &'v View) -> Vec<&'v PageRow> {
-        let mut rows: Vec<&PageRow> = view.pages.iter().filter(|page| self.is_wanted(&page.url)).collect();
+        let mut rows: Vec<&PageRow> = view
+            .pages
+            .iter()
+            .filter(|page| self.is_wanted(&page.url))
+            .collect();
         let (column, descending) = self.page_order;
         let count = |count: u64| Some(count as f64);
         if column == 1 {
-            rows.sort_by(|a, b| if descending { b.status.cmp(&a.status) } else { a.status.cmp(&b.status) });
+            rows.sort_by(|a, b| {
+                if descending {
+                    b.status.cmp(&a.status)
+                } else {
+                    a.status.cmp(&b.status)
+                }
+            });
             return rows;
         }
         let key = |row: &PageRow| match column {
@@ -170,7 +209,11 @@ impl App {
 
     /// Hosts that are looked for, in order.
     pub fn hosts<'v>(&self, view: &'v View) -> Vec<&'v HostRow> {
-        let mut rows: Vec<&HostRow> = view.hosts.iter().filter(|host| self.is_wanted(&host.name)).collect();
+        let mut rows: Vec<&HostRow> = view
+            .hosts
+            .iter()
+            .filter(|host| self.is_wanted(&host.name))
+            .collect();
         let (column, descending) = self.host_order;
         let count = |count: u64| Some(count as f64);
         let key = |row: &HostRow| match column {

@@ -22,7 +22,11 @@ const NARROW: u16 = 70;
 pub fn draw(frame: &mut Frame<'_>, app: &App, names: &[String], view: &View) {
     let area = frame.area();
     let figures = if area.height < LOW { 0 } else { FIGURES };
-    let hosts = if area.height < LOW || app.table == Table::Hosts { 0 } else { (area.height / 4).min(10) };
+    let hosts = if area.height < LOW || app.table == Table::Hosts {
+        0
+    } else {
+        (area.height / 4).min(10)
+    };
     let [title, top, middle, bottom, keys] = Layout::vertical([
         Constraint::Length(2),
         Constraint::Length(figures),
@@ -49,11 +53,19 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, names: &[String], view: &View) {
 fn heading(app: &App, names: &[String], view: &View) -> Vec<Line<'static>> {
     let mut first = vec![" dunlin ".reversed(), " ".into()];
     for (index, name) in names.iter().enumerate() {
-        let style =
-            if index == app.probe { Modifier::BOLD | Modifier::UNDERLINED } else { Modifier::empty() };
+        let style = if index == app.probe {
+            Modifier::BOLD | Modifier::UNDERLINED
+        } else {
+            Modifier::empty()
+        };
         first.extend([Span::styled(name.clone(), style), "  ".into()]);
     }
-    first.push(view.firmware.clone().unwrap_or_else(|| "no boot banner yet".into()).into());
+    first.push(
+        view.firmware
+            .clone()
+            .unwrap_or_else(|| "no boot banner yet".into())
+            .into(),
+    );
     if let Some(build) = &view.build {
         first.push(format!(", build {build}").dim());
     }
@@ -66,8 +78,15 @@ fn heading(app: &App, names: &[String], view: &View) -> Vec<Line<'static>> {
         (Some(false), _) => "network down".red(),
         (None, _) => "network not heard of".into(),
     };
-    let stream = if view.live { "live".green() } else { view.stream.clone().yellow() };
-    let lost = format!("{} frames, {} lost ({} B)", view.frames, view.lost_frames, view.lost_bytes);
+    let stream = if view.live {
+        "live".green()
+    } else {
+        view.stream.clone().yellow()
+    };
+    let lost = format!(
+        "{} frames, {} lost ({} B)",
+        view.frames, view.lost_frames, view.lost_bytes
+    );
     let second = match view.complaint.as_ref().or(view.refused.as_ref()) {
         Some(complaint) => Line::from(complaint.clone().red().bold()),
         None => Line::from(vec![
@@ -83,66 +102,134 @@ fn heading(app: &App, names: &[String], view: &View) -> Vec<Line<'static>> {
 /// Time on the log's timeline.
 fn clock(seconds: f64) -> String {
     let s = seconds.max(0.0) as u64;
-    let days = if s >= 86_400 { format!("{} d ", s / 86_400) } else { String::new() };
-    format!("{days}{:02}:{:02}:{:02}", s / 3_600 % 24, s / 60 % 60, s % 60)
+    let days = if s >= 86_400 {
+        format!("{} d ", s / 86_400)
+    } else {
+        String::new()
+    };
+    format!(
+        "{days}{:02}:{:02}:{:02}",
+        s / 3_600 % 24,
+        s / 60 % 60,
+        s % 60
+    )
 }
 
 fn draw_figures(frame: &mut Frame<'_>, view: &View, area: Rect) {
-    let charts = if area.width < NARROW { 0 } else { area.width / 3 };
-    let [numbers, errors, charts] =
-        Layout::horizontal([Constraint::Min(34), Constraint::Length(26), Constraint::Length(charts)])
-            .areas(area);
-    let figure =
-        |name: &'static str, value: String| Line::from(vec![format!("{name:<14}").dim(), value.bold()]);
+    let charts = if area.width < NARROW {
+        0
+    } else {
+        area.width / 3
+    };
+    let [numbers, errors, charts] = Layout::horizontal([
+        Constraint::Min(34),
+        Constraint::Length(26),
+        Constraint::Length(charts),
+    ])
+    .areas(area);
+    let figure = |name: &'static str, value: String| {
+        Line::from(vec![format!("{name:<14}").dim(), value.bold()])
+    };
     let lines = vec![
-        figure("freshness", format!("{}  {}", share(view.freshness), trend(view.trend))),
-        figure("optimum", format!("{}  reported {}", share(view.optimum), share(view.freshness_reported))),
-        figure("fetches/min", format!("{}  of {}", view.fetches_per_minute, view.fetches)),
-        figure("304 share", format!("{}  new {}", percent(view.not_modified_share), view.changed)),
+        figure(
+            "freshness",
+            format!("{}  {}", share(view.freshness), trend(view.trend)),
+        ),
+        figure(
+            "optimum",
+            format!(
+                "{}  reported {}",
+                share(view.optimum),
+                share(view.freshness_reported)
+            ),
+        ),
+        figure(
+            "fetches/min",
+            format!("{}  of {}", view.fetches_per_minute, view.fetches),
+        ),
+        figure(
+            "304 share",
+            format!("{}  new {}", percent(view.not_modified_share), view.changed),
+        ),
     ];
-    frame.render_widget(Paragraph::new(lines).block(Block::bordered().title("figures")), numbers);
+    frame.render_widget(
+        Paragraph::new(lines).block(Block::bordered().title("figures")),
+        numbers,
+    );
     let mut kinds: Vec<(&String, &u64)> = view.errors_by_kind.iter().collect();
     kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-    let mut lines: Vec<Line<'_>> =
-        kinds.iter().take(3).map(|(kind, count)| Line::from(format!("{count:>6} {kind}"))).collect();
-    lines.push(Line::from(format!("{:>6} denied by robots", view.robots_denied)));
+    let mut lines: Vec<Line<'_>> = kinds
+        .iter()
+        .take(3)
+        .map(|(kind, count)| Line::from(format!("{count:>6} {kind}")))
+        .collect();
+    lines.push(Line::from(format!(
+        "{:>6} denied by robots",
+        view.robots_denied
+    )));
     let title = format!("errors: {}", view.errors);
-    frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(title)), errors);
+    frame.render_widget(
+        Paragraph::new(lines).block(Block::bordered().title(title)),
+        errors,
+    );
     draw_trend(frame, view, charts);
 }
 
 fn draw_trend(frame: &mut Frame<'_>, view: &View, area: Rect) {
     let room = usize::from(area.width.saturating_sub(2));
-    let fresh: Vec<u64> =
-        view.course.iter().filter_map(|point| point.freshness).map(|share| (1000.0 * share) as u64).collect();
-    let shown = fresh.get(fresh.len().saturating_sub(room)..).unwrap_or_default();
-    let chart =
-        Sparkline::default().data(shown.iter().copied()).max(1000).style(Style::new().fg(Color::Cyan));
-    frame.render_widget(chart.block(Block::bordered().title("freshness, 0 to 1")), area);
+    let fresh: Vec<u64> = view
+        .course
+        .iter()
+        .filter_map(|point| point.freshness)
+        .map(|share| (1000.0 * share) as u64)
+        .collect();
+    let shown = fresh
+        .get(fresh.len().saturating_sub(room)..)
+        .unwrap_or_default();
+    let chart = Sparkline::default()
+        .data(shown.iter().copied())
+        .max(1000)
+        .style(Style::new().fg(Color::Cyan));
+    frame.render_widget(
+        chart.block(Block::bordered().title("freshness, 0 to 1")),
+        area,
+    );
 }
 
 fn draw_hosts(frame: &mut Frame<'_>, app: &App, view: &View, area: Rect, chosen: bool) {
     let hosts = app.hosts(view);
-    let rows = hosts.iter().skip(if chosen { app.scroll } else { 0 }).map(|host| {
-        let style = match host.state {
-            GateState::BackingOff => Style::new().red(),
-            GateState::Waiting => Style::new().yellow(),
-            GateState::Open => Style::new().green(),
-            GateState::Unused => Style::new(),
-        };
-        Row::new(vec![
-            Cell::from(host.name.clone()),
-            Cell::from(host.state.text()).style(style),
-            until(view.now_s, host.opens_s).into(),
-            host.gap_s.map_or_else(|| "–".into(), span).into(),
-            status(host.robots).into(),
-            host.fetches.to_string().into(),
-            host.errors.to_string().into(),
-        ])
-    });
-    let widths = [Constraint::Min(16), Constraint::Length(13), Constraint::Length(12), Constraint::Length(7)]
-        .into_iter()
-        .chain([Constraint::Length(6), Constraint::Length(8), Constraint::Length(6)]);
+    let rows = hosts
+        .iter()
+        .skip(if chosen { app.scroll } else { 0 })
+        .map(|host| {
+            let style = match host.state {
+                GateState::BackingOff => Style::new().red(),
+                GateState::Waiting => Style::new().yellow(),
+                GateState::Open => Style::new().green(),
+                GateState::Unused => Style::new(),
+            };
+            Row::new(vec![
+                Cell::from(host.name.clone()),
+                Cell::from(host.state.text()).style(style),
+                until(view.now_s, host.opens_s).into(),
+                host.gap_s.map_or_else(|| "–".into(), span).into(),
+                status(host.robots).into(),
+                host.fetches.to_string().into(),
+                host.errors.to_string().into(),
+            ])
+        });
+    let widths = [
+        Constraint::Min(16),
+        Constraint::Length(13),
+        Constraint::Length(12),
+        Constraint::Length(7),
+    ]
+    .into_iter()
+    .chain([
+        Constraint::Length(6),
+        Constraint::Length(8),
+        Constraint::Length(6),
+    ]);
     let title = format!("hosts: {} of {}", hosts.len(), view.hosts.len());
     let grid = Grid::new(rows, widths).header(header(&HOST_COLUMNS, app.host_order));
     frame.render_widget(grid.block(block(title, chosen)), area);
@@ -162,9 +249,19 @@ fn draw_pages(frame: &mut Frame<'_>, app: &App, view: &View, area: Rect) {
             page.errors.to_string(),
         ])
     });
-    let widths = [Constraint::Min(20), Constraint::Length(7), Constraint::Length(12), Constraint::Length(12)]
-        .into_iter()
-        .chain([Constraint::Length(11), Constraint::Length(7), Constraint::Length(8), Constraint::Length(7)]);
+    let widths = [
+        Constraint::Min(20),
+        Constraint::Length(7),
+        Constraint::Length(12),
+        Constraint::Length(12),
+    ]
+    .into_iter()
+    .chain([
+        Constraint::Length(11),
+        Constraint::Length(7),
+        Constraint::Length(8),
+        Constraint::Length(7),
+    ]);
     let title = format!("pages: {} of {}", pages.len(), view.pages.len());
     let grid = Grid::new(rows, widths).header(header(&PAGE_COLUMNS, app.page_order));
     frame.render_widget(grid.block(block(title, true)), area);
@@ -173,17 +270,30 @@ fn draw_pages(frame: &mut Frame<'_>, app: &App, view: &View, area: Rect) {
 fn draw_log(frame: &mut Frame<'_>, app: &App, view: &View, area: Rect) {
     let room = usize::from(area.height.saturating_sub(2));
     let wanted = app.search.to_lowercase();
-    let lines: Vec<_> =
-        view.lines.iter().filter(|line| line.message.to_lowercase().contains(&wanted)).collect();
-    let end = lines.len().saturating_sub(app.scroll).max(room.min(lines.len()));
-    let shown = lines.get(end.saturating_sub(room)..end).unwrap_or_default().iter().map(|line| {
-        let style = match line.level {
-            "ERROR" | "LOST" => Style::new().red(),
-            "WARN" => Style::new().yellow(),
-            _ => Style::new(),
-        };
-        Line::styled(format!("{:>12} {:5} {}", line.time, line.level, line.message), style)
-    });
+    let lines: Vec<_> = view
+        .lines
+        .iter()
+        .filter(|line| line.message.to_lowercase().contains(&wanted))
+        .collect();
+    let end = lines
+        .len()
+        .saturating_sub(app.scroll)
+        .max(room.min(lines.len()));
+    let shown = lines
+        .get(end.saturating_sub(room)..end)
+        .unwrap_or_default()
+        .iter()
+        .map(|line| {
+            let style = match line.level {
+                "ERROR" | "LOST" => Style::new().red(),
+                "WARN" => Style::new().yellow(),
+                _ => Style::new(),
+            };
+            Line::styled(
+                format!("{:>12} {:5} {}", line.time, line.level, line.message),
+                style,
+            )
+        });
     let list = Paragraph::new(shown.collect::<Vec<_>>());
     frame.render_widget(list.block(block("log".into(), true)), area);
 }
@@ -191,21 +301,33 @@ fn draw_log(frame: &mut Frame<'_>, app: &App, view: &View, area: Rect) {
 fn header<'c>(columns: &[&'c str], (column, descending): (usize, bool)) -> Row<'c> {
     let cells = columns.iter().enumerate().map(|(index, name)| {
         let mark = if descending { "▼" } else { "▲" };
-        if index == column { Cell::from(format!("{name}{mark}")).bold() } else { Cell::from(*name).dim() }
+        if index == column {
+            Cell::from(format!("{name}{mark}")).bold()
+        } else {
+            Cell::from(*name).dim()
+        }
     });
     Row::new(cells)
 }
 
 fn block(title: String, chosen: bool) -> Block<'static> {
     let block = Block::bordered().title(title);
-    if chosen { block.border_style(Style::new().fg(Color::Cyan)) } else { block }
+    if chosen {
+        block.border_style(Style::new().fg(Color::Cyan))
+    } else {
+        block
+    }
 }
 
 fn help(app: &App) -> String {
     if app.searching {
         return format!("search: {}▏  Enter keeps it, Esc drops it", app.search);
     }
-    let search = if app.search.is_empty() { String::new() } else { format!(" [{}]", app.search) };
+    let search = if app.search.is_empty() {
+        String::new()
+    } else {
+        format!(" [{}]", app.search)
+    };
     let probes = if app.probes > 1 { "  ←→ probe" } else { "" };
     format!("q quit  Tab table  / search{search}  s sort  r reverse  p pause  ↑↓ scroll{probes}")
 }

@@ -35,8 +35,8 @@ pub fn run(probes: &Probes, stop: &Arc<AtomicBool>) -> io::Result<()> {
     shown.and(restored)
 }
 
-/// By the time a panic's message is printed, ratatui has put the terminal back: whoever goes on drawing would draw over the
-/// shell. A frame that cannot be decoded is no reason to end.
+/// By the time a panic's message is printed, ratatui has put the terminal back: whoever goes on
+/// drawing would draw over the shell. A frame that cannot be decoded is no reason to end.
 fn end_after_panics(stop: Arc<AtomicBool>) {
     let told = panic::take_hook();
     panic::set_hook(Box::new(move |why| {
@@ -46,15 +46,24 @@ fn end_after_panics(stop: Arc<AtomicBool>) {
     decode::hush_panics();
 }
 
-fn look(terminal: &mut ratatui::DefaultTerminal, probes: &Probes, stop: &AtomicBool) -> io::Result<()> {
+fn look(
+    terminal: &mut ratatui::DefaultTerminal,
+    probes: &Probes,
+    stop: &AtomicBool,
+) -> io::Result<()> {
     let name = |probe: &Arc<std::sync::Mutex<super::state::Probe>>| {
-        probe.lock().map(|probe| probe.name.clone()).unwrap_or_default()
+        probe
+            .lock()
+            .map(|probe| probe.name.clone())
+            .unwrap_or_default()
     };
     let names: Vec<String> = probes.iter().map(name).collect();
     let mut app = App::new(names.len());
     let events = events();
     while !app.quit && !stop.load(Ordering::Relaxed) {
-        let Some(Ok(probe)) = probes.get(app.probe).map(|probe| probe.lock()) else { return Ok(()) };
+        let Some(Ok(probe)) = probes.get(app.probe).map(|probe| probe.lock()) else {
+            return Ok(());
+        };
         let live = View::new(&probe, LINES);
         drop(probe);
         let view = app.paused.as_deref().unwrap_or(&live);
@@ -70,7 +79,8 @@ fn look(terminal: &mut ratatui::DefaultTerminal, probes: &Probes, stop: &AtomicB
     Ok(())
 }
 
-/// What the user does, read by a thread of its own: reading from a terminal that has gone away never ends.
+/// What the user does, read by a thread of its own: reading from a terminal that has gone away
+/// never ends.
 fn events() -> Receiver<Event> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || while event::read().is_ok_and(|event| sender.send(event).is_ok()) {});

@@ -22,11 +22,21 @@ fn view() -> View {
         "failed page=2 ms=5 why=Deadline".into(),
     ];
     let ends = (0..200).map(|n| {
-        format!("end page={} status={} bytes=9 ms=12 changed={}", n % 7, 200 + 104 * (n % 2), n % 2 == 0)
+        format!(
+            "end page={} status={} bytes=9 ms=12 changed={}",
+            n % 7,
+            200 + 104 * (n % 2),
+            n % 2 == 0
+        )
     });
     for (second, message) in messages.into_iter().chain(ends).enumerate() {
         let micros = Some(1_000_000 * second as u64);
-        probe.hear(Line { micros, level: Level::Info, message, bytes: 20 });
+        probe.hear(Line {
+            micros,
+            level: Level::Info,
+            message,
+            bytes: 20,
+        });
     }
     View::new(&probe, 100)
 }
@@ -38,14 +48,26 @@ fn press(app: &mut App, key: KeyCode) {
 #[test]
 fn no_size_of_the_terminal_is_too_small() {
     let view = view();
-    for (width, height) in [(1, 1), (3, 2), (10, 5), (40, 17), (40, 18), (69, 24), (80, 24), (300, 100)] {
-        let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal on paper");
+    for (width, height) in [
+        (1, 1),
+        (3, 2),
+        (10, 5),
+        (40, 17),
+        (40, 18),
+        (69, 24),
+        (80, 24),
+        (300, 100),
+    ] {
+        let mut terminal =
+            Terminal::new(TestBackend::new(width, height)).expect("a terminal on paper");
         let mut app = App::new(1);
         for table in [Table::Pages, Table::Hosts, Table::Log] {
             app.table = table;
             for scroll in [0, 5, 100_000] {
                 app.scroll = scroll;
-                terminal.draw(|frame| draw(frame, &app, &["probe".into()], &view)).expect("drawn");
+                terminal
+                    .draw(|frame| draw(frame, &app, &["probe".into()], &view))
+                    .expect("drawn");
             }
         }
     }
@@ -59,7 +81,13 @@ fn keys_search_sort_pause_and_quit() {
         press(&mut app, KeyCode::Char(key));
     }
     press(&mut app, KeyCode::Enter);
-    assert_eq!(app.pages(&view()).iter().map(|page| page.page).collect::<Vec<_>>(), [3]);
+    assert_eq!(
+        app.pages(&view())
+            .iter()
+            .map(|page| page.page)
+            .collect::<Vec<_>>(),
+        [3]
+    );
     press(&mut app, KeyCode::Esc);
     assert_eq!(app.pages(&view()).len(), 7);
     press(&mut app, KeyCode::Char('r'));

@@ -1,4 +1,5 @@
-//! The figures for a browser: one page, its live updates, and metrics. Reads no file and believes no request.
+//! The figures for a browser: one page, its live updates, and metrics. Reads no file and believes
+//! no request.
 
 pub mod request;
 
@@ -20,8 +21,8 @@ const PAGE: &str = include_str!("page.html");
 pub const MOST_CONNECTIONS: usize = 32;
 /// For a whole request, and for a whole answer or event, however slowly it trickles.
 pub const PATIENCE: Duration = Duration::from_secs(5);
-/// Bytes that the system keeps for a client that does not read them. By itself it would keep megabytes, minutes of
-/// events, before anybody noticed.
+/// Bytes that the system keeps for a client that does not read them. By itself it would keep
+/// megabytes, minutes of events, before anybody noticed.
 #[cfg(unix)]
 const UNREAD: usize = 16 * 1024;
 /// Between two events.
@@ -45,7 +46,9 @@ pub type Probes = Arc<Vec<Arc<Mutex<Probe>>>>;
 pub fn start(address: SocketAddr, probes: Probes) -> Result<SocketAddr, Error> {
     let listener = TcpListener::bind(address)
         .map_err(|why| Error::Usage(format!("cannot listen on {address}: {why}")))?;
-    let address = listener.local_addr().map_err(|why| Error::Usage(why.to_string()))?;
+    let address = listener
+        .local_addr()
+        .map_err(|why| Error::Usage(why.to_string()))?;
     let local_only = address.ip().is_loopback();
     let open = Arc::new(AtomicUsize::new(0));
     std::thread::spawn(move || {
@@ -94,7 +97,11 @@ fn refuse_at_once(stream: &TcpStream) {
 
 fn refusal(why: Refusal) -> String {
     let status = why.status();
-    let allow = if why == Refusal::Method { "Allow: GET\r\n" } else { "" };
+    let allow = if why == Refusal::Method {
+        "Allow: GET\r\n"
+    } else {
+        ""
+    };
     let length = status.len() + 1;
     format!(
         "HTTP/1.1 {status}\r\n{allow}{HEADERS}Content-Type: text/plain\r\nContent-Length: {length}\r\n\r\n{status}\n"
@@ -110,9 +117,15 @@ fn answer(stream: &TcpStream, local_only: bool, probes: &Probes) -> io::Result<(
         Err(why) => return send(stream, refusal(why).as_bytes()),
     };
     match route {
-        Route::Page => send(stream, document("text/html; charset=utf-8", PAGE).as_bytes()),
+        Route::Page => send(
+            stream,
+            document("text/html; charset=utf-8", PAGE).as_bytes(),
+        ),
         Route::Metrics => {
-            let guards: Vec<_> = probes.iter().filter_map(|probe| probe.lock().ok()).collect();
+            let guards: Vec<_> = probes
+                .iter()
+                .filter_map(|probe| probe.lock().ok())
+                .collect();
             let text = metrics::text(guards.iter().map(|probe| &**probe));
             drop(guards);
             send(stream, document(metrics::CONTENT_TYPE, &text).as_bytes())
@@ -142,7 +155,12 @@ fn listen(mut stream: &TcpStream, local_only: bool) -> io::Result<Result<Route, 
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(count) => length += count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+                ) =>
+            {
                 return Ok(Err(Refusal::TooSlow));
             }
             Err(error) => return Err(error),
@@ -172,10 +190,13 @@ fn send(mut stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Server-sent events: every probe's figures, with those pages and hosts that something has happened to since the last
-/// one. For as long as the browser listens.
+/// Server-sent events: every probe's figures, with those pages and hosts that something has
+/// happened to since the last one. For as long as the browser listens.
 fn events(stream: &TcpStream, probes: &Probes) -> io::Result<()> {
-    send(stream, format!("HTTP/1.1 200 OK\r\n{HEADERS}Content-Type: text/event-stream\r\n\r\n").as_bytes())?;
+    send(
+        stream,
+        format!("HTTP/1.1 200 OK\r\n{HEADERS}Content-Type: text/event-stream\r\n\r\n").as_bytes(),
+    )?;
     let mut sent = vec![0; probes.len()];
     loop {
         let mut views = Vec::new();
@@ -185,7 +206,10 @@ fn events(stream: &TcpStream, probes: &Probes) -> io::Result<()> {
             *sent = probe.revision + 1;
         }
         // JSON on one line holds no line end, which is what ends an event.
-        let event = format!("data: {}\n\n", serde_json::to_string(&views).unwrap_or_default());
+        let event = format!(
+            "data: {}\n\n",
+            serde_json::to_string(&views).unwrap_or_default()
+        );
         send(stream, event.as_bytes())?;
         std::thread::sleep(EVERY);
     }

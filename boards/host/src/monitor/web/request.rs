@@ -1,4 +1,5 @@
-//! The little of HTTP that a page for one's own browser needs: a request line, a `Host`, and nothing else believed.
+//! The little of HTTP that a page for one's own browser needs: a request line, a `Host`, and
+//! nothing else believed.
 
 /// No request of a browser for our page is longer.
 pub const LONGEST: usize = 8 * 1024;
@@ -52,8 +53,8 @@ impl Refusal {
 
 /// Reads a request's head, as far as it is there: `None` while it is not complete.
 ///
-/// `local_only`: the server listens on loopback, so a request has to name loopback. A page of another site could
-/// otherwise have its own name lead here and read along.
+/// `local_only`: the server listens on loopback, so a request has to name loopback. A page of
+/// another site could otherwise have its own name lead here and read along.
 pub fn read(head: &[u8], local_only: bool) -> Option<Result<Route, Refusal>> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     let mut request = httparse::Request::new(&mut headers);
@@ -65,7 +66,10 @@ pub fn read(head: &[u8], local_only: bool) -> Option<Result<Route, Refusal>> {
         Ok(httparse::Status::Complete(_)) => {}
         Err(_) => return Some(Err(Refusal::Bad)),
     }
-    let mut hosts = request.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("host"));
+    let mut hosts = request
+        .headers
+        .iter()
+        .filter(|header| header.name.eq_ignore_ascii_case("host"));
     let (host, more) = (hosts.next(), hosts.next());
     let host = match (host.map(|host| std::str::from_utf8(host.value)), more) {
         (Some(Ok(host)), None) => host,
@@ -91,7 +95,10 @@ fn is_loopback(host: &str) -> bool {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => host,
     };
-    let address = name.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+    let address = name
+        .trim_start_matches('[')
+        .trim_end_matches(']')
+        .parse::<std::net::IpAddr>();
     name.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
 }
 
@@ -105,10 +112,26 @@ mod tests {
 
     #[test]
     fn three_paths_and_one_method() {
-        assert_eq!(ask("GET / HTTP/1.1\r\nHost: localhost:1\r\n\r\n"), Some(Ok(Route::Page)));
-        assert_eq!(ask("GET /events HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n"), Some(Ok(Route::Events)));
-        assert_eq!(ask("GET /metrics?x=1 HTTP/1.1\r\nHost: [::1]:1\r\n\r\n"), Some(Ok(Route::Metrics)));
-        for path in ["/../etc/passwd", "//", "/index.html", "/events/", "*", "http://localhost/"] {
+        assert_eq!(
+            ask("GET / HTTP/1.1\r\nHost: localhost:1\r\n\r\n"),
+            Some(Ok(Route::Page))
+        );
+        assert_eq!(
+            ask("GET /events HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n"),
+            Some(Ok(Route::Events))
+        );
+        assert_eq!(
+            ask("GET /metrics?x=1 HTTP/1.1\r\nHost: [::1]:1\r\n\r\n"),
+            Some(Ok(Route::Metrics))
+        );
+        for path in [
+            "/../etc/passwd",
+            "//",
+            "/index.html",
+            "/events/",
+            "*",
+            "http://localhost/",
+        ] {
             let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
             assert_eq!(ask(&head), Some(Err(Refusal::NotFound)), "{path}");
         }
@@ -120,13 +143,26 @@ mod tests {
 
     #[test]
     fn names_of_other_sites_do_not_lead_here() {
-        for host in ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", "10.0.0.1", ""] {
+        for host in [
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example:80",
+            "10.0.0.1",
+            "",
+        ] {
             let head = format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n");
             assert_eq!(ask(&head), Some(Err(Refusal::Host)), "{host}");
-            assert_eq!(read(head.as_bytes(), false), Some(Ok(Route::Page)), "{host}");
+            assert_eq!(
+                read(head.as_bytes(), false),
+                Some(Ok(Route::Page)),
+                "{host}"
+            );
         }
         assert_eq!(ask("GET / HTTP/1.1\r\n\r\n"), Some(Err(Refusal::Bad)));
-        assert_eq!(ask("GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n"), Some(Err(Refusal::Bad)));
+        assert_eq!(
+            ask("GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n"),
+            Some(Err(Refusal::Bad))
+        );
     }
 
     #[test]
