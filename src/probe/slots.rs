@@ -1,16 +1,16 @@
 //! The slots: which of them fetches which page, and what they do until there is one.
 
-use core::cell::RefCell;
 use core::future::poll_fn;
 use core::pin::pin;
 use core::task::{Poll, Waker};
 
-use super::line::{Line, Wires};
-use super::turn::Ended;
-use super::{Board, Event, MOST_SLOTS, Probe, Slot, State};
+use super::connection::SlotConnection;
+use super::turn::Turn;
+use super::visit::Next;
+use super::{Board, Event, MOST_SLOTS, Probe, Slot};
 use crate::fetch::{Connect, Resolve};
 use crate::heap::Id;
-use crate::scheduler::{Decision, HostId, Outcome, PageId, Storage};
+use crate::scheduler::{Decision, HostId, PageId, Storage};
 use crate::time::{Duration, Instant};
 
 /// A `WaitUntil` that is now would spin.
@@ -19,19 +19,19 @@ const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 /// What a slot is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doing<I> {
-    /// Nothing, or not yet.
+    /// It does nothing, or has not begun.
     Away,
-    /// Waits, without a connection.
+    /// It waits, without a connection.
     Free,
-    /// Waits, with a connection to this host.
+    /// It waits, with a connection to this host.
     Keeps(u16),
-    /// Has been given this page, and will wake up to it.
+    /// It has been given this page, and will wake up to it.
     Given { page: PageId<I>, since: Instant },
-    /// Is at a page.
+    /// It is at a page.
     Busy { since: Instant },
 }
 
-/// All slots.
+/// What each slot is doing, and who waits to be woken.
 #[derive(Debug)]
 pub(super) struct Slots<I> {
     doing: [Doing<I>; MOST_SLOTS],
@@ -41,6 +41,7 @@ pub(super) struct Slots<I> {
 }
 
 impl<I: Id> Slots<I> {
+    /// Slots that have not begun.
     pub(super) fn new() -> Self {
         Self {
             doing: [Doing::Away; MOST_SLOTS],
@@ -49,6 +50,7 @@ impl<I: Id> Slots<I> {
         }
     }
 
+    /// Lets all slots that wait look again.
     pub(super) fn wake_all(&mut self) {
         self.generation = self.generation.wrapping_add(1);
         while let Some(waker) = self.waiting.pop() {
@@ -70,6 +72,18 @@ impl<I: Id> Slots<I> {
             .doing
             .iter()
             .any(|doing| matches!(doing, Doing::Given { .. } | Doing::Busy { .. }))
+    }
+
+    /// Wakes this waker when slots should look again; false if they should since `generation`.
+    fn waits(&mut self, generation: u32, waker: &Waker) -> bool {
+        if self.generation != generation {
+            return false;
+        }
+        if !self.waiting.iter().any(|known| known.will_wake(waker)) {
+            // No room: more slots than there may be. This one waits for its alarm only.
+            let _ = self.waiting.push(waker.clone());
+        }
+        true
     }
 
     fn set(&mut self, number: usize, doing: Doing<I>) {
@@ -107,42 +121,24 @@ impl<I: Id> Slots<I> {
     }
 }
 
-impl<S: Storage> State<'_, S> {
-    fn home(&self, page: PageId<S::Id>) -> u16 {
-        self.memory
-            .scheduler
-            .host_of(page)
-            .map_or(0, |host| host.0.index() as u16)
-    }
-
-    /// Failures in a row of a host.
-    fn failures(&self, host: u16) -> u8 {
-        let host = S::Id::from_index(host.into()).map(HostId);
-        host.and_then(|host| self.memory.scheduler.host_memo(host).ok())
-            .map_or(0, |memo| memo.failures)
-    }
-}
-
 /// Says that a slot waits, as long as it lives: a page must not be given to one that is no longer
 /// there.
-struct Waiting<'s, 'a, S: Storage> {
-    state: &'s RefCell<State<'a, S>>,
+struct Waiting<'p, 'a, S: Storage, B> {
+    probe: &'p Probe<'a, S, B>,
     number: usize,
 }
 
-impl<'s, 'a, S: Storage> Waiting<'s, 'a, S> {
-    fn new(state: &'s RefCell<State<'a, S>>, number: usize, kept: Option<u16>) -> Self {
-        state
-            .borrow_mut()
-            .slots
-            .set(number, kept.map_or(Doing::Free, Doing::Keeps));
-        Self { state, number }
+impl<'p, 'a, S: Storage, B> Waiting<'p, 'a, S, B> {
+    fn new(probe: &'p Probe<'a, S, B>, number: usize, kept: Option<u16>) -> Self {
+        let doing = kept.map_or(Doing::Free, Doing::Keeps);
+        probe.state().slots.set(number, doing);
+        Self { probe, number }
     }
 }
 
-impl<S: Storage> Drop for Waiting<'_, '_, S> {
+impl<S: Storage, B> Drop for Waiting<'_, '_, S, B> {
     fn drop(&mut self) {
-        let slots = &mut self.state.borrow_mut().slots;
+        let slots = &mut self.probe.state().slots;
         if slots.given(self.number).is_none() {
             slots.set(self.number, Doing::Away);
         }
@@ -165,34 +161,24 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
             resolve,
             buffer,
         } = slot;
-        // A page whose request has to be made on another line, and when its turn began.
+        // A turn whose request has to be made on another connection.
         let mut again = None;
         loop {
-            let mut line = Line::Free(&mut *connect);
-            while !line.is_spent() {
-                let taken = match again.take() {
-                    Some(taken) => Some(taken),
-                    None => self.next_turn(number, &mut line).await,
+            let mut connection = SlotConnection::new(&mut *connect);
+            while !connection.is_over() {
+                let turn = match again.take() {
+                    Some(turn) => Some(turn),
+                    None => self.next_turn(number, &mut connection).await,
                 };
-                let Some((page, home, start)) = taken else {
+                let Some(turn) = turn else {
                     break;
                 };
-                let wires = &mut Wires {
-                    line: &mut line,
-                    resolve: &mut *resolve,
-                    buffer,
-                };
-                match self.turn(page.0.index(), home, start, wires).await {
-                    Ended::Done(outcome) => self.record(number, page, home, outcome),
-                    Ended::Again => again = Some((page, home, start)),
-                    Ended::Elsewhere(host) => self.hand_over(number, page, host),
+                let next = self.turn(turn, &mut connection, resolve, buffer).await;
+                self.end_turn(number, turn, &next);
+                if matches!(next, Next::AskAgain) {
+                    again = Some(turn);
                 }
-                if line
-                    .kept()
-                    .is_some_and(|(_, until)| until <= self.board.now())
-                {
-                    line.end().await;
-                }
+                connection.end(false, self.board.now()).await;
             }
         }
     }
@@ -203,18 +189,21 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
     async fn next_turn<C: Connect>(
         &self,
         number: usize,
-        line: &mut Line<'_, C>,
-    ) -> Option<(PageId<S::Id>, u16, Instant)> {
-        while !line.is_spent() {
-            match self.next(number, line.kept().map(|(host, _)| host)) {
+        connection: &mut SlotConnection<'_, C>,
+    ) -> Option<Turn<S::Id>> {
+        while !connection.is_over() {
+            let kept = connection.kept().map(|(host, _)| host);
+            match self.next(number, kept) {
                 Decision::Fetch(page) => {
                     self.board.log(&Event::Start {
                         page: page.0.index() as u16,
                     });
-                    return Some((page, self.home(page), self.board.now()));
+                    let host = self.state().waits_at(page);
+                    let start = self.board.now();
+                    return Some(Turn { page, host, start });
                 }
-                Decision::WaitUntil(then) => self.wait(number, then, line).await,
-                Decision::Idle => self.wait(number, Instant::MAX, line).await,
+                Decision::WaitUntil(then) => self.wait(number, then, connection).await,
+                Decision::Idle => self.wait(number, Instant::MAX, connection).await,
             }
         }
         None
@@ -224,16 +213,16 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
     /// do is given to that one: at most once a slot.
     fn next(&self, number: usize, kept: Option<u16>) -> Decision<S::Id> {
         let now = self.board.now();
-        let mut state = self.state.borrow_mut();
+        let mut state = self.state();
         if let Some(page) = state.slots.given(number) {
             state.slots.set(number, Doing::Busy { since: now });
             return Decision::Fetch(page);
         }
         loop {
-            if !state.online || state.root.hold {
+            if !state.online || state.persist.is_holding() {
                 return Decision::Idle;
             }
-            let decision = state.memory.scheduler.next(now);
+            let decision = state.scheduler.next(now);
             state.due = match decision {
                 Decision::WaitUntil(then) => Some(then),
                 Decision::Fetch(_) | Decision::Idle => None,
@@ -241,7 +230,7 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
             let Decision::Fetch(page) = decision else {
                 return decision;
             };
-            let best = state.slots.best(number, kept, state.home(page));
+            let best = state.slots.best(number, kept, state.waits_at(page));
             // One slot more is busy from now on: another one has to look after what comes next.
             state.slots.wake_all();
             if best == number {
@@ -252,60 +241,22 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
         }
     }
 
-    /// The host at whose gate a page waits: its own, as a rule.
-    fn home(&self, page: PageId<S::Id>) -> u16 {
-        self.state.borrow().home(page)
-    }
-
-    fn hand_over(&self, number: usize, page: PageId<S::Id>, to: u16) {
-        let now = self.board.now();
-        let mut state = self.state.borrow_mut();
-        state.slots.set(number, Doing::Away);
-        if let Some(host) = S::Id::from_index(to.into()) {
-            // It is in flight, and the image has only hosts that the scheduler has.
-            let _ = state.memory.scheduler.hand_over(page, HostId(host), now);
+    fn end_turn(&self, number: usize, turn: Turn<S::Id>, next: &Next) {
+        if !matches!(next, Next::AskAgain) {
+            self.state().slots.set(number, Doing::Away);
         }
-        state.slots.wake_all();
-    }
-
-    fn record(&self, number: usize, page: PageId<S::Id>, home: u16, outcome: Outcome) {
-        let now = self.board.now();
-        let mut state = self.state.borrow_mut();
-        state.slots.set(number, Doing::Away);
-        let before = state.failures(home);
-        // It was in flight: nobody else records it.
-        let _ = state.memory.scheduler.record(page, outcome, now);
-        let failed = matches!(outcome, Outcome::Refused { .. } | Outcome::Failed);
-        let moved = failed || state.failures(home) != before;
-        if let Some(page) = state
-            .memory
-            .pages
-            .get_mut(page.0.index())
-            .filter(|_| outcome.is_answer())
-        {
-            page.unsaved = true;
-        }
-        if let Some(host) = state
-            .memory
-            .hosts
-            .get_mut(usize::from(home))
-            .filter(|_| moved)
-        {
-            host.unsaved = true;
-        }
-        let opens = S::Id::from_index(home.into())
-            .filter(|_| failed)
-            .and_then(|host| state.memory.scheduler.opens(HostId(host)));
-        let why = state.why.take();
-        state.slots.wake_all();
-        drop(state);
-        if let (Some(opens), Some(why)) = (opens, why) {
-            let seconds = (opens - now).as_secs().min(u32::MAX.into()) as u32;
-            self.board.log(&Event::BackOff {
-                host: home,
-                seconds,
-                why,
-            });
+        match next {
+            Next::AskAgain => {}
+            Next::Conclude(conclusion) => self.conclude(&turn, conclusion),
+            Next::WaitAt(host) => {
+                let now = self.board.now();
+                let mut state = self.state();
+                if let Some(host) = S::Id::from_index((*host).into()) {
+                    // It is in flight, and the image has only hosts that the scheduler has.
+                    let _ = state.scheduler.hand_over(turn.page, HostId(host), now);
+                }
+                state.slots.wake_all();
+            }
         }
     }
 
@@ -313,37 +264,33 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
     /// ended when its time is over or the server has closed it.
     ///
     /// *Cancellation*: safe.
-    async fn wait<C: Connect>(&self, number: usize, then: Instant, line: &mut Line<'_, C>) {
-        let kept = line.kept();
+    async fn wait<C: Connect>(
+        &self,
+        number: usize,
+        then: Instant,
+        connection: &mut SlotConnection<'_, C>,
+    ) {
+        let kept = connection.kept();
         let then = kept.map_or(then, |(_, until)| until.min(then));
         let broken = {
-            let generation = self.state.borrow().slots.generation;
-            let _waiting = Waiting::new(&self.state, number, kept.map(|(host, _)| host));
+            let generation = self.state().slots.generation;
+            let _waiting = Waiting::new(self, number, kept.map(|(host, _)| host));
             let mut alarm = pin!(
                 self.board
                     .sleep_until(then.max(self.board.now() + SHORTEST_WAIT))
             );
-            let mut breaks = pin!(line.breaks());
+            let mut broken = pin!(connection.broken());
             poll_fn(|context| {
-                let mut state = self.state.borrow_mut();
-                if state.slots.generation != generation {
+                if !self.state().slots.waits(generation, context.waker()) {
                     return Poll::Ready(false);
                 }
-                let waiting = &mut state.slots.waiting;
-                if !waiting.iter().any(|waker| waker.will_wake(context.waker())) {
-                    // No room: more slots than there may be. This one waits for its alarm only.
-                    let _ = waiting.push(context.waker().clone());
-                }
-                drop(state);
-                if breaks.as_mut().poll(context).is_ready() {
+                if broken.as_mut().poll(context).is_ready() {
                     return Poll::Ready(true);
                 }
                 alarm.as_mut().poll(context).map(|()| false)
             })
             .await
         };
-        if broken || kept.is_some_and(|(_, until)| until <= self.board.now()) {
-            line.end().await;
-        }
+        connection.end(broken, self.board.now()).await;
     }
 }

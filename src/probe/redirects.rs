@@ -1,51 +1,80 @@
-//! What is not where the list says: pages and robots.txt files that redirects have led away from
-//! there.
+//! Redirects: where pages and robots.txt files are that are not where the list says.
 //!
-//! Kept in bytes that the board provides, as one record behind the other: a URL of 60 characters
-//! takes about 80. A page that has moved for good is remembered until the place is needed; one that
-//! is on its way is never given up for another. With no bytes at all, no redirect is followed. The
-//! store keeps a copy of the moves, see [`MoveRecord`](crate::store::MoveRecord).
+//! They are kept in bytes that the board provides, as one record behind the other: a URL of 60
+//! characters takes about 80. A page that has moved for good is remembered until its room is
+//! needed; one that is on its way is never given up for another. Without any bytes, no redirect is
+//! followed. The store keeps a copy of the moves, see [`MoveRecord`](crate::store::MoveRecord).
 
 use serde::{Deserialize, Serialize};
 
-use super::memory::Verdict;
-use crate::fetch::Hops;
+use super::verdicts::Verdict;
+use crate::fetch::{Hops, Url};
 use crate::store::NOWHERE;
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 
 /// The longest redirect target that is followed.
 pub(super) const LONGEST_TARGET: usize = 256;
+/// The text of a redirect's target.
+pub(super) type Target = heapless::String<LONGEST_TARGET>;
 /// Bytes before each record: its length, and what the store knows of it.
 const HEADER: usize = 4;
 
-/// What is elsewhere.
+/// A URL as text of its own; `None` if it is too long.
+pub(super) fn spell(url: &Url<'_>) -> Option<Target> {
+    let mut text = Target::new();
+    core::fmt::write(&mut text, format_args!("{url}")).ok()?;
+    Some(text)
+}
+
+/// What has been redirected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum What {
-    /// A page.
+pub(super) enum Subject {
+    /// A page of the list.
     Page(u16),
     /// The robots.txt of a host of the list.
-    Robots(u16),
-    /// The robots.txt that governs where a page is now.
-    RobotsOf(u16),
-    /// Nothing: a page is where the list says, and the store still says otherwise.
-    Home(u16),
+    RobotsOfHost(u16),
+    /// The robots.txt that governs where redirects have led this page.
+    RobotsOfPage(u16),
+    /// A page that is where the list says again, while the store still says otherwise.
+    Returned(u16),
 }
 
-/// Where it is.
+/// Where redirects have led.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Detour {
-    pub what: What,
+pub(super) struct Redirect {
+    pub subject: Subject,
     pub hops: Hops,
-    /// There are turns to come: robots.txt, or the next redirect.
+    /// More turns follow: for robots.txt, or for the next redirect.
     pub under_way: bool,
-    /// Do the robots rules of the place allow it?
-    pub verdict: Verdict,
+    /// What the robots rules of the target say of it.
+    verdict: Verdict,
     /// Seconds since boot until which the verdict holds.
-    pub until: u32,
-    pub url: heapless::String<LONGEST_TARGET>,
+    until: u32,
+    pub url: Target,
 }
 
-impl Detour {
+impl Redirect {
+    /// A redirect that nobody has asked the target of yet.
+    pub(super) fn new(subject: Subject, hops: Hops, under_way: bool, url: Target) -> Self {
+        Self {
+            subject,
+            hops,
+            under_way,
+            verdict: Verdict::Unknown,
+            until: 0,
+            url,
+        }
+    }
+
+    /// The same for a page that has moved for good and is asked for there from now on.
+    pub(super) fn settled(&self) -> Self {
+        Self {
+            hops: self.hops.shortened(),
+            under_way: false,
+            ..self.clone()
+        }
+    }
+
     /// The verdict of its own host's robots rules, if there is one that still holds.
     pub(super) fn verdict(&self, now: Instant) -> Verdict {
         if seconds(now) < self.until {
@@ -55,8 +84,10 @@ impl Detour {
         }
     }
 
+    /// Remembers a verdict until then.
     pub(super) fn judge(&mut self, verdict: Verdict, until: Instant) {
-        (self.verdict, self.until) = (verdict, seconds(until));
+        self.verdict = verdict;
+        self.until = seconds(until);
     }
 }
 
@@ -66,14 +97,14 @@ fn seconds(instant: Instant) -> u32 {
 
 /// What the store knows of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Kept {
-    /// Where its copy is.
+pub(super) struct Stored {
+    /// The sector of its copy.
     sector: u8,
-    /// Has it changed since?
+    /// It has changed since it was copied.
     unsaved: bool,
 }
 
-impl Kept {
+impl Stored {
     const NOT: Self = Self {
         sector: NOWHERE,
         unsaved: false,
@@ -91,29 +122,30 @@ impl Kept {
     }
 }
 
-/// All of them.
+/// The table of redirects.
 #[derive(Debug)]
-pub(super) struct Elsewhere<'a> {
+pub(super) struct Redirects<'a> {
     bytes: &'a mut [u8],
     used: usize,
 }
 
-impl<'a> Elsewhere<'a> {
+impl<'a> Redirects<'a> {
+    /// An empty table in these bytes.
     pub(super) fn new(bytes: &'a mut [u8]) -> Self {
         Self { bytes, used: 0 }
     }
 
     /// Where something is, if not where it belongs. Work: the records.
-    pub(super) fn get(&self, what: What) -> Option<Detour> {
-        let (_, record, _) = self.find(what)?;
+    pub(super) fn get(&self, subject: Subject) -> Option<Redirect> {
+        let (_, record, _) = self.find(subject)?;
         postcard::from_bytes(record).ok()
     }
 
     /// Remembers where something is; false if there is no room. What the store knows of it stays
     /// known.
-    pub(super) fn put(&mut self, detour: &Detour) -> bool {
-        let kept = self.remove(detour.what).unwrap_or(Kept::NOT);
-        while !self.append(kept, detour) {
+    pub(super) fn put(&mut self, redirect: &Redirect) -> bool {
+        let stored = self.remove(redirect.subject).unwrap_or(Stored::NOT);
+        while !self.append(stored, redirect) {
             // The oldest that has arrived makes room; a page that is on its way would have to start
             // over. The store's copy of it stays: it is still true.
             let Some(oldest) = self.records().find_map(|(_, record, _)| arrived(record)) else {
@@ -125,17 +157,17 @@ impl<'a> Elsewhere<'a> {
     }
 
     /// A page has moved there for good, and the store has to be told.
-    pub(super) fn settle(&mut self, detour: &Detour) {
-        if self.put(detour) {
-            self.change(detour.what, |kept| kept.unsaved = true);
+    pub(super) fn settle(&mut self, redirect: &Redirect) {
+        if self.put(redirect) {
+            self.change(redirect.subject, |stored| stored.unsaved = true);
         }
     }
 
     /// The store knows where a page has moved to, and keeps that in this sector.
-    pub(super) fn restore(&mut self, detour: &Detour, sector: u8) {
-        if self.put(detour) {
-            self.change(detour.what, |kept| {
-                *kept = Kept {
+    pub(super) fn restore(&mut self, redirect: &Redirect, sector: u8) {
+        if self.put(redirect) {
+            self.change(redirect.subject, |stored| {
+                *stored = Stored {
                     sector,
                     unsaved: false,
                 }
@@ -146,71 +178,73 @@ impl<'a> Elsewhere<'a> {
     /// Forgets where a page has moved to: it is looked for where the list says again, and the store
     /// has to be told if it knew.
     pub(super) fn forget(&mut self, page: u16) {
-        let Some(mut detour) = self.get(What::Page(page)) else {
+        let Some(mut redirect) = self.get(Subject::Page(page)) else {
             return;
         };
-        let Some(kept) = self.remove(detour.what) else {
+        let Some(stored) = self.remove(redirect.subject) else {
             return;
         };
-        // It knows, or is being told.
-        if kept.sector != NOWHERE || !detour.under_way && !kept.unsaved {
-            detour.url.clear();
-            (detour.what, detour.under_way) = (What::Home(page), true);
+        // The store knows, or is being told.
+        if stored.sector != NOWHERE || !redirect.under_way && !stored.unsaved {
+            redirect.url.clear();
+            redirect.subject = Subject::Returned(page);
+            redirect.under_way = true;
             // What was removed has made room.
             self.append(
-                Kept {
+                Stored {
                     unsaved: true,
-                    ..Kept::NOT
+                    ..Stored::NOT
                 },
-                &detour,
+                &redirect,
             );
         }
     }
 
     /// Forgets where something is: it is looked for where it belongs again.
-    pub(super) fn remove(&mut self, what: What) -> Option<Kept> {
-        let (start, record, kept) = self.find(what)?;
+    pub(super) fn remove(&mut self, subject: Subject) -> Option<Stored> {
+        let (start, record, stored) = self.find(subject)?;
         let end = start + record.len();
         self.bytes.copy_within(end..self.used, start - HEADER);
         self.used -= end - start + HEADER;
-        Some(kept)
+        Some(stored)
     }
 
     /// A page of whose move the store has to be told.
     pub(super) fn unsaved(&self) -> Option<u16> {
         // Of a page that is on its way again, nothing is known yet.
         let settled = |record| {
-            arrived(record).is_some() || matches!(postcard::from_bytes(record), Ok(What::Home(_)))
+            arrived(record).is_some()
+                || matches!(postcard::from_bytes(record), Ok(Subject::Returned(_)))
         };
         self.moves()
-            .find(|(_, record, kept)| kept.unsaved && settled(record))
+            .find(|(_, record, stored)| stored.unsaved && settled(record))
             .map(|(page, ..)| page)
     }
 
     /// Pages whose moves the store keeps in this sector.
     pub(super) fn in_sector(&self, sector: u8) -> impl Iterator<Item = u16> {
         self.moves()
-            .filter(move |(.., kept)| kept.sector == sector)
+            .filter(move |(.., stored)| stored.sector == sector)
             .map(|(page, ..)| page)
     }
 
     /// Where a page has moved to for good, to be stored: it counts as saved from here on, unless it
     /// changes again.
-    pub(super) fn read(&mut self, page: u16) -> Option<heapless::String<LONGEST_TARGET>> {
-        for what in [What::Page(page), What::Home(page)] {
-            self.change(what, |kept| kept.unsaved = false);
+    pub(super) fn read(&mut self, page: u16) -> Option<Target> {
+        for subject in [Subject::Page(page), Subject::Returned(page)] {
+            self.change(subject, |stored| stored.unsaved = false);
         }
-        self.get(What::Page(page))
-            .filter(|detour| !detour.under_way)
-            .map(|detour| detour.url)
+        self.get(Subject::Page(page))
+            .filter(|redirect| !redirect.under_way)
+            .map(|redirect| redirect.url)
     }
 
     /// What was read is stored in this sector; [`NOWHERE`] if it is not.
     pub(super) fn saved(&mut self, page: u16, sector: u8) {
         if sector == NOWHERE {
-            for what in [What::Page(page), What::Home(page)] {
-                self.change(what, |kept| {
-                    *kept = Kept {
+            for subject in [Subject::Page(page), Subject::Returned(page)] {
+                self.change(subject, |stored| {
+                    *stored = Stored {
                         sector,
                         unsaved: true,
                     }
@@ -218,18 +252,18 @@ impl<'a> Elsewhere<'a> {
             }
             return;
         }
-        self.change(What::Page(page), |kept| kept.sector = sector);
+        self.change(Subject::Page(page), |stored| stored.sector = sector);
         // That a page is where the list says need not be kept: by the time that is erased, whatever
         // said otherwise is.
         if self
-            .find(What::Home(page))
-            .is_some_and(|(.., kept)| !kept.unsaved)
+            .find(Subject::Returned(page))
+            .is_some_and(|(.., stored)| !stored.unsaved)
         {
-            self.remove(What::Home(page));
+            self.remove(Subject::Returned(page));
         }
     }
 
-    fn append(&mut self, kept: Kept, record: &Detour) -> bool {
+    fn append(&mut self, stored: Stored, record: &Redirect) -> bool {
         let room = self
             .bytes
             .get_mut(self.used..)
@@ -240,41 +274,41 @@ impl<'a> Elsewhere<'a> {
         let Ok(record) = postcard::to_slice(record, room) else {
             return false;
         };
-        let ([low, high], [sector, unsaved]) =
-            ((record.len() as u16).to_le_bytes(), kept.to_bytes());
+        let [low, high] = (record.len() as u16).to_le_bytes();
+        let [sector, unsaved] = stored.to_bytes();
         *header = [low, high, sector, unsaved];
         self.used += HEADER + record.len();
         true
     }
 
     /// Changes what the store knows of a record, if there is one.
-    fn change(&mut self, what: What, with: impl FnOnce(&mut Kept)) {
-        let Some((start, _, mut kept)) = self.find(what) else {
+    fn change(&mut self, subject: Subject, with: impl FnOnce(&mut Stored)) {
+        let Some((start, _, mut stored)) = self.find(subject) else {
             return;
         };
-        with(&mut kept);
+        with(&mut stored);
         let places = self.bytes.iter_mut().take(start).skip(start - HEADER / 2);
         places
-            .zip(kept.to_bytes())
+            .zip(stored.to_bytes())
             .for_each(|(place, byte)| *place = byte);
     }
 
-    fn find(&self, what: What) -> Option<(usize, &[u8], Kept)> {
+    fn find(&self, subject: Subject) -> Option<(usize, &[u8], Stored)> {
         self.records()
-            .find(|(_, record, _)| postcard::from_bytes(record) == Ok(what))
+            .find(|(_, record, _)| postcard::from_bytes(record) == Ok(subject))
     }
 
     /// Pages that have moved or are back, each with its record and what the store knows of it.
-    fn moves(&self) -> impl Iterator<Item = (u16, &[u8], Kept)> {
+    fn moves(&self) -> impl Iterator<Item = (u16, &[u8], Stored)> {
         self.records()
-            .filter_map(|(_, record, kept)| match postcard::from_bytes(record) {
-                Ok(What::Page(page) | What::Home(page)) => Some((page, record, kept)),
+            .filter_map(|(_, record, stored)| match postcard::from_bytes(record) {
+                Ok(Subject::Page(page) | Subject::Returned(page)) => Some((page, record, stored)),
                 _ => None,
             })
     }
 
     /// Each record, where it starts, and what the store knows of it.
-    fn records(&self) -> impl Iterator<Item = (usize, &[u8], Kept)> {
+    fn records(&self) -> impl Iterator<Item = (usize, &[u8], Stored)> {
         let mut start = 0;
         core::iter::from_fn(move || {
             let (header, rest) = self
@@ -285,90 +319,76 @@ impl<'a> Elsewhere<'a> {
             let record = rest.get(..usize::from(u16::from_le_bytes([low, high])))?;
             let at = start + HEADER;
             start = at + record.len();
-            Some((at, record, Kept::from_bytes([sector, unsaved])))
+            Some((at, record, Stored::from_bytes([sector, unsaved])))
         })
     }
 }
 
 /// What a record is about, unless it is under way.
-fn arrived(record: &[u8]) -> Option<What> {
-    let (what, _, under_way): (What, Hops, bool) = postcard::from_bytes(record).ok()?;
-    (!under_way).then_some(what)
-}
-
-/// How long a verdict holds when its host's cache headers say nothing of it.
-pub(super) fn verdict_until(
-    access: crate::fetch::robots::Access,
-    lifetime: Option<Duration>,
-    now: Instant,
-) -> Instant {
-    let mut robots = crate::fetch::robots::HostRobots::UNKNOWN;
-    robots.record(access, lifetime, now);
-    robots.ask_at()
+fn arrived(record: &[u8]) -> Option<Subject> {
+    let (subject, _, under_way): (Subject, Hops, bool) = postcard::from_bytes(record).ok()?;
+    (!under_way).then_some(subject)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fetch::Url;
+    use crate::time::Duration;
 
-    fn detour(page: u16, under_way: bool) -> Detour {
+    fn redirect(page: u16, under_way: bool) -> Redirect {
         let url =
             heapless::String::try_from("http://a.test/a/path/of/some/length").unwrap_or_default();
         let hops = Url::parse("http://b.test/")
             .map(|url| Hops::from(&url))
             .expect("a URL");
-        Detour {
-            what: What::Page(page),
-            hops,
-            under_way,
-            verdict: Verdict::Allowed,
-            until: 60,
-            url,
-        }
+        let mut redirect = Redirect::new(Subject::Page(page), hops, under_way, url);
+        redirect.judge(Verdict::Allowed, Instant::ZERO + Duration::from_secs(60));
+        redirect
     }
 
     #[test]
     fn keeps_what_is_under_way_and_forgets_the_oldest_else() {
         let mut bytes = [0; 166];
-        let mut all = Elsewhere::new(&mut bytes);
+        let mut all = Redirects::new(&mut bytes);
         assert!(
-            all.put(&detour(0, true)) && all.put(&detour(1, false)) && all.put(&detour(2, false))
+            all.put(&redirect(0, true))
+                && all.put(&redirect(1, false))
+                && all.put(&redirect(2, false))
         );
         assert!(
-            all.put(&detour(3, false)),
+            all.put(&redirect(3, false)),
             "a page that has arrived makes room"
         );
-        assert!(all.get(What::Page(0)).is_some() && all.get(What::Page(1)).is_none());
+        assert!(all.get(Subject::Page(0)).is_some() && all.get(Subject::Page(1)).is_none());
         assert!(
-            all.get(What::Page(3))
+            all.get(Subject::Page(3))
                 .is_some_and(|found| found.url.ends_with("length"))
         );
         assert!(
-            all.put(&detour(2, true)) && all.put(&detour(3, true)),
+            all.put(&redirect(2, true)) && all.put(&redirect(3, true)),
             "what is known is replaced"
         );
         assert!(
-            !all.put(&detour(4, true)),
+            !all.put(&redirect(4, true)),
             "pages under way keep their places"
         );
-        all.remove(What::Page(0));
-        assert!(all.put(&detour(4, true)) && all.get(What::Robots(4)).is_none());
+        all.remove(Subject::Page(0));
+        assert!(all.put(&redirect(4, true)) && all.get(Subject::RobotsOfHost(4)).is_none());
     }
 
     #[test]
     fn the_store_is_told_of_moves_and_of_returns() {
         let mut bytes = [0; 160];
-        let mut all = Elsewhere::new(&mut bytes);
-        assert!(all.put(&detour(1, true)));
+        let mut all = Redirects::new(&mut bytes);
+        assert!(all.put(&redirect(1, true)));
         assert_eq!(all.unsaved(), None, "it has not arrived");
-        all.settle(&detour(1, false));
+        all.settle(&redirect(1, false));
         assert_eq!(all.unsaved(), Some(1));
         assert!(all.read(1).is_some_and(|url| url.ends_with("length")) && all.unsaved().is_none());
         all.saved(1, 5);
         assert!(all.in_sector(5).eq([1]) && all.in_sector(NOWHERE).eq([]));
         // What a turn that began earlier puts back does not make the store forget.
-        assert!(all.put(&detour(1, true)));
+        assert!(all.put(&redirect(1, true)));
         assert!(all.in_sector(5).eq([1]));
         assert_eq!(all.read(1), None, "on its way, it is where the list says");
         all.forget(1);
@@ -383,8 +403,8 @@ mod tests {
     #[test]
     fn the_store_is_told_again_when_writing_failed_or_took_too_long() {
         let mut bytes = [0; 160];
-        let mut all = Elsewhere::new(&mut bytes);
-        all.settle(&detour(1, false));
+        let mut all = Redirects::new(&mut bytes);
+        all.settle(&redirect(1, false));
         all.read(1);
         all.saved(1, NOWHERE);
         assert_eq!(all.unsaved(), Some(1), "writing failed");
@@ -396,14 +416,14 @@ mod tests {
             Some(1),
             "what was forgotten while it was written is written"
         );
-        all.settle(&detour(1, false));
+        all.settle(&redirect(1, false));
         assert!(all.read(1).is_some());
         all.saved(1, 4);
         assert!(
             all.unsaved().is_none() && all.in_sector(4).eq([1]),
             "one record says both"
         );
-        all.restore(&detour(2, false), 7);
+        all.restore(&redirect(2, false), 7);
         assert!(all.in_sector(7).eq([2]) && all.unsaved().is_none());
         all.forget(3);
         assert_eq!(all.unsaved(), None, "there was nothing to forget");
@@ -411,14 +431,14 @@ mod tests {
 
     #[test]
     fn verdicts_expire() {
-        let mut detour = detour(0, false);
-        detour.judge(Verdict::Denied, Instant::ZERO + Duration::HOUR);
+        let mut redirect = redirect(0, false);
+        redirect.judge(Verdict::Denied, Instant::ZERO + Duration::HOUR);
         assert_eq!(
-            detour.verdict(Instant::ZERO + Duration::from_secs(3_599)),
+            redirect.verdict(Instant::ZERO + Duration::from_secs(3_599)),
             Verdict::Denied
         );
         assert_eq!(
-            detour.verdict(Instant::ZERO + Duration::HOUR),
+            redirect.verdict(Instant::ZERO + Duration::HOUR),
             Verdict::Unknown
         );
     }

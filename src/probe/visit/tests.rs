@@ -1,0 +1,1 @@
+//! The visit of a page without an executor.
