@@ -65,8 +65,8 @@ pub enum ClientError<R, C, E> {
     Unreachable,
     /// The connection could not be opened.
     Connect(C),
-    /// This client's connection is of no use for the request, and nobody has answered it: make it
-    /// again with a new client.
+    /// This client's connection is of no use for the request, and nobody has answered it: finish
+    /// the client, and make the request again with a new one.
     Stale,
     /// The connection broke, or the answer made no sense.
     Exchange(FetchError<E>),
@@ -95,9 +95,7 @@ struct Peer {
     /// [`Url::origin`](super::Url::origin) of who is asked; 0 for the gateway, through which
     /// everything goes on one connection.
     origin: u32,
-    scheme: Scheme,
     address: IpAddr,
-    port: u16,
 }
 
 enum State<'c, C: Connect + 'c> {
@@ -158,102 +156,103 @@ impl<'c, C: Connect> Client<'c, C> {
     /// passes through (512 bytes or more serve well); a redirect's target comes back in it.
     ///
     /// # Errors
-    /// [`ClientError`] says what went wrong. After [`ClientError::Stale`], nobody has answered, and
-    /// a new client may ask again.
+    /// [`ClientError`] says what went wrong. After [`ClientError::Stale`], nobody has answered:
+    /// [finish](Self::finish) this client, and ask again with a new one.
     ///
     /// Work: bounded by the limits of `ask`. *Cancellation*: dropping the future abandons the query
     /// or the attempt, or leaves the connection in the middle of a response: it is not used again.
     /// Put a deadline around it with [`within`](super::within).
-    pub async fn request<'b, R: Resolve>(
+    #[allow(clippy::manual_async_fn)] // An async function would hold its arguments twice.
+    pub fn request<'b, R: Resolve>(
         &mut self,
         ask: &mut Ask<'_>,
         resolve: &mut R,
         buffer: &'b mut [u8],
         body: &mut dyn Body,
-    ) -> Result<'c, Fetched<'b>, C, R> {
-        let url = ask.request.url;
-        let by_gateway = url.scheme() == Scheme::Https && !self.speaks_https;
-        let (host, port) = match ask.gateway {
-            Some(gateway) if by_gateway => gateway,
-            None if by_gateway => return Err(ClientError::NeedsTls),
-            _ => (url.host_text(), url.port()),
-        };
-        let scheme = if by_gateway {
-            Scheme::Http
-        } else {
-            url.scheme()
-        };
-        ask.request.via_gateway |= by_gateway;
-        let named = by_gateway
-            || ask.listed
-            || matches!(url.host(), Host::Name(name) if resolve.is_named(name));
-        let address = permitted_address(host, ask.hops.filter(|_| !named), resolve).await?;
-        let to = Endpoint {
-            scheme,
-            host,
-            address,
-            port,
-        };
-        let origin = if by_gateway { 0 } else { url.origin() };
-        let peer = Peer {
-            origin,
-            scheme,
-            address,
-            port,
-        };
-        let reused = self.open::<R>(to, peer).await?;
-        let State::Open { connection, .. } = &mut self.state else {
-            return Err(ClientError::Stale);
-        };
-        match exchange(connection, &ask.request, ask.limits, buffer, body).await {
-            Ok(fetched) => {
-                if let State::Open { reusable, .. } = &mut self.state {
-                    *reusable = fetched.reusable;
+    ) -> impl Future<Output = Result<'c, Fetched<'b>, C, R>> {
+        async move {
+            // A scope of its own: what is only needed up to here takes no room in what follows.
+            let reused = {
+                let url = &ask.request.url;
+                let by_gateway = url.scheme() == Scheme::Https && !self.speaks_https;
+                let (host, port) = match ask.gateway {
+                    Some(gateway) if by_gateway => gateway,
+                    None if by_gateway => return Err(ClientError::NeedsTls),
+                    _ => (url.host_text(), url.port()),
+                };
+                let named = by_gateway
+                    || ask.listed
+                    || matches!(url.host(), Host::Name(name) if resolve.is_named(name));
+                let hops = ask.hops.filter(|_| !named);
+                let address = match literal(host) {
+                    Some(address) => permitted(&[address], hops)?,
+                    None => {
+                        let found = resolve.resolve(host).await;
+                        permitted(&found.map_err(ClientError::Resolve)?, hops)?
+                    }
+                };
+                let peer = Peer {
+                    origin: if by_gateway { 0 } else { url.origin() },
+                    address,
+                };
+                let scheme = if by_gateway {
+                    Scheme::Http
+                } else {
+                    url.scheme()
+                };
+                ask.request.via_gateway |= by_gateway;
+                let reused = self.reuse(peer);
+                if !reused {
+                    // A connection to somebody else stays open until the caller ends it.
+                    if self.is_open() {
+                        return Err(ClientError::Stale);
+                    }
+                    let before = core::mem::replace(&mut self.state, State::Over);
+                    let State::Ready(connector) = before else {
+                        return Err(ClientError::Stale);
+                    };
+                    if !connector.reaches(address) {
+                        return Err(ClientError::Unreachable);
+                    }
+                    let to = Endpoint {
+                        scheme,
+                        host,
+                        address,
+                        port,
+                    };
+                    let connection = connector.connect(to).await.map_err(ClientError::Connect)?;
+                    self.state = State::Open {
+                        connection,
+                        peer,
+                        reusable: false,
+                    };
                 }
-                Ok(fetched)
+                reused
+            };
+            let State::Open { connection, .. } = &mut self.state else {
+                return Err(ClientError::Stale);
+            };
+            match exchange(connection, ask, buffer, body).await {
+                Ok(fetched) => {
+                    if let State::Open { reusable, .. } = &mut self.state {
+                        *reusable = fetched.reusable;
+                    }
+                    Ok(fetched)
+                }
+                Err(error) if reused && error.is_unanswered() => Err(ClientError::Stale),
+                Err(error) => Err(ClientError::Exchange(error)),
             }
-            Err(error) if reused && error.is_unanswered() => {
-                self.finish().await;
-                Err(ClientError::Stale)
-            }
-            Err(error) => Err(ClientError::Exchange(error)),
         }
     }
 
-    /// Opens a connection, unless the one that is open leads there; true if it was used before.
-    ///
-    /// *Cancellation*: a connection that was being opened is given up, and the client with it.
-    async fn open<R: Resolve>(
-        &mut self,
-        to: Endpoint<'_>,
-        to_peer: Peer,
-    ) -> Result<'c, bool, C, R> {
-        if let State::Open { peer, reusable, .. } = &mut self.state
-            && *peer == to_peer
-            && *reusable
-        {
-            // Until the next response has been read to its end.
-            *reusable = false;
-            return Ok(true);
-        }
-        match core::mem::replace(&mut self.state, State::Over) {
-            State::Ready(connector) => {
-                if !connector.reaches(to.address) {
-                    return Err(ClientError::Unreachable);
-                }
-                let connection = connector.connect(to).await.map_err(ClientError::Connect)?;
-                self.state = State::Open {
-                    connection,
-                    peer: to_peer,
-                    reusable: false,
-                };
-                Ok(false)
+    /// Does the connection that is open lead there, and may it be used again?
+    fn reuse(&mut self, to: Peer) -> bool {
+        match &mut self.state {
+            State::Open { peer, reusable, .. } if *peer == to => {
+                // Not until the next response has been read to its end.
+                core::mem::take(reusable)
             }
-            State::Open { mut connection, .. } => {
-                connection.finish().await;
-                Err(ClientError::Stale)
-            }
-            State::Over => Err(ClientError::Stale),
+            _ => false,
         }
     }
 
@@ -294,26 +293,17 @@ impl<'c, C: Connect> Client<'c, C> {
     }
 }
 
-/// The first address of a host that may be connected to after these redirects, if there are any.
-///
-/// *Cancellation*: dropping the future gives the query up.
-async fn permitted_address<R: Resolve, C, E>(
-    host: &str,
+/// The first address that may be connected to after these redirects, if there are any.
+fn permitted<R, C, E>(
+    addresses: &[IpAddr],
     hops: Option<&Hops>,
-    resolve: &mut R,
-) -> core::result::Result<IpAddr, ClientError<R::Error, C, E>> {
-    let refusal = |address: IpAddr| hops.and_then(|hops| hops.may_connect(address).err());
-    let addresses = match literal(host) {
-        Some(address) => [address].into_iter().collect(),
-        None => resolve.resolve(host).await.map_err(ClientError::Resolve)?,
-    };
-    let fit = addresses
-        .iter()
-        .find(|address| refusal(**address).is_none());
-    let refused = addresses.first().and_then(|address| refusal(*address));
-    match (fit, refused) {
-        (Some(address), _) => Ok(*address),
-        (None, Some(error)) => Err(ClientError::Refused(error)),
-        (None, None) => Err(ClientError::NoAddress),
+) -> core::result::Result<IpAddr, ClientError<R, C, E>> {
+    let mut refused = ClientError::NoAddress;
+    for address in addresses {
+        match hops.map_or(Ok(()), |hops| hops.may_connect(*address)) {
+            Ok(()) => return Ok(*address),
+            Err(why) => refused = ClientError::Refused(why),
+        }
     }
+    Err(refused)
 }

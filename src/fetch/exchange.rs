@@ -7,9 +7,10 @@ use core::task::Poll;
 
 use embedded_io_async::{Read, Write};
 
+use super::client::Ask;
 use super::fingerprint::Fingerprinter;
 use super::request::Request;
-use super::response::{Head, Limits, Response, ResponseError, Step};
+use super::response::{Head, Response, ResponseError, Step};
 use super::url::{Url, UrlError};
 use crate::fetch::date::HttpDate;
 use crate::time::Duration;
@@ -172,31 +173,34 @@ pub async fn within<T>(
 
 /// Makes one request on an open connection; the body of the response goes to `body`.
 ///
-/// Work: bounded by `limits`. *Cancellation*: dropping the future leaves the connection in the
-/// middle of a response; end it.
-pub(super) async fn exchange<'b, C: Read + Write>(
+/// Work: bounded by the limits of `ask`. *Cancellation*: dropping the future leaves the connection
+/// in the middle of a response; end it.
+#[allow(clippy::manual_async_fn)] // An async function would hold its arguments twice.
+pub(super) fn exchange<'b, C: Read + Write>(
     connection: &mut C,
-    request: &Request<'_>,
-    limits: Limits,
+    ask: &Ask<'_>,
     buffer: &'b mut [u8],
     body: &mut dyn Body,
-) -> Result<Fetched<'b>, FetchError<C::Error>> {
-    send(connection, request, buffer).await?;
-    let mut response = Response::new(request.method, limits);
-    let leftover = receive(connection, &mut response, buffer, body).await?;
-    let target = response
-        .location()
-        .map(|location| request.url.join(location, buffer));
-    let head = *response.head();
-    Ok(Fetched {
-        kind: AnswerKind::of(head.status, request.is_conditional(), target.is_some()),
-        bytes: response.received(),
-        truncated: response.truncated(),
-        // What follows a response nobody asked for a second one of cannot be trusted.
-        reusable: response.reusable() && !leftover && request.keep_alive,
-        head,
-        target,
-    })
+) -> impl Future<Output = Result<Fetched<'b>, FetchError<C::Error>>> {
+    async move {
+        let request = &ask.request;
+        send(connection, request, buffer).await?;
+        let mut response = Response::new(request.method, ask.limits);
+        let leftover = receive(connection, &mut response, buffer, body).await?;
+        let target = response
+            .location()
+            .map(|location| request.url.join(location, buffer));
+        let head = *response.head();
+        Ok(Fetched {
+            kind: AnswerKind::of(head.status, request.is_conditional(), target.is_some()),
+            bytes: response.received(),
+            truncated: response.truncated(),
+            // What follows a response nobody asked for a second one of cannot be trusted.
+            reusable: response.reusable() && !leftover && request.keep_alive,
+            head,
+            target,
+        })
+    }
 }
 
 /// Writes the request. *Cancellation*: part of it may be on its way; end the connection.
@@ -232,31 +236,34 @@ async fn send<C: Write>(
 
 /// Reads until the response is complete; true if bytes are left that do not belong to it.
 /// *Cancellation*: as for [`exchange`].
-async fn receive<C: Read>(
+#[allow(clippy::manual_async_fn)] // An async function would hold its arguments twice.
+fn receive<C: Read>(
     connection: &mut C,
     response: &mut Response,
     buffer: &mut [u8],
     body: &mut dyn Body,
-) -> Result<bool, FetchError<C::Error>> {
-    loop {
-        let count = connection.read(buffer).await.map_err(|error| {
-            if response.started() {
-                FetchError::Connection(error)
-            } else {
-                FetchError::Unanswered(error)
-            }
-        })?;
-        let mut input = buffer.get(..count).unwrap_or_default();
-        if input.is_empty() {
-            response.end()?;
-            return Ok(false);
-        }
+) -> impl Future<Output = Result<bool, FetchError<C::Error>>> {
+    async move {
         loop {
-            match response.step(&mut input)? {
-                Step::Head => {}
-                Step::Body(piece) => body.piece(response.head(), piece),
-                Step::More => break,
-                Step::Done => return Ok(!input.is_empty()),
+            let count = connection.read(buffer).await.map_err(|error| {
+                if response.started() {
+                    FetchError::Connection(error)
+                } else {
+                    FetchError::Unanswered(error)
+                }
+            })?;
+            let mut input = buffer.get(..count).unwrap_or_default();
+            if input.is_empty() {
+                response.end()?;
+                return Ok(false);
+            }
+            loop {
+                match response.step(&mut input)? {
+                    Step::Head => {}
+                    Step::Body(piece) => body.piece(response.head(), piece),
+                    Step::More => break,
+                    Step::Done => return Ok(!input.is_empty()),
+                }
             }
         }
     }

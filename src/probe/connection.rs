@@ -50,19 +50,22 @@ impl<'c, C: Connect> SlotConnection<'c, C> {
         buffer: &mut [u8],
         body: &mut dyn Body,
     ) -> Result<Answer, Unanswered> {
-        if self.is_due(now) {
-            self.client.finish().await;
-            return Err(Unanswered::Stale);
-        }
-        self.host = host;
-        self.until = Instant::ZERO;
-        let sent = self.client.request(ask, resolve, buffer, body).await;
+        let sent = if self.is_due(now) {
+            Err(ClientError::Stale)
+        } else {
+            self.host = host;
+            self.until = Instant::ZERO;
+            self.client.request(ask, resolve, buffer, body).await
+        };
         let why = match sent {
             Ok(fetched) => return Ok(Answer::new(&fetched)),
             Err(why) => why,
         };
         Err(Unanswered::Failed(match why {
-            ClientError::Stale => return Err(Unanswered::Stale),
+            ClientError::Stale => {
+                self.client.finish().await;
+                return Err(Unanswered::Stale);
+            }
             ClientError::NeedsTls => Failure::Url,
             ClientError::Resolve(why) => why,
             ClientError::NoAddress => Failure::Name,

@@ -40,9 +40,8 @@ pub use time_server::Datagrams;
 
 use core::cell::{RefCell, RefMut};
 
-use crate::heap::Id;
 use crate::image::{Config, Image, ImageError};
-use crate::scheduler::{Core, Event as Counted, Outcome, PageId, Storage};
+use crate::scheduler::{Counter, Outcome, PageId, SchedulerView};
 use crate::time::{Duration, Instant};
 use memory::Knowledge;
 use origin::Origins;
@@ -83,9 +82,9 @@ pub trait Board {
 
 /// The board's memory for a probe.
 #[derive(Debug)]
-pub struct Memory<'a, S: Storage> {
+pub struct Memory<'a> {
     /// Without hosts yet.
-    pub scheduler: &'a mut Core<S>,
+    pub scheduler: SchedulerView<'a>,
     /// One a page.
     pub pages: &'a mut [PageMemory],
     /// One a host.
@@ -172,34 +171,34 @@ impl Totals {
 }
 
 /// The parts of a probe that change, each with an interface of its own.
-struct State<'a, S: Storage> {
-    scheduler: &'a mut Core<S>,
+struct State<'a> {
+    scheduler: SchedulerView<'a>,
     known: Knowledge<'a>,
     clock: WallClock,
     persist: Persist,
-    slots: Slots<S::Id>,
+    slots: Slots,
     totals: Totals,
     online: bool,
     /// What the scheduler last said to wait for.
     due: Option<Instant>,
 }
 
-impl<S: Storage> State<'_, S> {
+impl State<'_> {
     /// The host at whose gate a page waits: its own, as a rule.
-    fn waits_at(&self, page: PageId<S::Id>) -> u16 {
+    fn waits_at(&self, page: PageId) -> u16 {
         let host = self.scheduler.host_of(page);
-        host.map_or(0, |host| host.0.index() as u16)
+        host.map_or(0, |host| host.index() as u16)
     }
 }
 
 /// The loop's state: one a device, shared by all slots.
-pub struct Probe<'a, S: Storage, B> {
+pub struct Probe<'a, B> {
     setup: Setup<'a>,
     board: B,
-    state: RefCell<State<'a, S>>,
+    state: RefCell<State<'a>>,
 }
 
-impl<S: Storage, B> core::fmt::Debug for Probe<'_, S, B> {
+impl<B> core::fmt::Debug for Probe<'_, B> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Probe")
             .field("config", &self.setup.config)
@@ -207,16 +206,16 @@ impl<S: Storage, B> core::fmt::Debug for Probe<'_, S, B> {
     }
 }
 
-impl<'a, S: Storage, B> Probe<'a, S, B> {
+impl<'a, B> Probe<'a, B> {
     /// The parts that change. Nobody holds them across an `await`, so no two slots meet here.
     // Once for all callers: each copy would be a panic site.
     #[inline(never)]
-    fn state(&self) -> RefMut<'_, State<'a, S>> {
+    fn state(&self) -> RefMut<'_, State<'a>> {
         self.state.borrow_mut()
     }
 }
 
-impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
+impl<'a, B: Board> Probe<'a, B> {
     /// Fills an empty scheduler with the image's hosts and pages, to be fetched by so many slots.
     ///
     /// # Errors
@@ -224,7 +223,7 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
     /// scheduler or the agent's rules refuse a record.
     pub fn new(
         image: Image<'a>,
-        memory: Memory<'a, S>,
+        memory: Memory<'a>,
         slots: usize,
         board: B,
     ) -> Result<Self, ImageError> {
@@ -235,10 +234,11 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         }
         let now = board.now();
         let mut setup = Setup::new(image, board.speaks_https())?;
-        setup.fill(memory.scheduler, slots, now)?;
+        let mut scheduler = memory.scheduler;
+        setup.fill(&mut scheduler, slots, now)?;
         board.log(&Event::Loaded { pages, hosts });
         let mut state = State {
-            scheduler: memory.scheduler,
+            scheduler,
             known: Knowledge {
                 pages: memory.pages,
                 origins: Origins::new(memory.hosts),
@@ -285,7 +285,7 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
     }
 
     /// What keeps that which was learnt over a power cut, in a store.
-    pub fn persistence(&self) -> Persistence<'_, 'a, S, B> {
+    pub fn persistence(&self) -> Persistence<'_, 'a, B> {
         Persistence { probe: self }
     }
 
@@ -334,8 +334,8 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
     }
 
     /// How often something happened, by the scheduler's own count.
-    pub fn counted(&self, event: Counted) -> u32 {
-        self.state().scheduler.counters().get(event)
+    pub fn counted(&self, counter: Counter) -> u32 {
+        self.state().scheduler.counters().get(counter)
     }
 
     /// Is a slot at the same page for longer than this, or has nobody woken up to a page for so

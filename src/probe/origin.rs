@@ -92,6 +92,7 @@ impl<'a> Origins<'a> {
     /// Lets a request pass, or says why not. The scheduler has let it pass the gate at which the
     /// page has waited; whoever else is asked has a gate, too. If that is a host of the list, the
     /// page has to wait there; an unlisted origin is asked from where the list says.
+    #[inline(never)] // Out of the futures' code, which would be larger.
     pub(super) fn pass(
         &mut self,
         origin: Origin,

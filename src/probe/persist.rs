@@ -15,8 +15,7 @@ use super::setup::Setup;
 use super::wall_clock::WallClock;
 use super::{Board, Event, Probe, State};
 use crate::fetch::robots::Access;
-use crate::heap::Id;
-use crate::scheduler::{Core, HostId, PageId, Storage};
+use crate::scheduler::SchedulerView;
 use crate::store::{
     HostRecord, Key, Ledger, MoveRecord, NOWHERE, PageRecord, Partition, Record, Root, Step, Store,
 };
@@ -129,10 +128,10 @@ impl Persist {
     }
 }
 
-fn root_record<S: Storage>(
+fn root_record(
     setup: &Setup<'_>,
     clock: &WallClock,
-    scheduler: &Core<S>,
+    scheduler: &SchedulerView<'_>,
     now: Instant,
 ) -> Root {
     Root {
@@ -143,13 +142,13 @@ fn root_record<S: Storage>(
     }
 }
 
-fn host_record<S: Storage>(
+fn host_record(
     index: usize,
     setup: &Setup<'_>,
-    state: &State<'_, S>,
+    state: &State<'_>,
     now: Instant,
 ) -> Option<HostRecord> {
-    let id = HostId(S::Id::from_index(index)?);
+    let id = state.scheduler.host_id(index)?;
     let host = state.known.origins.hosts.get(index)?;
     let memo = state.scheduler.host_memo(id).ok()?;
     let clock = &state.clock;
@@ -179,13 +178,13 @@ fn host_record<S: Storage>(
     })
 }
 
-fn page_record<S: Storage>(
+fn page_record(
     index: usize,
     setup: &Setup<'_>,
-    state: &State<'_, S>,
+    state: &State<'_>,
     now: Instant,
 ) -> Option<PageRecord> {
-    let id = PageId(S::Id::from_index(index)?);
+    let id = state.scheduler.page_id(index)?;
     let page = state.known.pages.get(index)?;
     let estimate = state.scheduler.estimate(id).ok()?;
     let fetched = state.scheduler.last_fetch(id);
@@ -204,9 +203,9 @@ fn move_record(index: u16, setup: &Setup<'_>, known: &mut Knowledge<'_>) -> Move
 }
 
 /// The probe's memory, as the store sees it.
-struct Books<'p, 'a, S: Storage, B>(&'p Probe<'a, S, B>);
+struct Books<'p, 'a, B>(&'p Probe<'a, B>);
 
-impl<S: Storage, B: Board> Ledger for Books<'_, '_, S, B> {
+impl<B: Board> Ledger for Books<'_, '_, B> {
     fn unsaved(&self) -> Option<Key> {
         let state = &*self.0.state();
         state.persist.unsaved(&state.known)
@@ -258,8 +257,9 @@ impl<S: Storage, B: Board> Ledger for Books<'_, '_, S, B> {
             }
         };
         // The device's own record is as good as any where there is no such page or host.
-        record
-            .unwrap_or_else(|| Record::Root(root_record(setup, &state.clock, state.scheduler, now)))
+        record.unwrap_or_else(|| {
+            Record::Root(root_record(setup, &state.clock, &state.scheduler, now))
+        })
     }
 
     fn saved(&self, key: Key, sector: u8) {
@@ -270,15 +270,15 @@ impl<S: Storage, B: Board> Ledger for Books<'_, '_, S, B> {
 
 /// Keeps what a probe has learnt in a store: see [`Probe::persistence`].
 #[derive(Debug)]
-pub struct Persistence<'p, 'a, S: Storage, B> {
-    pub(super) probe: &'p Probe<'a, S, B>,
+pub struct Persistence<'p, 'a, B> {
+    pub(super) probe: &'p Probe<'a, B>,
 }
 
-impl<S: Storage, B: Board> Persistence<'_, '_, S, B> {
+impl<B: Board> Persistence<'_, '_, B> {
     /// Stores what changes, for ever. A power cut costs what was learnt in the last seconds.
     ///
     /// *Cancellation*: safe between two records; within one, it may be stored or not.
-    pub async fn run<F: Partition>(self, store: &mut Store<F>) -> ! {
+    pub async fn run<F: Partition>(&self, store: &mut Store<F>) -> ! {
         let board = &self.probe.board;
         loop {
             board.sleep_until(board.now() + FLUSH_PERIOD).await;

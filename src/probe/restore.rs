@@ -8,8 +8,7 @@ use super::setup::Setup;
 use super::visit::restored_move;
 use super::{Board, Event, Probe, State};
 use crate::fetch::robots::Access;
-use crate::heap::Id;
-use crate::scheduler::{HostId, HostMemo, PageId, Storage};
+use crate::scheduler::HostMemo;
 use crate::store::{HostRecord, NOWHERE, PageRecord, Partition, Record, Root, Store};
 use crate::time::{Duration, Instant};
 
@@ -45,7 +44,7 @@ pub enum TimeSource {
     Hosts,
 }
 
-impl<S: Storage, B: Board> Persistence<'_, '_, S, B> {
+impl<B: Board> Persistence<'_, '_, B> {
     /// Takes over what an earlier run has kept. Call it before any slot runs; then spawn
     /// [`Self::run`]. With `trust` off the store is opened, but nothing is believed: for a device
     /// that resets again and again.
@@ -85,7 +84,7 @@ impl<S: Storage, B: Board> Persistence<'_, '_, S, B> {
     }
 }
 
-impl<S: Storage> State<'_, S> {
+impl State<'_> {
     /// Gives every page and host the number that its records are found by.
     fn number_records(&mut self, setup: &Setup<'_>) {
         let pages = self.known.pages.iter_mut().enumerate();
@@ -152,7 +151,7 @@ impl<S: Storage> State<'_, S> {
         host.waits_since = record.time;
         host.set_sector(sector);
         self.clock.was(record.time);
-        let id = S::Id::from_index(index).map(HostId);
+        let id = self.scheduler.host_id(index);
         if let (Some(id), Ok(host)) = (id, setup.image.host(index)) {
             let memo = HostMemo {
                 gap: Duration::from_millis(host.gap_ms.max(record.gap_ms).into()),
@@ -169,7 +168,7 @@ impl<S: Storage> State<'_, S> {
         let index = self.page_of(record.page, setup)?;
         self.known.page_mut(index)?.restore(record, sector);
         self.clock.was(record.fetched);
-        let id = S::Id::from_index(index.into()).map(PageId);
+        let id = self.scheduler.page_id(index.into());
         if let (Some(id), Ok(page)) = (id, setup.image.page(index.into()))
             && (page.rate.is_none() || page.confidence < KNOWN_RATE_CONFIDENCE)
         {
@@ -188,7 +187,7 @@ impl<S: Storage> State<'_, S> {
 
     /// Leaves the host alone for as long as it must be; was it known?
     fn resume_host(&mut self, index: usize, now: Instant) -> bool {
-        let id = S::Id::from_index(index).map(HostId);
+        let id = self.scheduler.host_id(index);
         let Some((id, host)) = id.zip(self.known.origins.hosts.get(index)) else {
             return false;
         };
@@ -207,7 +206,7 @@ impl<S: Storage> State<'_, S> {
             return false;
         };
         let (ago, certain) = self.clock.ago(page.fetched, now);
-        if let Some(id) = S::Id::from_index(index).map(PageId)
+        if let Some(id) = self.scheduler.page_id(index)
             && let Ok(estimate) = self.scheduler.estimate(id)
         {
             let _ = self.scheduler.restore_page(id, estimate, ago, certain, now);
@@ -220,7 +219,7 @@ impl<S: Storage> State<'_, S> {
     fn date_records(&mut self, setup: &Setup<'_>, now: Instant) {
         let pages = self.known.pages.iter_mut().enumerate();
         for (index, page) in pages.take(setup.image.pages()) {
-            let Some(id) = S::Id::from_index(index).map(PageId) else {
+            let Some(id) = self.scheduler.page_id(index) else {
                 return;
             };
             let was_fetched = self.scheduler.last_fetch(id).is_some();
@@ -257,7 +256,7 @@ impl<S: Storage> State<'_, S> {
             self.persist.dated = false;
             let pages = self.known.pages.iter_mut().enumerate();
             for (index, page) in pages.take(setup.image.pages()) {
-                let id = S::Id::from_index(index).map(PageId);
+                let id = self.scheduler.page_id(index);
                 page.unsaved |= id.is_some_and(|id| self.scheduler.last_fetch(id).is_some());
             }
         }
@@ -276,7 +275,7 @@ impl<S: Storage> State<'_, S> {
     }
 }
 
-impl<S: Storage, B: Board> Probe<'_, S, B> {
+impl<B: Board> Probe<'_, B> {
     /// A time server said what time it is, in seconds since 1970. It is believed, whatever hosts
     /// say.
     pub fn set_time(&self, unix: u64) {

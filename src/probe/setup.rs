@@ -3,10 +3,9 @@
 
 use super::origin::Origin;
 use crate::fetch::{Agent, Url};
-use crate::heap::Id;
 use crate::image::{Config, Ignores, Image, ImageError, Page};
-use crate::polite::{Hours, Rules};
-use crate::scheduler::{Core, HostId, PageSettings, Settings, Storage};
+use crate::polite::{GateSettings, Hours};
+use crate::scheduler::{PageSettings, SchedulerView, Settings};
 use crate::store::identity;
 use crate::time::{Duration, Instant};
 
@@ -47,9 +46,9 @@ impl<'a> Setup<'a> {
     ///
     /// # Errors
     /// [`ImageError::TooLarge`] when the scheduler does not hold them.
-    pub(super) fn fill<S: Storage>(
+    pub(super) fn fill(
         &mut self,
-        scheduler: &mut Core<S>,
+        scheduler: &mut SchedulerView<'_>,
         slots: usize,
         now: Instant,
     ) -> Result<(), ImageError> {
@@ -74,22 +73,21 @@ impl<'a> Setup<'a> {
         }
         for index in 0..image.hosts() {
             let gate = image.host(index)?.gate;
-            let own = S::Id::from_index(index).map(HostId);
-            let gate = S::Id::from_index(gate.into()).map(HostId);
+            let own = scheduler.host_id(index);
+            let gate = scheduler.host_id(gate.into());
             if let Some((own, gate)) = own.zip(gate) {
                 let _ = scheduler.share_gate(own, gate);
             }
         }
         for index in 0..image.pages() {
             let page = image.page(index)?;
-            let host = S::Id::from_index(page.host.into()).ok_or(too_large)?;
-            let settings = PageSettings {
-                weight: page.weight,
-                rate: page.rate,
-                confidence: page.confidence,
-            };
+            let host = scheduler.host_id(page.host.into()).ok_or(too_large)?;
+            let settings = PageSettings::DEFAULT
+                .with_weight(page.weight)
+                .with_rate(page.rate)
+                .with_confidence(page.confidence);
             scheduler
-                .add_page(HostId(host), &settings, now)
+                .add_page(host, &settings, now)
                 .map_err(|_| too_large)?;
         }
         Ok(())
@@ -98,17 +96,13 @@ impl<'a> Setup<'a> {
     fn scheduler_settings(&self, slots: u16) -> Settings {
         // The gap counts from the end: a request may reach its host late, and the next one early,
         // but never before the first has ended.
-        let rules = Rules {
-            back_off: Duration::from_millis(self.config.back_off_ms.into()),
-            gap_from_end: true,
-            ..Rules::DEFAULT
-        };
-        Settings {
-            rules,
-            burst: slots,
-            seed: self.config.seed,
-            ..Settings::DEFAULT
-        }
+        let gate = GateSettings::DEFAULT
+            .with_back_off(Duration::from_millis(self.config.back_off_ms.into()))
+            .with_gap_from_end(true);
+        Settings::DEFAULT
+            .with_gate(gate)
+            .with_burst(slots)
+            .with_seed(self.config.seed)
     }
 
     /// How long one request may take, from the name to the last byte.

@@ -6,11 +6,9 @@ use core::task::{Poll, Waker};
 
 use super::connection::SlotConnection;
 use super::turn::Turn;
-use super::visit::Next;
 use super::{Board, Event, MOST_SLOTS, Probe, Slot};
 use crate::fetch::{Connect, Resolve};
-use crate::heap::Id;
-use crate::scheduler::{Decision, HostId, PageId, Storage};
+use crate::scheduler::{Decision, PageId};
 use crate::time::{Duration, Instant};
 
 /// A `WaitUntil` that is now would spin.
@@ -18,7 +16,7 @@ const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 
 /// What a slot is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Doing<I> {
+enum Doing {
     /// It does nothing, or has not begun.
     Away,
     /// It waits, without a connection.
@@ -26,21 +24,21 @@ enum Doing<I> {
     /// It waits, with a connection to this host.
     Keeps(u16),
     /// It has been given this page, and will wake up to it.
-    Given { page: PageId<I>, since: Instant },
+    Given { page: PageId, since: Instant },
     /// It is at a page.
     Busy { since: Instant },
 }
 
 /// What each slot is doing, and who waits to be woken.
 #[derive(Debug)]
-pub(super) struct Slots<I> {
-    doing: [Doing<I>; MOST_SLOTS],
+pub(super) struct Slots {
+    doing: [Doing; MOST_SLOTS],
     /// Goes up when slots that wait should look again.
     generation: u32,
     waiting: heapless::Vec<Waker, MOST_SLOTS>,
 }
 
-impl<I: Id> Slots<I> {
+impl Slots {
     /// Slots that have not begun.
     pub(super) fn new() -> Self {
         Self {
@@ -86,14 +84,19 @@ impl<I: Id> Slots<I> {
         true
     }
 
-    fn set(&mut self, number: usize, doing: Doing<I>) {
+    /// A slot is no longer at its page.
+    pub(super) fn leave(&mut self, number: usize) {
+        self.set(number, Doing::Away);
+    }
+
+    fn set(&mut self, number: usize, doing: Doing) {
         if let Some(place) = self.doing.get_mut(number) {
             *place = doing;
         }
     }
 
     /// What was given to this slot.
-    fn given(&mut self, number: usize) -> Option<PageId<I>> {
+    fn given(&mut self, number: usize) -> Option<PageId> {
         match self.doing.get(number)? {
             Doing::Given { page, .. } => Some(*page),
             _ => None,
@@ -123,20 +126,20 @@ impl<I: Id> Slots<I> {
 
 /// Says that a slot waits, as long as it lives: a page must not be given to one that is no longer
 /// there.
-struct Waiting<'p, 'a, S: Storage, B> {
-    probe: &'p Probe<'a, S, B>,
+struct Waiting<'p, 'a, B> {
+    probe: &'p Probe<'a, B>,
     number: usize,
 }
 
-impl<'p, 'a, S: Storage, B> Waiting<'p, 'a, S, B> {
-    fn new(probe: &'p Probe<'a, S, B>, number: usize, kept: Option<u16>) -> Self {
+impl<'p, 'a, B> Waiting<'p, 'a, B> {
+    fn new(probe: &'p Probe<'a, B>, number: usize, kept: Option<u16>) -> Self {
         let doing = kept.map_or(Doing::Free, Doing::Keeps);
         probe.state().slots.set(number, doing);
         Self { probe, number }
     }
 }
 
-impl<S: Storage, B> Drop for Waiting<'_, '_, S, B> {
+impl<B> Drop for Waiting<'_, '_, B> {
     fn drop(&mut self) {
         let slots = &mut self.probe.state().slots;
         if slots.given(self.number).is_none() {
@@ -145,7 +148,7 @@ impl<S: Storage, B> Drop for Waiting<'_, '_, S, B> {
     }
 }
 
-impl<S: Storage, B: Board> Probe<'_, S, B> {
+impl<B: Board> Probe<'_, B> {
     /// Fetches whatever is due, one page at a time, for ever. `number` is the slot's own, below
     /// [`MOST_SLOTS`].
     ///
@@ -173,9 +176,7 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
                 let Some(turn) = turn else {
                     break;
                 };
-                let next = self.turn(turn, &mut connection, resolve, buffer).await;
-                self.end_turn(number, turn, &next);
-                if matches!(next, Next::AskAgain) {
+                if self.turn(&turn, &mut connection, resolve, buffer).await {
                     again = Some(turn);
                 }
                 connection.end(false, self.board.now()).await;
@@ -190,17 +191,22 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
         &self,
         number: usize,
         connection: &mut SlotConnection<'_, C>,
-    ) -> Option<Turn<S::Id>> {
+    ) -> Option<Turn> {
         while !connection.is_over() {
             let kept = connection.kept().map(|(host, _)| host);
             match self.next(number, kept) {
                 Decision::Fetch(page) => {
                     self.board.log(&Event::Start {
-                        page: page.0.index() as u16,
+                        page: page.index() as u16,
                     });
                     let host = self.state().waits_at(page);
                     let start = self.board.now();
-                    return Some(Turn { page, host, start });
+                    return Some(Turn {
+                        slot: number,
+                        page,
+                        host,
+                        start,
+                    });
                 }
                 Decision::WaitUntil(then) => self.wait(number, then, connection).await,
                 Decision::Idle => self.wait(number, Instant::MAX, connection).await,
@@ -211,7 +217,8 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
 
     /// What a slot that keeps a connection to `kept` should do now. What another slot should rather
     /// do is given to that one: at most once a slot.
-    fn next(&self, number: usize, kept: Option<u16>) -> Decision<S::Id> {
+    #[inline(never)] // Out of the futures' code, which would be larger.
+    fn next(&self, number: usize, kept: Option<u16>) -> Decision {
         let now = self.board.now();
         let mut state = self.state();
         if let Some(page) = state.slots.given(number) {
@@ -238,25 +245,6 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
                 return decision;
             }
             state.slots.set(best, Doing::Given { page, since: now });
-        }
-    }
-
-    fn end_turn(&self, number: usize, turn: Turn<S::Id>, next: &Next) {
-        if !matches!(next, Next::AskAgain) {
-            self.state().slots.set(number, Doing::Away);
-        }
-        match next {
-            Next::AskAgain => {}
-            Next::Conclude(conclusion) => self.conclude(&turn, conclusion),
-            Next::WaitAt(host) => {
-                let now = self.board.now();
-                let mut state = self.state();
-                if let Some(host) = S::Id::from_index((*host).into()) {
-                    // It is in flight, and the image has only hosts that the scheduler has.
-                    let _ = state.scheduler.hand_over(turn.page, HostId(host), now);
-                }
-                state.slots.wake_all();
-            }
         }
     }
 

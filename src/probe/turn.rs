@@ -5,12 +5,12 @@ use core::pin::pin;
 
 use super::connection::{NEAR, SlotConnection, Unanswered};
 use super::names::Names;
-use super::origin::{Passage, Refusal};
+use super::origin::{Origin, Passage, Refusal};
+use super::verdicts::Judges;
 use super::visit::{Conclusion, Moment, Next, Reply, Visit};
 use super::{Board, Event, Failure, Probe, State};
 use crate::fetch::{Connect, Resolve, within};
-use crate::heap::Id;
-use crate::scheduler::{HostId, Outcome, PageId, Storage};
+use crate::scheduler::{Outcome, PageId};
 use crate::time::{Duration, Instant};
 
 /// How long a slot rests after it found the gate of an unlisted origin closed.
@@ -18,93 +18,145 @@ const CLOSED_WAIT: Duration = Duration::from_millis(100);
 
 /// A page whose turn it is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Turn<I> {
-    pub page: PageId<I>,
+pub(super) struct Turn {
+    /// The slot that is at it.
+    pub slot: usize,
+    pub page: PageId,
     /// The host at whose gate it has waited: its own, as a rule.
     pub host: u16,
     /// Since when a slot is at it.
     pub start: Instant,
 }
 
-impl<S: Storage, B: Board> Probe<'_, S, B> {
-    /// One request for a page, or for what has to come before it.
+impl<B: Board> Probe<'_, B> {
+    /// One request for a page, or for what has to come before it; true if it has to be made again
+    /// on another connection.
     ///
     /// *Cancellation*: the connection is dropped where it is; nothing is recorded.
     pub(super) async fn turn<C: Connect, R: Resolve>(
         &self,
-        turn: Turn<S::Id>,
+        turn: &Turn,
         connection: &mut SlotConnection<'_, C>,
         resolve: &mut R,
         buffer: &mut [u8],
-    ) -> Next {
-        let page = turn.page.0.index() as u16;
-        let deadline = turn.start + self.setup.deadline();
-        let now = self.board.now();
-        let visit = Visit::begin(&self.setup, &mut self.state().known, page, turn.start, now);
+    ) -> bool {
+        let visit = self.begin(turn);
         let Some((mut ask, origin)) = visit.ask(&self.setup) else {
-            let state = &mut *self.state();
-            let at = state.moment(now);
-            return Next::Conclude(visit.unasked(&mut state.known, at));
+            self.end_unasked(turn, &visit);
+            return false;
         };
+        if let Err(refusal) = self.pass(turn, &visit, origin) {
+            if refusal == Refusal::Closed {
+                let then = self.board.now() + CLOSED_WAIT;
+                self.board.sleep_until(then).await;
+            }
+            return self.end(turn, &visit, Reply::Refused(refusal));
+        }
+        let mut judges = Judges::new();
+        ask.request.keep_alive = self.prepare(turn, &visit, &mut judges);
+        let mut reading = visit.reading(&mut judges, &self.setup);
+        let answered = {
+            let mut names = Names {
+                probe: self,
+                origin,
+                resolve,
+            };
+            let request = pin!(connection.request(
+                &mut ask,
+                turn.host,
+                self.board.now(),
+                &mut names,
+                buffer,
+                &mut reading
+            ));
+            let deadline = pin!(self.board.sleep_until(turn.start + self.setup.deadline()));
+            within(deadline, request).await
+        };
+        let now = self.board.now();
+        let wait = match &answered {
+            Some(Ok(answer)) => answer.wait,
+            _ => None,
+        };
+        self.state().known.origins.leave(origin, wait, now);
+        let reply = match &answered {
+            Some(Ok(answer)) => {
+                connection.keep(now);
+                Reply::Answered(answer, reading.finish())
+            }
+            Some(Err(Unanswered::Stale)) => Reply::Stale,
+            Some(Err(Unanswered::Failed(why))) => Reply::Failed(*why),
+            None => Reply::Failed(Failure::Deadline),
+        };
+        self.end(turn, &visit, reply)
+    }
+}
+
+// What surrounds the request: all that does not wait, so that it is no part of any future.
+impl<'a, B: Board> Probe<'a, B> {
+    fn begin(&self, turn: &Turn) -> Visit<'a> {
+        let page = turn.page.index() as u16;
+        let now = self.board.now();
+        Visit::begin(&self.setup, &mut self.state().known, page, turn.start, now)
+    }
+
+    /// May the request of a visit go to this origin now?
+    fn pass(&self, turn: &Turn, visit: &Visit<'a>, origin: Origin) -> Result<(), Refusal> {
         let passage = Passage {
-            page,
+            page: turn.page.index() as u16,
             host: visit.host(),
             waited_at: turn.host,
-            now,
-            deadline,
+            now: self.board.now(),
+            deadline: turn.start + self.setup.deadline(),
         };
-        let passed = self
-            .state()
-            .known
-            .origins
-            .pass(origin, &passage, &self.setup);
-        if passed == Err(Refusal::Closed) {
-            self.board.sleep_until(now + CLOSED_WAIT).await;
-        }
-        let mut answer = None;
-        let reply = match passed {
-            Err(refusal) => Reply::Refused(refusal),
-            Ok(()) => {
-                ask.request.keep_alive = self.state().is_next_near(&turn, &visit, now);
-                let mut reading = visit.reading(&self.setup, &self.state().known, now);
-                let answered = {
-                    let mut names = Names {
-                        probe: self,
-                        origin,
-                        resolve,
-                    };
-                    let request = pin!(connection.request(
-                        &mut ask,
-                        turn.host,
-                        now,
-                        &mut names,
-                        buffer,
-                        &mut reading
-                    ));
-                    let deadline = pin!(self.board.sleep_until(deadline));
-                    within(deadline, request).await
-                };
-                let answered = answered.unwrap_or(Err(Unanswered::Failed(Failure::Deadline)));
+        let origins = &mut self.state().known.origins;
+        origins.pass(origin, &passage, &self.setup)
+    }
+
+    /// Chooses judges for a robots.txt, and says whether the connection should be kept.
+    fn prepare<'v>(&self, turn: &Turn, visit: &'v Visit<'a>, judges: &mut Judges<'v>) -> bool {
+        let now = self.board.now();
+        let state = self.state();
+        visit.choose_judges(judges, &self.setup, &state.known, now);
+        state.is_next_near(turn, visit, now)
+    }
+
+    fn end_unasked(&self, turn: &Turn, visit: &Visit<'a>) {
+        let conclusion = {
+            let state = &mut *self.state();
+            let at = state.moment(self.board.now());
+            visit.unasked(&mut state.known, at)
+        };
+        self.conclude(turn, &conclusion);
+    }
+
+    /// Tells the visit what became of its request; true if it has to be made again.
+    #[inline(never)] // Out of the futures' code, which would be larger.
+    fn end(&self, turn: &Turn, visit: &Visit<'a>, reply: Reply<'_, '_>) -> bool {
+        let next = {
+            let state = &mut *self.state();
+            let at = state.moment(self.board.now());
+            visit.told(reply, &self.setup, &mut state.known, at)
+        };
+        match next {
+            Next::AskAgain => return true,
+            Next::Conclude(conclusion) => self.conclude(turn, &conclusion),
+            Next::WaitAt(host) => {
                 let now = self.board.now();
-                let wait = answered.as_ref().ok().and_then(|answer| answer.wait);
-                self.state().known.origins.leave(origin, wait, now);
-                match answered {
-                    Ok(answered) => {
-                        connection.keep(now);
-                        Reply::Answered(answer.insert(answered), reading)
-                    }
-                    Err(Unanswered::Stale) => Reply::Stale,
-                    Err(Unanswered::Failed(why)) => Reply::Failed(why),
+                let state = &mut *self.state();
+                state.slots.leave(turn.slot);
+                if let Some(host) = state.scheduler.host_id(host.into()) {
+                    // It is in flight, and the image has only hosts that the scheduler has.
+                    let _ = state.scheduler.hand_over(turn.page, host, now);
                 }
+                state.slots.wake_all();
             }
-        };
-        let state = &mut *self.state();
-        let at = state.moment(self.board.now());
-        visit.told(reply, &self.setup, &mut state.known, at)
+        }
+        false
     }
 
     /// Logs, counts and records how a turn ended.
-    pub(super) fn conclude(&self, turn: &Turn<S::Id>, conclusion: &Conclusion) {
+    #[inline(never)] // Once for both callers.
+    fn conclude(&self, turn: &Turn, conclusion: &Conclusion) {
         conclusion
             .events
             .iter()
@@ -118,6 +170,7 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
                 }
                 state.tell_time_of_day(&self.setup, now);
             }
+            state.slots.leave(turn.slot);
             state.record(turn, conclusion, now)
         };
         if let (Some(wait), Some(why)) = (back_off, conclusion.failure) {
@@ -130,7 +183,7 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
     }
 }
 
-impl<S: Storage> State<'_, S> {
+impl State<'_> {
     fn moment(&self, now: Instant) -> Moment {
         Moment {
             now,
@@ -140,8 +193,8 @@ impl<S: Storage> State<'_, S> {
 
     /// Will the same host be asked again soon? What is asked for before a page is followed by the
     /// page.
-    fn is_next_near(&self, turn: &Turn<S::Id>, visit: &Visit<'_>, now: Instant) -> bool {
-        let Some(host) = S::Id::from_index(turn.host.into()).map(HostId) else {
+    fn is_next_near(&self, turn: &Turn, visit: &Visit<'_>, now: Instant) -> bool {
+        let Some(host) = self.scheduler.host_id(turn.host.into()) else {
             return false;
         };
         let due = || self.scheduler.first_due(host);
@@ -151,25 +204,20 @@ impl<S: Storage> State<'_, S> {
 
     /// Counts a conclusion, tells the scheduler of it, and marks what has to be stored. How long
     /// the host is left alone if it failed.
-    fn record(
-        &mut self,
-        turn: &Turn<S::Id>,
-        conclusion: &Conclusion,
-        now: Instant,
-    ) -> Option<Duration> {
+    fn record(&mut self, turn: &Turn, conclusion: &Conclusion, now: Instant) -> Option<Duration> {
         let outcome = conclusion.outcome;
         self.totals.count(conclusion);
         if let Some((host, gap)) = conclusion.gap
-            && let Some(host) = S::Id::from_index(host.into())
+            && let Some(host) = self.scheduler.host_id(host.into())
         {
             // The host is there: the image has it.
-            let _ = self.scheduler.set_gap(HostId(host), gap);
+            let _ = self.scheduler.set_gap(host, gap);
         }
         let before = self.failures(turn.host);
         // It was in flight: nobody else records it.
         let _ = self.scheduler.record(turn.page, outcome, now);
         self.slots.wake_all();
-        if let Some(page) = self.known.pages.get_mut(turn.page.0.index()) {
+        if let Some(page) = self.known.pages.get_mut(turn.page.index()) {
             page.unsaved |= outcome.is_answer();
         }
         let failed = matches!(outcome, Outcome::Refused { .. } | Outcome::Failed);
@@ -177,13 +225,13 @@ impl<S: Storage> State<'_, S> {
         if let Some(host) = self.known.origins.hosts.get_mut(usize::from(turn.host)) {
             host.unsaved |= changed;
         }
-        let host = S::Id::from_index(turn.host.into()).filter(|_| failed)?;
-        Some(self.scheduler.opens(HostId(host))? - now)
+        let host = self.scheduler.host_id(turn.host.into());
+        Some(self.scheduler.opens(host.filter(|_| failed)?)? - now)
     }
 
     /// Failures in a row of a host.
     fn failures(&self, host: u16) -> u8 {
-        let host = S::Id::from_index(host.into()).map(HostId);
+        let host = self.scheduler.host_id(host.into());
         host.and_then(|host| self.scheduler.host_memo(host).ok())
             .map_or(0, |memo| memo.failures)
     }

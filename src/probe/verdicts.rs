@@ -58,12 +58,14 @@ pub(super) fn verdict(
 pub(super) struct Judges<'u>(heapless::Vec<(u16, Judge<'u>), JUDGES>);
 
 impl<'u> Judges<'u> {
-    /// A judge for one page, which is at this URL.
-    pub(super) fn of_page(page: u16, url: Url<'u>) -> Self {
-        let mut judges = heapless::Vec::new();
-        // There is room for the first.
-        let _ = judges.push((page, Judge::new(url)));
-        Self(judges)
+    /// No judges yet.
+    pub(super) const fn new() -> Self {
+        Self(heapless::Vec::new())
+    }
+
+    /// Adds a judge for a page, which is at this URL; false if there is no room.
+    pub(super) fn add(&mut self, page: u16, url: Url<'u>) -> bool {
+        self.0.push((page, Judge::new(url))).is_ok()
     }
 
     /// Adds judges for the other pages of a host of the list: those that have not been judged, or
@@ -86,7 +88,7 @@ impl<'u> Judges<'u> {
             }
             let page = setup.image.page(index).ok();
             let url = page.and_then(|page| Url::parse(page.url).ok());
-            if url.is_some_and(|url| self.0.push((index as u16, Judge::new(url))).is_err()) {
+            if url.is_some_and(|url| !self.add(index as u16, url)) {
                 break;
             }
         }
@@ -128,7 +130,7 @@ fn of(judge: &Judge<'_>, access: Access) -> Verdict {
     }
 }
 
-impl RuleSink for Judges<'_> {
+impl RuleSink for &mut Judges<'_> {
     fn restart(&mut self) {
         self.0.iter_mut().for_each(|(_, judge)| judge.restart());
     }

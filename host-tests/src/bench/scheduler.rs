@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use dunlin::scheduler::{Core, Decision, Large, Outcome, PageSettings, Settings};
+use dunlin::scheduler::{Decision, LargeScheduler, Outcome, PageSettings, Settings};
 use dunlin::time::{Duration, Instant};
 use dunlin_host::simulate::{Change, Options, PolicyName, SimHost, SimPage, World, run};
 use dunlin_suite::bench::Random;
@@ -16,27 +16,27 @@ pub fn decisions(rows: &mut Vec<Row>) {
     const STEPS: u32 = 500_000;
     for pages in [1_000, 10_000, 100_000, 1_000_000] {
         let hosts = pages / 32;
-        let mut core = Core::<Large>::large(pages, hosts, Settings::DEFAULT);
+        let mut scheduler = LargeScheduler::new(pages, hosts, Settings::DEFAULT);
         let ids: Vec<_> = (0..hosts)
-            .filter_map(|_| core.add_host(Duration::from_secs(1)).ok())
+            .filter_map(|_| scheduler.add_host(Duration::from_secs(1)).ok())
             .collect();
         for host in ids.iter().cycle().take(pages) {
-            let _ = core.add_page(*host, &PageSettings::DEFAULT, Instant::ZERO);
+            let _ = scheduler.add_page(*host, &PageSettings::DEFAULT, Instant::ZERO);
         }
         let per_day = 4.0 * pages as f32;
-        let _ = core.set_budget(Some(per_day), Instant::ZERO);
+        let _ = scheduler.set_budget(Some(per_day), Instant::ZERO);
         let interval = Duration::from_days(1.001 / f64::from(per_day));
         let (mut random, mut now) = (Random(5), Instant::ZERO);
         let mut step = || {
             now += interval;
-            if let Decision::Fetch(page) = core.next(now) {
+            if let Decision::Fetch(page) = scheduler.next(now) {
                 let changed = random.below(4) == 0;
                 let outcome = if changed {
                     Outcome::Changed { modified_ago: None }
                 } else {
                     Outcome::Unchanged
                 };
-                let _ = core.record(page, outcome, now);
+                let _ = scheduler.record(page, outcome, now);
             }
         };
         (0..2 * pages).for_each(|_| step());

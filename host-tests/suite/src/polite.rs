@@ -1,7 +1,7 @@
 //! Gates wait as long as they have to, no longer, and forgive.
 
 use dunlin::polite::{
-    Answer, FORGIVEN_AFTER, Gate, Hours, MAX_CRAWL_DELAY, MAX_RETRY_AFTER, Rules, gap,
+    Answer, FORGIVEN_AFTER, Gate, GateSettings, Hours, MAX_CRAWL_DELAY, MAX_RETRY_AFTER, gap,
 };
 use dunlin::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ pub const CASES: &[Case] = cases![polite:
     back_off_is_spread, failures_are_forgiven, crawl_delay_slows_but_never_excludes, hours_wrap_around_midnight,
 ];
 
-const RULES: Rules = Rules::DEFAULT;
+const SETTINGS: GateSettings = GateSettings::DEFAULT;
 /// In the middle of the range: the spread is zero to one part in 65,536.
 const MIDDLE: u32 = 1 << 31;
 
@@ -23,7 +23,7 @@ fn at(secs: u64) -> Instant {
 /// How long the gate stays closed after a failure at `now`.
 fn failed(gate: &mut Gate, now: Instant, random: u32) -> Duration {
     let earliest = gate.earliest_after(now);
-    gate.opens(earliest, now, Answer::Failed, &RULES, random) - now
+    gate.opens(earliest, now, Answer::Failed, &SETTINGS, random) - now
 }
 
 fn gaps_count_from_the_start_or_the_end() {
@@ -37,25 +37,22 @@ fn gaps_count_from_the_start_or_the_end() {
     assert!(gate.is_busy());
     let earliest = gate.earliest_after(at(100));
     assert_eq!(
-        gate.opens(earliest, at(104), Answer::Served, &RULES, 0),
+        gate.opens(earliest, at(104), Answer::Served, &SETTINGS, 0),
         at(115)
     );
     assert!(!gate.is_busy());
     assert_eq!(
-        gate.opens(earliest, at(120), Answer::Served, &RULES, 0),
+        gate.opens(earliest, at(120), Answer::Served, &SETTINGS, 0),
         at(120),
         "a slow fetch"
     );
-    let from_end = Rules {
-        gap_from_end: true,
-        ..RULES
-    };
+    let from_end = SETTINGS.with_gap_from_end(true);
     assert_eq!(
         gate.opens(earliest, at(104), Answer::Served, &from_end, 0),
         at(119)
     );
     assert_eq!(
-        gate.opens(earliest, at(104), Answer::NotAsked, &RULES, 0),
+        gate.opens(earliest, at(104), Answer::NotAsked, &SETTINGS, 0),
         at(104),
         "no request, no gap"
     );
@@ -68,7 +65,7 @@ fn retry_after_is_obeyed_up_to_a_day() {
         let answer = Answer::Refused {
             retry_after: Some(Duration::from_secs(secs)),
         };
-        gate.opens(earliest, at(2), answer, &RULES, 7)
+        gate.opens(earliest, at(2), answer, &SETTINGS, 7)
     };
     assert_eq!(ask(120), at(122));
     assert_eq!(ask(1), at(15), "never sooner than politeness");
@@ -77,7 +74,7 @@ fn retry_after_is_obeyed_up_to_a_day() {
 
 fn back_off_doubles_to_its_ceiling() {
     let mut gate = Gate::new(Duration::from_secs(1));
-    let mut expected = RULES.back_off;
+    let mut expected = SETTINGS.back_off;
     for _ in 0..20 {
         let wait = failed(&mut gate, at(0), MIDDLE);
         let error = wait.as_micros().abs_diff(expected.as_micros());
@@ -85,22 +82,24 @@ fn back_off_doubles_to_its_ceiling() {
             error <= expected.as_micros() / 10_000 + 65_536,
             "{wait:?}, not {expected:?}"
         );
-        expected = (expected * 2).min(RULES.back_off_ceiling);
+        expected = (expected * 2).min(SETTINGS.back_off_ceiling);
     }
-    assert_eq!(expected, RULES.back_off_ceiling);
+    assert_eq!(expected, SETTINGS.back_off_ceiling);
 }
 
 fn back_off_is_spread() {
     let wait = |random| failed(&mut Gate::new(Duration::ZERO), at(0), random);
-    assert_eq!(wait(0), RULES.back_off / 4 * 3);
-    assert!(wait(u32::MAX) > RULES.back_off * 6 / 5 && wait(u32::MAX) <= RULES.back_off * 5 / 4);
+    assert_eq!(wait(0), SETTINGS.back_off / 4 * 3);
+    assert!(
+        wait(u32::MAX) > SETTINGS.back_off * 6 / 5 && wait(u32::MAX) <= SETTINGS.back_off * 5 / 4
+    );
 }
 
 fn failures_are_forgiven() {
     let mut gate = Gate::new(Duration::from_secs(1));
     (0..8).for_each(|_| _ = failed(&mut gate, at(0), 0));
     assert_eq!(gate.failures(), 8);
-    gate.opens(at(1), at(2), Answer::Served, &RULES, 0);
+    gate.opens(at(1), at(2), Answer::Served, &SETTINGS, 0);
     assert_eq!(gate.failures(), 4, "a success halves them");
     failed(&mut gate, at(3), 0);
     assert_eq!(gate.failures(), 5);
@@ -114,7 +113,7 @@ fn failures_are_forgiven() {
         at(0),
         Instant::ZERO + Duration::DAY * 30,
         Answer::Served,
-        &RULES,
+        &SETTINGS,
         0,
     );
     assert_eq!(gate.failures(), 0);

@@ -2,9 +2,7 @@
 
 use dunlin::learn::{Estimate, Prior};
 use dunlin::polite::Hours;
-use dunlin::scheduler::{
-    Decision, Event, HostState, Outcome, PageId, PageSettings, PageState, Scheduler, Settings,
-};
+use dunlin::scheduler::{Counter, Decision, HostId, Outcome, PageSettings, Scheduler, Settings};
 use dunlin::time::{Duration, Instant};
 
 use crate::bench::Random;
@@ -33,7 +31,7 @@ fn run<const PAGES: usize, const HOSTS: usize>(
     while now < until {
         match scheduler.next(now) {
             Decision::Fetch(page) => {
-                fetches[usize::from(page.0)] += 1;
+                fetches[page.index()] += 1;
                 scheduler.record(page, Outcome::Unchanged, now).unwrap();
             }
             Decision::WaitUntil(then) => now = then,
@@ -61,8 +59,6 @@ fn filled<const PAGES: usize, const HOSTS: usize>(
 
 /// The table in the scheduler's documentation.
 fn memory_is_as_documented() {
-    assert_eq!(size_of::<PageState<u16>>(), 36);
-    assert_eq!(size_of::<HostState<u16>>(), 32);
     // Everything together, heaps included: whatever is added for a page or a host.
     let page = (Scheduler::<1024, 32>::SIZE - Scheduler::<256, 32>::SIZE) / 768;
     let host = (Scheduler::<256, 96>::SIZE - Scheduler::<256, 32>::SIZE) / 64;
@@ -72,12 +68,12 @@ fn memory_is_as_documented() {
 fn hours_wait_for_the_clock() {
     let mut scheduler: Scheduler<2, 2> = filled(SECOND, 10_000.0);
     scheduler
-        .set_hours(dunlin::scheduler::HostId(0), Hours::new(22, 6).unwrap())
+        .set_hours(host(&scheduler, 0), Hours::new(22, 6).unwrap())
         .unwrap();
     let fetches = run(&mut scheduler, at(0), at(7_200));
     assert!(fetches[0] == 0 && fetches[1] > 0, "{fetches:?}");
     assert!(
-        (1..=3).contains(&scheduler.counters().get(Event::SkippedByClock)),
+        (1..=3).contains(&scheduler.counters().get(Counter::SkippedByClock)),
         "once an hour"
     );
     // Noon: not yet. What is known of the clock counts at once, not at the next check.
@@ -94,29 +90,27 @@ fn hours_wait_for_the_clock() {
 }
 
 fn hours_may_do_without_the_clock() {
-    let settings = Settings {
-        fetch_without_clock: true,
-        ..Settings::DEFAULT
-    };
+    let settings = Settings::DEFAULT.with_fetch_without_clock(true);
     let mut scheduler: Scheduler<1, 1> = Scheduler::new(settings);
     let host = scheduler.add_host(SECOND).unwrap();
     scheduler
         .set_hours(host, Hours::new(22, 6).unwrap())
         .unwrap();
-    scheduler
+    let page = scheduler
         .add_page(host, &PageSettings::DEFAULT, at(0))
         .unwrap();
-    assert_eq!(scheduler.next(at(0)), Decision::Fetch(PageId(0)));
+    assert_eq!(scheduler.next(at(0)), Decision::Fetch(page));
 }
 
 fn no_burst_after_a_restart() {
     let mut scheduler: Scheduler<24, 24> = filled(SECOND, 240.0);
-    for page in 0..24 {
+    for index in 0..24 {
+        let page = scheduler.page_id(index).unwrap();
         let estimate = Estimate::new(&Prior::new(1.0, 4.0));
         scheduler
-            .restore_page(PageId(page), estimate, Duration::DAY * 30, true, at(0))
+            .restore_page(page, estimate, Duration::DAY * 30, true, at(0))
             .unwrap();
-        assert_eq!(scheduler.estimate(PageId(page)), Ok(estimate));
+        assert_eq!(scheduler.estimate(page), Ok(estimate));
     }
     let fetches: u32 = run(&mut scheduler, at(0), at(3_600)).iter().sum();
     assert!(
@@ -150,11 +144,7 @@ fn overload_is_shared_by_value() {
     let host = scheduler.add_host(SECOND * 300).unwrap();
     for page in 0..20 {
         let weight = if page < 4 { 25.0 } else { 1.0 };
-        let page = PageSettings {
-            weight,
-            rate: Some(40.0),
-            confidence: 4.0,
-        };
+        let page = PageSettings::DEFAULT.with_weight(weight).with_rate(40.0);
         scheduler.add_page(host, &page, at(0)).unwrap();
     }
     run(&mut scheduler, at(0), at(86_400));
@@ -166,7 +156,7 @@ fn overload_is_shared_by_value() {
     assert!(heavy > 2 * light && light > 0, "{fetches:?}");
     let counters = scheduler.counters();
     assert!(
-        counters.get(Event::SkippedByGate) > 500 && counters.late_seconds() > 0,
+        counters.get(Counter::SkippedByGate) > 500 && counters.late_seconds() > 0,
         "{counters:?}"
     );
 }
@@ -178,7 +168,7 @@ fn one_slow_host_delays_no_other() {
         other => panic!("{other:?}"),
     };
     let fetches = run(&mut scheduler, at(0), at(600));
-    assert_eq!(fetches[usize::from(slow.0)], 0, "in flight all the time");
+    assert_eq!(fetches[slow.index()], 0, "in flight all the time");
     assert!(fetches.iter().sum::<u32>() > 100, "{fetches:?}");
     let wait = Outcome::Refused {
         retry_after: Some(Duration::HOUR),
@@ -186,15 +176,14 @@ fn one_slow_host_delays_no_other() {
     scheduler.record(slow, wait, at(600)).unwrap();
     let fetches = run(&mut scheduler, at(600), at(1_200));
     assert!(
-        fetches[usize::from(slow.0)] == 0 && fetches.iter().sum::<u32>() > 100,
+        fetches[slow.index()] == 0 && fetches.iter().sum::<u32>() > 100,
         "{fetches:?}"
     );
 }
 
 fn a_shared_gate_is_one_gate() {
     let mut scheduler: Scheduler<2, 2> = filled(SECOND * 100, 100_000.0);
-    let hosts = [0, 1].map(dunlin::scheduler::HostId);
-    scheduler.share_gate(hosts[1], hosts[0]).unwrap();
+    share(&mut scheduler);
     assert!(matches!(scheduler.next(at(0)), Decision::Fetch(_)));
     assert!(!matches!(scheduler.next(at(50)), Decision::Fetch(_)));
     let fetches: u32 = run(&mut filled_and_shared(), at(0), at(1_000)).iter().sum();
@@ -203,9 +192,21 @@ fn a_shared_gate_is_one_gate() {
 
 fn filled_and_shared() -> Scheduler<2, 2> {
     let mut scheduler = filled(SECOND * 100, 100_000.0);
-    let hosts = [0, 1].map(dunlin::scheduler::HostId);
-    scheduler.share_gate(hosts[1], hosts[0]).unwrap();
+    share(&mut scheduler);
     scheduler
+}
+
+fn host<const PAGES: usize, const HOSTS: usize>(
+    scheduler: &Scheduler<PAGES, HOSTS>,
+    index: usize,
+) -> HostId {
+    scheduler.host_id(index).unwrap()
+}
+
+fn share(scheduler: &mut Scheduler<2, 2>) {
+    let first = host(scheduler, 0);
+    let second = host(scheduler, 1);
+    scheduler.share_gate(second, first).unwrap();
 }
 
 /// Ten thousand decisions, folded into one number.
@@ -215,12 +216,12 @@ fn every_machine_decides_the_same() {
     for _ in 0..10_000 {
         match scheduler.next(now) {
             Decision::Fetch(page) => {
-                folded = folded.wrapping_mul(31).wrapping_add(u32::from(page.0));
+                folded = folded.wrapping_mul(31).wrapping_add(page.index() as u32);
                 let outcome = match random.below(40) {
                     0 => Outcome::Failed,
                     1 => Outcome::Refused { retry_after: None },
                     2 => Outcome::Gone,
-                    roll if roll < 12 + u32::from(page.0) / 10 => {
+                    roll if roll < 12 + page.index() as u32 / 10 => {
                         Outcome::Changed { modified_ago: None }
                     }
                     _ => Outcome::Unchanged,

@@ -65,6 +65,8 @@ pub(super) struct Answer {
 }
 
 impl Answer {
+    /// Takes over what is in the buffers of a fetch.
+    #[inline(never)] // Out of the futures' code, which would be larger.
     pub(super) fn new(fetched: &Fetched<'_>) -> Self {
         let target = fetched.target.as_ref();
         Self {
@@ -83,12 +85,33 @@ impl Answer {
 }
 
 /// Reads the body of an answer as it streams by.
-pub(super) enum Reading<'r> {
+pub(super) enum Reading<'r, 'u> {
     Page(Fingerprinter<'r>),
-    Robots(Reader<'r, Judges<'r>>),
+    Robots(Reader<'r, &'r mut Judges<'u>>),
 }
 
-impl Body for Reading<'_> {
+impl<'r, 'u> Reading<'r, 'u> {
+    /// What was read.
+    pub(super) fn finish(self) -> Finding<'r, 'u> {
+        match self {
+            Self::Page(hasher) => Finding::Page(hasher.finish().short()),
+            Self::Robots(reader) => {
+                let (judges, crawl_delay) = reader.finish();
+                Finding::Robots(judges, crawl_delay)
+            }
+        }
+    }
+}
+
+/// What the body of an answer comes to.
+pub(super) enum Finding<'r, 'u> {
+    /// The fingerprint of a page.
+    Page(u64),
+    /// Judges that have heard all rules of a robots.txt, and its crawl delay.
+    Robots(&'r Judges<'u>, Option<Duration>),
+}
+
+impl Body for Reading<'_, '_> {
     fn piece(&mut self, head: &Head, bytes: &[u8]) {
         match self {
             Self::Page(hasher) => hasher.piece(head, bytes),
@@ -98,10 +121,9 @@ impl Body for Reading<'_> {
 }
 
 /// What became of the request that a visit asked for.
-#[allow(clippy::large_enum_variant)] // It is taken apart where it is made.
-pub(super) enum Reply<'r> {
+pub(super) enum Reply<'r, 'u> {
     /// It was answered.
-    Answered(&'r Answer, Reading<'r>),
+    Answered(&'r Answer, Finding<'r, 'u>),
     /// It was made, and not answered.
     Failed(Failure),
     /// The connection was of no use for it, and nobody has answered.
@@ -214,6 +236,7 @@ pub(super) struct Visit<'a> {
 impl<'a> Visit<'a> {
     /// Decides what a page's turn asks for: its robots.txt, if nothing is known of that; else the
     /// page, where the list or redirects say that it is.
+    #[inline(never)] // Out of the futures' code, which would be larger.
     pub(super) fn begin(
         setup: &Setup<'a>,
         known: &mut Knowledge<'_>,
@@ -279,6 +302,7 @@ impl<'a> Visit<'a> {
 
     /// What has to be asked for, and whom; `None` if the visit ends without a request, see
     /// [`Self::unasked`].
+    #[inline(never)] // Out of the futures' code, which would be larger.
     pub(super) fn ask<'v>(&'v self, setup: &'v Setup<'a>) -> Option<(Ask<'v>, Origin)> {
         let (text, hops, limits) = match &self.step {
             Step::Robots { url, hops, .. } => (url.as_str(), hops.as_ref(), LIMITS),
@@ -314,22 +338,33 @@ impl<'a> Visit<'a> {
         Some((ask, origin))
     }
 
-    /// Who reads the answer.
-    pub(super) fn reading<'v>(
+    /// Chooses judges for a robots.txt: none if something else is asked for.
+    #[inline(never)] // Out of the futures' code, which would be larger.
+    pub(super) fn choose_judges<'v>(
         &'v self,
-        setup: &'v Setup<'a>,
+        judges: &mut Judges<'v>,
+        setup: &Setup<'a>,
         known: &Knowledge<'_>,
         now: Instant,
-    ) -> Reading<'v> {
-        match (&self.step, Url::parse(self.url())) {
-            (Step::Robots { .. }, Ok(url)) => {
-                let mut judges = Judges::of_page(self.page, url);
-                // Of the host that a redirect leads to, this page alone is judged.
-                if self.redirect.is_none() {
-                    judges.add_pages_of(self.record.host, setup, known, now);
-                }
-                Reading::Robots(Reader::new(setup.agent.token(), judges))
+    ) {
+        if let (Step::Robots { .. }, Ok(url)) = (&self.step, Url::parse(self.url())) {
+            judges.add(self.page, url);
+            // Of the host that a redirect leads to, this page alone is judged.
+            if self.redirect.is_none() {
+                judges.add_pages_of(self.record.host, setup, known, now);
             }
+        }
+    }
+
+    /// Who reads the answer.
+    #[inline(never)] // Out of the futures' code, which would be larger.
+    pub(super) fn reading<'r, 'u>(
+        &self,
+        judges: &'r mut Judges<'u>,
+        setup: &'r Setup<'a>,
+    ) -> Reading<'r, 'u> {
+        match self.step {
+            Step::Robots { .. } => Reading::Robots(Reader::new(setup.agent.token(), judges)),
             _ => Reading::Page(Fingerprinter::new(&setup.config.key, &setup.ignores)),
         }
     }
@@ -344,14 +379,19 @@ impl<'a> Visit<'a> {
                 conclusion
             }
             Step::Missing => Conclusion::new(Outcome::Gone),
-            _ => self.failed(Failure::Url, known, at),
+            _ => {
+                let mut conclusion = Conclusion::new(Outcome::Gone);
+                self.failed(Failure::Url, known, at, &mut conclusion);
+                conclusion
+            }
         }
     }
 
     /// What comes next, by what became of the request.
+    #[inline(never)] // Out of the futures' code, which would be larger.
     pub(super) fn told(
         &self,
-        reply: Reply<'_>,
+        reply: Reply<'_, '_>,
         setup: &Setup<'a>,
         known: &mut Knowledge<'_>,
         at: Moment,
@@ -363,50 +403,61 @@ impl<'a> Visit<'a> {
         {
             known.redirects.remove(*subject);
         }
-        Next::Conclude(match reply {
+        let mut conclusion = Conclusion::new(Outcome::Postponed);
+        let said = &mut conclusion;
+        match reply {
             Reply::Stale => return Next::AskAgain,
             Reply::Refused(Refusal::WaitAt(host)) => return Next::WaitAt(host),
-            Reply::Refused(Refusal::Closed) => Conclusion::new(Outcome::Postponed),
-            Reply::Failed(why) => self.failed(why, known, at),
-            Reply::Answered(answer, Reading::Robots(reader)) => {
-                let (judges, crawl_delay) = reader.finish();
-                self.robots_answered(answer, &judges, crawl_delay, setup, known, at)
+            Reply::Refused(Refusal::Closed) => {}
+            Reply::Failed(why) => self.failed(why, known, at, said),
+            Reply::Answered(answer, Finding::Robots(judges, crawl_delay)) => {
+                self.robots_answered(answer, judges, crawl_delay, setup, known, at, said);
             }
-            Reply::Answered(answer, Reading::Page(hasher)) => {
-                self.page_answered(answer, hasher.finish().short(), setup, known, at)
+            Reply::Answered(answer, Finding::Page(fingerprint)) => {
+                self.page_answered(answer, fingerprint, setup, known, at, said);
             }
-        })
+        }
+        Next::Conclude(conclusion)
     }
 
     /// The request was not answered, or by a failure. What fails while the network is away is not
     /// the host's fault.
-    fn failed(&self, why: Failure, known: &mut Knowledge<'_>, at: Moment) -> Conclusion {
+    fn failed(
+        &self,
+        why: Failure,
+        known: &mut Knowledge<'_>,
+        at: Moment,
+        conclusion: &mut Conclusion,
+    ) {
         if why != Failure::Busy {
             known.redirects.forget(self.page);
         }
-        let mut conclusion = Conclusion::new(match why {
+        conclusion.outcome = match why {
             Failure::Url => Outcome::Gone,
             Failure::PrivateAddress | Failure::NoIpv6 => Outcome::Redirected,
             _ if !at.online => Outcome::Postponed,
             _ => Outcome::Failed,
-        });
+        };
         conclusion.failure = Some(why);
         conclusion.say(Event::Failed {
             page: self.page,
             millis: millis(at.now - self.start),
             why,
         });
-        conclusion
     }
 
     /// The server wants to be left alone for so long.
-    fn busy(&self, wait: Duration, known: &mut Knowledge<'_>, at: Moment) -> Conclusion {
-        Conclusion {
-            outcome: Outcome::Refused {
-                retry_after: Some(wait),
-            },
-            ..self.failed(Failure::Busy, known, at)
-        }
+    fn busy(
+        &self,
+        wait: Duration,
+        known: &mut Knowledge<'_>,
+        at: Moment,
+        conclusion: &mut Conclusion,
+    ) {
+        self.failed(Failure::Busy, known, at, conclusion);
+        conclusion.outcome = Outcome::Refused {
+            retry_after: Some(wait),
+        };
     }
 
     /// Remembers where the next turn for `subject` goes, or says why it goes nowhere.

@@ -18,7 +18,8 @@ impl<'a> Visit<'a> {
         setup: &Setup<'a>,
         known: &mut Knowledge<'_>,
         at: Moment,
-    ) -> Conclusion {
+        conclusion: &mut Conclusion,
+    ) {
         let mut counted = Counted {
             bytes: answer.bytes,
             changed: false,
@@ -44,22 +45,20 @@ impl<'a> Visit<'a> {
             }
             AnswerKind::NotModified => Outcome::Unchanged,
             AnswerKind::Redirect => {
-                return Conclusion {
-                    counted: Some(counted),
-                    ..self.page_redirected(answer, setup, known)
-                };
+                conclusion.counted = Some(counted);
+                return self.page_redirected(answer, setup, known, conclusion);
             }
             AnswerKind::Gone | AnswerKind::Refused => Outcome::Gone,
             AnswerKind::Busy => {
                 return match answer.wait.filter(|wait| !wait.is_zero()) {
-                    Some(wait) => self.busy(wait, known, at),
-                    None => self.failed(Failure::Busy, known, at),
+                    Some(wait) => self.busy(wait, known, at, conclusion),
+                    None => self.failed(Failure::Busy, known, at, conclusion),
                 };
             }
-            AnswerKind::Broken => return self.failed(Failure::Server, known, at),
-            AnswerKind::Nonsense => return self.failed(Failure::Response, known, at),
+            AnswerKind::Broken => return self.failed(Failure::Server, known, at, conclusion),
+            AnswerKind::Nonsense => return self.failed(Failure::Response, known, at, conclusion),
         };
-        let mut conclusion = Conclusion::new(self.arrived(outcome, known));
+        conclusion.outcome = self.arrived(outcome, known);
         conclusion.counted = Some(counted);
         conclusion.say(Event::End {
             page: self.page,
@@ -73,7 +72,6 @@ impl<'a> Visit<'a> {
                 cut: answer.cut,
             },
         });
-        conclusion
     }
 
     /// Remembers where the page's next turn goes, if it goes anywhere.
@@ -82,20 +80,19 @@ impl<'a> Visit<'a> {
         answer: &Answer,
         setup: &Setup<'a>,
         known: &mut Knowledge<'_>,
-    ) -> Conclusion {
-        let mut conclusion = Conclusion::new(Outcome::Postponed);
+        conclusion: &mut Conclusion,
+    ) {
         let hops = match &self.redirect {
             Some(redirect) => Some(redirect.hops.clone()),
             None => Url::parse(self.record.url).ok().as_ref().map(Hops::from),
         };
         let subject = Subject::Page(self.page);
         let followed =
-            hops.map(|hops| self.follow(subject, hops, answer, setup, known, &mut conclusion));
+            hops.map(|hops| self.follow(subject, hops, answer, setup, known, conclusion));
         if !matches!(followed, Some(Ok(()))) {
             known.redirects.forget(self.page);
             conclusion.outcome = Outcome::Redirected;
         }
-        conclusion
     }
 
     /// What an answer comes to where redirects have led. A page that has moved for good is asked

@@ -40,6 +40,7 @@ impl<'a> Visit<'a> {
     }
 
     /// A robots.txt was answered. The page's own turn comes next.
+    #[allow(clippy::too_many_arguments)] // What it may read and change is all there.
     pub(super) fn robots_answered(
         &self,
         answer: &Answer,
@@ -48,19 +49,19 @@ impl<'a> Visit<'a> {
         setup: &Setup<'a>,
         known: &mut Knowledge<'_>,
         at: Moment,
-    ) -> Conclusion {
-        let mut conclusion = Conclusion::new(Outcome::Postponed);
+        conclusion: &mut Conclusion,
+    ) {
         if answer.kind == AnswerKind::Redirect
             && let Step::Robots { subject, url, hops } = &self.step
             && let Ok(url) = Url::parse(url)
         {
             let hops = hops.clone().unwrap_or_else(|| Hops::from(&url));
-            match self.follow(*subject, hops, answer, setup, known, &mut conclusion) {
-                Ok(()) => return conclusion,
+            match self.follow(*subject, hops, answer, setup, known, conclusion) {
+                Ok(()) => return,
                 // The rules exist, and cannot be read: the page is out of reach.
                 Err(DeadEnd::OutOfReach) => {
                     conclusion.outcome = Outcome::Redirected;
-                    return conclusion;
+                    return;
                 }
                 // There is no file (RFC 9309 §2.3.1.2).
                 Err(DeadEnd::Nowhere) => {}
@@ -69,7 +70,7 @@ impl<'a> Visit<'a> {
         let access = Access::from_status(Some(answer.head.status));
         if access == Access::DenyAll {
             let wait = answer.wait.unwrap_or(HostRobots::RETRY);
-            return self.busy(wait, known, at);
+            return self.busy(wait, known, at, conclusion);
         }
         conclusion.say(Event::Robots {
             host: self.record.host,
@@ -78,7 +79,7 @@ impl<'a> Visit<'a> {
             denied: judges.count_denied(access),
         });
         let Ok(url) = Url::parse(self.url()) else {
-            return conclusion;
+            return;
         };
         let origin = setup.origin_of(&url, &self.record);
         // Rules are judged page by page; of a host of which only one page was judged, they say
@@ -115,6 +116,5 @@ impl<'a> Visit<'a> {
             }
             None => judges.remember(access, known.pages),
         }
-        conclusion
     }
 }

@@ -84,7 +84,7 @@ fn fetches<const PAGES: usize>(meter: &mut dyn Meter) {
         STEPS,
         &mut || {
             for _ in 0..STEPS {
-                black_box(scheduler.next(now));
+                let _ = black_box(scheduler.next(now));
             }
         },
     );
@@ -100,11 +100,11 @@ fn worst<const PAGES: usize, const HOSTS: usize>(meter: &mut dyn Meter) {
     let _ = scheduler.set_budget(Some(RATE * PAGES as f32), now);
     // Up to the last pages of a round, at the 24 of a call that is in a hurry.
     while scheduler.next_page_to_review() + 24 <= PAGES {
-        black_box(scheduler.next(now));
+        let _ = black_box(scheduler.next(now));
     }
     let later = now + Duration::DAY * 102;
     meter.measure("scheduler, the dearest call", PAGES as u32, 1, &mut || {
-        black_box(scheduler.next(black_box(later)));
+        let _ = black_box(scheduler.next(black_box(later)));
     });
 }
 
