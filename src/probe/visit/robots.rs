@@ -1,8 +1,9 @@
 //! What a robots.txt means for a visit: it is asked for before the page, followed where redirects
 //! lead, and the host's pages are judged by it.
 
-use super::{Access, Answer, AnswerKind, Conclusion, DeadEnd, HostRobots, Moment, Step, Visit};
-use crate::fetch::{Hops, Url};
+use super::{Answer, Conclusion, DeadEnd, Moment, Step, Visit};
+use crate::fetch::robots::{Access, HostRobots};
+use crate::fetch::{AnswerKind, Hops, Url};
 use crate::polite;
 use crate::probe::Event;
 use crate::probe::memory::Knowledge;
