@@ -19,6 +19,7 @@ const KNOWN_RATE_CONFIDENCE: f32 = 500.0;
 /// What was found in the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub struct Resumed {
     /// Pages of the list that were known.
     pub pages: u16,
