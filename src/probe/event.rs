@@ -38,8 +38,9 @@
 //! places in the image.
 
 use super::{Failure, Resumed, TimeSource, Totals};
+use crate::catalog::LogLevel;
 use crate::fetch::RedirectError;
-use crate::image::{ImageError, LogLevel};
+use crate::image::ImageError;
 use crate::sntp::NoTime;
 
 /// Something that a person or a monitor may want to know; see the table above.

@@ -36,9 +36,10 @@ pub use time_server::Datagrams;
 
 use core::cell::RefCell;
 
+use crate::catalog::{Config, Ignores};
 use crate::fetch::Agent;
 use crate::heap::Id;
-use crate::image::{Config, Ignores, Image, ImageError};
+use crate::image::{Image, ImageError};
 use crate::polite::{Hours, Rules};
 use crate::scheduler::{Core, Event as Counted, HostId, PageSettings, Settings, Storage};
 use crate::time::{Duration, Instant};
@@ -222,13 +223,12 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
             return Err(too_large);
         }
         let config = image.config()?;
-        let agent = Agent::new(config.agent, config.contact)
-            .map_err(|_| ImageError::Record { index: 0 })?;
+        let agent = Agent::new(config.agent, config.contact).map_err(|_| ImageError::CONFIG)?;
         let (now, scheduler) = (board.now(), &mut *memory.scheduler);
         scheduler.set_settings(settings(&config, slots as u16));
         scheduler
             .set_budget(config.per_day, now)
-            .map_err(|_| ImageError::Record { index: 0 })?;
+            .map_err(|_| ImageError::CONFIG)?;
         let mut has_hours = false;
         for index in 0..hosts {
             let host = image.host(index)?;

@@ -6,8 +6,8 @@ use super::line::Trouble;
 use super::memory::{HostMemory, Stranger};
 use super::turn::Errand;
 use super::{Board, Failure, Probe, State};
+use crate::catalog::Page;
 use crate::fetch::{Host, Resolve, Url, literal};
-use crate::image::Page;
 use crate::scheduler::Storage;
 use crate::time::{Duration, Instant};
 

@@ -7,13 +7,13 @@ use super::line::{NEAR, Peer, Trouble, Wires};
 use super::memory::Verdict;
 use super::party::Party;
 use super::{Board, Event, Failure, Probe};
+use crate::catalog::Page;
 use crate::fetch::robots::Access;
 use crate::fetch::{
     self, Body, Connect, Endpoint, FetchError, Fetched, Head, Hops, Limits, RedirectError, Request,
     Resolve, Scheme, Url, within,
 };
 use crate::heap::Id;
-use crate::image::Page;
 use crate::scheduler::{HostId, Outcome, Storage};
 use crate::time::{Duration, Instant};
 

@@ -3,7 +3,8 @@
 
 use core::mem::size_of;
 
-use dunlin::image::{Image, ImageError, LogLevel};
+use dunlin::catalog::LogLevel;
+use dunlin::image::{Image, ImageError};
 use dunlin::probe::{Board, Event, HostMemory, Memory, PageMemory, Probe, most_moves};
 use dunlin::scheduler::{Core, Lent, Room, Settings};
 use dunlin::time::Instant;

@@ -2,18 +2,19 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use dunlin::catalog::{Address, Config, Gateway, Host, LogLevel, Name, Page, TimeServer};
 use dunlin::fetch::{Agent, Host as UrlHost, Ignore, Scheme, Url};
-use dunlin::image::{self, Address, Config, Gateway, Host, LogLevel, Name, Page, TimeServer};
+use dunlin::image::Builder;
 use dunlin::time::Duration;
 
 use crate::error::{Error, quoted};
 use crate::listing::Listing;
 use crate::pages::Change;
 
-/// How firmly a given rate is believed, in changes seen.
-const KNOWN: f32 = 1_000.0;
-/// And one that is only guessed: the least there is.
-const GUESSED: f32 = 0.0;
+/// How firmly a rate that the list gives is believed, in changes seen.
+const GIVEN_RATE_CONFIDENCE: f32 = 1_000.0;
+/// How firmly a rate that is only guessed is believed: the least there is.
+const GUESSED_RATE_CONFIDENCE: f32 = 0.0;
 /// Bytes of what opens or closes a stretch that is ignored.
 const LONGEST_MARKER: usize = 200;
 
@@ -100,7 +101,8 @@ pub fn build(
     capacity: Capacity,
 ) -> Result<(Vec<u8>, Vec<usize>), Error> {
     let list = &listing.list;
-    let (pages, hosts) = (list.pages.len(), list.hosts.len());
+    let pages = list.pages.len();
+    let hosts = list.hosts.len();
     if pages > capacity.pages || hosts > capacity.hosts {
         return Err(Error::Usage(format!(
             "found {pages} pages on {hosts} hosts, expected at most {} pages on {} hosts",
@@ -130,13 +132,16 @@ pub fn build(
         // reason, so a page is taken to change about as often as it can be visited, until it shows
         // otherwise.
         let guess = options.per_day.map(|per_day| per_day / pages as f64);
-        let confidence = if rate.is_some() { KNOWN } else { GUESSED };
+        let confidence = if rate.is_some() {
+            GIVEN_RATE_CONFIDENCE
+        } else {
+            GUESSED_RATE_CONFIDENCE
+        };
         let rate = rate.or(guess).map(|rate: f64| rate as f32);
-        let (host, weight) = (page.host as u16, page.weight as f32);
         records.push(Page {
-            host,
+            host: page.host as u16,
             url: &page.url,
-            weight,
+            weight: page.weight as f32,
             rate,
             confidence,
         });
@@ -157,9 +162,15 @@ pub fn build(
             to: to.as_bytes(),
         })
         .collect();
-    let image = image::build(&config(options), &names, &hosts, &records, &ignore);
-    // What the probe would say, before it is asked.
-    image::Image::parse(&image).map_err(|why| Error::Usage(why.to_string()))?;
+    // What the probe would refuse it for is said here, before it is asked. Limits and laws are not
+    // written: no probe obeys them yet.
+    let image = Builder::new(&config(options))
+        .names(&names)
+        .hosts(&hosts)
+        .pages(&records)
+        .ignore(&ignore)
+        .build()
+        .map_err(|why| Error::Usage(why.to_string()))?;
     Ok((image, order))
 }
 
@@ -216,7 +227,8 @@ fn host_records<'l>(listing: &'l Listing, order: &[usize]) -> Vec<Host<'l>> {
     let first_of = |host: usize| order.partition_point(|&page| list.pages[page].host < host);
     let host = |(index, name): (usize, &'l String)| {
         let gate = listing.gate_of_host[index];
-        let (first, end) = (first_of(index), first_of(index + 1));
+        let first = first_of(index);
+        let end = first_of(index + 1);
         let settings = &listing.gates[gate];
         Host {
             name,

@@ -1,7 +1,8 @@
 //! What a probe says: the table of events is complete and true, and the end of a fetch is short on
 //! the wire.
 
-use dunlin::image::{ImageError, LogLevel};
+use dunlin::catalog::LogLevel;
+use dunlin::image::ImageError;
 use dunlin::probe::{Event, Failure, Flags, Resumed, TimeSource, Totals};
 use dunlin::sntp::NoTime;
 use proptest::prelude::*;

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use clap::Args;
-use dunlin::image::{Address, LogLevel};
+use dunlin::catalog::{Address, LogLevel};
 use dunlin::time::Duration;
 use dunlin_host::duration;
 use dunlin_host::error::Error;
