@@ -1,11 +1,9 @@
 //! How a probe is to behave: what its owner sets once for all pages.
 
-use serde::{Deserialize, Serialize};
-
 use super::Ignore;
 
 /// How the probe is to behave.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config<'a> {
     /// The product of the User-Agent, such as `dunlin/0.1`.
     pub agent: &'a str,
@@ -32,8 +30,6 @@ pub struct Config<'a> {
     /// What is worth a line of the log.
     pub log: LogLevel,
     /// Who knows what time it is. Without one, the hosts that are fetched from.
-    // An image of version 1 ends before it, so it is read and written by itself.
-    #[serde(skip)]
     pub sntp: Option<TimeServer<'a>>,
 }
 
@@ -62,7 +58,7 @@ impl<'a> Config<'a> {
 }
 
 /// A time server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeServer<'a> {
     /// Its name or address.
     pub host: &'a str,
@@ -71,7 +67,7 @@ pub struct TimeServer<'a> {
 }
 
 /// A forward gateway: it takes whole URLs in plain requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gateway<'a> {
     /// Its name or address.
     pub host: &'a str,
@@ -80,7 +76,7 @@ pub struct Gateway<'a> {
 }
 
 /// How the device gets its own address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Address {
     /// From the network.
     Dhcp,
@@ -98,7 +94,7 @@ pub enum Address {
 }
 
 /// What is worth a line of the log: a level holds all before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum LogLevel {
     /// What needs somebody to act.
@@ -112,7 +108,7 @@ pub enum LogLevel {
 }
 
 /// An entry of the resolve table: where the owner says a host is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name<'a> {
     /// The host; `*` for all that have no entry of their own.
     pub host: &'a str,

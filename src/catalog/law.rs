@@ -22,7 +22,7 @@ pub enum ChangeLaw<'a> {
     },
     /// Changes can only come at known times of an interval.
     Quasi {
-        /// After so long the times come again.
+        /// After so long the times come again. An image keeps it in milliseconds, up to 49 days.
         interval: Duration,
         /// The times, in order.
         updates: Updates<'a>,

@@ -9,7 +9,7 @@ pub struct CrawlLimits {
     pub min: u32,
     /// The most crawls; `None` for as many as politeness allows.
     pub max: Option<u32>,
-    /// The interval in which they are counted.
+    /// The interval in which they are counted. An image keeps it in milliseconds, up to 49 days.
     pub interval: Duration,
 }
 

@@ -97,8 +97,6 @@ pub use limits::CrawlLimits;
 
 use core::ops::Range;
 
-use serde::{Deserialize, Serialize};
-
 /// Pages and hosts with what is given about them, wherever that is kept.
 pub trait Catalog {
     /// Why a page or a host cannot be told.
@@ -145,7 +143,7 @@ pub trait Catalog {
 }
 
 /// A host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Host<'a> {
     /// `name` or `name:port`, as in its pages' URLs.
     pub name: &'a str,
@@ -183,7 +181,7 @@ impl<'a> Host<'a> {
 }
 
 /// A page.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Page<'a> {
     /// The index of its host.
     pub host: u16,

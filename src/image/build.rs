@@ -2,9 +2,7 @@
 
 use std::vec::Vec;
 
-use serde::Serialize;
-
-use super::optional::{About, StoredLaw, StoredLimits};
+use super::record::{About, Record, Writer};
 use super::{HEADER, Image, ImageError, MAGIC, Tag, VERSION};
 use crate::catalog::{ChangeLaw, Config, CrawlLimits, Host, Ignore, Name, Page};
 use crate::math::crc32;
@@ -37,9 +35,11 @@ pub struct Builder {
 impl Builder {
     /// Begins an image for a probe that behaves like this.
     pub fn new(config: &Config<'_>) -> Self {
-        let record = [encode(config), encode(&config.sntp)].concat();
+        let mut record = Writer::default();
+        config.write(&mut record);
+        config.sntp.write(&mut record);
         let sections = Vec::new();
-        Self { sections }.table(Tag::CONFIG, &[record])
+        Self { sections }.table(Tag::CONFIG, &[record.0])
     }
 
     /// Adds the resolve table.
@@ -64,12 +64,12 @@ impl Builder {
 
     /// Adds the limits of some pages. A firmware that does not know limits skips them.
     pub fn limits(self, limits: &[(u16, CrawlLimits)]) -> Self {
-        self.about_pages(Tag::LIMITS, limits, StoredLimits::from)
+        self.about_pages(Tag::LIMITS, limits)
     }
 
     /// Adds the laws by which some pages change. A firmware that does not know laws skips them.
     pub fn laws(self, laws: &[(u16, ChangeLaw<'_>)]) -> Self {
-        self.about_pages(Tag::LAWS, laws, StoredLaw::from)
+        self.about_pages(Tag::LAWS, laws)
     }
 
     /// Adds a section of any kind.
@@ -111,23 +111,19 @@ impl Builder {
     }
 
     /// Adds facts about some pages, sorted by page so that one can be found.
-    fn about_pages<T: Copy, S: Serialize>(
-        self,
-        tag: Tag,
-        facts: &[(u16, T)],
-        stored: impl Fn(T) -> S,
-    ) -> Self {
-        let mut facts = facts.to_vec();
-        facts.sort_by_key(|&(page, _)| page);
-        let about = |&(page, fact): &(u16, T)| About {
-            page,
-            fact: stored(fact),
-        };
-        let records: Vec<About<S>> = facts.iter().map(about).collect();
+    fn about_pages<'a, T: Record<'a> + Copy>(self, tag: Tag, facts: &[(u16, T)]) -> Self {
+        let about = |&(page, fact): &(u16, T)| About { page, fact };
+        let mut records: Vec<About<T>> = facts.iter().map(about).collect();
+        records.sort_by_key(|record| record.page);
         self.records(tag, &records)
     }
 
-    fn records<T: Serialize>(self, tag: Tag, records: &[T]) -> Self {
+    fn records<'a, T: Record<'a>>(self, tag: Tag, records: &[T]) -> Self {
+        let encode = |record: &T| {
+            let mut bytes = Writer::default();
+            record.write(&mut bytes);
+            bytes.0
+        };
         let records: Vec<Vec<u8>> = records.iter().map(encode).collect();
         self.table(tag, &records)
     }
@@ -146,11 +142,6 @@ impl Builder {
         payload.extend(records.concat());
         self.section(tag, &payload)
     }
-}
-
-fn encode(record: &impl Serialize) -> Vec<u8> {
-    // Nothing in our own types cannot be encoded, and a vector has room for all of it.
-    postcard::to_extend(record, Vec::new()).unwrap_or_default()
 }
 
 /// Makes an image of these sections and no others, whether a probe would take it or not. Pages must

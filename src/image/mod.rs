@@ -46,13 +46,13 @@
 //!
 //! | tag | a record of it is | without it |
 //! |---|---|---|
-//! | `CONF` | [`Config`], then [`Config::sntp`]: exactly one | the image is refused |
+//! | `CONF` | [`Config`]: one record | the image is refused |
 //! | `NAME` | [`Name`] | no resolve table |
 //! | `HOST` | [`Host`] | no hosts |
 //! | `PAGE` | [`Page`], sorted by host | no pages |
 //! | `IGNR` | [`Ignore`] | nothing is ignored |
-//! | `limt` | page `u16` and [`CrawlLimits`], sorted by page | no limits |
-//! | `laws` | page `u16` and [`ChangeLaw`], sorted by page | all pages change by Poisson laws |
+//! | `limt` | index of the page, [`CrawlLimits`]; sorted by page | no limits |
+//! | `laws` | index of the page, [`ChangeLaw`]; sorted by page | all pages change by Poisson laws |
 //!
 //! `limt` and `laws` can be written and read, but no probe obeys them yet, so the program `dunlin`
 //! does not write them. All of these sections hold records; others may hold what they want
@@ -62,7 +62,20 @@
 //! |---|---|
 //! | 0 | how many `u32`, at most 65,535 |
 //! | 4 | one `u32` a record: the byte of the payload at which it starts |
-//! | … | records, as postcard encodes them |
+//! | … | records |
+//!
+//! A record is its fields in the order in which the struct has them, as postcard encodes them:
+//!
+//! | field | bytes |
+//! |---|---|
+//! | `u16`, `u32` | seven bits a byte, the lowest first; all bytes but the last have their top bit set |
+//! | `i16` | the same, folded: 0, −1, 1, −2, … are 0, 1, 2, 3, … |
+//! | `u8`, `[u8; N]` | as they are |
+//! | `f32` | four, little-endian |
+//! | [`Duration`](crate::time::Duration) | milliseconds as `u32` |
+//! | text, bytes | their number as `u32`, then they |
+//! | `Option` | 0, or 1 and the value |
+//! | enum | the number of the variant, from 0 on, then its fields |
 //!
 //! What comes later gets a section of its own: neither records nor the header change, and no
 //! further version is needed.
@@ -77,12 +90,13 @@
 //! | 6 | how many names, hosts and pages there are, `u16` each |
 //! | 12 | length and CRC-32, as above |
 //! | 20 | one `u32` a record: the byte of the image at which it starts |
-//! | … | records: [`Config`], names, hosts, pages; in version 2 also [`Config::sntp`] behind the rest of it, and what to ignore behind the pages |
+//! | … | records as above: [`Config`], in version 1 without its last field `sntp`; names, hosts, pages; in version 2 also what to ignore |
 
 #[cfg(feature = "std")]
 mod build;
 mod error;
 mod optional;
+mod record;
 mod section;
 
 #[cfg(feature = "std")]
@@ -92,8 +106,8 @@ pub use section::Tag;
 
 use crate::catalog::{Catalog, ChangeLaw, Config, CrawlLimits, Host, Ignore, Ignores, Name, Page};
 use crate::math::crc32;
+use record::{Reader, Record};
 use section::{Sections, Table, word};
-use serde::Deserialize;
 
 /// The format that is written, and the newest that is read.
 pub const VERSION: u16 = 3;
@@ -250,9 +264,9 @@ impl<'a> Image<'a> {
         self.tables[kind as usize]
     }
 
-    fn record<T: Deserialize<'a>>(&self, kind: Kind, index: usize) -> Result<T, ImageError> {
+    fn record<T: Record<'a>>(&self, kind: Kind, index: usize) -> Result<T, ImageError> {
         let bytes = self.record_bytes(kind, index)?;
-        postcard::from_bytes(bytes).map_err(|_| wrong(kind, index))
+        decode(bytes).ok_or_else(|| wrong(kind, index))
     }
 
     /// The bytes of a record, and whatever follows it.
@@ -267,7 +281,7 @@ impl<'a> Image<'a> {
         };
         table
             .record(self.bytes, base, index)
-            .ok_or(wrong(kind, index))
+            .ok_or_else(|| wrong(kind, index))
     }
 
     /// How the probe is to behave.
@@ -275,11 +289,13 @@ impl<'a> Image<'a> {
     /// # Errors
     /// None, once the image has been parsed; nor have the others below, for indexes that exist.
     pub fn config(&self) -> Result<Config<'a>, ImageError> {
-        let wrong = |_| ImageError::CONFIG;
-        let bytes = self.record_bytes(Kind::Config, 0)?;
-        let (mut config, more) = postcard::take_from_bytes::<Config<'a>>(bytes).map_err(wrong)?;
+        let mut reader = Reader::new(self.record_bytes(Kind::Config, 0)?);
+        let mut config = Config::read(&mut reader);
         if self.version >= 2 {
-            config.sntp = postcard::from_bytes(more).map_err(wrong)?;
+            config.sntp = Record::read(&mut reader);
+        }
+        if reader.has_failed() {
+            return Err(ImageError::CONFIG);
         }
         Ok(config)
     }
@@ -353,7 +369,16 @@ impl<'a> Image<'a> {
     }
 }
 
+/// The record that these bytes begin with.
+fn decode<'a, T: Record<'a>>(bytes: &'a [u8]) -> Option<T> {
+    let mut reader = Reader::new(bytes);
+    let record = T::read(&mut reader);
+    (!reader.has_failed()).then_some(record)
+}
+
 /// What is to be said of a record that cannot be used.
+#[cold]
+#[inline(never)]
 fn wrong(kind: Kind, index: usize) -> ImageError {
     ImageError::Record {
         section: TABLES[kind as usize],

@@ -1,87 +1,10 @@
 //! What an image may say about single pages, in sections that a reader may skip: their limits and
 //! the laws by which they change. Nothing of it is checked before it is asked for.
 
-use serde::{Deserialize, Serialize};
-
+use super::record::{About, Record};
 use super::section::Table;
-use super::{Image, ImageError, Tag};
-use crate::catalog::{ChangeLaw, CrawlLimits, Updates};
-use crate::time::Duration;
-
-/// A record about one page. Records are sorted by page, and most pages have none.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct About<T> {
-    pub(super) page: u16,
-    pub(super) fact: T,
-}
-
-/// [`CrawlLimits`] as they are kept.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct StoredLimits {
-    min: u32,
-    max: Option<u32>,
-    interval_us: u64,
-}
-
-impl From<CrawlLimits> for StoredLimits {
-    fn from(limits: CrawlLimits) -> Self {
-        Self {
-            min: limits.min,
-            max: limits.max,
-            interval_us: limits.interval.as_micros(),
-        }
-    }
-}
-
-impl From<StoredLimits> for CrawlLimits {
-    fn from(stored: StoredLimits) -> Self {
-        Self {
-            min: stored.min,
-            max: stored.max,
-            interval: Duration::from_micros(stored.interval_us),
-        }
-    }
-}
-
-/// A [`ChangeLaw`] as it is kept.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) enum StoredLaw<'a> {
-    Poisson,
-    Weibull { shape: f32 },
-    Pareto { shape: f32 },
-    Quasi { interval_us: u64, updates: &'a [u8] },
-}
-
-impl<'a> From<ChangeLaw<'a>> for StoredLaw<'a> {
-    fn from(law: ChangeLaw<'a>) -> Self {
-        match law {
-            ChangeLaw::Poisson => Self::Poisson,
-            ChangeLaw::Weibull { shape } => Self::Weibull { shape },
-            ChangeLaw::Pareto { shape } => Self::Pareto { shape },
-            ChangeLaw::Quasi { interval, updates } => Self::Quasi {
-                interval_us: interval.as_micros(),
-                updates: updates.as_bytes(),
-            },
-        }
-    }
-}
-
-impl<'a> From<StoredLaw<'a>> for ChangeLaw<'a> {
-    fn from(stored: StoredLaw<'a>) -> Self {
-        match stored {
-            StoredLaw::Poisson => Self::Poisson,
-            StoredLaw::Weibull { shape } => Self::Weibull { shape },
-            StoredLaw::Pareto { shape } => Self::Pareto { shape },
-            StoredLaw::Quasi {
-                interval_us,
-                updates,
-            } => Self::Quasi {
-                interval: Duration::from_micros(interval_us),
-                updates: Updates::from_bytes(updates),
-            },
-        }
-    }
-}
+use super::{Image, ImageError, Tag, decode};
+use crate::catalog::{ChangeLaw, CrawlLimits};
 
 impl<'a> Image<'a> {
     /// How often a page may and has to be visited. Work: the sections, and a binary search.
@@ -89,8 +12,7 @@ impl<'a> Image<'a> {
     /// # Errors
     /// [`ImageError::Record`] for a page that is not there, or limits that make no sense.
     pub fn limits(&self, page: usize) -> Result<CrawlLimits, ImageError> {
-        let fact = self.about::<StoredLimits>(Tag::LIMITS, page)?;
-        let limits = fact.map(|(index, stored)| (index, CrawlLimits::from(stored)));
+        let limits = self.about(Tag::LIMITS, page)?;
         sound(limits, Tag::LIMITS, CrawlLimits::is_sound)
     }
 
@@ -99,13 +21,12 @@ impl<'a> Image<'a> {
     /// # Errors
     /// [`ImageError::Record`] for a page that is not there, or a law that makes no sense.
     pub fn law(&self, page: usize) -> Result<ChangeLaw<'a>, ImageError> {
-        let fact = self.about::<StoredLaw<'a>>(Tag::LAWS, page)?;
-        let law = fact.map(|(index, stored)| (index, ChangeLaw::from(stored)));
+        let law = self.about(Tag::LAWS, page)?;
         sound(law, Tag::LAWS, ChangeLaw::is_sound)
     }
 
     /// What a section says about a page, and the index of the record that says it.
-    fn about<T: Deserialize<'a>>(
+    fn about<T: Record<'a>>(
         &self,
         tag: Tag,
         page: usize,
@@ -126,7 +47,7 @@ impl<'a> Image<'a> {
                 index: middle as u32,
             };
             let bytes = table.record(payload, 0, middle).ok_or(wrong)?;
-            let about: About<T> = postcard::from_bytes(bytes).map_err(|_| wrong)?;
+            let about: About<T> = decode(bytes).ok_or(wrong)?;
             match usize::from(about.page).cmp(&page) {
                 core::cmp::Ordering::Equal => return Ok(Some((middle, about.fact))),
                 core::cmp::Ordering::Less => low = middle + 1,
