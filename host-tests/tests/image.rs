@@ -499,6 +499,67 @@ proptest! {
         prop_assert!(Image::parse(&image).is_err());
     }
 
+    /// Whatever a configuration says comes out again.
+    #[test]
+    fn every_configuration_comes_out(
+        texts in prop::collection::vec("\\PC{0,200}", 4),
+        numbers in any::<[u32; 4]>(),
+        per_day in prop::option::of(0.0..1e9_f32),
+        key in any::<[u8; 16]>(),
+        ports in any::<[u16; 2]>(),
+        there in any::<[bool; 3]>(),
+        own in any::<([u8; 4], u8, Option<[u8; 4]>, Option<[u8; 4]>)>(),
+        utc_offset_minutes in any::<i16>(),
+        log in 0..4_usize,
+    ) {
+        let (address, prefix, router, names) = own;
+        let config = Config {
+            agent: &texts[0],
+            contact: there[0].then_some(&texts[1]),
+            per_day,
+            back_off_ms: numbers[0],
+            deadline_ms: numbers[1],
+            body_bytes: numbers[2],
+            seed: numbers[3],
+            key,
+            gateway: there[1].then_some(Gateway { host: &texts[2], port: ports[0] }),
+            address: if there[2] {
+                Address::Dhcp
+            } else {
+                Address::Static { address, prefix, router, names }
+            },
+            utc_offset_minutes,
+            log: [LogLevel::Error, LogLevel::Warn, LogLevel::Info, LogLevel::Debug][log],
+            sntp: there[1].then_some(TimeServer { host: &texts[3], port: ports[1] }),
+        };
+        let bytes = Builder::new(&config).build();
+        let image = bytes.as_deref().map(Image::parse);
+        prop_assert_eq!(image.unwrap().unwrap().config(), Ok(config));
+    }
+
+    /// Whatever is said of a host and a page comes out again.
+    #[test]
+    fn every_host_and_page_comes_out(
+        texts in prop::collection::vec("\\PC{0,300}", 2),
+        gap_ms in any::<u32>(),
+        hours in any::<Option<(u8, u8)>>(),
+        weight in 1e-9..1e9_f32,
+        rate in prop::option::of(0.0..1e9_f32),
+        confidence in any::<f32>(),
+        limits in (0..9_u32, prop::option::of(9..=u32::MAX), 1..=u32::MAX),
+    ) {
+        let host = Host { gap_ms, hours, pages: 1, ..Host::new(&texts[0], 0) };
+        let page = Page { weight, rate, confidence, ..Page::new(0, &texts[1]) };
+        let (min, max, interval) = limits;
+        let limits = CrawlLimits { min, max, interval: Duration::from_millis(interval.into()) };
+        let image = Builder::new(&CONFIG).hosts(&[host]).pages(&[page]).limits(&[(0, limits)]);
+        let bytes = image.build().unwrap();
+        let image = Image::parse(&bytes).unwrap();
+        prop_assert_eq!(image.host(0), Ok(host));
+        prop_assert_eq!(image.page(0), Ok(page));
+        prop_assert_eq!(image.limits(0), Ok(limits));
+    }
+
     /// Bytes with a good checksum but no sense do not make the reader panic.
     #[test]
     fn nonsense_is_refused_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
