@@ -145,34 +145,18 @@ impl<'a> Image<'a> {
     /// # Errors
     /// Why it cannot be used.
     pub fn parse(flash: &'a [u8]) -> Result<Self, ImageError> {
-        let header: &[u8; HEADER] = flash.first_chunk().ok_or(ImageError::Missing)?;
-        let (magic, fields) = header.split_first_chunk().ok_or(ImageError::Missing)?;
-        if *magic != MAGIC {
+        let mut header = Reader::new(flash);
+        let magic: [u8; 4] = header.array();
+        let version = u16::from_le_bytes(header.array());
+        let counts: [[u8; 2]; 3] = [header.array(), header.array(), header.array()];
+        let length = u32::from_le_bytes(header.array());
+        let expected = u32::from_le_bytes(header.array());
+        if header.has_failed() || magic != MAGIC {
             return Err(ImageError::Missing);
         }
-        let &[
-            v0,
-            v1,
-            n0,
-            n1,
-            h0,
-            h1,
-            p0,
-            p1,
-            l0,
-            l1,
-            l2,
-            l3,
-            c0,
-            c1,
-            c2,
-            c3,
-        ] = fields.first_chunk().ok_or(ImageError::Missing)?;
-        let version = u16::from_le_bytes([v0, v1]);
         if version > VERSION {
             return Err(ImageError::Newer { found: version });
         }
-        let length = u32::from_le_bytes([l0, l1, l2, l3]);
         let too_long = ImageError::Length {
             found: length,
             room: flash.len() as u32,
@@ -180,8 +164,8 @@ impl<'a> Image<'a> {
         let bytes = flash.get(..length as usize).ok_or(too_long)?;
         let rest = bytes.get(HEADER..).ok_or(too_long)?;
         // What stands between the magic bytes and the length is covered, too.
-        let found = crc32(&[&[v0, v1, n0, n1, h0, h1, p0, p1], rest]);
-        let expected = u32::from_le_bytes([c0, c1, c2, c3]);
+        let fields = bytes.get(4..12).ok_or(too_long)?;
+        let found = crc32(&[fields, rest]);
         if found != expected {
             return Err(ImageError::Checksum { found, expected });
         }
@@ -191,7 +175,7 @@ impl<'a> Image<'a> {
             tables: [Table::EMPTY; TABLES.len()],
         };
         if version < SECTIONS {
-            image.find_tables([[n0, n1], [h0, h1], [p0, p1]].map(u16::from_le_bytes));
+            image.find_tables(counts.map(u16::from_le_bytes));
         } else {
             image.find_sections()?;
         }
@@ -217,13 +201,9 @@ impl<'a> Image<'a> {
     fn find_sections(&mut self) -> Result<(), ImageError> {
         for section in Sections::new(self.bytes, HEADER) {
             let (tag, payload) = section?;
-            let known = TABLES.iter().zip(&mut self.tables);
-            match known
-                .filter(|(known, _)| **known == tag)
-                .map(|(_, table)| table)
-                .next()
-            {
-                Some(table) if table.index == 0 => {
+            let mut known = TABLES.iter().zip(&mut self.tables);
+            match known.find(|(known, _)| **known == tag) {
+                Some((_, table)) if table.index == 0 => {
                     *table = Table::in_section(tag, self.bytes, payload)?;
                 }
                 Some(_) => return Err(ImageError::Repeated { section: tag }),
@@ -239,9 +219,11 @@ impl<'a> Image<'a> {
         self.config()?;
         let hosts = self.table(Kind::Host).count;
         let pages = self.table(Kind::Page).count;
-        let names = 0..usize::from(self.table(Kind::Name).count);
-        for index in names {
+        for index in 0..usize::from(self.table(Kind::Name).count) {
             self.name(index)?;
+        }
+        for index in 0..usize::from(self.table(Kind::Ignore).count) {
+            self.record::<Ignore<'a>>(Kind::Ignore, index)?;
         }
         for index in 0..self.hosts() {
             let host = self.host(index)?;
@@ -272,16 +254,19 @@ impl<'a> Image<'a> {
     /// The bytes of a record, and whatever follows it.
     fn record_bytes(&self, kind: Kind, index: usize) -> Result<&'a [u8], ImageError> {
         let table = self.table(kind);
-        // Before there were sections, places were counted from the start of the image; now they
-        // are counted from the start of the payload, which begins a word before the index.
-        let base = if self.version < SECTIONS {
-            0
+        let index_at = table.index as usize;
+        // Before there were sections, the index and the places in it were counted from the start of
+        // the image. Now they are counted from the start of the payload: its length stands before
+        // it, and the number of records between it and the index.
+        let record = if self.version < SECTIONS {
+            table.record(self.bytes, index_at, index)
         } else {
-            (table.index as usize).saturating_sub(4)
+            let payload = index_at.saturating_sub(4);
+            word(self.bytes, payload.saturating_sub(4))
+                .and_then(|length| self.bytes.get(payload..)?.get(..length as usize))
+                .and_then(|payload| table.record(payload, 4, index))
         };
-        table
-            .record(self.bytes, base, index)
-            .ok_or_else(|| wrong(kind, index))
+        record.ok_or_else(|| wrong(kind, index))
     }
 
     /// How the probe is to behave.

@@ -46,7 +46,7 @@ impl<'a> Image<'a> {
                 section: tag,
                 index: middle as u32,
             };
-            let bytes = table.record(payload, 0, middle).ok_or(wrong)?;
+            let bytes = table.record(payload, 4, middle).ok_or(wrong)?;
             let about: About<T> = decode(bytes).ok_or(wrong)?;
             match usize::from(about.page).cmp(&page) {
                 core::cmp::Ordering::Equal => return Ok(Some((middle, about.fact))),

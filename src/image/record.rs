@@ -55,7 +55,7 @@ impl<'a> Reader<'a> {
         taken
     }
 
-    fn array<const N: usize>(&mut self) -> [u8; N] {
+    pub(super) fn array<const N: usize>(&mut self) -> [u8; N] {
         self.take(N).first_chunk().copied().unwrap_or([0; N])
     }
 

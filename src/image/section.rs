@@ -141,19 +141,19 @@ impl Table {
         }
     }
 
-    /// A record and whatever follows it, if there is one. The index says where it starts, counted
-    /// from the byte `base` of the image.
+    /// A record and whatever follows it, if there is one. In these bytes the index begins at byte
+    /// `index_at`, and in them it says where records start.
     pub(super) fn record<'a>(
         &self,
         bytes: &'a [u8],
-        base: usize,
+        index_at: usize,
         index: usize,
     ) -> Option<&'a [u8]> {
         if index >= usize::from(self.count) {
             return None;
         }
-        let start = word(bytes, self.index as usize + 4 * index)?;
-        bytes.get(base..)?.get(start as usize..)
+        let start = word(bytes, index_at + 4 * index)?;
+        bytes.get(start as usize..)
     }
 }
 
