@@ -8,9 +8,9 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use dunlin_host::listing::{Gate, Listing};
-use dunlin_host::page_image::Capacity;
-use dunlin_host::pages::{Change, Page, PageList};
+use dunlin_host::lists::listing::{Gate, Listing};
+use dunlin_host::lists::page_image::Capacity;
+use dunlin_host::lists::pages::{Change, Page, PageList};
 
 use crate::capacity::PAGES;
 use crate::changing_web::Rates;
@@ -514,7 +514,8 @@ fn bad_images(elf: &Path) -> Result<()> {
         https: false,
         ipv6: false,
     };
-    let (large, _) = dunlin_host::page_image::build(&listing(80, &many, GAP), &options(), room)?;
+    let (large, _) =
+        dunlin_host::lists::page_image::build(&listing(80, &many, GAP), &options(), room)?;
     for (image, expected) in [
         (large, "more than this firmware has room for"),
         (damaged, "damaged page image"),
