@@ -26,7 +26,8 @@ events! {
     pub enum Event;
     /// An [`Event`] as it is read back from its line.
     ///
-    /// Reasons are text: a monitor shows those of firmware that is newer than itself, too.
+    /// Reasons are text: a monitor shows those of firmware that is newer than itself, too. What
+    /// lines of older firmware do not say is an `Option`.
     ///
     /// ```
     /// use dunlin::probe::LoggedEvent;
@@ -53,7 +54,7 @@ events! {
     error NotStored => "store failed";
 
     /// The date is certain from here on, and who said it.
-    info Clock { unix: u32, from: TimeSource as &'l str } => "clock unix={=u32} from={}";
+    info Clock { unix: u32, from: TimeSource as Option<&'l str> } => "clock unix={=u32} from={}";
 
     /// A time server was asked in vain.
     warn NoTime { why: NoTime as &'l str } => "no time why={}";
@@ -99,7 +100,7 @@ events! {
         => "astray page={=u16} status={=u16} why={}";
 
     /// A host is left alone, and why.
-    warn BackOff { host: u16, seconds: u32, why: Failure as &'l str }
+    warn BackOff { host: u16, seconds: u32, why: Failure as Option<&'l str> }
         => "backoff host={=u16} s={=u32} why={}";
 
     /// What the scheduler is heading for, each minute.

@@ -98,11 +98,19 @@ impl defmt::Format for Address {
 
 /// A value of a log line, as it is read back.
 pub(super) trait Read<'l>: Sized {
-    fn read(text: &'l str) -> Option<Self>;
+    /// Reads it; `text` is `None` where the line has no such word.
+    fn read(text: Option<&'l str>) -> Option<Self>;
 }
 
 impl<'l> Read<'l> for &'l str {
-    fn read(text: &'l str) -> Option<Self> {
+    fn read(text: Option<&'l str>) -> Option<Self> {
+        text
+    }
+}
+
+/// A word that lines of older firmware do not have.
+impl<'l> Read<'l> for Option<&'l str> {
+    fn read(text: Option<&'l str>) -> Option<Self> {
         Some(text)
     }
 }
@@ -110,8 +118,8 @@ impl<'l> Read<'l> for &'l str {
 macro_rules! parsed {
     ($($type:ty),+) => {$(
         impl Read<'_> for $type {
-            fn read(text: &str) -> Option<Self> {
-                Self::from_str(text).ok()
+            fn read(text: Option<&str>) -> Option<Self> {
+                Self::from_str(text?).ok()
             }
         }
     )+};
@@ -119,9 +127,10 @@ macro_rules! parsed {
 
 parsed!(u8, u16, u32, u64, bool, f64);
 
+/// NaN stands for a share that is not known.
 impl Read<'_> for Option<f64> {
-    fn read(text: &str) -> Option<Self> {
-        let number: f64 = text.parse().ok()?;
+    fn read(text: Option<&str>) -> Option<Self> {
+        let number: f64 = text?.parse().ok()?;
         Some(Some(number).filter(|number| number.is_finite()))
     }
 }
@@ -140,40 +149,36 @@ fn one_word(value: &str) -> &str {
 
 /// The texts of a line's values; `None` if the line is not of this pattern.
 ///
-/// A pattern's words that are missing make it another line; words that it does not know, between
-/// its own and behind them, are passed over. Work: linear in the line for each value.
+/// Words that the pattern does not know, between its own and behind them, are passed over; a word
+/// that the line does not have is `None`. Work: linear in the line for each value.
 pub(super) fn read<'l, const VALUES: usize>(
     pattern: &str,
     line: &'l str,
-) -> Option<[&'l str; VALUES]> {
-    let mut values = [""; VALUES];
+) -> Option<[Option<&'l str>; VALUES]> {
+    let mut values = [None; VALUES];
     let Some((first, _)) = pattern.split_once('{') else {
         return (pattern == line).then_some(values);
     };
     let (begin, first_key) = split_key(first);
-    let mut rest = line.strip_prefix(begin)?;
+    let (mut pattern, end) = pattern.rsplit_once('}')?;
+    let mut rest = line.strip_prefix(begin)?.strip_suffix(end)?;
     if !first_key.is_empty() && !rest.starts_with(' ') {
         return None;
     }
-    let (mut pattern, tail) = pattern.rsplit_once('}')?;
-    rest = rest.strip_suffix(tail)?;
     // From the right: the first value of a boot banner is a name with spaces in it.
-    for (index, value) in values.iter_mut().enumerate().rev() {
+    for value in values.iter_mut().rev() {
         let (before, _) = pattern.rsplit_once('{')?;
-        let (earlier, piece) = match before.rsplit_once('}') {
-            Some((earlier, piece)) => (earlier, piece),
-            None if index == 0 => ("", first_key),
-            None => return None,
-        };
-        (rest, *value) = if piece.is_empty() {
-            ("", rest)
-        } else {
-            rest.rsplit_once(piece)?
-        };
-        if piece.ends_with('=') {
-            *value = one_word(value);
-        }
+        let (earlier, piece) = before.rsplit_once('}').unwrap_or(("", first_key));
         pattern = earlier;
+        let is_key = piece.ends_with('=');
+        if piece.is_empty() {
+            *value = Some(rest);
+        } else if let Some((head, text)) = rest.rsplit_once(piece) {
+            rest = head;
+            *value = Some(if is_key { one_word(text) } else { text });
+        } else if !is_key {
+            return None;
+        }
     }
     Some(values)
 }

@@ -10,10 +10,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use dunlin::probe::LoggedEvent;
 use dunlin_host::monitor::decode::{Decoder, Level, Line, Trust};
 use dunlin_host::monitor::firmware::Firmware;
 use dunlin_host::monitor::names::Names;
-use dunlin_host::monitor::said::Said;
 use dunlin_host::monitor::state::Probe;
 use program::{dunlin, refuses, text};
 use serde_json::Value;
@@ -94,7 +94,7 @@ fn the_whole_record_decodes_and_agrees_with_the_probes_own_count() {
     let mut probe = Probe::new("probe".into(), Arc::new(Names::default()));
     let mut compared = 0;
     for line in lines {
-        let totals = if let Said::Totals(totals) = Said::read(&line.message) {
+        let totals = if let Some(LoggedEvent::Totals(totals)) = LoggedEvent::read(&line.message) {
             Some(totals)
         } else {
             None
@@ -115,8 +115,9 @@ fn the_whole_record_decodes_and_agrees_with_the_probes_own_count() {
                     totals.not_modified,
                     totals.changed,
                     totals.errors,
-                    totals.robots_denied
+                    totals.denied
                 ]
+                .map(u64::from)
             );
             compared += 1;
         }

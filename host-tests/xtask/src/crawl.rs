@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use dunlin::probe::{LoggedBoardEvent, LoggedEvent};
 use dunlin_host::lists::listing::Listing;
 use serde::Serialize;
 
@@ -98,46 +99,35 @@ impl Crawl<'_> {
     }
 }
 
-/// The value behind `key=` in a line of the probe's vocabulary.
-pub fn value<'l>(line: &'l Line, key: &str) -> Option<&'l str> {
-    let mut words = line.message.split_whitespace();
-    words.find_map(|word| word.strip_prefix(key)?.strip_prefix('='))
-}
-
 impl Report {
     pub fn read(&mut self, line: &Line) {
-        let count = |key| {
-            value(line, key)
-                .and_then(|text| text.parse().ok())
-                .unwrap_or(0)
-        };
-        let share = |key| {
-            value(line, key)
-                .and_then(|text| text.parse().ok())
-                .filter(|share: &f64| share.is_finite())
-        };
+        self.lost += usize::from(line.level == Level::Lost);
         let summary = &mut self.summary;
-        match line.message.split(' ').next().unwrap_or_default() {
-            "end" => self.longest_end = self.longest_end.max(line.bytes),
-            "totals" => {
-                summary.fetches = count("fetches");
-                summary.not_modified = count("same");
-                summary.changed = count("changed");
-                summary.errors = count("errors");
-                summary.robots_denied = count("denied");
-                summary.bytes = count("bytes");
+        match LoggedEvent::read(&line.message) {
+            Some(LoggedEvent::End { .. }) => self.longest_end = self.longest_end.max(line.bytes),
+            Some(LoggedEvent::Totals(totals)) => {
+                summary.fetches = totals.fetches.into();
+                summary.not_modified = totals.not_modified.into();
+                summary.changed = totals.changed.into();
+                summary.errors = totals.errors.into();
+                summary.robots_denied = totals.denied.into();
+                summary.bytes = totals.bytes;
             }
-            "resumed" => summary.resumed_pages = count("pages"),
-            "plan" => {
-                summary.freshness_estimate = share("freshness");
-                summary.optimum_estimate = share("optimum");
+            Some(LoggedEvent::Resumed(resumed)) => summary.resumed_pages = resumed.pages.into(),
+            Some(LoggedEvent::Plan {
+                freshness, optimum, ..
+            }) => {
+                summary.freshness_estimate = freshness;
+                summary.optimum_estimate = optimum;
             }
-            "awake" => self.awake = Some(Duration::from_micros(count("us"))),
-            "done" => {
-                let mut words = line.message.split(' ').rev();
-                self.stack = words.nth(1).and_then(|bytes| bytes.parse().ok());
+            _ => {}
+        }
+        match LoggedBoardEvent::read(&line.message) {
+            Some(LoggedBoardEvent::Awake { micros }) => {
+                self.awake = Some(Duration::from_micros(micros));
             }
-            _ => self.lost += usize::from(line.level == Level::Lost),
+            Some(LoggedBoardEvent::Done { stack, .. }) => self.stack = Some(stack.into()),
+            _ => {}
         }
     }
 }

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use dunlin::probe::LoggedEvent;
 
 use crate::changing_web::{DAY, Rates, World, host};
-use crate::crawl::{Crawl, Report, value};
+use crate::crawl::{Crawl, Report};
 use crate::page_image::Options;
 use crate::qemu::Line;
 use crate::shell::say;
@@ -131,20 +132,28 @@ impl View {
     /// What to write for a line of the log.
     fn show(&mut self, line: &Line) -> String {
         const CLEARED: &str = "\r\x1b[K";
-        let end = line.message.starts_with("end ");
-        self.fetches += usize::from(end);
-        self.changes += usize::from(end && value(line, "changed") == Some("true"));
+        let end = match LoggedEvent::read(&line.message) {
+            Some(LoggedEvent::End {
+                page,
+                status,
+                changed,
+                ..
+            }) => {
+                self.fetches += 1;
+                self.changes += usize::from(changed);
+                Some((page, status))
+            }
+            _ => None,
+        };
         match (self.live, end) {
             (false, _) => format!("{line}\n"),
-            (true, false) => format!("{CLEARED}{line}\n"),
+            (true, None) => format!("{CLEARED}{line}\n"),
             // Short enough for 80 columns: what wraps cannot be written over.
-            (true, true) => format!(
-                "{CLEARED}{:>9.9} s  {} fetches, {} changes; page {} answered {}",
+            (true, Some((page, status))) => format!(
+                "{CLEARED}{:>9.9} s  {} fetches, {} changes; page {page} answered {status}",
                 line.time(),
                 self.fetches,
                 self.changes,
-                value(line, "page").unwrap_or("?"),
-                value(line, "status").unwrap_or("?"),
             ),
         }
     }
@@ -246,8 +255,8 @@ mod tests {
         };
         let lines = [
             "loaded pages=60",
-            "end page=1 status=200 changed=true",
-            "end page=2 status=304 changed=false",
+            "end page=1 status=200 bytes=9 ms=1 changed=true",
+            "end page=2 status=304 bytes=0 ms=1 changed=false",
             "totals fetches=2",
         ];
         let show = |live: bool| {

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use dunlin::probe::LoggedEvent;
 use dunlin_host::lists::listing::Listing;
 use dunlin_host::simulate::Random;
 
-use crate::crawl::{Report, value};
+use crate::crawl::Report;
 use crate::debugger;
 use crate::e2e::{GAP, hits, listing, no_robots, options, polite, show};
 use crate::page_image::{self, ImageFile};
@@ -66,9 +67,11 @@ fn boot(
 }
 
 fn resumed(log: &[Line]) -> u64 {
-    let line = log.iter().find(|line| line.message.starts_with("resumed "));
-    line.and_then(|line| value(line, "pages")?.parse().ok())
-        .unwrap_or(0)
+    let pages = |line: &Line| match LoggedEvent::read(&line.message) {
+        Some(LoggedEvent::Resumed(resumed)) => Some(resumed.pages.into()),
+        _ => None,
+    };
+    log.iter().find_map(pages).unwrap_or(0)
 }
 
 fn said(log: &[Line], words: &str) -> bool {

@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use crate::crawl::value;
 use crate::e2e::{self, listing};
 use crate::page_image::{self, ImageFile, Options};
 use crate::qemu::{self, Beside, Line, Machine, Time};
@@ -204,7 +203,11 @@ struct Turn {
 impl Turn {
     fn read(line: &Line) -> Option<Self> {
         line.message.strip_prefix("throughput ")?;
-        let number = |key| value(line, key).and_then(|count| count.parse::<f64>().ok());
+        let number = |key: &str| -> Option<f64> {
+            let mut words = line.message.split(' ');
+            let value = words.find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
+            value?.parse().ok()
+        };
         Some(Self {
             seconds: number("ms")? / 1_000.0,
             requests: Pair {

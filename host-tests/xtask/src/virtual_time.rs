@@ -11,6 +11,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use dunlin::probe::LoggedEvent;
 use dunlin_host::lists::listing::{Gate, Listing};
 use dunlin_host::lists::pages::{Change, Page, PageList};
 
@@ -62,7 +63,12 @@ fn check(log: &[Line]) -> Result<Report> {
     let summary = &report.summary;
     let minutes = log
         .iter()
-        .filter(|line| line.message.starts_with("totals"))
+        .filter(|line| {
+            matches!(
+                LoggedEvent::read(&line.message),
+                Some(LoggedEvent::Totals(_))
+            )
+        })
         .count();
     ensure!(
         minutes > 24 * 60 - 2,

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
+use dunlin::probe::LoggedEvent;
 use dunlin::time::Duration;
 use serde::Serialize;
 
@@ -17,7 +18,6 @@ use crate::lists::listing::ListingArgs;
 use crate::monitor::decode::Line;
 use crate::monitor::firmware::Firmware;
 use crate::monitor::names::Names;
-use crate::monitor::said::page_of;
 use crate::monitor::source::Source;
 use crate::monitor::state::{Probe, Stream};
 use crate::monitor::stream_reader::{Follower, Listener, Setting};
@@ -363,7 +363,8 @@ fn printer(
         if probe.complaint.is_some() {
             return;
         }
-        let url = page_of(&line.message)
+        let url = LoggedEvent::read(&line.message)
+            .and_then(|event| event.page())
             .and_then(|page| probe.page_name(page.into()))
             .map(|page| page.url.as_str());
         let text = match format {

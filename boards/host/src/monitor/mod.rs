@@ -1,8 +1,8 @@
 //! Seeing a probe at work: from the bytes of its log to what a person looks at.
 //!
-//! [`source`] and [`stream_reader`] read bytes, [`decode`] makes lines of them, [`said`] finds out
-//! what they mean, [`state`] keeps what follows from it, and [`view`] is what all ways of looking at
-//! it share: [`terminal`], [`web`], [`metrics`].
+//! [`source`] and [`stream_reader`] read bytes, [`decode`] makes lines of them,
+//! [`dunlin::probe::LoggedEvent`] is what they mean, [`state`] keeps what follows from it, and
+//! [`view`] is what all ways of looking at it share: [`terminal`], [`web`], [`metrics`].
 
 pub mod decode;
 pub mod firmware;
@@ -12,7 +12,6 @@ pub mod metrics;
 pub mod names;
 pub mod page_stats;
 pub mod readable;
-pub mod said;
 pub mod source;
 pub mod state;
 pub mod stream_reader;

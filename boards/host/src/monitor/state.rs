@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
+use dunlin::probe::{LoggedBoardEvent, LoggedEvent, Totals};
+
 use super::decode::{Level, Line, Lost, Trust};
 use super::host_stats::Host;
 use super::names::{HostName, Names, PageName};
 use super::page_stats::Page;
-use super::said::{Said, Totals};
 use super::time_series::Course;
 
 /// The last lines of the log that are kept.
@@ -86,6 +87,51 @@ pub struct Identity {
     pub build: String,
 }
 
+impl Identity {
+    /// Reads the boot banner of firmware of ours.
+    fn read(line: &str) -> Option<Self> {
+        match LoggedBoardEvent::read(line)? {
+            LoggedBoardEvent::Banner {
+                name,
+                version,
+                build,
+            } if name.split(' ').next() == Some("dunlin") => Some(Self {
+                name: name.to_owned(),
+                version: version.to_owned(),
+                build: build.to_owned(),
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// The probe's own count since its boot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[allow(missing_docs)] // As in `dunlin::probe::Totals`.
+pub struct ReportedTotals {
+    pub fetches: u32,
+    pub not_modified: u32,
+    pub changed: u32,
+    pub errors: u32,
+    pub robots_denied: u32,
+    pub bytes: u64,
+    pub late_seconds: u64,
+}
+
+impl From<Totals> for ReportedTotals {
+    fn from(totals: Totals) -> Self {
+        Self {
+            fetches: totals.fetches,
+            not_modified: totals.not_modified,
+            changed: totals.changed,
+            errors: totals.errors,
+            robots_denied: totals.denied,
+            bytes: totals.bytes,
+            late_seconds: totals.late_seconds,
+        }
+    }
+}
+
 /// One probe.
 #[derive(Debug)]
 pub struct Probe {
@@ -113,7 +159,7 @@ pub struct Probe {
     /// What happened.
     pub counts: Counts,
     /// Its own count since its last boot, as last reported.
-    pub totals: Option<Totals>,
+    pub totals: Option<ReportedTotals>,
     /// What a fetch is worth to it.
     pub price: Option<f64>,
     /// Weighted mean freshness and the best for its budget, as it last reported.
@@ -235,9 +281,19 @@ impl Probe {
             self.lost.bytes += line.bytes as u64;
         } else {
             self.frames += 1;
-            let said = Said::read(&line.message);
-            self.advance(line.micros, &said);
-            self.understand(&said);
+            match LoggedEvent::read(&line.message) {
+                Some(event) => {
+                    self.advance(line.micros, false);
+                    self.take_in(event);
+                }
+                None => {
+                    let banner = Identity::read(&line.message);
+                    self.advance(line.micros, banner.is_some());
+                    banner
+                        .into_iter()
+                        .for_each(|identity| self.booted(identity));
+                }
+            }
         }
         if self.lines.len() == LINES {
             self.lines.pop_front();
@@ -245,15 +301,16 @@ impl Probe {
         self.lines.push_back(line);
     }
 
-    fn advance(&mut self, micros: Option<u64>, said: &Said<'_>) {
+    /// Moves the timeline on to a line's time; a boot banner starts the device's clock anew.
+    fn advance(&mut self, micros: Option<u64>, is_banner: bool) {
         self.heard = Instant::now();
         let Some(micros) = micros else { return };
         let seconds = micros as f64 * 1e-6;
-        let boot = matches!(said, Said::Boot { .. }) && self.frames > 1;
+        let boot = is_banner && self.frames > 1;
         // A time far in the past that decoding believed: a reboot whose banner was lost.
         if boot || self.offset + seconds + 1.0 < self.time {
             self.offset = self.time;
-        } else if self.frames == 1 && !matches!(said, Said::Boot { .. }) {
+        } else if self.frames == 1 && !is_banner {
             // We came in the middle: our timeline starts now.
             self.offset = -seconds;
         }
@@ -265,29 +322,27 @@ impl Probe {
         }
     }
 
-    fn understand(&mut self, said: &Said<'_>) {
-        match *said {
-            Said::Boot {
-                name,
-                version,
-                build,
-            } => {
-                self.boots += 1;
-                let [name, version, build] = [name, version, build].map(str::to_owned);
-                self.identity = Some(Identity {
-                    name,
-                    version,
-                    build,
-                });
-                (self.online, self.totals, self.refused) = (None, None, None);
+    /// The device has started.
+    fn booted(&mut self, identity: Identity) {
+        self.boots += 1;
+        self.identity = Some(identity);
+        self.online = None;
+        self.totals = None;
+        self.refused = None;
+    }
+
+    /// Takes in what a line tells. Lines of other firmware, or of a newer vocabulary, are shown and
+    /// not counted.
+    fn take_in(&mut self, event: LoggedEvent<'_>) {
+        match event {
+            LoggedEvent::Loaded { pages, hosts } => self.loaded = Some((pages, hosts)),
+            LoggedEvent::Refused { why } => self.refused = Some(why.to_owned()),
+            LoggedEvent::Up { address } => {
+                self.online = Some(true);
+                self.address = Some(address.to_owned());
             }
-            Said::Loaded { pages, hosts } => self.loaded = Some((pages, hosts)),
-            Said::Refused { why } => self.refused = Some(why.to_owned()),
-            Said::Up { address } => {
-                (self.online, self.address) = (Some(true), Some(address.to_owned()))
-            }
-            Said::Down => self.online = Some(false),
-            Said::End {
+            LoggedEvent::Down => self.online = Some(false),
+            LoggedEvent::End {
                 page,
                 status,
                 bytes,
@@ -299,15 +354,17 @@ impl Probe {
                 self.counts.changed += u64::from(changed);
                 self.counts.bytes += u64::from(bytes);
                 self.count_duration(f64::from(millis) * 1e-3);
-                let (time, name) = (self.time, self.names.pages.get(usize::from(page)));
-                slot(&mut self.pages, page, self.revision).visited(name, time, status, changed);
+                let name = self.names.pages.get(usize::from(page));
+                let entry = slot(&mut self.pages, page, self.revision);
+                entry.visited(name, self.time, status, changed);
             }
-            Said::Moved { page, status } => {
+            LoggedEvent::Moved { page, status } => {
                 self.fetched(page);
                 let entry = slot(&mut self.pages, page, self.revision);
-                (entry.status, entry.astray) = (Some(status), None);
+                entry.status = Some(status);
+                entry.astray = None;
             }
-            Said::Astray { page, status, why } => {
+            LoggedEvent::Astray { page, status, why } => {
                 self.fetched(page);
                 // An `Option`, as it is logged; `None` for what is no URL or too long to be kept.
                 let why = why
@@ -319,28 +376,28 @@ impl Probe {
                 entry.astray = Some(if why == "NeedsTls" { "https" } else { "astray" });
                 entry.status = Some(status);
             }
-            Said::Flagged { encoded, cut } => {
+            LoggedEvent::Flagged { encoded, cut, .. } => {
                 self.counts.encoded += u64::from(encoded);
                 self.counts.cut += u64::from(cut);
             }
-            Said::Failed { page, why, .. } => self.failed(page, why),
-            Said::Denied { page } => {
+            LoggedEvent::Failed { page, why, .. } => self.failed(page, why),
+            LoggedEvent::Denied { page } => {
                 self.counts.denied += 1;
                 slot(&mut self.pages, page, self.revision).denied += 1;
             }
-            Said::Robots { host, status, .. } => {
+            LoggedEvent::Robots { host, status, .. } => {
                 slot(&mut self.hosts, host, self.revision).robots = Some(status);
                 self.asked(host);
             }
-            Said::Gap { host, millis } => {
+            LoggedEvent::Gap { host, millis } => {
                 slot(&mut self.hosts, host, self.revision).gap = Some(f64::from(millis) * 1e-3);
                 self.asked(host);
             }
-            Said::BackOff { host, seconds } => {
-                let (time, gate) = (self.time, self.gate(host));
-                slot(&mut self.hosts, gate, self.revision).backs_off(time, seconds.into());
+            LoggedEvent::BackOff { host, seconds, .. } => {
+                let gate = self.gate(host);
+                slot(&mut self.hosts, gate, self.revision).backs_off(self.time, seconds.into());
             }
-            Said::Plan {
+            LoggedEvent::Plan {
                 price,
                 freshness,
                 optimum,
@@ -348,8 +405,8 @@ impl Probe {
                 self.price = Some(price);
                 self.reported = [freshness, optimum];
             }
-            Said::Totals(totals) => self.totals = Some(totals),
-            Said::Other => {}
+            LoggedEvent::Totals(totals) => self.totals = Some(totals.into()),
+            _ => {}
         }
     }
 
@@ -377,9 +434,9 @@ impl Probe {
 
     /// A host was asked: its gate closes.
     fn asked(&mut self, host: u16) {
-        let (time, gate) = (self.time, self.gate(host));
+        let gate = self.gate(host);
         let name = self.names.hosts.get(usize::from(gate));
-        slot(&mut self.hosts, gate, self.revision).asked(name, time);
+        slot(&mut self.hosts, gate, self.revision).asked(name, self.time);
     }
 
     fn host_of(&self, page: u16) -> Option<u16> {

@@ -7,8 +7,7 @@ use serde::Serialize;
 
 use super::decode::Line;
 use super::host_stats::GateState;
-use super::said::Totals;
-use super::state::{Probe, Stream};
+use super::state::{Probe, ReportedTotals, Stream};
 use super::time_series::Point;
 
 /// The part of the course, from its end, over which the trend is taken.
@@ -55,7 +54,7 @@ pub struct View {
     pub bytes: u64,
     pub mean_fetch_s: Option<f64>,
     /// The probe's own count since its last boot.
-    pub reported: Option<Totals>,
+    pub reported: Option<ReportedTotals>,
     pub frames: u64,
     pub lost_frames: u64,
     pub lost_bytes: u64,
