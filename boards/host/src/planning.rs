@@ -8,9 +8,9 @@ use dunlin::polite;
 use dunlin::time::{Duration, Instant};
 
 use crate::error::Error;
-use crate::lists::hosts::Hours;
+use crate::lists::hosts::ListedHours;
 use crate::lists::listing::{Gate, Listing};
-use crate::lists::pages::{self, Update};
+use crate::lists::pages::{ListedChange, ListedPage, ListedUpdate};
 use crate::output::progress::Progress;
 
 /// What each quasi-deterministic page costs after 0, 1, 2, … crawls; empty for the other pages.
@@ -22,8 +22,8 @@ pub fn quasi_costs(
     interval: Duration,
     objective: Objective,
 ) -> Result<Vec<Vec<f64>>, Error> {
-    let costs = |page: &pages::Page| match &page.change {
-        pages::Change::Quasi { updates } => {
+    let costs = |page: &ListedPage| match &page.change {
+        ListedChange::Quasi { updates } => {
             let updates = in_intervals(&page.url, updates, interval)?;
             let (mut costs, mut scratch) = (vec![0.0; updates.len() + 1], vec![0.0; updates.len()]);
             quasi::costs(&updates, objective, &mut costs, &mut scratch);
@@ -40,7 +40,7 @@ pub fn quasi_costs(
 /// An update that lies beyond the interval.
 pub fn in_intervals(
     url: &str,
-    updates: &[Update],
+    updates: &[ListedUpdate],
     interval: Duration,
 ) -> Result<Vec<quasi::Update<f64>>, Error> {
     let length = interval.as_secs_f64();
@@ -70,23 +70,23 @@ pub fn plan_pages<'a>(
     costs: &'a [Vec<f64>],
 ) -> Vec<Page<'a, f64>> {
     let days: f64 = interval.as_days();
-    let change = |page: &pages::Page, costs: &'a [f64]| match page.change {
-        pages::Change::Poisson { rate: Some(rate) } => Change::Poisson(rate * days),
-        pages::Change::Weibull {
+    let change = |page: &ListedPage, costs: &'a [f64]| match page.change {
+        ListedChange::Poisson { rate: Some(rate) } => Change::Poisson(rate * days),
+        ListedChange::Weibull {
             rate: Some(rate),
             shape,
         } => Change::Weibull {
             rate: rate * days,
             shape,
         },
-        pages::Change::Pareto {
+        ListedChange::Pareto {
             rate: Some(rate),
             shape,
         } => Change::Pareto {
             rate: rate * days,
             shape,
         },
-        pages::Change::Quasi { .. } => Change::Quasi(Quasi::new(costs)),
+        ListedChange::Quasi { .. } => Change::Quasi(Quasi::new(costs)),
         _ => Change::Unknown,
     };
     let mut pages: Vec<_> = listing
@@ -129,7 +129,7 @@ pub fn plan_hosts(gates: &[Gate], interval: Duration) -> Vec<Host<f64>> {
 }
 
 /// Hours a day in which fetching is allowed.
-fn open_hours(hours: Hours) -> u8 {
+fn open_hours(hours: ListedHours) -> u8 {
     if hours.from < hours.to {
         hours.to - hours.from
     } else {

@@ -14,7 +14,7 @@ use dunlin::probe::LoggedEvent;
 use dunlin_host::monitor::decode::{Decoder, Level, Line, Trust};
 use dunlin_host::monitor::firmware::Firmware;
 use dunlin_host::monitor::names::Names;
-use dunlin_host::monitor::state::Probe;
+use dunlin_host::monitor::state::MonitoredProbe;
 use program::{dunlin, refuses, text};
 use serde_json::Value;
 
@@ -91,7 +91,7 @@ fn the_whole_record_decodes_and_agrees_with_the_probes_own_count() {
     let (lines, decoder) = decode(&record());
     assert_eq!((decoder.lost.frames, decoder.trust), (0, Trust::Confirmed));
     assert!(lines.len() > 200, "{}", lines.len());
-    let mut probe = Probe::new("probe".into(), Arc::new(Names::default()));
+    let mut probe = MonitoredProbe::new("probe".into(), Arc::new(Names::default()));
     let mut compared = 0;
     for line in lines {
         let totals = if let Some(LoggedEvent::Totals(totals)) = LoggedEvent::read(&line.message) {

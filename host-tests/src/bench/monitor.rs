@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dunlin_host::monitor::decode::Decoder;
 use dunlin_host::monitor::firmware::Firmware;
 use dunlin_host::monitor::names::Names;
-use dunlin_host::monitor::state::Probe;
+use dunlin_host::monitor::state::MonitoredProbe;
 
 use super::{Row, seconds};
 
@@ -56,9 +56,9 @@ pub fn rows(rows: &mut Vec<Row>) {
 }
 
 /// All that a view without a screen does.
-fn hear(firmware: &Arc<Firmware>, log: &[u8]) -> Probe {
+fn hear(firmware: &Arc<Firmware>, log: &[u8]) -> MonitoredProbe {
     let mut decoder = Decoder::new(Arc::clone(firmware));
-    let mut probe = Probe::new("probe".into(), Arc::new(Names::default()));
+    let mut probe = MonitoredProbe::new("probe".into(), Arc::new(Names::default()));
     for _ in 0..TIMES {
         decoder.feed(log, &mut |line| probe.hear(line));
     }

@@ -90,11 +90,11 @@ impl World {
             Rates::Learnt => None,
             Rates::Alike => Some(mean * DAY),
         };
-        let page = |page: &Changing| pages::Page {
+        let page = |page: &Changing| pages::ListedPage {
             url: format!("http://{}:{port}{}", host(page.host), page.path),
             host: page.host,
             weight: 1.0,
-            change: pages::Change::Poisson { rate: rate(page) },
+            change: pages::ListedChange::Poisson { rate: rate(page) },
             min: 0,
             max: None,
         };

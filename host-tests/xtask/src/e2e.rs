@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use dunlin_host::lists::listing::{Gate, Listing};
 use dunlin_host::lists::page_image::Capacity;
-use dunlin_host::lists::pages::{Change, Page, PageList};
+use dunlin_host::lists::pages::{ListedChange, ListedPage, PageList};
 
 use crate::capacity::PAGES;
 use crate::changing_web::Rates;
@@ -157,8 +157,8 @@ pub fn listing(port: u16, pages: &[(&str, &str)], gap: Duration) -> Listing {
             list.hosts.push(name.clone());
             list.hosts.len() - 1
         });
-        let change = Change::Poisson { rate: None };
-        list.pages.push(Page {
+        let change = ListedChange::Poisson { rate: None };
+        list.pages.push(ListedPage {
             url: format!("http://{name}{path}"),
             host,
             weight: 1.0,

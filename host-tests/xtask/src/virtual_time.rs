@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use dunlin::probe::LoggedEvent;
 use dunlin_host::lists::listing::{Gate, Listing};
-use dunlin_host::lists::pages::{Change, Page, PageList};
+use dunlin_host::lists::pages::{ListedChange, ListedPage, PageList};
 
 use crate::crawl::Report;
 use crate::page_image::{self, ImageFile, Options};
@@ -133,8 +133,8 @@ fn full_list() -> Listing {
         .collect();
     let page = |index: usize| {
         let host = index % hosts.len();
-        let change = Change::Poisson { rate: None };
-        Page {
+        let change = ListedChange::Poisson { rate: None };
+        ListedPage {
             url: format!("http://{}/{index}", hosts[host]),
             host,
             weight: 1.0,

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::lists::listing::ListingArgs;
-use crate::lists::pages::Change;
+use crate::lists::pages::ListedChange;
 use crate::output::{self, Format, Table};
 
 /// Check a page list and say what is in it
@@ -60,14 +60,14 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         row.pages += 1;
         row.weight += page.weight;
         match &page.change {
-            Change::Poisson { rate: Some(rate) }
-            | Change::Weibull {
+            ListedChange::Poisson { rate: Some(rate) }
+            | ListedChange::Weibull {
                 rate: Some(rate), ..
             }
-            | Change::Pareto {
+            | ListedChange::Pareto {
                 rate: Some(rate), ..
             } => row.changes_per_day += rate,
-            Change::Quasi { updates } => {
+            ListedChange::Quasi { updates } => {
                 row.changes_per_day += updates.iter().map(|update| update.probability).sum::<f64>();
             }
             _ => row.rates_unknown += 1,

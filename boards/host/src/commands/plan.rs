@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::duration;
 use crate::error::Error;
 use crate::lists::listing::{Listing, ListingArgs};
-use crate::lists::pages::{self, Change};
+use crate::lists::pages::{ListedChange, ListedPage};
 use crate::output::{self, Format, Table};
 use crate::planning::{Watched, explain, plan_hosts, plan_pages, quasi_costs};
 
@@ -325,13 +325,13 @@ fn reason(page: &Page<'_, f64>, outcome: &Outcome<f64>, host: &Host<f64>) -> Opt
 }
 
 /// As in "changes 40 × a day".
-fn how_often(page: &Page<'_, f64>, listed: &pages::Page, days: f64) -> String {
+fn how_often(page: &Page<'_, f64>, listed: &ListedPage, days: f64) -> String {
     let rate = page.change.rate().map(|rate| significant(rate / days));
     let known = !matches!(
         listed.change,
-        Change::Poisson { rate: None }
-            | Change::Weibull { rate: None, .. }
-            | Change::Pareto { rate: None, .. }
+        ListedChange::Poisson { rate: None }
+            | ListedChange::Weibull { rate: None, .. }
+            | ListedChange::Pareto { rate: None, .. }
     );
     match rate {
         Some(rate) if known => format!("changes {rate} × a day"),

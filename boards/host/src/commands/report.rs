@@ -15,8 +15,8 @@ use crate::monitor::firmware::Firmware;
 use crate::monitor::names::Names;
 use crate::monitor::readable;
 use crate::monitor::source::Source;
-use crate::monitor::state::{Probe, Stream};
-use crate::monitor::stream_reader::{Follower, Setting};
+use crate::monitor::state::{MonitoredProbe, Stream};
+use crate::monitor::stream_reader::{Setting, StreamReader};
 use crate::monitor::view::View;
 use crate::output::plot::{self, Bar, Line, Plot, escape};
 use crate::output::{Format, Table};
@@ -87,8 +87,11 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         speed: None,
         follow: false,
     };
-    let probe = Arc::new(Mutex::new(Probe::new("probe".into(), Arc::new(names))));
-    Follower::open(
+    let probe = Arc::new(Mutex::new(MonitoredProbe::new(
+        "probe".into(),
+        Arc::new(names),
+    )));
+    StreamReader::open(
         setting,
         Arc::clone(&probe),
         None,

@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::duration;
 use crate::error::Error;
 use crate::lists::listing::{Listing, ListingArgs};
-use crate::lists::pages::Change;
+use crate::lists::pages::ListedChange;
 use crate::output::picture;
 use crate::output::{self, Format, Table};
 use crate::planning::{
@@ -373,7 +373,7 @@ fn assign(
     for (page, &count) in counts.iter().enumerate() {
         let listed = &listing.list.pages[page];
         let crawl = |at, not_before| (Crawl { at, not_before }, page as u32);
-        if let Change::Quasi { updates } = &listed.change {
+        if let ListedChange::Quasi { updates } = &listed.change {
             let offsets = in_intervals(&listed.url, updates, args.interval)?;
             let (mut times, mut scratch) = (
                 vec![0; count as usize],

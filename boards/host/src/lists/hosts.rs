@@ -18,7 +18,7 @@ const COLUMNS: &[Column] = &[
 
 /// What the file says about one host.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Host {
+pub struct ListedHost {
     /// `name` or `name:port`.
     pub name: String,
     /// Least time between two fetches, instead of the general one.
@@ -26,14 +26,14 @@ pub struct Host {
     /// Hosts of the same group share one gate.
     pub group: Option<String>,
     /// When fetching is allowed.
-    pub hours: Option<Hours>,
+    pub hours: Option<ListedHours>,
     /// How much it tells about its changes, for simulation.
-    pub provider: Provider,
+    pub provider: ProviderKind,
 }
 
 /// Local hours in which fetching is allowed; `22-06` wraps around midnight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hours {
+pub struct ListedHours {
     /// First hour, 0 to 23.
     pub from: u8,
     /// The hour it ends at, 0 to 24.
@@ -42,7 +42,7 @@ pub struct Hours {
 
 /// How much a host tells about its changes (Xu et al.).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Provider {
+pub enum ProviderKind {
     /// Nothing.
     #[default]
     Normal,
@@ -56,9 +56,9 @@ pub enum Provider {
 ///
 /// # Errors
 /// The first thing wrong with it, with its place.
-pub fn read(path: &Path) -> Result<Vec<Host>, Error> {
+pub fn read(path: &Path) -> Result<Vec<ListedHost>, Error> {
     let mut table = TableFile::open(path, COLUMNS)?;
-    let mut hosts: Vec<Host> = Vec::new();
+    let mut hosts: Vec<ListedHost> = Vec::new();
     while let Some(row) = table.next_row()? {
         let host = read_host(&row)?;
         if hosts.iter().any(|known| known.name == host.name) {
@@ -69,7 +69,7 @@ pub fn read(path: &Path) -> Result<Vec<Host>, Error> {
     Ok(hosts)
 }
 
-fn read_host(row: &Row<'_>) -> Result<Host, InputError> {
+fn read_host(row: &Row<'_>) -> Result<ListedHost, InputError> {
     let politeness =
         |field: Field<'_>| duration::parse(field.text).map_err(|_| field.error(duration::EXPECTED));
     let name = row.need("host", EXPECTED_HOST)?;
@@ -79,7 +79,7 @@ fn read_host(row: &Row<'_>) -> Result<Host, InputError> {
     {
         return Err(name.error(EXPECTED_HOST));
     }
-    Ok(Host {
+    Ok(ListedHost {
         name: name.text.to_ascii_lowercase(),
         politeness: row.get("politeness").map(politeness).transpose()?,
         group: row.get("group").map(|field| field.text.to_owned()),
@@ -88,11 +88,11 @@ fn read_host(row: &Row<'_>) -> Result<Host, InputError> {
             .map(|field| read_hours(&field))
             .transpose()?,
         provider: match row.get("provider") {
-            None => Provider::Normal,
+            None => ProviderKind::Normal,
             Some(field) => match field.text {
-                "normal" => Provider::Normal,
-                "smart" => Provider::Smart,
-                "super" => Provider::Super,
+                "normal" => ProviderKind::Normal,
+                "smart" => ProviderKind::Smart,
+                "super" => ProviderKind::Super,
                 _ => return Err(field.error("normal, smart or super")),
             },
         },
@@ -101,10 +101,10 @@ fn read_host(row: &Row<'_>) -> Result<Host, InputError> {
 
 const EXPECTED_HOST: &str = "a host such as example.org or example.org:8080";
 
-fn read_hours(field: &Field<'_>) -> Result<Hours, InputError> {
+fn read_hours(field: &Field<'_>) -> Result<ListedHours, InputError> {
     let wrong = || field.error("local hours such as 22-06, from 0-23 to 1-24, not empty");
     let (from, to) = field.text.split_once('-').ok_or_else(wrong)?;
-    let hours = Hours {
+    let hours = ListedHours {
         from: from.trim().parse().map_err(|_| wrong())?,
         to: to.trim().parse().map_err(|_| wrong())?,
     };

@@ -8,7 +8,7 @@ use dunlin::time::Duration;
 
 use crate::duration;
 use crate::error::Error;
-use crate::lists::hosts::{self, Hours, Provider};
+use crate::lists::hosts::{self, ListedHours, ProviderKind};
 use crate::lists::pages::PageList;
 
 /// A page list and what is special about its hosts.
@@ -44,9 +44,9 @@ pub struct Gate {
     /// Least time between two fetches; zero for none.
     pub politeness: Duration,
     /// When fetching is allowed; `None` for always.
-    pub hours: Option<Hours>,
+    pub hours: Option<ListedHours>,
     /// How much it tells about its changes.
-    pub provider: Provider,
+    pub provider: ProviderKind,
 }
 
 impl ListingArgs {
@@ -63,7 +63,7 @@ impl ListingArgs {
             .map(hosts::read)
             .transpose()?
             .unwrap_or_default();
-        let special: HashMap<&str, &hosts::Host> = special
+        let special: HashMap<&str, &hosts::ListedHost> = special
             .iter()
             .map(|host| (host.name.as_str(), host))
             .collect();
@@ -74,8 +74,9 @@ impl ListingArgs {
         for name in &list.hosts {
             let host = special.get(name.as_str()).copied();
             let politeness = host.and_then(|host| host.politeness).unwrap_or(general);
-            let (hours, provider) =
-                host.map_or((None, Provider::Normal), |host| (host.hours, host.provider));
+            let (hours, provider) = host.map_or((None, ProviderKind::Normal), |host| {
+                (host.hours, host.provider)
+            });
             let group = host.and_then(|host| host.group.as_deref());
             let known = group.and_then(|group| groups.get(group)).copied();
             let index = known.unwrap_or(gates.len());

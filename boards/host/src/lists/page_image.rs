@@ -8,7 +8,7 @@ use dunlin::time::Duration;
 
 use crate::error::{Error, quoted};
 use crate::lists::listing::Listing;
-use crate::lists::pages::Change;
+use crate::lists::pages::ListedChange;
 
 /// How firmly a given rate is believed, in changes seen.
 const KNOWN: f32 = 1_000.0;
@@ -119,10 +119,10 @@ pub fn build(
     for &index in &order {
         let page = &list.pages[index];
         let rate = match page.change {
-            Change::Poisson { rate }
-            | Change::Weibull { rate, .. }
-            | Change::Pareto { rate, .. } => rate,
-            Change::Quasi { ref updates } => {
+            ListedChange::Poisson { rate }
+            | ListedChange::Weibull { rate, .. }
+            | ListedChange::Pareto { rate, .. } => rate,
+            ListedChange::Quasi { ref updates } => {
                 Some(updates.iter().map(|update| update.probability).sum())
             }
         };
@@ -165,7 +165,7 @@ pub fn build(
 
 /// Can this page be fetched at all by who runs the image?
 fn reachable(
-    page: &crate::lists::pages::Page,
+    page: &crate::lists::pages::ListedPage,
     options: &Options,
     capacity: Capacity,
 ) -> Result<(), Error> {

@@ -27,14 +27,14 @@ const COLUMNS: &[Column] = &[
 #[derive(Clone, Debug, Default)]
 pub struct PageList {
     /// In the order of the file.
-    pub pages: Vec<Page>,
+    pub pages: Vec<ListedPage>,
     /// `name` or `name:port`, in order of first appearance.
     pub hosts: Vec<String>,
 }
 
 /// One page.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Page {
+pub struct ListedPage {
     /// As written in the file.
     pub url: String,
     /// Index into [`PageList::hosts`].
@@ -42,7 +42,7 @@ pub struct Page {
     /// Importance, above 0.
     pub weight: f64,
     /// How it changes.
-    pub change: Change,
+    pub change: ListedChange,
     /// Fewest crawls in an interval.
     pub min: u32,
     /// Most crawls in an interval.
@@ -51,7 +51,7 @@ pub struct Page {
 
 /// How a page changes; rates are changes a day, `None` where they are still to be learnt.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Change {
+pub enum ListedChange {
     /// At any moment alike.
     Poisson {
         /// Mean changes a day.
@@ -74,13 +74,13 @@ pub enum Change {
     /// At known times of the interval, each with a probability.
     Quasi {
         /// In order of time.
-        updates: Vec<Update>,
+        updates: Vec<ListedUpdate>,
     },
 }
 
 /// A moment at which a quasi-deterministic page may change.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Update {
+pub struct ListedUpdate {
     /// From the start of the interval.
     pub offset: Duration,
     /// Of a real change then, 0 to 1.
@@ -148,7 +148,7 @@ struct Place {
 
 impl Known {
     /// Remembers the next page's URL; the line of an equal one, if there is one.
-    fn insert(&mut self, url: &Url<'_>, line: u64, pages: &[Page]) -> Option<u32> {
+    fn insert(&mut self, url: &Url<'_>, line: u64, pages: &[ListedPage]) -> Option<u32> {
         let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         let place = Place {
             page: narrow(pages.len() as u64),
@@ -173,7 +173,7 @@ impl Known {
     }
 }
 
-fn read_page(row: &Row<'_>, url: &Field<'_>, host: usize) -> Result<Page, InputError> {
+fn read_page(row: &Row<'_>, url: &Field<'_>, host: usize) -> Result<ListedPage, InputError> {
     let above_zero = |field: Field<'_>| field.number("a number above 0", |number| number > 0.0);
     let weight = row
         .get("weight")
@@ -189,7 +189,7 @@ fn read_page(row: &Row<'_>, url: &Field<'_>, host: usize) -> Result<Page, InputE
     if let Some(field) = row.get("max").filter(|_| max.is_some_and(|max| max < min)) {
         return Err(field.error(format!("at least the minimum, {min}")));
     }
-    Ok(Page {
+    Ok(ListedPage {
         url: url.text.to_owned(),
         host,
         weight,
@@ -199,7 +199,7 @@ fn read_page(row: &Row<'_>, url: &Field<'_>, host: usize) -> Result<Page, InputE
     })
 }
 
-fn read_change(row: &Row<'_>) -> Result<Change, InputError> {
+fn read_change(row: &Row<'_>) -> Result<ListedChange, InputError> {
     let not_negative =
         |field: Field<'_>| field.number("a number from 0, or nothing", |number| number >= 0.0);
     let rate = row.get("changes_per_day").map(not_negative).transpose()?;
@@ -217,32 +217,32 @@ fn read_change(row: &Row<'_>) -> Result<Change, InputError> {
     match name {
         "poisson" => {
             unused("shape", "weibull and pareto")?;
-            Ok(Change::Poisson { rate })
+            Ok(ListedChange::Poisson { rate })
         }
         "weibull" => {
             let expected = "a shape above 0 (a Weibull law)";
             let shape = row
                 .need("shape", expected)?
                 .number(expected, |shape| shape > 0.0)?;
-            Ok(Change::Weibull { rate, shape })
+            Ok(ListedChange::Weibull { rate, shape })
         }
         "pareto" => {
             let expected = "a shape above 1 (a Pareto law with less has no mean)";
             let shape = row
                 .need("shape", expected)?
                 .number(expected, |shape| shape > 1.0)?;
-            Ok(Change::Pareto { rate, shape })
+            Ok(ListedChange::Pareto { rate, shape })
         }
         "quasi" => {
             unused("shape", "weibull and pareto")?;
             unused("changes_per_day", "the other models")?;
-            Ok(Change::Quasi {
+            Ok(ListedChange::Quasi {
                 updates: read_updates(&row.need("updates", EXPECTED_UPDATES)?)?,
             })
         }
         _ => match model {
             Some(field) => Err(field.error("poisson, weibull, pareto or quasi")),
-            None => Ok(Change::Poisson { rate }),
+            None => Ok(ListedChange::Poisson { rate }),
         },
     }
 }
@@ -250,9 +250,9 @@ fn read_change(row: &Row<'_>) -> Result<Change, InputError> {
 const EXPECTED_UPDATES: &str =
     "times and probabilities such as 6h:0.9;18h:1, in order of time, probabilities from 0 to 1";
 
-fn read_updates(field: &Field<'_>) -> Result<Vec<Update>, InputError> {
+fn read_updates(field: &Field<'_>) -> Result<Vec<ListedUpdate>, InputError> {
     let wrong = || field.error(EXPECTED_UPDATES);
-    let mut updates: Vec<Update> = Vec::new();
+    let mut updates: Vec<ListedUpdate> = Vec::new();
     for part in field.text.split(';') {
         let (offset, probability) = part.split_once(':').ok_or_else(wrong)?;
         let offset = duration::parse(offset.trim()).map_err(|_| wrong())?;
@@ -261,7 +261,7 @@ fn read_updates(field: &Field<'_>) -> Result<Vec<Update>, InputError> {
         if !in_order || !(0.0..=1.0).contains(&probability) {
             return Err(wrong());
         }
-        updates.push(Update {
+        updates.push(ListedUpdate {
             offset,
             probability,
         });

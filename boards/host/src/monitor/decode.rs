@@ -262,7 +262,7 @@ impl Decoder {
     }
 
     fn decode(&self, plain: &[u8], bytes: usize) -> Option<Line> {
-        let rest = self.firmware.shapes.walk(plain)?;
+        let rest = self.firmware.layouts.walk(plain)?;
         if rest.len() > MOST_PADDING || rest.iter().any(|byte| *byte != 0) {
             return None;
         }

@@ -20,15 +20,15 @@ const WEIGHTLESS: usize = 64;
 
 /// The format strings of a firmware, as far as they say how long a frame is.
 #[derive(Debug)]
-pub struct Shapes {
-    time: Option<Shape>,
-    strings: BTreeMap<u16, Shape>,
+pub struct FrameLayouts {
+    time: Option<Layout>,
+    strings: BTreeMap<u16, Layout>,
 }
 
 /// What one string takes from a frame. `None` where it is no format string: no frame can be decoded
 /// with it.
 #[derive(Debug)]
-struct Shape {
+struct Layout {
     whole: Option<Vec<Type>>,
     /// As part of another, a string with bars is an `enum`: a number says which piece it is.
     variants: Vec<Option<Vec<Type>>>,
@@ -41,7 +41,7 @@ struct Symbol {
     data: String,
 }
 
-impl Shapes {
+impl FrameLayouts {
     /// Reads them from an ELF file, where their addresses are what frames call them by.
     pub fn read(elf: &object::File<'_>) -> Self {
         let is_ours = |name: &str| name == ".defmt" || name.starts_with(".defmt.");
@@ -50,7 +50,7 @@ impl Shapes {
             .filter(|section| section.name().is_ok_and(is_ours))
             .map(|section| section.index())
             .collect();
-        let mut shapes = Self {
+        let mut layouts = Self {
             time: None,
             strings: BTreeMap::new(),
         };
@@ -64,12 +64,12 @@ impl Shapes {
                 continue;
             };
             match u16::try_from(symbol.address()) {
-                _ if tag == "defmt_timestamp" => shapes.time = Some(Shape::of(&data)),
-                Ok(index) => drop(shapes.strings.insert(index, Shape::of(&data))),
+                _ if tag == "defmt_timestamp" => layouts.time = Some(Layout::of(&data)),
+                Ok(index) => drop(layouts.strings.insert(index, Layout::of(&data))),
                 Err(_) => {}
             }
         }
-        shapes
+        layouts
     }
 
     /// Walks a frame; returns what lies behind it, which is padding. `None` for one that is cut,
@@ -77,7 +77,7 @@ impl Shapes {
     /// frame, and no memory.
     pub fn walk<'f>(&self, frame: &'f [u8]) -> Option<&'f [u8]> {
         let mut walk = Walk {
-            shapes: self,
+            layouts: self,
             rest: frame,
             parts: frame.len() + WEIGHTLESS,
         };
@@ -90,7 +90,7 @@ impl Shapes {
     }
 }
 
-impl Shape {
+impl Layout {
     fn of(text: &str) -> Self {
         Self {
             whole: arguments(text),
@@ -120,7 +120,7 @@ fn arguments(text: &str) -> Option<Vec<Type>> {
 }
 
 struct Walk<'w, 'f> {
-    shapes: &'w Shapes,
+    layouts: &'w FrameLayouts,
     rest: &'f [u8],
     /// Values that may still come.
     parts: usize,
@@ -166,8 +166,8 @@ impl<'w> Walk<'w, '_> {
                     0 => return Some(()),
                     index => {
                         let inner = self.deeper(depth)?;
-                        let shape = self.shapes.strings.get(&index)?;
-                        self.take_all(shape.whole.as_ref()?, inner)?;
+                        let layout = self.layouts.strings.get(&index)?;
+                        self.take_all(layout.whole.as_ref()?, inner)?;
                     }
                 }
             },
@@ -175,33 +175,33 @@ impl<'w> Walk<'w, '_> {
     }
 
     fn nested(&mut self, depth: usize) -> Option<()> {
-        let shape = self.string()?;
-        self.variant(shape, depth)
+        let layout = self.string()?;
+        self.variant(layout, depth)
     }
 
     fn elements(&mut self, length: usize, depth: usize) -> Option<()> {
-        let shape = self.string()?;
-        (0..length).try_for_each(|_| self.variant(shape, depth))
+        let layout = self.string()?;
+        (0..length).try_for_each(|_| self.variant(layout, depth))
     }
 
-    fn variant(&mut self, shape: &'w Shape, depth: usize) -> Option<()> {
+    fn variant(&mut self, layout: &'w Layout, depth: usize) -> Option<()> {
         let inner = self.deeper(depth)?;
-        let place = match shape.variants.len() - 1 {
+        let place = match layout.variants.len() - 1 {
             0 => 0,
             1..=0xff => self.number::<1>()?,
             0x100..=0xffff => self.number::<2>()?,
             _ => self.number::<4>()?,
         };
-        self.take_all(shape.variants.get(place)?.as_ref()?, inner)
+        self.take_all(layout.variants.get(place)?.as_ref()?, inner)
     }
 
     fn deeper(&self, depth: usize) -> Option<usize> {
         (depth < DEEPEST).then_some(depth + 1)
     }
 
-    fn string(&mut self) -> Option<&'w Shape> {
+    fn string(&mut self) -> Option<&'w Layout> {
         let index = self.index()?;
-        self.shapes.strings.get(&index)
+        self.layouts.strings.get(&index)
     }
 
     fn index(&mut self) -> Option<u16> {

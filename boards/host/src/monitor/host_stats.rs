@@ -30,7 +30,7 @@ impl GateState {
 
 /// One host, as far as the log has told.
 #[derive(Clone, Debug, Default)]
-pub struct Host {
+pub struct HostStats {
     /// Answers of its pages.
     pub fetches: u64,
     /// Requests without an answer.
@@ -47,7 +47,7 @@ pub struct Host {
     pub revision: u64,
 }
 
-impl Host {
+impl HostStats {
     /// A request ended at `time`.
     pub fn asked(&mut self, name: Option<&HostName>, time: f64) {
         let gap = self

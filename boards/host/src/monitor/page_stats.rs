@@ -11,7 +11,7 @@ const DAY: f64 = 86_400.0;
 
 /// One page, as far as the log has told.
 #[derive(Clone, Debug, Default)]
-pub struct Page {
+pub struct PageStats {
     /// Answers so far, whatever they said.
     pub visits: u64,
     /// New versions found; the first one seen is not a change.
@@ -36,7 +36,7 @@ pub struct Page {
     pub revision: u64,
 }
 
-impl Page {
+impl PageStats {
     /// It was answered at `time`.
     pub fn visited(&mut self, name: Option<&PageName>, time: f64, status: u16, changed: bool) {
         if let Some(last) = self.last_visit {

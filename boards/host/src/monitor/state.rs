@@ -8,10 +8,10 @@ use std::time::Instant;
 use dunlin::probe::{LoggedBoardEvent, LoggedEvent, Totals};
 
 use super::decode::{Level, Line, Lost, Trust};
-use super::host_stats::Host;
+use super::host_stats::HostStats;
 use super::names::{HostName, Names, PageName};
-use super::page_stats::Page;
-use super::time_series::Course;
+use super::page_stats::PageStats;
+use super::time_series::TimeSeries;
 
 /// The last lines of the log that are kept.
 const LINES: usize = 200;
@@ -134,7 +134,7 @@ impl From<Totals> for ReportedTotals {
 
 /// One probe.
 #[derive(Debug)]
-pub struct Probe {
+pub struct MonitoredProbe {
     /// By which the user knows it.
     pub name: String,
     names: Arc<Names>,
@@ -165,11 +165,11 @@ pub struct Probe {
     /// Weighted mean freshness and the best for its budget, as it last reported.
     pub reported: [Option<f64>; 2],
     /// By number.
-    pub pages: Vec<Page>,
+    pub pages: Vec<PageStats>,
     /// By number.
-    pub hosts: Vec<Host>,
+    pub hosts: Vec<HostStats>,
     /// How figures went.
-    pub course: Course,
+    pub course: TimeSeries,
     /// The last lines.
     pub lines: VecDeque<Line>,
     /// Frames that became lines.
@@ -187,11 +187,11 @@ pub struct Probe {
     second: u64,
 }
 
-impl Probe {
+impl MonitoredProbe {
     /// A probe that has not spoken.
     pub fn new(name: String, names: Arc<Names>) -> Self {
-        let pages = vec![Page::default(); names.pages.len()];
-        let hosts = vec![Host::default(); names.hosts.len()];
+        let pages = vec![PageStats::default(); names.pages.len()];
+        let hosts = vec![HostStats::default(); names.hosts.len()];
         Self {
             name,
             names,
@@ -210,7 +210,7 @@ impl Probe {
             reported: [None; 2],
             pages,
             hosts,
-            course: Course::default(),
+            course: TimeSeries::default(),
             lines: VecDeque::with_capacity(LINES),
             frames: 0,
             lost: Lost::default(),
@@ -490,13 +490,13 @@ trait Revised {
     fn revise(&mut self, revision: u64);
 }
 
-impl Revised for Page {
+impl Revised for PageStats {
     fn revise(&mut self, revision: u64) {
         self.revision = revision;
     }
 }
 
-impl Revised for Host {
+impl Revised for HostStats {
     fn revise(&mut self, revision: u64) {
         self.revision = revision;
     }
@@ -510,8 +510,8 @@ mod tests {
 
     #[test]
     fn a_redirect_to_https_is_told_apart_from_others_and_from_pages() {
-        let mut probe = Probe::new("probe".into(), Arc::new(Names::default()));
-        let hear = |probe: &mut Probe, message: &str| {
+        let mut probe = MonitoredProbe::new("probe".into(), Arc::new(Names::default()));
+        let hear = |probe: &mut MonitoredProbe, message: &str| {
             let message = message.to_owned();
             probe.hear(Line {
                 micros: Some(1_000_000),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::decode::{Decoder, Line};
 use super::firmware::Firmware;
 use super::source::{READ_TIMEOUT, Source};
-use super::state::{Probe, Stream};
+use super::state::{MonitoredProbe, Stream};
 use crate::error::Error;
 
 /// Bytes read at once.
@@ -40,37 +40,37 @@ pub struct Setting {
 }
 
 /// Gets every line, before the state does: for whoever prints them.
-pub type Listener = Box<dyn FnMut(&Probe, &Line) + Send>;
+pub type Listener = Box<dyn FnMut(&MonitoredProbe, &Line) + Send>;
 
 /// A stream that is ready to be read.
-pub struct Follower {
+pub struct StreamReader {
     setting: Setting,
     input: Box<dyn Read + Send>,
     record: Option<File>,
     decoder: Decoder,
-    probe: Arc<Mutex<Probe>>,
+    probe: Arc<Mutex<MonitoredProbe>>,
     listener: Option<Listener>,
     stop: Arc<AtomicBool>,
     /// Where replay began: on the device's clock, and on ours.
     pace: Option<(u64, Instant)>,
 }
 
-impl std::fmt::Debug for Follower {
+impl std::fmt::Debug for StreamReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Follower")
+        f.debug_struct("StreamReader")
             .field("setting", &self.setting)
             .finish_non_exhaustive()
     }
 }
 
-impl Follower {
+impl StreamReader {
     /// Opens the source and the record.
     ///
     /// # Errors
     /// Whatever cannot be opened.
     pub fn open(
         setting: Setting,
-        probe: Arc<Mutex<Probe>>,
+        probe: Arc<Mutex<MonitoredProbe>>,
         listener: Option<Listener>,
         stop: Arc<AtomicBool>,
     ) -> Result<Self, Error> {

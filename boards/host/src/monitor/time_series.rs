@@ -23,7 +23,7 @@ pub struct Point {
 
 /// The course so far.
 #[derive(Clone, Debug)]
-pub struct Course {
+pub struct TimeSeries {
     points: Vec<Point>,
     step: f64,
     next: f64,
@@ -31,7 +31,7 @@ pub struct Course {
     since: f64,
 }
 
-impl Default for Course {
+impl Default for TimeSeries {
     fn default() -> Self {
         Self {
             points: Vec::new(),
@@ -43,7 +43,7 @@ impl Default for Course {
     }
 }
 
-impl Course {
+impl TimeSeries {
     /// Is it time for another point?
     pub fn is_due(&self, time_s: f64) -> bool {
         time_s >= self.next
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_year_takes_no_more_than_a_minute_does() {
-        let mut course = Course::default();
+        let mut course = TimeSeries::default();
         let (mut time, mut fetches) = (0.0, 0);
         while time < 365.0 * 86_400.0 {
             time += if time < 1e5 { 1.0 } else { 600.0 };

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::decode::Line;
 use super::host_stats::GateState;
-use super::state::{Probe, ReportedTotals, Stream};
+use super::state::{MonitoredProbe, ReportedTotals, Stream};
 use super::time_series::Point;
 
 /// The part of the course, from its end, over which the trend is taken.
@@ -122,13 +122,13 @@ impl From<&Line> for LogRow {
 
 impl View {
     /// All of it, with the last `lines` lines.
-    pub fn new(probe: &Probe, lines: usize) -> Self {
+    pub fn new(probe: &MonitoredProbe, lines: usize) -> Self {
         Self::since(probe, lines, 0)
     }
 
     /// The same with those pages and hosts only that something has happened to since `revision` (0
     /// for all).
-    pub fn since(probe: &Probe, lines: usize, revision: u64) -> Self {
+    pub fn since(probe: &MonitoredProbe, lines: usize, revision: u64) -> Self {
         let now = probe.now();
         let counts = &probe.counts;
         let live = probe.stream == Stream::Open;
@@ -196,8 +196,8 @@ fn trend(points: &[Point]) -> Option<f64> {
     (length > 0).then(|| mean(last) - mean(before))
 }
 
-fn hosts(probe: &Probe, now: f64, revision: u64) -> Vec<HostRow> {
-    let row = |(index, host): (usize, &super::host_stats::Host)| {
+fn hosts(probe: &MonitoredProbe, now: f64, revision: u64) -> Vec<HostRow> {
+    let row = |(index, host): (usize, &super::host_stats::HostStats)| {
         let gate = probe
             .hosts
             .get(usize::from(probe.gate(index as u16)))
@@ -220,7 +220,7 @@ fn hosts(probe: &Probe, now: f64, revision: u64) -> Vec<HostRow> {
     probe.hosts.iter().enumerate().filter_map(row).collect()
 }
 
-fn status(page: &super::page_stats::Page) -> Option<String> {
+fn status(page: &super::page_stats::PageStats) -> Option<String> {
     match page.status {
         Some(_) if page.astray.is_some() => page.astray.map(Into::into),
         Some(status) => Some(status.to_string()),
@@ -230,8 +230,8 @@ fn status(page: &super::page_stats::Page) -> Option<String> {
     }
 }
 
-fn pages(probe: &Probe, revision: u64) -> Vec<PageRow> {
-    let row = |(index, page): (usize, &super::page_stats::Page)| {
+fn pages(probe: &MonitoredProbe, revision: u64) -> Vec<PageRow> {
+    let row = |(index, page): (usize, &super::page_stats::PageStats)| {
         let name = probe.page_name(index);
         let opens =
             name.and_then(|name| probe.hosts.get(usize::from(probe.gate(name.host)))?.opens);

@@ -7,7 +7,7 @@ use dunlin::time::Duration;
 
 use super::{Args, Crawlers};
 use crate::error::Error;
-use crate::lists::hosts::Provider;
+use crate::lists::hosts::ProviderKind;
 use crate::lists::listing::Listing;
 use crate::lists::pages;
 use crate::lists::trace;
@@ -153,12 +153,12 @@ fn planned(args: &Args, listing: &Listing) -> Result<(f64, (f64, f64)), Error> {
 }
 
 /// The rate that the list states; `None` for a page that has none of its own.
-fn known_rate(page: &pages::Page) -> Option<Option<f64>> {
+fn known_rate(page: &pages::ListedPage) -> Option<Option<f64>> {
     match page.change {
-        pages::Change::Poisson { rate }
-        | pages::Change::Weibull { rate, .. }
-        | pages::Change::Pareto { rate, .. } => Some(rate),
-        pages::Change::Quasi { .. } => None,
+        pages::ListedChange::Poisson { rate }
+        | pages::ListedChange::Weibull { rate, .. }
+        | pages::ListedChange::Pareto { rate, .. } => Some(rate),
+        pages::ListedChange::Quasi { .. } => None,
     }
 }
 
@@ -171,9 +171,9 @@ fn world(args: &Args, listing: &Listing, assumed: f64) -> World {
                 .and_then(|hours| Hours::new(hours.from, hours.to))
                 .unwrap_or(Hours::ALWAYS),
             tells: match gate.provider {
-                Provider::Normal => Tells::Nothing,
-                Provider::Smart => Tells::Changes,
-                Provider::Super => Tells::Plans,
+                ProviderKind::Normal => Tells::Nothing,
+                ProviderKind::Smart => Tells::Changes,
+                ProviderKind::Super => Tells::Plans,
             },
             fails: args.failures,
         })
@@ -182,14 +182,16 @@ fn world(args: &Args, listing: &Listing, assumed: f64) -> World {
         .map(|(index, page)| {
             let rate = known_rate(page).flatten().unwrap_or(assumed);
             let (change, mean_rate) = match &page.change {
-                _ if rate == 0.0 && !matches!(page.change, pages::Change::Quasi { .. }) => {
+                _ if rate == 0.0 && !matches!(page.change, pages::ListedChange::Quasi { .. }) => {
                     (Change::Poisson(0.0), 0.0)
                 }
-                pages::Change::Poisson { .. } => (Change::Poisson(rate), rate),
-                pages::Change::Weibull { shape, .. } => (Change::weibull(rate, *shape), rate),
-                pages::Change::Pareto { shape, .. } => (Change::pareto(rate, *shape), rate),
-                pages::Change::Quasi { updates } => {
-                    let at = |update: &pages::Update| (update.offset.as_days(), update.probability);
+                pages::ListedChange::Poisson { .. } => (Change::Poisson(rate), rate),
+                pages::ListedChange::Weibull { shape, .. } => (Change::weibull(rate, *shape), rate),
+                pages::ListedChange::Pareto { shape, .. } => (Change::pareto(rate, *shape), rate),
+                pages::ListedChange::Quasi { updates } => {
+                    let at = |update: &pages::ListedUpdate| {
+                        (update.offset.as_days(), update.probability)
+                    };
                     let updates: Vec<_> = updates.iter().map(at).collect();
                     let mean = updates.iter().map(|update| update.1).sum();
                     (

@@ -51,7 +51,7 @@ fn look(
     probes: &Probes,
     stop: &AtomicBool,
 ) -> io::Result<()> {
-    let name = |probe: &Arc<std::sync::Mutex<super::state::Probe>>| {
+    let name = |probe: &Arc<std::sync::Mutex<super::state::MonitoredProbe>>| {
         probe
             .lock()
             .map(|probe| probe.name.clone())

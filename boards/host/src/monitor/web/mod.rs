@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use self::request::{LONGEST, Refusal, Route};
 use super::metrics;
-use super::state::Probe;
+use super::state::MonitoredProbe;
 use super::view::View;
 use crate::error::Error;
 
@@ -37,7 +37,7 @@ const HEADERS: &str = "Cache-Control: no-store\r\nX-Content-Type-Options: nosnif
     Connection: close\r\n";
 
 /// Probes, in the order of the command line.
-pub type Probes = Arc<Vec<Arc<Mutex<Probe>>>>;
+pub type Probes = Arc<Vec<Arc<Mutex<MonitoredProbe>>>>;
 
 /// Starts the server; it lasts as long as the process. Returns where it listens.
 ///
