@@ -25,7 +25,8 @@ pub fn quasi_costs(
     let costs = |page: &ListedPage| match &page.change {
         ListedChange::Quasi { updates } => {
             let updates = in_intervals(&page.url, updates, interval)?;
-            let (mut costs, mut scratch) = (vec![0.0; updates.len() + 1], vec![0.0; updates.len()]);
+            let mut costs = vec![0.0; updates.len() + 1];
+            let mut scratch = vec![0.0; updates.len()];
             quasi::costs(&updates, objective, &mut costs, &mut scratch);
             Ok(costs)
         }
@@ -156,10 +157,8 @@ pub fn after_open_time(gate: &Gate, open: Duration) -> Instant {
         return Instant::ZERO + open;
     };
     let daily = Duration::HOUR * u64::from(open_hours(hours));
-    let (days, today) = (
-        open.as_micros() / daily.as_micros(),
-        open.as_micros() % daily.as_micros(),
-    );
+    let days = open.as_micros() / daily.as_micros();
+    let today = open.as_micros() % daily.as_micros();
     let today = Duration::from_micros(today);
     // Hours that wrap around midnight come in two pieces: until `to`, and from `from` on.
     let wraps = hours.from >= hours.to;

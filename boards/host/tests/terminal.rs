@@ -56,10 +56,8 @@ impl Screen {
         .expect("a size");
         let person = File::from(person);
         let shown = Arc::new(Mutex::new(Vec::new()));
-        let (mut reader, all) = (
-            person.try_clone().expect("a second handle"),
-            Arc::clone(&shown),
-        );
+        let mut reader = person.try_clone().expect("a second handle");
+        let all = Arc::clone(&shown);
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(count @ 1..) = reader.read(&mut buffer) {

@@ -78,7 +78,8 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         Format::Csv => output::print(&table(&rows).to_csv()),
         Format::Table => {
             output::print(&table(&rows).to_text());
-            let (pages, hosts) = (list.pages.len(), list.hosts.len());
+            let pages = list.pages.len();
+            let hosts = list.hosts.len();
             eprintln!(
                 "{}: {pages} pages on {hosts} hosts, nothing wrong",
                 args.listing.pages.display()

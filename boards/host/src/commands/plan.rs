@@ -172,7 +172,8 @@ fn make<'a>(args: &Args, listing: &'a Listing) -> Result<Plan<'a>, Error> {
         _ => None,
     };
     let (crawls, outcome) = allotted(objective, &mut hosts)?;
-    let (spacing, interval) = (args.method.spacing(), args.interval.as_secs_f64());
+    let spacing = args.method.spacing();
+    let interval = args.interval.as_secs_f64();
     let cost =
         |page: &Page<'_, f64>, objective, crawls| page_cost(page, objective, spacing, crawls);
     let rows: Vec<PageRow<'a>> = (listing.list.pages.iter().zip(&crawls).enumerate())
@@ -275,7 +276,8 @@ fn allot_whole(
     if crawls != crawls.trunc() || crawls > f64::from(u32::MAX) || crawls < 0.0 {
         return Err(PlanError::Budget { found: crawls });
     }
-    let (budget, count) = (crawls as u32, pages.len());
+    let budget = crawls as u32;
+    let count = pages.len();
     let mut whole = vec![0; count];
     let outcome = if method == Method::Greedy {
         let pages = Watched::new(pages, 4 * count as u64 + u64::from(budget));
@@ -371,10 +373,8 @@ fn to_text(plan: &Plan<'_>) -> String {
     order.sort_by(|a, b| b.crawls.total_cmp(&a.crawls));
     let mut table = Table::new(&["url", "crawls", "freshness", "age_s"]);
     for page in order.iter().take(SHOWN) {
-        let (crawls, freshness) = (
-            format!("{:.3}", page.crawls),
-            format!("{:.4}", page.freshness),
-        );
+        let crawls = format!("{:.3}", page.crawls);
+        let freshness = format!("{:.4}", page.freshness);
         table.row(vec![
             page.url.to_owned(),
             crawls,

@@ -145,11 +145,9 @@ fn html(log: &str, view: &View) -> String {
         view.lost_frames,
         view.lost_bytes
     );
-    let (facts, figures, pages) = (
-        escape(&facts),
-        escape(&figures(view).to_text()),
-        escape(&pages(view).to_text()),
-    );
+    let facts = escape(&facts);
+    let figures = escape(&figures(view).to_text());
+    let pages = escape(&pages(view).to_text());
     let plots = plot::svg(&plots(view));
     plot::document(
         "dunlin report",

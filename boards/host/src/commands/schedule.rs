@@ -249,10 +249,8 @@ fn make(args: &Args, listing: &Listing) -> Result<Vec<Visit>, Error> {
 
 /// The carousel's slots, evenly over the interval.
 fn turn(args: &Args, listing: &Listing, pages: &[Page<'_, f64>]) -> Result<Vec<Update>, Error> {
-    let (mut hosts, mut rates) = (
-        plan_hosts(&listing.gates, args.interval),
-        vec![0.0; pages.len()],
-    );
+    let mut hosts = plan_hosts(&listing.gates, args.interval);
+    let mut rates = vec![0.0; pages.len()];
     let budget = f64::from(args.crawls);
     optimal(pages, &mut hosts, budget, Objective::Freshness, &mut rates)
         .map_err(|error| explain(error, listing))?;
@@ -292,10 +290,8 @@ fn whole_crawls(
     listing: &Listing,
     pages: &[Page<'_, f64>],
 ) -> Result<Vec<u32>, Error> {
-    let (mut hosts, mut crawls) = (
-        plan_hosts(&listing.gates, args.interval),
-        vec![0; pages.len()],
-    );
+    let mut hosts = plan_hosts(&listing.gates, args.interval);
+    let mut crawls = vec![0; pages.len()];
     select(
         pages,
         &mut hosts,
@@ -323,10 +319,8 @@ fn spread_hosts(
         let (mut updates, mut links) =
             (vec![Update::default(); total], vec![Link::default(); total]);
         let cost = |page: u32, gap: Duration| {
-            let (page, gap) = (
-                &pages[behind[page as usize]],
-                gap.as_secs_f64() / args.interval.as_secs_f64(),
-            );
+            let page = &pages[behind[page as usize]];
+            let gap = gap.as_secs_f64() / args.interval.as_secs_f64();
             if gap > 0.0 {
                 page.weight
                     * gap
@@ -375,10 +369,8 @@ fn assign(
         let crawl = |at, not_before| (Crawl { at, not_before }, page as u32);
         if let ListedChange::Quasi { updates } = &listed.change {
             let offsets = in_intervals(&listed.url, updates, args.interval)?;
-            let (mut times, mut scratch) = (
-                vec![0; count as usize],
-                vec![0.0; offsets.len() * count as usize],
-            );
+            let mut times = vec![0; count as usize];
+            let mut scratch = vec![0.0; offsets.len() * count as usize];
             let chosen = quasi::choose(&offsets, Objective::Freshness, &mut times, &mut scratch);
             let times = times
                 .iter()
@@ -406,7 +398,8 @@ fn assign(
     };
     transport::slots(speeds, args.interval, &mut slots).map_err(failed)?;
     let mut slot_of = vec![0; crawls.len()];
-    let (mut entries, mut places) = (vec![Entry::UNUSED; crawls.len()], vec![0; crawls.len()]);
+    let mut entries = vec![Entry::UNUSED; crawls.len()];
+    let mut places = vec![0; crawls.len()];
     let (mut more_entries, mut more_places) =
         (vec![Entry::UNUSED; slots.len()], vec![0; slots.len()]);
     let mut by_gain = SliceHeap::with_storage(&mut entries[..], &mut places[..]);
@@ -421,7 +414,8 @@ fn assign(
         &mut slot_of,
     )
     .map_err(failed)?;
-    let (total, bound) = (cost.total.as_secs_f64(), cost.bound.as_secs_f64());
+    let total = cost.total.as_secs_f64();
+    let bound = cost.bound.as_secs_f64();
     eprintln!(
         "crawls are {total:.3} s from their ideal times in total; no assignment can do with less than {bound:.3} s"
     );
@@ -458,8 +452,10 @@ fn dispatch(args: &Args, listing: &Listing, planned: Vec<Update>, speeds: &[u32]
         queue.end = index + 1;
     }
     let hosts = queues.len();
-    let (mut waiting, mut places) = (vec![Entry::UNUSED; hosts], vec![0_u32; hosts]);
-    let (mut free, mut more) = (vec![Entry::UNUSED; hosts], vec![0_u32; hosts]);
+    let mut waiting = vec![Entry::UNUSED; hosts];
+    let mut places = vec![0_u32; hosts];
+    let mut free = vec![Entry::UNUSED; hosts];
+    let mut more = vec![0_u32; hosts];
     let waiting = SliceHeap::with_storage(&mut waiting[..], &mut places[..]);
     let free = SliceHeap::with_storage(&mut free[..], &mut more[..]);
     let Ok(mut dispatch) = Dispatch::new(&updates, &mut queues, waiting, free) else {

@@ -100,7 +100,8 @@ pub fn build(
     capacity: Capacity,
 ) -> Result<(Vec<u8>, Vec<usize>), Error> {
     let list = &listing.list;
-    let (pages, hosts) = (list.pages.len(), list.hosts.len());
+    let pages = list.pages.len();
+    let hosts = list.hosts.len();
     if pages > capacity.pages || hosts > capacity.hosts {
         return Err(Error::Usage(format!(
             "found {pages} pages on {hosts} hosts, expected at most {} pages on {} hosts",
@@ -132,7 +133,8 @@ pub fn build(
         let guess = options.per_day.map(|per_day| per_day / pages as f64);
         let confidence = if rate.is_some() { KNOWN } else { GUESSED };
         let rate = rate.or(guess).map(|rate: f64| rate as f32);
-        let (host, weight) = (page.host as u16, page.weight as f32);
+        let host = page.host as u16;
+        let weight = page.weight as f32;
         records.push(Page {
             host,
             url: &page.url,
@@ -216,7 +218,8 @@ fn host_records<'l>(listing: &'l Listing, order: &[usize]) -> Vec<Host<'l>> {
     let first_of = |host: usize| order.partition_point(|&page| list.pages[page].host < host);
     let host = |(index, name): (usize, &'l String)| {
         let gate = listing.gate_of_host[index];
-        let (first, end) = (first_of(index), first_of(index + 1));
+        let first = first_of(index);
+        let end = first_of(index + 1);
         let settings = &listing.gates[gate];
         Host {
             name,

@@ -252,7 +252,8 @@ impl TableFile {
     }
 
     fn error_on_line(&self, found: String, expected: &str) -> Error {
-        let (file, expected) = (self.name.clone(), expected.to_owned());
+        let file = self.name.clone();
+        let expected = expected.to_owned();
         InputError {
             file,
             line: self.line_number,

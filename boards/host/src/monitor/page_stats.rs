@@ -57,7 +57,8 @@ impl PageStats {
             }
         }
         self.visits += 1;
-        (self.status, self.astray) = (Some(status), None);
+        self.status = Some(status);
+        self.astray = None;
         self.last_visit = Some(time);
     }
 
@@ -76,7 +77,8 @@ impl PageStats {
         // The chance that nothing has happened since, averaged over what the rate may be. See
         // `dunlin::scheduler`.
         let certain = |belief: Estimate| {
-            let (shape, span) = (f64::from(belief.shape()), f64::from(belief.time()));
+            let shape = f64::from(belief.shape());
+            let span = f64::from(belief.time());
             libm::exp(-shape * libm::log1p(days / span))
         };
         self.belief.map_or(1.0, certain)

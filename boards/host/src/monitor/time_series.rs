@@ -61,7 +61,8 @@ impl TimeSeries {
             optimum,
             fetches_per_minute,
         });
-        (self.since, self.fetches) = (time_s, fetches);
+        self.since = time_s;
+        self.fetches = fetches;
         if self.points.len() >= MOST {
             self.thin_out();
         }
@@ -98,7 +99,8 @@ mod tests {
     #[test]
     fn a_year_takes_no_more_than_a_minute_does() {
         let mut course = TimeSeries::default();
-        let (mut time, mut fetches) = (0.0, 0);
+        let mut time = 0.0;
+        let mut fetches = 0;
         while time < 365.0 * 86_400.0 {
             time += if time < 1e5 { 1.0 } else { 600.0 };
             fetches += 1;

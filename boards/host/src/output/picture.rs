@@ -30,7 +30,8 @@ pub fn hosts_over_time(
         .max(interval);
     let x = |at: Duration| LEFT as f64 + WIDTH as f64 * at.as_secs_f64() / last.as_secs_f64();
     let bottom = TOP + ROW * shown.len();
-    let (width, height) = (LEFT + WIDTH + 70, bottom + 30);
+    let width = LEFT + WIDTH + 70;
+    let height = bottom + 30;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" \
          font-size=\"11\">\n<rect width=\"{width}\" height=\"{height}\" fill=\"white\"/>\n\
@@ -45,7 +46,8 @@ pub fn hosts_over_time(
     );
     for tick in 0..=6 {
         let at = interval * tick / 6;
-        let (x, label) = (x(at), crate::duration::format(at));
+        let x = x(at);
+        let label = crate::duration::format(at);
         let _ = writeln!(
             svg,
             "<path d=\"M{x:.1} {TOP}V{bottom}\" stroke=\"#ddd\"/><text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
@@ -54,7 +56,8 @@ pub fn hosts_over_time(
         );
     }
     for (row, host) in shown.iter().enumerate() {
-        let (top, count) = (TOP + ROW * row, counts[*host]);
+        let top = TOP + ROW * row;
+        let count = counts[*host];
         let name: String = hosts[*host].chars().take(28).collect();
         let _ = writeln!(
             svg,

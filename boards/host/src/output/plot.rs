@@ -96,7 +96,8 @@ fn scaled_lines(scale: Scale, title: &str, x_label: &str, y_label: &str, lines: 
             body,
             r##"<path d="M{LEFT} {at:.1}H{end:.1}" stroke="#ddd"/>"##
         );
-        let (from, base) = (LEFT - 6.0, at + 4.0);
+        let from = LEFT - 6.0;
+        let base = at + 4.0;
         let _ = writeln!(
             body,
             r#"<text x="{from}" y="{base:.1}" text-anchor="end">{}</text>"#,
@@ -104,14 +105,16 @@ fn scaled_lines(scale: Scale, title: &str, x_label: &str, y_label: &str, lines: 
         );
     }
     for value in ticks(scale, left, right) {
-        let (at, y) = (x(place(value)), HEIGHT - BOTTOM + 16.0);
+        let at = x(place(value));
+        let y = HEIGHT - BOTTOM + 16.0;
         let _ = writeln!(
             body,
             r#"<text x="{at:.1}" y="{y}" text-anchor="middle">{}</text>"#,
             short(value)
         );
     }
-    let (middle, bottom) = ((LEFT + end) / 2.0, HEIGHT - 8.0);
+    let middle = (LEFT + end) / 2.0;
+    let bottom = HEIGHT - 8.0;
     let _ = writeln!(
         body,
         r#"<text x="{middle:.1}" y="{bottom}" text-anchor="middle">{}</text>"#,
@@ -140,7 +143,8 @@ fn scaled_lines(scale: Scale, title: &str, x_label: &str, y_label: &str, lines: 
             body,
             r#"<path d="M{legend:.1} {at}h16" stroke="{colour}" stroke-width="2.5"{dash}/>"#
         );
-        let (from, base) = (legend + 22.0, at + 4.0);
+        let from = legend + 22.0;
+        let base = at + 4.0;
         let _ = writeln!(
             body,
             r#"<text x="{from:.1}" y="{base}">{}</text>"#,
@@ -185,7 +189,8 @@ pub fn bars(title: &str, bars: &[Bar], mark: Option<(&str, f64)>) -> Plot {
     let mut body = heading(title);
     for (index, bar) in bars.iter().enumerate() {
         let top = TOP + STEP * index as f64;
-        let (base, end) = (top + 13.0, x(bar.value));
+        let base = top + 13.0;
+        let end = x(bar.value);
         let colour = COLOURS[0];
         let _ = writeln!(
             body,
@@ -199,7 +204,9 @@ pub fn bars(title: &str, bars: &[Bar], mark: Option<(&str, f64)>) -> Plot {
         );
         let mut label = digits(bar.value);
         if let Some(error) = bar.plus_minus {
-            let (from, to, middle) = (x(bar.value - error), x(bar.value + error), top + 8.5);
+            let from = x(bar.value - error);
+            let to = x(bar.value + error);
+            let middle = top + 8.5;
             let _ = writeln!(
                 body,
                 r##"<path d="M{from:.1} {middle}H{to:.1}m0 -4v8M{from:.1} {}v8" stroke="#333"/>"##,
@@ -215,7 +222,8 @@ pub fn bars(title: &str, bars: &[Bar], mark: Option<(&str, f64)>) -> Plot {
         );
     }
     if let Some((name, value)) = mark {
-        let (at, bottom) = (x(value), height - 22.0);
+        let at = x(value);
+        let bottom = height - 22.0;
         let _ = writeln!(
             body,
             r##"<path d="M{at:.1} {TOP}V{bottom}" stroke="#333" stroke-dasharray="4 3"/>"##
@@ -252,7 +260,8 @@ pub fn svg(plots: &[Plot]) -> String {
 
 /// A page around `body`, which is markup; readable without a network.
 pub fn document(title: &str, heading: &str, body: &str) -> String {
-    let (title, heading) = (escape(title), escape(heading));
+    let title = escape(title);
+    let heading = escape(heading);
     format!(
         "<!DOCTYPE html>
 <html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>

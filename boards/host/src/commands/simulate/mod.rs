@@ -206,7 +206,8 @@ fn row(args: &Args, setting: &Setting, policy: PolicyName, reports: &[Report]) -
             .map(|place| lists.iter().map(|list| list[place]).sum::<f64>() / lists.len() as f64)
             .collect()
     };
-    let (freshness, age) = (mean(|report| report.freshness), mean(|report| report.age_s));
+    let freshness = mean(|report| report.freshness);
+    let age = mean(|report| report.age_s);
     Row {
         policy,
         freshness: freshness.value,

@@ -232,7 +232,9 @@ fn follow(world: &mut World, listing: &Listing, trace: &[Vec<f64>], days: f64, w
 /// fetch.
 fn clairvoyant(world: &World, args: &Args, warm_up: f64) -> f64 {
     let end = warm_up + args.days;
-    let (mut spans, mut given, mut weight) = (Vec::new(), 0.0, 0.0);
+    let mut spans = Vec::new();
+    let mut given = 0.0;
+    let mut weight = 0.0;
     for page in &world.pages {
         weight += page.weight;
         let Change::Trace(times) = &page.change else {

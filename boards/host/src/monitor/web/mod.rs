@@ -144,7 +144,8 @@ fn document(content_type: &str, body: &str) -> String {
 /// Reads a request's head, within [`PATIENCE`] and [`LONGEST`] bytes.
 fn listen(mut stream: &TcpStream, local_only: bool) -> io::Result<Result<Route, Refusal>> {
     let deadline = Instant::now() + PATIENCE;
-    let (mut head, mut length) = ([0; LONGEST], 0);
+    let mut head = [0; LONGEST];
+    let mut length = 0;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {

@@ -70,7 +70,8 @@ pub fn read(head: &[u8], local_only: bool) -> Option<Result<Route, Refusal>> {
         .headers
         .iter()
         .filter(|header| header.name.eq_ignore_ascii_case("host"));
-    let (host, more) = (hosts.next(), hosts.next());
+    let host = hosts.next();
+    let more = hosts.next();
     let host = match (host.map(|host| std::str::from_utf8(host.value)), more) {
         (Some(Ok(host)), None) => host,
         _ => return Some(Err(Refusal::Bad)),
