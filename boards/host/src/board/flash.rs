@@ -13,7 +13,7 @@ use embedded_storage_async::nor_flash::{
 
 use crate::error::Error;
 
-/// As large as 65,534 pages need.
+/// A sector is as large as 65,534 pages need it to be.
 const SECTOR: usize = 65_536;
 const SECTORS: usize = 254;
 
@@ -72,7 +72,7 @@ impl FileFlash {
     }
 }
 
-/// What the computer said.
+/// The kind of error that the operating system reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileError(ErrorKind);
 

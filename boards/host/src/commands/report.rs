@@ -223,7 +223,7 @@ fn plots(view: &View) -> Vec<Plot> {
     let course = |name: &str, of: fn(&crate::monitor::time_series::Point) -> Option<f64>| Line {
         name: name.into(),
         points: view
-            .course
+            .series
             .iter()
             .filter_map(|point| Some((hour(point.time_s), of(point)?)))
             .collect(),

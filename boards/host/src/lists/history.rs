@@ -19,7 +19,7 @@ const COLUMNS: &[Column] = &[
 /// The visits to one page.
 #[derive(Clone, Debug, PartialEq)]
 pub struct History {
-    /// As in the file.
+    /// The URL as it stands in the file.
     pub url: String,
     /// The age that the page gave itself at the first visit, which has none before it to compare
     /// with.

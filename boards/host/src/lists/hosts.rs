@@ -19,7 +19,7 @@ const COLUMNS: &[Column] = &[
 /// What the file says about one host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListedHost {
-    /// `name` or `name:port`.
+    /// The host, as `name` or `name:port`.
     pub name: String,
     /// Least time between two fetches, instead of the general one.
     pub politeness: Option<Duration>,
@@ -34,21 +34,21 @@ pub struct ListedHost {
 /// Local hours in which fetching is allowed; `22-06` wraps around midnight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListedHours {
-    /// First hour, 0 to 23.
+    /// The first hour, 0 to 23.
     pub from: u8,
-    /// The hour it ends at, 0 to 24.
+    /// The hour at which they end, 0 to 24.
     pub to: u8,
 }
 
 /// How much a host tells about its changes (Xu et al.).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProviderKind {
-    /// Nothing.
+    /// It tells nothing.
     #[default]
     Normal,
-    /// When it has changed.
+    /// It tells when it has changed.
     Smart,
-    /// When it will change.
+    /// It tells when it will change.
     Super,
 }
 

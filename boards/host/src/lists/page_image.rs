@@ -12,7 +12,7 @@ use crate::lists::pages::ListedChange;
 
 /// How firmly a given rate is believed, in changes seen.
 const KNOWN: f32 = 1_000.0;
-/// And one that is only guessed: the least there is.
+/// How firmly a rate is believed that is only guessed: the least there is.
 const GUESSED: f32 = 0.0;
 /// Bytes of what opens or closes a stretch that is ignored.
 const LONGEST_MARKER: usize = 200;
@@ -28,9 +28,9 @@ pub struct Options {
     pub per_day: Option<f64>,
     /// How long a host is left alone after its first failure.
     pub back_off: Duration,
-    /// For a whole fetch.
+    /// How long a whole fetch may take.
     pub deadline: Duration,
-    /// For the little that is random.
+    /// The seed of the little that is random.
     pub seed: u32,
     /// `HOST=IP`; host `*` for all others.
     pub resolve: Vec<(String, Ipv4Addr)>,
@@ -38,7 +38,7 @@ pub struct Options {
     pub gateway: Option<(String, u16)>,
     /// How the device gets its own address.
     pub address: Address,
-    /// Of the hosts' allowed hours.
+    /// The time zone of the hosts' allowed hours, as an offset from UTC.
     pub utc_offset_minutes: i16,
     /// What is logged.
     pub log: LogLevel,

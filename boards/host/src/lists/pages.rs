@@ -26,22 +26,22 @@ const COLUMNS: &[Column] = &[
 /// Every page of a list, and the hosts they live on.
 #[derive(Clone, Debug, Default)]
 pub struct PageList {
-    /// In the order of the file.
+    /// The pages, in the order of the file.
     pub pages: Vec<ListedPage>,
-    /// `name` or `name:port`, in order of first appearance.
+    /// The hosts, as `name` or `name:port`, in order of first appearance.
     pub hosts: Vec<String>,
 }
 
-/// One page.
+/// One page of the list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListedPage {
-    /// As written in the file.
+    /// The URL as it is written in the file.
     pub url: String,
-    /// Index into [`PageList::hosts`].
+    /// The page's host, as an index into [`PageList::hosts`].
     pub host: usize,
-    /// Importance, above 0.
+    /// How important the page is; above 0.
     pub weight: f64,
-    /// How it changes.
+    /// How the page changes.
     pub change: ListedChange,
     /// Fewest crawls in an interval.
     pub min: u32,
@@ -52,28 +52,28 @@ pub struct ListedPage {
 /// How a page changes; rates are changes a day, `None` where they are still to be learnt.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ListedChange {
-    /// At any moment alike.
+    /// The page changes at any moment alike.
     Poisson {
         /// Mean changes a day.
         rate: Option<f64>,
     },
-    /// With gaps of a Weibull law.
+    /// The gaps between changes follow a Weibull law.
     Weibull {
         /// Mean changes a day.
         rate: Option<f64>,
-        /// α > 0
+        /// The law's shape, α > 0.
         shape: f64,
     },
-    /// With gaps of a Pareto law.
+    /// The gaps between changes follow a Pareto law.
     Pareto {
         /// Mean changes a day.
         rate: Option<f64>,
-        /// α > 1
+        /// The law's shape, α > 1.
         shape: f64,
     },
-    /// At known times of the interval, each with a probability.
+    /// The page changes at known times of the interval, at each with a probability.
     Quasi {
-        /// In order of time.
+        /// The updates, in order of time.
         updates: Vec<ListedUpdate>,
     },
 }
@@ -81,9 +81,9 @@ pub enum ListedChange {
 /// A moment at which a quasi-deterministic page may change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ListedUpdate {
-    /// From the start of the interval.
+    /// When it is, from the start of the interval.
     pub offset: Duration,
-    /// Of a real change then, 0 to 1.
+    /// The probability of a real change then, 0 to 1.
     pub probability: f64,
 }
 
@@ -135,7 +135,7 @@ impl PageList {
 struct Known {
     /// The first page and its line, by digest.
     first: HashMap<u32, Place>,
-    /// Those after it.
+    /// The pages after the first.
     others: HashMap<u32, Vec<Place>>,
 }
 

@@ -19,9 +19,9 @@ const MAX_COLUMNS: usize = 64;
 /// A column a file may have.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// As in the header row.
+    /// The name of the column, as in the header row.
     pub name: &'static str,
-    /// Must it be there?
+    /// Whether the column must be there.
     pub required: bool,
 }
 
@@ -120,7 +120,7 @@ impl TableFile {
         Ok(file)
     }
 
-    /// The next row; `None` at the end of the file.
+    /// Reads the next row; `None` at the end of the file.
     ///
     /// # Errors
     /// A line that is too long, not UTF-8, has an open quote, or another number of fields than the
@@ -304,7 +304,7 @@ impl<'a> Row<'a> {
 }
 
 impl Field<'_> {
-    /// What is wrong with this field.
+    /// Says what is wrong with this field.
     pub fn error(&self, expected: impl Into<String>) -> InputError {
         InputError {
             file: self.file.to_owned(),
@@ -315,7 +315,7 @@ impl Field<'_> {
         }
     }
 
-    /// A finite number for which `fits` holds.
+    /// Reads a finite number for which `fits` holds.
     ///
     /// # Errors
     /// It is not one; `expected` says what would be.
@@ -328,7 +328,7 @@ impl Field<'_> {
         number.ok_or_else(|| self.error(expected))
     }
 
-    /// A whole number from 0.
+    /// Reads a whole number from 0.
     ///
     /// # Errors
     /// It is not one.

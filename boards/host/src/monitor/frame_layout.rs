@@ -12,7 +12,7 @@ use defmt_parser::{Fragment, ParserMode, Type, parse};
 use object::{Object, ObjectSection, ObjectSymbol};
 use serde::Deserialize;
 
-/// Values within values. Those of firmware are a handful deep.
+/// How deep values may lie within values. Those of firmware are a handful deep.
 const DEEPEST: usize = 32;
 /// Values of a frame beyond one a byte: there are some that take none, such as the elements of
 /// `[(); 3]`.
@@ -122,7 +122,7 @@ fn arguments(text: &str) -> Option<Vec<Type>> {
 struct Walk<'w, 'f> {
     layouts: &'w FrameLayouts,
     rest: &'f [u8],
-    /// Values that may still come.
+    /// How many values may still come.
     parts: usize,
 }
 
@@ -212,7 +212,7 @@ impl<'w> Walk<'w, '_> {
         self.number::<4>()
     }
 
-    /// Little-endian, of one, two or four bytes.
+    /// Takes a little-endian number of one, two or four bytes.
     fn number<const BYTES: usize>(&mut self) -> Option<usize> {
         let (bytes, rest) = self.rest.split_first_chunk::<BYTES>()?;
         self.rest = rest;

@@ -2,22 +2,22 @@
 
 use super::names::HostName;
 
-/// Is a host's gate open?
+/// Whether a host's gate is open, and why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GateState {
-    /// It was not asked yet.
+    /// The host was not asked yet.
     Unused,
-    /// It may be asked.
+    /// The host may be asked.
     Open,
-    /// It was asked a moment ago: politeness.
+    /// The host was asked a moment ago, and politeness keeps the gate closed.
     Waiting,
-    /// It failed, or asked for patience.
+    /// The host failed, or asked for patience.
     BackingOff,
 }
 
 impl GateState {
-    /// For people.
+    /// The state in words.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Unused => "not asked yet",
@@ -37,18 +37,18 @@ pub struct HostStats {
     pub errors: u64,
     /// The status of its robots.txt.
     pub robots: Option<u16>,
-    /// Between two requests, in seconds, as the probe says; else as the page list does.
+    /// The time between two requests in seconds, as the probe says; else as the page list does.
     pub gap: Option<f64>,
     /// When its gate opens, on the log's timeline in seconds.
     pub opens: Option<f64>,
-    /// Until then it backs off, rather than being polite.
+    /// Whether the gate is closed because of a back-off rather than politeness.
     backing_off: bool,
-    /// Goes up with whatever happens to it.
+    /// A count that goes up with whatever happens to the host.
     pub revision: u64,
 }
 
 impl HostStats {
-    /// A request ended at `time`.
+    /// Closes the gate after a request that ended at `time`.
     pub fn asked(&mut self, name: Option<&HostName>, time: f64) {
         let gap = self
             .gap
@@ -62,13 +62,13 @@ impl HostStats {
         }
     }
 
-    /// It is left alone from `time` on.
+    /// Closes the gate for a back-off that begins at `time`.
     pub fn backs_off(&mut self, time: f64, seconds: f64) {
         self.opens = Some(time + seconds);
         self.backing_off = true;
     }
 
-    /// Its gate at `time`.
+    /// The state of the gate at `time`.
     pub fn state(&self, time: f64) -> GateState {
         match self.opens {
             None => GateState::Unused,

@@ -29,15 +29,15 @@ pub struct PageStats {
     pub last_visit: Option<f64>,
     /// When a change was last found.
     pub last_change: Option<f64>,
-    /// Between two answers, as a rule.
+    /// The usual time between two answers, in seconds.
     usual: Option<f64>,
     belief: Option<Estimate>,
-    /// Goes up with whatever happens to it: what has to be shown again.
+    /// A count that goes up with whatever happens to the page: then it has to be shown again.
     pub revision: u64,
 }
 
 impl PageStats {
-    /// It was answered at `time`.
+    /// Takes in an answer that came at `time`.
     pub fn visited(&mut self, name: Option<&PageName>, time: f64, status: u16, changed: bool) {
         if let Some(last) = self.last_visit {
             let interval = (time - last).max(0.0);

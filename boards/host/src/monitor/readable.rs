@@ -1,6 +1,6 @@
 //! Figures as people read them; the web page spells them the same way.
 
-/// A length of time: `3.2 s`, `45 s`, `12 min`, `5.0 h`, `3.1 d`.
+/// Writes a length of time: `3.2 s`, `45 s`, `12 min`, `5.0 h`, `3.1 d`.
 pub fn span(seconds: f64) -> String {
     match seconds.abs() {
         s if s < 10.0 => format!("{s:.1} s"),
@@ -11,12 +11,12 @@ pub fn span(seconds: f64) -> String {
     }
 }
 
-/// How long ago something was.
+/// Writes how long ago something was.
 pub fn ago(now: f64, then: Option<f64>) -> String {
     then.map_or_else(none, |then| format!("{} ago", span(now - then)))
 }
 
-/// How long until something is.
+/// Writes how long it is until then.
 pub fn until(now: f64, then: Option<f64>) -> String {
     match then {
         None => none(),
@@ -25,17 +25,17 @@ pub fn until(now: f64, then: Option<f64>) -> String {
     }
 }
 
-/// A share of one.
+/// Writes a share of one.
 pub fn share(share: Option<f64>) -> String {
     share.map_or_else(none, |share| format!("{share:.3}"))
 }
 
-/// A share in per cent.
+/// Writes a share in per cent.
 pub fn percent(share: Option<f64>) -> String {
     share.map_or_else(none, |share| format!("{:.1} %", 100.0 * share))
 }
 
-/// Changes a day.
+/// Writes a rate in changes a day.
 pub fn rate(rate: Option<f64>) -> String {
     match rate {
         None => none(),
@@ -45,7 +45,7 @@ pub fn rate(rate: Option<f64>) -> String {
     }
 }
 
-/// Which way a share goes.
+/// Writes which way a share goes.
 pub fn trend(trend: Option<f64>) -> String {
     match trend {
         None => none(),
@@ -54,7 +54,7 @@ pub fn trend(trend: Option<f64>) -> String {
     }
 }
 
-/// A status, or none.
+/// Writes a status, or that there is none.
 pub fn status(status: Option<u16>) -> String {
     status.map_or_else(none, |status| status.to_string())
 }

@@ -1,5 +1,5 @@
 //! One probe as its log tells it. Memory is bounded by the vocabulary: 2¹⁶ pages and hosts, a few
-//! kinds of error, a course of fixed length and the last lines.
+//! kinds of error, a time series of fixed length and the last lines.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -39,9 +39,9 @@ pub enum Stream {
 pub struct Counts {
     /// Pages that were answered, redirects included.
     pub fetches: u64,
-    /// Of these, 304.
+    /// Answers with status 304.
     pub not_modified: u64,
-    /// Of these, with a new version, a page's first one included.
+    /// Answers with a new version, a page's first one included.
     pub changed: u64,
     /// Requests that were not answered, by kind.
     pub errors: BTreeMap<String, u64>,
@@ -70,20 +70,20 @@ fn count(kinds: &mut BTreeMap<String, u64>, kind: &str) {
 }
 
 impl Counts {
-    /// Of all kinds.
+    /// Counts errors of all kinds.
     pub fn all_errors(&self) -> u64 {
         self.errors.values().sum()
     }
 }
 
-/// Who speaks.
+/// The firmware that speaks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// As in the banner.
+    /// Its name, as in the banner.
     pub name: String,
-    /// Of the firmware.
+    /// Its version.
     pub version: String,
-    /// Sixteen digits.
+    /// Its build identity, in sixteen hexadecimal digits.
     pub build: String,
 }
 
@@ -132,23 +132,23 @@ impl From<Totals> for ReportedTotals {
     }
 }
 
-/// One probe.
+/// One probe, as far as its log has told.
 #[derive(Debug)]
 pub struct MonitoredProbe {
-    /// By which the user knows it.
+    /// The name by which the user knows it.
     pub name: String,
     names: Arc<Names>,
-    /// Who speaks, by its banner.
+    /// The firmware that speaks, by its banner.
     pub identity: Option<Identity>,
-    /// Is the ELF file its own?
+    /// Whether the ELF file is the probe's own.
     pub trust: Trust,
-    /// What is wrong with that, as a sentence.
+    /// What is wrong with the ELF file, as a sentence.
     pub complaint: Option<String>,
     /// Where its stream stands.
     pub stream: Stream,
     /// What its page image is refused for.
     pub refused: Option<String>,
-    /// Is its network up? `None` before it said so.
+    /// Whether its network is up; `None` before it said so.
     pub online: Option<bool>,
     /// Its own address.
     pub address: Option<String>,
@@ -156,7 +156,7 @@ pub struct MonitoredProbe {
     pub loaded: Option<(u16, u16)>,
     /// How often it booted, as far as was seen.
     pub boots: u64,
-    /// What happened.
+    /// What happened, counted from the lines.
     pub counts: Counts,
     /// Its own count since its last boot, as last reported.
     pub totals: Option<ReportedTotals>,
@@ -164,19 +164,19 @@ pub struct MonitoredProbe {
     pub price: Option<f64>,
     /// Weighted mean freshness and the best for its budget, as it last reported.
     pub reported: [Option<f64>; 2],
-    /// By number.
+    /// The pages, by their numbers.
     pub pages: Vec<PageStats>,
-    /// By number.
+    /// The hosts, by their numbers.
     pub hosts: Vec<HostStats>,
-    /// How figures went.
-    pub course: TimeSeries,
-    /// The last lines.
+    /// How the figures changed over time.
+    pub series: TimeSeries,
+    /// The last lines of the log.
     pub lines: VecDeque<Line>,
     /// Frames that became lines.
     pub frames: u64,
-    /// What did not.
+    /// Frames that did not become lines.
     pub lost: Lost,
-    /// Goes up with every line.
+    /// A count that goes up with every line.
     pub revision: u64,
     /// Added to the device's clock, so that time goes on over a reboot.
     offset: f64,
@@ -188,7 +188,7 @@ pub struct MonitoredProbe {
 }
 
 impl MonitoredProbe {
-    /// A probe that has not spoken.
+    /// A probe that has not logged anything yet.
     pub fn new(name: String, names: Arc<Names>) -> Self {
         let pages = vec![PageStats::default(); names.pages.len()];
         let hosts = vec![HostStats::default(); names.hosts.len()];
@@ -210,7 +210,7 @@ impl MonitoredProbe {
             reported: [None; 2],
             pages,
             hosts,
-            course: TimeSeries::default(),
+            series: TimeSeries::default(),
             lines: VecDeque::with_capacity(LINES),
             frames: 0,
             lost: Lost::default(),
@@ -315,10 +315,10 @@ impl MonitoredProbe {
             self.offset = -seconds;
         }
         self.time = self.time.max(self.offset + seconds);
-        if self.course.is_due(self.time) {
+        if self.series.is_due(self.time) {
             let [reported, optimum] = self.reported;
             let shares = [self.freshness(self.time), reported, optimum];
-            self.course.add(self.time, self.counts.fetches, shares);
+            self.series.add(self.time, self.counts.fetches, shares);
         }
     }
 
@@ -410,7 +410,7 @@ impl MonitoredProbe {
         }
     }
 
-    /// A page was answered.
+    /// Counts that a page was answered.
     fn fetched(&mut self, page: u16) {
         self.counts.fetches += 1;
         self.count_in_minute();
@@ -420,7 +420,7 @@ impl MonitoredProbe {
         }
     }
 
-    /// A page was not.
+    /// Counts that a page was not answered.
     fn failed(&mut self, page: u16, why: &str) {
         count(&mut self.counts.errors, why);
         let entry = slot(&mut self.pages, page, self.revision);
@@ -432,7 +432,7 @@ impl MonitoredProbe {
         }
     }
 
-    /// A host was asked: its gate closes.
+    /// Closes the gate of a host that was asked.
     fn asked(&mut self, host: u16) {
         let gate = self.gate(host);
         let name = self.names.hosts.get(usize::from(gate));

@@ -1,4 +1,5 @@
-//! One thread a stream: reads, records, decodes, and tells the probe's state what it heard.
+//! Reads one stream in a thread of its own: records its bytes, decodes them into lines and hands
+//! the lines to the probe's state.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write as _};
@@ -14,23 +15,23 @@ use super::source::{READ_TIMEOUT, Source};
 use super::state::{MonitoredProbe, Stream};
 use crate::error::Error;
 
-/// Bytes read at once.
+/// How many bytes are read at once.
 const CHUNK: usize = 64 * 1024;
-/// Between two tries to reach a source that went away.
+/// The time between two tries to reach a source that went away.
 const RETRY: Duration = Duration::from_secs(1);
-/// A replay looks at its watch this often.
+/// How often a replay looks at the clock.
 const TICK: Duration = Duration::from_millis(20);
 
 /// How a stream is read.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// From where.
+    /// Where the bytes come from.
     pub source: Source,
-    /// With what.
+    /// The firmware whose strings decode them.
     pub firmware: Arc<Firmware>,
     /// Where to keep what is read, byte for byte.
     pub record: Option<PathBuf>,
-    /// Of a serial line.
+    /// The speed of a serial line.
     pub baud: u32,
     /// How many times as fast as the probe's own clock a record is replayed; `None` for as fast as
     /// possible.
@@ -67,7 +68,7 @@ impl StreamReader {
     /// Opens the source and the record.
     ///
     /// # Errors
-    /// Whatever cannot be opened.
+    /// The source or the record cannot be opened.
     pub fn open(
         setting: Setting,
         probe: Arc<Mutex<MonitoredProbe>>,
@@ -121,7 +122,7 @@ impl StreamReader {
         self.end(Stream::Ended);
     }
 
-    /// Is the end that was read not the end?
+    /// Whether more may come behind the end that was read.
     fn goes_on(&self) -> bool {
         match &self.setting.source {
             Source::Stdin | Source::Tcp(_) => false,
@@ -220,7 +221,7 @@ impl StreamReader {
     }
 }
 
-/// Nothing has come, which is no failure.
+/// Whether an error only says that nothing has come yet.
 fn is_patience(kind: ErrorKind) -> bool {
     matches!(
         kind,

@@ -3,25 +3,25 @@
 
 use serde::Serialize;
 
-/// Points kept. A chart is not wider.
+/// How many points are kept: a chart is not wider.
 const MOST: usize = 240;
 
-/// One moment of the course.
+/// The figures at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Point {
-    /// On the log's timeline.
+    /// The moment, on the log's timeline.
     pub time_s: f64,
-    /// As the monitor estimates it.
+    /// The freshness, as the monitor estimates it.
     pub freshness: Option<f64>,
-    /// As the probe reported it last.
+    /// The freshness, as the probe reported it last.
     pub reported: Option<f64>,
     /// The best for the probe's budget, as it reported it last.
     pub optimum: Option<f64>,
-    /// In the time since the point before.
+    /// Fetches a minute in the time since the point before.
     pub fetches_per_minute: f64,
 }
 
-/// The course so far.
+/// The points so far.
 #[derive(Clone, Debug)]
 pub struct TimeSeries {
     points: Vec<Point>,
@@ -44,7 +44,7 @@ impl Default for TimeSeries {
 }
 
 impl TimeSeries {
-    /// Is it time for another point?
+    /// Whether it is time for another point.
     pub fn is_due(&self, time_s: f64) -> bool {
         time_s >= self.next
     }
@@ -69,7 +69,7 @@ impl TimeSeries {
         self.next = time_s + self.step;
     }
 
-    /// From old to new.
+    /// The points from old to new.
     pub fn points(&self) -> &[Point] {
         &self.points
     }
@@ -98,21 +98,21 @@ mod tests {
 
     #[test]
     fn a_year_takes_no_more_than_a_minute_does() {
-        let mut course = TimeSeries::default();
+        let mut series = TimeSeries::default();
         let mut time = 0.0;
         let mut fetches = 0;
         while time < 365.0 * 86_400.0 {
             time += if time < 1e5 { 1.0 } else { 600.0 };
             fetches += 1;
-            if course.is_due(time) {
-                course.add(time, fetches, [Some(0.5), None, None]);
+            if series.is_due(time) {
+                series.add(time, fetches, [Some(0.5), None, None]);
             }
         }
         assert!(
-            (MOST / 4..MOST).contains(&course.points().len()),
+            (MOST / 4..MOST).contains(&series.points().len()),
             "{}",
-            course.points().len()
+            series.points().len()
         );
-        assert!(course.points().is_sorted_by(|a, b| a.time_s < b.time_s));
+        assert!(series.points().is_sorted_by(|a, b| a.time_s < b.time_s));
     }
 }

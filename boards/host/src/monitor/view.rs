@@ -10,7 +10,7 @@ use super::host_stats::GateState;
 use super::state::{MonitoredProbe, ReportedTotals, Stream};
 use super::time_series::Point;
 
-/// The part of the course, from its end, over which the trend is taken.
+/// The part of the time series, from its end, over which the trend is taken.
 const TREND: usize = 4;
 
 /// All figures of one probe at one moment. Times are seconds on the log's timeline.
@@ -18,7 +18,7 @@ const TREND: usize = 4;
 #[allow(missing_docs)] // The names say it; where not, there is a comment.
 pub struct View {
     pub probe: String,
-    /// As in its boot banner.
+    /// Name and version of the firmware, as in its boot banner.
     pub firmware: Option<String>,
     pub build: Option<String>,
     /// Why nothing, or little, is decoded.
@@ -39,7 +39,7 @@ pub struct View {
     pub freshness_reported: Option<f64>,
     /// The best there is for the probe's budget, as it last reported.
     pub optimum: Option<f64>,
-    /// How much the freshness has risen over the last quarter of the course.
+    /// How much the freshness has risen over the last quarter of the time series.
     pub trend: Option<f64>,
     pub price: Option<f64>,
     pub fetches_per_minute: u64,
@@ -58,7 +58,8 @@ pub struct View {
     pub frames: u64,
     pub lost_frames: u64,
     pub lost_bytes: u64,
-    pub course: Vec<Point>,
+    #[serde(rename = "course")]
+    pub series: Vec<Point>,
     pub hosts: Vec<HostRow>,
     pub pages: Vec<PageRow>,
     pub lines: Vec<LogRow>,
@@ -121,7 +122,7 @@ impl From<&Line> for LogRow {
 }
 
 impl View {
-    /// All of it, with the last `lines` lines.
+    /// Takes all figures, and the last `lines` lines of the log.
     pub fn new(probe: &MonitoredProbe, lines: usize) -> Self {
         Self::since(probe, lines, 0)
     }
@@ -157,7 +158,7 @@ impl View {
             freshness: probe.freshness(now),
             freshness_reported: probe.reported[0],
             optimum: probe.reported[1],
-            trend: trend(probe.course.points()),
+            trend: trend(probe.series.points()),
             price: probe.price,
             fetches_per_minute: probe.fetches_in_last_minute(now),
             fetches: counts.fetches,
@@ -173,7 +174,7 @@ impl View {
             frames: probe.frames,
             lost_frames: probe.lost.frames,
             lost_bytes: probe.lost.bytes,
-            course: probe.course.points().to_vec(),
+            series: probe.series.points().to_vec(),
             hosts: hosts(probe, now, revision),
             pages: pages(probe, revision),
             lines: probe

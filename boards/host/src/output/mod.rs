@@ -27,7 +27,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table without rows.
+    /// Makes a table without rows.
     pub fn new(columns: &[&'static str]) -> Self {
         Self {
             columns: columns.to_vec(),
@@ -41,7 +41,7 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// Aligned for reading: numbers to the right, text to the left.
+    /// Aligns the table for reading: numbers to the right, text to the left.
     pub fn to_text(&self) -> String {
         let width = |column: usize| {
             let cells = self
@@ -82,7 +82,7 @@ impl Table {
         line(&header) + &line(&rule) + &body
     }
 
-    /// As HTML, cells escaped; style sheets can tell numbers by their class.
+    /// Writes the table as HTML, cells escaped; style sheets can tell numbers by their class.
     pub fn to_html(&self) -> String {
         let cell = |tag: &str, text: &str| {
             let number = text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
@@ -101,14 +101,14 @@ impl Table {
         format!("<table>\n<tr>{head}</tr>\n{body}</table>\n")
     }
 
-    /// Comma-separated, quoted where needed.
+    /// Writes the table as comma-separated values, quoted where needed.
     pub fn to_csv(&self) -> String {
         let body = self.rows.iter().map(|row| csv_line(row));
         csv_line(&self.columns) + &body.collect::<String>()
     }
 }
 
-/// One line of comma-separated values.
+/// Writes one line of comma-separated values.
 pub fn csv_line(cells: &[impl AsRef<str>]) -> String {
     let cells: Vec<_> = cells.iter().map(|cell| quote(cell.as_ref())).collect();
     cells.join(",") + "\n"
@@ -123,7 +123,7 @@ fn quote(cell: &str) -> String {
     }
 }
 
-/// One JSON document and a line end.
+/// Writes one JSON document and a line end.
 pub fn json(value: &impl serde::Serialize) -> String {
     // Our own types hold nothing JSON cannot say, and keys are strings.
     serde_json::to_string(value).unwrap_or_default() + "\n"

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use dunlin::time::Duration;
 
-/// Hosts that are drawn; beyond, only the busiest.
+/// How many hosts are drawn at most: of more, the busiest.
 const ROWS: usize = 60;
 const ROW: usize = 16;
 const LEFT: usize = 190;

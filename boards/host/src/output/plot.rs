@@ -7,11 +7,11 @@ const HEIGHT: f64 = 320.0;
 const LEFT: f64 = 64.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 44.0;
-/// What a letter is wide, or a little less.
+/// The width of a letter, or a little less.
 const LETTER: f64 = 6.6;
-/// Between plots.
+/// The space between two plots.
 const SPACE: f64 = 20.0;
-/// Lines of so few points show them.
+/// A line of at most so many points shows each of them.
 const FEW: usize = 12;
 /// Told apart by people who see few colours, too; repeated dashed.
 const COLOURS: [&str; 7] = [
@@ -28,20 +28,20 @@ pub struct Plot {
 /// A line of a plot.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// In the legend.
+    /// The text in the legend.
     pub name: String,
-    /// From left to right.
+    /// The points, from left to right.
     pub points: Vec<(f64, f64)>,
 }
 
 /// A bar of a plot.
 #[derive(Clone, Debug)]
 pub struct Bar {
-    /// Beside it.
+    /// The text beside the bar.
     pub name: String,
-    /// Its length.
+    /// The length of the bar.
     pub value: f64,
-    /// Half the width of its confidence interval.
+    /// Half the width of the value's confidence interval.
     pub plus_minus: Option<f64>,
 }
 
@@ -53,12 +53,12 @@ enum Scale {
     Logarithmic,
 }
 
-/// Lines over a common axis.
+/// Draws lines over a common axis.
 pub fn lines(title: &str, x_label: &str, y_label: &str, lines: &[Line]) -> Plot {
     scaled_lines(Scale::Even, title, x_label, y_label, lines)
 }
 
-/// The same with both axes logarithmic.
+/// Draws the same with both axes logarithmic.
 pub fn logarithmic_lines(title: &str, x_label: &str, y_label: &str, lines: &[Line]) -> Plot {
     scaled_lines(Scale::Logarithmic, title, x_label, y_label, lines)
 }

@@ -17,7 +17,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// `total` steps of what `label` names, as in "planning".
+    /// Counts `total` steps of what `label` names, as in "planning".
     pub fn new(label: &'static str, total: u64) -> Self {
         Self {
             bar: ProgressBar::hidden(),
@@ -27,7 +27,7 @@ impl Progress {
         }
     }
 
-    /// `done` of the total are done.
+    /// Shows that `done` steps of the total are done.
     pub fn at(&mut self, done: u64) {
         if !self.shown && self.bar.elapsed() > PATIENCE {
             self.shown = true;

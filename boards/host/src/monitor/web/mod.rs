@@ -25,9 +25,9 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 /// megabytes, minutes of events, before anybody noticed.
 #[cfg(unix)]
 const UNREAD: usize = 16 * 1024;
-/// Between two events.
+/// The time between two events.
 const EVERY: Duration = Duration::from_millis(500);
-/// Lines of the log on the page.
+/// How many lines of the log the page shows.
 const LINES: usize = 40;
 
 /// The page needs nothing from anywhere, and nothing may be smuggled into it.
@@ -42,7 +42,7 @@ pub type Probes = Arc<Vec<Arc<Mutex<MonitoredProbe>>>>;
 /// Starts the server; it lasts as long as the process. Returns where it listens.
 ///
 /// # Errors
-/// An address that cannot be listened on.
+/// The address cannot be listened on.
 pub fn start(address: SocketAddr, probes: Probes) -> Result<SocketAddr, Error> {
     let listener = TcpListener::bind(address)
         .map_err(|why| Error::Usage(format!("cannot listen on {address}: {why}")))?;
