@@ -10,9 +10,9 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, Result, bail, ensure};
 use dunlin::fetch::HttpDate;
 
-use crate::capacity::PAGES;
 use crate::qemu::temporary;
 use crate::web::{Answer, Hit, Web, shortest_gap};
+use qemu_mps2_capacity::PAGES;
 
 const GAP: Duration = Duration::from_millis(400);
 /// A run that was told to stop ends by then, on a machine that has other things to do, too.

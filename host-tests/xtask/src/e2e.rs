@@ -12,7 +12,6 @@ use dunlin_host::listing::{Gate, Listing};
 use dunlin_host::page_image::Capacity;
 use dunlin_host::pages::{Change, Page, PageList};
 
-use crate::capacity::PAGES;
 use crate::changing_web::Rates;
 use crate::crawl::{Crawl, Report};
 use crate::demo::{self, LOOPBACK};
@@ -20,6 +19,7 @@ use crate::page_image::{self, ImageFile, Options};
 use crate::qemu::{self, Beside, Level, Line, Machine, Time, temporary};
 use crate::web::{Answer, Hit, Web, shortest_gap};
 use crate::{as_user, e2e_state, e2e_time, firmware, setup};
+use qemu_mps2_capacity::PAGES;
 
 /// The gap that most cases ask for.
 pub const GAP: Duration = Duration::from_millis(400);

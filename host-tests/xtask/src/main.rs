@@ -4,8 +4,6 @@ mod as_user;
 mod bench;
 mod boards;
 mod budgets;
-#[path = "../../../boards/qemu-mps2/src/capacity.rs"]
-mod capacity;
 mod changing_web;
 mod crawl;
 mod debugger;

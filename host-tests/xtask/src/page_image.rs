@@ -11,8 +11,8 @@ use object::{Object, ObjectSymbol};
 
 pub use dunlin_host::page_image::{Options, pairs};
 
-use crate::capacity::{HOSTS, PAGES};
 use crate::qemu::temporary;
+use qemu_mps2_capacity::{HOSTS, PAGES};
 
 /// Makes the image, or says why this firmware cannot run on such a list.
 ///

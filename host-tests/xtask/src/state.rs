@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use dunlin_host::error::Error;
 
-use crate::capacity::STATE;
 use crate::qemu::temporary;
+use qemu_mps2_capacity::STATE;
 
 /// A state file, and a name for it that fits QEMU's command line. The name is removed when dropped,
 /// the file stays.

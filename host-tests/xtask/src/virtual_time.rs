@@ -17,7 +17,7 @@ use dunlin_host::pages::{Change, Page, PageList};
 use crate::crawl::Report;
 use crate::page_image::{self, ImageFile, Options};
 use crate::qemu::{self, Beside, Line, Machine, Time};
-use crate::{capacity, firmware, setup};
+use crate::{firmware, setup};
 
 /// Beyond 2³² µs, where the board's 32-bit counter starts again at 0, twenty times over.
 const SECONDS: u32 = 86_400;
@@ -122,7 +122,7 @@ fn run(install: bool, seconds: u32, skip: bool) -> Result<Vec<Line>> {
 
 /// As many pages and hosts as the firmware holds.
 fn full_list() -> Listing {
-    let hosts: Vec<String> = (0..capacity::HOSTS)
+    let hosts: Vec<String> = (0..qemu_mps2_capacity::HOSTS)
         .map(|host| format!("host{host}.test"))
         .collect();
     let page = |index: usize| {
@@ -148,7 +148,7 @@ fn full_list() -> Listing {
         gates: hosts.iter().map(gate).collect(),
         gate_of_host: (0..hosts.len()).collect(),
         list: PageList {
-            pages: (0..capacity::PAGES).map(page).collect(),
+            pages: (0..qemu_mps2_capacity::PAGES).map(page).collect(),
             hosts,
         },
     }

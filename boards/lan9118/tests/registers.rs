@@ -1,15 +1,11 @@
 //! The LAN9118 driver's register layer against a small model of the chip: frames in and out, runts,
 //! errors, a full FIFO, the link, and a chip that is not there.
 
-// The driver's file itself: firmware crates do not build for computers.
-#[path = "../../boards/qemu-mps2/src/lan9118/chip.rs"]
-mod chip;
-
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use chip::{Bus, Chip, FRAMES, LINK, MTU, NotThere, ROOM, register as r};
+use lan9118::{Bus, Chip, FRAMES, LINK, MTU, NotThere, ROOM, register as r};
 use proptest::prelude::*;
 
 /// As much of the chip as the driver can see (data sheet §5, and what QEMU makes of it).

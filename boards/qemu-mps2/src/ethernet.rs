@@ -1,14 +1,12 @@
 //! Ethernet: a LAN9118 for embassy-net. The interrupt wakes the network task, which drains the chip
 //! at once; between frames nothing runs.
 
-pub mod chip;
-
 use core::task::Context;
 
-use chip::{Bus, Chip, MTU, NotThere, register};
 use cortex_m::peripheral::NVIC;
 use embassy_net_driver::{Capabilities, Driver, HardwareAddress, LinkState, RxToken, TxToken};
 use embassy_sync::waitqueue::AtomicWaker;
+use lan9118::{Bus, Chip, MTU, NotThere, register};
 
 use crate::interrupts::{self, Line};
 use crate::register::Register;
@@ -25,7 +23,7 @@ pub struct BoardBus(());
 
 impl BoardBus {
     fn register(offset: usize) -> Register {
-        // SAFETY: every offset that `chip` names is a register of the LAN9118, which has no DMA.
+        // SAFETY: every offset that `lan9118` names is a register of the LAN9118, which has no DMA.
         unsafe { Register::at(BASE + (offset & 0xfc)) }
     }
 }

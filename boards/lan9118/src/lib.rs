@@ -1,4 +1,7 @@
-//! The chip's registers, over any bus: the emulated board's, or a model of the chip in a test.
+#![no_std]
+#![forbid(unsafe_code)]
+//! The registers of a LAN9118 Ethernet controller, over any bus: the emulated board's, or a model
+//! of the chip in a test.
 //!
 //! Facts are from the LAN9118 data sheet (§3, §5); where QEMU's model differs, the code says so.
 //! Every loop is bounded: a chip that does not answer must not stop the firmware.
