@@ -9,7 +9,6 @@ pub mod cho;
 pub mod desouza;
 pub mod page;
 pub mod real;
-mod slots;
 pub mod traces;
 pub mod wolf;
 pub mod xu;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use host_tests::papers::{PAPERS, Settings};
+use dunlin_papers::{PAPERS, Settings};
 
 fn main() -> ExitCode {
     let mut settings = Settings {
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
             name => names.push(name.to_owned()),
         }
     }
-    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/papers"));
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let mut failed = 0;
     for (name, run) in PAPERS
         .iter()

@@ -78,13 +78,14 @@ impl Section {
         &self.markdown
     }
 
-    /// Writes page and plots to a folder.
+    /// Writes page and plots to the paper's own folder in this one.
     ///
     /// # Errors
     /// What the system says.
     pub fn write(&self, folder: &Path) -> std::io::Result<()> {
-        std::fs::create_dir_all(folder)?;
-        std::fs::write(folder.join(format!("{}.md", self.name)), &self.markdown)?;
+        let folder = folder.join(self.name);
+        std::fs::create_dir_all(&folder)?;
+        std::fs::write(folder.join("page.md"), &self.markdown)?;
         self.plots
             .iter()
             .try_for_each(|(file, text)| std::fs::write(folder.join(file), text))

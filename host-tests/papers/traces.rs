@@ -27,7 +27,7 @@ const END: f64 = 1_767_225_600.0;
 pub fn read(settings: &Settings) -> Traces {
     let excerpt = PathBuf::from(concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/data/open-terms-archive-excerpt.tsv"
+        "/../data/open-terms-archive-excerpt.tsv"
     ));
     let given = settings.traces.is_some();
     let path = settings.traces.clone().unwrap_or(excerpt);

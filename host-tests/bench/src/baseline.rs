@@ -9,12 +9,12 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use dunlin_tools::setup;
+use dunlin_tools::shell::{capture, root, say};
 use serde::Deserialize;
 
 use super::device::{self, Count};
-use super::memory::{self, Image};
-use crate::setup;
-use crate::shell::{capture, root, say};
+use super::memory::{self, Weighed};
 
 /// What a figure may grow by before someone has to look.
 const TOLERANCE: f64 = 0.02;
@@ -36,10 +36,8 @@ pub fn guard(install: bool) -> Result<()> {
     setup::qemu(install)?;
     let mut counts = Vec::new();
     for (target, core) in device::TARGETS {
-        let (counted, again) = (
-            device::measure(install, target)?,
-            device::measure(install, target)?,
-        );
+        let counted = device::measure(install, target)?;
+        let again = device::measure(install, target)?;
         // What changes by itself could be held against nothing.
         let changed: Vec<String> = counted
             .iter()
@@ -87,7 +85,7 @@ fn different((one, two): (&Count, &Count)) -> String {
 }
 
 /// Writes the baseline.
-pub fn renew(counts: &[(&str, Vec<Count>)], images: &[Image]) -> Result<()> {
+pub fn renew(counts: &[(&str, Vec<Count>)], images: &[Weighed]) -> Result<()> {
     let mut text = format!(
         "# Instruction counts and sizes, the same on every computer; `cargo xtask test` fails when one grows by more than\n\
          # {} %. Written by `cargo xtask bench --device --renew`.\ncompiler = \"{}\"\n",
@@ -107,7 +105,7 @@ pub fn renew(counts: &[(&str, Vec<Count>)], images: &[Image]) -> Result<()> {
 
 type Figures = BTreeMap<String, BTreeMap<String, f64>>;
 
-fn figures(counts: &[(&str, Vec<Count>)], images: &[Image]) -> Figures {
+fn figures(counts: &[(&str, Vec<Count>)], images: &[Weighed]) -> Figures {
     let mut figures = Figures::new();
     for (core, counts) in counts {
         let of_core = figures.entry(format!("instructions, {core}")).or_default();
@@ -118,11 +116,11 @@ fn figures(counts: &[(&str, Vec<Count>)], images: &[Image]) -> Figures {
         );
     }
     let bytes = figures.entry("bytes".into()).or_default();
-    for image in images {
-        bytes.insert(format!("{}, flash", image.name), image.sizes.flash as f64);
+    for Weighed { image, sizes } in images {
+        bytes.insert(format!("{}, flash", image.name), sizes.flash as f64);
         bytes.insert(
             format!("{}, static RAM", image.name),
-            image.sizes.static_ram as f64,
+            sizes.static_ram as f64,
         );
     }
     bytes.extend(memory::scheduler().map(|(name, figure)| (name.to_owned(), figure)));

@@ -1,10 +1,10 @@
-//! What the algorithms cost on this computer: measured by `host-tests`' program `bench`, optimised
-//! as users build it.
+//! What the algorithms cost on this computer: measured by the program `host-bench`, optimised as
+//! users build it.
 
 use anyhow::{Context, Result, ensure};
+use dunlin_tools::shell::{capture, cargo};
 
 use super::row::{Complexity, Limit, Place, Row};
-use crate::shell::{capture, cargo};
 
 /// Builds and runs the host benches.
 pub fn rows() -> Result<Vec<Row>> {
@@ -13,9 +13,9 @@ pub fn rows() -> Result<Vec<Row>> {
         "--quiet",
         "--release",
         "--package",
-        "host-tests",
+        "dunlin-bench",
         "--bin",
-        "bench",
+        "host-bench",
     ]))?;
     let rows: Vec<Row> = text
         .lines()
@@ -27,7 +27,7 @@ pub fn rows() -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Nine fields between tabs; see `host_tests::bench::Row`.
+/// Nine fields between tabs; see [`crate::host::Row`].
 fn parse(line: &str) -> Option<Row> {
     let fields: Vec<&str> = line.split('\t').collect();
     let [

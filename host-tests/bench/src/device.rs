@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use dunlin_tools::setup::{CORTEX_M0, CORTEX_M4F};
+use dunlin_tools::{firmware, qemu};
 
 use super::row::{Complexity, Limit, Place, Row};
-use crate::setup::{CORTEX_M0, CORTEX_M4F};
-use crate::{firmware, qemu};
 
 const DEADLINE: Duration = Duration::from_secs(900);
 

@@ -2,19 +2,21 @@
 //! each figure beside what else there is and what it has to keep.
 
 mod baseline;
+mod computer;
 mod device;
-mod host;
+pub mod host;
 mod memory;
 mod page;
 mod row;
+pub mod throughput;
 mod wire;
 
 pub use baseline::guard;
 
 use anyhow::{Result, ensure};
 
-use crate::setup;
-use crate::shell::say;
+use dunlin_tools::setup;
+use dunlin_tools::shell::say;
 use row::{Growth, HEAD, Row, growth};
 
 /// What to measure, and what to do with it.
@@ -46,7 +48,7 @@ pub fn bench(install: bool, wanted: Wanted) -> Result<()> {
     if !wanted.device_only {
         rows.extend(wire::rows(install)?);
         say("host figures: processor time of one thread; clocks are noisy, compare ratios");
-        rows.extend(host::rows()?);
+        rows.extend(computer::rows()?);
     }
     let growth = growth(&rows);
     print!("{}", table(&rows, &growth));

@@ -5,30 +5,30 @@ use dunlin::heap::Entry;
 use dunlin::learn::Estimate;
 use dunlin::pace::carousel::Page;
 use dunlin::scheduler::Scheduler;
+use dunlin_e2e::day;
+use dunlin_tools::firmware::boards::{BOARDS, Holdings};
+use dunlin_tools::firmware::budgets::{self, Image};
+use dunlin_tools::firmware::modules::modules;
+use dunlin_tools::firmware::sizes::{self, Sizes};
+use dunlin_tools::firmware::{self, panics};
+use dunlin_tools::qemu::Time;
 
 use super::row::{Limit, Row};
-use crate::boards::{BOARDS, Holdings};
-use crate::modules::modules;
-use crate::qemu::Time;
-use crate::sizes::{self, Sizes};
-use crate::{budgets, firmware, panics, virtual_time};
 
 /// An image that has a budget, and what it occupies.
 #[derive(Clone, Debug)]
-pub struct Image {
-    pub name: &'static str,
+pub struct Weighed {
+    pub image: Image,
     pub sizes: Sizes,
 }
 
 /// Builds and weighs every image that has a budget.
-pub fn images(install: bool) -> Result<Vec<Image>> {
-    let weigh = |(name, board)| {
-        Ok(Image {
-            name,
-            sizes: sizes::measure(&firmware::build_board(install, board, name)?)?,
-        })
+pub fn images(install: bool) -> Result<Vec<Weighed>> {
+    let weigh = |image| {
+        let sizes = sizes::measure(&firmware::build_image(install, &image)?)?;
+        Ok(Weighed { image, sizes })
     };
-    firmware::images().map(weigh).collect()
+    budgets::images()?.into_iter().map(weigh).collect()
 }
 
 /// What one more page, and one more host, adds to a scheduler with 16-bit ids; the same on every
@@ -75,7 +75,7 @@ const PAGE_BITS: f64 = (2 * 16 + 2 * 8 + 10 + 24 + 24 + 8 + 5 + 9 + 2 + 7) as f6
 const HOST_BITS: f64 = (24 + 16 + 8 + 10 + 10 + 16 + 16 + 3 * 16) as f64;
 
 /// All rows of memory.
-pub fn rows(install: bool, images: &[Image]) -> Result<Vec<Row>> {
+pub fn rows(install: bool, images: &[Weighed]) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     let mut row = |what: &str, ours: f64, other: Option<(&str, f64)>, limit| {
         rows.push(Row {
@@ -121,7 +121,7 @@ pub fn rows(install: bool, images: &[Image]) -> Result<Vec<Row>> {
         Some(("the result itself", rate)),
         Limit::Most(8.0),
     );
-    let hour = virtual_time::hour(install)?;
+    let hour = day::hour(install)?;
     let stack = hour
         .stack
         .context("the firmware did not say how deep its stack was")?;
@@ -137,15 +137,15 @@ pub fn rows(install: bool, images: &[Image]) -> Result<Vec<Row>> {
         None,
         Limit::Most(24.0),
     );
-    for image in images {
-        let budget = budgets::of(image.name)?;
+    for Weighed { image, sizes } in images {
+        let budget = image.budget;
         row(
             &format!("{}, flash", image.name),
-            image.sizes.flash as f64,
+            sizes.flash as f64,
             None,
             Limit::Most(budget.flash as f64),
         );
-        let ram = image.sizes.static_ram as f64;
+        let ram = sizes.static_ram as f64;
         row(
             &format!("{}, static RAM", image.name),
             ram,
@@ -214,7 +214,7 @@ fn boards(install: bool) -> Result<Vec<Row>> {
             limit,
         ));
         let sites = panics::count(&elf)? as f64;
-        let budget = budgets::of(board.name)?.panic_sites as f64;
+        let budget = budgets::image(board.name)?.budget.panic_sites as f64;
         rows.push(row(
             format!("{}, panic sites, its network stack's included", board.name),
             sites,

@@ -4,9 +4,9 @@ use std::fs;
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use dunlin_tools::shell::{output, root, say};
 
 use super::row::{Growth, Row};
-use crate::shell::{output, root, say};
 
 const METHOD: &str = "\
 1. Device figures are instructions, counted by QEMU (`-icount shift=7`), not cycles: an emulator has no pipeline. They are

@@ -14,14 +14,13 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-
-use crate::crawl::value;
-use crate::e2e::{self, listing};
-use crate::page_image::{self, ImageFile, Options};
-use crate::qemu::{self, Beside, Line, Machine, Time};
-use crate::shell::say;
-use crate::web::{Answer, Web};
-use crate::{firmware, setup};
+use dunlin_tools::qemu::crawl::value;
+use dunlin_tools::qemu::list::{self, LOOPBACK, listing};
+use dunlin_tools::qemu::page_image::{self, ImageFile, Options};
+use dunlin_tools::qemu::{self, Beside, Line, Machine, Time};
+use dunlin_tools::shell::say;
+use dunlin_tools::web::{Answer, Web};
+use dunlin_tools::{firmware, setup};
 
 /// Of all turns.
 const SECONDS: u32 = 30;
@@ -122,8 +121,8 @@ pub fn measure(install: bool) -> Result<Throughput> {
         .map(|(host, path)| (host.as_str(), path.as_str()))
         .collect();
     let options = Options {
-        resolve: vec![("*".into(), crate::demo::LOOPBACK)],
-        ..e2e::options()
+        resolve: vec![("*".into(), LOOPBACK)],
+        ..list::options()
     };
     let (image, _) = page_image::build(&listing(web.port(), &pages, Duration::ZERO), &options)?;
     let image = ImageFile::write(&image, &elf)?;

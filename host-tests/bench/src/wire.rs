@@ -6,14 +6,14 @@ use std::fs;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use dunlin_tools::qemu::list::{self, LOOPBACK, listing};
+use dunlin_tools::qemu::page_image::{self, ImageFile, Options};
+use dunlin_tools::qemu::{self, Beside, Machine, Time, temporary};
+use dunlin_tools::web::{Answer, Web};
+use dunlin_tools::{firmware, setup};
 
 use super::row::{Limit, Row};
-use crate::e2e::{self, listing};
-use crate::page_image::{self, ImageFile, Options};
-use crate::qemu::{self, Beside, Machine, Time, temporary};
 use crate::throughput;
-use crate::web::{Answer, Web};
-use crate::{firmware, setup};
 
 const SECONDS: u32 = 20;
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -71,7 +71,7 @@ pub fn rows(install: bool) -> Result<Vec<Row>> {
 fn idle(install: bool) -> Result<f64> {
     let elf = firmware::build(install, firmware::BOARD)?;
     let gone = listing(9, &[("site.test", "/")], Duration::from_secs(600));
-    let (image, _) = page_image::build(&gone, &e2e::options())?;
+    let (image, _) = page_image::build(&gone, &list::options())?;
     let image = ImageFile::write(&image, &elf)?;
     let arguments = [format!("seconds={SECONDS}")];
     let beside = Beside {
@@ -132,8 +132,8 @@ fn unchanged(install: bool) -> Result<Unchanged> {
         .map(|(host, path)| (host.as_str(), path.as_str()))
         .collect();
     let options = Options {
-        resolve: vec![("*".into(), crate::demo::LOOPBACK)],
-        ..e2e::options()
+        resolve: vec![("*".into(), LOOPBACK)],
+        ..list::options()
     };
     let (image, _) = page_image::build(
         &listing(web.port(), &pages, Duration::from_millis(500)),

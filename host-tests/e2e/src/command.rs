@@ -9,9 +9,8 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, bail, ensure};
 use dunlin::fetch::HttpDate;
-
-use crate::qemu::temporary;
-use crate::web::{Answer, Hit, Web, shortest_gap};
+use dunlin_tools::qemu::temporary;
+use dunlin_tools::web::{Answer, Hit, Web, shortest_gap};
 use qemu_mps2_capacity::PAGES;
 
 const GAP: Duration = Duration::from_millis(400);

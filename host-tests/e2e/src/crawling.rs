@@ -3,194 +3,29 @@
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
-use dunlin_host::listing::{Gate, Listing};
+use anyhow::{Context, Result, ensure};
+use dunlin_host::listing::Listing;
 use dunlin_host::page_image::Capacity;
-use dunlin_host::pages::{Change, Page, PageList};
-
-use crate::changing_web::Rates;
-use crate::crawl::{Crawl, Report};
-use crate::demo::{self, LOOPBACK};
-use crate::page_image::{self, ImageFile, Options};
-use crate::qemu::{self, Beside, Level, Line, Machine, Time, temporary};
-use crate::web::{Answer, Hit, Web, shortest_gap};
-use crate::{as_user, e2e_state, e2e_time, firmware, setup};
+use dunlin_tools::qemu::crawl::{Crawl, Report};
+use dunlin_tools::qemu::list::{listing, options};
+use dunlin_tools::qemu::page_image::{self, ImageFile};
+use dunlin_tools::qemu::{self, Beside, Level, Line, Machine, Time, temporary};
+use dunlin_tools::web::changing::Rates;
+use dunlin_tools::web::{Answer, Hit, Web, shortest_gap};
 use qemu_mps2_capacity::PAGES;
+
+use crate::demo;
+use crate::show;
 
 /// The gap that most cases ask for.
 pub const GAP: Duration = Duration::from_millis(400);
-/// Cases at a time: they wait for clocks and answers far longer than they compute.
-const AT_ONCE: usize = 3;
 /// What a fetch's end may take on the wire.
 const LONGEST_END: usize = 24;
 /// What the stack may take.
 const STACK: u64 = 16 * 1024;
-
-type Case = (&'static str, fn(&Path) -> Result<()>);
-
-const CASES: &[Case] = &[
-    (
-        "polite, conditional, robots obeyed, changes seen",
-        crawls_politely,
-    ),
-    (
-        "a hanging host blocks only itself; 429 and failing names",
-        bad_hosts,
-    ),
-    (
-        "redirects are followed, but never to private addresses",
-        redirects,
-    ),
-    ("a server that is killed and comes back", server_restarts),
-    ("a link that is lost for ten seconds", link_loss),
-    (
-        "images that are damaged, newer, too large or missing",
-        bad_images,
-    ),
-    (
-        "kept connections and a robots.txt that has moved",
-        as_user::kept_connections,
-    ),
-    (
-        "a gateway, a static address, allowed hours",
-        as_user::configured,
-    ),
-    ("lists and options that cannot be run", as_user::refused),
-    ("Ctrl-C", as_user::interrupted),
-    (
-        "a second run resumes, and knows what is not its own",
-        e2e_state::resumes,
-    ),
-    (
-        "a page that moved for good is asked for there after a power cut",
-        e2e_state::moved,
-    ),
-    ("killed at random moments", |elf| e2e_state::killed(elf, 5)),
-    ("last words, and an end to boot loops", e2e_state::panics),
-    (
-        "a watchdog that bites, and an end to that, too",
-        e2e_state::hangs,
-    ),
-    (
-        "a time server wins over Date headers, which stand in for it",
-        e2e_time::time_server,
-    ),
-    (
-        "the last good image stands in for a bad one",
-        e2e_state::last_good_image,
-    ),
-    (
-        "fresher than round robin at the same budget",
-        beats_round_robin,
-    ),
-];
-
-/// Those that take many minutes.
-const LONG_CASES: &[Case] = &[
-    ("killed at random moments, fifty times", |elf| {
-        e2e_state::killed(elf, 50)
-    }),
-    ("near the optimum", near_the_optimum),
-];
-
-/// Runs every case whose name contains `only`; the first failure ends it and is named.
-pub fn e2e(install: bool, only: Option<&str>, long: bool) -> Result<usize> {
-    setup::qemu(install)?;
-    let elf = firmware::build(install, firmware::BOARD)?;
-    let wanted = |(name, _): &&Case| only.is_none_or(|only| name.contains(only));
-    let mut passed = side_by_side(AT_ONCE, CASES.iter().filter(wanted).collect(), &elf)?;
-    if long {
-        passed += side_by_side(1, LONG_CASES.iter().filter(wanted).collect(), &elf)?;
-    }
-    ensure!(passed > 0, "no end-to-end case of that name");
-    Ok(passed)
-}
-
-/// Runs cases, so many at a time; after a failure no more are begun.
-fn side_by_side(lanes: usize, cases: Vec<&Case>, elf: &Path) -> Result<usize> {
-    let next = AtomicUsize::new(0);
-    let work = || -> Result<usize> {
-        let mut passed = 0;
-        while let Some((name, case)) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-            show(format_args!("end to end: {name}"));
-            case(elf)
-                .with_context(|| format!("FAILED end to end: {name}"))
-                .inspect_err(|error| {
-                    // Said now: the other cases go on for a while and would bury it.
-                    show(format_args!("{error:#}"));
-                    next.store(cases.len(), Ordering::Relaxed);
-                })?;
-            passed += 1;
-        }
-        Ok(passed)
-    };
-    thread::scope(|scope| {
-        let start = |lane: usize| {
-            thread::Builder::new()
-                .name(lane.to_string())
-                .spawn_scoped(scope, work)
-        };
-        let lanes = (1..=lanes).map(start).collect::<Result<Vec<_>, _>>()?;
-        lanes
-            .into_iter()
-            .map(|lane| lane.join().unwrap_or_else(|_| bail!("a case panicked")))
-            .sum()
-    })
-}
-
-/// Prints a line of the case that runs in this thread, after the thread's number.
-pub fn show(line: impl std::fmt::Display) {
-    eprintln!("{}| {line}", thread::current().name().unwrap_or_default());
-}
-
-/// A page list of these URLs' hosts and paths, without rates.
-pub fn listing(port: u16, pages: &[(&str, &str)], gap: Duration) -> Listing {
-    let mut list = PageList::default();
-    for (host, path) in pages {
-        let name = format!("{host}:{port}");
-        let known = list.hosts.iter().position(|known| *known == name);
-        let host = known.unwrap_or_else(|| {
-            list.hosts.push(name.clone());
-            list.hosts.len() - 1
-        });
-        let change = Change::Poisson { rate: None };
-        list.pages.push(Page {
-            url: format!("http://{name}{path}"),
-            host,
-            weight: 1.0,
-            change,
-            min: 0,
-            max: None,
-        });
-    }
-    let gate = |name: &String| Gate {
-        name: name.clone(),
-        politeness: gap.into(),
-        hours: None,
-        provider: Default::default(),
-    };
-    Listing {
-        gates: list.hosts.iter().map(gate).collect(),
-        gate_of_host: (0..list.hosts.len()).collect(),
-        list,
-    }
-}
-
-pub fn options() -> Options {
-    Options {
-        resolve: ["good.test", "bad.test", "busy.test", "third.test"]
-            .map(|host| (host.into(), LOOPBACK))
-            .into(),
-        back_off: dunlin::time::Duration::from_secs(2),
-        deadline: dunlin::time::Duration::from_secs(5),
-        contact: Some("https://example.org/about".into()),
-        ..Options::default()
-    }
-}
 
 fn run(elf: &Path, listing: &Listing, seconds: u32) -> Result<Report> {
     run_and_watch(elf, listing, seconds, |_| ())
@@ -252,7 +87,7 @@ pub fn polite(log: &[Hit], host: &str) -> Result<()> {
     Ok(())
 }
 
-fn crawls_politely(elf: &Path) -> Result<()> {
+pub fn crawls_politely(elf: &Path) -> Result<()> {
     let web = Web::start(|hit| match hit.path.as_str() {
         "/robots.txt" => Answer::page("User-agent: dunlin\nDisallow: /private\n"),
         "/changing" => Answer::version(hit, hit.at.as_secs() as usize / 2),
@@ -307,7 +142,7 @@ fn crawls_politely(elf: &Path) -> Result<()> {
     Ok(())
 }
 
-fn bad_hosts(elf: &Path) -> Result<()> {
+pub fn bad_hosts(elf: &Path) -> Result<()> {
     let web = Web::start(|hit| match (hit.host.as_str(), hit.path.as_str()) {
         (_, "/robots.txt") => Answer::status(404, "X: none"),
         ("bad.test", _) => Answer::default(),
@@ -349,7 +184,7 @@ fn bad_hosts(elf: &Path) -> Result<()> {
     Ok(())
 }
 
-fn redirects(elf: &Path) -> Result<()> {
+pub fn redirects(elf: &Path) -> Result<()> {
     let web = Web::start(|hit| {
         // Our own web, so that a probe that went there would be seen.
         let inward = format!("Location: http://10.0.2.2:{}/secret", hit.port);
@@ -387,7 +222,7 @@ fn redirects(elf: &Path) -> Result<()> {
     Ok(())
 }
 
-fn server_restarts(elf: &Path) -> Result<()> {
+pub fn server_restarts(elf: &Path) -> Result<()> {
     let site = |hit: &Hit| no_robots(hit).unwrap_or_else(|| Answer::version(hit, 0));
     let web = Web::start(site)?;
     let list = listing(
@@ -429,7 +264,7 @@ fn wait_for_hits(web: &Web, count: usize) -> Result<()> {
     anyhow::bail!("the probe made only {} requests in 30 s", web.log().len())
 }
 
-fn link_loss(elf: &Path) -> Result<()> {
+pub fn link_loss(elf: &Path) -> Result<()> {
     let web = Web::start(|hit| no_robots(hit).unwrap_or_else(|| Answer::version(hit, 0)))?;
     let list = listing(
         web.port(),
@@ -494,7 +329,7 @@ fn link_loss(elf: &Path) -> Result<()> {
     Ok(())
 }
 
-fn bad_images(elf: &Path) -> Result<()> {
+pub fn bad_images(elf: &Path) -> Result<()> {
     let (good, _) = page_image::build(&listing(80, &[("good.test", "/a")], GAP), &options())?;
     let mut damaged = good.clone();
     if let Some(byte) = damaged.last_mut() {
@@ -549,7 +384,7 @@ fn bad_images(elf: &Path) -> Result<()> {
     Ok(())
 }
 
-fn beats_round_robin(elf: &Path) -> Result<()> {
+pub fn beats_round_robin(elf: &Path) -> Result<()> {
     let crawl = |rates: Rates| {
         let elf = elf.to_owned();
         thread::spawn(move || demo::crawl(&elf, rates, 60, 7, |_| ()))
@@ -581,7 +416,7 @@ fn beats_round_robin(elf: &Path) -> Result<()> {
 }
 
 /// Ten runs of five minutes each: with rates given near the optimum, and how near without.
-fn near_the_optimum(elf: &Path) -> Result<()> {
+pub fn near_the_optimum(elf: &Path) -> Result<()> {
     const RUNS: u64 = 10;
     const SECONDS: u32 = 300;
     let mean = |rates: Rates| -> Result<(f64, f64)> {

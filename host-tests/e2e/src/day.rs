@@ -13,11 +13,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use dunlin_host::listing::{Gate, Listing};
 use dunlin_host::pages::{Change, Page, PageList};
-
-use crate::crawl::Report;
-use crate::page_image::{self, ImageFile, Options};
-use crate::qemu::{self, Beside, Line, Machine, Time};
-use crate::{firmware, setup};
+use dunlin_tools::qemu::crawl::Report;
+use dunlin_tools::qemu::page_image::{self, ImageFile, Options};
+use dunlin_tools::qemu::{self, Beside, Line, Machine, Time};
+use dunlin_tools::{firmware, setup};
 
 /// Beyond 2³² µs, where the board's 32-bit counter starts again at 0, twenty times over.
 const SECONDS: u32 = 86_400;
@@ -26,7 +25,7 @@ const DEADLINE: Duration = Duration::from_secs(600);
 const BUDGET: f64 = 20_000.0;
 
 /// Fails unless the day passes as it should and two runs give the same log.
-pub fn virtual_time(install: bool) -> Result<()> {
+pub fn day(install: bool) -> Result<()> {
     let log = run(install, SECONDS, true)?;
     let report = check(&log)?;
     let summary = &report.summary;

@@ -2,23 +2,19 @@
 
 use std::fmt::{self, Display, Formatter};
 use std::io::{IsTerminal as _, Write as _};
-use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-
-use crate::changing_web::{DAY, Rates, World, host};
-use crate::crawl::{Crawl, Report, value};
-use crate::page_image::Options;
-use crate::qemu::Line;
-use crate::shell::say;
-use crate::web::{Hit, shortest_gap};
-use crate::{firmware, setup};
-
-/// How this computer's loopback looks from inside QEMU.
-pub const LOOPBACK: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 2);
+use dunlin_tools::qemu::Line;
+use dunlin_tools::qemu::crawl::{Crawl, Report, value};
+use dunlin_tools::qemu::list::LOOPBACK;
+use dunlin_tools::qemu::page_image::Options;
+use dunlin_tools::shell::say;
+use dunlin_tools::web::changing::{DAY, Rates, World, host};
+use dunlin_tools::web::{Hit, shortest_gap};
+use dunlin_tools::{firmware, setup};
 
 const PAGES: usize = 60;
 const HOSTS: usize = 8;
@@ -200,8 +196,8 @@ impl Display for Measured {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crawl::Summary;
-    use crate::qemu::Level;
+    use dunlin_tools::qemu::Level;
+    use dunlin_tools::qemu::crawl::Summary;
 
     #[test]
     fn the_summary_says_what_the_server_saw() {

@@ -8,14 +8,16 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use dunlin_host::listing::Listing;
 use dunlin_host::simulate::Random;
+use dunlin_tools::qemu::crawl::{Report, value};
+use dunlin_tools::qemu::list::{listing, options};
+use dunlin_tools::qemu::page_image::{self, ImageFile};
+use dunlin_tools::qemu::state::StateFile;
+use dunlin_tools::qemu::{self, Beside, End, Line, Machine, Time, temporary};
+use dunlin_tools::web::{Answer, Web, shortest_gap};
 
-use crate::crawl::{Report, value};
+use crate::crawling::{GAP, hits, no_robots, polite};
 use crate::debugger;
-use crate::e2e::{GAP, hits, listing, no_robots, options, polite, show};
-use crate::page_image::{self, ImageFile};
-use crate::qemu::{self, Beside, End, Line, Machine, Time, temporary};
-use crate::state::StateFile;
-use crate::web::{Answer, Web, shortest_gap};
+use crate::show;
 
 /// A state file of our own, removed when dropped.
 struct Scratch(PathBuf);

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-
-use crate::{firmware, qemu, setup};
+use dunlin_tools::{firmware, qemu, setup};
 
 const DEADLINE: Duration = Duration::from_secs(600);
 

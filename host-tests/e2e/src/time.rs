@@ -5,11 +5,11 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, ensure};
+use dunlin_tools::qemu::temporary;
+use dunlin_tools::web::Web;
 
-use crate::as_user::{Text, dated, qemu, summary};
-use crate::qemu::temporary;
+use crate::command::{Text, dated, qemu, summary};
 use crate::time_server::{TimeServer, packet};
-use crate::web::Web;
 
 const HOUR: u64 = 3_600;
 const DAY: u64 = 24 * HOUR;

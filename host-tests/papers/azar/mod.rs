@@ -5,7 +5,7 @@ use dunlin_host::simulate::repeat::{Mean, parallel};
 
 use super::Settings;
 use super::page::{Section, interval};
-use crate::freshness::{Reached, run as reached};
+use host_tests::freshness::{Reached, run as reached};
 
 const SEED: u64 = 1;
 

@@ -16,7 +16,7 @@ use dunlin_host::simulate::{
 
 use super::Settings;
 use super::page::{Section, digits, interval};
-use crate::learn::gamma;
+use host_tests::learn::gamma;
 
 const SEED: u64 = 1;
 

@@ -9,7 +9,7 @@ use dunlin_host::simulate::{
 
 use super::Settings;
 use super::page::{Section, digits, interval};
-use crate::desouza::{Setup, Staleness, run as reproduce};
+use host_tests::desouza::{Setup, Staleness, run as reproduce};
 
 const SEED: u64 = 1;
 

@@ -1,6 +1,6 @@
 //! The papers' experiments at reduced size: every claim on their pages holds.
 
-use host_tests::papers::{self, Settings};
+use dunlin_papers::{self as papers, Settings};
 
 fn holds(paper: fn(&Settings) -> papers::page::Section) {
     let section = paper(&Settings::default());

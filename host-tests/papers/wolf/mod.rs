@@ -1,5 +1,7 @@
 //! Wolf et al. (2002): optimal crawls for mixed laws of change, weighted by embarrassment.
 
+mod slots;
+
 use dunlin::model::{Change, ChangeModel, Objective, Pareto, Quasi, quasi};
 use dunlin::plan::select::select;
 use dunlin::plan::{Host, Page, Spacing, page_cost};
@@ -13,7 +15,7 @@ use dunlin_host::simulate::{
 
 use super::Settings;
 use super::page::{Section, digits};
-use super::slots::figure_10;
+use slots::figure_10;
 
 pub(super) const SEED: u64 = 1;
 /// Mean changes a page and day.

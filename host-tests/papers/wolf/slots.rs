@@ -16,8 +16,8 @@ use dunlin_host::plot::{Line, lines};
 use dunlin_host::simulate::Random;
 use dunlin_host::simulate::repeat::parallel;
 
-use super::page::Section;
-use super::wolf::{MEAN, SEED, SHAPE};
+use super::{MEAN, SEED, SHAPE};
+use crate::page::Section;
 
 const CRAWLERS: usize = 10;
 /// Share of the crawls that are of quasi-deterministic pages, as in the paper.

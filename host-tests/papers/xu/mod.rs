@@ -6,7 +6,7 @@ use dunlin_suite::bench::Random;
 
 use super::page::{Section, interval};
 use super::{Settings, traces};
-use crate::learn::providers::{Help, IndexCrawler, Page, Value, World, XuCrawler};
+use host_tests::learn::providers::{Help, IndexCrawler, Page, Value, World, XuCrawler};
 
 const SEED: u64 = 1;
 const SMART: Help = Help::Smart {

@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use dunlin_host::page_image;
+use dunlin_tools::firmware::boards::{Board, Holdings, symbol};
+use dunlin_tools::shell::{cargo, check, find, output, say};
 
-use crate::boards::{Board, Holdings, symbol};
 use crate::list_arguments::ListArguments;
-use crate::shell::{cargo, check, find, output, say};
 
 /// Put the probe and your page list onto a board, and watch it
 ///

@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
 use clap::Args;
+use dunlin_tools::qemu::crawl::{Crawl, Report};
+use dunlin_tools::qemu::log_port::LogPort;
+use dunlin_tools::qemu::page_image;
+use dunlin_tools::qemu::state::StateFile;
+use dunlin_tools::shell::say;
+use dunlin_tools::{firmware, setup};
 
-use crate::crawl::{Crawl, Report};
 use crate::list_arguments::ListArguments;
-use crate::log_port::LogPort;
-use crate::shell::say;
-use crate::state::StateFile;
-use crate::{firmware, page_image, setup};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
@@ -40,7 +41,7 @@ pub struct Arguments {
 }
 
 /// Runs the command.
-pub fn run(install: bool, arguments: &Arguments) -> Result<()> {
+pub fn qemu(install: bool, arguments: &Arguments) -> Result<()> {
     let (listing, options) = arguments.list.read()?;
     // Before anything is installed or built.
     page_image::build(&listing, &options)?;

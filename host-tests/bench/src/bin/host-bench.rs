@@ -1,7 +1,7 @@
 //! Prints the host's rows of the bench table, for `cargo xtask bench`; with arguments, those of
 //! some rooms.
 
-use host_tests::bench::ROOMS;
+use dunlin_bench::host::ROOMS;
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();

@@ -2,9 +2,9 @@
 
 use dunlin::learn::{Estimate, Prior, Settings, Visit, irregular};
 use dunlin_suite::bench::Random;
+use host_tests::learn::{PoissonPage, Spacing};
 
 use super::{Row, seconds};
-use crate::learn::{PoissonPage, Spacing};
 
 /// Twelve bytes a page against the whole history again.
 pub fn learn(rows: &mut Vec<Row>) {

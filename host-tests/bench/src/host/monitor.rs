@@ -16,6 +16,7 @@ const TIMES: usize = 1_000;
 /// A file of the monitor's fixture.
 pub fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("..")
         .join("data/monitor")
         .join(name)
 }

@@ -7,8 +7,7 @@ use dunlin::pace::transport::{self, Crawl, Prices, Slot};
 use dunlin::time::{Duration, Instant};
 use dunlin_suite::bench::Random;
 use dunlin_suite::bench::pace::Listing;
-
-use crate::desouza::{Setup, run};
+use host_tests::desouza::{Setup, run};
 
 use super::{Row, grouped, seconds};
 

@@ -10,18 +10,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use dunlin_tools::qemu::crawl::{Crawl, Report, Summary};
+use dunlin_tools::qemu::list::{LOOPBACK, listing};
+use dunlin_tools::qemu::log_port::LogPort;
+use dunlin_tools::qemu::page_image::Options;
+use dunlin_tools::qemu::temporary;
+use dunlin_tools::web::{Answer, Hit, Web};
 use serde_json::{Value, json};
 
 use super::browser::Browser;
 use super::log_strings::only_log_strings;
 use super::program::Monitor;
-use crate::crawl::{Crawl, Report, Summary};
-use crate::demo::LOOPBACK;
-use crate::e2e::listing;
-use crate::log_port::LogPort;
-use crate::page_image::Options;
-use crate::qemu::temporary;
-use crate::web::{Answer, Hit, Web};
 
 /// How long the probe crawls.
 const SECONDS: u32 = 30;
@@ -281,7 +280,7 @@ fn metrics(monitor: &Monitor) -> Result<()> {
         families = list(read(open(sys.argv[1], encoding='utf-8').read()))\n\
         assert all(family.documentation and family.type != 'unknown' for family in families), families\n\
         print(len(families), sum(len(family.samples) for family in families))";
-    let output = Command::new(crate::setup::SYSTEM_PYTHON)
+    let output = Command::new(dunlin_tools::setup::SYSTEM_PYTHON)
         .args(["-c", script])
         .arg(&file)
         .output();

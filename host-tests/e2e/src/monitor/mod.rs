@@ -12,11 +12,11 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use dunlin_tools::shell::{root, say};
+use dunlin_tools::{firmware, setup};
 
 use self::browser::Browser;
 use self::program::Monitor;
-use crate::shell::{root, say};
-use crate::{firmware, setup};
 
 /// Runs all of it. `bless` takes what it sees for the truth: a new record, new screens, new
 /// pictures for the README.
@@ -65,6 +65,7 @@ fn picture(browser: &Browser, path: PathBuf) -> Result<()> {
 }
 
 /// A record of a probe's half minute, the log strings of its firmware and its page list.
+#[derive(Debug)]
 pub struct Fixture {
     pub elf: PathBuf,
     pub log: PathBuf,

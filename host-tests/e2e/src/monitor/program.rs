@@ -7,8 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-
-use crate::shell::{cargo, check, root};
+use dunlin_tools::shell::{cargo, check, root};
 
 /// Builds the program; returns where it is.
 pub fn build() -> Result<PathBuf> {

@@ -7,9 +7,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use dunlin_tools::shell::root;
 
 use super::Fixture;
-use crate::shell::root;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 /// What the shell in the terminal shows when it waits for a command.

@@ -9,10 +9,10 @@ use dunlin_host::error::Error;
 use dunlin_host::page_image::Capacity;
 use object::{Object, ObjectSection, ObjectSymbol};
 
+use crate::firmware::sizes::{self, Sizes};
+use crate::firmware::{self, layout};
 use crate::setup::{CORTEX_M4F, CORTEX_M33};
 use crate::shell::root;
-use crate::sizes::{self, Sizes};
-use crate::{firmware, layout};
 
 /// A piece of a chip's address space.
 #[derive(Clone, Copy, Debug)]

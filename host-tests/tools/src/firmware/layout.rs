@@ -7,8 +7,8 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use object::{Object, ObjectSection, ObjectSegment, SectionKind};
 
-use crate::boards::{Board, Memory, symbol};
-use crate::sizes::is_loaded;
+use crate::firmware::boards::{Board, Memory, symbol};
+use crate::firmware::sizes::is_loaded;
 
 /// The start of an RP2350's block, which its boot ROM searches for (RP2350 datasheet, section 5.9).
 const BLOCK_MARKER: [u8; 4] = 0xffff_ded3_u32.to_le_bytes();
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn knows_every_board_by_its_folder() {
-        for board in crate::boards::BOARDS {
+        for board in crate::firmware::boards::BOARDS {
             let folder = crate::shell::root().join("boards").join(board.name);
             let config = fs::read_to_string(folder.join(".cargo/config.toml")).unwrap();
             assert!(

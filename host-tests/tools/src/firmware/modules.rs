@@ -13,7 +13,7 @@ use addr2line::gimli::{Dwarf, EndianSlice, Error, LittleEndian, SectionId};
 use anyhow::{Context, Result, ensure};
 use object::{Object, ObjectSection};
 
-use crate::sizes;
+use crate::firmware::sizes;
 
 /// What no line of source stands for: strings, tables and numbers in `.rodata`, the vector table,
 /// padding.

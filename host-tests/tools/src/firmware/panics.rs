@@ -11,8 +11,8 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 
-use crate::boards::BOARDS;
-use crate::{budgets, firmware};
+use crate::firmware::boards::BOARDS;
+use crate::firmware::{self, budgets};
 
 /// Counts the panic sites of each board's firmware and fails above its budget.
 pub fn panic_sites(install: bool) -> Result<()> {
@@ -22,12 +22,11 @@ pub fn panic_sites(install: bool) -> Result<()> {
         seen > 0,
         "no panic site found in the on-target suite, which is full of them: the count is broken"
     );
-    for (name, board) in firmware::images() {
-        let callers = sites(&firmware::build_board(install, board, name)?)?;
-        let (count, budget) = (
-            callers.values().sum::<usize>(),
-            budgets::of(name)?.panic_sites,
-        );
+    for image in budgets::images()? {
+        let callers = sites(&firmware::build_image(install, &image)?)?;
+        let count: usize = callers.values().sum();
+        let budget = image.budget.panic_sites;
+        let name = image.name;
         println!("{name}: {count} panic sites of at most {budget} (the on-target suite: {seen})");
         if count > budget {
             callers
@@ -47,12 +46,16 @@ pub fn count(file: &Path) -> Result<usize> {
 /// Fails if an allocator was linked into the firmware or the suite. That they link at all proves
 /// more: rustc refuses to link a crate that asks for an allocator where there is none.
 pub fn no_allocator(install: bool) -> Result<()> {
-    let suites = BOARDS.iter().map(|board| (board.suite(), board));
-    for (binary, board) in firmware::images()
-        .map(|(name, board)| (name.to_owned(), board))
-        .chain(suites)
-    {
-        let elf = firmware::build_board(install, board, &binary)?;
+    let mut elves = Vec::new();
+    for image in budgets::images()? {
+        let elf = firmware::build_image(install, &image)?;
+        elves.push((image.name, elf));
+    }
+    for board in BOARDS {
+        let elf = firmware::build_board(install, board, &board.suite())?;
+        elves.push((board.suite(), elf));
+    }
+    for (binary, elf) in elves {
         let bytes = fs::read(&elf)?;
         let image = object::File::parse(&*bytes)?;
         let names = image
@@ -84,7 +87,8 @@ fn sites(file: &Path) -> Result<BTreeMap<String, usize>> {
     let text = image
         .section_by_name(".text")
         .context("the image has no .text")?;
-    let (code, base) = (text.data()?, text.address());
+    let code = text.data()?;
+    let base = text.address();
     let functions: BTreeMap<u64, (u64, String)> = image
         .symbols()
         .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.size() > 0)

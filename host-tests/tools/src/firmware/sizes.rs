@@ -1,4 +1,4 @@
-//! Flash and static RAM per board, read from the ELF's sections.
+//! Flash and static RAM of each image, read from the ELF's sections.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,8 +8,9 @@ use anyhow::{Context, Result, ensure};
 use dunlin::scheduler::Scheduler;
 use object::{Object, ObjectSection, SectionFlags, elf};
 
-use crate::modules::modules;
-use crate::{budgets, firmware};
+use crate::firmware;
+use crate::firmware::budgets::{self, Budget};
+use crate::firmware::modules::modules;
 
 /// Bytes in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,14 +21,25 @@ pub struct Sizes {
     pub static_ram: u64,
 }
 
-/// Prints what each board's firmware occupies, and fails if one exceeds its budget.
-pub fn size(install: bool, by_module: bool) -> Result<()> {
+/// Prints what each image that has a budget occupies, or only those of these names, and fails if
+/// one exceeds it.
+pub fn size(install: bool, only: &[String], by_module: bool) -> Result<()> {
+    // All names before the first build.
+    let images = if only.is_empty() {
+        budgets::images()?
+    } else {
+        only.iter()
+            .map(|name| budgets::image(name))
+            .collect::<Result<_>>()?
+    };
     let mut rows = Vec::new();
-    for (name, board) in firmware::images() {
-        let sizes = measure(&firmware::build_board(install, board, name)?)?;
-        let budget = budgets::of(name)?;
-        rows.push((name, "flash", sizes.flash, budget.flash));
-        rows.push((name, "static RAM", sizes.static_ram, budget.static_ram));
+    for image in images {
+        let sizes = measure(&firmware::build_image(install, &image)?)?;
+        let Budget {
+            flash, static_ram, ..
+        } = image.budget;
+        rows.push((image.name.clone(), "flash", sizes.flash, flash));
+        rows.push((image.name, "static RAM", sizes.static_ram, static_ram));
     }
     println!("| board | memory | bytes | budget | used |\n|---|---|---|---|---|");
     for (board, memory, bytes, limit) in &rows {

@@ -8,10 +8,10 @@ use anyhow::{Result, ensure};
 use dunlin_host::listing::Listing;
 use serde::Serialize;
 
-use crate::log_port::LogPort;
-use crate::page_image::{self, ImageFile, Options};
+use crate::qemu::log_port::LogPort;
+use crate::qemu::page_image::{self, ImageFile, Options};
+use crate::qemu::state::StateFile;
 use crate::qemu::{self, Beside, Level, Line, Machine, Time};
-use crate::state::StateFile;
 
 /// What the firmware gets beyond its own time for booting and saying good-bye.
 const GRACE: Duration = Duration::from_secs(30);

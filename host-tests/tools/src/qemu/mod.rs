@@ -1,6 +1,12 @@
 //! The one place that starts QEMU: decodes the firmware's log while it runs, and makes sure that
 //! the process ends – by itself, at its deadline, or with us.
 
+pub mod crawl;
+pub mod list;
+pub mod log_port;
+pub mod page_image;
+pub mod state;
+
 use std::fs;
 use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
@@ -16,7 +22,7 @@ use dunlin_host::monitor::decode::Decoder;
 pub use dunlin_host::monitor::decode::{Level, Line};
 use dunlin_host::monitor::firmware::Firmware;
 
-use crate::log_port::LogPort;
+use crate::qemu::log_port::LogPort;
 
 /// What to boot, and for how long.
 #[derive(Clone, Copy, Debug)]

@@ -12,7 +12,7 @@ use dunlin_host::listing::{Gate, Listing};
 use dunlin_host::pages::{self, PageList};
 use dunlin_host::simulate::Random;
 
-use crate::web::{Answer, Hit, Web};
+use super::{Answer, Hit, Web};
 
 /// Seconds a day: the unit of rates and budgets.
 pub const DAY: f64 = 86_400.0;

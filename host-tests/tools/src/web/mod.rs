@@ -1,6 +1,8 @@
 //! A small web on loopback that keeps a log: what was asked for, when, and what it said. Tests
 //! judge the probe by this log and not by the probe's own word.
 
+pub mod changing;
+
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -81,6 +83,7 @@ impl Answer {
 type Site = dyn Fn(&Hit) -> Answer + Send + Sync;
 
 /// A running web. Ends when dropped.
+#[derive(Debug)]
 pub struct Web {
     port: u16,
     begin: Instant,
@@ -161,6 +164,7 @@ impl Web {
 }
 
 /// What is left of a web that ended.
+#[derive(Debug)]
 pub struct EndedWeb {
     port: u16,
     begin: Instant,

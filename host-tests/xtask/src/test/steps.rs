@@ -1,14 +1,17 @@
-//! `cargo xtask test`: everything that must pass, in order, until the first failure.
+//! What `cargo xtask test` does, step by step.
 
 use std::process::Command;
-use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
+use dunlin_bench::{self as bench, throughput};
+use dunlin_e2e::{self as e2e, day, monitor, suite};
+use dunlin_tools::firmware::boards::{self, BOARDS};
+use dunlin_tools::firmware::{self, panics, sizes};
+use dunlin_tools::fuzz;
+use dunlin_tools::setup::{self, CORTEX_M0, CORTEX_M4F, CORTEX_M33};
+use dunlin_tools::shell::{cargo, check, root};
 
-use crate::boards::{self, BOARDS};
-use crate::setup::{self, CORTEX_M0, CORTEX_M4F, CORTEX_M33};
-use crate::shell::{cargo, check, root, say};
-use crate::{bench, e2e, firmware, fuzz, monitor, panics, sizes, suite, throughput, virtual_time};
+use super::Settings;
 
 /// The crate's feature sets on a computer. Not every combination: each alone, and all that go
 /// together.
@@ -18,80 +21,89 @@ const DEVICE_FEATURES: &[&str] = &["", "defmt", "defmt,fetch", "defmt,probe"];
 /// What docs.rs documents: `defmt` and `log` exclude each other.
 const DOCS_FEATURES: &str = "std,log,fetch,probe";
 
-/// How all steps are run.
-#[derive(Clone, Copy)]
-struct Settings {
-    install: bool,
-    long: bool,
+/// One step.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// What a failure is called.
+    pub name: &'static str,
+    /// Fails if something is not as it must be.
+    pub run: fn(Settings) -> Result<()>,
+    /// Comes after the images of [`firmware::build_all`], and looks at nothing else of boards.
+    pub needs_images: bool,
 }
 
-type Step = (&'static str, fn(Settings) -> Result<()>);
+const fn step(name: &'static str, run: fn(Settings) -> Result<()>) -> Step {
+    Step {
+        name,
+        run,
+        needs_images: false,
+    }
+}
 
-const STEPS: &[Step] = &[
-    ("tools", tools),
-    ("format", format),
-    ("clippy on this computer", clippy_host),
-    ("clippy for devices", clippy_devices),
-    ("documentation", documentation),
-    ("unit, doc and host tests", tests),
-    ("no allocator", |settings| {
+const fn on_images(name: &'static str, run: fn(Settings) -> Result<()>) -> Step {
+    Step {
+        name,
+        run,
+        needs_images: true,
+    }
+}
+
+/// Before the lanes part: what is a matter of seconds must not fail in the tenth minute.
+pub const FIRST: &[Step] = &[step("tools", tools), step("format", format)];
+
+/// The lane of this computer.
+pub const COMPUTER: &[Step] = &[
+    step("clippy on this computer", clippy_host),
+    step("unit, doc and host tests", tests),
+    step("documentation", documentation),
+    step("package", package),
+    step("clippy for devices", clippy_devices),
+];
+
+/// The lane of boards, emulated and not. The monitor comes last: it needs a program that the other
+/// lane compiles, too.
+pub const FIRMWARE: &[Step] = &[
+    step("firmware", |settings| firmware::build_all(settings.install)),
+    on_images("no allocator", |settings| {
         panics::no_allocator(settings.install)
     }),
-    ("panic sites", |settings| {
+    on_images("panic sites", |settings| {
         panics::panic_sites(settings.install)
     }),
-    ("on-target suite in QEMU", on_target),
-    ("end to end in QEMU", |settings| {
-        let passed = e2e::e2e(settings.install, None, settings.long)?;
+    on_images("boards", |settings| boards::check(settings.install)),
+    on_images("flash and RAM", |settings| {
+        sizes::size(settings.install, &[], true)
+    }),
+    on_images("on-target suite in QEMU", on_target),
+    on_images("end to end in QEMU", |settings| {
+        let passed = e2e::run(settings.install, None, settings.long)?;
         println!("end to end: {passed} passed, judged by the servers' logs");
-        // A clock's word, so not on every machine every time.
-        if settings.long {
-            throughput::throughput(settings.install)
-        } else {
-            Ok(())
-        }
+        Ok(())
     }),
-    ("monitor in browser and terminal", |settings| {
-        monitor::monitor(settings.install, false)
+    on_images("a day in virtual time in QEMU", |settings| {
+        day::day(settings.install)
     }),
-    ("a day in virtual time in QEMU", |settings| {
-        virtual_time::virtual_time(settings.install)
-    }),
-    ("boards", |settings| boards::check(settings.install)),
-    ("flash and RAM", |settings| {
-        sizes::size(settings.install, true)
-    }),
-    (
+    on_images(
         "instruction counts and sizes beside the baseline",
         |settings| bench::guard(settings.install),
     ),
-    ("package", package),
+    on_images("monitor in browser and terminal", |settings| {
+        monitor::monitor(settings.install, false)
+    }),
 ];
 
-/// Runs every step; the first failure ends the run and is named.
-pub fn test(install: bool, long: bool) -> Result<()> {
-    let settings = Settings { install, long };
-    for (passed, (name, step)) in STEPS.iter().enumerate() {
-        say(format_args!(
-            "step {} of {}: {name}",
-            passed + 1,
-            STEPS.len()
-        ));
-        let start = Instant::now();
-        if let Err(error) = step(settings) {
-            println!("{passed} passed, 1 failed");
-            bail!("step `{name}` failed: {error:#}");
-        }
-        say(format_args!(
-            "step `{name}` passed in {:.0} s",
-            start.elapsed().as_secs_f64()
-        ));
-    }
-    println!("{} passed, 0 failed", STEPS.len());
-    Ok(())
-}
+/// In the long mode, when nothing else runs: a clock's word, so not on every machine every time,
+/// and fuzzing, which finds next to nothing new in a minute (in every run, its corpus is a test of
+/// its own).
+pub const ALONE: &[Step] = &[
+    step("throughput in QEMU", |settings| {
+        throughput::throughput(settings.install)
+    }),
+    step("fuzzing", |settings| {
+        fuzz::fuzz(settings.install, None, fuzz::SECONDS)
+    }),
+];
 
-/// First, so that a missing tool is a matter of seconds and not of the tenth minute.
 fn tools(settings: Settings) -> Result<()> {
     setup::components(settings.install)?;
     setup::targets(settings.install, &[CORTEX_M4F, CORTEX_M0, CORTEX_M33])?;
@@ -195,14 +207,7 @@ fn tests(settings: Settings) -> Result<()> {
     if settings.long {
         test.env("DUNLIN_LONG", "1");
     }
-    check(&mut test)?;
-    // What takes a minute each finds next to nothing new, so not in every run: there, the corpus is
-    // a test of its own.
-    if settings.long {
-        fuzz::fuzz(settings.install, None, fuzz::SECONDS)
-    } else {
-        Ok(())
-    }
+    check(&mut test)
 }
 
 fn on_target(settings: Settings) -> Result<()> {
