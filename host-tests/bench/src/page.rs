@@ -114,19 +114,19 @@ const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
     (
         "simulate: the papers' tables and ranges",
         "each its own",
-        "host-tests/tests/papers.rs",
+        "host-tests/papers/tests/claims.rs",
         "holds",
     ),
     (
         "probe: of the optimum, rates given, ten runs of five minutes",
         "≥ 97 %",
-        "host-tests/xtask/src/e2e.rs",
+        "host-tests/e2e/src/crawling.rs",
         "near_the_optimum",
     ),
     (
         "probe: gaps at the server, as configured",
         "never below",
-        "host-tests/xtask/src/e2e.rs",
+        "host-tests/e2e/src/crawling.rs",
         "crawls_politely",
     ),
     (
@@ -150,7 +150,7 @@ const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
     (
         "monitor: an update is on the page",
         "≤ 2 s",
-        "host-tests/xtask/src/monitor/live.rs",
+        "host-tests/e2e/src/monitor/live.rs",
         "updates_arrive",
     ),
     (
