@@ -135,10 +135,8 @@ fn compare(before: &Figures, now: &Figures, tolerance: f64) -> Vec<String> {
         .keys()
         .chain(now.keys().filter(|heading| !before.contains_key(*heading)))
     {
-        let (before, now) = (
-            before.get(heading).unwrap_or(&none),
-            now.get(heading).unwrap_or(&none),
-        );
+        let before = before.get(heading).unwrap_or(&none);
+        let now = now.get(heading).unwrap_or(&none);
         for (name, figure) in now {
             match before.get(name) {
                 None => problems.push(format!("{heading}: {name} is new, {figure:.1}")),

@@ -196,7 +196,8 @@ fn row(count: &Count, counts: &[Count], core: &str) -> Row {
 impl Count {
     fn parse(text: &str) -> Option<Self> {
         let mut fields = text.split('|');
-        let (name, size) = (fields.next()?.to_owned(), fields.next()?.parse().ok()?);
+        let name = fields.next()?.to_owned();
+        let size = fields.next()?.parse().ok()?;
         let per: f64 = fields.next()?.parse().ok()?;
         let instructions: f64 = fields.next()?.parse().ok()?;
         fields.next().is_none().then_some(Self {

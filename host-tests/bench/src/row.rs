@@ -214,7 +214,9 @@ impl Display for Growth {
             exponent,
             complexity,
         } = self;
-        let (from, to, most) = (figure(*from), figure(*to), complexity.most());
+        let from = figure(*from);
+        let to = figure(*to);
+        let most = complexity.most();
         let kept = if self.is_met() { "yes" } else { "**no**" };
         write!(
             f,
@@ -255,7 +257,8 @@ fn fit(rows: &[Row], series: &str, complexity: Complexity) -> Option<Growth> {
     let mean = logarithms().fold((0.0, 0.0), |sum, (x, y)| {
         (sum.0 + x / count, sum.1 + y / count)
     });
-    let (mut across, mut along) = (0.0, 0.0);
+    let mut across = 0.0;
+    let mut along = 0.0;
     for (x, y) in logarithms() {
         across += (x - mean.0) * (y - mean.1);
         along += (x - mean.0) * (x - mean.0);

@@ -84,7 +84,8 @@ fn quantile(figures: impl Iterator<Item = f64>, part: f64) -> f64 {
 /// Fails unless the probe reaches its share of the bare loop's speed.
 pub fn throughput(install: bool) -> Result<()> {
     let found = measure(install)?;
-    let (rates, share) = (found.rates(), found.share());
+    let rates = found.rates();
+    let share = found.share();
     let (lowest, highest) = found.range();
     println!(
         "{:.0} requests a second by a bare loop, {:.0} by the probe: {:.0} % (the middle half of {} turns: {:.0} to {:.0} %)",

@@ -21,7 +21,8 @@ const DEADLINE: Duration = Duration::from_secs(60);
 /// All rows of the network.
 pub fn rows(install: bool) -> Result<Vec<Row>> {
     let found = throughput::measure(install)?;
-    let (rates, instructions) = (found.rates(), found.instructions);
+    let rates = found.rates();
+    let instructions = found.instructions;
     let row = |what: &str, ours, unit: &str, other: (&str, f64), limit| Row {
         room: "end to end".into(),
         what: what.into(),

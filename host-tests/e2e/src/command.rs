@@ -124,7 +124,8 @@ pub fn configured(_: &Path) -> Result<()> {
         hour(23),
         hour(2)
     ))?;
-    let (hosts, gateway) = (hosts.0.to_string_lossy(), format!("10.0.2.2:{port}"));
+    let hosts = hosts.0.to_string_lossy();
+    let gateway = format!("10.0.2.2:{port}");
     let more = [
         "--hosts",
         &hosts,

@@ -272,7 +272,8 @@ pub fn link_loss(elf: &Path) -> Result<()> {
         GAP,
     );
     let monitor = temporary("monitor");
-    let (probe, socket) = (elf.to_owned(), monitor.clone());
+    let probe = elf.to_owned();
+    let socket = monitor.clone();
     let crawl = thread::spawn(move || {
         let options = options();
         let crawl = Crawl {
@@ -394,7 +395,8 @@ pub fn beats_round_robin(elf: &Path) -> Result<()> {
         run.join()
             .unwrap_or_else(|_| anyhow::bail!("the run panicked"))
     });
-    let (ours, round_robin) = (ours?, round_robin?);
+    let ours = ours?;
+    let round_robin = round_robin?;
     println!(
         "freshness at the server, same changes and budget: {:.3} with rates given, {:.3} round robin, {:.3} at best",
         ours.freshness, round_robin.freshness, ours.optimum
@@ -435,7 +437,8 @@ pub fn near_the_optimum(elf: &Path) -> Result<()> {
                 thread::spawn(move || demo::crawl(&elf, rates, SECONDS, seed, show))
             })
             .collect();
-        let (mut freshness, mut optimum) = (0.0, 0.0);
+        let mut freshness = 0.0;
+        let mut optimum = 0.0;
         for (seed, run) in runs.into_iter().enumerate() {
             let measured = run
                 .join()

@@ -101,7 +101,8 @@ pub fn killed(elf: &Path, times: usize) -> Result<()> {
     boot(elf, &image, &state, &[], Duration::from_secs(16))?;
     let first = web.log().len();
     let mut random = Random(20_261_116);
-    let (mut kills, mut early) = (0, 0);
+    let mut kills = 0;
+    let mut early = 0;
     while kills < times {
         let moment = Duration::from_millis(500 + (random.unit() * 7_000.0) as u64);
         let (end, log) = boot(elf, &image, &state, &[], moment)?;
@@ -296,7 +297,8 @@ pub fn hangs(elf: &Path) -> Result<()> {
     boot(elf, &image, &state, &["seconds=6"], deadline)?
         .0
         .success("the firmware", deadline)?;
-    let (image, file) = (ImageFile::write(&image, elf)?, StateFile::open(&state.0)?);
+    let image = ImageFile::write(&image, elf)?;
+    let file = StateFile::open(&state.0)?;
     let debugger = temporary("debugger");
     let options = ["seconds=10".into(), file.option()];
     let beside = Beside {
@@ -313,7 +315,8 @@ pub fn hangs(elf: &Path) -> Result<()> {
         beside,
     };
     // What each start said, up to the moment at which it was made to hang.
-    let (mut starts, mut hung) = (Vec::<Vec<Line>>::new(), Ok(()));
+    let mut starts = Vec::<Vec<Line>>::new();
+    let mut hung = Ok(());
     let end = qemu::run(machine, |line| {
         show(line);
         if line.message.starts_with("boot ") {

@@ -18,7 +18,8 @@ pub fn suite(install: bool) -> Result<u32> {
         deadline: DEADLINE,
         beside: qemu::Beside::default(),
     };
-    let (mut running, mut passed) = (String::from("before the first case"), None);
+    let mut running = String::from("before the first case");
+    let mut passed = None;
     let end = qemu::run(machine, |line| {
         eprintln!("{line}");
         if let Some(name) = line.message.strip_prefix("case ") {

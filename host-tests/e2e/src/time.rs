@@ -23,10 +23,8 @@ pub fn time_server(_: &Path) -> Result<()> {
         .as_secs();
     let future = now + 11 * 365 * DAY + DAY / 2;
     let hour = |later: u64| (now / HOUR + later) % 24;
-    let (early, late) = (
-        format!("{:02}-{:02}", hour(23), hour(2)),
-        format!("{:02}-{:02}", hour(11), hour(14)),
-    );
+    let early = format!("{:02}-{:02}", hour(23), hour(2));
+    let late = format!("{:02}-{:02}", hour(11), hour(14));
     let port = web.port();
     let page = |host: &str| format!("http://{host}.test:{port}/x\n");
     let pages = Text::new(&format!(
@@ -44,10 +42,8 @@ pub fn time_server(_: &Path) -> Result<()> {
     };
     let state = temporary("flash");
     let run = |server: &TimeServer| -> Result<String> {
-        let (sntp, hosts) = (
-            format!("10.0.2.2:{}", server.port()),
-            hosts.0.to_string_lossy(),
-        );
+        let sntp = format!("10.0.2.2:{}", server.port());
+        let hosts = hosts.0.to_string_lossy();
         let state = state.to_string_lossy();
         let more = ["--sntp", &sntp, "--hosts", &hosts, "--state", &state];
         let (_, said) = summary(&qemu(&pages.0, 14, &more)?.output()?)?;
@@ -87,10 +83,8 @@ pub fn time_server(_: &Path) -> Result<()> {
 
     // Stratum 16: it does not know. So three hosts that agree are believed.
     fs::remove_file(&state).context("the state file")?;
-    let (server, before) = (
-        TimeServer::start(|request| packet(request, 16, 0))?,
-        web.log().len(),
-    );
+    let server = TimeServer::start(|request| packet(request, 16, 0))?;
+    let before = web.log().len();
     let said = run(&server)?;
     let _ = fs::remove_file(&state);
     ensure!(

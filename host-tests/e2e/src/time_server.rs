@@ -29,15 +29,11 @@ impl TimeServer {
         let socket = UdpSocket::bind(("127.0.0.1", 0)).context("cannot listen on loopback")?;
         socket.set_read_timeout(Some(LOOK_AGAIN))?;
         let port = socket.local_addr()?.port();
-        let (asked, stop) = (
-            Arc::new(AtomicUsize::new(0)),
-            Arc::new(AtomicBool::new(false)),
-        );
-        let (count, stopped, answer) = (
-            Arc::clone(&asked),
-            Arc::clone(&stop),
-            Box::<Answer>::from(Box::new(answer)),
-        );
+        let asked = Arc::new(AtomicUsize::new(0));
+        let stop = Arc::new(AtomicBool::new(false));
+        let count = Arc::clone(&asked);
+        let stopped = Arc::clone(&stop);
+        let answer = Box::<Answer>::from(Box::new(answer));
         let serve = move || {
             let mut buffer = [0; 512];
             while !stopped.load(Ordering::Relaxed) {
@@ -77,7 +73,8 @@ impl Drop for TimeServer {
 /// A packet of a server of this stratum at which it is so late, in seconds since 1970.
 pub fn packet(request: &[u8], stratum: u8, unix: u64) -> Vec<u8> {
     let mut packet = vec![0; 48];
-    (packet[0], packet[1]) = (0x24, stratum);
+    packet[0] = 0x24;
+    packet[1] = stratum;
     if let Some(number) = request.get(40..48) {
         packet[24..32].copy_from_slice(number);
     }

@@ -90,7 +90,8 @@ fn build(install: bool, board: &Board, list: &ListArguments) -> Result<Built> {
 fn place(elf: &Path, bytes: usize) -> Result<u64> {
     let elf = fs::read(elf)?;
     let file = object::File::parse(&*elf)?;
-    let (start, end) = (symbol(&file, "_image_start")?, symbol(&file, "_image_end")?);
+    let start = symbol(&file, "_image_start")?;
+    let end = symbol(&file, "_image_end")?;
     if bytes as u64 > end - start {
         bail!(
             "the page image takes {bytes} bytes, the board has room for {}",

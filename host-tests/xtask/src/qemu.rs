@@ -52,7 +52,8 @@ pub fn qemu(install: bool, arguments: &Arguments) -> Result<()> {
     let elf = firmware::build(install, firmware::BOARD)?;
     ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed))
         .context("cannot listen for Ctrl-C")?;
-    let (count, seconds) = (listing.list.pages.len(), arguments.seconds);
+    let count = listing.list.pages.len();
+    let seconds = arguments.seconds;
     say(format_args!(
         "crawling {count} pages with an emulated Cortex-M4F for {seconds} s"
     ));

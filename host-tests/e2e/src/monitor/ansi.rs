@@ -42,10 +42,8 @@ impl Style {
     }
 
     fn css(self) -> String {
-        let (mut front, mut back) = (
-            self.colour.map_or(COLOURS[7], |colour| COLOURS[colour]),
-            "#12161b",
-        );
+        let mut front = self.colour.map_or(COLOURS[7], |colour| COLOURS[colour]);
+        let mut back = "#12161b";
         if self.reversed {
             std::mem::swap(&mut front, &mut back);
         }

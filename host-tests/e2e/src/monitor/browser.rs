@@ -203,7 +203,8 @@ fn base64(text: &str) -> Result<Vec<u8>> {
         _ => bail!("found byte {byte} in base 64"),
     };
     let mut bytes = Vec::new();
-    let (mut bits, mut count) = (0_u32, 0);
+    let mut bits = 0_u32;
+    let mut count = 0;
     for byte in text.bytes().filter(|byte| *byte != b'=') {
         bits = bits << 6 | u32::from(digit(byte)?);
         count += 6;

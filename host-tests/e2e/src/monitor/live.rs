@@ -124,7 +124,9 @@ pub fn watch(elf: &Path, program: &Path, browser: &Browser) -> Result<Record> {
     until("the monitor listens to the log", || Ok(port.clients() == 1))?;
     let heard = Arc::new(AtomicU64::new(0));
     let crawl = {
-        let (elf, port, heard) = (elf.to_owned(), Arc::clone(&port), Arc::clone(&heard));
+        let elf = elf.to_owned();
+        let port = Arc::clone(&port);
+        let heard = Arc::clone(&heard);
         thread::spawn(move || crawl(&elf, &list, &port, &heard))
     };
     updates_arrive(browser, &heard)?;
@@ -356,7 +358,8 @@ fn same_figures(browser: &Browser, counted: &Summary, decoded: &Value) -> Result
         "robots_denied",
         "lost_frames",
     ] {
-        let (shown, expected) = (text(name)?, decoded[name].to_string());
+        let shown = text(name)?;
+        let expected = decoded[name].to_string();
         ensure!(
             shown == expected,
             "{name}: {shown} on the page, {expected} in the log"
@@ -374,7 +377,8 @@ fn same_figures(browser: &Browser, counted: &Summary, decoded: &Value) -> Result
         ("freshness_reported", 1.0, 0.000_51),
         ("optimum", 1.0, 0.000_51),
     ] {
-        let (shown, expected) = (text(name)?, factor * number(name)?);
+        let shown = text(name)?;
+        let expected = factor * number(name)?;
         let figure: f64 = shown
             .trim_end_matches(" %")
             .parse()

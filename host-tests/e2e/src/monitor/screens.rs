@@ -110,7 +110,8 @@ impl Tmux {
 
     /// The screen once it shows `text` and has come to rest.
     fn wait(&self, text: &str) -> Result<String> {
-        let (start, mut last) = (Instant::now(), String::new());
+        let start = Instant::now();
+        let mut last = String::new();
         while start.elapsed() < PATIENCE {
             let screen = self.screen()?;
             if screen.contains(text) && screen == last {

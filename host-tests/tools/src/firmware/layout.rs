@@ -39,10 +39,8 @@ fn sections(board: &Board, image: &object::File<'_>) -> Result<()> {
         .sections()
         .filter(|section| is_loaded(section) && section.size() > 0)
     {
-        let (name, place) = (
-            section.name().unwrap_or_default(),
-            span(section.address(), section.size()),
-        );
+        let name = section.name().unwrap_or_default();
+        let place = span(section.address(), section.size());
         let in_ram = board.ram.iter().any(|ram| inside(place, *ram));
         ensure!(
             in_ram || inside(place, board.flash),
@@ -150,7 +148,8 @@ fn image_definition(board: &Board, image: &object::File<'_>) -> Result<()> {
 /// The page image and the store are in flash, behind all code, and apart.
 fn partitions(board: &Board, image: &object::File<'_>) -> Result<()> {
     let between = |from, to| -> Result<Memory> {
-        let (from, to) = (symbol(image, from)?, symbol(image, to)?);
+        let from = symbol(image, from)?;
+        let to = symbol(image, to)?;
         ensure!(from < to, "an empty partition at {from:#x}");
         Ok(span(from, to - from))
     };

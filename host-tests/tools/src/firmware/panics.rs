@@ -153,7 +153,8 @@ fn is_panic_function(name: &str) -> bool {
 /// Targets of the unconditional and linking branches in `body`, which starts at `address`.
 fn branches(body: &[u8], address: u64, is_code: impl Fn(u64) -> bool) -> Vec<u64> {
     let halfword = |at: usize| Some(u16::from_le_bytes(*body.get(at..)?.first_chunk()?));
-    let (mut targets, mut at) = (Vec::new(), 0);
+    let mut targets = Vec::new();
+    let mut at = 0;
     while let Some(first) = halfword(at) {
         let here = address + at as u64;
         if !is_code(here) {
@@ -180,7 +181,8 @@ fn long_branch(first: u16, second: u16, address: u64) -> Option<u64> {
     let is_branch = first >> 11 == 0b11110 && matches!(second >> 12 & 0b1101, 0b1101 | 0b1001);
     let bit = |word: u16, position: u32| i64::from(word >> position & 1);
     let sign = bit(first, 10);
-    let (i1, i2) = (1 ^ bit(second, 13) ^ sign, 1 ^ bit(second, 11) ^ sign);
+    let i1 = 1 ^ bit(second, 13) ^ sign;
+    let i2 = 1 ^ bit(second, 11) ^ sign;
     let imm10 = i64::from(first & 0x3ff);
     let imm11 = i64::from(second & 0x7ff);
     let offset = -(sign << 24) + (i1 << 23) + (i2 << 22) + (imm10 << 12) + (imm11 << 1);

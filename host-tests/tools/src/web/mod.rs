@@ -116,15 +116,17 @@ impl Web {
             TcpListener::bind(("127.0.0.1", port)).context("cannot listen on loopback")?;
         let port = listener.local_addr()?.port();
         let stop = Arc::new(AtomicBool::new(false));
-        let (hits, stopped) = (Arc::clone(&log), Arc::clone(&stop));
+        let hits = Arc::clone(&log);
+        let stopped = Arc::clone(&stop);
         let accept = move || {
             for (number, stream) in listener.incoming().enumerate() {
                 if stopped.load(Ordering::Relaxed) {
                     return;
                 }
                 let Ok(stream) = stream else { continue };
-                let (site, hits, stopped) =
-                    (Arc::clone(&site), Arc::clone(&hits), Arc::clone(&stopped));
+                let site = Arc::clone(&site);
+                let hits = Arc::clone(&hits);
+                let stopped = Arc::clone(&stopped);
                 // A client that went away is not the server's problem.
                 thread::spawn(move || drop(serve(stream, number, &*site, begin, &hits, &stopped)));
             }
