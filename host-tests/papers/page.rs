@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use dunlin_host::plot::{Plot, svg};
+use dunlin_host::output::plot::{Plot, svg};
 use dunlin_host::simulate::repeat::Mean;
 
 use super::Settings;

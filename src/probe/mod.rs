@@ -20,6 +20,7 @@ mod elsewhere;
 mod event;
 mod keep;
 mod line;
+mod log_line;
 mod memory;
 mod page;
 mod party;
@@ -29,7 +30,7 @@ mod time_server;
 mod turn;
 mod wall;
 
-pub use event::{Event, Flags};
+pub use event::{BoardEvent, Event, Flags, LoggedBoardEvent, LoggedEvent};
 pub use keep::{Resumed, TimeSource};
 pub use memory::{HostMemory, PageMemory};
 pub use time_server::Datagrams;

@@ -8,10 +8,10 @@ use dunlin::polite;
 use dunlin::time::{Duration, Instant};
 
 use crate::error::Error;
-use crate::hosts::Hours;
-use crate::listing::{Gate, Listing};
-use crate::pages::{self, Update};
-use crate::progress::Progress;
+use crate::lists::hosts::Hours;
+use crate::lists::listing::{Gate, Listing};
+use crate::lists::pages::{self, Update};
+use crate::output::progress::Progress;
 
 /// What each quasi-deterministic page costs after 0, 1, 2, … crawls; empty for the other pages.
 ///

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use dunlin_host::listing::Listing;
-use dunlin_host::page_image::Capacity;
+use dunlin_host::lists::listing::Listing;
+use dunlin_host::lists::page_image::Capacity;
 use dunlin_tools::qemu::crawl::{Crawl, Report};
 use dunlin_tools::qemu::list::{listing, options};
 use dunlin_tools::qemu::page_image::{self, ImageFile};
@@ -350,7 +350,8 @@ pub fn bad_images(elf: &Path) -> Result<()> {
         https: false,
         ipv6: false,
     };
-    let (large, _) = dunlin_host::page_image::build(&listing(80, &many, GAP), &options(), room)?;
+    let (large, _) =
+        dunlin_host::lists::page_image::build(&listing(80, &many, GAP), &options(), room)?;
     for (image, expected) in [
         (large, "more than this firmware has room for"),
         (damaged, "damaged page image"),

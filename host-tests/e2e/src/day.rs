@@ -11,8 +11,8 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use dunlin_host::listing::{Gate, Listing};
-use dunlin_host::pages::{Change, Page, PageList};
+use dunlin_host::lists::listing::{Gate, Listing};
+use dunlin_host::lists::pages::{Change, Page, PageList};
 use dunlin_tools::qemu::crawl::Report;
 use dunlin_tools::qemu::page_image::{self, ImageFile, Options};
 use dunlin_tools::qemu::{self, Beside, Line, Machine, Time};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use dunlin_host::listing::Listing;
+use dunlin_host::lists::listing::Listing;
 use dunlin_host::simulate::Random;
 use dunlin_tools::qemu::crawl::{Report, value};
 use dunlin_tools::qemu::list::{listing, options};

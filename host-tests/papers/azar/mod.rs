@@ -1,6 +1,6 @@
 //! Azar et al. (2018), Figure 1: a deterministic schedule from the rates that are best at random.
 
-use dunlin_host::plot::{Line, lines};
+use dunlin_host::output::plot::{Line, lines};
 use dunlin_host::simulate::repeat::{Mean, parallel};
 
 use super::Settings;

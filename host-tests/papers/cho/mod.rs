@@ -7,7 +7,7 @@ use dunlin::plan::optimal::optimal;
 use dunlin::plan::{Host, Objective, Page, Spacing, page_cost};
 use dunlin::scheduler::{Outcome, Settings as Scheduler};
 use dunlin::time::{Duration, Instant};
-use dunlin_host::plot::{Line, lines};
+use dunlin_host::output::plot::{Line, lines};
 use dunlin_host::simulate::repeat::{Mean, parallel};
 use dunlin_host::simulate::{
     Change, Gated, Options, Policy, Random, Report, Rule, SimHost, SimPage, World, policy, rules,

@@ -1,7 +1,7 @@
 //! de Souza et al. (2007): polite scheduling of a million pages.
 
 use dunlin::time::Duration;
-use dunlin_host::plot::{Line, Plot, lines};
+use dunlin_host::output::plot::{Line, Plot, lines};
 use dunlin_host::simulate::repeat::{Mean, parallel};
 use dunlin_host::simulate::{
     Change, Options, PolicyName, Random, Report, SimHost, SimPage, World, run as simulate,

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use dunlin::time::Duration;
-use dunlin_host::plot::{Line, logarithmic_lines};
+use dunlin_host::output::plot::{Line, logarithmic_lines};
 use dunlin_host::simulate::repeat::parallel;
 use dunlin_host::simulate::{
     Change, Options, PolicyName, SimHost, SimPage, World, run as simulate,

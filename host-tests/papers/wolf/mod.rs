@@ -7,7 +7,7 @@ use dunlin::plan::select::select;
 use dunlin::plan::{Host, Page, Spacing, page_cost};
 use dunlin::time::Duration;
 use dunlin::weight::{click_chances, embarrassment};
-use dunlin_host::plot::{Line, lines};
+use dunlin_host::output::plot::{Line, lines};
 use dunlin_host::simulate::repeat::parallel;
 use dunlin_host::simulate::{
     Change as Process, Options, Random, SimHost, SimPage, World, rules, run as simulate,

@@ -12,7 +12,7 @@ use dunlin::pace::transport::{Cost, Crawl, NONE, Prices, Slot, slots, sweep};
 use dunlin::plan::select::select;
 use dunlin::plan::{Host, Page};
 use dunlin::time::{Duration, Instant};
-use dunlin_host::plot::{Line, lines};
+use dunlin_host::output::plot::{Line, lines};
 use dunlin_host::simulate::Random;
 use dunlin_host::simulate::repeat::parallel;
 

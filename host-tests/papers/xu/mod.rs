@@ -1,6 +1,6 @@
 //! Xu et al. (2007): content providers that help.
 
-use dunlin_host::plot::{Line, lines};
+use dunlin_host::output::plot::{Line, lines};
 use dunlin_host::simulate::repeat::{Mean, parallel};
 use dunlin_suite::bench::Random;
 

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use dunlin_host::page_image;
+use dunlin_host::lists::page_image;
 use dunlin_tools::firmware::boards::{Board, Holdings, symbol};
 use dunlin_tools::shell::{cargo, check, find, output, say};
 

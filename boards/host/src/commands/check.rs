@@ -4,9 +4,9 @@ use dunlin::time::Duration;
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::listing::ListingArgs;
+use crate::lists::listing::ListingArgs;
+use crate::lists::pages::Change;
 use crate::output::{self, Format, Table};
-use crate::pages::Change;
 
 /// Check a page list and say what is in it
 ///

@@ -13,17 +13,17 @@ use serde::Serialize;
 use super::run::POLITENESS;
 use crate::duration;
 use crate::error::Error;
-use crate::listing::ListingArgs;
+use crate::lists::listing::ListingArgs;
 use crate::monitor::decode::Line;
 use crate::monitor::firmware::Firmware;
-use crate::monitor::follow::{Follower, Listener, Setting};
 use crate::monitor::names::Names;
 use crate::monitor::said::page_of;
 use crate::monitor::source::Source;
 use crate::monitor::state::{Probe, Stream};
+use crate::monitor::stream_reader::{Follower, Listener, Setting};
 use crate::monitor::view::View;
 use crate::monitor::web::Probes;
-use crate::monitor::{decode, terminal, text, web};
+use crate::monitor::{decode, readable, terminal, web};
 use crate::output::{self, Format, Table};
 
 /// Watch probes at work, by their defmt logs
@@ -442,7 +442,7 @@ fn summary(views: &[View]) -> Table {
             view.bytes,
         ];
         row.extend(counts.map(|count| count.to_string()));
-        row.extend([view.freshness, view.freshness_reported, view.optimum].map(text::share));
+        row.extend([view.freshness, view.freshness_reported, view.optimum].map(readable::share));
         row.extend([view.frames, view.lost_frames, view.lost_bytes].map(|count| count.to_string()));
         table.row(row);
     }

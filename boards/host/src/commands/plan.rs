@@ -13,9 +13,9 @@ use serde::Serialize;
 
 use crate::duration;
 use crate::error::Error;
-use crate::listing::{Listing, ListingArgs};
+use crate::lists::listing::{Listing, ListingArgs};
+use crate::lists::pages::{self, Change};
 use crate::output::{self, Format, Table};
-use crate::pages::{self, Change};
 use crate::planning::{Watched, explain, plan_hosts, plan_pages, quasi_costs};
 
 /// Plan how often to visit each page
@@ -298,7 +298,7 @@ fn host_rows<'a>(listing: &'a Listing, hosts: &[Host<f64>], method: Method) -> V
         Spacing::Whole => host.cap.floor(),
         Spacing::Steady => host.cap,
     };
-    let row = |(gate, host): (&'a crate::listing::Gate, &Host<f64>)| HostRow {
+    let row = |(gate, host): (&'a crate::lists::listing::Gate, &Host<f64>)| HostRow {
         host: &gate.name,
         cap: cap(host),
         crawls: host.crawls,

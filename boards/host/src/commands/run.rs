@@ -17,13 +17,14 @@ use dunlin::store::Store;
 use dunlin::time::{Duration, Instant};
 use serde::Serialize;
 
+use crate::board::flash::FileFlash;
+use crate::board::net;
+use crate::board::net::{HostConnect, HostResolve};
+use crate::duration;
 use crate::error::Error;
-use crate::flash::FileFlash;
-use crate::listing::{Listing, ListingArgs};
-use crate::net::{HostConnect, HostResolve};
+use crate::lists::listing::{Listing, ListingArgs};
+use crate::lists::page_image::{self, Capacity, Options};
 use crate::output::{self, Format, Table};
-use crate::page_image::{self, Capacity, Options};
-use crate::{duration, net};
 
 /// Watch pages for changes, politely, until Ctrl-C
 ///

@@ -15,15 +15,16 @@ use dunlin::plan::{Objective, Page, Spacing, page_cost};
 use dunlin::time::{Duration, Instant};
 use serde::Serialize;
 
+use crate::duration;
 use crate::error::Error;
-use crate::listing::{Listing, ListingArgs};
+use crate::lists::listing::{Listing, ListingArgs};
+use crate::lists::pages::Change;
+use crate::output::picture;
 use crate::output::{self, Format, Table};
-use crate::pages::Change;
 use crate::planning::{
     after_open_time, explain, gate_hours, in_intervals, open_time, plan_hosts, plan_pages,
     quasi_costs,
 };
-use crate::{duration, picture};
 
 /// Schedule the crawls of an interval
 ///

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use defmt_decoder::{Encoding, Table};
 use object::Object;
 
-use super::shape::Shapes;
+use super::frame_layout::Shapes;
 use crate::error::Error;
 
 /// A firmware's log strings and identity.

@@ -155,7 +155,7 @@ const FAMILIES: &[(&str, &str, &str, Samples)] = &[
         "gauge",
         "Hosts the pages are on, by the state of their gate.",
         |_, view, family| {
-            use super::host::GateState::{BackingOff, Open, Unused, Waiting};
+            use super::host_stats::GateState::{BackingOff, Open, Unused, Waiting};
             let states = [
                 (Unused, "unused"),
                 (Open, "open"),

@@ -5,8 +5,8 @@ use dunlin::learn::Prior;
 use dunlin::time::Duration;
 
 use crate::error::Error;
-use crate::listing::Listing;
-use crate::page_image::{self, Capacity, Options};
+use crate::lists::listing::Listing;
+use crate::lists::page_image::{self, Capacity, Options};
 
 /// Pages and hosts, by their numbers.
 #[derive(Clone, Debug, Default)]

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::course::Course;
 use super::decode::{Level, Line, Lost, Trust};
-use super::host::Host;
+use super::host_stats::Host;
 use super::names::{HostName, Names, PageName};
-use super::page::Page;
+use super::page_stats::Page;
 use super::said::{Said, Totals};
+use super::time_series::Course;
 
 /// The last lines of the log that are kept.
 const LINES: usize = 200;

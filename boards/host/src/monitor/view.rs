@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::course::Point;
 use super::decode::Line;
-use super::host::GateState;
+use super::host_stats::GateState;
 use super::said::Totals;
 use super::state::{Probe, Stream};
+use super::time_series::Point;
 
 /// The part of the course, from its end, over which the trend is taken.
 const TREND: usize = 4;
@@ -198,7 +198,7 @@ fn trend(points: &[Point]) -> Option<f64> {
 }
 
 fn hosts(probe: &Probe, now: f64, revision: u64) -> Vec<HostRow> {
-    let row = |(index, host): (usize, &super::host::Host)| {
+    let row = |(index, host): (usize, &super::host_stats::Host)| {
         let gate = probe
             .hosts
             .get(usize::from(probe.gate(index as u16)))
@@ -221,7 +221,7 @@ fn hosts(probe: &Probe, now: f64, revision: u64) -> Vec<HostRow> {
     probe.hosts.iter().enumerate().filter_map(row).collect()
 }
 
-fn status(page: &super::page::Page) -> Option<String> {
+fn status(page: &super::page_stats::Page) -> Option<String> {
     match page.status {
         Some(_) if page.astray.is_some() => page.astray.map(Into::into),
         Some(status) => Some(status.to_string()),
@@ -232,7 +232,7 @@ fn status(page: &super::page::Page) -> Option<String> {
 }
 
 fn pages(probe: &Probe, revision: u64) -> Vec<PageRow> {
-    let row = |(index, page): (usize, &super::page::Page)| {
+    let row = |(index, page): (usize, &super::page_stats::Page)| {
         let name = probe.page_name(index);
         let opens =
             name.and_then(|name| probe.hosts.get(usize::from(probe.gate(name.host)))?.opens);

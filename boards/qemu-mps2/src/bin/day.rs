@@ -4,7 +4,7 @@
 //! log is the same each time, byte by byte; in QEMU's own skipped time the board's clock is at
 //! work.
 
-use dunlin::probe::Slot;
+use dunlin::probe::{BoardEvent, Slot};
 use dunlin_board::executor;
 use dunlin_board::probe::spawn;
 use embassy_executor::Spawner;
@@ -75,6 +75,7 @@ async fn house(probe: &'static BoardProbe) {
 #[embassy_executor::task]
 async fn end(probe: &'static BoardProbe, seconds: u32) {
     Timer::after_secs(seconds.into()).await;
-    defmt::info!("awake us={=u64}", executor::awake().as_micros());
+    let micros = executor::awake().as_micros();
+    BoardEvent::Awake { micros }.emit();
     probe::end(Some(probe))
 }

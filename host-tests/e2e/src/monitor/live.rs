@@ -147,7 +147,7 @@ pub fn watch(elf: &Path, program: &Path, browser: &Browser) -> Result<Record> {
 
 fn crawl(
     elf: &Path,
-    list: &dunlin_host::listing::Listing,
+    list: &dunlin_host::lists::listing::Listing,
     port: &LogPort,
     heard: &AtomicU64,
 ) -> Result<Report> {

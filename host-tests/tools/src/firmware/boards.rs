@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use dunlin_host::error::Error;
-use dunlin_host::page_image::Capacity;
+use dunlin_host::lists::page_image::Capacity;
 use object::{Object, ObjectSection, ObjectSymbol};
 
 use crate::firmware::sizes::{self, Sizes};

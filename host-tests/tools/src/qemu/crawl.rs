@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use dunlin_host::listing::Listing;
+use dunlin_host::lists::listing::Listing;
 use serde::Serialize;
 
 use crate::qemu::log_port::LogPort;

@@ -3,8 +3,8 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use dunlin_host::listing::{Gate, Listing};
-use dunlin_host::pages::{Change, Page, PageList};
+use dunlin_host::lists::listing::{Gate, Listing};
+use dunlin_host::lists::pages::{Change, Page, PageList};
 
 use super::page_image::Options;
 

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use dunlin_host::error::Error;
-use dunlin_host::listing::Listing;
-use dunlin_host::page_image::{self, Capacity};
+use dunlin_host::lists::listing::Listing;
+use dunlin_host::lists::page_image::{self, Capacity};
 use object::{Object, ObjectSymbol};
 
-pub use dunlin_host::page_image::{Options, pairs};
+pub use dunlin_host::lists::page_image::{Options, pairs};
 
 use crate::qemu::temporary;
 use qemu_mps2_capacity::{HOSTS, PAGES};

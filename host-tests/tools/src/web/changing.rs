@@ -8,8 +8,8 @@ use anyhow::{Context, Result};
 use dunlin::model::Change;
 use dunlin::plan::optimal::bound;
 use dunlin::plan::{Host, Objective, Page};
-use dunlin_host::listing::{Gate, Listing};
-use dunlin_host::pages::{self, PageList};
+use dunlin_host::lists::listing::{Gate, Listing};
+use dunlin_host::lists::pages::{self, PageList};
 use dunlin_host::simulate::Random;
 
 use super::{Answer, Hit, Web};

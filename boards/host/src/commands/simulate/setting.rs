@@ -7,13 +7,13 @@ use dunlin::time::Duration;
 
 use super::{Args, Crawlers};
 use crate::error::Error;
-use crate::hosts::Provider;
-use crate::listing::Listing;
-use crate::pages;
+use crate::lists::hosts::Provider;
+use crate::lists::listing::Listing;
+use crate::lists::pages;
+use crate::lists::trace;
 use crate::planning::{explain, plan_hosts, plan_pages, quasi_costs};
 use crate::simulate::change::Quasi;
 use crate::simulate::{Change, Options, SimHost, SimPage, Tells, World};
-use crate::trace;
 
 /// Rounds of fetches before figures count.
 const WARM_UP_ROUNDS: f64 = 4.0;

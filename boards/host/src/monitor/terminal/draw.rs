@@ -7,8 +7,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Cell, Paragraph, Row, Sparkline, Table as Grid};
 
 use super::app::{App, HOST_COLUMNS, PAGE_COLUMNS, Table};
-use crate::monitor::host::GateState;
-use crate::monitor::text::{ago, percent, rate, share, span, status, trend, until};
+use crate::monitor::host_stats::GateState;
+use crate::monitor::readable::{ago, percent, rate, share, span, status, trend, until};
 use crate::monitor::view::View;
 
 /// Rows of the figures above the tables.

@@ -7,8 +7,8 @@ use dunlin::image::{self, Address, Config, Gateway, Host, LogLevel, Name, Page, 
 use dunlin::time::Duration;
 
 use crate::error::{Error, quoted};
-use crate::listing::Listing;
-use crate::pages::Change;
+use crate::lists::listing::Listing;
+use crate::lists::pages::Change;
 
 /// How firmly a given rate is believed, in changes seen.
 const KNOWN: f32 = 1_000.0;
@@ -165,7 +165,7 @@ pub fn build(
 
 /// Can this page be fetched at all by who runs the image?
 fn reachable(
-    page: &crate::pages::Page,
+    page: &crate::lists::pages::Page,
     options: &Options,
     capacity: Capacity,
 ) -> Result<(), Error> {

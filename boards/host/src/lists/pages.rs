@@ -10,7 +10,7 @@ use dunlin::time::Duration;
 
 use crate::duration;
 use crate::error::{Error, InputError};
-use crate::table_file::{Column, Field, Row, TableFile, optional, required};
+use crate::lists::table_file::{Column, Field, Row, TableFile, optional, required};
 
 const COLUMNS: &[Column] = &[
     required("url"),

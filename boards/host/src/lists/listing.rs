@@ -8,8 +8,8 @@ use dunlin::time::Duration;
 
 use crate::duration;
 use crate::error::Error;
-use crate::hosts::{self, Hours, Provider};
-use crate::pages::PageList;
+use crate::lists::hosts::{self, Hours, Provider};
+use crate::lists::pages::PageList;
 
 /// A page list and what is special about its hosts.
 #[derive(Debug, clap::Args)]

@@ -7,7 +7,7 @@ use dunlin::learn::Visit;
 use dunlin::time::Duration;
 
 use crate::error::{Error, InputError};
-use crate::table_file::{Column, Row, TableFile, optional, required};
+use crate::lists::table_file::{Column, Row, TableFile, optional, required};
 
 const COLUMNS: &[Column] = &[
     required("url"),

@@ -1,5 +1,9 @@
 //! Results on stdout as a table, JSON or CSV, written in one piece once they are complete.
 
+pub mod picture;
+pub mod plot;
+pub mod progress;
+
 use std::fmt::Write as _;
 use std::io::Write as _;
 
@@ -83,7 +87,10 @@ impl Table {
         let cell = |tag: &str, text: &str| {
             let number = text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
             let class = if number { " class=\"number\"" } else { "" };
-            format!("<{tag}{class}>{}</{tag}>", crate::plot::escape(text))
+            format!(
+                "<{tag}{class}>{}</{tag}>",
+                crate::output::plot::escape(text)
+            )
         };
         let head: String = self.columns.iter().map(|name| cell("th", name)).collect();
         let row = |cells: &Vec<String>| {

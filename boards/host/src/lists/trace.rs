@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use crate::error::Error;
-use crate::pages::PageList;
-use crate::table_file::{Column, TableFile, required};
+use crate::lists::pages::PageList;
+use crate::lists::table_file::{Column, TableFile, required};
 
 const COLUMNS: &[Column] = &[required("url"), required("time_s")];
 /// A century, in seconds.
