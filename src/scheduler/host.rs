@@ -7,7 +7,7 @@ use crate::time::Duration;
 
 /// One place of the host table.
 #[derive(Clone, Copy, Debug)]
-pub struct HostState<I> {
+pub(super) struct HostState<I> {
     /// When may we? 10 bytes
     pub(super) gate: Gate,
     /// The root of its queue of pages – or, for a host that shares another one's gate, that host.
@@ -38,7 +38,7 @@ const SHARED: f32 = -1.0;
 
 impl<I: Id> HostState<I> {
     /// What a host table is filled with.
-    pub const UNUSED: Self = Self::new(Gate::new(Duration::ZERO));
+    pub(super) const UNUSED: Self = Self::new(Gate::new(Duration::ZERO));
 
     pub(super) const fn new(gate: Gate) -> Self {
         Self {
@@ -56,7 +56,8 @@ impl<I: Id> HostState<I> {
     }
 
     pub(super) fn share(&mut self, with: I) {
-        (self.queue, self.demand) = (with, SHARED);
+        self.queue = with;
+        self.demand = SHARED;
     }
 
     /// Fetches a day that its gate lets through.

@@ -37,7 +37,7 @@ pub(super) enum Place {
 /// For 32 bytes the weight would have to be a logarithm (2) and rank and place share a byte with
 /// the signals (2).
 #[derive(Clone, Copy, Debug)]
-pub struct PageState<I> {
+pub(super) struct PageState<I> {
     /// What is believed about its change rate. 12 bytes
     pub(super) estimate: Estimate,
     pub(super) weight: f32,
@@ -60,7 +60,7 @@ pub(super) const FOLLOWS: u8 = 0x80;
 
 impl<I: Id> PageState<I> {
     /// What a page table is filled with.
-    pub const FREE: Self = Self {
+    pub(super) const FREE: Self = Self {
         estimate: Estimate::UNKNOWN,
         weight: 0.0,
         last: Tick::NEVER,

@@ -16,7 +16,7 @@ const REBASE: u32 = 3 << 30;
 /// A moment, in halves so that a heap entry with a `u16` id takes 6 bytes, not 8. Ordered like the
 /// number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Tick([u16; 2]);
+pub(super) struct Tick([u16; 2]);
 
 impl Key for Tick {
     const FILLER: Self = Self([0, 0]);

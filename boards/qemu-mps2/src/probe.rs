@@ -8,8 +8,8 @@ use dunlin_board::probe::{self, Capacity, Hardware, PageTable, Tables};
 use embassy_net::Stack;
 use static_cell::{ConstStaticCell, StaticCell};
 
-use crate::capacity::{HOSTS, PAGES, SLOTS};
 use crate::{clock, exit, flash, watchdog};
+use qemu_mps2_capacity::{HOSTS, PAGES, SLOTS};
 
 /// The machine as the probe needs it.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ impl Hardware for Mps2 {
     }
 }
 
-/// The probe, for as many pages as [`crate::capacity`] says.
+/// The probe, for as many pages as [`qemu_mps2_capacity`] says.
 pub type BoardProbe = probe::BoardProbe<PAGES, HOSTS, Mps2>;
 
 // SAFETY: dunlin.x knows the section, and nothing at run time reads it.

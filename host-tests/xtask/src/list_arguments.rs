@@ -9,8 +9,7 @@ use dunlin::time::Duration;
 use dunlin_host::duration;
 use dunlin_host::error::Error;
 use dunlin_host::lists::listing::{Listing, ListingArgs};
-
-use crate::page_image::{Options, pairs};
+use dunlin_tools::qemu::page_image::{Options, pairs};
 
 /// What a host gets between two fetches unless the user says otherwise.
 const POLITE: Duration = Duration::from_secs(15);

@@ -9,10 +9,10 @@ use dunlin_board::executor;
 use dunlin_board::probe::spawn;
 use embassy_executor::Spawner;
 use embassy_time::Timer;
-use qemu_mps2::capacity::SLOTS;
 use qemu_mps2::probe::{self, BoardProbe};
 use qemu_mps2::simulated::Simulated;
 use qemu_mps2::{clock, exit, log, options};
+use qemu_mps2_capacity::SLOTS;
 use static_cell::ConstStaticCell;
 
 const WINDOW: usize = 1024;
