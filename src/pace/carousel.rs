@@ -22,9 +22,10 @@ use crate::forest::{meld, remove};
 use crate::heap::{Entry, Id, Key};
 use crate::math::Real;
 
-pub use super::page::Page;
-use super::page::State;
 use super::ready;
+use super::rhythm::slots_to_wait;
+pub use super::seat::Seat;
+use super::seat::State;
 
 mod sealed {
     pub trait Sealed {}
@@ -203,16 +204,16 @@ pub struct Carousel<W, I, P, R, S> {
 
 /// A carousel that owns its memory, for `N` pages; `const`-constructible for a `static`.
 pub type ArrayCarousel<W, I, const N: usize> =
-    Carousel<W, I, [Page<W, I>; N], [Entry<W, I>; N], [I; N]>;
+    Carousel<W, I, [Seat<W, I>; N], [Entry<W, I>; N], [I; N]>;
 
 /// A carousel in slices the caller lends it.
 pub type SliceCarousel<'a, W, I> =
-    Carousel<W, I, &'a mut [Page<W, I>], &'a mut [Entry<W, I>], &'a mut [I]>;
+    Carousel<W, I, &'a mut [Seat<W, I>], &'a mut [Entry<W, I>], &'a mut [I]>;
 
 impl<W: Ticks, I: Id, const N: usize> ArrayCarousel<W, I, N> {
     /// An empty carousel.
     pub const fn new() -> Self {
-        Self::empty([Page::UNUSED; N], [Entry::UNUSED; N], [I::NONE; N])
+        Self::empty([Seat::UNUSED; N], [Entry::UNUSED; N], [I::NONE; N])
     }
 }
 
@@ -244,14 +245,14 @@ impl<W, I, P, R, S> Carousel<W, I, P, R, S>
 where
     W: Ticks,
     I: Id,
-    P: AsRef<[Page<W, I>]> + AsMut<[Page<W, I>]>,
+    P: AsRef<[Seat<W, I>]> + AsMut<[Seat<W, I>]>,
     R: AsRef<[Entry<W, I>]> + AsMut<[Entry<W, I>]>,
     S: AsRef<[I]> + AsMut<[I]>,
 {
     /// An empty carousel in the given storage, whatever that held. `ready` must be as long as
     /// `pages`, or places beyond its length cannot be used; `wheel` may have any length.
     pub fn with_storage(mut pages: P, ready: R, mut wheel: S) -> Self {
-        pages.as_mut().fill(Page::UNUSED);
+        pages.as_mut().fill(Seat::UNUSED);
         wheel.as_mut().fill(I::NONE);
         Self::empty(pages, ready, wheel)
     }
@@ -386,7 +387,7 @@ where
             .owed
             .saturating_add(u64::try_from(-credit).unwrap_or(0));
         if let Some(page) = self.pages.as_mut().get_mut(id.index()) {
-            *page = Page::UNUSED;
+            *page = Seat::UNUSED;
         }
         Some(share)
     }
@@ -409,8 +410,8 @@ where
     ///
     /// ```
     /// # use dunlin::heap::Entry;
-    /// # use dunlin::pace::carousel::{Carousel, Page};
-    /// let (pages, ready, wheel) = (vec![Page::UNUSED; 2], vec![Entry::UNUSED; 2], vec![0; 2]);
+    /// # use dunlin::pace::carousel::{Carousel, Seat};
+    /// let (pages, ready, wheel) = (vec![Seat::UNUSED; 2], vec![Entry::UNUSED; 2], vec![0; 2]);
     /// let mut carousel = Carousel::with_storage(pages, ready, wheel).with_unit(3_u64);
     /// carousel.add_share(0_u32, 2)?;
     /// carousel.add_share(1, 1)?;
@@ -509,7 +510,7 @@ where
     }
 
     /// Takes the root at `place` out of the released pages; the next of its tree steps in.
-    fn leave(&mut self, place: usize, root: &Page<W, I>) {
+    fn leave(&mut self, place: usize, root: &Seat<W, I>) {
         let pages = self.pages.as_mut();
         let next = meld(pages, root.links.left, root.links.right);
         ready::replace(pages, self.ready.as_mut(), &mut self.released, place, next);
@@ -541,13 +542,12 @@ where
             return;
         };
         let Some(place) = place else {
-            *page = Page::alone(release, rate, credit, State::Far);
+            *page = Seat::alone(release, rate, credit, State::Far);
             self.far = meld(pages, self.far, id);
             return;
         };
-        // Rounded up without a sum that could overflow: credit ≤ rate ≤ unit.
-        let wait = (self.unit - credit + (rate - W::ONE)) / rate;
-        *page = Page::alone(
+        let wait = slots_to_wait(self.unit, rate, credit);
+        *page = Seat::alone(
             release.plus(wait),
             rate,
             credit + wait * rate - self.unit,
@@ -611,7 +611,7 @@ enum Place {
 
 /// What a page is owed at slot `now`, in visits times `unit`: above −unit, and above +unit only if
 /// it is late.
-fn credit<W: Ticks, I: Id>(page: &Page<W, I>, unit: W, now: W) -> i64 {
+fn credit<W: Ticks, I: Id>(page: &Seat<W, I>, unit: W, now: W) -> i64 {
     let at_slot = page.credit.widen() as i64
         + if page.is(State::Far) {
             0
@@ -627,7 +627,7 @@ fn credit<W: Ticks, I: Id>(page: &Page<W, I>, unit: W, now: W) -> i64 {
 }
 
 /// The slot in which a page's job was or will be released, from the slot by which it is due.
-fn release<W: Ticks, I: Id>(page: &Page<W, I>, unit: W) -> W {
+fn release<W: Ticks, I: Id>(page: &Seat<W, I>, unit: W) -> W {
     let owed = page.credit + unit - W::ONE;
     page.slot.since(owed / page.rate.max(W::ONE))
 }

@@ -17,8 +17,8 @@ use core::fmt;
 use crate::heap::SliceHeap;
 use crate::time::{Duration, Instant};
 
-use super::prices;
-pub use super::prices::Prices;
+use super::slot_price;
+pub use super::slot_price::SlotPrice;
 
 /// A moment at which a crawler can start a crawl.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -383,7 +383,7 @@ pub fn sweep(
     slots: &[Slot],
     by_gain: &mut SliceHeap<'_, i64, u32>,
     by_cost: &mut SliceHeap<'_, i64, u32>,
-    prices: &mut [Prices],
+    prices: &mut [SlotPrice],
     slot_of: &mut [u32],
 ) -> Result<Cost, TransportError> {
     sorted(crawls.iter().map(|crawl| crawl.at))?;
@@ -395,7 +395,7 @@ pub fn sweep(
     let slot_of = cut(slot_of, "slot_of", crawls.len())?;
     choose_slots(crawls, slots, by_gain, by_cost, prices, slot_of)?;
     let total = fill_slots(crawls, slots, prices, slot_of);
-    let bound = prices::bound(crawls, slots, prices, slot_of).clamp(0, total);
+    let bound = slot_price::bound(crawls, slots, prices, slot_of).clamp(0, total);
     Ok(Cost {
         total: Duration::from_micros(total.unsigned_abs()),
         bound: Duration::from_micros(bound.unsigned_abs()),
@@ -443,12 +443,12 @@ fn choose_slots(
     slots: &[Slot],
     by_gain: &mut SliceHeap<'_, i64, u32>,
     by_cost: &mut SliceHeap<'_, i64, u32>,
-    prices: &mut [Prices],
+    prices: &mut [SlotPrice],
     freed: &mut [u32],
 ) -> Result<(), TransportError> {
     by_gain.clear();
     by_cost.clear();
-    prices.fill(Prices::UNUSED);
+    prices.fill(SlotPrice::UNUSED);
     let short = |slice, needed, given| TransportError::Storage {
         slice,
         needed,
@@ -497,19 +497,24 @@ fn choose_slots(
     Ok(())
 }
 
-fn mark(prices: &mut [Prices], slot: u32, used: bool) {
+fn mark(prices: &mut [SlotPrice], slot: u32, used: bool) {
     if let Some(price) = prices.get_mut(slot as usize) {
         price.used = used;
     }
 }
 
 /// Fills the slots marked and returns the total cost.
-fn fill_slots(crawls: &[Crawl], slots: &[Slot], prices: &mut [Prices], slot_of: &mut [u32]) -> i64 {
+fn fill_slots(
+    crawls: &[Crawl],
+    slots: &[Slot],
+    prices: &mut [SlotPrice],
+    slot_of: &mut [u32],
+) -> i64 {
     slot_of.fill(NONE);
     let (mut waiting, mut empty) = (0_usize, 0_usize);
     let (mut oldest_crawl, mut oldest_slot) = (0, 0);
     let mut total = 0_i64;
-    let mut pair = |crawl: usize, slot: usize, slot_of: &mut [u32], prices: &mut [Prices]| {
+    let mut pair = |crawl: usize, slot: usize, slot_of: &mut [u32], prices: &mut [SlotPrice]| {
         if let (Some(place), Some(price)) = (slot_of.get_mut(crawl), prices.get_mut(slot)) {
             *place = slot as u32;
             price.filled = true;

@@ -7,7 +7,7 @@
 
 use super::check::Checked;
 use super::level::{Demand, demand_of};
-use super::{Host, Page, Pages};
+use super::{Pages, PlanHost, PlanPage};
 use crate::math::{Real, h_inverse_fraction};
 
 /// Pages in a block: as many as a word has bits.
@@ -25,10 +25,10 @@ pub(super) struct Quick<F> {
 /// order. Returns how many there were.
 pub(super) fn each<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
-    hosts: &mut [Host<F>],
+    hosts: &mut [PlanHost<F>],
     demand: &impl Demand<F>,
     list: &List<'_, F>,
-    mut take: impl FnMut(usize, &Page<'_, F>, &mut Host<F>, F, F),
+    mut take: impl FnMut(usize, &PlanPage<'_, F>, &mut PlanHost<F>, F, F),
 ) -> usize {
     let mut block = Block::new();
     let (mut indices, mut count, mut total) = ([0; BLOCK], 0, 0);
@@ -56,7 +56,7 @@ pub(super) fn each<F: Real, P: Pages<F> + ?Sized>(
 
 fn is_searching<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
-    hosts: &[Host<F>],
+    hosts: &[PlanHost<F>],
     index: usize,
 ) -> bool {
     hosts
@@ -104,7 +104,7 @@ impl<'a, F: Real> List<'a, F> {
     pub(super) fn shorten<P: Pages<F> + ?Sized>(
         &mut self,
         pages: &Checked<'_, P, F>,
-        hosts: &[Host<F>],
+        hosts: &[PlanHost<F>],
     ) {
         if self.memory.is_empty() {
             return;
@@ -148,10 +148,10 @@ impl<F: Real> Block<F> {
     fn serve<P: Pages<F> + ?Sized>(
         &mut self,
         pages: &Checked<'_, P, F>,
-        hosts: &mut [Host<F>],
+        hosts: &mut [PlanHost<F>],
         demand: &impl Demand<F>,
         indices: &[usize],
-        take: &mut impl FnMut(usize, &Page<'_, F>, &mut Host<F>, F, F),
+        take: &mut impl FnMut(usize, &PlanPage<'_, F>, &mut PlanHost<F>, F, F),
     ) {
         let (mut lanes, mut quick, mut nothing) = (0, 0_u32, 0_u32);
         for (place, &index) in indices.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Refuses what cannot be planned, before anything is touched.
 
-use super::{Host, Page, Pages, PlanError};
+use super::{Pages, PlanError, PlanHost, PlanPage};
 use crate::math::{Real, Sum};
 use crate::model::Change;
 
@@ -15,7 +15,7 @@ pub(super) struct Checked<'p, P: ?Sized, F> {
 }
 
 impl<P: Pages<F> + ?Sized, F: Real> Checked<'_, P, F> {
-    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, Page<'_, F>)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, PlanPage<'_, F>)> {
         (0..self.pages.len()).map(|index| (index, self.page(index)))
     }
 
@@ -23,10 +23,10 @@ impl<P: Pages<F> + ?Sized, F: Real> Checked<'_, P, F> {
         self.pages.len()
     }
 
-    pub(super) fn page(&self, index: usize) -> Page<'_, F> {
+    pub(super) fn page(&self, index: usize) -> PlanPage<'_, F> {
         let page = self.pages.page(index);
         match page.change {
-            Change::Unknown => Page {
+            Change::Unknown => PlanPage {
                 change: Change::Poisson(self.unknown),
                 ..page
             },
@@ -61,7 +61,7 @@ pub fn assumed_rate<F: Real>(pages: &(impl Pages<F> + ?Sized)) -> F {
 /// rate is unknown.
 pub(super) fn check<'p, F: Real, P: Pages<F> + ?Sized>(
     pages: &'p P,
-    hosts: &mut [Host<F>],
+    hosts: &mut [PlanHost<F>],
     budget: F,
     room: usize,
     whole: bool,
@@ -87,7 +87,7 @@ pub(super) fn check<'p, F: Real, P: Pages<F> + ?Sized>(
                 found: host.cap.to_f64(),
             });
         }
-        *host = Host::new(host.cap);
+        *host = PlanHost::new(host.cap);
     }
     let (mut weight, mut unknown) = (Sum::ZERO, false);
     for index in 0..pages.len() {
@@ -140,7 +140,7 @@ pub(super) fn check<'p, F: Real, P: Pages<F> + ?Sized>(
 }
 
 /// A host's cap as an allocator may use it.
-pub(super) fn cap_of<F: Real>(host: &Host<F>, whole: bool) -> F {
+pub(super) fn cap_of<F: Real>(host: &PlanHost<F>, whole: bool) -> F {
     if whole && host.cap.is_finite() {
         host.cap.floor()
     } else {
@@ -148,7 +148,7 @@ pub(super) fn cap_of<F: Real>(host: &Host<F>, whole: bool) -> F {
     }
 }
 
-fn check_page<F: Real>(index: usize, page: &Page<'_, F>) -> Result<(), PlanError> {
+fn check_page<F: Real>(index: usize, page: &PlanPage<'_, F>) -> Result<(), PlanError> {
     let sound = |value: F| value >= F::ZERO && value.is_finite();
     if !sound(page.weight) {
         return Err(PlanError::Weight {

@@ -10,7 +10,7 @@
 
 use super::block::{List, Quick, each};
 use super::check::{Checked, cap_of};
-use super::{Host, Page, Pages};
+use super::{Pages, PlanHost, PlanPage};
 use crate::math::{Real, Sum};
 
 /// Most passes over the pages in a search. Every third at worst halves a bracket, so this many
@@ -32,15 +32,15 @@ pub(super) enum Stage {
 pub(super) trait Demand<F: Real> {
     /// Crawls wanted at a level above 0 with its price, possibly infinite, and the slope there (0
     /// if not known). Limits of the page are not this function's business.
-    fn at(&self, page: &Page<'_, F>, level: F, price: F) -> (F, F);
+    fn at(&self, page: &PlanPage<'_, F>, level: F, price: F) -> (F, F);
     /// The same as a function that can be had for many pages at once, if it is one, where the price
     /// is `level^−2`.
-    fn quick(&self, _page: &Page<'_, F>, _price: F) -> Option<Quick<F>> {
+    fn quick(&self, _page: &PlanPage<'_, F>, _price: F) -> Option<Quick<F>> {
         None
     }
     /// What [`Self::at`] grows like: `(gain, offset)` of `gain · level − offset`. Only steers the
     /// search.
-    fn asymptote(&self, page: &Page<'_, F>) -> (F, F);
+    fn asymptote(&self, page: &PlanPage<'_, F>) -> (F, F);
     /// The price that goes with a level.
     fn price(&self, level: F) -> F;
     /// Whole crawls only?
@@ -148,7 +148,7 @@ fn tolerance<F: Real>() -> F {
 /// Crawls a page gets at a level, within its limits.
 pub(super) fn demand_of<F: Real>(
     demand: &impl Demand<F>,
-    page: &Page<'_, F>,
+    page: &PlanPage<'_, F>,
     level: F,
     price: F,
 ) -> (F, F) {
@@ -164,7 +164,7 @@ pub(super) fn demand_of<F: Real>(
 /// Faster with `memory` for a number a page, whatever it holds.
 pub(super) fn search<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
-    hosts: &mut [Host<F>],
+    hosts: &mut [PlanHost<F>],
     demand: &impl Demand<F>,
     same: Same<F>,
     memory: &mut [F],
@@ -211,7 +211,7 @@ pub(super) fn search<F: Real, P: Pages<F> + ?Sized>(
 /// and maxima bind and the shared level is infinite. Leaves the first level to try with every host.
 fn begin<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
-    hosts: &mut [Host<F>],
+    hosts: &mut [PlanHost<F>],
     demand: &impl Demand<F>,
 ) -> Bracket<F> {
     for (_, page) in pages.iter() {
@@ -241,7 +241,7 @@ fn begin<F: Real, P: Pages<F> + ?Sized>(
 
 /// Sets the terms of the next pass: the `shared` level for hosts in the common search, its own for
 /// a sealed host.
-fn prepare<F: Real>(hosts: &mut [Host<F>], demand: &impl Demand<F>, shared: Option<F>) {
+fn prepare<F: Real>(hosts: &mut [PlanHost<F>], demand: &impl Demand<F>, shared: Option<F>) {
     for host in hosts.iter_mut() {
         (host.demand, host.slope) = (Sum::ZERO, F::ZERO);
         if let (Stage::Common, Some(level)) = (host.stage, shared) {
@@ -256,7 +256,7 @@ fn prepare<F: Real>(hosts: &mut [Host<F>], demand: &impl Demand<F>, shared: Opti
 
 /// What all hosts together want, each up to its cap, and the level at which that should meet the
 /// budget.
-fn tally<F: Real>(hosts: &[Host<F>], whole: bool, level: F, budget: F) -> (F, F) {
+fn tally<F: Real>(hosts: &[PlanHost<F>], whole: bool, level: F, budget: F) -> (F, F) {
     // With the hosts that would fill on the way counted as full from there: a few cheap steps here
     // save passes.
     let (mut first, mut next) = (None, level);
@@ -286,7 +286,7 @@ fn tally<F: Real>(hosts: &[Host<F>], whole: bool, level: F, budget: F) -> (F, F)
 
 /// The shared level is above `level`: hosts over their cap there leave the common search, the
 /// others remember what they asked for.
-fn seal<F: Real>(hosts: &mut [Host<F>], whole: bool, level: F) {
+fn seal<F: Real>(hosts: &mut [PlanHost<F>], whole: bool, level: F) {
     for host in hosts.iter_mut().filter(|host| host.stage == Stage::Common) {
         let (wanted, cap) = (host.demand.total(), cap_of(host, whole));
         if wanted <= cap {
@@ -310,7 +310,7 @@ fn seal<F: Real>(hosts: &mut [Host<F>], whole: bool, level: F) {
     }
 }
 
-impl<F: Real> Host<F> {
+impl<F: Real> PlanHost<F> {
     /// The level found is what counts from now on.
     fn decide(&mut self, demand: &impl Demand<F>) {
         self.trial = self.bracket.low;
@@ -344,7 +344,7 @@ fn start<F: Real>(target: F, gain: F, offset: F) -> F {
 
 /// The same for all hosts together, each up to its cap: without caps first, then with those full
 /// that are over theirs, until no more are.
-fn start_shared<F: Real>(hosts: &[Host<F>], whole: bool, budget: F) -> F {
+fn start_shared<F: Real>(hosts: &[PlanHost<F>], whole: bool, budget: F) -> F {
     let mut level = F::ZERO;
     for _ in 0..24 {
         let (mut rest, mut gain, mut offset) = (budget, F::ZERO, F::ZERO);
@@ -368,7 +368,7 @@ fn start_shared<F: Real>(hosts: &[Host<F>], whole: bool, budget: F) -> F {
 
 /// Where demand meets its target if it is its line and a term that fades as `1/level`, fitted to
 /// what it is at `level`.
-fn fade<F: Real>(host: &Host<F>, level: F, demand: F, target: F) -> F {
+fn fade<F: Real>(host: &PlanHost<F>, level: F, demand: F, target: F) -> F {
     let (gain, sum) = (host.gain, host.offset + target);
     let faded = (demand - gain * level + host.offset) * level;
     (sum + (sum * sum - F::from_f64(4.0) * gain * faded).sqrt()) / (F::TWO * gain)
@@ -378,9 +378,9 @@ fn fade<F: Real>(host: &Host<F>, level: F, demand: F, target: F) -> F {
 /// that price.
 pub(super) fn charge<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
-    hosts: &mut [Host<F>],
+    hosts: &mut [PlanHost<F>],
     demand: &impl Demand<F>,
-    mut give: impl FnMut(&Page<'_, F>, F, F),
+    mut give: impl FnMut(&PlanPage<'_, F>, F, F),
 ) {
     hosts.iter_mut().for_each(|host| host.decide(demand));
     each(
@@ -397,9 +397,9 @@ pub(super) fn charge<F: Real, P: Pages<F> + ?Sized>(
 /// and that price. Returns the total.
 pub(super) fn hand_out<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
-    hosts: &mut [Host<F>],
+    hosts: &mut [PlanHost<F>],
     demand: &impl Demand<F>,
-    mut give: impl FnMut(usize, &Page<'_, F>, F, F, F),
+    mut give: impl FnMut(usize, &PlanPage<'_, F>, F, F, F),
 ) -> F {
     // A host in the common search draws on what the common budget has left, any other on its own
     // cap.

@@ -1,11 +1,12 @@
 //! When a page is due: the gap that its value and the price make, counted from its last fetch.
 
+use super::Engine;
 use super::page::Place;
 use super::state::Core;
 use super::tick::Tick;
-use super::{Engine, index};
 use crate::heap::Id;
 use crate::learn::Estimate;
+use crate::pace::rhythm::Credit;
 
 /// A page of which something is known is visited at least once in so many mean gaps, whatever it
 /// seems to be worth: the belief may be wrong. Costs 3 % of the budget at most.
@@ -29,7 +30,7 @@ impl<I: Id> Core<'_, I> {
         let price = gate
             .map_or(0.0, |host| host.price)
             .max(self.state.prices.common);
-        let gap = index::gap(&page.estimate, page.weight, price, guess);
+        let gap = page.belief().gap(page.weight, price, guess);
         let gap = if gap.is_finite() {
             gap.min(MOST_GAP)
         } else {
@@ -59,12 +60,11 @@ impl<I: Id> Core<'_, I> {
                 .days_until(gap, page.signals())
                 .min(MOST_GAP.max(gap))
         });
-        let credit = if self.state.settings.engine == Engine::Carousel {
-            page.credit()
-        } else {
-            0.0
+        let credit = match self.state.settings.engine {
+            Engine::Carousel => page.credit(),
+            Engine::Index => Credit::NONE,
         };
-        Some(page.last.after_days(days * (1.0 - credit)))
+        Some(page.last.after_days(credit.wait(days)))
     }
 
     /// Brings a page's due time in line with what is known now.

@@ -44,18 +44,18 @@ impl<I: Id> Core<'_, I> {
             self.host_mut(gate)?.gate.set_waits_for_hours(false);
         }
         let state = *self.host(from)?;
-        let queue = self.host(to)?.queue;
-        let joined = forest::meld(self.pages, state.queue, queue);
+        let queue = self.host(to)?.queue();
+        let joined = forest::meld(self.pages, state.queue(), queue);
         let target = self.host_mut(to)?;
-        target.queue = joined;
+        target.set_queue(joined);
         target.gate.set_gap(target.gate.gap().max(state.gate.gap()));
         let reach = self.state.hosts_used;
         for other in self.hosts.iter_mut().take(reach) {
             if other.shared() == Some(from) {
-                other.share(to);
+                other.share_gate_of(to);
             }
         }
-        self.host_mut(from)?.share(to);
+        self.host_mut(from)?.share_gate_of(to);
         match opens {
             Some(opens) => self.close(to, opens),
             None => self.settle(to),
@@ -163,7 +163,7 @@ impl<I: Id> Glance<'_, I> {
 
     pub(super) fn first_due(&self, host: HostId) -> Option<Instant> {
         let gate = self.gate_state(host).ok()?;
-        let first = self.pages.get(gate.queue.index())?;
+        let first = self.pages.get(gate.queue().index())?;
         let due = first.due.before_days(self.state.lead());
         Some(self.state.clock.instant(due))
     }

@@ -107,7 +107,6 @@ mod error;
 mod host;
 mod hosts;
 mod id;
-mod index;
 #[cfg(feature = "std")]
 mod large;
 mod next;

@@ -6,6 +6,7 @@ use super::tick::Tick;
 use super::{Counter, Error, PageId};
 use crate::forest;
 use crate::heap::Id;
+use crate::pace::rhythm::Credit;
 use crate::time::{Duration, Instant};
 
 /// Where there is a budget, a page may be fetched so many mean gaps before it is due.
@@ -68,10 +69,10 @@ impl<I: Id> Core<'_, I> {
     /// Starts the fetch of the first page of a gate.
     fn start(&mut self, gate: I, now: Instant) -> Option<I> {
         let tick = self.state.clock.tick(now);
-        let id = self.host(gate).ok()?.queue;
+        let id = self.host(gate).ok()?.queue();
         let root = forest::remove(self.pages, id, id);
         let host = self.host_mut(gate).ok()?;
-        host.queue = root;
+        host.set_queue(root);
         host.gate.begin();
         let earliest = host.gate.earliest_after(now);
         self.open.remove(gate);
@@ -80,10 +81,14 @@ impl<I: Id> Core<'_, I> {
         let earliest = self.state.clock.tick_after(earliest);
         let page = self.page_mut(id).ok()?;
         let late = tick.ticks_since(page.due);
-        let gap = page.due.days_since(page.last) / (1.0 - page.credit()).max(0.01);
+        let gap = page.credit().gap(page.due.days_since(page.last));
         let share = (tick.days_since(page.due) - page.due.days_since(tick)) / gap;
         let due_again = page.last != Tick::NEVER && page.due != Tick::NEVER;
-        page.set_credit(if due_again { share } else { 0.0 });
+        page.set_credit(if due_again {
+            Credit::of(share)
+        } else {
+            Credit::NONE
+        });
         page.place = Place::InFlight;
         page.due = earliest;
         self.state.counters.late(late);

@@ -2,10 +2,12 @@
 //! any machine.
 
 use dunlin::heap::{Entry, SliceHeap};
-use dunlin::pace::carousel::{ArrayCarousel, CarouselError, Page};
+use dunlin::pace::carousel::{ArrayCarousel, CarouselError, Seat};
 use dunlin::pace::dispatch::{Dispatch, Queue};
 use dunlin::pace::merge::{Link, MergeError, Moments, Update, merge, spread};
-use dunlin::pace::transport::{Column, Crawl, NONE, Prices, Slot, TransportError, assign, sweep};
+use dunlin::pace::transport::{
+    Column, Crawl, NONE, Slot, SlotPrice, TransportError, assign, sweep,
+};
 use dunlin::time::{Duration, Instant};
 
 use crate::bench::Random;
@@ -22,7 +24,7 @@ type Carousel<const N: usize> = ArrayCarousel<u32, u16, N>;
 
 fn a_page_costs_24_bytes() {
     // The record, a place among the released and a place on the wheel.
-    assert!(size_of::<Page<u32, u16>>() + 2 * size_of::<u16>() <= 24);
+    assert!(size_of::<Seat<u32, u16>>() + 2 * size_of::<u16>() <= 24);
 }
 
 fn visits_follow_the_rates() {
@@ -302,7 +304,7 @@ fn sweep_agrees_with_assign() {
         let (mut more_entries, mut more_places) = ([Entry::UNUSED; SLOTS], [0; SLOTS]);
         let mut by_gain = SliceHeap::with_storage(&mut entries[..], &mut places[..]);
         let mut by_cost = SliceHeap::with_storage(&mut more_entries[..], &mut more_places[..]);
-        let mut prices = [Prices::UNUSED; SLOTS];
+        let mut prices = [SlotPrice::UNUSED; SLOTS];
         let swept = sweep(
             &crawls,
             &slots,
