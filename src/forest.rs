@@ -224,18 +224,17 @@ mod tests {
             key: 0,
             links: Links::alone(id as u8),
         });
-        let (mut roots, mut home) = ([u16::NONE; 4], [None; NODES]);
+        let mut roots = [u16::NONE; 4];
+        let mut home = [None; NODES];
         let mut state = 1_u32;
         let mut below = |limit: u32| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             (state >> 16) % limit
         };
         for _ in 0..50_000 {
-            let (id, heap, other) = (
-                below(NODES as u32) as u16,
-                below(4) as usize,
-                below(4) as usize,
-            );
+            let id = below(NODES as u32) as u16;
+            let heap = below(4) as usize;
+            let other = below(4) as usize;
             match home[usize::from(id)] {
                 None => {
                     nodes[usize::from(id)].key = below(20);

@@ -133,7 +133,8 @@ proptest! {
             shares = vec![unit];
         }
         let mut listing = Listing::new(unit, &shares);
-        let (mut host, mut device) = (host(unit, wheel, &shares), device(unit as u32, wheel, &shares));
+        let mut host = host(unit, wheel, &shares);
+        let mut device = device(unit as u32, wheel, &shares);
         for slot in 1..=3_000 {
             let expected = listing.next_slot();
             prop_assert_eq!(host.next_slot(), expected, "slot {}", slot);

@@ -34,7 +34,8 @@ fn run_greedy(
     objective: Objective,
 ) -> (Vec<u32>, Allocation<f64>) {
     let n = pages.len();
-    let (mut entries, mut crawls) = (vec![Entry::<_, u32>::UNUSED; n], vec![0; n]);
+    let mut entries = vec![Entry::<_, u32>::UNUSED; n];
+    let mut crawls = vec![0; n];
     let allocation = greedy(pages, hosts, budget, objective, &mut entries, &mut crawls).unwrap();
     (crawls, allocation)
 }
@@ -122,7 +123,8 @@ fn cho_table_5_5_freshness_and_age() {
         close(*found, expected, 5e-5);
     }
     for (share, freshness) in [(Share::Uniform, 0.36505), (Share::Proportional, 0.31674)] {
-        let (mut hosts, mut rates) = ([PlanHost::unlimited()], [0.0; 5]);
+        let mut hosts = [PlanHost::unlimited()];
+        let mut rates = [0.0; 5];
         let allocation = baseline(
             &pages[..],
             &mut hosts,
@@ -196,7 +198,8 @@ fn uniform_beats_proportional_and_the_optimum_beats_both() {
                 .unwrap()
                 .cost
             };
-            let (uniform, proportional) = (cost(Share::Uniform), cost(Share::Proportional));
+            let uniform = cost(Share::Uniform);
+            let proportional = cost(Share::Proportional);
             let best = run_optimal(&pages, &mut [PlanHost::unlimited()], budget, objective)
                 .1
                 .cost;
@@ -364,14 +367,12 @@ fn assert_optimal(
         );
     }
     for (page, rate) in pages.iter().zip(rates) {
-        let (least, most) = (
-            f64::from(page.min),
-            if page.max == u32::MAX {
-                f64::INFINITY
-            } else {
-                f64::from(page.max)
-            },
-        );
+        let least = f64::from(page.min);
+        let most = if page.max == u32::MAX {
+            f64::INFINITY
+        } else {
+            f64::from(page.max)
+        };
         assert!(*rate >= least && *rate <= most);
         let price = hosts[page.host as usize].price;
         // What a little more or less would save, by the cost function alone.
@@ -403,10 +404,8 @@ fn optimal_satisfies_its_conditions() {
     let mut random = Random(14);
     for round in 0..120 {
         let hosts = 1 + random.below(6);
-        let (size, budget) = (
-            1 + random.below(60) as usize,
-            spread(&mut random, 10.0, 3_000.0),
-        );
+        let size = 1 + random.below(60) as usize;
+        let budget = spread(&mut random, 10.0, 3_000.0);
         let pages = mixed(&mut random, size, hosts);
         let mut list: Vec<_> = (0..hosts)
             .map(|_| PlanHost::new(budget * (0.2 + unit(&mut random))))
@@ -440,7 +439,8 @@ fn algorithm_2(pages: &[PlanPage<'_, f64>], budget: f64) -> Vec<f64> {
         .enumerate()
         .collect();
     order.sort_by(|(_, (w, l)), (_, (v, m))| (w / l).total_cmp(&(v / m)));
-    let (mut roots, mut rates) = (0.0, budget);
+    let mut roots = 0.0;
+    let mut rates = budget;
     for (_, (weight, rate)) in &order {
         roots += (weight * rate).sqrt();
         rates += rate;
@@ -599,8 +599,8 @@ fn single_precision_agrees_with_double() {
             for each in [0.3, 3.0, 100.0] {
                 let budget = (each * size as f64).ceil();
                 let cap = 1.3 * budget / hosts as f64 + 1.0;
-                let (mut rates, mut gates) =
-                    (vec![0.0; size], vec![PlanHost::new(cap as f32); hosts]);
+                let mut rates = vec![0.0; size];
+                let mut gates = vec![PlanHost::new(cap as f32); hosts];
                 let ours = optimal(
                     &single[..],
                     &mut gates,
@@ -626,8 +626,8 @@ fn single_precision_agrees_with_double() {
                         <= budget * 1.000_01
                 );
 
-                let (mut crawls, mut gates) =
-                    (vec![0; size], vec![PlanHost::new(cap as f32); hosts]);
+                let mut crawls = vec![0; size];
+                let mut gates = vec![PlanHost::new(cap as f32); hosts];
                 let ours = select(
                     &single[..],
                     &mut gates,

@@ -54,7 +54,8 @@ fn most_likely<F: Real>(changed: impl Iterator<Item = (F, F)> + Clone, unchanged
         return Some(rate);
     }
     for _ in 0..STEPS {
-        let (mut excess, mut slope) = (-unchanged, F::ZERO);
+        let mut excess = -unchanged;
+        let mut slope = F::ZERO;
         for (n, t) in changed.clone() {
             let odds = (rate * t).exp_m1();
             let term = n * t / odds;

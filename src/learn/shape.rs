@@ -174,7 +174,8 @@ fn inverse_trigamma<F: Real>(y: F) -> F {
 
 /// ψ′(x): eight steps up by recurrence, then the asymptotic series. Within 1e-7 of its value.
 fn trigamma<F: Real>(x: F) -> F {
-    let (mut sum, mut x) = (F::ZERO, x);
+    let mut sum = F::ZERO;
+    let mut x = x;
     for _ in 0..8 {
         sum += F::ONE / (x * x);
         x += F::ONE;

@@ -434,7 +434,8 @@ where
         let before = self.now;
         self.turned = self.turned.saturating_add(slots);
         self.now = before.plus(W::wrap(passed as u64));
-        (self.released, self.far) = (0, I::NONE);
+        self.released = 0;
+        self.far = I::NONE;
         self.wheel.as_mut().fill(I::NONE);
         for index in 0..self.pages.as_ref().len() {
             let Some((id, page)) = I::from_index(index).zip(self.pages.as_ref().get(index)) else {
@@ -472,7 +473,8 @@ where
     /// within reach.
     fn advance(&mut self) {
         self.now = self.now.plus(W::ONE);
-        let (pages, wheel) = (self.pages.as_mut(), self.wheel.as_mut());
+        let pages = self.pages.as_mut();
+        let wheel = self.wheel.as_mut();
         self.head = if self.head + 1 < wheel.len() {
             self.head + 1
         } else {
@@ -537,7 +539,8 @@ where
     /// then: more than nothing, at most one slot's worth.
     fn file(&mut self, id: I, rate: W, release: W, credit: W) {
         let place = self.place(release);
-        let (pages, wheel) = (self.pages.as_mut(), self.wheel.as_mut());
+        let pages = self.pages.as_mut();
+        let wheel = self.wheel.as_mut();
         let Some(page) = pages.get_mut(id.index()) else {
             return;
         };
@@ -568,7 +571,8 @@ where
         if !self.now.is_before(release) {
             return Some(Place::Ready);
         }
-        let (ahead, length) = (release.since(self.now).widen(), self.wheel.as_ref().len());
+        let ahead = release.since(self.now).widen();
+        let length = self.wheel.as_ref().len();
         let ahead = usize::try_from(ahead)
             .ok()
             .filter(|ahead| *ahead <= length)?;

@@ -92,7 +92,10 @@ impl Plan<'_> {
                 price.offer = i64::from(slot.at < crawl.at);
             }
         }
-        let (mut earlier, mut later, mut price, mut last) = (0_i64, 0_i64, 0_i64, 0_i64);
+        let mut earlier = 0_i64;
+        let mut later = 0_i64;
+        let mut price = 0_i64;
+        let mut last = 0_i64;
         for event in events(self.crawls, self.slots) {
             let at = micros(match event {
                 Event::Crawl(_, crawl) => crawl.at,

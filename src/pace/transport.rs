@@ -211,7 +211,8 @@ pub fn assign(
     columns.fill(Column::UNUSED);
     gains.fill(0);
     let cost = |crawl: usize, slot: usize| {
-        let (wanted, offered) = (crawls.get(crawl)?, slots.get(slot)?);
+        let wanted = crawls.get(crawl)?;
+        let offered = slots.get(slot)?;
         wanted.cost(*offered).filter(|_| allowed(crawl, slot))
     };
     for crawl in 0..crawls.len() {
@@ -257,9 +258,13 @@ fn shortest_path(
     cost: &impl Fn(usize, usize) -> Option<i64>,
 ) -> Option<usize> {
     for column in columns.iter_mut() {
-        (column.distance, column.via, column.settled) = (i64::MAX, NONE, false);
+        column.distance = i64::MAX;
+        column.via = NONE;
+        column.settled = false;
     }
-    let (mut row, mut via, mut base) = (crawl, NONE, 0);
+    let mut row = crawl;
+    let mut via = NONE;
+    let mut base = 0;
     loop {
         let gain = *gains.get(row)?;
         let mut nearest: Option<(i64, usize)> = None;
@@ -271,7 +276,8 @@ fn shortest_path(
             if let Some(cost) = cost(row, slot) {
                 let distance = base + cost - gain - column.price;
                 if distance < column.distance {
-                    (column.distance, column.via) = (distance, via);
+                    column.distance = distance;
+                    column.via = via;
                 }
             }
             if column.distance < nearest.map_or(i64::MAX, |nearest| nearest.0) {
@@ -284,7 +290,9 @@ fn shortest_path(
         if column.crawl == NONE {
             return Some(slot);
         }
-        (row, via, base) = (column.crawl as usize, slot as u32, distance);
+        row = column.crawl as usize;
+        via = slot as u32;
+        base = distance;
     }
 }
 
@@ -327,7 +335,8 @@ pub(super) fn events<'a>(
     crawls: &'a [Crawl],
     slots: &'a [Slot],
 ) -> impl Iterator<Item = Event> + use<'a> {
-    let (mut crawl, mut slot) = (0, 0);
+    let mut crawl = 0;
+    let mut slot = 0;
     core::iter::from_fn(move || match (crawls.get(crawl), slots.get(slot)) {
         (Some(next), other) if other.is_none_or(|slot| next.at <= slot.at) => {
             crawl += 1;
@@ -346,7 +355,8 @@ pub(super) fn events_backwards<'a>(
     crawls: &'a [Crawl],
     slots: &'a [Slot],
 ) -> impl Iterator<Item = Event> + use<'a> {
-    let (mut crawls_left, mut slots_left) = (crawls, slots);
+    let mut crawls_left = crawls;
+    let mut slots_left = slots;
     core::iter::from_fn(
         move || match (crawls_left.split_last(), slots_left.split_last()) {
             (next, Some((slot, rest))) if next.is_none_or(|(crawl, _)| crawl.at <= slot.at) => {
@@ -511,8 +521,10 @@ fn fill_slots(
     slot_of: &mut [u32],
 ) -> i64 {
     slot_of.fill(NONE);
-    let (mut waiting, mut empty) = (0_usize, 0_usize);
-    let (mut oldest_crawl, mut oldest_slot) = (0, 0);
+    let mut waiting = 0_usize;
+    let mut empty = 0_usize;
+    let mut oldest_crawl = 0;
+    let mut oldest_slot = 0;
     let mut total = 0_i64;
     let mut pair = |crawl: usize, slot: usize, slot_of: &mut [u32], prices: &mut [SlotPrice]| {
         if let (Some(place), Some(price)) = (slot_of.get_mut(crawl), prices.get_mut(slot)) {

@@ -38,7 +38,8 @@ impl<P: Pages<F> + ?Sized, F: Real> Checked<'_, P, F> {
 /// The rate a plan assumes for pages whose rate is not known: the geometric mean of the known rates
 /// above 0, or one change an interval if there are none.
 pub fn assumed_rate<F: Real>(pages: &(impl Pages<F> + ?Sized)) -> F {
-    let (mut logarithms, mut count) = (Sum::ZERO, 0_u32);
+    let mut logarithms = Sum::ZERO;
+    let mut count = 0_u32;
     for index in 0..pages.len() {
         if let Some(rate) = pages
             .page(index)
@@ -89,7 +90,8 @@ pub(super) fn check<'p, F: Real, P: Pages<F> + ?Sized>(
         }
         *host = PlanHost::new(host.cap);
     }
-    let (mut weight, mut unknown) = (Sum::ZERO, false);
+    let mut weight = Sum::ZERO;
+    let mut unknown = false;
     for index in 0..pages.len() {
         let page = pages.page(index);
         check_page(index, &page)?;
@@ -115,7 +117,8 @@ pub(super) fn check<'p, F: Real, P: Pages<F> + ?Sized>(
     let mut needed = F::ZERO;
     for (index, host) in hosts.iter().enumerate() {
         if host.minimum > cap_of(host, whole) {
-            let (needed, cap) = (host.minimum.to_f64(), host.cap.to_f64());
+            let needed = host.minimum.to_f64();
+            let cap = host.cap.to_f64();
             return Err(PlanError::HostAboveCap {
                 host: index,
                 needed,

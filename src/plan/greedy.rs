@@ -132,7 +132,9 @@ fn settle<F: Real, P: Pages<F> + ?Sized>(
             host.price = host.price.max(gain(&page, objective, *crawls));
         }
     }
-    let (mut cost, mut dual, mut total) = (Sum::ZERO, Sum::ZERO, Sum::ZERO);
+    let mut cost = Sum::ZERO;
+    let mut dual = Sum::ZERO;
+    let mut total = Sum::ZERO;
     for ((_, page), crawls) in pages.iter().zip(crawls) {
         let crawls = F::from_u32(*crawls);
         let charged = page.weight * page_cost(&page, objective, Spacing::Whole, crawls);

@@ -79,9 +79,11 @@ impl<F: Real> Bracket<F> {
         same: Same<F>,
     ) -> Option<F> {
         if demand <= target {
-            (self.low, self.low_demand) = (level, demand);
+            self.low = level;
+            self.low_demand = demand;
         } else {
-            (self.high, self.high_demand) = (level, demand);
+            self.high = level;
+            self.high_demand = demand;
         }
         // A page that is just worth a visit goes from none to several in no time: what is left then
         // is handed out between the two levels, whose prices are the same for all purposes.
@@ -243,7 +245,8 @@ fn begin<F: Real, P: Pages<F> + ?Sized>(
 /// a sealed host.
 fn prepare<F: Real>(hosts: &mut [PlanHost<F>], demand: &impl Demand<F>, shared: Option<F>) {
     for host in hosts.iter_mut() {
-        (host.demand, host.slope) = (Sum::ZERO, F::ZERO);
+        host.demand = Sum::ZERO;
+        host.slope = F::ZERO;
         if let (Stage::Common, Some(level)) = (host.stage, shared) {
             host.trial = level;
         }
@@ -259,9 +262,11 @@ fn prepare<F: Real>(hosts: &mut [PlanHost<F>], demand: &impl Demand<F>, shared: 
 fn tally<F: Real>(hosts: &[PlanHost<F>], whole: bool, level: F, budget: F) -> (F, F) {
     // With the hosts that would fill on the way counted as full from there: a few cheap steps here
     // save passes.
-    let (mut first, mut next) = (None, level);
+    let mut first = None;
+    let mut next = level;
     for _ in 0..24 {
-        let (mut total, mut slope) = (Sum::ZERO, F::ZERO);
+        let mut total = Sum::ZERO;
+        let mut slope = F::ZERO;
         for host in hosts {
             let cap = cap_of(host, whole);
             let wanted = host.demand.total() + host.slope * (next - level);
@@ -288,14 +293,17 @@ fn tally<F: Real>(hosts: &[PlanHost<F>], whole: bool, level: F, budget: F) -> (F
 /// others remember what they asked for.
 fn seal<F: Real>(hosts: &mut [PlanHost<F>], whole: bool, level: F) {
     for host in hosts.iter_mut().filter(|host| host.stage == Stage::Common) {
-        let (wanted, cap) = (host.demand.total(), cap_of(host, whole));
+        let wanted = host.demand.total();
+        let cap = cap_of(host, whole);
         if wanted <= cap {
             host.bracket.low_demand = wanted;
             continue;
         }
         host.stage = Stage::Sealed;
-        (host.bracket.high, host.bracket.high_demand) = (level, wanted);
-        (host.bracket.low, host.bracket.low_demand) = (F::ZERO, host.minimum);
+        host.bracket.high = level;
+        host.bracket.high_demand = wanted;
+        host.bracket.low = F::ZERO;
+        host.bracket.low_demand = host.minimum;
         let tangent = newton(level, wanted, host.slope, cap);
         let guess = start(cap, host.gain, host.offset);
         let inside = |level: &F| *level > F::ZERO && *level < host.bracket.high;
@@ -320,7 +328,8 @@ impl<F: Real> PlanHost<F> {
 
     /// A sealed host takes in what its trial asked for.
     fn advance(&mut self, whole: bool, step: u32, same: Same<F>) {
-        let (demand, cap) = (self.demand.total(), cap_of(self, whole));
+        let demand = self.demand.total();
+        let cap = cap_of(self, whole);
         let newton = newton(self.trial, demand, self.slope, cap);
         match self
             .bracket
@@ -347,7 +356,9 @@ fn start<F: Real>(target: F, gain: F, offset: F) -> F {
 fn start_shared<F: Real>(hosts: &[PlanHost<F>], whole: bool, budget: F) -> F {
     let mut level = F::ZERO;
     for _ in 0..24 {
-        let (mut rest, mut gain, mut offset) = (budget, F::ZERO, F::ZERO);
+        let mut rest = budget;
+        let mut gain = F::ZERO;
+        let mut offset = F::ZERO;
         for host in hosts {
             let cap = cap_of(host, whole);
             if host.gain * level - host.offset < cap {
@@ -369,7 +380,8 @@ fn start_shared<F: Real>(hosts: &[PlanHost<F>], whole: bool, budget: F) -> F {
 /// Where demand meets its target if it is its line and a term that fades as `1/level`, fitted to
 /// what it is at `level`.
 fn fade<F: Real>(host: &PlanHost<F>, level: F, demand: F, target: F) -> F {
-    let (gain, sum) = (host.gain, host.offset + target);
+    let gain = host.gain;
+    let sum = host.offset + target;
     let faded = (demand - gain * level + host.offset) * level;
     (sum + (sum * sum - F::from_f64(4.0) * gain * faded).sqrt()) / (F::TWO * gain)
 }
@@ -431,9 +443,11 @@ pub(super) fn hand_out<F: Real, P: Pages<F> + ?Sized>(
         |index, page, host, justified, _| {
             let mut crawls = justified;
             let cap = cap_of(host, demand.whole());
-            let (mut room, mut least) = (cap - host.bracket.low_demand, unused(cap));
+            let mut room = cap - host.bracket.low_demand;
+            let mut least = unused(cap);
             if host.stage == Stage::Common {
-                (room, least) = (room.min(common_room), unused(pages.budget));
+                room = room.min(common_room);
+                least = unused(pages.budget);
             }
             if room >= least && host.bracket.high.is_finite() {
                 let high = host.bracket.high;

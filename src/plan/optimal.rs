@@ -69,7 +69,8 @@ fn solve<F: Real, P: Pages<F> + ?Sized>(
     let demand = Optimal { objective };
     let shared = search(pages, hosts, &demand, Same::exact(false), rates);
     let price = demand.price(shared.low);
-    let (mut cost, mut dual) = (Sum::ZERO, Sum::ZERO);
+    let mut cost = Sum::ZERO;
+    let mut dual = Sum::ZERO;
     let crawls = hand_out(
         pages,
         hosts,

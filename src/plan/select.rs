@@ -34,7 +34,8 @@ pub fn select<F: Real, P: Pages<F> + ?Sized>(
     let demand = Whole(Optimal { objective });
     let shared = search(&pages, hosts, &demand, Same::exact(true), &mut []);
     let price = demand.price(shared.low);
-    let (mut cost, mut dual) = (Sum::ZERO, Sum::ZERO);
+    let mut cost = Sum::ZERO;
+    let mut dual = Sum::ZERO;
     let total = hand_out(
         &pages,
         hosts,

@@ -103,12 +103,11 @@ impl Provider {
     /// be heard again.
     fn fade(&mut self) {
         let kept = MEMORY / self.signals.max(MEMORY);
-        (self.signals, self.right) = (self.signals * kept, (self.right * kept).max(1e-3));
+        self.signals = self.signals * kept;
+        self.right = (self.right * kept).max(1e-3);
         let kept = MEMORY / self.silence.max(self.missed).max(MEMORY);
-        (self.silence, self.missed) = (
-            (self.silence * kept).max(1e-3),
-            (self.missed * kept).max(1e-3),
-        );
+        self.silence = (self.silence * kept).max(1e-3);
+        self.missed = (self.missed * kept).max(1e-3);
     }
 }
 

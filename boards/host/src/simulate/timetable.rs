@@ -192,8 +192,10 @@ fn even(counts: &[u32], interval: Duration, updates: &mut [Update]) {
 /// When crawls really start, if one may start every `slot`.
 pub fn dispatched(updates: &[Update], mut queues: Vec<Queue>, slot: Duration) -> Vec<Update> {
     let hosts = queues.len();
-    let (mut waiting, mut places) = (vec![Entry::UNUSED; hosts], vec![0_u32; hosts]);
-    let (mut free, mut more) = (vec![Entry::UNUSED; hosts], vec![0_u32; hosts]);
+    let mut waiting = vec![Entry::UNUSED; hosts];
+    let mut places = vec![0_u32; hosts];
+    let mut free = vec![Entry::UNUSED; hosts];
+    let mut more = vec![0_u32; hosts];
     let waiting = SliceHeap::with_storage(&mut waiting[..], &mut places[..]);
     let free = SliceHeap::with_storage(&mut free[..], &mut more[..]);
     let Ok(mut dispatch) = Dispatch::new(updates, &mut queues, waiting, free) else {
