@@ -2,6 +2,7 @@
 
 use super::Engine;
 use super::page::Place;
+use super::read::Read as _;
 use super::state::Core;
 use super::tick::Tick;
 use crate::heap::Id;

@@ -1,7 +1,8 @@
 //! What to do now: the decision.
 
 use super::page::Place;
-use super::state::{Core, Glance, State};
+use super::read::Read as _;
+use super::state::{Core, State};
 use super::tick::Tick;
 use super::{Counter, Error, PageId};
 use crate::forest;
@@ -100,21 +101,9 @@ impl<I: Id> Core<'_, I> {
 
     /// When there will be something to do.
     fn wait(&self) -> Decision {
-        let due = self.open.peek().map(|entry| entry.key);
-        let opens = self.closed.peek().map(|entry| entry.key);
         self.state
-            .wakes(due, opens)
+            .wakes(self.first_due_of_open(), self.first_opening())
             .map_or(Decision::Idle, Decision::WaitUntil)
-    }
-}
-
-impl<I: Id> Glance<'_, I> {
-    pub(super) fn next_due(&self) -> Option<Instant> {
-        let due = self.open.peek().map(|entry| entry.key);
-        let opens = self.closed.peek().map(|entry| entry.key);
-        self.state
-            .wakes(due, opens)
-            .map(|then| then.max(self.state.budget.opens()))
     }
 }
 
@@ -130,7 +119,7 @@ impl<I> State<I> {
 
     /// When there will be something to do: `due` is when the first page of an open gate is due, and
     /// `opens` when the first closed gate opens.
-    fn wakes(&self, due: Option<Tick>, opens: Option<Tick>) -> Option<Instant> {
+    pub(super) fn wakes(&self, due: Option<Tick>, opens: Option<Tick>) -> Option<Instant> {
         // Only calls correct prices and due times. While prices are far off, that goes at the pace
         // of the budget; and when all pages have been given up, every hour: prices may have fallen
         // since.

@@ -5,6 +5,7 @@
 
 use super::host::HostState;
 use super::page::Place;
+use super::read::Read as _;
 use super::state::Core;
 use super::tick::Tick;
 use super::{Counter, Error};

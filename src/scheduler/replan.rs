@@ -1,9 +1,10 @@
 //! Re-planning: the walk over all pages that finds the prices and keeps due times in line with them.
 
 use super::page::{PageState, Place};
-use super::state::{Core, Glance};
+use super::price;
+use super::read::Read as _;
+use super::state::Core;
 use super::tick::Tick;
-use super::{Counters, price};
 use crate::heap::Id;
 
 /// Pages looked at in a call that re-plans, while prices are about right.
@@ -117,31 +118,5 @@ impl<I: Id> Core<'_, I> {
         }
         self.state.prices.end_round(demand, supply, cheapest);
         self.state.prices.settled &= !idle;
-    }
-}
-
-impl<'a, I: Id> Glance<'a, I> {
-    pub(super) fn counters(&self) -> &'a Counters {
-        &self.state.counters
-    }
-
-    pub(super) fn price(&self) -> f32 {
-        self.state.prices.common
-    }
-
-    pub(super) fn freshness(&self) -> Option<f32> {
-        self.state.prices.freshness()
-    }
-
-    pub(super) fn optimum(&self) -> Option<f32> {
-        self.state.prices.achievable()
-    }
-
-    pub(super) fn next_page_to_review(&self) -> usize {
-        self.state.prices.cursor
-    }
-
-    pub(super) fn pages(&self) -> usize {
-        self.state.page_count
     }
 }
