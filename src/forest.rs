@@ -19,12 +19,12 @@ pub(crate) struct Links<I, X> {
     pub(crate) up: I,
     /// Nodes on the shortest way down to a free link.
     pub(crate) rank: u8,
-    /// The owner's byte.
+    /// What the owner keeps in the byte that would be padding.
     pub(crate) beside: X,
 }
 
 impl<I: Id, X> Links<I, X> {
-    /// A heap of its own.
+    /// A node that is a heap of its own.
     pub(crate) const fn alone(beside: X) -> Self {
         Self {
             left: I::NONE,

@@ -225,7 +225,7 @@ where
         *self.len.borrow()
     }
 
-    /// Holds nothing?
+    /// Whether it holds nothing.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -107,7 +107,7 @@ pub struct IntervalSummary {
 }
 
 impl IntervalSummary {
-    /// No visits yet.
+    /// A summary of no visits.
     pub const fn new() -> Self {
         Self {
             changes: [0; OCTAVES],
@@ -116,7 +116,7 @@ impl IntervalSummary {
         }
     }
 
-    /// Counts a visit. Constant time.
+    /// Counts a visit, in constant time.
     pub fn update(&mut self, visit: &Visit) {
         let days: f32 = visit.interval.as_days();
         if !visit.changed {

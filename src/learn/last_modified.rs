@@ -28,7 +28,7 @@ pub struct LastModified<F> {
 }
 
 impl<F: Real> LastModified<F> {
-    /// No visits yet.
+    /// An estimator that has seen no visits yet.
     pub const fn new() -> Self {
         Self {
             visits: 0,

@@ -19,7 +19,7 @@ impl<F: Real> Pareto<F> {
         Self { rate, shape }
     }
 
-    /// `ln(1 + t/β)`
+    /// The age on the law's own scale, `ln(1 + t/β)`.
     fn log_age(&self, age: F) -> F {
         (age * self.rate / (self.shape - F::ONE)).ln_1p()
     }
@@ -38,7 +38,7 @@ impl<F: Real> Pareto<F> {
     }
 }
 
-/// `∫₀ʸ e^{kv} dv`
+/// The integral `∫₀ʸ e^{kv} dv`.
 fn grown<F: Real>(k: F, y: F) -> F {
     if (k * y).abs() < F::EPSILON {
         y

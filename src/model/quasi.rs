@@ -70,7 +70,7 @@ struct Walk<F> {
 }
 
 impl<F: Real> Walk<F> {
-    /// Just crawled at `at`.
+    /// A walk that begins with a crawl at `at`.
     fn from(objective: Objective, at: F) -> Self {
         Self {
             objective,

@@ -44,9 +44,9 @@ pub trait Ticks:
     + Mul<Output = Self>
     + Div<Output = Self>
 {
-    /// 0
+    /// The number 0.
     const ZERO: Self;
-    /// 1
+    /// The number 1.
     const ONE: Self;
     /// The largest unit: periods and lateness stay within half the range of the type, so that slots
     /// may wrap.
@@ -54,11 +54,11 @@ pub trait Ticks:
 
     /// Low bits of a number of slots.
     fn wrap(slots: u64) -> Self;
-    /// The same number.
+    /// The same number in 64 bits.
     fn widen(self) -> u64;
     /// The slot `slots` later, past the end of the range if need be.
     fn plus(self, slots: Self) -> Self;
-    /// How many slots after `earlier`.
+    /// How many slots it is after `earlier`.
     fn since(self, earlier: Self) -> Self;
     /// Earlier, seen from anywhere within half the range?
     fn is_before(self, other: Self) -> bool;
@@ -95,30 +95,31 @@ ticks!(u64, 40);
 /// Why a page was not taken or changed. The carousel is as it was.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum CarouselError {
     /// The rate is not a number in (0, 1]: a page can have one visit a slot, no more, and one that
     /// is to have none is left out.
     Rate {
-        /// The page.
+        /// The page that was refused.
         page: u32,
         /// What was asked for, in visits a slot.
         rate: f32,
     },
     /// The page is on the carousel already; change its rate instead.
     Duplicate {
-        /// The page.
+        /// The page that was refused.
         page: u32,
     },
     /// The carousel has no place of that number.
     OutOfRange {
-        /// The page.
+        /// The page that was refused.
         page: u32,
         /// How many places there are.
         places: u32,
     },
     /// The page is not on the carousel; add it first.
     Unknown {
-        /// The page.
+        /// The page that was refused.
         page: u32,
     },
 }
@@ -393,6 +394,7 @@ where
     }
 
     /// Turns by one slot: whose it is, or `None` for an idle one.
+    #[must_use = "the page whose slot it is has to be visited"]
     pub fn next_slot(&mut self) -> Option<I> {
         self.turned += 1;
         if self.owed >= self.unit.widen() {
@@ -607,7 +609,7 @@ where
 
 /// Where a page waits.
 enum Place {
-    /// Among the released.
+    /// It waits among the released.
     Ready,
     /// In the wheel, at this index.
     Wheel(usize),

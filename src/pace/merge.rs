@@ -25,7 +25,7 @@ use crate::time::{Duration, Instant};
 pub struct Update {
     /// When it should start.
     pub at: Instant,
-    /// Which page.
+    /// The page, by its index.
     pub page: u32,
 }
 
@@ -58,6 +58,7 @@ const ROUNDS: u32 = 1;
 /// Why no times were written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum MergeError {
     /// The interval has no room for that many crawls at the given gap: plan fewer, or allow a
     /// smaller gap.

@@ -54,7 +54,7 @@ impl Credit {
         Self((gaps * STEPS) as i8)
     }
 
-    /// In gaps.
+    /// What is owed, in gaps.
     pub fn gaps(self) -> f32 {
         f32::from(self.0) * (1.0 / STEPS)
     }

@@ -40,7 +40,7 @@ impl<W: Ticks, I: Id> Seat<W, I> {
         links: Links::alone(State::Tree),
     };
 
-    /// A tree of its own.
+    /// A seat that is a tree of its own.
     pub(super) fn alone(slot: W, rate: W, credit: W, state: State) -> Self {
         Self {
             slot,

@@ -24,9 +24,9 @@ pub use super::slot_price::SlotPrice;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Slot {
-    /// When.
+    /// When the slot begins.
     pub at: Instant,
-    /// Which crawler.
+    /// The crawler whose slot it is.
     pub crawler: u32,
 }
 
@@ -59,6 +59,7 @@ pub const NONE: u32 = u32::MAX;
 /// Why crawls were not assigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum TransportError {
     /// There is no slot for this crawl, whatever is done about those before it.
     NoSlot {
@@ -67,11 +68,11 @@ pub enum TransportError {
     },
     /// A slice is too short.
     Storage {
-        /// What for.
+        /// What the slice is for.
         slice: &'static str,
-        /// Length needed.
+        /// The length that is needed.
         needed: usize,
-        /// Length given.
+        /// The length that was given.
         given: usize,
     },
     /// The crawls, or the slots, are not in order of time.

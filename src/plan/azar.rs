@@ -119,7 +119,7 @@ pub(super) fn allot<F: Real, P: Pages<F> + ?Sized>(
     }
 }
 
-/// `ρ = √(wλ)·level − λ`
+/// Demand of a page that is visited at random times: `ρ = √(wλ)·level − λ`.
 struct RandomVisits;
 
 impl<F: Real> Demand<F> for RandomVisits {

@@ -12,11 +12,11 @@ use crate::math::Real;
 pub enum Share {
     /// The same for all (Cho §5.5.1). Never worse than proportional, for equal weights.
     Uniform,
-    /// The change rate.
+    /// In proportion to the change rate.
     Proportional,
-    /// The weight.
+    /// In proportion to the weight.
     WeightedUniform,
-    /// Weight times change rate.
+    /// In proportion to weight times change rate.
     WeightedProportional,
 }
 

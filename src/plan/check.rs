@@ -9,7 +9,7 @@ pub(super) struct Checked<'p, P: ?Sized, F> {
     pages: &'p P,
     /// What an unknown rate is taken for.
     unknown: F,
-    /// `Σ w`
+    /// The sum of all weights.
     pub(super) weight: F,
     pub(super) budget: F,
 }

@@ -104,7 +104,7 @@ pub fn greedy<F: Real, P: Pages<F> + ?Sized, I: Id>(
     Ok(settle(&pages, hosts, objective, price, crawls))
 }
 
-/// Does one more crawl fit?
+/// Whether one more crawl fits.
 fn has_room<F: Real>(host: &PlanHost<F>) -> bool {
     host.crawls + F::ONE <= cap_of(host, true)
 }

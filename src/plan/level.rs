@@ -24,7 +24,7 @@ pub(super) enum Stage {
     Common,
     /// Over its cap: searches a level of its own.
     Sealed,
-    /// Has found it.
+    /// Has found the level of its own.
     Settled,
 }
 
@@ -43,7 +43,7 @@ pub(super) trait Demand<F: Real> {
     fn asymptote(&self, page: &PlanPage<'_, F>) -> (F, F);
     /// The price that goes with a level.
     fn price(&self, level: F) -> F;
-    /// Whole crawls only?
+    /// Whether only whole crawls are allotted.
     fn whole(&self) -> bool;
 }
 

@@ -9,7 +9,7 @@ use crate::model::Change;
 pub struct PlanPage<'a, F> {
     /// Importance, not negative. Only ratios matter.
     pub weight: F,
-    /// How it changes.
+    /// How the page changes.
     pub change: Change<'a, F>,
     /// Index of its host among the hosts of the plan.
     pub host: u32,
@@ -84,7 +84,7 @@ impl<'a, F: Real> PlanPage<'a, F> {
 pub trait Pages<F> {
     /// How many there are.
     fn len(&self) -> usize;
-    /// None at all?
+    /// Whether there are none.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -167,7 +167,7 @@ mod tests {
         }
     }
 
-    /// By bisection, in f64.
+    /// The same gap by bisection, in f64.
     fn reference(shape: f64, time: f64, value: f64) -> f64 {
         let scaled = |u: f64| {
             let rest = shape - 1.0;

@@ -1,10 +1,10 @@
 //! When a page is due: the gap that its value and the price make, counted from its last fetch.
 
-use super::Engine;
 use super::page::Place;
 use super::read::Read as _;
 use super::state::Core;
 use super::tick::Tick;
+use super::{Engine, PageSettings};
 use crate::heap::Id;
 use crate::learn::Estimate;
 use crate::pace::rhythm::Credit;
@@ -12,8 +12,6 @@ use crate::pace::rhythm::Credit;
 /// A page of which something is known is visited at least once in so many mean gaps, whatever it
 /// seems to be worth: the belief may be wrong. Costs 3 % of the budget at most.
 const PATIENCE: f32 = 32.0;
-/// Beyond this shape a rate counts as known, and a page may be given up.
-const KNOWN: f32 = 500.0;
 /// No page that is worth visiting at all is left alone for longer, in days: the clock's memory ends
 /// at 203.
 const MOST_GAP: f32 = 180.0;
@@ -41,7 +39,7 @@ impl<I: Id> Core<'_, I> {
             .state
             .prices
             .mean_gap()
-            .filter(|_| page.estimate.shape() < KNOWN)
+            .filter(|_| page.estimate.shape() < PageSettings::CERTAIN)
         {
             Some(mean) => gap.min(PATIENCE * mean),
             None => gap,

@@ -13,7 +13,7 @@ use crate::time::Duration;
 /// private, [`Self::waits_at`] says which of the two it is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HostState<I> {
-    /// When may we? 10 bytes
+    /// When a fetch may start, in 10 bytes.
     pub(super) gate: Gate,
     /// The root of its queue of pages; for a host that shares a gate, the host whose gate that is.
     link: I,

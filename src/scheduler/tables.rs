@@ -24,7 +24,7 @@ impl<const PAGES: usize, const HOSTS: usize> Arrays<PAGES, HOSTS> {
         "links between pages and hosts are 16 bits: up to 65,534 of either"
     );
 
-    /// Without pages and hosts.
+    /// Tables without pages and hosts.
     pub(super) const fn new() -> Self {
         let () = Self::FITS;
         Self {

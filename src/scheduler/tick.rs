@@ -40,7 +40,7 @@ impl Tick {
         Self::new(u32::try_from(ticks).map_or(u32::MAX, |ticks| self.count().saturating_add(ticks)))
     }
 
-    /// This many days later.
+    /// The tick so many days later.
     pub(super) fn after_days(self, days: f32) -> Self {
         const PER_DAY: f32 = 86_400e6 / (1_u32 << SHIFT) as f32;
         // A cast saturates, and turns NaN into 0.

@@ -18,7 +18,7 @@ const MEMORY: f32 = 256.0;
 /// What one visit may add at most: a page not seen for months must not outweigh all others.
 const MOST_AT_ONCE: f32 = 4.0;
 
-/// A host's record.
+/// What the signals of a host have turned out to be worth.
 ///
 /// A visit does not say which signals were true: a page that changed may have done so unannounced.
 /// So each visit adds what is to be expected, given what is believed so far (an EM step). Precision
