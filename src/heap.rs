@@ -4,6 +4,7 @@
 //! brings: arrays inside a `static`, slices, or a `Vec` on a host. It is 4-ary: half the levels of
 //! a binary heap, and the four children that are compared lie side by side in memory.
 
+use core::borrow::{Borrow, BorrowMut};
 use core::fmt;
 use core::marker::PhantomData;
 
@@ -99,7 +100,9 @@ impl<K: fmt::Debug, I: Id> core::error::Error for PushError<K, I> {}
 ///
 /// `E` holds the entries (its length is the capacity) and `P` the place of each id (its length is
 /// the range of ids). Both may be arrays, `&mut` slices or, on a host, `Vec`s. The work is done by
-/// functions on slices, so it is compiled once per key and id type, not once per capacity.
+/// functions on slices, so it is compiled once per key and id type, not once per capacity. `L` holds
+/// how many entries there are: a number, or a reference to that of another heap, see
+/// [`Heap::as_view`].
 ///
 /// | operation | work |
 /// |---|---|
@@ -121,10 +124,10 @@ impl<K: fmt::Debug, I: Id> core::error::Error for PushError<K, I> {}
 /// # Ok::<(), dunlin::heap::PushError<u32, u16>>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Heap<K, I, E, P> {
+pub struct Heap<K, I, E, P, L = usize> {
     entries: E,
     positions: P,
-    len: usize,
+    len: L,
     types: PhantomData<(K, I)>,
 }
 
@@ -134,6 +137,9 @@ pub type ArrayHeap<K, I, const N: usize> = Heap<K, I, [Entry<K, I>; N], [I; N]>;
 
 /// A heap in slices the caller lends it.
 pub type SliceHeap<'a, K, I> = Heap<K, I, &'a mut [Entry<K, I>], &'a mut [I]>;
+
+/// Another heap, whatever its storage, over slices: what is done to the view is done to the heap.
+pub type HeapView<'a, K, I> = Heap<K, I, &'a mut [Entry<K, I>], &'a mut [I], &'a mut usize>;
 
 impl<K: Key, I: Id, const N: usize> ArrayHeap<K, I, N> {
     /// An empty heap.
@@ -145,6 +151,20 @@ impl<K: Key, I: Id, const N: usize> ArrayHeap<K, I, N> {
             types: PhantomData,
         }
     }
+}
+
+impl<K: Key, const N: usize> ArrayHeap<K, u16, N> {
+    /// Memory for a heap that is all zeros, if the key's filler is: such a `static` costs no flash.
+    /// [`Heap::clear`] makes an empty heap of it.
+    pub(crate) const ZERO: Self = Self {
+        entries: [Entry {
+            key: K::FILLER,
+            id: 0,
+        }; N],
+        positions: [0; N],
+        len: 0,
+        types: PhantomData,
+    };
 }
 
 impl<K: Key, I: Id, const N: usize> Default for ArrayHeap<K, I, N> {
@@ -190,15 +210,24 @@ where
         heap.clear();
         heap
     }
+}
 
+impl<K, I, E, P, L> Heap<K, I, E, P, L>
+where
+    K: Key,
+    I: Id,
+    E: AsRef<[Entry<K, I>]>,
+    P: AsRef<[I]>,
+    L: Borrow<usize>,
+{
     /// How many entries it holds.
     pub fn len(&self) -> usize {
-        self.len
+        *self.len.borrow()
     }
 
-    /// Holds nothing?
+    /// Whether it holds nothing.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
     /// How many entries it can hold.
@@ -206,15 +235,9 @@ where
         self.entries.as_ref().len()
     }
 
-    /// Forgets every entry.
-    pub fn clear(&mut self) {
-        self.positions.as_mut().fill(I::NONE);
-        self.len = 0;
-    }
-
     /// The entries, in no particular order.
     pub fn entries(&self) -> &[Entry<K, I>] {
-        self.entries.as_ref().get(..self.len).unwrap_or_default()
+        self.entries.as_ref().get(..self.len()).unwrap_or_default()
     }
 
     /// The smallest entry.
@@ -233,25 +256,68 @@ where
         self.place(id).is_some()
     }
 
+    fn place(&self, id: I) -> Option<usize> {
+        let place = *self.positions.as_ref().get(id.index())?;
+        (place != I::NONE).then(|| place.index())
+    }
+}
+
+impl<K, I, E, P, L> Heap<K, I, E, P, L>
+where
+    K: Key,
+    I: Id,
+    E: AsRef<[Entry<K, I>]> + AsMut<[Entry<K, I>]>,
+    P: AsRef<[I]> + AsMut<[I]>,
+    L: BorrowMut<usize>,
+{
+    /// This heap over slices, for code that is to be compiled once whatever the storage.
+    ///
+    /// ```
+    /// use dunlin::heap::{ArrayHeap, HeapView};
+    ///
+    /// fn add(heap: &mut HeapView<'_, u32, u16>) {
+    ///     let _ = heap.push(3, 50);
+    /// }
+    /// let mut heap: ArrayHeap<u32, u16, 8> = ArrayHeap::new();
+    /// add(&mut heap.as_view());
+    /// assert_eq!(heap.len(), 1);
+    /// ```
+    pub fn as_view(&mut self) -> HeapView<'_, K, I> {
+        Heap {
+            entries: self.entries.as_mut(),
+            positions: self.positions.as_mut(),
+            len: self.len.borrow_mut(),
+            types: PhantomData,
+        }
+    }
+
+    /// Forgets every entry.
+    pub fn clear(&mut self) {
+        self.positions.as_mut().fill(I::NONE);
+        *self.len.borrow_mut() = 0;
+    }
+
     /// Adds an entry.
     ///
     /// # Errors
     /// Full, known already or out of range: the entry comes back and the heap is unchanged.
     pub fn push(&mut self, id: I, key: K) -> Result<(), PushError<K, I>> {
         let entry = Entry { key, id };
-        let (entries, positions) = (self.entries.as_mut(), self.positions.as_mut());
+        let len = self.len();
+        let entries = self.entries.as_mut();
+        let positions = self.positions.as_mut();
         match positions.get(id.index()) {
             None => return Err(PushError::OutOfRange(entry)),
             Some(place) if *place != I::NONE => return Err(PushError::Duplicate(entry)),
             Some(_) => {}
         }
         // A place is stored as an id, so a capacity beyond the id type's range counts as full.
-        if self.len >= entries.len() || I::from_index(self.len).is_none() {
+        if len >= entries.len() || I::from_index(len).is_none() {
             return Err(PushError::Full(entry));
         }
-        let place = rise(entries, positions, self.len, entry);
+        let place = rise(entries, positions, len, entry);
         put(entries, positions, place, entry);
-        self.len += 1;
+        *self.len.borrow_mut() = len + 1;
         Ok(())
     }
 
@@ -278,24 +344,21 @@ where
     /// Changes every key by the same rule, which must keep their order (equal ones may become
     /// more). O(n)
     pub(crate) fn map_keys(&mut self, rule: impl Fn(K) -> K) {
-        for entry in self.entries.as_mut().iter_mut().take(self.len) {
+        let len = self.len();
+        for entry in self.entries.as_mut().iter_mut().take(len) {
             entry.key = rule(entry.key);
         }
-    }
-
-    fn place(&self, id: I) -> Option<usize> {
-        let place = *self.positions.as_ref().get(id.index())?;
-        (place != I::NONE).then(|| place.index())
     }
 
     fn take(&mut self, place: usize) -> Option<Entry<K, I>> {
         let taken = *self.entries().get(place)?;
         let last = *self.entries().last()?;
-        self.len -= 1;
+        let len = self.len() - 1;
+        *self.len.borrow_mut() = len;
         if let Some(position) = self.positions.as_mut().get_mut(taken.id.index()) {
             *position = I::NONE;
         }
-        if place < self.len {
+        if place < len {
             self.settle(place, last);
         }
         Some(taken)
@@ -303,8 +366,9 @@ where
 
     /// Puts an entry at a place that is free, or its own, or from there to where it belongs.
     fn settle(&mut self, place: usize, entry: Entry<K, I>) {
-        let (entries, positions) = (self.entries.as_mut(), self.positions.as_mut());
-        let Some(entries) = entries.get_mut(..self.len) else {
+        let len = self.len();
+        let positions = self.positions.as_mut();
+        let Some(entries) = self.entries.as_mut().get_mut(..len) else {
             return;
         };
         let above = rise(entries, positions, place, entry);

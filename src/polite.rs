@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | politeness, robots Crawl-delay | the longer of the two, from the start of a fetch (or its end) | [`MAX_CRAWL_DELAY`] |
 //! | `Retry-After` | what the server asks for | [`MAX_RETRY_AFTER`] |
-//! | 429, 503, network failure | doubles with each one in a row, ± 25 % at random | [`Rules::back_off_ceiling`] |
+//! | 429, 503, network failure | doubles with each one in a row, ± 25 % at random | [`GateSettings::back_off_ceiling`] |
 //! | allowed hours | until they begin | a day |
 //!
 //! 429 and Retry-After belong to the *host*: its other pages wait, too. Failures are forgiven: each
@@ -27,7 +27,7 @@ pub const FORGIVEN_AFTER: Duration = Duration::from_micros((FORGIVEN_UNITS as u6
 /// Failures are dated in units of 2^29 µs, about nine minutes: exact enough to forgive by, and two
 /// bytes.
 const COARSE: u32 = 29;
-/// A little over an hour.
+/// Failures are forgiven after this many units, a little over an hour.
 const FORGIVEN_UNITS: u16 = 8;
 /// 2^15 times the first wait is beyond every ceiling.
 const MOST_FAILURES: u8 = 15;
@@ -49,26 +49,49 @@ pub fn gap(politeness: Duration, crawl_delay: Option<Duration>) -> Duration {
 /// What holds for every gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Rules {
+#[non_exhaustive]
+pub struct GateSettings {
     /// How long a host is left alone after its first failure.
     pub back_off: Duration,
-    /// And however many there were.
+    /// How long a host is left alone at most, however many failures there were.
     pub back_off_ceiling: Duration,
     /// Counts the gap from the end of a fetch instead of from its start: for hosts that serve
     /// slowly.
     pub gap_from_end: bool,
 }
 
-impl Rules {
+impl GateSettings {
     /// Gaps from start to start; a minute after a failure, then two, four, … up to six hours.
     pub const DEFAULT: Self = Self {
         back_off: Duration::from_secs(60),
         back_off_ceiling: Duration::from_secs(6 * 3_600),
         gap_from_end: false,
     };
+
+    /// The same with another [`back_off`](Self::back_off).
+    #[must_use]
+    pub const fn with_back_off(mut self, back_off: Duration) -> Self {
+        self.back_off = back_off;
+        self
+    }
+
+    /// The same with another [`back_off_ceiling`](Self::back_off_ceiling).
+    #[must_use]
+    pub const fn with_back_off_ceiling(mut self, ceiling: Duration) -> Self {
+        self.back_off_ceiling = ceiling;
+        self
+    }
+
+    /// The same with gaps from end to start, or from start to start; see
+    /// [`gap_from_end`](Self::gap_from_end).
+    #[must_use]
+    pub const fn with_gap_from_end(mut self, from_end: bool) -> Self {
+        self.gap_from_end = from_end;
+        self
+    }
 }
 
-impl Default for Rules {
+impl Default for GateSettings {
     fn default() -> Self {
         Self::DEFAULT
     }
@@ -107,7 +130,7 @@ impl Default for Hours {
 }
 
 impl Hours {
-    /// At any time.
+    /// Fetching is allowed at any time.
     pub const ALWAYS: Self = Self { from: 0, to: 0 };
 
     /// From the hour `from` (0–23) until the hour `to` (0–24) begins; `None` when that is empty or
@@ -129,7 +152,7 @@ impl Hours {
         }
     }
 
-    /// No restriction at all?
+    /// Whether there is no restriction at all.
     pub fn is_always(self) -> bool {
         self.from == self.to
     }
@@ -153,15 +176,15 @@ impl Hours {
 /// The moments go out as values: whoever owns the gates keeps them in order of opening.
 ///
 /// ```
-/// use dunlin::polite::{Answer, Gate, Rules};
+/// use dunlin::polite::{Answer, Gate, GateSettings};
 /// use dunlin::time::{Duration, Instant};
 ///
 /// let mut gate = Gate::new(Duration::from_secs(15));
 /// let (start, end) = (Instant::ZERO, Instant::ZERO + Duration::from_secs(2));
 /// let earliest = gate.earliest_after(start);
-/// assert_eq!(gate.opens(earliest, end, Answer::Served, &Rules::DEFAULT, 0), start + Duration::from_secs(15));
+/// assert_eq!(gate.opens(earliest, end, Answer::Served, &GateSettings::DEFAULT, 0), start + Duration::from_secs(15));
 /// let patience = Answer::Refused { retry_after: Some(Duration::from_secs(120)) };
-/// assert_eq!(gate.opens(earliest, end, patience, &Rules::DEFAULT, 0), end + Duration::from_secs(120));
+/// assert_eq!(gate.opens(earliest, end, patience, &GateSettings::DEFAULT, 0), end + Duration::from_secs(120));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -206,7 +229,7 @@ impl Gate {
         self.phase = Phase::Fetching;
     }
 
-    /// Is a fetch under way?
+    /// Whether a fetch is under way.
     pub fn is_busy(&self) -> bool {
         self.phase == Phase::Fetching
     }
@@ -260,16 +283,17 @@ impl Gate {
     /// When the next fetch may start, after one that ends at `end` with this answer; `earliest` is
     /// what [`Self::earliest_after`] said of its start. `random` spreads the returns of hosts that
     /// failed together.
+    #[must_use = "whoever owns the gate keeps it closed until then"]
     pub fn opens(
         &mut self,
         earliest: Instant,
         end: Instant,
         answer: Answer,
-        rules: &Rules,
+        settings: &GateSettings,
         random: u32,
     ) -> Instant {
         self.phase = Phase::Ready;
-        let polite = earliest.max(if rules.gap_from_end {
+        let polite = earliest.max(if settings.gap_from_end {
             end + self.gap()
         } else {
             end
@@ -290,15 +314,15 @@ impl Gate {
             }
             Answer::Refused { retry_after: None } | Answer::Failed => {
                 self.fail(end);
-                polite.max(end + self.back_off(rules, random))
+                polite.max(end + self.back_off(settings, random))
             }
         }
     }
 
     /// Doubles with each failure in a row, to the ceiling; a quarter more or less at random.
-    fn back_off(&self, rules: &Rules, random: u32) -> Duration {
-        let doubled = rules.back_off * (1 << self.failures.saturating_sub(1).min(MOST_FAILURES));
-        let wait = doubled.min(rules.back_off_ceiling);
+    fn back_off(&self, settings: &GateSettings, random: u32) -> Duration {
+        let doubled = settings.back_off * (1 << self.failures.saturating_sub(1).min(MOST_FAILURES));
+        let wait = doubled.min(settings.back_off_ceiling);
         let spread = wait.as_micros() / 2;
         wait - wait / 4
             + Duration::from_micros((spread >> 16).saturating_mul(u64::from(random >> 16)))

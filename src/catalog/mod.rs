@@ -78,12 +78,12 @@
 //!
 //! | struct | facts of a page | for how long |
 //! |---|---|---|
-//! | `pages::Page` | one row of PAGES.csv, in `f64` | one command |
-//! | `page_image::build` makes `catalog::Page` of it | what a probe reads | until the image is written |
+//! | `lists::pages::ListedPage` | one row of PAGES.csv, in `f64`; `lists::page_image` makes [`catalog::Page`](Page) of it | one command |
 //! | `monitor::names::PageName` | URL, host, weight and given rate, by index | one run of the monitor |
-//! | `monitor::page::Page` | what the log has told: visits, changes, errors, belief | one run of the monitor |
+//! | `monitor::page_stats::PageStats` | what the log has told: visits, changes, errors, belief | one run of the monitor |
 //! | `monitor::view::PageRow` | both, as a row of the screen or the web page | one screen |
-//! | `simulate::scored::Page` | score, host and pending signal under the policy `hints` | one simulation |
+//! | `simulate::world::SimPage` | host, weight, and when it really changes | one simulation |
+//! | `simulate::scored::Page` with `learn::hints::ScoredPage` | score, host and pending signal under the policy `hints` | one simulation |
 //! | `commands::plan::PageRow`, `commands::estimate::Page` | a row of the output | one command |
 
 mod config;

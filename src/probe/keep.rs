@@ -4,8 +4,7 @@ use super::elsewhere::What;
 use super::wall::Wall;
 use super::{Board, Event, Probe, State};
 use crate::fetch::robots::Access;
-use crate::heap::Id;
-use crate::scheduler::{HostId, HostMemo, PageId, Storage};
+use crate::scheduler::HostMemo;
 use crate::store::{
     HostRecord, Key, Ledger, MoveRecord, NOWHERE, PageRecord, Partition, Record, Root, Step, Store,
     identity,
@@ -80,7 +79,7 @@ impl RootMemory {
     };
 }
 
-impl<S: Storage, B: Board> Probe<'_, S, B> {
+impl<B: Board> Probe<'_, B> {
     /// Takes over what an earlier run has kept. Call it before any slot runs; then spawn
     /// [`Self::keep_store`]. With `trust` off the store is opened, but nothing is believed: for a
     /// device that resets again and again.
@@ -198,7 +197,7 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
     }
 
     /// The page of the list that records with this identity are about.
-    fn known_page(&self, state: &State<'_, S>, identity: u64) -> Option<usize> {
+    fn known_page(&self, state: &State<'_>, identity: u64) -> Option<usize> {
         let known = state
             .memory
             .pages
@@ -207,8 +206,9 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
         known.filter(|index| self.page_identity(*index) == identity)
     }
 
-    fn take_host(&self, state: &mut State<'_, S>, index: usize, record: &HostRecord) {
-        let (Some(id), Ok(host)) = (S::Id::from_index(index), self.image.host(index)) else {
+    fn take_host(&self, state: &mut State<'_>, index: usize, record: &HostRecord) {
+        let id = state.memory.scheduler.host_id(index);
+        let (Some(id), Ok(host)) = (id, self.image.host(index)) else {
             return;
         };
         let gap = Duration::from_millis(host.gap_ms.max(record.gap_ms).into());
@@ -221,23 +221,24 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
         let _ = state
             .memory
             .scheduler
-            .restore_host(HostId(id), &memo, self.board.now());
+            .restore_host(id, &memo, self.board.now());
     }
 
-    fn take_page(&self, state: &mut State<'_, S>, index: usize, record: &PageRecord) {
-        let (Some(id), Ok(page)) = (S::Id::from_index(index), self.image.page(index)) else {
+    fn take_page(&self, state: &mut State<'_>, index: usize, record: &PageRecord) {
+        let id = state.memory.scheduler.page_id(index);
+        let (Some(id), Ok(page)) = (id, self.image.page(index)) else {
             return;
         };
         if page.rate.is_none() || page.confidence < KNOWN {
             // The page is there: the image has it.
-            let _ = state.memory.scheduler.believe(PageId(id), record.estimate);
+            let _ = state.memory.scheduler.believe(id, record.estimate);
         }
     }
 
     /// Leaves the host alone for as long as it must be; was it known?
-    fn resume_host(&self, state: &mut State<'_, S>, index: usize, now: Instant) -> bool {
-        let (Some(id), Some(host)) = (S::Id::from_index(index), state.memory.hosts.get(index))
-        else {
+    fn resume_host(&self, state: &mut State<'_>, index: usize, now: Instant) -> bool {
+        let id = state.memory.scheduler.host_id(index);
+        let (Some(id), Some(host)) = (id, state.memory.hosts.get(index)) else {
             return false;
         };
         let (passed, _) = state.root.wall.ago(host.waits_since, now);
@@ -246,17 +247,14 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
         let gap = state
             .memory
             .scheduler
-            .host_memo(HostId(id))
+            .host_memo(id)
             .map_or(Duration::ZERO, |memo| memo.gap);
-        let _ = state
-            .memory
-            .scheduler
-            .close_until(HostId(id), now + wait.max(gap));
+        let _ = state.memory.scheduler.close_until(id, now + wait.max(gap));
         known
     }
 
     /// Puts the page where it would be; was it known?
-    fn resume_page(&self, state: &mut State<'_, S>, index: usize, now: Instant) -> bool {
+    fn resume_page(&self, state: &mut State<'_>, index: usize, now: Instant) -> bool {
         let Some(page) = state
             .memory
             .pages
@@ -266,7 +264,7 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
             return false;
         };
         let (ago, certain) = state.root.wall.ago(page.fetched, now);
-        if let Some(id) = S::Id::from_index(index).map(PageId)
+        if let Some(id) = state.memory.scheduler.page_id(index)
             && let Ok(estimate) = state.memory.scheduler.estimate(id)
         {
             let _ = state
@@ -298,10 +296,10 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
             .enumerate()
             .take(self.image.pages())
         {
-            let Some(id) = S::Id::from_index(index).map(PageId) else {
+            let scheduler = &mut state.memory.scheduler;
+            let Some(id) = scheduler.page_id(index) else {
                 return;
             };
-            let scheduler = &mut *state.memory.scheduler;
             page.unsaved |= scheduler.last_fetch(id).is_some() && !page.fetched.is_certain();
             if let (ago, true) = wall.ago(page.fetched, now) {
                 // A page that is being fetched right now learns nothing from that.
@@ -346,7 +344,7 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
                     .enumerate()
                     .take(self.image.pages())
                 {
-                    let id = S::Id::from_index(index).map(PageId);
+                    let id = state.memory.scheduler.page_id(index);
                     page.unsaved |=
                         id.is_some_and(|id| state.memory.scheduler.last_fetch(id).is_some());
                 }
@@ -358,7 +356,7 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
     }
 
     /// Tells the scheduler what hosts with allowed hours need, as soon as anybody knows it.
-    pub(super) fn tell_time_of_day(&self, state: &mut State<'_, S>, now: Instant) {
+    pub(super) fn tell_time_of_day(&self, state: &mut State<'_>, now: Instant) {
         let Some(unix) = state.root.wall.unix(now).filter(|_| self.has_hours) else {
             return;
         };
@@ -449,7 +447,7 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
         self.page_record(&self.state.borrow(), page)
     }
 
-    fn root_record(&self, state: &State<'_, S>) -> Root {
+    fn root_record(&self, state: &State<'_>) -> Root {
         let now = self.board.now();
         let (time, price) = (
             state.root.wall.stamp(now, now),
@@ -463,8 +461,9 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
         }
     }
 
-    fn host_record(&self, state: &State<'_, S>, index: usize) -> Option<HostRecord> {
-        let (now, id) = (self.board.now(), HostId(S::Id::from_index(index)?));
+    fn host_record(&self, state: &State<'_>, index: usize) -> Option<HostRecord> {
+        let now = self.board.now();
+        let id = state.memory.scheduler.host_id(index)?;
         let host = state.memory.hosts.get(index)?;
         let memo = state.memory.scheduler.host_memo(id).ok()?;
         let gap_ms = memo.gap.as_millis().min(u32::MAX.into()) as u32;
@@ -501,8 +500,8 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
         })
     }
 
-    fn page_record(&self, state: &State<'_, S>, index: usize) -> Option<PageRecord> {
-        let id = PageId(S::Id::from_index(index)?);
+    fn page_record(&self, state: &State<'_>, index: usize) -> Option<PageRecord> {
+        let id = state.memory.scheduler.page_id(index)?;
         let page = state.memory.pages.get(index)?;
         let estimate = state.memory.scheduler.estimate(id).ok()?;
         let now = self.board.now();
@@ -519,7 +518,7 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
     }
 }
 
-impl<S: Storage> State<'_, S> {
+impl State<'_> {
     /// What has to be stored next.
     #[inline(never)] // Once for all callers.
     fn unsaved(&self) -> Option<Key> {
@@ -542,9 +541,9 @@ impl<S: Storage> State<'_, S> {
 }
 
 /// The probe's memory, as the store sees it.
-struct Books<'p, 'a, S: Storage, B>(&'p Probe<'a, S, B>);
+struct Books<'p, 'a, B>(&'p Probe<'a, B>);
 
-impl<S: Storage, B: Board> Ledger for Books<'_, '_, S, B> {
+impl<B: Board> Ledger for Books<'_, '_, B> {
     fn unsaved(&self) -> Option<Key> {
         self.0.state.borrow().unsaved()
     }

@@ -20,6 +20,7 @@ mod elsewhere;
 mod event;
 mod keep;
 mod line;
+mod log_line;
 mod memory;
 mod page;
 mod party;
@@ -29,7 +30,7 @@ mod time_server;
 mod turn;
 mod wall;
 
-pub use event::{Event, Flags};
+pub use event::{BoardEvent, Event, Flags, LoggedBoardEvent, LoggedEvent};
 pub use keep::{Resumed, TimeSource};
 pub use memory::{HostMemory, PageMemory};
 pub use time_server::Datagrams;
@@ -38,10 +39,9 @@ use core::cell::RefCell;
 
 use crate::catalog::{Config, Ignores};
 use crate::fetch::Agent;
-use crate::heap::Id;
 use crate::image::{Image, ImageError};
-use crate::polite::{Hours, Rules};
-use crate::scheduler::{Core, Event as Counted, HostId, PageSettings, Settings, Storage};
+use crate::polite::{GateSettings, Hours};
+use crate::scheduler::{Counter, PageSettings, SchedulerView, Settings};
 use crate::time::{Duration, Instant};
 use elsewhere::Elsewhere;
 use slots::Slots;
@@ -76,9 +76,9 @@ pub trait Board {
 
 /// The board's memory for a probe.
 #[derive(Debug)]
-pub struct Memory<'a, S: Storage> {
+pub struct Memory<'a> {
     /// Without hosts yet.
-    pub scheduler: &'a mut Core<S>,
+    pub scheduler: SchedulerView<'a>,
     /// One a page.
     pub pages: &'a mut [PageMemory],
     /// One a host.
@@ -155,26 +155,22 @@ pub struct Totals {
 fn settings(config: &Config<'_>, slots: u16) -> Settings {
     // From the end: a request may reach its host late, and the next one early, but never before the
     // first has ended.
-    let rules = Rules {
-        back_off: Duration::from_millis(config.back_off_ms.into()),
-        gap_from_end: true,
-        ..Rules::DEFAULT
-    };
-    Settings {
-        rules,
-        burst: slots,
-        seed: config.seed,
-        ..Settings::DEFAULT
-    }
+    let gate = GateSettings::DEFAULT
+        .with_back_off(Duration::from_millis(config.back_off_ms.into()))
+        .with_gap_from_end(true);
+    Settings::DEFAULT
+        .with_gate(gate)
+        .with_burst(slots)
+        .with_seed(config.seed)
 }
 
-struct State<'a, S: Storage> {
-    memory: Memory<'a, S>,
+struct State<'a> {
+    memory: Memory<'a>,
     elsewhere: Elsewhere<'a>,
     strangers: heapless::Vec<memory::Stranger, { party::STRANGERS }>,
     totals: Totals,
     online: bool,
-    slots: Slots<S::Id>,
+    slots: Slots,
     /// What the scheduler last said to wait for.
     due: Option<Instant>,
     /// Why the turn that has just failed did: set and taken within one poll, so that no other slot
@@ -184,17 +180,17 @@ struct State<'a, S: Storage> {
 }
 
 /// The loop's state: one a device, shared by all slots.
-pub struct Probe<'a, S: Storage, B> {
+pub struct Probe<'a, B> {
     image: Image<'a>,
     config: Config<'a>,
     agent: Agent<'a>,
     ignore: Ignores<'a>,
     has_hours: bool,
     board: B,
-    state: RefCell<State<'a, S>>,
+    state: RefCell<State<'a>>,
 }
 
-impl<S: Storage, B> core::fmt::Debug for Probe<'_, S, B> {
+impl<B> core::fmt::Debug for Probe<'_, B> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Probe")
             .field("config", &self.config)
@@ -202,7 +198,7 @@ impl<S: Storage, B> core::fmt::Debug for Probe<'_, S, B> {
     }
 }
 
-impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
+impl<'a, B: Board> Probe<'a, B> {
     /// Fills an empty scheduler with the image's hosts and pages, to be fetched by so many slots.
     ///
     /// # Errors
@@ -210,7 +206,7 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
     /// scheduler or the agent's rules refuse a record.
     pub fn new(
         image: Image<'a>,
-        mut memory: Memory<'a, S>,
+        mut memory: Memory<'a>,
         slots: usize,
         board: B,
     ) -> Result<Self, ImageError> {
@@ -224,7 +220,8 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         }
         let config = image.config()?;
         let agent = Agent::new(config.agent, config.contact).map_err(|_| ImageError::CONFIG)?;
-        let (now, scheduler) = (board.now(), &mut *memory.scheduler);
+        let now = board.now();
+        let scheduler = &mut memory.scheduler;
         scheduler.set_settings(settings(&config, slots as u16));
         scheduler
             .set_budget(config.per_day, now)
@@ -242,25 +239,21 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         }
         for index in 0..hosts {
             let host = image.host(index)?;
-            let ids = (
-                S::Id::from_index(index),
-                S::Id::from_index(host.gate.into()),
-            );
-            if let (Some(own), Some(gate)) = ids {
-                let _ = scheduler.share_gate(HostId(own), HostId(gate));
+            let own = scheduler.host_id(index);
+            let gate = scheduler.host_id(host.gate.into());
+            if let (Some(own), Some(gate)) = (own, gate) {
+                let _ = scheduler.share_gate(own, gate);
             }
         }
         for index in 0..pages {
             let page = image.page(index)?;
-            let host = S::Id::from_index(page.host.into()).ok_or(too_large)?;
-            let (weight, rate, confidence) = (page.weight, page.rate, page.confidence);
-            let settings = PageSettings {
-                weight,
-                rate,
-                confidence,
-            };
+            let host = scheduler.host_id(page.host.into()).ok_or(too_large)?;
+            let settings = PageSettings::DEFAULT
+                .with_weight(page.weight)
+                .with_rate(page.rate)
+                .with_confidence(page.confidence);
             scheduler
-                .add_page(HostId(host), &settings, now)
+                .add_page(host, &settings, now)
                 .map_err(|_| too_large)?;
         }
         board.log(&Event::Loaded {
@@ -363,8 +356,8 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
     }
 
     /// How often something happened, by the scheduler's own count.
-    pub fn counted(&self, event: Counted) -> u32 {
-        self.state.borrow().memory.scheduler.counters().get(event)
+    pub fn counted(&self, counter: Counter) -> u32 {
+        self.state.borrow().memory.scheduler.counters().get(counter)
     }
 
     /// Is a slot at the same page for longer than this, or has nobody woken up to a page for so

@@ -6,11 +6,11 @@ use super::memory::Verdict;
 use super::turn::{Ended, Errand, Question, Reply, millis};
 use super::{Board, Event, Failure, Flags, Probe};
 use crate::fetch::{self, Connect, Fingerprinter, Hops, Limits, Request, Resolve, Url};
-use crate::scheduler::{Outcome, Storage};
+use crate::scheduler::Outcome;
 use crate::store::MoveRecord;
 use crate::time::{Duration, Instant};
 
-impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
+impl<'a, B: Board> Probe<'a, B> {
     /// Fetches the page itself, or the next step of its redirects.
     ///
     /// *Cancellation*: the connection is dropped where it is.

@@ -8,7 +8,6 @@ use super::turn::Errand;
 use super::{Board, Failure, Probe, State};
 use crate::catalog::Page;
 use crate::fetch::{Host, Resolve, Url, literal};
-use crate::scheduler::Storage;
 use crate::time::{Duration, Instant};
 
 /// Hosts that are not in the list, of which politeness, address and robots.txt are remembered at
@@ -24,7 +23,7 @@ pub(super) enum Party {
     Stranger(u32),
 }
 
-impl<S: Storage> State<'_, S> {
+impl State<'_> {
     /// What is known of a party.
     pub(super) fn host_memory(&mut self, party: Party) -> Option<&mut HostMemory> {
         match party {
@@ -74,7 +73,7 @@ impl<S: Storage> State<'_, S> {
     }
 }
 
-impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
+impl<'a, B: Board> Probe<'a, B> {
     /// Whose URL is this? Work: the hosts of the list, unless it is of the page's own host.
     pub(super) fn party(&self, record: &Page<'a>, url: &Url<'_>) -> Party {
         let is_at = |page: &str| Url::parse(page).is_ok_and(|page| page.same_origin(url));

@@ -10,9 +10,8 @@ use super::{Board, Event, Failure, Probe};
 use crate::catalog::Page;
 use crate::fetch::robots::{self, Access, Judge, Reader};
 use crate::fetch::{self, Connect, Hops, Request, Resolve, Url};
-use crate::heap::Id;
 use crate::polite;
-use crate::scheduler::{HostId, Outcome, Storage};
+use crate::scheduler::Outcome;
 use crate::time::Duration;
 
 /// Pages held against a robots.txt while it streams by. A host with more of them is asked for it
@@ -21,7 +20,7 @@ const JUDGES: usize = 32;
 
 type Judges<'u> = heapless::Vec<(usize, Judge<'u>), JUDGES>;
 
-impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
+impl<'a, B: Board> Probe<'a, B> {
     /// Fetches the robots.txt that governs where the page is, or the next step of its redirects,
     /// and judges the host's pages by it. The page's own turn comes next.
     ///
@@ -209,9 +208,9 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
         }
         match party {
             Party::Listed(host) => {
-                if let Some(id) = S::Id::from_index(host.into()) {
+                if let Some(id) = state.memory.scheduler.host_id(host.into()) {
                     let gap = politeness(host);
-                    let _ = state.memory.scheduler.set_gap(HostId(id), gap);
+                    let _ = state.memory.scheduler.set_gap(id, gap);
                     self.board.log(&Event::Gap {
                         host,
                         millis: millis(gap),

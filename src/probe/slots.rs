@@ -9,8 +9,7 @@ use super::line::{Line, Wires};
 use super::turn::Ended;
 use super::{Board, Event, MOST_SLOTS, Probe, Slot, State};
 use crate::fetch::{Connect, Resolve};
-use crate::heap::Id;
-use crate::scheduler::{Decision, HostId, Outcome, PageId, Storage};
+use crate::scheduler::{Decision, Outcome, PageId};
 use crate::time::{Duration, Instant};
 
 /// A `WaitUntil` that is now would spin.
@@ -18,7 +17,7 @@ const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 
 /// What a slot is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Doing<I> {
+enum Doing {
     /// Nothing, or not yet.
     Away,
     /// Waits, without a connection.
@@ -26,21 +25,21 @@ enum Doing<I> {
     /// Waits, with a connection to this host.
     Keeps(u16),
     /// Has been given this page, and will wake up to it.
-    Given { page: PageId<I>, since: Instant },
+    Given { page: PageId, since: Instant },
     /// Is at a page.
     Busy { since: Instant },
 }
 
 /// All slots.
 #[derive(Debug)]
-pub(super) struct Slots<I> {
-    doing: [Doing<I>; MOST_SLOTS],
+pub(super) struct Slots {
+    doing: [Doing; MOST_SLOTS],
     /// Goes up when slots that wait should look again.
     generation: u32,
     waiting: heapless::Vec<Waker, MOST_SLOTS>,
 }
 
-impl<I: Id> Slots<I> {
+impl Slots {
     pub(super) fn new() -> Self {
         Self {
             doing: [Doing::Away; MOST_SLOTS],
@@ -72,14 +71,14 @@ impl<I: Id> Slots<I> {
             .any(|doing| matches!(doing, Doing::Given { .. } | Doing::Busy { .. }))
     }
 
-    fn set(&mut self, number: usize, doing: Doing<I>) {
+    fn set(&mut self, number: usize, doing: Doing) {
         if let Some(place) = self.doing.get_mut(number) {
             *place = doing;
         }
     }
 
     /// What was given to this slot.
-    fn given(&mut self, number: usize) -> Option<PageId<I>> {
+    fn given(&mut self, number: usize) -> Option<PageId> {
         match self.doing.get(number)? {
             Doing::Given { page, .. } => Some(*page),
             _ => None,
@@ -107,17 +106,17 @@ impl<I: Id> Slots<I> {
     }
 }
 
-impl<S: Storage> State<'_, S> {
-    fn home(&self, page: PageId<S::Id>) -> u16 {
+impl State<'_> {
+    fn home(&self, page: PageId) -> u16 {
         self.memory
             .scheduler
             .host_of(page)
-            .map_or(0, |host| host.0.index() as u16)
+            .map_or(0, |host| host.index() as u16)
     }
 
     /// Failures in a row of a host.
     fn failures(&self, host: u16) -> u8 {
-        let host = S::Id::from_index(host.into()).map(HostId);
+        let host = self.memory.scheduler.host_id(host.into());
         host.and_then(|host| self.memory.scheduler.host_memo(host).ok())
             .map_or(0, |memo| memo.failures)
     }
@@ -125,13 +124,13 @@ impl<S: Storage> State<'_, S> {
 
 /// Says that a slot waits, as long as it lives: a page must not be given to one that is no longer
 /// there.
-struct Waiting<'s, 'a, S: Storage> {
-    state: &'s RefCell<State<'a, S>>,
+struct Waiting<'s, 'a> {
+    state: &'s RefCell<State<'a>>,
     number: usize,
 }
 
-impl<'s, 'a, S: Storage> Waiting<'s, 'a, S> {
-    fn new(state: &'s RefCell<State<'a, S>>, number: usize, kept: Option<u16>) -> Self {
+impl<'s, 'a> Waiting<'s, 'a> {
+    fn new(state: &'s RefCell<State<'a>>, number: usize, kept: Option<u16>) -> Self {
         state
             .borrow_mut()
             .slots
@@ -140,7 +139,7 @@ impl<'s, 'a, S: Storage> Waiting<'s, 'a, S> {
     }
 }
 
-impl<S: Storage> Drop for Waiting<'_, '_, S> {
+impl Drop for Waiting<'_, '_> {
     fn drop(&mut self) {
         let slots = &mut self.state.borrow_mut().slots;
         if slots.given(self.number).is_none() {
@@ -149,7 +148,7 @@ impl<S: Storage> Drop for Waiting<'_, '_, S> {
     }
 }
 
-impl<S: Storage, B: Board> Probe<'_, S, B> {
+impl<B: Board> Probe<'_, B> {
     /// Fetches whatever is due, one page at a time, for ever. `number` is the slot's own, below
     /// [`MOST_SLOTS`].
     ///
@@ -182,7 +181,7 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
                     resolve: &mut *resolve,
                     buffer,
                 };
-                match self.turn(page.0.index(), home, start, wires).await {
+                match self.turn(page.index(), home, start, wires).await {
                     Ended::Done(outcome) => self.record(number, page, home, outcome),
                     Ended::Again => again = Some((page, home, start)),
                     Ended::Elsewhere(host) => self.hand_over(number, page, host),
@@ -204,12 +203,12 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
         &self,
         number: usize,
         line: &mut Line<'_, C>,
-    ) -> Option<(PageId<S::Id>, u16, Instant)> {
+    ) -> Option<(PageId, u16, Instant)> {
         while !line.is_spent() {
             match self.next(number, line.kept().map(|(host, _)| host)) {
                 Decision::Fetch(page) => {
                     self.board.log(&Event::Start {
-                        page: page.0.index() as u16,
+                        page: page.index() as u16,
                     });
                     return Some((page, self.home(page), self.board.now()));
                 }
@@ -222,7 +221,7 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
 
     /// What a slot that keeps a connection to `kept` should do now. What another slot should rather
     /// do is given to that one: at most once a slot.
-    fn next(&self, number: usize, kept: Option<u16>) -> Decision<S::Id> {
+    fn next(&self, number: usize, kept: Option<u16>) -> Decision {
         let now = self.board.now();
         let mut state = self.state.borrow_mut();
         if let Some(page) = state.slots.given(number) {
@@ -253,22 +252,22 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
     }
 
     /// The host at whose gate a page waits: its own, as a rule.
-    fn home(&self, page: PageId<S::Id>) -> u16 {
+    fn home(&self, page: PageId) -> u16 {
         self.state.borrow().home(page)
     }
 
-    fn hand_over(&self, number: usize, page: PageId<S::Id>, to: u16) {
+    fn hand_over(&self, number: usize, page: PageId, to: u16) {
         let now = self.board.now();
         let mut state = self.state.borrow_mut();
         state.slots.set(number, Doing::Away);
-        if let Some(host) = S::Id::from_index(to.into()) {
+        if let Some(host) = state.memory.scheduler.host_id(to.into()) {
             // It is in flight, and the image has only hosts that the scheduler has.
-            let _ = state.memory.scheduler.hand_over(page, HostId(host), now);
+            let _ = state.memory.scheduler.hand_over(page, host, now);
         }
         state.slots.wake_all();
     }
 
-    fn record(&self, number: usize, page: PageId<S::Id>, home: u16, outcome: Outcome) {
+    fn record(&self, number: usize, page: PageId, home: u16, outcome: Outcome) {
         let now = self.board.now();
         let mut state = self.state.borrow_mut();
         state.slots.set(number, Doing::Away);
@@ -280,7 +279,7 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
         if let Some(page) = state
             .memory
             .pages
-            .get_mut(page.0.index())
+            .get_mut(page.index())
             .filter(|_| outcome.is_answer())
         {
             page.unsaved = true;
@@ -293,9 +292,11 @@ impl<S: Storage, B: Board> Probe<'_, S, B> {
         {
             host.unsaved = true;
         }
-        let opens = S::Id::from_index(home.into())
+        let scheduler = &state.memory.scheduler;
+        let opens = scheduler
+            .host_id(home.into())
             .filter(|_| failed)
-            .and_then(|host| state.memory.scheduler.opens(HostId(host)));
+            .and_then(|host| scheduler.opens(host));
         let why = state.why.take();
         state.slots.wake_all();
         drop(state);

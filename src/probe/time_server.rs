@@ -6,7 +6,6 @@ use core::pin::pin;
 use super::{Board, Event, Probe};
 use crate::catalog::TimeServer;
 use crate::fetch::{Resolve, literal, within};
-use crate::scheduler::Storage;
 use crate::sntp::{Client, NoTime, PACKET, PATIENCE};
 use crate::store::hash;
 use crate::time::Duration;
@@ -32,7 +31,7 @@ pub trait Datagrams {
     async fn receive(&mut self, buffer: &mut [u8]) -> usize;
 }
 
-impl<S: Storage, B: Board> Probe<'_, S, B> {
+impl<B: Board> Probe<'_, B> {
     /// Keeps the time by the image's time server, for ever; without one it waits for ever. `random`
     /// is drawn at each start: together with the device's key it makes numbers that nobody else can
     /// guess.

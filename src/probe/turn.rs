@@ -13,8 +13,7 @@ use crate::fetch::{
     self, Body, Connect, Endpoint, FetchError, Fetched, Head, Hops, Limits, RedirectError, Request,
     Resolve, Scheme, Url, within,
 };
-use crate::heap::Id;
-use crate::scheduler::{HostId, Outcome, Storage};
+use crate::scheduler::Outcome;
 use crate::time::{Duration, Instant};
 
 /// How long a slot thinks after it found the gate of a redirect's host closed.
@@ -103,7 +102,7 @@ pub(super) enum Lost {
     OutOfReach,
 }
 
-impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
+impl<'a, B: Board> Probe<'a, B> {
     /// One request for a page, or for what has to come before it.
     ///
     /// *Cancellation*: the connection is dropped where it is; nothing is recorded.
@@ -286,11 +285,12 @@ impl<'a, S: Storage, B: Board> Probe<'a, S, B> {
     /// Will the same host be asked again soon? What is asked for before a page is followed by the
     /// page.
     fn is_next_near(&self, errand: &Errand<'_, 'a>, url: &Url<'_>) -> bool {
-        let Some(host) = S::Id::from_index(errand.home.into()).map(HostId) else {
+        let state = self.state.borrow();
+        let scheduler = &state.memory.scheduler;
+        let Some(host) = scheduler.host_id(errand.home.into()) else {
             return false;
         };
-        let (state, soon) = (self.state.borrow(), self.board.now() + NEAR);
-        let scheduler = &state.memory.scheduler;
+        let soon = self.board.now() + NEAR;
         let page_follows = *url != errand.url;
         let due = || scheduler.first_due(host).is_some_and(|due| due < soon);
         scheduler.gap(host).is_some_and(|gap| gap < NEAR) && (page_follows || due())

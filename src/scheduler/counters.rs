@@ -2,11 +2,12 @@
 
 use super::tick::Tick;
 
-/// Something worth counting.
+/// Something that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[repr(u8)]
-pub enum Event {
+#[non_exhaustive]
+pub enum Counter {
     /// A fetch was started.
     Fetch,
     /// It found a new version.
@@ -19,7 +20,7 @@ pub enum Event {
     Redirected,
     /// The host asked for patience (429, 503).
     Refused,
-    /// No answer.
+    /// The host gave no answer.
     Failed,
     /// Robots rules forbid the page.
     Denied,
@@ -37,10 +38,10 @@ pub enum Event {
     Late,
 }
 
-/// How many kinds of event there are.
-const KINDS: usize = Event::Late as usize + 1;
+/// How many counters there are.
+const KINDS: usize = Counter::Late as usize + 1;
 
-/// How often each [`Event`] happened since the start. Counts wrap after four thousand million.
+/// How often each [`Counter`] happened since the start. Counts wrap after four thousand million.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Counters {
@@ -60,11 +61,11 @@ impl Counters {
     /// How often it happened.
     ///
     /// ```
-    /// use dunlin::scheduler::{Counters, Event};
-    /// assert_eq!(Counters::default().get(Event::Fetch), 0);
+    /// use dunlin::scheduler::{Counters, Counter};
+    /// assert_eq!(Counters::default().get(Counter::Fetch), 0);
     /// ```
-    pub fn get(&self, event: Event) -> u32 {
-        self.counts.get(event as usize).copied().unwrap_or(0)
+    pub fn get(&self, counter: Counter) -> u32 {
+        self.counts.get(counter as usize).copied().unwrap_or(0)
     }
 
     /// By how many seconds, in total, fetches started later than they were due.
@@ -72,8 +73,8 @@ impl Counters {
         Tick::duration(self.late).as_secs()
     }
 
-    pub(super) fn count(&mut self, event: Event) {
-        if let Some(count) = self.counts.get_mut(event as usize) {
+    pub(super) fn count(&mut self, counter: Counter) {
+        if let Some(count) = self.counts.get_mut(counter as usize) {
             *count = count.wrapping_add(1);
         }
     }

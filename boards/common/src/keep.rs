@@ -2,7 +2,6 @@
 
 use dunlin::boot::Boot;
 use dunlin::probe::{Board, Probe};
-use dunlin::scheduler::Storage;
 use dunlin::store::{Partition, Store};
 use embassy_futures::block_on;
 
@@ -12,11 +11,7 @@ use embassy_futures::block_on;
 /// Nothing of it waits for anything, so no task has to run meanwhile. Work: every sector twice.
 // A frame of its own, which ends with it: in that of `main`, it would stay on the stack for ever.
 #[inline(never)]
-pub fn restore<S: Storage, B: Board, F: Partition>(
-    probe: &Probe<'_, S, B>,
-    store: &mut Store<F>,
-    boot: &Boot,
-) {
+pub fn restore<B: Board, F: Partition>(probe: &Probe<'_, B>, store: &mut Store<F>, boot: &Boot) {
     if boot.is_loop() {
         defmt::warn!(
             "{=u8} resets within a minute each: starting with nothing restored",

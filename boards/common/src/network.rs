@@ -10,7 +10,6 @@ use core::task::Poll;
 use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Resolve};
 use dunlin::catalog::Address;
 use dunlin::probe::{Board, Datagrams, Event, Probe, Slot};
-use dunlin::scheduler::Storage;
 use embassy_net::dns::DnsQueryType;
 use embassy_net::tcp::{self, TcpSocket};
 use embassy_net::udp::{PacketMetadata, UdpSocket};
@@ -76,17 +75,17 @@ fn config(address: Address) -> Config {
 /// has one; for ever.
 ///
 /// *Cancellation*: no frame moves any more, for the runner is gone.
-pub async fn keep_up<S: Storage, B: Board, D: Driver>(
+pub async fn keep_up<B: Board, D: Driver>(
     mut runner: Runner<'static, D>,
     stack: Stack<'static>,
-    probe: &Probe<'_, S, B>,
+    probe: &Probe<'_, B>,
 ) {
     embassy_futures::join::join3(runner.run(), watch(stack, probe), keep_time(stack, probe)).await;
 }
 
 /// Asks the image's time server, if it names one. *Cancellation*: safe; the hosts' `Date` headers
 /// stand in.
-async fn keep_time<S: Storage, B: Board>(stack: Stack<'static>, probe: &Probe<'_, S, B>) {
+async fn keep_time<B: Board>(stack: Stack<'static>, probe: &Probe<'_, B>) {
     let (mut heard, mut said) = ([PacketMetadata::EMPTY; 2], [PacketMetadata::EMPTY; 1]);
     let (mut receive, mut send) = ([0; 2 * LONGEST_TIME], [0; LONGEST_TIME]);
     let socket = UdpSocket::new(stack, &mut heard, &mut receive, &mut said, &mut send);
@@ -126,7 +125,7 @@ impl Datagrams for Udp<'_> {
 
 /// Tells the probe when the network comes and goes. *Cancellation*: safe; the probe believes what
 /// it was told last.
-async fn watch<S: Storage, B: Board>(stack: Stack<'static>, probe: &Probe<'_, S, B>) -> ! {
+async fn watch<B: Board>(stack: Stack<'static>, probe: &Probe<'_, B>) -> ! {
     loop {
         stack.wait_config_up().await;
         let address = stack

@@ -5,8 +5,8 @@ use core::mem::size_of;
 
 use dunlin::catalog::LogLevel;
 use dunlin::image::{Image, ImageError};
-use dunlin::probe::{Board, Event, HostMemory, Memory, PageMemory, Probe, most_moves};
-use dunlin::scheduler::{Core, Lent, Room, Settings};
+use dunlin::probe::{Board, BoardEvent, Event, HostMemory, Memory, PageMemory, Probe, most_moves};
+use dunlin::scheduler::{Settings, Tables as SchedulerTables};
 use dunlin::time::Instant;
 use embassy_executor::{SpawnError, SpawnToken, Spawner};
 use embassy_time::Timer;
@@ -46,7 +46,8 @@ impl<H: Hardware> Board for Device<H> {
             event.emit();
         }
         if let Event::Totals(_) = event {
-            defmt::info!("power awake_ms={=u64}", executor::awake().as_millis());
+            let awake_millis = executor::awake().as_millis();
+            BoardEvent::Power { awake_millis }.emit();
         }
     }
 
@@ -57,21 +58,20 @@ impl<H: Hardware> Board for Device<H> {
 }
 
 /// The probe of a board: alias it with the board's own numbers.
-pub type BoardProbe<const PAGES: usize, const HOSTS: usize, H> =
-    Probe<'static, Lent<'static>, Device<H>>;
+pub type BoardProbe<const PAGES: usize, const HOSTS: usize, H> = Probe<'static, Device<H>>;
 
 /// The probe's memory but for [`PageTable`]: put it in a `ConstStaticCell`. It begins as zeros,
 /// which cost no flash.
 #[derive(Debug)]
 pub struct Tables<const PAGES: usize, const HOSTS: usize> {
-    room: Room<PAGES, HOSTS>,
+    scheduler: SchedulerTables<PAGES, HOSTS>,
     hosts: [HostMemory; HOSTS],
 }
 
 impl<const PAGES: usize, const HOSTS: usize> Tables<PAGES, HOSTS> {
     /// Empty.
     pub const NEW: Self = Self {
-        room: Room::NEW,
+        scheduler: SchedulerTables::NEW,
         hosts: [HostMemory::NEW; HOSTS],
     };
 }
@@ -154,12 +154,10 @@ pub fn load<const PAGES: usize, const HOSTS: usize, H: Hardware>(
 ) -> Result<&'static BoardProbe<PAGES, HOSTS, H>, ImageError> {
     let made = Image::parse(image_flash()).and_then(|image| {
         let log = image.config()?.log;
-        static SCHEDULER: StaticCell<Core<Lent<'static>>> = StaticCell::new();
-        let Tables { room, hosts } = tables;
-        let scheduler = SCHEDULER.init(Core::in_room(room, Settings::DEFAULT));
+        let Tables { scheduler, hosts } = tables;
         let PageTable { pages, detours } = pages;
         let memory = Memory {
-            scheduler,
+            scheduler: scheduler.scheduler(Settings::DEFAULT),
             pages,
             hosts,
             detours,
@@ -172,7 +170,7 @@ pub fn load<const PAGES: usize, const HOSTS: usize, H: Hardware>(
         })
     });
     made.map(|probe| &*place.init(probe))
-        .inspect_err(|why| Event::Refused(*why).emit())
+        .inspect_err(|why| Event::Refused { why: *why }.emit())
 }
 
 /// There is room for every task: each is spawned as often as its pool says.

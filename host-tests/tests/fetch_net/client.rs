@@ -8,7 +8,7 @@ use dunlin::fetch::{
     Limits, OpenError, Outcome, RedirectError, Request, ResponseError, Url, fetch, open,
 };
 use dunlin::time::Duration;
-use dunlin_host::net::{HostConnect, HostConnection, HostResolve, after};
+use dunlin_host::board::net::{HostConnect, HostConnection, HostResolve, after};
 use futures_lite::future::block_on;
 
 pub const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);

@@ -7,7 +7,7 @@ use std::time::Duration as StdDuration;
 
 use dunlin::fetch::{Limits, Outcome, RedirectError, Request, ResponseError, RetryAfter, Url};
 use dunlin::time::Duration;
-use dunlin_host::net::{HostConnect, HostResolve};
+use dunlin_host::board::net::{HostConnect, HostResolve};
 use futures_lite::future::block_on;
 
 use crate::client::{

@@ -14,7 +14,7 @@ use dunlin::catalog::{Address, Config, Gateway, Host, LogLevel, Name, Page, Time
 use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Ignore, Resolve};
 use dunlin::image::{Image, build};
 use dunlin::probe::{Board, Datagrams, Event, HostMemory, Memory, PageMemory, Probe, Slot, Totals};
-use dunlin::scheduler::{Core, Large, Settings};
+use dunlin::scheduler::{DynTables, Settings};
 use dunlin::store::{Partition, Store};
 use dunlin::time::{Duration, Instant};
 use embedded_io_async::{ErrorKind, ErrorType, Read, Write};
@@ -119,7 +119,7 @@ pub struct World {
 pub type TimeService = fn(Duration, &[u8]) -> Vec<Vec<u8>>;
 
 /// A probe in the world.
-pub type WorldProbe<'p, 'w> = Probe<'p, Large, &'w World>;
+pub type WorldProbe<'p, 'w> = Probe<'p, &'w World>;
 
 /// Who stores what is learnt, and how.
 pub struct Keeper<'s, F> {
@@ -333,13 +333,12 @@ impl Setting {
             time_server: self.time_server,
             asked_time: RefCell::default(),
         };
-        let mut scheduler: Core<Large> =
-            Core::large(image.pages(), image.hosts(), Settings::DEFAULT);
+        let mut tables = DynTables::new(image.pages(), image.hosts());
         let mut pages = vec![PageMemory::NEW; image.pages()];
         let mut hosts = vec![HostMemory::NEW; image.hosts()];
         let mut detours = vec![0; self.detour_bytes];
         let memory = Memory {
-            scheduler: &mut scheduler,
+            scheduler: tables.scheduler(Settings::DEFAULT),
             pages: &mut pages,
             hosts: &mut hosts,
             detours: &mut detours,

@@ -38,9 +38,27 @@ struct ModelPage {
     unknown: bool,
 }
 
+type Beyond = Box<Scheduler<{ PAGES + 2 }, { HOSTS + 2 }>>;
+
+fn beyond() -> Beyond {
+    let mut scheduler = Beyond::default();
+    for _ in 0..HOSTS + 2 {
+        scheduler.add_host(Duration::ZERO).expect("room");
+    }
+    let host = scheduler.host_id(0).expect("the first");
+    for _ in 0..PAGES + 2 {
+        scheduler
+            .add_page(host, &PageSettings::DEFAULT, Instant::ZERO)
+            .expect("room");
+    }
+    scheduler
+}
+
 /// The scheduler and the model beside it.
 pub struct Checked {
     pub scheduler: Box<Scheduler<PAGES, HOSTS>>,
+    /// A larger one, whose ids may be of pages and hosts that the first does not have.
+    beyond: Beyond,
     settings: Settings,
     pub now: Instant,
     hosts: Vec<usize>,
@@ -58,6 +76,7 @@ impl Checked {
     pub fn new(settings: Settings) -> Self {
         Self {
             scheduler: Box::new(Scheduler::new(settings)),
+            beyond: beyond(),
             settings,
             now: Instant::ZERO,
             hosts: Vec::new(),
@@ -76,8 +95,8 @@ impl Checked {
         &mut self.gates[self.hosts[host]]
     }
 
-    fn host_id(host: usize) -> HostId {
-        HostId(host as u16)
+    fn host_id(&self, host: usize) -> HostId {
+        self.beyond.host_id(host).expect("a host of the larger one")
     }
 
     /// A page that exists, as a rule; sometimes one that does not.
@@ -87,7 +106,8 @@ impl Checked {
             .keys()
             .nth(index)
             .copied()
-            .unwrap_or(PageId(index as u16))
+            .or_else(|| self.beyond.page_id(index))
+            .expect("a page of the larger one")
     }
 
     pub fn add_host(&mut self, gap: Duration) {
@@ -96,9 +116,10 @@ impl Checked {
             assert_eq!(result, Err(Error::HostsFull));
             return;
         }
-        assert_eq!(result, Ok(Self::host_id(self.hosts.len())));
+        assert_eq!(result, Ok(self.host_id(self.hosts.len())));
         self.hosts.push(self.gates.len());
-        let (earliest, before) = (Instant::ZERO, Instant::ZERO);
+        let earliest = Instant::ZERO;
+        let before = Instant::ZERO;
         // A gap is kept in whole milliseconds, rounded up.
         let gap = Duration::from_millis(gap.as_micros().div_ceil(1_000));
         self.gates.push(ModelGate {
@@ -111,7 +132,7 @@ impl Checked {
     }
 
     pub fn add_page(&mut self, host: usize, page: &PageSettings, now: Instant) {
-        let result = self.scheduler.add_page(Self::host_id(host), page, now);
+        let result = self.scheduler.add_page(self.host_id(host), page, now);
         if host >= self.hosts.len() {
             assert_eq!(result, Err(Error::UnknownHost));
         } else if self.pages.len() == PAGES {
@@ -135,12 +156,13 @@ impl Checked {
     fn share(&mut self, host: usize, with: usize) {
         let result = self
             .scheduler
-            .share_gate(Self::host_id(host), Self::host_id(with));
+            .share_gate(self.host_id(host), self.host_id(with));
         if host.max(with) >= self.hosts.len() {
             assert_eq!(result, Err(Error::UnknownHost));
             return;
         }
-        let (from, to) = (self.hosts[host], self.hosts[with]);
+        let from = self.hosts[host];
+        let to = self.hosts[with];
         if from != to && (self.gates[from].busy || self.gates[to].busy) {
             assert_eq!(result, Err(Error::HostBusy));
             return;
@@ -222,7 +244,8 @@ impl Checked {
             }
             None => assert!(without_clock || gate.hours.is_always()),
         }
-        (gate.busy, gate.before) = (true, gate.earliest);
+        gate.busy = true;
+        gate.before = gate.earliest;
         gate.earliest = now + gate.gap;
         self.starts.push((now, page));
         self.check_budget();
@@ -266,14 +289,15 @@ impl Checked {
             }
         }
         assert_eq!(result, Ok(()));
-        let (end, rules) = (self.now, self.settings.rules);
+        let end = self.now;
+        let settings = self.settings.gate;
         if outcome == Outcome::Denied {
             self.denials.push(end);
             self.starts.retain(|(_, started)| *started != page);
         }
         let gate = self.gate(page);
         gate.busy = false;
-        if rules.gap_from_end {
+        if settings.gap_from_end {
             gate.earliest = gate.earliest.max(end + gate.gap);
         }
         match outcome {
@@ -284,7 +308,7 @@ impl Checked {
                 gate.earliest = gate.earliest.max(end + asked.min(MAX_RETRY_AFTER));
             }
             Outcome::Refused { retry_after: None } | Outcome::Failed => {
-                let least = rules.back_off.min(rules.back_off_ceiling);
+                let least = settings.back_off.min(settings.back_off_ceiling);
                 gate.earliest = gate.earliest.max(end + least / 4 * 3);
             }
             _ => {}
@@ -306,7 +330,7 @@ impl Checked {
             90..92 => self.restore(page, random, now),
             92..94 => {
                 let gap = some_duration(random, 5_000_000);
-                let known = self.scheduler.set_gap(Self::host_id(host), gap).is_ok();
+                let known = self.scheduler.set_gap(self.host_id(host), gap).is_ok();
                 assert_eq!(known, host < self.hosts.len());
                 if known {
                     self.gates[self.hosts[host]].gap =
@@ -319,7 +343,7 @@ impl Checked {
                     _ => Hours::new(random.below(24) as u8, random.below(25) as u8)
                         .unwrap_or(Hours::ALWAYS),
                 };
-                let known = self.scheduler.set_hours(Self::host_id(host), hours).is_ok();
+                let known = self.scheduler.set_hours(self.host_id(host), hours).is_ok();
                 assert_eq!(known, host < self.hosts.len());
                 if known {
                     self.gates[self.hosts[host]].hours = hours;
@@ -438,7 +462,7 @@ impl Checked {
         self.set_budget(Some(50.0 * PAGES as f32), self.now);
         for host in 0..self.hosts.len() {
             self.scheduler
-                .set_hours(Self::host_id(host), Hours::ALWAYS)
+                .set_hours(self.host_id(host), Hours::ALWAYS)
                 .expect("a host that was added");
             self.gates[self.hosts[host]].hours = Hours::ALWAYS;
         }
@@ -479,11 +503,10 @@ fn some_duration(random: &mut Random, most: u64) -> Duration {
 fn some_page(random: &mut Random) -> PageSettings {
     let weight = [0.1, 1.0, 1.0, 20.0][random.below(4) as usize];
     let rate = [None, None, Some(0.0), Some(0.3), Some(500.0)][random.below(5) as usize];
-    PageSettings {
-        weight,
-        rate,
-        confidence: [0.5, 4.0, 1e6][random.below(3) as usize],
-    }
+    PageSettings::DEFAULT
+        .with_weight(weight)
+        .with_rate(rate)
+        .with_confidence([0.5, 4.0, 1e6][random.below(3) as usize])
 }
 
 fn some_outcome(random: &mut Random) -> Outcome {

@@ -1,6 +1,6 @@
 //! Millions of random operations, each checked by the model.
 
-use dunlin::polite::Rules;
+use dunlin::polite::GateSettings;
 use dunlin::scheduler::{Engine, Settings};
 use dunlin::time::{Duration, Instant};
 use dunlin_suite::bench::Random;
@@ -12,21 +12,17 @@ const OPERATIONS: u32 = 4_000;
 
 fn case(seed: u64) {
     let mut random = Random(seed);
-    let settings = Settings {
-        engine: if seed.is_multiple_of(2) {
-            Engine::Index
-        } else {
-            Engine::Carousel
-        },
-        burst: random.below(5) as u16,
-        rules: Rules {
-            gap_from_end: random.below(3) == 0,
-            ..Rules::DEFAULT
-        },
-        fetch_without_clock: random.below(3) == 0,
-        seed: random.next_u32(),
-        ..Settings::DEFAULT
+    let engine = if seed.is_multiple_of(2) {
+        Engine::Index
+    } else {
+        Engine::Carousel
     };
+    let settings = Settings::DEFAULT
+        .with_engine(engine)
+        .with_burst(random.below(5) as u16)
+        .with_gate(GateSettings::DEFAULT.with_gap_from_end(random.below(3) == 0))
+        .with_fetch_without_clock(random.below(3) == 0)
+        .with_seed(random.next_u32());
     let mut checked = Checked::new(settings);
     // Half the cases start with a full house, the others grow.
     if seed % 4 < 2 {

@@ -15,10 +15,7 @@ fn all(world: &World, per_day: f64, learn: bool) -> Vec<(&'static str, Box<dyn P
             world,
             Some(per_day as f32),
             learn,
-            Settings {
-                engine,
-                ..Settings::DEFAULT
-            },
+            Settings::DEFAULT.with_engine(engine),
         ))
     };
     vec![

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use dunlin::scheduler::{Core, Decision, HostId, Large, Outcome, PageId, PageSettings, Settings};
+use dunlin::scheduler::{Decision, LargeScheduler, Outcome, PageSettings, Settings};
 use dunlin::time::{Duration, Instant};
 use dunlin_suite::bench::Random;
 
@@ -47,26 +47,23 @@ enum Power {
     GoesWithAll,
 }
 
-fn empty(now: Instant) -> Core<Large> {
-    let mut scheduler = Core::large(PAGES, HOSTS, Settings::DEFAULT);
+fn empty(now: Instant) -> LargeScheduler {
+    let mut scheduler = LargeScheduler::new(PAGES, HOSTS, Settings::DEFAULT);
     scheduler.set_budget(Some(BUDGET), now).expect("a budget");
-    for _ in 0..HOSTS {
-        scheduler.add_host(GAP).expect("room");
-    }
-    for page in 0..PAGES {
-        let host = HostId((page % HOSTS) as u32);
+    let hosts = [(); HOSTS].map(|()| scheduler.add_host(GAP).expect("room"));
+    for host in hosts.iter().cycle().take(PAGES) {
         scheduler
-            .add_page(host, &PageSettings::DEFAULT, now)
+            .add_page(*host, &PageSettings::DEFAULT, now)
             .expect("room");
     }
     scheduler
 }
 
 /// A scheduler that is told what another one knew, by a clock that starts again at zero.
-fn restarted(before: &Core<Large>, cut: Instant, power: Power) -> Core<Large> {
+fn restarted(before: &LargeScheduler, cut: Instant, power: Power) -> LargeScheduler {
     let now = Instant::ZERO;
     let mut scheduler = empty(now);
-    for host in (0..HOSTS as u32).map(HostId) {
+    for host in (0..HOSTS).filter_map(|index| before.host_id(index)) {
         if power != Power::GoesWithAll {
             let memo = before.host_memo(host).expect("a host");
             scheduler.restore_host(host, &memo, now).expect("a host");
@@ -77,7 +74,7 @@ fn restarted(before: &Core<Large>, cut: Instant, power: Power) -> Core<Large> {
         return scheduler;
     }
     scheduler.restore_price(before.price());
-    for page in (0..PAGES as u32).map(PageId) {
+    for page in (0..PAGES).filter_map(|index| before.page_id(index)) {
         let Some(last) = before.last_fetch(page) else {
             continue;
         };
@@ -127,7 +124,7 @@ fn hours(world: &[Vec<Instant>], power: Power) -> Vec<f64> {
 
 /// The scheduler's clock is `offset` behind the world's.
 fn crawl(
-    scheduler: &mut Core<Large>,
+    scheduler: &mut LargeScheduler,
     world: &[Vec<Instant>],
     fetched: &mut [Option<Instant>],
     offset: Duration,
@@ -138,7 +135,7 @@ fn crawl(
     while now < until {
         match scheduler.next(now - offset) {
             Decision::Fetch(page) => {
-                let index = page.0 as usize;
+                let index = page.index();
                 let changed = fetched[index].is_none_or(|last| changes(&world[index], last, now));
                 fetched[index] = Some(now);
                 let outcome = if changed {

@@ -7,23 +7,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
+use dunlin::probe::LoggedEvent;
 use dunlin::time::Duration;
 use serde::Serialize;
 
 use super::run::POLITENESS;
 use crate::duration;
 use crate::error::Error;
-use crate::listing::ListingArgs;
+use crate::lists::listing::ListingArgs;
 use crate::monitor::decode::Line;
 use crate::monitor::firmware::Firmware;
-use crate::monitor::follow::{Follower, Listener, Setting};
 use crate::monitor::names::Names;
-use crate::monitor::said::page_of;
 use crate::monitor::source::Source;
-use crate::monitor::state::{Probe, Stream};
+use crate::monitor::state::{MonitoredProbe, Stream};
+use crate::monitor::stream_reader::{Listener, Setting, StreamReader};
 use crate::monitor::view::View;
 use crate::monitor::web::Probes;
-use crate::monitor::{decode, terminal, text, web};
+use crate::monitor::{decode, readable, terminal, web};
 use crate::output::{self, Format, Table};
 
 /// Watch probes at work, by their defmt logs
@@ -111,12 +111,12 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     let lines = args.plain || !(args.summary || show_terminal || args.web.is_some());
     let several = streams.len() > 1;
     let out = Arc::new(Mutex::new(BufWriter::new(std::io::stdout())));
-    let mut followers = Vec::new();
+    let mut readers = Vec::new();
     let mut probes = Vec::new();
     for (name, names, setting) in streams {
-        let probe = Arc::new(Mutex::new(Probe::new(name, names)));
+        let probe = Arc::new(Mutex::new(MonitoredProbe::new(name, names)));
         let printer = lines.then(|| printer(format, several, Arc::clone(&out), Arc::clone(&stop)));
-        followers.push(Follower::open(
+        readers.push(StreamReader::open(
             setting,
             Arc::clone(&probe),
             printer,
@@ -135,7 +135,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     let told = Arc::clone(&stop);
     ctrlc::set_handler(move || told.store(true, Ordering::Relaxed))
         .map_err(|why| Error::Usage(format!("cannot listen for Ctrl-C: {why}")))?;
-    let threads: Vec<_> = followers.into_iter().map(Follower::spawn).collect();
+    let threads: Vec<_> = readers.into_iter().map(StreamReader::spawn).collect();
     if show_terminal {
         terminal::run(&probes, &stop)
             .map_err(|why| Error::Usage(format!("cannot draw on this terminal: {why}")))?;
@@ -358,12 +358,13 @@ fn printer(
     out: Arc<Mutex<BufWriter<Stdout>>>,
     stop: Arc<AtomicBool>,
 ) -> Listener {
-    Box::new(move |probe: &Probe, line: &Line| {
+    Box::new(move |probe: &MonitoredProbe, line: &Line| {
         // The reason is given once, instead of thousands of lines that could not be decoded.
         if probe.complaint.is_some() {
             return;
         }
-        let url = page_of(&line.message)
+        let url = LoggedEvent::read(&line.message)
+            .and_then(|event| event.page())
             .and_then(|page| probe.page_name(page.into()))
             .map(|page| page.url.as_str());
         let text = match format {
@@ -442,7 +443,7 @@ fn summary(views: &[View]) -> Table {
             view.bytes,
         ];
         row.extend(counts.map(|count| count.to_string()));
-        row.extend([view.freshness, view.freshness_reported, view.optimum].map(text::share));
+        row.extend([view.freshness, view.freshness_reported, view.optimum].map(readable::share));
         row.extend([view.frames, view.lost_frames, view.lost_bytes].map(|count| count.to_string()));
         table.row(row);
     }

@@ -12,18 +12,19 @@ use std::time::SystemTime;
 use async_io::Timer;
 use dunlin::image::Image;
 use dunlin::probe::{Board, Event, Flags, HostMemory, Memory, PageMemory, Probe, Slot, Totals};
-use dunlin::scheduler::{Core, Large, Settings};
+use dunlin::scheduler::{DynTables, Settings};
 use dunlin::store::Store;
 use dunlin::time::{Duration, Instant};
 use serde::Serialize;
 
+use crate::board::flash::FileFlash;
+use crate::board::net;
+use crate::board::net::{HostConnect, HostResolve};
+use crate::duration;
 use crate::error::Error;
-use crate::flash::FileFlash;
-use crate::listing::{Listing, ListingArgs};
-use crate::net::{HostConnect, HostResolve};
+use crate::lists::listing::{Listing, ListingArgs};
+use crate::lists::page_image::{self, Capacity, Options};
 use crate::output::{self, Format, Table};
-use crate::page_image::{self, Capacity, Options};
-use crate::{duration, net};
 
 /// Watch pages for changes, politely, until Ctrl-C
 ///
@@ -135,12 +136,12 @@ fn crawl(
     args: &Args,
 ) -> Result<Summary, Error> {
     let wrong = |why: dunlin::image::ImageError| Error::Usage(why.to_string());
-    let mut scheduler: Core<Large> = Core::large(image.pages(), image.hosts(), Settings::DEFAULT);
+    let mut tables = DynTables::new(image.pages(), image.hosts());
     let mut pages = vec![PageMemory::NEW; image.pages()];
     let mut hosts = vec![HostMemory::NEW; image.hosts()];
     let mut detours = vec![0; DETOUR_BYTES * image.pages()];
     let memory = Memory {
-        scheduler: &mut scheduler,
+        scheduler: tables.scheduler(Settings::DEFAULT),
         pages: &mut pages,
         hosts: &mut hosts,
         detours: &mut detours,
@@ -213,7 +214,7 @@ fn until_told(seconds: Option<u64>) -> Result<impl Future<Output = ()>, Error> {
 }
 
 /// A line about what has happened, rewritten in place, for ever. *Cancellation*: safe.
-async fn show_status(probe: &Probe<'_, Large, Computer<'_>>) -> ! {
+async fn show_status(probe: &Probe<'_, Computer<'_>>) -> ! {
     loop {
         let totals = probe.totals();
         eprint!(
@@ -244,7 +245,7 @@ struct Summary {
 }
 
 impl Summary {
-    fn new(probe: &Probe<'_, Large, Computer<'_>>) -> Self {
+    fn new(probe: &Probe<'_, Computer<'_>>) -> Self {
         let Totals {
             fetches,
             not_modified,

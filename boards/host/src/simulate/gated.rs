@@ -5,10 +5,10 @@ use std::collections::BinaryHeap;
 
 use dunlin::learn::hints::Hint;
 use dunlin::polite::Hours;
-use dunlin::scheduler::{Decision, Outcome, PageId};
+use dunlin::scheduler::Outcome;
 use dunlin::time::{Duration, Instant};
 
-use super::{Policy, World};
+use super::{Policy, Step, World};
 
 /// Fetches that may start at once when the budget has not been used up; what the scheduler allows
 /// by default.
@@ -136,7 +136,7 @@ impl<R: Rule> Gated<R> {
 }
 
 impl<R: Rule> Policy for Gated<R> {
-    fn next(&mut self, now: Instant) -> Decision<u32> {
+    fn next(&mut self, now: Instant) -> Step {
         if self.rule.refills_at().is_some_and(|at| at <= now) {
             for (due, page) in self.rule.refill(now) {
                 self.hosts[self.host_of[page as usize] as usize]
@@ -150,13 +150,13 @@ impl<R: Rule> Policy for Gated<R> {
             let opens = self.closed.peek().map(|Reverse((opens, _))| *opens);
             let opens = opens.into_iter().chain(self.rule.refills_at()).min();
             let Some(&Reverse((due, host))) = self.ready.peek() else {
-                return opens.map_or(Decision::Idle, Decision::WaitUntil);
+                return opens.map_or(Step::Idle, Step::WaitUntil);
             };
             if due > now && !self.rule.eager() {
-                return Decision::WaitUntil(opens.map_or(due, |opens| due.min(opens)));
+                return Step::WaitUntil(opens.map_or(due, |opens| due.min(opens)));
             }
             if self.slot > now {
-                return Decision::WaitUntil(self.slot);
+                return Step::WaitUntil(self.slot);
             }
             self.ready.pop();
             let queue = &mut self.hosts[host as usize];
@@ -168,7 +168,8 @@ impl<R: Rule> Policy for Gated<R> {
             let Some(Reverse((due, page))) = queue.pages.pop() else {
                 continue;
             };
-            (queue.open, queue.opens) = (false, now + queue.gap);
+            queue.open = false;
+            queue.opens = now + queue.gap;
             self.slot = self.slot.max(now - self.spacing * BURST) + self.spacing;
             self.due[page as usize] = due;
             self.late_micros += if self.rule.eager() {
@@ -176,11 +177,11 @@ impl<R: Rule> Policy for Gated<R> {
             } else {
                 (now - due).as_micros()
             };
-            return Decision::Fetch(PageId(page));
+            return Step::Fetch(page);
         }
     }
 
-    fn record(&mut self, PageId(page): PageId<u32>, outcome: Outcome, now: Instant) {
+    fn record(&mut self, page: u32, outcome: Outcome, now: Instant) {
         let index = page as usize;
         let host = self.host_of[index];
         let again = self.rule.again(index, self.due[index], outcome, now);
@@ -190,7 +191,7 @@ impl<R: Rule> Policy for Gated<R> {
         self.close(host, opens);
     }
 
-    fn hint(&mut self, PageId(page): PageId<u32>, hint: Hint, _now: Instant) {
+    fn hint(&mut self, page: u32, hint: Hint, _now: Instant) {
         self.rule.hint(page as usize, hint);
     }
 

@@ -17,6 +17,6 @@ pub mod world;
 pub use change::{Change, Random};
 pub use gated::{Gated, Rule};
 pub use name::PolicyName;
-pub use policy::Policy;
+pub use policy::{Policy, Step};
 pub use run::{Options, Report, run};
 pub use world::{SimHost, SimPage, Tells, World};

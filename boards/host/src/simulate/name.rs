@@ -42,8 +42,8 @@ pub enum PolicyName {
 impl Default for PolicyName {
     fn default() -> Self {
         match Settings::DEFAULT.engine {
-            Engine::Carousel => Self::Carousel,
             Engine::Index => Self::Index,
+            _ => Self::Carousel,
         }
     }
 }
@@ -58,11 +58,7 @@ impl PolicyName {
     /// The policy on a world, with so many fetches a day.
     pub fn build(self, world: &World, per_day: f64, learn: bool, seed: u64) -> Box<dyn Policy> {
         let core = |engine| {
-            let settings = Settings {
-                engine,
-                seed: seed as u32,
-                ..Settings::DEFAULT
-            };
+            let settings = Settings::DEFAULT.with_engine(engine).with_seed(seed as u32);
             Box::new(scheduler(world, Some(per_day as f32), learn, settings))
         };
         match self {

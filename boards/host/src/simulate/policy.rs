@@ -2,36 +2,56 @@
 //! with.
 
 use dunlin::learn::hints::Hint;
-use dunlin::scheduler::{Core, Decision, Large, Outcome, PageId, PageSettings, Settings};
+use dunlin::scheduler::{Decision, LargeScheduler, Outcome, PageSettings, Settings};
 use dunlin::time::{Duration, Instant};
 
 use super::World;
 
+/// What a policy wants to do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a page that is to be fetched waits for its outcome"]
+pub enum Step {
+    /// Fetch this page of the world.
+    Fetch(u32),
+    /// Nothing until then.
+    WaitUntil(Instant),
+    /// Nothing until something is recorded.
+    Idle,
+}
+
 /// Decides what to fetch. Pages are known by their index in the world.
 pub trait Policy {
     /// What to do now.
-    fn next(&mut self, now: Instant) -> Decision<u32>;
+    fn next(&mut self, now: Instant) -> Step;
     /// What became of a fetch.
-    fn record(&mut self, page: PageId<u32>, outcome: Outcome, now: Instant);
+    fn record(&mut self, page: u32, outcome: Outcome, now: Instant);
     /// What a host says about a page. Most do not listen.
-    fn hint(&mut self, _page: PageId<u32>, _hint: Hint, _now: Instant) {}
+    fn hint(&mut self, _page: u32, _hint: Hint, _now: Instant) {}
     /// By how many seconds, in total, fetches started later than they were due.
     fn late_seconds(&self) -> u64;
 }
 
-impl Policy for Core<Large> {
-    fn next(&mut self, now: Instant) -> Decision<u32> {
-        Self::next(self, now)
+impl Policy for LargeScheduler {
+    fn next(&mut self, now: Instant) -> Step {
+        match Self::next(self, now) {
+            Decision::Fetch(page) => Step::Fetch(page.index() as u32),
+            Decision::WaitUntil(then) => Step::WaitUntil(then),
+            Decision::Idle => Step::Idle,
+        }
     }
 
-    fn record(&mut self, page: PageId<u32>, outcome: Outcome, now: Instant) {
-        let known = Self::record(self, page, outcome, now);
-        debug_assert_eq!(known, Ok(()));
+    fn record(&mut self, page: u32, outcome: Outcome, now: Instant) {
+        let known = self
+            .page_id(page as usize)
+            .map(|page| Self::record(self, page, outcome, now));
+        debug_assert_eq!(known, Some(Ok(())));
     }
 
-    fn hint(&mut self, page: PageId<u32>, hint: Hint, now: Instant) {
-        let known = Self::hint(self, page, hint, now);
-        debug_assert_eq!(known, Ok(()));
+    fn hint(&mut self, page: u32, hint: Hint, now: Instant) {
+        let known = self
+            .page_id(page as usize)
+            .map(|page| Self::hint(self, page, hint, now));
+        debug_assert_eq!(known, Some(Ok(())));
     }
 
     fn late_seconds(&self) -> u64 {
@@ -45,26 +65,25 @@ pub fn scheduler(
     per_day: Option<f32>,
     learn: bool,
     settings: Settings,
-) -> Core<Large> {
-    let mut core = Core::large(world.pages.len(), world.hosts.len(), settings);
-    let _ = core.set_budget(per_day, Instant::ZERO);
-    core.set_clock(Duration::ZERO, Instant::ZERO);
+) -> LargeScheduler {
+    let mut scheduler = LargeScheduler::new(world.pages.len(), world.hosts.len(), settings);
+    let _ = scheduler.set_budget(per_day, Instant::ZERO);
+    scheduler.set_clock(Duration::ZERO, Instant::ZERO);
     let hosts: Vec<_> = world
         .hosts
         .iter()
-        .filter_map(|host| core.add_host(host.gap).ok())
+        .filter_map(|host| scheduler.add_host(host.gap).ok())
         .collect();
     for (id, host) in hosts.iter().zip(&world.hosts) {
-        let _ = core.set_hours(*id, host.hours);
+        let _ = scheduler.set_hours(*id, host.hours);
     }
     for page in &world.pages {
         let rate = (!learn).then_some(page.mean_rate as f32);
-        let settings = PageSettings {
-            weight: page.weight as f32,
-            rate,
-            confidence: 1e6,
-        };
-        let _ = core.add_page(hosts[page.host], &settings, Instant::ZERO);
+        let settings = PageSettings::DEFAULT
+            .with_weight(page.weight as f32)
+            .with_rate(rate)
+            .with_confidence(1e6);
+        let _ = scheduler.add_page(hosts[page.host], &settings, Instant::ZERO);
     }
-    core
+    scheduler
 }

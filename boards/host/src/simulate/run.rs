@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use dunlin::learn::hints::Hint;
-use dunlin::scheduler::{Decision, Outcome, PageId};
+use dunlin::scheduler::Outcome;
 use dunlin::time::{Duration, Instant};
 
 use super::copy::Copy;
-use super::{Policy, Random, Tells, World};
+use super::{Policy, Random, Step, Tells, World};
 
 /// How a simulation is run.
 #[derive(Clone, Copy, Debug)]
@@ -112,11 +112,7 @@ pub fn run_watched(
         }
         simulation.deliver(policy, now);
         let free = simulation.in_flight.len() < options.crawlers;
-        let decision = if free {
-            policy.next(now)
-        } else {
-            Decision::Idle
-        };
+        let decision = if free { policy.next(now) } else { Step::Idle };
         let done = simulation.in_flight.peek().map(|Reverse((done, ..))| *done);
         let wake = done
             .into_iter()
@@ -124,9 +120,9 @@ pub fn run_watched(
             .min()
             .unwrap_or(end);
         match decision {
-            Decision::Fetch(page) => simulation.fetch(page, now),
-            Decision::WaitUntil(then) => now = then.max(now + Duration::from_micros(1)).min(wake),
-            Decision::Idle => now = wake.max(now + Duration::from_micros(1)),
+            Step::Fetch(page) => simulation.fetch(page, now),
+            Step::WaitUntil(then) => now = then.max(now + Duration::from_micros(1)).min(wake),
+            Step::Idle => now = wake.max(now + Duration::from_micros(1)),
         }
     }
     simulation.finish(policy)
@@ -165,21 +161,22 @@ impl<'a> Simulation<'a> {
                 Ending::Unchanged => Outcome::Unchanged,
                 Ending::Failed => Outcome::Failed,
             };
-            policy.record(PageId(page), outcome, now);
+            policy.record(page, outcome, now);
             let index = page as usize;
             let tells = self.world.hosts[self.world.pages[index].host].tells;
             let next = self.copies[index].next_change();
             if tells == Tells::Plans && ending != Ending::Failed && next.is_finite() {
-                policy.hint(PageId(page), Hint::Expected(instant_of(next)), now);
+                policy.hint(page, Hint::Expected(instant_of(next)), now);
             }
         }
         while let Some((page, hint)) = self.hints.take(self.world, now) {
-            policy.hint(PageId(page), hint, now);
+            policy.hint(page, hint, now);
         }
     }
 
-    fn fetch(&mut self, PageId(page): PageId<u32>, now: Instant) {
-        let (index, time) = (page as usize, days_of(now));
+    fn fetch(&mut self, page: u32, now: Instant) {
+        let index = page as usize;
+        let time = days_of(now);
         let sim = &self.world.pages[index];
         let host = &self.world.hosts[sim.host];
         let too_soon = self.last_start[sim.host]
@@ -240,10 +237,14 @@ impl<'a> Simulation<'a> {
             measured_from,
             ..
         } = *self.options;
-        let (mut fresh, mut age, mut harmonic, mut weight) = (0.0, 0.0, 0.0, 0.0);
+        let mut fresh = 0.0;
+        let mut age = 0.0;
+        let mut harmonic = 0.0;
+        let mut weight = 0.0;
         for index in 0..self.copies.len() {
             self.draw(index, days);
-            let (copy, page) = (&mut self.copies[index], &self.world.pages[index]);
+            let copy = &mut self.copies[index];
+            let page = &self.world.pages[index];
             copy.account(&page.change, days, measured_from);
             fresh += page.weight * copy.fresh;
             age += page.weight * copy.age;

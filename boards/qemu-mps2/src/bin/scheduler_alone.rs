@@ -4,7 +4,7 @@
 //! client is a clock and this loop. No network, no executor and no other part of dunlin.
 
 use dunlin::polite;
-use dunlin::scheduler::{Decision, Error, Outcome, PageId, PageSettings, Scheduler, Settings};
+use dunlin::scheduler::{Decision, Error, Outcome, PageSettings, Scheduler, Settings};
 use dunlin::time::{Duration, Instant};
 use qemu_mps2::{clock, exit};
 use static_cell::ConstStaticCell;
@@ -61,8 +61,7 @@ fn crawl(scheduler: &mut Scheduler<64, 8>, client: &mut impl Client) -> Result<(
     for _ in 0..60 {
         match scheduler.next(now()) {
             Decision::Fetch(page) => {
-                let PageId(index) = page;
-                let place = usize::from(index);
+                let place = page.index();
                 let (Some(path), Some(known)) = (PATHS.get(place), hashes.get_mut(place)) else {
                     continue;
                 };

@@ -14,9 +14,9 @@ use serde::Serialize;
 use super::schedule::Crawlers;
 use crate::duration;
 use crate::error::Error;
-use crate::listing::ListingArgs;
+use crate::lists::listing::ListingArgs;
+use crate::output::progress::Progress;
 use crate::output::{self, Format, Table};
-use crate::progress::Progress;
 use crate::simulate::repeat::{Mean, parallel};
 use crate::simulate::run::run_watched;
 use crate::simulate::{Options, PolicyName, Report};
@@ -206,7 +206,8 @@ fn row(args: &Args, setting: &Setting, policy: PolicyName, reports: &[Report]) -
             .map(|place| lists.iter().map(|list| list[place]).sum::<f64>() / lists.len() as f64)
             .collect()
     };
-    let (freshness, age) = (mean(|report| report.freshness), mean(|report| report.age_s));
+    let freshness = mean(|report| report.freshness);
+    let age = mean(|report| report.age_s);
     Row {
         policy,
         freshness: freshness.value,

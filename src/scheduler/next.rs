@@ -1,0 +1,151 @@
+//! What to do now: the decision.
+
+use super::page::Place;
+use super::read::Read as _;
+use super::state::{Core, State};
+use super::tick::Tick;
+use super::{Counter, Error, PageId};
+use crate::forest;
+use crate::heap::Id;
+use crate::pace::rhythm::Credit;
+use crate::time::{Duration, Instant};
+
+/// Where there is a budget, a page may be fetched so many mean gaps before it is due.
+const LEAD: f32 = 1.0 / 16.0;
+
+/// What to do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[must_use = "a page that is to be fetched blocks its host until its outcome is recorded"]
+pub enum Decision {
+    /// Fetch this page, then `record` what became of it. More may be asked for before that, from
+    /// other hosts.
+    Fetch(PageId),
+    /// Nothing until then: sleep, and ask again.
+    WaitUntil(Instant),
+    /// Nothing until something is recorded or added.
+    Idle,
+}
+
+impl<I: Id> Core<'_, I> {
+    pub(super) fn set_budget(&mut self, per_day: Option<f32>, now: Instant) -> Result<(), Error> {
+        if per_day.is_some_and(|rate| !(rate > 0.0 && rate.is_finite())) {
+            return Err(Error::Budget);
+        }
+        let (now, _) = self.advance(now);
+        self.state.budget.set(per_day, now);
+        self.state.per_day = per_day;
+        self.state.prices.settled = false;
+        Ok(())
+    }
+
+    pub(super) fn next(&mut self, now: Instant) -> Decision {
+        let (now, tick) = self.advance(now);
+        self.open_gates(tick);
+        let reach = tick.after_days(self.state.lead());
+        loop {
+            let Some(first) = self.open.peek().copied().filter(|entry| entry.key <= reach) else {
+                // Nothing to fetch: time to think.
+                self.sweep(tick);
+                return self.wait();
+            };
+            if self.state.budget.opens() > now {
+                if first.key <= tick {
+                    self.state.counters.count(Counter::SkippedByBudget);
+                }
+                self.sweep(tick);
+                return Decision::WaitUntil(self.state.budget.opens());
+            }
+            // Each turn of the loop either returns or closes a gate: at most one a host.
+            if let Some(begin) = self.outside_hours(first.id, now) {
+                self.await_hours(first.id, begin);
+                continue;
+            }
+            return self.start(first.id, now).map_or(Decision::Idle, |id| {
+                Decision::Fetch(PageId::new(id.index()))
+            });
+        }
+    }
+
+    /// Starts the fetch of the first page of a gate.
+    fn start(&mut self, gate: I, now: Instant) -> Option<I> {
+        let tick = self.state.clock.tick(now);
+        let id = self.host(gate).ok()?.queue();
+        let root = forest::remove(self.pages, id, id);
+        let host = self.host_mut(gate).ok()?;
+        host.set_queue(root);
+        host.gate.begin();
+        let earliest = host.gate.earliest_after(now);
+        self.open.remove(gate);
+        self.state.budget.spend(now);
+        self.state.counters.count(Counter::Fetch);
+        let earliest = self.state.clock.tick_after(earliest);
+        let page = self.page_mut(id).ok()?;
+        let late = tick.ticks_since(page.due);
+        let gap = page.credit().gap(page.due.days_since(page.last));
+        let share = (tick.days_since(page.due) - page.due.days_since(tick)) / gap;
+        let due_again = page.last != Tick::NEVER && page.due != Tick::NEVER;
+        page.set_credit(if due_again {
+            Credit::of(share)
+        } else {
+            Credit::NONE
+        });
+        page.place = Place::InFlight;
+        page.due = earliest;
+        self.state.counters.late(late);
+        if due_again && share > 0.1 {
+            self.state.counters.count(Counter::Late);
+        }
+        Some(id)
+    }
+
+    /// When there will be something to do.
+    fn wait(&self) -> Decision {
+        self.state
+            .wakes(self.first_due_of_open(), self.first_opening())
+            .map_or(Decision::Idle, Decision::WaitUntil)
+    }
+}
+
+impl<I> State<I> {
+    /// How long before it is due a page may be fetched, in days: what the budget offers and nobody
+    /// takes is lost.
+    pub(super) fn lead(&self) -> f32 {
+        match (self.per_day, self.prices.mean_gap()) {
+            (Some(_), Some(mean)) => LEAD * mean,
+            _ => 0.0,
+        }
+    }
+
+    /// When there will be something to do: `due` is when the first page of an open gate is due, and
+    /// `opens` when the first closed gate opens.
+    pub(super) fn wakes(&self, due: Option<Tick>, opens: Option<Tick>) -> Option<Instant> {
+        // Only calls correct prices and due times. While prices are far off, that goes at the pace
+        // of the budget; and when all pages have been given up, every hour: prices may have fallen
+        // since.
+        let given_up = due == Some(Tick::NEVER);
+        let correction = due
+            .filter(|_| given_up || !self.prices.settled)
+            .map(|_| self.clock.tick_after(self.clock.latest() + self.pace()));
+        let due = due.map(|due| due.before_days(self.lead()));
+        let first = [due, opens, correction]
+            .into_iter()
+            .flatten()
+            .min()
+            .filter(|tick| *tick != Tick::NEVER);
+        // What re-planning has just found due can wait for a moment, and a wait must be one.
+        let soonest = self.clock.latest() + Duration::from_millis(1);
+        first.map(|tick| self.clock.instant(tick).max(soonest))
+    }
+
+    /// Between two corrections of prices while there is nothing to fetch.
+    fn pace(&self) -> Duration {
+        match self.per_day {
+            _ if self.prices.settled => Duration::HOUR,
+            Some(rate) => Duration::from_days(1.0 / rate)
+                .max(Duration::from_secs(1))
+                .min(Duration::HOUR),
+            None => Duration::from_secs(1),
+        }
+    }
+}

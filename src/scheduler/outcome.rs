@@ -1,0 +1,70 @@
+//! What became of a fetch.
+
+use super::Counter;
+use crate::polite::Answer;
+use crate::time::Duration;
+
+/// What became of a fetch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum Outcome {
+    /// Another version than at the fetch before, or the first one.
+    Changed {
+        /// How long ago the page says it was modified, if it says so.
+        modified_ago: Option<Duration>,
+    },
+    /// The same version: 304, or 200 with the same fingerprint.
+    Unchanged,
+    /// No longer there: 404, 410.
+    Gone,
+    /// Moved. If for good, the caller follows by changing its own address of the page.
+    Redirected,
+    /// The host asked for patience: 429, 503.
+    Refused {
+        /// How long, if it said so.
+        retry_after: Option<Duration>,
+    },
+    /// No answer: connection, name or time-out.
+    Failed,
+    /// Robots rules forbid it; no request was made.
+    Denied,
+    /// Something else had to be fetched from its host first (robots.txt, a redirect's next step):
+    /// the page is still due, as soon as the gate lets it.
+    Postponed,
+}
+
+impl Outcome {
+    /// Did it bring a version of the page, old or new?
+    pub fn is_answer(self) -> bool {
+        matches!(self, Self::Changed { .. } | Self::Unchanged)
+    }
+
+    /// What is counted.
+    pub(super) fn counter(self) -> Counter {
+        match self {
+            Self::Changed { .. } => Counter::Changed,
+            Self::Unchanged => Counter::Unchanged,
+            Self::Gone => Counter::Gone,
+            Self::Redirected => Counter::Redirected,
+            Self::Refused { .. } => Counter::Refused,
+            Self::Failed => Counter::Failed,
+            Self::Denied => Counter::Denied,
+            Self::Postponed => Counter::Postponed,
+        }
+    }
+
+    /// What the host's gate is told.
+    pub(super) fn answer(self) -> Answer {
+        match self {
+            Self::Refused { retry_after } => Answer::Refused { retry_after },
+            Self::Failed => Answer::Failed,
+            Self::Denied => Answer::NotAsked,
+            Self::Changed { .. }
+            | Self::Unchanged
+            | Self::Gone
+            | Self::Redirected
+            | Self::Postponed => Answer::Served,
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Pages: adding and removing them, their weights, and hints about them.
+
+use super::page::{FOLLOWS, PageState, Place};
+use super::read::{Read as _, host_key, page_key};
+use super::state::Core;
+use super::tick::Tick;
+use super::{Counter, Error, HostId, PageId, PageSettings};
+use crate::heap::Id;
+use crate::learn::hints::Hint;
+use crate::learn::{Estimate, Prior};
+use crate::time::Instant;
+
+impl<I: Id> Core<'_, I> {
+    pub(super) fn add_page(
+        &mut self,
+        host: HostId,
+        page: &PageSettings,
+        now: Instant,
+    ) -> Result<PageId, Error> {
+        let (_, tick) = self.advance(now);
+        let host = host_key(host)?;
+        let gate = self.gate_of(host)?;
+        let weight = checked_weight(page.weight)?;
+        let estimate = match page.rate {
+            None => Estimate::new(&self.host(host)?.prior.prior()),
+            Some(rate) if rate >= 0.0 && rate.is_finite() => {
+                Estimate::new(&Prior::new(rate, page.confidence))
+            }
+            Some(_) => return Err(Error::Rate),
+        };
+        let id = self.take_place()?;
+        // A little into the past, by weight: first come the heavy ones.
+        let due = tick.before_days(0.01 * weight / (weight + self.state.prices.mean_weight()));
+        if let Some(state) = self.pages.get_mut(id.index()) {
+            let signals = if page.rate.is_none() { FOLLOWS } else { 0 };
+            *state = PageState {
+                estimate,
+                weight,
+                host,
+                due,
+                place: Place::Queued,
+                signals,
+                ..PageState::FREE
+            };
+        }
+        self.state.page_count += 1;
+        self.enqueue(gate, id);
+        Ok(PageId::new(id.index()))
+    }
+
+    /// A free place of the page table.
+    fn take_place(&mut self) -> Result<I, Error> {
+        if let Some(page) = self.pages.get(self.state.free.index()) {
+            return Ok(core::mem::replace(&mut self.state.free, page.links.up));
+        }
+        let id = I::from_index(self.state.pages_used).filter(|id| id.index() < self.pages.len());
+        self.state.pages_used += usize::from(id.is_some());
+        id.ok_or(Error::PagesFull)
+    }
+
+    pub(super) fn remove_page(&mut self, page: PageId) -> Result<(), Error> {
+        let id = page_key(page)?;
+        self.dequeue(id)?;
+        let free = self.state.free;
+        if let Some(state) = self.pages.get_mut(page.index()) {
+            *state = PageState::FREE;
+            state.links.up = free;
+        }
+        self.state.free = id;
+        self.state.page_count -= 1;
+        Ok(())
+    }
+
+    pub(super) fn set_weight(&mut self, page: PageId, weight: f32) -> Result<(), Error> {
+        let weight = checked_weight(weight)?;
+        let id = page_key(page)?;
+        self.page_mut(id)?.weight = weight;
+        if self.queued_mut(id).is_ok() {
+            self.replan(id);
+        }
+        Ok(())
+    }
+
+    pub(super) fn hint(&mut self, page: PageId, hint: Hint, now: Instant) -> Result<(), Error> {
+        let (_, tick) = self.advance(now);
+        let id = page_key(page)?;
+        let at = self.state.clock.tick(hint.at());
+        let state = self.page_mut(id)?;
+        // What was fetched after the change is no news, and a page being fetched is about to be.
+        let is_old = state.last != Tick::NEVER && at < state.last;
+        let is_late = at > tick && at >= state.due;
+        if is_old || is_late || state.place == Place::InFlight {
+            return Ok(());
+        }
+        state.add_signal();
+        let host = state.host;
+        self.state.providers.meet(host);
+        self.state.counters.count(Counter::Hint);
+        let Some(due) = self.planned(id, self.gap_of(id, 0.0)) else {
+            return Ok(());
+        };
+        let due = due.max(at);
+        if due < self.page_mut(id)?.due {
+            let place = if at > tick {
+                Place::Pinned
+            } else {
+                Place::Queued
+            };
+            self.reschedule(id, due, place);
+        }
+        Ok(())
+    }
+}
+
+/// A weight, brought to where f32 can compute with it.
+fn checked_weight(weight: f32) -> Result<f32, Error> {
+    let is_weight = weight > 0.0 && weight.is_finite();
+    is_weight
+        .then_some(weight.clamp(1e-9, 1e9))
+        .ok_or(Error::Weight)
+}

@@ -1,0 +1,181 @@
+//! What became of a fetch: the gate that follows, what is learnt, and when the page is due again.
+
+use super::due::MOST_RETRY;
+use super::page::{FOLLOWS, Place};
+use super::read::{Read as _, host_key, page_key};
+use super::state::Core;
+use super::tick::Tick;
+use super::{Counter, Error, HostId, Outcome, PageId};
+use crate::heap::Id;
+use crate::learn::Visit;
+use crate::time::{Duration, Instant};
+
+/// One fetch in so many re-plans, too.
+const BUSY: u32 = 16;
+/// A page that is gone, or that robots rules forbid, is looked at again after this.
+const RECHECK: Duration = Duration::DAY;
+
+impl<I: Id> Core<'_, I> {
+    pub(super) fn record(
+        &mut self,
+        page: PageId,
+        outcome: Outcome,
+        now: Instant,
+    ) -> Result<(), Error> {
+        let (now, tick) = self.advance(now);
+        let id = page_key(page)?;
+        let state = *self.page_mut(id)?;
+        if state.place != Place::InFlight {
+            return Err(Error::NotInFlight);
+        }
+        self.state.counters.count(outcome.counter());
+        let gate = self.gate_of(state.host)?;
+        let opens = self.after_fetch(gate, state.due, outcome, now)?;
+        self.learn(id, outcome, tick);
+        if outcome == Outcome::Denied {
+            self.state.budget.refund();
+        }
+        let since_last = tick.days_since(state.last);
+        let (due, place) = self.after_outcome(id, outcome, since_last, tick, opens);
+        let state = self.page_mut(id)?;
+        state.due = due;
+        state.place = place;
+        self.close(gate, opens);
+        self.enqueue(gate, id);
+        // As a rule `next` re-plans when there is nothing to fetch; there may always be something.
+        let fetches = self.state.counters.get(Counter::Fetch);
+        if !self.state.prices.settled || fetches.is_multiple_of(BUSY) {
+            self.sweep(tick);
+        }
+        Ok(())
+    }
+
+    pub(super) fn hand_over(
+        &mut self,
+        page: PageId,
+        to: HostId,
+        now: Instant,
+    ) -> Result<(), Error> {
+        let (now, tick) = self.advance(now);
+        let id = page_key(page)?;
+        let state = *self.page_mut(id)?;
+        if state.place != Place::InFlight {
+            return Err(Error::NotInFlight);
+        }
+        let from = self.gate_of(state.host)?;
+        let host = host_key(to)?;
+        let gate = self.gate_of(host)?;
+        // Nobody was asked, as when robots rules forbid it.
+        let opens = self.after_fetch(from, state.due, Outcome::Denied, now)?;
+        self.state.budget.refund();
+        let state = self.page_mut(id)?;
+        state.host = host;
+        state.due = tick;
+        state.place = Place::Pinned;
+        self.close(from, opens);
+        self.enqueue(gate, id);
+        Ok(())
+    }
+
+    /// When a gate opens after a fetch.
+    fn after_fetch(
+        &mut self,
+        gate: I,
+        earliest: Tick,
+        outcome: Outcome,
+        now: Instant,
+    ) -> Result<Tick, Error> {
+        // xorshift: the spread of back-offs need not be any better.
+        let mut random = self.state.random;
+        random ^= random << 13;
+        random ^= random >> 17;
+        random ^= random << 5;
+        self.state.random = random;
+        let settings = self.state.settings.gate;
+        let earliest = self.state.clock.instant(earliest);
+        let gate = &mut self.host_mut(gate)?.gate;
+        let opens = gate.opens(earliest, now, outcome.answer(), &settings, random);
+        Ok(self.state.clock.tick_after(opens))
+    }
+
+    /// Learns from an outcome.
+    fn learn(&mut self, id: I, outcome: Outcome, tick: Tick) {
+        let settings = self.state.settings.learn;
+        let (changed, modified_ago) = match outcome {
+            Outcome::Changed { modified_ago } => (true, modified_ago),
+            Outcome::Unchanged => (false, None),
+            _ => return,
+        };
+        self.follow_host(id);
+        let Ok(page) = self.page_mut(id) else { return };
+        let host = page.host;
+        let before = page.last;
+        page.last = tick;
+        if before == Tick::NEVER {
+            // Nothing to compare with yet.
+            page.signals &= FOLLOWS;
+            if let Some(ago) = modified_ago {
+                page.estimate.first_visit(ago);
+                page.signals = 0;
+            }
+            return;
+        }
+        let signals = page.signals();
+        page.signals = 0;
+        let interval = tick.since(before);
+        let visit = Visit {
+            interval,
+            changed,
+            modified_ago,
+        };
+        let mut estimate = page.estimate;
+        match self.state.providers.record_mut(host, signals) {
+            // Visits that signals have prompted find changes more often than chance.
+            Some(provider) => {
+                estimate.update_signalled(&visit, signals, provider, &settings);
+                provider.update(&visit, signals, estimate.rate());
+            }
+            None => estimate.update(&visit, &settings),
+        }
+        if let Ok(page) = self.page_mut(id) {
+            page.estimate = estimate;
+        }
+        if let Ok(host) = self.host_mut(host) {
+            host.prior.update(&estimate, interval);
+        }
+    }
+
+    /// When a page is due after a fetch, and in what place it waits. Its gate opens at `opens`; the
+    /// answer before came `since_last` days ago.
+    fn after_outcome(
+        &self,
+        id: I,
+        outcome: Outcome,
+        since_last: f32,
+        tick: Tick,
+        opens: Tick,
+    ) -> (Tick, Place) {
+        let gap = self.gap_of(id, since_last);
+        let retry = gap.min(MOST_RETRY);
+        match outcome {
+            Outcome::Changed { .. } | Outcome::Unchanged => {
+                (self.planned(id, gap).unwrap_or(Tick::NEVER), Place::Queued)
+            }
+            Outcome::Redirected => (tick.after_days(retry), Place::Pinned),
+            Outcome::Gone | Outcome::Denied => (
+                tick.after(RECHECK).max(tick.after_days(retry)),
+                Place::Pinned,
+            ),
+            Outcome::Postponed => (tick, Place::Pinned),
+            // A page that was never seen has no copy that could do for the time being, and nothing
+            // is known of its gap.
+            Outcome::Refused { .. } | Outcome::Failed if since_last <= 0.0 => {
+                (opens.after_days(opens.days_since(tick)), Place::Pinned)
+            }
+            // Soon again, but behind the pages that wait.
+            Outcome::Refused { .. } | Outcome::Failed => {
+                (opens.max(tick.after_days(0.25 * retry)), Place::Pinned)
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Re-planning: the walk over all pages that finds the prices and keeps due times in line with them.
+
+use super::page::{PageState, Place};
+use super::price;
+use super::read::Read as _;
+use super::state::Core;
+use super::tick::Tick;
+use crate::heap::Id;
+
+/// Pages looked at in a call that re-plans, while prices are about right.
+const CALM_STEPS: u32 = 1;
+/// And while they are far off: at the start, after a new budget.
+const HURRIED_STEPS: u32 = 24;
+
+impl<I: Id> Core<'_, I> {
+    /// Looks at a few pages: what they ask for, whether their due times still fit.
+    pub(super) fn sweep(&mut self, tick: Tick) {
+        let steps = if self.state.prices.settled {
+            CALM_STEPS
+        } else {
+            HURRIED_STEPS
+        };
+        for _ in 0..steps {
+            if self.state.prices.cursor >= self.state.pages_used {
+                self.end_round();
+                return;
+            }
+            let id = I::from_index(self.state.prices.cursor);
+            self.state.prices.cursor += 1;
+            if let Some(id) = id {
+                self.look_at(id, tick);
+            }
+        }
+    }
+
+    fn look_at(&mut self, id: I, tick: Tick) {
+        self.follow_host(id);
+        let Some(page) = self
+            .pages
+            .get(id.index())
+            .filter(|page| page.place != Place::Free)
+            .copied()
+        else {
+            return;
+        };
+        if self.state.prices.common <= 0.0 {
+            self.state.prices.common = self.first_price(&page);
+        }
+        let gap = self.gap_of(id, page.due.days_since(page.last));
+        let provider = self.state.providers.record(page.host, 0);
+        let speed = provider.map_or(1.0, |provider| {
+            provider.signals(page.estimate.rate()).speed()
+        });
+        let demand = speed / gap.max(1e-9);
+        self.state.prices.add(demand);
+        // Freshness is for people to read: where there are many pages, every fourth will do.
+        if self.state.pages_used <= 64 || self.state.prices.cursor.is_multiple_of(4) {
+            let seen = page.last != Tick::NEVER;
+            let fresh = if seen {
+                page.belief().fresh(tick.days_since(page.last))
+            } else {
+                0.0
+            };
+            let achievable = page.belief().mean_freshness(gap);
+            self.state.prices.sample(page.weight, fresh, achievable);
+        }
+        if let Ok(host) = self.gate_of(page.host).and_then(|gate| self.host_mut(gate)) {
+            host.ask(demand);
+        }
+        if page.place == Place::Queued
+            && let Some(due) = self.planned(id, gap)
+        {
+            // A queue is not touched for a few hundredths of a gap: value is flat around its best.
+            let off = due.days_since(page.due).max(page.due.days_since(due));
+            if off > 0.03 * gap {
+                self.reschedule(id, due, Place::Queued);
+            }
+        }
+    }
+
+    /// A guess at the price: what it is worth to fetch this page after the mean gap.
+    fn first_price(&self, page: &PageState<I>) -> f32 {
+        let pages = self.state.page_count as f32;
+        let per_day = self.state.per_day.unwrap_or(pages);
+        page.belief().value(page.weight, pages / per_day)
+    }
+
+    /// Corrects the prices by what a round has found.
+    fn end_round(&mut self) {
+        let common = self.state.prices.common;
+        let mut demand = 0.0;
+        let mut supply = self.state.per_day.unwrap_or(f32::INFINITY);
+        let mut cheapest = f32::INFINITY;
+        let mut idle = false;
+        let reach = self.state.hosts_used;
+        for host in self
+            .hosts
+            .iter_mut()
+            .take(reach)
+            .filter(|host| host.shared().is_none())
+        {
+            let asked = host.take_demand();
+            let cap = host.cap();
+            let price = host.price.max(common);
+            host.price = if host.price > 0.0 || asked > cap {
+                price::host_price(asked, cap, price, common)
+            } else {
+                0.0
+            };
+            // A host that could serve twice as much: its price has to come down, and soon.
+            idle |= host.price > 0.0 && 2.0 * asked < cap;
+            if host.price > 0.0 {
+                supply -= asked.min(cap);
+                cheapest = cheapest.min(host.price);
+            } else {
+                demand += asked;
+            }
+        }
+        self.state.prices.end_round(demand, supply, cheapest);
+        self.state.prices.settled &= !idle;
+    }
+}

@@ -1,0 +1,165 @@
+//! What a scheduler is told once, and what it is told of a page when it is added.
+
+use crate::learn;
+use crate::polite::GateSettings;
+
+/// How due times follow each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum Engine {
+    /// A gap after the last fetch.
+    Index,
+    /// A gap after the last fetch was due.
+    #[default]
+    Carousel,
+}
+
+/// What a scheduler is told once.
+///
+/// ```
+/// use dunlin::scheduler::{Engine, Settings};
+/// let settings = Settings::DEFAULT.with_engine(Engine::Index).with_burst(1);
+/// assert_eq!(settings.seed, Settings::default().seed);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub struct Settings {
+    /// How due times follow each other.
+    pub engine: Engine,
+    /// Fetches that may start at once when the budget has not been used up: in any window of length
+    /// W at most `W × budget + burst` requests are made, and one more for each page that was
+    /// [`Outcome::Denied`](super::Outcome::Denied) in it. At least 1; as many as there are sockets
+    /// is a good number.
+    pub burst: u16,
+    /// What holds for every gate.
+    pub gate: GateSettings,
+    /// How evidence about change rates is weighed.
+    pub learn: learn::Settings,
+    /// Fetch from hosts with allowed hours while the time of day is not known.
+    pub fetch_without_clock: bool,
+    /// For the little that is random: the spread of back-offs.
+    pub seed: u32,
+}
+
+impl Settings {
+    /// The carousel, four fetches at once.
+    pub const DEFAULT: Self = Self {
+        engine: Engine::Carousel,
+        burst: 4,
+        gate: GateSettings::DEFAULT,
+        learn: learn::Settings::DEFAULT,
+        fetch_without_clock: false,
+        seed: 1,
+    };
+
+    /// The same with another [`engine`](Self::engine).
+    #[must_use]
+    pub const fn with_engine(mut self, engine: Engine) -> Self {
+        self.engine = engine;
+        self
+    }
+
+    /// The same with another [`burst`](Self::burst).
+    #[must_use]
+    pub const fn with_burst(mut self, burst: u16) -> Self {
+        self.burst = burst;
+        self
+    }
+
+    /// The same with other settings of every [`gate`](Self::gate).
+    #[must_use]
+    pub const fn with_gate(mut self, gate: GateSettings) -> Self {
+        self.gate = gate;
+        self
+    }
+
+    /// The same with evidence weighed in another way; see [`learn`](Self::learn).
+    #[must_use]
+    pub const fn with_learn(mut self, learn: learn::Settings) -> Self {
+        self.learn = learn;
+        self
+    }
+
+    /// The same with or without fetches while the time of day is not known; see
+    /// [`fetch_without_clock`](Self::fetch_without_clock).
+    #[must_use]
+    pub const fn with_fetch_without_clock(mut self, fetch: bool) -> Self {
+        self.fetch_without_clock = fetch;
+        self
+    }
+
+    /// The same with another [`seed`](Self::seed).
+    #[must_use]
+    pub const fn with_seed(mut self, seed: u32) -> Self {
+        self.seed = seed;
+        self
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// What is known of a page when it is added.
+///
+/// ```
+/// use dunlin::scheduler::PageSettings;
+/// let news = PageSettings::DEFAULT.with_weight(10.0).with_rate(24.0);
+/// assert_eq!(news.rate, Some(24.0));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub struct PageSettings {
+    /// Importance, above 0. What is beyond 10⁻⁹ to 10⁹ is brought there.
+    pub weight: f32,
+    /// Changes a day; `None` to start from what its host's pages have shown.
+    pub rate: Option<f32>,
+    /// How firmly the rate is believed: as if so many changes had been seen. From
+    /// [`Self::CERTAIN`] on it counts as known.
+    pub confidence: f32,
+}
+
+impl PageSettings {
+    /// From this confidence on a rate counts as known, and a page that changes too fast to be kept
+    /// fresh may be given up.
+    pub const CERTAIN: f32 = 500.0;
+
+    /// A page of weight 1 of which nothing is known.
+    pub const DEFAULT: Self = Self {
+        weight: 1.0,
+        rate: None,
+        confidence: 4.0,
+    };
+
+    /// The same with another [`weight`](Self::weight).
+    #[must_use]
+    pub const fn with_weight(mut self, weight: f32) -> Self {
+        self.weight = weight;
+        self
+    }
+
+    /// The same with a change rate to start from, or without; see [`rate`](Self::rate).
+    #[must_use]
+    pub fn with_rate(mut self, rate: impl Into<Option<f32>>) -> Self {
+        self.rate = rate.into();
+        self
+    }
+
+    /// The same with another [`confidence`](Self::confidence) in the rate.
+    #[must_use]
+    pub const fn with_confidence(mut self, confidence: f32) -> Self {
+        self.confidence = confidence;
+        self
+    }
+}
+
+impl Default for PageSettings {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}

@@ -1,0 +1,150 @@
+//! The scheduler over slices: what every call works on, whoever owns the tables.
+//!
+//! [`Core`] borrows the tables for the length of a call (or, in a
+//! [`SchedulerView`](super::SchedulerView), for as long as that lives), so that the code is compiled
+//! once for every capacity. Ids are as wide as the tables need: `u16` on a device, `u32` in a
+//! simulation of millions of pages.
+
+use super::budget::Budget;
+use super::host::HostState;
+use super::page::{PageState, Place};
+use super::price::Prices;
+use super::providers::Providers;
+use super::read::Read;
+use super::tick::{Clock, Tick};
+use super::{Counters, Error, Settings};
+use crate::heap::{HeapView, Id};
+use crate::time::{Duration, Instant};
+
+/// What a scheduler knows besides its tables.
+#[derive(Debug)]
+pub(super) struct State<I> {
+    pub(super) clock: Clock,
+    pub(super) budget: Budget,
+    pub(super) prices: Prices,
+    pub(super) providers: Providers<I>,
+    pub(super) counters: Counters,
+    pub(super) settings: Settings,
+    /// Fetches a day; `None` for what politeness allows.
+    pub(super) per_day: Option<f32>,
+    /// Local time of day at a moment.
+    pub(super) wall_clock: Option<(Instant, Duration)>,
+    pub(super) random: u32,
+    /// The first of the places of the page table that were given back.
+    pub(super) free: I,
+    /// Places of the page table that have ever been taken.
+    pub(super) pages_used: usize,
+    /// Pages that there are now.
+    pub(super) page_count: usize,
+    pub(super) hosts_used: usize,
+}
+
+impl<I: Id> State<I> {
+    pub(super) const fn new(settings: Settings) -> Self {
+        Self {
+            clock: Clock::new(),
+            budget: Budget::new(settings.burst),
+            prices: Prices::new(),
+            providers: Providers::new(),
+            counters: Counters::new(),
+            settings,
+            per_day: None,
+            wall_clock: None,
+            random: settings.seed | 1,
+            free: I::NONE,
+            pages_used: 0,
+            page_count: 0,
+            hosts_used: 0,
+        }
+    }
+}
+
+/// A scheduler whose tables may be changed.
+#[derive(Debug)]
+pub(super) struct Core<'a, I> {
+    pub(super) pages: &'a mut [PageState<I>],
+    pub(super) hosts: &'a mut [HostState<I>],
+    /// Hosts whose gate is closed, by when it opens.
+    pub(super) closed: HeapView<'a, Tick, I>,
+    /// Hosts whose gate is open and that have pages, by when the first is due.
+    pub(super) open: HeapView<'a, Tick, I>,
+    pub(super) state: &'a mut State<I>,
+}
+
+impl<I: Id> Core<'_, I> {
+    /// Other settings than those it was made with; see [`super::Scheduler::set_settings`].
+    pub(super) fn set_settings(&mut self, settings: Settings) {
+        self.state.settings = settings;
+        self.state.budget = Budget::new(settings.burst);
+        self.state.random = settings.seed | 1;
+    }
+
+    /// Sets the clock, and all stored times back with it where it would run out of range.
+    pub(super) fn advance(&mut self, now: Instant) -> (Instant, Tick) {
+        let now = self.state.clock.set(now);
+        if let Some(by) = self.state.clock.rebase() {
+            self.move_ticks(by);
+        }
+        (now, self.state.clock.tick(now))
+    }
+
+    /// Sets all times back with the clock.
+    fn move_ticks(&mut self, by: u32) {
+        let used = self.state.pages_used;
+        for page in self.pages.iter_mut().take(used) {
+            page.last = page.last.moved(by);
+            page.due = page.due.moved(by);
+        }
+        self.closed.map_keys(|key| key.moved(by));
+        self.open.map_keys(|key| key.moved(by));
+    }
+
+    pub(super) fn host_mut(&mut self, id: I) -> Result<&mut HostState<I>, Error> {
+        let used = self.state.hosts_used;
+        self.hosts
+            .get_mut(id.index())
+            .filter(|_| id.index() < used)
+            .ok_or(Error::UnknownHost)
+    }
+
+    pub(super) fn page_mut(&mut self, id: I) -> Result<&mut PageState<I>, Error> {
+        self.pages
+            .get_mut(id.index())
+            .filter(|page| page.place != Place::Free)
+            .ok_or(Error::UnknownPage)
+    }
+
+    /// A page that is not being fetched.
+    pub(super) fn queued_mut(&mut self, id: I) -> Result<&mut PageState<I>, Error> {
+        self.page_mut(id).and_then(|page| match page.place {
+            Place::InFlight => Err(Error::UnknownPage),
+            _ => Ok(page),
+        })
+    }
+}
+
+impl<I: Id> Read<I> for Core<'_, I> {
+    fn page_table(&self) -> &[PageState<I>] {
+        self.pages
+    }
+
+    fn host_table(&self) -> &[HostState<I>] {
+        self.hosts
+    }
+
+    fn state(&self) -> &State<I> {
+        self.state
+    }
+
+    fn opening_of(&self, gate: I) -> Option<Tick> {
+        self.closed.key(gate)
+    }
+
+    fn first_opening(&self) -> Option<Tick> {
+        self.closed.peek().map(|entry| entry.key)
+    }
+
+    fn first_due_of_open(&self) -> Option<Tick> {
+        self.open.peek().map(|entry| entry.key)
+    }
+}
