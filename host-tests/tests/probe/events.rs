@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use dunlin::boot::Reset;
 use dunlin::catalog::LogLevel;
 use dunlin::fetch::RedirectError;
-use dunlin::image::ImageError;
+use dunlin::image::{ImageError, Tag};
 use dunlin::probe::{
     BoardEvent, Event, Failure, Flags, LoggedBoardEvent, LoggedEvent, Resumed, TimeSource, Totals,
 };
@@ -41,11 +41,14 @@ const EVENTS: &[(Event, &str, LoggedEvent<'static>)] = &[
     ),
     (
         Event::Refused {
-            why: ImageError::Record { index: 4 },
+            why: ImageError::Record {
+                section: Tag::PAGES,
+                index: 4,
+            },
         },
-        "image refused: page image with an unreadable record 4: make it again",
+        "image refused: page image whose record 4 of section PAGE is missing or makes no sense: make it again",
         LoggedEvent::Refused {
-            why: "page image with an unreadable record 4: make it again",
+            why: "page image whose record 4 of section PAGE is missing or makes no sense: make it again",
         },
     ),
     (
