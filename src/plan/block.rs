@@ -44,7 +44,7 @@ pub(super) fn each<F: Real, P: Pages<F> + ?Sized>(
         if count == BLOCK {
             block.serve(pages, hosts, demand, &indices, &mut take);
             count = 0;
-            total = total + BLOCK;
+            total += BLOCK;
         }
     }
     block.serve(

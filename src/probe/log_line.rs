@@ -183,11 +183,14 @@ pub(super) fn read<'l, const VALUES: usize>(
     Some(values)
 }
 
+/// Writes one value; gets what stands in the pattern's braces.
+type WriteValue<'v> = &'v dyn Fn(&mut Formatter<'_>, &str) -> fmt::Result;
+
 /// Writes a line: the pattern with its values in place.
 pub(super) fn write(
     f: &mut Formatter<'_>,
     pattern: &str,
-    values: &[&dyn Fn(&mut Formatter<'_>, &str) -> fmt::Result],
+    values: &[WriteValue<'_>],
 ) -> fmt::Result {
     let mut rest = pattern;
     for value in values {

@@ -2,7 +2,7 @@
 //!
 //! | part | what is in it |
 //! |---|---|
-//! | [`board`] | this computer as a board: its sockets, and a file as its flash |
+//! | [`board`] | this computer as a board: its clock, its sockets, and a file as its flash |
 //! | [`lists`] | the files a user brings: PAGES.csv, HOSTS.csv, HISTORY.csv, TRACE.csv, and the page image made of them |
 //! | [`planning`] | from a page list to what the planner takes, and back to the user's terms |
 //! | [`simulate`] | the simulator: a web that changes, and the policies that crawl it |

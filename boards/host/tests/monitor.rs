@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dunlin::probe::LoggedEvent;
+use dunlin::probe::{LoggedBoardEvent, LoggedEvent};
 use dunlin_host::monitor::decode::{Decoder, Level, Line, Trust};
 use dunlin_host::monitor::firmware::Firmware;
 use dunlin_host::monitor::names::Names;
@@ -124,6 +124,16 @@ fn the_whole_record_decodes_and_agrees_with_the_probes_own_count() {
         }
     }
     assert!(compared > 0, "the probe never counted");
+}
+
+#[test]
+fn every_line_of_the_record_is_of_the_tables_of_events() {
+    let (lines, _) = decode(&record());
+    for line in lines {
+        let known = LoggedEvent::read(&line.message).is_some()
+            || LoggedBoardEvent::read(&line.message).is_some();
+        assert!(known, "{}", line.message);
+    }
 }
 
 #[test]

@@ -103,7 +103,7 @@ impl Provider {
     /// be heard again.
     fn fade(&mut self) {
         let kept = MEMORY / self.signals.max(MEMORY);
-        self.signals = self.signals * kept;
+        self.signals *= kept;
         self.right = (self.right * kept).max(1e-3);
         let kept = MEMORY / self.silence.max(self.missed).max(MEMORY);
         self.silence = (self.silence * kept).max(1e-3);

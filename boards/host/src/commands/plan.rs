@@ -25,10 +25,10 @@ use crate::planning::{Watched, explain, plan_hosts, plan_pages, quasi_costs};
 ///
 ///   dunlin plan PAGES.csv --interval 24h --crawls 5000 --politeness 15s
 ///
-/// optimal rates at even spacing; nothing does better (the default) azar rates that would be best
-/// for visits at random moments greedy, select whole crawls, the best there are; the same plan by a
-/// heap and by a price uniform, proportional, weighted-uniform, weighted-proportional rules of
-/// thumb, to compare with
+/// optimal           rates at even spacing; nothing does better (the default)
+/// azar              rates that would be best for visits at random moments
+/// greedy, select    whole crawls, the best there are; the same plan by a heap and by a price
+/// uniform, proportional, weighted-uniform, weighted-proportional    rules of thumb, to compare with
 ///
 /// A page that never changes gets its minimum. A page whose rate is not known yet is taken to
 /// change as often as the others (the geometric mean of their rates).

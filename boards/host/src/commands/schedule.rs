@@ -33,10 +33,11 @@ use crate::planning::{
 ///
 ///   dunlin schedule PAGES.csv --interval 24h --crawls 5000 --politeness 15s --method merge
 ///
-/// carousel optimal rates, one page a slot, due pages first merge whole crawls, spread evenly on
-/// each host and handed to crawlers as they fall idle transport whole crawls at their ideal times,
-/// moved to the crawlers' slots by as little as possible in total;
-///             pages with known update times (quasi) are never early. The proof goes to stderr
+/// carousel    optimal rates, one page a slot, due pages first
+/// merge       whole crawls, spread evenly on each host and handed to crawlers as they fall idle
+/// transport   whole crawls at their ideal times, moved to the crawlers' slots by as little as
+///             possible in total; pages with known update times (quasi) are never early. The proof
+///             goes to stderr
 ///
 /// A crawler that can do S crawls in the interval takes an S-th of it for each. Politeness is kept
 /// whatever the method; crawls that find no polite moment in time start after the interval, and

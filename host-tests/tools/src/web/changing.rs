@@ -22,13 +22,13 @@ pub const DAY: f64 = 86_400.0;
 pub struct Changing {
     pub host: usize,
     pub path: String,
-    /// Changes a second.
+    /// How many changes there are a second, on average.
     pub rate: f64,
     /// In seconds since the web began, in order.
     pub changes: Vec<f64>,
 }
 
-/// The web's plan.
+/// The plan of a whole web: where its pages are, and when they change.
 #[derive(Clone, Debug)]
 pub struct World {
     pub hosts: usize,

@@ -34,9 +34,8 @@ use setting::Setting;
 /// for the changes simulated; --seeds 8 simulates eight times and says how much chance is in them
 /// (95 % confidence).
 ///
-/// bound the best freshness any schedule could reach; with a trace, even one that knows the future;
-/// 1 where hosts
-///           tell of changes
+/// bound     the best freshness any schedule could reach; with a trace, even one that knows the
+///           future; 1 where hosts tell of changes
 /// optimum   the best freshness in the long run for pages of these rates
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
