@@ -141,9 +141,6 @@ pub type SliceHeap<'a, K, I> = Heap<K, I, &'a mut [Entry<K, I>], &'a mut [I]>;
 /// Another heap, whatever its storage, over slices: what is done to the view is done to the heap.
 pub type HeapView<'a, K, I> = Heap<K, I, &'a mut [Entry<K, I>], &'a mut [I], &'a mut usize>;
 
-/// The same for reading.
-pub(crate) type HeapGlance<'a, K, I> = Heap<K, I, &'a [Entry<K, I>], &'a [I]>;
-
 impl<K: Key, I: Id, const N: usize> ArrayHeap<K, I, N> {
     /// An empty heap.
     pub const fn new() -> Self {
@@ -228,7 +225,7 @@ where
         *self.len.borrow()
     }
 
-    /// Holds nothing?
+    /// Whether it holds nothing.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -257,16 +254,6 @@ where
     /// Is the id in the heap?
     pub fn contains(&self, id: I) -> bool {
         self.place(id).is_some()
-    }
-
-    /// This heap for reading, over slices.
-    pub(crate) fn glance(&self) -> HeapGlance<'_, K, I> {
-        Heap {
-            entries: self.entries.as_ref(),
-            positions: self.positions.as_ref(),
-            len: self.len(),
-            types: PhantomData,
-        }
     }
 
     fn place(&self, id: I) -> Option<usize> {

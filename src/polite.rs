@@ -27,7 +27,7 @@ pub const FORGIVEN_AFTER: Duration = Duration::from_micros((FORGIVEN_UNITS as u6
 /// Failures are dated in units of 2^29 µs, about nine minutes: exact enough to forgive by, and two
 /// bytes.
 const COARSE: u32 = 29;
-/// A little over an hour.
+/// Failures are forgiven after this many units, a little over an hour.
 const FORGIVEN_UNITS: u16 = 8;
 /// 2^15 times the first wait is beyond every ceiling.
 const MOST_FAILURES: u8 = 15;
@@ -53,7 +53,7 @@ pub fn gap(politeness: Duration, crawl_delay: Option<Duration>) -> Duration {
 pub struct GateSettings {
     /// How long a host is left alone after its first failure.
     pub back_off: Duration,
-    /// And however many there were.
+    /// How long a host is left alone at most, however many failures there were.
     pub back_off_ceiling: Duration,
     /// Counts the gap from the end of a fetch instead of from its start: for hosts that serve
     /// slowly.
@@ -130,7 +130,7 @@ impl Default for Hours {
 }
 
 impl Hours {
-    /// At any time.
+    /// Fetching is allowed at any time.
     pub const ALWAYS: Self = Self { from: 0, to: 0 };
 
     /// From the hour `from` (0–23) until the hour `to` (0–24) begins; `None` when that is empty or
@@ -152,7 +152,7 @@ impl Hours {
         }
     }
 
-    /// No restriction at all?
+    /// Whether there is no restriction at all.
     pub fn is_always(self) -> bool {
         self.from == self.to
     }
@@ -229,7 +229,7 @@ impl Gate {
         self.phase = Phase::Fetching;
     }
 
-    /// Is a fetch under way?
+    /// Whether a fetch is under way.
     pub fn is_busy(&self) -> bool {
         self.phase == Phase::Fetching
     }
@@ -283,6 +283,7 @@ impl Gate {
     /// When the next fetch may start, after one that ends at `end` with this answer; `earliest` is
     /// what [`Self::earliest_after`] said of its start. `random` spreads the returns of hosts that
     /// failed together.
+    #[must_use = "whoever owns the gate keeps it closed until then"]
     pub fn opens(
         &mut self,
         earliest: Instant,

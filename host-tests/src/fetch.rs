@@ -72,7 +72,7 @@ pub fn judge(file: &[u8], size: usize, agent: &str, url: Url<'_>, budget: usize)
         kept.update(piece);
     }
     (
-        exact.finish().0.decision().allowed,
+        exact.finish().0.ruling().allowed,
         kept.finish().0.decide(&url).allowed,
     )
 }

@@ -206,13 +206,13 @@ pub fn robots(data: &[u8]) {
             }
             let ((judge, delay), (kept, _), (short, _)) =
                 (judge.finish(), kept.finish(), short.finish());
-            let allowed = judge.decision().allowed;
+            let allowed = judge.ruling().allowed;
             assert_eq!(allowed, kept.decide(&url).allowed);
             assert!(
                 allowed || !short.decide(&url).allowed,
                 "a short budget allowed what is disallowed"
             );
-            (allowed, judge.decision().reason, delay)
+            (allowed, judge.ruling().reason, delay)
         };
         let whole = decide(&[data]);
         assert_eq!(whole, decide(&pieces(data)));

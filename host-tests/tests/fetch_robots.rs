@@ -225,11 +225,11 @@ fn half_a_megabyte_passes_through_the_window() {
         .for_each(|piece| reader.update(piece));
     reader.finish();
     assert_eq!(
-        judges.clone().map(|judge| judge.decision().allowed),
+        judges.clone().map(|judge| judge.ruling().allowed),
         [false, false, true]
     );
     let lines = file.lines().count() as u32;
-    assert_eq!(judges[1].decision().reason, Reason::Line(lines));
+    assert_eq!(judges[1].ruling().reason, Reason::Line(lines));
 }
 
 #[test]

@@ -63,7 +63,6 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 }
 
 /// An address as it stands in a URL: IPv6 in brackets or without.
-#[cfg(feature = "probe")]
 pub(crate) fn literal(text: &str) -> Option<IpAddr> {
     let bytes = text.as_bytes();
     let inner = bytes

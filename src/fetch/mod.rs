@@ -25,12 +25,12 @@
 //! governs indexing, and we index nothing).
 
 mod address;
+mod client;
 mod connect;
 mod date;
-mod driver;
+mod exchange;
 mod fingerprint;
 mod number;
-mod open;
 mod percent;
 mod redirect;
 mod request;
@@ -42,11 +42,11 @@ mod validator;
 pub use address::is_public;
 #[cfg(feature = "probe")]
 pub(crate) use address::literal;
+pub use client::{Ask, Client, ClientError};
 pub use connect::{Addresses, Connect, Connection, Endpoint, Resolve};
 pub use date::HttpDate;
-pub use driver::{Body, FetchError, Fetched, Outcome, exchange, fetch, within};
+pub use exchange::{AnswerKind, Body, FetchError, Fetched, within};
 pub use fingerprint::{Fingerprint, Fingerprinter, Ignore};
-pub use open::{OpenError, open};
 pub use redirect::{Hops, RedirectError};
 pub use request::{Agent, AgentError, Request};
 pub use response::{Head, Limits, Method, Response, ResponseError, Step};

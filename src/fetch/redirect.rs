@@ -116,13 +116,12 @@ impl Hops {
         Ok(())
     }
 
-    /// May this resolved address be connected to?
+    /// May this resolved address be connected to, if the owner has not named its host?
     ///
-    /// The first URL of a chain is the owner's own choice; from then on only public addresses are,
-    /// unless the owner named the host elsewhere: `named` is true if it is in the page list or the
-    /// resolve table.
-    pub fn may_connect(&self, address: IpAddr, named: bool) -> Result<(), RedirectError> {
-        if self.count() == 0 || named || is_public(address) {
+    /// The first URL of a chain is the owner's own choice; from then on only public addresses are
+    /// connected to.
+    pub(super) fn may_connect(&self, address: IpAddr) -> Result<(), RedirectError> {
+        if self.count() == 0 || is_public(address) {
             Ok(())
         } else {
             Err(RedirectError::PrivateAddress)

@@ -395,7 +395,8 @@ impl Estimate {
             self.time = SHAPE_AFTER_JUMP / rate;
             self.settle();
         }
-        (self.risen, self.fallen) = (0, 0);
+        self.risen = 0;
+        self.fallen = 0;
     }
 
     /// Keeps the belief where f32 can compute with it.

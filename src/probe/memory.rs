@@ -3,8 +3,9 @@
 
 use core::net::IpAddr;
 
-use serde::{Deserialize, Serialize};
-
+use super::origin::Origins;
+use super::redirects::Redirects;
+use super::verdicts::Verdict;
 use crate::fetch::robots::{Access, HostRobots};
 use crate::fetch::{Etag, HttpDate};
 use crate::learn::Estimate;
@@ -15,18 +16,6 @@ use crate::time::{Duration, Instant};
 const ADDRESS_HOLDS: Duration = Duration::from_secs(600);
 /// How long a name that has no address is not asked for again.
 const FAILURE_HOLDS: Duration = Duration::from_secs(60);
-
-/// May the page be fetched, as far as robots rules are known?
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Verdict {
-    /// It has not been held against the rules.
-    #[default]
-    Unknown,
-    /// It may.
-    Allowed,
-    /// It may not.
-    Denied,
-}
 
 // A place of 0 stands for it, so that memory starts as zeros.
 const _: () = assert!(NOWHERE.wrapping_add(1) == 0);
@@ -50,7 +39,7 @@ pub struct PageMemory {
     pub(super) fetched: Stamp,
     /// Where the store keeps it: 0 for nowhere, or the sector's number and one.
     place: u8,
-    /// Has it changed since it was stored?
+    /// It has changed since it was stored.
     pub(super) unsaved: bool,
 }
 
@@ -80,15 +69,14 @@ impl PageMemory {
             Verdict::Unknown => None,
             verdict => Some(verdict == Verdict::Allowed),
         };
-        let (last_modified, etag, fingerprint) = (self.last_modified, self.etag, high << 32 | low);
         PageRecord {
             page,
             estimate,
             fetched,
-            fingerprint,
-            last_modified,
+            fingerprint: high << 32 | low,
+            last_modified: self.last_modified,
             allowed,
-            etag,
+            etag: self.etag,
         }
     }
 
@@ -100,8 +88,9 @@ impl PageMemory {
             Some(false) => Verdict::Denied,
         };
         self.fingerprint = [record.fingerprint as u32, (record.fingerprint >> 32) as u32];
-        (self.last_modified, self.etag, self.fetched) =
-            (record.last_modified, record.etag, record.fetched);
+        self.last_modified = record.last_modified;
+        self.etag = record.etag;
+        self.fetched = record.fetched;
         self.set_sector(sector);
     }
 
@@ -155,14 +144,15 @@ pub struct HostMemory {
     pub(super) id: u32,
     /// What an earlier run knew of its robots.txt, until that is used or known better.
     pub(super) earlier: Access,
-    /// How long that holds.
+    /// How long what the earlier run knew holds.
     pub(super) robots_until: Stamp,
     /// For how many seconds an earlier run was to leave it alone.
     pub(super) wait_s: u32,
-    /// And when that was.
+    /// When the earlier run said so.
     pub(super) waits_since: Stamp,
-    /// See [`PageMemory`].
+    /// Where the store keeps it: 0 for nowhere, or the sector's number and one.
     place: u8,
+    /// It has changed since it was stored.
     pub(super) unsaved: bool,
 }
 
@@ -208,16 +198,21 @@ impl HostMemory {
     }
 }
 
-/// A host that is not in the list: redirects lead there.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Stranger {
-    /// [`Url::origin`](crate::fetch::Url::origin)
-    pub(super) origin: u32,
-    /// When the next request may go there.
-    pub(super) opens: Instant,
-    /// Between two requests.
-    pub(super) gap: Duration,
-    /// The page that came too early and comes next, unless it has not come by then.
-    pub(super) next: Option<(u16, Instant)>,
-    pub(super) memory: HostMemory,
+/// Everything a probe knows of pages and hosts besides what the scheduler knows: the parts that a
+/// [`Visit`](super::visit::Visit) reads and changes.
+#[derive(Debug)]
+pub(super) struct Knowledge<'a> {
+    /// One for each page of the list.
+    pub pages: &'a mut [PageMemory],
+    /// The hosts of the list, and those that redirects lead to.
+    pub origins: Origins<'a>,
+    /// Where pages and robots.txt files are that are not where the list says.
+    pub redirects: Redirects<'a>,
+}
+
+impl Knowledge<'_> {
+    /// What is remembered of a page.
+    pub(super) fn page_mut(&mut self, page: u16) -> Option<&mut PageMemory> {
+        self.pages.get_mut(usize::from(page))
+    }
 }

@@ -16,34 +16,42 @@
 //! shorter; a page goes to the slot that has a connection to its host. Each slot has one connection
 //! at most.
 
-mod elsewhere;
+mod connection;
 mod event;
-mod keep;
-mod line;
 mod log_line;
 mod memory;
-mod page;
-mod party;
-mod robots;
+mod names;
+mod origin;
+mod persist;
+mod redirects;
+mod restore;
+mod setup;
 mod slots;
 mod time_server;
 mod turn;
-mod wall;
+mod verdicts;
+mod visit;
+mod wall_clock;
 
 pub use event::{BoardEvent, Event, Flags, LoggedBoardEvent, LoggedEvent};
-pub use keep::{Resumed, TimeSource};
 pub use memory::{HostMemory, PageMemory};
+pub use persist::Persistence;
+pub use restore::{Resumed, TimeSource};
 pub use time_server::Datagrams;
 
-use core::cell::RefCell;
+use core::cell::{RefCell, RefMut};
 
-use crate::fetch::Agent;
-use crate::image::{Config, Ignores, Image, ImageError};
-use crate::polite::{GateSettings, Hours};
-use crate::scheduler::{Counter, PageSettings, SchedulerView, Settings};
+use crate::image::{Config, Image, ImageError};
+use crate::scheduler::{Counter, Outcome, PageId, SchedulerView};
 use crate::time::{Duration, Instant};
-use elsewhere::Elsewhere;
+use memory::Knowledge;
+use origin::Origins;
+use persist::Persist;
+use redirects::Redirects;
+use setup::Setup;
 use slots::Slots;
+use visit::Conclusion;
+use wall_clock::WallClock;
 
 /// Slots that one probe can have.
 pub const MOST_SLOTS: usize = 8;
@@ -86,7 +94,7 @@ pub struct Memory<'a> {
     /// characters takes about 80 bytes. Those on their way through redirects come first; what is
     /// left remembers the pages that have moved for good, the latest ones. Without any, no redirect
     /// is followed.
-    pub detours: &'a mut [u8],
+    pub redirects: &'a mut [u8],
 }
 
 /// Moves that so many bytes for detours can hold: each is a record of the store, see
@@ -150,41 +158,43 @@ pub struct Totals {
     pub late_seconds: u64,
 }
 
-/// Settings of the scheduler by an image's configuration, for so many slots.
-fn settings(config: &Config<'_>, slots: u16) -> Settings {
-    // From the end: a request may reach its host late, and the next one early, but never before the
-    // first has ended.
-    let gate = GateSettings::DEFAULT
-        .with_back_off(Duration::from_millis(config.back_off_ms.into()))
-        .with_gap_from_end(true);
-    Settings::DEFAULT
-        .with_gate(gate)
-        .with_burst(slots)
-        .with_seed(config.seed)
+impl Totals {
+    fn count(&mut self, conclusion: &Conclusion) {
+        self.errors += u32::from(conclusion.failure.is_some());
+        self.denied += u32::from(conclusion.outcome == Outcome::Denied);
+        if let Some(counted) = conclusion.counted {
+            self.fetches += 1;
+            self.bytes += u64::from(counted.bytes);
+            self.changed += u32::from(counted.changed);
+            self.not_modified += u32::from(counted.not_modified);
+        }
+    }
 }
 
+/// The parts of a probe that change, each with an interface of its own.
 struct State<'a> {
-    memory: Memory<'a>,
-    elsewhere: Elsewhere<'a>,
-    strangers: heapless::Vec<memory::Stranger, { party::STRANGERS }>,
+    scheduler: SchedulerView<'a>,
+    known: Knowledge<'a>,
+    clock: WallClock,
+    persist: Persist,
+    slots: Slots,
     totals: Totals,
     online: bool,
-    slots: Slots,
     /// What the scheduler last said to wait for.
     due: Option<Instant>,
-    /// Why the turn that has just failed did: set and taken within one poll, so that no other slot
-    /// can be in between.
-    why: Option<Failure>,
-    root: keep::RootMemory,
+}
+
+impl State<'_> {
+    /// The host at whose gate a page waits: its own, as a rule.
+    fn waits_at(&self, page: PageId) -> u16 {
+        let host = self.scheduler.host_of(page);
+        host.map_or(0, |host| host.index() as u16)
+    }
 }
 
 /// The loop's state: one a device, shared by all slots.
 pub struct Probe<'a, B> {
-    image: Image<'a>,
-    config: Config<'a>,
-    agent: Agent<'a>,
-    ignore: Ignores<'a>,
-    has_hours: bool,
+    setup: Setup<'a>,
     board: B,
     state: RefCell<State<'a>>,
 }
@@ -192,8 +202,17 @@ pub struct Probe<'a, B> {
 impl<B> core::fmt::Debug for Probe<'_, B> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Probe")
-            .field("config", &self.config)
+            .field("config", &self.setup.config)
             .finish_non_exhaustive()
+    }
+}
+
+impl<'a, B> Probe<'a, B> {
+    /// The parts that change. Nobody holds them across an `await`, so no two slots meet here.
+    // Once for all callers: each copy would be a panic site.
+    #[inline(never)]
+    fn state(&self) -> RefMut<'_, State<'a>> {
+        self.state.borrow_mut()
     }
 }
 
@@ -205,101 +224,56 @@ impl<'a, B: Board> Probe<'a, B> {
     /// scheduler or the agent's rules refuse a record.
     pub fn new(
         image: Image<'a>,
-        mut memory: Memory<'a>,
+        memory: Memory<'a>,
         slots: usize,
         board: B,
     ) -> Result<Self, ImageError> {
-        let (pages, hosts) = (image.pages(), image.hosts());
-        let too_large = ImageError::TooLarge {
-            pages: pages as u16,
-            hosts: hosts as u16,
-        };
-        if pages > memory.pages.len() || hosts > memory.hosts.len() {
-            return Err(too_large);
+        let pages = image.pages() as u16;
+        let hosts = image.hosts() as u16;
+        if image.pages() > memory.pages.len() || image.hosts() > memory.hosts.len() {
+            return Err(ImageError::TooLarge { pages, hosts });
         }
-        let config = image.config()?;
-        let agent = Agent::new(config.agent, config.contact)
-            .map_err(|_| ImageError::Record { index: 0 })?;
         let now = board.now();
-        let scheduler = &mut memory.scheduler;
-        scheduler.set_settings(settings(&config, slots as u16));
-        scheduler
-            .set_budget(config.per_day, now)
-            .map_err(|_| ImageError::Record { index: 0 })?;
-        let mut has_hours = false;
-        for index in 0..hosts {
-            let host = image.host(index)?;
-            let id = scheduler
-                .add_host(Duration::from_millis(host.gap_ms.into()))
-                .map_err(|_| too_large)?;
-            if let Some(hours) = host.hours.and_then(|(from, to)| Hours::new(from, to)) {
-                has_hours = true;
-                let _ = scheduler.set_hours(id, hours);
-            }
-        }
-        for index in 0..hosts {
-            let host = image.host(index)?;
-            let own = scheduler.host_id(index);
-            let gate = scheduler.host_id(host.gate.into());
-            if let (Some(own), Some(gate)) = (own, gate) {
-                let _ = scheduler.share_gate(own, gate);
-            }
-        }
-        for index in 0..pages {
-            let page = image.page(index)?;
-            let host = scheduler.host_id(page.host.into()).ok_or(too_large)?;
-            let settings = PageSettings::DEFAULT
-                .with_weight(page.weight)
-                .with_rate(page.rate)
-                .with_confidence(page.confidence);
-            scheduler
-                .add_page(host, &settings, now)
-                .map_err(|_| too_large)?;
-        }
-        board.log(&Event::Loaded {
-            pages: pages as u16,
-            hosts: hosts as u16,
-        });
-        let elsewhere = Elsewhere::new(core::mem::take(&mut memory.detours));
-        let state = RefCell::new(State {
-            memory,
-            elsewhere,
-            strangers: heapless::Vec::new(),
+        let mut setup = Setup::new(image, board.speaks_https())?;
+        let mut scheduler = memory.scheduler;
+        setup.fill(&mut scheduler, slots, now)?;
+        board.log(&Event::Loaded { pages, hosts });
+        let mut state = State {
+            scheduler,
+            known: Knowledge {
+                pages: memory.pages,
+                origins: Origins::new(memory.hosts),
+                redirects: Redirects::new(memory.redirects),
+            },
+            clock: WallClock::new(),
+            persist: Persist::NEW,
+            slots: Slots::new(),
             totals: Totals::default(),
             online: false,
-            slots: Slots::new(),
             due: None,
-            why: None,
-            root: keep::RootMemory::NEW,
-        });
-        let probe = Self {
-            image,
-            config,
-            agent,
-            ignore: image.ignores(),
-            has_hours,
-            board,
-            state,
         };
-        if let Some(unix) = probe.board.unix_time() {
-            let state = &mut *probe.state.borrow_mut();
-            state.root.wall.set(unix, now);
-            probe.tell_time_of_day(state, now);
+        if let Some(unix) = board.unix_time() {
+            state.clock.set(unix, now);
+            state.tell_time_of_day(&setup, now);
         }
-        Ok(probe)
+        Ok(Self {
+            setup,
+            board,
+            state: RefCell::new(state),
+        })
     }
 
     /// Replaces the image's key by the device's own: one image may be on many devices, and a key
     /// that only one of them has keeps what servers send from being made to look unchanged. Before
     /// anything is fetched or restored.
     pub fn with_key(mut self, key: [u8; 16]) -> Self {
-        self.config.key = key;
+        self.setup.config.key = key;
         self
     }
 
     /// The network is there, or not: without it, nothing is fetched and no host is blamed.
     pub fn set_online(&self, online: bool) {
-        let mut state = self.state.borrow_mut();
+        let mut state = self.state();
         state.online = online;
         state.slots.wake_all();
     }
@@ -307,8 +281,13 @@ impl<'a, B: Board> Probe<'a, B> {
     /// When the next fetch is due, if nothing is before that: until then a radio can be off. `None`
     /// while slots are busy or without a network.
     pub fn next_due(&self) -> Option<Instant> {
-        let state = self.state.borrow();
+        let state = self.state();
         state.due.filter(|_| state.online && state.slots.are_idle())
+    }
+
+    /// What keeps that which was learnt over a power cut, in a store.
+    pub fn persistence(&self) -> Persistence<'_, 'a, B> {
+        Persistence { probe: self }
     }
 
     /// The board it runs on.
@@ -318,26 +297,26 @@ impl<'a, B: Board> Probe<'a, B> {
 
     /// How the image wants it to behave.
     pub fn config(&self) -> &Config<'a> {
-        &self.config
+        &self.setup.config
     }
 
     /// The image it runs on.
     pub fn image(&self) -> &Image<'a> {
-        &self.image
+        &self.setup.image
     }
 
     /// What happened so far.
     pub fn totals(&self) -> Totals {
-        let state = self.state.borrow();
+        let state = self.state();
         Totals {
-            late_seconds: state.memory.scheduler.counters().late_seconds(),
+            late_seconds: state.scheduler.counters().late_seconds(),
             ..state.totals
         }
     }
 
     /// Weighted mean freshness as the scheduler believes it to be, and the best it is heading for.
     pub fn freshness(&self) -> (Option<f32>, Option<f32>) {
-        let scheduler = &self.state.borrow().memory.scheduler;
+        let scheduler = &self.state().scheduler;
         (scheduler.freshness(), scheduler.optimum())
     }
 
@@ -345,7 +324,7 @@ impl<'a, B: Board> Probe<'a, B> {
     pub fn report(&self) {
         self.board.log(&Event::Totals(self.totals()));
         let plan = {
-            let scheduler = &self.state.borrow().memory.scheduler;
+            let scheduler = &self.state().scheduler;
             Event::Plan {
                 price: scheduler.price(),
                 freshness: scheduler.freshness(),
@@ -357,14 +336,14 @@ impl<'a, B: Board> Probe<'a, B> {
 
     /// How often something happened, by the scheduler's own count.
     pub fn counted(&self, counter: Counter) -> u32 {
-        self.state.borrow().memory.scheduler.counters().get(counter)
+        self.state().scheduler.counters().get(counter)
     }
 
     /// Is a slot at the same page for longer than this, or has nobody woken up to a page for so
     /// long?
     fn hangs(&self, now: Instant, patience: Duration) -> bool {
-        let state = self.state.borrow();
-        let waits = state.online && !state.root.hold;
+        let state = self.state();
+        let waits = state.online && !state.persist.is_holding();
         state.slots.hangs(now, patience)
             || waits && state.due.is_some_and(|due| now - due > patience)
     }
@@ -377,7 +356,7 @@ impl<'a, B: Board> Probe<'a, B> {
         loop {
             let now = self.board.now();
             // A fetch ends by its deadline. One that has not, twice that long after, never will.
-            let patience = Duration::from_millis(self.config.deadline_ms.into()) * 2;
+            let patience = self.setup.deadline() * 2;
             if !self.hangs(now, patience) {
                 self.board.feed_watchdog();
             }

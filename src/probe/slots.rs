@@ -1,15 +1,14 @@
 //! The slots: which of them fetches which page, and what they do until there is one.
 
-use core::cell::RefCell;
 use core::future::poll_fn;
 use core::pin::pin;
 use core::task::{Poll, Waker};
 
-use super::line::{Line, Wires};
-use super::turn::Ended;
-use super::{Board, Event, MOST_SLOTS, Probe, Slot, State};
+use super::connection::SlotConnection;
+use super::turn::Turn;
+use super::{Board, Event, MOST_SLOTS, Probe, Slot};
 use crate::fetch::{Connect, Resolve};
-use crate::scheduler::{Decision, Outcome, PageId};
+use crate::scheduler::{Decision, PageId};
 use crate::time::{Duration, Instant};
 
 /// A `WaitUntil` that is now would spin.
@@ -18,19 +17,19 @@ const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 /// What a slot is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doing {
-    /// Nothing, or not yet.
+    /// It does nothing, or has not begun.
     Away,
-    /// Waits, without a connection.
+    /// It waits, without a connection.
     Free,
-    /// Waits, with a connection to this host.
+    /// It waits, with a connection to this host.
     Keeps(u16),
-    /// Has been given this page, and will wake up to it.
+    /// It has been given this page, and will wake up to it.
     Given { page: PageId, since: Instant },
-    /// Is at a page.
+    /// It is at a page.
     Busy { since: Instant },
 }
 
-/// All slots.
+/// What each slot is doing, and who waits to be woken.
 #[derive(Debug)]
 pub(super) struct Slots {
     doing: [Doing; MOST_SLOTS],
@@ -40,6 +39,7 @@ pub(super) struct Slots {
 }
 
 impl Slots {
+    /// Slots that have not begun.
     pub(super) fn new() -> Self {
         Self {
             doing: [Doing::Away; MOST_SLOTS],
@@ -48,6 +48,7 @@ impl Slots {
         }
     }
 
+    /// Lets all slots that wait look again.
     pub(super) fn wake_all(&mut self) {
         self.generation = self.generation.wrapping_add(1);
         while let Some(waker) = self.waiting.pop() {
@@ -69,6 +70,23 @@ impl Slots {
             .doing
             .iter()
             .any(|doing| matches!(doing, Doing::Given { .. } | Doing::Busy { .. }))
+    }
+
+    /// Wakes this waker when slots should look again; false if they should since `generation`.
+    fn waits(&mut self, generation: u32, waker: &Waker) -> bool {
+        if self.generation != generation {
+            return false;
+        }
+        if !self.waiting.iter().any(|known| known.will_wake(waker)) {
+            // No room: more slots than there may be. This one waits for its alarm only.
+            let _ = self.waiting.push(waker.clone());
+        }
+        true
+    }
+
+    /// A slot is no longer at its page.
+    pub(super) fn leave(&mut self, number: usize) {
+        self.set(number, Doing::Away);
     }
 
     fn set(&mut self, number: usize, doing: Doing) {
@@ -106,42 +124,24 @@ impl Slots {
     }
 }
 
-impl State<'_> {
-    fn home(&self, page: PageId) -> u16 {
-        self.memory
-            .scheduler
-            .host_of(page)
-            .map_or(0, |host| host.index() as u16)
-    }
-
-    /// Failures in a row of a host.
-    fn failures(&self, host: u16) -> u8 {
-        let host = self.memory.scheduler.host_id(host.into());
-        host.and_then(|host| self.memory.scheduler.host_memo(host).ok())
-            .map_or(0, |memo| memo.failures)
-    }
-}
-
 /// Says that a slot waits, as long as it lives: a page must not be given to one that is no longer
 /// there.
-struct Waiting<'s, 'a> {
-    state: &'s RefCell<State<'a>>,
+struct Waiting<'p, 'a, B> {
+    probe: &'p Probe<'a, B>,
     number: usize,
 }
 
-impl<'s, 'a> Waiting<'s, 'a> {
-    fn new(state: &'s RefCell<State<'a>>, number: usize, kept: Option<u16>) -> Self {
-        state
-            .borrow_mut()
-            .slots
-            .set(number, kept.map_or(Doing::Free, Doing::Keeps));
-        Self { state, number }
+impl<'p, 'a, B> Waiting<'p, 'a, B> {
+    fn new(probe: &'p Probe<'a, B>, number: usize, kept: Option<u16>) -> Self {
+        let doing = kept.map_or(Doing::Free, Doing::Keeps);
+        probe.state().slots.set(number, doing);
+        Self { probe, number }
     }
 }
 
-impl Drop for Waiting<'_, '_> {
+impl<B> Drop for Waiting<'_, '_, B> {
     fn drop(&mut self) {
-        let slots = &mut self.state.borrow_mut().slots;
+        let slots = &mut self.probe.state().slots;
         if slots.given(self.number).is_none() {
             slots.set(self.number, Doing::Away);
         }
@@ -164,34 +164,22 @@ impl<B: Board> Probe<'_, B> {
             resolve,
             buffer,
         } = slot;
-        // A page whose request has to be made on another line, and when its turn began.
+        // A turn whose request has to be made on another connection.
         let mut again = None;
         loop {
-            let mut line = Line::Free(&mut *connect);
-            while !line.is_spent() {
-                let taken = match again.take() {
-                    Some(taken) => Some(taken),
-                    None => self.next_turn(number, &mut line).await,
+            let mut connection = SlotConnection::new(&mut *connect);
+            while !connection.is_over() {
+                let turn = match again.take() {
+                    Some(turn) => Some(turn),
+                    None => self.next_turn(number, &mut connection).await,
                 };
-                let Some((page, home, start)) = taken else {
+                let Some(turn) = turn else {
                     break;
                 };
-                let wires = &mut Wires {
-                    line: &mut line,
-                    resolve: &mut *resolve,
-                    buffer,
-                };
-                match self.turn(page.index(), home, start, wires).await {
-                    Ended::Done(outcome) => self.record(number, page, home, outcome),
-                    Ended::Again => again = Some((page, home, start)),
-                    Ended::Elsewhere(host) => self.hand_over(number, page, host),
+                if self.turn(&turn, &mut connection, resolve, buffer).await {
+                    again = Some(turn);
                 }
-                if line
-                    .kept()
-                    .is_some_and(|(_, until)| until <= self.board.now())
-                {
-                    line.end().await;
-                }
+                connection.end(false, self.board.now()).await;
             }
         }
     }
@@ -202,18 +190,26 @@ impl<B: Board> Probe<'_, B> {
     async fn next_turn<C: Connect>(
         &self,
         number: usize,
-        line: &mut Line<'_, C>,
-    ) -> Option<(PageId, u16, Instant)> {
-        while !line.is_spent() {
-            match self.next(number, line.kept().map(|(host, _)| host)) {
+        connection: &mut SlotConnection<'_, C>,
+    ) -> Option<Turn> {
+        while !connection.is_over() {
+            let kept = connection.kept().map(|(host, _)| host);
+            match self.next(number, kept) {
                 Decision::Fetch(page) => {
                     self.board.log(&Event::Start {
                         page: page.index() as u16,
                     });
-                    return Some((page, self.home(page), self.board.now()));
+                    let host = self.state().waits_at(page);
+                    let start = self.board.now();
+                    return Some(Turn {
+                        slot: number,
+                        page,
+                        host,
+                        start,
+                    });
                 }
-                Decision::WaitUntil(then) => self.wait(number, then, line).await,
-                Decision::Idle => self.wait(number, Instant::MAX, line).await,
+                Decision::WaitUntil(then) => self.wait(number, then, connection).await,
+                Decision::Idle => self.wait(number, Instant::MAX, connection).await,
             }
         }
         None
@@ -221,18 +217,19 @@ impl<B: Board> Probe<'_, B> {
 
     /// What a slot that keeps a connection to `kept` should do now. What another slot should rather
     /// do is given to that one: at most once a slot.
+    #[inline(never)] // Out of the futures' code, which would be larger.
     fn next(&self, number: usize, kept: Option<u16>) -> Decision {
         let now = self.board.now();
-        let mut state = self.state.borrow_mut();
+        let mut state = self.state();
         if let Some(page) = state.slots.given(number) {
             state.slots.set(number, Doing::Busy { since: now });
             return Decision::Fetch(page);
         }
         loop {
-            if !state.online || state.root.hold {
+            if !state.online || state.persist.is_holding() {
                 return Decision::Idle;
             }
-            let decision = state.memory.scheduler.next(now);
+            let decision = state.scheduler.next(now);
             state.due = match decision {
                 Decision::WaitUntil(then) => Some(then),
                 Decision::Fetch(_) | Decision::Idle => None,
@@ -240,7 +237,7 @@ impl<B: Board> Probe<'_, B> {
             let Decision::Fetch(page) = decision else {
                 return decision;
             };
-            let best = state.slots.best(number, kept, state.home(page));
+            let best = state.slots.best(number, kept, state.waits_at(page));
             // One slot more is busy from now on: another one has to look after what comes next.
             state.slots.wake_all();
             if best == number {
@@ -251,100 +248,37 @@ impl<B: Board> Probe<'_, B> {
         }
     }
 
-    /// The host at whose gate a page waits: its own, as a rule.
-    fn home(&self, page: PageId) -> u16 {
-        self.state.borrow().home(page)
-    }
-
-    fn hand_over(&self, number: usize, page: PageId, to: u16) {
-        let now = self.board.now();
-        let mut state = self.state.borrow_mut();
-        state.slots.set(number, Doing::Away);
-        if let Some(host) = state.memory.scheduler.host_id(to.into()) {
-            // It is in flight, and the image has only hosts that the scheduler has.
-            let _ = state.memory.scheduler.hand_over(page, host, now);
-        }
-        state.slots.wake_all();
-    }
-
-    fn record(&self, number: usize, page: PageId, home: u16, outcome: Outcome) {
-        let now = self.board.now();
-        let mut state = self.state.borrow_mut();
-        state.slots.set(number, Doing::Away);
-        let before = state.failures(home);
-        // It was in flight: nobody else records it.
-        let _ = state.memory.scheduler.record(page, outcome, now);
-        let failed = matches!(outcome, Outcome::Refused { .. } | Outcome::Failed);
-        let moved = failed || state.failures(home) != before;
-        if let Some(page) = state
-            .memory
-            .pages
-            .get_mut(page.index())
-            .filter(|_| outcome.is_answer())
-        {
-            page.unsaved = true;
-        }
-        if let Some(host) = state
-            .memory
-            .hosts
-            .get_mut(usize::from(home))
-            .filter(|_| moved)
-        {
-            host.unsaved = true;
-        }
-        let scheduler = &state.memory.scheduler;
-        let opens = scheduler
-            .host_id(home.into())
-            .filter(|_| failed)
-            .and_then(|host| scheduler.opens(host));
-        let why = state.why.take();
-        state.slots.wake_all();
-        drop(state);
-        if let (Some(opens), Some(why)) = (opens, why) {
-            let seconds = (opens - now).as_secs().min(u32::MAX.into()) as u32;
-            self.board.log(&Event::BackOff {
-                host: home,
-                seconds,
-                why,
-            });
-        }
-    }
-
     /// Waits until then, or until something has changed. A connection that is kept meanwhile is
     /// ended when its time is over or the server has closed it.
     ///
     /// *Cancellation*: safe.
-    async fn wait<C: Connect>(&self, number: usize, then: Instant, line: &mut Line<'_, C>) {
-        let kept = line.kept();
+    async fn wait<C: Connect>(
+        &self,
+        number: usize,
+        then: Instant,
+        connection: &mut SlotConnection<'_, C>,
+    ) {
+        let kept = connection.kept();
         let then = kept.map_or(then, |(_, until)| until.min(then));
         let broken = {
-            let generation = self.state.borrow().slots.generation;
-            let _waiting = Waiting::new(&self.state, number, kept.map(|(host, _)| host));
+            let generation = self.state().slots.generation;
+            let _waiting = Waiting::new(self, number, kept.map(|(host, _)| host));
             let mut alarm = pin!(
                 self.board
                     .sleep_until(then.max(self.board.now() + SHORTEST_WAIT))
             );
-            let mut breaks = pin!(line.breaks());
+            let mut broken = pin!(connection.broken());
             poll_fn(|context| {
-                let mut state = self.state.borrow_mut();
-                if state.slots.generation != generation {
+                if !self.state().slots.waits(generation, context.waker()) {
                     return Poll::Ready(false);
                 }
-                let waiting = &mut state.slots.waiting;
-                if !waiting.iter().any(|waker| waker.will_wake(context.waker())) {
-                    // No room: more slots than there may be. This one waits for its alarm only.
-                    let _ = waiting.push(context.waker().clone());
-                }
-                drop(state);
-                if breaks.as_mut().poll(context).is_ready() {
+                if broken.as_mut().poll(context).is_ready() {
                     return Poll::Ready(true);
                 }
                 alarm.as_mut().poll(context).map(|()| false)
             })
             .await
         };
-        if broken || kept.is_some_and(|(_, until)| until <= self.board.now()) {
-            line.end().await;
-        }
+        connection.end(broken, self.board.now()).await;
     }
 }

@@ -43,7 +43,7 @@ impl<B: Board> Probe<'_, B> {
         resolve: &mut R,
         wire: &mut D,
     ) -> ! {
-        let Some(server) = self.config.sntp else {
+        let Some(server) = self.setup.config.sntp else {
             core::future::pending().await
         };
         self.asks_time(true);
@@ -51,7 +51,7 @@ impl<B: Board> Probe<'_, B> {
         let mut then = client.ask_at();
         loop {
             self.board.sleep_until(then).await;
-            if !self.state.borrow().online {
+            if !self.state().online {
                 then = self.board.now() + LOOK_AGAIN;
                 continue;
             }
@@ -77,13 +77,13 @@ impl<B: Board> Probe<'_, B> {
 
     #[inline(never)] // Once for both callers.
     fn asks_time(&self, asks: bool) {
-        self.state.borrow_mut().root.wall.ask_server(asks);
+        self.state().clock.ask_server(asks);
     }
 
-    /// Another one at each moment.
+    /// A number that is another one at each moment.
     fn nonce(&self, random: u64) -> u64 {
         let both = u128::from(random) << 64 | u128::from(self.board.now().as_micros());
-        hash(&self.config.key, &both.to_le_bytes())
+        hash(&self.setup.config.key, &both.to_le_bytes())
     }
 
     /// One request, from the name to the answer. *Cancellation*: safe.
@@ -95,7 +95,7 @@ impl<B: Board> Probe<'_, B> {
         resolve: &mut R,
         wire: &mut D,
     ) -> Result<u64, NoTime> {
-        let named = self.image.named(server.host).map(IpAddr::from);
+        let named = self.setup.image.named(server.host).map(IpAddr::from);
         let address = match named.or_else(|| literal(server.host)) {
             Some(address) => address,
             None => {

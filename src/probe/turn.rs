@@ -1,364 +1,238 @@
-//! One turn of a page: what has to be asked for, and the request.
+//! One turn of a page: the shell around a [`Visit`]. It takes the visit's request through the gate
+//! and to the network, under a deadline, and tells the visit what became of it.
 
 use core::pin::pin;
 
-use super::elsewhere::{Detour, LONGEST_TARGET, What};
-use super::line::{NEAR, Peer, Trouble, Wires};
-use super::memory::Verdict;
-use super::party::Party;
-use super::{Board, Event, Failure, Probe};
-use crate::fetch::robots::Access;
-use crate::fetch::{
-    self, Body, Connect, Endpoint, FetchError, Fetched, Head, Hops, Limits, RedirectError, Request,
-    Resolve, Scheme, Url, within,
-};
-use crate::image::Page;
-use crate::scheduler::Outcome;
+use super::connection::{NEAR, SlotConnection, Unanswered};
+use super::names::Names;
+use super::origin::{Origin, Passage, Refusal};
+use super::verdicts::Judges;
+use super::visit::{Conclusion, Moment, Next, Reply, Visit};
+use super::{Board, Event, Failure, Probe, State};
+use crate::fetch::{Connect, Resolve, within};
+use crate::scheduler::{Outcome, PageId};
 use crate::time::{Duration, Instant};
 
-/// How long a slot thinks after it found the gate of a redirect's host closed.
+/// How long a slot rests after it found the gate of an unlisted origin closed.
 const CLOSED_WAIT: Duration = Duration::from_millis(100);
 
-/// What the answer said, out of the buffers.
-pub(super) struct Reply {
-    pub outcome: fetch::Outcome,
-    pub head: Head,
-    pub bytes: u32,
-    /// The body is longer than what was read of it.
-    pub cut: bool,
-    pub wait: Option<Duration>,
-    pub lifetime: Option<Duration>,
-    pub age: Option<Duration>,
-    pub target: Option<heapless::String<LONGEST_TARGET>>,
-    reusable: bool,
-}
-
-impl Reply {
-    fn new(fetched: &Fetched<'_>) -> Self {
-        let target = fetched
-            .target
-            .as_ref()
-            .and_then(|target| target.as_ref().ok())
-            .and_then(spell);
-        Self {
-            outcome: fetched.outcome,
-            head: fetched.head,
-            bytes: fetched.bytes,
-            cut: fetched.truncated,
-            wait: fetched.wait(None),
-            lifetime: fetched.lifetime(None),
-            age: fetched.age(None),
-            target,
-            reusable: fetched.reusable,
-        }
-    }
-}
-
-/// A URL as text of its own; `None` if it is too long.
-fn spell(url: &Url<'_>) -> Option<heapless::String<LONGEST_TARGET>> {
-    let mut text = heapless::String::new();
-    core::fmt::write(&mut text, format_args!("{}", url)).ok()?;
-    Some(text)
-}
-
-/// What a turn is about.
-pub(super) struct Errand<'e, 'a> {
-    pub page: usize,
-    pub record: &'e Page<'a>,
-    /// Where the page is, if not where the list says.
-    pub detour: Option<&'e Detour>,
-    /// Where that is.
-    pub url: Url<'e>,
-    /// The host at whose gate the page has waited.
-    pub home: u16,
+/// A page whose turn it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    /// The slot that is at it.
+    pub slot: usize,
+    pub page: PageId,
+    /// The host at whose gate it has waited: its own, as a rule.
+    pub host: u16,
     /// Since when a slot is at it.
     pub start: Instant,
 }
 
-/// What is asked for.
-pub(super) struct Question<'q> {
-    pub request: Request<'q>,
-    /// The redirects that have led there; `None` where the list says.
-    pub hops: Option<&'q Hops>,
-    /// How much of an answer is read.
-    pub limits: Limits,
-}
-
-/// How a turn ended.
-pub(super) enum Ended {
-    /// With this.
-    Done(Outcome),
-    /// Not yet: it takes another line.
-    Again,
-    /// Nobody was asked: the page has to wait at the gate of this host.
-    Elsewhere(u16),
-}
-
-/// Where a redirect did not lead.
-pub(super) enum Lost {
-    /// Anywhere: in a circle, too far, to what is no URL.
-    Nowhere,
-    /// Where we can go: https, or no room to remember it in.
-    OutOfReach,
-}
-
-impl<'a, B: Board> Probe<'a, B> {
-    /// One request for a page, or for what has to come before it.
+impl<B: Board> Probe<'_, B> {
+    /// One request for a page, or for what has to come before it; true if it has to be made again
+    /// on another connection.
     ///
     /// *Cancellation*: the connection is dropped where it is; nothing is recorded.
     pub(super) async fn turn<C: Connect, R: Resolve>(
         &self,
-        page: usize,
-        home: u16,
-        start: Instant,
-        wires: &mut Wires<'_, '_, C, R>,
-    ) -> Ended {
-        let Ok(record) = self.image.page(page) else {
-            return Ended::Done(Outcome::Gone);
-        };
-        let detour = self.state.borrow().elsewhere.get(What::Page(page as u16));
-        let text = detour
-            .as_ref()
-            .map_or(record.url, |detour| detour.url.as_str());
-        let Ok(url) = Url::parse(text) else {
-            return Ended::Done(self.failed(page, Failure::Url, start));
-        };
-        let errand = Errand {
-            page,
-            record: &record,
-            detour: detour.as_ref(),
-            url,
-            home,
-            start,
-        };
-        match self.verdict(&errand) {
-            Verdict::Denied => {
-                self.state.borrow_mut().totals.denied += 1;
-                self.board.log(&Event::Denied { page: page as u16 });
-                self.forget_move(page);
-                Ended::Done(Outcome::Denied)
-            }
-            Verdict::Unknown => self.ask_robots(&errand, wires).await,
-            Verdict::Allowed => self.ask_page(&errand, wires).await,
-        }
-    }
-
-    fn verdict(&self, errand: &Errand<'_, 'a>) -> Verdict {
-        let (party, now) = (self.party(errand.record, &errand.url), self.board.now());
-        let mut state = self.state.borrow_mut();
-        let access = state
-            .host_memory(party)
-            .map_or(Access::Unknown, |host| host.robots.access(now));
-        match (access, errand.detour) {
-            (Access::AllowAll, _) => Verdict::Allowed,
-            (_, Some(detour)) => detour.verdict(now),
-            (Access::Rules, None) => state
-                .memory
-                .pages
-                .get(errand.page)
-                .map_or(Verdict::Unknown, |page| page.verdict),
-            (Access::DenyAll | Access::Unknown, None) => Verdict::Unknown,
-        }
-    }
-
-    /// Remembers where the next turn for `what` goes, or says why it goes nowhere.
-    pub(super) fn follow(
-        &self,
-        errand: &Errand<'_, 'a>,
-        what: What,
-        mut hops: Hops,
-        reply: &Reply,
-    ) -> Result<(), Lost> {
-        let (page, status) = (errand.page as u16, reply.head.status);
-        let target = reply
-            .target
-            .as_ref()
-            .and_then(|text| Some((text, Url::parse(text).ok()?)));
-        let speaks_https = self.config.gateway.is_some() || self.board.speaks_https();
-        let why =
-            match target.map(|(text, target)| (text, hops.follow(status, &target, speaks_https))) {
-                Some((url, Ok(()))) => {
-                    let (url, verdict, until) = (url.clone(), Verdict::Unknown, 0);
-                    let detour = Detour {
-                        what,
-                        hops,
-                        under_way: true,
-                        verdict,
-                        until,
-                        url,
-                    };
-                    if self.state.borrow_mut().elsewhere.put(&detour) {
-                        self.board.log(&Event::Moved { page, status });
-                        return Ok(());
-                    }
-                    Some(RedirectError::NoRoom)
-                }
-                Some((_, Err(why))) => Some(why),
-                // Too long to keep, or no URL.
-                None => None,
-            };
-        self.board.log(&Event::Astray { page, status, why });
-        Err(match why {
-            Some(RedirectError::NeedsTls | RedirectError::NoRoom) => Lost::OutOfReach,
-            _ => Lost::Nowhere,
-        })
-    }
-
-    /// What trouble with a request means for the page.
-    pub(super) fn trouble(&self, errand: &Errand<'_, 'a>, trouble: Trouble) -> Ended {
-        match trouble {
-            Trouble::Stale => Ended::Again,
-            Trouble::Closed => Ended::Done(Outcome::Postponed),
-            Trouble::Elsewhere(host) => Ended::Elsewhere(host),
-            Trouble::Failed(why) => Ended::Done(self.failed(errand.page, why, errand.start)),
-        }
-    }
-
-    /// Logs and counts a failure. What fails while the network is away is not the host's fault.
-    pub(super) fn failed(&self, page: usize, why: Failure, start: Instant) -> Outcome {
-        let online = {
-            let mut state = self.state.borrow_mut();
-            state.totals.errors += 1;
-            state.why = Some(why);
-            state.online
-        };
-        let millis = millis(self.board.now() - start);
-        self.board.log(&Event::Failed {
-            page: page as u16,
-            millis,
-            why,
-        });
-        if why != Failure::Busy {
-            self.forget_move(page);
-        }
-        match why {
-            Failure::Url => Outcome::Gone,
-            Failure::PrivateAddress | Failure::NoIpv6 => Outcome::Redirected,
-            _ if !online => Outcome::Postponed,
-            _ => Outcome::Failed,
-        }
-    }
-
-    pub(super) fn busy(&self, page: usize, wait: Duration, start: Instant) -> Outcome {
-        self.failed(page, Failure::Busy, start);
-        Outcome::Refused {
-            retry_after: Some(wait),
-        }
-    }
-
-    /// A request under the deadline, from the name to the last byte, once the gate of who is asked
-    /// lets it pass.
-    ///
-    /// *Cancellation*: the connection is dropped where it is.
-    pub(super) async fn request<C: Connect, R: Resolve>(
-        &self,
-        errand: &Errand<'_, 'a>,
-        mut question: Question<'_>,
-        wires: &mut Wires<'_, '_, C, R>,
-        body: &mut dyn Body,
-    ) -> Result<Reply, Trouble> {
-        let request = &mut question.request;
-        let party = self.party(errand.record, &request.url);
-        let end = errand.start + Duration::from_millis(self.config.deadline_ms.into());
-        if let Err(why) = self.pass(errand, party, end) {
-            if matches!(why, Trouble::Closed) {
-                self.board.sleep_until(self.board.now() + CLOSED_WAIT).await;
-            }
-            return Err(why);
-        }
-        request.keep_alive = self.is_next_near(errand, &request.url);
-        request.via_gateway = request.url.scheme() == Scheme::Https && !self.board.speaks_https();
-        let reply = {
-            let deadline = pin!(self.board.sleep_until(end));
-            let work = pin!(self.exchange(errand, party, &question, wires, body));
-            within(deadline, work)
-                .await
-                .unwrap_or(Err(Trouble::Failed(Failure::Deadline)))
-        };
-        self.leave(party, reply.as_ref().ok().and_then(|reply| reply.wait));
-        if reply.as_ref().is_ok_and(|reply| reply.reusable) {
-            wires.line.keep(self.board.now() + NEAR);
-        }
-        reply
-    }
-
-    /// Will the same host be asked again soon? What is asked for before a page is followed by the
-    /// page.
-    fn is_next_near(&self, errand: &Errand<'_, 'a>, url: &Url<'_>) -> bool {
-        let state = self.state.borrow();
-        let scheduler = &state.memory.scheduler;
-        let Some(host) = scheduler.host_id(errand.home.into()) else {
+        turn: &Turn,
+        connection: &mut SlotConnection<'_, C>,
+        resolve: &mut R,
+        buffer: &mut [u8],
+    ) -> bool {
+        let visit = self.begin(turn);
+        let Some((mut ask, origin)) = visit.ask(&self.setup) else {
+            self.end_unasked(turn, &visit);
             return false;
         };
-        let soon = self.board.now() + NEAR;
-        let page_follows = *url != errand.url;
-        let due = || scheduler.first_due(host).is_some_and(|due| due < soon);
-        scheduler.gap(host).is_some_and(|gap| gap < NEAR) && (page_follows || due())
+        if let Err(refusal) = self.pass(turn, &visit, origin) {
+            if refusal == Refusal::Closed {
+                let then = self.board.now() + CLOSED_WAIT;
+                self.board.sleep_until(then).await;
+            }
+            return self.end(turn, &visit, Reply::Refused(refusal));
+        }
+        let mut judges = Judges::new();
+        ask.request.keep_alive = self.prepare(turn, &visit, &mut judges);
+        let mut reading = visit.reading(&mut judges, &self.setup);
+        let answered = {
+            let mut names = Names {
+                probe: self,
+                origin,
+                resolve,
+            };
+            let request = pin!(connection.request(
+                &mut ask,
+                turn.host,
+                self.board.now(),
+                &mut names,
+                buffer,
+                &mut reading
+            ));
+            let deadline = pin!(self.board.sleep_until(turn.start + self.setup.deadline()));
+            within(deadline, request).await
+        };
+        let now = self.board.now();
+        let wait = match &answered {
+            Some(Ok(answer)) => answer.wait,
+            _ => None,
+        };
+        self.state().known.origins.leave(origin, wait, now);
+        let reply = match &answered {
+            Some(Ok(answer)) => {
+                connection.keep(now);
+                Reply::Answered(answer, reading.finish())
+            }
+            Some(Err(Unanswered::Stale)) => Reply::Stale,
+            Some(Err(Unanswered::Failed(why))) => Reply::Failed(*why),
+            None => Reply::Failed(Failure::Deadline),
+        };
+        self.end(turn, &visit, reply)
+    }
+}
+
+// What surrounds the request: all that does not wait, so that it is no part of any future.
+impl<'a, B: Board> Probe<'a, B> {
+    fn begin(&self, turn: &Turn) -> Visit<'a> {
+        let page = turn.page.index() as u16;
+        let now = self.board.now();
+        Visit::begin(&self.setup, &mut self.state().known, page, turn.start, now)
     }
 
-    /// The same without a deadline. *Cancellation*: as above.
-    async fn exchange<C: Connect, R: Resolve>(
-        &self,
-        errand: &Errand<'_, 'a>,
-        party: Party,
-        Question {
-            request,
-            hops,
-            limits,
-        }: &Question<'_>,
-        wires: &mut Wires<'_, '_, C, R>,
-        body: &mut dyn Body,
-    ) -> Result<Reply, Trouble> {
-        let url = request.url;
-        let (host, port) = match self.config.gateway.filter(|_| request.via_gateway) {
-            Some(gateway) => (gateway.host, gateway.port),
-            None if request.via_gateway => return Err(Trouble::Failed(Failure::Url)),
-            None => (url.host_text(), url.port()),
+    /// May the request of a visit go to this origin now?
+    fn pass(&self, turn: &Turn, visit: &Visit<'a>, origin: Origin) -> Result<(), Refusal> {
+        let passage = Passage {
+            page: turn.page.index() as u16,
+            host: visit.host(),
+            waited_at: turn.host,
+            now: self.board.now(),
+            deadline: turn.start + self.setup.deadline(),
         };
-        let scheme = if request.via_gateway {
-            Scheme::Http
-        } else {
-            url.scheme()
+        let origins = &mut self.state().known.origins;
+        origins.pass(origin, &passage, &self.setup)
+    }
+
+    /// Chooses judges for a robots.txt, and says whether the connection should be kept.
+    fn prepare<'v>(&self, turn: &Turn, visit: &'v Visit<'a>, judges: &mut Judges<'v>) -> bool {
+        let now = self.board.now();
+        let state = self.state();
+        visit.choose_judges(judges, &self.setup, &state.known, now);
+        state.is_next_near(turn, visit, now)
+    }
+
+    fn end_unasked(&self, turn: &Turn, visit: &Visit<'a>) {
+        let conclusion = {
+            let state = &mut *self.state();
+            let at = state.moment(self.board.now());
+            visit.unasked(&mut state.known, at)
         };
-        let found = self.address(host, party, wires.resolve).await;
-        let address = found.map_err(Trouble::Failed)?;
-        let named = request.via_gateway || self.is_named(party, &url, wires.resolve);
-        if hops.is_some_and(|hops| hops.may_connect(address, named).is_err()) {
-            return Err(Trouble::Failed(Failure::PrivateAddress));
-        }
-        let to = Endpoint {
-            scheme,
-            host,
-            address,
-            port,
+        self.conclude(turn, &conclusion);
+    }
+
+    /// Tells the visit what became of its request; true if it has to be made again.
+    #[inline(never)] // Out of the futures' code, which would be larger.
+    fn end(&self, turn: &Turn, visit: &Visit<'a>, reply: Reply<'_, '_>) -> bool {
+        let next = {
+            let state = &mut *self.state();
+            let at = state.moment(self.board.now());
+            visit.told(reply, &self.setup, &mut state.known, at)
         };
-        // All that a gateway fetches goes through one connection.
-        let origin = if request.via_gateway { 0 } else { url.origin() };
-        let peer = Peer {
-            origin,
-            scheme,
-            address,
-            port,
-        };
-        let reused = wires
-            .line
-            .open(to, peer, errand.home, self.board.now())
-            .await?;
-        let Some(connection) = wires.line.connection() else {
-            return Err(Trouble::Stale);
-        };
-        match fetch::exchange(connection, request, *limits, wires.buffer, body).await {
-            Ok(fetched) => Ok(Reply::new(&fetched)),
-            Err(error) if reused && error.is_unanswered() => {
-                wires.line.end().await;
-                Err(Trouble::Stale)
+        match next {
+            Next::AskAgain => return true,
+            Next::Conclude(conclusion) => self.conclude(turn, &conclusion),
+            Next::WaitAt(host) => {
+                let now = self.board.now();
+                let state = &mut *self.state();
+                state.slots.leave(turn.slot);
+                if let Some(host) = state.scheduler.host_id(host.into()) {
+                    // It is in flight, and the image has only hosts that the scheduler has.
+                    let _ = state.scheduler.hand_over(turn.page, host, now);
+                }
+                state.slots.wake_all();
             }
-            Err(FetchError::Deadline) => Err(Trouble::Failed(Failure::Deadline)),
-            Err(_) => Err(Trouble::Failed(Failure::Response)),
+        }
+        false
+    }
+
+    /// Logs, counts and records how a turn ended.
+    #[inline(never)] // Once for both callers.
+    fn conclude(&self, turn: &Turn, conclusion: &Conclusion) {
+        conclusion
+            .events
+            .iter()
+            .for_each(|event| self.board.log(event));
+        let now = self.board.now();
+        let back_off = {
+            let state = &mut *self.state();
+            if let Some(counted) = conclusion.counted {
+                if let Some(date) = counted.date {
+                    state.clock.hear(turn.host, date.as_unix(), now);
+                }
+                state.tell_time_of_day(&self.setup, now);
+            }
+            state.slots.leave(turn.slot);
+            state.record(turn, conclusion, now)
+        };
+        if let (Some(wait), Some(why)) = (back_off, conclusion.failure) {
+            self.board.log(&Event::BackOff {
+                host: turn.host,
+                seconds: wait.as_secs().min(u32::MAX.into()) as u32,
+                why,
+            });
         }
     }
 }
 
-pub(super) fn millis(duration: Duration) -> u32 {
-    duration.as_millis().min(u32::MAX.into()) as u32
+impl State<'_> {
+    fn moment(&self, now: Instant) -> Moment {
+        Moment {
+            now,
+            online: self.online,
+        }
+    }
+
+    /// Will the same host be asked again soon? What is asked for before a page is followed by the
+    /// page.
+    fn is_next_near(&self, turn: &Turn, visit: &Visit<'_>, now: Instant) -> bool {
+        let Some(host) = self.scheduler.host_id(turn.host.into()) else {
+            return false;
+        };
+        let due = || self.scheduler.first_due(host);
+        self.scheduler.gap(host).is_some_and(|gap| gap < NEAR)
+            && (visit.page_follows() || due().is_some_and(|due| due < now + NEAR))
+    }
+
+    /// Counts a conclusion, tells the scheduler of it, and marks what has to be stored. How long
+    /// the host is left alone if it failed.
+    fn record(&mut self, turn: &Turn, conclusion: &Conclusion, now: Instant) -> Option<Duration> {
+        let outcome = conclusion.outcome;
+        self.totals.count(conclusion);
+        if let Some((host, gap)) = conclusion.gap
+            && let Some(host) = self.scheduler.host_id(host.into())
+        {
+            // The host is there: the image has it.
+            let _ = self.scheduler.set_gap(host, gap);
+        }
+        let before = self.failures(turn.host);
+        // It was in flight: nobody else records it.
+        let _ = self.scheduler.record(turn.page, outcome, now);
+        self.slots.wake_all();
+        if let Some(page) = self.known.pages.get_mut(turn.page.index()) {
+            page.unsaved |= outcome.is_answer();
+        }
+        let failed = matches!(outcome, Outcome::Refused { .. } | Outcome::Failed);
+        let changed = failed || self.failures(turn.host) != before;
+        if let Some(host) = self.known.origins.hosts.get_mut(usize::from(turn.host)) {
+            host.unsaved |= changed;
+        }
+        let host = self.scheduler.host_id(turn.host.into());
+        Some(self.scheduler.opens(host.filter(|_| failed)?)? - now)
+    }
+
+    /// Failures in a row of a host.
+    fn failures(&self, host: u16) -> u8 {
+        let host = self.scheduler.host_id(host.into());
+        host.and_then(|host| self.scheduler.host_memo(host).ok())
+            .map_or(0, |memo| memo.failures)
+    }
 }

@@ -1,15 +1,16 @@
 //! The calls of a scheduler, written down once for all that have them.
 //!
 //! `calls!` lists them with their documentation, as a trait would. It is no trait, so that nobody
-//! has to import one, and so that no signature names the types behind it. Each call borrows the
-//! tables as a [`Core`](super::state::Core) or, where it only reads, as a
-//! [`Glance`](super::state::Glance); what is done there is in the file of its subject: `hosts`,
-//! `pages`, `next`, `record`, `restore`, `replan`.
+//! has to import one, and so that no signature names the types behind it. A call that changes
+//! something borrows the tables as a [`Core`](super::state::Core); what is done there is in the file
+//! of its subject: `hosts`, `pages`, `next`, `record`, `restore`, `replan`. One that only looks is
+//! in [`read`](super::read).
 
 #[cfg(doc)]
 use super::Counter;
 #[cfg(feature = "std")]
 use super::LargeScheduler;
+use super::read::Read;
 use super::{
     Counters, Decision, Error, HostId, HostMemo, Outcome, PageId, PageSettings, Scheduler,
     SchedulerView, Settings,
@@ -19,7 +20,7 @@ use crate::learn::hints::Hint;
 use crate::polite::Hours;
 use crate::time::{Duration, Instant};
 
-/// The public calls of a type that has `core` and `glance`: `documented` in full, or `brief`, with a
+/// The public calls of a type that has `core` and `read`: `documented` in full, or `brief`, with a
 /// link to [`Scheduler`](super::Scheduler)'s.
 macro_rules! calls {
     ($form:ident) => {
@@ -112,8 +113,8 @@ macro_rules! calls {
             /// let night = Hours::new(22, 6).expect("hours of a day");
             /// scheduler.set_hours(host, night)?;
             /// scheduler.set_clock(Duration::HOUR * 12, now);
-            /// let evening = now + Duration::HOUR * 10;
             /// assert!(!matches!(scheduler.next(now), Decision::Fetch(_)));
+            /// let evening = now + Duration::HOUR * 10 + Duration::from_secs(1);
             /// assert_eq!(scheduler.next(evening), Decision::Fetch(page));
             /// # Ok::<(), Error>(())
             /// ```
@@ -154,7 +155,8 @@ macro_rules! calls {
             /// # let mut scheduler: Scheduler<16, 4> = Scheduler::new(Settings::DEFAULT);
             /// # let host = scheduler.add_host(Duration::from_secs(15))?;
             /// let light = scheduler.add_page(host, &PageSettings::DEFAULT, now)?;
-            /// let heavy = scheduler.add_page(host, &PageSettings::DEFAULT.with_weight(10.0), now)?;
+            /// let important = PageSettings::DEFAULT.with_weight(10.0);
+            /// let heavy = scheduler.add_page(host, &important, now)?;
             /// assert_eq!(scheduler.next(now), Decision::Fetch(heavy));
             /// # Ok::<(), Error>(())
             /// ```
@@ -254,7 +256,8 @@ macro_rules! calls {
             /// # let page = scheduler.add_page(host, &PageSettings::DEFAULT, now)?;
             /// if let Decision::Fetch(page) = scheduler.next(now) {
             ///     scheduler.record(page, Outcome::Changed { modified_ago: None }, now)?;
-            ///     assert_eq!(scheduler.record(page, Outcome::Unchanged, now), Err(Error::NotInFlight));
+            ///     let twice = scheduler.record(page, Outcome::Unchanged, now);
+            ///     assert_eq!(twice, Err(Error::NotInFlight));
             /// }
             /// # Ok::<(), Error>(())
             /// ```
@@ -522,7 +525,7 @@ macro_rules! documented {
         $(
             $(#[$about])*
             pub fn $read(&self, $($key: $kind),*) -> $found {
-                self.glance().$read($($key),*)
+                Read::$read(self.read(), $($key),*)
             }
         )*
     };
@@ -542,7 +545,7 @@ macro_rules! brief {
         $(
             #[doc = concat!("See [`Scheduler::", stringify!($read), "`].")]
             pub fn $read(&self, $($key: $kind),*) -> $found {
-                self.glance().$read($($key),*)
+                Read::$read(self.read(), $($key),*)
             }
         )*
     };

@@ -21,7 +21,7 @@ const SETTLED: f32 = 0.1;
 pub(super) struct Prices {
     /// Of one fetch, in weight × days of freshness.
     pub(super) common: f32,
-    /// Where the present round is.
+    /// The page that the present round comes to next.
     pub(super) cursor: usize,
     /// Demand and supply agreed at the end of the last round.
     pub(super) settled: bool,

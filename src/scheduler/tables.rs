@@ -4,7 +4,7 @@ use core::mem::MaybeUninit;
 
 use super::host::HostState;
 use super::page::PageState;
-use super::state::{Core, Glance, State};
+use super::state::{Core, State};
 use super::tick::Tick;
 use super::{SchedulerView, Settings};
 use crate::heap::ArrayHeap;
@@ -12,10 +12,10 @@ use crate::heap::ArrayHeap;
 /// The tables in arrays.
 #[derive(Debug)]
 pub(super) struct Arrays<const PAGES: usize, const HOSTS: usize> {
-    pages: [PageState<u16>; PAGES],
-    hosts: [HostState<u16>; HOSTS],
-    closed: ArrayHeap<Tick, u16, HOSTS>,
-    open: ArrayHeap<Tick, u16, HOSTS>,
+    pub(super) pages: [PageState<u16>; PAGES],
+    pub(super) hosts: [HostState<u16>; HOSTS],
+    pub(super) closed: ArrayHeap<Tick, u16, HOSTS>,
+    pub(super) open: ArrayHeap<Tick, u16, HOSTS>,
 }
 
 impl<const PAGES: usize, const HOSTS: usize> Arrays<PAGES, HOSTS> {
@@ -24,7 +24,7 @@ impl<const PAGES: usize, const HOSTS: usize> Arrays<PAGES, HOSTS> {
         "links between pages and hosts are 16 bits: up to 65,534 of either"
     );
 
-    /// Without pages and hosts.
+    /// Tables without pages and hosts.
     pub(super) const fn new() -> Self {
         let () = Self::FITS;
         Self {
@@ -41,16 +41,6 @@ impl<const PAGES: usize, const HOSTS: usize> Arrays<PAGES, HOSTS> {
             hosts: &mut self.hosts,
             closed: self.closed.as_view(),
             open: self.open.as_view(),
-            state,
-        }
-    }
-
-    pub(super) fn glance<'a>(&'a self, state: &'a State<u16>) -> Glance<'a, u16> {
-        Glance {
-            pages: &self.pages,
-            hosts: &self.hosts,
-            closed: self.closed.glance(),
-            open: self.open.glance(),
             state,
         }
     }
@@ -124,10 +114,10 @@ mod in_vectors {
     /// The tables in vectors.
     #[derive(Debug)]
     pub(in crate::scheduler) struct Vectors<I> {
-        pages: Vec<PageState<I>>,
-        hosts: Vec<HostState<I>>,
-        closed: VecHeap<I>,
-        open: VecHeap<I>,
+        pub(in crate::scheduler) pages: Vec<PageState<I>>,
+        pub(in crate::scheduler) hosts: Vec<HostState<I>>,
+        pub(in crate::scheduler) closed: VecHeap<I>,
+        pub(in crate::scheduler) open: VecHeap<I>,
     }
 
     impl<I: Id> Vectors<I> {
@@ -147,16 +137,6 @@ mod in_vectors {
                 hosts: &mut self.hosts,
                 closed: self.closed.as_view(),
                 open: self.open.as_view(),
-                state,
-            }
-        }
-
-        pub(in crate::scheduler) fn glance<'a>(&'a self, state: &'a State<I>) -> Glance<'a, I> {
-            Glance {
-                pages: &self.pages,
-                hosts: &self.hosts,
-                closed: self.closed.glance(),
-                open: self.open.glance(),
                 state,
             }
         }

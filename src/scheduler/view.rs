@@ -1,6 +1,7 @@
 //! The scheduler over tables that somebody else owns.
 
-use super::state::{Core, Glance};
+use super::read::Read;
+use super::state::Core;
 
 /// A scheduler of any size, over tables that somebody else owns: those of a
 /// [`Scheduler`](super::Scheduler), or [`Tables`](super::Tables) in static memory.
@@ -28,7 +29,7 @@ impl<'a> SchedulerView<'a> {
         &mut self.0
     }
 
-    pub(super) fn glance(&self) -> Glance<'_, u16> {
-        self.0.glance()
+    pub(super) fn read(&self) -> &impl Read<u16> {
+        &self.0
     }
 }

@@ -9,17 +9,17 @@
 //! - [`network`] is embassy-net as the fetcher wants it, over any driver.
 //! - [`probe`] is the probe with a microcontroller's clock and log, in memory that the board sets
 //!   apart.
-//! - [`partition`] is the store's part of a chip's flash, [`keep`] the store in it.
+//! - [`partition`] is the store's part of a chip's flash, [`persist`] the store in it.
 //! - [`suite`] runs the on-target suite.
 //! - `rtt` (feature) is the log and the way down of boards with a debug probe, `rp2350` (feature)
 //!   their chip.
 
 pub mod black_box;
 pub mod executor;
-pub mod keep;
 pub mod memory;
 pub mod network;
 pub mod partition;
+pub mod persist;
 pub mod power;
 pub mod probe;
 #[cfg(feature = "rp2350")]

@@ -80,23 +80,23 @@ impl<const PAGES: usize, const HOSTS: usize> Tables<PAGES, HOSTS> {
 #[derive(Debug)]
 pub struct PageTable<const PAGES: usize> {
     pages: [PageMemory; PAGES],
-    detours: [u8; DETOUR_BYTES],
+    redirects: [u8; REDIRECT_BYTES],
 }
 
 /// For redirects: some fifty pages that have moved for good.
-const DETOUR_BYTES: usize = 4096;
+const REDIRECT_BYTES: usize = 4096;
 
 /// Records that the store must have room for: of the device, its pages, its hosts, and pages that
 /// have moved.
 pub const fn records(pages: usize, hosts: usize) -> usize {
-    1 + pages + hosts + most_moves(DETOUR_BYTES)
+    1 + pages + hosts + most_moves(REDIRECT_BYTES)
 }
 
 impl<const PAGES: usize> PageTable<PAGES> {
     /// Empty.
     pub const NEW: Self = Self {
         pages: [PageMemory::NEW; PAGES],
-        detours: [0; DETOUR_BYTES],
+        redirects: [0; REDIRECT_BYTES],
     };
 }
 
@@ -154,12 +154,12 @@ pub fn load<const PAGES: usize, const HOSTS: usize, H: Hardware>(
     let made = Image::parse(image_flash()).and_then(|image| {
         let log = image.config()?.log;
         let Tables { scheduler, hosts } = tables;
-        let PageTable { pages, detours } = pages;
+        let PageTable { pages, redirects } = pages;
         let memory = Memory {
             scheduler: scheduler.scheduler(Settings::DEFAULT),
             pages,
             hosts,
-            detours,
+            redirects,
         };
         let key = hardware.key();
         let probe = Probe::new(image, memory, slots, Device { log, hardware })?;

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 
 use dunlin::model::{Change, Objective, Quasi, quasi};
-use dunlin::plan::{Host, Page, Pages, PlanError, assumed_rate};
+use dunlin::plan::{Pages, PlanError, PlanHost, PlanPage, assumed_rate};
 use dunlin::polite;
 use dunlin::time::{Duration, Instant};
 
@@ -69,7 +69,7 @@ pub fn plan_pages<'a>(
     listing: &Listing,
     interval: Duration,
     costs: &'a [Vec<f64>],
-) -> Vec<Page<'a, f64>> {
+) -> Vec<PlanPage<'a, f64>> {
     let days: f64 = interval.as_days();
     let change = |page: &ListedPage, costs: &'a [f64]| match page.change {
         ListedChange::Poisson { rate: Some(rate) } => Change::Poisson(rate * days),
@@ -96,7 +96,7 @@ pub fn plan_pages<'a>(
         .iter()
         .zip(costs)
         .map(|(page, costs)| {
-            Page::new(page.weight, change(page, costs))
+            PlanPage::new(page.weight, change(page, costs))
                 .on_host(listing.gate_of_host[page.host] as u32)
                 .between(page.min, page.max.unwrap_or(u32::MAX))
         })
@@ -112,7 +112,7 @@ pub fn plan_pages<'a>(
 }
 
 /// One host a gate, capped at what politeness and hours allow in the interval.
-pub fn plan_hosts(gates: &[Gate], interval: Duration) -> Vec<Host<f64>> {
+pub fn plan_hosts(gates: &[Gate], interval: Duration) -> Vec<PlanHost<f64>> {
     gates
         .iter()
         .map(|gate| {
@@ -121,9 +121,9 @@ pub fn plan_hosts(gates: &[Gate], interval: Duration) -> Vec<Host<f64>> {
                 .map_or(1.0, |hours| f64::from(open_hours(hours)) / 24.0);
             let gap = gate.politeness.as_secs_f64();
             if gap > 0.0 {
-                Host::new(share * interval.as_secs_f64() / gap)
+                PlanHost::new(share * interval.as_secs_f64() / gap)
             } else {
-                Host::unlimited()
+                PlanHost::unlimited()
             }
         })
         .collect()
@@ -198,14 +198,14 @@ pub fn explain(error: PlanError, listing: &Listing) -> Error {
 /// Pages that show progress as they are read.
 #[derive(Debug)]
 pub struct Watched<'a> {
-    pages: &'a [Page<'a, f64>],
+    pages: &'a [PlanPage<'a, f64>],
     reads: Cell<u64>,
     progress: RefCell<Progress>,
 }
 
 impl<'a> Watched<'a> {
     /// A planner is expected to read pages `reads` times in all.
-    pub fn new(pages: &'a [Page<'a, f64>], reads: u64) -> Self {
+    pub fn new(pages: &'a [PlanPage<'a, f64>], reads: u64) -> Self {
         let progress = RefCell::new(Progress::new("planning", reads));
         Self {
             pages,
@@ -219,7 +219,7 @@ impl Pages<f64> for Watched<'_> {
     fn len(&self) -> usize {
         self.pages.len()
     }
-    fn page(&self, index: usize) -> Page<'_, f64> {
+    fn page(&self, index: usize) -> PlanPage<'_, f64> {
         let reads = self.reads.get() + 1;
         self.reads.set(reads);
         if reads.is_multiple_of(1 << 16) {

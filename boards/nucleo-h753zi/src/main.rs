@@ -6,7 +6,7 @@ use dunlin::store::Store;
 use dunlin_board::network::{self, NetworkSlot, SlotMemory, keep_up, sockets};
 use dunlin_board::partition::StoreFlash;
 use dunlin_board::probe::{self, Capacity, PageTable, Tables, records, spawn};
-use dunlin_board::{boot, executor, keep};
+use dunlin_board::{boot, executor, persist};
 use embassy_executor::Spawner;
 use embassy_net::{Runner, Stack, StackResources};
 use embassy_stm32::bind_interrupts;
@@ -76,7 +76,7 @@ fn main() -> ! {
         if let Some(probe) = probe {
             static STORE: StaticCell<Store<BoardFlash>> = StaticCell::new();
             let store = STORE.init(Store::new(StoreFlash::new(flash)));
-            keep::restore(probe, store, &boot);
+            persist::restore(probe, store, &boot);
             spawn(spawner, keeper(probe, store));
             spawn(spawner, house(probe));
             start(spawner, probe, card, random);
@@ -121,5 +121,5 @@ async fn house(probe: &'static BoardProbe) {
 
 #[embassy_executor::task]
 async fn keeper(probe: &'static BoardProbe, store: &'static mut Store<BoardFlash>) {
-    probe.keep_store(store).await
+    probe.persistence().run(store).await
 }

@@ -10,7 +10,7 @@ use dunlin_board::network::{self, NetworkSlot, SlotMemory, keep_up, sockets};
 use dunlin_board::partition::StoreFlash;
 use dunlin_board::probe::{self, Capacity, PageTable, Tables, records, spawn};
 use dunlin_board::rp2350::{self, Rp2350, Rp2350Flash};
-use dunlin_board::{boot, executor, keep};
+use dunlin_board::{boot, executor, persist};
 use embassy_executor::Spawner;
 use embassy_net::{Runner, Stack, StackResources};
 use embassy_rp::flash::Flash;
@@ -98,7 +98,7 @@ fn main() -> ! {
         if let Some(probe) = probe {
             static STORE: StaticCell<Store<BoardFlash>> = StaticCell::new();
             let store = STORE.init(Store::new(flash));
-            keep::restore(probe, store, &boot);
+            persist::restore(probe, store, &boot);
             spawn(spawner, keeper(probe, store));
             spawn(spawner, house(probe));
             spawn(spawner, start(spawner, probe, wires, p.TRNG));
@@ -202,5 +202,5 @@ async fn house(probe: &'static BoardProbe) {
 
 #[embassy_executor::task]
 async fn keeper(probe: &'static BoardProbe, store: &'static mut Store<BoardFlash>) {
-    probe.keep_store(store).await
+    probe.persistence().run(store).await
 }

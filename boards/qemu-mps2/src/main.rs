@@ -6,7 +6,7 @@ use dunlin::boot::{BlackBox, Boot, Reset};
 use dunlin::store::Store;
 use dunlin_board::network::{NetworkSlot, keep_up, sockets};
 use dunlin_board::probe::spawn;
-use dunlin_board::{black_box, boot, executor, keep};
+use dunlin_board::{black_box, boot, executor, persist};
 use embassy_executor::Spawner;
 use embassy_futures::select::select;
 use embassy_net::{Runner, Stack, StackResources};
@@ -88,7 +88,7 @@ fn open(options: &Options) -> (Option<StateFile>, Boot) {
 fn restore(probe: &BoardProbe, file: StateFile, boot: &Boot) -> &'static mut Store<StateFile> {
     static STORE: StaticCell<Store<StateFile>> = StaticCell::new();
     let store = STORE.init(Store::new(file));
-    keep::restore(probe, store, boot);
+    persist::restore(probe, store, boot);
     store
 }
 
@@ -118,8 +118,9 @@ fn start(
 /// Stores what is learnt, to the end.
 #[embassy_executor::task]
 async fn keeper(probe: &'static BoardProbe, store: &'static mut Store<StateFile>) {
-    select(probe.keep_store(store), END.wait()).await;
-    probe.flush(store).await;
+    let persistence = probe.persistence();
+    select(persistence.run(store), END.wait()).await;
+    persistence.flush(store).await;
     STORED.signal(());
 }
 

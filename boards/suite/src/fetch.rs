@@ -9,8 +9,9 @@ use core::task::{Context, Poll, Waker};
 
 use dunlin::fetch::robots::{Judge, Reader, Rules};
 use dunlin::fetch::{
-    Agent, Etag, FetchError, Fetched, Fingerprint, Fingerprinter, HttpDate, Ignore, Limits, Method,
-    Outcome, Request, Response, ResponseError, Step, Url, fetch,
+    Addresses, Agent, AnswerKind, Ask, Client, ClientError, Connect, Connection, Endpoint, Etag,
+    FetchError, Fingerprint, Fingerprinter, HttpDate, Ignore, Limits, Method, Request, Resolve,
+    Response, ResponseError, Step, Url,
 };
 
 use crate::bench::{Meter, Random};
@@ -176,7 +177,7 @@ fn robots_decide() {
             assert_eq!(rules.decide(&url).allowed, allowed, "{url}");
             let mut reader = Reader::new("dunlin", Judge::new(url));
             reader.update(ROBOTS);
-            assert_eq!(reader.finish().0.decision().allowed, allowed, "{url}");
+            assert_eq!(reader.finish().0.ruling().allowed, allowed, "{url}");
         }
     }
 }
@@ -239,81 +240,78 @@ fn now<T>(work: impl Future<Output = T>) -> T {
     }
 }
 
+impl Connection for Canned<'_> {}
+
+/// Connects to a server that will say this.
+struct Answers<'a>(&'a [u8]);
+
+impl<'a> Connect for Answers<'a> {
+    type Error = core::convert::Infallible;
+    type Connection<'c>
+        = Canned<'a>
+    where
+        Self: 'c;
+
+    async fn connect(&mut self, _: Endpoint<'_>) -> Result<Canned<'a>, Self::Error> {
+        Ok(Canned(self.0))
+    }
+}
+
+/// Every name is at one address.
+struct OneAddress;
+
+impl Resolve for OneAddress {
+    type Error = core::convert::Infallible;
+
+    async fn resolve(&mut self, _: &str) -> Result<Addresses, Self::Error> {
+        Ok([core::net::IpAddr::from([192, 0, 2, 1])]
+            .into_iter()
+            .collect())
+    }
+}
+
 fn a_fetch_runs_on_any_connection() {
-    let mut server = Canned(
+    let mut server = Answers(
         b"HTTP/1.1 301 Moved\r\nLocation: ../new?y\r\nRetry-After: 7\r\nETag: \"v1\"\r\nContent-Length: 2\r\n\r\nhi",
     );
     let mut buffer = [0; 512];
-    let hasher = Fingerprinter::new(&[0; 16], &[]);
-    let fetched = now(fetch(
-        &mut server,
-        &request(),
-        Limits::DEFAULT,
-        &mut buffer,
-        hasher,
-        core::future::pending(),
-    ));
-    let (
-        Fetched {
-            outcome,
-            head,
-            bytes,
-            target,
-            ..
-        },
-        fingerprint,
-    ) = fetched.unwrap();
+    let mut hasher = Fingerprinter::new(&[0; 16], &[]);
+    let mut ask = Ask::new(request());
+    let mut names = OneAddress;
+    let mut client = Client::new(&mut server);
+    let work = client.request(&mut ask, &mut names, &mut buffer, &mut hasher);
+    let fetched = now(work).unwrap();
     assert_eq!(
-        (outcome, head.status, bytes, fingerprint),
-        (Outcome::Redirect, 301, 2, None)
+        (fetched.kind, fetched.head.status, fetched.bytes),
+        (AnswerKind::Redirect, 301, 2)
     );
-    assert_eq!(head.etag, Etag::new(b"\"v1\""));
+    assert_eq!(fetched.head.etag, Etag::new(b"\"v1\""));
     assert_eq!(
-        target.unwrap().unwrap(),
+        fetched.target.unwrap().unwrap(),
         Url::parse("http://example.org/new?y").unwrap()
     );
-    let hasher = Fingerprinter::new(&[0; 16], &[]);
-    let error = now(fetch(
-        &mut Canned(b""),
-        &request(),
-        Limits::DEFAULT,
-        &mut buffer,
-        hasher,
-        core::future::ready(()),
-    ));
+    let mut silent = Answers(b"");
+    let mut client = Client::new(&mut silent);
+    let work = client.request(&mut ask, &mut names, &mut buffer, &mut hasher);
     assert_eq!(
-        error.unwrap_err(),
-        FetchError::Response(ResponseError::Closed)
+        now(work).unwrap_err(),
+        ClientError::Exchange(FetchError::Response(ResponseError::Closed))
     );
 }
 
 /// State and buffers of one fetch, besides the network stack's socket.
 fn a_fetch_fits_in_2560_bytes() {
-    let mut server = Canned(b"");
+    let mut server = Answers(b"");
     let mut buffer = [0; 512];
-    let request = request();
-    let hasher = Fingerprinter::new(&[0; 16], &[]);
-    let lent = size_of::<[u8; 512]>() + size_of::<Request<'_>>() + size_of::<Etag>();
-    let page = fetch(
-        &mut server,
-        &request,
-        Limits::DEFAULT,
-        &mut buffer,
-        hasher,
-        core::future::ready(()),
-    );
-    let page = lent + size_of_val(&page);
-    let mut reader = Reader::new("dunlin", Judge::new(request.url));
-    let mut robots_buffer = [0; 512];
-    let mut robots_server = Canned(b"");
-    let robots = dunlin::fetch::exchange(
-        &mut robots_server,
-        &request,
-        Limits::DEFAULT,
-        &mut robots_buffer,
-        &mut reader,
-    );
-    let robots = lent + size_of_val(&robots) + size_of::<Reader<'_, Judge<'_>>>();
+    let mut ask = Ask::new(request());
+    let mut hasher = Fingerprinter::new(&[0; 16], &[]);
+    let mut names = OneAddress;
+    let mut client = Client::new(&mut server);
+    let lent = size_of::<[u8; 512]>() + size_of::<Ask<'_>>() + size_of::<Etag>();
+    let work = client.request(&mut ask, &mut names, &mut buffer, &mut hasher);
+    let both = lent + size_of_val(&work);
+    let page = both + size_of::<Fingerprinter<'_>>();
+    let robots = both + size_of::<Reader<'_, Judge<'_>>>();
     assert!(
         page <= 2560 && robots <= 2560,
         "a page takes {page} bytes, a robots.txt {robots}"
@@ -383,7 +381,7 @@ pub fn bench(meter: &mut dyn Meter) {
             let mut reader = Reader::new("dunlin", Judge::new(url));
             reader.update(b"User-agent: *\n");
             (0..32).for_each(|_| reader.update(robots));
-            black_box(reader.finish().0.decision());
+            black_box(reader.finish().0.ruling());
         },
     );
     decide(meter);

@@ -2,10 +2,12 @@
 //! any machine.
 
 use dunlin::heap::{Entry, SliceHeap};
-use dunlin::pace::carousel::{ArrayCarousel, CarouselError, Page};
+use dunlin::pace::carousel::{ArrayCarousel, CarouselError, Seat};
 use dunlin::pace::dispatch::{Dispatch, Queue};
 use dunlin::pace::merge::{Link, MergeError, Moments, Update, merge, spread};
-use dunlin::pace::transport::{Column, Crawl, NONE, Prices, Slot, TransportError, assign, sweep};
+use dunlin::pace::transport::{
+    Column, Crawl, NONE, Slot, SlotPrice, TransportError, assign, sweep,
+};
 use dunlin::time::{Duration, Instant};
 
 use crate::bench::Random;
@@ -22,7 +24,7 @@ type Carousel<const N: usize> = ArrayCarousel<u32, u16, N>;
 
 fn a_page_costs_24_bytes() {
     // The record, a place among the released and a place on the wheel.
-    assert!(size_of::<Page<u32, u16>>() + 2 * size_of::<u16>() <= 24);
+    assert!(size_of::<Seat<u32, u16>>() + 2 * size_of::<u16>() <= 24);
 }
 
 fn visits_follow_the_rates() {
@@ -154,9 +156,11 @@ fn merge_is_figure_1() {
 
 /// ⌊T/P⌋ crawls: the published spacing would be T/(1 + ⌊T/P⌋) < P.
 fn a_full_host_keeps_its_gap() {
-    let (interval, gap) = (Duration::from_secs(600), Duration::from_secs(15));
+    let interval = Duration::from_secs(600);
+    let gap = Duration::from_secs(15);
     let crawls = [10, 1, 1, 20, 8];
-    let (mut room, mut links) = ([Update::default(); 40], [Link::default(); 40]);
+    let mut room = [Update::default(); 40];
+    let mut links = [Link::default(); 40];
     let polite = |times: &[Update]| {
         let first = times.first().unwrap().at - Instant::ZERO;
         let last = at(600) - times.last().unwrap().at;
@@ -195,7 +199,8 @@ fn a_full_host_keeps_its_gap() {
 }
 
 fn a_host_with_time_to_spare_keeps_its_ideal_times() {
-    let (mut room, mut links) = ([Update::default(); 8], [Link::default(); 8]);
+    let mut room = [Update::default(); 8];
+    let mut links = [Link::default(); 8];
     let cost = |_: u32, gap: Duration| (gap.as_micros() as f32) * (gap.as_micros() as f32);
     let gap = Duration::from_secs(10);
     let times = spread(
@@ -231,8 +236,10 @@ fn dispatch_takes_the_most_delayed() {
         ..Queue::default()
     };
     let mut queues = [queue(0, 2), queue(2, 4), queue(4, 5)];
-    let (mut waiting, mut free) = ([Entry::UNUSED; 3], [Entry::UNUSED; 3]);
-    let (mut first, mut second) = ([0_u16; 3], [0_u16; 3]);
+    let mut waiting = [Entry::UNUSED; 3];
+    let mut free = [Entry::UNUSED; 3];
+    let mut first = [0_u16; 3];
+    let mut second = [0_u16; 3];
     let waiting = SliceHeap::with_storage(&mut waiting[..], &mut first[..]);
     let free = SliceHeap::with_storage(&mut free[..], &mut second[..]);
     let mut dispatch = Dispatch::new(&updates, &mut queues, waiting, free).unwrap();
@@ -288,7 +295,8 @@ fn sweep_agrees_with_assign() {
         }
         crawls.sort_unstable();
         slots.sort_unstable();
-        let (mut columns, mut gains) = ([Column::UNUSED; SLOTS], [0; CRAWLS]);
+        let mut columns = [Column::UNUSED; SLOTS];
+        let mut gains = [0; CRAWLS];
         let mut slot_of = [NONE; CRAWLS];
         let exact = assign(
             &crawls,
@@ -298,11 +306,13 @@ fn sweep_agrees_with_assign() {
             &mut gains,
             &mut slot_of,
         );
-        let (mut entries, mut places) = ([Entry::UNUSED; CRAWLS], [0; CRAWLS]);
-        let (mut more_entries, mut more_places) = ([Entry::UNUSED; SLOTS], [0; SLOTS]);
+        let mut entries = [Entry::UNUSED; CRAWLS];
+        let mut places = [0; CRAWLS];
+        let mut more_entries = [Entry::UNUSED; SLOTS];
+        let mut more_places = [0; SLOTS];
         let mut by_gain = SliceHeap::with_storage(&mut entries[..], &mut places[..]);
         let mut by_cost = SliceHeap::with_storage(&mut more_entries[..], &mut more_places[..]);
-        let mut prices = [Prices::UNUSED; SLOTS];
+        let mut prices = [SlotPrice::UNUSED; SLOTS];
         let swept = sweep(
             &crawls,
             &slots,

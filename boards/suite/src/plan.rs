@@ -11,7 +11,7 @@ use dunlin::plan::baseline::{Share, baseline};
 use dunlin::plan::greedy::greedy;
 use dunlin::plan::optimal::optimal;
 use dunlin::plan::select::select;
-use dunlin::plan::{Host, Objective, Page, Pages, PlanError};
+use dunlin::plan::{Objective, Pages, PlanError, PlanHost, PlanPage};
 
 use crate::bench::{Meter, Random};
 use crate::{Case, cases};
@@ -21,8 +21,8 @@ pub const CASES: &[Case] = cases![plan:
     azar_stays_below_the_optimum, golden_plan, bad_input_is_refused, scratch_is_small,
 ];
 
-fn poisson(rate: f32) -> Page<'static, f32> {
-    Page::new(1.0, Change::Poisson(rate))
+fn poisson(rate: f32) -> PlanPage<'static, f32> {
+    PlanPage::new(1.0, Change::Poisson(rate))
 }
 
 fn close(found: f32, expected: f32, limit: f32) {
@@ -34,7 +34,8 @@ fn close(found: f32, expected: f32, limit: f32) {
 
 fn cho_table_5_5() {
     let pages = [1.0, 2.0, 3.0, 4.0, 5.0].map(poisson);
-    let (mut hosts, mut rates) = ([Host::unlimited()], [0.0; 5]);
+    let mut hosts = [PlanHost::unlimited()];
+    let mut rates = [0.0; 5];
     for (objective, row) in [
         (Objective::Freshness, [1.1499, 1.3584, 1.3538, 1.1379, 0.0]),
         (Objective::Age, [0.8349, 0.9679, 1.0335, 1.0706, 1.0931]),
@@ -64,7 +65,8 @@ fn full_hosts_have_their_own_price() {
     let pages = [1.0, 2.0, 3.0].map(poisson).map(|page| page.on_host(0));
     let others = [1.0, 2.0, 3.0].map(poisson).map(|page| page.on_host(1));
     let pages = [pages, others];
-    let (mut hosts, mut rates) = ([Host::new(1.0), Host::new(50.0)], [0.0; 6]);
+    let mut hosts = [PlanHost::new(1.0), PlanHost::new(50.0)];
+    let mut rates = [0.0; 6];
     let plan = optimal(
         pages.as_flattened(),
         &mut hosts,
@@ -92,19 +94,20 @@ fn full_hosts_have_their_own_price() {
 }
 
 /// 64 pages on 4 hosts.
-fn some_pages() -> [Page<'static, f32>; 64] {
+fn some_pages() -> [PlanPage<'static, f32>; 64] {
     let mut random = Random(5);
     core::array::from_fn(|index| {
         let rate = 0.05 + 20.0 * random.unit() * random.unit();
-        Page::new(0.1 + random.unit(), Change::Poisson(rate)).on_host(index as u32 % 4)
+        PlanPage::new(0.1 + random.unit(), Change::Poisson(rate)).on_host(index as u32 % 4)
     })
 }
 
 fn greedy_and_select_agree() {
     let pages = some_pages();
-    let mut hosts = [20.0, 100.0, 40.5, 1e9].map(Host::new);
+    let mut hosts = [20.0, 100.0, 40.5, 1e9].map(PlanHost::new);
     let mut entries = [Entry::<_, u16>::UNUSED; 64];
-    let (mut by_gain, mut by_price) = ([0; 64], [0; 64]);
+    let mut by_gain = [0; 64];
+    let mut by_price = [0; 64];
     for objective in [Objective::Freshness, Objective::Age, Objective::Harmonic] {
         let first = greedy(
             &pages[..],
@@ -135,16 +138,18 @@ fn quasi_pages_take_whole_crawls() {
             probability: 1.0,
         },
     ];
-    let (mut curve, mut scratch) = ([0.0; 3], [0.0; 2]);
+    let mut curve = [0.0; 3];
+    let mut scratch = [0.0; 2];
     assert_eq!(
         costs(&updates, Objective::Freshness, &mut curve, &mut scratch),
         3
     );
     let pages = [
-        Page::new(1.0, Change::Quasi(Quasi::new(&curve))),
+        PlanPage::new(1.0, Change::Quasi(Quasi::new(&curve))),
         poisson(2.0),
     ];
-    let (mut hosts, mut rates) = ([Host::unlimited()], [0.0_f32; 2]);
+    let mut hosts = [PlanHost::unlimited()];
+    let mut rates = [0.0_f32; 2];
     let plan = optimal(
         &pages[..],
         &mut hosts,
@@ -159,7 +164,9 @@ fn quasi_pages_take_whole_crawls() {
 }
 
 fn azar_stays_below_the_optimum() {
-    let (pages, mut hosts, mut rates) = (some_pages(), [Host::new(60.0); 4], [0.0; 64]);
+    let pages = some_pages();
+    let mut hosts = [PlanHost::new(60.0); 4];
+    let mut rates = [0.0; 64];
     let plan = azar(
         &pages[..],
         &mut hosts,
@@ -176,11 +183,9 @@ fn azar_stays_below_the_optimum() {
 
 /// The same bits on host and device: only `libm` and arithmetic are used.
 fn golden_plan() {
-    let (pages, mut hosts, mut rates) = (
-        some_pages(),
-        [20.0, 100.0, 40.5, 1e9].map(Host::new),
-        [0.0; 64],
-    );
+    let pages = some_pages();
+    let mut hosts = [20.0, 100.0, 40.5, 1e9].map(PlanHost::new);
+    let mut rates = [0.0; 64];
     let plan = optimal(
         &pages[..],
         &mut hosts,
@@ -204,8 +209,9 @@ const GOLDEN_COST: u32 = 1_054_255_903;
 const GOLDEN_RATES: u32 = 169_682_833;
 
 fn bad_input_is_refused() {
-    let (mut hosts, mut rates) = ([Host::new(2.0)], [0.0; 2]);
-    let mut plan = |pages: [Page<'_, f32>; 2]| {
+    let mut hosts = [PlanHost::new(2.0)];
+    let mut rates = [0.0; 2];
+    let mut plan = |pages: [PlanPage<'_, f32>; 2]| {
         optimal(
             &pages[..],
             &mut hosts,
@@ -228,7 +234,7 @@ fn bad_input_is_refused() {
             found: -1.0
         })
     );
-    let heavy_tail = Page::new(
+    let heavy_tail = PlanPage::new(
         1.0,
         Change::Pareto {
             rate: 1.0,
@@ -260,7 +266,7 @@ fn bad_input_is_refused() {
 
 /// 1,024 pages on 32 hosts: result and working memory together stay below 8 bytes a page.
 fn scratch_is_small() {
-    let bytes = 1_024 * size_of::<f32>() + 32 * size_of::<Host<f32>>();
+    let bytes = 1_024 * size_of::<f32>() + 32 * size_of::<PlanHost<f32>>();
     assert!(bytes <= 8 * 1_024, "{bytes} bytes");
 }
 
@@ -271,9 +277,9 @@ impl Pages<f32> for Table<'_> {
     fn len(&self) -> usize {
         self.0.len()
     }
-    fn page(&self, index: usize) -> Page<'_, f32> {
+    fn page(&self, index: usize) -> PlanPage<'_, f32> {
         let (weight, rate, host) = self.0.get(index).copied().unwrap_or_default();
-        Page::new(weight, Change::Poisson(rate)).on_host(u32::from(host))
+        PlanPage::new(weight, Change::Poisson(rate)).on_host(u32::from(host))
     }
 }
 
@@ -292,7 +298,8 @@ pub fn bench(meter: &mut dyn Meter) {
             );
         }
         let cap = 12.0 * N as f32 / 32.0;
-        let (mut hosts, mut rates) = ([Host::new(cap); 32], [0.0; N]);
+        let mut hosts = [PlanHost::new(cap); 32];
+        let mut rates = [0.0; N];
         meter.measure("plan optimal", N as u32, 1, &mut || {
             let budget = 8.0 * N as f32;
             let plan = optimal(
@@ -330,11 +337,13 @@ pub fn bench(meter: &mut dyn Meter) {
 /// The price by Cho's conditions as one would first write it down: bisect the rate of every page
 /// inside a bisection of the price, without host caps. As many steps as an `f32` has bits.
 fn bisect(pages: &[(f32, f32)], budget: f32) -> f32 {
-    let (mut low, mut high) = (1e-9_f32, 1e3_f32);
+    let mut low = 1e-9_f32;
+    let mut high = 1e3_f32;
     for _ in 0..24 {
         let price = Real::sqrt(low * high);
         let rates = pages.iter().map(|(weight, rate)| {
-            let (mut least, mut most) = (1e-6_f32, 1e6_f32);
+            let mut least = 1e-6_f32;
+            let mut most = 1e6_f32;
             for _ in 0..24 {
                 let crawls = Real::sqrt(least * most);
                 if weight * dunlin::math::h(rate / crawls) / rate > price {

@@ -149,10 +149,8 @@ fn overload_is_shared_by_value() {
     }
     run(&mut scheduler, at(0), at(86_400));
     let fetches = run(&mut scheduler, at(86_400), at(4 * 86_400));
-    let (heavy, light) = (
-        fetches[..4].iter().sum::<u32>() / 4,
-        fetches[4..].iter().sum::<u32>() / 16,
-    );
+    let heavy = fetches[..4].iter().sum::<u32>() / 4;
+    let light = fetches[4..].iter().sum::<u32>() / 16;
     assert!(heavy > 2 * light && light > 0, "{fetches:?}");
     let counters = scheduler.counters();
     assert!(
@@ -212,7 +210,9 @@ fn share(scheduler: &mut Scheduler<2, 2>) {
 /// Ten thousand decisions, folded into one number.
 fn every_machine_decides_the_same() {
     let mut scheduler: Scheduler<100, 10> = filled(SECOND * 2, 5_000.0);
-    let (mut random, mut now, mut folded) = (Random(9), at(0), 0_u32);
+    let mut random = Random(9);
+    let mut now = at(0);
+    let mut folded = 0_u32;
     for _ in 0..10_000 {
         match scheduler.next(now) {
             Decision::Fetch(page) => {

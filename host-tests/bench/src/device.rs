@@ -59,7 +59,8 @@ impl About {
     }
 }
 
-const KNOWN: &[About] = &[
+/// Every measurement that has a room, a limit or something to be compared with.
+const MEASUREMENTS: &[About] = &[
     about("heap pop+push", "heap")
         .beside(
             "heapless::BinaryHeap pop+push",
@@ -130,7 +131,7 @@ pub fn measure(install: bool, target: &str) -> Result<Vec<Count>> {
         options: &[],
         time: qemu::Time::Counted,
         deadline: DEADLINE,
-        beside: qemu::Beside::default(),
+        attached: qemu::Attached::default(),
     };
     let mut counts = Vec::new();
     let end = qemu::run(machine, |line| {
@@ -147,7 +148,7 @@ pub fn measure(install: bool, target: &str) -> Result<Vec<Count>> {
 /// The table's rows for what was measured.
 pub fn rows(counts: &[Count], core: &str) -> Vec<Row> {
     let alternative = |name: &str| {
-        KNOWN
+        MEASUREMENTS
             .iter()
             .any(|about| about.other.is_some_and(|other| other.0 == name))
     };
@@ -159,7 +160,7 @@ pub fn rows(counts: &[Count], core: &str) -> Vec<Row> {
 }
 
 fn row(count: &Count, counts: &[Count], core: &str) -> Row {
-    let known = KNOWN.iter().find(|about| about.name == count.name);
+    let known = MEASUREMENTS.iter().find(|about| about.name == count.name);
     let other = known
         .and_then(|about| about.other)
         .and_then(|(measured, called)| {

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use dunlin::heap::Entry;
 use dunlin::learn::Estimate;
-use dunlin::pace::carousel::Page;
+use dunlin::pace::carousel::Seat;
 use dunlin::scheduler::Scheduler;
 use dunlin_e2e::day;
 use dunlin_tools::firmware::boards::{BOARDS, Holdings};
@@ -106,7 +106,7 @@ pub fn rows(install: bool, images: &[Weighed]) -> Result<Vec<Row>> {
         Limit::Most(16.0),
     );
     // One place in each of the three tables, as a device lays them out.
-    let carousel = size_of::<Page<u32, u16>>() + size_of::<Entry<u32, u16>>() + size_of::<u16>();
+    let carousel = size_of::<Seat<u32, u16>>() + size_of::<Entry<u32, u16>>() + size_of::<u16>();
     row(
         "carousel alone, a page",
         carousel as f64,

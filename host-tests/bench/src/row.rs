@@ -33,11 +33,11 @@ pub struct Place {
 pub enum Limit {
     /// Nothing was promised.
     None,
-    /// Words only.
+    /// Something that is said in words only.
     Text(String),
-    /// At most so much.
+    /// The figure must be at most this.
     Most(f64),
-    /// At least so much.
+    /// The figure must be at least this.
     Least(f64),
     /// From so much to so much.
     Between(f64, f64),

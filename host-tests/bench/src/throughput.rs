@@ -16,12 +16,12 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use dunlin_tools::qemu::list::{self, LOOPBACK, listing};
 use dunlin_tools::qemu::page_image::{self, ImageFile, Options};
-use dunlin_tools::qemu::{self, Beside, Line, Machine, Time};
+use dunlin_tools::qemu::{self, Attached, Line, Machine, Time};
 use dunlin_tools::shell::say;
 use dunlin_tools::web::{Answer, Web};
 use dunlin_tools::{firmware, setup};
 
-/// Of all turns.
+/// How long all turns take together.
 const SECONDS: u32 = 30;
 const DEADLINE: Duration = Duration::from_secs(90);
 /// What the probe must reach of the bare loop.
@@ -34,12 +34,12 @@ pub struct Pair {
     pub probe: f64,
 }
 
-/// What was found.
+/// What the two reached.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Throughput {
     /// Requests a second, turn by turn.
     pub turns: Vec<Pair>,
-    /// Instructions for a request.
+    /// Instructions that a request takes.
     pub instructions: Pair,
 }
 
@@ -129,11 +129,11 @@ pub fn measure(install: bool) -> Result<Throughput> {
     let arguments = [format!("seconds={SECONDS}")];
     // A pipe would make this computer wake somebody for each byte of the probe's log, and the bare
     // loop writes none.
-    let beside = Beside {
+    let attached = Attached {
         image: Some((&image.path, image.address)),
         network: true,
         log_to_file: true,
-        ..Beside::default()
+        ..Attached::default()
     };
     let run = |time: Time| -> Result<Vec<Turn>> {
         let machine = Machine {
@@ -141,7 +141,7 @@ pub fn measure(install: bool) -> Result<Throughput> {
             options: &arguments,
             time,
             deadline: DEADLINE,
-            beside,
+            attached,
         };
         let mut turns = Vec::new();
         qemu::run(machine, |line| turns.extend(Turn::read(line)))?

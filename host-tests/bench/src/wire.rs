@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use dunlin_tools::qemu::list::{self, LOOPBACK, listing};
 use dunlin_tools::qemu::page_image::{self, ImageFile, Options};
-use dunlin_tools::qemu::{self, Beside, Machine, Time, temporary};
+use dunlin_tools::qemu::{self, Attached, Machine, Time, temporary};
 use dunlin_tools::web::{Answer, Web};
 use dunlin_tools::{firmware, setup};
 
@@ -75,17 +75,17 @@ fn idle(install: bool) -> Result<f64> {
     let (image, _) = page_image::build(&gone, &list::options())?;
     let image = ImageFile::write(&image, &elf)?;
     let arguments = [format!("seconds={SECONDS}")];
-    let beside = Beside {
+    let attached = Attached {
         image: Some((&image.path, image.address)),
         network: true,
-        ..Beside::default()
+        ..Attached::default()
     };
     let machine = Machine {
         elf: &elf,
         options: &arguments,
         time: Time::Real,
         deadline: DEADLINE,
-        beside,
+        attached,
     };
     let before = children_seconds()?;
     qemu::run(machine, |_| ())?.success("the firmware", DEADLINE)?;
@@ -143,18 +143,18 @@ fn unchanged(install: bool) -> Result<Unchanged> {
     let image = ImageFile::write(&image, &elf)?;
     let record = temporary("pcap");
     let arguments = [format!("seconds={SECONDS}")];
-    let beside = Beside {
+    let attached = Attached {
         image: Some((&image.path, image.address)),
         network: true,
         frames: Some(&record),
-        ..Beside::default()
+        ..Attached::default()
     };
     let machine = Machine {
         elf: &elf,
         options: &arguments,
         time: Time::Real,
         deadline: DEADLINE,
-        beside,
+        attached,
     };
     qemu::run(machine, |_| ())?.success("the firmware", DEADLINE)?;
     let bytes = fs::read(&record).context("QEMU kept no record of the cable");

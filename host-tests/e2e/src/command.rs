@@ -30,10 +30,10 @@ const PROMISED: [&str; 9] = [
     "resumed_pages",
 ];
 
-/// A file that is removed when dropped.
-pub struct Text(pub PathBuf);
+/// A text in a file that is removed when dropped.
+pub struct TextFile(pub PathBuf);
 
-impl Text {
+impl TextFile {
     pub fn new(text: &str) -> Result<Self> {
         let path = temporary("csv");
         fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
@@ -41,7 +41,7 @@ impl Text {
     }
 }
 
-impl Drop for Text {
+impl Drop for TextFile {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0);
     }
@@ -109,7 +109,7 @@ pub fn dated(hit: &Hit) -> Answer {
 pub fn configured(_: &Path) -> Result<()> {
     let web = Web::start(dated)?;
     let port = web.port();
-    let pages = Text::new(&format!(
+    let pages = TextFile::new(&format!(
         "url\nhttp://plain.test:{port}/a\nhttps://secure.test/b\nhttp://asleep.test:{port}/c\nhttp://awake.test:{port}/d\n"
     ))?;
     // Local time is two hours ahead; one host sleeps now, the other one does not.
@@ -117,7 +117,7 @@ pub fn configured(_: &Path) -> Result<()> {
         .duration_since(SystemTime::UNIX_EPOCH)?
         .as_secs();
     let hour = |later: u64| (seconds / 3_600 + 2 + later) % 24;
-    let hosts = Text::new(&format!(
+    let hosts = TextFile::new(&format!(
         "host,hours\nasleep.test:{port},{:02}-{:02}\nawake.test:{port},{:02}-{:02}\n",
         hour(3),
         hour(5),
@@ -185,7 +185,7 @@ pub fn refused(_: &Path) -> Result<()> {
         .map(|page| format!("http://a.test/{page}\n"))
         .collect();
     // Somebody's own file, which is not to become the device's flash.
-    let own = Text::new("not to be overwritten")?;
+    let own = TextFile::new("not to be overwritten")?;
     let state = own.0.to_string_lossy().into_owned();
     let cases: [(String, &[&str], &str); 12] = [
         (
@@ -247,7 +247,7 @@ pub fn refused(_: &Path) -> Result<()> {
         ),
     ];
     for (list, more, expected) in cases {
-        let pages = Text::new(&list)?;
+        let pages = TextFile::new(&list)?;
         let output = qemu(&pages.0, 5, more)?.output()?;
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         ensure!(
@@ -272,8 +272,8 @@ pub fn refused(_: &Path) -> Result<()> {
 /// Ctrl-C ends a run with its summary.
 pub fn interrupted(_: &Path) -> Result<()> {
     let web = Web::start(dated)?;
-    let pages = Text::new(&format!("url\nhttp://a.test:{}/x\n", web.port()))?;
-    let child = Ended(Some(qemu(&pages.0, 600, &[])?.spawn()?));
+    let pages = TextFile::new(&format!("url\nhttp://a.test:{}/x\n", web.port()))?;
+    let child = EndsWithUs(Some(qemu(&pages.0, 600, &[])?.spawn()?));
     for _ in 0..PATIENCE.as_millis() / 50 {
         if web.log().len() >= 3 {
             break;
@@ -295,9 +295,9 @@ pub fn interrupted(_: &Path) -> Result<()> {
 }
 
 /// A process that does not outlive us.
-struct Ended(Option<Child>);
+struct EndsWithUs(Option<Child>);
 
-impl Ended {
+impl EndsWithUs {
     /// Sends what Ctrl-C sends, and waits for the end.
     fn interrupt(mut self) -> Result<Output> {
         let Some(mut child) = self.0.take() else {
@@ -318,7 +318,7 @@ impl Ended {
     }
 }
 
-impl Drop for Ended {
+impl Drop for EndsWithUs {
     fn drop(&mut self) {
         if let Some(child) = &mut self.0 {
             let _ = child.kill();
@@ -363,7 +363,7 @@ pub fn kept_connections(_: &Path) -> Result<()> {
         "moved.test/d",
         "moved.test/private/e",
     ];
-    let pages = Text::new(&format!("url\n{}", places.map(page).concat()))?;
+    let pages = TextFile::new(&format!("url\n{}", places.map(page).concat()))?;
     let (summary, said) = summary(&qemu(&pages.0, 14, &[])?.output()?)?;
     let log = web.log();
     let of = |host: &str| {

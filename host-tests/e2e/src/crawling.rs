@@ -12,7 +12,7 @@ use dunlin_host::lists::page_image::Capacity;
 use dunlin_tools::qemu::crawl::{Crawl, Report};
 use dunlin_tools::qemu::list::{listing, options};
 use dunlin_tools::qemu::page_image::{self, ImageFile};
-use dunlin_tools::qemu::{self, Beside, Level, Line, Machine, Time, temporary};
+use dunlin_tools::qemu::{self, Attached, Level, Line, Machine, Time, temporary};
 use dunlin_tools::web::changing::Rates;
 use dunlin_tools::web::{Answer, Hit, Web, shortest_gap};
 use qemu_mps2_capacity::PAGES;
@@ -302,8 +302,9 @@ pub fn link_loss(elf: &Path) -> Result<()> {
     writeln!(qemu, "set_link net off")?;
     let lost = web.now();
     thread::sleep(Duration::from_secs(10));
-    writeln!(qemu, "set_link net on")?;
+    // Before the word is given: requests follow it within a millisecond or two.
     let back = web.now();
+    writeln!(qemu, "set_link net on")?;
     let states = crawl
         .join()
         .map_err(|_| anyhow::anyhow!("the run panicked"))??;
@@ -360,9 +361,9 @@ pub fn bad_images(elf: &Path) -> Result<()> {
     ] {
         let image = ImageFile::write(&image, elf)?;
         let options = ["seconds=1".to_owned()];
-        let beside = Beside {
+        let attached = Attached {
             image: Some((&image.path, image.address)),
-            ..Beside::default()
+            ..Attached::default()
         };
         let deadline = Duration::from_secs(30);
         let mut log: Vec<Line> = Vec::new();
@@ -371,7 +372,7 @@ pub fn bad_images(elf: &Path) -> Result<()> {
             options: &options,
             time: Time::Real,
             deadline,
-            beside,
+            attached,
         };
         qemu::run(machine, |line| log.push(line.clone()))?.success("the firmware", deadline)?;
         let said = log

@@ -16,7 +16,7 @@ use dunlin_host::lists::listing::{Gate, Listing};
 use dunlin_host::lists::pages::{ListedChange, ListedPage, PageList};
 use dunlin_tools::qemu::crawl::Report;
 use dunlin_tools::qemu::page_image::{self, ImageFile, Options};
-use dunlin_tools::qemu::{self, Beside, Line, Machine, Time};
+use dunlin_tools::qemu::{self, Attached, Line, Machine, Time};
 use dunlin_tools::{firmware, setup};
 
 /// Beyond 2³² µs, where the board's 32-bit counter starts again at 0, twenty times over.
@@ -90,7 +90,7 @@ fn check(log: &[Line]) -> Result<Report> {
     Ok(report)
 }
 
-/// What an hour costs.
+/// Runs an hour of such a day, for what it costs.
 pub fn hour(install: bool) -> Result<Report> {
     let mut report = Report::default();
     run(install, 3_600, false)?
@@ -112,16 +112,16 @@ fn run(install: bool, seconds: u32, skip: bool) -> Result<Vec<Line>> {
     let image = ImageFile::write(&image, &elf)?;
     let arguments = [format!("seconds={seconds}"), format!("skip={skip}")];
     let time = if skip { Time::Real } else { Time::Skipping };
-    let beside = Beside {
+    let attached = Attached {
         image: Some((&image.path, image.address)),
-        ..Beside::default()
+        ..Attached::default()
     };
     log(Machine {
         elf: &elf,
         options: &arguments,
         time,
         deadline: DEADLINE,
-        beside,
+        attached,
     })
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use object::{Object, ObjectSection};
 
-/// A branch to itself.
+/// The Thumb instruction that branches to itself.
 const FOR_EVER: &str = "fee7";
 /// Exceptions come before interrupts in the vector table.
 const EXCEPTIONS: usize = 16;
@@ -26,7 +26,7 @@ pub fn hang(socket: &Path, elf: &Path, interrupt: usize) -> Result<()> {
     say(&mut qemu, "D")
 }
 
-/// Says it, and waits until it is understood and done.
+/// Sends a command, and waits until QEMU says that it is done.
 fn say(qemu: &mut UnixStream, words: &str) -> Result<()> {
     let sum = words.bytes().fold(0_u8, u8::wrapping_add);
     write!(qemu, "+${words}#{sum:02x}")?;

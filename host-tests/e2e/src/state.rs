@@ -13,7 +13,7 @@ use dunlin_tools::qemu::crawl::Report;
 use dunlin_tools::qemu::list::{listing, options};
 use dunlin_tools::qemu::page_image::{self, ImageFile};
 use dunlin_tools::qemu::state::StateFile;
-use dunlin_tools::qemu::{self, Beside, End, Line, Machine, Time, temporary};
+use dunlin_tools::qemu::{self, Attached, End, Line, Machine, Time, temporary};
 use dunlin_tools::web::{Answer, Web, shortest_gap};
 
 use crate::crawling::{GAP, hits, no_robots, polite};
@@ -48,17 +48,17 @@ fn boot(
     let state = StateFile::open(&state.0)?;
     let mut options: Vec<String> = more.iter().map(|option| (*option).into()).collect();
     options.push(state.option());
-    let beside = Beside {
+    let attached = Attached {
         image: Some((&image.path, image.address)),
         network: true,
-        ..Beside::default()
+        ..Attached::default()
     };
     let machine = Machine {
         elf,
         options: &options,
         time: Time::Real,
         deadline,
-        beside,
+        attached,
     };
     let mut log = Vec::new();
     let end = qemu::run(machine, |line| {
@@ -304,18 +304,18 @@ pub fn hangs(elf: &Path) -> Result<()> {
     let file = StateFile::open(&state.0)?;
     let debugger = temporary("debugger");
     let options = ["seconds=10".into(), file.option()];
-    let beside = Beside {
+    let attached = Attached {
         image: Some((&image.path, image.address)),
         network: true,
         debugger: Some(&debugger),
-        ..Beside::default()
+        ..Attached::default()
     };
     let machine = Machine {
         elf,
         options: &options,
         time: Time::Real,
         deadline,
-        beside,
+        attached,
     };
     // What each start said, up to the moment at which it was made to hang.
     let mut starts = Vec::<Vec<Line>>::new();

@@ -16,7 +16,7 @@ pub fn suite(install: bool) -> Result<u32> {
         options: &[],
         time: qemu::Time::Real,
         deadline: DEADLINE,
-        beside: qemu::Beside::default(),
+        attached: qemu::Attached::default(),
     };
     let mut running = String::from("before the first case");
     let mut passed = None;

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use dunlin_tools::qemu::temporary;
 use dunlin_tools::web::Web;
 
-use crate::command::{Text, dated, qemu, summary};
+use crate::command::{TextFile, dated, qemu, summary};
 use crate::time_server::{TimeServer, packet};
 
 const HOUR: u64 = 3_600;
@@ -27,11 +27,11 @@ pub fn time_server(_: &Path) -> Result<()> {
     let late = format!("{:02}-{:02}", hour(11), hour(14));
     let port = web.port();
     let page = |host: &str| format!("http://{host}.test:{port}/x\n");
-    let pages = Text::new(&format!(
+    let pages = TextFile::new(&format!(
         "url\n{}",
         ["early", "late", "a", "b", "c"].map(page).concat()
     ))?;
-    let hosts = Text::new(&format!(
+    let hosts = TextFile::new(&format!(
         "host,hours\nearly.test:{port},{early}\nlate.test:{port},{late}\n"
     ))?;
     let asked = |from: usize, host: &str| {

@@ -57,7 +57,7 @@ impl TimeServer {
         self.port
     }
 
-    /// Requests so far.
+    /// Returns the number of requests so far.
     pub fn asked(&self) -> usize {
         self.asked.load(Ordering::Relaxed)
     }

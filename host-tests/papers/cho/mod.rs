@@ -4,7 +4,7 @@
 use dunlin::learn::{naive, regular};
 use dunlin::model::Change as Law;
 use dunlin::plan::optimal::optimal;
-use dunlin::plan::{Host, Objective, Page, Spacing, page_cost};
+use dunlin::plan::{Objective, PlanHost, PlanPage, Spacing, page_cost};
 use dunlin::scheduler::{Outcome, Settings as Scheduler};
 use dunlin::time::{Duration, Instant};
 use dunlin_host::output::plot::{Line, lines};
@@ -274,8 +274,8 @@ fn allocations(section: &mut Section, settings: &Settings) {
 }
 
 /// The rates that are best for an objective, and their cost.
-fn best(pages: &[Page<'_, f64>], budget: f64, objective: Objective) -> (Vec<f64>, f64) {
-    let (mut hosts, mut rates) = ([Host::unlimited()], vec![0.0; pages.len()]);
+fn best(pages: &[PlanPage<'_, f64>], budget: f64, objective: Objective) -> (Vec<f64>, f64) {
+    let (mut hosts, mut rates) = ([PlanHost::unlimited()], vec![0.0; pages.len()]);
     let outcome = optimal(pages, &mut hosts, budget, objective, &mut rates).expect("a sound plan");
     (rates, outcome.cost)
 }
@@ -285,7 +285,7 @@ fn frequencies(section: &mut Section) {
         "Tables 5.5 and 5.6: the best frequencies",
         "Printed figures above ours; what is fast and light is given up.",
     );
-    let five = [1.0, 2.0, 3.0, 4.0, 5.0].map(|rate| Page::new(1.0, Law::Poisson(rate)));
+    let five = [1.0, 2.0, 3.0, 4.0, 5.0].map(|rate| PlanPage::new(1.0, Law::Poisson(rate)));
     let six = [
         (1.0, 1.0),
         (1.0, 2.0),
@@ -294,7 +294,7 @@ fn frequencies(section: &mut Section) {
         (2.0, 2.0),
         (2.0, 3.0),
     ];
-    let six = six.map(|(weight, rate)| Page::new(weight, Law::Poisson(rate)));
+    let six = six.map(|(weight, rate)| PlanPage::new(weight, Law::Poisson(rate)));
     let mut worst: f64 = 0.0;
     for (table, pages, objective, printed) in [
         (
@@ -368,9 +368,9 @@ fn improvement(section: &mut Section) {
         "Every page once a month on average. The distribution of change rates is printed as a bar chart only (23 % daily, 15 % \
          weekly, then about 16 % monthly, 16 % in four months, 30 % yearly), so figures agree as far as that can be read.",
     );
-    let pages: Vec<Page<'_, f64>> = CLASSES
+    let pages: Vec<PlanPage<'_, f64>> = CLASSES
         .iter()
-        .map(|(share, rate)| Page::new(*share, Law::Poisson(30.0 * rate)))
+        .map(|(share, rate)| PlanPage::new(*share, Law::Poisson(30.0 * rate)))
         .collect();
     // A class is one page of the plan whose crawls are shared by all of its pages.
     let cost = |rates: &[f64], objective| {
@@ -389,9 +389,9 @@ fn improvement(section: &mut Section) {
     let proportional: Vec<f64> = CLASSES.iter().map(|(_, rate)| rate / all).collect();
     let classes = |objective| {
         // Weighted pages: many equal copies of each class, so that shares become counts.
-        let copies: Vec<Page<'_, f64>> = (CLASSES.iter())
+        let copies: Vec<PlanPage<'_, f64>> = (CLASSES.iter())
             .flat_map(|(share, rate)| {
-                vec![Page::new(1.0, Law::Poisson(30.0 * rate)); (100.0 * share) as usize]
+                vec![PlanPage::new(1.0, Law::Poisson(30.0 * rate)); (100.0 * share) as usize]
             })
             .collect();
         let (_, cost) = best(&copies, copies.len() as f64, objective);

@@ -4,7 +4,7 @@ mod slots;
 
 use dunlin::model::{Change, ChangeModel, Objective, Pareto, Quasi, quasi};
 use dunlin::plan::select::select;
-use dunlin::plan::{Host, Page, Spacing, page_cost};
+use dunlin::plan::{PlanHost, PlanPage, Spacing, page_cost};
 use dunlin::time::Duration;
 use dunlin::weight::{click_chances, embarrassment};
 use dunlin_host::output::plot::{Line, lines};
@@ -95,7 +95,7 @@ impl Web {
         }
     }
 
-    fn pages(&self, weighted: bool) -> Vec<Page<'_, f64>> {
+    fn pages(&self, weighted: bool) -> Vec<PlanPage<'_, f64>> {
         let page = |index: usize| {
             let rate = self.rates[index];
             let change = match self.kinds[index] {
@@ -103,7 +103,7 @@ impl Web {
                 1 => Change::Pareto { rate, shape: SHAPE },
                 _ => Change::Quasi(Quasi::new(&self.costs[index])),
             };
-            Page::new(if weighted { self.weights[index] } else { 1.0 }, change)
+            PlanPage::new(if weighted { self.weights[index] } else { 1.0 }, change)
         };
         (0..self.rates.len()).map(page).collect()
     }
@@ -141,7 +141,7 @@ fn quasi_costs(rate: f64, random: &mut Random) -> Vec<f64> {
 }
 
 /// Mean staleness, by weight, of crawls that may be fractions.
-fn staleness(pages: &[Page<'_, f64>], crawls: impl Iterator<Item = f64>) -> f64 {
+fn staleness(pages: &[PlanPage<'_, f64>], crawls: impl Iterator<Item = f64>) -> f64 {
     let (mut sum, mut weight) = (0.0, 0.0);
     for (page, crawls) in pages.iter().zip(crawls) {
         sum += page.weight * page_cost(page, Objective::Freshness, Spacing::Whole, crawls);
@@ -151,12 +151,12 @@ fn staleness(pages: &[Page<'_, f64>], crawls: impl Iterator<Item = f64>) -> f64 
 }
 
 /// The optimal crawls for `plan`, judged by `judge`.
-fn by_optimum(plan: &[Page<'_, f64>], judge: &[Page<'_, f64>], ratio: f64) -> f64 {
+fn by_optimum(plan: &[PlanPage<'_, f64>], judge: &[PlanPage<'_, f64>], ratio: f64) -> f64 {
     let mut crawls = vec![0; plan.len()];
     let budget = (ratio * plan.len() as f64) as u32;
     select(
         plan,
-        &mut [Host::unlimited()],
+        &mut [PlanHost::unlimited()],
         budget,
         Objective::Freshness,
         &mut crawls,
@@ -166,7 +166,7 @@ fn by_optimum(plan: &[Page<'_, f64>], judge: &[Page<'_, f64>], ratio: f64) -> f6
 }
 
 /// Crawls in proportion to `share`, fractions and all.
-fn by_share(pages: &[Page<'_, f64>], share: impl Fn(usize) -> f64, ratio: f64) -> f64 {
+fn by_share(pages: &[PlanPage<'_, f64>], share: impl Fn(usize) -> f64, ratio: f64) -> f64 {
     let all: f64 = (0..pages.len()).map(&share).sum();
     let each = ratio * pages.len() as f64 / all;
     staleness(pages, (0..pages.len()).map(|page| each * share(page)))

@@ -8,9 +8,9 @@ use std::collections::HashMap;
 
 use dunlin::heap::{Entry, SliceHeap};
 use dunlin::model::{Change, Objective, Quasi, quasi};
-use dunlin::pace::transport::{Cost, Crawl, NONE, Prices, Slot, slots, sweep};
+use dunlin::pace::transport::{Cost, Crawl, NONE, Slot, SlotPrice, slots, sweep};
 use dunlin::plan::select::select;
-use dunlin::plan::{Host, Page};
+use dunlin::plan::{PlanHost, PlanPage};
 use dunlin::time::{Duration, Instant};
 use dunlin_host::output::plot::{Line, lines};
 use dunlin_host::simulate::Random;
@@ -194,13 +194,13 @@ fn wanted(ratio: usize, phases: Phases, each: u32) -> Vec<Crawl> {
             0 => Change::Pareto { rate, shape: SHAPE },
             _ => Change::Poisson(rate),
         };
-        Page::new(1.0, change)
+        PlanPage::new(1.0, change)
     };
-    let list: Vec<Page<'_, f64>> = (1..=pages).map(page).collect();
+    let list: Vec<PlanPage<'_, f64>> = (1..=pages).map(page).collect();
     let mut crawls = vec![0; pages];
     select(
         &list[..],
-        &mut [Host::unlimited()],
+        &mut [PlanHost::unlimited()],
         budget,
         Objective::Freshness,
         &mut crawls,
@@ -266,7 +266,7 @@ fn assign(crawls: &[Crawl], places: &[Slot], slot_of: &mut [u32]) -> Cost {
     let (mut second, mut two) = (vec![Entry::UNUSED; places.len()], vec![0_u32; places.len()]);
     let mut by_gain = SliceHeap::with_storage(&mut first[..], &mut one[..]);
     let mut by_cost = SliceHeap::with_storage(&mut second[..], &mut two[..]);
-    let mut prices = vec![Prices::UNUSED; places.len()];
+    let mut prices = vec![SlotPrice::UNUSED; places.len()];
     sweep(
         crawls,
         places,

@@ -2,13 +2,14 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
+use std::pin::pin;
 
 use dunlin::fetch::{
-    Agent, Connect, Endpoint, FetchError, Fetched, Fingerprint, Fingerprinter, Head, Hops, Host,
-    Limits, OpenError, Outcome, RedirectError, Request, ResponseError, Url, fetch, open,
+    Agent, AnswerKind, Ask, Client, ClientError, FetchError, Fingerprint, Fingerprinter, Head,
+    Hops, Limits, RedirectError, Request, ResponseError, Url, within,
 };
 use dunlin::time::Duration;
-use dunlin_host::board::net::{HostConnect, HostConnection, HostResolve, after};
+use dunlin_host::board::net::{HostConnect, HostResolve, after};
 use futures_lite::future::block_on;
 
 pub const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -18,7 +19,7 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 /// What a fetch brought, in one piece.
 #[derive(Clone, Debug)]
 pub struct Got {
-    pub outcome: Outcome,
+    pub kind: AnswerKind,
     pub head: Head,
     pub bytes: u32,
     pub truncated: bool,
@@ -33,6 +34,8 @@ pub enum Failure {
     Connection(io::ErrorKind),
     Response(ResponseError),
     Deadline,
+    /// The connection was used before, and is over.
+    Stale,
     Redirect(RedirectError),
 }
 
@@ -46,70 +49,66 @@ pub fn fingerprint(body: &[u8]) -> Option<Fingerprint> {
     Some(hasher.finish())
 }
 
-/// One request on an open connection.
+/// One request, under a deadline.
 pub async fn ask(
-    connection: &mut HostConnection,
+    client: &mut Client<'_, HostConnect>,
     request: &Request<'_>,
     limits: Limits,
     patience: Duration,
 ) -> Result<Got, Failure> {
-    let mut buffer = [0; 700];
-    let hasher = Fingerprinter::new(&[9; 16], &[]);
-    match fetch(
-        connection,
-        request,
+    let ask = Ask {
         limits,
-        &mut buffer,
-        hasher,
-        after(patience),
-    )
-    .await
-    {
-        Ok((fetched, fingerprint)) => {
-            let Fetched {
-                outcome,
-                head,
-                bytes,
-                truncated,
-                reusable,
-                target,
-            } = fetched;
-            let target = target.and_then(Result::ok).map(|url| url.to_string());
-            Ok(Got {
-                outcome,
-                head,
-                bytes,
-                truncated,
-                reusable,
-                target,
-                fingerprint,
-            })
-        }
-        Err(FetchError::Connection(error) | FetchError::Unanswered(error)) => {
-            Err(Failure::Connection(error.kind()))
-        }
-        Err(FetchError::Response(error)) => Err(Failure::Response(error)),
-        Err(FetchError::Deadline) => Err(Failure::Deadline),
-        Err(FetchError::NoBuffer) => unreachable!("700 bytes were lent"),
-    }
+        ..Ask::new(*request)
+    };
+    send(client, ask, &mut loopback(), patience).await
 }
 
-/// Connects to where a URL leads.
-pub async fn connect(
-    connect: &mut HostConnect,
-    url: &Url<'_>,
-    address: IpAddr,
-) -> Result<HostConnection, Failure> {
-    let endpoint = Endpoint {
-        scheme: url.scheme(),
-        host: url.host_text(),
-        address,
-        port: url.port(),
+/// Every name is this computer's.
+pub fn loopback() -> HostResolve {
+    HostResolve::new(["*=127.0.0.1"]).unwrap()
+}
+
+async fn send(
+    client: &mut Client<'_, HostConnect>,
+    mut ask: Ask<'_>,
+    resolve: &mut HostResolve,
+    patience: Duration,
+) -> Result<Got, Failure> {
+    let mut buffer = [0; 700];
+    let mut hasher = Fingerprinter::new(&[9; 16], &[]);
+    let sent = {
+        let work = pin!(client.request(&mut ask, resolve, &mut buffer, &mut hasher));
+        within(pin!(after(patience)), work).await
     };
-    connect
-        .connect(endpoint)
-        .await
-        .map_err(|error| Failure::Connection(error.kind()))
+    let fetched = sent.ok_or(Failure::Deadline)?.map_err(failure)?;
+    let fingerprint = (fetched.kind == AnswerKind::Page).then(|| hasher.finish());
+    let target = fetched
+        .target
+        .and_then(Result::ok)
+        .map(|url| url.to_string());
+    Ok(Got {
+        kind: fetched.kind,
+        head: fetched.head,
+        bytes: fetched.bytes,
+        truncated: fetched.truncated,
+        reusable: fetched.reusable,
+        target,
+        fingerprint,
+    })
+}
+
+fn failure(error: ClientError<io::Error, io::Error, io::Error>) -> Failure {
+    match error {
+        ClientError::Refused(error) => Failure::Redirect(error),
+        ClientError::Connect(error)
+        | ClientError::Resolve(error)
+        | ClientError::Exchange(FetchError::Connection(error) | FetchError::Unanswered(error)) => {
+            Failure::Connection(error.kind())
+        }
+        ClientError::Exchange(FetchError::Response(error)) => Failure::Response(error),
+        ClientError::Stale => Failure::Stale,
+        _ => Failure::Connection(io::ErrorKind::Unsupported),
+    }
 }
 
 /// One page, by a plain GET.
@@ -124,8 +123,8 @@ pub fn get(url: &str, limits: Limits, patience: Duration) -> Result<Got, Failure
 /// One request on a connection of its own, to loopback whatever the host's name.
 pub fn request(request: &Request<'_>, limits: Limits, patience: Duration) -> Result<Got, Failure> {
     block_on(async {
-        let mut connection = connect(&mut HostConnect::new(), &request.url, LOOPBACK).await?;
-        ask(&mut connection, request, limits, patience).await
+        let mut connector = HostConnect::new();
+        ask(&mut Client::new(&mut connector), request, limits, patience).await
     })
 }
 
@@ -139,31 +138,17 @@ pub fn follow(start: &str, resolve: &mut HostResolve) -> Result<(Got, bool), Fai
             let url = Url::parse(&at).unwrap();
             // The page list here is the first URL alone.
             let listed = url.host_text() == Url::parse(start).unwrap().host_text();
-            let named =
-                listed || matches!(url.host(), Host::Name(name) if resolve.named(name).is_some());
+            let ask = Ask {
+                hops: Some(&hops),
+                listed,
+                ..Ask::new(Request::get(url, agent()))
+            };
             let mut connector = HostConnect::new();
-            let mut connection = open(&url, &hops, named, resolve, &mut connector)
-                .await
-                .map_err(|error| match error {
-                    OpenError::Refused(error) => Failure::Redirect(error),
-                    OpenError::Connect(error) | OpenError::Resolve(error) => {
-                        Failure::Connection(error.kind())
-                    }
-                    OpenError::NoAddress | OpenError::NeedsTls => {
-                        Failure::Connection(io::ErrorKind::Unsupported)
-                    }
-                })?;
-            let got = ask(
-                &mut connection,
-                &Request::get(url, agent()),
-                Limits::DEFAULT,
-                PATIENCE,
-            )
-            .await?;
+            let got = send(&mut Client::new(&mut connector), ask, resolve, PATIENCE).await?;
             let Some(target) = got
                 .target
                 .clone()
-                .filter(|_| got.outcome == Outcome::Redirect)
+                .filter(|_| got.kind == AnswerKind::Redirect)
             else {
                 return Ok((got, hops.is_permanent()));
             };

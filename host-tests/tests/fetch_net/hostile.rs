@@ -5,14 +5,14 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration as StdDuration;
 
-use dunlin::fetch::{Limits, Outcome, RedirectError, Request, ResponseError, RetryAfter, Url};
+use dunlin::fetch::{
+    AnswerKind, Client, Limits, RedirectError, Request, ResponseError, RetryAfter, Url,
+};
 use dunlin::time::Duration;
 use dunlin_host::board::net::{HostConnect, HostResolve};
 use futures_lite::future::block_on;
 
-use crate::client::{
-    Failure, Got, LOOPBACK, PATIENCE, agent, ask, connect, fingerprint, follow, get,
-};
+use crate::client::{Failure, Got, LOOPBACK, PATIENCE, agent, ask, fingerprint, follow, get};
 
 /// Serves every connection on a port of its own until the process ends: reads a request, then
 /// misbehaves.
@@ -210,8 +210,8 @@ fn endless_bodies_are_taken_to_the_limit() {
         )
         .unwrap();
         assert_eq!(
-            (page.outcome, page.bytes, page.truncated, page.reusable),
-            (Outcome::Page, 10_000, true, false)
+            (page.kind, page.bytes, page.truncated, page.reusable),
+            (AnswerKind::Page, 10_000, true, false)
         );
         assert_eq!(page.fingerprint, fingerprint(&[b'x'; 10_000]));
     }
@@ -317,21 +317,21 @@ fn busy_and_gone() {
     ))
     .unwrap();
     assert_eq!(
-        (busy.outcome, busy.head.retry_after),
-        (Outcome::Busy, Some(RetryAfter::Seconds(120)))
+        (busy.kind, busy.head.retry_after),
+        (AnswerKind::Busy, Some(RetryAfter::Seconds(120)))
     );
     for (status, outcome) in [
-        (404, Outcome::Gone),
-        (410, Outcome::Gone),
-        (403, Outcome::Refused),
-        (500, Outcome::Broken),
-        (503, Outcome::Busy),
-        (304, Outcome::Nonsense),
-        (301, Outcome::Nonsense),
-        (600, Outcome::Nonsense),
+        (404, AnswerKind::Gone),
+        (410, AnswerKind::Gone),
+        (403, AnswerKind::Refused),
+        (500, AnswerKind::Broken),
+        (503, AnswerKind::Busy),
+        (304, AnswerKind::Nonsense),
+        (301, AnswerKind::Nonsense),
+        (600, AnswerKind::Nonsense),
     ] {
         let got = fetch(say(format!("HTTP/1.1 {status} X\r\n\r\nbody"))).unwrap();
-        assert_eq!((got.outcome, got.fingerprint), (outcome, None), "{status}");
+        assert_eq!((got.kind, got.fingerprint), (outcome, None), "{status}");
     }
 }
 
@@ -358,7 +358,7 @@ fn redirects_are_followed_as_far_as_is_sane() {
     let here = format!("http://here.example:{port}");
     let (page, permanent) =
         follow(&format!("{here}/301/{here}/308/{here}/200/"), &mut resolve).unwrap();
-    assert_eq!((page.outcome, permanent), (Outcome::Page, true));
+    assert_eq!((page.kind, permanent), (AnswerKind::Page, true));
     let (_, permanent) =
         follow(&format!("{here}/301/{here}/302/{here}/200/"), &mut resolve).unwrap();
     assert!(!permanent);
@@ -438,31 +438,24 @@ fn a_connection_is_used_again_and_its_end_noticed() {
         let last = format!("{text}last");
         let mut request = Request::get(Url::parse(&text).unwrap(), agent());
         request.keep_alive = true;
-        let mut connection = connect(&mut HostConnect::new(), &request.url, LOOPBACK)
-            .await
-            .unwrap();
+        let mut connector = HostConnect::new();
+        let mut client = Client::new(&mut connector);
         for _ in 0..3 {
-            let page = ask(&mut connection, &request, Limits::DEFAULT, PATIENCE)
+            let page = ask(&mut client, &request, Limits::DEFAULT, PATIENCE)
                 .await
                 .unwrap();
             assert!(page.reusable && page.fingerprint == fingerprint(b"hi"));
         }
         request.url = Url::parse(&last).unwrap();
         assert!(
-            ask(&mut connection, &request, Limits::DEFAULT, PATIENCE)
+            ask(&mut client, &request, Limits::DEFAULT, PATIENCE)
                 .await
                 .is_ok()
         );
-        let gone = ask(&mut connection, &request, Limits::DEFAULT, PATIENCE)
+        let gone = ask(&mut client, &request, Limits::DEFAULT, PATIENCE)
             .await
             .unwrap_err();
-        assert!(
-            matches!(
-                gone,
-                Failure::Response(ResponseError::Closed) | Failure::Connection(_)
-            ),
-            "{gone:?}"
-        );
+        assert_eq!(gone, Failure::Stale);
     });
 }
 

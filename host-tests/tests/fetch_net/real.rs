@@ -8,11 +8,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration as StdDuration, SystemTime};
 
 use dunlin::fetch::robots::{Access, Judge, LIMITS, Reader};
-use dunlin::fetch::{Limits, Outcome, Request, Url, exchange};
+use dunlin::fetch::{AnswerKind, Ask, Client, Limits, Request, Url};
 use dunlin_host::board::net::HostConnect;
 use futures_lite::future::block_on;
 
-use crate::client::{LOOPBACK, PATIENCE, agent, ask, connect, fingerprint, get, request};
+use crate::client::{LOOPBACK, PATIENCE, agent, ask, fingerprint, get, loopback, request};
 
 /// A server with a folder to serve; it ends with this value.
 struct Server {
@@ -170,8 +170,8 @@ fn common(server: &Server) {
     let url = server.url("/page.html");
     let page = get(&url, Limits::DEFAULT, PATIENCE).unwrap();
     assert_eq!(
-        (page.outcome, page.fingerprint),
-        (Outcome::Page, fingerprint(b"<p>first</p>"))
+        (page.kind, page.fingerprint),
+        (AnswerKind::Page, fingerprint(b"<p>first</p>"))
     );
     assert!(page.head.last_modified.is_some() && page.head.date.is_some() && !page.head.encoded);
 
@@ -179,17 +179,17 @@ fn common(server: &Server) {
     conditional.last_modified = page.head.last_modified;
     let same = request(&conditional, Limits::DEFAULT, PATIENCE).unwrap();
     assert_eq!(
-        (same.outcome, same.head.status, same.bytes),
-        (Outcome::NotModified, 304, 0)
+        (same.kind, same.head.status, same.bytes),
+        (AnswerKind::NotModified, 304, 0)
     );
 
     let gone = get(&server.url("/nowhere"), Limits::DEFAULT, PATIENCE).unwrap();
-    assert_eq!(gone.outcome, Outcome::Gone);
+    assert_eq!(gone.kind, AnswerKind::Gone);
     let moved = get(&server.url("/folder?x"), Limits::DEFAULT, PATIENCE).unwrap();
-    assert_eq!((moved.outcome, moved.head.status), (Outcome::Redirect, 301));
+    assert_eq!((moved.kind, moved.head.status), (AnswerKind::Redirect, 301));
     assert_eq!(moved.target.as_deref(), Some(&*server.url("/folder/?x")));
     let listing = get(&server.url("/folder/"), Limits::DEFAULT, PATIENCE).unwrap();
-    assert!(listing.outcome == Outcome::Page && listing.bytes > 0);
+    assert!(listing.kind == AnswerKind::Page && listing.bytes > 0);
 
     let big = get(&server.url("/big.bin"), Limits::DEFAULT, PATIENCE).unwrap();
     assert_eq!((big.bytes, big.truncated), (1 << 20, true));
@@ -209,8 +209,8 @@ fn common(server: &Server) {
     server.change("<p>second</p>");
     let changed = request(&conditional, Limits::DEFAULT, PATIENCE).unwrap();
     assert_eq!(
-        (changed.outcome, changed.fingerprint),
-        (Outcome::Page, fingerprint(b"<p>second</p>"))
+        (changed.kind, changed.fingerprint),
+        (AnswerKind::Page, fingerprint(b"<p>second</p>"))
     );
 }
 
@@ -218,12 +218,15 @@ fn robots(server: &Server) {
     let (file, private) = (server.url("/robots.txt"), server.url("/private/x"));
     let mut reader = Reader::new("dunlin", Judge::new(Url::parse(&private).unwrap()));
     block_on(async {
-        let ask = Request::get(Url::parse(&file).unwrap(), agent());
-        let mut connection = connect(&mut HostConnect::new(), &ask.url, LOOPBACK)
-            .await
-            .unwrap();
+        let mut ask = Ask {
+            limits: LIMITS,
+            ..Ask::new(Request::get(Url::parse(&file).unwrap(), agent()))
+        };
+        let mut connector = HostConnect::new();
+        let mut client = Client::new(&mut connector);
         let mut buffer = [0; 512];
-        let fetched = exchange(&mut connection, &ask, LIMITS, &mut buffer, &mut reader)
+        let fetched = client
+            .request(&mut ask, &mut loopback(), &mut buffer, &mut reader)
             .await
             .unwrap();
         assert_eq!(
@@ -232,7 +235,7 @@ fn robots(server: &Server) {
         );
     });
     let (judge, delay) = reader.finish();
-    assert!(!judge.decision().allowed);
+    assert!(!judge.ruling().allowed);
     assert_eq!(delay.map(|delay| delay.as_secs()), Some(7));
 }
 
@@ -242,10 +245,9 @@ fn lasting(server: &Server) {
     block_on(async {
         let mut request = Request::get(Url::parse(&page).unwrap(), agent());
         request.keep_alive = true;
-        let mut connection = connect(&mut HostConnect::new(), &request.url, LOOPBACK)
-            .await
-            .unwrap();
-        let first = ask(&mut connection, &request, Limits::DEFAULT, PATIENCE)
+        let mut connector = HostConnect::new();
+        let mut client = Client::new(&mut connector);
+        let first = ask(&mut client, &request, Limits::DEFAULT, PATIENCE)
             .await
             .unwrap();
         let etag = first.head.etag.expect("a tag");
@@ -253,30 +255,30 @@ fn lasting(server: &Server) {
             etag: Some(&etag),
             ..request
         };
-        let same = ask(&mut connection, &by_tag, Limits::DEFAULT, PATIENCE)
+        let same = ask(&mut client, &by_tag, Limits::DEFAULT, PATIENCE)
             .await
             .unwrap();
-        assert_eq!((same.outcome, same.reusable), (Outcome::NotModified, true));
+        assert_eq!((same.kind, same.reusable), (AnswerKind::NotModified, true));
         // A listing is made up as it goes: it comes in chunks.
         let chunked = Request {
             url: Url::parse(&listing).unwrap(),
             ..request
         };
-        let chunked = ask(&mut connection, &chunked, Limits::DEFAULT, PATIENCE)
+        let chunked = ask(&mut client, &chunked, Limits::DEFAULT, PATIENCE)
             .await
             .unwrap();
-        assert!(chunked.outcome == Outcome::Page && chunked.reusable && chunked.bytes > 0);
+        assert!(chunked.kind == AnswerKind::Page && chunked.reusable && chunked.bytes > 0);
         // As a gateway is asked: the whole URL in the request line.
         let absolute = Request {
             via_gateway: true,
             ..request
         };
-        let absolute = ask(&mut connection, &absolute, Limits::DEFAULT, PATIENCE)
+        let absolute = ask(&mut client, &absolute, Limits::DEFAULT, PATIENCE)
             .await
             .unwrap();
         assert_eq!(
-            (absolute.outcome, absolute.fingerprint),
-            (Outcome::Page, first.fingerprint)
+            (absolute.kind, absolute.fingerprint),
+            (AnswerKind::Page, first.fingerprint)
         );
     });
 }

@@ -5,13 +5,13 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::thread;
 
-use dunlin::fetch::{Limits, Request, Url};
+use dunlin::fetch::{Client, Limits, Request, Url};
 use dunlin_host::board::net::HostConnect;
 use futures_lite::future::block_on;
 use rustls::RootCertStore;
 use rustls::pki_types::PrivateKeyDer;
 
-use crate::client::{Failure, Got, LOOPBACK, PATIENCE, agent, ask, connect, fingerprint};
+use crate::client::{Failure, Got, LOOPBACK, PATIENCE, agent, ask, fingerprint};
 
 /// A server for `secure.example` that answers every connection, with or without saying goodbye; and
 /// its certificate.
@@ -52,8 +52,8 @@ fn fetch(host: &str, port: u16, roots: RootCertStore) -> Result<Got, Failure> {
     let request = Request::get(Url::parse(&text).unwrap(), agent());
     block_on(async {
         let mut connector = HostConnect::trusting(roots);
-        let mut connection = connect(&mut connector, &request.url, LOOPBACK).await?;
-        ask(&mut connection, &request, Limits::DEFAULT, PATIENCE).await
+        let mut client = Client::new(&mut connector);
+        ask(&mut client, &request, Limits::DEFAULT, PATIENCE).await
     })
 }
 

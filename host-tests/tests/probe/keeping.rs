@@ -59,7 +59,10 @@ impl Watcher {
         let events = world.events.borrow();
         for (_, event) in events.get(self.events..).unwrap_or_default() {
             if let Event::End { page, .. } = *event {
-                let known = probe.kept_of(page.into()).expect("a page of the list");
+                let known = probe
+                    .persistence()
+                    .record_of(page.into())
+                    .expect("a page of the list");
                 self.history
                     .entry(known.page)
                     .or_default()
@@ -442,7 +445,7 @@ fn an_interval_across_a_restart_teaches_only_by_the_clock() {
                 ..setting(start)
             };
             long.run_keeping(Some(keeper), site, |_, probe| {
-                let now = probe.kept_of(0).expect("a page").estimate;
+                let now = probe.persistence().record_of(0).expect("a page").estimate;
                 if records.last() != Some(&now) {
                     records.push(now);
                 }

@@ -470,9 +470,9 @@ fn the_rules_of_a_new_place_are_asked_for_every_day() {
 #[test]
 fn more_redirects_than_there_is_room_for_do_no_harm() {
     let paths: [&'static str; 8] = ["/1", "/2", "/3", "/4", "/5", "/6", "/7", "/8"];
-    for detour_bytes in [0, 100, 300] {
+    for redirect_bytes in [0, 100, 300] {
         let setting = Setting {
-            detour_bytes,
+            redirect_bytes,
             seconds: 3_600,
             ..Setting::of(
                 GAP,
@@ -493,7 +493,7 @@ fn more_redirects_than_there_is_room_for_do_no_harm() {
             .count();
         assert_eq!(
             reached > 100,
-            detour_bytes > 0,
+            redirect_bytes > 0,
             "{reached} of {}",
             world.hits.borrow().len()
         );

@@ -188,7 +188,7 @@ pub struct Setting {
     pub gateway: Option<Gateway<'static>>,
     pub https: bool,
     pub slots: usize,
-    pub detour_bytes: usize,
+    pub redirect_bytes: usize,
     pub names: Vec<Name<'static>>,
     pub ignore: Vec<Ignore<'static>>,
     /// The network has no IPv6.
@@ -216,7 +216,7 @@ impl Default for Setting {
             gateway: None,
             https: false,
             slots: 3,
-            detour_bytes: 4096,
+            redirect_bytes: 4096,
             names: Vec::new(),
             ignore: Vec::new(),
             only_ipv4: false,
@@ -337,17 +337,17 @@ impl Setting {
         let mut tables = DynTables::new(image.pages(), image.hosts());
         let mut pages = vec![PageMemory::NEW; image.pages()];
         let mut hosts = vec![HostMemory::NEW; image.hosts()];
-        let mut detours = vec![0; self.detour_bytes];
+        let mut redirects = vec![0; self.redirect_bytes];
         let memory = Memory {
             scheduler: tables.scheduler(Settings::DEFAULT),
             pages: &mut pages,
             hosts: &mut hosts,
-            detours: &mut detours,
+            redirects: &mut redirects,
         };
         let totals = {
             let probe = Probe::new(image, memory, self.slots, &world).expect("a probe");
             if let Some(Keeper { store, .. }) = &mut keeper {
-                block_on(probe.restore(store, true));
+                block_on(probe.persistence().restore(store, true));
             }
             probe.set_online(true);
             let mut buffers = vec![[0; 700]; self.slots];
@@ -386,14 +386,14 @@ impl Setting {
                 let (probe, world) = (&probe, &world);
                 work.push(Box::pin(async move {
                     match *how {
-                        Keeping::AsItShould => probe.keep_store(store).await,
+                        Keeping::AsItShould => probe.persistence().run(store).await,
                         Keeping::Every(period) => loop {
                             world.sleep(world.now.get() + period).await;
-                            probe.flush(store).await;
+                            probe.persistence().flush(store).await;
                         },
                         Keeping::Carelessly(period) => loop {
                             world.sleep(world.now.get() + period).await;
-                            probe.save(store).await;
+                            probe.persistence().save(store).await;
                         },
                     }
                 }));

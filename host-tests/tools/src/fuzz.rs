@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::setup;
 use crate::shell::{capture, cargo, check, root, say};
 
-/// All targets.
+/// Every target, by the name of its program and of its corpus.
 pub const TARGETS: [&str; 4] = ["response", "robots", "url", "date"];
 /// How long each runs in the long mode of `cargo xtask test`.
 pub const SECONDS: u32 = 60;

@@ -11,7 +11,7 @@ pub fn say(what: impl std::fmt::Display) {
     eprintln!("xtask: {what}");
 }
 
-/// The repository's top folder.
+/// Returns the repository's top folder.
 pub fn root() -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     here.ancestors()
@@ -19,7 +19,7 @@ pub fn root() -> PathBuf {
         .map_or_else(|| here.clone(), PathBuf::from)
 }
 
-/// The cargo that runs this program, in the repository's top folder.
+/// Returns the cargo that runs this program, in the repository's top folder.
 pub fn cargo() -> Command {
     let mut command =
         Command::new(std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
@@ -68,7 +68,7 @@ pub fn output(command: &mut Command) -> Option<String> {
         .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Where a program is: on PATH, or where distributions keep servers.
+/// Finds a program on PATH, or where distributions keep servers.
 pub fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let folders = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
@@ -77,7 +77,7 @@ pub fn find(program: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// The command line, as a person would type it.
+/// Returns the command line as a person would type it.
 fn describe(command: &Command) -> String {
     let program = PathBuf::from(command.get_program());
     let name = program

@@ -1,7 +1,7 @@
 //! One URL against a robots.txt of any size: exact, in a few bytes.
 
 use super::pattern::{Subject, matches, octets};
-use super::{Decision, Reason, Rule, RuleSink, is_robots_txt};
+use super::{Reason, Rule, RuleSink, Ruling, is_robots_txt};
 use crate::fetch::url::Url;
 
 /// Follows which rule wins for one URL while a file streams by (RFC 9309 §2.2.2: most octets; allow
@@ -31,9 +31,9 @@ impl<'a> Judge<'a> {
     }
 
     /// The verdict on all rules so far.
-    pub fn decision(&self) -> Decision<'static> {
+    pub fn ruling(&self) -> Ruling<'static> {
         if is_robots_txt(&self.url) {
-            return Decision {
+            return Ruling {
                 allowed: true,
                 reason: Reason::RobotsTxt,
             };
@@ -43,7 +43,7 @@ impl<'a> Judge<'a> {
         } else {
             Reason::Line(self.line)
         };
-        Decision {
+        Ruling {
             allowed: self.allow,
             reason,
         }

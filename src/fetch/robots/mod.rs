@@ -39,7 +39,7 @@ pub trait RuleSink {
 
 /// May a URL be fetched, and why?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Decision<'r> {
+pub struct Ruling<'r> {
     /// May it?
     pub allowed: bool,
     /// What decided.

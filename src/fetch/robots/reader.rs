@@ -2,7 +2,7 @@
 //! §2.2).
 
 use super::RuleSink;
-use crate::fetch::driver::Body;
+use crate::fetch::exchange::Body;
 use crate::fetch::number::decimal;
 use crate::fetch::response::Head;
 use crate::time::Duration;
@@ -42,7 +42,7 @@ pub struct Rule<'a> {
 /// reader.update(b"User-agent: *\nDisallow: /pri");
 /// reader.update(b"vate/\nCrawl-delay: 2.5\n");
 /// let (judge, crawl_delay) = reader.finish();
-/// assert!(!judge.decision().allowed);
+/// assert!(!judge.ruling().allowed);
 /// assert_eq!(crawl_delay.unwrap().as_millis(), 2_500);
 /// # Ok::<(), dunlin::fetch::UrlError>(())
 /// ```

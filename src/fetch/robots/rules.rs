@@ -2,7 +2,7 @@
 
 use super::judge::Judge;
 use super::pattern::{Subject, matches};
-use super::{Decision, Reason, Rule, RuleSink, is_robots_txt};
+use super::{Reason, Rule, RuleSink, Ruling, is_robots_txt};
 use crate::fetch::url::Url;
 
 /// Bytes a rule takes besides its pattern.
@@ -63,9 +63,9 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Rules<B> {
     }
 
     /// May this URL be fetched? Work: one match for each rule kept.
-    pub fn decide(&self, url: &Url<'_>) -> Decision<'_> {
+    pub fn decide(&self, url: &Url<'_>) -> Ruling<'_> {
         if is_robots_txt(url) {
-            return Decision {
+            return Ruling {
                 allowed: true,
                 reason: Reason::RobotsTxt,
             };
@@ -75,19 +75,19 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Rules<B> {
             .get(..usize::from(self.prefix_len))
             .unwrap_or_default();
         if self.disallow_dropped && matches(prefix, Subject::of(url)) {
-            return Decision {
+            return Ruling {
                 allowed: false,
                 reason: Reason::Overflow,
             };
         }
         let mut judge = Judge::new(*url);
         self.iter().for_each(|rule| judge.rule(&rule));
-        let Decision { allowed, reason } = judge.decision();
+        let Ruling { allowed, reason } = judge.ruling();
         let winner = match reason {
             Reason::Line(line) => self.iter().find(|rule| rule.line == line),
             _ => None,
         };
-        Decision {
+        Ruling {
             allowed,
             reason: winner.map_or(Reason::NoRule, |rule| Reason::Pattern(rule.pattern)),
         }

@@ -18,7 +18,7 @@ use futures_rustls::rustls::pki_types::ServerName;
 use futures_rustls::rustls::{ClientConfig, RootCertStore};
 use futures_rustls::{TlsConnector, rustls};
 
-/// Completes after `duration`: a deadline for [`dunlin::fetch::fetch`].
+/// Completes after `duration`: a deadline for [`dunlin::fetch::within`].
 pub fn after(duration: Duration) -> impl Future<Output = ()> {
     let timer = Timer::after(duration.into());
     async {

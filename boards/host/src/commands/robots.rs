@@ -57,7 +57,7 @@ pub fn run(args: &Args, format: Format) -> Result<ExitCode, Error> {
     let mut reader = Reader::new(agent.token(), Judge::new(url));
     reader.update(&file);
     let (judge, crawl_delay) = reader.finish();
-    let decision = judge.decision();
+    let decision = judge.ruling();
     let line = match decision.reason {
         Reason::Line(line) => Some(line),
         _ => None,

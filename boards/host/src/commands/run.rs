@@ -84,7 +84,7 @@ const CAPACITY: Capacity = Capacity {
 /// What `run` and `xtask qemu` leave between two requests to a host unless told otherwise.
 pub const POLITENESS: Duration = Duration::from_secs(15);
 /// For each page that redirects lead away: its URL and what is known of the way there.
-const DETOUR_BYTES: usize = 320;
+const REDIRECT_BYTES: usize = 320;
 /// The window requests and responses pass through.
 const WINDOW: usize = 4096;
 
@@ -136,12 +136,12 @@ fn crawl(
     let mut tables = DynTables::new(image.pages(), image.hosts());
     let mut pages = vec![PageMemory::NEW; image.pages()];
     let mut hosts = vec![HostMemory::NEW; image.hosts()];
-    let mut detours = vec![0; DETOUR_BYTES * image.pages()];
+    let mut redirects = vec![0; REDIRECT_BYTES * image.pages()];
     let memory = Memory {
         scheduler: tables.scheduler(Settings::DEFAULT),
         pages: &mut pages,
         hosts: &mut hosts,
-        detours: &mut detours,
+        redirects: &mut redirects,
     };
     let probe = Probe::new(image, memory, args.slots.into(), board).map_err(wrong)?;
     let mut store = args
@@ -152,7 +152,7 @@ fn crawl(
         .map(Store::new);
     let resumed = store
         .as_mut()
-        .map(|store| async_io::block_on(probe.restore(store, true)));
+        .map(|store| async_io::block_on(probe.persistence().restore(store, true)));
     probe.set_online(true);
     let connect = HostConnect::new();
     let mut buffers = vec![[0; WINDOW]; args.slots.into()];
@@ -172,7 +172,9 @@ fn crawl(
     work.push(Box::pin(async { probe.keep_house().await }));
     if let Some(store) = &mut store {
         let probe = &probe;
-        work.push(Box::pin(async move { probe.keep_store(store).await }));
+        work.push(Box::pin(
+            async move { probe.persistence().run(store).await },
+        ));
     }
     if std::io::stderr().is_terminal() {
         work.push(Box::pin(async { show_status(&probe).await }));
@@ -187,7 +189,7 @@ fn crawl(
     }));
     drop(work);
     if let Some(store) = &mut store {
-        async_io::block_on(probe.save(store));
+        async_io::block_on(probe.persistence().save(store));
     }
     Ok(Summary {
         resumed_pages: resumed.map_or(0, |resumed| resumed.pages),

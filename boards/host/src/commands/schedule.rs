@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use dunlin::heap::{Entry, SliceHeap};
 use dunlin::model::quasi;
-use dunlin::pace::carousel::{Carousel, Page as Place};
+use dunlin::pace::carousel::{Carousel, Seat};
 use dunlin::pace::dispatch::{Dispatch, Queue};
 use dunlin::pace::merge::{Link, Moments, Update, spread};
-use dunlin::pace::transport::{self, Crawl, Prices, Slot};
+use dunlin::pace::transport::{self, Crawl, Slot, SlotPrice};
 use dunlin::plan::optimal::optimal;
 use dunlin::plan::select::select;
-use dunlin::plan::{Objective, Page, Spacing, page_cost};
+use dunlin::plan::{Objective, PlanPage, Spacing, page_cost};
 use dunlin::time::{Duration, Instant};
 use serde::Serialize;
 
@@ -249,7 +249,7 @@ fn make(args: &Args, listing: &Listing) -> Result<Vec<Visit>, Error> {
 }
 
 /// The carousel's slots, evenly over the interval.
-fn turn(args: &Args, listing: &Listing, pages: &[Page<'_, f64>]) -> Result<Vec<Update>, Error> {
+fn turn(args: &Args, listing: &Listing, pages: &[PlanPage<'_, f64>]) -> Result<Vec<Update>, Error> {
     let mut hosts = plan_hosts(&listing.gates, args.interval);
     let mut rates = vec![0.0; pages.len()];
     let budget = f64::from(args.crawls);
@@ -257,7 +257,7 @@ fn turn(args: &Args, listing: &Listing, pages: &[Page<'_, f64>]) -> Result<Vec<U
         .map_err(|error| explain(error, listing))?;
     let count = pages.len();
     let mut carousel: Carousel<u64, u32, _, _, _> = Carousel::with_storage(
-        vec![Place::UNUSED; count],
+        vec![Seat::UNUSED; count],
         vec![Entry::UNUSED; count],
         vec![0; count],
     );
@@ -289,7 +289,7 @@ fn turn(args: &Args, listing: &Listing, pages: &[Page<'_, f64>]) -> Result<Vec<U
 fn whole_crawls(
     args: &Args,
     listing: &Listing,
-    pages: &[Page<'_, f64>],
+    pages: &[PlanPage<'_, f64>],
 ) -> Result<Vec<u32>, Error> {
     let mut hosts = plan_hosts(&listing.gates, args.interval);
     let mut crawls = vec![0; pages.len()];
@@ -308,7 +308,7 @@ fn whole_crawls(
 fn spread_hosts(
     args: &Args,
     listing: &Listing,
-    pages: &[Page<'_, f64>],
+    pages: &[PlanPage<'_, f64>],
 ) -> Result<Vec<Update>, Error> {
     let crawls = whole_crawls(args, listing, pages)?;
     let mut behind: Vec<Vec<usize>> = vec![Vec::new(); listing.gates.len()];
@@ -360,7 +360,7 @@ fn spread_hosts(
 fn assign(
     args: &Args,
     listing: &Listing,
-    pages: &[Page<'_, f64>],
+    pages: &[PlanPage<'_, f64>],
     speeds: &[u32],
 ) -> Result<Vec<Visit>, Error> {
     let counts = whole_crawls(args, listing, pages)?;
@@ -405,7 +405,7 @@ fn assign(
         (vec![Entry::UNUSED; slots.len()], vec![0; slots.len()]);
     let mut by_gain = SliceHeap::with_storage(&mut entries[..], &mut places[..]);
     let mut by_cost = SliceHeap::with_storage(&mut more_entries[..], &mut more_places[..]);
-    let mut prices = vec![Prices::UNUSED; slots.len()];
+    let mut prices = vec![SlotPrice::UNUSED; slots.len()];
     let cost = transport::sweep(
         &crawls,
         &slots,

@@ -2,7 +2,7 @@
 
 use core::hint::black_box;
 
-use dunlin::scheduler::{Decision, Outcome, PageSettings, Scheduler, Settings};
+use dunlin::scheduler::{Decision, Outcome, PageSettings, Scheduler, SchedulerView, Settings};
 use dunlin::time::{Duration, Instant};
 
 use super::{Meter, Random};
@@ -21,11 +21,7 @@ fn filled<const PAGES: usize, const HOSTS: usize>(gap: Duration) -> Scheduler<PA
 }
 
 /// `next`, and `record` of what it asks for.
-fn step<const PAGES: usize, const HOSTS: usize>(
-    scheduler: &mut Scheduler<PAGES, HOSTS>,
-    random: &mut Random,
-    now: Instant,
-) -> bool {
+fn step(scheduler: &mut SchedulerView<'_>, random: &mut Random, now: Instant) -> bool {
     let Decision::Fetch(page) = scheduler.next(now) else {
         return false;
     };
@@ -42,6 +38,8 @@ fn step<const PAGES: usize, const HOSTS: usize>(
 fn fetches<const PAGES: usize>(meter: &mut dyn Meter) {
     const STEPS: u32 = 64;
     let mut scheduler: Scheduler<PAGES, 32> = filled(Duration::from_secs(1));
+    // As a probe does it: one view for all calls.
+    let mut scheduler = scheduler.as_view();
     let (mut random, mut now) = (Random(5), Instant::ZERO);
     let per_day = RATE * PAGES as f32;
     let _ = scheduler.set_budget(Some(per_day), now);
@@ -94,6 +92,7 @@ fn fetches<const PAGES: usize>(meter: &mut dyn Meter) {
 #[inline(never)]
 fn worst<const PAGES: usize, const HOSTS: usize>(meter: &mut dyn Meter) {
     let mut scheduler: Scheduler<PAGES, HOSTS> = filled(Duration::DAY);
+    let mut scheduler = scheduler.as_view();
     let mut random = Random(6);
     let now = Instant::ZERO + Duration::HOUR;
     while step(&mut scheduler, &mut random, now) {}

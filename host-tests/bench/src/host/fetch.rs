@@ -1,9 +1,11 @@
 //! What one fetch holds in memory.
 
 use std::convert::Infallible;
-use std::future::pending;
 
-use dunlin::fetch::{Agent, Etag, Fingerprinter, HttpDate, Limits, Request, Url, fetch};
+use dunlin::fetch::{
+    Addresses, Agent, Ask, Client, Connect, Connection, Endpoint, Etag, Fingerprinter, HttpDate,
+    Request, Resolve, Url,
+};
 use embedded_io_async::{ErrorType, Read, Write};
 
 use super::Row;
@@ -33,6 +35,25 @@ impl Write for Nowhere {
     }
 }
 
+impl Connection for Nowhere {}
+
+impl Connect for Nowhere {
+    type Error = Infallible;
+    type Connection<'c> = Nowhere;
+
+    async fn connect(&mut self, _: Endpoint<'_>) -> Result<Nowhere, Infallible> {
+        Ok(Nowhere)
+    }
+}
+
+impl Resolve for Nowhere {
+    type Error = Infallible;
+
+    async fn resolve(&mut self, _: &str) -> Result<Addresses, Infallible> {
+        Ok(Addresses::new())
+    }
+}
+
 /// The state of a conditional request for a page that is on its way, with all it refers to.
 pub fn rows(rows: &mut Vec<Row>) {
     let Ok((url, agent)) = Url::parse("http://example.org/")
@@ -47,17 +68,15 @@ pub fn rows(rows: &mut Vec<Row>) {
         last_modified: HttpDate::from_unix(0),
         ..Request::get(url, agent)
     };
-    let (mut window, mut connection) = ([0; WINDOW], Nowhere);
-    let hasher = Fingerprinter::new(&[0; 16], &[]);
-    let state = fetch(
-        &mut connection,
-        &request,
-        Limits::DEFAULT,
-        &mut window,
-        hasher,
-        pending(),
-    );
-    let bytes = size_of_val(&state) + size_of_val(&request) + size_of_val(&etag) + WINDOW;
+    let mut ask = Ask::new(request);
+    let mut window = [0; WINDOW];
+    let mut connector = Nowhere;
+    let mut names = Nowhere;
+    let mut hasher = Fingerprinter::new(&[0; 16], &[]);
+    let mut client = Client::new(&mut connector);
+    let state = client.request(&mut ask, &mut names, &mut window, &mut hasher);
+    let state = size_of_val(&state) + size_of::<Fingerprinter<'_>>();
+    let bytes = state + size_of::<Ask<'_>>() + size_of_val(&etag) + WINDOW;
     rows.push(Row {
         room: "fetch",
         what: "one fetch, state and buffers, with pointers of 64 bits".into(),

@@ -21,7 +21,7 @@ pub struct Row {
     pub room: &'static str,
     /// What was measured, and after a comma its size.
     pub what: String,
-    /// Our figure.
+    /// The figure that was measured.
     pub ours: f64,
     /// `s`, `ns/page`, `steps/s`, …
     pub unit: &'static str,
@@ -61,7 +61,7 @@ impl Display for Row {
 /// A room's name and its benches.
 type Room = (&'static str, fn(&mut Vec<Row>));
 
-/// Every room's benches.
+/// The benches of every room, by its name.
 pub const ROOMS: &[Room] = &[
     ("plan", plan::plan),
     ("learn", learn::learn),
@@ -114,7 +114,7 @@ pub fn peak_bytes<T>(work: impl FnOnce() -> T) -> Option<f64> {
     Some((status("VmHWM:")? - before).max(0.0))
 }
 
-/// 1000000 as 1,000,000.
+/// Writes 1000000 as 1,000,000.
 fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let part = |(index, digit): (usize, char)| {

@@ -2,8 +2,8 @@
 //! crawls assigned.
 
 use dunlin::heap::{Entry, SliceHeap};
-use dunlin::pace::carousel::{Carousel, Page};
-use dunlin::pace::transport::{self, Crawl, Prices, Slot};
+use dunlin::pace::carousel::{Carousel, Seat};
+use dunlin::pace::transport::{self, Crawl, Slot, SlotPrice};
 use dunlin::time::{Duration, Instant};
 use dunlin_suite::bench::Random;
 use dunlin_suite::bench::pace::Listing;
@@ -80,7 +80,7 @@ fn assignment(rows: &mut Vec<Row>) {
     crawls.sort_unstable();
     let (mut entries, mut places) = (vec![Entry::UNUSED; count], vec![0; count]);
     let (mut more_entries, mut more_places) = (vec![Entry::UNUSED; count], vec![0; count]);
-    let (mut prices, mut slot_of) = (vec![Prices::UNUSED; count], vec![0; count]);
+    let (mut prices, mut slot_of) = (vec![SlotPrice::UNUSED; count], vec![0; count]);
     let mut found = None;
     let time = seconds(1, || {
         let mut by_gain = SliceHeap::with_storage(&mut entries[..], &mut places[..]);
@@ -134,7 +134,7 @@ fn carousel(rows: &mut Vec<Row>) {
         let sum: f64 = weights.iter().sum();
         let n = pages as usize;
         let mut carousel: Carousel<u64, u32, _, _, _> = Carousel::with_storage(
-            vec![Page::UNUSED; n],
+            vec![Seat::UNUSED; n],
             vec![Entry::UNUSED; n],
             vec![0; 2 * n],
         );

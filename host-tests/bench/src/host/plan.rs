@@ -8,7 +8,7 @@ use dunlin::plan::baseline::{Share, baseline};
 use dunlin::plan::greedy::greedy;
 use dunlin::plan::optimal::{bound, optimal};
 use dunlin::plan::select::select;
-use dunlin::plan::{Host, Objective, Page, Pages};
+use dunlin::plan::{Objective, Pages, PlanHost, PlanPage};
 use dunlin_suite::bench::Random;
 
 use super::{Row, grouped, peak_bytes, seconds};
@@ -45,9 +45,9 @@ impl Pages<f64> for Columns {
     fn len(&self) -> usize {
         self.weights.len()
     }
-    fn page(&self, index: usize) -> Page<'_, f64> {
+    fn page(&self, index: usize) -> PlanPage<'_, f64> {
         let change = Change::Poisson(f64::from(self.rates[index]));
-        Page::new(f64::from(self.weights[index]), change).on_host(self.hosts[index])
+        PlanPage::new(f64::from(self.weights[index]), change).on_host(self.hosts[index])
     }
 }
 
@@ -195,7 +195,7 @@ fn budget(pages: &Columns) -> f64 {
 }
 
 fn run_optimal(pages: &Columns, hosts: usize) {
-    let (mut hosts, mut rates) = (vec![Host::new(CAP); hosts], vec![0.0; pages.len()]);
+    let (mut hosts, mut rates) = (vec![PlanHost::new(CAP); hosts], vec![0.0; pages.len()]);
     optimal(
         pages,
         &mut hosts,
@@ -208,7 +208,7 @@ fn run_optimal(pages: &Columns, hosts: usize) {
 }
 
 fn run_azar(pages: &Columns, hosts: usize) {
-    let (mut hosts, mut rates) = (vec![Host::new(CAP); hosts], vec![0.0; pages.len()]);
+    let (mut hosts, mut rates) = (vec![PlanHost::new(CAP); hosts], vec![0.0; pages.len()]);
     azar(
         pages,
         &mut hosts,
@@ -221,7 +221,7 @@ fn run_azar(pages: &Columns, hosts: usize) {
 }
 
 fn run_uniform(pages: &Columns, hosts: usize) {
-    let (mut hosts, mut rates) = (vec![Host::new(CAP); hosts], vec![0.0; pages.len()]);
+    let (mut hosts, mut rates) = (vec![PlanHost::new(CAP); hosts], vec![0.0; pages.len()]);
     let share = Share::Uniform;
     baseline(
         pages,
@@ -236,7 +236,7 @@ fn run_uniform(pages: &Columns, hosts: usize) {
 }
 
 fn run_select(pages: &Columns, hosts: usize) {
-    let (mut hosts, mut crawls) = (vec![Host::new(CAP); hosts], vec![0; pages.len()]);
+    let (mut hosts, mut crawls) = (vec![PlanHost::new(CAP); hosts], vec![0; pages.len()]);
     select(
         pages,
         &mut hosts,
@@ -249,7 +249,7 @@ fn run_select(pages: &Columns, hosts: usize) {
 }
 
 fn run_greedy(pages: &Columns, hosts: usize) {
-    let (mut hosts, mut crawls) = (vec![Host::new(CAP); hosts], vec![0; pages.len()]);
+    let (mut hosts, mut crawls) = (vec![PlanHost::new(CAP); hosts], vec![0; pages.len()]);
     let mut entries = vec![Entry::<_, u32>::UNUSED; pages.len()];
     let (objective, budget) = (Objective::Freshness, budget(pages) as u32);
     greedy(
@@ -293,7 +293,7 @@ fn naive_optimal(pages: &Columns) -> f64 {
             high = price
         }
     }
-    let mut hosts = vec![Host::unlimited(); 2];
+    let mut hosts = vec![PlanHost::unlimited(); 2];
     let exact = bound(pages, &mut hosts, budget(pages), Objective::Freshness).expect("feasible");
     assert!(
         (high / exact.price - 1.0).abs() < 1e-6,

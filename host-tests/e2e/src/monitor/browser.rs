@@ -86,7 +86,7 @@ impl Browser {
         self.command("/execute/sync", &json!({"script": script, "args": []}))
     }
 
-    /// The same as text.
+    /// Runs a script and returns its result as text.
     pub fn text(&self, script: &str) -> Result<String> {
         let value = self.run(script)?;
         value

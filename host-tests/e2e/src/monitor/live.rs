@@ -141,7 +141,7 @@ pub fn watch(elf: &Path, program: &Path, browser: &Browser) -> Result<Record> {
         .map_err(|_| anyhow::anyhow!("the run panicked"))??;
     let decoded = summary(program, &arguments, &record.log)?;
     same_figures(browser, &report.summary, &decoded)?;
-    stayed_at_home(browser, &monitor.url)?;
+    asked_nobody_else(browser, &monitor.url)?;
     Ok(record)
 }
 
@@ -410,7 +410,7 @@ fn same_figures(browser: &Browser, counted: &Summary, decoded: &Value) -> Result
 }
 
 /// No error in the console, and no request to anybody but the monitor.
-fn stayed_at_home(browser: &Browser, url: &str) -> Result<()> {
+fn asked_nobody_else(browser: &Browser, url: &str) -> Result<()> {
     let console = browser.log("browser")?;
     ensure!(console.is_empty(), "the console says {console:?}");
     let mut requests = 0;

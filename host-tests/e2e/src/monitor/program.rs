@@ -22,7 +22,7 @@ pub fn build() -> Result<PathBuf> {
 /// A monitor that serves a web page. Ends when dropped.
 pub struct Monitor {
     child: Child,
-    /// Of the page.
+    /// Where its page is.
     pub url: String,
 }
 

@@ -35,7 +35,7 @@ const fn memory(start: u64, kib: u64) -> Memory {
 pub struct Board {
     /// Its folder, its firmware, and with `-suite` its on-target suite.
     pub name: &'static str,
-    /// For people.
+    /// The chip's name, for people.
     pub chip: &'static str,
     /// As probe-rs spells it; `None` for a board that no probe can be attached to.
     pub probe_chip: Option<&'static str>,
@@ -110,12 +110,12 @@ impl Board {
             })
     }
 
-    /// Its on-target suite.
+    /// Returns the name of its on-target suite.
     pub fn suite(&self) -> String {
         format!("{}-suite", self.name)
     }
 
-    /// Builds its firmware.
+    /// Builds its firmware, and returns the ELF file.
     pub fn build(&self, install: bool) -> Result<PathBuf> {
         firmware::build_board(install, self, self.name)
     }

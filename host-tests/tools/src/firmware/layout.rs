@@ -12,7 +12,7 @@ use crate::firmware::sizes::is_loaded;
 
 /// The start of an RP2350's block, which its boot ROM searches for (RP2350 datasheet, section 5.9).
 const BLOCK_MARKER: [u8; 4] = 0xffff_ded3_u32.to_le_bytes();
-/// Where it searches.
+/// How many bytes of flash the boot ROM searches for it.
 const SEARCHED: u64 = 4096;
 
 /// Fails with the first thing that lies where it should not.

@@ -19,15 +19,15 @@ use crate::firmware::budgets::Image;
 use crate::setup::{self, CORTEX_M0, CORTEX_M4F};
 use crate::shell::{cargo, check, root};
 
-/// The emulated board.
+/// The emulated board, and its firmware.
 pub const BOARD: &str = "qemu-mps2";
-/// Runs the on-target suite.
+/// The binary that runs the on-target suite.
 pub const SUITE: &str = "qemu-mps2-suite";
-/// The probe on a simulated network.
+/// The binary that runs the probe on a simulated network.
 pub const DAY: &str = "qemu-mps2-day";
-/// The probe beside a bare loop.
+/// The binary in which the probe and a bare loop take turns.
 pub const THROUGHPUT: &str = "qemu-mps2-throughput";
-/// Counts instructions.
+/// The binary that counts instructions.
 pub const BENCH: &str = "qemu-mps2-bench";
 
 /// Sequences of instructions that come up again and again are made functions: that takes 2 kB off

@@ -12,7 +12,7 @@ use crate::firmware;
 use crate::firmware::budgets::{self, Budget};
 use crate::firmware::modules::modules;
 
-/// Bytes in use.
+/// How many bytes an image occupies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// Code, constants and initial values.
@@ -127,7 +127,7 @@ fn print_modules(install: bool) -> Result<()> {
     Ok(())
 }
 
-/// Reads them from an ELF.
+/// Reads the sizes from an ELF file.
 pub fn measure(file: &Path) -> Result<Sizes> {
     let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     let image = object::File::parse(&*bytes)

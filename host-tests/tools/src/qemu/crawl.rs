@@ -12,12 +12,12 @@ use serde::Serialize;
 use crate::qemu::log_port::LogPort;
 use crate::qemu::page_image::{self, ImageFile, Options};
 use crate::qemu::state::StateFile;
-use crate::qemu::{self, Beside, Level, Line, Machine, Time};
+use crate::qemu::{self, Attached, Level, Line, Machine, Time};
 
 /// What the firmware gets beyond its own time for booting and saying good-bye.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// One run.
+/// One run of the probe on a page list.
 #[derive(Clone, Copy, Debug)]
 pub struct Crawl<'a> {
     pub elf: &'a Path,
@@ -46,7 +46,7 @@ pub struct Summary {
     pub resumed_pages: u64,
 }
 
-/// What a run said.
+/// What the log of a run said.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     pub summary: Summary,
@@ -69,20 +69,20 @@ impl Crawl<'_> {
         let state = self.state.map(StateFile::open).transpose()?;
         let mut options = vec![format!("seconds={}", self.seconds)];
         options.extend(state.iter().map(StateFile::option));
-        let beside = Beside {
+        let attached = Attached {
             image: Some((&image.path, image.address)),
             network: true,
             monitor: self.monitor,
             stop: self.stop,
             log_port: self.log_port,
-            ..Beside::default()
+            ..Attached::default()
         };
         let machine = Machine {
             elf: self.elf,
             options: &options,
             time: Time::Real,
             deadline,
-            beside,
+            attached,
         };
         let mut report = Report::default();
         let end = qemu::run(machine, |line| {

@@ -40,12 +40,12 @@ impl LogPort {
         Ok(Self { address, clients })
     }
 
-    /// Where it listens.
+    /// Returns the address it listens at.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How many listen.
+    /// Returns how many monitors listen to it.
     pub fn clients(&self) -> usize {
         self.clients.lock().map_or(0, |clients| clients.len())
     }

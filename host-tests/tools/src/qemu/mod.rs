@@ -27,7 +27,7 @@ use crate::qemu::log_port::LogPort;
 /// What to boot, and for how long.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine<'a> {
-    /// The firmware.
+    /// The ELF file of the firmware.
     pub elf: &'a Path,
     /// Options for the firmware, `name=value` each (see `boards/qemu-mps2/src/options.rs`).
     pub options: &'a [String],
@@ -36,12 +36,12 @@ pub struct Machine<'a> {
     /// When to end it if it does not end by itself.
     pub deadline: Duration,
     /// What is plugged into the machine.
-    pub beside: Beside<'a>,
+    pub attached: Attached<'a>,
 }
 
 /// What is plugged into the machine besides its firmware.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Beside<'a> {
+pub struct Attached<'a> {
     /// A page image, and the address it is loaded at.
     pub image: Option<(&'a Path, u64)>,
     /// A cable: without it, the network chip hears nothing.
@@ -128,7 +128,7 @@ pub fn run(machine: Machine<'_>, mut show: impl FnMut(&Line)) -> Result<End> {
         let left = end.saturating_duration_since(Instant::now());
         match bytes.recv_timeout(left.min(LOOK_AGAIN)) {
             Ok(chunk) => {
-                machine.beside.log_port.inspect(|port| port.send(&chunk));
+                machine.attached.log_port.inspect(|port| port.send(&chunk));
                 decoder.feed(&chunk, &mut show);
             }
             Err(RecvTimeoutError::Timeout) if left.is_zero() => return Ok(End::Deadline),
@@ -137,7 +137,7 @@ pub fn run(machine: Machine<'_>, mut show: impl FnMut(&Line)) -> Result<End> {
         }
         if !stopped
             && machine
-                .beside
+                .attached
                 .stop
                 .is_some_and(|stop| stop.load(Ordering::Relaxed))
         {
@@ -159,9 +159,9 @@ pub fn run(machine: Machine<'_>, mut show: impl FnMut(&Line)) -> Result<End> {
         .ok_or_else(|| anyhow!("QEMU was ended from outside: {status}"))
 }
 
-/// An instruction takes 2 to this many nanoseconds under [`Time::Counted`] …
+/// An instruction takes 2 to this many nanoseconds under [`Time::Counted`].
 const COUNTED: u32 = 7;
-/// … and under [`Time::Skipping`].
+/// An instruction takes 2 to this many nanoseconds under [`Time::Skipping`].
 const SKIPPING: u32 = 6;
 
 impl Time {
@@ -184,7 +184,7 @@ struct Record(Option<PathBuf>);
 
 impl Record {
     fn for_machine(machine: &Machine<'_>) -> Self {
-        let to_file = machine.beside.log_to_file || matches!(machine.time, Time::Skipping);
+        let to_file = machine.attached.log_to_file || matches!(machine.time, Time::Skipping);
         Self(to_file.then(|| temporary("defmt")))
     }
 
@@ -225,11 +225,11 @@ fn command(machine: Machine<'_>, record: &Record) -> Command {
         "-display",
         "none",
     ]);
-    command.arg("-monitor").arg(match machine.beside.monitor {
+    command.arg("-monitor").arg(match machine.attached.monitor {
         Some(socket) => format!("unix:{},server=on,wait=off", socket.display()),
         None => "none".into(),
     });
-    if let Some(socket) = machine.beside.debugger {
+    if let Some(socket) = machine.attached.debugger {
         command
             .arg("-gdb")
             .arg(format!("unix:{},server=on,wait=off", socket.display()));
@@ -239,17 +239,21 @@ fn command(machine: Machine<'_>, record: &Record) -> Command {
     command.arg("-serial").arg(record.serial());
     // The chip is part of the machine. IPv6 would send by itself, whenever it likes, and spoil the
     // repeatable runs.
-    let cable = if machine.beside.network { "off" } else { "on" };
+    let cable = if machine.attached.network {
+        "off"
+    } else {
+        "on"
+    };
     command.arg("-nic").arg(format!(
         "user,id=net,model=lan9118,restrict={cable},ipv6=off"
     ));
-    if let Some(file) = machine.beside.frames {
+    if let Some(file) = machine.attached.frames {
         command.arg("-object").arg(format!(
             "filter-dump,id=frames,netdev=net,file={}",
             file.display()
         ));
     }
-    if let Some((image, address)) = machine.beside.image {
+    if let Some((image, address)) = machine.attached.image {
         command.arg("-device");
         command.arg(format!(
             "loader,file={},addr={address:#x},force-raw=on",

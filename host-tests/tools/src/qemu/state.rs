@@ -55,7 +55,7 @@ impl StateFile {
         Ok(Self { name })
     }
 
-    /// For the firmware.
+    /// Returns the option that tells the firmware where the file is.
     pub fn option(&self) -> String {
         format!("state={}", self.name.display())
     }

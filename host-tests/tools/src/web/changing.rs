@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use dunlin::model::Change;
 use dunlin::plan::optimal::bound;
-use dunlin::plan::{Host, Objective, Page};
+use dunlin::plan::{Objective, PlanHost, PlanPage};
 use dunlin_host::lists::listing::{Gate, Listing};
 use dunlin_host::lists::pages::{self, PageList};
 use dunlin_host::simulate::Random;
@@ -22,13 +22,13 @@ pub const DAY: f64 = 86_400.0;
 pub struct Changing {
     pub host: usize,
     pub path: String,
-    /// Changes a second.
+    /// How many changes there are a second, on average.
     pub rate: f64,
     /// In seconds since the web began, in order.
     pub changes: Vec<f64>,
 }
 
-/// The web's plan.
+/// The plan of a whole web: where its pages are, and when they change.
 #[derive(Clone, Debug)]
 pub struct World {
     pub hosts: usize,
@@ -131,10 +131,11 @@ impl World {
     /// The best mean freshness of any schedule with so many fetches a second and so much
     /// politeness.
     pub fn optimum(&self, per_second: f64, politeness: Duration) -> Result<f64> {
-        let page =
-            |page: &Changing| Page::new(1.0, Change::Poisson(page.rate)).on_host(page.host as u32);
-        let pages: Vec<Page<'_, f64>> = self.pages.iter().map(page).collect();
-        let mut hosts = vec![Host::new(1.0 / politeness.as_secs_f64()); self.hosts];
+        let page = |page: &Changing| {
+            PlanPage::new(1.0, Change::Poisson(page.rate)).on_host(page.host as u32)
+        };
+        let pages: Vec<PlanPage<'_, f64>> = self.pages.iter().map(page).collect();
+        let mut hosts = vec![PlanHost::new(1.0 / politeness.as_secs_f64()); self.hosts];
         let outcome = bound(&pages[..], &mut hosts, per_second, Objective::Freshness);
         outcome
             .map(|outcome| 1.0 - outcome.bound)

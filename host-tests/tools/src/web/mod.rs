@@ -21,9 +21,9 @@ pub struct Hit {
     pub host: String,
     /// As in the request line: a path, or a whole URL if we are asked as a gateway.
     pub path: String,
-    /// `If-None-Match`.
+    /// The value of `If-None-Match`, if there was one.
     pub known: Option<String>,
-    /// `User-Agent`.
+    /// The value of `User-Agent`.
     pub agent: String,
     /// What we answered; 0 for nothing.
     pub status: u16,
@@ -46,7 +46,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// 200 with a body.
+    /// Answers 200 with this body.
     pub fn page(body: &str) -> Self {
         Self {
             status: 200,
@@ -145,12 +145,12 @@ impl Web {
         self.port
     }
 
-    /// Time since it began.
+    /// Returns the time since the web began.
     pub fn now(&self) -> Duration {
         self.begin.elapsed()
     }
 
-    /// All requests so far.
+    /// Returns all requests so far.
     pub fn log(&self) -> Vec<Hit> {
         self.log.lock().map(|log| log.clone()).unwrap_or_default()
     }

@@ -1,7 +1,7 @@
 //! From the command line to a world, and what could be reached in it.
 
 use dunlin::model::Objective;
-use dunlin::plan::{Page, optimal};
+use dunlin::plan::{PlanPage, optimal};
 use dunlin::polite::Hours;
 use dunlin::time::Duration;
 
@@ -127,9 +127,9 @@ fn check(args: &Args) -> Result<(), Error> {
 /// follow their models.
 fn planned(args: &Args, listing: &Listing) -> Result<(f64, (f64, f64)), Error> {
     let costs = quasi_costs(listing, Duration::DAY, Objective::Freshness)?;
-    let plan: Vec<Page<'_, f64>> = plan_pages(listing, Duration::DAY, &costs);
+    let plan: Vec<PlanPage<'_, f64>> = plan_pages(listing, Duration::DAY, &costs);
     // Policies do not know about minima and maxima.
-    let plan: Vec<Page<'_, f64>> = plan
+    let plan: Vec<PlanPage<'_, f64>> = plan
         .into_iter()
         .map(|page| page.between(0, u32::MAX))
         .collect();

@@ -9,7 +9,7 @@ use super::transport::{Crawl, Event, Slot, events, events_backwards, micros};
 
 /// A slot's price, and what is known of it. Scratch memory of [`super::transport::sweep`].
 #[derive(Clone, Copy, Debug)]
-pub struct Prices {
+pub struct SlotPrice {
     price: i64,
     /// The least that its crawl would pay for this or a later slot.
     offer: i64,
@@ -17,7 +17,7 @@ pub struct Prices {
     pub(super) filled: bool,
 }
 
-impl Prices {
+impl SlotPrice {
     /// What the slice is filled with.
     pub const UNUSED: Self = Self {
         price: 0,
@@ -38,7 +38,7 @@ const DEAR: i64 = 1 << 55;
 pub(super) fn bound(
     crawls: &[Crawl],
     slots: &[Slot],
-    prices: &mut [Prices],
+    prices: &mut [SlotPrice],
     slot_of: &[u32],
 ) -> i64 {
     // Slots nobody needs are free, and all others are worth what it costs to do without them: down
@@ -84,7 +84,7 @@ impl Plan<'_> {
     /// Where crawls move to later slots, a slot is worth less by the time that it is later; where
     /// they move to earlier ones, more. With no slot to spare that is nearly the whole truth, and
     /// passes only have to mend it.
-    fn slope(&self, prices: &mut [Prices]) {
+    fn slope(&self, prices: &mut [SlotPrice]) {
         for (index, crawl) in self.crawls.iter().enumerate() {
             if let Some((own, slot, _)) = self.own(index, *crawl)
                 && let Some(price) = prices.get_mut(own)
@@ -92,7 +92,10 @@ impl Plan<'_> {
                 price.offer = i64::from(slot.at < crawl.at);
             }
         }
-        let (mut earlier, mut later, mut price, mut last) = (0_i64, 0_i64, 0_i64, 0_i64);
+        let mut earlier = 0_i64;
+        let mut later = 0_i64;
+        let mut price = 0_i64;
+        let mut last = 0_i64;
         for event in events(self.crawls, self.slots) {
             let at = micros(match event {
                 Event::Crawl(_, crawl) => crawl.at,
@@ -126,7 +129,7 @@ impl Plan<'_> {
     }
 
     /// Lowers prices until no crawl would rather have a later slot. Did any change?
-    fn lower_from_the_end(&self, prices: &mut [Prices]) -> bool {
+    fn lower_from_the_end(&self, prices: &mut [SlotPrice]) -> bool {
         let mut lowered = false;
         let mut cheapest = i64::MAX;
         for event in events_backwards(self.crawls, self.slots) {
@@ -160,7 +163,7 @@ impl Plan<'_> {
     }
 
     /// The same for earlier slots, where a crawl may be early.
-    fn lower_from_the_start(&self, prices: &mut [Prices]) -> bool {
+    fn lower_from_the_start(&self, prices: &mut [SlotPrice]) -> bool {
         let mut lowered = false;
         let mut cheapest = i64::MAX;
         for event in events(self.crawls, self.slots) {
@@ -194,7 +197,7 @@ impl Plan<'_> {
     }
 
     /// What all crawls pay at least, less the prices of all slots.
-    fn value(&self, prices: &mut [Prices]) -> i64 {
+    fn value(&self, prices: &mut [SlotPrice]) -> i64 {
         let mut cheapest = i64::MAX;
         for event in events_backwards(self.crawls, self.slots) {
             match event {

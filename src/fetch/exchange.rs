@@ -1,23 +1,25 @@
-//! One fetch: the request out, the response in, through one buffer and under one deadline.
+//! One exchange on an open connection: the request out, the response in, through one buffer.
 
 use core::fmt;
 use core::future::{Future, poll_fn};
-use core::pin::{Pin, pin};
+use core::pin::Pin;
 use core::task::Poll;
 
 use embedded_io_async::{Read, Write};
 
-use super::fingerprint::{Fingerprint, Fingerprinter};
+use super::client::Ask;
+use super::fingerprint::Fingerprinter;
 use super::request::Request;
-use super::response::{Head, Limits, Response, ResponseError, Step};
+use super::response::{Head, Response, ResponseError, Step};
 use super::url::{Url, UrlError};
 use crate::fetch::date::HttpDate;
 use crate::time::Duration;
 
-/// What a response means for the page.
+/// What kind of answer a response is to a request for a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Outcome {
+#[non_exhaustive]
+pub enum AnswerKind {
     /// 2xx: here it is. Whether it changed is for its fingerprint to say.
     Page,
     /// 304: the version we know is current.
@@ -37,7 +39,7 @@ pub enum Outcome {
     Nonsense,
 }
 
-impl Outcome {
+impl AnswerKind {
     fn of(status: u16, conditional: bool, has_target: bool) -> Self {
         match status {
             200..=299 => Self::Page,
@@ -56,7 +58,7 @@ impl Outcome {
 #[derive(Clone, Debug)]
 pub struct Fetched<'b> {
     /// What it means.
-    pub outcome: Outcome,
+    pub kind: AnswerKind,
     /// What the head said: status, tag, dates, cache lifetime, encoding.
     pub head: Head,
     /// Bytes of body that arrived and were counted.
@@ -103,8 +105,6 @@ pub enum FetchError<E> {
     Unanswered(E),
     /// The server's answer makes no sense, or does not end.
     Response(ResponseError),
-    /// Not done in time.
-    Deadline,
     /// The buffer that was lent is empty.
     NoBuffer,
 }
@@ -116,7 +116,6 @@ impl<E: fmt::Debug> fmt::Display for FetchError<E> {
                 write!(f, "connection failed: {error:?}")
             }
             Self::Response(error) => error.fmt(f),
-            Self::Deadline => f.write_str("not done before the deadline"),
             Self::NoBuffer => {
                 f.write_str("fetch was lent an empty buffer, expected at least one byte")
             }
@@ -155,38 +154,6 @@ impl Body for Fingerprinter<'_> {
     }
 }
 
-/// Asks for one page on an open connection and takes its fingerprint.
-///
-/// `buffer` is the window everything passes through (512 bytes or more serve well); a redirect's
-/// target comes back in it. `deadline` ends the fetch when it completes, wherever the fetch may be:
-/// pass a timer. The fingerprint is `None` unless the outcome is [`Outcome::Page`].
-///
-/// Work: bounded by `limits`. *Cancellation*: dropping the future leaves the connection in the
-/// middle of a response; end it.
-pub async fn fetch<'b, C: Read + Write>(
-    connection: &mut C,
-    request: &Request<'_>,
-    limits: Limits,
-    buffer: &'b mut [u8],
-    mut fingerprinter: Fingerprinter<'_>,
-    deadline: impl Future<Output = ()>,
-) -> Result<(Fetched<'b>, Option<Fingerprint>), FetchError<C::Error>> {
-    let fetched = {
-        let work = pin!(exchange(
-            connection,
-            request,
-            limits,
-            buffer,
-            &mut fingerprinter
-        ));
-        within(pin!(deadline), work)
-            .await
-            .unwrap_or(Err(FetchError::Deadline))?
-    };
-    let fingerprint = (fetched.outcome == Outcome::Page).then(|| fingerprinter.finish());
-    Ok((fetched, fingerprint))
-}
-
 /// Runs `work` until it or `deadline` is done; `None` if the deadline came first.
 ///
 /// Both are taken pinned (`core::pin::pin!`), because a future that moves them would hold room for
@@ -204,33 +171,36 @@ pub async fn within<T>(
     .await
 }
 
-/// Like [`fetch`], with any [`Body`] and no deadline: put one around it, or around a series, with
-/// [`within`].
+/// Makes one request on an open connection; the body of the response goes to `body`.
 ///
-/// *Cancellation*: as for [`fetch`].
-pub async fn exchange<'b, C: Read + Write>(
+/// Work: bounded by the limits of `ask`. *Cancellation*: dropping the future leaves the connection
+/// in the middle of a response; end it.
+#[allow(clippy::manual_async_fn)] // An async function would hold its arguments twice.
+pub(super) fn exchange<'b, C: Read + Write>(
     connection: &mut C,
-    request: &Request<'_>,
-    limits: Limits,
+    ask: &Ask<'_>,
     buffer: &'b mut [u8],
     body: &mut dyn Body,
-) -> Result<Fetched<'b>, FetchError<C::Error>> {
-    send(connection, request, buffer).await?;
-    let mut response = Response::new(request.method, limits);
-    let leftover = receive(connection, &mut response, buffer, body).await?;
-    let target = response
-        .location()
-        .map(|location| request.url.join(location, buffer));
-    let head = *response.head();
-    Ok(Fetched {
-        outcome: Outcome::of(head.status, request.is_conditional(), target.is_some()),
-        bytes: response.received(),
-        truncated: response.truncated(),
-        // What follows a response nobody asked for a second one of cannot be trusted.
-        reusable: response.reusable() && !leftover && request.keep_alive,
-        head,
-        target,
-    })
+) -> impl Future<Output = Result<Fetched<'b>, FetchError<C::Error>>> {
+    async move {
+        let request = &ask.request;
+        send(connection, request, buffer).await?;
+        let mut response = Response::new(request.method, ask.limits);
+        let leftover = receive(connection, &mut response, buffer, body).await?;
+        let target = response
+            .location()
+            .map(|location| request.url.join(location, buffer));
+        let head = *response.head();
+        Ok(Fetched {
+            kind: AnswerKind::of(head.status, request.is_conditional(), target.is_some()),
+            bytes: response.received(),
+            truncated: response.truncated(),
+            // What follows a response nobody asked for a second one of cannot be trusted.
+            reusable: response.reusable() && !leftover && request.keep_alive,
+            head,
+            target,
+        })
+    }
 }
 
 /// Writes the request. *Cancellation*: part of it may be on its way; end the connection.
@@ -265,32 +235,35 @@ async fn send<C: Write>(
 }
 
 /// Reads until the response is complete; true if bytes are left that do not belong to it.
-/// *Cancellation*: as for [`fetch`].
-async fn receive<C: Read>(
+/// *Cancellation*: as for [`exchange`].
+#[allow(clippy::manual_async_fn)] // An async function would hold its arguments twice.
+fn receive<C: Read>(
     connection: &mut C,
     response: &mut Response,
     buffer: &mut [u8],
     body: &mut dyn Body,
-) -> Result<bool, FetchError<C::Error>> {
-    loop {
-        let count = connection.read(buffer).await.map_err(|error| {
-            if response.started() {
-                FetchError::Connection(error)
-            } else {
-                FetchError::Unanswered(error)
-            }
-        })?;
-        let mut input = buffer.get(..count).unwrap_or_default();
-        if input.is_empty() {
-            response.end()?;
-            return Ok(false);
-        }
+) -> impl Future<Output = Result<bool, FetchError<C::Error>>> {
+    async move {
         loop {
-            match response.step(&mut input)? {
-                Step::Head => {}
-                Step::Body(piece) => body.piece(response.head(), piece),
-                Step::More => break,
-                Step::Done => return Ok(!input.is_empty()),
+            let count = connection.read(buffer).await.map_err(|error| {
+                if response.started() {
+                    FetchError::Connection(error)
+                } else {
+                    FetchError::Unanswered(error)
+                }
+            })?;
+            let mut input = buffer.get(..count).unwrap_or_default();
+            if input.is_empty() {
+                response.end()?;
+                return Ok(false);
+            }
+            loop {
+                match response.step(&mut input)? {
+                    Step::Head => {}
+                    Step::Body(piece) => body.piece(response.head(), piece),
+                    Step::More => break,
+                    Step::Done => return Ok(!input.is_empty()),
+                }
             }
         }
     }

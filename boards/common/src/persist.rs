@@ -6,7 +6,7 @@ use dunlin::store::{Partition, Store};
 use embassy_futures::block_on;
 
 /// Opens the store and takes over what is in it, unless the device resets again and again: then
-/// that may be why. Then spawn a task that runs [`Probe::keep_store`].
+/// that may be why. Then spawn a task that runs [`Persistence::run`](dunlin::probe::Persistence::run).
 ///
 /// Nothing of it waits for anything, so no task has to run meanwhile. Work: every sector twice.
 // A frame of its own, which ends with it: in that of `main`, it would stay on the stack for ever.
@@ -18,5 +18,5 @@ pub fn restore<B: Board, F: Partition>(probe: &Probe<'_, B>, store: &mut Store<F
             boot.fast_resets
         );
     }
-    block_on(probe.restore(store, !boot.is_loop()));
+    block_on(probe.persistence().restore(store, !boot.is_loop()));
 }

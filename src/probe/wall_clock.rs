@@ -1,4 +1,4 @@
-//! What time is it? No device has to have a clock that runs while it is off: the time comes from a
+//! The date and the time of day. No device has to have a clock that runs while it is off: the time comes from a
 //! time server, or from the `Date` headers of the hosts that are fetched from anyway.
 
 use crate::store::Stamp;
@@ -15,21 +15,22 @@ const OUTLIER: i64 = 120;
 
 /// The time of day and the date, as far as they are known.
 #[derive(Debug)]
-pub(super) struct Wall {
+pub(super) struct WallClock {
     /// By host: seconds since 1970 when this device's clock was 0.
     witnesses: heapless::Vec<(u16, i64), WITNESSES>,
     /// When the first of them spoke.
     since: Instant,
-    /// The same from a time server, which is believed without a witness.
+    /// The same by a time server, which is believed without a witness.
     server: Option<i64>,
     /// A time server is being asked: until it answers or does not, hosts are heard, but not
     /// believed.
     asks_server: bool,
-    /// It was so late when the device was last on, in seconds: since 1970, if it knew.
+    /// How late it was when the device was last on, in seconds: since 1970, if it knew.
     before: u32,
 }
 
-impl Wall {
+impl WallClock {
+    /// A clock that nobody has told the time.
     pub(super) const fn new() -> Self {
         Self {
             witnesses: heapless::Vec::new(),
@@ -61,7 +62,8 @@ impl Wall {
     pub(super) fn set(&mut self, date: u64, now: Instant) -> bool {
         let start = date as i64 - now.as_micros() as i64 / 1_000_000;
         let before = self.start(now).filter(|_| self.is_certain(now));
-        (self.server, self.asks_server) = (Some(start), false);
+        self.server = Some(start);
+        self.asks_server = false;
         before.is_some_and(|before| (before - start).abs() > OUTLIER)
     }
 
@@ -85,11 +87,26 @@ impl Wall {
         self.unix_at(now, now)
     }
 
+    /// The local time of day, as far as it is known.
+    pub(super) fn time_of_day(&self, utc_offset_minutes: i16, now: Instant) -> Option<Duration> {
+        let offset = Duration::from_secs(60 * u64::from(utc_offset_minutes.unsigned_abs()));
+        let universal = Duration::from_secs(self.unix(now)?) + Duration::DAY;
+        let local = if utc_offset_minutes < 0 {
+            universal - offset
+        } else {
+            universal + offset
+        };
+        Some(Duration::from_secs(
+            local.as_secs() % Duration::DAY.as_secs(),
+        ))
+    }
+
     /// The same of an earlier moment, by what is known now.
     fn unix_at(&self, then: Instant, now: Instant) -> Option<u64> {
         u64::try_from(self.start(now)? + then.as_micros() as i64 / 1_000_000).ok()
     }
 
+    /// Seconds since 1970 when this device's clock was 0.
     fn start(&self, now: Instant) -> Option<i64> {
         self.server
             .or_else(|| self.believed(now).map(|(start, _)| start))
@@ -175,66 +192,66 @@ mod tests {
 
     #[test]
     fn three_hosts_that_agree_are_believed_and_a_fourth_that_does_not_is_not() {
-        let mut wall = Wall::new();
-        assert_eq!(wall.unix(at(0)), None);
+        let mut clock = WallClock::new();
+        assert_eq!(clock.unix(at(0)), None);
         for (host, off) in [(0, 0), (1, 1), (2, 500_000), (3, 2)] {
-            assert!(!wall.is_certain(at(u64::from(host))));
-            wall.hear(host, NOON + off + u64::from(host), at(u64::from(host)));
+            assert!(!clock.is_certain(at(u64::from(host))));
+            clock.hear(host, NOON + off + u64::from(host), at(u64::from(host)));
         }
-        assert!(wall.is_certain(at(4)));
-        assert_eq!(wall.unix(at(10)), Some(NOON + 11));
+        assert!(clock.is_certain(at(4)));
+        assert_eq!(clock.unix(at(10)), Some(NOON + 11));
     }
 
     #[test]
     fn two_that_differ_are_not_believed() {
-        let mut wall = Wall::new();
-        wall.hear(0, NOON, at(0));
-        wall.hear(1, NOON + 86_400, at(0));
-        assert!(!wall.is_certain(at(1_000)));
-        assert_eq!(wall.unix(at(1_000)), None);
+        let mut clock = WallClock::new();
+        clock.hear(0, NOON, at(0));
+        clock.hear(1, NOON + 86_400, at(0));
+        assert!(!clock.is_certain(at(1_000)));
+        assert_eq!(clock.unix(at(1_000)), None);
     }
 
     #[test]
     fn one_is_believed_after_a_minute_unless_time_would_run_backwards() {
-        let mut wall = Wall::new();
-        wall.hear(0, NOON, at(0));
-        assert!(!wall.is_certain(at(59)) && wall.is_certain(at(60)));
-        wall.was(Stamp::new(NOON as u32 + 10_000, true));
-        assert!(!wall.is_certain(at(60)));
+        let mut clock = WallClock::new();
+        clock.hear(0, NOON, at(0));
+        assert!(!clock.is_certain(at(59)) && clock.is_certain(at(60)));
+        clock.was(Stamp::new(NOON as u32 + 10_000, true));
+        assert!(!clock.is_certain(at(60)));
     }
 
     #[test]
     fn a_server_wins_over_hosts_and_they_stand_in_for_one_that_fails() {
-        let mut wall = Wall::new();
-        wall.ask_server(true);
-        (0..3).for_each(|host| wall.hear(host, NOON, at(0)));
+        let mut clock = WallClock::new();
+        clock.ask_server(true);
+        (0..3).for_each(|host| clock.hear(host, NOON, at(0)));
         assert!(
-            !wall.is_certain(at(1)) && wall.unix(at(1)).is_none(),
+            !clock.is_certain(at(1)) && clock.unix(at(1)).is_none(),
             "the server has not answered yet"
         );
-        wall.ask_server(false);
-        assert!(wall.is_certain(at(1)) && !wall.is_by_server());
-        assert_eq!(wall.unix(at(1)), Some(NOON + 1));
-        assert!(wall.set(NOON + 86_400, at(2)), "the hosts were a day late");
-        assert_eq!(wall.unix(at(3)), Some(NOON + 86_401));
+        clock.ask_server(false);
+        assert!(clock.is_certain(at(1)) && !clock.is_by_server());
+        assert_eq!(clock.unix(at(1)), Some(NOON + 1));
+        assert!(clock.set(NOON + 86_400, at(2)), "the hosts were a day late");
+        assert_eq!(clock.unix(at(3)), Some(NOON + 86_401));
         assert!(
-            wall.is_by_server() && !wall.set(NOON + 86_402, at(3)),
+            clock.is_by_server() && !clock.set(NOON + 86_402, at(3)),
             "a second is nothing"
         );
         // What happened before the server spoke is dated by it, too.
         assert_eq!(
-            wall.stamp(at(1), at(3)),
+            clock.stamp(at(1), at(3)),
             Stamp::new((NOON + 86_399 + 1) as u32, true)
         );
     }
 
     #[test]
     fn a_server_that_says_nothing_is_not_waited_for_for_ever() {
-        let mut wall = Wall::new();
-        wall.ask_server(true);
-        (0..3).for_each(|host| wall.hear(host, NOON, at(10)));
-        assert!(!wall.is_certain(at(69)) && wall.is_certain(at(70)));
-        let early = wall.stamp(at(20), at(70));
+        let mut clock = WallClock::new();
+        clock.ask_server(true);
+        (0..3).for_each(|host| clock.hear(host, NOON, at(10)));
+        assert!(!clock.is_certain(at(69)) && clock.is_certain(at(70)));
+        let early = clock.stamp(at(20), at(70));
         assert_eq!(
             early,
             Stamp::new(NOON as u32 + 10, true),
@@ -244,14 +261,14 @@ mod tests {
 
     #[test]
     fn without_a_clock_time_goes_on_but_nothing_is_certain() {
-        let mut wall = Wall::new();
+        let mut clock = WallClock::new();
         let kept = Stamp::new(5_000, false);
-        wall.was(kept);
-        assert_eq!(wall.ago(kept, at(100)), (Duration::from_secs(102), false));
+        clock.was(kept);
+        assert_eq!(clock.ago(kept, at(100)), (Duration::from_secs(102), false));
         // A server knows better, but not when that was.
-        wall.set(NOON, at(100));
-        assert!(!wall.ago(kept, at(100)).1);
-        let certain = wall.stamp(at(50), at(100));
-        assert_eq!(wall.ago(certain, at(110)), (Duration::from_secs(60), true));
+        clock.set(NOON, at(100));
+        assert!(!clock.ago(kept, at(100)).1);
+        let certain = clock.stamp(at(50), at(100));
+        assert_eq!(clock.ago(certain, at(110)), (Duration::from_secs(60), true));
     }
 }

@@ -1,0 +1,309 @@
+//! The one door to the network: resolve → check → connect → exchange.
+//!
+//! Whoever fetches – the probe, the program on a computer, a test – does it through a [`Client`],
+//! so the check of addresses stands here and nowhere else: no caller can forget it.
+
+use core::fmt;
+use core::future::pending;
+use core::net::IpAddr;
+
+use embedded_io_async::{ErrorType, Read as _};
+
+use super::address::literal;
+use super::connect::{Connect, Connection as _, Endpoint, Resolve};
+use super::exchange::{Body, FetchError, Fetched, exchange};
+use super::redirect::{Hops, RedirectError};
+use super::request::Request;
+use super::response::Limits;
+use super::url::{Host, Scheme};
+
+/// A request, and the way it may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask<'q> {
+    /// What is asked for.
+    pub request: Request<'q>,
+    /// The redirects that led to its URL; `None` if the owner wrote the URL.
+    pub hops: Option<&'q Hops>,
+    /// The URL's host is one of the owner's page list: redirects may lead there, even into a
+    /// private network.
+    pub listed: bool,
+    /// Name and port of the gateway that fetches https pages for a connector without TLS.
+    pub gateway: Option<(&'q str, u16)>,
+    /// How much of an answer is read.
+    pub limits: Limits,
+}
+
+impl<'q> Ask<'q> {
+    /// A request for a URL that the owner wrote, without a gateway and under the usual limits.
+    pub const fn new(request: Request<'q>) -> Self {
+        Self {
+            request,
+            hops: None,
+            listed: true,
+            gateway: None,
+            limits: Limits::DEFAULT,
+        }
+    }
+}
+
+/// Why a request brought no answer: `R` is the resolver's error, `C` the connector's, `E` the
+/// connection's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum ClientError<R, C, E> {
+    /// It is an https page, and the connector has no TLS: it needs a gateway.
+    NeedsTls,
+    /// The name could not be resolved.
+    Resolve(R),
+    /// The name has no address.
+    NoAddress,
+    /// A redirect led to where none may lead.
+    Refused(RedirectError),
+    /// The connector's network does not reach the address: it is an IPv6 one, and the network knows
+    /// IPv4 only.
+    Unreachable,
+    /// The connection could not be opened.
+    Connect(C),
+    /// This client's connection is of no use for the request, and nobody has answered it: finish
+    /// the client, and make the request again with a new one.
+    Stale,
+    /// The connection broke, or the answer made no sense.
+    Exchange(FetchError<E>),
+}
+
+impl<R: fmt::Debug, C: fmt::Debug, E: fmt::Debug> fmt::Display for ClientError<R, C, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NeedsTls => f.write_str("https page without TLS: configure a gateway"),
+            Self::Resolve(error) => write!(f, "name not resolved: {error:?}"),
+            Self::NoAddress => f.write_str("name has no address"),
+            Self::Refused(error) => error.fmt(f),
+            Self::Unreachable => f.write_str("this network does not reach the host's address"),
+            Self::Connect(error) => write!(f, "not connected: {error:?}"),
+            Self::Stale => f.write_str("the connection is over: ask again on a new one"),
+            Self::Exchange(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<R: fmt::Debug, C: fmt::Debug, E: fmt::Debug> core::error::Error for ClientError<R, C, E> {}
+
+/// Who is at the other end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Peer {
+    /// [`Url::origin`](super::Url::origin) of who is asked; 0 for the gateway, through which
+    /// everything goes on one connection.
+    origin: u32,
+    address: IpAddr,
+}
+
+enum State<'c, C: Connect + 'c> {
+    /// Nothing has been opened yet.
+    Ready(&'c mut C),
+    Open {
+        connection: C::Connection<'c>,
+        peer: Peer,
+        /// Its last response was read to the end, and the server keeps it open.
+        reusable: bool,
+    },
+    /// The connection was opened, and has ended.
+    Over,
+}
+
+/// Makes requests on one connection, from its opening to its end. The connection borrows the
+/// connector's buffers, so another one takes another client.
+pub struct Client<'c, C: Connect + 'c> {
+    state: State<'c, C>,
+    speaks_https: bool,
+}
+
+impl<C: Connect> fmt::Debug for Client<'_, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match &self.state {
+            State::Ready(_) => "ready",
+            State::Open { .. } => "open",
+            State::Over => "over",
+        };
+        f.debug_tuple("Client").field(&state).finish()
+    }
+}
+
+/// What a client's request comes to.
+type Result<'c, T, C, R> = core::result::Result<
+    T,
+    ClientError<
+        <R as Resolve>::Error,
+        <C as Connect>::Error,
+        <<C as Connect>::Connection<'c> as ErrorType>::Error,
+    >,
+>;
+
+impl<'c, C: Connect> Client<'c, C> {
+    /// A client that has not connected to anyone yet.
+    pub fn new(connect: &'c mut C) -> Self {
+        Self {
+            speaks_https: connect.speaks_https(),
+            state: State::Ready(connect),
+        }
+    }
+
+    /// Resolves the host's name, checks the address, connects – unless the connection that is open
+    /// leads there – and makes the request.
+    ///
+    /// The address must be public, or the owner must have chosen it: by writing the URL, by listing
+    /// its host, or by an entry of the resolver's table. `buffer` is the window that everything
+    /// passes through (512 bytes or more serve well); a redirect's target comes back in it.
+    ///
+    /// # Errors
+    /// [`ClientError`] says what went wrong. After [`ClientError::Stale`], nobody has answered:
+    /// [finish](Self::finish) this client, and ask again with a new one.
+    ///
+    /// Work: bounded by the limits of `ask`. *Cancellation*: dropping the future abandons the query
+    /// or the attempt, or leaves the connection in the middle of a response: it is not used again.
+    /// Put a deadline around it with [`within`](super::within).
+    #[allow(clippy::manual_async_fn)] // An async function would hold its arguments twice.
+    pub fn request<'b, R: Resolve>(
+        &mut self,
+        ask: &mut Ask<'_>,
+        resolve: &mut R,
+        buffer: &'b mut [u8],
+        body: &mut dyn Body,
+    ) -> impl Future<Output = Result<'c, Fetched<'b>, C, R>> {
+        async move {
+            // A scope of its own: what is only needed up to here takes no room in what follows.
+            let reused = {
+                let url = &ask.request.url;
+                let by_gateway = url.scheme() == Scheme::Https && !self.speaks_https;
+                let (host, port) = match ask.gateway {
+                    Some(gateway) if by_gateway => gateway,
+                    None if by_gateway => return Err(ClientError::NeedsTls),
+                    _ => (url.host_text(), url.port()),
+                };
+                let named = by_gateway
+                    || ask.listed
+                    || matches!(url.host(), Host::Name(name) if resolve.is_named(name));
+                let hops = ask.hops.filter(|_| !named);
+                let address = match literal(host) {
+                    Some(address) => permitted(&[address], hops)?,
+                    None => {
+                        let found = resolve.resolve(host).await;
+                        permitted(&found.map_err(ClientError::Resolve)?, hops)?
+                    }
+                };
+                let peer = Peer {
+                    origin: if by_gateway { 0 } else { url.origin() },
+                    address,
+                };
+                let scheme = if by_gateway {
+                    Scheme::Http
+                } else {
+                    url.scheme()
+                };
+                ask.request.via_gateway |= by_gateway;
+                let reused = self.reuse(peer);
+                if !reused {
+                    // A connection to somebody else stays open until the caller ends it.
+                    if self.is_open() {
+                        return Err(ClientError::Stale);
+                    }
+                    let before = core::mem::replace(&mut self.state, State::Over);
+                    let State::Ready(connector) = before else {
+                        return Err(ClientError::Stale);
+                    };
+                    if !connector.reaches(address) {
+                        return Err(ClientError::Unreachable);
+                    }
+                    let to = Endpoint {
+                        scheme,
+                        host,
+                        address,
+                        port,
+                    };
+                    let connection = connector.connect(to).await.map_err(ClientError::Connect)?;
+                    self.state = State::Open {
+                        connection,
+                        peer,
+                        reusable: false,
+                    };
+                }
+                reused
+            };
+            let State::Open { connection, .. } = &mut self.state else {
+                return Err(ClientError::Stale);
+            };
+            match exchange(connection, ask, buffer, body).await {
+                Ok(fetched) => {
+                    if let State::Open { reusable, .. } = &mut self.state {
+                        *reusable = fetched.reusable;
+                    }
+                    Ok(fetched)
+                }
+                Err(error) if reused && error.is_unanswered() => Err(ClientError::Stale),
+                Err(error) => Err(ClientError::Exchange(error)),
+            }
+        }
+    }
+
+    /// Does the connection that is open lead there, and may it be used again?
+    fn reuse(&mut self, to: Peer) -> bool {
+        match &mut self.state {
+            State::Open { peer, reusable, .. } if *peer == to => {
+                // Not until the next response has been read to its end.
+                core::mem::take(reusable)
+            }
+            _ => false,
+        }
+    }
+
+    /// Is a connection open?
+    pub fn is_open(&self) -> bool {
+        matches!(self.state, State::Open { .. })
+    }
+
+    /// Is a connection open on which another request may be made?
+    pub fn is_reusable(&self) -> bool {
+        matches!(self.state, State::Open { reusable: true, .. })
+    }
+
+    /// Has its connection ended? Then the next request takes another client.
+    pub fn is_over(&self) -> bool {
+        matches!(self.state, State::Over)
+    }
+
+    /// Ends the connection, if there is one.
+    ///
+    /// *Cancellation*: as for [`Connection::finish`](super::Connection::finish).
+    pub async fn finish(&mut self) {
+        if let State::Open { connection, .. } = &mut self.state {
+            connection.finish().await;
+            self.state = State::Over;
+        }
+    }
+
+    /// Completes when a connection on which nothing is asked says something all the same, as a rule
+    /// that it is over; never without a connection.
+    ///
+    /// *Cancellation*: safe.
+    pub async fn broken(&mut self) {
+        match &mut self.state {
+            State::Open { connection, .. } => _ = connection.read(&mut [0]).await,
+            _ => pending().await,
+        }
+    }
+}
+
+/// The first address that may be connected to after these redirects, if there are any.
+fn permitted<R, C, E>(
+    addresses: &[IpAddr],
+    hops: Option<&Hops>,
+) -> core::result::Result<IpAddr, ClientError<R, C, E>> {
+    let mut refused = ClientError::NoAddress;
+    for address in addresses {
+        match hops.map_or(Ok(()), |hops| hops.may_connect(*address)) {
+            Ok(()) => return Ok(*address),
+            Err(why) => refused = ClientError::Refused(why),
+        }
+    }
+    Err(refused)
+}

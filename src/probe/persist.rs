@@ -1,0 +1,346 @@
+//! What is written to flash, and when: the probe's memory as a ledger of the store.
+//!
+//! | record | written |
+//! |---|---|
+//! | a page | within five seconds after it was answered, or its robots verdict changed |
+//! | a host | within five seconds after its robots.txt was answered, it failed, or it recovered |
+//! | where a page has moved to | within five seconds after it arrived there, or came back |
+//! | the device: time and price | every 15 minutes, and when the date becomes certain |
+//!
+//! A page that is answered twice within the five seconds is written once. Sectors are erased only
+//! while nothing is fetched. What is read at the next start is in `restore.rs`.
+
+use super::memory::Knowledge;
+use super::setup::Setup;
+use super::wall_clock::WallClock;
+use super::{Board, Event, Probe, State};
+use crate::fetch::robots::Access;
+use crate::scheduler::SchedulerView;
+use crate::store::{
+    HostRecord, Key, Ledger, MoveRecord, NOWHERE, PageRecord, Partition, Record, Root, Step, Store,
+};
+use crate::time::{Duration, Instant};
+
+/// How long what was learnt may wait for being stored.
+const FLUSH_PERIOD: Duration = Duration::from_secs(5);
+/// Between two looks whether the last fetch has ended, when a sector has to be erased.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// How often the device's own record is written: prices move slowly, and time goes on by itself.
+const ROOT_PERIOD: Duration = Duration::from_secs(900);
+
+/// What the store knows of the device's own record, and where its search for work goes on.
+#[derive(Debug)]
+pub(super) struct Persist {
+    /// The sector of the device's own record.
+    pub root_sector: u8,
+    /// The device's own record has to be written.
+    pub root_unsaved: bool,
+    /// When it is written again.
+    root_due: Instant,
+    /// The page that was stored last: the search for the next one goes on from there. Were the
+    /// first one taken each time, a probe without enough erases would never come to the end of its
+    /// list.
+    last_page: u16,
+    /// Everything that an earlier run dated has been put in its place.
+    pub dated: bool,
+    /// Nothing is fetched while a sector is to be erased.
+    holds: bool,
+}
+
+impl Persist {
+    pub(super) const NEW: Self = Self {
+        root_sector: NOWHERE,
+        root_unsaved: false,
+        root_due: Instant::ZERO,
+        last_page: 0,
+        dated: false,
+        holds: false,
+    };
+
+    /// Must nothing be fetched, because a sector is to be erased?
+    pub(super) fn is_holding(&self) -> bool {
+        self.holds
+    }
+
+    /// What has to be stored next.
+    #[inline(never)] // Once for all callers.
+    fn unsaved(&self, known: &Knowledge<'_>) -> Option<Key> {
+        let host = || known.origins.hosts.iter().position(|host| host.unsaved);
+        let page = || {
+            let next = usize::from(self.last_page) + 1;
+            let (before, behind) = known.pages.split_at_checked(next)?;
+            let found = behind.iter().position(|page| page.unsaved);
+            found
+                .map(|index| next + index)
+                .or_else(|| before.iter().position(|page| page.unsaved))
+        };
+        let root = self.root_unsaved.then_some(Key::Root);
+        root.or_else(|| Some(Key::Host(host()? as u16)))
+            .or_else(|| Some(Key::Page(page()? as u16)))
+            .or_else(|| known.redirects.unsaved().map(Key::Move))
+    }
+
+    /// A record whose newest version is in this sector.
+    fn any_in(&self, sector: u8, known: &Knowledge<'_>) -> Option<Key> {
+        let mut hosts = known.origins.hosts.iter();
+        let mut pages = known.pages.iter();
+        let mut host = || hosts.position(|host| host.sector() == sector);
+        let mut page = || pages.position(|page| page.sector() == sector);
+        let root = (self.root_sector == sector).then_some(Key::Root);
+        root.or_else(|| Some(Key::Host(host()? as u16)))
+            .or_else(|| Some(Key::Page(page()? as u16)))
+            .or_else(|| known.redirects.in_sector(sector).next().map(Key::Move))
+    }
+
+    /// How many records have their newest version in this sector.
+    fn count_in(&self, sector: u8, known: &Knowledge<'_>) -> usize {
+        let hosts = known.origins.hosts.iter();
+        let hosts = hosts.filter(|host| host.sector() == sector).count();
+        let pages = known.pages.iter();
+        let pages = pages.filter(|page| page.sector() == sector).count();
+        let moves = known.redirects.in_sector(sector).count();
+        hosts + pages + moves + usize::from(self.root_sector == sector)
+    }
+
+    /// A record's newest version is in this sector; it has to be written again if that is
+    /// [`NOWHERE`].
+    fn saved(&mut self, key: Key, sector: u8, known: &mut Knowledge<'_>) {
+        let again = sector == NOWHERE;
+        match key {
+            Key::Root => {
+                self.root_sector = sector;
+                self.root_unsaved |= again;
+            }
+            Key::Host(index) => {
+                if let Some(host) = known.origins.hosts.get_mut(usize::from(index)) {
+                    host.set_sector(sector);
+                    host.unsaved |= again;
+                }
+            }
+            Key::Page(index) => {
+                if let Some(page) = known.page_mut(index) {
+                    page.set_sector(sector);
+                    page.unsaved |= again;
+                }
+            }
+            Key::Move(index) => known.redirects.saved(index, sector),
+        }
+    }
+}
+
+fn root_record(
+    setup: &Setup<'_>,
+    clock: &WallClock,
+    scheduler: &SchedulerView<'_>,
+    now: Instant,
+) -> Root {
+    Root {
+        device: setup.device_identity(),
+        list: setup.list_identity(),
+        time: clock.stamp(now, now),
+        price: scheduler.price(),
+    }
+}
+
+fn host_record(
+    index: usize,
+    setup: &Setup<'_>,
+    state: &State<'_>,
+    now: Instant,
+) -> Option<HostRecord> {
+    let id = state.scheduler.host_id(index)?;
+    let host = state.known.origins.hosts.get(index)?;
+    let memo = state.scheduler.host_memo(id).ok()?;
+    let clock = &state.clock;
+    let gap_ms = memo.gap.as_millis().min(u32::MAX.into()) as u32;
+    // Only what robots.txt asks for beyond the list: the list may change.
+    let listed_gap_ms = setup.image.host(index).ok()?.gap_ms;
+    let gap_ms = if gap_ms > listed_gap_ms { gap_ms } else { 0 };
+    let opens = state.scheduler.opens(id);
+    let opens = opens.filter(|_| memo.failures > 0).unwrap_or(now);
+    // What an earlier run knew counts until this one knows better.
+    let (access, robots_until) = match host.earlier {
+        Access::Unknown => (
+            host.robots.access(now),
+            clock.stamp(host.robots.ask_at(), now),
+        ),
+        earlier => (earlier, host.robots_until),
+    };
+    Some(HostRecord {
+        host: setup.host_identity(index),
+        access,
+        robots_until,
+        gap_ms,
+        failures: memo.failures,
+        wait_s: (opens - now).as_secs().min(u32::MAX.into()) as u32,
+        time: clock.stamp(now, now),
+        price: memo.price,
+    })
+}
+
+fn page_record(
+    index: usize,
+    setup: &Setup<'_>,
+    state: &State<'_>,
+    now: Instant,
+) -> Option<PageRecord> {
+    let id = state.scheduler.page_id(index)?;
+    let page = state.known.pages.get(index)?;
+    let estimate = state.scheduler.estimate(id).ok()?;
+    let fetched = state.scheduler.last_fetch(id);
+    let fetched = fetched.map(|then| state.clock.stamp(then, now));
+    let fetched = fetched.unwrap_or(page.fetched);
+    Some(page.to_record(setup.page_identity(index), estimate, fetched))
+}
+
+fn move_record(index: u16, setup: &Setup<'_>, known: &mut Knowledge<'_>) -> MoveRecord {
+    let page = setup.page_identity(index.into());
+    let target = known.redirects.read(index);
+    let own = setup.image.page(index.into()).ok();
+    own.zip(target)
+        .map(|(own, target)| MoveRecord::new(page, own.url, &target))
+        .unwrap_or(MoveRecord::home(page))
+}
+
+/// The probe's memory, as the store sees it.
+struct Books<'p, 'a, B>(&'p Probe<'a, B>);
+
+impl<B: Board> Ledger for Books<'_, '_, B> {
+    fn unsaved(&self) -> Option<Key> {
+        let state = &*self.0.state();
+        state.persist.unsaved(&state.known)
+    }
+
+    fn any_in(&self, sector: u8) -> Option<Key> {
+        let state = &*self.0.state();
+        state.persist.any_in(sector, &state.known)
+    }
+
+    fn count_in(&self, sector: u8) -> usize {
+        let state = &*self.0.state();
+        state.persist.count_in(sector, &state.known)
+    }
+
+    fn read(&self, key: Key) -> Record {
+        let now = self.0.board.now();
+        let setup = &self.0.setup;
+        let state = &mut *self.0.state();
+        // What is only moved to another sector does not count.
+        let is_next = state.persist.unsaved(&state.known) == Some(key);
+        let record = match key {
+            Key::Root => {
+                state.persist.root_unsaved = false;
+                state.persist.root_due = now + ROOT_PERIOD;
+                None
+            }
+            Key::Host(index) => {
+                let record = host_record(index.into(), setup, state, now);
+                if let Some(host) = state.known.origins.hosts.get_mut(usize::from(index)) {
+                    host.unsaved = false;
+                }
+                record.map(Record::Host)
+            }
+            Key::Page(index) => {
+                let record = page_record(index.into(), setup, state, now);
+                if is_next {
+                    state.persist.last_page = index;
+                }
+                if let (Some(page), Some(record)) = (state.known.page_mut(index), record) {
+                    page.unsaved = false;
+                    page.fetched = record.fetched;
+                }
+                record.map(Record::Page)
+            }
+            Key::Move(index) => {
+                let record = move_record(index, setup, &mut state.known);
+                Some(Record::Move(record))
+            }
+        };
+        // The device's own record is as good as any where there is no such page or host.
+        record.unwrap_or_else(|| {
+            Record::Root(root_record(setup, &state.clock, &state.scheduler, now))
+        })
+    }
+
+    fn saved(&self, key: Key, sector: u8) {
+        let state = &mut *self.0.state();
+        state.persist.saved(key, sector, &mut state.known);
+    }
+}
+
+/// Keeps what a probe has learnt in a store: see [`Probe::persistence`].
+#[derive(Debug)]
+pub struct Persistence<'p, 'a, B> {
+    pub(super) probe: &'p Probe<'a, B>,
+}
+
+impl<B: Board> Persistence<'_, '_, B> {
+    /// Stores what changes, for ever. A power cut costs what was learnt in the last seconds.
+    ///
+    /// *Cancellation*: safe between two records; within one, it may be stored or not.
+    pub async fn run<F: Partition>(&self, store: &mut Store<F>) -> ! {
+        let board = &self.probe.board;
+        loop {
+            board.sleep_until(board.now() + FLUSH_PERIOD).await;
+            self.probe.date_the_past();
+            self.flush(store).await;
+        }
+    }
+
+    /// Stores what has changed.
+    ///
+    /// *Cancellation*: as for [`Self::run`].
+    pub async fn flush<F: Partition>(&self, store: &mut Store<F>) {
+        let board = &self.probe.board;
+        let now = board.now();
+        {
+            let persist = &mut self.probe.state().persist;
+            persist.root_unsaved |= now >= persist.root_due;
+        }
+        loop {
+            let quiet = self.is_quiet();
+            match store.step(&Books(self.probe), quiet, board.now()).await {
+                Ok(Step::Wrote) => self.hold(false),
+                Ok(Step::NeedsErase) => {
+                    self.hold(true);
+                    board.sleep_until(board.now() + LOOK_AGAIN).await;
+                }
+                Ok(Step::Idle | Step::Spent(_)) => break,
+                Err(_) => {
+                    board.log(&Event::NotStored);
+                    break;
+                }
+            }
+        }
+        self.hold(false);
+    }
+
+    /// Stores what has changed when nothing is fetched any more: a slot that was dropped at a page
+    /// is not waited for.
+    ///
+    /// *Cancellation*: as for [`Self::run`].
+    pub async fn save<F: Partition>(&self, store: &mut Store<F>) {
+        let books = Books(self.probe);
+        while let Ok(Step::Wrote) = store.step(&books, true, self.probe.board.now()).await {}
+    }
+
+    /// What would be stored of a page now; `None` if there is no such page.
+    pub fn record_of(&self, page: usize) -> Option<PageRecord> {
+        let now = self.probe.board.now();
+        page_record(page, &self.probe.setup, &self.probe.state(), now)
+    }
+
+    /// Is nothing being fetched, and will nothing be?
+    fn is_quiet(&self) -> bool {
+        let state = self.probe.state();
+        state.persist.holds && state.slots.are_idle()
+    }
+
+    fn hold(&self, holds: bool) {
+        let mut state = self.probe.state();
+        if state.persist.holds != holds {
+            state.persist.holds = holds;
+            state.slots.wake_all();
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The table of redirects: what makes room, and what the store is told.
+
+use super::*;
+use crate::time::Duration;
+
+fn redirect(page: u16, under_way: bool) -> Redirect {
+    let url = heapless::String::try_from("http://a.test/a/path/of/some/length").unwrap_or_default();
+    let hops = Url::parse("http://b.test/")
+        .map(|url| Hops::from(&url))
+        .expect("a URL");
+    let mut redirect = Redirect::new(Subject::Page(page), hops, under_way, url);
+    redirect.judge(Verdict::Allowed, Instant::ZERO + Duration::from_secs(60));
+    redirect
+}
+
+#[test]
+fn keeps_what_is_under_way_and_forgets_the_oldest_else() {
+    let mut bytes = [0; 166];
+    let mut all = Redirects::new(&mut bytes);
+    assert!(
+        all.put(&redirect(0, true)) && all.put(&redirect(1, false)) && all.put(&redirect(2, false))
+    );
+    assert!(
+        all.put(&redirect(3, false)),
+        "a page that has arrived makes room"
+    );
+    assert!(all.get(Subject::Page(0)).is_some() && all.get(Subject::Page(1)).is_none());
+    assert!(
+        all.get(Subject::Page(3))
+            .is_some_and(|found| found.url.ends_with("length"))
+    );
+    assert!(
+        all.put(&redirect(2, true)) && all.put(&redirect(3, true)),
+        "what is known is replaced"
+    );
+    assert!(
+        !all.put(&redirect(4, true)),
+        "pages under way keep their places"
+    );
+    all.remove(Subject::Page(0));
+    assert!(all.put(&redirect(4, true)) && all.get(Subject::RobotsOfHost(4)).is_none());
+}
+
+#[test]
+fn the_store_is_told_of_moves_and_of_returns() {
+    let mut bytes = [0; 160];
+    let mut all = Redirects::new(&mut bytes);
+    assert!(all.put(&redirect(1, true)));
+    assert_eq!(all.unsaved(), None, "it has not arrived");
+    all.settle(&redirect(1, false));
+    assert_eq!(all.unsaved(), Some(1));
+    assert!(all.read(1).is_some_and(|url| url.ends_with("length")) && all.unsaved().is_none());
+    all.saved(1, 5);
+    assert!(all.in_sector(5).eq([1]) && all.in_sector(NOWHERE).eq([]));
+    // What a turn that began earlier puts back does not make the store forget.
+    assert!(all.put(&redirect(1, true)));
+    assert!(all.in_sector(5).eq([1]));
+    assert_eq!(all.read(1), None, "on its way, it is where the list says");
+    all.forget(1);
+    assert_eq!((all.unsaved(), all.read(1)), (Some(1), None));
+    all.saved(1, 6);
+    assert!(
+        all.unsaved().is_none() && all.in_sector(6).eq([]) && all.used == 0,
+        "nothing is left of it"
+    );
+}
+
+#[test]
+fn the_store_is_told_again_when_writing_failed_or_took_too_long() {
+    let mut bytes = [0; 160];
+    let mut all = Redirects::new(&mut bytes);
+    all.settle(&redirect(1, false));
+    all.read(1);
+    all.saved(1, NOWHERE);
+    assert_eq!(all.unsaved(), Some(1), "writing failed");
+    all.read(1);
+    all.forget(1);
+    all.saved(1, 4);
+    assert_eq!(
+        all.unsaved(),
+        Some(1),
+        "what was forgotten while it was written is written"
+    );
+    all.settle(&redirect(1, false));
+    assert!(all.read(1).is_some());
+    all.saved(1, 4);
+    assert!(
+        all.unsaved().is_none() && all.in_sector(4).eq([1]),
+        "one record says both"
+    );
+    all.restore(&redirect(2, false), 7);
+    assert!(all.in_sector(7).eq([2]) && all.unsaved().is_none());
+    all.forget(3);
+    assert_eq!(all.unsaved(), None, "there was nothing to forget");
+}
+
+#[test]
+fn verdicts_expire() {
+    let mut redirect = redirect(0, false);
+    redirect.judge(Verdict::Denied, Instant::ZERO + Duration::HOUR);
+    assert_eq!(
+        redirect.verdict(Instant::ZERO + Duration::from_secs(3_599)),
+        Verdict::Denied
+    );
+    assert_eq!(
+        redirect.verdict(Instant::ZERO + Duration::HOUR),
+        Verdict::Unknown
+    );
+}

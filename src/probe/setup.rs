@@ -1,0 +1,175 @@
+//! What a probe is started with and never changes: its page image, the configuration in it, and
+//! what follows from both.
+
+use super::origin::Origin;
+use crate::fetch::{Agent, Url};
+use crate::image::{Config, Ignores, Image, ImageError, Page};
+use crate::polite::{GateSettings, Hours};
+use crate::scheduler::{PageSettings, SchedulerView, Settings};
+use crate::store::identity;
+use crate::time::{Duration, Instant};
+
+/// The image, and what is read from it once.
+#[derive(Debug)]
+pub(super) struct Setup<'a> {
+    pub image: Image<'a>,
+    pub config: Config<'a>,
+    pub agent: Agent<'a>,
+    /// Stretches of pages that do not count as changes.
+    pub ignores: Ignores<'a>,
+    /// A host of the list may be asked at certain hours only.
+    pub has_hours: bool,
+    /// Https pages can be fetched: by the board's own connections, or through a gateway.
+    pub reaches_https: bool,
+}
+
+impl<'a> Setup<'a> {
+    /// Reads the image's configuration.
+    ///
+    /// # Errors
+    /// [`ImageError::Record`] when the agent's rules refuse it.
+    pub(super) fn new(image: Image<'a>, speaks_https: bool) -> Result<Self, ImageError> {
+        let config = image.config()?;
+        let agent = Agent::new(config.agent, config.contact)
+            .map_err(|_| ImageError::Record { index: 0 })?;
+        Ok(Self {
+            image,
+            agent,
+            ignores: image.ignores(),
+            has_hours: false,
+            reaches_https: speaks_https || config.gateway.is_some(),
+            config,
+        })
+    }
+
+    /// Fills an empty scheduler with the image's hosts and pages, to be fetched by so many slots.
+    ///
+    /// # Errors
+    /// [`ImageError::TooLarge`] when the scheduler does not hold them.
+    pub(super) fn fill(
+        &mut self,
+        scheduler: &mut SchedulerView<'_>,
+        slots: usize,
+        now: Instant,
+    ) -> Result<(), ImageError> {
+        let image = self.image;
+        let too_large = ImageError::TooLarge {
+            pages: image.pages() as u16,
+            hosts: image.hosts() as u16,
+        };
+        scheduler.set_settings(self.scheduler_settings(slots as u16));
+        scheduler
+            .set_budget(self.config.per_day, now)
+            .map_err(|_| ImageError::Record { index: 0 })?;
+        for index in 0..image.hosts() {
+            let host = image.host(index)?;
+            let id = scheduler
+                .add_host(Duration::from_millis(host.gap_ms.into()))
+                .map_err(|_| too_large)?;
+            if let Some(hours) = host.hours.and_then(|(from, to)| Hours::new(from, to)) {
+                self.has_hours = true;
+                let _ = scheduler.set_hours(id, hours);
+            }
+        }
+        for index in 0..image.hosts() {
+            let gate = image.host(index)?.gate;
+            let own = scheduler.host_id(index);
+            let gate = scheduler.host_id(gate.into());
+            if let Some((own, gate)) = own.zip(gate) {
+                let _ = scheduler.share_gate(own, gate);
+            }
+        }
+        for index in 0..image.pages() {
+            let page = image.page(index)?;
+            let host = scheduler.host_id(page.host.into()).ok_or(too_large)?;
+            let settings = PageSettings::DEFAULT
+                .with_weight(page.weight)
+                .with_rate(page.rate)
+                .with_confidence(page.confidence);
+            scheduler
+                .add_page(host, &settings, now)
+                .map_err(|_| too_large)?;
+        }
+        Ok(())
+    }
+
+    fn scheduler_settings(&self, slots: u16) -> Settings {
+        // The gap counts from the end: a request may reach its host late, and the next one early,
+        // but never before the first has ended.
+        let gate = GateSettings::DEFAULT
+            .with_back_off(Duration::from_millis(self.config.back_off_ms.into()))
+            .with_gap_from_end(true);
+        Settings::DEFAULT
+            .with_gate(gate)
+            .with_burst(slots)
+            .with_seed(self.config.seed)
+    }
+
+    /// How long one request may take, from the name to the last byte.
+    pub(super) fn deadline(&self) -> Duration {
+        Duration::from_millis(self.config.deadline_ms.into())
+    }
+
+    /// Places of a host's pages in the list.
+    pub(super) fn pages_of(&self, host: u16) -> core::ops::Range<usize> {
+        self.image.host(host.into()).map_or(0..0, |host| {
+            let first = usize::from(host.first_page);
+            first..first + usize::from(host.pages)
+        })
+    }
+
+    /// What the list says should pass between two requests to a host.
+    pub(super) fn gap_of(&self, host: u16) -> Duration {
+        let gap = self.image.host(host.into()).map_or(0, |host| host.gap_ms);
+        Duration::from_millis(gap.into())
+    }
+
+    /// Do two hosts of the list pass the same gate?
+    pub(super) fn share_a_gate(&self, one: u16, other: u16) -> bool {
+        let gate = |host: u16| self.image.host(host.into()).ok().map(|host| host.gate);
+        one == other || gate(one) == gate(other)
+    }
+
+    /// Whose URL is this, to which a page of the list has led? Work: the hosts of the list, unless
+    /// it is the page's own host.
+    pub(super) fn origin_of(&self, url: &Url<'_>, page: &Page<'a>) -> Origin {
+        let is_at = |page: &str| Url::parse(page).is_ok_and(|page| page.same_origin(url));
+        // As a rule it is the page's own URL, and reading that once is enough.
+        if url.is_read_from(page.url) || is_at(page.url) {
+            return Origin::Listed(page.host);
+        }
+        let listed = |index: &usize| {
+            let first = self
+                .image
+                .host(*index)
+                .and_then(|host| self.image.page(host.first_page.into()));
+            first.is_ok_and(|page| is_at(page.url))
+        };
+        (0..self.image.hosts()).find(listed).map_or_else(
+            || Origin::Unlisted(url.origin()),
+            |host| Origin::Listed(host as u16),
+        )
+    }
+
+    /// The number that a page's records are found by; 0 if there is no such page.
+    pub(super) fn page_identity(&self, page: usize) -> u64 {
+        let page = self.image.page(page);
+        page.map_or(0, |page| identity(&self.config.key, page.url))
+    }
+
+    /// The number that a host's records are found by; 0 if there is no such host.
+    pub(super) fn host_identity(&self, host: usize) -> u64 {
+        let host = self.image.host(host);
+        host.map_or(0, |host| identity(&self.config.key, host.name))
+    }
+
+    /// The number of this device and its key.
+    pub(super) fn device_identity(&self) -> u64 {
+        identity(&self.config.key, "this device")
+    }
+
+    /// The number of the list, in whatever order it is.
+    pub(super) fn list_identity(&self) -> u64 {
+        (0..self.image.pages()).fold(0, |list, index| list ^ self.page_identity(index))
+    }
+}

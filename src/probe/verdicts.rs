@@ -1,0 +1,165 @@
+//! Verdicts: what a probe remembers of robots rules.
+//!
+//! [`fetch::robots`](crate::fetch::robots) reads a robots.txt and says what its rules mean; here is
+//! what becomes of that: whether a host's file was read and until when that holds, and a
+//! [`Verdict`] for each page. Rules themselves are not kept. A host's pages are held against its
+//! file while it streams by, so no file is too large.
+
+use serde::{Deserialize, Serialize};
+
+use super::memory::{Knowledge, PageMemory};
+use super::origin::Origin;
+use super::redirects::Redirect;
+use super::setup::Setup;
+use crate::fetch::Url;
+use crate::fetch::robots::{Access, HostRobots, Judge, Rule, RuleSink};
+use crate::time::{Duration, Instant};
+
+/// Pages held against a robots.txt while it streams by. A host with more of them is asked for it
+/// again.
+const JUDGES: usize = 32;
+
+/// Whether a page may be fetched, as far as robots rules are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Verdict {
+    /// It has not been held against the rules.
+    #[default]
+    Unknown,
+    /// It may.
+    Allowed,
+    /// It may not.
+    Denied,
+}
+
+/// May a page be fetched from this origin, where the list or a redirect says that it is?
+pub(super) fn verdict(
+    known: &mut Knowledge<'_>,
+    origin: Origin,
+    page: u16,
+    redirect: Option<&Redirect>,
+    now: Instant,
+) -> Verdict {
+    let access = known
+        .origins
+        .get_mut(origin)
+        .map_or(Access::Unknown, |host| host.robots.access(now));
+    match (access, redirect) {
+        (Access::AllowAll, _) => Verdict::Allowed,
+        (_, Some(redirect)) => redirect.verdict(now),
+        (Access::Rules, None) => known
+            .page_mut(page)
+            .map_or(Verdict::Unknown, |page| page.verdict),
+        (Access::DenyAll | Access::Unknown, None) => Verdict::Unknown,
+    }
+}
+
+/// Judges of a host's pages, as one sink of rules.
+#[derive(Debug)]
+pub(super) struct Judges<'u>(heapless::Vec<(u16, Judge<'u>), JUDGES>);
+
+impl<'u> Judges<'u> {
+    /// No judges yet.
+    pub(super) const fn new() -> Self {
+        Self(heapless::Vec::new())
+    }
+
+    /// Adds a judge for a page, which is at this URL; false if there is no room.
+    pub(super) fn add(&mut self, page: u16, url: Url<'u>) -> bool {
+        self.0.push((page, Judge::new(url))).is_ok()
+    }
+
+    /// Adds judges for the other pages of a host of the list: those that have not been judged, or
+    /// all if nothing is known of its robots.txt any more.
+    pub(super) fn add_pages_of<'a: 'u>(
+        &mut self,
+        host: u16,
+        setup: &Setup<'a>,
+        known: &Knowledge<'_>,
+        now: Instant,
+    ) {
+        let first = self.0.first().map(|(page, _)| usize::from(*page));
+        let memory = known.origins.hosts.get(usize::from(host));
+        let all = memory.is_none_or(|host| host.robots.access(now) == Access::Unknown);
+        let others = setup.pages_of(host).filter(|index| Some(*index) != first);
+        for index in others {
+            let page = known.pages.get(index);
+            if !all && page.is_none_or(|page| page.verdict != Verdict::Unknown) {
+                continue;
+            }
+            let page = setup.image.page(index).ok();
+            let url = page.and_then(|page| Url::parse(page.url).ok());
+            if url.is_some_and(|url| !self.add(index as u16, url)) {
+                break;
+            }
+        }
+    }
+
+    /// How many pages were judged.
+    pub(super) fn count(&self) -> u16 {
+        self.0.len() as u16
+    }
+
+    /// How many of them may not be fetched.
+    pub(super) fn count_denied(&self, access: Access) -> u16 {
+        let denied = |(_, judge): &&(u16, Judge<'_>)| of(judge, access) == Verdict::Denied;
+        self.0.iter().filter(denied).count() as u16
+    }
+
+    /// The verdict on the first page.
+    pub(super) fn first(&self, access: Access) -> Verdict {
+        let first = self.0.first();
+        first.map_or(Verdict::Unknown, |(_, judge)| of(judge, access))
+    }
+
+    /// Remembers the verdicts on all of them.
+    pub(super) fn remember(&self, access: Access, pages: &mut [PageMemory]) {
+        for (index, judge) in &self.0 {
+            if let Some(page) = pages.get_mut(usize::from(*index)) {
+                let verdict = of(judge, access);
+                page.unsaved |= page.verdict != verdict;
+                page.verdict = verdict;
+            }
+        }
+    }
+}
+
+fn of(judge: &Judge<'_>, access: Access) -> Verdict {
+    match access == Access::AllowAll || judge.ruling().allowed {
+        true => Verdict::Allowed,
+        false => Verdict::Denied,
+    }
+}
+
+impl RuleSink for &mut Judges<'_> {
+    fn restart(&mut self) {
+        self.0.iter_mut().for_each(|(_, judge)| judge.restart());
+    }
+
+    fn rule(&mut self, rule: &Rule<'_>) {
+        self.0.iter_mut().for_each(|(_, judge)| judge.rule(rule));
+    }
+}
+
+/// Remembers what holds for all pages of an origin; true if nothing was known of it any more.
+pub(super) fn remember_access(
+    known: &mut Knowledge<'_>,
+    origin: Origin,
+    access: Access,
+    lifetime: Option<Duration>,
+    now: Instant,
+) -> bool {
+    known.origins.get_mut(origin).is_some_and(|host| {
+        let was_unknown = host.robots.access(now) == Access::Unknown;
+        host.robots.record(access, lifetime, now);
+        host.earlier = Access::Unknown;
+        host.unsaved = true;
+        was_unknown
+    })
+}
+
+/// How long a verdict on a redirected page holds.
+pub(super) fn verdict_until(access: Access, lifetime: Option<Duration>, now: Instant) -> Instant {
+    let mut robots = HostRobots::UNKNOWN;
+    robots.record(access, lifetime, now);
+    robots.ask_at()
+}

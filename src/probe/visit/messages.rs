@@ -1,0 +1,161 @@
+//! What a visit is told, and what it says: answers and their bodies come in, conclusions go out.
+
+use crate::fetch::robots::Reader;
+use crate::fetch::{AnswerKind, Body, Fetched, Fingerprinter, Head, HttpDate};
+use crate::probe::origin::Refusal;
+use crate::probe::redirects::{Target, spell};
+use crate::probe::verdicts::Judges;
+use crate::probe::{Event, Failure};
+use crate::scheduler::Outcome;
+use crate::time::{Duration, Instant};
+
+/// When something is decided, and whether the network was there.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::probe) struct Moment {
+    pub now: Instant,
+    /// Without the network, no host is blamed for a failure.
+    pub online: bool,
+}
+
+/// What an answer said, out of the buffers.
+#[derive(Debug)]
+pub(in crate::probe) struct Answer {
+    pub kind: AnswerKind,
+    pub head: Head,
+    pub bytes: u32,
+    /// The body is longer than what was read of it.
+    pub cut: bool,
+    /// How long the server wants to be left alone.
+    pub wait: Option<Duration>,
+    /// How long the answer is promised to stay good.
+    pub lifetime: Option<Duration>,
+    /// How long ago the page last changed, by the server's word.
+    pub age: Option<Duration>,
+    /// Where a redirect leads; `None` if that is no URL, or too long to be kept.
+    pub target: Option<Target>,
+}
+
+impl Answer {
+    /// Takes over what is in the buffers of a fetch.
+    #[inline(never)] // Out of the futures' code, which would be larger.
+    pub(in crate::probe) fn new(fetched: &Fetched<'_>) -> Self {
+        let target = fetched.target.as_ref();
+        Self {
+            kind: fetched.kind,
+            head: fetched.head,
+            bytes: fetched.bytes,
+            cut: fetched.truncated,
+            wait: fetched.wait(None),
+            lifetime: fetched.lifetime(None),
+            age: fetched.age(None),
+            target: target
+                .and_then(|target| target.as_ref().ok())
+                .and_then(spell),
+        }
+    }
+}
+
+/// Reads the body of an answer as it streams by.
+pub(in crate::probe) enum Reading<'r, 'u> {
+    Page(Fingerprinter<'r>),
+    Robots(Reader<'r, &'r mut Judges<'u>>),
+}
+
+impl<'r, 'u> Reading<'r, 'u> {
+    /// What was read.
+    pub(in crate::probe) fn finish(self) -> Finding<'r, 'u> {
+        match self {
+            Self::Page(hasher) => Finding::Page(hasher.finish().short()),
+            Self::Robots(reader) => {
+                let (judges, crawl_delay) = reader.finish();
+                Finding::Robots(judges, crawl_delay)
+            }
+        }
+    }
+}
+
+/// What the body of an answer comes to.
+pub(in crate::probe) enum Finding<'r, 'u> {
+    /// The fingerprint of a page.
+    Page(u64),
+    /// Judges that have heard all rules of a robots.txt, and its crawl delay.
+    Robots(&'r Judges<'u>, Option<Duration>),
+}
+
+impl Body for Reading<'_, '_> {
+    fn piece(&mut self, head: &Head, bytes: &[u8]) {
+        match self {
+            Self::Page(hasher) => hasher.piece(head, bytes),
+            Self::Robots(reader) => reader.piece(head, bytes),
+        }
+    }
+}
+
+/// What became of the request that a visit asked for.
+pub(in crate::probe) enum Reply<'r, 'u> {
+    /// It was answered.
+    Answered(&'r Answer, Finding<'r, 'u>),
+    /// It was made, and not answered.
+    Failed(Failure),
+    /// The connection was of no use for it, and nobody has answered.
+    Stale,
+    /// It did not pass the gate of whom it goes to.
+    Refused(Refusal),
+}
+
+/// What comes next for the page.
+#[derive(Debug)]
+#[must_use]
+pub(in crate::probe) enum Next {
+    /// The turn has ended.
+    Conclude(Conclusion),
+    /// The turn begins once more, on another connection.
+    AskAgain,
+    /// Nobody was asked: the page has to wait at the gate of this host.
+    WaitAt(u16),
+}
+
+/// An answer that counts as a fetch of the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::probe) struct Counted {
+    pub bytes: u32,
+    pub changed: bool,
+    pub not_modified: bool,
+    /// What time it was by the server's clock.
+    pub date: Option<HttpDate>,
+}
+
+/// How a turn ended.
+#[derive(Debug)]
+#[must_use]
+pub(in crate::probe) struct Conclusion {
+    /// What the scheduler has to know.
+    pub outcome: Outcome,
+    /// Why the page was not answered.
+    pub failure: Option<Failure>,
+    /// What is counted, if the page was answered.
+    pub counted: Option<Counted>,
+    /// What a host of the list gets between two requests from now on.
+    pub gap: Option<(u16, Duration)>,
+    /// What the log says of it.
+    pub events: heapless::Vec<Event, 3>,
+}
+
+impl Conclusion {
+    pub(in crate::probe) fn new(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            failure: None,
+            counted: None,
+            gap: None,
+            events: heapless::Vec::new(),
+        }
+    }
+
+    // Not to be inlined: an event is long.
+    #[inline(never)]
+    pub(in crate::probe) fn say(&mut self, event: Event) {
+        // There is room: no turn says more than three things.
+        let _ = self.events.push(event);
+    }
+}

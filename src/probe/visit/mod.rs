@@ -1,0 +1,351 @@
+//! The visit of a page, as a state machine that asks for requests and is told answers. Nothing here
+//! waits or touches a socket: time and answers come in as arguments, a [`Conclusion`] goes out.
+//!
+//! ```text
+//!            ┌───────── Postponed: the next turn ─────────┐
+//!            ▼                                            │
+//!   begin ─► may it be fetched? ─ unknown ─► ask robots.txt ─► redirected, or judged
+//!            │            │
+//!          denied      allowed ─► ask for the page ─► redirected ──► Postponed
+//!            ▼                          │
+//!        concluded                      ▼
+//!                                   concluded: changed, unchanged, gone, busy, failed
+//! ```
+//!
+//! Each turn is one request, because each has to pass the gate of its host. What a turn leaves to
+//! the next one is in [`Knowledge`]: the verdicts on pages, and the table of redirects. So a visit
+//! that was postponed goes on with [`Visit::begin`], whichever slot has its next turn.
+
+mod messages;
+mod page;
+mod robots;
+#[cfg(all(test, feature = "std"))]
+mod tests;
+
+pub(super) use messages::{Answer, Conclusion, Counted, Finding, Moment, Next, Reading, Reply};
+pub(super) use page::restored_move;
+
+use super::memory::Knowledge;
+use super::origin::{Origin, Refusal};
+use super::redirects::{Redirect, Subject, Target};
+use super::setup::Setup;
+use super::verdicts::{self, Judges, Verdict};
+use super::{Event, Failure};
+use crate::fetch::robots::{LIMITS, Reader};
+use crate::fetch::{Ask, Etag, Fingerprinter, Hops, HttpDate, Limits, RedirectError, Request, Url};
+use crate::image::Page;
+use crate::scheduler::Outcome;
+use crate::time::{Duration, Instant};
+
+/// Where a redirect did not lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DeadEnd {
+    /// It goes in a circle, too far, or to what is no URL.
+    Nowhere,
+    /// It goes to https, which needs a gateway, or there is no room to remember it in.
+    OutOfReach,
+}
+
+/// What a turn asks for.
+#[derive(Debug)]
+enum Step {
+    /// The robots.txt that governs where the page is.
+    Robots {
+        subject: Subject,
+        url: Target,
+        /// The redirects that led to it, or to the page it governs.
+        hops: Option<Hops>,
+    },
+    /// The page itself, unless the version we know is still current.
+    Page {
+        etag: Option<Etag>,
+        last_modified: Option<HttpDate>,
+    },
+    /// Nothing: robots rules forbid the page.
+    Denied,
+    /// Nothing: its URL cannot be read.
+    Unreadable,
+    /// Nothing: the image has no such page.
+    Missing,
+}
+
+/// One turn of the visit of a page.
+#[derive(Debug)]
+pub(super) struct Visit<'a> {
+    page: u16,
+    record: Page<'a>,
+    /// Since when a slot is at it.
+    start: Instant,
+    /// Where redirects have led the page.
+    redirect: Option<Redirect>,
+    step: Step,
+}
+
+impl<'a> Visit<'a> {
+    /// Decides what a page's turn asks for: its robots.txt, if nothing is known of that; else the
+    /// page, where the list or redirects say that it is.
+    #[inline(never)] // Out of the futures' code, which would be larger.
+    pub(super) fn begin(
+        setup: &Setup<'a>,
+        known: &mut Knowledge<'_>,
+        page: u16,
+        start: Instant,
+        now: Instant,
+    ) -> Self {
+        const NO_PAGE: Page<'static> = Page {
+            host: 0,
+            url: "",
+            weight: 0.0,
+            rate: None,
+            confidence: 0.0,
+        };
+        let record = setup.image.page(page.into());
+        let mut visit = Self {
+            page,
+            start,
+            redirect: known.redirects.get(Subject::Page(page)),
+            step: Step::Missing,
+            record: record.unwrap_or(NO_PAGE),
+        };
+        if record.is_ok() {
+            visit.step = visit.first_step(setup, known, now);
+        }
+        visit
+    }
+
+    fn first_step(&self, setup: &Setup<'a>, known: &mut Knowledge<'_>, now: Instant) -> Step {
+        let Ok(url) = Url::parse(self.url()) else {
+            return Step::Unreadable;
+        };
+        let origin = setup.origin_of(&url, &self.record);
+        match verdicts::verdict(known, origin, self.page, self.redirect.as_ref(), now) {
+            Verdict::Denied => Step::Denied,
+            Verdict::Unknown => self.robots_step(&url, known),
+            Verdict::Allowed => match known.page_mut(self.page) {
+                Some(memory) => Step::Page {
+                    etag: memory.etag,
+                    last_modified: memory.last_modified(),
+                },
+                None => Step::Missing,
+            },
+        }
+    }
+
+    /// Where the page is.
+    fn url(&self) -> &str {
+        self.redirect
+            .as_ref()
+            .map_or(self.record.url, |redirect| redirect.url.as_str())
+    }
+
+    /// The page's own host.
+    pub(super) fn host(&self) -> u16 {
+        self.record.host
+    }
+
+    /// Does the page itself follow what is asked for?
+    pub(super) fn page_follows(&self) -> bool {
+        matches!(self.step, Step::Robots { .. })
+    }
+
+    /// What has to be asked for, and whom; `None` if the visit ends without a request, see
+    /// [`Self::unasked`].
+    #[inline(never)] // Out of the futures' code, which would be larger.
+    pub(super) fn ask<'v>(&'v self, setup: &'v Setup<'a>) -> Option<(Ask<'v>, Origin)> {
+        let (text, hops, limits) = match &self.step {
+            Step::Robots { url, hops, .. } => (url.as_str(), hops.as_ref(), LIMITS),
+            Step::Page { .. } => (
+                self.url(),
+                self.redirect.as_ref().map(|redirect| &redirect.hops),
+                Limits {
+                    body_bytes: setup.config.body_bytes,
+                    ..Limits::DEFAULT
+                },
+            ),
+            Step::Denied | Step::Unreadable | Step::Missing => return None,
+        };
+        let url = Url::parse(text).ok()?;
+        let mut request = Request::get(url, setup.agent);
+        if let Step::Page {
+            etag,
+            last_modified,
+        } = &self.step
+        {
+            request.etag = etag.as_ref();
+            request.last_modified = *last_modified;
+        }
+        let origin = setup.origin_of(&url, &self.record);
+        let gateway = setup.config.gateway;
+        let ask = Ask {
+            request,
+            hops,
+            listed: matches!(origin, Origin::Listed(_)),
+            gateway: gateway.map(|gateway| (gateway.host, gateway.port)),
+            limits,
+        };
+        Some((ask, origin))
+    }
+
+    /// Chooses judges for a robots.txt: none if something else is asked for.
+    #[inline(never)] // Out of the futures' code, which would be larger.
+    pub(super) fn choose_judges<'v>(
+        &'v self,
+        judges: &mut Judges<'v>,
+        setup: &Setup<'a>,
+        known: &Knowledge<'_>,
+        now: Instant,
+    ) {
+        if let (Step::Robots { .. }, Ok(url)) = (&self.step, Url::parse(self.url())) {
+            judges.add(self.page, url);
+            // Of the host that a redirect leads to, this page alone is judged.
+            if self.redirect.is_none() {
+                judges.add_pages_of(self.record.host, setup, known, now);
+            }
+        }
+    }
+
+    /// Who reads the answer.
+    #[inline(never)] // Out of the futures' code, which would be larger.
+    pub(super) fn reading<'r, 'u>(
+        &self,
+        judges: &'r mut Judges<'u>,
+        setup: &'r Setup<'a>,
+    ) -> Reading<'r, 'u> {
+        match self.step {
+            Step::Robots { .. } => Reading::Robots(Reader::new(setup.agent.token(), judges)),
+            _ => Reading::Page(Fingerprinter::new(&setup.config.key, &setup.ignores)),
+        }
+    }
+
+    /// How a visit ends that asks for nothing.
+    pub(super) fn unasked(&self, known: &mut Knowledge<'_>, at: Moment) -> Conclusion {
+        match self.step {
+            Step::Denied => {
+                known.redirects.forget(self.page);
+                let mut conclusion = Conclusion::new(Outcome::Denied);
+                conclusion.say(Event::Denied { page: self.page });
+                conclusion
+            }
+            Step::Missing => Conclusion::new(Outcome::Gone),
+            _ => {
+                let mut conclusion = Conclusion::new(Outcome::Gone);
+                self.failed(Failure::Url, known, at, &mut conclusion);
+                conclusion
+            }
+        }
+    }
+
+    /// What comes next, by what became of the request.
+    #[inline(never)] // Out of the futures' code, which would be larger.
+    pub(super) fn told(
+        &self,
+        reply: Reply<'_, '_>,
+        setup: &Setup<'a>,
+        known: &mut Knowledge<'_>,
+        at: Moment,
+    ) -> Next {
+        // Whatever a robots.txt says, the way to it is looked for from the start next time, but for
+        // one more step.
+        if let Step::Robots { subject, .. } = &self.step
+            && matches!(reply, Reply::Answered(..) | Reply::Failed(_))
+        {
+            known.redirects.remove(*subject);
+        }
+        let mut conclusion = Conclusion::new(Outcome::Postponed);
+        let said = &mut conclusion;
+        match reply {
+            Reply::Stale => return Next::AskAgain,
+            Reply::Refused(Refusal::WaitAt(host)) => return Next::WaitAt(host),
+            Reply::Refused(Refusal::Closed) => {}
+            Reply::Failed(why) => self.failed(why, known, at, said),
+            Reply::Answered(answer, Finding::Robots(judges, crawl_delay)) => {
+                self.robots_answered(answer, judges, crawl_delay, setup, known, at, said);
+            }
+            Reply::Answered(answer, Finding::Page(fingerprint)) => {
+                self.page_answered(answer, fingerprint, setup, known, at, said);
+            }
+        }
+        Next::Conclude(conclusion)
+    }
+
+    /// The request was not answered, or by a failure. What fails while the network is away is not
+    /// the host's fault.
+    fn failed(
+        &self,
+        why: Failure,
+        known: &mut Knowledge<'_>,
+        at: Moment,
+        conclusion: &mut Conclusion,
+    ) {
+        if why != Failure::Busy {
+            known.redirects.forget(self.page);
+        }
+        conclusion.outcome = match why {
+            Failure::Url => Outcome::Gone,
+            Failure::PrivateAddress | Failure::NoIpv6 => Outcome::Redirected,
+            _ if !at.online => Outcome::Postponed,
+            _ => Outcome::Failed,
+        };
+        conclusion.failure = Some(why);
+        conclusion.say(Event::Failed {
+            page: self.page,
+            millis: millis(at.now - self.start),
+            why,
+        });
+    }
+
+    /// The server wants to be left alone for so long.
+    fn busy(
+        &self,
+        wait: Duration,
+        known: &mut Knowledge<'_>,
+        at: Moment,
+        conclusion: &mut Conclusion,
+    ) {
+        self.failed(Failure::Busy, known, at, conclusion);
+        conclusion.outcome = Outcome::Refused {
+            retry_after: Some(wait),
+        };
+    }
+
+    /// Remembers where the next turn for `subject` goes, or says why it goes nowhere.
+    fn follow(
+        &self,
+        subject: Subject,
+        mut hops: Hops,
+        answer: &Answer,
+        setup: &Setup<'_>,
+        known: &mut Knowledge<'_>,
+        conclusion: &mut Conclusion,
+    ) -> Result<(), DeadEnd> {
+        let page = self.page;
+        let status = answer.head.status;
+        let target = answer.target.as_ref();
+        let parsed = target.and_then(|text| Some((text, Url::parse(text).ok()?)));
+        let followed =
+            parsed.map(|(text, url)| (text, hops.follow(status, &url, setup.reaches_https)));
+        let why = match followed {
+            Some((text, Ok(()))) => {
+                let redirect = Redirect::new(subject, hops, true, text.clone());
+                if known.redirects.put(&redirect) {
+                    conclusion.say(Event::Moved { page, status });
+                    return Ok(());
+                }
+                Some(RedirectError::NoRoom)
+            }
+            Some((_, Err(why))) => Some(why),
+            // It is too long to keep, or no URL.
+            None => None,
+        };
+        conclusion.say(Event::Astray { page, status, why });
+        Err(match why {
+            Some(RedirectError::NeedsTls | RedirectError::NoRoom) => DeadEnd::OutOfReach,
+            _ => DeadEnd::Nowhere,
+        })
+    }
+}
+
+/// Whole milliseconds, for the log.
+fn millis(duration: Duration) -> u32 {
+    duration.as_millis().min(u32::MAX.into()) as u32
+}

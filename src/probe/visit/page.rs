@@ -1,0 +1,134 @@
+//! What an answer means for a page: whether it has changed, and where it has moved.
+
+use super::{Answer, Conclusion, Counted, Moment, Visit, millis};
+use crate::fetch::{AnswerKind, Hops, Url};
+use crate::probe::memory::Knowledge;
+use crate::probe::redirects::{Redirect, Subject};
+use crate::probe::setup::Setup;
+use crate::probe::{Event, Failure, Flags};
+use crate::scheduler::Outcome;
+use crate::store::MoveRecord;
+
+impl<'a> Visit<'a> {
+    /// The page was answered, with a body of this fingerprint.
+    pub(super) fn page_answered(
+        &self,
+        answer: &Answer,
+        fingerprint: u64,
+        setup: &Setup<'a>,
+        known: &mut Knowledge<'_>,
+        at: Moment,
+        conclusion: &mut Conclusion,
+    ) {
+        let mut counted = Counted {
+            bytes: answer.bytes,
+            changed: false,
+            not_modified: answer.kind == AnswerKind::NotModified,
+            date: answer.head.date,
+        };
+        let mut first = false;
+        let outcome = match answer.kind {
+            AnswerKind::Page => {
+                if let Some(memory) = known.page_mut(self.page) {
+                    // A page without a fingerprint counts as changed at its first fetch.
+                    first = memory.is_new();
+                    counted.changed =
+                        memory.update(fingerprint | 1, answer.head.etag, answer.head.last_modified);
+                }
+                if counted.changed {
+                    Outcome::Changed {
+                        modified_ago: answer.age,
+                    }
+                } else {
+                    Outcome::Unchanged
+                }
+            }
+            AnswerKind::NotModified => Outcome::Unchanged,
+            AnswerKind::Redirect => {
+                conclusion.counted = Some(counted);
+                return self.page_redirected(answer, setup, known, conclusion);
+            }
+            AnswerKind::Gone | AnswerKind::Refused => Outcome::Gone,
+            AnswerKind::Busy => {
+                return match answer.wait.filter(|wait| !wait.is_zero()) {
+                    Some(wait) => self.busy(wait, known, at, conclusion),
+                    None => self.failed(Failure::Busy, known, at, conclusion),
+                };
+            }
+            AnswerKind::Broken => return self.failed(Failure::Server, known, at, conclusion),
+            AnswerKind::Nonsense => return self.failed(Failure::Response, known, at, conclusion),
+        };
+        conclusion.outcome = self.arrived(outcome, known);
+        conclusion.counted = Some(counted);
+        conclusion.say(Event::End {
+            page: self.page,
+            status: answer.head.status,
+            bytes: answer.bytes,
+            millis: millis(at.now - self.start),
+            changed: counted.changed,
+            flags: Flags {
+                first,
+                encoded: answer.head.encoded,
+                cut: answer.cut,
+            },
+        });
+    }
+
+    /// Remembers where the page's next turn goes, if it goes anywhere.
+    fn page_redirected(
+        &self,
+        answer: &Answer,
+        setup: &Setup<'a>,
+        known: &mut Knowledge<'_>,
+        conclusion: &mut Conclusion,
+    ) {
+        let hops = match &self.redirect {
+            Some(redirect) => Some(redirect.hops.clone()),
+            None => Url::parse(self.record.url).ok().as_ref().map(Hops::from),
+        };
+        let subject = Subject::Page(self.page);
+        let followed =
+            hops.map(|hops| self.follow(subject, hops, answer, setup, known, conclusion));
+        if !matches!(followed, Some(Ok(()))) {
+            known.redirects.forget(self.page);
+            conclusion.outcome = Outcome::Redirected;
+        }
+    }
+
+    /// What an answer comes to where redirects have led. A page that has moved for good is asked
+    /// for there from now on.
+    fn arrived(&self, outcome: Outcome, known: &mut Knowledge<'_>) -> Outcome {
+        let Some(redirect) = &self.redirect else {
+            return outcome;
+        };
+        if !outcome.is_answer() || !redirect.hops.is_permanent() {
+            known.redirects.forget(self.page);
+            // What was remembered may have moved on: the list's own URL knows.
+            return if redirect.under_way || outcome.is_answer() {
+                outcome
+            } else {
+                Outcome::Postponed
+            };
+        }
+        if redirect.under_way {
+            known.redirects.settle(&redirect.settled());
+        }
+        outcome
+    }
+}
+
+/// Where a page has moved to, by what was stored; `None` if it cannot be reached there any more.
+pub(in crate::probe) fn restored_move(
+    setup: &Setup<'_>,
+    page: u16,
+    record: &MoveRecord,
+) -> Option<Redirect> {
+    /// Only pages that have moved for good are stored.
+    const PERMANENT: u16 = 301;
+    let own = setup.image.page(page.into()).ok()?.url;
+    let url = record.target(own)?;
+    let mut hops = Hops::from(&Url::parse(own).ok()?);
+    let target = Url::parse(&url).ok()?;
+    hops.follow(PERMANENT, &target, setup.reaches_https).ok()?;
+    Some(Redirect::new(Subject::Page(page), hops, false, url))
+}

@@ -1,0 +1,121 @@
+//! What a robots.txt means for a visit: it is asked for before the page, followed where redirects
+//! lead, and the host's pages are judged by it.
+
+use super::{Answer, Conclusion, DeadEnd, Moment, Step, Visit};
+use crate::fetch::robots::{Access, HostRobots};
+use crate::fetch::{AnswerKind, Hops, Url};
+use crate::polite;
+use crate::probe::Event;
+use crate::probe::memory::Knowledge;
+use crate::probe::origin::Origin;
+use crate::probe::redirects::{LONGEST_TARGET, Subject, spell};
+use crate::probe::setup::Setup;
+use crate::probe::verdicts::{Judges, Verdict, remember_access, verdict_until};
+use crate::scheduler::Outcome;
+use crate::time::Duration;
+
+impl<'a> Visit<'a> {
+    /// The robots.txt that governs where the page is, or the next step of its redirects.
+    pub(super) fn robots_step(&self, page: &Url<'_>, known: &Knowledge<'_>) -> Step {
+        let subject = match self.redirect {
+            None => Subject::RobotsOfHost(self.record.host),
+            Some(_) => Subject::RobotsOfPage(self.page),
+        };
+        if let Some(moved) = known.redirects.get(subject) {
+            return Step::Robots {
+                subject,
+                url: moved.url,
+                hops: Some(moved.hops),
+            };
+        }
+        let mut text = [0; LONGEST_TARGET];
+        let joined = page.join(b"/robots.txt", &mut text);
+        match joined.ok().as_ref().and_then(spell) {
+            Some(url) => Step::Robots {
+                subject,
+                url,
+                hops: self.redirect.as_ref().map(|redirect| redirect.hops.clone()),
+            },
+            None => Step::Unreadable,
+        }
+    }
+
+    /// A robots.txt was answered. The page's own turn comes next.
+    #[allow(clippy::too_many_arguments)] // What it may read and change is all there.
+    pub(super) fn robots_answered(
+        &self,
+        answer: &Answer,
+        judges: &Judges<'_>,
+        crawl_delay: Option<Duration>,
+        setup: &Setup<'a>,
+        known: &mut Knowledge<'_>,
+        at: Moment,
+        conclusion: &mut Conclusion,
+    ) {
+        if answer.kind == AnswerKind::Redirect
+            && let Step::Robots { subject, url, hops } = &self.step
+            && let Ok(url) = Url::parse(url)
+        {
+            let hops = hops.clone().unwrap_or_else(|| Hops::from(&url));
+            match self.follow(*subject, hops, answer, setup, known, conclusion) {
+                Ok(()) => return,
+                // The rules exist, and cannot be read: the page is out of reach.
+                Err(DeadEnd::OutOfReach) => {
+                    conclusion.outcome = Outcome::Redirected;
+                    return;
+                }
+                // There is no file (RFC 9309 §2.3.1.2).
+                Err(DeadEnd::Nowhere) => {}
+            }
+        }
+        let access = Access::from_status(Some(answer.head.status));
+        if access == Access::DenyAll {
+            let wait = answer.wait.unwrap_or(HostRobots::RETRY);
+            return self.busy(wait, known, at, conclusion);
+        }
+        conclusion.say(Event::Robots {
+            host: self.record.host,
+            status: answer.head.status,
+            judged: judges.count(),
+            denied: judges.count_denied(access),
+        });
+        let Ok(url) = Url::parse(self.url()) else {
+            return;
+        };
+        let origin = setup.origin_of(&url, &self.record);
+        // Rules are judged page by page; of a host of which only one page was judged, they say
+        // nothing of the others.
+        let whole = self.redirect.is_none() || access == Access::AllowAll;
+        let fresh = whole && remember_access(known, origin, access, answer.lifetime, at.now);
+        if fresh && self.redirect.is_none() {
+            let pages = known.pages.get_mut(setup.pages_of(self.record.host));
+            for page in pages.unwrap_or_default() {
+                page.verdict = Verdict::Unknown;
+            }
+        }
+        match origin {
+            Origin::Listed(host) => {
+                let gap = polite::gap(setup.gap_of(host), crawl_delay);
+                conclusion.gap = Some((host, gap));
+                conclusion.say(Event::Gap {
+                    host,
+                    millis: super::millis(gap),
+                });
+            }
+            Origin::Unlisted(origin) => {
+                let gap = polite::gap(setup.gap_of(self.record.host), crawl_delay);
+                known.origins.set_gap(origin, gap);
+            }
+        }
+        match &self.redirect {
+            Some(redirect) => {
+                let mut redirect = redirect.clone();
+                let until = verdict_until(access, answer.lifetime, at.now);
+                redirect.judge(judges.first(access), until);
+                // What replaces its own record fits where that was.
+                known.redirects.put(&redirect);
+            }
+            None => judges.remember(access, known.pages),
+        }
+    }
+}
