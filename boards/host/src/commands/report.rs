@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex};
 
 use dunlin::time::Duration;
 
-use super::monitor::print_summary;
 use super::run::POLITENESS;
 use crate::duration;
 use crate::error::Error;
 use crate::lists::listing::ListingArgs;
 use crate::monitor::firmware::Firmware;
 use crate::monitor::names::Names;
+use crate::monitor::plain::print_summary;
 use crate::monitor::readable;
 use crate::monitor::source::Source;
 use crate::monitor::state::{MonitoredProbe, Stream};

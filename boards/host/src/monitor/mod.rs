@@ -2,7 +2,7 @@
 //!
 //! [`source`] and [`stream_reader`] read bytes, [`decode`] makes lines of them,
 //! [`dunlin::probe::LoggedEvent`] is what they mean, [`state`] keeps what follows from it, and
-//! [`view`] is what all ways of looking at it share: [`terminal`], [`web`], [`metrics`].
+//! [`view`] is what all ways of looking at it share: [`terminal`], [`plain`], [`web`], [`metrics`].
 
 pub mod decode;
 pub mod firmware;
@@ -11,6 +11,7 @@ pub mod host_stats;
 pub mod metrics;
 pub mod names;
 pub mod page_stats;
+pub mod plain;
 pub mod readable;
 pub mod source;
 pub mod state;
