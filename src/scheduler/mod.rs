@@ -126,6 +126,8 @@ mod settings;
 mod state;
 mod tables;
 mod tick;
+#[cfg(feature = "std")]
+mod vectors;
 mod view;
 
 pub use counters::{Counter, Counters};
@@ -138,7 +140,7 @@ pub use outcome::Outcome;
 pub use owned::Scheduler;
 pub use restore::HostMemo;
 pub use settings::{Engine, PageSettings, Settings};
-#[cfg(feature = "std")]
-pub use tables::DynTables;
 pub use tables::Tables;
+#[cfg(feature = "std")]
+pub use vectors::DynTables;
 pub use view::SchedulerView;
