@@ -44,7 +44,7 @@ impl<I: Id> Vectors<I> {
     }
 }
 
-/// [`Tables`] whose sizes are known only when the program runs: for computers.
+/// [`Tables`](super::Tables) whose sizes are known only when the program runs: for computers.
 ///
 /// ```
 /// use dunlin::scheduler::{DynTables, Settings};
