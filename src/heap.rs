@@ -8,8 +8,6 @@ use core::borrow::{Borrow, BorrowMut};
 use core::fmt;
 use core::marker::PhantomData;
 
-use crate::time::Instant;
-
 /// How many children a node has.
 const ARITY: usize = 4;
 
@@ -52,7 +50,7 @@ macro_rules! key {
     ($($t:ty: $filler:expr),*) => { $(impl Key for $t { const FILLER: Self = $filler; })* };
 }
 
-key!(u16: 0, u32: 0, u64: 0, i32: 0, i64: 0, Instant: Instant::ZERO);
+key!(u16: 0, u32: 0, u64: 0, i32: 0, i64: 0);
 
 /// Ordered by the first, then by the second.
 impl<A: Key, B: Key> Key for (A, B) {

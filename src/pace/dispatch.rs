@@ -8,8 +8,7 @@
 use core::fmt;
 
 use crate::heap::{Id, SliceHeap};
-use crate::polite::Hours;
-use crate::time::{Duration, Instant};
+use crate::time::{Duration, Hours, Instant};
 
 use super::merge::Update;
 

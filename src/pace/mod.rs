@@ -15,4 +15,5 @@ mod ready;
 pub mod rhythm;
 mod seat;
 mod slot_price;
+mod ticks;
 pub mod transport;

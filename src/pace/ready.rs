@@ -7,8 +7,8 @@
 
 use crate::heap::{Entry, Id};
 
-use super::carousel::Ticks;
 use super::seat::Seat;
+use super::ticks::Ticks;
 
 /// How many children a node has.
 const ARITY: usize = 4;

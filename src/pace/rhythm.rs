@@ -10,14 +10,13 @@
 //! gap × (1 − owed)
 //! ```
 //!
-//! The [`scheduler`](crate::scheduler) counts time in days and keeps a [`Credit`] of one byte,
-//! within one gap either way: what is later than that is not made up for. The
-//! [`carousel`](super::carousel) counts in slots and keeps the exact remainder, an integer as wide
-//! as its rates: its bound, never a visit ahead or behind however long it turns, would not survive
-//! rounding to 128ths of a gap. Hence the same rule stands here twice, once for each arithmetic;
-//! a test holds them together.
+//! The scheduler counts time in days and keeps a [`Credit`] of one byte, within one gap either way:
+//! what is later than that is not made up for. The [`carousel`](super::carousel) counts in slots and
+//! keeps the exact remainder, an integer as wide as its rates: its bound, never a visit ahead or
+//! behind however long it turns, would not survive rounding to 128ths of a gap. Hence the same rule
+//! stands here twice, once for each arithmetic; a test holds them together.
 
-use super::carousel::Ticks;
+use super::ticks::Ticks;
 
 /// Steps of a [`Credit`] in a gap.
 const STEPS: f32 = 128.0;

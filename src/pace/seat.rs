@@ -3,7 +3,7 @@
 use crate::forest::{Links, Node};
 use crate::heap::Id;
 
-use super::carousel::Ticks;
+use super::ticks::Ticks;
 
 /// One page's rate, and its links in the tree it stands in. What storage for a carousel is made of.
 #[derive(Clone, Copy, Debug)]

@@ -5,8 +5,8 @@ use super::host::HostState;
 use super::page::PageState;
 use super::read::Read;
 use super::state::{Core, State};
-use super::tables::Vectors;
 use super::tick::Tick;
+use super::vectors::Vectors;
 
 /// The scheduler of as many pages and hosts as a computer holds: for simulations with the very code
 /// that runs on the device. Links are 32 bits, in vectors; everything else is as in

@@ -51,6 +51,18 @@
 //! little to be learnt, and no rule beats another by much. (One simulated run, which starts with
 //! fresh copies: shares are right to some thousandths and may exceed 1.)
 //!
+//! # Where it is decided
+//! | question | file |
+//! |---|---|
+//! | which page is next, and until when to wait | `next` |
+//! | when a page is due | `due`; what it is worth: [`plan::worth`](crate::plan::worth) |
+//! | what follows from an outcome: gate, belief, next due time | `record` |
+//! | what a fetch costs | `replan`, which walks over the pages; `price`, which corrects |
+//! | when a host may be asked | `hosts`; back-off: [`polite`](crate::polite) |
+//! | how many fetches a day | `budget` |
+//! | which pages wait where | `queue`, on the tables of `page` and `host` |
+//! | what is taken over after a restart | `restore` |
+//!
 //! # Start, restart, overload
 //! New pages are fetched at the pace of the budget, heavy ones first; until a page has shown
 //! something itself it is believed to be like its host's others. After a restart
@@ -126,6 +138,8 @@ mod settings;
 mod state;
 mod tables;
 mod tick;
+#[cfg(feature = "std")]
+mod vectors;
 mod view;
 
 pub use counters::{Counter, Counters};
@@ -138,7 +152,7 @@ pub use outcome::Outcome;
 pub use owned::Scheduler;
 pub use restore::HostMemo;
 pub use settings::{Engine, PageSettings, Settings};
-#[cfg(feature = "std")]
-pub use tables::DynTables;
 pub use tables::Tables;
+#[cfg(feature = "std")]
+pub use vectors::DynTables;
 pub use view::SchedulerView;

@@ -13,7 +13,8 @@ use crate::time::{Duration, Instant};
 /// Where there is a budget, a page may be fetched so many mean gaps before it is due.
 const LEAD: f32 = 1.0 / 16.0;
 
-/// What to do now.
+/// What to do now. There are these three answers and no others: a loop that matches them is
+/// complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[must_use = "a page that is to be fetched blocks its host until its outcome is recorded"]

@@ -55,6 +55,14 @@ impl<const PAGES: usize, const HOSTS: usize> Scheduler<PAGES, HOSTS> {
     }
 }
 
+impl<'a, const PAGES: usize, const HOSTS: usize> From<&'a mut Scheduler<PAGES, HOSTS>>
+    for SchedulerView<'a>
+{
+    fn from(scheduler: &'a mut Scheduler<PAGES, HOSTS>) -> Self {
+        scheduler.as_view()
+    }
+}
+
 impl<const PAGES: usize, const HOSTS: usize> Default for Scheduler<PAGES, HOSTS> {
     fn default() -> Self {
         Self::new(Settings::DEFAULT)

@@ -79,6 +79,15 @@ impl<I: Id> Core<'_, I> {
         self.state.random = settings.seed | 1;
     }
 
+    /// Forgets what its tables held; its state is new. Hosts are not looked at before they are added.
+    pub(super) fn forget(&mut self) {
+        for page in self.pages.iter_mut() {
+            page.place = Place::Free;
+        }
+        self.closed.clear();
+        self.open.clear();
+    }
+
     /// Sets the clock, and all stored times back with it where it would run out of range.
     pub(super) fn advance(&mut self, now: Instant) -> (Instant, Tick) {
         let now = self.state.clock.set(now);

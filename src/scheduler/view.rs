@@ -25,6 +25,12 @@ impl<'a> SchedulerView<'a> {
         Self(core)
     }
 
+    /// Over tables that have not been used yet, or are used anew.
+    pub(super) fn without_pages(mut core: Core<'a, u16>) -> Self {
+        core.forget();
+        Self(core)
+    }
+
     pub(super) fn core(&mut self) -> &mut Core<'a, u16> {
         &mut self.0
     }

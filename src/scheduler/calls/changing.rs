@@ -1,28 +1,7 @@
-//! The calls of a scheduler, written down once for all that have them.
-//!
-//! `calls!` lists them with their documentation, as a trait would. It is no trait, so that nobody
-//! has to import one, and so that no signature names the types behind it. A call that changes
-//! something borrows the tables as a [`Core`](super::state::Core); what is done there is in the file
-//! of its subject: `hosts`, `pages`, `next`, `record`, `restore`, `replan`. One that only looks is
-//! in [`read`](super::read).
+//! The calls that change a scheduler. They are in the files of their subjects: `hosts`, `pages`,
+//! `next`, `record`, `restore`.
 
-#[cfg(doc)]
-use super::Counter;
-#[cfg(feature = "std")]
-use super::LargeScheduler;
-use super::read::Read;
-use super::{
-    Counters, Decision, Error, HostId, HostMemo, Outcome, PageId, PageSettings, Scheduler,
-    SchedulerView, Settings,
-};
-use crate::learn::Estimate;
-use crate::learn::hints::Hint;
-use crate::polite::Hours;
-use crate::time::{Duration, Instant};
-
-/// The public calls of a type that has `core` and `read`: `documented` in full, or `brief`, with a
-/// link to [`Scheduler`](super::Scheduler)'s.
-macro_rules! calls {
+macro_rules! changing {
     ($form:ident) => {
         $form! {
             changing:
@@ -122,6 +101,17 @@ macro_rules! calls {
 
             /// Tells the local time of day, once it is known and whenever it is known better; see
             /// [`Self::set_hours`].
+            ///
+            /// ```
+            /// # use dunlin::scheduler::*;
+            /// # use dunlin::time::{Duration, Instant};
+            /// # let now = Instant::ZERO;
+            /// # let mut scheduler: Scheduler<16, 4> = Scheduler::new(Settings::DEFAULT);
+            /// # let host = scheduler.add_host(Duration::from_secs(15))?;
+            /// # let page = scheduler.add_page(host, &PageSettings::DEFAULT, now)?;
+            /// scheduler.set_clock(Duration::HOUR * 9, now); // it is nine in the morning
+            /// # Ok::<(), Error>(())
+            /// ```
             fn set_clock(time_of_day: Duration, now: Instant);
 
             /// Fetches a day, over all hosts; `None` for what politeness allows. May change at any
@@ -330,6 +320,24 @@ macro_rules! calls {
             ///
             /// # Errors
             /// [`Error::UnknownPage`], also while it is being fetched.
+            ///
+            /// ```
+            /// # use dunlin::scheduler::*;
+            /// # use dunlin::time::{Duration, Instant};
+            /// # let now = Instant::ZERO;
+            /// # let mut scheduler: Scheduler<16, 4> = Scheduler::new(Settings::DEFAULT);
+            /// # let host = scheduler.add_host(Duration::from_secs(15))?;
+            /// # let page = scheduler.add_page(host, &PageSettings::DEFAULT, now)?;
+            /// use dunlin::learn::{Estimate, Prior};
+            ///
+            /// let daily = Estimate::new(&Prior::new(1.0, 20.0));
+            /// // Nobody knows the date yet, nor how long ago the page was fetched.
+            /// scheduler.restore_page(page, daily, Duration::ZERO, false, now)?;
+            /// // Now the date is known.
+            /// scheduler.date_page(page, Duration::HOUR, now)?;
+            /// assert!(scheduler.next_due() > Some(now));
+            /// # Ok::<(), Error>(())
+            /// ```
             fn date_page(page: PageId, fetched_ago: Duration, now: Instant) -> Result<(), Error>;
 
             /// Tells what was kept of a host. Its gate stays as open as it is; see
@@ -372,194 +380,21 @@ macro_rules! calls {
             fn close_until(host: HostId, then: Instant) -> Result<(), Error>;
 
             /// Tells what a fetch cost before a restart, so that prices need not be found again.
+            ///
+            /// ```
+            /// # use dunlin::scheduler::*;
+            /// # use dunlin::time::{Duration, Instant};
+            /// # let now = Instant::ZERO;
+            /// # let mut scheduler: Scheduler<16, 4> = Scheduler::new(Settings::DEFAULT);
+            /// # let host = scheduler.add_host(Duration::from_secs(15))?;
+            /// # let page = scheduler.add_page(host, &PageSettings::DEFAULT, now)?;
+            /// scheduler.restore_price(0.02);
+            /// assert_eq!(scheduler.price(), 0.02);
+            /// # Ok::<(), Error>(())
+            /// ```
             fn restore_price(price: f32);
-
-            reading:
-            /// The page at this place of the page table; `None` if there is none. Pages that are
-            /// added one after the other count from 0, so this is how a table of one's own and the
-            /// scheduler's find each other.
-            ///
-            /// ```
-            /// # use dunlin::scheduler::*;
-            /// # use dunlin::time::{Duration, Instant};
-            /// # let now = Instant::ZERO;
-            /// # let mut scheduler: Scheduler<16, 4> = Scheduler::new(Settings::DEFAULT);
-            /// # let host = scheduler.add_host(Duration::from_secs(15))?;
-            /// # let page = scheduler.add_page(host, &PageSettings::DEFAULT, now)?;
-            /// assert_eq!(scheduler.page_id(0), Some(page));
-            /// assert_eq!(scheduler.page_id(1), None);
-            /// # Ok::<(), Error>(())
-            /// ```
-            fn page_id(index: usize) -> Option<PageId>;
-
-            /// The host at this place of the host table; `None` if there is none. Hosts count from
-            /// 0.
-            ///
-            /// ```
-            /// # use dunlin::scheduler::*;
-            /// # use dunlin::time::{Duration, Instant};
-            /// # let now = Instant::ZERO;
-            /// # let mut scheduler: Scheduler<16, 4> = Scheduler::new(Settings::DEFAULT);
-            /// # let host = scheduler.add_host(Duration::from_secs(15))?;
-            /// assert_eq!(scheduler.host_id(host.index()), Some(host));
-            /// # Ok::<(), Error>(())
-            /// ```
-            fn host_id(index: usize) -> Option<HostId>;
-
-            /// The host whose gate a page waits at.
-            ///
-            /// # Errors
-            /// [`Error::UnknownPage`]
-            ///
-            /// ```
-            /// # use dunlin::scheduler::*;
-            /// # use dunlin::time::{Duration, Instant};
-            /// # let now = Instant::ZERO;
-            /// # let mut scheduler: Scheduler<16, 4> = Scheduler::new(Settings::DEFAULT);
-            /// # let host = scheduler.add_host(Duration::from_secs(15))?;
-            /// # let page = scheduler.add_page(host, &PageSettings::DEFAULT, now)?;
-            /// assert_eq!(scheduler.host_of(page), Ok(host));
-            /// # Ok::<(), Error>(())
-            /// ```
-            fn host_of(page: PageId) -> Result<HostId, Error>;
-
-            /// When the gate of a host opens; `None` if it is open, or if a fetch is under way.
-            fn opens(host: HostId) -> Option<Instant>;
-
-            /// The least time between two fetches from a host; `None` if there is no such host.
-            fn gap(host: HostId) -> Option<Duration>;
-
-            /// When the first of the pages is due that wait at the gate of a host; `None` if none
-            /// does. Those that are being fetched do not wait.
-            fn first_due(host: HostId) -> Option<Instant>;
-
-            /// What is believed about a page's change rate.
-            ///
-            /// # Errors
-            /// [`Error::UnknownPage`]
-            ///
-            /// ```
-            /// # use dunlin::scheduler::*;
-            /// # use dunlin::time::{Duration, Instant};
-            /// # let now = Instant::ZERO;
-            /// # let mut scheduler: Scheduler<16, 4> = Scheduler::new(Settings::DEFAULT);
-            /// # let host = scheduler.add_host(Duration::from_secs(15))?;
-            /// let settings = PageSettings::DEFAULT.with_rate(2.0);
-            /// let page = scheduler.add_page(host, &settings, now)?;
-            /// assert_eq!(scheduler.estimate(page)?.rate(), 2.0);
-            /// # Ok::<(), Error>(())
-            /// ```
-            fn estimate(page: PageId) -> Result<Estimate, Error>;
-
-            /// When a page was last fetched with an answer, as far as this run knows.
-            fn last_fetch(page: PageId) -> Option<Instant>;
-
-            /// What is worth keeping of a host; see [`Self::restore_host`].
-            ///
-            /// # Errors
-            /// [`Error::UnknownHost`]
-            fn host_memo(host: HostId) -> Result<HostMemo, Error>;
-
-            /// What has happened so far.
-            ///
-            /// ```
-            /// # use dunlin::scheduler::*;
-            /// # use dunlin::time::{Duration, Instant};
-            /// # let now = Instant::ZERO;
-            /// # let mut scheduler: Scheduler<16, 4> = Scheduler::new(Settings::DEFAULT);
-            /// # let host = scheduler.add_host(Duration::from_secs(15))?;
-            /// # let page = scheduler.add_page(host, &PageSettings::DEFAULT, now)?;
-            /// assert_eq!(scheduler.next(now), Decision::Fetch(page));
-            /// assert_eq!(scheduler.counters().get(Counter::Fetch), 1);
-            /// # Ok::<(), Error>(())
-            /// ```
-            fn counters() -> &Counters;
-
-            /// When the next fetch is due, for whoever wants to switch the radio off until then;
-            /// `None` for never.
-            fn next_due() -> Option<Instant>;
-
-            /// What a fetch costs now, in weight × days of freshness.
-            fn price() -> f32;
-
-            /// Weighted mean freshness of all pages, as the last round of re-planning found it;
-            /// `None` before that.
-            fn freshness() -> Option<f32>;
-
-            /// The freshness that present prices are heading for: the best there is, as far as
-            /// rates are known.
-            fn optimum() -> Option<f32>;
-
-            /// Where re-planning is in the page table: what it has not come to yet follows old
-            /// prices.
-            fn next_page_to_review() -> usize;
-
-            /// How many pages there are.
-            ///
-            /// ```
-            /// # use dunlin::scheduler::*;
-            /// # use dunlin::time::{Duration, Instant};
-            /// # let now = Instant::ZERO;
-            /// # let mut scheduler: Scheduler<16, 4> = Scheduler::new(Settings::DEFAULT);
-            /// # let host = scheduler.add_host(Duration::from_secs(15))?;
-            /// # let page = scheduler.add_page(host, &PageSettings::DEFAULT, now)?;
-            /// assert_eq!(scheduler.pages(), 1);
-            /// # Ok::<(), Error>(())
-            /// ```
-            fn pages() -> usize;
         }
     };
 }
 
-macro_rules! documented {
-    (
-        changing: $($(#[$doc:meta])* fn $change:ident($($given:ident: $of:ty),*) $(-> $gives:ty)?;)*
-        reading: $($(#[$about:meta])* fn $read:ident($($key:ident: $kind:ty),*) -> $found:ty;)*
-    ) => {
-        $(
-            $(#[$doc])*
-            pub fn $change(&mut self, $($given: $of),*) $(-> $gives)? {
-                self.core().$change($($given),*)
-            }
-        )*
-        $(
-            $(#[$about])*
-            pub fn $read(&self, $($key: $kind),*) -> $found {
-                Read::$read(self.read(), $($key),*)
-            }
-        )*
-    };
-}
-
-macro_rules! brief {
-    (
-        changing: $($(#[$doc:meta])* fn $change:ident($($given:ident: $of:ty),*) $(-> $gives:ty)?;)*
-        reading: $($(#[$about:meta])* fn $read:ident($($key:ident: $kind:ty),*) -> $found:ty;)*
-    ) => {
-        $(
-            #[doc = concat!("See [`Scheduler::", stringify!($change), "`].")]
-            pub fn $change(&mut self, $($given: $of),*) $(-> $gives)? {
-                self.core().$change($($given),*)
-            }
-        )*
-        $(
-            #[doc = concat!("See [`Scheduler::", stringify!($read), "`].")]
-            pub fn $read(&self, $($key: $kind),*) -> $found {
-                Read::$read(self.read(), $($key),*)
-            }
-        )*
-    };
-}
-
-impl<const PAGES: usize, const HOSTS: usize> Scheduler<PAGES, HOSTS> {
-    calls!(documented);
-}
-
-impl SchedulerView<'_> {
-    calls!(brief);
-}
-
-#[cfg(feature = "std")]
-impl LargeScheduler {
-    calls!(brief);
-}
+pub(super) use changing;
