@@ -80,8 +80,8 @@ fn module_of(path: &str) -> String {
         .copied()
         .unwrap_or_default();
     let name = match folder {
-        // The repository itself.
-        "" | "." | ".." => "dunlin",
+        // The repository itself, whose files debuggers are told of relative to boards' workspace.
+        "" | "." | ".." | "boards" => "dunlin",
         "common" => "dunlin_board",
         _ => match folder.rsplit_once('-') {
             Some((name, version)) if version.starts_with(|digit: char| digit.is_ascii_digit()) => {
@@ -109,6 +109,7 @@ mod tests {
         for (path, module) in [
             ("./src/fetch/url.rs", "dunlin::fetch"),
             ("./boards/../src/heap.rs", "dunlin::heap"),
+            ("/boards/src/heap.rs", "dunlin::heap"),
             (
                 "cargo/registry/src/index.crates.io-1949/smoltcp-0.13.1/src/wire/tcp.rs",
                 "smoltcp::wire",
