@@ -98,34 +98,28 @@ struct Peer {
     address: IpAddr,
 }
 
-enum State<'c, C: Connect + 'c> {
-    /// Nothing has been opened yet.
-    Ready(&'c mut C),
-    Open {
-        connection: C::Connection<'c>,
-        peer: Peer,
-        /// Its last response was read to the end, and the server keeps it open.
-        reusable: bool,
-    },
-    /// The connection was opened, and has ended.
-    Over,
+struct Open<T> {
+    connection: T,
+    peer: Peer,
+    /// Its last response was read to the end, and the server keeps it open.
+    reusable: bool,
 }
 
 /// Makes requests on one connection, from its opening to its end. The connection borrows the
 /// connector's buffers, so another one takes another client.
 pub struct Client<'c, C: Connect + 'c> {
-    state: State<'c, C>,
+    /// It is taken when the connection is opened.
+    connector: Option<&'c mut C>,
+    open: Option<Open<C::Connection<'c>>>,
     speaks_https: bool,
 }
 
 impl<C: Connect> fmt::Debug for Client<'_, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = match &self.state {
-            State::Ready(_) => "ready",
-            State::Open { .. } => "open",
-            State::Over => "over",
-        };
-        f.debug_tuple("Client").field(&state).finish()
+        f.debug_struct("Client")
+            .field("is_open", &self.is_open())
+            .field("is_over", &self.is_over())
+            .finish_non_exhaustive()
     }
 }
 
@@ -144,7 +138,8 @@ impl<'c, C: Connect> Client<'c, C> {
     pub fn new(connect: &'c mut C) -> Self {
         Self {
             speaks_https: connect.speaks_https(),
-            state: State::Ready(connect),
+            connector: Some(connect),
+            open: None,
         }
     }
 
@@ -184,13 +179,17 @@ impl<'c, C: Connect> Client<'c, C> {
                     || ask.listed
                     || matches!(url.host(), Host::Name(name) if resolve.is_named(name));
                 let hops = ask.hops.filter(|_| !named);
-                let address = match literal(host) {
-                    Some(address) => permitted(&[address], hops)?,
+                let permitted = match literal(host) {
+                    Some(address) => permitted(&[address], hops),
                     None => {
                         let found = resolve.resolve(host).await;
-                        permitted(&found.map_err(ClientError::Resolve)?, hops)?
+                        permitted(&found.map_err(ClientError::Resolve)?, hops)
                     }
                 };
+                let address = permitted.map_err(|refused| match refused {
+                    Some(why) => ClientError::Refused(why),
+                    None => ClientError::NoAddress,
+                })?;
                 let peer = Peer {
                     origin: if by_gateway { 0 } else { url.origin() },
                     address,
@@ -204,13 +203,7 @@ impl<'c, C: Connect> Client<'c, C> {
                 let reused = self.reuse(peer);
                 if !reused {
                     // A connection to somebody else stays open until the caller ends it.
-                    if self.is_open() {
-                        return Err(ClientError::Stale);
-                    }
-                    let before = core::mem::replace(&mut self.state, State::Over);
-                    let State::Ready(connector) = before else {
-                        return Err(ClientError::Stale);
-                    };
+                    let connector = self.connector.take().ok_or(ClientError::Stale)?;
                     if !connector.reaches(address) {
                         return Err(ClientError::Unreachable);
                     }
@@ -220,23 +213,19 @@ impl<'c, C: Connect> Client<'c, C> {
                         address,
                         port,
                     };
-                    let connection = connector.connect(to).await.map_err(ClientError::Connect)?;
-                    self.state = State::Open {
-                        connection,
+                    let opened = connector.connect(to).await;
+                    self.open = Some(Open {
+                        connection: opened.map_err(ClientError::Connect)?,
                         peer,
                         reusable: false,
-                    };
+                    });
                 }
                 reused
             };
-            let State::Open { connection, .. } = &mut self.state else {
-                return Err(ClientError::Stale);
-            };
-            match exchange(connection, ask, buffer, body).await {
+            let open = self.open.as_mut().ok_or(ClientError::Stale)?;
+            match exchange(&mut open.connection, ask, buffer, body).await {
                 Ok(fetched) => {
-                    if let State::Open { reusable, .. } = &mut self.state {
-                        *reusable = fetched.reusable;
-                    }
+                    open.reusable = fetched.reusable;
                     Ok(fetched)
                 }
                 Err(error) if reused && error.is_unanswered() => Err(ClientError::Stale),
@@ -247,37 +236,35 @@ impl<'c, C: Connect> Client<'c, C> {
 
     /// Does the connection that is open lead there, and may it be used again?
     fn reuse(&mut self, to: Peer) -> bool {
-        match &mut self.state {
-            State::Open { peer, reusable, .. } if *peer == to => {
-                // Not until the next response has been read to its end.
-                core::mem::take(reusable)
-            }
+        match &mut self.open {
+            // Not once more until the next response has been read to its end.
+            Some(open) if open.peer == to => core::mem::take(&mut open.reusable),
             _ => false,
         }
     }
 
     /// Is a connection open?
     pub fn is_open(&self) -> bool {
-        matches!(self.state, State::Open { .. })
+        self.open.is_some()
     }
 
     /// Is a connection open on which another request may be made?
     pub fn is_reusable(&self) -> bool {
-        matches!(self.state, State::Open { reusable: true, .. })
+        self.open.as_ref().is_some_and(|open| open.reusable)
     }
 
     /// Has its connection ended? Then the next request takes another client.
     pub fn is_over(&self) -> bool {
-        matches!(self.state, State::Over)
+        self.connector.is_none() && self.open.is_none()
     }
 
     /// Ends the connection, if there is one.
     ///
     /// *Cancellation*: as for [`Connection::finish`](super::Connection::finish).
     pub async fn finish(&mut self) {
-        if let State::Open { connection, .. } = &mut self.state {
-            connection.finish().await;
-            self.state = State::Over;
+        if let Some(open) = &mut self.open {
+            open.connection.finish().await;
+            self.open = None;
         }
     }
 
@@ -286,23 +273,25 @@ impl<'c, C: Connect> Client<'c, C> {
     ///
     /// *Cancellation*: safe.
     pub async fn broken(&mut self) {
-        match &mut self.state {
-            State::Open { connection, .. } => _ = connection.read(&mut [0]).await,
-            _ => pending().await,
+        match &mut self.open {
+            Some(open) => _ = open.connection.read(&mut [0]).await,
+            None => pending().await,
         }
     }
 }
 
-/// The first address that may be connected to after these redirects, if there are any.
-fn permitted<R, C, E>(
+/// The first address that may be connected to after these redirects, if there are any; else why
+/// none may, or `None` if there is no address.
+#[inline(never)] // Once for names and addresses.
+fn permitted(
     addresses: &[IpAddr],
     hops: Option<&Hops>,
-) -> core::result::Result<IpAddr, ClientError<R, C, E>> {
-    let mut refused = ClientError::NoAddress;
+) -> core::result::Result<IpAddr, Option<RedirectError>> {
+    let mut refused = None;
     for address in addresses {
         match hops.map_or(Ok(()), |hops| hops.may_connect(*address)) {
             Ok(()) => return Ok(*address),
-            Err(why) => refused = ClientError::Refused(why),
+            Err(why) => refused = Some(why),
         }
     }
     Err(refused)

@@ -2,9 +2,65 @@
 //!
 //! State machines first: [`Url`], [`Request::render`], [`Response`], [`robots::Reader`],
 //! [`HttpDate`] take bytes and give values; they neither wait nor allocate, and no input makes them
-//! panic or run on. A thin async layer over `embedded-io-async` drives them: [`open`] for a
-//! connection, [`fetch`] for one page on it. Who connects, resolves and keeps time is the board's
-//! business, behind [`Connect`], [`Resolve`] and a deadline that is any future.
+//! panic or run on. A thin async layer over `embedded-io-async` drives them: a [`Client`] resolves a
+//! name, checks the address, connects and exchanges, and is the only way to the network. Who
+//! connects, resolves and keeps time is the board's business, behind [`Connect`], [`Resolve`] and a
+//! deadline that is any future (see [`within`]).
+//!
+//! ```
+//! use dunlin::fetch::{Agent, AnswerKind, Ask, Client, Fingerprinter, Request, Url};
+//! # use core::convert::Infallible;
+//! # use core::task::{Context, Poll, Waker};
+//! # use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Resolve};
+//! # struct Server(&'static [u8]);
+//! # impl embedded_io_async::ErrorType for Server { type Error = Infallible; }
+//! # impl embedded_io_async::Read for Server {
+//! #     async fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Infallible> {
+//! #         let count = self.0.len().min(buffer.len());
+//! #         buffer[..count].copy_from_slice(&self.0[..count]);
+//! #         self.0 = &self.0[count..];
+//! #         Ok(count)
+//! #     }
+//! # }
+//! # impl embedded_io_async::Write for Server {
+//! #     async fn write(&mut self, bytes: &[u8]) -> Result<usize, Infallible> { Ok(bytes.len()) }
+//! #     async fn flush(&mut self) -> Result<(), Infallible> { Ok(()) }
+//! # }
+//! # impl Connection for Server {}
+//! # struct Network;
+//! # impl Connect for Network {
+//! #     type Error = Infallible;
+//! #     type Connection<'c> = Server;
+//! #     async fn connect(&mut self, _: Endpoint<'_>) -> Result<Server, Infallible> {
+//! #         Ok(Server(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"))
+//! #     }
+//! # }
+//! # struct Names;
+//! # impl Resolve for Names {
+//! #     type Error = Infallible;
+//! #     async fn resolve(&mut self, _: &str) -> Result<Addresses, Infallible> {
+//! #         Ok(Addresses::from_iter([[192, 0, 2, 1].into()]))
+//! #     }
+//! # }
+//! // `Network` and `Names` are a board's own; here, an answer in memory.
+//! async fn fetch(network: &mut Network, names: &mut Names) -> AnswerKind {
+//!     let agent = Agent::new("dunlin/0.1", None).unwrap();
+//!     let url = Url::parse("http://example.org/").unwrap();
+//!     let mut ask = Ask::new(Request::get(url, agent));
+//!     let mut window = [0; 512];
+//!     let mut fingerprint = Fingerprinter::new(&[0; 16], &[]);
+//!     let mut client = Client::new(network);
+//!     let answer = client.request(&mut ask, names, &mut window, &mut fingerprint).await;
+//!     answer.unwrap().kind
+//! }
+//! # let (mut network, mut names) = (Network, Names);
+//! # let work = core::pin::pin!(fetch(&mut network, &mut names));
+//! # let kind = work.poll(&mut Context::from_waker(Waker::noop()));
+//! # assert_eq!(kind, Poll::Ready(AnswerKind::Page));
+//! ```
+//!
+//! [`robots`] reads robots.txt files and says what their rules mean. What a probe remembers of
+//! them, page by page, is its own business (`probe/verdicts.rs`).
 //!
 //! What one fetch holds in memory, besides the network stack's socket (32-bit device):
 //!
@@ -13,8 +69,8 @@
 //! | the buffer everything passes through | 512 to 1,024, the caller's choice |
 //! | [`Response`], with the window for header lines and a redirect's target | 848 |
 //! | [`Fingerprinter`], or [`robots::Reader`] with a [`robots::Judge`] | 96, or 608 |
-//! | [`Request`] and the [`Etag`] it sends back | 121 |
-//! | the future of [`fetch`], beyond these | some 300 |
+//! | [`Ask`] and the [`Etag`] it sends back | 161 |
+//! | the future of [`Client::request`], beyond these | some 200 |
 //!
 //! What stays between fetches: 41 bytes for a page's tag, 8 for its date, 8 or 16 for its
 //! fingerprint; 16 for a host's [`robots::HostRobots`], and what [`robots::Rules`] are given if

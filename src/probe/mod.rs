@@ -1,21 +1,142 @@
 //! The probe: scheduler and fetcher joined to one loop that runs for months.
 //!
 //! A board brings a network ([`Connect`](crate::fetch::Connect),
-//! [`Resolve`](crate::fetch::Resolve)), a [`Board`] (clock, log, store, watchdog), memory, and a
-//! [`Slot`] for each fetch that may run at once. Each slot is a future of its own: a slow host
-//! blocks its slot only. Spawn [`Probe::run_slot`] for each, and [`Probe::keep_house`] once;
-//! [`Probe::keep_time`] if it may ask a time server.
+//! [`Resolve`](crate::fetch::Resolve)), a [`Board`] (clock, log, watchdog), memory, and a [`Slot`]
+//! for each fetch that may run at once. Each slot is a future of its own: a slow host blocks its
+//! slot only. Spawn [`Probe::run_slot`] for each, and [`Probe::keep_house`] once;
+//! [`Persistence::run`] if there is a store, [`Probe::keep_time`] if it may ask a time server.
 //!
 //! Each turn of a slot is one request, and passes the gate of the page's host: robots.txt first,
 //! then the page, then each step of the redirects of either. So whatever a page needs, its host
 //! never sees two requests closer than its gap. A redirect to another host passes that host's gate
-//! as well; of hosts that are not in the list, eight are remembered at a time, with the gap of the
-//! host that led there.
+//! as well.
 //!
-//! A connection is kept for four seconds if the host's next page is due by then and its gap is
-//! shorter; a page goes to the slot that has a connection to its host. Each slot has one connection
-//! at most.
+//! # What is decided where
+//! The parts below are values without IO, each with an interface of its own. A `Visit` is the state
+//! machine of one page's turn: it asks for a request, is told what became of it, and concludes. The
+//! shell around the parts (`turn.rs`, `slots.rs`) waits and connects, and decides nothing.
+//!
+//! | file | what is decided there |
+//! |---|---|
+//! | `visit/mod.rs` | what a page's turn asks for; why a page was not fetched today |
+//! | `visit/page.rs` | what an answer means for a page; what happens to a page that moved |
+//! | `visit/robots.rs` | which robots.txt governs a page, and what its answer means |
+//! | `verdicts.rs` | which pages of a host may be fetched, and what is remembered of that |
+//! | `redirects/mod.rs` | where a page is if not where the list says; which moves are forgotten |
+//! | `origin.rs` | when a host that is not in the list may be asked |
+//! | `names.rs`, `memory.rs` | how long the address of a host is remembered |
+//! | `connection.rs` | how long a connection is kept; what a failure on it is called |
+//! | `slots.rs` | which slot fetches which page |
+//! | `wall_clock.rs`, `time_server.rs` | what time it is, and whom to believe |
+//! | `persist.rs` | what is written to flash when |
+//! | `restore.rs` | what a restart believes of it |
+//! | `setup.rs` | what the page image says |
+//! | `totals.rs` | what counts as a fetch, an error, a change |
+//! | `board.rs` | what a board has to bring |
+//! | [`polite`](crate::polite) | how long to wait after a 503, and between two requests |
+//! | [`fetch::Client`](crate::fetch::Client) | which addresses may be connected to |
+//! | [`fetch::robots`](crate::fetch::robots) | what the rules of a robots.txt mean |
+//!
+//! # Example
+//! A probe with one page and one slot, on a network and a clock that live in memory:
+//!
+//! ```
+//! use dunlin::image::{Image, build};
+//! use dunlin::probe::{Board, Event, HostMemory, Memory, PageMemory, Probe, Slot};
+//! use dunlin::scheduler::{Settings, Tables};
+//! use dunlin::time::{Duration, Instant};
+//! # use core::cell::Cell;
+//! # use core::convert::Infallible;
+//! # use core::future::Future;
+//! # use core::task::{Context, Waker};
+//! # use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Resolve};
+//! # use dunlin::catalog::{Address, Config, Host, LogLevel, Page};
+//! # struct Server(&'static [u8]);
+//! # impl embedded_io_async::ErrorType for Server { type Error = Infallible; }
+//! # impl embedded_io_async::Read for Server {
+//! #     async fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Infallible> {
+//! #         let count = self.0.len().min(buffer.len());
+//! #         buffer[..count].copy_from_slice(&self.0[..count]);
+//! #         self.0 = &self.0[count..];
+//! #         Ok(count)
+//! #     }
+//! # }
+//! # impl embedded_io_async::Write for Server {
+//! #     async fn write(&mut self, bytes: &[u8]) -> Result<usize, Infallible> { Ok(bytes.len()) }
+//! #     async fn flush(&mut self) -> Result<(), Infallible> { Ok(()) }
+//! # }
+//! # impl Connection for Server {}
+//! # struct Network;
+//! # impl Connect for Network {
+//! #     type Error = Infallible;
+//! #     type Connection<'c> = Server;
+//! #     async fn connect(&mut self, _: Endpoint<'_>) -> Result<Server, Infallible> {
+//! #         Ok(Server(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello"))
+//! #     }
+//! # }
+//! # impl Resolve for Network {
+//! #     type Error = Infallible;
+//! #     async fn resolve(&mut self, _: &str) -> Result<Addresses, Infallible> {
+//! #         Ok(Addresses::from_iter([[192, 0, 2, 1].into()]))
+//! #     }
+//! # }
+//! # fn page_list() -> Vec<u8> {
+//! #     let config = Config {
+//! #         agent: "dunlin/0.1", contact: None, per_day: None, back_off_ms: 60_000,
+//! #         deadline_ms: 30_000, body_bytes: 1 << 20, seed: 1, key: [0; 16], gateway: None,
+//! #         address: Address::Dhcp, utc_offset_minutes: 0, log: LogLevel::Info, sntp: None,
+//! #     };
+//! #     let host = Host {
+//! #         name: "example.org", gap_ms: 15_000, hours: None, gate: 0, first_page: 0, pages: 1,
+//! #     };
+//! #     let page = Page {
+//! #         host: 0, url: "http://example.org/", weight: 1.0, rate: None, confidence: 0.0,
+//! #     };
+//! #     build(&config, &[], &[host], &[page], &[])
+//! # }
+//!
+//! /// A computer on which time flies, up to the tenth minute.
+//! struct Flying(Cell<Instant>);
+//!
+//! impl Board for Flying {
+//!     fn now(&self) -> Instant {
+//!         self.0.get()
+//!     }
+//!     async fn sleep_until(&self, then: Instant) {
+//!         if then > Instant::ZERO + Duration::from_secs(600) {
+//!             core::future::pending().await
+//!         }
+//!         self.0.set(then.max(self.now()));
+//!     }
+//!     fn log(&self, event: &Event) {
+//!         println!("{event:?}");
+//!     }
+//! }
+//!
+//! let list = page_list();
+//! let image = Image::parse(&list)?;
+//! let mut tables = Tables::<16, 4>::NEW;
+//! let memory = Memory {
+//!     scheduler: tables.scheduler(Settings::DEFAULT),
+//!     pages: &mut [PageMemory::NEW; 16],
+//!     hosts: &mut [HostMemory::NEW; 4],
+//!     redirects: &mut [0; 1024],
+//! };
+//! let probe = Probe::new(image, memory, 1, Flying(Cell::new(Instant::ZERO)))?;
+//! probe.set_online(true);
+//! let mut slot = Slot {
+//!     connect: Network,
+//!     resolve: Network,
+//!     buffer: &mut [0; 512],
+//! };
+//! let mut work = core::pin::pin!(probe.run_slot(0, &mut slot));
+//! // An executor would poll it whenever something happens; here, nothing makes it wait.
+//! let _ = work.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+//! assert!(probe.totals().fetches > 0 && probe.totals().errors == 0);
+//! # Ok::<(), dunlin::image::ImageError>(())
+//! ```
 
+mod board;
 mod connection;
 mod event;
 mod log_line;
@@ -28,22 +149,25 @@ mod restore;
 mod setup;
 mod slots;
 mod time_server;
+mod totals;
 mod turn;
 mod verdicts;
 mod visit;
 mod wall_clock;
 
+pub use board::{Board, MOST_SLOTS, Memory, Slot, most_moves};
 pub use event::{BoardEvent, Event, Flags, LoggedBoardEvent, LoggedEvent};
 pub use memory::{HostMemory, PageMemory};
 pub use persist::Persistence;
 pub use restore::{Resumed, TimeSource};
 pub use time_server::Datagrams;
+pub use totals::{Failure, Totals};
 
 use core::cell::{RefCell, RefMut};
 
 use crate::catalog::Config;
 use crate::image::{Image, ImageError};
-use crate::scheduler::{Counter, Outcome, PageId, SchedulerView};
+use crate::scheduler::{Counter, PageId, SchedulerView};
 use crate::time::{Duration, Instant};
 use memory::Knowledge;
 use origin::Origins;
@@ -51,126 +175,12 @@ use persist::Persist;
 use redirects::Redirects;
 use setup::Setup;
 use slots::Slots;
-use visit::Conclusion;
 use wall_clock::WallClock;
 
-/// Slots that one probe can have.
-pub const MOST_SLOTS: usize = 8;
-/// Between two looks after the house.
+/// The time between two looks whether every slot makes progress.
 const HOUSE_TICK: Duration = Duration::from_secs(1);
-/// Between two reports.
+/// The time between two reports.
 const REPORT: Duration = Duration::from_secs(60);
-
-/// What the loop needs besides a network.
-#[allow(async_fn_in_trait)] // One executor, no threads.
-pub trait Board {
-    /// What time is it?
-    fn now(&self) -> Instant;
-    /// Completes then. *Cancellation*: dropping it forgets the alarm.
-    async fn sleep_until(&self, then: Instant);
-    /// Do its connections speak https themselves, without a gateway?
-    fn speaks_https(&self) -> bool {
-        false
-    }
-    /// Something happened.
-    fn log(&self, event: &Event);
-    /// Seconds since 1970, by a clock that runs while the device is off; `None` without one.
-    fn unix_time(&self) -> Option<u64> {
-        None
-    }
-    /// Every slot makes progress: called once a second, and no longer once one hangs.
-    fn feed_watchdog(&self) {}
-}
-
-/// The board's memory for a probe.
-#[derive(Debug)]
-pub struct Memory<'a> {
-    /// Without hosts yet.
-    pub scheduler: SchedulerView<'a>,
-    /// One a page.
-    pub pages: &'a mut [PageMemory],
-    /// One a host.
-    pub hosts: &'a mut [HostMemory],
-    /// For where pages and robots.txt files are that redirects have led away: a URL of 60
-    /// characters takes about 80 bytes. Those on their way through redirects come first; what is
-    /// left remembers the pages that have moved for good, the latest ones. Without any, no redirect
-    /// is followed.
-    pub redirects: &'a mut [u8],
-}
-
-/// Moves that so many bytes for detours can hold: each is a record of the store, see
-/// [`Store::places`](crate::store::Store::places). A URL has nine characters at least, and as much
-/// again goes into the way there.
-pub const fn most_moves(detour_bytes: usize) -> usize {
-    detour_bytes / 24
-}
-
-/// What one fetch at a time needs.
-#[derive(Debug)]
-pub struct Slot<'b, C, R> {
-    /// Opens connections, with buffers of its own.
-    pub connect: C,
-    /// Knows names.
-    pub resolve: R,
-    /// The window requests and responses pass through: 512 bytes or more.
-    pub buffer: &'b mut [u8],
-}
-
-/// Why a page was not answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Failure {
-    /// Its URL cannot be read, or needs a gateway that there is not.
-    Url,
-    /// Its host's name has no address: no IPv4 address, on a board whose network has no IPv6.
-    Name,
-    /// No connection.
-    Connection,
-    /// The connection broke, or the answer made no sense.
-    Response,
-    /// 5xx.
-    Server,
-    /// 429 or 503.
-    Busy,
-    /// Not done in time.
-    Deadline,
-    /// A redirect led to an address that is not public.
-    PrivateAddress,
-    /// It is at an IPv6 address, and this board's network has none.
-    NoIpv6,
-}
-
-/// What happened so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Requests for pages that were answered.
-    pub fetches: u32,
-    /// Of these, 304.
-    pub not_modified: u32,
-    /// Of these, with a new version.
-    pub changed: u32,
-    /// Requests that were not answered, or by 5xx.
-    pub errors: u32,
-    /// Turns that robots rules forbade.
-    pub denied: u32,
-    /// Bytes of bodies.
-    pub bytes: u64,
-    /// Seconds that fetches started late, all together.
-    pub late_seconds: u64,
-}
-
-impl Totals {
-    fn count(&mut self, conclusion: &Conclusion) {
-        self.errors += u32::from(conclusion.failure.is_some());
-        self.denied += u32::from(conclusion.outcome == Outcome::Denied);
-        if let Some(counted) = conclusion.counted {
-            self.fetches += 1;
-            self.bytes += u64::from(counted.bytes);
-            self.changed += u32::from(counted.changed);
-            self.not_modified += u32::from(counted.not_modified);
-        }
-    }
-}
 
 /// The parts of a probe that change, each with an interface of its own.
 struct State<'a> {
@@ -193,7 +203,7 @@ impl State<'_> {
     }
 }
 
-/// The loop's state: one a device, shared by all slots.
+/// The loop: one for a device, shared by all slots.
 pub struct Probe<'a, B> {
     setup: Setup<'a>,
     board: B,
@@ -267,6 +277,7 @@ impl<'a, B: Board> Probe<'a, B> {
     /// Replaces the image's key by the device's own: one image may be on many devices, and a key
     /// that only one of them has keeps what servers send from being made to look unchanged. Before
     /// anything is fetched or restored.
+    #[must_use]
     pub fn with_key(mut self, key: [u8; 16]) -> Self {
         self.setup.config.key = key;
         self
@@ -281,6 +292,7 @@ impl<'a, B: Board> Probe<'a, B> {
 
     /// When the next fetch is due, if nothing is before that: until then a radio can be off. `None`
     /// while slots are busy or without a network.
+    #[must_use]
     pub fn next_due(&self) -> Option<Instant> {
         let state = self.state();
         state.due.filter(|_| state.online && state.slots.are_idle())

@@ -19,6 +19,7 @@ const KNOWN_RATE_CONFIDENCE: f32 = 500.0;
 /// What was found in the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub struct Resumed {
     /// Pages of the list that were known.
     pub pages: u16,
@@ -32,6 +33,18 @@ pub struct Resumed {
     pub foreign: bool,
     /// It was written for another list.
     pub other_list: bool,
+}
+
+impl Resumed {
+    /// The store was empty.
+    pub const NOTHING: Self = Self {
+        pages: 0,
+        hosts: 0,
+        strange: 0,
+        refused: 0,
+        foreign: false,
+        other_list: false,
+    };
 }
 
 /// Who said what time it is.

@@ -13,23 +13,26 @@ use dunlin::probe::{
 use dunlin::sntp::NoTime;
 use proptest::prelude::*;
 
-const RESUMED: Resumed = Resumed {
-    pages: 1,
-    hosts: 2,
-    strange: 3,
-    refused: 4,
-    foreign: true,
-    other_list: false,
+const RESUMED: Resumed = {
+    let mut resumed = Resumed::NOTHING;
+    resumed.pages = 1;
+    resumed.hosts = 2;
+    resumed.strange = 3;
+    resumed.refused = 4;
+    resumed.foreign = true;
+    resumed
 };
 
-const TOTALS: Totals = Totals {
-    fetches: 1,
-    not_modified: 2,
-    changed: 3,
-    errors: 4,
-    denied: 5,
-    bytes: 6,
-    late_seconds: 7,
+const TOTALS: Totals = {
+    let mut totals = Totals::ZERO;
+    totals.fetches = 1;
+    totals.not_modified = 2;
+    totals.changed = 3;
+    totals.errors = 4;
+    totals.denied = 5;
+    totals.bytes = 6;
+    totals.late_seconds = 7;
+    totals
 };
 
 /// One of each event in the table's order, its line, and what is read back.
@@ -470,8 +473,14 @@ proptest! {
     fn numbers_read_back(counts in any::<[u32; 5]>(), sums in any::<[u64; 2]>(), price in any::<f32>()) {
         let [fetches, not_modified, changed, errors, denied] = counts;
         let [bytes, late_seconds] = sums;
-        let totals =
-            Totals { fetches, not_modified, changed, errors, denied, bytes, late_seconds };
+        let mut totals = Totals::ZERO;
+        totals.fetches = fetches;
+        totals.not_modified = not_modified;
+        totals.changed = changed;
+        totals.errors = errors;
+        totals.denied = denied;
+        totals.bytes = bytes;
+        totals.late_seconds = late_seconds;
         let line = Event::Totals(totals).to_string();
         prop_assert_eq!(LoggedEvent::read(&line), Some(LoggedEvent::Totals(totals)));
         let event = Event::Plan { price, freshness: None, optimum: Some(0.5) };

@@ -4,16 +4,16 @@
 //! fingerprints, dates, robots.txt and redirects, on a connection that is a piece of memory.
 
 use core::convert::Infallible;
-use core::future::{Future, pending};
+use core::future::Future;
 use core::hint::black_box;
 use core::net::IpAddr;
 use core::pin::pin;
-use core::task::{Context, Waker};
+use core::task::{Context, Poll, Waker};
 
 use dunlin::fetch::robots::{Access, HostRobots, Judge, LIMITS, Reader, Rules};
 use dunlin::fetch::{
     Addresses, Agent, Ask, Body, Client, Connect, Connection, Endpoint, Etag, Fetched,
-    Fingerprinter, Hops, HttpDate, Ignore, Request, Resolve, Url, within,
+    Fingerprinter, Hops, HttpDate, Ignore, Request, Resolve, Url,
 };
 use dunlin::time::Instant;
 use embedded_io_async::{ErrorType, Read, Write};
@@ -84,8 +84,12 @@ fn fetch<'b>(
     let mut server = Server(answer);
     let mut client = Client::new(&mut server);
     let mut names = Names;
-    let work = pin!(client.request(ask, &mut names, buffer, body));
-    now(within(pin!(pending()), work))??.ok()
+    let mut work = pin!(client.request(ask, &mut names, buffer, body));
+    let mut context = Context::from_waker(Waker::noop());
+    match work.as_mut().poll(&mut context) {
+        Poll::Ready(fetched) => fetched.ok(),
+        Poll::Pending => None,
+    }
 }
 
 /// A robots.txt, judged for one page and kept for others.
@@ -111,14 +115,6 @@ fn robots(url: &str, answer: &[u8]) -> Option<bool> {
     judge.update(answer);
     let allowed = judge.finish().0.ruling().allowed && kept.finish().0.decide(&request.url).allowed;
     Some(allowed && host.access(Instant::ZERO) == Access::Rules)
-}
-
-/// What a future comes to without waiting.
-fn now<T>(work: impl Future<Output = T>) -> Option<T> {
-    match pin!(work).poll(&mut Context::from_waker(Waker::noop())) {
-        core::task::Poll::Ready(done) => Some(done),
-        core::task::Poll::Pending => None,
-    }
 }
 
 /// A connection on which everything has been said.

@@ -1,0 +1,63 @@
+//! What a board brings: its clock and log, memory, and a slot for each fetch that may run at once.
+
+use super::Event;
+use super::memory::{HostMemory, PageMemory};
+use crate::scheduler::SchedulerView;
+use crate::time::Instant;
+
+/// Slots that one probe can have.
+pub const MOST_SLOTS: usize = 8;
+/// What the loop needs besides a network.
+#[allow(async_fn_in_trait)] // One executor, no threads.
+pub trait Board {
+    /// The time since the board started.
+    fn now(&self) -> Instant;
+    /// Completes at that moment. *Cancellation*: dropping it forgets the alarm.
+    async fn sleep_until(&self, then: Instant);
+    /// Says whether its connections speak https themselves, without a gateway.
+    fn speaks_https(&self) -> bool {
+        false
+    }
+    /// Takes note of something that happened.
+    fn log(&self, event: &Event);
+    /// Seconds since 1970, by a clock that runs while the device is off; `None` without one.
+    fn unix_time(&self) -> Option<u64> {
+        None
+    }
+    /// Every slot makes progress: called once a second, and no longer once one hangs.
+    fn feed_watchdog(&self) {}
+}
+
+/// The board's memory for a probe.
+#[derive(Debug)]
+pub struct Memory<'a> {
+    /// The scheduler, without hosts yet.
+    pub scheduler: SchedulerView<'a>,
+    /// What is remembered of pages: at least one for each page of the image.
+    pub pages: &'a mut [PageMemory],
+    /// What is remembered of hosts: at least one for each host of the image.
+    pub hosts: &'a mut [HostMemory],
+    /// Room for where pages and robots.txt files are that redirects have led away: a URL of 60
+    /// characters takes about 80 bytes. Those on their way through redirects come first; what is
+    /// left remembers the pages that have moved for good, the latest ones. Without any, no redirect
+    /// is followed.
+    pub redirects: &'a mut [u8],
+}
+
+/// Moves that so many bytes for redirects can hold: each is a record of the store, see
+/// [`Store::places`](crate::store::Store::places). A URL has nine characters at least, and as much
+/// again goes into the way there.
+pub const fn most_moves(redirect_bytes: usize) -> usize {
+    redirect_bytes / 24
+}
+
+/// What one fetch at a time needs.
+#[derive(Debug)]
+pub struct Slot<'b, C, R> {
+    /// Opens connections, with buffers of its own.
+    pub connect: C,
+    /// Turns names into addresses.
+    pub resolve: R,
+    /// The window requests and responses pass through: 512 bytes or more.
+    pub buffer: &'b mut [u8],
+}
