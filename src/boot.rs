@@ -22,7 +22,7 @@
 
 use core::fmt::{self, Write as _};
 
-use crate::image::checksum;
+use crate::math::crc32;
 use crate::time::Duration;
 
 /// Bytes of a black box.
@@ -177,7 +177,7 @@ impl BlackBox {
         let [c0, c1, c2, c3, u0, u1, u2, u3, fast_resets, length] = *body.first_chunk()?;
         let expected = u32::from_le_bytes([c0, c1, c2, c3]);
         // All zeros have a checksum, too: not this one.
-        if checksum(&[SEAL, self.0.get(4..)?]) != expected {
+        if crc32(&[SEAL, self.0.get(4..)?]) != expected {
             return None;
         }
         let text = core::str::from_utf8(text.get(..usize::from(length))?).ok()?;
@@ -198,7 +198,7 @@ impl BlackBox {
             .iter_mut()
             .zip(head.iter().chain(message.as_bytes()))
             .for_each(|(to, from)| *to = *from);
-        let sum = checksum(&[SEAL, bytes.get(4..).unwrap_or_default()]);
+        let sum = crc32(&[SEAL, bytes.get(4..).unwrap_or_default()]);
         bytes
             .iter_mut()
             .zip(sum.to_le_bytes())

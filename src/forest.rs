@@ -9,47 +9,56 @@
 use crate::heap::Id;
 
 /// A node's place in its heap. What storage for a forest is made of.
+///
+/// Links leave a byte of padding. `X` is what the owner of the forest keeps there; nothing here
+/// touches it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Links<I> {
+pub(crate) struct Links<I, X> {
     pub(crate) left: I,
     pub(crate) right: I,
     pub(crate) up: I,
     /// Nodes on the shortest way down to a free link.
     pub(crate) rank: u8,
-    /// The owner's. It would be padding otherwise; nothing here touches it.
-    pub(crate) spare: u8,
+    /// What the owner keeps in the byte that would be padding.
+    pub(crate) beside: X,
 }
 
-impl<I: Id> Links<I> {
-    /// A heap of its own.
-    pub(crate) const ALONE: Self = Self {
-        left: I::NONE,
-        right: I::NONE,
-        up: I::NONE,
-        rank: 1,
-        spare: 0,
-    };
+impl<I: Id, X> Links<I, X> {
+    /// A node that is a heap of its own.
+    pub(crate) const fn alone(beside: X) -> Self {
+        Self {
+            left: I::NONE,
+            right: I::NONE,
+            up: I::NONE,
+            rank: 1,
+            beside,
+        }
+    }
 }
 
-impl Links<u16> {
-    /// Of no heap at all.
-    pub(crate) const ZERO: Self = Self {
-        left: 0,
-        right: 0,
-        up: 0,
-        rank: 0,
-        spare: 0,
-    };
+impl<X> Links<u16, X> {
+    /// Of no heap at all: zeros, if `beside` is.
+    pub(crate) const fn zero(beside: X) -> Self {
+        Self {
+            left: 0,
+            right: 0,
+            up: 0,
+            rank: 0,
+            beside,
+        }
+    }
 }
 
 /// Something that can stand in a heap.
 pub(crate) trait Node<I: Copy> {
+    /// What the owner keeps beside the links.
+    type Beside: Copy;
     /// Does it stand above `other`? Must be a strict order of those that do not tie.
     fn is_before(&self, other: &Self) -> bool;
     /// Is their order left to their ids?
     fn ties_with(&self, other: &Self) -> bool;
-    fn links(&self) -> &Links<I>;
-    fn links_mut(&mut self) -> &mut Links<I>;
+    fn links(&self) -> &Links<I, Self::Beside>;
+    fn links_mut(&mut self) -> &mut Links<I, Self::Beside>;
     /// The node above, [`Id::NONE`] for a root. An owner that keeps something else in a root's `up`
     /// says so here.
     fn above(&self) -> I {
@@ -61,10 +70,7 @@ pub(crate) trait Node<I: Copy> {
 pub(crate) fn push<I: Id, N: Node<I>>(nodes: &mut [N], root: I, id: I) -> I {
     if let Some(node) = nodes.get_mut(id.index()) {
         let links = node.links_mut();
-        *links = Links {
-            spare: links.spare,
-            ..Links::ALONE
-        };
+        *links = Links::alone(links.beside);
     }
     meld(nodes, root, id)
 }
@@ -103,7 +109,8 @@ pub(crate) fn remove<I: Id, N: Node<I>>(nodes: &mut [N], root: I, id: I) -> I {
     let Some(node) = nodes.get(id.index()) else {
         return root;
     };
-    let (&Links { left, right, .. }, up) = (node.links(), node.above());
+    let &Links { left, right, .. } = node.links();
+    let up = node.above();
     let rest = meld(nodes, left, right);
     if let Some(node) = nodes.get_mut(rest.index()) {
         node.links_mut().up = up;
@@ -138,17 +145,16 @@ fn hang<I: Id, N: Node<I>>(nodes: &mut [N], above: I, id: I, root: &mut I) {
 /// Puts the deeper child to the left; returns the node above, and whether the rank changed.
 fn balance<I: Id, N: Node<I>>(nodes: &mut [N], id: I) -> Option<(I, bool)> {
     let node = nodes.get(id.index())?;
-    let (
-        &Links {
-            left, right, rank, ..
-        },
-        up,
-    ) = (node.links(), node.above());
+    let &Links {
+        left, right, rank, ..
+    } = node.links();
+    let up = node.above();
     let depth = |child: I| nodes.get(child.index()).map_or(0, |node| node.links().rank);
-    let (on_left, on_right) = (depth(left), depth(right));
+    let on_left = depth(left);
+    let on_right = depth(right);
     let links = nodes.get_mut(id.index())?.links_mut();
     if on_left < on_right {
-        (links.left, links.right) = (right, left);
+        core::mem::swap(&mut links.left, &mut links.right);
     }
     links.rank = on_left.min(on_right) + 1;
     Some((up, links.rank != rank))
@@ -163,20 +169,21 @@ mod tests {
     #[derive(Clone, Copy)]
     struct Number {
         key: u32,
-        links: Links<u16>,
+        links: Links<u16, u8>,
     }
 
     impl Node<u16> for Number {
+        type Beside = u8;
         fn is_before(&self, other: &Self) -> bool {
             self.key < other.key
         }
         fn ties_with(&self, other: &Self) -> bool {
             self.key == other.key
         }
-        fn links(&self) -> &Links<u16> {
+        fn links(&self) -> &Links<u16, u8> {
             &self.links
         }
-        fn links_mut(&mut self) -> &mut Links<u16> {
+        fn links_mut(&mut self) -> &mut Links<u16, u8> {
             &mut self.links
         }
     }
@@ -194,7 +201,10 @@ mod tests {
             ..
         } = node.links;
         assert_eq!(node.links.up, up);
-        assert_eq!(node.links.spare, id as u8, "the owner's byte is left alone");
+        assert_eq!(
+            node.links.beside, id as u8,
+            "the owner's byte is left alone"
+        );
         assert!(
             rank(left) >= rank(right) && own == rank(right) + 1,
             "leftist"
@@ -212,23 +222,19 @@ mod tests {
     fn four_heaps_follow_a_model() {
         let mut nodes: [Number; NODES] = core::array::from_fn(|id| Number {
             key: 0,
-            links: Links {
-                spare: id as u8,
-                ..Links::ALONE
-            },
+            links: Links::alone(id as u8),
         });
-        let (mut roots, mut home) = ([u16::NONE; 4], [None; NODES]);
+        let mut roots = [u16::NONE; 4];
+        let mut home = [None; NODES];
         let mut state = 1_u32;
         let mut below = |limit: u32| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             (state >> 16) % limit
         };
         for _ in 0..50_000 {
-            let (id, heap, other) = (
-                below(NODES as u32) as u16,
-                below(4) as usize,
-                below(4) as usize,
-            );
+            let id = below(NODES as u32) as u16;
+            let heap = below(4) as usize;
+            let other = below(4) as usize;
             match home[usize::from(id)] {
                 None => {
                     nodes[usize::from(id)].key = below(20);

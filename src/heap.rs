@@ -8,8 +8,6 @@ use core::borrow::{Borrow, BorrowMut};
 use core::fmt;
 use core::marker::PhantomData;
 
-use crate::time::Instant;
-
 /// How many children a node has.
 const ARITY: usize = 4;
 
@@ -52,7 +50,7 @@ macro_rules! key {
     ($($t:ty: $filler:expr),*) => { $(impl Key for $t { const FILLER: Self = $filler; })* };
 }
 
-key!(u16: 0, u32: 0, u64: 0, i32: 0, i64: 0, Instant: Instant::ZERO);
+key!(u16: 0, u32: 0, u64: 0, i32: 0, i64: 0);
 
 /// Ordered by the first, then by the second.
 impl<A: Key, B: Key> Key for (A, B) {
@@ -141,9 +139,6 @@ pub type SliceHeap<'a, K, I> = Heap<K, I, &'a mut [Entry<K, I>], &'a mut [I]>;
 /// Another heap, whatever its storage, over slices: what is done to the view is done to the heap.
 pub type HeapView<'a, K, I> = Heap<K, I, &'a mut [Entry<K, I>], &'a mut [I], &'a mut usize>;
 
-/// The same for reading.
-pub(crate) type HeapGlance<'a, K, I> = Heap<K, I, &'a [Entry<K, I>], &'a [I]>;
-
 impl<K: Key, I: Id, const N: usize> ArrayHeap<K, I, N> {
     /// An empty heap.
     pub const fn new() -> Self {
@@ -228,7 +223,7 @@ where
         *self.len.borrow()
     }
 
-    /// Holds nothing?
+    /// Whether it holds nothing.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -257,16 +252,6 @@ where
     /// Is the id in the heap?
     pub fn contains(&self, id: I) -> bool {
         self.place(id).is_some()
-    }
-
-    /// This heap for reading, over slices.
-    pub(crate) fn glance(&self) -> HeapGlance<'_, K, I> {
-        Heap {
-            entries: self.entries.as_ref(),
-            positions: self.positions.as_ref(),
-            len: self.len(),
-            types: PhantomData,
-        }
     }
 
     fn place(&self, id: I) -> Option<usize> {

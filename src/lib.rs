@@ -42,6 +42,8 @@ compile_error!("features `defmt` and `log` exclude each other: choose where log 
 
 #[cfg(feature = "probe")]
 pub mod boot;
+#[cfg(feature = "probe")]
+pub mod catalog;
 #[cfg(feature = "fetch")]
 pub mod fetch;
 mod forest;

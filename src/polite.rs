@@ -13,6 +13,7 @@
 //! 429 and Retry-After belong to the *host*: its other pages wait, too. Failures are forgiven: each
 //! success halves their count, and so does every [`FORGIVEN_AFTER`] without one.
 
+pub use crate::time::Hours;
 use crate::time::{Duration, Instant};
 
 /// The longest robots Crawl-delay that is obeyed to the letter. Some files ask for weeks, by
@@ -27,7 +28,7 @@ pub const FORGIVEN_AFTER: Duration = Duration::from_micros((FORGIVEN_UNITS as u6
 /// Failures are dated in units of 2^29 µs, about nine minutes: exact enough to forgive by, and two
 /// bytes.
 const COARSE: u32 = 29;
-/// A little over an hour.
+/// Failures are forgiven after this many units, a little over an hour.
 const FORGIVEN_UNITS: u16 = 8;
 /// 2^15 times the first wait is beyond every ceiling.
 const MOST_FAILURES: u8 = 15;
@@ -53,7 +54,7 @@ pub fn gap(politeness: Duration, crawl_delay: Option<Duration>) -> Duration {
 pub struct GateSettings {
     /// How long a host is left alone after its first failure.
     pub back_off: Duration,
-    /// And however many there were.
+    /// How long a host is left alone at most, however many failures there were.
     pub back_off_ceiling: Duration,
     /// Counts the gap from the end of a fetch instead of from its start: for hosts that serve
     /// slowly.
@@ -114,63 +115,6 @@ pub enum Answer {
     Failed,
 }
 
-/// Local hours in which fetching is allowed; from 22 to 6 wraps around midnight (Wolf §3's
-/// restricted slots).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Hours {
-    from: u8,
-    to: u8,
-}
-
-impl Default for Hours {
-    fn default() -> Self {
-        Self::ALWAYS
-    }
-}
-
-impl Hours {
-    /// At any time.
-    pub const ALWAYS: Self = Self { from: 0, to: 0 };
-
-    /// From the hour `from` (0–23) until the hour `to` (0–24) begins; `None` when that is empty or
-    /// not of this day.
-    ///
-    /// ```
-    /// use dunlin::polite::Hours;
-    /// use dunlin::time::Duration;
-    /// let night = Hours::new(22, 6).ok_or("not hours of a day")?;
-    /// assert_eq!(night.wait(Duration::HOUR * 23), Duration::ZERO);
-    /// assert_eq!(night.wait(Duration::HOUR * 6), Duration::HOUR * 16);
-    /// # Ok::<(), &str>(())
-    /// ```
-    pub const fn new(from: u8, to: u8) -> Option<Self> {
-        if from > 23 || to > 24 || from == to {
-            None
-        } else {
-            Some(Self { from, to: to % 24 })
-        }
-    }
-
-    /// No restriction at all?
-    pub fn is_always(self) -> bool {
-        self.from == self.to
-    }
-
-    /// How long after this time of day fetching is allowed; zero when it is already.
-    pub fn wait(self, time_of_day: Duration) -> Duration {
-        const DAY: u64 = Duration::DAY.as_micros();
-        let at = |hour: u8| Duration::HOUR.as_micros() * u64::from(hour);
-        let since_start = (time_of_day.as_micros() % DAY + DAY - at(self.from)) % DAY;
-        let open = (at(self.to) + DAY - at(self.from)) % DAY;
-        if self.is_always() || since_start < open {
-            Duration::ZERO
-        } else {
-            Duration::from_micros(DAY - since_start)
-        }
-    }
-}
-
 /// The state of one gate, besides the moment it opens: 10 bytes.
 ///
 /// The moments go out as values: whoever owns the gates keeps them in order of opening.
@@ -229,7 +173,7 @@ impl Gate {
         self.phase = Phase::Fetching;
     }
 
-    /// Is a fetch under way?
+    /// Whether a fetch is under way.
     pub fn is_busy(&self) -> bool {
         self.phase == Phase::Fetching
     }
@@ -283,6 +227,7 @@ impl Gate {
     /// When the next fetch may start, after one that ends at `end` with this answer; `earliest` is
     /// what [`Self::earliest_after`] said of its start. `random` spreads the returns of hosts that
     /// failed together.
+    #[must_use = "whoever owns the gate keeps it closed until then"]
     pub fn opens(
         &mut self,
         earliest: Instant,

@@ -7,6 +7,8 @@
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Sub};
 
+use crate::heap::Key;
+
 /// A moment on the device's own clock, which starts at 0 when the device does and never steps back.
 ///
 /// ```
@@ -120,6 +122,10 @@ impl Duration {
     }
 }
 
+impl Key for Instant {
+    const FILLER: Self = Self::ZERO;
+}
+
 impl fmt::Debug for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}us", self.0)
@@ -186,6 +192,62 @@ impl Div<u64> for Duration {
     type Output = Self;
     fn div(self, rhs: u64) -> Self {
         Self(self.0.checked_div(rhs).unwrap_or(u64::MAX))
+    }
+}
+
+/// Local hours in which fetching is allowed; from 22 to 6 wraps around midnight (Wolf §3's
+/// restricted slots).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Hours {
+    from: u8,
+    to: u8,
+}
+
+impl Default for Hours {
+    fn default() -> Self {
+        Self::ALWAYS
+    }
+}
+
+impl Hours {
+    /// Fetching is allowed at any time.
+    pub const ALWAYS: Self = Self { from: 0, to: 0 };
+
+    /// From the hour `from` (0–23) until the hour `to` (0–24) begins; `None` when that is empty or
+    /// not of this day.
+    ///
+    /// ```
+    /// use dunlin::time::{Duration, Hours};
+    /// let night = Hours::new(22, 6).ok_or("not hours of a day")?;
+    /// assert_eq!(night.wait(Duration::HOUR * 23), Duration::ZERO);
+    /// assert_eq!(night.wait(Duration::HOUR * 6), Duration::HOUR * 16);
+    /// # Ok::<(), &str>(())
+    /// ```
+    pub const fn new(from: u8, to: u8) -> Option<Self> {
+        if from > 23 || to > 24 || from == to {
+            None
+        } else {
+            Some(Self { from, to: to % 24 })
+        }
+    }
+
+    /// Whether there is no restriction at all.
+    pub fn is_always(self) -> bool {
+        self.from == self.to
+    }
+
+    /// How long after this time of day fetching is allowed; zero when it is already.
+    pub fn wait(self, time_of_day: Duration) -> Duration {
+        const DAY: u64 = Duration::DAY.as_micros();
+        let at = |hour: u8| Duration::HOUR.as_micros() * u64::from(hour);
+        let since_start = (time_of_day.as_micros() % DAY + DAY - at(self.from)) % DAY;
+        let open = (at(self.to) + DAY - at(self.from)) % DAY;
+        if self.is_always() || since_start < open {
+            Duration::ZERO
+        } else {
+            Duration::from_micros(DAY - since_start)
+        }
     }
 }
 

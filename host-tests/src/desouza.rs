@@ -6,7 +6,7 @@ use dunlin::model::Change;
 use dunlin::pace::dispatch::{Dispatch, Queue};
 use dunlin::pace::merge::{Link, Moments, Update, merge, spread};
 use dunlin::plan::select::select;
-use dunlin::plan::{Host, Objective, Page};
+use dunlin::plan::{Objective, PlanHost, PlanPage};
 use dunlin::time::{Duration, Instant};
 use dunlin_suite::bench::Random;
 
@@ -109,15 +109,16 @@ pub fn run(setup: Setup) -> Staleness {
     let web = web(setup);
     let capacity = setup.crawlers as u64 * (INTERVAL.as_micros() / setup.fetch.as_micros());
     let budget = (capacity as f64 * setup.planned) as u32;
-    let pages: Vec<Page<'_, f64>> = (0..setup.servers)
+    let pages: Vec<PlanPage<'_, f64>> = (0..setup.servers)
         .flat_map(|server| {
             web.rates[web.starts[server]..web.starts[server + 1]]
                 .iter()
                 .map(move |rate| (server, rate))
         })
-        .map(|(server, rate)| Page::new(1.0, Change::Poisson(*rate)).on_host(server as u32))
+        .map(|(server, rate)| PlanPage::new(1.0, Change::Poisson(*rate)).on_host(server as u32))
         .collect();
-    let mut hosts = vec![Host::new((INTERVAL.as_micros() / GAP.as_micros()) as f64); setup.servers];
+    let mut hosts =
+        vec![PlanHost::new((INTERVAL.as_micros() / GAP.as_micros()) as f64); setup.servers];
     let mut crawls = vec![0; pages.len()];
     let plan = select(
         &pages[..],
@@ -127,7 +128,7 @@ pub fn run(setup: Setup) -> Staleness {
         &mut crawls,
     )
     .expect("a sound plan");
-    let mut impolite = vec![Host::unlimited(); setup.servers];
+    let mut impolite = vec![PlanHost::unlimited(); setup.servers];
     let mut wolf = vec![0; pages.len()];
     let non_polite = select(
         &pages[..],

@@ -3,10 +3,10 @@
 use dunlin::heap::Entry;
 use dunlin::math::g;
 use dunlin::model::Change;
-use dunlin::pace::carousel::{Carousel, Page as Place};
+use dunlin::pace::carousel::{Carousel, Seat};
 use dunlin::plan::azar::azar;
 use dunlin::plan::optimal::optimal;
-use dunlin::plan::{Host, Objective, Page};
+use dunlin::plan::{Objective, PlanHost, PlanPage};
 use dunlin_suite::bench::Random;
 
 /// Shares of the continuous optimum.
@@ -22,15 +22,15 @@ pub struct Reached {
 /// times as often as they change in total, for `rounds` visits a page.
 pub fn run(pages: usize, budget: f64, rounds: usize, seed: u64) -> Reached {
     let mut random = Random(seed);
-    let list: Vec<Page<'_, f64>> = (0..pages)
+    let list: Vec<PlanPage<'_, f64>> = (0..pages)
         .map(|_| {
             let rate = 10_f64.powf(f64::from(random.unit()) - 0.5);
-            Page::new(0.1 + f64::from(random.unit()), Change::Poisson(rate))
+            PlanPage::new(0.1 + f64::from(random.unit()), Change::Poisson(rate))
         })
         .collect();
     let changes: f64 = list.iter().filter_map(|page| page.change.rate()).sum();
     let visits = budget * changes;
-    let (mut hosts, mut rates) = ([Host::unlimited()], vec![0.0; pages]);
+    let (mut hosts, mut rates) = ([PlanHost::unlimited()], vec![0.0; pages]);
     let best = optimal(
         &list[..],
         &mut hosts,
@@ -56,10 +56,10 @@ pub fn run(pages: usize, budget: f64, rounds: usize, seed: u64) -> Reached {
 
 /// Weighted mean freshness over the whole gaps between visits of a long run; a page without one
 /// counts as stale.
-fn freshness(pages: &[Page<'_, f64>], rates: &[f64], visits: f64, rounds: usize) -> f64 {
+fn freshness(pages: &[PlanPage<'_, f64>], rates: &[f64], visits: f64, rounds: usize) -> f64 {
     let count = pages.len();
     let mut carousel: Carousel<u64, u32, _, _, _> = Carousel::with_storage(
-        vec![Place::UNUSED; count],
+        vec![Seat::UNUSED; count],
         vec![Entry::UNUSED; count],
         vec![0; 2 * count],
     );

@@ -1,7 +1,7 @@
 //! Fuzz targets for everything that reads what strangers send, and a mutator for every test run.
 //!
 //! Each target takes any bytes and panics if a promise is broken: no panic inside, no endless loop,
-//! the same result however the input is split. `host-tests/fuzz` holds the same targets for
+//! the same result however the input is split. `host-tests/fuzz` runs the same targets under
 //! libFuzzer: `cargo xtask fuzz` runs them, guided by coverage, and so does the long mode of `cargo
 //! xtask test`. What it finds is kept in `host-tests/fuzz/corpus`, and is where the mutator here
 //! starts.

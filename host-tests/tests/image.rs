@@ -1,10 +1,11 @@
 //! Page images: what goes in comes out, and no damage goes unnoticed or makes the reader panic.
 
-use dunlin::fetch::Ignore;
-use dunlin::image::{
-    Address, Config, Gateway, Host, Image, ImageError, LogLevel, Name, Page, TimeServer, VERSION,
-    build,
+use dunlin::catalog::{
+    Address, Catalog, ChangeLaw, Config, CrawlLimits, Gateway, Host, Ignore, LogLevel, Name, Page,
+    TimeServer, Update, Updates,
 };
+use dunlin::image::{Builder, Image, ImageError, Tag, VERSION, build};
+use dunlin::time::Duration;
 use proptest::prelude::*;
 
 const CONFIG: Config<'_> = Config {
@@ -111,17 +112,219 @@ fn refusals_say_why() {
         room: cut as u32,
     };
     assert_eq!(Image::parse(&good[..cut]).err(), Some(length));
-    let page = Page {
-        host: 1,
-        url: "http://a.test/",
-        weight: 1.0,
-        rate: None,
-        confidence: 0.0,
+    let page = Page::new(1, "http://a.test/");
+    assert_eq!(
+        Image::parse(&build(&CONFIG, &[], &[], &[page], &[])).err(),
+        Some(ImageError::Record {
+            section: Tag::PAGES,
+            index: 0
+        })
+    );
+}
+
+/// The sections of an image with one page on one host, and then those that `more` adds.
+fn small(more: impl FnOnce(Builder) -> Builder) -> Result<Vec<u8>, ImageError> {
+    let host = Host {
+        pages: 1,
+        ..Host::new("a.test", 0)
     };
-    assert!(matches!(
-        Image::parse(&build(&CONFIG, &[], &[], &[page], &[])),
-        Err(ImageError::Record { index: 1 })
-    ));
+    let image = Builder::new(&CONFIG)
+        .hosts(&[host])
+        .pages(&[Page::new(0, "http://a.test/")]);
+    more(image).build()
+}
+
+#[test]
+fn an_unknown_section_is_skipped_or_refused_as_its_name_says() {
+    let note = Tag::new(*b"note");
+    let bytes = small(|image| image.section(note, b"skip me")).expect("an optional section");
+    let image = Image::parse(&bytes).expect("an optional section");
+    assert_eq!(image.pages(), 1);
+    assert_eq!(image.section(note), Some(&b"skip me"[..]));
+    assert_eq!(image.section(Tag::new(*b"else")), None);
+    for name in [*b"NOTE", *b"Note", [0; 4], [0xff; 4]] {
+        let section = Tag::new(name);
+        assert_eq!(
+            small(|image| image.section(section, b"")).err(),
+            Some(ImageError::Unknown { section })
+        );
+    }
+}
+
+#[test]
+fn the_order_of_sections_does_not_matter_but_each_comes_once() {
+    let bytes = small(|image| {
+        let note = image.section(Tag::new(*b"note"), &[7; 31]);
+        note.ignore(&IGNORE)
+    });
+    let bytes = bytes.expect("sections behind one that is skipped");
+    assert_eq!(
+        Image::parse(&bytes).map(|image| image.ignores().len()),
+        Ok(2)
+    );
+    let twice = small(|image| image.pages(&[Page::new(0, "http://a.test/b")]));
+    let section = Tag::PAGES;
+    assert_eq!(twice.err(), Some(ImageError::Repeated { section }));
+}
+
+#[test]
+fn an_image_without_a_configuration_is_refused() {
+    let mut empty = small(|image| image).expect("a good image");
+    empty.truncate(20);
+    seal(&mut empty);
+    assert_eq!(Image::parse(&empty).err(), Some(ImageError::CONFIG));
+}
+
+#[test]
+fn more_records_than_indexes_are_refused() {
+    let pages = vec![Page::new(0, "http://a.test/"); 70_000];
+    assert_eq!(
+        Builder::new(&CONFIG).pages(&pages).build().err(),
+        Some(ImageError::Record {
+            section: Tag::PAGES,
+            index: 70_000
+        })
+    );
+}
+
+#[test]
+fn limits_and_laws_of_single_pages_come_out() {
+    let updates: Vec<u8> = [(6, 0.9), (18, 1.0)]
+        .into_iter()
+        .map(|(hour, probability)| Update {
+            offset: Duration::HOUR * hour,
+            probability,
+        })
+        .flat_map(Update::to_bytes)
+        .collect();
+    let laws = [
+        (7, ChangeLaw::Weibull { shape: 0.6 }),
+        (
+            2,
+            ChangeLaw::Quasi {
+                interval: Duration::DAY,
+                updates: Updates::from_bytes(&updates),
+            },
+        ),
+        (250, ChangeLaw::Pareto { shape: 1.5 }),
+    ];
+    let limits = CrawlLimits {
+        min: 1,
+        max: Some(24),
+        interval: Duration::DAY,
+    };
+    let host = Host {
+        pages: 300,
+        ..Host::new("a.test", 0)
+    };
+    let bytes = Builder::new(&CONFIG)
+        .hosts(&[host])
+        .pages(&[Page::new(0, "http://a.test/"); 300])
+        .laws(&laws)
+        .limits(&[(299, limits)])
+        .build()
+        .expect("a good image");
+    let image = Image::parse(&bytes).expect("a good image");
+    for page in 0..300 {
+        let law = laws.iter().find(|(about, _)| *about == page);
+        let law = law.map_or(ChangeLaw::Poisson, |(_, law)| *law);
+        assert_eq!(image.law(page.into()), Ok(law), "page {page}");
+        let expected = if page == 299 {
+            limits
+        } else {
+            CrawlLimits::NONE
+        };
+        assert_eq!(image.limits(page.into()), Ok(expected), "page {page}");
+    }
+    assert!(image.law(300).is_err() && image.limits(300).is_err());
+}
+
+#[test]
+fn limits_and_laws_that_make_no_sense_are_refused() {
+    let never = CrawlLimits {
+        interval: Duration::ZERO,
+        ..CrawlLimits::NONE
+    };
+    let crossed = CrawlLimits {
+        min: 3,
+        max: Some(2),
+        ..CrawlLimits::NONE
+    };
+    for limits in [never, crossed] {
+        let refused = small(|image| image.limits(&[(0, limits)]));
+        let section = Tag::LIMITS;
+        assert_eq!(
+            refused.err(),
+            Some(ImageError::Record { section, index: 0 })
+        );
+    }
+    let at = |hour, probability| Update {
+        offset: Duration::HOUR * hour,
+        probability,
+    };
+    let unsorted = [at(6, 0.5), at(5, 0.5)].map(Update::to_bytes).concat();
+    let late = at(24, 0.5).to_bytes();
+    let certain = at(6, 1.5).to_bytes();
+    let quasi = |updates| ChangeLaw::Quasi {
+        interval: Duration::DAY,
+        updates: Updates::from_bytes(updates),
+    };
+    for law in [
+        ChangeLaw::Weibull { shape: 0.0 },
+        ChangeLaw::Weibull { shape: f32::NAN },
+        ChangeLaw::Pareto { shape: 1.0 },
+        quasi(&unsorted),
+        quasi(&late),
+        quasi(&certain),
+        quasi(&certain[1..]),
+    ] {
+        let refused = small(|image| image.laws(&[(0, law)]));
+        let section = Tag::LAWS;
+        assert_eq!(
+            refused.err(),
+            Some(ImageError::Record { section, index: 0 })
+        );
+    }
+}
+
+#[test]
+fn an_image_is_a_catalog() {
+    fn urls<C: Catalog>(catalog: &C, host: usize) -> Vec<String> {
+        let pages = catalog.pages_of(host).map(|page| catalog.page(page));
+        pages.flatten().map(|page| page.url.to_owned()).collect()
+    }
+    let bytes = sample(2);
+    let image = Image::parse(&bytes).expect("a good image");
+    assert_eq!(urls(&image, 0), ["http://a.test/0", "http://a.test/1"]);
+    assert!(urls(&image, 1).is_empty());
+}
+
+#[test]
+fn errors_say_what_was_found_what_was_expected_and_what_to_do() {
+    let section = Tag::new(*b"TLSC");
+    for (error, sentence) in [
+        (
+            ImageError::Section {
+                found: 900,
+                room: 12,
+            },
+            "page image with a section of 900 bytes, expected at most 12: make it again",
+        ),
+        (
+            ImageError::Unknown { section },
+            "page image with a section TLSC that this firmware does not know: update the firmware",
+        ),
+        (
+            ImageError::Repeated { section },
+            "page image with two sections TLSC, expected one: make it again",
+        ),
+        (
+            ImageError::Record { section, index: 3 },
+            "page image whose record 3 of section TLSC is missing or makes no sense: make it again",
+        ),
+    ] {
+        assert_eq!(error.to_string(), sentence);
+    }
 }
 
 fn golden(version: u16) -> std::path::PathBuf {
@@ -168,6 +371,124 @@ fn every_version_is_read() {
     }
 }
 
+/// Writes the length and the checksum that an image with these bytes has, as somebody would who
+/// wants to deceive the reader.
+fn seal(image: &mut [u8]) {
+    let length = image.len() as u32;
+    image[12..16].copy_from_slice(&length.to_le_bytes());
+    let mut crc = !0_u32;
+    for byte in image[4..12].iter().chain(&image[20..]) {
+        crc ^= u32::from(*byte);
+        for _ in 0..8 {
+            crc = crc >> 1 ^ if crc & 1 == 0 { 0 } else { 0xedb8_8320 };
+        }
+    }
+    image[16..20].copy_from_slice(&(!crc).to_le_bytes());
+}
+
+/// Everything that a parsed image promises: what is there can be read and refers to what is there,
+/// and what is not there is an error.
+fn holds_its_promises(bytes: &[u8]) {
+    let Ok(image) = Image::parse(bytes) else {
+        return;
+    };
+    assert!(image.config().is_ok());
+    assert_eq!(image.as_bytes(), bytes);
+    for index in 0..image.hosts() {
+        let host = image.host(index).expect("a host that was checked");
+        assert!(usize::from(host.gate) < image.hosts());
+        assert!(image.pages_of(index).end <= image.pages());
+    }
+    for index in 0..image.pages() {
+        let page = image.page(index).expect("a page that was checked");
+        assert!(usize::from(page.host) < image.hosts());
+        assert!(page.weight > 0.0);
+        // They may be refused, but not more.
+        let _ = image.limits(index);
+        let _ = image.law(index);
+    }
+    assert!(image.host(image.hosts()).is_err());
+    assert!(image.page(image.pages()).is_err());
+    assert!(image.page(usize::MAX / 8).is_err());
+    assert!(image.ignores().len() <= Ignore::MOST);
+    let _ = image.named("b.test");
+    let _ = image.section(Tag::new(*b"note"));
+}
+
+/// One small image of every version, the last with all sections there are.
+fn small_images() -> Vec<Vec<u8>> {
+    let mut images: Vec<Vec<u8>> = (1..=VERSION)
+        .map(|version| std::fs::read(golden(version)).expect("an image of every version"))
+        .collect();
+    let noon = Update {
+        offset: Duration::HOUR * 12,
+        probability: 0.5,
+    };
+    let noon = noon.to_bytes();
+    let quasi = ChangeLaw::Quasi {
+        interval: Duration::DAY,
+        updates: Updates::from_bytes(&noon),
+    };
+    let all = small(|image| {
+        let image = image.section(Tag::new(*b"note"), b"skip me");
+        let image = image.limits(&[(0, CrawlLimits::NONE)]).laws(&[(0, quasi)]);
+        image.ignore(&IGNORE)
+    });
+    images.push(all.expect("a good image"));
+    images
+}
+
+#[test]
+fn an_image_cut_anywhere_and_sealed_again_is_refused_or_whole() {
+    for image in small_images() {
+        for length in 0..=image.len() {
+            holds_its_promises(&image[..length]);
+            let mut cut = image[..length].to_vec();
+            if length >= 20 {
+                seal(&mut cut);
+            }
+            holds_its_promises(&cut);
+        }
+    }
+}
+
+#[test]
+fn any_byte_changed_and_sealed_again_is_refused_or_whole() {
+    for mut image in small_images() {
+        for place in 0..image.len() {
+            let was = image[place];
+            for byte in (0..=u8::MAX)
+                .step_by(5)
+                .chain([was ^ 0x20, was.wrapping_add(1)])
+            {
+                image[place] = byte;
+                seal(&mut image);
+                holds_its_promises(&image);
+            }
+            image[place] = was;
+        }
+    }
+}
+
+#[test]
+fn any_number_that_lies_and_is_sealed_again_is_refused_or_whole() {
+    for image in small_images() {
+        let length = image.len() as u32;
+        let edges = [length, u32::MAX, i32::MAX as u32, 1 << 16, 20, 8, 4, 0];
+        let lies = edges
+            .into_iter()
+            .flat_map(|edge| [-1, 0, 1].map(|by| edge.wrapping_add_signed(by)));
+        for lie in lies {
+            for place in 4..image.len() - 3 {
+                let mut image = image.clone();
+                image[place..place + 4].copy_from_slice(&lie.to_le_bytes());
+                seal(&mut image);
+                holds_its_promises(&image);
+            }
+        }
+    }
+}
+
 proptest! {
     /// Every flipped bit is noticed.
     #[test]
@@ -178,15 +499,93 @@ proptest! {
         prop_assert!(Image::parse(&image).is_err());
     }
 
+    /// Whatever a configuration says comes out again.
+    #[test]
+    fn every_configuration_comes_out(
+        texts in prop::collection::vec("\\PC{0,200}", 4),
+        numbers in any::<[u32; 4]>(),
+        per_day in prop::option::of(0.0..1e9_f32),
+        key in any::<[u8; 16]>(),
+        ports in any::<[u16; 2]>(),
+        there in any::<[bool; 3]>(),
+        own in any::<([u8; 4], u8, Option<[u8; 4]>, Option<[u8; 4]>)>(),
+        utc_offset_minutes in any::<i16>(),
+        log in 0..4_usize,
+    ) {
+        let (address, prefix, router, names) = own;
+        let config = Config {
+            agent: &texts[0],
+            contact: there[0].then_some(&texts[1]),
+            per_day,
+            back_off_ms: numbers[0],
+            deadline_ms: numbers[1],
+            body_bytes: numbers[2],
+            seed: numbers[3],
+            key,
+            gateway: there[1].then_some(Gateway { host: &texts[2], port: ports[0] }),
+            address: if there[2] {
+                Address::Dhcp
+            } else {
+                Address::Static { address, prefix, router, names }
+            },
+            utc_offset_minutes,
+            log: [LogLevel::Error, LogLevel::Warn, LogLevel::Info, LogLevel::Debug][log],
+            sntp: there[1].then_some(TimeServer { host: &texts[3], port: ports[1] }),
+        };
+        let bytes = Builder::new(&config).build();
+        let image = bytes.as_deref().map(Image::parse);
+        prop_assert_eq!(image.unwrap().unwrap().config(), Ok(config));
+    }
+
+    /// Whatever is said of a host and a page comes out again.
+    #[test]
+    fn every_host_and_page_comes_out(
+        texts in prop::collection::vec("\\PC{0,300}", 2),
+        gap_ms in any::<u32>(),
+        hours in any::<Option<(u8, u8)>>(),
+        weight in 1e-9..1e9_f32,
+        rate in prop::option::of(0.0..1e9_f32),
+        confidence in any::<f32>(),
+        limits in (0..9_u32, prop::option::of(9..=u32::MAX), 1..=u32::MAX),
+    ) {
+        let host = Host { gap_ms, hours, pages: 1, ..Host::new(&texts[0], 0) };
+        let page = Page { weight, rate, confidence, ..Page::new(0, &texts[1]) };
+        let (min, max, interval) = limits;
+        let limits = CrawlLimits { min, max, interval: Duration::from_millis(interval.into()) };
+        let image = Builder::new(&CONFIG).hosts(&[host]).pages(&[page]).limits(&[(0, limits)]);
+        let bytes = image.build().unwrap();
+        let image = Image::parse(&bytes).unwrap();
+        prop_assert_eq!(image.host(0), Ok(host));
+        prop_assert_eq!(image.page(0), Ok(page));
+        prop_assert_eq!(image.limits(0), Ok(limits));
+    }
+
     /// Bytes with a good checksum but no sense do not make the reader panic.
     #[test]
     fn nonsense_is_refused_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        let _ = Image::parse(&bytes);
+        holds_its_promises(&bytes);
         for version in 1..=VERSION {
             let mut image = b"dnln".to_vec();
             image.extend(version.to_le_bytes());
             image.extend(&bytes);
-            let _ = Image::parse(&image);
+            image.resize(image.len().max(20), 0);
+            seal(&mut image);
+            holds_its_promises(&image);
         }
+    }
+
+    /// Sections of good form with payloads of no sense do neither.
+    #[test]
+    fn sections_of_nonsense_are_refused_without_panic(
+        payloads in prop::collection::vec((0..9_usize, prop::collection::vec(any::<u8>(), 0..60)), 0..8),
+    ) {
+        let tags = [
+            Tag::CONFIG, Tag::NAMES, Tag::HOSTS, Tag::PAGES, Tag::IGNORE, Tag::LIMITS, Tag::LAWS,
+            Tag::new(*b"note"), Tag::new(*b"NOTE"),
+        ];
+        let image = payloads.iter().fold(Builder::new(&CONFIG), |image, (tag, payload)| {
+            image.section(tags[*tag], payload)
+        });
+        holds_its_promises(&image.build_unchecked());
     }
 }

@@ -2,12 +2,12 @@
 //! Algorithm 3).
 
 use dunlin::heap::Entry;
-use dunlin::pace::carousel::{Carousel, CarouselError, Page};
+use dunlin::pace::carousel::{Carousel, CarouselError, Seat};
 use dunlin_suite::bench::Random;
 use proptest::prelude::*;
 
-type HostCarousel = Carousel<u64, u32, Vec<Page<u64, u32>>, Vec<Entry<u64, u32>>, Vec<u32>>;
-type DeviceCarousel = Carousel<u32, u16, Vec<Page<u32, u16>>, Vec<Entry<u32, u16>>, Vec<u16>>;
+type HostCarousel = Carousel<u64, u32, Vec<Seat<u64, u32>>, Vec<Entry<u64, u32>>, Vec<u32>>;
+type DeviceCarousel = Carousel<u32, u16, Vec<Seat<u32, u16>>, Vec<Entry<u32, u16>>, Vec<u16>>;
 
 /// The listing as printed, over shares of `unit`: credits of all pages grow, the released page due
 /// first is visited.
@@ -44,7 +44,7 @@ impl Listing {
 
 fn host(unit: u64, wheel: usize, shares: &[u64]) -> HostCarousel {
     let mut carousel = Carousel::with_storage(
-        vec![Page::UNUSED; shares.len()],
+        vec![Seat::UNUSED; shares.len()],
         vec![Entry::UNUSED; shares.len()],
         vec![0; wheel],
     )
@@ -57,7 +57,7 @@ fn host(unit: u64, wheel: usize, shares: &[u64]) -> HostCarousel {
 
 fn device(unit: u32, wheel: usize, shares: &[u64]) -> DeviceCarousel {
     let mut carousel = Carousel::with_storage(
-        vec![Page::UNUSED; shares.len()],
+        vec![Seat::UNUSED; shares.len()],
         vec![Entry::UNUSED; shares.len()],
         vec![0; wheel],
     )
@@ -133,7 +133,8 @@ proptest! {
             shares = vec![unit];
         }
         let mut listing = Listing::new(unit, &shares);
-        let (mut host, mut device) = (host(unit, wheel, &shares), device(unit as u32, wheel, &shares));
+        let mut host = host(unit, wheel, &shares);
+        let mut device = device(unit as u32, wheel, &shares);
         for slot in 1..=3_000 {
             let expected = listing.next_slot();
             prop_assert_eq!(host.next_slot(), expected, "slot {}", slot);
@@ -207,7 +208,7 @@ proptest! {
     #[test]
     fn survives_any_changes(seed: u64, places in 1_usize..40, wheel in 0_usize..60) {
         let mut random = Random(seed);
-        let mut carousel: DeviceCarousel = Carousel::with_storage(vec![Page::UNUSED; places], vec![Entry::UNUSED; places], vec![0; wheel]).with_unit(1 << 20);
+        let mut carousel: DeviceCarousel = Carousel::with_storage(vec![Seat::UNUSED; places], vec![Entry::UNUSED; places], vec![0; wheel]).with_unit(1 << 20);
         let mut on_it = vec![false; places];
         let mut visits_had = vec![0_u64; places];
         for _ in 0..3_000 {
@@ -287,7 +288,7 @@ fn bound_holds_over_long_runs() {
 #[test]
 fn bad_input_is_refused_and_changes_nothing() {
     let mut carousel: DeviceCarousel =
-        Carousel::with_storage(vec![Page::UNUSED; 2], vec![Entry::UNUSED; 2], vec![0; 2]);
+        Carousel::with_storage(vec![Seat::UNUSED; 2], vec![Entry::UNUSED; 2], vec![0; 2]);
     carousel.add(0, 0.5_f32).unwrap();
     for rate in [
         0.0,

@@ -22,7 +22,8 @@ fn edf_reaches_the_continuous_optimum() {
                 );
             }
             let percent = |share: f64| share * 100.0;
-            let (ours, azar) = (percent(reached.optimal), percent(reached.azar));
+            let ours = percent(reached.optimal);
+            let azar = percent(reached.azar);
             table += &format!("{pages:>6}  {budget:>6}  {ours:>10.2}  {azar:>7.2}\n");
         }
     }

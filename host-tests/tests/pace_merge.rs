@@ -77,7 +77,8 @@ proptest! {
     #[test]
     fn gaps_are_kept((crawls, interval, gap) in demand()) {
         let total = crawls.iter().sum::<u32>() as usize;
-        let (mut room, mut links) = (vec![Update::default(); total], vec![Link::default(); total]);
+        let mut room = vec![Update::default(); total];
+        let mut links = vec![Link::default(); total];
         let cost = |_: u32, gap: Duration| gap.as_secs_f64().powi(2);
         let merged = merge(&crawls, interval, gap, &mut room).unwrap();
         check(&crawls, interval, gap, merged)?;
@@ -97,7 +98,8 @@ proptest! {
         gaps in prop::collection::vec(0_u64..200, 8),
         steps in prop::collection::vec(0_u64..60, 300),
     ) {
-        let (mut updates, mut queues) = (Vec::new(), Vec::new());
+        let mut updates = Vec::new();
+        let mut queues = Vec::new();
         for (mut times, gap) in times.into_iter().zip(gaps) {
             times.sort_unstable();
             let next = updates.len() as u32;
@@ -106,8 +108,10 @@ proptest! {
         }
         let hosts = queues.len();
         let limits = queues.clone();
-        let (mut waiting, mut places) = (vec![Entry::UNUSED; hosts], vec![0_u16; hosts]);
-        let (mut free, mut more) = (vec![Entry::UNUSED; hosts], vec![0_u16; hosts]);
+        let mut waiting = vec![Entry::UNUSED; hosts];
+        let mut places = vec![0_u16; hosts];
+        let mut free = vec![Entry::UNUSED; hosts];
+        let mut more = vec![0_u16; hosts];
         let waiting = SliceHeap::with_storage(&mut waiting[..], &mut places[..]);
         let free = SliceHeap::with_storage(&mut free[..], &mut more[..]);
         let mut dispatch = Dispatch::new(&updates, &mut queues, waiting, free).unwrap();

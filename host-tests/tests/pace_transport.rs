@@ -2,7 +2,7 @@
 //! method.
 
 use dunlin::heap::{Entry, SliceHeap};
-use dunlin::pace::transport::{self, Column, Cost, Crawl, NONE, Prices, Slot, TransportError};
+use dunlin::pace::transport::{self, Column, Cost, Crawl, NONE, Slot, SlotPrice, TransportError};
 use dunlin::time::{Duration, Instant};
 use proptest::prelude::*;
 
@@ -30,12 +30,11 @@ fn assign(
 
 fn sweep(crawls: &[Crawl], slots: &[Slot]) -> Result<(Cost, Vec<u32>), TransportError> {
     let mut slot_of = vec![NONE; crawls.len()];
-    let mut prices = vec![Prices::UNUSED; slots.len()];
-    let (mut first, mut second) = (
-        vec![Entry::UNUSED; crawls.len()],
-        vec![Entry::UNUSED; slots.len()],
-    );
-    let (mut places, mut more) = (vec![0; crawls.len()], vec![0; slots.len()]);
+    let mut prices = vec![SlotPrice::UNUSED; slots.len()];
+    let mut first = vec![Entry::UNUSED; crawls.len()];
+    let mut second = vec![Entry::UNUSED; slots.len()];
+    let mut places = vec![0; crawls.len()];
+    let mut more = vec![0; slots.len()];
     let mut by_gain = SliceHeap::with_storage(&mut first[..], &mut places[..]);
     let mut by_cost = SliceHeap::with_storage(&mut second[..], &mut more[..]);
     let cost = transport::sweep(

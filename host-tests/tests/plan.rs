@@ -7,47 +7,48 @@ use dunlin::plan::baseline::{Share, baseline};
 use dunlin::plan::greedy::greedy;
 use dunlin::plan::optimal::optimal;
 use dunlin::plan::select::select;
-use dunlin::plan::{Host, Objective, Outcome, Page, PlanError, Spacing, page_cost};
+use dunlin::plan::{Allocation, Objective, PlanError, PlanHost, PlanPage, Spacing, page_cost};
 use dunlin_suite::bench::Random;
 
 const OBJECTIVES: [Objective; 3] = [Objective::Freshness, Objective::Age, Objective::Harmonic];
 
-fn poisson(weight: f64, rate: f64) -> Page<'static, f64> {
-    Page::new(weight, Change::Poisson(rate))
+fn poisson(weight: f64, rate: f64) -> PlanPage<'static, f64> {
+    PlanPage::new(weight, Change::Poisson(rate))
 }
 
 fn run_optimal(
-    pages: &[Page<'_, f64>],
-    hosts: &mut [Host<f64>],
+    pages: &[PlanPage<'_, f64>],
+    hosts: &mut [PlanHost<f64>],
     budget: f64,
     objective: Objective,
-) -> (Vec<f64>, Outcome<f64>) {
+) -> (Vec<f64>, Allocation<f64>) {
     let mut rates = vec![0.0; pages.len()];
-    let outcome = optimal(pages, hosts, budget, objective, &mut rates).unwrap();
-    (rates, outcome)
+    let allocation = optimal(pages, hosts, budget, objective, &mut rates).unwrap();
+    (rates, allocation)
 }
 
 fn run_greedy(
-    pages: &[Page<'_, f64>],
-    hosts: &mut [Host<f64>],
+    pages: &[PlanPage<'_, f64>],
+    hosts: &mut [PlanHost<f64>],
     budget: u32,
     objective: Objective,
-) -> (Vec<u32>, Outcome<f64>) {
+) -> (Vec<u32>, Allocation<f64>) {
     let n = pages.len();
-    let (mut entries, mut crawls) = (vec![Entry::<_, u32>::UNUSED; n], vec![0; n]);
-    let outcome = greedy(pages, hosts, budget, objective, &mut entries, &mut crawls).unwrap();
-    (crawls, outcome)
+    let mut entries = vec![Entry::<_, u32>::UNUSED; n];
+    let mut crawls = vec![0; n];
+    let allocation = greedy(pages, hosts, budget, objective, &mut entries, &mut crawls).unwrap();
+    (crawls, allocation)
 }
 
 fn run_select(
-    pages: &[Page<'_, f64>],
-    hosts: &mut [Host<f64>],
+    pages: &[PlanPage<'_, f64>],
+    hosts: &mut [PlanHost<f64>],
     budget: u32,
     objective: Objective,
-) -> (Vec<u32>, Outcome<f64>) {
+) -> (Vec<u32>, Allocation<f64>) {
     let mut crawls = vec![0; pages.len()];
-    let outcome = select(pages, hosts, budget, objective, &mut crawls).unwrap();
-    (crawls, outcome)
+    let allocation = select(pages, hosts, budget, objective, &mut crawls).unwrap();
+    (crawls, allocation)
 }
 
 fn close(found: f64, expected: f64, digits: f64) {
@@ -68,7 +69,7 @@ fn spread(random: &mut Random, from: f64, to: f64) -> f64 {
 const COSTS: [f64; 4] = [0.7, 0.3, 0.1, 0.02];
 
 /// Pages of every law, with limits, on `hosts` hosts.
-fn mixed(random: &mut Random, pages: usize, hosts: u32) -> Vec<Page<'static, f64>> {
+fn mixed(random: &mut Random, pages: usize, hosts: u32) -> Vec<PlanPage<'static, f64>> {
     (0..pages)
         .map(|_| {
             let rate = spread(random, 0.01, 100.0);
@@ -96,7 +97,7 @@ fn mixed(random: &mut Random, pages: usize, hosts: u32) -> Vec<Page<'static, f64
             } else {
                 u32::MAX
             };
-            Page::new(spread(random, 1e-3, 1e3), change)
+            PlanPage::new(spread(random, 1e-3, 1e3), change)
                 .on_host(random.below(hosts))
                 .between(min, max)
         })
@@ -106,19 +107,25 @@ fn mixed(random: &mut Random, pages: usize, hosts: u32) -> Vec<Page<'static, f64
 #[test]
 fn cho_table_5_5_freshness_and_age() {
     let pages = [1.0, 2.0, 3.0, 4.0, 5.0].map(|rate| poisson(1.0, rate));
-    let (rates, outcome) = run_optimal(&pages, &mut [Host::unlimited()], 5.0, Objective::Freshness);
+    let (rates, allocation) = run_optimal(
+        &pages,
+        &mut [PlanHost::unlimited()],
+        5.0,
+        Objective::Freshness,
+    );
     for (found, expected) in rates.iter().zip([1.1499, 1.3584, 1.3538, 1.1379, 0.0]) {
         close(*found, expected, 5e-5);
     }
-    close(outcome.price, 0.21643, 5e-6);
-    close(1.0 - outcome.cost, 0.37389, 5e-6);
-    let (rates, _) = run_optimal(&pages, &mut [Host::unlimited()], 5.0, Objective::Age);
+    close(allocation.price, 0.21643, 5e-6);
+    close(1.0 - allocation.cost, 0.37389, 5e-6);
+    let (rates, _) = run_optimal(&pages, &mut [PlanHost::unlimited()], 5.0, Objective::Age);
     for (found, expected) in rates.iter().zip([0.8349, 0.9679, 1.0335, 1.0706, 1.0931]) {
         close(*found, expected, 5e-5);
     }
     for (share, freshness) in [(Share::Uniform, 0.36505), (Share::Proportional, 0.31674)] {
-        let (mut hosts, mut rates) = ([Host::unlimited()], [0.0; 5]);
-        let outcome = baseline(
+        let mut hosts = [PlanHost::unlimited()];
+        let mut rates = [0.0; 5];
+        let allocation = baseline(
             &pages[..],
             &mut hosts,
             5.0,
@@ -127,8 +134,8 @@ fn cho_table_5_5_freshness_and_age() {
             &mut rates,
         )
         .unwrap();
-        close(1.0 - outcome.cost, freshness, 5e-6);
-        close(1.0 - outcome.bound, 0.37389, 5e-6);
+        close(1.0 - allocation.cost, freshness, 5e-6);
+        close(1.0 - allocation.bound, 0.37389, 5e-6);
     }
 }
 
@@ -146,7 +153,7 @@ fn cho_example_5_5_weights_scale_the_curve() {
                 poisson(2.0, scale * rate),
                 poisson(1.0, 1.0),
             ];
-            let (rates, _) = run_optimal(&pages, &mut [Host::unlimited()], 4.0, objective);
+            let (rates, _) = run_optimal(&pages, &mut [PlanHost::unlimited()], 4.0, objective);
             assert!(rates[0] > 0.0);
             close(rates[1], scale * rates[0], 1e-6);
         }
@@ -159,7 +166,7 @@ fn cho_example_5_5_weights_scale_the_curve() {
     ] {
         let (rates, _) = run_optimal(
             pages.as_flattened(),
-            &mut [Host::unlimited()],
+            &mut [PlanHost::unlimited()],
             6.0,
             objective,
         );
@@ -182,7 +189,7 @@ fn uniform_beats_proportional_and_the_optimum_beats_both() {
                 let mut rates = vec![0.0; pages.len()];
                 baseline(
                     &pages[..],
-                    &mut [Host::unlimited()],
+                    &mut [PlanHost::unlimited()],
                     budget,
                     share,
                     objective,
@@ -191,8 +198,9 @@ fn uniform_beats_proportional_and_the_optimum_beats_both() {
                 .unwrap()
                 .cost
             };
-            let (uniform, proportional) = (cost(Share::Uniform), cost(Share::Proportional));
-            let best = run_optimal(&pages, &mut [Host::unlimited()], budget, objective)
+            let uniform = cost(Share::Uniform);
+            let proportional = cost(Share::Proportional);
+            let best = run_optimal(&pages, &mut [PlanHost::unlimited()], budget, objective)
                 .1
                 .cost;
             let slack = 1.0 + 1e-9;
@@ -215,8 +223,18 @@ fn uniform_beats_proportional_and_the_optimum_beats_both() {
 }
 
 /// The least cost over every allocation there is.
-fn brute_force(pages: &[Page<'_, f64>], caps: &[f64], budget: u32, objective: Objective) -> f64 {
-    fn walk(pages: &[Page<'_, f64>], caps: &mut [f64], budget: u32, objective: Objective) -> f64 {
+fn brute_force(
+    pages: &[PlanPage<'_, f64>],
+    caps: &[f64],
+    budget: u32,
+    objective: Objective,
+) -> f64 {
+    fn walk(
+        pages: &[PlanPage<'_, f64>],
+        caps: &mut [f64],
+        budget: u32,
+        objective: Objective,
+    ) -> f64 {
         let Some((page, rest)) = pages.split_first() else {
             return 0.0;
         };
@@ -263,17 +281,17 @@ fn greedy_and_select_meet_brute_force() {
         for objective in OBJECTIVES {
             let best = brute_force(&pages, &caps.map(f64::floor), budget, objective);
             let ceiling = brute_force(&pages, &caps.map(f64::ceil), budget, objective);
-            for (crawls, outcome) in [
-                run_greedy(&pages, &mut caps.map(Host::new), budget, objective),
-                run_select(&pages, &mut caps.map(Host::new), budget, objective),
+            for (crawls, allocation) in [
+                run_greedy(&pages, &mut caps.map(PlanHost::new), budget, objective),
+                run_select(&pages, &mut caps.map(PlanHost::new), budget, objective),
             ] {
                 assert!(
-                    (outcome.cost - best).abs() <= 1e-9 * best,
-                    "{objective:?}: {outcome:?}, best {best}\n{pages:?} {caps:?} {budget} {crawls:?}"
+                    (allocation.cost - best).abs() <= 1e-9 * best,
+                    "{objective:?}: {allocation:?}, best {best}\n{pages:?} {caps:?} {budget} {crawls:?}"
                 );
                 assert!(
-                    outcome.bound <= ceiling * (1.0 + 1e-9),
-                    "{outcome:?}, ceiling {ceiling}"
+                    allocation.bound <= ceiling * (1.0 + 1e-9),
+                    "{allocation:?}, ceiling {ceiling}"
                 );
                 assert!(crawls.iter().sum::<u32>() <= budget);
             }
@@ -295,7 +313,9 @@ fn select_meets_greedy_on_large_instances() {
             list.iter_mut().for_each(|page| page.min = 0);
         }
         let caps: Vec<_> = (0..hosts)
-            .map(|_| Host::new(f64::from(budget) / f64::from(hosts) * (0.6 + unit(&mut random))))
+            .map(|_| {
+                PlanHost::new(f64::from(budget) / f64::from(hosts) * (0.6 + unit(&mut random)))
+            })
             .collect();
         let objectives = if pages > 10_000 {
             &OBJECTIVES[..1]
@@ -325,36 +345,34 @@ fn select_meets_greedy_on_large_instances() {
 /// Every page is worth its host's price at its gap, or at a limit; hosts share the price unless
 /// they are full.
 fn assert_optimal(
-    pages: &[Page<'_, f64>],
-    hosts: &[Host<f64>],
+    pages: &[PlanPage<'_, f64>],
+    hosts: &[PlanHost<f64>],
     budget: f64,
     objective: Objective,
     rates: &[f64],
-    outcome: &Outcome<f64>,
+    allocation: &Allocation<f64>,
 ) {
-    assert!(outcome.crawls <= budget * (1.0 + 1e-9));
+    assert!(allocation.crawls <= budget * (1.0 + 1e-9));
     assert!(
-        outcome.crawls >= budget * (1.0 - 1e-6)
-            || outcome.price == 0.0
-            || hosts.iter().all(Host::is_full)
+        allocation.crawls >= budget * (1.0 - 1e-6)
+            || allocation.price == 0.0
+            || hosts.iter().all(PlanHost::is_full)
     );
     for host in hosts {
         assert!(host.crawls <= host.cap * (1.0 + 1e-9));
-        assert!(host.price >= outcome.price * (1.0 - 1e-9));
+        assert!(host.price >= allocation.price * (1.0 - 1e-9));
         assert!(
-            host.price <= outcome.price * (1.0 + 1e-6) || host.is_full(),
+            host.price <= allocation.price * (1.0 + 1e-6) || host.is_full(),
             "{host:?}"
         );
     }
     for (page, rate) in pages.iter().zip(rates) {
-        let (least, most) = (
-            f64::from(page.min),
-            if page.max == u32::MAX {
-                f64::INFINITY
-            } else {
-                f64::from(page.max)
-            },
-        );
+        let least = f64::from(page.min);
+        let most = if page.max == u32::MAX {
+            f64::INFINITY
+        } else {
+            f64::from(page.max)
+        };
         assert!(*rate >= least && *rate <= most);
         let price = hosts[page.host as usize].price;
         // What a little more or less would save, by the cost function alone.
@@ -386,22 +404,20 @@ fn optimal_satisfies_its_conditions() {
     let mut random = Random(14);
     for round in 0..120 {
         let hosts = 1 + random.below(6);
-        let (size, budget) = (
-            1 + random.below(60) as usize,
-            spread(&mut random, 10.0, 3_000.0),
-        );
+        let size = 1 + random.below(60) as usize;
+        let budget = spread(&mut random, 10.0, 3_000.0);
         let pages = mixed(&mut random, size, hosts);
         let mut list: Vec<_> = (0..hosts)
-            .map(|_| Host::new(budget * (0.2 + unit(&mut random))))
+            .map(|_| PlanHost::new(budget * (0.2 + unit(&mut random))))
             .collect();
         let objective = OBJECTIVES[round % 3];
         let mut rates = vec![0.0; pages.len()];
         match optimal(&pages[..], &mut list, budget, objective, &mut rates) {
-            Ok(outcome) => {
-                assert_optimal(&pages, &list, budget, objective, &rates, &outcome);
+            Ok(allocation) => {
+                assert_optimal(&pages, &list, budget, objective, &rates, &allocation);
                 assert!(
-                    outcome.cost - outcome.bound <= 1e-6 * outcome.cost,
-                    "{outcome:?}"
+                    allocation.cost - allocation.bound <= 1e-6 * allocation.cost,
+                    "{allocation:?}"
                 );
             }
             Err(error) => assert!(
@@ -416,14 +432,15 @@ fn optimal_satisfies_its_conditions() {
 }
 
 /// Azar's Algorithm 2 as printed: sort, drop from the end, closed form.
-fn algorithm_2(pages: &[Page<'_, f64>], budget: f64) -> Vec<f64> {
+fn algorithm_2(pages: &[PlanPage<'_, f64>], budget: f64) -> Vec<f64> {
     let mut order: Vec<_> = pages
         .iter()
         .map(|page| (page.weight, page.change.rate().unwrap()))
         .enumerate()
         .collect();
     order.sort_by(|(_, (w, l)), (_, (v, m))| (w / l).total_cmp(&(v / m)));
-    let (mut roots, mut rates) = (0.0, budget);
+    let mut roots = 0.0;
+    let mut rates = budget;
     for (_, (weight, rate)) in &order {
         roots += (weight * rate).sqrt();
         rates += rate;
@@ -459,7 +476,7 @@ fn azar_meets_the_sorted_listing() {
         let mut rates = vec![0.0; pages.len()];
         azar(
             &pages[..],
-            &mut [Host::unlimited()],
+            &mut [PlanHost::unlimited()],
             budget,
             Objective::Freshness,
             &mut rates,
@@ -482,18 +499,19 @@ fn azar_slots_meets_its_conditions() {
             .map(|_| poisson(spread(&mut random, 0.01, 10.0), 0.95 * unit(&mut random)))
             .collect();
         let mut chances = vec![0.0; pages.len()];
-        let outcome = azar_slots(&pages[..], &mut [Host::unlimited()], &mut chances).unwrap();
+        let allocation =
+            azar_slots(&pages[..], &mut [PlanHost::unlimited()], &mut chances).unwrap();
         close(chances.iter().sum::<f64>(), 1.0, 1e-6);
         for (page, p) in pages.iter().zip(&chances) {
             let change = page.change.rate().unwrap();
             // d/dp of w p/(p + Δ − pΔ)
             let slope = page.weight * change / (p + change - p * change).powi(2);
-            assert!(slope <= outcome.price * (1.0 + 1e-6));
-            assert!(*p == 0.0 || slope >= outcome.price * (1.0 - 1e-6));
+            assert!(slope <= allocation.price * (1.0 + 1e-6));
+            assert!(*p == 0.0 || slope >= allocation.price * (1.0 - 1e-6));
         }
     }
     let too_fast = [poisson(1.0, 1.0)];
-    let error = azar_slots(&too_fast[..], &mut [Host::unlimited()], &mut [0.0]).unwrap_err();
+    let error = azar_slots(&too_fast[..], &mut [PlanHost::unlimited()], &mut [0.0]).unwrap_err();
     assert_eq!(
         error,
         PlanError::Slot {
@@ -526,15 +544,15 @@ fn azar_reaches_98_percent_of_the_optimum() {
                     .filter_map(|page| page.change.rate())
                     .sum::<f64>();
             let mut rates = vec![0.0; pages];
-            let outcome = azar(
+            let allocation = azar(
                 &list[..],
-                &mut [Host::unlimited()],
+                &mut [PlanHost::unlimited()],
                 budget,
                 Objective::Freshness,
                 &mut rates,
             )
             .unwrap();
-            worst = worst.min((1.0 - outcome.cost) / (1.0 - outcome.bound));
+            worst = worst.min((1.0 - allocation.cost) / (1.0 - allocation.bound));
         }
         println!("azar, {pages} pages, R = {budget} Σλ: {worst:.4} of the optimum at worst");
         assert!(
@@ -567,7 +585,9 @@ fn single_precision_agrees_with_double() {
             let single: Vec<_> = numbers
                 .iter()
                 .enumerate()
-                .map(|(i, (w, l))| Page::new(*w, Change::Poisson(*l)).on_host((i % hosts) as u32))
+                .map(|(i, (w, l))| {
+                    PlanPage::new(*w, Change::Poisson(*l)).on_host((i % hosts) as u32)
+                })
                 .collect();
             let double: Vec<_> = numbers
                 .iter()
@@ -579,7 +599,8 @@ fn single_precision_agrees_with_double() {
             for each in [0.3, 3.0, 100.0] {
                 let budget = (each * size as f64).ceil();
                 let cap = 1.3 * budget / hosts as f64 + 1.0;
-                let (mut rates, mut gates) = (vec![0.0; size], vec![Host::new(cap as f32); hosts]);
+                let mut rates = vec![0.0; size];
+                let mut gates = vec![PlanHost::new(cap as f32); hosts];
                 let ours = optimal(
                     &single[..],
                     &mut gates,
@@ -590,7 +611,7 @@ fn single_precision_agrees_with_double() {
                 .unwrap();
                 let (_, exact) = run_optimal(
                     &double,
-                    &mut vec![Host::new(cap); hosts],
+                    &mut vec![PlanHost::new(cap); hosts],
                     budget,
                     Objective::Freshness,
                 );
@@ -605,7 +626,8 @@ fn single_precision_agrees_with_double() {
                         <= budget * 1.000_01
                 );
 
-                let (mut crawls, mut gates) = (vec![0; size], vec![Host::new(cap as f32); hosts]);
+                let mut crawls = vec![0; size];
+                let mut gates = vec![PlanHost::new(cap as f32); hosts];
                 let ours = select(
                     &single[..],
                     &mut gates,
@@ -616,7 +638,7 @@ fn single_precision_agrees_with_double() {
                 .unwrap();
                 let (_, exact) = run_select(
                     &double,
-                    &mut vec![Host::new(cap); hosts],
+                    &mut vec![PlanHost::new(cap); hosts],
                     budget as u32,
                     Objective::Freshness,
                 );
@@ -635,11 +657,11 @@ fn single_precision_agrees_with_double() {
 
 #[test]
 fn bad_input_is_refused_by_name() {
-    type Broken = fn(&mut Page<'static, f64>);
+    type Broken = fn(&mut PlanPage<'static, f64>);
     let refused = |broken: Broken| {
         let mut pages = [poisson(1.0, 1.0); 3];
         broken(&mut pages[1]);
-        let mut hosts = [Host::new(5.0), Host::unlimited()];
+        let mut hosts = [PlanHost::new(5.0), PlanHost::unlimited()];
         let mut rates = [0.0; 3];
         let by_rate = optimal(
             &pages[..],
@@ -742,7 +764,7 @@ fn bad_input_is_refused_by_name() {
     let mut rates = [0.0; 2];
     let error = optimal(
         &pages[..],
-        &mut [Host::new(5.0)],
+        &mut [PlanHost::new(5.0)],
         9.0,
         objective,
         &mut rates,
@@ -758,7 +780,7 @@ fn bad_input_is_refused_by_name() {
     );
     let error = optimal(
         &pages[..],
-        &mut [Host::new(-1.0)],
+        &mut [PlanHost::new(-1.0)],
         9.0,
         objective,
         &mut rates,
@@ -774,7 +796,7 @@ fn bad_input_is_refused_by_name() {
     for budget in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let error = optimal(
             &pages[..],
-            &mut [Host::unlimited()],
+            &mut [PlanHost::unlimited()],
             budget,
             objective,
             &mut rates,
@@ -784,7 +806,7 @@ fn bad_input_is_refused_by_name() {
     }
     let error = optimal(
         &pages[..0],
-        &mut [Host::unlimited()],
+        &mut [PlanHost::unlimited()],
         1.0,
         objective,
         &mut rates,
@@ -793,7 +815,7 @@ fn bad_input_is_refused_by_name() {
     assert_eq!(error, PlanError::NoPages);
     let error = optimal(
         &pages[..],
-        &mut [Host::unlimited()],
+        &mut [PlanHost::unlimited()],
         9.0,
         objective,
         &mut rates[..1],
@@ -814,29 +836,39 @@ fn pages_that_never_change_and_pages_not_known() {
         poisson(9.0, 0.0).between(1, 5),
         poisson(1.0, 0.5),
         poisson(1.0, 8.0),
-        Page::new(1.0, Change::Unknown),
+        PlanPage::new(1.0, Change::Unknown),
     ];
     for objective in OBJECTIVES {
-        let (rates, outcome) = run_optimal(&pages, &mut [Host::unlimited()], 10.0, objective);
+        let (rates, allocation) =
+            run_optimal(&pages, &mut [PlanHost::unlimited()], 10.0, objective);
         assert_eq!(rates[0], 1.0, "its minimum and no more");
         assert_eq!(page_cost(&pages[0], objective, Spacing::Steady, 1.0), 0.0);
         // The geometric mean of 0.5 and 8.
         let known = [pages[0], pages[1], pages[2], poisson(1.0, 2.0)];
-        let (same, _) = run_optimal(&known, &mut [Host::unlimited()], 10.0, objective);
+        let (same, _) = run_optimal(&known, &mut [PlanHost::unlimited()], 10.0, objective);
         close(rates[3], same[3], 1e-12);
-        assert!(outcome.cost > 0.0);
+        assert!(allocation.cost > 0.0);
     }
     // Nothing to spend a budget on: no price, nothing stale.
     let still = [poisson(1.0, 0.0); 3];
-    let (rates, outcome) =
-        run_optimal(&still, &mut [Host::unlimited()], 10.0, Objective::Freshness);
+    let (rates, allocation) = run_optimal(
+        &still,
+        &mut [PlanHost::unlimited()],
+        10.0,
+        Objective::Freshness,
+    );
     assert_eq!(
-        (rates, outcome.cost, outcome.price, outcome.crawls),
+        (rates, allocation.cost, allocation.price, allocation.crawls),
         (vec![0.0; 3], 0.0, 0.0, 0.0)
     );
-    let (crawls, outcome) = run_greedy(&still, &mut [Host::unlimited()], 10, Objective::Freshness);
+    let (crawls, allocation) = run_greedy(
+        &still,
+        &mut [PlanHost::unlimited()],
+        10,
+        Objective::Freshness,
+    );
     assert_eq!(
-        (crawls, outcome.cost, outcome.price),
+        (crawls, allocation.cost, allocation.price),
         (vec![0; 3], 0.0, 0.0)
     );
 }
@@ -844,9 +876,19 @@ fn pages_that_never_change_and_pages_not_known() {
 #[test]
 fn a_page_that_changes_too_fast_is_given_up() {
     let pages = [poisson(1.0, 0.5), poisson(1.0, 1.0), poisson(1.0, 40.0)];
-    let (rates, outcome) = run_optimal(&pages, &mut [Host::unlimited()], 3.0, Objective::Freshness);
+    let (rates, allocation) = run_optimal(
+        &pages,
+        &mut [PlanHost::unlimited()],
+        3.0,
+        Objective::Freshness,
+    );
     assert_eq!(rates[2], 0.0);
-    assert!(pages[2].weight / 40.0 <= outcome.price);
-    let (rates, _) = run_optimal(&pages, &mut [Host::unlimited()], 3.0, Objective::Harmonic);
+    assert!(pages[2].weight / 40.0 <= allocation.price);
+    let (rates, _) = run_optimal(
+        &pages,
+        &mut [PlanHost::unlimited()],
+        3.0,
+        Objective::Harmonic,
+    );
     assert!(rates[2] > 0.0);
 }

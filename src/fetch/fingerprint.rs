@@ -26,7 +26,6 @@ impl Fingerprint {
 /// A stretch ends after [`Ignore::LONGEST`] bytes even without its end marker, so that a page that
 /// lost the marker is not ignored altogether.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "probe", derive(serde::Serialize, serde::Deserialize))]
 pub struct Ignore<'a> {
     /// Opens the stretch, such as `nonce="`. An empty marker never matches.
     pub from: &'a [u8],

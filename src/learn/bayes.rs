@@ -13,17 +13,18 @@ const LEAST_LOG_WEIGHT: f64 = -1e4;
 /// Why classes were refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum ClassesError {
     /// There are not as many weights as rates, or none at all.
     Length {
-        /// Rates given.
+        /// How many rates were given.
         rates: usize,
-        /// Weights given.
+        /// How many weights were given.
         weights: usize,
     },
     /// A rate is not a positive number.
     Rate {
-        /// Which.
+        /// The class, by its index.
         class: usize,
     },
 }

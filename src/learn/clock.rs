@@ -35,7 +35,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// No changes yet.
+    /// A clock that has seen no changes yet.
     pub const fn new() -> Self {
         Self {
             changes: [0; HOURS],

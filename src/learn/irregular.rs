@@ -54,7 +54,8 @@ fn most_likely<F: Real>(changed: impl Iterator<Item = (F, F)> + Clone, unchanged
         return Some(rate);
     }
     for _ in 0..STEPS {
-        let (mut excess, mut slope) = (-unchanged, F::ZERO);
+        let mut excess = -unchanged;
+        let mut slope = F::ZERO;
         for (n, t) in changed.clone() {
             let odds = (rate * t).exp_m1();
             let term = n * t / odds;
@@ -106,7 +107,7 @@ pub struct IntervalSummary {
 }
 
 impl IntervalSummary {
-    /// No visits yet.
+    /// A summary of no visits.
     pub const fn new() -> Self {
         Self {
             changes: [0; OCTAVES],
@@ -115,7 +116,7 @@ impl IntervalSummary {
         }
     }
 
-    /// Counts a visit. Constant time.
+    /// Counts a visit, in constant time.
     pub fn update(&mut self, visit: &Visit) {
         let days: f32 = visit.interval.as_days();
         if !visit.changed {

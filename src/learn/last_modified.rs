@@ -28,7 +28,7 @@ pub struct LastModified<F> {
 }
 
 impl<F: Real> LastModified<F> {
-    /// No visits yet.
+    /// An estimator that has seen no visits yet.
     pub const fn new() -> Self {
         Self {
             visits: 0,
@@ -57,7 +57,8 @@ impl<F: Real> LastModified<F> {
         if self.visits == 0 || self.days <= F::ZERO {
             return None;
         }
-        let (n, x) = (F::from_u32(self.visits), F::from_u32(self.changes));
+        let n = F::from_u32(self.visits);
+        let x = F::from_u32(self.changes);
         let corrected = if self.changes == 0 {
             F::ZERO
         } else if self.changes == self.visits {

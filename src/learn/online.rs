@@ -122,7 +122,7 @@ impl Settings {
 
     /// With another half-life. [`Duration::MAX`] never forgets.
     #[must_use]
-    pub fn half_life(self, half_life: Duration) -> Self {
+    pub fn with_half_life(self, half_life: Duration) -> Self {
         let days = half_life.as_days::<f32>();
         let fading = if half_life == Duration::MAX {
             0.0
@@ -135,7 +135,7 @@ impl Settings {
     /// With another threshold, in nats, for believing a four-fold jump. Steady pages raise a false
     /// alarm less than once in e^`nats` visits. Infinity turns the watch off; below 1 is taken as 1.
     #[must_use]
-    pub fn surprise(self, nats: f32) -> Self {
+    pub fn with_surprise(self, nats: f32) -> Self {
         Self {
             surprise: nats.max(1.0),
             ..self
@@ -395,7 +395,8 @@ impl Estimate {
             self.time = SHAPE_AFTER_JUMP / rate;
             self.settle();
         }
-        (self.risen, self.fallen) = (0, 0);
+        self.risen = 0;
+        self.fallen = 0;
     }
 
     /// Keeps the belief where f32 can compute with it.

@@ -30,14 +30,14 @@ pub enum Law<F> {
     Weibull {
         /// Changes per day.
         rate: F,
-        /// α
+        /// The law's shape, α.
         shape: F,
     },
     /// Tail `(β/(β+t))^α`, α > 1: a few gaps are longer than all others together.
     Pareto {
         /// Changes per day.
         rate: F,
-        /// α
+        /// The law's shape, α.
         shape: F,
     },
 }
@@ -75,7 +75,7 @@ pub struct Gaps<F> {
 }
 
 impl<F: Real> Gaps<F> {
-    /// No gaps yet.
+    /// A summary of no gaps.
     pub const fn new() -> Self {
         Self {
             count: 0,
@@ -99,7 +99,7 @@ impl<F: Real> Gaps<F> {
         self.log_squares += difference * (days.ln() - self.log_mean);
     }
 
-    /// How many gaps.
+    /// How many gaps were counted.
     pub fn count(&self) -> u32 {
         self.count
     }
@@ -174,7 +174,8 @@ fn inverse_trigamma<F: Real>(y: F) -> F {
 
 /// ψ′(x): eight steps up by recurrence, then the asymptotic series. Within 1e-7 of its value.
 fn trigamma<F: Real>(x: F) -> F {
-    let (mut sum, mut x) = (F::ZERO, x);
+    let mut sum = F::ZERO;
+    let mut x = x;
     for _ in 0..8 {
         sum += F::ONE / (x * x);
         x += F::ONE;

@@ -17,7 +17,8 @@ fn remainders<F: Real>(y: F) -> (F, F, F) {
         // y³/6 (1 − y/4 + y²/20 − …), even and odd powers side by side: all three follow without
         // cancelling.
         let square = y * y;
-        let (mut even, mut odd) = (F::ZERO, F::ZERO);
+        let mut even = F::ZERO;
+        let mut odd = F::ZERO;
         for pair in F::SERIES
             .as_chunks::<2>()
             .0
@@ -139,7 +140,8 @@ pub fn harmonic<F: Real>(y: F) -> F {
     }
     if y < F::TWO {
         // Σ (−1)^{k+1} y^k / (k k!)
-        let (mut term, mut sum) = (y, y);
+        let mut term = y;
+        let mut sum = y;
         for k in 2..40_u32 {
             let k = F::from_u32(k);
             term = -term * y / k;

@@ -2,6 +2,8 @@
 //!
 //! ε is [`Real::EPSILON`] of the number type: 1.2e-7 for `f32`, 2.2e-16 for `f64`.
 
+#[cfg(feature = "probe")]
+mod checksum;
 mod exponential;
 mod gamma;
 mod inverse;
@@ -9,6 +11,8 @@ mod random;
 mod real;
 mod sum;
 
+#[cfg(feature = "probe")]
+pub(crate) use checksum::crc32;
 pub use exponential::{age_excess, age_fraction, excess, g, h, harmonic, staleness_drop};
 pub use gamma::{gamma_lower, gamma_upper};
 pub(crate) use inverse::h_inverse_fraction;

@@ -210,7 +210,8 @@ macro_rules! real {
                     - ((FRACTION + 1) as $t + ($t::MAX_EXP - 1) as $t);
                 let f = $t::from_bits((bits & FRACTION) + ROOT) - 1.0;
                 let s = f / (2.0 + f);
-                let (half, square) = (0.5 * f * f, s * s);
+                let half = 0.5 * f * f;
+                let square = s * s;
                 let fourth = square * square;
                 let chain = |coefficients: &[$t]| {
                     coefficients

@@ -50,9 +50,9 @@ pub trait ChangeModel<F: Real> {
     fn density(&self, age: F) -> F;
     /// Chance that a copy of age `age` is stale: `1 − S(age)`.
     fn stale(&self, age: F) -> F;
-    /// `λ ∫₀ᴸ t Ḡ(t) dt`
+    /// The first moment of going stale, `λ ∫₀ᴸ t Ḡ(t) dt`.
     fn first_moment(&self, gap: F) -> F;
-    /// `λ ∫₀ᴸ t² Ḡ(t) dt`
+    /// The second moment of going stale, `λ ∫₀ᴸ t² Ḡ(t) dt`.
     fn second_moment(&self, gap: F) -> F;
 
     /// What a visit is worth after `gap`, for weight 1: the price index `V` (Olston & Pandey 2008).

@@ -19,7 +19,7 @@ impl<F: Real> Pareto<F> {
         Self { rate, shape }
     }
 
-    /// `ln(1 + t/β)`
+    /// The age on the law's own scale, `ln(1 + t/β)`.
     fn log_age(&self, age: F) -> F {
         (age * self.rate / (self.shape - F::ONE)).ln_1p()
     }
@@ -38,7 +38,7 @@ impl<F: Real> Pareto<F> {
     }
 }
 
-/// `∫₀ʸ e^{kv} dv`
+/// The integral `∫₀ʸ e^{kv} dv`.
 fn grown<F: Real>(k: F, y: F) -> F {
     if (k * y).abs() < F::EPSILON {
         y
@@ -55,9 +55,13 @@ fn divided_growth<F: Real>(a: F, b: F, y: F) -> F {
     if !(y * steep < F::TWO) {
         return (grown(a, y) - grown(b, y)) / (a - b);
     }
-    let (ay, by) = (a * y, b * y);
-    let (mut sum, mut symmetric, mut power) = (F::ZERO, F::ONE, F::ONE);
-    let (mut factor, mut before) = (F::HALF, F::ONE);
+    let ay = a * y;
+    let by = b * y;
+    let mut sum = F::ZERO;
+    let mut symmetric = F::ONE;
+    let mut power = F::ONE;
+    let mut factor = F::HALF;
+    let mut before = F::ONE;
     // 2ⁿ/n! is below 1e-17 of the sum by then.
     for n in 3..28 {
         let term = factor * symmetric;

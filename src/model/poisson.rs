@@ -28,6 +28,18 @@ impl<F: Real> Poisson<F> {
     pub const fn new(rate: F) -> Self {
         Self { rate }
     }
+
+    /// The gap after which a visit to a page that changes `changes` times in `time`, on average, is
+    /// worth `value`, that in units of `time` and for weight 1: `h(λ gap) = λ value` (Cho §5.3).
+    /// Infinite where no visit is worth so much.
+    ///
+    /// This is the one place where a gap follows from a price: [`ChangeModel::gap`] counts in
+    /// intervals (`time` is 1), and a belief about a rate that has become firm (`plan::worth`) counts
+    /// in its own time.
+    #[inline]
+    pub(crate) fn gap_worth(changes: F, time: F, value: F) -> F {
+        time * h_inverse(value * changes) / changes
+    }
 }
 
 impl<F: Real> ChangeModel<F> for Poisson<F> {
@@ -69,7 +81,7 @@ impl<F: Real> ChangeModel<F> for Poisson<F> {
             return F::INFINITY;
         }
         match objective {
-            Objective::Freshness => h_inverse(price * rate) / rate,
+            Objective::Freshness => Self::gap_worth(rate, F::ONE, price),
             Objective::Harmonic => excess_inverse(price * rate) / rate,
             Objective::Age => {
                 let y = price * rate * rate;

@@ -38,7 +38,8 @@ pub(super) fn positive_root<F: Real>(
     f: impl Fn(F) -> F,
     slope: impl Fn(F) -> F,
 ) -> F {
-    let (mut low, mut high) = (least, least.max(F::MIN_POSITIVE));
+    let mut low = least;
+    let mut high = least.max(F::MIN_POSITIVE);
     for _ in 0..60 {
         if f(high) >= target || high > longest {
             break;

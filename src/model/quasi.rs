@@ -70,7 +70,7 @@ struct Walk<F> {
 }
 
 impl<F: Real> Walk<F> {
-    /// Just crawled at `at`.
+    /// A walk that begins with a crawl at `at`.
     fn from(objective: Objective, at: F) -> Self {
         Self {
             objective,
@@ -83,7 +83,8 @@ impl<F: Real> Walk<F> {
 
     /// On to `to`; returns the cost so far.
     fn wait(&mut self, to: F) -> F {
-        let (width, stale) = (to - self.at, F::ONE - self.fresh);
+        let width = to - self.at;
+        let stale = F::ONE - self.fresh;
         self.cost += width
             * match self.objective {
                 Objective::Age => self.age + F::HALF * stale * width,
@@ -198,7 +199,8 @@ pub fn choose<F: Real>(
     times: &mut [u16],
     scratch: &mut [F],
 ) -> usize {
-    let (count, width) = (times.len().min(updates.len()), updates.len());
+    let count = times.len().min(updates.len());
+    let width = updates.len();
     if width == 0 || scratch.len() < count * width {
         return 0;
     }
@@ -217,7 +219,8 @@ pub fn choose<F: Real>(
         }
         deepen(objective, updates, rest, row == 0);
     }
-    let (mut at, mut from) = (F::ZERO, 0);
+    let mut at = F::ZERO;
+    let mut from = 0;
     for (chosen, time) in times.iter_mut().take(count).enumerate() {
         let row = count - 1 - chosen;
         let rest = scratch.get(row * width..(row + 1) * width).unwrap_or(&[]);
@@ -226,7 +229,8 @@ pub fn choose<F: Real>(
             return chosen;
         }
         *time = j as u16;
-        (at, from) = (updates.get(j).map_or(F::ONE, |update| update.offset), j + 1);
+        at = updates.get(j).map_or(F::ONE, |update| update.offset);
+        from = j + 1;
     }
     count
 }
@@ -274,7 +278,8 @@ fn cost_of<F: Real>(
     for (j, update) in updates.iter().enumerate() {
         walk.wait(update.offset);
         if extra == Some(j) || chosen.contains(&(j as u16)) {
-            (walk.fresh, walk.age) = (F::ONE, F::ZERO);
+            walk.fresh = F::ONE;
+            walk.age = F::ZERO;
         } else {
             walk.miss(update);
         }

@@ -10,7 +10,7 @@ use crate::math::{Real, gamma_lower};
 pub struct Weibull<F> {
     rate: F,
     shape: F,
-    /// ln Γ(1 + 1/α)
+    /// The logarithm of the mean in units of the scale, `ln Γ(1 + 1/α)`.
     ln_mean: F,
 }
 
@@ -24,7 +24,7 @@ impl<F: Real> Weibull<F> {
         }
     }
 
-    /// `(kt)^α`
+    /// The exponent of the tail, `(kt)^α`.
     fn exponent(&self, age: F) -> F {
         (self.rate * age * self.ln_mean.exp()).powf(self.shape)
     }

@@ -16,108 +16,45 @@
 //! wheel.
 
 use core::fmt;
-use core::ops::{Add, Div, Mul, Sub};
 
 use crate::forest::{meld, remove};
-use crate::heap::{Entry, Id, Key};
+use crate::heap::{Entry, Id};
 use crate::math::Real;
 
-pub use super::page::Page;
-use super::page::State;
 use super::ready;
-
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for u32 {}
-    impl Sealed for u64 {}
-}
-
-/// What slots and shares are counted in: `u32` on a device (rates to 2⁻³⁰ visits a slot), `u64` on
-/// a host (2⁻⁴⁰).
-pub trait Ticks:
-    sealed::Sealed
-    + Key
-    + fmt::Debug
-    + Add<Output = Self>
-    + Sub<Output = Self>
-    + Mul<Output = Self>
-    + Div<Output = Self>
-{
-    /// 0
-    const ZERO: Self;
-    /// 1
-    const ONE: Self;
-    /// The largest unit: periods and lateness stay within half the range of the type, so that slots
-    /// may wrap.
-    const FINEST: Self;
-
-    /// Low bits of a number of slots.
-    fn wrap(slots: u64) -> Self;
-    /// The same number.
-    fn widen(self) -> u64;
-    /// The slot `slots` later, past the end of the range if need be.
-    fn plus(self, slots: Self) -> Self;
-    /// How many slots after `earlier`.
-    fn since(self, earlier: Self) -> Self;
-    /// Earlier, seen from anywhere within half the range?
-    fn is_before(self, other: Self) -> bool;
-}
-
-macro_rules! ticks {
-    ($t:ident, $bits:expr) => {
-        impl Ticks for $t {
-            const ZERO: Self = 0;
-            const ONE: Self = 1;
-            const FINEST: Self = 1 << $bits;
-            fn wrap(slots: u64) -> Self {
-                slots as $t
-            }
-            fn widen(self) -> u64 {
-                u64::from(self)
-            }
-            fn plus(self, slots: Self) -> Self {
-                self.wrapping_add(slots)
-            }
-            fn since(self, earlier: Self) -> Self {
-                self.wrapping_sub(earlier)
-            }
-            fn is_before(self, other: Self) -> bool {
-                self.wrapping_sub(other) > $t::MAX / 2
-            }
-        }
-    };
-}
-
-ticks!(u32, 30);
-ticks!(u64, 40);
+use super::rhythm::slots_to_wait;
+pub use super::seat::Seat;
+use super::seat::State;
+pub use super::ticks::Ticks;
 
 /// Why a page was not taken or changed. The carousel is as it was.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum CarouselError {
     /// The rate is not a number in (0, 1]: a page can have one visit a slot, no more, and one that
     /// is to have none is left out.
     Rate {
-        /// The page.
+        /// The page that was refused.
         page: u32,
         /// What was asked for, in visits a slot.
         rate: f32,
     },
     /// The page is on the carousel already; change its rate instead.
     Duplicate {
-        /// The page.
+        /// The page that was refused.
         page: u32,
     },
     /// The carousel has no place of that number.
     OutOfRange {
-        /// The page.
+        /// The page that was refused.
         page: u32,
         /// How many places there are.
         places: u32,
     },
     /// The page is not on the carousel; add it first.
     Unknown {
-        /// The page.
+        /// The page that was refused.
         page: u32,
     },
 }
@@ -203,16 +140,16 @@ pub struct Carousel<W, I, P, R, S> {
 
 /// A carousel that owns its memory, for `N` pages; `const`-constructible for a `static`.
 pub type ArrayCarousel<W, I, const N: usize> =
-    Carousel<W, I, [Page<W, I>; N], [Entry<W, I>; N], [I; N]>;
+    Carousel<W, I, [Seat<W, I>; N], [Entry<W, I>; N], [I; N]>;
 
 /// A carousel in slices the caller lends it.
 pub type SliceCarousel<'a, W, I> =
-    Carousel<W, I, &'a mut [Page<W, I>], &'a mut [Entry<W, I>], &'a mut [I]>;
+    Carousel<W, I, &'a mut [Seat<W, I>], &'a mut [Entry<W, I>], &'a mut [I]>;
 
 impl<W: Ticks, I: Id, const N: usize> ArrayCarousel<W, I, N> {
     /// An empty carousel.
     pub const fn new() -> Self {
-        Self::empty([Page::UNUSED; N], [Entry::UNUSED; N], [I::NONE; N])
+        Self::empty([Seat::UNUSED; N], [Entry::UNUSED; N], [I::NONE; N])
     }
 }
 
@@ -244,14 +181,14 @@ impl<W, I, P, R, S> Carousel<W, I, P, R, S>
 where
     W: Ticks,
     I: Id,
-    P: AsRef<[Page<W, I>]> + AsMut<[Page<W, I>]>,
+    P: AsRef<[Seat<W, I>]> + AsMut<[Seat<W, I>]>,
     R: AsRef<[Entry<W, I>]> + AsMut<[Entry<W, I>]>,
     S: AsRef<[I]> + AsMut<[I]>,
 {
     /// An empty carousel in the given storage, whatever that held. `ready` must be as long as
     /// `pages`, or places beyond its length cannot be used; `wheel` may have any length.
     pub fn with_storage(mut pages: P, ready: R, mut wheel: S) -> Self {
-        pages.as_mut().fill(Page::UNUSED);
+        pages.as_mut().fill(Seat::UNUSED);
         wheel.as_mut().fill(I::NONE);
         Self::empty(pages, ready, wheel)
     }
@@ -386,12 +323,13 @@ where
             .owed
             .saturating_add(u64::try_from(-credit).unwrap_or(0));
         if let Some(page) = self.pages.as_mut().get_mut(id.index()) {
-            *page = Page::UNUSED;
+            *page = Seat::UNUSED;
         }
         Some(share)
     }
 
     /// Turns by one slot: whose it is, or `None` for an idle one.
+    #[must_use = "the page whose slot it is has to be visited"]
     pub fn next_slot(&mut self) -> Option<I> {
         self.turned += 1;
         if self.owed >= self.unit.widen() {
@@ -409,8 +347,8 @@ where
     ///
     /// ```
     /// # use dunlin::heap::Entry;
-    /// # use dunlin::pace::carousel::{Carousel, Page};
-    /// let (pages, ready, wheel) = (vec![Page::UNUSED; 2], vec![Entry::UNUSED; 2], vec![0; 2]);
+    /// # use dunlin::pace::carousel::{Carousel, Seat};
+    /// let (pages, ready, wheel) = (vec![Seat::UNUSED; 2], vec![Entry::UNUSED; 2], vec![0; 2]);
     /// let mut carousel = Carousel::with_storage(pages, ready, wheel).with_unit(3_u64);
     /// carousel.add_share(0_u32, 2)?;
     /// carousel.add_share(1, 1)?;
@@ -433,7 +371,8 @@ where
         let before = self.now;
         self.turned = self.turned.saturating_add(slots);
         self.now = before.plus(W::wrap(passed as u64));
-        (self.released, self.far) = (0, I::NONE);
+        self.released = 0;
+        self.far = I::NONE;
         self.wheel.as_mut().fill(I::NONE);
         for index in 0..self.pages.as_ref().len() {
             let Some((id, page)) = I::from_index(index).zip(self.pages.as_ref().get(index)) else {
@@ -471,7 +410,8 @@ where
     /// within reach.
     fn advance(&mut self) {
         self.now = self.now.plus(W::ONE);
-        let (pages, wheel) = (self.pages.as_mut(), self.wheel.as_mut());
+        let pages = self.pages.as_mut();
+        let wheel = self.wheel.as_mut();
         self.head = if self.head + 1 < wheel.len() {
             self.head + 1
         } else {
@@ -509,7 +449,7 @@ where
     }
 
     /// Takes the root at `place` out of the released pages; the next of its tree steps in.
-    fn leave(&mut self, place: usize, root: &Page<W, I>) {
+    fn leave(&mut self, place: usize, root: &Seat<W, I>) {
         let pages = self.pages.as_mut();
         let next = meld(pages, root.links.left, root.links.right);
         ready::replace(pages, self.ready.as_mut(), &mut self.released, place, next);
@@ -536,18 +476,18 @@ where
     /// then: more than nothing, at most one slot's worth.
     fn file(&mut self, id: I, rate: W, release: W, credit: W) {
         let place = self.place(release);
-        let (pages, wheel) = (self.pages.as_mut(), self.wheel.as_mut());
+        let pages = self.pages.as_mut();
+        let wheel = self.wheel.as_mut();
         let Some(page) = pages.get_mut(id.index()) else {
             return;
         };
         let Some(place) = place else {
-            *page = Page::alone(release, rate, credit, State::Far);
+            *page = Seat::alone(release, rate, credit, State::Far);
             self.far = meld(pages, self.far, id);
             return;
         };
-        // Rounded up without a sum that could overflow: credit ≤ rate ≤ unit.
-        let wait = (self.unit - credit + (rate - W::ONE)) / rate;
-        *page = Page::alone(
+        let wait = slots_to_wait(self.unit, rate, credit);
+        *page = Seat::alone(
             release.plus(wait),
             rate,
             credit + wait * rate - self.unit,
@@ -568,7 +508,8 @@ where
         if !self.now.is_before(release) {
             return Some(Place::Ready);
         }
-        let (ahead, length) = (release.since(self.now).widen(), self.wheel.as_ref().len());
+        let ahead = release.since(self.now).widen();
+        let length = self.wheel.as_ref().len();
         let ahead = usize::try_from(ahead)
             .ok()
             .filter(|ahead| *ahead <= length)?;
@@ -603,7 +544,7 @@ where
 
 /// Where a page waits.
 enum Place {
-    /// Among the released.
+    /// It waits among the released.
     Ready,
     /// In the wheel, at this index.
     Wheel(usize),
@@ -611,7 +552,7 @@ enum Place {
 
 /// What a page is owed at slot `now`, in visits times `unit`: above −unit, and above +unit only if
 /// it is late.
-fn credit<W: Ticks, I: Id>(page: &Page<W, I>, unit: W, now: W) -> i64 {
+fn credit<W: Ticks, I: Id>(page: &Seat<W, I>, unit: W, now: W) -> i64 {
     let at_slot = page.credit.widen() as i64
         + if page.is(State::Far) {
             0
@@ -627,7 +568,7 @@ fn credit<W: Ticks, I: Id>(page: &Page<W, I>, unit: W, now: W) -> i64 {
 }
 
 /// The slot in which a page's job was or will be released, from the slot by which it is due.
-fn release<W: Ticks, I: Id>(page: &Page<W, I>, unit: W) -> W {
+fn release<W: Ticks, I: Id>(page: &Seat<W, I>, unit: W) -> W {
     let owed = page.credit + unit - W::ONE;
     page.slot.since(owed / page.rate.max(W::ONE))
 }

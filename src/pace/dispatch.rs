@@ -8,8 +8,7 @@
 use core::fmt;
 
 use crate::heap::{Id, SliceHeap};
-use crate::polite::Hours;
-use crate::time::{Duration, Instant};
+use crate::time::{Duration, Hours, Instant};
 
 use super::merge::Update;
 
@@ -19,7 +18,7 @@ use super::merge::Update;
 pub struct Queue {
     /// Index of its next update.
     pub next: u32,
-    /// Index behind its last.
+    /// Index behind its last update.
     pub end: u32,
     /// The least time between the starts of two of its crawls.
     pub gap: Duration,
@@ -38,7 +37,7 @@ impl Queue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Start<I> {
-    /// The host.
+    /// The host that is asked.
     pub host: I,
     /// The page as the update names it, and the time it was to start at.
     pub update: Update,

@@ -25,7 +25,7 @@ use crate::time::{Duration, Instant};
 pub struct Update {
     /// When it should start.
     pub at: Instant,
-    /// Which page.
+    /// The page, by its index.
     pub page: u32,
 }
 
@@ -58,6 +58,7 @@ const ROUNDS: u32 = 1;
 /// Why no times were written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum MergeError {
     /// The interval has no room for that many crawls at the given gap: plan fewer, or allow a
     /// smaller gap.
@@ -228,7 +229,8 @@ fn ideal<'a>(
 /// `interval · part / whole`, rounded down, without overflow.
 pub(super) fn fraction(interval: Duration, part: u64, whole: u64) -> Duration {
     let whole = whole.max(1);
-    let (each, rest) = (interval.as_micros() / whole, interval.as_micros() % whole);
+    let each = interval.as_micros() / whole;
+    let rest = interval.as_micros() % whole;
     Duration::from_micros(
         each.saturating_mul(part)
             .saturating_add(rest.saturating_mul(part) / whole),
@@ -269,7 +271,8 @@ fn keep_apart(updates: &mut [Update], links: &mut [Link], interval: Duration, ga
             links.get_mut(start as usize),
         ) {
             update.at = pool.0;
-            (link.before, link.after) = (last, pool.1);
+            link.before = last;
+            link.after = pool.1;
         }
         last = start;
     }
@@ -277,10 +280,8 @@ fn keep_apart(updates: &mut [Update], links: &mut [Link], interval: Duration, ga
     // interval.
     let length = gap * count.saturating_sub(1);
     let margin = gap.min(interval - length) / 2;
-    let (earliest, latest) = (
-        Instant::ZERO + length + margin,
-        Instant::ZERO + (interval - margin),
-    );
+    let earliest = Instant::ZERO + length + margin;
+    let latest = Instant::ZERO + (interval - margin);
     let mut index = 0;
     while let (Some(update), Some(link)) = (updates.get(index), links.get(index)) {
         let mean = update.at.min(latest).max(earliest);
@@ -309,7 +310,8 @@ fn link_pages(updates: &[Update], links: &mut [Link]) {
     });
     for rank in 1..links.len() {
         let at = |rank: usize| links.get(rank).map_or(NONE, |link| link.by_page);
-        let (first, second) = (at(rank - 1), at(rank));
+        let first = at(rank - 1);
+        let second = at(rank);
         let page = |index: u32| updates.get(index as usize).map(|update| update.page);
         if page(first) == page(second) {
             join(links, first, second);
@@ -336,8 +338,10 @@ fn exchange<F: Real>(
     interval: Duration,
     cost: &impl Fn(u32, Duration) -> F,
 ) -> Option<()> {
-    let (early, late) = (*updates.get(first)?, *updates.get(second)?);
-    let (around_early, around_late) = (*links.get(first)?, *links.get(second)?);
+    let early = *updates.get(first)?;
+    let late = *updates.get(second)?;
+    let around_early = *links.get(first)?;
+    let around_late = *links.get(second)?;
     // Neither may jump over another crawl of its own page (nor are two crawls of one page worth
     // exchanging).
     if around_early.after <= second as u32

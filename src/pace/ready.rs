@@ -7,8 +7,8 @@
 
 use crate::heap::{Entry, Id};
 
-use super::carousel::Ticks;
-use super::page::Page;
+use super::seat::Seat;
+use super::ticks::Ticks;
 
 /// How many children a node has.
 const ARITY: usize = 4;
@@ -16,7 +16,7 @@ const ARITY: usize = 4;
 /// Puts the root of a tree at `place`, or closes the gap there with the last root if the tree is
 /// empty.
 pub(super) fn replace<W: Ticks, I: Id>(
-    pages: &mut [Page<W, I>],
+    pages: &mut [Seat<W, I>],
     roots: &mut [Entry<W, I>],
     count: &mut usize,
     place: usize,
@@ -50,7 +50,7 @@ pub(super) fn replace<W: Ticks, I: Id>(
 
 /// Adds the root of a tree.
 pub(super) fn insert<W: Ticks, I: Id>(
-    pages: &mut [Page<W, I>],
+    pages: &mut [Seat<W, I>],
     roots: &mut [Entry<W, I>],
     count: &mut usize,
     root: I,
@@ -67,7 +67,7 @@ pub(super) fn insert<W: Ticks, I: Id>(
 
 /// Moves the hole at `place` towards the root until `entry` fits, and puts it there.
 fn rise<W: Ticks, I: Id>(
-    pages: &mut [Page<W, I>],
+    pages: &mut [Seat<W, I>],
     roots: &mut [Entry<W, I>],
     mut place: usize,
     entry: Entry<W, I>,
@@ -85,7 +85,7 @@ fn rise<W: Ticks, I: Id>(
 
 /// Moves the hole at `place` towards the leaves until `entry` fits, and puts it there.
 fn sink<W: Ticks, I: Id>(
-    pages: &mut [Page<W, I>],
+    pages: &mut [Seat<W, I>],
     roots: &mut [Entry<W, I>],
     mut place: usize,
     entry: Entry<W, I>,
@@ -118,7 +118,7 @@ fn precedes<W: Ticks, I: Id>(a: &Entry<W, I>, b: &Entry<W, I>) -> bool {
 
 /// The one place where a root and its place are written, so that they cannot disagree.
 fn put<W: Ticks, I: Id>(
-    pages: &mut [Page<W, I>],
+    pages: &mut [Seat<W, I>],
     roots: &mut [Entry<W, I>],
     place: usize,
     entry: Entry<W, I>,

@@ -17,16 +17,16 @@ use core::fmt;
 use crate::heap::SliceHeap;
 use crate::time::{Duration, Instant};
 
-use super::prices;
-pub use super::prices::Prices;
+use super::slot_price;
+pub use super::slot_price::SlotPrice;
 
 /// A moment at which a crawler can start a crawl.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Slot {
-    /// When.
+    /// When the slot begins.
     pub at: Instant,
-    /// Which crawler.
+    /// The crawler whose slot it is.
     pub crawler: u32,
 }
 
@@ -59,6 +59,7 @@ pub const NONE: u32 = u32::MAX;
 /// Why crawls were not assigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum TransportError {
     /// There is no slot for this crawl, whatever is done about those before it.
     NoSlot {
@@ -67,11 +68,11 @@ pub enum TransportError {
     },
     /// A slice is too short.
     Storage {
-        /// What for.
+        /// What the slice is for.
         slice: &'static str,
-        /// Length needed.
+        /// The length that is needed.
         needed: usize,
-        /// Length given.
+        /// The length that was given.
         given: usize,
     },
     /// The crawls, or the slots, are not in order of time.
@@ -211,7 +212,8 @@ pub fn assign(
     columns.fill(Column::UNUSED);
     gains.fill(0);
     let cost = |crawl: usize, slot: usize| {
-        let (wanted, offered) = (crawls.get(crawl)?, slots.get(slot)?);
+        let wanted = crawls.get(crawl)?;
+        let offered = slots.get(slot)?;
         wanted.cost(*offered).filter(|_| allowed(crawl, slot))
     };
     for crawl in 0..crawls.len() {
@@ -257,9 +259,13 @@ fn shortest_path(
     cost: &impl Fn(usize, usize) -> Option<i64>,
 ) -> Option<usize> {
     for column in columns.iter_mut() {
-        (column.distance, column.via, column.settled) = (i64::MAX, NONE, false);
+        column.distance = i64::MAX;
+        column.via = NONE;
+        column.settled = false;
     }
-    let (mut row, mut via, mut base) = (crawl, NONE, 0);
+    let mut row = crawl;
+    let mut via = NONE;
+    let mut base = 0;
     loop {
         let gain = *gains.get(row)?;
         let mut nearest: Option<(i64, usize)> = None;
@@ -271,7 +277,8 @@ fn shortest_path(
             if let Some(cost) = cost(row, slot) {
                 let distance = base + cost - gain - column.price;
                 if distance < column.distance {
-                    (column.distance, column.via) = (distance, via);
+                    column.distance = distance;
+                    column.via = via;
                 }
             }
             if column.distance < nearest.map_or(i64::MAX, |nearest| nearest.0) {
@@ -284,7 +291,9 @@ fn shortest_path(
         if column.crawl == NONE {
             return Some(slot);
         }
-        (row, via, base) = (column.crawl as usize, slot as u32, distance);
+        row = column.crawl as usize;
+        via = slot as u32;
+        base = distance;
     }
 }
 
@@ -327,7 +336,8 @@ pub(super) fn events<'a>(
     crawls: &'a [Crawl],
     slots: &'a [Slot],
 ) -> impl Iterator<Item = Event> + use<'a> {
-    let (mut crawl, mut slot) = (0, 0);
+    let mut crawl = 0;
+    let mut slot = 0;
     core::iter::from_fn(move || match (crawls.get(crawl), slots.get(slot)) {
         (Some(next), other) if other.is_none_or(|slot| next.at <= slot.at) => {
             crawl += 1;
@@ -346,7 +356,8 @@ pub(super) fn events_backwards<'a>(
     crawls: &'a [Crawl],
     slots: &'a [Slot],
 ) -> impl Iterator<Item = Event> + use<'a> {
-    let (mut crawls_left, mut slots_left) = (crawls, slots);
+    let mut crawls_left = crawls;
+    let mut slots_left = slots;
     core::iter::from_fn(
         move || match (crawls_left.split_last(), slots_left.split_last()) {
             (next, Some((slot, rest))) if next.is_none_or(|(crawl, _)| crawl.at <= slot.at) => {
@@ -383,7 +394,7 @@ pub fn sweep(
     slots: &[Slot],
     by_gain: &mut SliceHeap<'_, i64, u32>,
     by_cost: &mut SliceHeap<'_, i64, u32>,
-    prices: &mut [Prices],
+    prices: &mut [SlotPrice],
     slot_of: &mut [u32],
 ) -> Result<Cost, TransportError> {
     sorted(crawls.iter().map(|crawl| crawl.at))?;
@@ -395,7 +406,7 @@ pub fn sweep(
     let slot_of = cut(slot_of, "slot_of", crawls.len())?;
     choose_slots(crawls, slots, by_gain, by_cost, prices, slot_of)?;
     let total = fill_slots(crawls, slots, prices, slot_of);
-    let bound = prices::bound(crawls, slots, prices, slot_of).clamp(0, total);
+    let bound = slot_price::bound(crawls, slots, prices, slot_of).clamp(0, total);
     Ok(Cost {
         total: Duration::from_micros(total.unsigned_abs()),
         bound: Duration::from_micros(bound.unsigned_abs()),
@@ -443,12 +454,12 @@ fn choose_slots(
     slots: &[Slot],
     by_gain: &mut SliceHeap<'_, i64, u32>,
     by_cost: &mut SliceHeap<'_, i64, u32>,
-    prices: &mut [Prices],
+    prices: &mut [SlotPrice],
     freed: &mut [u32],
 ) -> Result<(), TransportError> {
     by_gain.clear();
     by_cost.clear();
-    prices.fill(Prices::UNUSED);
+    prices.fill(SlotPrice::UNUSED);
     let short = |slice, needed, given| TransportError::Storage {
         slice,
         needed,
@@ -497,19 +508,26 @@ fn choose_slots(
     Ok(())
 }
 
-fn mark(prices: &mut [Prices], slot: u32, used: bool) {
+fn mark(prices: &mut [SlotPrice], slot: u32, used: bool) {
     if let Some(price) = prices.get_mut(slot as usize) {
         price.used = used;
     }
 }
 
 /// Fills the slots marked and returns the total cost.
-fn fill_slots(crawls: &[Crawl], slots: &[Slot], prices: &mut [Prices], slot_of: &mut [u32]) -> i64 {
+fn fill_slots(
+    crawls: &[Crawl],
+    slots: &[Slot],
+    prices: &mut [SlotPrice],
+    slot_of: &mut [u32],
+) -> i64 {
     slot_of.fill(NONE);
-    let (mut waiting, mut empty) = (0_usize, 0_usize);
-    let (mut oldest_crawl, mut oldest_slot) = (0, 0);
+    let mut waiting = 0_usize;
+    let mut empty = 0_usize;
+    let mut oldest_crawl = 0;
+    let mut oldest_slot = 0;
     let mut total = 0_i64;
-    let mut pair = |crawl: usize, slot: usize, slot_of: &mut [u32], prices: &mut [Prices]| {
+    let mut pair = |crawl: usize, slot: usize, slot_of: &mut [u32], prices: &mut [SlotPrice]| {
         if let (Some(place), Some(price)) = (slot_of.get_mut(crawl), prices.get_mut(slot)) {
             *place = slot as u32;
             price.filled = true;

@@ -8,32 +8,34 @@
 
 use super::check::{Checked, check};
 use super::level::{Demand, Same, hand_out, search};
-use super::{Host, Objective, Outcome, Page, Pages, PlanError, Spacing, optimal, page_cost};
+use super::{
+    Allocation, Objective, Pages, PlanError, PlanHost, PlanPage, Spacing, optimal, page_cost,
+};
 use crate::math::{Real, Sum};
 use crate::model::Change;
 
 /// Divides `budget` crawls an interval as if visits came at random moments (Algorithm 2). `rates`
 /// receives crawls an interval, one number a page.
 ///
-/// Rates maximise the freshness of random visits; the outcome tells what they cost by `objective`
+/// Rates maximise the freshness of random visits; the allocation tells what they cost by `objective`
 /// when visits are spread evenly (the paper's Fig. 1), and its bound is that of [`optimal`]. Every
 /// law is taken for Poisson; quasi-deterministic pages take whole crawls at the price κ.
 ///
-/// Work: O(n) a pass, about ten passes, and half as many for the bound. Memory: one [`Host`] a
+/// Work: O(n) a pass, about ten passes, and half as many for the bound. Memory: one [`PlanHost`] a
 /// host.
 ///
 /// # Errors
 /// What is wrong with the demand; nothing is written then.
 pub fn azar<F: Real, P: Pages<F> + ?Sized>(
     pages: &P,
-    hosts: &mut [Host<F>],
+    hosts: &mut [PlanHost<F>],
     budget: F,
     objective: Objective,
     rates: &mut [F],
-) -> Result<Outcome<F>, PlanError> {
+) -> Result<Allocation<F>, PlanError> {
     let pages = check(pages, hosts, budget, rates.len(), false)?;
     let bound = optimal::rough_bound(&pages, hosts, objective, rates);
-    hosts.iter_mut().for_each(Host::reset);
+    hosts.iter_mut().for_each(PlanHost::reset);
     Ok(allot(&pages, hosts, &RandomVisits, objective, bound, rates))
 }
 
@@ -41,16 +43,16 @@ pub fn azar<F: Real, P: Pages<F> + ?Sized>(
 /// changing in a slot, below 1; `probabilities` receives its chance of being visited in one. Caps
 /// are chances as well.
 ///
-/// The outcome's cost is `1 − Σ w p/(p + Δ − pΔ) / Σ w`, the staleness right after a slot; rates
+/// The allocation's cost is `1 − Σ w p/(p + Δ − pΔ) / Σ w`, the staleness right after a slot; rates
 /// that are exactly optimal for it make its bound the same number.
 ///
 /// # Errors
 /// What is wrong with the demand; nothing is written then.
 pub fn azar_slots<F: Real, P: Pages<F> + ?Sized>(
     pages: &P,
-    hosts: &mut [Host<F>],
+    hosts: &mut [PlanHost<F>],
     probabilities: &mut [F],
-) -> Result<Outcome<F>, PlanError> {
+) -> Result<Allocation<F>, PlanError> {
     let pages = check(pages, hosts, F::ONE, probabilities.len(), false)?;
     for (index, page) in pages.iter() {
         if let Some(found) = page.change.rate().filter(|rate| !(*rate < F::ONE)) {
@@ -79,7 +81,7 @@ pub fn azar_slots<F: Real, P: Pages<F> + ?Sized>(
     } else {
         F::ZERO
     };
-    Ok(Outcome {
+    Ok(Allocation {
         cost,
         bound: cost,
         price: Slots.price(shared.low),
@@ -90,12 +92,12 @@ pub fn azar_slots<F: Real, P: Pages<F> + ?Sized>(
 /// Searches, hands out, and tells what it costs at even spacing.
 pub(super) fn allot<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
-    hosts: &mut [Host<F>],
+    hosts: &mut [PlanHost<F>],
     demand: &impl Demand<F>,
     objective: Objective,
     bound: F,
     rates: &mut [F],
-) -> Outcome<F> {
+) -> Allocation<F> {
     let shared = search(pages, hosts, demand, Same::exact(false), rates);
     let mut cost = Sum::ZERO;
     let crawls = hand_out(pages, hosts, demand, |index, page, _, rate, _| {
@@ -109,7 +111,7 @@ pub(super) fn allot<F: Real, P: Pages<F> + ?Sized>(
     } else {
         F::ZERO
     };
-    Outcome {
+    Allocation {
         cost,
         bound: bound.min(cost),
         price: demand.price(shared.low),
@@ -117,7 +119,7 @@ pub(super) fn allot<F: Real, P: Pages<F> + ?Sized>(
     }
 }
 
-/// `ρ = √(wλ)·level − λ`
+/// Demand of a page that is visited at random times: `ρ = √(wλ)·level − λ`.
 struct RandomVisits;
 
 impl<F: Real> Demand<F> for RandomVisits {
@@ -127,12 +129,12 @@ impl<F: Real> Demand<F> for RandomVisits {
     fn whole(&self) -> bool {
         false
     }
-    fn asymptote(&self, page: &Page<'_, F>) -> (F, F) {
+    fn asymptote(&self, page: &PlanPage<'_, F>) -> (F, F) {
         page.change.rate().map_or((F::ZERO, F::ZERO), |rate| {
             ((page.weight * rate).sqrt(), rate)
         })
     }
-    fn at(&self, page: &Page<'_, F>, level: F, price: F) -> (F, F) {
+    fn at(&self, page: &PlanPage<'_, F>, level: F, price: F) -> (F, F) {
         if let Change::Quasi(quasi) = page.change {
             return (F::from_u32(quasi.crawls(price / page.weight)), F::ZERO);
         }
@@ -150,7 +152,7 @@ impl<F: Real> Demand<F> for Slots {
     fn whole(&self) -> bool {
         false
     }
-    fn asymptote(&self, page: &Page<'_, F>) -> (F, F) {
+    fn asymptote(&self, page: &PlanPage<'_, F>) -> (F, F) {
         page.change.rate().map_or((F::ZERO, F::ZERO), |rate| {
             (
                 (page.weight * rate).sqrt() / (F::ONE - rate),
@@ -158,7 +160,7 @@ impl<F: Real> Demand<F> for Slots {
             )
         })
     }
-    fn at(&self, page: &Page<'_, F>, level: F, _price: F) -> (F, F) {
+    fn at(&self, page: &PlanPage<'_, F>, level: F, _price: F) -> (F, F) {
         line(self.asymptote(page), level)
     }
 }

@@ -3,7 +3,7 @@
 use super::azar::allot;
 use super::check::check;
 use super::level::Demand;
-use super::{Host, Objective, Outcome, Page, Pages, PlanError, optimal};
+use super::{Allocation, Objective, Pages, PlanError, PlanHost, PlanPage, optimal};
 use crate::math::Real;
 
 /// What a page's share is in proportion to. A page of unknown rate has the assumed one; a
@@ -12,11 +12,11 @@ use crate::math::Real;
 pub enum Share {
     /// The same for all (Cho §5.5.1). Never worse than proportional, for equal weights.
     Uniform,
-    /// The change rate.
+    /// In proportion to the change rate.
     Proportional,
-    /// The weight.
+    /// In proportion to the weight.
     WeightedUniform,
-    /// Weight times change rate.
+    /// In proportion to weight times change rate.
     WeightedProportional,
 }
 
@@ -24,16 +24,16 @@ pub enum Share {
 /// what they withhold goes to the others in the same proportion. `rates` receives crawls an
 /// interval, one number a page.
 ///
-/// Work: O(n) a pass, about ten passes, and half as many for the bound. Memory: one [`Host`] a
+/// Work: O(n) a pass, about ten passes, and half as many for the bound. Memory: one [`PlanHost`] a
 /// host.
 ///
 /// ```
 /// use dunlin::model::Change;
-/// use dunlin::plan::{Host, Objective, Page, baseline::{Share, baseline}};
-/// let pages = [1.0, 2.0, 3.0, 4.0, 5.0].map(|rate| Page::new(1.0, Change::Poisson(rate)));
-/// let (mut hosts, mut rates) = ([Host::unlimited()], [0.0_f64; 5]);
-/// let outcome = baseline(&pages[..], &mut hosts, 5.0, Share::Uniform, Objective::Freshness, &mut rates)?;
-/// assert!((1.0 - outcome.cost - 0.365_05).abs() < 1e-5); // the optimum is 0.37389
+/// use dunlin::plan::{PlanHost, Objective, PlanPage, baseline::{Share, baseline}};
+/// let pages = [1.0, 2.0, 3.0, 4.0, 5.0].map(|rate| PlanPage::new(1.0, Change::Poisson(rate)));
+/// let (mut hosts, mut rates) = ([PlanHost::unlimited()], [0.0_f64; 5]);
+/// let allocation = baseline(&pages[..], &mut hosts, 5.0, Share::Uniform, Objective::Freshness, &mut rates)?;
+/// assert!((1.0 - allocation.cost - 0.365_05).abs() < 1e-5); // the optimum is 0.37389
 /// # Ok::<(), dunlin::plan::PlanError>(())
 /// ```
 ///
@@ -41,21 +41,21 @@ pub enum Share {
 /// What is wrong with the demand; nothing is written then.
 pub fn baseline<F: Real, P: Pages<F> + ?Sized>(
     pages: &P,
-    hosts: &mut [Host<F>],
+    hosts: &mut [PlanHost<F>],
     budget: F,
     share: Share,
     objective: Objective,
     rates: &mut [F],
-) -> Result<Outcome<F>, PlanError> {
+) -> Result<Allocation<F>, PlanError> {
     let pages = check(pages, hosts, budget, rates.len(), false)?;
     let bound = optimal::rough_bound(&pages, hosts, objective, rates);
-    hosts.iter_mut().for_each(Host::reset);
-    let outcome = allot(&pages, hosts, &share, objective, bound, rates);
+    hosts.iter_mut().for_each(PlanHost::reset);
+    let allocation = allot(&pages, hosts, &share, objective, bound, rates);
     // A share has no price.
     hosts.iter_mut().for_each(|host| host.price = F::ZERO);
-    Ok(Outcome {
+    Ok(Allocation {
         price: F::ZERO,
-        ..outcome
+        ..allocation
     })
 }
 
@@ -66,7 +66,7 @@ impl<F: Real> Demand<F> for Share {
     fn whole(&self) -> bool {
         false
     }
-    fn asymptote(&self, page: &Page<'_, F>) -> (F, F) {
+    fn asymptote(&self, page: &PlanPage<'_, F>) -> (F, F) {
         let rate = || match page.change {
             crate::model::Change::Quasi(quasi) => F::from_u32(quasi.crawls(F::ZERO)),
             change => change.rate().unwrap_or(F::ZERO),
@@ -79,7 +79,7 @@ impl<F: Real> Demand<F> for Share {
         };
         (share, F::ZERO)
     }
-    fn at(&self, page: &Page<'_, F>, level: F, _price: F) -> (F, F) {
+    fn at(&self, page: &PlanPage<'_, F>, level: F, _price: F) -> (F, F) {
         let (share, _) = Demand::<F>::asymptote(self, page);
         if share > F::ZERO {
             (share * level, share)

@@ -7,7 +7,7 @@
 
 use super::check::Checked;
 use super::level::{Demand, demand_of};
-use super::{Host, Page, Pages};
+use super::{Pages, PlanHost, PlanPage};
 use crate::math::{Real, h_inverse_fraction};
 
 /// Pages in a block: as many as a word has bits.
@@ -25,13 +25,15 @@ pub(super) struct Quick<F> {
 /// order. Returns how many there were.
 pub(super) fn each<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
-    hosts: &mut [Host<F>],
+    hosts: &mut [PlanHost<F>],
     demand: &impl Demand<F>,
     list: &List<'_, F>,
-    mut take: impl FnMut(usize, &Page<'_, F>, &mut Host<F>, F, F),
+    mut take: impl FnMut(usize, &PlanPage<'_, F>, &mut PlanHost<F>, F, F),
 ) -> usize {
     let mut block = Block::new();
-    let (mut indices, mut count, mut total) = ([0; BLOCK], 0, 0);
+    let mut indices = [0; BLOCK];
+    let mut count = 0;
+    let mut total = 0;
     for place in 0..list.len {
         let index = list.get(place);
         // Written in any case and counted or not, because a branch here would be taken at random.
@@ -41,7 +43,8 @@ pub(super) fn each<F: Real, P: Pages<F> + ?Sized>(
         count += usize::from(is_searching(pages, hosts, index));
         if count == BLOCK {
             block.serve(pages, hosts, demand, &indices, &mut take);
-            (count, total) = (0, total + BLOCK);
+            count = 0;
+            total += BLOCK;
         }
     }
     block.serve(
@@ -56,7 +59,7 @@ pub(super) fn each<F: Real, P: Pages<F> + ?Sized>(
 
 fn is_searching<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
-    hosts: &[Host<F>],
+    hosts: &[PlanHost<F>],
     index: usize,
 ) -> bool {
     hosts
@@ -104,7 +107,7 @@ impl<'a, F: Real> List<'a, F> {
     pub(super) fn shorten<P: Pages<F> + ?Sized>(
         &mut self,
         pages: &Checked<'_, P, F>,
-        hosts: &[Host<F>],
+        hosts: &[PlanHost<F>],
     ) {
         if self.memory.is_empty() {
             return;
@@ -117,7 +120,8 @@ impl<'a, F: Real> List<'a, F> {
             }
             kept += usize::from(is_searching(pages, hosts, index));
         }
-        (self.len, self.listed) = (kept, true);
+        self.len = kept;
+        self.listed = true;
     }
 
     /// So few of the pages looked at were of any use that it pays to list them.
@@ -148,12 +152,14 @@ impl<F: Real> Block<F> {
     fn serve<P: Pages<F> + ?Sized>(
         &mut self,
         pages: &Checked<'_, P, F>,
-        hosts: &mut [Host<F>],
+        hosts: &mut [PlanHost<F>],
         demand: &impl Demand<F>,
         indices: &[usize],
-        take: &mut impl FnMut(usize, &Page<'_, F>, &mut Host<F>, F, F),
+        take: &mut impl FnMut(usize, &PlanPage<'_, F>, &mut PlanHost<F>, F, F),
     ) {
-        let (mut lanes, mut quick, mut nothing) = (0, 0_u32, 0_u32);
+        let mut lanes = 0;
+        let mut quick = 0_u32;
+        let mut nothing = 0_u32;
         for (place, &index) in indices.iter().enumerate() {
             let page = pages.page(index);
             let host = hosts
@@ -165,7 +171,8 @@ impl<F: Real> Block<F> {
             };
             if let (Some(q_of), Some(rate_of)) = (self.qs.get_mut(lanes), self.rates.get_mut(lanes))
             {
-                (*q_of, *rate_of) = (q, rate);
+                *q_of = q;
+                *rate_of = rate;
             }
             let some = q < F::ONE;
             lanes += usize::from(some);
@@ -221,7 +228,8 @@ impl<F: Real> Block<F> {
             let rest = F::ONE - *q;
             // Two divisions made one: 1/r, and 1/(1 − q).
             let both = F::ONE / (over * under * rest);
-            let (inverse, by_rest) = (under * under * rest * both, over * under * both);
+            let inverse = under * under * rest * both;
+            let by_rest = over * under * both;
             *crawls = *rate * inverse;
             // e^r = (1 + r)/(1 − q) at the root: no exponential needed.
             *slope = F::TWO * *crawls * *q * inverse * (inverse + F::ONE) * by_rest;

@@ -1,6 +1,6 @@
 //! Refuses what cannot be planned, before anything is touched.
 
-use super::{Host, Page, Pages, PlanError};
+use super::{Pages, PlanError, PlanHost, PlanPage};
 use crate::math::{Real, Sum};
 use crate::model::Change;
 
@@ -9,13 +9,13 @@ pub(super) struct Checked<'p, P: ?Sized, F> {
     pages: &'p P,
     /// What an unknown rate is taken for.
     unknown: F,
-    /// `Σ w`
+    /// The sum of all weights.
     pub(super) weight: F,
     pub(super) budget: F,
 }
 
 impl<P: Pages<F> + ?Sized, F: Real> Checked<'_, P, F> {
-    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, Page<'_, F>)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, PlanPage<'_, F>)> {
         (0..self.pages.len()).map(|index| (index, self.page(index)))
     }
 
@@ -23,10 +23,10 @@ impl<P: Pages<F> + ?Sized, F: Real> Checked<'_, P, F> {
         self.pages.len()
     }
 
-    pub(super) fn page(&self, index: usize) -> Page<'_, F> {
+    pub(super) fn page(&self, index: usize) -> PlanPage<'_, F> {
         let page = self.pages.page(index);
         match page.change {
-            Change::Unknown => Page {
+            Change::Unknown => PlanPage {
                 change: Change::Poisson(self.unknown),
                 ..page
             },
@@ -38,7 +38,8 @@ impl<P: Pages<F> + ?Sized, F: Real> Checked<'_, P, F> {
 /// The rate a plan assumes for pages whose rate is not known: the geometric mean of the known rates
 /// above 0, or one change an interval if there are none.
 pub fn assumed_rate<F: Real>(pages: &(impl Pages<F> + ?Sized)) -> F {
-    let (mut logarithms, mut count) = (Sum::ZERO, 0_u32);
+    let mut logarithms = Sum::ZERO;
+    let mut count = 0_u32;
     for index in 0..pages.len() {
         if let Some(rate) = pages
             .page(index)
@@ -61,7 +62,7 @@ pub fn assumed_rate<F: Real>(pages: &(impl Pages<F> + ?Sized)) -> F {
 /// rate is unknown.
 pub(super) fn check<'p, F: Real, P: Pages<F> + ?Sized>(
     pages: &'p P,
-    hosts: &mut [Host<F>],
+    hosts: &mut [PlanHost<F>],
     budget: F,
     room: usize,
     whole: bool,
@@ -87,9 +88,10 @@ pub(super) fn check<'p, F: Real, P: Pages<F> + ?Sized>(
                 found: host.cap.to_f64(),
             });
         }
-        *host = Host::new(host.cap);
+        *host = PlanHost::new(host.cap);
     }
-    let (mut weight, mut unknown) = (Sum::ZERO, false);
+    let mut weight = Sum::ZERO;
+    let mut unknown = false;
     for index in 0..pages.len() {
         let page = pages.page(index);
         check_page(index, &page)?;
@@ -115,7 +117,8 @@ pub(super) fn check<'p, F: Real, P: Pages<F> + ?Sized>(
     let mut needed = F::ZERO;
     for (index, host) in hosts.iter().enumerate() {
         if host.minimum > cap_of(host, whole) {
-            let (needed, cap) = (host.minimum.to_f64(), host.cap.to_f64());
+            let needed = host.minimum.to_f64();
+            let cap = host.cap.to_f64();
             return Err(PlanError::HostAboveCap {
                 host: index,
                 needed,
@@ -140,7 +143,7 @@ pub(super) fn check<'p, F: Real, P: Pages<F> + ?Sized>(
 }
 
 /// A host's cap as an allocator may use it.
-pub(super) fn cap_of<F: Real>(host: &Host<F>, whole: bool) -> F {
+pub(super) fn cap_of<F: Real>(host: &PlanHost<F>, whole: bool) -> F {
     if whole && host.cap.is_finite() {
         host.cap.floor()
     } else {
@@ -148,7 +151,7 @@ pub(super) fn cap_of<F: Real>(host: &Host<F>, whole: bool) -> F {
     }
 }
 
-fn check_page<F: Real>(index: usize, page: &Page<'_, F>) -> Result<(), PlanError> {
+fn check_page<F: Real>(index: usize, page: &PlanPage<'_, F>) -> Result<(), PlanError> {
     let sound = |value: F| value >= F::ZERO && value.is_finite();
     if !sound(page.weight) {
         return Err(PlanError::Weight {

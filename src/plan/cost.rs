@@ -1,6 +1,6 @@
 //! What a page costs at a given number of crawls.
 
-use super::{Objective, Page};
+use super::{Objective, PlanPage};
 use crate::math::Real;
 use crate::model::{Change, ChangeModel, Poisson};
 
@@ -19,13 +19,13 @@ pub enum Spacing {
 ///
 /// ```
 /// use dunlin::model::{Change, Objective};
-/// use dunlin::plan::{Page, Spacing, page_cost};
-/// let page = Page::new(1.0, Change::Poisson(4.0_f64));
+/// use dunlin::plan::{PlanPage, Spacing, page_cost};
+/// let page = PlanPage::new(1.0, Change::Poisson(4.0_f64));
 /// let freshness = 1.0 - page_cost(&page, Objective::Freshness, Spacing::Steady, 2.0);
 /// assert!((freshness - 0.432_3).abs() < 1e-4);
 /// ```
 pub fn page_cost<F: Real>(
-    page: &Page<'_, F>,
+    page: &PlanPage<'_, F>,
     objective: Objective,
     spacing: Spacing,
     crawls: F,
@@ -50,7 +50,7 @@ pub fn page_cost<F: Real>(
 }
 
 /// What one more crawl saves, times the page's weight.
-pub(super) fn gain<F: Real>(page: &Page<'_, F>, objective: Objective, crawls: u32) -> F {
+pub(super) fn gain<F: Real>(page: &PlanPage<'_, F>, objective: Objective, crawls: u32) -> F {
     let drop = match page.change {
         Change::Poisson(rate) => Poisson::new(rate).drop(objective, crawls),
         Change::Quasi(quasi) => quasi.drop(crawls),

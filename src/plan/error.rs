@@ -4,6 +4,7 @@ use core::fmt;
 
 /// What is wrong with the demand. Pages and hosts are named by index; nothing has been allotted.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum PlanError {
     /// There are no pages.
     NoPages,
@@ -14,21 +15,21 @@ pub enum PlanError {
     },
     /// The result slice, or a scratch slice, is shorter than the list of pages.
     TooShort {
-        /// Places needed.
+        /// How many places are needed.
         needed: usize,
-        /// Places found.
+        /// How many places there are.
         found: usize,
     },
     /// A weight is negative, infinite or not a number.
     Weight {
-        /// Which page.
+        /// The page, by its index.
         page: usize,
         /// What was found.
         found: f64,
     },
     /// A change rate is negative, infinite or not a number.
     Rate {
-        /// Which page.
+        /// The page, by its index.
         page: usize,
         /// What was found.
         found: f64,
@@ -36,7 +37,7 @@ pub enum PlanError {
     /// A shape is not above what its law needs: 0 for Weibull, 1 for Pareto, which below has no
     /// mean.
     Shape {
-        /// Which page.
+        /// The page, by its index.
         page: usize,
         /// What was found.
         found: f64,
@@ -45,23 +46,23 @@ pub enum PlanError {
     },
     /// A page's slot probability for Azar's Algorithm 1 is 1 or more.
     Slot {
-        /// Which page.
+        /// The page, by its index.
         page: usize,
         /// What was found.
         found: f64,
     },
     /// The minimum of a page is above its maximum.
     Limits {
-        /// Which page.
+        /// The page, by its index.
         page: usize,
-        /// Its minimum.
+        /// The page's minimum.
         min: u32,
-        /// Its maximum.
+        /// The page's maximum.
         max: u32,
     },
     /// A page names a host that does not exist.
     UnknownHost {
-        /// Which page.
+        /// The page, by its index.
         page: usize,
         /// The index it names.
         host: u32,
@@ -70,27 +71,27 @@ pub enum PlanError {
     },
     /// A host's cap is negative or not a number.
     Cap {
-        /// Which host.
+        /// The host, by its index.
         host: usize,
         /// What was found.
         found: f64,
     },
     /// The minimum of one page alone is above the cap of its host.
     PageAboveCap {
-        /// Which page.
+        /// The page, by its index.
         page: usize,
-        /// Its minimum.
+        /// The page's minimum.
         min: u32,
-        /// The cap.
+        /// What the host allows.
         cap: f64,
     },
     /// The minima of a host's pages together are above its cap.
     HostAboveCap {
-        /// Which host.
+        /// The host, by its index.
         host: usize,
         /// What its pages need.
         needed: f64,
-        /// The cap.
+        /// What the host allows.
         cap: f64,
     },
     /// The minima of all pages together are above the budget.

@@ -7,7 +7,7 @@
 use super::check::{Checked, cap_of, check};
 use super::cost::gain;
 use super::queue::Queue;
-use super::{Host, Objective, Outcome, Pages, PlanError, Spacing, page_cost};
+use super::{Allocation, Objective, Pages, PlanError, PlanHost, Spacing, page_cost};
 use crate::heap::{Entry, Id};
 use crate::math::{Real, Sum};
 
@@ -20,9 +20,9 @@ use crate::math::{Real, Sum};
 /// ```
 /// use dunlin::heap::Entry;
 /// use dunlin::model::Change;
-/// use dunlin::plan::{Host, Objective, Page, greedy::greedy};
-/// let pages = [0.5, 2.0, 40.0].map(|rate| Page::new(1.0, Change::Poisson(rate)));
-/// let (mut hosts, mut crawls) = ([Host::<f32>::unlimited()], [0; 3]);
+/// use dunlin::plan::{PlanHost, Objective, PlanPage, greedy::greedy};
+/// let pages = [0.5, 2.0, 40.0].map(|rate| PlanPage::new(1.0, Change::Poisson(rate)));
+/// let (mut hosts, mut crawls) = ([PlanHost::<f32>::unlimited()], [0; 3]);
 /// let mut entries = [Entry::<_, u16>::UNUSED; 3];
 /// greedy(&pages[..], &mut hosts, 4, Objective::Freshness, &mut entries, &mut crawls)?;
 /// assert_eq!(crawls, [1, 3, 0]); // 40 changes an interval cannot be kept up with
@@ -33,12 +33,12 @@ use crate::math::{Real, Sum};
 /// What is wrong with the demand; nothing is written then.
 pub fn greedy<F: Real, P: Pages<F> + ?Sized, I: Id>(
     pages: &P,
-    hosts: &mut [Host<F>],
+    hosts: &mut [PlanHost<F>],
     budget: u32,
     objective: Objective,
     entries: &mut [Entry<F::Key, I>],
     crawls: &mut [u32],
-) -> Result<Outcome<F>, PlanError> {
+) -> Result<Allocation<F>, PlanError> {
     let room = crawls.len().min(entries.len());
     let pages = check(pages, hosts, F::from_u32(budget), room, true)?;
     let mut queue = Queue::new(entries);
@@ -104,19 +104,19 @@ pub fn greedy<F: Real, P: Pages<F> + ?Sized, I: Id>(
     Ok(settle(&pages, hosts, objective, price, crawls))
 }
 
-/// Does one more crawl fit?
-fn has_room<F: Real>(host: &Host<F>) -> bool {
+/// Whether one more crawl fits.
+fn has_room<F: Real>(host: &PlanHost<F>) -> bool {
     host.crawls + F::ONE <= cap_of(host, true)
 }
 
 /// Prices of hosts and what the allocation costs.
 fn settle<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
-    hosts: &mut [Host<F>],
+    hosts: &mut [PlanHost<F>],
     objective: Objective,
     price: F,
     crawls: &[u32],
-) -> Outcome<F> {
+) -> Allocation<F> {
     for host in hosts.iter_mut() {
         // Only a full host has a price of its own: what its last crawl saved.
         let full = !has_room(host);
@@ -132,7 +132,9 @@ fn settle<F: Real, P: Pages<F> + ?Sized>(
             host.price = host.price.max(gain(&page, objective, *crawls));
         }
     }
-    let (mut cost, mut dual, mut total) = (Sum::ZERO, Sum::ZERO, Sum::ZERO);
+    let mut cost = Sum::ZERO;
+    let mut dual = Sum::ZERO;
+    let mut total = Sum::ZERO;
     for ((_, page), crawls) in pages.iter().zip(crawls) {
         let crawls = F::from_u32(*crawls);
         let charged = page.weight * page_cost(&page, objective, Spacing::Whole, crawls);
@@ -151,12 +153,12 @@ fn settle<F: Real, P: Pages<F> + ?Sized>(
 /// schedule may fit ⌈T/P⌉ fetches on a host where ⌊T/P⌋ are allotted.
 pub(super) fn bound<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
-    hosts: &[Host<F>],
+    hosts: &[PlanHost<F>],
     price: F,
     cost: Sum<F>,
     mut dual: Sum<F>,
     crawls: F,
-) -> Outcome<F> {
+) -> Allocation<F> {
     dual.add(-price * pages.budget);
     for host in hosts
         .iter()
@@ -172,7 +174,7 @@ pub(super) fn bound<F: Real, P: Pages<F> + ?Sized>(
         }
     };
     let cost = mean(cost);
-    Outcome {
+    Allocation {
         cost,
         bound: mean(dual).max(F::ZERO).min(cost),
         price,

@@ -10,7 +10,7 @@
 
 use super::block::{List, Quick, each};
 use super::check::{Checked, cap_of};
-use super::{Host, Page, Pages};
+use super::{Pages, PlanHost, PlanPage};
 use crate::math::{Real, Sum};
 
 /// Most passes over the pages in a search. Every third at worst halves a bracket, so this many
@@ -24,7 +24,7 @@ pub(super) enum Stage {
     Common,
     /// Over its cap: searches a level of its own.
     Sealed,
-    /// Has found it.
+    /// Has found the level of its own.
     Settled,
 }
 
@@ -32,18 +32,18 @@ pub(super) enum Stage {
 pub(super) trait Demand<F: Real> {
     /// Crawls wanted at a level above 0 with its price, possibly infinite, and the slope there (0
     /// if not known). Limits of the page are not this function's business.
-    fn at(&self, page: &Page<'_, F>, level: F, price: F) -> (F, F);
+    fn at(&self, page: &PlanPage<'_, F>, level: F, price: F) -> (F, F);
     /// The same as a function that can be had for many pages at once, if it is one, where the price
     /// is `level^−2`.
-    fn quick(&self, _page: &Page<'_, F>, _price: F) -> Option<Quick<F>> {
+    fn quick(&self, _page: &PlanPage<'_, F>, _price: F) -> Option<Quick<F>> {
         None
     }
     /// What [`Self::at`] grows like: `(gain, offset)` of `gain · level − offset`. Only steers the
     /// search.
-    fn asymptote(&self, page: &Page<'_, F>) -> (F, F);
+    fn asymptote(&self, page: &PlanPage<'_, F>) -> (F, F);
     /// The price that goes with a level.
     fn price(&self, level: F) -> F;
-    /// Whole crawls only?
+    /// Whether only whole crawls are allotted.
     fn whole(&self) -> bool;
 }
 
@@ -79,9 +79,11 @@ impl<F: Real> Bracket<F> {
         same: Same<F>,
     ) -> Option<F> {
         if demand <= target {
-            (self.low, self.low_demand) = (level, demand);
+            self.low = level;
+            self.low_demand = demand;
         } else {
-            (self.high, self.high_demand) = (level, demand);
+            self.high = level;
+            self.high_demand = demand;
         }
         // A page that is just worth a visit goes from none to several in no time: what is left then
         // is handed out between the two levels, whose prices are the same for all purposes.
@@ -148,7 +150,7 @@ fn tolerance<F: Real>() -> F {
 /// Crawls a page gets at a level, within its limits.
 pub(super) fn demand_of<F: Real>(
     demand: &impl Demand<F>,
-    page: &Page<'_, F>,
+    page: &PlanPage<'_, F>,
     level: F,
     price: F,
 ) -> (F, F) {
@@ -164,7 +166,7 @@ pub(super) fn demand_of<F: Real>(
 /// Faster with `memory` for a number a page, whatever it holds.
 pub(super) fn search<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
-    hosts: &mut [Host<F>],
+    hosts: &mut [PlanHost<F>],
     demand: &impl Demand<F>,
     same: Same<F>,
     memory: &mut [F],
@@ -211,7 +213,7 @@ pub(super) fn search<F: Real, P: Pages<F> + ?Sized>(
 /// and maxima bind and the shared level is infinite. Leaves the first level to try with every host.
 fn begin<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
-    hosts: &mut [Host<F>],
+    hosts: &mut [PlanHost<F>],
     demand: &impl Demand<F>,
 ) -> Bracket<F> {
     for (_, page) in pages.iter() {
@@ -241,9 +243,10 @@ fn begin<F: Real, P: Pages<F> + ?Sized>(
 
 /// Sets the terms of the next pass: the `shared` level for hosts in the common search, its own for
 /// a sealed host.
-fn prepare<F: Real>(hosts: &mut [Host<F>], demand: &impl Demand<F>, shared: Option<F>) {
+fn prepare<F: Real>(hosts: &mut [PlanHost<F>], demand: &impl Demand<F>, shared: Option<F>) {
     for host in hosts.iter_mut() {
-        (host.demand, host.slope) = (Sum::ZERO, F::ZERO);
+        host.demand = Sum::ZERO;
+        host.slope = F::ZERO;
         if let (Stage::Common, Some(level)) = (host.stage, shared) {
             host.trial = level;
         }
@@ -256,12 +259,14 @@ fn prepare<F: Real>(hosts: &mut [Host<F>], demand: &impl Demand<F>, shared: Opti
 
 /// What all hosts together want, each up to its cap, and the level at which that should meet the
 /// budget.
-fn tally<F: Real>(hosts: &[Host<F>], whole: bool, level: F, budget: F) -> (F, F) {
+fn tally<F: Real>(hosts: &[PlanHost<F>], whole: bool, level: F, budget: F) -> (F, F) {
     // With the hosts that would fill on the way counted as full from there: a few cheap steps here
     // save passes.
-    let (mut first, mut next) = (None, level);
+    let mut first = None;
+    let mut next = level;
     for _ in 0..24 {
-        let (mut total, mut slope) = (Sum::ZERO, F::ZERO);
+        let mut total = Sum::ZERO;
+        let mut slope = F::ZERO;
         for host in hosts {
             let cap = cap_of(host, whole);
             let wanted = host.demand.total() + host.slope * (next - level);
@@ -286,16 +291,19 @@ fn tally<F: Real>(hosts: &[Host<F>], whole: bool, level: F, budget: F) -> (F, F)
 
 /// The shared level is above `level`: hosts over their cap there leave the common search, the
 /// others remember what they asked for.
-fn seal<F: Real>(hosts: &mut [Host<F>], whole: bool, level: F) {
+fn seal<F: Real>(hosts: &mut [PlanHost<F>], whole: bool, level: F) {
     for host in hosts.iter_mut().filter(|host| host.stage == Stage::Common) {
-        let (wanted, cap) = (host.demand.total(), cap_of(host, whole));
+        let wanted = host.demand.total();
+        let cap = cap_of(host, whole);
         if wanted <= cap {
             host.bracket.low_demand = wanted;
             continue;
         }
         host.stage = Stage::Sealed;
-        (host.bracket.high, host.bracket.high_demand) = (level, wanted);
-        (host.bracket.low, host.bracket.low_demand) = (F::ZERO, host.minimum);
+        host.bracket.high = level;
+        host.bracket.high_demand = wanted;
+        host.bracket.low = F::ZERO;
+        host.bracket.low_demand = host.minimum;
         let tangent = newton(level, wanted, host.slope, cap);
         let guess = start(cap, host.gain, host.offset);
         let inside = |level: &F| *level > F::ZERO && *level < host.bracket.high;
@@ -310,7 +318,7 @@ fn seal<F: Real>(hosts: &mut [Host<F>], whole: bool, level: F) {
     }
 }
 
-impl<F: Real> Host<F> {
+impl<F: Real> PlanHost<F> {
     /// The level found is what counts from now on.
     fn decide(&mut self, demand: &impl Demand<F>) {
         self.trial = self.bracket.low;
@@ -320,7 +328,8 @@ impl<F: Real> Host<F> {
 
     /// A sealed host takes in what its trial asked for.
     fn advance(&mut self, whole: bool, step: u32, same: Same<F>) {
-        let (demand, cap) = (self.demand.total(), cap_of(self, whole));
+        let demand = self.demand.total();
+        let cap = cap_of(self, whole);
         let newton = newton(self.trial, demand, self.slope, cap);
         match self
             .bracket
@@ -344,10 +353,12 @@ fn start<F: Real>(target: F, gain: F, offset: F) -> F {
 
 /// The same for all hosts together, each up to its cap: without caps first, then with those full
 /// that are over theirs, until no more are.
-fn start_shared<F: Real>(hosts: &[Host<F>], whole: bool, budget: F) -> F {
+fn start_shared<F: Real>(hosts: &[PlanHost<F>], whole: bool, budget: F) -> F {
     let mut level = F::ZERO;
     for _ in 0..24 {
-        let (mut rest, mut gain, mut offset) = (budget, F::ZERO, F::ZERO);
+        let mut rest = budget;
+        let mut gain = F::ZERO;
+        let mut offset = F::ZERO;
         for host in hosts {
             let cap = cap_of(host, whole);
             if host.gain * level - host.offset < cap {
@@ -368,8 +379,9 @@ fn start_shared<F: Real>(hosts: &[Host<F>], whole: bool, budget: F) -> F {
 
 /// Where demand meets its target if it is its line and a term that fades as `1/level`, fitted to
 /// what it is at `level`.
-fn fade<F: Real>(host: &Host<F>, level: F, demand: F, target: F) -> F {
-    let (gain, sum) = (host.gain, host.offset + target);
+fn fade<F: Real>(host: &PlanHost<F>, level: F, demand: F, target: F) -> F {
+    let gain = host.gain;
+    let sum = host.offset + target;
     let faded = (demand - gain * level + host.offset) * level;
     (sum + (sum * sum - F::from_f64(4.0) * gain * faded).sqrt()) / (F::TWO * gain)
 }
@@ -378,9 +390,9 @@ fn fade<F: Real>(host: &Host<F>, level: F, demand: F, target: F) -> F {
 /// that price.
 pub(super) fn charge<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
-    hosts: &mut [Host<F>],
+    hosts: &mut [PlanHost<F>],
     demand: &impl Demand<F>,
-    mut give: impl FnMut(&Page<'_, F>, F, F),
+    mut give: impl FnMut(&PlanPage<'_, F>, F, F),
 ) {
     hosts.iter_mut().for_each(|host| host.decide(demand));
     each(
@@ -397,9 +409,9 @@ pub(super) fn charge<F: Real, P: Pages<F> + ?Sized>(
 /// and that price. Returns the total.
 pub(super) fn hand_out<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
-    hosts: &mut [Host<F>],
+    hosts: &mut [PlanHost<F>],
     demand: &impl Demand<F>,
-    mut give: impl FnMut(usize, &Page<'_, F>, F, F, F),
+    mut give: impl FnMut(usize, &PlanPage<'_, F>, F, F, F),
 ) -> F {
     // A host in the common search draws on what the common budget has left, any other on its own
     // cap.
@@ -431,9 +443,11 @@ pub(super) fn hand_out<F: Real, P: Pages<F> + ?Sized>(
         |index, page, host, justified, _| {
             let mut crawls = justified;
             let cap = cap_of(host, demand.whole());
-            let (mut room, mut least) = (cap - host.bracket.low_demand, unused(cap));
+            let mut room = cap - host.bracket.low_demand;
+            let mut least = unused(cap);
             if host.stage == Stage::Common {
-                (room, least) = (room.min(common_room), unused(pages.budget));
+                room = room.min(common_room);
+                least = unused(pages.budget);
             }
             if room >= least && host.bracket.high.is_finite() {
                 let high = host.bracket.high;

@@ -10,7 +10,7 @@
 //!
 //! Everything is counted in *intervals*: rates are changes an interval, budgets and caps crawls an
 //! interval. An allocator reads pages through [`Pages`], so they stay in whatever form the caller
-//! keeps them, writes one number a page into a slice of the caller's, and works in one [`Host`]
+//! keeps them, writes one number a page into a slice of the caller's, and works in one [`PlanHost`]
 //! record a host. Nothing else is needed: no allocator, no copy of the pages.
 //!
 //! # Prices
@@ -19,6 +19,9 @@
 //! crawled for as long as a crawl saves at least its host's price. All rate methods and [`select`]
 //! search these prices: a pass over the pages a step, at most [`level::STEPS`] steps, about ten in
 //! practice.
+//!
+//! What a visit is worth and the gap that follows are in [`worth`], for allocators that know rates
+//! and for the probe that learns them.
 //!
 //! # Pages of special kinds
 //! A rate of 0 means the page never changes: it gets its minimum and is always fresh. An unknown
@@ -39,17 +42,18 @@ pub mod optimal;
 mod page;
 mod queue;
 pub mod select;
+pub mod worth;
 
 pub use check::assumed_rate;
 pub use cost::{Spacing, page_cost};
 pub use error::PlanError;
-pub use page::{Host, Page, Pages};
+pub use page::{Pages, PlanHost, PlanPage};
 
 pub use crate::model::Objective;
 
 /// What an allocation achieves, beside what could be achieved.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outcome<F> {
+pub struct Allocation<F> {
     /// Weighted mean cost, `Σ w C / Σ w`: staleness (1 − freshness), age in intervals, or harmonic
     /// staleness.
     pub cost: F,

@@ -7,7 +7,8 @@
 use super::block::Quick;
 use super::check::{Checked, check};
 use super::level::{Demand, Same, charge, hand_out, search};
-use super::{Host, Objective, Outcome, Page, Pages, PlanError, Spacing, page_cost};
+use super::worth::share_of_most;
+use super::{Allocation, Objective, Pages, PlanError, PlanHost, PlanPage, Spacing, page_cost};
 use crate::math::{Real, Sum};
 use crate::model::{Change, ChangeModel, Poisson};
 
@@ -17,17 +18,17 @@ use crate::model::{Change, ChangeModel, Poisson};
 /// Pages that change too fast for their weight (`w/λ ≤ price`) get nothing under
 /// [`Objective::Freshness`]; under the other objectives every page that changes gets something.
 ///
-/// Work: O(n) a pass, about ten passes. Memory: one [`Host`] a host.
+/// Work: O(n) a pass, about ten passes. Memory: one [`PlanHost`] a host.
 ///
 /// ```
 /// use dunlin::model::Change;
-/// use dunlin::plan::{Host, Objective, Page, optimal::optimal};
+/// use dunlin::plan::{PlanHost, Objective, PlanPage, optimal::optimal};
 /// // Cho's Example 5.4: five pages that change 1 to 5 times a day, five visits a day.
-/// let pages = [1.0, 2.0, 3.0, 4.0, 5.0].map(|rate| Page::new(1.0, Change::Poisson(rate)));
-/// let (mut hosts, mut rates) = ([Host::unlimited()], [0.0_f64; 5]);
-/// let outcome = optimal(&pages[..], &mut hosts, 5.0, Objective::Freshness, &mut rates)?;
+/// let pages = [1.0, 2.0, 3.0, 4.0, 5.0].map(|rate| PlanPage::new(1.0, Change::Poisson(rate)));
+/// let (mut hosts, mut rates) = ([PlanHost::unlimited()], [0.0_f64; 5]);
+/// let allocation = optimal(&pages[..], &mut hosts, 5.0, Objective::Freshness, &mut rates)?;
 /// assert!((rates[0] - 1.1499).abs() < 1e-4 && rates[4] == 0.0);
-/// assert!((1.0 - outcome.cost - 0.373_89).abs() < 1e-5);
+/// assert!((1.0 - allocation.cost - 0.373_89).abs() < 1e-5);
 /// # Ok::<(), dunlin::plan::PlanError>(())
 /// ```
 ///
@@ -35,11 +36,11 @@ use crate::model::{Change, ChangeModel, Poisson};
 /// What is wrong with the demand; nothing is written then.
 pub fn optimal<F: Real, P: Pages<F> + ?Sized>(
     pages: &P,
-    hosts: &mut [Host<F>],
+    hosts: &mut [PlanHost<F>],
     budget: F,
     objective: Objective,
     rates: &mut [F],
-) -> Result<Outcome<F>, PlanError> {
+) -> Result<Allocation<F>, PlanError> {
     let pages = check(pages, hosts, budget, rates.len(), false)?;
     Ok(solve(&pages, hosts, objective, rates))
 }
@@ -51,24 +52,25 @@ pub fn optimal<F: Real, P: Pages<F> + ?Sized>(
 /// What is wrong with the demand.
 pub fn bound<F: Real, P: Pages<F> + ?Sized>(
     pages: &P,
-    hosts: &mut [Host<F>],
+    hosts: &mut [PlanHost<F>],
     budget: F,
     objective: Objective,
-) -> Result<Outcome<F>, PlanError> {
+) -> Result<Allocation<F>, PlanError> {
     let pages = check(pages, hosts, budget, usize::MAX, false)?;
     Ok(solve(&pages, hosts, objective, &mut []))
 }
 
 fn solve<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
-    hosts: &mut [Host<F>],
+    hosts: &mut [PlanHost<F>],
     objective: Objective,
     rates: &mut [F],
-) -> Outcome<F> {
+) -> Allocation<F> {
     let demand = Optimal { objective };
     let shared = search(pages, hosts, &demand, Same::exact(false), rates);
     let price = demand.price(shared.low);
-    let (mut cost, mut dual) = (Sum::ZERO, Sum::ZERO);
+    let mut cost = Sum::ZERO;
+    let mut dual = Sum::ZERO;
     let crawls = hand_out(
         pages,
         hosts,
@@ -93,7 +95,7 @@ fn solve<F: Real, P: Pages<F> + ?Sized>(
     } else {
         F::ZERO
     };
-    Outcome {
+    Allocation {
         cost,
         bound: weak_dual(pages, hosts, price, dual).min(cost),
         price,
@@ -105,7 +107,7 @@ fn solve<F: Real, P: Pages<F> + ?Sized>(
 /// digits, which makes it right to about eight.
 pub(super) fn rough_bound<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
-    hosts: &mut [Host<F>],
+    hosts: &mut [PlanHost<F>],
     objective: Objective,
     memory: &mut [F],
 ) -> F {
@@ -121,11 +123,12 @@ pub(super) fn rough_bound<F: Real, P: Pages<F> + ?Sized>(
 
 /// What a page costs at the crawls its price justifies. For most pages that takes no exponential:
 /// `e^r = (1 + r)/(1 − q)` makes it `(r² − q)/(r² + r)`, with `r` changes a crawl.
-fn cost_at_price<F: Real>(page: &Page<'_, F>, objective: Objective, crawls: F, price: F) -> F {
+fn cost_at_price<F: Real>(page: &PlanPage<'_, F>, objective: Objective, crawls: F, price: F) -> F {
     match page.change {
         // Limits would make the crawls differ from what the price alone says.
         Change::Poisson(rate) if objective == Objective::Freshness && page.is_within(crawls) => {
-            let (q, inverse) = (price * rate / page.weight, crawls / rate);
+            let q = share_of_most(price, rate, page.weight);
+            let inverse = crawls / rate;
             (F::ONE - q * inverse * inverse) / (F::ONE + inverse)
         }
         _ => page_cost(page, objective, Spacing::Steady, crawls),
@@ -136,7 +139,7 @@ fn cost_at_price<F: Real>(page: &Page<'_, F>, objective: Objective, crawls: F, p
 /// prices, less what budget and caps are worth.
 fn weak_dual<F: Real, P: Pages<F> + ?Sized>(
     pages: &Checked<'_, P, F>,
-    hosts: &[Host<F>],
+    hosts: &[PlanHost<F>],
     price: F,
     mut dual: Sum<F>,
 ) -> F {
@@ -181,7 +184,7 @@ impl<F: Real> Demand<F> for Optimal {
         false
     }
 
-    fn asymptote(&self, page: &Page<'_, F>) -> (F, F) {
+    fn asymptote(&self, page: &PlanPage<'_, F>) -> (F, F) {
         let Some(rate) = page.change.rate() else {
             return (F::ZERO, F::ZERO);
         };
@@ -198,15 +201,15 @@ impl<F: Real> Demand<F> for Optimal {
     }
 
     #[inline]
-    fn quick(&self, page: &Page<'_, F>, price: F) -> Option<Quick<F>> {
+    fn quick(&self, page: &PlanPage<'_, F>, price: F) -> Option<Quick<F>> {
         let Change::Poisson(rate) = page.change else {
             return None;
         };
-        let q = price * rate / page.weight;
+        let q = share_of_most(price, rate, page.weight);
         (self.objective == Objective::Freshness && q > F::ZERO).then_some(Quick { rate, q })
     }
 
-    fn at(&self, page: &Page<'_, F>, level: F, price: F) -> (F, F) {
+    fn at(&self, page: &PlanPage<'_, F>, level: F, price: F) -> (F, F) {
         let nothing = (F::ZERO, F::ZERO);
         match page.change {
             _ if !(page.weight > F::ZERO) => nothing,

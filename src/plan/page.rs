@@ -6,10 +6,10 @@ use crate::model::Change;
 
 /// A page as an allocator sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Page<'a, F> {
+pub struct PlanPage<'a, F> {
     /// Importance, not negative. Only ratios matter.
     pub weight: F,
-    /// How it changes.
+    /// How the page changes.
     pub change: Change<'a, F>,
     /// Index of its host among the hosts of the plan.
     pub host: u32,
@@ -19,7 +19,7 @@ pub struct Page<'a, F> {
     pub max: u32,
 }
 
-impl<'a, F: Real> Page<'a, F> {
+impl<'a, F: Real> PlanPage<'a, F> {
     /// A page on host 0, without limits.
     pub const fn new(weight: F, change: Change<'a, F>) -> Self {
         Self {
@@ -59,14 +59,14 @@ impl<'a, F: Real> Page<'a, F> {
     }
 }
 
-/// Where an allocator finds its pages: a slice of [`Page`]s, or whatever the caller keeps them in.
+/// Where an allocator finds its pages: a slice of [`PlanPage`]s, or whatever the caller keeps them in.
 ///
 /// Allocators read every page several times and in order, so `page` should be cheap. It must give
 /// the same answer every time.
 ///
 /// ```
 /// use dunlin::model::Change;
-/// use dunlin::plan::{Page, Pages};
+/// use dunlin::plan::{PlanPage, Pages};
 ///
 /// /// Eight bytes a page instead of 40.
 /// struct Columns<'a> { weights: &'a [f32], rates: &'a [f32] }
@@ -75,31 +75,31 @@ impl<'a, F: Real> Page<'a, F> {
 ///     fn len(&self) -> usize {
 ///         self.weights.len().min(self.rates.len())
 ///     }
-///     fn page(&self, index: usize) -> Page<'_, f32> {
+///     fn page(&self, index: usize) -> PlanPage<'_, f32> {
 ///         let get = |column: &[f32]| column.get(index).copied().unwrap_or(0.0);
-///         Page::new(get(self.weights), Change::Poisson(get(self.rates)))
+///         PlanPage::new(get(self.weights), Change::Poisson(get(self.rates)))
 ///     }
 /// }
 /// ```
 pub trait Pages<F> {
     /// How many there are.
     fn len(&self) -> usize;
-    /// None at all?
+    /// Whether there are none.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
     /// The page at `index`, which is below [`Self::len`].
-    fn page(&self, index: usize) -> Page<'_, F>;
+    fn page(&self, index: usize) -> PlanPage<'_, F>;
 }
 
-impl<F: Real> Pages<F> for [Page<'_, F>] {
+impl<F: Real> Pages<F> for [PlanPage<'_, F>] {
     fn len(&self) -> usize {
-        <[Page<'_, F>]>::len(self)
+        <[PlanPage<'_, F>]>::len(self)
     }
-    fn page(&self, index: usize) -> Page<'_, F> {
+    fn page(&self, index: usize) -> PlanPage<'_, F> {
         self.get(index)
             .copied()
-            .unwrap_or(Page::new(F::ZERO, Change::Poisson(F::ZERO)))
+            .unwrap_or(PlanPage::new(F::ZERO, Change::Poisson(F::ZERO)))
     }
 }
 
@@ -107,7 +107,7 @@ impl<F, P: Pages<F> + ?Sized> Pages<F> for &P {
     fn len(&self) -> usize {
         P::len(self)
     }
-    fn page(&self, index: usize) -> Page<'_, F> {
+    fn page(&self, index: usize) -> PlanPage<'_, F> {
         P::page(self, index)
     }
 }
@@ -117,7 +117,7 @@ impl<F, P: Pages<F> + ?Sized> Pages<F> for &P {
 ///
 /// Hosts that share one gate are one host here.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Host<F> {
+pub struct PlanHost<F> {
     /// Most crawls an interval: interval / politeness gap, infinite without politeness. Whole-crawl
     /// methods round it down to allot and up for the bound, since ⌈T/P⌉ fetches fit.
     pub cap: F,
@@ -141,7 +141,7 @@ pub struct Host<F> {
     pub(super) searching: bool,
 }
 
-impl<F: Real> Host<F> {
+impl<F: Real> PlanHost<F> {
     /// A host that may be crawled at most `cap` times an interval.
     pub const fn new(cap: F) -> Self {
         Self {

@@ -99,7 +99,8 @@ impl<'a, K: Key, I: Id> Queue<'a, K, I> {
     /// Makes a heap of the smallest entries there are.
     fn refill(&mut self, keep: &mut impl FnMut(I) -> bool) {
         for section in [1, 0] {
-            let (end, rest) = (self.ends[section], self.ends[section + 1]);
+            let end = self.ends[section];
+            let rest = self.ends[section + 1];
             let Some(rest) = self.entries.get_mut(..rest).filter(|_| end == 0) else {
                 continue;
             };

@@ -10,14 +10,14 @@ use super::cost::gain;
 use super::greedy::bound;
 use super::level::{Demand, Same, hand_out, search};
 use super::optimal::Optimal;
-use super::{Host, Objective, Outcome, Page, Pages, PlanError, Spacing, page_cost};
+use super::{Allocation, Objective, Pages, PlanError, PlanHost, PlanPage, Spacing, page_cost};
 use crate::math::{Real, Sum};
 use crate::model::Change;
 
 /// Divides `budget` whole crawls so that the weighted mean cost is least; `crawls` receives one
 /// number a page.
 ///
-/// Work: O(n) a pass, some twenty passes, whatever the budget. Memory: one [`Host`] a host. In
+/// Work: O(n) a pass, some twenty passes, whatever the budget. Memory: one [`PlanHost`] a host. In
 /// `f32` whole crawls are counted exactly up to 16,777,216; a larger budget may be missed by its
 /// rounding.
 ///
@@ -25,16 +25,17 @@ use crate::model::Change;
 /// What is wrong with the demand; nothing is written then.
 pub fn select<F: Real, P: Pages<F> + ?Sized>(
     pages: &P,
-    hosts: &mut [Host<F>],
+    hosts: &mut [PlanHost<F>],
     budget: u32,
     objective: Objective,
     crawls: &mut [u32],
-) -> Result<Outcome<F>, PlanError> {
+) -> Result<Allocation<F>, PlanError> {
     let pages = check(pages, hosts, F::from_u32(budget), crawls.len(), true)?;
     let demand = Whole(Optimal { objective });
     let shared = search(&pages, hosts, &demand, Same::exact(true), &mut []);
     let price = demand.price(shared.low);
-    let (mut cost, mut dual) = (Sum::ZERO, Sum::ZERO);
+    let mut cost = Sum::ZERO;
+    let mut dual = Sum::ZERO;
     let total = hand_out(
         &pages,
         hosts,
@@ -62,7 +63,7 @@ impl<F: Real> Demand<F> for Whole {
     fn whole(&self) -> bool {
         true
     }
-    fn asymptote(&self, page: &Page<'_, F>) -> (F, F) {
+    fn asymptote(&self, page: &PlanPage<'_, F>) -> (F, F) {
         let (gain, offset) = self.0.asymptote(page);
         (
             gain,
@@ -73,7 +74,7 @@ impl<F: Real> Demand<F> for Whole {
             },
         )
     }
-    fn at(&self, page: &Page<'_, F>, level: F, price: F) -> (F, F) {
+    fn at(&self, page: &PlanPage<'_, F>, level: F, price: F) -> (F, F) {
         if let Change::Quasi(_) = page.change {
             return self.0.at(page, level, price);
         }

@@ -1,118 +1,153 @@
 //! What a probe says: one vocabulary for logs, monitors and tests.
 //!
-//! | event | level | line | means |
-//! |---|---|---|---|
-//! | [`Event::Loaded`] | info | `loaded pages= hosts=` | the page image is good |
-//! | [`Event::Refused`] | error | `image refused: …` | the page image is not, and why |
-//! | [`Event::Resumed`] | info | `resumed pages= hosts= strange= refused= foreign= other_list=` | what the store held |
-//! | [`Event::NotStored`] | error | `store failed` | flash cannot be read or written: a restart would forget |
-//! | [`Event::Clock`] | info | `clock unix= from=` | the date is certain from here on, and who said it |
-//! | [`Event::NoTime`] | warn | `no time why=` | a time server was asked in vain |
-//! | [`Event::Up`] | info | `network up address=` | the device has an address |
-//! | [`Event::Down`] | warn | `network down` | the link or the address is lost; fetches wait |
-//! | [`Event::Start`] | debug | `start page=` | a page's turn begins |
-//! | [`Event::End`] | info | `end page= status= bytes= ms= changed=` | a page was answered |
-//! | | warn | `flagged page= encoded= cut=` | … compressed unasked, or longer than what is read: only that was compared |
-//! | [`Event::Failed`] | warn | `failed page= ms= why=` | a page was not |
-//! | [`Event::Robots`] | info | `robots host= status= judged= denied=` | a robots.txt was answered |
-//! | [`Event::Gap`] | info | `gap host= ms=` | what a host gets between two requests, its robots.txt considered |
-//! | [`Event::Denied`] | info | `denied page=` | robots rules forbid the page; no request |
-//! | [`Event::Moved`] | info | `moved page= status=` | a redirect that will be followed at its next turn |
-//! | [`Event::Astray`] | warn | `astray page= status= why=` | a redirect that will not be followed |
-//! | [`Event::BackOff`] | warn | `backoff host= s= why=` | a host is left alone, and why |
-//! | [`Event::Plan`] | info | `plan price= freshness= optimum=` | each minute: what the scheduler is heading for |
-//! | [`Event::Totals`] | info | `totals fetches= same= changed= errors= denied= bytes= late_s=` | each minute |
-//!
-//! What a board says of itself, all at info but where it says otherwise:
-//!
-//! | line | means |
-//! |---|---|
-//! | `dunlin on BOARD VERSION, build ID` | the banner: who speaks, and which ELF decodes it |
-//! | `memory: … B flash, … B static RAM, … B left for the stack` | what the image takes |
-//! | `boot reset= after_s= fast=` | why the device started, after how long, and how many short runs came before |
-//! | `last words: …` (warn) | what the panic or fault before this start said |
-//! | `power awake_ms=` | each minute: for how long the core has not slept |
-//! | `done after … ms, stack high-water mark … B` | a run that has an end, at its end |
-//!
+//! Two tables, [`Event`] and [`BoardEvent`]: what is logged, at which level, what a reader of the
+//! log gets back ([`LoggedEvent`], [`LoggedBoardEvent`]) and the documentation are made of them.
 //! Lines are a name and `key=value` words; names and keys keep their meaning. `page` and `host` are
 //! places in the image.
 
+use super::log_line::{Value, events, values};
 use super::{Failure, Resumed, TimeSource, Totals};
+use crate::boot::Reset;
+use crate::catalog::LogLevel;
 use crate::fetch::RedirectError;
-use crate::image::{ImageError, LogLevel};
+use crate::image::ImageError;
 use crate::sntp::NoTime;
+use core::fmt::{self, Formatter};
 
-/// Something that a person or a monitor may want to know; see the table above.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[allow(missing_docs)] // The table above says what each field is.
-pub enum Event {
-    Loaded {
-        pages: u16,
-        hosts: u16,
-    },
-    Refused(ImageError),
-    Resumed(Resumed),
-    NotStored,
-    Clock {
-        unix: u32,
-        from: TimeSource,
-    },
-    NoTime {
-        why: NoTime,
-    },
-    Up {
-        address: [u8; 4],
-    },
-    Down,
-    Start {
-        page: u16,
-    },
-    End {
-        page: u16,
-        status: u16,
-        bytes: u32,
-        millis: u32,
-        changed: bool,
-        flags: Flags,
-    },
-    Failed {
-        page: u16,
-        millis: u32,
-        why: Failure,
-    },
-    Robots {
-        host: u16,
-        status: u16,
-        judged: u16,
-        denied: u16,
-    },
-    Gap {
-        host: u16,
-        millis: u32,
-    },
-    Denied {
-        page: u16,
-    },
-    Moved {
-        page: u16,
-        status: u16,
-    },
-    Astray {
-        page: u16,
-        status: u16,
-        why: Option<RedirectError>,
-    },
-    BackOff {
-        host: u16,
-        seconds: u32,
-        why: Failure,
-    },
-    Plan {
-        price: f32,
-        freshness: Option<f32>,
-        optimum: Option<f32>,
-    },
-    Totals(Totals),
+values! {
+    Display: ImageError;
+    Debug: Failure, NoTime, Option<RedirectError>, Reset, TimeSource;
+}
+
+events! {
+    /// Something that a person or a monitor may want to know about a probe.
+    ///
+    /// The line is what stands in the log. Its names and keys keep their meaning; `page` and `host`
+    /// are places in the image, `ms` and `s` are milliseconds and seconds.
+    pub enum Event;
+    /// An [`Event`] as it is read back from its line.
+    ///
+    /// Reasons are text: a monitor shows those of firmware that is newer than itself, too. What
+    /// lines of older firmware do not say is an `Option`.
+    ///
+    /// ```
+    /// use dunlin::probe::LoggedEvent;
+    ///
+    /// let event = LoggedEvent::read("failed page=7 ms=120 why=Busy");
+    /// assert_eq!(event, Some(LoggedEvent::Failed { page: 7, millis: 120, why: "Busy" }));
+    /// assert_eq!(LoggedEvent::read("something else"), None);
+    /// ```
+    pub enum LoggedEvent<'l>;
+
+    /// The page image is good.
+    info Loaded { pages: u16, hosts: u16 } => "loaded pages={=u16} hosts={=u16}";
+
+    /// The page image cannot be used, and why.
+    error Refused { why: ImageError as &'l str } => "image refused: {}";
+
+    /// What the store held.
+    info Resumed(Resumed {
+        pages: u16, hosts: u16, strange: u32, refused: u32, foreign: bool, other_list: bool
+    }) => "resumed pages={=u16} hosts={=u16} strange={=u32} refused={=u32} \
+        foreign={=bool} other_list={=bool}";
+
+    /// Flash cannot be read or written: a restart would forget.
+    error NotStored => "store failed";
+
+    /// The date is certain from here on, and who said it.
+    info Clock { unix: u32, from: TimeSource as Option<&'l str> } => "clock unix={=u32} from={}";
+
+    /// A time server was asked in vain.
+    warn NoTime { why: NoTime as &'l str } => "no time why={}";
+
+    /// The device has an address.
+    info Up { address: [u8; 4] as &'l str } => "network up address={}";
+
+    /// The link or the address is lost; fetches wait.
+    warn Down => "network down";
+
+    /// A page's turn begins.
+    debug Start { page: u16 } => "start page={=u16}";
+
+    /// A page was answered.
+    info End { page: u16, status: u16, bytes: u32, millis: u32, changed: bool; flags: Flags }
+        => "end page={=u16} status={=u16} bytes={=u32} ms={=u32} changed={=bool}";
+
+    /// Follows the end of a fetch whose answer was compressed unasked, or longer than what is read:
+    /// only that was compared.
+    warn Flagged { page: u16, encoded: bool, cut: bool }
+        => "flagged page={=u16} encoded={=bool} cut={=bool}";
+
+    /// A page was not answered.
+    warn Failed { page: u16, millis: u32, why: Failure as &'l str }
+        => "failed page={=u16} ms={=u32} why={}";
+
+    /// A robots.txt was answered.
+    info Robots { host: u16, status: u16, judged: u16, denied: u16 }
+        => "robots host={=u16} status={=u16} judged={=u16} denied={=u16}";
+
+    /// What a host gets between two requests, its robots.txt considered.
+    info Gap { host: u16, millis: u32 } => "gap host={=u16} ms={=u32}";
+
+    /// Robots rules forbid the page; no request was made.
+    info Denied { page: u16 } => "denied page={=u16}";
+
+    /// A redirect that will be followed at the page's next turn.
+    info Moved { page: u16, status: u16 } => "moved page={=u16} status={=u16}";
+
+    /// A redirect that will not be followed; without a reason where its target is no URL, or one
+    /// that is too long to be kept.
+    warn Astray { page: u16, status: u16, why: Option<RedirectError> as &'l str }
+        => "astray page={=u16} status={=u16} why={}";
+
+    /// A host is left alone, and why.
+    warn BackOff { host: u16, seconds: u32, why: Failure as Option<&'l str> }
+        => "backoff host={=u16} s={=u32} why={}";
+
+    /// What the scheduler is heading for, each minute.
+    info Plan {
+        price: f32 as f64, freshness: Option<f32> as Option<f64>, optimum: Option<f32> as Option<f64>
+    } => "plan price={=f32} freshness={=f32} optimum={=f32}";
+
+    /// What happened so far, each minute.
+    info Totals(Totals {
+        fetches: u32, not_modified: u32, changed: u32, errors: u32, denied: u32, bytes: u64,
+        late_seconds: u64
+    }) => "totals fetches={=u32} same={=u32} changed={=u32} errors={=u32} denied={=u32} \
+        bytes={=u64} late_s={=u64}";
+}
+
+events! {
+    /// What a board says of itself.
+    pub enum BoardEvent<'e>;
+    /// A [`BoardEvent`] as it is read back from its line.
+    pub enum LoggedBoardEvent<'l>;
+
+    /// What the firmware takes of the device's memory, in bytes.
+    info Memory { flash: u32, ram: u32, stack: u32 }
+        => "memory: {=u32} B flash, {=u32} B static RAM, {=u32} B left for the stack";
+
+    /// Why the device started, after how long, and how many short runs came before.
+    info Boot { reset: Reset as &'l str, uptime_seconds: u64, fast_resets: u8 }
+        => "boot reset={} after_s={=u64} fast={=u8}";
+
+    /// What the panic or fault before this start said.
+    warn LastWords { message: &'e str as &'l str } => "last words: {=str}";
+
+    /// For how long the core has not slept, each minute.
+    info Power { awake_millis: u64 } => "power awake_ms={=u64}";
+
+    /// The same in microseconds, at the end of a simulated day.
+    info Awake { micros: u64 } => "awake us={=u64}";
+
+    /// A run that has an end, at its end.
+    info Done { millis: u64, stack: u32 }
+        => "done after {=u64} ms, stack high-water mark {=u32} B";
+
+    // The last one, because its line may begin with anything.
+    /// The boot banner: who speaks, and which ELF file decodes it.
+    info Banner { name: &'e str as &'l str, version: &'e str as &'l str, build: u64 as &'l str }
+        => "{=str} {=str}, build {=u64:016x}";
 }
 
 /// What is special about an answer.
@@ -127,120 +162,60 @@ pub struct Flags {
 }
 
 impl Event {
-    /// How much it matters.
-    pub const fn level(&self) -> LogLevel {
-        match self {
-            Self::Refused(_) | Self::NotStored => LogLevel::Error,
-            Self::Down
-            | Self::NoTime { .. }
-            | Self::Failed { .. }
-            | Self::Astray { .. }
-            | Self::BackOff { .. } => LogLevel::Warn,
-            Self::Start { .. } => LogLevel::Debug,
-            _ => LogLevel::Info,
+    /// Writes the line to the log, through `defmt` or `log`.
+    ///
+    /// With defmt the end of a fetch takes 24 bytes at most, framing and time included, for the
+    /// first twelve days after boot. What is flagged gets a second line, because hardly any page is:
+    /// the end of a fetch stays short.
+    #[cfg(any(feature = "defmt", feature = "log"))]
+    pub fn emit(&self) {
+        self.emit_line();
+        if let Self::End { page, flags, .. } = *self
+            && (flags.encoded || flags.cut)
+        {
+            let flagged = Self::Flagged {
+                page,
+                encoded: flags.encoded,
+                cut: flags.cut,
+            };
+            flagged.emit();
         }
     }
+}
 
-    /// Writes the line to the defmt log: 24 bytes at most for the end of a fetch, framing and time
-    /// included, for the first twelve days after boot.
-    #[cfg(feature = "defmt")]
+impl BoardEvent<'_> {
+    /// Writes the line to the log, through `defmt` or `log`.
+    #[cfg(any(feature = "defmt", feature = "log"))]
+    #[inline(always)] // A caller knows which event it is: only that line stays.
     pub fn emit(&self) {
+        self.emit_line();
+    }
+}
+
+impl LoggedEvent<'_> {
+    /// The page that the event is about, if it is about one.
+    pub const fn page(&self) -> Option<u16> {
         match *self {
-            Self::Loaded { pages, hosts } => {
-                defmt::info!("loaded pages={=u16} hosts={=u16}", pages, hosts)
-            }
-            Self::Refused(why) => defmt::error!("image refused: {}", why),
-            Self::Resumed(found) => defmt::info!(
-                "resumed pages={=u16} hosts={=u16} strange={=u32} refused={=u32} foreign={=bool} other_list={=bool}",
-                found.pages,
-                found.hosts,
-                found.strange,
-                found.refused,
-                found.foreign,
-                found.other_list
-            ),
-            Self::NotStored => defmt::error!("store failed"),
-            Self::Clock { unix, from } => defmt::info!("clock unix={=u32} from={}", unix, from),
-            Self::NoTime { why } => defmt::warn!("no time why={}", why),
-            Self::Up {
-                address: [a, b, c, d],
-            } => {
-                defmt::info!("network up address={=u8}.{=u8}.{=u8}.{=u8}", a, b, c, d)
-            }
-            Self::Down => defmt::warn!("network down"),
-            Self::Start { page } => defmt::debug!("start page={=u16}", page),
-            Self::End {
-                page,
-                status,
-                bytes,
-                millis,
-                changed,
-                flags: Flags { encoded, cut, .. },
-            } => {
-                defmt::info!(
-                    "end page={=u16} status={=u16} bytes={=u32} ms={=u32} changed={=bool}",
-                    page,
-                    status,
-                    bytes,
-                    millis,
-                    changed
-                );
-                // A line of its own, because hardly any page is: the end of a fetch stays short.
-                if encoded || cut {
-                    defmt::warn!(
-                        "flagged page={=u16} encoded={=bool} cut={=bool}",
-                        page,
-                        encoded,
-                        cut
-                    );
-                }
-            }
-            Self::Failed { page, millis, why } => {
-                defmt::warn!("failed page={=u16} ms={=u32} why={}", page, millis, why)
-            }
-            Self::Robots {
-                host,
-                status,
-                judged,
-                denied,
-            } => defmt::info!(
-                "robots host={=u16} status={=u16} judged={=u16} denied={=u16}",
-                host,
-                status,
-                judged,
-                denied
-            ),
-            Self::Gap { host, millis } => defmt::info!("gap host={=u16} ms={=u32}", host, millis),
-            Self::Denied { page } => defmt::info!("denied page={=u16}", page),
-            Self::Moved { page, status } => {
-                defmt::info!("moved page={=u16} status={=u16}", page, status)
-            }
-            Self::Astray { page, status, why } => {
-                defmt::warn!("astray page={=u16} status={=u16} why={}", page, status, why)
-            }
-            Self::BackOff { host, seconds, why } => {
-                defmt::warn!("backoff host={=u16} s={=u32} why={}", host, seconds, why)
-            }
-            Self::Plan {
-                price,
-                freshness,
-                optimum,
-            } => defmt::info!(
-                "plan price={=f32} freshness={=f32} optimum={=f32}",
-                price,
-                freshness.unwrap_or(f32::NAN),
-                optimum.unwrap_or(f32::NAN)
-            ),
-            Self::Totals(totals) => defmt::info!(
-                "totals fetches={=u32} same={=u32} changed={=u32} errors={=u32} denied={=u32} bytes={=u64} late_s={=u64}",
-                totals.fetches,
-                totals.not_modified,
-                totals.changed,
-                totals.errors,
-                totals.denied,
-                totals.bytes,
-                totals.late_seconds
-            ),
+            Self::Start { page }
+            | Self::End { page, .. }
+            | Self::Flagged { page, .. }
+            | Self::Failed { page, .. }
+            | Self::Denied { page }
+            | Self::Moved { page, .. }
+            | Self::Astray { page, .. } => Some(page),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(feature = "log")]
+impl From<LogLevel> for log::Level {
+    fn from(level: LogLevel) -> Self {
+        match level {
+            LogLevel::Error => Self::Error,
+            LogLevel::Warn => Self::Warn,
+            LogLevel::Info => Self::Info,
+            LogLevel::Debug => Self::Debug,
         }
     }
 }

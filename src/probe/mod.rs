@@ -50,7 +50,7 @@
 //! # use core::future::Future;
 //! # use core::task::{Context, Waker};
 //! # use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Resolve};
-//! # use dunlin::image::{Address, Config, Host, LogLevel, Page};
+//! # use dunlin::catalog::{Address, Config, Host, LogLevel, Page};
 //! # struct Server(&'static [u8]);
 //! # impl embedded_io_async::ErrorType for Server { type Error = Infallible; }
 //! # impl embedded_io_async::Read for Server {
@@ -139,6 +139,7 @@
 mod board;
 mod connection;
 mod event;
+mod log_line;
 mod memory;
 mod names;
 mod origin;
@@ -155,7 +156,7 @@ mod visit;
 mod wall_clock;
 
 pub use board::{Board, MOST_SLOTS, Memory, Slot, most_moves};
-pub use event::{Event, Flags};
+pub use event::{BoardEvent, Event, Flags, LoggedBoardEvent, LoggedEvent};
 pub use memory::{HostMemory, PageMemory};
 pub use persist::Persistence;
 pub use restore::{Resumed, TimeSource};
@@ -164,7 +165,8 @@ pub use totals::{Failure, Totals};
 
 use core::cell::{RefCell, RefMut};
 
-use crate::image::{Config, Image, ImageError};
+use crate::catalog::Config;
+use crate::image::{Image, ImageError};
 use crate::scheduler::{Counter, PageId, SchedulerView};
 use crate::time::{Duration, Instant};
 use memory::Knowledge;

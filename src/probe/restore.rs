@@ -35,6 +35,18 @@ pub struct Resumed {
     pub other_list: bool,
 }
 
+impl Resumed {
+    /// The store was empty.
+    pub const NOTHING: Self = Self {
+        pages: 0,
+        hosts: 0,
+        strange: 0,
+        refused: 0,
+        foreign: false,
+        other_list: false,
+    };
+}
+
 /// Who said what time it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]

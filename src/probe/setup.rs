@@ -2,8 +2,9 @@
 //! what follows from both.
 
 use super::origin::Origin;
+use crate::catalog::{Config, Ignores, Page};
 use crate::fetch::{Agent, Url};
-use crate::image::{Config, Ignores, Image, ImageError, Page};
+use crate::image::{Image, ImageError};
 use crate::polite::{GateSettings, Hours};
 use crate::scheduler::{PageSettings, SchedulerView, Settings};
 use crate::store::identity;
@@ -30,8 +31,7 @@ impl<'a> Setup<'a> {
     /// [`ImageError::Record`] when the agent's rules refuse it.
     pub(super) fn new(image: Image<'a>, speaks_https: bool) -> Result<Self, ImageError> {
         let config = image.config()?;
-        let agent = Agent::new(config.agent, config.contact)
-            .map_err(|_| ImageError::Record { index: 0 })?;
+        let agent = Agent::new(config.agent, config.contact).map_err(|_| ImageError::CONFIG)?;
         Ok(Self {
             image,
             agent,
@@ -60,7 +60,7 @@ impl<'a> Setup<'a> {
         scheduler.set_settings(self.scheduler_settings(slots as u16));
         scheduler
             .set_budget(self.config.per_day, now)
-            .map_err(|_| ImageError::Record { index: 0 })?;
+            .map_err(|_| ImageError::CONFIG)?;
         for index in 0..image.hosts() {
             let host = image.host(index)?;
             let id = scheduler

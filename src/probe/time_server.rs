@@ -4,8 +4,8 @@ use core::net::IpAddr;
 use core::pin::pin;
 
 use super::{Board, Event, Probe};
+use crate::catalog::TimeServer;
 use crate::fetch::{Resolve, literal, within};
-use crate::image::TimeServer;
 use crate::sntp::{Client, NoTime, PACKET, PATIENCE};
 use crate::store::hash;
 use crate::time::Duration;

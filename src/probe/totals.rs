@@ -49,6 +49,19 @@ pub struct Totals {
 }
 
 impl Totals {
+    /// Nothing has happened yet.
+    pub const ZERO: Self = Self {
+        fetches: 0,
+        not_modified: 0,
+        changed: 0,
+        errors: 0,
+        denied: 0,
+        bytes: 0,
+        late_seconds: 0,
+    };
+}
+
+impl Totals {
     /// Counts how a turn ended.
     pub(super) fn count(&mut self, conclusion: &Conclusion) {
         self.errors += u32::from(conclusion.failure.is_some());

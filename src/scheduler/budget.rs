@@ -2,12 +2,12 @@
 
 use crate::time::{Duration, Instant};
 
-/// Two years. Slower budgets are brought here, so that a full bucket of 65,535 fetches still is a
-/// time.
+/// The longest interval between fetches, two years: slower budgets are brought here, so that a full
+/// bucket of 65,535 fetches is still a time that can be told.
 const MOST_INTERVAL: Duration = Duration::from_micros(1 << 46);
 
-/// In any window of length W at most `W · rate + burst` fetches start. One time, no counting
-/// (GCRA).
+/// In any window of length W at most `W · rate + burst` fetches start. It is kept as one moment,
+/// without counting (the generic cell rate algorithm).
 #[derive(Clone, Debug)]
 pub(super) struct Budget {
     /// Between fetches at the full rate; zero for no budget.

@@ -1,17 +1,17 @@
 //! When a page is due: the gap that its value and the price make, counted from its last fetch.
 
 use super::page::Place;
+use super::read::Read as _;
 use super::state::Core;
 use super::tick::Tick;
-use super::{Engine, index};
+use super::{Engine, PageSettings};
 use crate::heap::Id;
 use crate::learn::Estimate;
+use crate::pace::rhythm::Credit;
 
 /// A page of which something is known is visited at least once in so many mean gaps, whatever it
 /// seems to be worth: the belief may be wrong. Costs 3 % of the budget at most.
 const PATIENCE: f32 = 32.0;
-/// Beyond this shape a rate counts as known, and a page may be given up.
-const KNOWN: f32 = 500.0;
 /// No page that is worth visiting at all is left alone for longer, in days: the clock's memory ends
 /// at 203.
 const MOST_GAP: f32 = 180.0;
@@ -29,7 +29,7 @@ impl<I: Id> Core<'_, I> {
         let price = gate
             .map_or(0.0, |host| host.price)
             .max(self.state.prices.common);
-        let gap = index::gap(&page.estimate, page.weight, price, guess);
+        let gap = page.belief().gap(page.weight, price, guess);
         let gap = if gap.is_finite() {
             gap.min(MOST_GAP)
         } else {
@@ -39,7 +39,7 @@ impl<I: Id> Core<'_, I> {
             .state
             .prices
             .mean_gap()
-            .filter(|_| page.estimate.shape() < KNOWN)
+            .filter(|_| page.estimate.shape() < PageSettings::CERTAIN)
         {
             Some(mean) => gap.min(PATIENCE * mean),
             None => gap,
@@ -59,12 +59,11 @@ impl<I: Id> Core<'_, I> {
                 .days_until(gap, page.signals())
                 .min(MOST_GAP.max(gap))
         });
-        let credit = if self.state.settings.engine == Engine::Carousel {
-            page.credit()
-        } else {
-            0.0
+        let credit = match self.state.settings.engine {
+            Engine::Carousel => page.credit(),
+            Engine::Index => Credit::NONE,
         };
-        Some(page.last.after_days(days * (1.0 - credit)))
+        Some(page.last.after_days(credit.wait(days)))
     }
 
     /// Brings a page's due time in line with what is known now.

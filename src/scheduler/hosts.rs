@@ -1,9 +1,10 @@
 //! Hosts and their gates: adding them, sharing one gate between two, gaps and allowed hours.
 
 use super::host::HostState;
-use super::state::{Core, Glance};
+use super::read::Read as _;
+use super::state::Core;
 use super::tick::Tick;
-use super::{Counter, Error, HostId, PageId};
+use super::{Counter, Error, HostId};
 use crate::forest;
 use crate::heap::Id;
 use crate::polite::{Gate, Hours};
@@ -44,18 +45,18 @@ impl<I: Id> Core<'_, I> {
             self.host_mut(gate)?.gate.set_waits_for_hours(false);
         }
         let state = *self.host(from)?;
-        let queue = self.host(to)?.queue;
-        let joined = forest::meld(self.pages, state.queue, queue);
+        let queue = self.host(to)?.queue();
+        let joined = forest::meld(self.pages, state.queue(), queue);
         let target = self.host_mut(to)?;
-        target.queue = joined;
+        target.set_queue(joined);
         target.gate.set_gap(target.gate.gap().max(state.gate.gap()));
         let reach = self.state.hosts_used;
         for other in self.hosts.iter_mut().take(reach) {
             if other.shared() == Some(from) {
-                other.share(to);
+                other.share_gate_of(to);
             }
         }
-        self.host_mut(from)?.share(to);
+        self.host_mut(from)?.share_gate_of(to);
         match opens {
             Some(opens) => self.close(to, opens),
             None => self.settle(to),
@@ -136,35 +137,5 @@ impl<I: Id> Core<'_, I> {
             self.closed.remove(gate);
             self.settle(gate);
         }
-    }
-}
-
-impl<I: Id> Glance<'_, I> {
-    pub(super) fn host_id(&self, index: usize) -> Option<HostId> {
-        (index < self.state.hosts_used).then(|| HostId::new(index))
-    }
-
-    pub(super) fn host_of(&self, page: PageId) -> Result<HostId, Error> {
-        self.page(page)
-            .map(|state| HostId::new(state.host.index()))
-            .ok_or(Error::UnknownPage)
-    }
-
-    pub(super) fn opens(&self, host: HostId) -> Option<Instant> {
-        let gate = self.gate(host).ok()?;
-        self.closed
-            .key(gate)
-            .map(|opens| self.state.clock.instant(opens))
-    }
-
-    pub(super) fn gap(&self, host: HostId) -> Option<Duration> {
-        self.gate_state(host).ok().map(|host| host.gate.gap())
-    }
-
-    pub(super) fn first_due(&self, host: HostId) -> Option<Instant> {
-        let gate = self.gate_state(host).ok()?;
-        let first = self.pages.get(gate.queue.index())?;
-        let due = first.due.before_days(self.state.lead());
-        Some(self.state.clock.instant(due))
     }
 }

@@ -1,8 +1,12 @@
 //! The scheduler of millions of pages.
 
 use super::Settings;
-use super::state::{Core, Glance, State};
-use super::tables::Vectors;
+use super::host::HostState;
+use super::page::PageState;
+use super::read::Read;
+use super::state::{Core, State};
+use super::tick::Tick;
+use super::vectors::Vectors;
 
 /// The scheduler of as many pages and hosts as a computer holds: for simulations with the very code
 /// that runs on the device. Links are 32 bits, in vectors; everything else is as in
@@ -38,7 +42,33 @@ impl LargeScheduler {
         self.vectors.core(&mut self.state)
     }
 
-    pub(super) fn glance(&self) -> Glance<'_, u32> {
-        self.vectors.glance(&self.state)
+    pub(super) fn read(&self) -> &impl Read<u32> {
+        self
+    }
+}
+
+impl Read<u32> for LargeScheduler {
+    fn page_table(&self) -> &[PageState<u32>] {
+        &self.vectors.pages
+    }
+
+    fn host_table(&self) -> &[HostState<u32>] {
+        &self.vectors.hosts
+    }
+
+    fn state(&self) -> &State<u32> {
+        &self.state
+    }
+
+    fn opening_of(&self, gate: u32) -> Option<Tick> {
+        self.vectors.closed.key(gate)
+    }
+
+    fn first_opening(&self) -> Option<Tick> {
+        self.vectors.closed.peek().map(|entry| entry.key)
+    }
+
+    fn first_due_of_open(&self) -> Option<Tick> {
+        self.vectors.open.peek().map(|entry| entry.key)
     }
 }

@@ -15,8 +15,9 @@
 //! let page = scheduler.add_page(host, &PageSettings::DEFAULT, now)?;
 //! for _ in 0..10 {
 //!     match scheduler.next(now) {
-//!         Decision::Fetch(page) => scheduler.record(page, Outcome::Unchanged, now)?, // your HTTP client
-//!         Decision::WaitUntil(then) => now = then,                                   // sleep
+//!         // Your HTTP client says what became of it.
+//!         Decision::Fetch(page) => scheduler.record(page, Outcome::Unchanged, now)?,
+//!         Decision::WaitUntil(then) => now = then, // sleep
 //!         Decision::Idle => break, // nothing to wait for but your own `record` or `add_page`
 //!     }
 //! }
@@ -24,15 +25,15 @@
 //! ```
 //!
 //! # How it decides
-//! Every page has a *due time*: when fetching it is worth the price of a fetch. Every host has a
-//! queue of its pages by due time and a gate. [`next`](Scheduler::next) takes the page that is due first
-//! among hosts whose gates are open. The price is corrected all the time so that the budget is just
-//! spent.
+//! Every page has a *due time*: when fetching it is worth the price of a fetch (see
+//! [`plan::worth`](crate::plan::worth)). Every host has a queue of its pages by due time and a gate.
+//! [`next`](Scheduler::next) takes the page that is due first among hosts whose gates are open. The
+//! price is corrected all the time so that the budget is just spent.
 //!
 //! [`Engine::Index`] counts a page's gap from its last fetch: value decides, nothing is made up
 //! for. [`Engine::Carousel`] counts it from when the last fetch was due, up to one gap either way,
 //! so that a page keeps its rhythm and its rate however late or early single fetches are: Azar's
-//! carousel in continuous time.
+//! carousel in continuous time (see [`pace::rhythm`](crate::pace::rhythm)).
 //!
 //! The carousel is the default, by measurement: 10,000 pages on 200 hosts, 0.2 visits a page and
 //! day, share of the optimum over the second half of the time.
@@ -50,11 +51,23 @@
 //! little to be learnt, and no rule beats another by much. (One simulated run, which starts with
 //! fresh copies: shares are right to some thousandths and may exceed 1.)
 //!
+//! # Where it is decided
+//! | question | file |
+//! |---|---|
+//! | which page is next, and until when to wait | `next` |
+//! | when a page is due | `due`; what it is worth: [`plan::worth`](crate::plan::worth) |
+//! | what follows from an outcome: gate, belief, next due time | `record` |
+//! | what a fetch costs | `replan`, which walks over the pages; `price`, which corrects |
+//! | when a host may be asked | `hosts`; back-off: [`polite`](crate::polite) |
+//! | how many fetches a day | `budget` |
+//! | which pages wait where | `queue`, on the tables of `page` and `host` |
+//! | what is taken over after a restart | `restore` |
+//!
 //! # Start, restart, overload
 //! New pages are fetched at the pace of the budget, heavy ones first; until a page has shown
 //! something itself it is believed to be like its host's others. After a restart
-//! ([`restore_page`](Scheduler::restore_page)) or a day without network, what is overdue is fetched at
-//! the same pace: no burst beyond [`Settings::burst`]. Where budget or a gate cannot keep up,
+//! ([`restore_page`](Scheduler::restore_page)) or a day without network, what is overdue is fetched
+//! at the same pace: no burst beyond [`Settings::burst`]. Where budget or a gate cannot keep up,
 //! prices rise until those pages wait that lose least by it, and [`Counter::SkippedByGate`],
 //! [`Counter::SkippedByBudget`], [`Counter::Late`] and [`Counters::late_seconds`] say so.
 //!
@@ -107,7 +120,6 @@ mod error;
 mod host;
 mod hosts;
 mod id;
-mod index;
 #[cfg(feature = "std")]
 mod large;
 mod next;
@@ -118,6 +130,7 @@ mod pages;
 mod price;
 mod providers;
 mod queue;
+mod read;
 mod record;
 mod replan;
 mod restore;
@@ -125,6 +138,8 @@ mod settings;
 mod state;
 mod tables;
 mod tick;
+#[cfg(feature = "std")]
+mod vectors;
 mod view;
 
 pub use counters::{Counter, Counters};
@@ -137,7 +152,7 @@ pub use outcome::Outcome;
 pub use owned::Scheduler;
 pub use restore::HostMemo;
 pub use settings::{Engine, PageSettings, Settings};
-#[cfg(feature = "std")]
-pub use tables::DynTables;
 pub use tables::Tables;
+#[cfg(feature = "std")]
+pub use vectors::DynTables;
 pub use view::SchedulerView;

@@ -1,17 +1,20 @@
 //! What to do now: the decision.
 
 use super::page::Place;
-use super::state::{Core, Glance, State};
+use super::read::Read as _;
+use super::state::{Core, State};
 use super::tick::Tick;
 use super::{Counter, Error, PageId};
 use crate::forest;
 use crate::heap::Id;
+use crate::pace::rhythm::Credit;
 use crate::time::{Duration, Instant};
 
 /// Where there is a budget, a page may be fetched so many mean gaps before it is due.
 const LEAD: f32 = 1.0 / 16.0;
 
-/// What to do now.
+/// What to do now. There are these three answers and no others: a loop that matches them is
+/// complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[must_use = "a page that is to be fetched blocks its host until its outcome is recorded"]
@@ -68,10 +71,10 @@ impl<I: Id> Core<'_, I> {
     /// Starts the fetch of the first page of a gate.
     fn start(&mut self, gate: I, now: Instant) -> Option<I> {
         let tick = self.state.clock.tick(now);
-        let id = self.host(gate).ok()?.queue;
+        let id = self.host(gate).ok()?.queue();
         let root = forest::remove(self.pages, id, id);
         let host = self.host_mut(gate).ok()?;
-        host.queue = root;
+        host.set_queue(root);
         host.gate.begin();
         let earliest = host.gate.earliest_after(now);
         self.open.remove(gate);
@@ -80,10 +83,14 @@ impl<I: Id> Core<'_, I> {
         let earliest = self.state.clock.tick_after(earliest);
         let page = self.page_mut(id).ok()?;
         let late = tick.ticks_since(page.due);
-        let gap = page.due.days_since(page.last) / (1.0 - page.credit()).max(0.01);
+        let gap = page.credit().gap(page.due.days_since(page.last));
         let share = (tick.days_since(page.due) - page.due.days_since(tick)) / gap;
         let due_again = page.last != Tick::NEVER && page.due != Tick::NEVER;
-        page.set_credit(if due_again { share } else { 0.0 });
+        page.set_credit(if due_again {
+            Credit::of(share)
+        } else {
+            Credit::NONE
+        });
         page.place = Place::InFlight;
         page.due = earliest;
         self.state.counters.late(late);
@@ -95,21 +102,9 @@ impl<I: Id> Core<'_, I> {
 
     /// When there will be something to do.
     fn wait(&self) -> Decision {
-        let due = self.open.peek().map(|entry| entry.key);
-        let opens = self.closed.peek().map(|entry| entry.key);
         self.state
-            .wakes(due, opens)
+            .wakes(self.first_due_of_open(), self.first_opening())
             .map_or(Decision::Idle, Decision::WaitUntil)
-    }
-}
-
-impl<I: Id> Glance<'_, I> {
-    pub(super) fn next_due(&self) -> Option<Instant> {
-        let due = self.open.peek().map(|entry| entry.key);
-        let opens = self.closed.peek().map(|entry| entry.key);
-        self.state
-            .wakes(due, opens)
-            .map(|then| then.max(self.state.budget.opens()))
     }
 }
 
@@ -125,7 +120,7 @@ impl<I> State<I> {
 
     /// When there will be something to do: `due` is when the first page of an open gate is due, and
     /// `opens` when the first closed gate opens.
-    fn wakes(&self, due: Option<Tick>, opens: Option<Tick>) -> Option<Instant> {
+    pub(super) fn wakes(&self, due: Option<Tick>, opens: Option<Tick>) -> Option<Instant> {
         // Only calls correct prices and due times. While prices are far off, that goes at the pace
         // of the budget; and when all pages have been given up, every hour: prices may have fallen
         // since.

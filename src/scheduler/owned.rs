@@ -1,7 +1,11 @@
 //! The scheduler that owns its tables.
 
-use super::state::{Core, Glance, State};
+use super::host::HostState;
+use super::page::PageState;
+use super::read::Read;
+use super::state::{Core, State};
 use super::tables::Arrays;
+use super::tick::Tick;
 use super::{SchedulerView, Settings};
 
 /// The scheduler of up to `PAGES` pages on up to `HOSTS` hosts, in as much memory as the type says:
@@ -46,13 +50,47 @@ impl<const PAGES: usize, const HOSTS: usize> Scheduler<PAGES, HOSTS> {
         self.arrays.core(&mut self.state)
     }
 
-    pub(super) fn glance(&self) -> Glance<'_, u16> {
-        self.arrays.glance(&self.state)
+    pub(super) fn read(&self) -> &impl Read<u16> {
+        self
+    }
+}
+
+impl<'a, const PAGES: usize, const HOSTS: usize> From<&'a mut Scheduler<PAGES, HOSTS>>
+    for SchedulerView<'a>
+{
+    fn from(scheduler: &'a mut Scheduler<PAGES, HOSTS>) -> Self {
+        scheduler.as_view()
     }
 }
 
 impl<const PAGES: usize, const HOSTS: usize> Default for Scheduler<PAGES, HOSTS> {
     fn default() -> Self {
         Self::new(Settings::DEFAULT)
+    }
+}
+
+impl<const PAGES: usize, const HOSTS: usize> Read<u16> for Scheduler<PAGES, HOSTS> {
+    fn page_table(&self) -> &[PageState<u16>] {
+        &self.arrays.pages
+    }
+
+    fn host_table(&self) -> &[HostState<u16>] {
+        &self.arrays.hosts
+    }
+
+    fn state(&self) -> &State<u16> {
+        &self.state
+    }
+
+    fn opening_of(&self, gate: u16) -> Option<Tick> {
+        self.arrays.closed.key(gate)
+    }
+
+    fn first_opening(&self) -> Option<Tick> {
+        self.arrays.closed.peek().map(|entry| entry.key)
+    }
+
+    fn first_due_of_open(&self) -> Option<Tick> {
+        self.arrays.open.peek().map(|entry| entry.key)
     }
 }

@@ -4,6 +4,8 @@ use super::tick::Tick;
 use crate::forest::{Links, Node};
 use crate::heap::{Id, Key as _};
 use crate::learn::Estimate;
+use crate::pace::rhythm::Credit;
+use crate::plan::worth::Belief;
 
 /// Where a page is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +32,7 @@ pub(super) enum Place {
 /// | 4 | due | The key of its host's queue. From belief, weight and price it could be computed, but a heap compares keys at every level. |
 /// | 6 | three links | Children, and the page above: without it a page could not leave its queue in O(log n) when its weight, its rate or a hint moves it. |
 /// | 1 | rank | Makes the queue's work O(log n) in the worst case; a skew heap has none, and is only so on average. |
-/// | 1 | what a carousel makes up for | Two decimals of a gap. |
+/// | 1 | what it is owed: a carousel's [`Credit`] | Two decimals of a gap. |
 /// | 2 | host | Its gate and its queue. |
 /// | 1 + 1 | place, signals | One byte each, because bits would have to be cut out at each use. |
 ///
@@ -45,8 +47,8 @@ pub(super) struct PageState<I> {
     pub(super) last: Tick,
     /// When it is to be fetched next: the key of its host's queue.
     pub(super) due: Tick,
-    /// Its place in its host's queue.
-    pub(super) links: Links<I>,
+    /// Its place in its host's queue, and beside it what it is owed.
+    pub(super) links: Links<I, Credit>,
     pub(super) host: I,
     pub(super) place: Place,
     /// Signals of a change since the last fetch; [`FOLLOWS`] marks a page of which nothing is known
@@ -65,7 +67,7 @@ impl<I: Id> PageState<I> {
         weight: 0.0,
         last: Tick::NEVER,
         due: Tick::NEVER,
-        links: Links::ALONE,
+        links: Links::alone(Credit::NONE),
         host: I::NONE,
         place: Place::Free,
         signals: 0,
@@ -79,7 +81,7 @@ impl PageState<u16> {
         weight: 0.0,
         last: Tick::FILLER,
         due: Tick::FILLER,
-        links: Links::ZERO,
+        links: Links::zero(Credit::NONE),
         host: 0,
         place: Place::Free,
         signals: 0,
@@ -91,14 +93,21 @@ impl<I> PageState<I> {
         self.signals & FOLLOWS != 0
     }
 
-    /// How late the last fetch was, in gaps from −1 to just below 1: what a carousel makes up for.
-    pub(super) fn credit(&self) -> f32 {
-        f32::from(self.links.spare as i8) * (1.0 / 128.0)
+    /// What it is owed since its last fetch: what a carousel makes up for.
+    pub(super) fn credit(&self) -> Credit {
+        self.links.beside
     }
 
-    pub(super) fn set_credit(&mut self, credit: f32) {
-        // A cast saturates, and turns NaN into 0.
-        self.links.spare = (credit * 128.0) as i8 as u8;
+    pub(super) fn set_credit(&mut self, credit: Credit) {
+        self.links.beside = credit;
+    }
+
+    /// What is believed about its change rate, as far as it makes a visit worth something.
+    pub(super) fn belief(&self) -> Belief {
+        Belief {
+            shape: self.estimate.shape(),
+            time: self.estimate.time(),
+        }
     }
 
     /// Signals of a change since the last fetch.
@@ -114,16 +123,17 @@ impl<I> PageState<I> {
 }
 
 impl<I: Id> Node<I> for PageState<I> {
+    type Beside = Credit;
     fn is_before(&self, other: &Self) -> bool {
         self.due < other.due
     }
     fn ties_with(&self, other: &Self) -> bool {
         self.due == other.due
     }
-    fn links(&self) -> &Links<I> {
+    fn links(&self) -> &Links<I, Credit> {
         &self.links
     }
-    fn links_mut(&mut self) -> &mut Links<I> {
+    fn links_mut(&mut self) -> &mut Links<I, Credit> {
         &mut self.links
     }
 }

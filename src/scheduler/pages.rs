@@ -1,7 +1,8 @@
 //! Pages: adding and removing them, their weights, and hints about them.
 
 use super::page::{FOLLOWS, PageState, Place};
-use super::state::{Core, Glance, host_key, page_key};
+use super::read::{Read as _, host_key, page_key};
+use super::state::Core;
 use super::tick::Tick;
 use super::{Counter, Error, HostId, PageId, PageSettings};
 use crate::heap::Id;
@@ -108,27 +109,6 @@ impl<I: Id> Core<'_, I> {
             self.reschedule(id, due, place);
         }
         Ok(())
-    }
-}
-
-impl<I: Id> Glance<'_, I> {
-    pub(super) fn page_id(&self, index: usize) -> Option<PageId> {
-        // Before the index becomes a number of 32 bits, it has to be one of the table.
-        self.pages
-            .get(index)
-            .filter(|state| state.place != Place::Free)
-            .map(|_| PageId::new(index))
-    }
-
-    pub(super) fn estimate(&self, page: PageId) -> Result<Estimate, Error> {
-        self.page(page)
-            .map(|state| state.estimate)
-            .ok_or(Error::UnknownPage)
-    }
-
-    pub(super) fn last_fetch(&self, page: PageId) -> Option<Instant> {
-        let state = self.page(page)?;
-        (state.last != Tick::NEVER).then(|| self.state.clock.instant(state.last))
     }
 }
 

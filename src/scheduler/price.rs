@@ -6,11 +6,17 @@
 //! scheduler never solves that at once. It walks over the pages, a few at each call, adding up what
 //! they ask for at the present prices; after each round it corrects the prices, and the next round
 //! brings due times in line. Rounds never end: prices follow what is learnt.
+//!
+//! [`plan`](crate::plan) meets the same conditions by a search that passes over all pages in each of
+//! its steps and knows how demand bends with the price. A probe has one sum a round to go by, so its
+//! correction is another one; both value pages by [`plan::worth`](crate::plan::worth), and a test
+//! compares where they end.
 
 /// A round corrects a price by this factor at most.
 const MOST_CORRECTION: f32 = 8.0;
-/// Prices stay where f32 can compute with them.
+/// Prices stay between these two, where f32 can compute with them.
 const LEAST_PRICE: f32 = 1e-20;
+/// See [`LEAST_PRICE`].
 const MOST_PRICE: f32 = 1e20;
 /// A round that corrects the price by no more than this leaves no hurry. Beliefs that move with
 /// every visit keep it busy with corrections of a few per cent.
@@ -21,7 +27,7 @@ const SETTLED: f32 = 0.1;
 pub(super) struct Prices {
     /// Of one fetch, in weight × days of freshness.
     pub(super) common: f32,
-    /// Where the present round is.
+    /// The page that the present round comes to next.
     pub(super) cursor: usize,
     /// Demand and supply agreed at the end of the last round.
     pub(super) settled: bool,

@@ -3,7 +3,9 @@
 //! A gate is in at most one heap: in `closed` until the moment it opens, in `open` while a fetch may
 //! start and a page waits, in neither while a page is being fetched or none waits.
 
+use super::host::HostState;
 use super::page::Place;
+use super::read::Read as _;
 use super::state::Core;
 use super::tick::Tick;
 use super::{Counter, Error};
@@ -13,7 +15,7 @@ use crate::heap::Id;
 impl<I: Id> Core<'_, I> {
     /// Puts a page into the queue of a gate.
     pub(super) fn enqueue(&mut self, gate: I, id: I) {
-        if let Ok(queue) = self.host(gate).map(|host| host.queue) {
+        if let Ok(queue) = self.host(gate).map(HostState::queue) {
             let root = forest::push(self.pages, queue, id);
             self.set_queue(gate, root);
         }
@@ -23,7 +25,7 @@ impl<I: Id> Core<'_, I> {
     pub(super) fn dequeue(&mut self, id: I) -> Result<I, Error> {
         let host = self.queued_mut(id)?.host;
         let gate = self.gate_of(host)?;
-        let queue = self.host(gate)?.queue;
+        let queue = self.host(gate)?.queue();
         let root = forest::remove(self.pages, queue, id);
         self.set_queue(gate, root);
         Ok(gate)
@@ -31,7 +33,7 @@ impl<I: Id> Core<'_, I> {
 
     fn set_queue(&mut self, gate: I, root: I) {
         if let Ok(host) = self.host_mut(gate) {
-            host.queue = root;
+            host.set_queue(root);
             self.settle(gate);
         }
     }
@@ -52,7 +54,7 @@ impl<I: Id> Core<'_, I> {
         if host.gate.is_busy() || self.closed.contains(gate) {
             return;
         }
-        match self.pages.get(host.queue.index()).map(|page| page.due) {
+        match self.pages.get(host.queue().index()).map(|page| page.due) {
             None => _ = self.open.remove(gate),
             Some(due) => {
                 if self.open.update(gate, due).is_none() {

@@ -2,7 +2,8 @@
 
 use super::due::MOST_RETRY;
 use super::page::{FOLLOWS, Place};
-use super::state::{Core, host_key, page_key};
+use super::read::{Read as _, host_key, page_key};
+use super::state::Core;
 use super::tick::Tick;
 use super::{Counter, Error, HostId, Outcome, PageId};
 use crate::heap::Id;

@@ -1,9 +1,10 @@
 //! Re-planning: the walk over all pages that finds the prices and keeps due times in line with them.
 
 use super::page::{PageState, Place};
-use super::state::{Core, Glance};
+use super::price;
+use super::read::Read as _;
+use super::state::Core;
 use super::tick::Tick;
-use super::{Counters, index, price};
 use crate::heap::Id;
 
 /// Pages looked at in a call that re-plans, while prices are about right.
@@ -56,15 +57,15 @@ impl<I: Id> Core<'_, I> {
         if self.state.pages_used <= 64 || self.state.prices.cursor.is_multiple_of(4) {
             let seen = page.last != Tick::NEVER;
             let fresh = if seen {
-                index::fresh(&page.estimate, tick.days_since(page.last))
+                page.belief().fresh(tick.days_since(page.last))
             } else {
                 0.0
             };
-            let achievable = index::mean_freshness(&page.estimate, gap);
+            let achievable = page.belief().mean_freshness(gap);
             self.state.prices.sample(page.weight, fresh, achievable);
         }
         if let Ok(host) = self.gate_of(page.host).and_then(|gate| self.host_mut(gate)) {
-            host.demand += demand;
+            host.ask(demand);
         }
         if page.place == Place::Queued
             && let Some(due) = self.planned(id, gap)
@@ -81,7 +82,7 @@ impl<I: Id> Core<'_, I> {
     fn first_price(&self, page: &PageState<I>) -> f32 {
         let pages = self.state.page_count as f32;
         let per_day = self.state.per_day.unwrap_or(pages);
-        index::value(&page.estimate, page.weight, pages / per_day)
+        page.belief().value(page.weight, pages / per_day)
     }
 
     /// Corrects the prices by what a round has found.
@@ -98,10 +99,9 @@ impl<I: Id> Core<'_, I> {
             .take(reach)
             .filter(|host| host.shared().is_none())
         {
-            let asked = host.demand;
+            let asked = host.take_demand();
             let cap = host.cap();
             let price = host.price.max(common);
-            host.demand = 0.0;
             host.price = if host.price > 0.0 || asked > cap {
                 price::host_price(asked, cap, price, common)
             } else {
@@ -118,31 +118,5 @@ impl<I: Id> Core<'_, I> {
         }
         self.state.prices.end_round(demand, supply, cheapest);
         self.state.prices.settled &= !idle;
-    }
-}
-
-impl<'a, I: Id> Glance<'a, I> {
-    pub(super) fn counters(&self) -> &'a Counters {
-        &self.state.counters
-    }
-
-    pub(super) fn price(&self) -> f32 {
-        self.state.prices.common
-    }
-
-    pub(super) fn freshness(&self) -> Option<f32> {
-        self.state.prices.freshness()
-    }
-
-    pub(super) fn optimum(&self) -> Option<f32> {
-        self.state.prices.achievable()
-    }
-
-    pub(super) fn next_page_to_review(&self) -> usize {
-        self.state.prices.cursor
-    }
-
-    pub(super) fn pages(&self) -> usize {
-        self.state.page_count
     }
 }

@@ -2,7 +2,8 @@
 
 use super::due::MOST_RETRY;
 use super::page::Place;
-use super::state::{Core, Glance, page_key};
+use super::read::{Read as _, page_key};
+use super::state::Core;
 use super::tick::Tick;
 use super::{Error, HostId, PageId};
 use crate::heap::Id;
@@ -89,16 +90,5 @@ impl<I: Id> Core<'_, I> {
         if price > 0.0 && price.is_finite() {
             self.state.prices.common = price;
         }
-    }
-}
-
-impl<I: Id> Glance<'_, I> {
-    pub(super) fn host_memo(&self, host: HostId) -> Result<HostMemo, Error> {
-        let host = self.gate_state(host)?;
-        Ok(HostMemo {
-            gap: host.gate.gap(),
-            failures: host.gate.failures(),
-            price: host.price,
-        })
     }
 }

@@ -119,13 +119,17 @@ pub struct PageSettings {
     pub weight: f32,
     /// Changes a day; `None` to start from what its host's pages have shown.
     pub rate: Option<f32>,
-    /// How firmly the rate is believed: as if so many changes had been seen. From 500 on it counts
-    /// as known, and a page that changes too fast to be kept fresh may be given up.
+    /// How firmly the rate is believed: as if so many changes had been seen. From
+    /// [`Self::CERTAIN`] on it counts as known.
     pub confidence: f32,
 }
 
 impl PageSettings {
-    /// Weight 1, nothing known.
+    /// From this confidence on a rate counts as known, and a page that changes too fast to be kept
+    /// fresh may be given up.
+    pub const CERTAIN: f32 = 500.0;
+
+    /// A page of weight 1 of which nothing is known.
     pub const DEFAULT: Self = Self {
         weight: 1.0,
         rate: None,

@@ -10,9 +10,10 @@ use super::host::HostState;
 use super::page::{PageState, Place};
 use super::price::Prices;
 use super::providers::Providers;
+use super::read::Read;
 use super::tick::{Clock, Tick};
-use super::{Counters, Error, HostId, PageId, Settings};
-use crate::heap::{HeapGlance, HeapView, Id};
+use super::{Counters, Error, Settings};
+use crate::heap::{HeapView, Id};
 use crate::time::{Duration, Instant};
 
 /// What a scheduler knows besides its tables.
@@ -70,33 +71,21 @@ pub(super) struct Core<'a, I> {
     pub(super) state: &'a mut State<I>,
 }
 
-/// A scheduler to be read.
-#[derive(Debug)]
-pub(super) struct Glance<'a, I> {
-    pub(super) pages: &'a [PageState<I>],
-    pub(super) hosts: &'a [HostState<I>],
-    pub(super) closed: HeapGlance<'a, Tick, I>,
-    pub(super) open: HeapGlance<'a, Tick, I>,
-    pub(super) state: &'a State<I>,
-}
-
 impl<I: Id> Core<'_, I> {
-    /// The same, to be read.
-    pub(super) fn glance(&self) -> Glance<'_, I> {
-        Glance {
-            pages: self.pages,
-            hosts: self.hosts,
-            closed: self.closed.glance(),
-            open: self.open.glance(),
-            state: self.state,
-        }
-    }
-
     /// Other settings than those it was made with; see [`super::Scheduler::set_settings`].
     pub(super) fn set_settings(&mut self, settings: Settings) {
         self.state.settings = settings;
         self.state.budget = Budget::new(settings.burst);
         self.state.random = settings.seed | 1;
+    }
+
+    /// Forgets what its tables held; its state is new. Hosts are not looked at before they are added.
+    pub(super) fn forget(&mut self) {
+        for page in self.pages.iter_mut() {
+            page.place = Place::Free;
+        }
+        self.closed.clear();
+        self.open.clear();
     }
 
     /// Sets the clock, and all stored times back with it where it would run out of range.
@@ -119,26 +108,12 @@ impl<I: Id> Core<'_, I> {
         self.open.map_keys(|key| key.moved(by));
     }
 
-    pub(super) fn host(&self, id: I) -> Result<&HostState<I>, Error> {
-        known_host(self.hosts, self.state.hosts_used, id)
-    }
-
     pub(super) fn host_mut(&mut self, id: I) -> Result<&mut HostState<I>, Error> {
         let used = self.state.hosts_used;
         self.hosts
             .get_mut(id.index())
             .filter(|_| id.index() < used)
             .ok_or(Error::UnknownHost)
-    }
-
-    /// The host whose gate and queue a host uses: itself, or the one it shares with.
-    pub(super) fn gate_of(&self, host: I) -> Result<I, Error> {
-        Ok(self.host(host)?.shared().unwrap_or(host))
-    }
-
-    /// The same for a host as callers know it.
-    pub(super) fn gate(&self, host: HostId) -> Result<I, Error> {
-        self.gate_of(host_key(host)?)
     }
 
     pub(super) fn page_mut(&mut self, id: I) -> Result<&mut PageState<I>, Error> {
@@ -157,39 +132,28 @@ impl<I: Id> Core<'_, I> {
     }
 }
 
-impl<'a, I: Id> Glance<'a, I> {
-    pub(super) fn page(&self, page: PageId) -> Option<&'a PageState<I>> {
+impl<I: Id> Read<I> for Core<'_, I> {
+    fn page_table(&self) -> &[PageState<I>] {
         self.pages
-            .get(page.index())
-            .filter(|state| state.place != Place::Free)
     }
 
-    /// The host whose gate and queue a host uses: itself, or the one it shares with.
-    pub(super) fn gate(&self, host: HostId) -> Result<I, Error> {
-        let id = host_key(host)?;
-        let host = known_host(self.hosts, self.state.hosts_used, id)?;
-        Ok(host.shared().unwrap_or(id))
+    fn host_table(&self) -> &[HostState<I>] {
+        self.hosts
     }
 
-    /// What is known of that gate.
-    pub(super) fn gate_state(&self, host: HostId) -> Result<&'a HostState<I>, Error> {
-        known_host(self.hosts, self.state.hosts_used, self.gate(host)?)
+    fn state(&self) -> &State<I> {
+        self.state
     }
-}
 
-fn known_host<I: Id>(hosts: &[HostState<I>], used: usize, id: I) -> Result<&HostState<I>, Error> {
-    hosts
-        .get(id.index())
-        .filter(|_| id.index() < used)
-        .ok_or(Error::UnknownHost)
-}
+    fn opening_of(&self, gate: I) -> Option<Tick> {
+        self.closed.key(gate)
+    }
 
-/// A page as the tables know it.
-pub(super) fn page_key<I: Id>(page: PageId) -> Result<I, Error> {
-    I::from_index(page.index()).ok_or(Error::UnknownPage)
-}
+    fn first_opening(&self) -> Option<Tick> {
+        self.closed.peek().map(|entry| entry.key)
+    }
 
-/// A host as the tables know it.
-pub(super) fn host_key<I: Id>(host: HostId) -> Result<I, Error> {
-    I::from_index(host.index()).ok_or(Error::UnknownHost)
+    fn first_due_of_open(&self) -> Option<Tick> {
+        self.open.peek().map(|entry| entry.key)
+    }
 }

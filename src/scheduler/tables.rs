@@ -1,10 +1,10 @@
-//! Where the tables are: in a `static` on a device, in vectors on a computer.
+//! Tables in arrays: in a `static` on a device.
 
 use core::mem::MaybeUninit;
 
 use super::host::HostState;
 use super::page::PageState;
-use super::state::{Core, Glance, State};
+use super::state::{Core, State};
 use super::tick::Tick;
 use super::{SchedulerView, Settings};
 use crate::heap::ArrayHeap;
@@ -12,10 +12,10 @@ use crate::heap::ArrayHeap;
 /// The tables in arrays.
 #[derive(Debug)]
 pub(super) struct Arrays<const PAGES: usize, const HOSTS: usize> {
-    pages: [PageState<u16>; PAGES],
-    hosts: [HostState<u16>; HOSTS],
-    closed: ArrayHeap<Tick, u16, HOSTS>,
-    open: ArrayHeap<Tick, u16, HOSTS>,
+    pub(super) pages: [PageState<u16>; PAGES],
+    pub(super) hosts: [HostState<u16>; HOSTS],
+    pub(super) closed: ArrayHeap<Tick, u16, HOSTS>,
+    pub(super) open: ArrayHeap<Tick, u16, HOSTS>,
 }
 
 impl<const PAGES: usize, const HOSTS: usize> Arrays<PAGES, HOSTS> {
@@ -24,7 +24,7 @@ impl<const PAGES: usize, const HOSTS: usize> Arrays<PAGES, HOSTS> {
         "links between pages and hosts are 16 bits: up to 65,534 of either"
     );
 
-    /// Without pages and hosts.
+    /// Tables without pages and hosts.
     pub(super) const fn new() -> Self {
         let () = Self::FITS;
         Self {
@@ -41,16 +41,6 @@ impl<const PAGES: usize, const HOSTS: usize> Arrays<PAGES, HOSTS> {
             hosts: &mut self.hosts,
             closed: self.closed.as_view(),
             open: self.open.as_view(),
-            state,
-        }
-    }
-
-    pub(super) fn glance<'a>(&'a self, state: &'a State<u16>) -> Glance<'a, u16> {
-        Glance {
-            pages: &self.pages,
-            hosts: &self.hosts,
-            closed: self.closed.glance(),
-            open: self.open.glance(),
             state,
         }
     }
@@ -92,11 +82,8 @@ impl<const PAGES: usize, const HOSTS: usize> Tables<PAGES, HOSTS> {
 
     /// A scheduler without pages in this memory; whatever it held is forgotten.
     pub fn scheduler(&mut self, settings: Settings) -> SchedulerView<'_> {
-        // Pages and hosts are overwritten as they are added, and not looked at before.
-        self.arrays.closed.clear();
-        self.arrays.open.clear();
         let state = self.state.write(State::new(settings));
-        SchedulerView::over(self.arrays.core(state))
+        SchedulerView::without_pages(self.arrays.core(state))
     }
 }
 
@@ -106,96 +93,26 @@ impl<const PAGES: usize, const HOSTS: usize> Default for Tables<PAGES, HOSTS> {
     }
 }
 
-#[cfg(feature = "std")]
-pub use in_vectors::DynTables;
-#[cfg(feature = "std")]
-pub(super) use in_vectors::Vectors;
-
-#[cfg(feature = "std")]
-mod in_vectors {
-    use std::vec;
-    use std::vec::Vec;
-
+#[cfg(test)]
+mod tests {
     use super::*;
-    use crate::heap::{Entry, Heap, Id};
+    use crate::scheduler::{Decision, PageSettings};
+    use crate::time::{Duration, Instant};
 
-    type VecHeap<I> = Heap<Tick, I, Vec<Entry<Tick, I>>, Vec<I>>;
-
-    /// The tables in vectors.
-    #[derive(Debug)]
-    pub(in crate::scheduler) struct Vectors<I> {
-        pages: Vec<PageState<I>>,
-        hosts: Vec<HostState<I>>,
-        closed: VecHeap<I>,
-        open: VecHeap<I>,
-    }
-
-    impl<I: Id> Vectors<I> {
-        pub(in crate::scheduler) fn new(pages: usize, hosts: usize) -> Self {
-            let heap = || Heap::with_storage(vec![Entry::UNUSED; hosts], vec![I::NONE; hosts]);
-            Self {
-                pages: vec![PageState::FREE; pages],
-                hosts: vec![HostState::UNUSED; hosts],
-                closed: heap(),
-                open: heap(),
-            }
-        }
-
-        pub(in crate::scheduler) fn core<'a>(&'a mut self, state: &'a mut State<I>) -> Core<'a, I> {
-            Core {
-                pages: &mut self.pages,
-                hosts: &mut self.hosts,
-                closed: self.closed.as_view(),
-                open: self.open.as_view(),
-                state,
-            }
-        }
-
-        pub(in crate::scheduler) fn glance<'a>(&'a self, state: &'a State<I>) -> Glance<'a, I> {
-            Glance {
-                pages: &self.pages,
-                hosts: &self.hosts,
-                closed: self.closed.glance(),
-                open: self.open.glance(),
-                state,
-            }
-        }
-    }
-
-    /// [`Tables`] whose sizes are known only when the program runs: for computers.
-    ///
-    /// ```
-    /// use dunlin::scheduler::{DynTables, Settings};
-    /// use dunlin::time::Duration;
-    ///
-    /// let mut tables = DynTables::new(10_000, 500);
-    /// let mut scheduler = tables.scheduler(Settings::DEFAULT);
-    /// scheduler.add_host(Duration::from_secs(15))?;
-    /// # Ok::<(), dunlin::scheduler::Error>(())
-    /// ```
-    #[derive(Debug)]
-    pub struct DynTables {
-        vectors: Vectors<u16>,
-        state: Option<State<u16>>,
-    }
-
-    impl DynTables {
-        /// Memory for so many pages and hosts, at most 65,534 of either: of more, that many.
-        /// [`LargeScheduler`](crate::scheduler::LargeScheduler) holds more.
-        pub fn new(pages: usize, hosts: usize) -> Self {
-            const MOST: usize = u16::MAX as usize - 1;
-            Self {
-                vectors: Vectors::new(pages.min(MOST), hosts.min(MOST)),
-                state: None,
-            }
-        }
-
-        /// A scheduler without pages in this memory; whatever it held is forgotten.
-        pub fn scheduler(&mut self, settings: Settings) -> SchedulerView<'_> {
-            self.vectors.closed.clear();
-            self.vectors.open.clear();
-            let state = self.state.insert(State::new(settings));
-            SchedulerView::over(self.vectors.core(state))
+    #[test]
+    fn memory_that_is_used_again_holds_nothing() {
+        let mut tables: Tables<4, 2> = Tables::NEW;
+        for _ in 0..2 {
+            let mut scheduler = tables.scheduler(Settings::DEFAULT);
+            assert_eq!(scheduler.page_id(0), None);
+            assert_eq!(scheduler.host_id(0), None);
+            assert_eq!(scheduler.next(Instant::ZERO), Decision::Idle);
+            let host = scheduler.add_host(Duration::ZERO).expect("room");
+            let page = scheduler
+                .add_page(host, &PageSettings::DEFAULT, Instant::ZERO)
+                .expect("room");
+            assert_eq!(scheduler.page_id(0), Some(page));
+            assert_eq!(scheduler.next(Instant::ZERO), Decision::Fetch(page));
         }
     }
 }

@@ -40,7 +40,7 @@ impl Tick {
         Self::new(u32::try_from(ticks).map_or(u32::MAX, |ticks| self.count().saturating_add(ticks)))
     }
 
-    /// This many days later.
+    /// The tick so many days later.
     pub(super) fn after_days(self, days: f32) -> Self {
         const PER_DAY: f32 = 86_400e6 / (1_u32 << SHIFT) as f32;
         // A cast saturates, and turns NaN into 0.
@@ -151,10 +151,8 @@ mod tests {
         for days in [0, 1, 100, 101, 102, 305, 410, 5_000, 1_000_000] {
             let now = clock.set(Instant::from_micros(12_345) + Duration::DAY * days);
             let _ = clock.rebase();
-            let (before, after) = (
-                clock.instant(clock.tick(now)),
-                clock.instant(clock.tick_after(now)),
-            );
+            let before = clock.instant(clock.tick(now));
+            let after = clock.instant(clock.tick_after(now));
             assert!(
                 before <= now && now <= after && after - before <= Duration::from_micros(8_192),
                 "{days}"
@@ -170,7 +168,8 @@ mod tests {
     fn moving_back_keeps_order_and_never() {
         let mut clock = Clock::new();
         let start = clock.tick(Instant::ZERO);
-        let (soon, late) = (start.after(Duration::DAY), start.after(Duration::DAY * 150));
+        let soon = start.after(Duration::DAY);
+        let late = start.after(Duration::DAY * 150);
         clock.set(Instant::ZERO + Duration::DAY * 102);
         let by = clock.rebase().expect("beyond 101 days");
         assert!(start.moved(by) < soon.moved(by) && soon.moved(by) < late.moved(by));

@@ -1,6 +1,7 @@
 //! The scheduler over tables that somebody else owns.
 
-use super::state::{Core, Glance};
+use super::read::Read;
+use super::state::Core;
 
 /// A scheduler of any size, over tables that somebody else owns: those of a
 /// [`Scheduler`](super::Scheduler), or [`Tables`](super::Tables) in static memory.
@@ -24,11 +25,17 @@ impl<'a> SchedulerView<'a> {
         Self(core)
     }
 
+    /// Over tables that have not been used yet, or are used anew.
+    pub(super) fn without_pages(mut core: Core<'a, u16>) -> Self {
+        core.forget();
+        Self(core)
+    }
+
     pub(super) fn core(&mut self) -> &mut Core<'a, u16> {
         &mut self.0
     }
 
-    pub(super) fn glance(&self) -> Glance<'_, u16> {
-        self.0.glance()
+    pub(super) fn read(&self) -> &impl Read<u16> {
+        &self.0
     }
 }

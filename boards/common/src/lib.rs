@@ -29,6 +29,7 @@ pub mod rtt;
 pub mod suite;
 
 use dunlin::boot::{Boot, Reset};
+use dunlin::probe::BoardEvent;
 
 defmt::timestamp!("{=u64:us}", embassy_time::Instant::now().as_micros());
 
@@ -36,31 +37,32 @@ defmt::timestamp!("{=u64:us}", embassy_time::Instant::now().as_micros());
 pub fn boot(name: &'static str, reset: Reset) -> Boot {
     banner(name);
     let boot = black_box::boot(reset);
-    defmt::info!(
-        "boot reset={} after_s={=u64} fast={=u8}",
-        boot.reset,
-        boot.uptime.map_or(0, |uptime| uptime.as_secs()),
-        boot.fast_resets
-    );
+    let said = BoardEvent::Boot {
+        reset: boot.reset,
+        uptime_seconds: boot.uptime.map_or(0, |uptime| uptime.as_secs()),
+        fast_resets: boot.fast_resets,
+    };
+    said.emit();
     if !boot.message.is_empty() {
-        defmt::warn!("last words: {=str}", boot.message.as_str());
+        let message = boot.message.as_str();
+        BoardEvent::LastWords { message }.emit();
     }
     boot
 }
 
 /// The boot banner: name, version, build identity, memory in use.
 pub fn banner(name: &'static str) {
-    defmt::info!(
-        "{=str} {=str}, build {=u64:016x}",
+    let banner = BoardEvent::Banner {
         name,
-        env!("CARGO_PKG_VERSION"),
-        memory::build_id()
-    );
+        version: env!("CARGO_PKG_VERSION"),
+        build: memory::build_id(),
+    };
+    banner.emit();
     let memory = memory::in_use();
-    defmt::info!(
-        "memory: {=u32} B flash, {=u32} B static RAM, {=u32} B left for the stack",
-        memory.flash,
-        memory.ram,
-        memory.stack,
-    );
+    let said = BoardEvent::Memory {
+        flash: memory.flash,
+        ram: memory.ram,
+        stack: memory.stack,
+    };
+    said.emit();
 }

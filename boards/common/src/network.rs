@@ -8,7 +8,7 @@ use core::net::{IpAddr, Ipv4Addr};
 use core::task::Poll;
 
 use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Resolve};
-use dunlin::image::Address;
+use dunlin::catalog::Address;
 use dunlin::probe::{Board, Datagrams, Event, Probe, Slot};
 use embassy_net::dns::DnsQueryType;
 use embassy_net::tcp::{self, TcpSocket};

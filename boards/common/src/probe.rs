@@ -3,8 +3,9 @@
 
 use core::mem::size_of;
 
-use dunlin::image::{Image, ImageError, LogLevel};
-use dunlin::probe::{Board, Event, HostMemory, Memory, PageMemory, Probe, most_moves};
+use dunlin::catalog::LogLevel;
+use dunlin::image::{Image, ImageError};
+use dunlin::probe::{Board, BoardEvent, Event, HostMemory, Memory, PageMemory, Probe, most_moves};
 use dunlin::scheduler::{Settings, Tables as SchedulerTables};
 use dunlin::time::Instant;
 use embassy_executor::{SpawnError, SpawnToken, Spawner};
@@ -45,7 +46,8 @@ impl<H: Hardware> Board for Device<H> {
             event.emit();
         }
         if let Event::Totals(_) = event {
-            defmt::info!("power awake_ms={=u64}", executor::awake().as_millis());
+            let awake_millis = executor::awake().as_millis();
+            BoardEvent::Power { awake_millis }.emit();
         }
     }
 
@@ -168,7 +170,7 @@ pub fn load<const PAGES: usize, const HOSTS: usize, H: Hardware>(
         })
     });
     made.map(|probe| &*place.init(probe))
-        .inspect_err(|why| Event::Refused(*why).emit())
+        .inspect_err(|why| Event::Refused { why: *why }.emit())
 }
 
 /// There is room for every task: each is spawned as often as its pool says.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 pub enum Error {
     /// A file could not be opened, read or written.
     File {
-        /// Which one.
+        /// The file.
         path: PathBuf,
         /// What was tried, as in "cannot open".
         doing: &'static str,
@@ -26,7 +26,7 @@ pub enum Error {
 pub struct InputError {
     /// The file as the user named it.
     pub file: String,
-    /// Counted from 1.
+    /// The line, counted from 1.
     pub line: u64,
     /// Counted from 1, with its name; `None` where the line as a whole is meant.
     pub column: Option<(usize, String)>,

@@ -3,15 +3,15 @@
 use std::cell::{Cell, RefCell};
 
 use dunlin::model::{Change, Objective, Quasi, quasi};
-use dunlin::plan::{Host, Page, Pages, PlanError, assumed_rate};
+use dunlin::plan::{Pages, PlanError, PlanHost, PlanPage, assumed_rate};
 use dunlin::polite;
 use dunlin::time::{Duration, Instant};
 
 use crate::error::Error;
-use crate::hosts::Hours;
-use crate::listing::{Gate, Listing};
-use crate::pages::{self, Update};
-use crate::progress::Progress;
+use crate::lists::hosts::ListedHours;
+use crate::lists::listing::{Gate, Listing};
+use crate::lists::pages::{ListedChange, ListedPage, ListedUpdate};
+use crate::output::progress::Progress;
 
 /// What each quasi-deterministic page costs after 0, 1, 2, … crawls; empty for the other pages.
 ///
@@ -22,10 +22,11 @@ pub fn quasi_costs(
     interval: Duration,
     objective: Objective,
 ) -> Result<Vec<Vec<f64>>, Error> {
-    let costs = |page: &pages::Page| match &page.change {
-        pages::Change::Quasi { updates } => {
+    let costs = |page: &ListedPage| match &page.change {
+        ListedChange::Quasi { updates } => {
             let updates = in_intervals(&page.url, updates, interval)?;
-            let (mut costs, mut scratch) = (vec![0.0; updates.len() + 1], vec![0.0; updates.len()]);
+            let mut costs = vec![0.0; updates.len() + 1];
+            let mut scratch = vec![0.0; updates.len()];
             quasi::costs(&updates, objective, &mut costs, &mut scratch);
             Ok(costs)
         }
@@ -40,7 +41,7 @@ pub fn quasi_costs(
 /// An update that lies beyond the interval.
 pub fn in_intervals(
     url: &str,
-    updates: &[Update],
+    updates: &[ListedUpdate],
     interval: Duration,
 ) -> Result<Vec<quasi::Update<f64>>, Error> {
     let length = interval.as_secs_f64();
@@ -68,25 +69,25 @@ pub fn plan_pages<'a>(
     listing: &Listing,
     interval: Duration,
     costs: &'a [Vec<f64>],
-) -> Vec<Page<'a, f64>> {
+) -> Vec<PlanPage<'a, f64>> {
     let days: f64 = interval.as_days();
-    let change = |page: &pages::Page, costs: &'a [f64]| match page.change {
-        pages::Change::Poisson { rate: Some(rate) } => Change::Poisson(rate * days),
-        pages::Change::Weibull {
+    let change = |page: &ListedPage, costs: &'a [f64]| match page.change {
+        ListedChange::Poisson { rate: Some(rate) } => Change::Poisson(rate * days),
+        ListedChange::Weibull {
             rate: Some(rate),
             shape,
         } => Change::Weibull {
             rate: rate * days,
             shape,
         },
-        pages::Change::Pareto {
+        ListedChange::Pareto {
             rate: Some(rate),
             shape,
         } => Change::Pareto {
             rate: rate * days,
             shape,
         },
-        pages::Change::Quasi { .. } => Change::Quasi(Quasi::new(costs)),
+        ListedChange::Quasi { .. } => Change::Quasi(Quasi::new(costs)),
         _ => Change::Unknown,
     };
     let mut pages: Vec<_> = listing
@@ -95,7 +96,7 @@ pub fn plan_pages<'a>(
         .iter()
         .zip(costs)
         .map(|(page, costs)| {
-            Page::new(page.weight, change(page, costs))
+            PlanPage::new(page.weight, change(page, costs))
                 .on_host(listing.gate_of_host[page.host] as u32)
                 .between(page.min, page.max.unwrap_or(u32::MAX))
         })
@@ -111,7 +112,7 @@ pub fn plan_pages<'a>(
 }
 
 /// One host a gate, capped at what politeness and hours allow in the interval.
-pub fn plan_hosts(gates: &[Gate], interval: Duration) -> Vec<Host<f64>> {
+pub fn plan_hosts(gates: &[Gate], interval: Duration) -> Vec<PlanHost<f64>> {
     gates
         .iter()
         .map(|gate| {
@@ -120,16 +121,16 @@ pub fn plan_hosts(gates: &[Gate], interval: Duration) -> Vec<Host<f64>> {
                 .map_or(1.0, |hours| f64::from(open_hours(hours)) / 24.0);
             let gap = gate.politeness.as_secs_f64();
             if gap > 0.0 {
-                Host::new(share * interval.as_secs_f64() / gap)
+                PlanHost::new(share * interval.as_secs_f64() / gap)
             } else {
-                Host::unlimited()
+                PlanHost::unlimited()
             }
         })
         .collect()
 }
 
 /// Hours a day in which fetching is allowed.
-fn open_hours(hours: Hours) -> u8 {
+fn open_hours(hours: ListedHours) -> u8 {
     if hours.from < hours.to {
         hours.to - hours.from
     } else {
@@ -156,10 +157,8 @@ pub fn after_open_time(gate: &Gate, open: Duration) -> Instant {
         return Instant::ZERO + open;
     };
     let daily = Duration::HOUR * u64::from(open_hours(hours));
-    let (days, today) = (
-        open.as_micros() / daily.as_micros(),
-        open.as_micros() % daily.as_micros(),
-    );
+    let days = open.as_micros() / daily.as_micros();
+    let today = open.as_micros() % daily.as_micros();
     let today = Duration::from_micros(today);
     // Hours that wrap around midnight come in two pieces: until `to`, and from `from` on.
     let wraps = hours.from >= hours.to;
@@ -199,14 +198,14 @@ pub fn explain(error: PlanError, listing: &Listing) -> Error {
 /// Pages that show progress as they are read.
 #[derive(Debug)]
 pub struct Watched<'a> {
-    pages: &'a [Page<'a, f64>],
+    pages: &'a [PlanPage<'a, f64>],
     reads: Cell<u64>,
     progress: RefCell<Progress>,
 }
 
 impl<'a> Watched<'a> {
     /// A planner is expected to read pages `reads` times in all.
-    pub fn new(pages: &'a [Page<'a, f64>], reads: u64) -> Self {
+    pub fn new(pages: &'a [PlanPage<'a, f64>], reads: u64) -> Self {
         let progress = RefCell::new(Progress::new("planning", reads));
         Self {
             pages,
@@ -220,7 +219,7 @@ impl Pages<f64> for Watched<'_> {
     fn len(&self) -> usize {
         self.pages.len()
     }
-    fn page(&self, index: usize) -> Page<'_, f64> {
+    fn page(&self, index: usize) -> PlanPage<'_, f64> {
         let reads = self.reads.get() + 1;
         self.reads.set(reads);
         if reads.is_multiple_of(1 << 16) {

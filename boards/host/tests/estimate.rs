@@ -44,7 +44,8 @@ fn cho_examples_from_a_file() {
         .collect();
     let pages =
         estimates(&(HEADER.to_owned() + &rows("http://a/", &days) + &rows("http://b/", &hours)));
-    let (daily, irregular) = (&pages[0], &pages[1]);
+    let daily = &pages[0];
+    let irregular = &pages[1];
     assert_eq!(
         (&daily["url"], &daily["visits"], &daily["changes"]),
         (&"http://a/".into(), &11.into(), &6.into())

@@ -210,7 +210,8 @@ fn a_hostile_stream_is_decoded_in_little_memory() {
     let file = folder.join("probe.elf");
     std::fs::write(&file, elf()).expect("written");
     let good = frame(&[&[LETTER, 0], &[b'x', 0, 0, 0, 1]]);
-    let (mut stream, mut lost) = (Vec::new(), 0);
+    let mut stream = Vec::new();
+    let mut lost = 0;
     for bad in hostile() {
         stream.extend(wire(&good));
         stream.extend(wire(&bad));
@@ -256,7 +257,8 @@ fn a_hostile_stream_is_decoded_in_little_memory() {
 #[test]
 fn no_frame_ends_the_decoder() {
     hush_panics();
-    let (mut decoder, mut seed) = (decoder(), 1);
+    let mut decoder = decoder();
+    let mut seed = 1;
     let mut below = move |limit: u64| split_mix(&mut seed) % limit;
     let rounds = if std::env::var_os("DUNLIN_LONG").is_some() {
         2_000_000

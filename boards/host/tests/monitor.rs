@@ -10,11 +10,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use dunlin::probe::{LoggedBoardEvent, LoggedEvent};
 use dunlin_host::monitor::decode::{Decoder, Level, Line, Trust};
 use dunlin_host::monitor::firmware::Firmware;
 use dunlin_host::monitor::names::Names;
-use dunlin_host::monitor::said::Said;
-use dunlin_host::monitor::state::Probe;
+use dunlin_host::monitor::state::MonitoredProbe;
 use program::{dunlin, refuses, text};
 use serde_json::Value;
 
@@ -40,7 +40,8 @@ fn firmware() -> Arc<Firmware> {
 const BANNER: usize = 100;
 
 fn decode(bytes: &[u8]) -> (Vec<Line>, Decoder) {
-    let (mut lines, mut decoder) = (Vec::new(), Decoder::new(firmware()));
+    let mut lines = Vec::new();
+    let mut decoder = Decoder::new(firmware());
     // Cut anywhere, as streams are.
     for chunk in bytes.chunks(37) {
         decoder.feed(chunk, &mut |line| lines.push(line));
@@ -91,10 +92,10 @@ fn the_whole_record_decodes_and_agrees_with_the_probes_own_count() {
     let (lines, decoder) = decode(&record());
     assert_eq!((decoder.lost.frames, decoder.trust), (0, Trust::Confirmed));
     assert!(lines.len() > 200, "{}", lines.len());
-    let mut probe = Probe::new("probe".into(), Arc::new(Names::default()));
+    let mut probe = MonitoredProbe::new("probe".into(), Arc::new(Names::default()));
     let mut compared = 0;
     for line in lines {
-        let totals = if let Said::Totals(totals) = Said::read(&line.message) {
+        let totals = if let Some(LoggedEvent::Totals(totals)) = LoggedEvent::read(&line.message) {
             Some(totals)
         } else {
             None
@@ -115,13 +116,24 @@ fn the_whole_record_decodes_and_agrees_with_the_probes_own_count() {
                     totals.not_modified,
                     totals.changed,
                     totals.errors,
-                    totals.robots_denied
+                    totals.denied
                 ]
+                .map(u64::from)
             );
             compared += 1;
         }
     }
     assert!(compared > 0, "the probe never counted");
+}
+
+#[test]
+fn every_line_of_the_record_is_of_the_tables_of_events() {
+    let (lines, _) = decode(&record());
+    for line in lines {
+        let known = LoggedEvent::read(&line.message).is_some()
+            || LoggedBoardEvent::read(&line.message).is_some();
+        assert!(known, "{}", line.message);
+    }
 }
 
 #[test]
@@ -214,7 +226,8 @@ fn endless_garbage_is_counted_in_bounded_memory() {
         (shown, decoder.lost.frames, decoder.lost.bytes),
         (1, 1, 4_096_001)
     );
-    let (record, mut lines) = (record(), Vec::new());
+    let record = record();
+    let mut lines = Vec::new();
     decoder.feed(&record, &mut |line| lines.push(line));
     assert!(good(&lines).len() > 200, "it found back to the log");
 }
@@ -328,7 +341,8 @@ fn what_is_no_elf_is_said_so() {
 #[test]
 fn nothing_that_is_read_is_recorded_over() {
     let folder = Folder::new("over");
-    let (elf, log) = (folder.file("probe.elf"), folder.file("probe.defmt"));
+    let elf = folder.file("probe.elf");
+    let log = folder.file("probe.defmt");
     fs::copy(fixture("probe.elf"), &elf).expect("copied");
     fs::copy(fixture("probe.defmt"), &log).expect("copied");
     let roundabout = |name: &str| folder.file(&format!("../{}/{name}", folder.name()));
@@ -353,7 +367,9 @@ fn nothing_that_is_read_is_recorded_over() {
 
 #[test]
 fn plain_lines_come_in_every_format_with_names() {
-    let (elf, log, pages) = (path("probe.elf"), path("probe.defmt"), path("pages.csv"));
+    let elf = path("probe.elf");
+    let log = path("probe.defmt");
+    let pages = path("pages.csv");
     let arguments = ["monitor", "--elf", &elf, "--log", &log, "--pages", &pages];
     let lines = text(&dunlin(&arguments, b"").stdout);
     assert!(lines.contains("INFO  dunlin on qemu-mps2"), "{lines}");
@@ -375,11 +391,9 @@ fn plain_lines_come_in_every_format_with_names() {
 #[test]
 fn several_probes_are_kept_apart_and_records_are_the_log() {
     let folder = Folder::new("several");
-    let (elf, log, kept) = (
-        path("probe.elf"),
-        path("probe.defmt"),
-        folder.file("kept.defmt"),
-    );
+    let elf = path("probe.elf");
+    let log = path("probe.defmt");
+    let kept = folder.file("kept.defmt");
     let output = dunlin(
         &[
             "monitor",
@@ -408,7 +422,8 @@ fn several_probes_are_kept_apart_and_records_are_the_log() {
 
 #[test]
 fn a_replay_takes_its_time() {
-    let (elf, log) = (path("probe.elf"), path("probe.defmt"));
+    let elf = path("probe.elf");
+    let log = path("probe.defmt");
     let start = std::time::Instant::now();
     let output = dunlin(
         &[
@@ -438,7 +453,9 @@ fn a_replay_takes_its_time() {
 fn the_report_is_a_page_with_plots_that_asks_nobody() {
     let folder = Folder::new("report");
     let html = folder.file("report.html");
-    let (elf, log, pages) = (path("probe.elf"), path("probe.defmt"), path("pages.csv"));
+    let elf = path("probe.elf");
+    let log = path("probe.defmt");
+    let pages = path("pages.csv");
     let output = dunlin(
         &[
             "report", &log, "--elf", &elf, "--pages", &pages, "--html", &html, "--format", "csv",
@@ -504,7 +521,9 @@ impl Server {
     }
 
     fn fixture() -> Self {
-        let (elf, log, pages) = (path("probe.elf"), path("probe.defmt"), path("pages.csv"));
+        let elf = path("probe.elf");
+        let log = path("probe.defmt");
+        let pages = path("pages.csv");
         Self::start(&["--elf", &elf, "--log", &log, "--pages", &pages])
     }
 
@@ -700,7 +719,8 @@ fn events_tell_the_page_what_the_log_says() {
 
 #[test]
 fn several_probes_are_on_one_page() {
-    let (elf, log) = (path("probe.elf"), path("probe.defmt"));
+    let elf = path("probe.elf");
+    let log = path("probe.defmt");
     let [attic, cellar] = ["attic", "cellar"].map(|name| format!("{name}={log}"));
     let server = Server::start(&["--elf", &elf, "--log", &attic, "--log", &cellar]);
     let views = server.event(|views| (0..2).all(|probe| views[probe]["stream"] == "ended"));
@@ -813,7 +833,8 @@ fn a_long_record_takes_no_more_memory_than_a_short_one() {
         .spawn()
         .expect("the program starts");
     let mut pipe = child.stdin.take().expect("stdin is piped");
-    let (record, mut sent) = (record(), 0);
+    let record = record();
+    let mut sent = 0;
     while sent < megabytes << 20 {
         pipe.write_all(&record).expect("it reads");
         sent += record.len();

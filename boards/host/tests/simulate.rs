@@ -149,10 +149,8 @@ fn the_confidence_interval_holds_the_analytic_value() {
     ];
     let row = simulate_list(&pages, &options);
     let expected = (1.0 - (-1.5_f64).exp()) / 1.5;
-    let (found, width) = (
-        number(&row["freshness"]),
-        number(&row["freshness_plus_minus"]),
-    );
+    let found = number(&row["freshness"]);
+    let width = number(&row["freshness_plus_minus"]);
     assert!(
         (found - expected).abs() <= width,
         "{found} ± {width}, expected {expected}"
@@ -165,7 +163,9 @@ fn learning_from_a_trace() {
     let folder = std::env::temp_dir().join(format!("dunlin-simulate-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a temporary folder");
     let at = |name: &str| folder.join(name).to_str().expect("a UTF-8 path").to_owned();
-    let (trace, html, svg) = (at("trace.csv"), at("report.html"), at("plots.svg"));
+    let trace = at("trace.csv");
+    let html = at("report.html");
+    let svg = at("plots.svg");
     // In any order; a change every six hours of one page, one change of another.
     let rows: String = (1..40)
         .rev()

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use dunlin_host::monitor::state::Probe;
+use dunlin_host::monitor::state::MonitoredProbe;
 use dunlin_host::monitor::terminal;
 use dunlin_host::monitor::web::Probes;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -56,10 +56,8 @@ impl Screen {
         .expect("a size");
         let person = File::from(person);
         let shown = Arc::new(Mutex::new(Vec::new()));
-        let (mut reader, all) = (
-            person.try_clone().expect("a second handle"),
-            Arc::clone(&shown),
-        );
+        let mut reader = person.try_clone().expect("a second handle");
+        let all = Arc::clone(&shown);
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(count @ 1..) = reader.read(&mut buffer) {
@@ -196,7 +194,7 @@ fn a_panic_leaves_the_terminal_as_it_was() {
     const NAME: &str = "a_panic_leaves_the_terminal_as_it_was";
     const CHILD: &str = "DUNLIN_TEST_PANICS";
     if std::env::var_os(CHILD).is_some() {
-        let probes: Probes = Arc::new(vec![Arc::new(Mutex::new(Probe::new(
+        let probes: Probes = Arc::new(vec![Arc::new(Mutex::new(MonitoredProbe::new(
             "probe".into(),
             Arc::default(),
         )))]);

@@ -20,7 +20,7 @@ use semihosting::sys::arm_compat::{
     OpenMode, sys_flen, sys_open, sys_read_orig, sys_seek, sys_write_orig,
 };
 
-use crate::capacity::{BLACK_BOX, IMAGE, IMAGE_ROOM, SECTOR, SECTORS, STATE};
+use qemu_mps2_capacity::{BLACK_BOX, IMAGE, IMAGE_ROOM, SECTOR, SECTORS, STATE};
 
 /// The open file. There is one, and it stays open.
 static FILE: AtomicI32 = AtomicI32::new(NONE);

@@ -3,7 +3,7 @@
 use cortex_m::interrupt::InterruptNumber;
 use cortex_m_rt::{ExceptionFrame, exception};
 
-use crate::{clock, exit, lan9118};
+use crate::{clock, ethernet, exit};
 
 /// CMSDK timer 0.
 pub const TIMER0: u16 = 8;
@@ -31,7 +31,7 @@ unsafe extern "C" {
 const fn table() -> [Handler; 32] {
     let mut table: [Handler; 32] = [DefaultHandler; 32];
     table[TIMER0 as usize] = clock::on_alarm;
-    table[ETHERNET as usize] = lan9118::on_interrupt;
+    table[ETHERNET as usize] = ethernet::on_interrupt;
     table
 }
 

@@ -6,12 +6,11 @@
 //! in `boards/common`. The binaries are the firmware (`main.rs`), the on-target suite and the
 //! instruction bench (`bin/`).
 
-pub mod capacity;
 pub mod clock;
+pub mod ethernet;
 pub mod exit;
 pub mod flash;
 pub mod interrupts;
-pub mod lan9118;
 pub mod log;
 pub mod meter;
 pub mod network;

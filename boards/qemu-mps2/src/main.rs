@@ -13,12 +13,12 @@ use embassy_net::{Runner, Stack, StackResources};
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use embassy_sync::signal::Signal;
 use embassy_time::{Duration, Ticker, with_timeout};
-use qemu_mps2::capacity::SLOTS;
+use qemu_mps2::ethernet::Ethernet;
 use qemu_mps2::flash::{self, StateFile};
-use qemu_mps2::lan9118::Ethernet;
 use qemu_mps2::options::Options;
 use qemu_mps2::probe::{self, BoardProbe};
 use qemu_mps2::{clock, log, network, options, watchdog};
+use qemu_mps2_capacity::SLOTS;
 use static_cell::StaticCell;
 
 /// It is time to store what is not stored yet …

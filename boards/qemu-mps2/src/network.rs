@@ -4,7 +4,7 @@ use dunlin_board::network;
 use embassy_net::{Runner, Stack, StackResources};
 use embassy_time::{Duration, Ticker};
 
-use crate::lan9118::{self, Ethernet};
+use crate::ethernet::{self, Ethernet};
 use crate::probe::BoardProbe;
 
 /// Locally administered; QEMU's user network does not care.
@@ -16,10 +16,10 @@ pub fn start<const SOCKETS: usize>(
     probe: &BoardProbe,
     resources: &'static mut StackResources<SOCKETS>,
 ) -> Option<(Stack<'static>, Runner<'static, Ethernet>)> {
-    let absent = |why: &lan9118::chip::NotThere| {
+    let absent = |why: &lan9118::NotThere| {
         defmt::error!("no LAN9118: its test register reads {=u32:#x}", why.found)
     };
-    let ethernet = lan9118::start(HARDWARE_ADDRESS).inspect_err(absent).ok()?;
+    let ethernet = ethernet::start(HARDWARE_ADDRESS).inspect_err(absent).ok()?;
     let config = probe.config();
     Some(network::start(
         ethernet,

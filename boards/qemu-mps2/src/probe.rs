@@ -1,15 +1,15 @@
 //! The probe on this board: how much memory it has, and how its tasks begin and end.
 
 use dunlin::image::{Image, ImageError};
-use dunlin::probe::Event;
+use dunlin::probe::{BoardEvent, Event};
 use dunlin_board::memory;
 use dunlin_board::network::{NetworkSlot, SlotMemory};
 use dunlin_board::probe::{self, Capacity, Hardware, PageTable, Tables};
 use embassy_net::Stack;
 use static_cell::{ConstStaticCell, StaticCell};
 
-use crate::capacity::{HOSTS, PAGES, SLOTS};
 use crate::{clock, exit, flash, watchdog};
+use qemu_mps2_capacity::{HOSTS, PAGES, SLOTS};
 
 /// The machine as the probe needs it.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ impl Hardware for Mps2 {
     }
 }
 
-/// The probe, for as many pages as [`crate::capacity`] says.
+/// The probe, for as many pages as [`qemu_mps2_capacity`] says.
 pub type BoardProbe = probe::BoardProbe<PAGES, HOSTS, Mps2>;
 
 // SAFETY: dunlin.x knows the section, and nothing at run time reads it.
@@ -59,7 +59,7 @@ pub fn keep_last_good_image() {
         }
         Err(why) => {
             if flash::recall_image(place).is_some() {
-                Event::Refused(why).emit();
+                Event::Refused { why }.emit();
                 defmt::warn!("running on the last good page image");
             }
         }
@@ -95,10 +95,10 @@ pub fn end(probe: Option<&BoardProbe>) -> ! {
     if let Some(probe) = probe {
         probe.report();
     }
-    defmt::info!(
-        "done after {=u64} ms, stack high-water mark {=u32} B",
-        clock::micros() / 1_000,
-        memory::stack_high_water()
-    );
+    let done = BoardEvent::Done {
+        millis: clock::micros() / 1_000,
+        stack: memory::stack_high_water(),
+    };
+    done.emit();
     exit::success()
 }

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| dunlin_fuzz::fuzz::date(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| host_tests::fuzz::date(data));

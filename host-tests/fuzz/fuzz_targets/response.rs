@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| dunlin_fuzz::fuzz::response(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| host_tests::fuzz::response(data));

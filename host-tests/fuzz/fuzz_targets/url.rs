@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| dunlin_fuzz::fuzz::url(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| host_tests::fuzz::url(data));

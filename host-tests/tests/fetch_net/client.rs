@@ -9,7 +9,7 @@ use dunlin::fetch::{
     Hops, Limits, RedirectError, Request, ResponseError, Url, within,
 };
 use dunlin::time::Duration;
-use dunlin_host::net::{HostConnect, HostResolve, after};
+use dunlin_host::board::net::{HostConnect, HostResolve, after};
 use futures_lite::future::block_on;
 
 pub const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);

@@ -9,7 +9,7 @@ use dunlin::fetch::{
     AnswerKind, Client, Limits, RedirectError, Request, ResponseError, RetryAfter, Url,
 };
 use dunlin::time::Duration;
-use dunlin_host::net::{HostConnect, HostResolve};
+use dunlin_host::board::net::{HostConnect, HostResolve};
 use futures_lite::future::block_on;
 
 use crate::client::{Failure, Got, LOOPBACK, PATIENCE, agent, ask, fingerprint, follow, get};

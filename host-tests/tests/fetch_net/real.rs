@@ -9,7 +9,7 @@ use std::time::{Duration as StdDuration, SystemTime};
 
 use dunlin::fetch::robots::{Access, Judge, LIMITS, Reader};
 use dunlin::fetch::{AnswerKind, Ask, Client, Limits, Request, Url};
-use dunlin_host::net::HostConnect;
+use dunlin_host::board::net::HostConnect;
 use futures_lite::future::block_on;
 
 use crate::client::{LOOPBACK, PATIENCE, agent, ask, fingerprint, get, loopback, request};

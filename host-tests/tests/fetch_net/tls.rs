@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 
 use dunlin::fetch::{Client, Limits, Request, Url};
-use dunlin_host::net::HostConnect;
+use dunlin_host::board::net::HostConnect;
 use futures_lite::future::block_on;
 use rustls::RootCertStore;
 use rustls::pki_types::PrivateKeyDer;

@@ -143,7 +143,8 @@ fn a_tenfold_jump_is_followed_within_the_documented_number_of_visits() {
             visits[100],
             visits[190]
         );
-        let fading_only = visits_to_follow(from, to, &Settings::DEFAULT.surprise(f32::INFINITY));
+        let fading_only =
+            visits_to_follow(from, to, &Settings::DEFAULT.with_surprise(f32::INFINITY));
         assert!(
             fading_only[100] >= 100,
             "{from} to {to} by fading alone: {}",
@@ -155,8 +156,8 @@ fn a_tenfold_jump_is_followed_within_the_documented_number_of_visits() {
 #[test]
 fn old_evidence_fades_with_the_half_life() {
     let settings = Settings::DEFAULT
-        .half_life(Duration::DAY * 30)
-        .surprise(f32::INFINITY);
+        .with_half_life(Duration::DAY * 30)
+        .with_surprise(f32::INFINITY);
     let mut page = Estimate::new(&Prior::new(10.0, 1_000.0));
     let before = page.shape();
     for _ in 0..300 {

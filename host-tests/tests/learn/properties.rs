@@ -51,7 +51,9 @@ fn settings() -> impl Strategy<Value = Settings> {
         if default {
             Settings::DEFAULT
         } else {
-            Settings::DEFAULT.half_life(half_life).surprise(surprise)
+            Settings::DEFAULT
+                .with_half_life(half_life)
+                .with_surprise(surprise)
         }
     })
 }

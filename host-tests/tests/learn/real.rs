@@ -58,7 +58,7 @@ fn loss(days: f64, settings: &Settings) -> f64 {
 fn fading_and_the_watch_for_jumps_predict_real_pages_better() {
     for days in [1.0, 7.0] {
         let steady = loss(days, &Settings::STEADY);
-        let fading = loss(days, &Settings::DEFAULT.surprise(f32::INFINITY));
+        let fading = loss(days, &Settings::DEFAULT.with_surprise(f32::INFINITY));
         let default = loss(days, &Settings::DEFAULT);
         println!(
             "every {days} days: never forgetting {steady:.4}, fading {fading:.4}, default {default:.4} nats"

@@ -1,152 +1,496 @@
-//! What a probe says: the table of events is complete and true, and the end of a fetch is short on
-//! the wire.
+//! What a probe says: each line is written, logged and read back as the table of events has it, and
+//! the end of a fetch is short on the wire.
 
-use dunlin::image::{ImageError, LogLevel};
-use dunlin::probe::{Event, Failure, Flags, Resumed, TimeSource, Totals};
+use std::sync::Mutex;
+
+use dunlin::boot::Reset;
+use dunlin::catalog::LogLevel;
+use dunlin::fetch::RedirectError;
+use dunlin::image::{ImageError, Tag};
+use dunlin::probe::{
+    BoardEvent, Event, Failure, Flags, LoggedBoardEvent, LoggedEvent, Resumed, TimeSource, Totals,
+};
 use dunlin::sntp::NoTime;
 use proptest::prelude::*;
 
-const SOURCE: &str = include_str!("../../../src/probe/event.rs");
+const RESUMED: Resumed = {
+    let mut resumed = Resumed::NOTHING;
+    resumed.pages = 1;
+    resumed.hosts = 2;
+    resumed.strange = 3;
+    resumed.refused = 4;
+    resumed.foreign = true;
+    resumed
+};
 
-/// One of each, with its name in the code.
-fn all() -> [(&'static str, Event); 19] {
-    let why = Failure::Busy;
-    [
-        ("Loaded", Event::Loaded { pages: 1, hosts: 1 }),
-        ("Refused", Event::Refused(ImageError::Missing)),
-        ("Resumed", Event::Resumed(Resumed::default())),
-        ("NotStored", Event::NotStored),
-        (
-            "Clock",
-            Event::Clock {
-                unix: 1,
-                from: TimeSource::Hosts,
-            },
-        ),
-        (
-            "NoTime",
-            Event::NoTime {
-                why: NoTime::Silence,
-            },
-        ),
-        (
-            "Up",
-            Event::Up {
-                address: [10, 0, 2, 15],
-            },
-        ),
-        ("Down", Event::Down),
-        ("Start", Event::Start { page: 1 }),
-        (
-            "End",
-            Event::End {
-                page: 1,
-                status: 200,
-                bytes: 1,
-                millis: 1,
-                changed: true,
-                flags: Flags::default(),
-            },
-        ),
-        (
-            "Failed",
-            Event::Failed {
-                page: 1,
-                millis: 1,
-                why,
-            },
-        ),
-        (
-            "Robots",
-            Event::Robots {
-                host: 1,
-                status: 200,
-                judged: 1,
-                denied: 1,
-            },
-        ),
-        ("Gap", Event::Gap { host: 1, millis: 1 }),
-        ("Denied", Event::Denied { page: 1 }),
-        (
-            "Moved",
-            Event::Moved {
-                page: 1,
-                status: 301,
-            },
-        ),
-        (
-            "Astray",
-            Event::Astray {
-                page: 1,
-                status: 301,
-                why: None,
-            },
-        ),
-        (
-            "BackOff",
-            Event::BackOff {
-                host: 1,
-                seconds: 1,
-                why,
-            },
-        ),
-        (
-            "Plan",
-            Event::Plan {
-                price: 1.0,
-                freshness: None,
-                optimum: None,
-            },
-        ),
-        ("Totals", Event::Totals(Totals::default())),
-    ]
-}
+const TOTALS: Totals = {
+    let mut totals = Totals::ZERO;
+    totals.fetches = 1;
+    totals.not_modified = 2;
+    totals.changed = 3;
+    totals.errors = 4;
+    totals.denied = 5;
+    totals.bytes = 6;
+    totals.late_seconds = 7;
+    totals
+};
 
-/// Name and level of each row of the table in this file.
-fn table() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
-    SOURCE.lines().filter_map(|line| {
-        let mut cells = line.strip_prefix("//! | [`Event::")?.split(" | ");
-        let (name, level) = (cells.next()?.strip_suffix("`]")?, cells.next()?);
-        Some((name, level, cells.next()?.trim_matches('`')))
-    })
+/// One of each event in the table's order, its line, and what is read back.
+const EVENTS: &[(Event, &str, LoggedEvent<'static>)] = &[
+    (
+        Event::Loaded { pages: 7, hosts: 3 },
+        "loaded pages=7 hosts=3",
+        LoggedEvent::Loaded { pages: 7, hosts: 3 },
+    ),
+    (
+        Event::Refused {
+            why: ImageError::Record {
+                section: Tag::PAGES,
+                index: 4,
+            },
+        },
+        "image refused: page image whose record 4 of section PAGE is missing or makes no sense: make it again",
+        LoggedEvent::Refused {
+            why: "page image whose record 4 of section PAGE is missing or makes no sense: make it again",
+        },
+    ),
+    (
+        Event::Resumed(RESUMED),
+        "resumed pages=1 hosts=2 strange=3 refused=4 foreign=true other_list=false",
+        LoggedEvent::Resumed(RESUMED),
+    ),
+    (Event::NotStored, "store failed", LoggedEvent::NotStored),
+    (
+        Event::Clock {
+            unix: 1_794_000_000,
+            from: TimeSource::Hosts,
+        },
+        "clock unix=1794000000 from=Hosts",
+        LoggedEvent::Clock {
+            unix: 1_794_000_000,
+            from: Some("Hosts"),
+        },
+    ),
+    (
+        Event::NoTime {
+            why: NoTime::Silence,
+        },
+        "no time why=Silence",
+        LoggedEvent::NoTime { why: "Silence" },
+    ),
+    (
+        Event::Up {
+            address: [10, 0, 2, 15],
+        },
+        "network up address=10.0.2.15",
+        LoggedEvent::Up {
+            address: "10.0.2.15",
+        },
+    ),
+    (Event::Down, "network down", LoggedEvent::Down),
+    (
+        Event::Start { page: 9 },
+        "start page=9",
+        LoggedEvent::Start { page: 9 },
+    ),
+    (
+        Event::End {
+            page: 1,
+            status: 200,
+            bytes: 3,
+            millis: 4,
+            changed: true,
+            flags: Flags {
+                first: true,
+                encoded: false,
+                cut: false,
+            },
+        },
+        "end page=1 status=200 bytes=3 ms=4 changed=true",
+        LoggedEvent::End {
+            page: 1,
+            status: 200,
+            bytes: 3,
+            millis: 4,
+            changed: true,
+        },
+    ),
+    (
+        Event::Flagged {
+            page: 1,
+            encoded: true,
+            cut: false,
+        },
+        "flagged page=1 encoded=true cut=false",
+        LoggedEvent::Flagged {
+            page: 1,
+            encoded: true,
+            cut: false,
+        },
+    ),
+    (
+        Event::Failed {
+            page: 1,
+            millis: 2,
+            why: Failure::PrivateAddress,
+        },
+        "failed page=1 ms=2 why=PrivateAddress",
+        LoggedEvent::Failed {
+            page: 1,
+            millis: 2,
+            why: "PrivateAddress",
+        },
+    ),
+    (
+        Event::Robots {
+            host: 1,
+            status: 404,
+            judged: 3,
+            denied: 4,
+        },
+        "robots host=1 status=404 judged=3 denied=4",
+        LoggedEvent::Robots {
+            host: 1,
+            status: 404,
+            judged: 3,
+            denied: 4,
+        },
+    ),
+    (
+        Event::Gap { host: 1, millis: 2 },
+        "gap host=1 ms=2",
+        LoggedEvent::Gap { host: 1, millis: 2 },
+    ),
+    (
+        Event::Denied { page: 5 },
+        "denied page=5",
+        LoggedEvent::Denied { page: 5 },
+    ),
+    (
+        Event::Moved {
+            page: 1,
+            status: 301,
+        },
+        "moved page=1 status=301",
+        LoggedEvent::Moved {
+            page: 1,
+            status: 301,
+        },
+    ),
+    (
+        Event::Astray {
+            page: 1,
+            status: 302,
+            why: Some(RedirectError::PrivateAddress),
+        },
+        "astray page=1 status=302 why=Some(PrivateAddress)",
+        LoggedEvent::Astray {
+            page: 1,
+            status: 302,
+            why: "Some(PrivateAddress)",
+        },
+    ),
+    (
+        Event::BackOff {
+            host: 1,
+            seconds: 120,
+            why: Failure::Busy,
+        },
+        "backoff host=1 s=120 why=Busy",
+        LoggedEvent::BackOff {
+            host: 1,
+            seconds: 120,
+            why: Some("Busy"),
+        },
+    ),
+    (
+        Event::Plan {
+            price: 1.5,
+            freshness: None,
+            optimum: Some(0.75),
+        },
+        "plan price=1.5 freshness=NaN optimum=0.75",
+        LoggedEvent::Plan {
+            price: 1.5,
+            freshness: None,
+            optimum: Some(0.75),
+        },
+    ),
+    (
+        Event::Totals(TOTALS),
+        "totals fetches=1 same=2 changed=3 errors=4 denied=5 bytes=6 late_s=7",
+        LoggedEvent::Totals(TOTALS),
+    ),
+];
+
+/// The same of what a board says.
+const BOARD_EVENTS: &[(BoardEvent<'static>, &str, LoggedBoardEvent<'static>)] = &[
+    (
+        BoardEvent::Memory {
+            flash: 1,
+            ram: 2,
+            stack: 3,
+        },
+        "memory: 1 B flash, 2 B static RAM, 3 B left for the stack",
+        LoggedBoardEvent::Memory {
+            flash: 1,
+            ram: 2,
+            stack: 3,
+        },
+    ),
+    (
+        BoardEvent::Boot {
+            reset: Reset::PowerOn,
+            uptime_seconds: 60,
+            fast_resets: 2,
+        },
+        "boot reset=PowerOn after_s=60 fast=2",
+        LoggedBoardEvent::Boot {
+            reset: "PowerOn",
+            uptime_seconds: 60,
+            fast_resets: 2,
+        },
+    ),
+    (
+        BoardEvent::LastWords {
+            message: "panicked: last words: 1 B, build 2",
+        },
+        "last words: panicked: last words: 1 B, build 2",
+        LoggedBoardEvent::LastWords {
+            message: "panicked: last words: 1 B, build 2",
+        },
+    ),
+    (
+        BoardEvent::Power { awake_millis: 12 },
+        "power awake_ms=12",
+        LoggedBoardEvent::Power { awake_millis: 12 },
+    ),
+    (
+        BoardEvent::Awake { micros: 34 },
+        "awake us=34",
+        LoggedBoardEvent::Awake { micros: 34 },
+    ),
+    (
+        BoardEvent::Done {
+            millis: 5,
+            stack: 6,
+        },
+        "done after 5 ms, stack high-water mark 6 B",
+        LoggedBoardEvent::Done {
+            millis: 5,
+            stack: 6,
+        },
+    ),
+    (
+        BoardEvent::Banner {
+            name: "dunlin on qemu-mps2",
+            version: "0.1.0",
+            build: 0xff,
+        },
+        "dunlin on qemu-mps2 0.1.0, build 00000000000000ff",
+        LoggedBoardEvent::Banner {
+            name: "dunlin on qemu-mps2",
+            version: "0.1.0",
+            build: "00000000000000ff",
+        },
+    ),
+];
+
+/// The variant's name, as its `Debug` begins.
+fn name_of(event: &impl std::fmt::Debug) -> String {
+    let text = format!("{event:?}");
+    text.chars().take_while(char::is_ascii_alphabetic).collect()
 }
 
 #[test]
-fn the_table_has_every_event_and_its_level() {
-    for (name, event) in all() {
-        let row = table().find(|row| row.0 == name);
-        let told = match event.level() {
-            LogLevel::Error => "error",
-            LogLevel::Warn => "warn",
-            LogLevel::Info => "info",
-            LogLevel::Debug => "debug",
-        };
-        assert_eq!(row.map(|row| row.1), Some(told), "{name}");
+fn every_event_is_written_and_read_back_as_its_line() {
+    let names: Vec<_> = EVENTS.iter().map(|(event, ..)| name_of(event)).collect();
+    let table: Vec<_> = Event::TABLE.iter().map(|(name, ..)| *name).collect();
+    assert_eq!(names, table, "an event is missing from this test");
+    for ((event, line, logged), (name, level, _)) in EVENTS.iter().zip(Event::TABLE) {
+        assert_eq!(event.to_string(), *line);
+        assert_eq!(event.level(), *level, "{name}");
+        assert_eq!(LoggedEvent::read(line).as_ref(), Some(logged));
+        assert_eq!(LoggedBoardEvent::read(line), None, "{line}");
     }
+}
+
+#[test]
+fn every_event_of_a_board_is_written_and_read_back_as_its_line() {
+    let names: Vec<_> = BOARD_EVENTS
+        .iter()
+        .map(|(event, ..)| name_of(event))
+        .collect();
+    let table: Vec<_> = BoardEvent::TABLE.iter().map(|(name, ..)| *name).collect();
+    assert_eq!(names, table, "an event is missing from this test");
+    for ((event, line, logged), (name, level, _)) in BOARD_EVENTS.iter().zip(BoardEvent::TABLE) {
+        assert_eq!(event.to_string(), *line);
+        assert_eq!(event.level(), *level, "{name}");
+        assert_eq!(LoggedBoardEvent::read(line).as_ref(), Some(logged));
+        assert_eq!(LoggedEvent::read(line), None, "{line}");
+    }
+}
+
+/// Keeps what is logged.
+struct Records(Mutex<Vec<(log::Level, String)>>);
+
+static RECORDS: Records = Records(Mutex::new(Vec::new()));
+
+impl log::Log for Records {
+    fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
+        metadata.target() == "dunlin"
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        if self.enabled(record.metadata()) {
+            let line = (record.level(), record.args().to_string());
+            self.0.lock().expect("no test panics here").push(line);
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+/// One test, because a process has one logger.
+#[test]
+fn what_is_logged_is_the_line_at_its_level() {
+    log::set_logger(&RECORDS).expect("no other test logs");
+    log::set_max_level(log::LevelFilter::Trace);
+    let logged = |emit: &dyn Fn()| {
+        emit();
+        std::mem::take(&mut *RECORDS.0.lock().expect("no test panics here"))
+    };
+    let level = |level: LogLevel| match level {
+        LogLevel::Error => log::Level::Error,
+        LogLevel::Warn => log::Level::Warn,
+        LogLevel::Info => log::Level::Info,
+        LogLevel::Debug => log::Level::Debug,
+    };
+    for (event, line, _) in EVENTS {
+        let expected = (level(event.level()), (*line).to_owned());
+        assert_eq!(logged(&|| event.emit()), [expected]);
+    }
+    for (event, line, _) in BOARD_EVENTS {
+        let expected = (level(event.level()), (*line).to_owned());
+        assert_eq!(logged(&|| event.emit()), [expected]);
+    }
+    let flagged = Event::End {
+        page: 6,
+        status: 200,
+        bytes: 9,
+        millis: 1,
+        changed: false,
+        flags: Flags {
+            first: false,
+            encoded: false,
+            cut: true,
+        },
+    };
+    let expected = [
+        (
+            log::Level::Info,
+            "end page=6 status=200 bytes=9 ms=1 changed=false".to_owned(),
+        ),
+        (
+            log::Level::Warn,
+            "flagged page=6 encoded=false cut=true".to_owned(),
+        ),
+    ];
+    assert_eq!(logged(&|| flagged.emit()), expected);
+}
+
+#[test]
+fn what_is_not_of_the_table_is_nothing() {
+    for line in [
+        "",
+        " ",
+        "end",
+        "end page=",
+        "ended page=7 status=304 bytes=0 ms=12 changed=false",
+        "end page=7 status=304 bytes=0 ms=12",
+        "end page=70000 status=1 bytes=1 ms=1 changed=true",
+        "end page=7 status=304 bytes=0 ms=12 changed=perhaps",
+        "network",
+        "network downstairs",
+        "memory: 5 B",
+        "done after 5 ms",
+    ] {
+        assert_eq!(LoggedEvent::read(line), None, "{line}");
+        assert_eq!(LoggedBoardEvent::read(line), None, "{line}");
+    }
+}
+
+#[test]
+fn words_that_newer_firmware_adds_are_passed_over() {
+    for line in [
+        "backoff host=3 failures=2 s=120 why=Busy",
+        "backoff seen=1 host=3 s=120 why=Busy",
+        "backoff host=3 s=120 why=Busy until=9",
+    ] {
+        let expected = LoggedEvent::BackOff {
+            host: 3,
+            seconds: 120,
+            why: Some("Busy"),
+        };
+        assert_eq!(LoggedEvent::read(line), Some(expected), "{line}");
+    }
+}
+
+#[test]
+fn lines_of_older_firmware_are_read() {
     assert_eq!(
-        table().count(),
-        all().len(),
-        "an event is missing from this test"
+        LoggedEvent::read("backoff host=3 s=120"),
+        Some(LoggedEvent::BackOff {
+            host: 3,
+            seconds: 120,
+            why: None,
+        })
+    );
+    assert_eq!(
+        LoggedEvent::read("clock unix=5"),
+        Some(LoggedEvent::Clock {
+            unix: 5,
+            from: None,
+        })
     );
 }
 
-#[test]
-fn the_table_has_every_line_as_it_is_logged() {
-    // Up to the first value, a line stands in the source as it stands in the table.
-    for (name, _, line) in table() {
-        let start = line.split(['=', '…']).next().unwrap_or_default();
-        assert!(SOURCE.contains(&["\"", start].concat()), "{name}: {line}");
-        let keys = line.split(' ').filter_map(|word| word.strip_suffix('='));
-        for key in keys {
-            assert!(
-                SOURCE.contains(&[key, "={"].concat()),
-                "{name}: no value is logged for {key}"
-            );
+proptest! {
+    /// Whatever a line holds, reading it ends without a panic.
+    #[test]
+    fn any_text_can_be_read(text in ".*", at in any::<prop::sample::Index>()) {
+        let _ = (LoggedEvent::read(&text), LoggedBoardEvent::read(&text));
+        // Lines that begin well, and others' text in the middle of lines.
+        for (_, line, _) in EVENTS {
+            let place = at.index(line.len());
+            let damaged = [&line[..place], &text, &line[place..]].concat();
+            let _ = (LoggedEvent::read(&damaged), LoggedBoardEvent::read(&damaged));
         }
     }
-}
 
-proptest! {
+    /// Any numbers come back as they were.
+    #[test]
+    fn numbers_read_back(counts in any::<[u32; 5]>(), sums in any::<[u64; 2]>(), price in any::<f32>()) {
+        let [fetches, not_modified, changed, errors, denied] = counts;
+        let [bytes, late_seconds] = sums;
+        let mut totals = Totals::ZERO;
+        totals.fetches = fetches;
+        totals.not_modified = not_modified;
+        totals.changed = changed;
+        totals.errors = errors;
+        totals.denied = denied;
+        totals.bytes = bytes;
+        totals.late_seconds = late_seconds;
+        let line = Event::Totals(totals).to_string();
+        prop_assert_eq!(LoggedEvent::read(&line), Some(LoggedEvent::Totals(totals)));
+        let event = Event::Plan { price, freshness: None, optimum: Some(0.5) };
+        let line = event.to_string();
+        let Some(LoggedEvent::Plan { price: read, .. }) = LoggedEvent::read(&line) else {
+            return Err(TestCaseError::fail(line));
+        };
+        prop_assert!(read as f32 == price || price.is_nan());
+    }
+
     /// A frame as defmt makes it of `Event::End`: string, time in µs, page, status, bytes, ms,
     /// changed. What real ones take is measured end to end; here are those that no test would wait
     /// for: up to the twelfth day after boot, pages of a mebibyte, deadlines of a minute.

@@ -1,8 +1,8 @@
 //! Redirects of pages and of robots.txt: followed politely, remembered, and never into a private
 //! network.
 
+use dunlin::catalog::{Gateway, Name};
 use dunlin::fetch::RedirectError;
-use dunlin::image::{Gateway, Name};
 use dunlin::probe::{Event, Failure};
 use dunlin::store::Store;
 use dunlin::time::Duration;

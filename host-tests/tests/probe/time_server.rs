@@ -1,7 +1,7 @@
 //! The probe and its time server: whose word counts, how often it is asked, what happens when it
 //! fails.
 
-use dunlin::image::TimeServer;
+use dunlin::catalog::TimeServer;
 use dunlin::probe::{Event, TimeSource};
 use dunlin::sntp::NoTime;
 use dunlin::time::Duration;

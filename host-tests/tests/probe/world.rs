@@ -10,10 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
+use dunlin::catalog::{Address, Config, Gateway, Host, LogLevel, Name, Page, TimeServer};
 use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Ignore, Resolve};
-use dunlin::image::{
-    Address, Config, Gateway, Host, Image, LogLevel, Name, Page, TimeServer, build,
-};
+use dunlin::image::{Image, build};
 use dunlin::probe::{Board, Datagrams, Event, HostMemory, Memory, PageMemory, Probe, Slot, Totals};
 use dunlin::scheduler::{DynTables, Settings};
 use dunlin::store::{Partition, Store};

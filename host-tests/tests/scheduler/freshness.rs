@@ -40,7 +40,8 @@ fn world(spread: f64) -> World {
 /// The same, with every other host's gap such that it lets through half of what would be best.
 fn capped() -> World {
     let mut world = world(1.0);
-    let (mut hosts, mut rates) = (world.plan_hosts(), vec![0.0; PAGES]);
+    let mut hosts = world.plan_hosts();
+    let mut rates = vec![0.0; PAGES];
     optimal(
         &world,
         &mut hosts,

@@ -118,7 +118,8 @@ impl Checked {
         }
         assert_eq!(result, Ok(self.host_id(self.hosts.len())));
         self.hosts.push(self.gates.len());
-        let (earliest, before) = (Instant::ZERO, Instant::ZERO);
+        let earliest = Instant::ZERO;
+        let before = Instant::ZERO;
         // A gap is kept in whole milliseconds, rounded up.
         let gap = Duration::from_millis(gap.as_micros().div_ceil(1_000));
         self.gates.push(ModelGate {
@@ -160,7 +161,8 @@ impl Checked {
             assert_eq!(result, Err(Error::UnknownHost));
             return;
         }
-        let (from, to) = (self.hosts[host], self.hosts[with]);
+        let from = self.hosts[host];
+        let to = self.hosts[with];
         if from != to && (self.gates[from].busy || self.gates[to].busy) {
             assert_eq!(result, Err(Error::HostBusy));
             return;
@@ -242,7 +244,8 @@ impl Checked {
             }
             None => assert!(without_clock || gate.hours.is_always()),
         }
-        (gate.busy, gate.before) = (true, gate.earliest);
+        gate.busy = true;
+        gate.before = gate.earliest;
         gate.earliest = now + gate.gap;
         self.starts.push((now, page));
         self.check_budget();

@@ -63,7 +63,8 @@ fn replay(text: &str) -> (String, String) {
         PolicyName::Stormcrawler,
     ];
     let engines = [PolicyName::Index, PolicyName::Carousel];
-    let (mut table, mut missed) = (String::new(), String::new());
+    let mut table = String::new();
+    let mut missed = String::new();
     for (zipf, weights) in [(false, "equal"), (true, "Zipf")] {
         let (world, days) = world(text, zipf);
         for rate in [0.02, 0.1] {
@@ -77,7 +78,8 @@ fn replay(text: &str) -> (String, String) {
                 assert_eq!(report.politeness_violations, 0, "{policy:?}");
                 report.freshness
             };
-            let (ours, others) = (engines.map(freshness), rules.map(freshness));
+            let ours = engines.map(freshness);
+            let others = rules.map(freshness);
             write!(
                 table,
                 "{:>4} pages, {weights:>5} weights, {rate:>4} a day:",
@@ -89,7 +91,8 @@ fn replay(text: &str) -> (String, String) {
                 write!(table, "  {} {freshness:.4}", policy.name()).unwrap();
             }
             writeln!(table).unwrap();
-            let (worst, best) = (ours[0].min(ours[1]), others.into_iter().fold(0.0, f64::max));
+            let worst = ours[0].min(ours[1]);
+            let best = others.into_iter().fold(0.0, f64::max);
             if worst <= best {
                 writeln!(
                     missed,

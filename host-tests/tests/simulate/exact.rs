@@ -137,7 +137,8 @@ fn quasi_deterministic_changes_come_at_their_times_only() {
     };
     let change = Change::Quasi(Box::new(quasi));
     let mut random = Random(3);
-    let (mut time, mut counts) = (change.first(&mut random), [0, 0]);
+    let mut time = change.first(&mut random);
+    let mut counts = [0, 0];
     while time < 200_000.0 {
         let phase = time % 2.0;
         assert!(phase == 0.0 || phase == 1.5, "a change at {phase}");

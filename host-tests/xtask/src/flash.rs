@@ -6,11 +6,11 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use dunlin_host::page_image;
+use dunlin_host::lists::page_image;
+use dunlin_tools::firmware::boards::{Board, Holdings, symbol};
+use dunlin_tools::shell::{cargo, check, find, output, say};
 
-use crate::boards::{Board, Holdings, symbol};
 use crate::list_arguments::ListArguments;
-use crate::shell::{cargo, check, find, output, say};
 
 /// Put the probe and your page list onto a board, and watch it
 ///
@@ -90,7 +90,8 @@ fn build(install: bool, board: &Board, list: &ListArguments) -> Result<Built> {
 fn place(elf: &Path, bytes: usize) -> Result<u64> {
     let elf = fs::read(elf)?;
     let file = object::File::parse(&*elf)?;
-    let (start, end) = (symbol(&file, "_image_start")?, symbol(&file, "_image_end")?);
+    let start = symbol(&file, "_image_start")?;
+    let end = symbol(&file, "_image_end")?;
     if bytes as u64 > end - start {
         bail!(
             "the page image takes {bytes} bytes, the board has room for {}",

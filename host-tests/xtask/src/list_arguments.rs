@@ -4,13 +4,12 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use clap::Args;
-use dunlin::image::{Address, LogLevel};
+use dunlin::catalog::{Address, LogLevel};
 use dunlin::time::Duration;
 use dunlin_host::duration;
 use dunlin_host::error::Error;
-use dunlin_host::listing::{Listing, ListingArgs};
-
-use crate::page_image::{Options, pairs};
+use dunlin_host::lists::listing::{Listing, ListingArgs};
+use dunlin_tools::qemu::page_image::{Options, pairs};
 
 /// What a host gets between two fetches unless the user says otherwise.
 const POLITE: Duration = Duration::from_secs(15);

@@ -1,46 +1,20 @@
 //! The project's commands. Each says on stderr what it is doing and prints on stdout what it found.
 
-mod as_user;
-mod bench;
-mod boards;
-mod budgets;
-#[path = "../../../boards/qemu-mps2/src/capacity.rs"]
-mod capacity;
-mod changing_web;
-mod crawl;
-mod debugger;
-mod demo;
-mod e2e;
-mod e2e_state;
-mod e2e_time;
-mod firmware;
 mod flash;
-mod fuzz;
-mod layout;
 mod list_arguments;
-mod log_port;
-mod modules;
-mod monitor;
-mod page_image;
-mod panics;
 mod papers;
 mod qemu;
-mod run;
-mod setup;
-mod shell;
-mod sizes;
-mod state;
-mod suite;
 mod test;
-mod throughput;
-mod time_server;
-mod virtual_time;
-mod web;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use dunlin_bench::{self as bench, throughput};
+use dunlin_e2e::{self as e2e, day, demo, monitor};
+use dunlin_tools::firmware::{boards, sizes};
+use dunlin_tools::fuzz;
+use test::Settings;
 
 /// dunlin's own commands: see it run, test it, measure it.
 ///
@@ -61,17 +35,21 @@ enum Command {
     /// Let the probe, on an emulated Cortex-M4F, crawl a small changing web for a minute (the first
     /// time, a few more go into building)
     Demo,
-    /// Run everything that must pass, in order; the first failure ends it
+    /// Run everything that must pass; after a failure nothing more is begun
     ///
     /// Formatting, clippy and rustdoc without warnings, unit, doc and host tests, the on-target
     /// suite in QEMU, and the promises: no allocator, few panic sites, flash and RAM within budget,
-    /// a package that builds.
+    /// a package that builds. Firmware and QEMU have a lane of their own, whose lines begin with
+    /// a bar.
     Test {
         /// Also the long variants of tests (sets DUNLIN_LONG=1)
         #[arg(long)]
         long: bool,
+        /// Only this step; a name that does not exist lists those that do
+        #[arg(long, value_name = "NAME")]
+        step: Option<String>,
     },
-    Qemu(run::Arguments),
+    Qemu(qemu::Arguments),
     Flash(flash::Arguments),
     /// List the boards: what the firmware takes of each chip, and how many pages and hosts it
     /// holds, as its ELF says
@@ -118,6 +96,10 @@ enum Command {
     },
     /// Print flash and static RAM per board; fail above the budget in host-tests/budgets.toml
     Size {
+        /// Only this image (repeatable): a board with `+FEATURE` for each feature, as in
+        /// host-tests/budgets.toml
+        #[arg(long, value_name = "NAME")]
+        image: Vec<String>,
         /// Also the flash of the firmware by crate and module
         #[arg(long)]
         modules: bool,
@@ -169,19 +151,19 @@ fn main() -> ExitCode {
     let install = !no_install;
     let result = match command {
         Command::Demo => demo::demo(install),
-        Command::Test { long } => test::test(install, long),
-        Command::Qemu(arguments) => run::run(install, &arguments),
+        Command::Test { long, step } => test::test(Settings { install, long }, step.as_deref()),
+        Command::Qemu(arguments) => qemu::qemu(install, &arguments),
         Command::Flash(arguments) => flash::flash(install, &arguments),
         Command::Boards { check: true, .. } => boards::check(install),
         Command::Boards { readme, .. } => boards::boards(install, readme),
         Command::E2e { name, long } => {
-            e2e::e2e(install, name.as_deref(), long).map(|passed| println!("{passed} passed"))
+            e2e::run(install, name.as_deref(), long).map(|passed| println!("{passed} passed"))
         }
         Command::Monitor { bless } => monitor::monitor(install, bless),
-        Command::Day => virtual_time::virtual_time(install),
+        Command::Day => day::day(install),
         Command::Throughput => throughput::throughput(install),
         Command::Fuzz { target, seconds } => fuzz::fuzz(install, target.as_deref(), seconds),
-        Command::Size { modules } => sizes::size(install, modules),
+        Command::Size { image, modules } => sizes::size(install, &image, modules),
         Command::Papers {
             name,
             reduced,

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-
-use crate::shell::{cargo, check};
+use dunlin_tools::shell::{cargo, check};
 
 /// Which experiments there are; the program that runs them has the same list.
 pub const NAMES: [&str; 6] = ["cho", "wolf", "azar", "desouza", "xu", "real"];
@@ -22,9 +21,7 @@ pub fn papers(
         "--quiet",
         "--release",
         "--package",
-        "host-tests",
-        "--bin",
-        "papers",
+        "dunlin-papers",
         "--",
     ]);
     command.args(name);

@@ -18,7 +18,7 @@ const MEMORY: f32 = 256.0;
 /// What one visit may add at most: a page not seen for months must not outweigh all others.
 const MOST_AT_ONCE: f32 = 4.0;
 
-/// A host's record.
+/// What the signals of a host have turned out to be worth.
 ///
 /// A visit does not say which signals were true: a page that changed may have done so unannounced.
 /// So each visit adds what is to be expected, given what is believed so far (an EM step). Precision
@@ -103,12 +103,11 @@ impl Provider {
     /// be heard again.
     fn fade(&mut self) {
         let kept = MEMORY / self.signals.max(MEMORY);
-        (self.signals, self.right) = (self.signals * kept, (self.right * kept).max(1e-3));
+        self.signals *= kept;
+        self.right = (self.right * kept).max(1e-3);
         let kept = MEMORY / self.silence.max(self.missed).max(MEMORY);
-        (self.silence, self.missed) = (
-            (self.silence * kept).max(1e-3),
-            (self.missed * kept).max(1e-3),
-        );
+        self.silence = (self.silence * kept).max(1e-3);
+        self.missed = (self.missed * kept).max(1e-3);
     }
 }
 

@@ -20,10 +20,10 @@ use crate::math::Real;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Kind {
-    /// Nothing.
+    /// The provider tells nothing.
     #[default]
     Normal,
-    /// That a page has changed.
+    /// The provider tells that a page has changed.
     Smart,
     /// That it has changed, and when it will.
     Super,
@@ -58,7 +58,7 @@ pub fn normal<F: Real>(days_since_crawl: F, accesses: F, constant: F) -> F {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Missed<F> {
     changes: u32,
-    /// t_{m−1}
+    /// When the page was last crawled, `t_{m−1}` in the paper.
     last: F,
     score: F,
 }
@@ -81,7 +81,7 @@ impl<F: Real> Missed<F> {
         self.last = day;
     }
 
-    /// Changes missed.
+    /// How many changes the copy has missed.
     pub fn changes(&self) -> u32 {
         self.changes
     }
@@ -100,7 +100,7 @@ impl<F: Real> Missed<F> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Future<F> {
-    /// That it will happen.
+    /// How likely the change is.
     pub probability: F,
     /// Accesses to the page in the cycle before this.
     pub last_cycle: F,
@@ -161,7 +161,7 @@ impl<F: Real> ScoredPage<F> {
         }
     }
 
-    /// It was crawled.
+    /// Notes that the page was crawled on this day.
     pub fn crawl(&mut self, day: F) {
         *self = Self {
             crawled: day,

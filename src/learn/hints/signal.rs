@@ -103,7 +103,8 @@ impl<F: Real> Signals<F> {
             more_than(1, x) / rate
         };
         let all = self.recall * rate / self.precision.max(F::MIN_POSITIVE);
-        let (silent, alarm) = (self.silent(), self.alarm());
+        let silent = self.silent();
+        let alarm = self.alarm();
         let age = days + alarm / silent * F::from_u32(signals);
         let step = alarm / silent;
         // Signals that are rare, or mean nothing: the page is a plain one, and the sum below would
@@ -115,7 +116,9 @@ impl<F: Real> Signals<F> {
         let wrong = all * (F::ONE - self.precision);
         let either = rate + wrong;
         let stale_share = (-silent * age).exp() / all;
-        let (mut value, mut scale, mut left) = (F::ZERO, F::ONE / either, age);
+        let mut value = F::ZERO;
+        let mut scale = F::ONE / either;
+        let mut left = age;
         for term in 0..=MOST_TERMS {
             value +=
                 scale * more_than(term, either * left) - stale_share * more_than(term, all * left);

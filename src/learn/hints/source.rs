@@ -18,7 +18,7 @@ use crate::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Hint {
-    /// It has changed, then.
+    /// The page changed at this moment.
     Changed(Instant),
     /// It will change, or may, then.
     Expected(Instant),

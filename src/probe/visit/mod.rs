@@ -31,9 +31,9 @@ use super::redirects::{Redirect, Subject, Target};
 use super::setup::Setup;
 use super::verdicts::{self, Judges, Verdict};
 use super::{Event, Failure};
+use crate::catalog::Page;
 use crate::fetch::robots::{LIMITS, Reader};
 use crate::fetch::{Ask, Etag, Fingerprinter, Hops, HttpDate, Limits, RedirectError, Request, Url};
-use crate::image::Page;
 use crate::scheduler::Outcome;
 use crate::time::{Duration, Instant};
 

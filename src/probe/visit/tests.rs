@@ -6,8 +6,9 @@ use std::string::{String, ToString};
 use std::vec::Vec;
 
 use super::*;
+use crate::catalog::{Address, Config, Gateway, Host, LogLevel, Page};
 use crate::fetch::{AnswerKind, Body, Head};
-use crate::image::{Address, Config, Gateway, Host, Image, LogLevel, Page, build};
+use crate::image::{Image, build};
 use crate::probe::memory::{HostMemory, PageMemory};
 use crate::probe::origin::Origins;
 use crate::probe::redirects::{Redirects, spell};

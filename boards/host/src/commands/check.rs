@@ -4,9 +4,9 @@ use dunlin::time::Duration;
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::listing::ListingArgs;
+use crate::lists::listing::ListingArgs;
+use crate::lists::pages::ListedChange;
 use crate::output::{self, Format, Table};
-use crate::pages::Change;
 
 /// Check a page list and say what is in it
 ///
@@ -60,14 +60,14 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         row.pages += 1;
         row.weight += page.weight;
         match &page.change {
-            Change::Poisson { rate: Some(rate) }
-            | Change::Weibull {
+            ListedChange::Poisson { rate: Some(rate) }
+            | ListedChange::Weibull {
                 rate: Some(rate), ..
             }
-            | Change::Pareto {
+            | ListedChange::Pareto {
                 rate: Some(rate), ..
             } => row.changes_per_day += rate,
-            Change::Quasi { updates } => {
+            ListedChange::Quasi { updates } => {
                 row.changes_per_day += updates.iter().map(|update| update.probability).sum::<f64>();
             }
             _ => row.rates_unknown += 1,
@@ -78,7 +78,8 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         Format::Csv => output::print(&table(&rows).to_csv()),
         Format::Table => {
             output::print(&table(&rows).to_text());
-            let (pages, hosts) = (list.pages.len(), list.hosts.len());
+            let pages = list.pages.len();
+            let hosts = list.hosts.len();
             eprintln!(
                 "{}: {pages} pages on {hosts} hosts, nothing wrong",
                 args.listing.pages.display()

@@ -7,7 +7,7 @@ use dunlin::time::Duration;
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::history::{self, History};
+use crate::lists::history::{self, History};
 use crate::output::{self, Format, Table};
 
 /// Estimate change rates, per day, from visit histories

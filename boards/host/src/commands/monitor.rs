@@ -1,6 +1,6 @@
 //! `dunlin monitor`: a probe's log as a live view.
 
-use std::io::{BufWriter, IsTerminal as _, Stdout, Write as _};
+use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,23 +8,21 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use dunlin::time::Duration;
-use serde::Serialize;
 
 use super::run::POLITENESS;
 use crate::duration;
 use crate::error::Error;
-use crate::listing::ListingArgs;
-use crate::monitor::decode::Line;
+use crate::lists::listing::ListingArgs;
 use crate::monitor::firmware::Firmware;
-use crate::monitor::follow::{Follower, Listener, Setting};
 use crate::monitor::names::Names;
-use crate::monitor::said::page_of;
+use crate::monitor::plain::{Printer, print_summary};
 use crate::monitor::source::Source;
-use crate::monitor::state::{Probe, Stream};
+use crate::monitor::state::{MonitoredProbe, Stream};
+use crate::monitor::stream_reader::{Setting, StreamReader};
 use crate::monitor::view::View;
 use crate::monitor::web::Probes;
-use crate::monitor::{decode, terminal, text, web};
-use crate::output::{self, Format, Table};
+use crate::monitor::{decode, terminal, web};
+use crate::output::Format;
 
 /// Watch probes at work, by their defmt logs
 ///
@@ -110,16 +108,16 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     let show_terminal = !args.plain && !args.summary && std::io::stdout().is_terminal();
     let lines = args.plain || !(args.summary || show_terminal || args.web.is_some());
     let several = streams.len() > 1;
-    let out = Arc::new(Mutex::new(BufWriter::new(std::io::stdout())));
-    let mut followers = Vec::new();
+    let printer = Printer::new(format, several, Arc::clone(&stop));
+    let mut readers = Vec::new();
     let mut probes = Vec::new();
     for (name, names, setting) in streams {
-        let probe = Arc::new(Mutex::new(Probe::new(name, names)));
-        let printer = lines.then(|| printer(format, several, Arc::clone(&out), Arc::clone(&stop)));
-        followers.push(Follower::open(
+        let probe = Arc::new(Mutex::new(MonitoredProbe::new(name, names)));
+        let listener = lines.then(|| printer.listener());
+        readers.push(StreamReader::open(
             setting,
             Arc::clone(&probe),
-            printer,
+            listener,
             Arc::clone(&stop),
         )?);
         probes.push(probe);
@@ -129,24 +127,25 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         let address = web::start(address, Arc::clone(&probes))?;
         eprintln!("monitor: http://{address}/ and http://{address}/metrics");
     }
-    if lines && format == Format::Csv {
-        write(&out, &stop, "probe,time_s,level,message,url\n");
+    if lines {
+        printer.header();
     }
     let told = Arc::clone(&stop);
     ctrlc::set_handler(move || told.store(true, Ordering::Relaxed))
         .map_err(|why| Error::Usage(format!("cannot listen for Ctrl-C: {why}")))?;
-    let threads: Vec<_> = followers.into_iter().map(Follower::spawn).collect();
+    // Before the first frame is decoded: a damaged one must not be complained about.
+    decode::hush_panics();
+    let threads: Vec<_> = readers.into_iter().map(StreamReader::spawn).collect();
     if show_terminal {
         terminal::run(&probes, &stop)
             .map_err(|why| Error::Usage(format!("cannot draw on this terminal: {why}")))?;
         return unharmed(threads);
     }
-    decode::hush_panics();
     let mut said = vec![None; probes.len()];
     while !stop.load(Ordering::Relaxed) {
         let ended = threads.iter().all(|thread| thread.is_finished());
         complain(&probes, &mut said);
-        let _ = out.lock().map(|mut out| out.flush());
+        printer.flush();
         if ended && args.web.is_none() {
             break;
         }
@@ -339,112 +338,4 @@ impl<'a> Choice<'a> {
         let own = self.by_name.iter().find(|(name, _)| *name == probe);
         own.map(|(_, value)| *value).or(self.for_all)
     }
-}
-
-/// One line of the log as `--format json` prints it.
-#[derive(Serialize)]
-struct JsonLine<'a> {
-    probe: &'a str,
-    time_s: Option<f64>,
-    level: &'a str,
-    message: &'a str,
-    url: Option<&'a str>,
-}
-
-/// Prints every line as it comes.
-fn printer(
-    format: Format,
-    several: bool,
-    out: Arc<Mutex<BufWriter<Stdout>>>,
-    stop: Arc<AtomicBool>,
-) -> Listener {
-    Box::new(move |probe: &Probe, line: &Line| {
-        // The reason is given once, instead of thousands of lines that could not be decoded.
-        if probe.complaint.is_some() {
-            return;
-        }
-        let url = page_of(&line.message)
-            .and_then(|page| probe.page_name(page.into()))
-            .map(|page| page.url.as_str());
-        let text = match format {
-            Format::Json => output::json(&JsonLine {
-                probe: &probe.name,
-                time_s: line.micros.map(|micros| micros as f64 * 1e-6),
-                level: line.level.name(),
-                message: &line.message,
-                url,
-            }),
-            Format::Csv => {
-                let cells = [
-                    &probe.name,
-                    &line.time(),
-                    line.level.name(),
-                    &line.message,
-                    url.unwrap_or_default(),
-                ];
-                output::csv_line(&cells)
-            }
-            Format::Table if several => format!("{:<10} {line}{}\n", probe.name, behind(url)),
-            Format::Table => format!("{line}{}\n", behind(url)),
-        };
-        write(&out, &stop, &text);
-    })
-}
-
-fn behind(url: Option<&str>) -> String {
-    url.map_or_else(String::new, |url| format!("  {url}"))
-}
-
-/// A reader that went away ends the run.
-fn write(out: &Mutex<BufWriter<Stdout>>, stop: &AtomicBool, text: &str) {
-    if out
-        .lock()
-        .is_ok_and(|mut out| out.write_all(text.as_bytes()).is_err())
-    {
-        stop.store(true, Ordering::Relaxed);
-    }
-}
-
-/// The figures of all probes.
-pub fn print_summary(views: &[View], format: Format) {
-    output::print(&match (format, views) {
-        (Format::Json, [view]) => output::json(view),
-        (Format::Json, views) => output::json(&views),
-        (Format::Csv, views) => summary(views).to_csv(),
-        (Format::Table, views) => summary(views).to_text(),
-    });
-}
-
-fn summary(views: &[View]) -> Table {
-    let mut table = Table::new(&[
-        "probe",
-        "fetches",
-        "304",
-        "changed",
-        "errors",
-        "robots_denied",
-        "bytes",
-        "freshness",
-        "reported",
-        "optimum",
-        "frames",
-        "lost_frames",
-        "lost_bytes",
-    ]);
-    for view in views {
-        let mut row = vec![view.probe.clone()];
-        let counts = [
-            view.fetches,
-            view.not_modified,
-            view.changed,
-            view.errors,
-            view.robots_denied,
-            view.bytes,
-        ];
-        row.extend(counts.map(|count| count.to_string()));
-        row.extend([view.freshness, view.freshness_reported, view.optimum].map(text::share));
-        row.extend([view.frames, view.lost_frames, view.lost_bytes].map(|count| count.to_string()));
-        table.row(row);
-    }
-    table
 }

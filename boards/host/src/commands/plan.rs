@@ -7,15 +7,15 @@ use dunlin::plan::baseline::{Share, baseline};
 use dunlin::plan::greedy::greedy;
 use dunlin::plan::optimal::optimal;
 use dunlin::plan::select::select;
-use dunlin::plan::{self, Host, Outcome, Page, PlanError, Spacing, page_cost};
+use dunlin::plan::{self, Allocation, PlanError, PlanHost, PlanPage, Spacing, page_cost};
 use dunlin::time::Duration;
 use serde::Serialize;
 
 use crate::duration;
 use crate::error::Error;
-use crate::listing::{Listing, ListingArgs};
+use crate::lists::listing::{Listing, ListingArgs};
+use crate::lists::pages::{ListedChange, ListedPage};
 use crate::output::{self, Format, Table};
-use crate::pages::{self, Change};
 use crate::planning::{Watched, explain, plan_hosts, plan_pages, quasi_costs};
 
 /// Plan how often to visit each page
@@ -25,10 +25,10 @@ use crate::planning::{Watched, explain, plan_hosts, plan_pages, quasi_costs};
 ///
 ///   dunlin plan PAGES.csv --interval 24h --crawls 5000 --politeness 15s
 ///
-/// optimal rates at even spacing; nothing does better (the default) azar rates that would be best
-/// for visits at random moments greedy, select whole crawls, the best there are; the same plan by a
-/// heap and by a price uniform, proportional, weighted-uniform, weighted-proportional rules of
-/// thumb, to compare with
+/// optimal           rates at even spacing; nothing does better (the default)
+/// azar              rates that would be best for visits at random moments
+/// greedy, select    whole crawls, the best there are; the same plan by a heap and by a price
+/// uniform, proportional, weighted-uniform, weighted-proportional    rules of thumb, to compare with
 ///
 /// A page that never changes gets its minimum. A page whose rate is not known yet is taken to
 /// change as often as the others (the geometric mean of their rates).
@@ -162,7 +162,7 @@ fn make<'a>(args: &Args, listing: &'a Listing) -> Result<Plan<'a>, Error> {
         &by_freshness
     };
     let mut hosts = plan_hosts(&listing.gates, args.interval);
-    let allotted = |objective, hosts: &mut Vec<Host<f64>>| {
+    let allotted = |objective, hosts: &mut Vec<PlanHost<f64>>| {
         allot(args.method, args.crawls, objective, pages, hosts)
             .map_err(|error| explain(error, listing))
     };
@@ -171,10 +171,11 @@ fn make<'a>(args: &Args, listing: &'a Listing) -> Result<Plan<'a>, Error> {
         Objective::Harmonic => Some(allotted(plan::Objective::Freshness, &mut hosts)?.1),
         _ => None,
     };
-    let (crawls, outcome) = allotted(objective, &mut hosts)?;
-    let (spacing, interval) = (args.method.spacing(), args.interval.as_secs_f64());
+    let (crawls, allocation) = allotted(objective, &mut hosts)?;
+    let spacing = args.method.spacing();
+    let interval = args.interval.as_secs_f64();
     let cost =
-        |page: &Page<'_, f64>, objective, crawls| page_cost(page, objective, spacing, crawls);
+        |page: &PlanPage<'_, f64>, objective, crawls| page_cost(page, objective, spacing, crawls);
     let rows: Vec<PageRow<'a>> = (listing.list.pages.iter().zip(&crawls).enumerate())
         .map(|(index, (listed, &crawls))| PageRow {
             url: &listed.url,
@@ -191,15 +192,15 @@ fn make<'a>(args: &Args, listing: &'a Listing) -> Result<Plan<'a>, Error> {
         .sum::<f64>()
         / weight;
     let (value, bound) = match (args.objective, fresh) {
-        (Objective::Age, _) => (interval * outcome.cost, interval * outcome.bound),
+        (Objective::Age, _) => (interval * allocation.cost, interval * allocation.bound),
         (Objective::Harmonic, Some(fresh)) => (freshness, 1.0 - fresh.bound),
-        _ => (1.0 - outcome.cost, 1.0 - outcome.bound),
+        _ => (1.0 - allocation.cost, 1.0 - allocation.bound),
     };
     let days: f64 = args.interval.as_days();
     let given_up = (rows.iter().zip(pages).zip(&listing.list.pages))
         .filter(|((row, _), _)| !(row.crawls > 0.0))
         .filter_map(|((row, page), listed)| {
-            let why = reason(page, &outcome, &hosts[page.host as usize])?;
+            let why = reason(page, &allocation, &hosts[page.host as usize])?;
             let often = how_often(page, listed, days);
             Some(GivenUp {
                 url: row.url,
@@ -214,9 +215,9 @@ fn make<'a>(args: &Args, listing: &'a Listing) -> Result<Plan<'a>, Error> {
         crawls: args.crawls,
         value,
         bound,
-        harmonic: fresh.map(|_| outcome.cost),
-        harmonic_bound: fresh.map(|_| outcome.bound),
-        price: outcome.price,
+        harmonic: fresh.map(|_| allocation.cost),
+        harmonic_bound: fresh.map(|_| allocation.bound),
+        price: allocation.price,
         pages: rows,
         hosts: host_rows(listing, &hosts, args.method),
         given_up,
@@ -238,9 +239,9 @@ fn allot(
     method: Method,
     crawls: f64,
     objective: plan::Objective,
-    pages: &[Page<'_, f64>],
-    hosts: &mut [Host<f64>],
-) -> Result<(Vec<f64>, Outcome<f64>), PlanError> {
+    pages: &[PlanPage<'_, f64>],
+    hosts: &mut [PlanHost<f64>],
+) -> Result<(Vec<f64>, Allocation<f64>), PlanError> {
     let count = pages.len();
     let mut rates = vec![0.0; count];
     let mut rate_method = |share: Option<Share>, passes: u64| {
@@ -251,7 +252,7 @@ fn allot(
             None => optimal(&pages, hosts, crawls, objective, &mut rates),
         }
     };
-    let outcome = match method {
+    let allocation = match method {
         Method::Optimal => rate_method(None, 20),
         Method::Azar => rate_method(None, 40),
         Method::Uniform => rate_method(Some(Share::Uniform), 40),
@@ -262,22 +263,23 @@ fn allot(
             return allot_whole(method, crawls, objective, pages, hosts);
         }
     }?;
-    Ok((rates, outcome))
+    Ok((rates, allocation))
 }
 
 fn allot_whole(
     method: Method,
     crawls: f64,
     objective: plan::Objective,
-    pages: &[Page<'_, f64>],
-    hosts: &mut [Host<f64>],
-) -> Result<(Vec<f64>, Outcome<f64>), PlanError> {
+    pages: &[PlanPage<'_, f64>],
+    hosts: &mut [PlanHost<f64>],
+) -> Result<(Vec<f64>, Allocation<f64>), PlanError> {
     if crawls != crawls.trunc() || crawls > f64::from(u32::MAX) || crawls < 0.0 {
         return Err(PlanError::Budget { found: crawls });
     }
-    let (budget, count) = (crawls as u32, pages.len());
+    let budget = crawls as u32;
+    let count = pages.len();
     let mut whole = vec![0; count];
-    let outcome = if method == Method::Greedy {
+    let allocation = if method == Method::Greedy {
         let pages = Watched::new(pages, 4 * count as u64 + u64::from(budget));
         let mut entries = vec![Entry::<_, u32>::UNUSED; count];
         greedy(&pages, hosts, budget, objective, &mut entries, &mut whole)
@@ -290,15 +292,19 @@ fn allot_whole(
             &mut whole,
         )
     }?;
-    Ok((whole.into_iter().map(f64::from).collect(), outcome))
+    Ok((whole.into_iter().map(f64::from).collect(), allocation))
 }
 
-fn host_rows<'a>(listing: &'a Listing, hosts: &[Host<f64>], method: Method) -> Vec<HostRow<'a>> {
-    let cap = |host: &Host<f64>| match method.spacing() {
+fn host_rows<'a>(
+    listing: &'a Listing,
+    hosts: &[PlanHost<f64>],
+    method: Method,
+) -> Vec<HostRow<'a>> {
+    let cap = |host: &PlanHost<f64>| match method.spacing() {
         Spacing::Whole => host.cap.floor(),
         Spacing::Steady => host.cap,
     };
-    let row = |(gate, host): (&'a crate::listing::Gate, &Host<f64>)| HostRow {
+    let row = |(gate, host): (&'a crate::lists::listing::Gate, &PlanHost<f64>)| HostRow {
         host: &gate.name,
         cap: cap(host),
         crawls: host.crawls,
@@ -307,7 +313,11 @@ fn host_rows<'a>(listing: &'a Listing, hosts: &[Host<f64>], method: Method) -> V
 }
 
 /// Why a page is not crawled; `None` if it need not be, because it never changes.
-fn reason(page: &Page<'_, f64>, outcome: &Outcome<f64>, host: &Host<f64>) -> Option<&'static str> {
+fn reason(
+    page: &PlanPage<'_, f64>,
+    allocation: &Allocation<f64>,
+    host: &PlanHost<f64>,
+) -> Option<&'static str> {
     let worth = match page.change.rate() {
         Some(rate) if rate > 0.0 => page.weight / rate,
         Some(_) => return None,
@@ -315,7 +325,7 @@ fn reason(page: &Page<'_, f64>, outcome: &Outcome<f64>, host: &Host<f64>) -> Opt
     };
     Some(if page.max == 0 {
         "its maximum is 0"
-    } else if host.price > outcome.price && worth > outcome.price {
+    } else if host.price > allocation.price && worth > allocation.price {
         "its host is at its cap, and other pages there matter more"
     } else if worth <= host.price {
         "cannot be kept fresh at this budget"
@@ -325,13 +335,13 @@ fn reason(page: &Page<'_, f64>, outcome: &Outcome<f64>, host: &Host<f64>) -> Opt
 }
 
 /// As in "changes 40 × a day".
-fn how_often(page: &Page<'_, f64>, listed: &pages::Page, days: f64) -> String {
+fn how_often(page: &PlanPage<'_, f64>, listed: &ListedPage, days: f64) -> String {
     let rate = page.change.rate().map(|rate| significant(rate / days));
     let known = !matches!(
         listed.change,
-        Change::Poisson { rate: None }
-            | Change::Weibull { rate: None, .. }
-            | Change::Pareto { rate: None, .. }
+        ListedChange::Poisson { rate: None }
+            | ListedChange::Weibull { rate: None, .. }
+            | ListedChange::Pareto { rate: None, .. }
     );
     match rate {
         Some(rate) if known => format!("changes {rate} × a day"),
@@ -371,10 +381,8 @@ fn to_text(plan: &Plan<'_>) -> String {
     order.sort_by(|a, b| b.crawls.total_cmp(&a.crawls));
     let mut table = Table::new(&["url", "crawls", "freshness", "age_s"]);
     for page in order.iter().take(SHOWN) {
-        let (crawls, freshness) = (
-            format!("{:.3}", page.crawls),
-            format!("{:.4}", page.freshness),
-        );
+        let crawls = format!("{:.3}", page.crawls);
+        let freshness = format!("{:.4}", page.freshness);
         table.row(vec![
             page.url.to_owned(),
             crawls,

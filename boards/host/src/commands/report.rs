@@ -6,20 +6,20 @@ use std::sync::{Arc, Mutex};
 
 use dunlin::time::Duration;
 
-use super::monitor::print_summary;
 use super::run::POLITENESS;
 use crate::duration;
 use crate::error::Error;
-use crate::listing::ListingArgs;
+use crate::lists::listing::ListingArgs;
 use crate::monitor::firmware::Firmware;
-use crate::monitor::follow::{Follower, Setting};
 use crate::monitor::names::Names;
+use crate::monitor::plain::print_summary;
+use crate::monitor::readable;
 use crate::monitor::source::Source;
-use crate::monitor::state::{Probe, Stream};
-use crate::monitor::text;
+use crate::monitor::state::{MonitoredProbe, Stream};
+use crate::monitor::stream_reader::{Setting, StreamReader};
 use crate::monitor::view::View;
+use crate::output::plot::{self, Bar, Line, Plot, escape};
 use crate::output::{Format, Table};
-use crate::plot::{self, Bar, Line, Plot, escape};
 
 /// Hosts shown.
 const HOSTS: usize = 20;
@@ -87,8 +87,11 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         speed: None,
         follow: false,
     };
-    let probe = Arc::new(Mutex::new(Probe::new("probe".into(), Arc::new(names))));
-    Follower::open(
+    let probe = Arc::new(Mutex::new(MonitoredProbe::new(
+        "probe".into(),
+        Arc::new(names),
+    )));
+    StreamReader::open(
         setting,
         Arc::clone(&probe),
         None,
@@ -136,17 +139,15 @@ fn html(log: &str, view: &View) -> String {
         .map_or_else(String::new, |build| format!(", build {build}"));
     let facts = format!(
         "{log}: {who}{build}; {} over {} boots; {} lines decoded, {} frames lost ({} bytes).",
-        text::span(view.now_s),
+        readable::span(view.now_s),
         view.boots,
         view.frames,
         view.lost_frames,
         view.lost_bytes
     );
-    let (facts, figures, pages) = (
-        escape(&facts),
-        escape(&figures(view).to_text()),
-        escape(&pages(view).to_text()),
-    );
+    let facts = escape(&facts);
+    let figures = escape(&figures(view).to_text());
+    let pages = escape(&pages(view).to_text());
     let plots = plot::svg(&plots(view));
     plot::document(
         "dunlin report",
@@ -162,19 +163,19 @@ fn html(log: &str, view: &View) -> String {
 fn figures(view: &View) -> Table {
     let mut table = Table::new(&["figure", "value"]);
     let mut row = |name: &str, value: String| table.row(vec![name.to_owned(), value]);
-    row("freshness at the end", text::share(view.freshness));
+    row("freshness at the end", readable::share(view.freshness));
     row(
         "… reported by the probe",
-        text::share(view.freshness_reported),
+        readable::share(view.freshness_reported),
     );
-    row("optimum for its budget", text::share(view.optimum));
+    row("optimum for its budget", readable::share(view.optimum));
     row("fetches", view.fetches.to_string());
     row(
         "of these 304",
         format!(
             "{} ({})",
             view.not_modified,
-            text::percent(view.not_modified_share)
+            readable::percent(view.not_modified_share)
         ),
     );
     row("new versions", view.changed.to_string());
@@ -208,9 +209,9 @@ fn pages(view: &View) -> Table {
         let mut row = vec![
             page.url.clone(),
             page.status.clone().unwrap_or_else(|| "–".into()),
-            text::rate(page.rate),
+            readable::rate(page.rate),
         ];
-        row.push(text::ago(view.now_s, page.last_change_s));
+        row.push(readable::ago(view.now_s, page.last_change_s));
         row.extend([page.visits, page.changes, page.errors].map(|count| count.to_string()));
         table.row(row);
     }
@@ -219,10 +220,10 @@ fn pages(view: &View) -> Table {
 
 fn plots(view: &View) -> Vec<Plot> {
     let hour = |seconds: f64| seconds / 3_600.0;
-    let course = |name: &str, of: fn(&crate::monitor::course::Point) -> Option<f64>| Line {
+    let course = |name: &str, of: fn(&crate::monitor::time_series::Point) -> Option<f64>| Line {
         name: name.into(),
         points: view
-            .course
+            .series
             .iter()
             .filter_map(|point| Some((hour(point.time_s), of(point)?)))
             .collect(),

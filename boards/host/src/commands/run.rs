@@ -1,29 +1,27 @@
 //! `dunlin run`: the probe's own loop on this computer's sockets.
 
-use std::cell::RefCell;
 use std::future::{Future, poll_fn};
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
-use std::time::SystemTime;
 
 use async_io::Timer;
 use dunlin::image::Image;
-use dunlin::probe::{Board, Event, Flags, HostMemory, Memory, PageMemory, Probe, Slot, Totals};
+use dunlin::probe::{HostMemory, Memory, PageMemory, Probe, Slot, Totals};
 use dunlin::scheduler::{DynTables, Settings};
 use dunlin::store::Store;
-use dunlin::time::{Duration, Instant};
+use dunlin::time::Duration;
 use serde::Serialize;
 
+use crate::board::computer::Computer;
+use crate::board::flash::FileFlash;
+use crate::board::net::{HostConnect, HostResolve};
 use crate::error::Error;
-use crate::flash::FileFlash;
-use crate::listing::{Listing, ListingArgs};
-use crate::net::{HostConnect, HostResolve};
+use crate::lists::listing::ListingArgs;
+use crate::lists::page_image::{self, Capacity, Options};
 use crate::output::{self, Format, Table};
-use crate::page_image::{self, Capacity, Options};
-use crate::{duration, net};
 
 /// Watch pages for changes, politely, until Ctrl-C
 ///
@@ -303,155 +301,4 @@ fn report(summary: &Summary, format: Format) {
     };
     // Stdout holds the changes.
     eprint!("\n{text}");
-}
-
-/// This computer as a board: its clock, its files.
-struct Computer<'l> {
-    listing: &'l Listing,
-    /// For each page of the image, its place in the list.
-    order: Vec<usize>,
-    start: std::time::Instant,
-    file: RefCell<Option<std::fs::File>>,
-}
-
-/// One line of the log of changes.
-#[derive(Serialize)]
-struct Change<'a> {
-    /// Unix time in seconds.
-    time: u64,
-    url: &'a str,
-    status: u16,
-    bytes: u32,
-    milliseconds: u32,
-    /// The first version seen: there is no earlier one to compare with.
-    first: bool,
-    /// Compressed although we asked for plain bytes: a change may be one of the compression only.
-    encoded: bool,
-    /// Longer than what is read: what comes after that is not compared.
-    cut: bool,
-}
-
-impl<'l> Computer<'l> {
-    fn new(listing: &'l Listing, order: Vec<usize>, file: Option<std::fs::File>) -> Self {
-        Self {
-            listing,
-            order,
-            start: std::time::Instant::now(),
-            file: RefCell::new(file),
-        }
-    }
-
-    fn url(&self, page: u16) -> &'l str {
-        let index = self
-            .order
-            .get(usize::from(page))
-            .copied()
-            .unwrap_or_default();
-        self.listing
-            .list
-            .pages
-            .get(index)
-            .map_or("?", |page| &page.url)
-    }
-
-    fn changed(&self, change: &Change<'_>) {
-        let line = output::json(change);
-        output::print(&line);
-        if let Some(file) = self.file.borrow_mut().as_mut()
-            && let Err(error) = file.write_all(line.as_bytes())
-        {
-            self.say(&format!("cannot write the log: {error}"));
-        }
-    }
-
-    /// A line for the person who watches, above the status.
-    fn say(&self, text: &str) {
-        let clear = if std::io::stderr().is_terminal() {
-            "\r\x1b[K"
-        } else {
-            ""
-        };
-        eprintln!("{clear}{text}");
-    }
-}
-
-impl Board for Computer<'_> {
-    fn now(&self) -> Instant {
-        Instant::ZERO + Duration::from(self.start.elapsed())
-    }
-
-    async fn sleep_until(&self, then: Instant) {
-        if then == Instant::MAX {
-            return std::future::pending().await;
-        }
-        net::after(then - self.now()).await;
-    }
-
-    fn unix_time(&self) -> Option<u64> {
-        SystemTime::now()
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .ok()
-            .map(|time| time.as_secs())
-    }
-
-    fn speaks_https(&self) -> bool {
-        true
-    }
-
-    fn log(&self, event: &Event) {
-        match *event {
-            Event::End {
-                page,
-                status,
-                bytes,
-                millis,
-                changed: true,
-                flags,
-            } => {
-                let Flags {
-                    first,
-                    encoded,
-                    cut,
-                } = flags;
-                let (time, url) = (self.unix_time().unwrap_or(0), self.url(page));
-                self.changed(&Change {
-                    time,
-                    url,
-                    status,
-                    bytes,
-                    milliseconds: millis,
-                    first,
-                    encoded,
-                    cut,
-                });
-            }
-            Event::Failed { page, millis, why } => {
-                let after = duration::format(Duration::from_millis(millis.into()));
-                self.say(&format!(
-                    "failed after {after}: {} ({why:?})",
-                    self.url(page)
-                ));
-            }
-            Event::Denied { page } => {
-                self.say(&format!("denied by robots.txt: {}", self.url(page)))
-            }
-            Event::Astray { page, why, .. } => {
-                let why = why.map_or_else(
-                    || "its target is no URL we can keep".into(),
-                    |why| why.to_string(),
-                );
-                self.say(&format!("redirect not followed: {}: {why}", self.url(page)));
-            }
-            Event::BackOff { host, seconds, .. } => {
-                let name = self
-                    .listing
-                    .list
-                    .hosts
-                    .get(usize::from(host))
-                    .map_or("?", String::as_str);
-                self.say(&format!("leaving {name} alone for {seconds} s"));
-            }
-            _ => {}
-        }
-    }
 }

@@ -5,25 +5,26 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use dunlin::heap::{Entry, SliceHeap};
 use dunlin::model::quasi;
-use dunlin::pace::carousel::{Carousel, Page as Place};
+use dunlin::pace::carousel::{Carousel, Seat};
 use dunlin::pace::dispatch::{Dispatch, Queue};
 use dunlin::pace::merge::{Link, Moments, Update, spread};
-use dunlin::pace::transport::{self, Crawl, Prices, Slot};
+use dunlin::pace::transport::{self, Crawl, Slot, SlotPrice};
 use dunlin::plan::optimal::optimal;
 use dunlin::plan::select::select;
-use dunlin::plan::{Objective, Page, Spacing, page_cost};
+use dunlin::plan::{Objective, PlanPage, Spacing, page_cost};
 use dunlin::time::{Duration, Instant};
 use serde::Serialize;
 
+use crate::duration;
 use crate::error::Error;
-use crate::listing::{Listing, ListingArgs};
+use crate::lists::listing::{Listing, ListingArgs};
+use crate::lists::pages::ListedChange;
+use crate::output::picture;
 use crate::output::{self, Format, Table};
-use crate::pages::Change;
 use crate::planning::{
     after_open_time, explain, gate_hours, in_intervals, open_time, plan_hosts, plan_pages,
     quasi_costs,
 };
-use crate::{duration, picture};
 
 /// Schedule the crawls of an interval
 ///
@@ -32,10 +33,11 @@ use crate::{duration, picture};
 ///
 ///   dunlin schedule PAGES.csv --interval 24h --crawls 5000 --politeness 15s --method merge
 ///
-/// carousel optimal rates, one page a slot, due pages first merge whole crawls, spread evenly on
-/// each host and handed to crawlers as they fall idle transport whole crawls at their ideal times,
-/// moved to the crawlers' slots by as little as possible in total;
-///             pages with known update times (quasi) are never early. The proof goes to stderr
+/// carousel    optimal rates, one page a slot, due pages first
+/// merge       whole crawls, spread evenly on each host and handed to crawlers as they fall idle
+/// transport   whole crawls at their ideal times, moved to the crawlers' slots by as little as
+///             possible in total; pages with known update times (quasi) are never early. The proof
+///             goes to stderr
 ///
 /// A crawler that can do S crawls in the interval takes an S-th of it for each. Politeness is kept
 /// whatever the method; crawls that find no polite moment in time start after the interval, and
@@ -247,17 +249,15 @@ fn make(args: &Args, listing: &Listing) -> Result<Vec<Visit>, Error> {
 }
 
 /// The carousel's slots, evenly over the interval.
-fn turn(args: &Args, listing: &Listing, pages: &[Page<'_, f64>]) -> Result<Vec<Update>, Error> {
-    let (mut hosts, mut rates) = (
-        plan_hosts(&listing.gates, args.interval),
-        vec![0.0; pages.len()],
-    );
+fn turn(args: &Args, listing: &Listing, pages: &[PlanPage<'_, f64>]) -> Result<Vec<Update>, Error> {
+    let mut hosts = plan_hosts(&listing.gates, args.interval);
+    let mut rates = vec![0.0; pages.len()];
     let budget = f64::from(args.crawls);
     optimal(pages, &mut hosts, budget, Objective::Freshness, &mut rates)
         .map_err(|error| explain(error, listing))?;
     let count = pages.len();
     let mut carousel: Carousel<u64, u32, _, _, _> = Carousel::with_storage(
-        vec![Place::UNUSED; count],
+        vec![Seat::UNUSED; count],
         vec![Entry::UNUSED; count],
         vec![0; count],
     );
@@ -289,12 +289,10 @@ fn turn(args: &Args, listing: &Listing, pages: &[Page<'_, f64>]) -> Result<Vec<U
 fn whole_crawls(
     args: &Args,
     listing: &Listing,
-    pages: &[Page<'_, f64>],
+    pages: &[PlanPage<'_, f64>],
 ) -> Result<Vec<u32>, Error> {
-    let (mut hosts, mut crawls) = (
-        plan_hosts(&listing.gates, args.interval),
-        vec![0; pages.len()],
-    );
+    let mut hosts = plan_hosts(&listing.gates, args.interval);
+    let mut crawls = vec![0; pages.len()];
     select(
         pages,
         &mut hosts,
@@ -310,7 +308,7 @@ fn whole_crawls(
 fn spread_hosts(
     args: &Args,
     listing: &Listing,
-    pages: &[Page<'_, f64>],
+    pages: &[PlanPage<'_, f64>],
 ) -> Result<Vec<Update>, Error> {
     let crawls = whole_crawls(args, listing, pages)?;
     let mut behind: Vec<Vec<usize>> = vec![Vec::new(); listing.gates.len()];
@@ -322,10 +320,8 @@ fn spread_hosts(
         let (mut updates, mut links) =
             (vec![Update::default(); total], vec![Link::default(); total]);
         let cost = |page: u32, gap: Duration| {
-            let (page, gap) = (
-                &pages[behind[page as usize]],
-                gap.as_secs_f64() / args.interval.as_secs_f64(),
-            );
+            let page = &pages[behind[page as usize]];
+            let gap = gap.as_secs_f64() / args.interval.as_secs_f64();
             if gap > 0.0 {
                 page.weight
                     * gap
@@ -364,7 +360,7 @@ fn spread_hosts(
 fn assign(
     args: &Args,
     listing: &Listing,
-    pages: &[Page<'_, f64>],
+    pages: &[PlanPage<'_, f64>],
     speeds: &[u32],
 ) -> Result<Vec<Visit>, Error> {
     let counts = whole_crawls(args, listing, pages)?;
@@ -372,12 +368,10 @@ fn assign(
     for (page, &count) in counts.iter().enumerate() {
         let listed = &listing.list.pages[page];
         let crawl = |at, not_before| (Crawl { at, not_before }, page as u32);
-        if let Change::Quasi { updates } = &listed.change {
+        if let ListedChange::Quasi { updates } = &listed.change {
             let offsets = in_intervals(&listed.url, updates, args.interval)?;
-            let (mut times, mut scratch) = (
-                vec![0; count as usize],
-                vec![0.0; offsets.len() * count as usize],
-            );
+            let mut times = vec![0; count as usize];
+            let mut scratch = vec![0.0; offsets.len() * count as usize];
             let chosen = quasi::choose(&offsets, Objective::Freshness, &mut times, &mut scratch);
             let times = times
                 .iter()
@@ -405,12 +399,13 @@ fn assign(
     };
     transport::slots(speeds, args.interval, &mut slots).map_err(failed)?;
     let mut slot_of = vec![0; crawls.len()];
-    let (mut entries, mut places) = (vec![Entry::UNUSED; crawls.len()], vec![0; crawls.len()]);
+    let mut entries = vec![Entry::UNUSED; crawls.len()];
+    let mut places = vec![0; crawls.len()];
     let (mut more_entries, mut more_places) =
         (vec![Entry::UNUSED; slots.len()], vec![0; slots.len()]);
     let mut by_gain = SliceHeap::with_storage(&mut entries[..], &mut places[..]);
     let mut by_cost = SliceHeap::with_storage(&mut more_entries[..], &mut more_places[..]);
-    let mut prices = vec![Prices::UNUSED; slots.len()];
+    let mut prices = vec![SlotPrice::UNUSED; slots.len()];
     let cost = transport::sweep(
         &crawls,
         &slots,
@@ -420,7 +415,8 @@ fn assign(
         &mut slot_of,
     )
     .map_err(failed)?;
-    let (total, bound) = (cost.total.as_secs_f64(), cost.bound.as_secs_f64());
+    let total = cost.total.as_secs_f64();
+    let bound = cost.bound.as_secs_f64();
     eprintln!(
         "crawls are {total:.3} s from their ideal times in total; no assignment can do with less than {bound:.3} s"
     );
@@ -457,8 +453,10 @@ fn dispatch(args: &Args, listing: &Listing, planned: Vec<Update>, speeds: &[u32]
         queue.end = index + 1;
     }
     let hosts = queues.len();
-    let (mut waiting, mut places) = (vec![Entry::UNUSED; hosts], vec![0_u32; hosts]);
-    let (mut free, mut more) = (vec![Entry::UNUSED; hosts], vec![0_u32; hosts]);
+    let mut waiting = vec![Entry::UNUSED; hosts];
+    let mut places = vec![0_u32; hosts];
+    let mut free = vec![Entry::UNUSED; hosts];
+    let mut more = vec![0_u32; hosts];
     let waiting = SliceHeap::with_storage(&mut waiting[..], &mut places[..]);
     let free = SliceHeap::with_storage(&mut free[..], &mut more[..]);
     let Ok(mut dispatch) = Dispatch::new(&updates, &mut queues, waiting, free) else {

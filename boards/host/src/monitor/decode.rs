@@ -29,7 +29,7 @@ const ENOUGH_TO_DOUBT: u64 = 16;
 pub struct Line {
     /// Microseconds since boot; `None` for firmware without a clock, and for what was lost.
     pub micros: Option<u64>,
-    /// How much it matters.
+    /// How much the line matters.
     pub level: Level,
     /// The text.
     pub message: String,
@@ -46,9 +46,9 @@ pub enum Level {
     Info,
     Debug,
     Trace,
-    /// Printed without a level.
+    /// The line was printed without a level.
     Print,
-    /// Not a line: a frame that could not be decoded.
+    /// This is no line but a frame that could not be decoded.
     Lost,
 }
 
@@ -88,19 +88,19 @@ impl fmt::Display for Line {
     }
 }
 
-/// Does the ELF file belong to the firmware that speaks?
+/// Whether the ELF file belongs to the firmware that speaks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Trust {
     /// No banner was seen yet, and nothing speaks against it.
     #[default]
     Unknown,
-    /// The banner says so.
+    /// The banner names the ELF file's build.
     Confirmed,
     /// No banner was seen, and most frames cannot be decoded.
     Doubtful,
-    /// The banner says no: nothing is decoded until a banner says yes.
+    /// The banner names another build: nothing is decoded until a banner names this one.
     Mismatch {
-        /// What speaks: name, version, build.
+        /// The firmware that speaks: name, version, build.
         firmware: String,
         /// The build of the ELF file.
         elf: Option<u64>,
@@ -132,9 +132,9 @@ impl Trust {
 /// What did not become a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// Pieces between two zero bytes.
+    /// Frames, which are the pieces between two zero bytes.
     pub frames: u64,
-    /// All their bytes.
+    /// The bytes of these frames.
     pub bytes: u64,
 }
 
@@ -151,14 +151,14 @@ pub struct Decoder {
     suspect: Option<Line>,
     /// Frames that became lines.
     pub frames: u64,
-    /// What did not.
+    /// Frames that did not become lines.
     pub lost: Lost,
     /// Whether the ELF file is the right one.
     pub trust: Trust,
 }
 
 impl Decoder {
-    /// For a stream of this firmware.
+    /// Makes a decoder for a stream of this firmware.
     pub fn new(firmware: Arc<Firmware>) -> Self {
         Self {
             firmware,
@@ -262,7 +262,7 @@ impl Decoder {
     }
 
     fn decode(&self, plain: &[u8], bytes: usize) -> Option<Line> {
-        let rest = self.firmware.shapes.walk(plain)?;
+        let rest = self.firmware.layouts.walk(plain)?;
         if rest.len() > MOST_PADDING || rest.iter().any(|byte| *byte != 0) {
             return None;
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use defmt_decoder::{Encoding, Table};
 use object::Object;
 
-use super::shape::Shapes;
+use super::frame_layout::FrameLayouts;
 use crate::error::Error;
 
 /// A firmware's log strings and identity.
@@ -14,7 +14,7 @@ pub struct Firmware {
     /// Where it was read from.
     pub path: PathBuf,
     pub(super) table: Table,
-    pub(super) shapes: Shapes,
+    pub(super) layouts: FrameLayouts,
     /// The first eight bytes of the linker's hash, as in the firmware's boot banner; `None` without
     /// one.
     pub build: Option<u64>,
@@ -58,7 +58,7 @@ impl Firmware {
         Ok(Self {
             path: path.to_owned(),
             table,
-            shapes: Shapes::read(&elf),
+            layouts: FrameLayouts::read(&elf),
             build,
         })
     }

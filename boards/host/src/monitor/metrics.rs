@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use super::state::{DURATIONS, Probe};
+use super::state::{DURATIONS, MonitoredProbe};
 use super::view::View;
 
 /// The content type of [`text`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// How a family's samples are made of one probe.
-type Samples = fn(&Probe, &View, &mut Family<'_>);
+type Samples = fn(&MonitoredProbe, &View, &mut Family<'_>);
 
 /// Every family: name, type, help, samples. Names end in their unit, counters in `_total`.
 const FAMILIES: &[(&str, &str, &str, Samples)] = &[
@@ -155,7 +155,7 @@ const FAMILIES: &[(&str, &str, &str, Samples)] = &[
         "gauge",
         "Hosts the pages are on, by the state of their gate.",
         |_, view, family| {
-            use super::host::GateState::{BackingOff, Open, Unused, Waiting};
+            use super::host_stats::GateState::{BackingOff, Open, Unused, Waiting};
             let states = [
                 (Unused, "unused"),
                 (Open, "open"),
@@ -253,8 +253,9 @@ impl Family<'_> {
 }
 
 /// All families of all probes.
-pub fn text<'p>(probes: impl Iterator<Item = &'p Probe>) -> String {
-    let probes: Vec<(&Probe, View)> = probes.map(|probe| (probe, View::new(probe, 0))).collect();
+pub fn text<'p>(probes: impl Iterator<Item = &'p MonitoredProbe>) -> String {
+    let probes: Vec<(&MonitoredProbe, View)> =
+        probes.map(|probe| (probe, View::new(probe, 0))).collect();
     let mut text = String::new();
     for (name, kind, help, samples) in FAMILIES {
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");

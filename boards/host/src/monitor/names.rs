@@ -5,26 +5,26 @@ use dunlin::learn::Prior;
 use dunlin::time::Duration;
 
 use crate::error::Error;
-use crate::listing::Listing;
-use crate::page_image::{self, Capacity, Options};
+use crate::lists::listing::Listing;
+use crate::lists::page_image::{self, Capacity, Options};
 
 /// Pages and hosts, by their numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    /// By the page's number.
+    /// The pages, by their numbers.
     pub pages: Vec<PageName>,
-    /// By the host's number.
+    /// The hosts, by their numbers.
     pub hosts: Vec<HostName>,
 }
 
 /// What is known of a page beforehand.
 #[derive(Clone, Debug)]
 pub struct PageName {
-    /// Where it is.
+    /// The page's URL.
     pub url: String,
-    /// Its host's number.
+    /// The number of its host.
     pub host: u16,
-    /// Importance.
+    /// How important the page is.
     pub weight: f32,
     /// What is believed about its changes, if anything is.
     pub prior: Option<Prior>,

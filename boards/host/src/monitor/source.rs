@@ -10,13 +10,13 @@ use crate::error::Error;
 
 /// How long a connection may take to be made.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a read waits before whoever reads looks around.
+/// How long a read waits before its reader can look at anything else.
 pub const READ_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// What `--log` names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// `-`
+    /// Standard input, named `-`.
     Stdin,
     /// `tcp:HOST:PORT`: QEMU's `-serial tcp:…`, probe-rs' RTT, `cargo xtask qemu --log-port`.
     Tcp(String),
@@ -34,7 +34,7 @@ impl Source {
         }
     }
 
-    /// Can its end be reached, and is that the end of it?
+    /// Whether it has an end, behind which nothing will come.
     pub fn is_record(&self) -> bool {
         match self {
             Self::Stdin => true,
@@ -43,7 +43,7 @@ impl Source {
         }
     }
 
-    /// Opens it.
+    /// Opens the source.
     ///
     /// # Errors
     /// What the system says, with the name of what was to be opened.

@@ -1,16 +1,17 @@
 //! One probe as its log tells it. Memory is bounded by the vocabulary: 2¹⁶ pages and hosts, a few
-//! kinds of error, a course of fixed length and the last lines.
+//! kinds of error, a time series of fixed length and the last lines.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::course::Course;
+use dunlin::probe::{LoggedBoardEvent, LoggedEvent, Totals};
+
 use super::decode::{Level, Line, Lost, Trust};
-use super::host::Host;
+use super::host_stats::HostStats;
 use super::names::{HostName, Names, PageName};
-use super::page::Page;
-use super::said::{Said, Totals};
+use super::page_stats::PageStats;
+use super::time_series::TimeSeries;
 
 /// The last lines of the log that are kept.
 const LINES: usize = 200;
@@ -38,9 +39,9 @@ pub enum Stream {
 pub struct Counts {
     /// Pages that were answered, redirects included.
     pub fetches: u64,
-    /// Of these, 304.
+    /// Answers with status 304.
     pub not_modified: u64,
-    /// Of these, with a new version, a page's first one included.
+    /// Answers with a new version, a page's first one included.
     pub changed: u64,
     /// Requests that were not answered, by kind.
     pub errors: BTreeMap<String, u64>,
@@ -69,40 +70,85 @@ fn count(kinds: &mut BTreeMap<String, u64>, kind: &str) {
 }
 
 impl Counts {
-    /// Of all kinds.
+    /// Counts errors of all kinds.
     pub fn all_errors(&self) -> u64 {
         self.errors.values().sum()
     }
 }
 
-/// Who speaks.
+/// The firmware that speaks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// As in the banner.
+    /// Its name, as in the banner.
     pub name: String,
-    /// Of the firmware.
+    /// Its version.
     pub version: String,
-    /// Sixteen digits.
+    /// Its build identity, in sixteen hexadecimal digits.
     pub build: String,
 }
 
-/// One probe.
+impl Identity {
+    /// Reads the boot banner of firmware of ours.
+    fn read(line: &str) -> Option<Self> {
+        match LoggedBoardEvent::read(line)? {
+            LoggedBoardEvent::Banner {
+                name,
+                version,
+                build,
+            } if name.split(' ').next() == Some("dunlin") => Some(Self {
+                name: name.to_owned(),
+                version: version.to_owned(),
+                build: build.to_owned(),
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// The probe's own count since its boot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[allow(missing_docs)] // As in `dunlin::probe::Totals`.
+pub struct ReportedTotals {
+    pub fetches: u32,
+    pub not_modified: u32,
+    pub changed: u32,
+    pub errors: u32,
+    pub robots_denied: u32,
+    pub bytes: u64,
+    pub late_seconds: u64,
+}
+
+impl From<Totals> for ReportedTotals {
+    fn from(totals: Totals) -> Self {
+        Self {
+            fetches: totals.fetches,
+            not_modified: totals.not_modified,
+            changed: totals.changed,
+            errors: totals.errors,
+            robots_denied: totals.denied,
+            bytes: totals.bytes,
+            late_seconds: totals.late_seconds,
+        }
+    }
+}
+
+/// One probe, as far as its log has told.
 #[derive(Debug)]
-pub struct Probe {
-    /// By which the user knows it.
+pub struct MonitoredProbe {
+    /// The name by which the user knows it.
     pub name: String,
     names: Arc<Names>,
-    /// Who speaks, by its banner.
+    /// The firmware that speaks, by its banner.
     pub identity: Option<Identity>,
-    /// Is the ELF file its own?
+    /// Whether the ELF file is the probe's own.
     pub trust: Trust,
-    /// What is wrong with that, as a sentence.
+    /// What is wrong with the ELF file, as a sentence.
     pub complaint: Option<String>,
     /// Where its stream stands.
     pub stream: Stream,
     /// What its page image is refused for.
     pub refused: Option<String>,
-    /// Is its network up? `None` before it said so.
+    /// Whether its network is up; `None` before it said so.
     pub online: Option<bool>,
     /// Its own address.
     pub address: Option<String>,
@@ -110,27 +156,27 @@ pub struct Probe {
     pub loaded: Option<(u16, u16)>,
     /// How often it booted, as far as was seen.
     pub boots: u64,
-    /// What happened.
+    /// What happened, counted from the lines.
     pub counts: Counts,
     /// Its own count since its last boot, as last reported.
-    pub totals: Option<Totals>,
+    pub totals: Option<ReportedTotals>,
     /// What a fetch is worth to it.
     pub price: Option<f64>,
     /// Weighted mean freshness and the best for its budget, as it last reported.
     pub reported: [Option<f64>; 2],
-    /// By number.
-    pub pages: Vec<Page>,
-    /// By number.
-    pub hosts: Vec<Host>,
-    /// How figures went.
-    pub course: Course,
-    /// The last lines.
+    /// The pages, by their numbers.
+    pub pages: Vec<PageStats>,
+    /// The hosts, by their numbers.
+    pub hosts: Vec<HostStats>,
+    /// How the figures changed over time.
+    pub series: TimeSeries,
+    /// The last lines of the log.
     pub lines: VecDeque<Line>,
     /// Frames that became lines.
     pub frames: u64,
-    /// What did not.
+    /// Frames that did not become lines.
     pub lost: Lost,
-    /// Goes up with every line.
+    /// A count that goes up with every line.
     pub revision: u64,
     /// Added to the device's clock, so that time goes on over a reboot.
     offset: f64,
@@ -141,11 +187,11 @@ pub struct Probe {
     second: u64,
 }
 
-impl Probe {
-    /// A probe that has not spoken.
+impl MonitoredProbe {
+    /// A probe that has not logged anything yet.
     pub fn new(name: String, names: Arc<Names>) -> Self {
-        let pages = vec![Page::default(); names.pages.len()];
-        let hosts = vec![Host::default(); names.hosts.len()];
+        let pages = vec![PageStats::default(); names.pages.len()];
+        let hosts = vec![HostStats::default(); names.hosts.len()];
         Self {
             name,
             names,
@@ -164,7 +210,7 @@ impl Probe {
             reported: [None; 2],
             pages,
             hosts,
-            course: Course::default(),
+            series: TimeSeries::default(),
             lines: VecDeque::with_capacity(LINES),
             frames: 0,
             lost: Lost::default(),
@@ -235,9 +281,19 @@ impl Probe {
             self.lost.bytes += line.bytes as u64;
         } else {
             self.frames += 1;
-            let said = Said::read(&line.message);
-            self.advance(line.micros, &said);
-            self.understand(&said);
+            match LoggedEvent::read(&line.message) {
+                Some(event) => {
+                    self.advance(line.micros, false);
+                    self.take_in(event);
+                }
+                None => {
+                    let banner = Identity::read(&line.message);
+                    self.advance(line.micros, banner.is_some());
+                    banner
+                        .into_iter()
+                        .for_each(|identity| self.booted(identity));
+                }
+            }
         }
         if self.lines.len() == LINES {
             self.lines.pop_front();
@@ -245,49 +301,48 @@ impl Probe {
         self.lines.push_back(line);
     }
 
-    fn advance(&mut self, micros: Option<u64>, said: &Said<'_>) {
+    /// Moves the timeline on to a line's time; a boot banner starts the device's clock anew.
+    fn advance(&mut self, micros: Option<u64>, is_banner: bool) {
         self.heard = Instant::now();
         let Some(micros) = micros else { return };
         let seconds = micros as f64 * 1e-6;
-        let boot = matches!(said, Said::Boot { .. }) && self.frames > 1;
+        let boot = is_banner && self.frames > 1;
         // A time far in the past that decoding believed: a reboot whose banner was lost.
         if boot || self.offset + seconds + 1.0 < self.time {
             self.offset = self.time;
-        } else if self.frames == 1 && !matches!(said, Said::Boot { .. }) {
+        } else if self.frames == 1 && !is_banner {
             // We came in the middle: our timeline starts now.
             self.offset = -seconds;
         }
         self.time = self.time.max(self.offset + seconds);
-        if self.course.is_due(self.time) {
+        if self.series.is_due(self.time) {
             let [reported, optimum] = self.reported;
             let shares = [self.freshness(self.time), reported, optimum];
-            self.course.add(self.time, self.counts.fetches, shares);
+            self.series.add(self.time, self.counts.fetches, shares);
         }
     }
 
-    fn understand(&mut self, said: &Said<'_>) {
-        match *said {
-            Said::Boot {
-                name,
-                version,
-                build,
-            } => {
-                self.boots += 1;
-                let [name, version, build] = [name, version, build].map(str::to_owned);
-                self.identity = Some(Identity {
-                    name,
-                    version,
-                    build,
-                });
-                (self.online, self.totals, self.refused) = (None, None, None);
+    /// The device has started.
+    fn booted(&mut self, identity: Identity) {
+        self.boots += 1;
+        self.identity = Some(identity);
+        self.online = None;
+        self.totals = None;
+        self.refused = None;
+    }
+
+    /// Takes in what a line tells. Lines of other firmware, or of a newer vocabulary, are shown and
+    /// not counted.
+    fn take_in(&mut self, event: LoggedEvent<'_>) {
+        match event {
+            LoggedEvent::Loaded { pages, hosts } => self.loaded = Some((pages, hosts)),
+            LoggedEvent::Refused { why } => self.refused = Some(why.to_owned()),
+            LoggedEvent::Up { address } => {
+                self.online = Some(true);
+                self.address = Some(address.to_owned());
             }
-            Said::Loaded { pages, hosts } => self.loaded = Some((pages, hosts)),
-            Said::Refused { why } => self.refused = Some(why.to_owned()),
-            Said::Up { address } => {
-                (self.online, self.address) = (Some(true), Some(address.to_owned()))
-            }
-            Said::Down => self.online = Some(false),
-            Said::End {
+            LoggedEvent::Down => self.online = Some(false),
+            LoggedEvent::End {
                 page,
                 status,
                 bytes,
@@ -299,15 +354,17 @@ impl Probe {
                 self.counts.changed += u64::from(changed);
                 self.counts.bytes += u64::from(bytes);
                 self.count_duration(f64::from(millis) * 1e-3);
-                let (time, name) = (self.time, self.names.pages.get(usize::from(page)));
-                slot(&mut self.pages, page, self.revision).visited(name, time, status, changed);
+                let name = self.names.pages.get(usize::from(page));
+                let entry = slot(&mut self.pages, page, self.revision);
+                entry.visited(name, self.time, status, changed);
             }
-            Said::Moved { page, status } => {
+            LoggedEvent::Moved { page, status } => {
                 self.fetched(page);
                 let entry = slot(&mut self.pages, page, self.revision);
-                (entry.status, entry.astray) = (Some(status), None);
+                entry.status = Some(status);
+                entry.astray = None;
             }
-            Said::Astray { page, status, why } => {
+            LoggedEvent::Astray { page, status, why } => {
                 self.fetched(page);
                 // An `Option`, as it is logged; `None` for what is no URL or too long to be kept.
                 let why = why
@@ -319,28 +376,28 @@ impl Probe {
                 entry.astray = Some(if why == "NeedsTls" { "https" } else { "astray" });
                 entry.status = Some(status);
             }
-            Said::Flagged { encoded, cut } => {
+            LoggedEvent::Flagged { encoded, cut, .. } => {
                 self.counts.encoded += u64::from(encoded);
                 self.counts.cut += u64::from(cut);
             }
-            Said::Failed { page, why, .. } => self.failed(page, why),
-            Said::Denied { page } => {
+            LoggedEvent::Failed { page, why, .. } => self.failed(page, why),
+            LoggedEvent::Denied { page } => {
                 self.counts.denied += 1;
                 slot(&mut self.pages, page, self.revision).denied += 1;
             }
-            Said::Robots { host, status, .. } => {
+            LoggedEvent::Robots { host, status, .. } => {
                 slot(&mut self.hosts, host, self.revision).robots = Some(status);
                 self.asked(host);
             }
-            Said::Gap { host, millis } => {
+            LoggedEvent::Gap { host, millis } => {
                 slot(&mut self.hosts, host, self.revision).gap = Some(f64::from(millis) * 1e-3);
                 self.asked(host);
             }
-            Said::BackOff { host, seconds } => {
-                let (time, gate) = (self.time, self.gate(host));
-                slot(&mut self.hosts, gate, self.revision).backs_off(time, seconds.into());
+            LoggedEvent::BackOff { host, seconds, .. } => {
+                let gate = self.gate(host);
+                slot(&mut self.hosts, gate, self.revision).backs_off(self.time, seconds.into());
             }
-            Said::Plan {
+            LoggedEvent::Plan {
                 price,
                 freshness,
                 optimum,
@@ -348,12 +405,12 @@ impl Probe {
                 self.price = Some(price);
                 self.reported = [freshness, optimum];
             }
-            Said::Totals(totals) => self.totals = Some(totals),
-            Said::Other => {}
+            LoggedEvent::Totals(totals) => self.totals = Some(totals.into()),
+            _ => {}
         }
     }
 
-    /// A page was answered.
+    /// Counts that a page was answered.
     fn fetched(&mut self, page: u16) {
         self.counts.fetches += 1;
         self.count_in_minute();
@@ -363,7 +420,7 @@ impl Probe {
         }
     }
 
-    /// A page was not.
+    /// Counts that a page was not answered.
     fn failed(&mut self, page: u16, why: &str) {
         count(&mut self.counts.errors, why);
         let entry = slot(&mut self.pages, page, self.revision);
@@ -375,11 +432,11 @@ impl Probe {
         }
     }
 
-    /// A host was asked: its gate closes.
+    /// Closes the gate of a host that was asked.
     fn asked(&mut self, host: u16) {
-        let (time, gate) = (self.time, self.gate(host));
+        let gate = self.gate(host);
         let name = self.names.hosts.get(usize::from(gate));
-        slot(&mut self.hosts, gate, self.revision).asked(name, time);
+        slot(&mut self.hosts, gate, self.revision).asked(name, self.time);
     }
 
     fn host_of(&self, page: u16) -> Option<u16> {
@@ -433,13 +490,13 @@ trait Revised {
     fn revise(&mut self, revision: u64);
 }
 
-impl Revised for Page {
+impl Revised for PageStats {
     fn revise(&mut self, revision: u64) {
         self.revision = revision;
     }
 }
 
-impl Revised for Host {
+impl Revised for HostStats {
     fn revise(&mut self, revision: u64) {
         self.revision = revision;
     }
@@ -453,8 +510,8 @@ mod tests {
 
     #[test]
     fn a_redirect_to_https_is_told_apart_from_others_and_from_pages() {
-        let mut probe = Probe::new("probe".into(), Arc::new(Names::default()));
-        let hear = |probe: &mut Probe, message: &str| {
+        let mut probe = MonitoredProbe::new("probe".into(), Arc::new(Names::default()));
+        let hear = |probe: &mut MonitoredProbe, message: &str| {
             let message = message.to_owned();
             probe.hear(Line {
                 micros: Some(1_000_000),

@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::course::Point;
 use super::decode::Line;
-use super::host::GateState;
-use super::said::Totals;
-use super::state::{Probe, Stream};
+use super::host_stats::GateState;
+use super::state::{MonitoredProbe, ReportedTotals, Stream};
+use super::time_series::Point;
 
-/// The part of the course, from its end, over which the trend is taken.
+/// The part of the time series, from its end, over which the trend is taken.
 const TREND: usize = 4;
 
 /// All figures of one probe at one moment. Times are seconds on the log's timeline.
@@ -19,7 +18,7 @@ const TREND: usize = 4;
 #[allow(missing_docs)] // The names say it; where not, there is a comment.
 pub struct View {
     pub probe: String,
-    /// As in its boot banner.
+    /// Name and version of the firmware, as in its boot banner.
     pub firmware: Option<String>,
     pub build: Option<String>,
     /// Why nothing, or little, is decoded.
@@ -40,7 +39,7 @@ pub struct View {
     pub freshness_reported: Option<f64>,
     /// The best there is for the probe's budget, as it last reported.
     pub optimum: Option<f64>,
-    /// How much the freshness has risen over the last quarter of the course.
+    /// How much the freshness has risen over the last quarter of the time series.
     pub trend: Option<f64>,
     pub price: Option<f64>,
     pub fetches_per_minute: u64,
@@ -55,11 +54,12 @@ pub struct View {
     pub bytes: u64,
     pub mean_fetch_s: Option<f64>,
     /// The probe's own count since its last boot.
-    pub reported: Option<Totals>,
+    pub reported: Option<ReportedTotals>,
     pub frames: u64,
     pub lost_frames: u64,
     pub lost_bytes: u64,
-    pub course: Vec<Point>,
+    #[serde(rename = "course")]
+    pub series: Vec<Point>,
     pub hosts: Vec<HostRow>,
     pub pages: Vec<PageRow>,
     pub lines: Vec<LogRow>,
@@ -122,14 +122,14 @@ impl From<&Line> for LogRow {
 }
 
 impl View {
-    /// All of it, with the last `lines` lines.
-    pub fn new(probe: &Probe, lines: usize) -> Self {
+    /// Takes all figures, and the last `lines` lines of the log.
+    pub fn new(probe: &MonitoredProbe, lines: usize) -> Self {
         Self::since(probe, lines, 0)
     }
 
     /// The same with those pages and hosts only that something has happened to since `revision` (0
     /// for all).
-    pub fn since(probe: &Probe, lines: usize, revision: u64) -> Self {
+    pub fn since(probe: &MonitoredProbe, lines: usize, revision: u64) -> Self {
         let now = probe.now();
         let counts = &probe.counts;
         let live = probe.stream == Stream::Open;
@@ -158,7 +158,7 @@ impl View {
             freshness: probe.freshness(now),
             freshness_reported: probe.reported[0],
             optimum: probe.reported[1],
-            trend: trend(probe.course.points()),
+            trend: trend(probe.series.points()),
             price: probe.price,
             fetches_per_minute: probe.fetches_in_last_minute(now),
             fetches: counts.fetches,
@@ -174,7 +174,7 @@ impl View {
             frames: probe.frames,
             lost_frames: probe.lost.frames,
             lost_bytes: probe.lost.bytes,
-            course: probe.course.points().to_vec(),
+            series: probe.series.points().to_vec(),
             hosts: hosts(probe, now, revision),
             pages: pages(probe, revision),
             lines: probe
@@ -197,8 +197,8 @@ fn trend(points: &[Point]) -> Option<f64> {
     (length > 0).then(|| mean(last) - mean(before))
 }
 
-fn hosts(probe: &Probe, now: f64, revision: u64) -> Vec<HostRow> {
-    let row = |(index, host): (usize, &super::host::Host)| {
+fn hosts(probe: &MonitoredProbe, now: f64, revision: u64) -> Vec<HostRow> {
+    let row = |(index, host): (usize, &super::host_stats::HostStats)| {
         let gate = probe
             .hosts
             .get(usize::from(probe.gate(index as u16)))
@@ -221,7 +221,7 @@ fn hosts(probe: &Probe, now: f64, revision: u64) -> Vec<HostRow> {
     probe.hosts.iter().enumerate().filter_map(row).collect()
 }
 
-fn status(page: &super::page::Page) -> Option<String> {
+fn status(page: &super::page_stats::PageStats) -> Option<String> {
     match page.status {
         Some(_) if page.astray.is_some() => page.astray.map(Into::into),
         Some(status) => Some(status.to_string()),
@@ -231,8 +231,8 @@ fn status(page: &super::page::Page) -> Option<String> {
     }
 }
 
-fn pages(probe: &Probe, revision: u64) -> Vec<PageRow> {
-    let row = |(index, page): (usize, &super::page::Page)| {
+fn pages(probe: &MonitoredProbe, revision: u64) -> Vec<PageRow> {
+    let row = |(index, page): (usize, &super::page_stats::PageStats)| {
         let name = probe.page_name(index);
         let opens =
             name.and_then(|name| probe.hosts.get(usize::from(probe.gate(name.host)))?.opens);

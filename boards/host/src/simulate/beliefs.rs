@@ -2,7 +2,7 @@
 
 use dunlin::learn::{Estimate, Prior, Settings, Visit};
 use dunlin::model;
-use dunlin::plan::{Page, Pages};
+use dunlin::plan::{Pages, PlanPage};
 use dunlin::scheduler::Outcome;
 use dunlin::time::Instant;
 
@@ -84,9 +84,9 @@ impl Pages<f64> for Believed<'_> {
     fn len(&self) -> usize {
         self.pages.len()
     }
-    fn page(&self, index: usize) -> Page<'_, f64> {
+    fn page(&self, index: usize) -> PlanPage<'_, f64> {
         let (weight, host) = self.pages[index];
-        Page::new(
+        PlanPage::new(
             weight,
             model::Change::Poisson(self.rates[index] * self.days),
         )

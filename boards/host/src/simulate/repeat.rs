@@ -8,7 +8,8 @@ pub fn parallel<T: Send>(jobs: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T
     let threads = std::thread::available_parallelism()
         .map_or(1, usize::from)
         .min(jobs);
-    let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {

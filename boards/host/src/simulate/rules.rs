@@ -107,7 +107,7 @@ pub struct RandomPicks {
     beliefs: Beliefs,
     /// Weight and host of every page, to plan anew with.
     pages: Vec<(f64, u32)>,
-    caps: Vec<dunlin::plan::Host<f64>>,
+    caps: Vec<dunlin::plan::PlanHost<f64>>,
     rates: Vec<f64>,
     per_day: f64,
     random: Random,

@@ -175,7 +175,8 @@ impl<'a> Simulation<'a> {
     }
 
     fn fetch(&mut self, page: u32, now: Instant) {
-        let (index, time) = (page as usize, days_of(now));
+        let index = page as usize;
+        let time = days_of(now);
         let sim = &self.world.pages[index];
         let host = &self.world.hosts[sim.host];
         let too_soon = self.last_start[sim.host]
@@ -236,10 +237,14 @@ impl<'a> Simulation<'a> {
             measured_from,
             ..
         } = *self.options;
-        let (mut fresh, mut age, mut harmonic, mut weight) = (0.0, 0.0, 0.0, 0.0);
+        let mut fresh = 0.0;
+        let mut age = 0.0;
+        let mut harmonic = 0.0;
+        let mut weight = 0.0;
         for index in 0..self.copies.len() {
             self.draw(index, days);
-            let (copy, page) = (&mut self.copies[index], &self.world.pages[index]);
+            let copy = &mut self.copies[index];
+            let page = &self.world.pages[index];
             copy.account(&page.change, days, measured_from);
             fresh += page.weight * copy.fresh;
             age += page.weight * copy.age;

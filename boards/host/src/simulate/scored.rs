@@ -138,7 +138,8 @@ impl Page {
     fn value(&self, day: f64, all: f64, now: Instant) -> f64 {
         // An announced change counts from its time on: before, a fetch would come too early.
         let due = self.kind == Kind::Super && self.announced.is_some_and(|at| at <= now);
-        let (last_cycle, earlier_cycles) = (self.score.accesses(1.0), self.score.accesses(4.0));
+        let last_cycle = self.score.accesses(1.0);
+        let earlier_cycles = self.score.accesses(4.0);
         let future = Future {
             probability: 1.0,
             last_cycle,

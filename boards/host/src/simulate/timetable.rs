@@ -14,7 +14,7 @@ use dunlin::heap::{Entry, SliceHeap};
 use dunlin::pace::dispatch::{Dispatch, Queue};
 use dunlin::pace::merge::{Update, merge};
 use dunlin::plan::select::select;
-use dunlin::plan::{Host, Objective};
+use dunlin::plan::{Objective, PlanHost};
 use dunlin::scheduler::Outcome;
 use dunlin::time::{Duration, Instant};
 
@@ -118,10 +118,11 @@ impl Timetable {
     fn crawls(&self) -> Vec<u32> {
         let days: f64 = self.interval.as_days();
         let cap = |gap: &Duration| self.interval.as_micros().checked_div(gap.as_micros());
-        let polite =
-            |gap: &Duration| cap(gap).map_or(Host::unlimited(), |cap| Host::new(cap as f64));
-        let mut hosts: Vec<Host<f64>> = match self.method {
-            Method::MWolf => vec![Host::unlimited(); self.gaps.len()],
+        let polite = |gap: &Duration| {
+            cap(gap).map_or(PlanHost::unlimited(), |cap| PlanHost::new(cap as f64))
+        };
+        let mut hosts: Vec<PlanHost<f64>> = match self.method {
+            Method::MWolf => vec![PlanHost::unlimited(); self.gaps.len()],
             _ => self.gaps.iter().map(polite).collect(),
         };
         let pages = Believed {
@@ -191,8 +192,10 @@ fn even(counts: &[u32], interval: Duration, updates: &mut [Update]) {
 /// When crawls really start, if one may start every `slot`.
 pub fn dispatched(updates: &[Update], mut queues: Vec<Queue>, slot: Duration) -> Vec<Update> {
     let hosts = queues.len();
-    let (mut waiting, mut places) = (vec![Entry::UNUSED; hosts], vec![0_u32; hosts]);
-    let (mut free, mut more) = (vec![Entry::UNUSED; hosts], vec![0_u32; hosts]);
+    let mut waiting = vec![Entry::UNUSED; hosts];
+    let mut places = vec![0_u32; hosts];
+    let mut free = vec![Entry::UNUSED; hosts];
+    let mut more = vec![0_u32; hosts];
     let waiting = SliceHeap::with_storage(&mut waiting[..], &mut places[..]);
     let free = SliceHeap::with_storage(&mut free[..], &mut more[..]);
     let Ok(mut dispatch) = Dispatch::new(updates, &mut queues, waiting, free) else {

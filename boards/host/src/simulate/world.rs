@@ -1,7 +1,7 @@
 //! The world of a simulation: pages that change, hosts that want politeness.
 
 use dunlin::model;
-use dunlin::plan::{Host, Objective, Page, Pages, optimal};
+use dunlin::plan::{Objective, Pages, PlanHost, PlanPage, optimal};
 use dunlin::polite::Hours;
 use dunlin::time::Duration;
 
@@ -80,10 +80,10 @@ impl SimHost {
 
 impl World {
     /// Hosts as the planner sees them, with an interval of a day.
-    pub fn plan_hosts(&self) -> Vec<Host<f64>> {
+    pub fn plan_hosts(&self) -> Vec<PlanHost<f64>> {
         self.hosts
             .iter()
-            .map(|host| Host::new(host.cap()))
+            .map(|host| PlanHost::new(host.cap()))
             .collect()
     }
 
@@ -103,7 +103,7 @@ impl Pages<f64> for World {
         self.pages.len()
     }
 
-    fn page(&self, index: usize) -> Page<'_, f64> {
+    fn page(&self, index: usize) -> PlanPage<'_, f64> {
         let page = &self.pages[index];
         let rate = page.mean_rate;
         let change = match page.change {
@@ -111,6 +111,6 @@ impl Pages<f64> for World {
             Change::Pareto { shape, .. } => model::Change::Pareto { rate, shape },
             _ => model::Change::Poisson(rate),
         };
-        Page::new(page.weight, change).on_host(page.host as u32)
+        PlanPage::new(page.weight, change).on_host(page.host as u32)
     }
 }

@@ -4,15 +4,15 @@
 //! log is the same each time, byte by byte; in QEMU's own skipped time the board's clock is at
 //! work.
 
-use dunlin::probe::Slot;
+use dunlin::probe::{BoardEvent, Slot};
 use dunlin_board::executor;
 use dunlin_board::probe::spawn;
 use embassy_executor::Spawner;
 use embassy_time::Timer;
-use qemu_mps2::capacity::SLOTS;
 use qemu_mps2::probe::{self, BoardProbe};
 use qemu_mps2::simulated::Simulated;
 use qemu_mps2::{clock, exit, log, options};
+use qemu_mps2_capacity::SLOTS;
 use static_cell::ConstStaticCell;
 
 const WINDOW: usize = 1024;
@@ -75,6 +75,7 @@ async fn house(probe: &'static BoardProbe) {
 #[embassy_executor::task]
 async fn end(probe: &'static BoardProbe, seconds: u32) {
     Timer::after_secs(seconds.into()).await;
-    defmt::info!("awake us={=u64}", executor::awake().as_micros());
+    let micros = executor::awake().as_micros();
+    BoardEvent::Awake { micros }.emit();
     probe::end(Some(probe))
 }

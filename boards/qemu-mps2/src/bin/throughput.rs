@@ -18,10 +18,10 @@ use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use embassy_sync::signal::Signal;
 use embassy_time::{Duration, Instant, Timer};
 use embedded_io_async::{Read as _, Write as _};
-use qemu_mps2::capacity::SLOTS;
-use qemu_mps2::lan9118::Ethernet;
+use qemu_mps2::ethernet::Ethernet;
 use qemu_mps2::probe::{self, BoardProbe};
 use qemu_mps2::{exit, network, options};
+use qemu_mps2_capacity::SLOTS;
 use static_cell::{ConstStaticCell, StaticCell};
 
 /// How long a turn is. Short, so that what else the computer does hits both kinds alike.

@@ -14,9 +14,9 @@ use serde::Serialize;
 use super::schedule::Crawlers;
 use crate::duration;
 use crate::error::Error;
-use crate::listing::ListingArgs;
+use crate::lists::listing::ListingArgs;
+use crate::output::progress::Progress;
 use crate::output::{self, Format, Table};
-use crate::progress::Progress;
 use crate::simulate::repeat::{Mean, parallel};
 use crate::simulate::run::run_watched;
 use crate::simulate::{Options, PolicyName, Report};
@@ -34,9 +34,8 @@ use setting::Setting;
 /// for the changes simulated; --seeds 8 simulates eight times and says how much chance is in them
 /// (95 % confidence).
 ///
-/// bound the best freshness any schedule could reach; with a trace, even one that knows the future;
-/// 1 where hosts
-///           tell of changes
+/// bound     the best freshness any schedule could reach; with a trace, even one that knows the
+///           future; 1 where hosts tell of changes
 /// optimum   the best freshness in the long run for pages of these rates
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -206,7 +205,8 @@ fn row(args: &Args, setting: &Setting, policy: PolicyName, reports: &[Report]) -
             .map(|place| lists.iter().map(|list| list[place]).sum::<f64>() / lists.len() as f64)
             .collect()
     };
-    let (freshness, age) = (mean(|report| report.freshness), mean(|report| report.age_s));
+    let freshness = mean(|report| report.freshness);
+    let age = mean(|report| report.age_s);
     Row {
         policy,
         freshness: freshness.value,

@@ -2,7 +2,7 @@
 
 use super::setting::Setting;
 use super::{Args, Row, table};
-use crate::plot::{self, Bar, Line, Plot, escape};
+use crate::output::plot::{self, Bar, Line, Plot, escape};
 
 /// Hosts shown.
 const HOSTS: usize = 20;

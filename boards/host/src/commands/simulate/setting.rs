@@ -1,19 +1,19 @@
 //! From the command line to a world, and what could be reached in it.
 
 use dunlin::model::Objective;
-use dunlin::plan::{Page, optimal};
+use dunlin::plan::{PlanPage, optimal};
 use dunlin::polite::Hours;
 use dunlin::time::Duration;
 
 use super::{Args, Crawlers};
 use crate::error::Error;
-use crate::hosts::Provider;
-use crate::listing::Listing;
-use crate::pages;
+use crate::lists::hosts::ProviderKind;
+use crate::lists::listing::Listing;
+use crate::lists::pages;
+use crate::lists::trace;
 use crate::planning::{explain, plan_hosts, plan_pages, quasi_costs};
 use crate::simulate::change::Quasi;
 use crate::simulate::{Change, Options, SimHost, SimPage, Tells, World};
-use crate::trace;
 
 /// Rounds of fetches before figures count.
 const WARM_UP_ROUNDS: f64 = 4.0;
@@ -127,9 +127,9 @@ fn check(args: &Args) -> Result<(), Error> {
 /// follow their models.
 fn planned(args: &Args, listing: &Listing) -> Result<(f64, (f64, f64)), Error> {
     let costs = quasi_costs(listing, Duration::DAY, Objective::Freshness)?;
-    let plan: Vec<Page<'_, f64>> = plan_pages(listing, Duration::DAY, &costs);
+    let plan: Vec<PlanPage<'_, f64>> = plan_pages(listing, Duration::DAY, &costs);
     // Policies do not know about minima and maxima.
-    let plan: Vec<Page<'_, f64>> = plan
+    let plan: Vec<PlanPage<'_, f64>> = plan
         .into_iter()
         .map(|page| page.between(0, u32::MAX))
         .collect();
@@ -153,12 +153,12 @@ fn planned(args: &Args, listing: &Listing) -> Result<(f64, (f64, f64)), Error> {
 }
 
 /// The rate that the list states; `None` for a page that has none of its own.
-fn known_rate(page: &pages::Page) -> Option<Option<f64>> {
+fn known_rate(page: &pages::ListedPage) -> Option<Option<f64>> {
     match page.change {
-        pages::Change::Poisson { rate }
-        | pages::Change::Weibull { rate, .. }
-        | pages::Change::Pareto { rate, .. } => Some(rate),
-        pages::Change::Quasi { .. } => None,
+        pages::ListedChange::Poisson { rate }
+        | pages::ListedChange::Weibull { rate, .. }
+        | pages::ListedChange::Pareto { rate, .. } => Some(rate),
+        pages::ListedChange::Quasi { .. } => None,
     }
 }
 
@@ -171,9 +171,9 @@ fn world(args: &Args, listing: &Listing, assumed: f64) -> World {
                 .and_then(|hours| Hours::new(hours.from, hours.to))
                 .unwrap_or(Hours::ALWAYS),
             tells: match gate.provider {
-                Provider::Normal => Tells::Nothing,
-                Provider::Smart => Tells::Changes,
-                Provider::Super => Tells::Plans,
+                ProviderKind::Normal => Tells::Nothing,
+                ProviderKind::Smart => Tells::Changes,
+                ProviderKind::Super => Tells::Plans,
             },
             fails: args.failures,
         })
@@ -182,14 +182,16 @@ fn world(args: &Args, listing: &Listing, assumed: f64) -> World {
         .map(|(index, page)| {
             let rate = known_rate(page).flatten().unwrap_or(assumed);
             let (change, mean_rate) = match &page.change {
-                _ if rate == 0.0 && !matches!(page.change, pages::Change::Quasi { .. }) => {
+                _ if rate == 0.0 && !matches!(page.change, pages::ListedChange::Quasi { .. }) => {
                     (Change::Poisson(0.0), 0.0)
                 }
-                pages::Change::Poisson { .. } => (Change::Poisson(rate), rate),
-                pages::Change::Weibull { shape, .. } => (Change::weibull(rate, *shape), rate),
-                pages::Change::Pareto { shape, .. } => (Change::pareto(rate, *shape), rate),
-                pages::Change::Quasi { updates } => {
-                    let at = |update: &pages::Update| (update.offset.as_days(), update.probability);
+                pages::ListedChange::Poisson { .. } => (Change::Poisson(rate), rate),
+                pages::ListedChange::Weibull { shape, .. } => (Change::weibull(rate, *shape), rate),
+                pages::ListedChange::Pareto { shape, .. } => (Change::pareto(rate, *shape), rate),
+                pages::ListedChange::Quasi { updates } => {
+                    let at = |update: &pages::ListedUpdate| {
+                        (update.offset.as_days(), update.probability)
+                    };
                     let updates: Vec<_> = updates.iter().map(at).collect();
                     let mean = updates.iter().map(|update| update.1).sum();
                     (
@@ -230,7 +232,9 @@ fn follow(world: &mut World, listing: &Listing, trace: &[Vec<f64>], days: f64, w
 /// fetch.
 fn clairvoyant(world: &World, args: &Args, warm_up: f64) -> f64 {
     let end = warm_up + args.days;
-    let (mut spans, mut given, mut weight) = (Vec::new(), 0.0, 0.0);
+    let mut spans = Vec::new();
+    let mut given = 0.0;
+    let mut weight = 0.0;
     for page in &world.pages {
         weight += page.weight;
         let Change::Trace(times) = &page.change else {

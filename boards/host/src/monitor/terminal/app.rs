@@ -10,9 +10,9 @@ use crate::monitor::view::{HostRow, PageRow, View};
 /// The table that keys act on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
-    /// Pages.
+    /// The table of pages.
     Pages,
-    /// Hosts.
+    /// The table of hosts.
     Hosts,
     /// The log.
     Log,
@@ -40,33 +40,33 @@ pub const HOST_COLUMNS: [&str; 7] = [
     "errors",
 ];
 
-/// The choices.
+/// What the person at the keyboard has chosen to see.
 #[derive(Clone, Debug)]
 pub struct App {
     /// Which probe is looked at.
     pub probe: usize,
-    /// How many there are.
+    /// How many probes there are.
     pub probes: usize,
-    /// Which table.
+    /// Which table keys act on.
     pub table: Table,
     /// Column and direction by which pages are sorted.
     pub page_order: (usize, bool),
-    /// And hosts.
+    /// Column and direction by which hosts are sorted.
     pub host_order: (usize, bool),
     /// Rows above the first one shown.
     pub scroll: usize,
     /// What has to be part of a URL or a host's name.
     pub search: String,
-    /// Is it being typed?
+    /// Whether the search text is being typed.
     pub searching: bool,
-    /// The figures at which time stands still.
+    /// The figures that are shown while the view is paused.
     pub paused: Option<Box<View>>,
-    /// Time to go.
+    /// Whether the view is to be closed.
     pub quit: bool,
 }
 
 impl App {
-    /// At the start.
+    /// The choices at the start.
     pub fn new(probes: usize) -> Self {
         Self {
             probe: 0,
@@ -82,7 +82,7 @@ impl App {
         }
     }
 
-    /// A key was pressed while `view` was shown.
+    /// Acts on a key that was pressed while `view` was shown.
     pub fn press(&mut self, key: KeyEvent, view: &View) {
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
             self.quit = true;

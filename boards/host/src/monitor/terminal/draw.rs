@@ -7,8 +7,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Cell, Paragraph, Row, Sparkline, Table as Grid};
 
 use super::app::{App, HOST_COLUMNS, PAGE_COLUMNS, Table};
-use crate::monitor::host::GateState;
-use crate::monitor::text::{ago, percent, rate, share, span, status, trend, until};
+use crate::monitor::host_stats::GateState;
+use crate::monitor::readable::{ago, percent, rate, share, span, status, trend, until};
 use crate::monitor::view::View;
 
 /// Rows of the figures above the tables.
@@ -99,7 +99,7 @@ fn heading(app: &App, names: &[String], view: &View) -> Vec<Line<'static>> {
     vec![Line::from(first), second]
 }
 
-/// Time on the log's timeline.
+/// Writes a time on the log's timeline.
 fn clock(seconds: f64) -> String {
     let s = seconds.max(0.0) as u64;
     let days = if s >= 86_400 {
@@ -178,7 +178,7 @@ fn draw_figures(frame: &mut Frame<'_>, view: &View, area: Rect) {
 fn draw_trend(frame: &mut Frame<'_>, view: &View, area: Rect) {
     let room = usize::from(area.width.saturating_sub(2));
     let fresh: Vec<u64> = view
-        .course
+        .series
         .iter()
         .filter_map(|point| point.freshness)
         .map(|share| (1000.0 * share) as u64)

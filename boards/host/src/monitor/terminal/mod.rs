@@ -16,7 +16,7 @@ use super::decode;
 use super::view::View;
 use super::web::Probes;
 
-/// Between two looks at the probes.
+/// The time between two looks at the probes.
 const EVERY: Duration = Duration::from_millis(250);
 /// Lines of the log that can be looked at.
 const LINES: usize = 200;
@@ -24,7 +24,7 @@ const LINES: usize = 200;
 /// Shows the probes until the user, or somebody else, wants to stop.
 ///
 /// # Errors
-/// A terminal that cannot be drawn on.
+/// The terminal cannot be drawn on.
 pub fn run(probes: &Probes, stop: &Arc<AtomicBool>) -> io::Result<()> {
     let shown = ratatui::try_init().and_then(|mut terminal| {
         end_after_panics(Arc::clone(stop));
@@ -51,7 +51,7 @@ fn look(
     probes: &Probes,
     stop: &AtomicBool,
 ) -> io::Result<()> {
-    let name = |probe: &Arc<std::sync::Mutex<super::state::Probe>>| {
+    let name = |probe: &Arc<std::sync::Mutex<super::state::MonitoredProbe>>| {
         probe
             .lock()
             .map(|probe| probe.name.clone())

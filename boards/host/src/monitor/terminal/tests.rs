@@ -10,11 +10,11 @@ use super::app::{App, Table};
 use super::draw::draw;
 use crate::monitor::decode::{Level, Line};
 use crate::monitor::names::Names;
-use crate::monitor::state::Probe;
+use crate::monitor::state::MonitoredProbe;
 use crate::monitor::view::View;
 
 fn view() -> View {
-    let mut probe = Probe::new("probe".into(), Arc::new(Names::default()));
+    let mut probe = MonitoredProbe::new("probe".into(), Arc::new(Names::default()));
     let messages = [
         "dunlin on paper 0.1.0, build 0123456789abcdef".to_owned(),
         "network up address=10.0.2.15".into(),

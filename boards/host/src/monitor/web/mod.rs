@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use self::request::{LONGEST, Refusal, Route};
 use super::metrics;
-use super::state::Probe;
+use super::state::MonitoredProbe;
 use super::view::View;
 use crate::error::Error;
 
@@ -25,9 +25,9 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 /// megabytes, minutes of events, before anybody noticed.
 #[cfg(unix)]
 const UNREAD: usize = 16 * 1024;
-/// Between two events.
+/// The time between two events.
 const EVERY: Duration = Duration::from_millis(500);
-/// Lines of the log on the page.
+/// How many lines of the log the page shows.
 const LINES: usize = 40;
 
 /// The page needs nothing from anywhere, and nothing may be smuggled into it.
@@ -37,12 +37,12 @@ const HEADERS: &str = "Cache-Control: no-store\r\nX-Content-Type-Options: nosnif
     Connection: close\r\n";
 
 /// Probes, in the order of the command line.
-pub type Probes = Arc<Vec<Arc<Mutex<Probe>>>>;
+pub type Probes = Arc<Vec<Arc<Mutex<MonitoredProbe>>>>;
 
 /// Starts the server; it lasts as long as the process. Returns where it listens.
 ///
 /// # Errors
-/// An address that cannot be listened on.
+/// The address cannot be listened on.
 pub fn start(address: SocketAddr, probes: Probes) -> Result<SocketAddr, Error> {
     let listener = TcpListener::bind(address)
         .map_err(|why| Error::Usage(format!("cannot listen on {address}: {why}")))?;
@@ -144,7 +144,8 @@ fn document(content_type: &str, body: &str) -> String {
 /// Reads a request's head, within [`PATIENCE`] and [`LONGEST`] bytes.
 fn listen(mut stream: &TcpStream, local_only: bool) -> io::Result<Result<Route, Refusal>> {
     let deadline = Instant::now() + PATIENCE;
-    let (mut head, mut length) = ([0; LONGEST], 0);
+    let mut head = [0; LONGEST];
+    let mut length = 0;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {

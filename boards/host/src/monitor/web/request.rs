@@ -9,35 +9,35 @@ const HEADERS: usize = 64;
 /// What can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// `/`
+    /// The page itself, at `/`.
     Page,
-    /// `/events`
+    /// The stream of events, at `/events`.
     Events,
-    /// `/metrics`
+    /// The figures for Prometheus, at `/metrics`.
     Metrics,
 }
 
 /// Why a request is not answered, as a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// 400
+    /// 400: it is no request.
     Bad,
-    /// 404
+    /// 404: there is nothing at this path.
     NotFound,
-    /// 405
+    /// 405: only GET is answered.
     Method,
     /// 403: another site's name leads here.
     Host,
-    /// 431
+    /// 431: its head is too long.
     TooLong,
-    /// 408
+    /// 408: it did not come in time.
     TooSlow,
-    /// 503
+    /// 503: too many connections are open.
     Busy,
 }
 
 impl Refusal {
-    /// Status and reason.
+    /// Its status and reason, as in the answer.
     pub const fn status(self) -> &'static str {
         match self {
             Self::Bad => "400 Bad Request",
@@ -70,7 +70,8 @@ pub fn read(head: &[u8], local_only: bool) -> Option<Result<Route, Refusal>> {
         .headers
         .iter()
         .filter(|header| header.name.eq_ignore_ascii_case("host"));
-    let (host, more) = (hosts.next(), hosts.next());
+    let host = hosts.next();
+    let more = hosts.next();
     let host = match (host.map(|host| std::str::from_utf8(host.value)), more) {
         (Some(Ok(host)), None) => host,
         _ => return Some(Err(Refusal::Bad)),

@@ -1,0 +1,168 @@
+//! This computer as a board for the probe: its clock, and a log that tells of changes.
+
+use std::cell::RefCell;
+use std::io::{IsTerminal, Write};
+use std::time::SystemTime;
+
+use dunlin::probe::{Board, Event, Flags};
+use dunlin::time::{Duration, Instant};
+use serde::Serialize;
+
+use super::net;
+use crate::lists::listing::Listing;
+use crate::{duration, output};
+
+/// The board: this computer's clock, standard output for changes, standard error for what else
+/// happens.
+#[derive(Debug)]
+pub struct Computer<'l> {
+    listing: &'l Listing,
+    /// For each page of the image, its place in the list.
+    order: Vec<usize>,
+    start: std::time::Instant,
+    file: RefCell<Option<std::fs::File>>,
+}
+
+/// One line of the log of changes.
+#[derive(Serialize)]
+struct ChangeLine<'a> {
+    /// The Unix time in seconds.
+    time: u64,
+    url: &'a str,
+    status: u16,
+    bytes: u32,
+    milliseconds: u32,
+    /// The first version seen: there is no earlier one to compare with.
+    first: bool,
+    /// Compressed although we asked for plain bytes: a change may be one of the compression only.
+    encoded: bool,
+    /// Longer than what is read: what comes after that is not compared.
+    cut: bool,
+}
+
+impl<'l> Computer<'l> {
+    /// A board for the pages of `listing`; `order` says for each page of the image which of them it
+    /// is. Changes are appended to `file`, too.
+    pub fn new(listing: &'l Listing, order: Vec<usize>, file: Option<std::fs::File>) -> Self {
+        Self {
+            listing,
+            order,
+            start: std::time::Instant::now(),
+            file: RefCell::new(file),
+        }
+    }
+
+    fn url(&self, page: u16) -> &'l str {
+        let index = self
+            .order
+            .get(usize::from(page))
+            .copied()
+            .unwrap_or_default();
+        self.listing
+            .list
+            .pages
+            .get(index)
+            .map_or("?", |page| &page.url)
+    }
+
+    /// Writes a change to standard output and to the file.
+    fn changed(&self, change: &ChangeLine<'_>) {
+        let line = output::json(change);
+        output::print(&line);
+        if let Some(file) = self.file.borrow_mut().as_mut()
+            && let Err(error) = file.write_all(line.as_bytes())
+        {
+            self.say(&format!("cannot write the log: {error}"));
+        }
+    }
+
+    /// Writes a line for the person who watches, above the status.
+    fn say(&self, text: &str) {
+        let clear = if std::io::stderr().is_terminal() {
+            "\r\x1b[K"
+        } else {
+            ""
+        };
+        eprintln!("{clear}{text}");
+    }
+}
+
+impl Board for Computer<'_> {
+    fn now(&self) -> Instant {
+        Instant::ZERO + Duration::from(self.start.elapsed())
+    }
+
+    async fn sleep_until(&self, then: Instant) {
+        if then == Instant::MAX {
+            return std::future::pending().await;
+        }
+        net::after(then - self.now()).await;
+    }
+
+    fn unix_time(&self) -> Option<u64> {
+        SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .ok()
+            .map(|time| time.as_secs())
+    }
+
+    fn speaks_https(&self) -> bool {
+        true
+    }
+
+    fn log(&self, event: &Event) {
+        match *event {
+            Event::End {
+                page,
+                status,
+                bytes,
+                millis,
+                changed: true,
+                flags,
+            } => {
+                let Flags {
+                    first,
+                    encoded,
+                    cut,
+                } = flags;
+                self.changed(&ChangeLine {
+                    time: self.unix_time().unwrap_or(0),
+                    url: self.url(page),
+                    status,
+                    bytes,
+                    milliseconds: millis,
+                    first,
+                    encoded,
+                    cut,
+                });
+            }
+            Event::Failed { page, millis, why } => {
+                let after = duration::format(Duration::from_millis(millis.into()));
+                self.say(&format!(
+                    "failed after {after}: {} ({why:?})",
+                    self.url(page)
+                ));
+            }
+            Event::Denied { page } => {
+                self.say(&format!("denied by robots.txt: {}", self.url(page)))
+            }
+            Event::Astray { page, why, .. } => {
+                let why = why.map_or_else(
+                    || "its target is no URL we can keep".into(),
+                    |why| why.to_string(),
+                );
+                self.say(&format!("redirect not followed: {}: {why}", self.url(page)));
+            }
+            Event::BackOff { host, seconds, .. } => {
+                let name = self
+                    .listing
+                    .list
+                    .hosts
+                    .get(usize::from(host))
+                    .map_or("?", String::as_str);
+                self.say(&format!("leaving {name} alone for {seconds} s"));
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! This computer as a board: what a microcontroller's board crate brings to the probe, an operating
+//! system brings here.
+//!
+//! [`computer`] is the board itself, with its clock and its log; [`net`] opens sockets, speaks TLS,
+//! knows names and timers; [`flash`] is a file that the store takes for flash. The loop that runs on
+//! them is in [`commands::run`](crate::commands::run).
+
+pub mod computer;
+pub mod flash;
+pub mod net;

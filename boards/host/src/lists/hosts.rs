@@ -1,0 +1,116 @@
+//! HOSTS.csv: what is special about some hosts.
+
+use std::path::Path;
+
+use dunlin::time::Duration;
+
+use crate::duration;
+use crate::error::{Error, InputError};
+use crate::lists::table_file::{Column, Field, Row, TableFile, optional, required};
+
+const COLUMNS: &[Column] = &[
+    required("host"),
+    optional("politeness"),
+    optional("group"),
+    optional("hours"),
+    optional("provider"),
+];
+
+/// What the file says about one host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ListedHost {
+    /// The host, as `name` or `name:port`.
+    pub name: String,
+    /// Least time between two fetches, instead of the general one.
+    pub politeness: Option<Duration>,
+    /// Hosts of the same group share one gate.
+    pub group: Option<String>,
+    /// When fetching is allowed.
+    pub hours: Option<ListedHours>,
+    /// How much it tells about its changes, for simulation.
+    pub provider: ProviderKind,
+}
+
+/// Local hours in which fetching is allowed; `22-06` wraps around midnight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListedHours {
+    /// The first hour, 0 to 23.
+    pub from: u8,
+    /// The hour at which they end, 0 to 24.
+    pub to: u8,
+}
+
+/// How much a host tells about its changes (Xu et al.).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProviderKind {
+    /// It tells nothing.
+    #[default]
+    Normal,
+    /// It tells when it has changed.
+    Smart,
+    /// It tells when it will change.
+    Super,
+}
+
+/// Reads a host file.
+///
+/// # Errors
+/// The first thing wrong with it, with its place.
+pub fn read(path: &Path) -> Result<Vec<ListedHost>, Error> {
+    let mut table = TableFile::open(path, COLUMNS)?;
+    let mut hosts: Vec<ListedHost> = Vec::new();
+    while let Some(row) = table.next_row()? {
+        let host = read_host(&row)?;
+        if hosts.iter().any(|known| known.name == host.name) {
+            return Err(row.need("host", "")?.error("each host once").into());
+        }
+        hosts.push(host);
+    }
+    Ok(hosts)
+}
+
+fn read_host(row: &Row<'_>) -> Result<ListedHost, InputError> {
+    let politeness =
+        |field: Field<'_>| duration::parse(field.text).map_err(|_| field.error(duration::EXPECTED));
+    let name = row.need("host", EXPECTED_HOST)?;
+    if name
+        .text
+        .contains(|c: char| c.is_whitespace() || "/?#@".contains(c))
+    {
+        return Err(name.error(EXPECTED_HOST));
+    }
+    Ok(ListedHost {
+        name: name.text.to_ascii_lowercase(),
+        politeness: row.get("politeness").map(politeness).transpose()?,
+        group: row.get("group").map(|field| field.text.to_owned()),
+        hours: row
+            .get("hours")
+            .map(|field| read_hours(&field))
+            .transpose()?,
+        provider: match row.get("provider") {
+            None => ProviderKind::Normal,
+            Some(field) => match field.text {
+                "normal" => ProviderKind::Normal,
+                "smart" => ProviderKind::Smart,
+                "super" => ProviderKind::Super,
+                _ => return Err(field.error("normal, smart or super")),
+            },
+        },
+    })
+}
+
+const EXPECTED_HOST: &str = "a host such as example.org or example.org:8080";
+
+fn read_hours(field: &Field<'_>) -> Result<ListedHours, InputError> {
+    let wrong = || field.error("local hours such as 22-06, from 0-23 to 1-24, not empty");
+    let (from, to) = field.text.split_once('-').ok_or_else(wrong)?;
+    let hours = ListedHours {
+        from: from.trim().parse().map_err(|_| wrong())?,
+        to: to.trim().parse().map_err(|_| wrong())?,
+    };
+    if hours.from > 23 || hours.to > 24 || hours.from == hours.to {
+        Err(wrong())
+    } else {
+        Ok(hours)
+    }
+}

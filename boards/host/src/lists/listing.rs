@@ -1,0 +1,116 @@
+//! The options every command that takes a page list shares, and what they amount to: pages, and the
+//! gates their hosts stand behind.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use dunlin::time::Duration;
+
+use crate::duration;
+use crate::error::Error;
+use crate::lists::hosts::{self, ListedHours, ProviderKind};
+use crate::lists::pages::PageList;
+
+/// A page list and what is special about its hosts.
+#[derive(Debug, clap::Args)]
+pub struct ListingArgs {
+    /// The page list: a header row, then one page a line; `-` for stdin
+    #[arg(value_name = "PAGES.csv")]
+    pub pages: PathBuf,
+    /// What is special about some hosts: politeness, group, hours, provider
+    #[arg(long, value_name = "HOSTS.csv")]
+    pub hosts: Option<PathBuf>,
+    /// Least time between two fetches from one host, such as 15s
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    pub politeness: Option<Duration>,
+}
+
+/// Pages and gates, ready to be planned.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    /// The page list as read.
+    pub list: PageList,
+    /// One a host, or one a group of hosts that share a server.
+    pub gates: Vec<Gate>,
+    /// For each host of the list, its gate.
+    pub gate_of_host: Vec<usize>,
+}
+
+/// What limits the fetches from one server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gate {
+    /// The host's name, or the group's.
+    pub name: String,
+    /// Least time between two fetches; zero for none.
+    pub politeness: Duration,
+    /// When fetching is allowed; `None` for always.
+    pub hours: Option<ListedHours>,
+    /// How much it tells about its changes.
+    pub provider: ProviderKind,
+}
+
+impl ListingArgs {
+    /// Reads the files. A group takes the longest politeness of its hosts, and the hours and
+    /// provider of the first that states them.
+    ///
+    /// # Errors
+    /// The first thing wrong with a file.
+    pub fn read(&self, default_politeness: Duration) -> Result<Listing, Error> {
+        let list = PageList::read(&self.pages)?;
+        let special = self
+            .hosts
+            .as_deref()
+            .map(hosts::read)
+            .transpose()?
+            .unwrap_or_default();
+        let special: HashMap<&str, &hosts::ListedHost> = special
+            .iter()
+            .map(|host| (host.name.as_str(), host))
+            .collect();
+        let general = self.politeness.unwrap_or(default_politeness);
+        let mut gates: Vec<Gate> = Vec::new();
+        let mut groups: HashMap<&str, usize> = HashMap::new();
+        let mut gate_of_host = Vec::with_capacity(list.hosts.len());
+        for name in &list.hosts {
+            let host = special.get(name.as_str()).copied();
+            let politeness = host.and_then(|host| host.politeness).unwrap_or(general);
+            let (hours, provider) = host.map_or((None, ProviderKind::Normal), |host| {
+                (host.hours, host.provider)
+            });
+            let group = host.and_then(|host| host.group.as_deref());
+            let known = group.and_then(|group| groups.get(group)).copied();
+            let index = known.unwrap_or(gates.len());
+            match gates.get_mut(index) {
+                Some(gate) => {
+                    gate.politeness = gate.politeness.max(politeness);
+                    gate.hours = gate.hours.or(hours);
+                }
+                None => {
+                    let name = group.unwrap_or(name).to_owned();
+                    gates.push(Gate {
+                        name,
+                        politeness,
+                        hours,
+                        provider,
+                    });
+                }
+            }
+            if let Some(group) = group {
+                groups.insert(group, index);
+            }
+            gate_of_host.push(index);
+        }
+        Ok(Listing {
+            list,
+            gates,
+            gate_of_host,
+        })
+    }
+}
+
+impl Listing {
+    /// The gate a page stands behind.
+    pub fn gate_of_page(&self, page: usize) -> usize {
+        self.gate_of_host[self.list.pages[page].host]
+    }
+}

@@ -1,0 +1,277 @@
+//! Page lists as the probe takes them: PAGES.csv and options in, a page image out.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use dunlin::catalog::{Address, Config, Gateway, Host, LogLevel, Name, Page, TimeServer};
+use dunlin::fetch::{Agent, Host as UrlHost, Ignore, Scheme, Url};
+use dunlin::image::Builder;
+use dunlin::time::Duration;
+
+use crate::error::{Error, quoted};
+use crate::lists::listing::Listing;
+use crate::lists::pages::ListedChange;
+
+/// How firmly a rate that the list gives is believed, in changes seen.
+const GIVEN_RATE_CONFIDENCE: f32 = 1_000.0;
+/// How firmly a rate that is only guessed is believed: the least there is.
+const GUESSED_RATE_CONFIDENCE: f32 = 0.0;
+/// Bytes of what opens or closes a stretch that is ignored.
+const LONGEST_MARKER: usize = 200;
+
+/// Everything an image says besides the list.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Who asks, as in `dunlin/0.1.0`.
+    pub agent: String,
+    /// Where a webmaster can complain.
+    pub contact: Option<String>,
+    /// Fetches a day; `None` for what politeness allows.
+    pub per_day: Option<f64>,
+    /// How long a host is left alone after its first failure.
+    pub back_off: Duration,
+    /// How long a whole fetch may take.
+    pub deadline: Duration,
+    /// The seed of the little that is random.
+    pub seed: u32,
+    /// `HOST=IP`; host `*` for all others.
+    pub resolve: Vec<(String, Ipv4Addr)>,
+    /// Who fetches https pages for a probe without TLS.
+    pub gateway: Option<(String, u16)>,
+    /// How the device gets its own address.
+    pub address: Address,
+    /// The time zone of the hosts' allowed hours, as an offset from UTC.
+    pub utc_offset_minutes: i16,
+    /// What is logged.
+    pub log: LogLevel,
+    /// Who knows what time it is.
+    pub sntp: Option<(String, u16)>,
+    /// Stretches of pages that do not count as changes: what opens and what closes them.
+    pub ignore: Vec<(String, String)>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            agent: concat!("dunlin/", env!("CARGO_PKG_VERSION")).into(),
+            contact: None,
+            per_day: None,
+            back_off: Duration::from_secs(60),
+            deadline: Duration::from_secs(30),
+            seed: 1,
+            resolve: Vec::new(),
+            gateway: None,
+            address: Address::Dhcp,
+            utc_offset_minutes: 0,
+            log: LogLevel::Info,
+            sntp: None,
+            ignore: Vec::new(),
+        }
+    }
+}
+
+/// The values of a repeated option that takes two.
+pub fn pairs(values: &[String]) -> Vec<(String, String)> {
+    values
+        .chunks_exact(2)
+        .map(|pair| (pair[0].clone(), pair[1].clone()))
+        .collect()
+}
+
+/// What the one who runs the image can do.
+#[derive(Clone, Copy, Debug)]
+pub struct Capacity {
+    /// Pages it holds.
+    pub pages: usize,
+    /// Hosts it holds.
+    pub hosts: usize,
+    /// Does it speak https itself?
+    pub https: bool,
+    /// Has its network IPv6?
+    pub ipv6: bool,
+}
+
+/// Makes the image, or says why such a list cannot be run. Pages are sorted by host: the list's
+/// index of each page of the image comes back, too.
+///
+/// # Errors
+/// [`Error::Usage`]
+pub fn build(
+    listing: &Listing,
+    options: &Options,
+    capacity: Capacity,
+) -> Result<(Vec<u8>, Vec<usize>), Error> {
+    let list = &listing.list;
+    let pages = list.pages.len();
+    let hosts = list.hosts.len();
+    if pages > capacity.pages || hosts > capacity.hosts {
+        return Err(Error::Usage(format!(
+            "found {pages} pages on {hosts} hosts, expected at most {} pages on {} hosts",
+            capacity.pages, capacity.hosts
+        )));
+    }
+    Agent::new(&options.agent, options.contact.as_deref())
+        .map_err(|why| Error::Usage(why.to_string()))?;
+    list.pages
+        .iter()
+        .try_for_each(|page| reachable(page, options, capacity))?;
+    check_ignored(&options.ignore)?;
+    let mut order: Vec<usize> = (0..pages).collect();
+    order.sort_by_key(|&page| list.pages[page].host);
+    let mut records = Vec::new();
+    for &index in &order {
+        let page = &list.pages[index];
+        let rate = match page.change {
+            ListedChange::Poisson { rate }
+            | ListedChange::Weibull { rate, .. }
+            | ListedChange::Pareto { rate, .. } => rate,
+            ListedChange::Quasi { ref updates } => {
+                Some(updates.iter().map(|update| update.probability).sum())
+            }
+        };
+        // A rate that is given counts as known. One that is not: whoever chose the budget had a
+        // reason, so a page is taken to change about as often as it can be visited, until it shows
+        // otherwise.
+        let guess = options.per_day.map(|per_day| per_day / pages as f64);
+        let confidence = if rate.is_some() {
+            GIVEN_RATE_CONFIDENCE
+        } else {
+            GUESSED_RATE_CONFIDENCE
+        };
+        let rate = rate.or(guess).map(|rate: f64| rate as f32);
+        records.push(Page {
+            host: page.host as u16,
+            url: &page.url,
+            weight: page.weight as f32,
+            rate,
+            confidence,
+        });
+    }
+    let hosts = host_records(listing, &order);
+    let names: Vec<Name<'_>> = options
+        .resolve
+        .iter()
+        .map(|(host, address)| Name {
+            host,
+            address: address.octets(),
+        })
+        .collect();
+    let ignored = options.ignore.iter();
+    let ignore: Vec<Ignore<'_>> = ignored
+        .map(|(from, to)| Ignore {
+            from: from.as_bytes(),
+            to: to.as_bytes(),
+        })
+        .collect();
+    // What the probe would refuse it for is said here, before it is asked. Limits and laws are not
+    // written: no probe obeys them yet.
+    let image = Builder::new(&config(options))
+        .names(&names)
+        .hosts(&hosts)
+        .pages(&records)
+        .ignore(&ignore)
+        .build()
+        .map_err(|why| Error::Usage(why.to_string()))?;
+    Ok((image, order))
+}
+
+/// Can this page be fetched at all by who runs the image?
+fn reachable(
+    page: &crate::lists::pages::ListedPage,
+    options: &Options,
+    capacity: Capacity,
+) -> Result<(), Error> {
+    let Ok(url) = Url::parse(&page.url) else {
+        return Ok(());
+    };
+    let https = url.scheme() == Scheme::Https && !capacity.https;
+    if https && options.gateway.is_none() {
+        return Err(Error::Usage(format!(
+            "found {}, expected http:// or a --gateway HOST:PORT that fetches https pages for the probe",
+            page.url
+        )));
+    }
+    if matches!(url.host(), UrlHost::Address(IpAddr::V6(_))) && !capacity.ipv6 && !https {
+        return Err(Error::Usage(format!(
+            "found {}, expected a name or an IPv4 address: this board's network has no IPv6",
+            page.url
+        )));
+    }
+    Ok(())
+}
+
+/// Are there not too many stretches, and none that would match everywhere or be forgotten half-way?
+fn check_ignored(ignore: &[(String, String)]) -> Result<(), Error> {
+    let most = Ignore::MOST;
+    if ignore.len() > most {
+        return Err(Error::Usage(format!(
+            "found {} times --ignore, expected at most {most}",
+            ignore.len()
+        )));
+    }
+    match ignore
+        .iter()
+        .find(|(from, to)| from.is_empty() || from.len().max(to.len()) > LONGEST_MARKER)
+    {
+        Some((from, to)) => Err(Error::Usage(format!(
+            "found --ignore {} {}, expected two markers of at most {LONGEST_MARKER} bytes, the first not empty",
+            quoted(from),
+            quoted(to)
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The hosts, with the pages of each in one piece of `order`.
+fn host_records<'l>(listing: &'l Listing, order: &[usize]) -> Vec<Host<'l>> {
+    let list = &listing.list;
+    let first_of = |host: usize| order.partition_point(|&page| list.pages[page].host < host);
+    let host = |(index, name): (usize, &'l String)| {
+        let gate = listing.gate_of_host[index];
+        let first = first_of(index);
+        let end = first_of(index + 1);
+        let settings = &listing.gates[gate];
+        Host {
+            name,
+            gap_ms: u32::try_from(settings.politeness.as_millis()).unwrap_or(u32::MAX),
+            hours: settings.hours.map(|hours| (hours.from, hours.to)),
+            // The first host of a group stands for all.
+            gate: listing
+                .gate_of_host
+                .iter()
+                .position(|other| *other == gate)
+                .unwrap_or(index) as u16,
+            first_page: first as u16,
+            pages: (end - first) as u16,
+        }
+    };
+    list.hosts.iter().enumerate().map(host).collect()
+}
+
+fn config(options: &Options) -> Config<'_> {
+    let mut key = [0; 16];
+    key.iter_mut()
+        .zip(options.seed.to_le_bytes().iter().cycle())
+        .for_each(|(to, from)| *to = from.wrapping_mul(167));
+    let millis = |duration: Duration| u32::try_from(duration.as_millis()).unwrap_or(u32::MAX);
+    Config {
+        agent: &options.agent,
+        contact: options.contact.as_deref(),
+        per_day: options.per_day.map(|rate| rate as f32),
+        back_off_ms: millis(options.back_off),
+        deadline_ms: millis(options.deadline),
+        body_bytes: 1 << 20,
+        seed: options.seed,
+        key,
+        gateway: options
+            .gateway
+            .as_ref()
+            .map(|(host, port)| Gateway { host, port: *port }),
+        address: options.address,
+        utc_offset_minutes: options.utc_offset_minutes,
+        log: options.log,
+        sntp: options
+            .sntp
+            .as_ref()
+            .map(|(host, port)| TimeServer { host, port: *port }),
+    }
+}

@@ -1,0 +1,297 @@
+//! PAGES.csv: what to crawl.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::io::BufRead;
+use std::path::Path;
+
+use dunlin::fetch::{Url, UrlError};
+use dunlin::time::Duration;
+
+use crate::duration;
+use crate::error::{Error, InputError};
+use crate::lists::table_file::{Column, Field, Row, TableFile, optional, required};
+
+const COLUMNS: &[Column] = &[
+    required("url"),
+    optional("weight"),
+    optional("model"),
+    optional("changes_per_day"),
+    optional("shape"),
+    optional("updates"),
+    optional("min"),
+    optional("max"),
+];
+
+/// Every page of a list, and the hosts they live on.
+#[derive(Clone, Debug, Default)]
+pub struct PageList {
+    /// The pages, in the order of the file.
+    pub pages: Vec<ListedPage>,
+    /// The hosts, as `name` or `name:port`, in order of first appearance.
+    pub hosts: Vec<String>,
+}
+
+/// One page of the list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ListedPage {
+    /// The URL as it is written in the file.
+    pub url: String,
+    /// The page's host, as an index into [`PageList::hosts`].
+    pub host: usize,
+    /// How important the page is; above 0.
+    pub weight: f64,
+    /// How the page changes.
+    pub change: ListedChange,
+    /// Fewest crawls in an interval.
+    pub min: u32,
+    /// Most crawls in an interval.
+    pub max: Option<u32>,
+}
+
+/// How a page changes; rates are changes a day, `None` where they are still to be learnt.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ListedChange {
+    /// The page changes at any moment alike.
+    Poisson {
+        /// Mean changes a day.
+        rate: Option<f64>,
+    },
+    /// The gaps between changes follow a Weibull law.
+    Weibull {
+        /// Mean changes a day.
+        rate: Option<f64>,
+        /// The law's shape, α > 0.
+        shape: f64,
+    },
+    /// The gaps between changes follow a Pareto law.
+    Pareto {
+        /// Mean changes a day.
+        rate: Option<f64>,
+        /// The law's shape, α > 1.
+        shape: f64,
+    },
+    /// The page changes at known times of the interval, at each with a probability.
+    Quasi {
+        /// The updates, in order of time.
+        updates: Vec<ListedUpdate>,
+    },
+}
+
+/// A moment at which a quasi-deterministic page may change.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ListedUpdate {
+    /// When it is, from the start of the interval.
+    pub offset: Duration,
+    /// The probability of a real change then, 0 to 1.
+    pub probability: f64,
+}
+
+impl PageList {
+    /// Reads a page list.
+    ///
+    /// # Errors
+    /// The first thing wrong with it, with its place.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        Self::from_table(TableFile::open(path, COLUMNS)?)
+    }
+
+    /// Reads a page list from memory or a stream; `name` is for error lines.
+    ///
+    /// # Errors
+    /// The first thing wrong with it, with its place.
+    pub fn from_reader(name: &str, input: impl BufRead + 'static) -> Result<Self, Error> {
+        Self::from_table(TableFile::new(name.to_owned(), input, COLUMNS)?)
+    }
+
+    fn from_table(mut table: TableFile) -> Result<Self, Error> {
+        let mut list = Self::default();
+        let mut hosts: HashMap<String, usize> = HashMap::new();
+        let mut known = Known::default();
+        while let Some(row) = table.next_row()? {
+            let field = row.need("url", EXPECTED_URL)?;
+            let url = parse_url(&field)?;
+            if let Some(first) = known.insert(&url, row.line(), &list.pages) {
+                return Err(field
+                    .error(format!("each URL once (it stands on line {first} already)"))
+                    .into());
+            }
+            let next = hosts.len();
+            let host = *hosts.entry(host_of(&url)).or_insert_with_key(|host| {
+                list.hosts.push(host.clone());
+                next
+            });
+            list.pages.push(read_page(&row, &field, host)?);
+        }
+        Ok(list)
+    }
+}
+
+/// Which URLs there are already, by what they mean: `%7E` is `~`, and `:80` is no port at all.
+///
+/// Digests may collide, so the URLs themselves decide. A million pages meet in some hundred
+/// digests: only those cost more than twelve bytes a page.
+#[derive(Default)]
+struct Known {
+    /// The first page and its line, by digest.
+    first: HashMap<u32, Place>,
+    /// The pages after the first.
+    others: HashMap<u32, Vec<Place>>,
+}
+
+/// A page's index, and the line it stands on.
+#[derive(Clone, Copy)]
+struct Place {
+    page: u32,
+    line: u32,
+}
+
+impl Known {
+    /// Remembers the next page's URL; the line of an equal one, if there is one.
+    fn insert(&mut self, url: &Url<'_>, line: u64, pages: &[ListedPage]) -> Option<u32> {
+        let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        let place = Place {
+            page: narrow(pages.len() as u64),
+            line: narrow(line),
+        };
+        let digest = url.digest();
+        let Entry::Occupied(first) = self.first.entry(digest) else {
+            self.first.insert(digest, place);
+            return None;
+        };
+        let others = self.others.entry(digest).or_default();
+        let equal = |place: &&Place| {
+            Url::parse(&pages[place.page as usize].url).is_ok_and(|known| known == *url)
+        };
+        let found = [first.get()]
+            .into_iter()
+            .chain(others.iter())
+            .find(equal)
+            .map(|place| place.line);
+        others.push(place);
+        found
+    }
+}
+
+fn read_page(row: &Row<'_>, url: &Field<'_>, host: usize) -> Result<ListedPage, InputError> {
+    let above_zero = |field: Field<'_>| field.number("a number above 0", |number| number > 0.0);
+    let weight = row
+        .get("weight")
+        .map(above_zero)
+        .transpose()?
+        .unwrap_or(1.0);
+    let min = row
+        .get("min")
+        .map(|field| field.count())
+        .transpose()?
+        .unwrap_or(0);
+    let max = row.get("max").map(|field| field.count()).transpose()?;
+    if let Some(field) = row.get("max").filter(|_| max.is_some_and(|max| max < min)) {
+        return Err(field.error(format!("at least the minimum, {min}")));
+    }
+    Ok(ListedPage {
+        url: url.text.to_owned(),
+        host,
+        weight,
+        change: read_change(row)?,
+        min,
+        max,
+    })
+}
+
+fn read_change(row: &Row<'_>) -> Result<ListedChange, InputError> {
+    let not_negative =
+        |field: Field<'_>| field.number("a number from 0, or nothing", |number| number >= 0.0);
+    let rate = row.get("changes_per_day").map(not_negative).transpose()?;
+    let model = row.get("model");
+    let name = model.map_or("poisson", |field| field.text);
+    let unused = |column: &'static str, models: &str| match row.get(column) {
+        Some(field) => Err(field.error(format!(
+            "nothing here for model {name} (it is for {models})"
+        ))),
+        None => Ok(()),
+    };
+    if name != "quasi" {
+        unused("updates", "quasi")?;
+    }
+    match name {
+        "poisson" => {
+            unused("shape", "weibull and pareto")?;
+            Ok(ListedChange::Poisson { rate })
+        }
+        "weibull" => {
+            let expected = "a shape above 0 (a Weibull law)";
+            let shape = row
+                .need("shape", expected)?
+                .number(expected, |shape| shape > 0.0)?;
+            Ok(ListedChange::Weibull { rate, shape })
+        }
+        "pareto" => {
+            let expected = "a shape above 1 (a Pareto law with less has no mean)";
+            let shape = row
+                .need("shape", expected)?
+                .number(expected, |shape| shape > 1.0)?;
+            Ok(ListedChange::Pareto { rate, shape })
+        }
+        "quasi" => {
+            unused("shape", "weibull and pareto")?;
+            unused("changes_per_day", "the other models")?;
+            Ok(ListedChange::Quasi {
+                updates: read_updates(&row.need("updates", EXPECTED_UPDATES)?)?,
+            })
+        }
+        _ => match model {
+            Some(field) => Err(field.error("poisson, weibull, pareto or quasi")),
+            None => Ok(ListedChange::Poisson { rate }),
+        },
+    }
+}
+
+const EXPECTED_UPDATES: &str =
+    "times and probabilities such as 6h:0.9;18h:1, in order of time, probabilities from 0 to 1";
+
+fn read_updates(field: &Field<'_>) -> Result<Vec<ListedUpdate>, InputError> {
+    let wrong = || field.error(EXPECTED_UPDATES);
+    let mut updates: Vec<ListedUpdate> = Vec::new();
+    for part in field.text.split(';') {
+        let (offset, probability) = part.split_once(':').ok_or_else(wrong)?;
+        let offset = duration::parse(offset.trim()).map_err(|_| wrong())?;
+        let probability: f64 = probability.trim().parse().map_err(|_| wrong())?;
+        let in_order = updates.last().is_none_or(|last| last.offset < offset);
+        if !in_order || !(0.0..=1.0).contains(&probability) {
+            return Err(wrong());
+        }
+        updates.push(ListedUpdate {
+            offset,
+            probability,
+        });
+    }
+    Ok(updates)
+}
+
+const EXPECTED_URL: &str = "a URL such as http://example.org/page";
+
+fn parse_url<'a>(field: &Field<'a>) -> Result<Url<'a>, InputError> {
+    Url::parse(field.text).map_err(|error| {
+        field.error(match error {
+            UrlError::TooLong => format!("a URL of at most {} bytes", Url::MAX_LENGTH),
+            UrlError::Scheme => "a URL that starts with http:// or https://".into(),
+            UrlError::Userinfo => "a URL without user name and password".into(),
+            UrlError::Host => "a URL with a host name, an IPv4 address or [IPv6]".into(),
+            UrlError::Port => "a port from 1 to 65535".into(),
+            UrlError::Character(at) => {
+                format!("no space or control character, as at byte {at}: percent-encode it")
+            }
+        })
+    })
+}
+
+/// `name`, or `name:port` where the port is not the scheme's own.
+pub fn host_of(url: &Url<'_>) -> String {
+    let name = url.host_text().to_ascii_lowercase();
+    if url.port() == url.scheme().default_port() {
+        name
+    } else {
+        format!("{name}:{}", url.port())
+    }
+}

@@ -1,0 +1,159 @@
+//! The log as plain text: one line of output for each line of the log, and the figures at the end.
+
+use std::io::{BufWriter, Stdout, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use dunlin::probe::LoggedEvent;
+use serde::Serialize;
+
+use super::decode::Line;
+use super::readable;
+use super::state::MonitoredProbe;
+use super::stream_reader::Listener;
+use super::view::View;
+use crate::output::{self, Format, Table};
+
+/// Prints lines of several streams to standard output.
+#[derive(Clone, Debug)]
+pub struct Printer {
+    format: Format,
+    /// Whether lines say which probe they are of.
+    several: bool,
+    out: Arc<Mutex<BufWriter<Stdout>>>,
+    stop: Arc<AtomicBool>,
+}
+
+/// One line of the log as `--format json` prints it.
+#[derive(Serialize)]
+struct JsonLine<'a> {
+    probe: &'a str,
+    time_s: Option<f64>,
+    level: &'a str,
+    message: &'a str,
+    url: Option<&'a str>,
+}
+
+impl Printer {
+    /// Prints in this format, for one probe or several; sets `stop` when nobody reads the output any
+    /// more.
+    pub fn new(format: Format, several: bool, stop: Arc<AtomicBool>) -> Self {
+        Self {
+            format,
+            several,
+            out: Arc::new(Mutex::new(BufWriter::new(std::io::stdout()))),
+            stop,
+        }
+    }
+
+    /// Prints what stands above the lines.
+    pub fn header(&self) {
+        if self.format == Format::Csv {
+            self.write("probe,time_s,level,message,url\n");
+        }
+    }
+
+    /// Prints every line of a stream as it comes.
+    pub fn listener(&self) -> Listener {
+        let printer = self.clone();
+        Box::new(move |probe, line| {
+            // The reason is given once, instead of thousands of lines that could not be decoded.
+            if probe.complaint.is_none() {
+                printer.write(&printer.text(probe, line));
+            }
+        })
+    }
+
+    /// Hands on what was printed so far.
+    pub fn flush(&self) {
+        let _ = self.out.lock().map(|mut out| out.flush());
+    }
+
+    fn text(&self, probe: &MonitoredProbe, line: &Line) -> String {
+        let url = LoggedEvent::read(&line.message)
+            .and_then(|event| event.page())
+            .and_then(|page| probe.page_name(page.into()))
+            .map(|page| page.url.as_str());
+        match self.format {
+            Format::Json => output::json(&JsonLine {
+                probe: &probe.name,
+                time_s: line.micros.map(|micros| micros as f64 * 1e-6),
+                level: line.level.name(),
+                message: &line.message,
+                url,
+            }),
+            Format::Csv => {
+                let cells = [
+                    &probe.name,
+                    &line.time(),
+                    line.level.name(),
+                    &line.message,
+                    url.unwrap_or_default(),
+                ];
+                output::csv_line(&cells)
+            }
+            Format::Table => {
+                let name = if self.several {
+                    format!("{:<10} ", probe.name)
+                } else {
+                    String::new()
+                };
+                let url = url.map_or_else(String::new, |url| format!("  {url}"));
+                format!("{name}{line}{url}\n")
+            }
+        }
+    }
+
+    fn write(&self, text: &str) {
+        let Ok(mut out) = self.out.lock() else {
+            return;
+        };
+        if out.write_all(text.as_bytes()).is_err() {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Prints the figures of all probes.
+pub fn print_summary(views: &[View], format: Format) {
+    output::print(&match (format, views) {
+        (Format::Json, [view]) => output::json(view),
+        (Format::Json, views) => output::json(&views),
+        (Format::Csv, views) => summary(views).to_csv(),
+        (Format::Table, views) => summary(views).to_text(),
+    });
+}
+
+fn summary(views: &[View]) -> Table {
+    let mut table = Table::new(&[
+        "probe",
+        "fetches",
+        "304",
+        "changed",
+        "errors",
+        "robots_denied",
+        "bytes",
+        "freshness",
+        "reported",
+        "optimum",
+        "frames",
+        "lost_frames",
+        "lost_bytes",
+    ]);
+    for view in views {
+        let mut row = vec![view.probe.clone()];
+        let counts = [
+            view.fetches,
+            view.not_modified,
+            view.changed,
+            view.errors,
+            view.robots_denied,
+            view.bytes,
+        ];
+        row.extend(counts.map(|count| count.to_string()));
+        row.extend([view.freshness, view.freshness_reported, view.optimum].map(readable::share));
+        row.extend([view.frames, view.lost_frames, view.lost_bytes].map(|count| count.to_string()));
+        table.row(row);
+    }
+    table
+}

@@ -1,0 +1,64 @@
+//! Figures as people read them; the web page spells them the same way.
+
+/// Writes a length of time: `3.2 s`, `45 s`, `12 min`, `5.0 h`, `3.1 d`.
+pub fn span(seconds: f64) -> String {
+    match seconds.abs() {
+        s if s < 10.0 => format!("{s:.1} s"),
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 7_200.0 => format!("{:.0} min", s / 60.0),
+        s if s < 172_800.0 => format!("{:.1} h", s / 3_600.0),
+        s => format!("{:.1} d", s / 86_400.0),
+    }
+}
+
+/// Writes how long ago something was.
+pub fn ago(now: f64, then: Option<f64>) -> String {
+    then.map_or_else(none, |then| format!("{} ago", span(now - then)))
+}
+
+/// Writes how long it is until then.
+pub fn until(now: f64, then: Option<f64>) -> String {
+    match then {
+        None => none(),
+        Some(then) if then <= now => "now".into(),
+        Some(then) => format!("in {}", span(then - now)),
+    }
+}
+
+/// Writes a share of one.
+pub fn share(share: Option<f64>) -> String {
+    share.map_or_else(none, |share| format!("{share:.3}"))
+}
+
+/// Writes a share in per cent.
+pub fn percent(share: Option<f64>) -> String {
+    share.map_or_else(none, |share| format!("{:.1} %", 100.0 * share))
+}
+
+/// Writes a rate in changes a day.
+pub fn rate(rate: Option<f64>) -> String {
+    match rate {
+        None => none(),
+        Some(rate) if rate >= 100.0 => format!("{rate:.0}"),
+        Some(rate) if rate >= 1.0 => format!("{rate:.1}"),
+        Some(rate) => format!("{rate:.3}"),
+    }
+}
+
+/// Writes which way a share goes.
+pub fn trend(trend: Option<f64>) -> String {
+    match trend {
+        None => none(),
+        Some(trend) if trend >= 0.0 => format!("▲ +{trend:.3}"),
+        Some(trend) => format!("▼ −{:.3}", -trend),
+    }
+}
+
+/// Writes a status, or that there is none.
+pub fn status(status: Option<u16>) -> String {
+    status.map_or_else(none, |status| status.to_string())
+}
+
+fn none() -> String {
+    "–".into()
+}

@@ -1,0 +1,85 @@
+//! One table: what everything costs on the device, on this computer, in memory and on the wire,
+//! each figure beside what else there is and what it has to keep.
+
+mod baseline;
+mod computer;
+mod device;
+pub mod host;
+mod memory;
+mod page;
+mod row;
+pub mod throughput;
+mod wire;
+
+pub use baseline::guard;
+
+use anyhow::{Result, ensure};
+
+use dunlin_tools::setup;
+use dunlin_tools::shell::say;
+use row::{Growth, HEAD, Row, growth};
+
+/// What to measure, and what to do with it.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// Only what is the same on every computer.
+    pub device_only: bool,
+    /// Write the baseline that tests hold figures against.
+    pub renew: bool,
+    /// Write the performance page.
+    pub page: bool,
+}
+
+/// Measures, prints one table, and fails if anything grows faster than documented.
+pub fn bench(install: bool, wanted: Wanted) -> Result<()> {
+    setup::qemu(install)?;
+    let mut rows = Vec::new();
+    let mut counts = Vec::new();
+    for (target, core) in device::TARGETS {
+        let counted = device::measure(install, target)?;
+        rows.extend(device::rows(&counted, core));
+        counts.push((core, counted));
+    }
+    let sizes = memory::images(install)?;
+    rows.extend(memory::rows(install, &sizes)?);
+    if wanted.renew {
+        baseline::renew(&counts, &sizes)?;
+    }
+    if !wanted.device_only {
+        rows.extend(wire::rows(install)?);
+        say("host figures: processor time of one thread; clocks are noisy, compare ratios");
+        rows.extend(computer::rows()?);
+    }
+    let growth = growth(&rows);
+    print!("{}", table(&rows, &growth));
+    if wanted.page {
+        page::write(&rows, &growth)?;
+    }
+    let missed: Vec<&Growth> = growth.iter().filter(|growth| !growth.is_met()).collect();
+    ensure!(
+        missed.is_empty(),
+        "grows faster than documented: {}",
+        list(&missed)
+    );
+    Ok(())
+}
+
+fn table(rows: &[Row], growth: &[Growth]) -> String {
+    let lines = |lines: Vec<String>| lines.join("\n");
+    format!(
+        "{HEAD}\n{}\n\n{}\n{}\n",
+        lines(rows.iter().map(Row::to_string).collect()),
+        row::GROWTH_HEAD,
+        lines(growth.iter().map(Growth::to_string).collect())
+    )
+}
+
+fn list(missed: &[&Growth]) -> String {
+    let one = |growth: &&Growth| {
+        format!(
+            "{} with exponent {:.3}, documented {}",
+            growth.series, growth.exponent, growth.complexity
+        )
+    };
+    missed.iter().map(one).collect::<Vec<_>>().join("; ")
+}

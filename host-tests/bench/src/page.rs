@@ -1,0 +1,216 @@
+//! The performance page: `host-tests/PERFORMANCE.md`, written by `cargo xtask bench --page`.
+
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use dunlin_tools::shell::{output, root, say};
+
+use super::row::{Growth, Row};
+
+const METHOD: &str = "\
+1. Device figures are instructions, counted by QEMU (`-icount shift=7`), not cycles: an emulator has no pipeline. They are
+   the same on every computer and in every run of the same build. M0+ rows are thumbv6m code on the same core.
+2. Host figures are processor time of one thread, the fastest of a few runs; time in which others had the core does not
+   count, but their use of caches and memory does: compare ratios.
+3. What stands beside a figure was measured in the same run: what else one could use, or the bare work without which it
+   cannot be done.
+4. Exponents are least squares over the logarithms; the command fails when one exceeds what the documentation promises.
+5. `cargo xtask test` holds instruction counts and sizes against `host-tests/baseline.toml`;
+   `cargo xtask bench --device --renew` writes that file anew.
+";
+
+const LOSSES: &str = "\
+- Our heap pays for what it can do: every move also writes down where the entry is now, so that it can be found again by its
+  id, changed and removed, which `heapless::BinaryHeap` cannot. That costs a sixth more. It is 4-ary with a tournament among
+  children; sifting to a leaf and back up, as heapless does, was measured and is no better with four children. Where only
+  the top is ever touched, the simpler heap is the better choice, and `greedy` uses neither.
+- `greedy` takes 13 to 15 times as long for a million pages as for a hundred thousand, above the promised 15 in some runs: it
+  works through n log n steps, and its queue no longer fits the caches. It has 15 s for a million and takes 3.
+- Parsing and fingerprinting cost little beyond the hash, but a stretch to skip (a nonce, a date) costs four times the
+  hash: every byte is then compared with the marker.
+- A robots decision costs some 1,900 instructions a rule where comparing plain bytes costs 8: escapes have several
+  spellings, and each octet of both sides is decoded on the way.
+- A scheduler that scans all pages is cheaper for `next` below some hundred pages. It learns nothing and knows no hosts.
+- Without a floating-point unit (M0+) everything that plans or learns costs ten to twenty times as much; the carousel and
+  the heap, which count in integers, half as much again.
+- An unchanged page costs several times the bytes of its request and answer: a connection is opened and closed around
+  them, and short frames are mostly headers.
+- The probe does not reach a bare loop's requests a second: it looks up names, keeps rules, learns and logs in between.
+- State is 36 bytes a page where 17 would hold what must be known: whole `f32`s instead of 16-bit logarithms, three links
+  instead of two, bytes instead of bits. What each field buys, and what the stretch of 32 would cost, is told where they
+  are declared (`src/scheduler/page.rs`).
+";
+
+/// Promises that are not a matter of speed or size: what, how much, and the test that fails when it
+/// is broken, by its file and its name there.
+const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
+    (
+        "plan: Cho's Table 5.5",
+        "four digits",
+        "host-tests/tests/plan.rs",
+        "cho_table_5_5_freshness_and_age",
+    ),
+    (
+        "plan: `select` beside `greedy`",
+        "1e-9",
+        "host-tests/tests/plan.rs",
+        "select_meets_greedy_on_large_instances",
+    ),
+    (
+        "plan: `optimal`'s conditions",
+        "1e-6",
+        "host-tests/tests/plan.rs",
+        "optimal_satisfies_its_conditions",
+    ),
+    (
+        "plan: `azar` of the optimum",
+        "≥ 98 %",
+        "host-tests/tests/plan.rs",
+        "azar_reaches_98_percent_of_the_optimum",
+    ),
+    (
+        "plan: `f32` beside `f64`",
+        "1e-4",
+        "host-tests/tests/plan.rs",
+        "single_precision_agrees_with_double",
+    ),
+    (
+        "pace: EDF of the optimum, R ≥ Σλ, 0.1 Σλ",
+        "≥ 99.8, 99.3 %",
+        "host-tests/tests/pace_freshness.rs",
+        "edf_reaches_the_continuous_optimum",
+    ),
+    (
+        "pace: ahead or behind, after 2⁴⁰ slots",
+        "≤ 1 visit",
+        "host-tests/tests/pace_carousel.rs",
+        "nothing_drifts",
+    ),
+    (
+        "scheduler: of the optimum; half of hosts capped; rates unknown",
+        "≥ 99.8, 99.5, 97.5 %",
+        "host-tests/tests/scheduler/freshness.rs",
+        "of_the_optimum",
+    ),
+    (
+        "scheduler: on real changes",
+        "above round robin, Nutch, StormCrawler",
+        "host-tests/tests/scheduler/real.rs",
+        "beats_round_robin_nutch_and_stormcrawler",
+    ),
+    (
+        "learn: bias at 200 visits, deviation beside maximum likelihood",
+        "≤ 5 %, ≤ 2 times",
+        "host-tests/tests/learn/bias.rs",
+        "the_online_estimator_keeps_up_with_maximum_likelihood",
+    ),
+    (
+        "learn: bias of two dated visits",
+        "≤ 2 %",
+        "host-tests/tests/learn/papers.rs",
+        "figure_6_13_two_dated_visits_are_within_two_percent",
+    ),
+    (
+        "simulate: the papers' tables and ranges",
+        "each its own",
+        "host-tests/papers/tests/claims.rs",
+        "holds",
+    ),
+    (
+        "probe: of the optimum, rates given, ten runs of five minutes",
+        "≥ 97 %",
+        "host-tests/e2e/src/crawling.rs",
+        "near_the_optimum",
+    ),
+    (
+        "probe: gaps at the server, as configured",
+        "never below",
+        "host-tests/e2e/src/crawling.rs",
+        "crawls_politely",
+    ),
+    (
+        "store: reads for one store, 4,096 pages",
+        "≤ 1,000",
+        "host-tests/tests/store/wear.rs",
+        "a_store_reads_little_at_4096_pages",
+    ),
+    (
+        "store: lifetime of the flash",
+        "≥ 10 years",
+        "host-tests/tests/store/wear.rs",
+        "flash_lasts_for_ten_years",
+    ),
+    (
+        "store: freshness an hour after a restart",
+        "within 1 %",
+        "host-tests/tests/store/restart.rs",
+        "freshness_is_back_within_an_hour",
+    ),
+    (
+        "monitor: an update is on the page",
+        "≤ 2 s",
+        "host-tests/e2e/src/monitor/live.rs",
+        "updates_arrive",
+    ),
+    (
+        "monitor: a record of 1 GiB",
+        "≤ 100 MiB",
+        "boards/host/tests/monitor.rs",
+        "a_long_record_takes_no_more_memory_than_a_short_one",
+    ),
+    (
+        "program: a line of 1 GB in a page list",
+        "bounded memory",
+        "boards/host/tests/cli.rs",
+        "an_endless_line_is_refused_after_a_few_kilobytes",
+    ),
+];
+
+fn elsewhere() -> String {
+    let row = |(what, limit, file, test): &(&str, &str, &str, &str)| {
+        format!("| {what} | {limit} | {file}, `{test}` |\n")
+    };
+    let rows: String = ELSEWHERE.iter().map(row).collect();
+    format!("| promise | limit | what fails |\n|---|---|---|\n{rows}")
+}
+
+/// Writes the page.
+pub fn write(rows: &[Row], growth: &[Growth]) -> Result<()> {
+    let file = root().join("host-tests/PERFORMANCE.md");
+    let machine = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = machine
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let name = name.map_or("an unnamed processor", |(_, name)| name);
+    let compiler = output(Command::new("rustc").arg("--version")).unwrap_or_default();
+    let text = format!(
+        "# How fast, how small, how far from the limit\n\n\
+         Written by `cargo xtask bench --page`, on one core of {name}, with {}. `ratio` is the other figure by ours; `kept` says \
+         whether what was promised holds.\n\n## Method\n\n{METHOD}\n## Figures\n\n{}\n## Honest losses\n\n{LOSSES}\n\
+         ## Promises of another kind\n\nFreshness, exactness, politeness and wear are no figures of this table: tests fail when \
+         they are broken.\n\n{}",
+        compiler.trim(),
+        super::table(rows, growth),
+        elsewhere(),
+    );
+    fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
+    say(format_args!("wrote {}", file.display()));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn promises_are_kept_where_the_page_says() {
+        for (what, _, file, test) in ELSEWHERE {
+            let text = fs::read_to_string(root().join(file)).unwrap_or_default();
+            assert!(
+                text.contains(&format!("fn {test}(")),
+                "{what}: no {test} in {file}"
+            );
+        }
+    }
+}

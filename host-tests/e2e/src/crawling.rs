@@ -1,0 +1,473 @@
+//! End to end: the probe in QEMU against a web on loopback, judged by the web's own log.
+
+use std::io::Write as _;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use dunlin_host::lists::listing::Listing;
+use dunlin_host::lists::page_image::Capacity;
+use dunlin_tools::qemu::crawl::{Crawl, Report};
+use dunlin_tools::qemu::list::{listing, options};
+use dunlin_tools::qemu::page_image::{self, ImageFile};
+use dunlin_tools::qemu::{self, Attached, Level, Line, Machine, Time, temporary};
+use dunlin_tools::web::changing::Rates;
+use dunlin_tools::web::{Answer, Hit, Web, shortest_gap};
+use qemu_mps2_capacity::PAGES;
+
+use crate::demo;
+use crate::show;
+
+/// The gap that most cases ask for.
+pub const GAP: Duration = Duration::from_millis(400);
+/// What a fetch's end may take on the wire.
+const LONGEST_END: usize = 24;
+/// What the stack may take.
+const STACK: u64 = 16 * 1024;
+
+fn run(elf: &Path, listing: &Listing, seconds: u32) -> Result<Report> {
+    run_and_watch(elf, listing, seconds, |_| ())
+}
+
+fn run_and_watch(
+    elf: &Path,
+    listing: &Listing,
+    seconds: u32,
+    mut watch: impl FnMut(&Line),
+) -> Result<Report> {
+    let options = options();
+    let crawl = Crawl {
+        elf,
+        listing,
+        options: &options,
+        seconds,
+        state: None,
+        monitor: None,
+        stop: None,
+        log_port: None,
+    };
+    let report = crawl.run(|line| {
+        show(line);
+        watch(line);
+    })?;
+    ensure!(
+        report.longest_end <= LONGEST_END,
+        "the end of a fetch took {} bytes on the wire, {LONGEST_END} are allowed",
+        report.longest_end
+    );
+    let stack = report
+        .stack
+        .context("the firmware did not say how deep its stack was")?;
+    ensure!(
+        stack <= STACK,
+        "the stack took {stack} bytes, {STACK} are allowed"
+    );
+    Ok(report)
+}
+
+pub fn hits<'l>(log: &'l [Hit], host: &str, path: &str) -> Vec<&'l Hit> {
+    log.iter()
+        .filter(|hit| hit.host == host && hit.path == path)
+        .collect()
+}
+
+pub fn no_robots(hit: &Hit) -> Option<Answer> {
+    (hit.path == "/robots.txt").then(|| Answer::status(404, "X: none"))
+}
+
+pub fn polite(log: &[Hit], host: &str) -> Result<()> {
+    let gap = shortest_gap(log, host).with_context(|| format!("{host} was not asked twice"))?;
+    ensure!(
+        gap >= GAP,
+        "{host} was asked twice within {} ms",
+        gap.as_millis()
+    );
+    Ok(())
+}
+
+pub fn crawls_politely(elf: &Path) -> Result<()> {
+    let web = Web::start(|hit| match hit.path.as_str() {
+        "/robots.txt" => Answer::page("User-agent: dunlin\nDisallow: /private\n"),
+        "/changing" => Answer::version(hit, hit.at.as_secs() as usize / 2),
+        _ => Answer::version(hit, 0),
+    })?;
+    let pages = [
+        ("good.test", "/still"),
+        ("good.test", "/changing"),
+        ("good.test", "/private/x"),
+        ("third.test", "/still"),
+    ];
+    let report = run(elf, &listing(web.port(), &pages, GAP), 12)?;
+    let log = web.log();
+    polite(&log, "good.test")?;
+    polite(&log, "third.test")?;
+    ensure!(
+        hits(&log, "good.test", "/private/x").is_empty(),
+        "a page that robots.txt denies was asked for"
+    );
+    ensure!(
+        report.summary.robots_denied > 0,
+        "the probe did not say that a page was denied"
+    );
+    let still = hits(&log, "good.test", "/still");
+    let conditional = still.iter().filter(|hit| hit.status == 304).count();
+    ensure!(
+        still.len() > 2 && conditional == still.len() - 1,
+        "{conditional} of {} were 304",
+        still.len()
+    );
+    let changed = hits(&log, "good.test", "/changing")
+        .iter()
+        .filter(|hit| hit.status == 200)
+        .count();
+    ensure!(
+        changed >= 3,
+        "the page that changes every 2 s was seen to change {changed} times"
+    );
+    let same = log.iter().filter(|hit| hit.status == 304).count() as u64;
+    ensure!(
+        report.summary.not_modified == same,
+        "the probe counted {} 304s, the server {same}",
+        report.summary.not_modified
+    );
+    let robots = hits(&log, "good.test", "/robots.txt").len();
+    ensure!(robots == 1, "robots.txt was asked for {robots} times");
+    let agent = log.first().map(|hit| hit.agent.clone()).unwrap_or_default();
+    ensure!(
+        agent.starts_with("dunlin/") && agent.ends_with("(+https://example.org/about)"),
+        "agent {agent:?}"
+    );
+    Ok(())
+}
+
+pub fn bad_hosts(elf: &Path) -> Result<()> {
+    let web = Web::start(|hit| match (hit.host.as_str(), hit.path.as_str()) {
+        (_, "/robots.txt") => Answer::status(404, "X: none"),
+        ("bad.test", _) => Answer::default(),
+        ("busy.test", _) => Answer::status(429, "Retry-After: 6"),
+        _ => Answer::version(hit, 0),
+    })?;
+    let pages = [
+        ("good.test", "/a"),
+        ("good.test", "/b"),
+        ("bad.test", "/x"),
+        ("busy.test", "/y"),
+        ("nowhere.invalid", "/z"),
+    ];
+    let mut nameless = false;
+    run_and_watch(elf, &listing(web.port(), &pages, GAP), 16, |line| {
+        nameless |= line.message.starts_with("backoff ") && line.message.ends_with("why=Name");
+    })?;
+    let log = web.log();
+    ensure!(nameless, "the probe did not say that a name has no address");
+    let good = log.iter().filter(|hit| hit.host == "good.test").count();
+    // 16 s at 0.4 s are 40. Were it to wait for the hanging host, there would be four.
+    ensure!(
+        good >= 24,
+        "the good host was asked only {good} times beside a hanging one"
+    );
+    polite(&log, "good.test")?;
+    ensure!(
+        !hits(&log, "bad.test", "/x").is_empty(),
+        "the hanging host was never asked"
+    );
+    let busy = hits(&log, "busy.test", "/y");
+    ensure!(busy.len() >= 2, "the busy host was not asked again");
+    for pair in busy.windows(2) {
+        ensure!(
+            pair[1].at - pair[0].at >= Duration::from_secs(6),
+            "Retry-After was not respected"
+        );
+    }
+    Ok(())
+}
+
+pub fn redirects(elf: &Path) -> Result<()> {
+    let web = Web::start(|hit| {
+        // Our own web, so that a probe that went there would be seen.
+        let inward = format!("Location: http://10.0.2.2:{}/secret", hit.port);
+        no_robots(hit).unwrap_or_else(|| match hit.path.as_str() {
+            "/moved" => Answer::status(301, "Location: /new"),
+            "/inward" => Answer::status(302, &inward),
+            _ => Answer::version(hit, 0),
+        })
+    })?;
+    let pages = [("good.test", "/moved"), ("third.test", "/inward")];
+    let list = listing(web.port(), &pages, GAP);
+    let mut astray = false;
+    run_and_watch(elf, &list, 8, |line| {
+        astray |= line.message.contains("PrivateAddress")
+    })?;
+    let log = web.log();
+    ensure!(
+        !hits(&log, "good.test", "/new").is_empty(),
+        "a redirect on the same host was not followed"
+    );
+    polite(&log, "good.test")?;
+    ensure!(
+        !hits(&log, "third.test", "/inward").is_empty(),
+        "the page that redirects was not asked for"
+    );
+    ensure!(
+        astray,
+        "the probe did not say that it refused a private address"
+    );
+    ensure!(
+        !log.iter()
+            .any(|hit| hit.host == "10.0.2.2" || hit.path == "/secret"),
+        "the private address was asked"
+    );
+    Ok(())
+}
+
+pub fn server_restarts(elf: &Path) -> Result<()> {
+    let site = |hit: &Hit| no_robots(hit).unwrap_or_else(|| Answer::version(hit, 0));
+    let web = Web::start(site)?;
+    let list = listing(
+        web.port(),
+        &[("good.test", "/a"), ("third.test", "/b")],
+        GAP,
+    );
+    let probe = elf.to_owned();
+    let crawl = thread::spawn(move || run(&probe, &list, 20));
+    wait_for_hits(&web, 8)?;
+    let ended = web.end();
+    thread::sleep(Duration::from_secs(3));
+    let web = Web::restart(ended, site)?;
+    let restarted = web.now();
+    crawl
+        .join()
+        .map_err(|_| anyhow::anyhow!("the run panicked"))??;
+    let log = web.log();
+    for host in ["good.test", "third.test"] {
+        let later = log
+            .iter()
+            .filter(|hit| hit.host == host && hit.at > restarted)
+            .count();
+        ensure!(
+            later >= 2,
+            "{host} was asked {later} times after the restart"
+        );
+    }
+    Ok(())
+}
+
+fn wait_for_hits(web: &Web, count: usize) -> Result<()> {
+    for _ in 0..600 {
+        if web.log().len() >= count {
+            return Ok(());
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    anyhow::bail!("the probe made only {} requests in 30 s", web.log().len())
+}
+
+pub fn link_loss(elf: &Path) -> Result<()> {
+    let web = Web::start(|hit| no_robots(hit).unwrap_or_else(|| Answer::version(hit, 0)))?;
+    let list = listing(
+        web.port(),
+        &[("good.test", "/a"), ("third.test", "/b")],
+        GAP,
+    );
+    let monitor = temporary("monitor");
+    let probe = elf.to_owned();
+    let socket = monitor.clone();
+    let crawl = thread::spawn(move || {
+        let options = options();
+        let crawl = Crawl {
+            elf: &probe,
+            listing: &list,
+            options: &options,
+            seconds: 28,
+            state: None,
+            monitor: Some(&socket),
+            stop: None,
+            log_port: None,
+        };
+        let mut states = Vec::new();
+        let report = crawl.run(|line| {
+            show(line);
+            states.extend(
+                line.message
+                    .strip_prefix("network ")
+                    .map(|state| state.chars().take(2).collect::<String>()),
+            );
+        });
+        report.map(|_| states)
+    });
+    wait_for_hits(&web, 8)?;
+    let mut qemu = UnixStream::connect(&monitor).context("cannot reach QEMU's monitor")?;
+    writeln!(qemu, "set_link net off")?;
+    let lost = web.now();
+    thread::sleep(Duration::from_secs(10));
+    // Before the word is given: requests follow it within a millisecond or two.
+    let back = web.now();
+    writeln!(qemu, "set_link net on")?;
+    let states = crawl
+        .join()
+        .map_err(|_| anyhow::anyhow!("the run panicked"))??;
+    let _ = std::fs::remove_file(&monitor);
+    let log = web.log();
+    let slack = Duration::from_secs(1);
+    let during = log
+        .iter()
+        .filter(|hit| hit.at > lost + slack && hit.at < back)
+        .count();
+    let after = log.iter().filter(|hit| hit.at > back).count();
+    ensure!(
+        during == 0,
+        "{during} requests came through a link that was down"
+    );
+    ensure!(
+        after >= 6,
+        "only {after} requests came after the link was back"
+    );
+    ensure!(
+        states.join(" ") == "up do up",
+        "the probe saw the network go {states:?}"
+    );
+    Ok(())
+}
+
+pub fn bad_images(elf: &Path) -> Result<()> {
+    let (good, _) = page_image::build(&listing(80, &[("good.test", "/a")], GAP), &options())?;
+    let mut damaged = good.clone();
+    if let Some(byte) = damaged.last_mut() {
+        *byte ^= 1;
+    }
+    let mut newer = good;
+    newer[4] = 200;
+    let many: Vec<String> = (0..=PAGES).map(|page| format!("/{page}")).collect();
+    let many: Vec<(&str, &str)> = many
+        .iter()
+        .map(|path| ("good.test", path.as_str()))
+        .collect();
+    // A larger firmware's image.
+    let room = Capacity {
+        pages: 2 * PAGES,
+        hosts: 1,
+        https: false,
+        ipv6: false,
+    };
+    let (large, _) =
+        dunlin_host::lists::page_image::build(&listing(80, &many, GAP), &options(), room)?;
+    for (image, expected) in [
+        (large, "more than this firmware has room for"),
+        (damaged, "damaged page image"),
+        (newer, "page image of version 200"),
+        (vec![0; 64], "no page image"),
+    ] {
+        let image = ImageFile::write(&image, elf)?;
+        let options = ["seconds=1".to_owned()];
+        let attached = Attached {
+            image: Some((&image.path, image.address)),
+            ..Attached::default()
+        };
+        let deadline = Duration::from_secs(30);
+        let mut log: Vec<Line> = Vec::new();
+        let machine = Machine {
+            elf,
+            options: &options,
+            time: Time::Real,
+            deadline,
+            attached,
+        };
+        qemu::run(machine, |line| log.push(line.clone()))?.success("the firmware", deadline)?;
+        let said = log
+            .iter()
+            .any(|line| line.level == Level::Error && line.message.contains(expected));
+        ensure!(said, "expected an error with {expected:?}, found {log:?}");
+        ensure!(
+            log.iter().any(|line| line.message.starts_with("done")),
+            "the firmware did not run on"
+        );
+    }
+    Ok(())
+}
+
+pub fn beats_round_robin(elf: &Path) -> Result<()> {
+    let crawl = |rates: Rates| {
+        let elf = elf.to_owned();
+        thread::spawn(move || demo::crawl(&elf, rates, 60, 7, |_| ()))
+    };
+    let runs = [crawl(Rates::Given), crawl(Rates::Alike)];
+    let [ours, round_robin] = runs.map(|run| {
+        run.join()
+            .unwrap_or_else(|_| anyhow::bail!("the run panicked"))
+    });
+    let ours = ours?;
+    let round_robin = round_robin?;
+    println!(
+        "freshness at the server, same changes and budget: {:.3} with rates given, {:.3} round robin, {:.3} at best",
+        ours.freshness, round_robin.freshness, ours.optimum
+    );
+    ensure!(
+        ours.freshness > round_robin.freshness,
+        "not fresher than round robin"
+    );
+    for run in [&ours, &round_robin] {
+        let gap = run.shortest_gap;
+        ensure!(
+            gap >= demo::POLITENESS,
+            "a host was asked twice within {} ms",
+            gap.as_millis()
+        );
+        ensure!(run.not_modified > 0, "no page was found unchanged");
+    }
+    Ok(())
+}
+
+/// Ten runs of five minutes each: with rates given near the optimum, and how near without.
+pub fn near_the_optimum(elf: &Path) -> Result<()> {
+    const RUNS: u64 = 10;
+    const SECONDS: u32 = 300;
+    let mean = |rates: Rates| -> Result<(f64, f64)> {
+        show(format_args!(
+            "{RUNS} runs of {SECONDS} s at once, rates {rates:?}"
+        ));
+        // All at once: each sleeps most of the time.
+        let runs: Vec<_> = (0..RUNS)
+            .map(|seed| {
+                let elf = elf.to_owned();
+                let show = move |line: &Line| {
+                    if line.message.starts_with("totals ") {
+                        eprintln!("run {seed}: {line}");
+                    }
+                };
+                thread::spawn(move || demo::crawl(&elf, rates, SECONDS, seed, show))
+            })
+            .collect();
+        let mut freshness = 0.0;
+        let mut optimum = 0.0;
+        for (seed, run) in runs.into_iter().enumerate() {
+            let measured = run
+                .join()
+                .map_err(|_| anyhow::anyhow!("a run panicked"))??;
+            println!(
+                "run {seed}, rates {rates:?}: freshness {:.4}, {:.4} at best, {} requests, {} errors",
+                measured.freshness,
+                measured.optimum,
+                measured.requests,
+                measured.report.summary.errors
+            );
+            freshness += measured.freshness / RUNS as f64;
+            optimum += measured.optimum / RUNS as f64;
+        }
+        Ok((freshness, optimum))
+    };
+    let (given, optimum) = mean(Rates::Given)?;
+    let (learnt, _) = mean(Rates::Learnt)?;
+    println!(
+        "{RUNS} runs of {SECONDS} s: freshness {given:.4} with rates given ({:.1} % of the optimum), {learnt:.4} learning \
+        them ({:.1} %), {optimum:.4} at best",
+        100.0 * given / optimum,
+        100.0 * learnt / optimum
+    );
+    ensure!(
+        given >= 0.97 * optimum,
+        "with rates given, freshness is below 97 % of the optimum"
+    );
+    Ok(())
+}

@@ -1,0 +1,278 @@
+//! `cargo xtask demo`: the main job on a fresh machine.
+
+use std::fmt::{self, Display, Formatter};
+use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use dunlin::probe::LoggedEvent;
+use dunlin_tools::qemu::Line;
+use dunlin_tools::qemu::crawl::{Crawl, Report};
+use dunlin_tools::qemu::list::LOOPBACK;
+use dunlin_tools::qemu::page_image::Options;
+use dunlin_tools::shell::say;
+use dunlin_tools::web::changing::{DAY, Rates, World, host};
+use dunlin_tools::web::{Hit, shortest_gap};
+use dunlin_tools::{firmware, setup};
+
+const PAGES: usize = 60;
+const HOSTS: usize = 8;
+const SECONDS: u32 = 60;
+/// Fetches a second: about three pages for each change the budget could catch.
+const BUDGET: f64 = 6.0;
+pub const POLITENESS: Duration = Duration::from_millis(500);
+/// The copies of the first fetches, before which nothing can be fresh, are not measured.
+const WARM_UP: Duration = Duration::from_secs(15);
+const SEED: u64 = 20_261_116;
+
+/// What a run came to, by the server's log.
+#[derive(Debug)]
+pub struct Measured {
+    pub freshness: f64,
+    pub optimum: f64,
+    pub shortest_gap: Duration,
+    pub requests: usize,
+    pub not_modified: usize,
+    pub report: Report,
+}
+
+/// Lets the probe crawl a changing web for `seconds`.
+pub fn crawl(
+    elf: &Path,
+    rates: Rates,
+    seconds: u32,
+    seed: u64,
+    show: impl FnMut(&Line),
+) -> Result<Measured> {
+    let world = Arc::new(World::new(PAGES, HOSTS, f64::from(seconds) + 60.0, seed));
+    let web = world.serve()?;
+    let listing = world.listing(web.port(), rates, POLITENESS);
+    let options = Options {
+        per_day: Some(BUDGET * DAY),
+        resolve: vec![("*".into(), LOOPBACK)],
+        ..Options::default()
+    };
+    let crawl = Crawl {
+        elf,
+        listing: &listing,
+        options: &options,
+        seconds,
+        state: None,
+        monitor: None,
+        stop: None,
+        log_port: None,
+    };
+    let report = crawl.run(show)?;
+    let log = web.log();
+    let last = log
+        .iter()
+        .map(|hit| hit.at)
+        .max()
+        .context("the probe never asked the web for anything")?;
+    let first = log.iter().map(|hit| hit.at).min().unwrap_or_default();
+    let gaps = (0..HOSTS).filter_map(|index| shortest_gap(&log, &host(index)));
+    let count = |wanted: fn(&&Hit) -> bool| log.iter().filter(wanted).count();
+    Ok(Measured {
+        freshness: world.freshness(&log, first + WARM_UP, last),
+        optimum: world.optimum(BUDGET, POLITENESS)?,
+        shortest_gap: gaps.min().unwrap_or_default(),
+        requests: log.len(),
+        not_modified: count(|hit| hit.status == 304),
+        report,
+    })
+}
+
+/// Boots the probe on a small changing web, shows it at work and sums up.
+pub fn demo(install: bool) -> Result<()> {
+    setup::qemu(install)?;
+    let elf = firmware::build(install, firmware::BOARD)?;
+    say(format_args!(
+        "a web of {PAGES} pages on {HOSTS} hosts, on loopback; a probe that knows none of their change rates; {SECONDS} s"
+    ));
+    let live = std::io::stderr().is_terminal();
+    let mut view = View::new(live);
+    let measured = crawl(&elf, Rates::Learnt, SECONDS, SEED, |line| {
+        eprint!("{}", view.show(line));
+        let _ = std::io::stderr().flush();
+    })?;
+    if live {
+        eprintln!();
+    }
+    println!("{measured}");
+    ensure!(
+        measured.report.summary.fetches > 0,
+        "the probe fetched nothing"
+    );
+    Ok(())
+}
+
+/// What is shown while the probe runs: on a terminal the latest fetch in a line that is written
+/// over and over, below what else there is to say; elsewhere every line of the log.
+struct View {
+    live: bool,
+    fetches: usize,
+    changes: usize,
+}
+
+impl View {
+    fn new(live: bool) -> Self {
+        Self {
+            live,
+            fetches: 0,
+            changes: 0,
+        }
+    }
+
+    /// What to write for a line of the log.
+    fn show(&mut self, line: &Line) -> String {
+        const CLEARED: &str = "\r\x1b[K";
+        let end = match LoggedEvent::read(&line.message) {
+            Some(LoggedEvent::End {
+                page,
+                status,
+                changed,
+                ..
+            }) => {
+                self.fetches += 1;
+                self.changes += usize::from(changed);
+                Some((page, status))
+            }
+            _ => None,
+        };
+        match (self.live, end) {
+            (false, _) => format!("{line}\n"),
+            (true, None) => format!("{CLEARED}{line}\n"),
+            // Short enough for 80 columns: what wraps cannot be written over.
+            (true, Some((page, status))) => format!(
+                "{CLEARED}{:>9.9} s  {} fetches, {} changes; page {page} answered {status}",
+                line.time(),
+                self.fetches,
+                self.changes,
+            ),
+        }
+    }
+}
+
+impl Display for Measured {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self {
+            freshness,
+            optimum,
+            shortest_gap,
+            requests,
+            not_modified,
+            report,
+        } = self;
+        let summary = &report.summary;
+        writeln!(
+            f,
+            "measured at the server, after the first {} s:",
+            WARM_UP.as_secs()
+        )?;
+        writeln!(
+            f,
+            "  freshness       {freshness:.3} of at most {optimum:.3} for this budget ({:.0} %), learning as it went",
+            100.0 * freshness / optimum
+        )?;
+        writeln!(
+            f,
+            "  shortest gap    {} ms between two requests to one host ({} ms were asked for)",
+            shortest_gap.as_millis(),
+            POLITENESS.as_millis()
+        )?;
+        writeln!(
+            f,
+            "  requests        {requests}, of which {:.0} % answered 304",
+            100.0 * *not_modified as f64 / (*requests).max(1) as f64
+        )?;
+        writeln!(f, "the probe's own count:")?;
+        writeln!(
+            f,
+            "  fetches         {}, {} changes found, {} errors",
+            summary.fetches, summary.changed, summary.errors
+        )?;
+        writeln!(f, "  bytes           {} of pages", summary.bytes)?;
+        write!(
+            f,
+            "  stack           {} B at most",
+            report.stack.unwrap_or(0)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dunlin_tools::qemu::Level;
+    use dunlin_tools::qemu::crawl::Summary;
+
+    #[test]
+    fn the_summary_says_what_the_server_saw() {
+        let summary = Summary {
+            fetches: 300,
+            changed: 40,
+            bytes: 12_345,
+            ..Summary::default()
+        };
+        let report = Report {
+            summary,
+            stack: Some(6_000),
+            ..Report::default()
+        };
+        let measured = Measured {
+            freshness: 0.6,
+            optimum: 0.75,
+            shortest_gap: Duration::from_millis(504),
+            requests: 320,
+            not_modified: 80,
+            report,
+        };
+        let text = measured.to_string();
+        for expected in [
+            "0.600 of at most 0.750",
+            "(80 %)",
+            "504 ms",
+            "25 % answered 304",
+            "12345 of pages",
+        ] {
+            assert!(text.contains(expected), "no {expected:?} in\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_terminal_sees_one_line_move_and_everybody_else_all_of_them() {
+        let line = |message: &str| Line {
+            micros: Some(1_500_000),
+            level: Level::Info,
+            message: message.into(),
+            bytes: 0,
+        };
+        let lines = [
+            "loaded pages=60",
+            "end page=1 status=200 bytes=9 ms=1 changed=true",
+            "end page=2 status=304 bytes=0 ms=1 changed=false",
+            "totals fetches=2",
+        ];
+        let show = |live: bool| {
+            let mut view = View::new(live);
+            lines.map(|message| view.show(&line(message))).concat()
+        };
+        let plain = show(false);
+        assert!(
+            plain.lines().count() == 4 && !plain.contains('\r'),
+            "{plain:?}"
+        );
+        let live = show(true);
+        assert_eq!(
+            live.lines().count(),
+            2,
+            "fetches are written over: {live:?}"
+        );
+        assert!(
+            live.contains("\r\x1b[K 1.500000 s  2 fetches, 1 changes; page 2 answered 304"),
+            "{live:?}"
+        );
+    }
+}

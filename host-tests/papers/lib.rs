@@ -1,0 +1,58 @@
+//! The papers' experiments: each prints its table beside the printed figures and checks what was
+//! claimed.
+//!
+//! `cargo xtask papers` runs them at full size and writes `host-tests/papers`; the tests run them
+//! reduced.
+
+pub mod azar;
+pub mod cho;
+pub mod desouza;
+pub mod page;
+pub mod real;
+pub mod traces;
+pub mod wolf;
+pub mod xu;
+
+use std::path::PathBuf;
+
+use page::Section;
+
+/// How large, and on which traces.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// As large as the papers' own; otherwise as large as a test can afford.
+    pub full: bool,
+    /// Pages of the large experiments (Wolf, de Souza), instead of the papers' million.
+    pub pages: Option<usize>,
+    /// Real changes; the excerpt that comes with the project if none are given.
+    pub traces: Option<PathBuf>,
+}
+
+impl Settings {
+    /// One of two sizes.
+    pub fn size(&self, reduced: usize, full: usize) -> usize {
+        if self.full { full } else { reduced }
+    }
+
+    /// The options that made a page differ, as typed.
+    pub fn options(&self, name: &str) -> String {
+        match (name, self.pages) {
+            ("wolf" | "desouza", Some(pages)) => format!(" --pages {pages}"),
+            ("xu" | "real", _) if self.traces.is_some() => " --traces FILE".into(),
+            _ => String::new(),
+        }
+    }
+}
+
+/// A reproduction.
+pub type Paper = (&'static str, fn(&Settings) -> Section);
+
+/// All of them, by name.
+pub const PAPERS: &[Paper] = &[
+    ("cho", cho::run),
+    ("wolf", wolf::run),
+    ("azar", azar::run),
+    ("desouza", desouza::run),
+    ("xu", xu::run),
+    ("real", real::run),
+];

@@ -1,0 +1,305 @@
+//! The boards: what each chip offers, what its firmware takes of it, and how many pages that leaves
+//! room for – read from the ELF, where the linker and the firmware wrote it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use dunlin_host::error::Error;
+use dunlin_host::lists::page_image::Capacity;
+use object::{Object, ObjectSection, ObjectSymbol};
+
+use crate::firmware::sizes::{self, Sizes};
+use crate::firmware::{self, layout};
+use crate::setup::{CORTEX_M4F, CORTEX_M33};
+use crate::shell::root;
+
+/// A piece of a chip's address space.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    pub start: u64,
+    pub bytes: u64,
+}
+
+const KIB: u64 = 1024;
+
+const fn memory(start: u64, kib: u64) -> Memory {
+    Memory {
+        start,
+        bytes: kib * KIB,
+    }
+}
+
+/// What has to be known of a board, from its data sheet.
+#[derive(Clone, Copy, Debug)]
+pub struct Board {
+    /// Its folder, its firmware, and with `-suite` its on-target suite.
+    pub name: &'static str,
+    /// The chip's name, for people.
+    pub chip: &'static str,
+    /// As probe-rs spells it; `None` for a board that no probe can be attached to.
+    pub probe_chip: Option<&'static str>,
+    pub target: &'static str,
+    pub flash: Memory,
+    /// Where variables may be; the first one holds the tables.
+    pub ram: &'static [Memory],
+    /// The boot ROM wants an image definition among the first 4 KiB.
+    pub image_definition: bool,
+}
+
+/// Every board of a microcontroller.
+pub const BOARDS: &[Board] = &[
+    Board {
+        name: firmware::BOARD,
+        chip: "Cortex-M4F (emulated)",
+        probe_chip: None,
+        target: CORTEX_M4F,
+        flash: memory(0, 4096),
+        // The machine has more; the firmware has to live with this.
+        ram: &[memory(0x2000_0000, 512)],
+        image_definition: false,
+    },
+    Board {
+        name: "nucleo-h753zi",
+        chip: "STM32H753",
+        probe_chip: Some("STM32H753ZITx"),
+        target: CORTEX_M4F,
+        flash: memory(0x0800_0000, 2048),
+        ram: &[memory(0x2400_0000, 512), memory(0x2000_0000, 128)],
+        image_definition: false,
+    },
+    Board {
+        name: "pico2-w",
+        chip: "RP2350",
+        probe_chip: Some("RP235x"),
+        target: CORTEX_M33,
+        flash: memory(0x1000_0000, 4096),
+        ram: &[memory(0x2000_0000, 520)],
+        image_definition: true,
+    },
+    Board {
+        name: "w5500-evb-pico2",
+        chip: "RP2350",
+        probe_chip: Some("RP235x"),
+        target: CORTEX_M33,
+        flash: memory(0x1000_0000, 2048),
+        ram: &[memory(0x2000_0000, 520)],
+        image_definition: true,
+    },
+];
+
+/// What the stack is left with where it shares RAM with the tables: a third more than the 12.5 kB
+/// that the probe was ever seen to use.
+const STACK: u64 = 16 * KIB;
+
+impl Board {
+    /// The board of that name.
+    ///
+    /// # Errors
+    /// [`Error::Usage`], with the names there are.
+    pub fn named(name: &str) -> Result<&'static Self, Error> {
+        BOARDS
+            .iter()
+            .find(|board| board.name == name)
+            .ok_or_else(|| {
+                let known: Vec<_> = BOARDS.iter().map(|board| board.name).collect();
+                Error::Usage(format!(
+                    "found board {name:?}, expected one of {}",
+                    known.join(", ")
+                ))
+            })
+    }
+
+    /// Returns the name of its on-target suite.
+    pub fn suite(&self) -> String {
+        format!("{}-suite", self.name)
+    }
+
+    /// Builds its firmware, and returns the ELF file.
+    pub fn build(&self, install: bool) -> Result<PathBuf> {
+        firmware::build_board(install, self, self.name)
+    }
+}
+
+/// What an ELF says about itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Holdings {
+    pub sizes: Sizes,
+    pub pages: u32,
+    pub hosts: u32,
+    pub bytes_a_page: u32,
+    /// Bytes between the last variable and the end of the RAM it is in.
+    pub free_ram: u64,
+    /// Is the stack in that room, too?
+    pub shares_stack: bool,
+}
+
+impl Holdings {
+    /// Reads the firmware of `board`.
+    pub fn read(board: &Board, elf: &Path) -> Result<Self> {
+        let bytes = fs::read(elf).with_context(|| format!("cannot read {}", elf.display()))?;
+        let image =
+            object::File::parse(&*bytes).with_context(|| format!("{} is no ELF", elf.display()))?;
+        let symbol = |name| symbol(&image, name);
+        let section = image
+            .section_by_name(".dunlin")
+            .context("the firmware does not say what it holds")?;
+        let words: Vec<u32> = section
+            .data()?
+            .chunks_exact(4)
+            .filter_map(|word| Some(u32::from_le_bytes(word.try_into().ok()?)))
+            .collect();
+        let &[pages, hosts, bytes_a_page, bytes_a_host] = &words[..] else {
+            bail!(
+                "{}: found {} words about what it holds, expected 4",
+                elf.display(),
+                words.len()
+            );
+        };
+        let sizes = sizes::measure(elf)?;
+        let taken =
+            u64::from(pages) * u64::from(bytes_a_page) + u64::from(hosts) * u64::from(bytes_a_host);
+        // Else the variables are not those that the firmware speaks of.
+        ensure!(
+            taken > 0 && taken < sizes.static_ram,
+            "{pages} pages and {hosts} hosts take {taken} bytes, the firmware has {} of variables",
+            sizes.static_ram
+        );
+        let tables = board.ram[0];
+        let end = tables.start + tables.bytes;
+        Ok(Self {
+            sizes,
+            pages,
+            hosts,
+            bytes_a_page,
+            free_ram: end.saturating_sub(symbol("__euninit")?),
+            shares_stack: (tables.start..=end).contains(&symbol("_stack_start")?),
+        })
+    }
+
+    /// Pages that would fit into what is left.
+    pub fn more_pages(&self) -> u64 {
+        let stack = if self.shares_stack { STACK } else { 0 };
+        self.free_ram.saturating_sub(stack) / u64::from(self.bytes_a_page.max(1))
+    }
+
+    /// What a page list may ask of it.
+    pub fn capacity(&self) -> Capacity {
+        Capacity {
+            pages: self.pages as usize,
+            hosts: self.hosts as usize,
+            https: false,
+            ipv6: false,
+        }
+    }
+}
+
+/// The address of a symbol.
+pub fn symbol(image: &object::File<'_>, name: &str) -> Result<u64> {
+    let found = image
+        .symbols()
+        .find(|symbol| symbol.name() == Ok(name))
+        .map(|symbol| symbol.address());
+    found.with_context(|| format!("the firmware has no symbol {name}"))
+}
+
+/// Builds every board and checks its ELF against the chip, and that its suite links.
+pub fn check(install: bool) -> Result<()> {
+    for board in BOARDS {
+        let elf = board.build(install)?;
+        layout::check(board, &elf)?;
+        // A chip whose flash begins a sector later could not run it: if that goes unnoticed, the
+        // check is blind.
+        let later = Memory {
+            start: board.flash.start + 4 * KIB,
+            ..board.flash
+        };
+        let other = Board {
+            flash: later,
+            ..*board
+        };
+        ensure!(
+            layout::check(&other, &elf).is_err(),
+            "{}: the check of images is blind",
+            board.name
+        );
+        let suite = firmware::build_board(install, board, &board.suite())?;
+        println!(
+            "{}: firmware and suite link, and lie where the {} looks",
+            board.name, board.chip
+        );
+        // The emulated board's suite borrows the machine's other RAM for its benches.
+        if board.probe_chip.is_some() {
+            layout::check(board, &suite)?;
+        }
+    }
+    let table = table(install)?;
+    let readme = fs::read_to_string(readme_path()).context("cannot read README.md")?;
+    ensure!(
+        between(&readme)? == table,
+        "the table of boards in README.md is not what the firmware says: run `cargo xtask boards --readme`"
+    );
+    Ok(())
+}
+
+/// Prints the table, or writes it into the README.
+pub fn boards(install: bool, readme: bool) -> Result<()> {
+    let table = table(install)?;
+    print!("{table}");
+    if readme {
+        let path = readme_path();
+        let text = fs::read_to_string(&path)?;
+        let old = between(&text)?;
+        fs::write(
+            &path,
+            text.replacen(
+                &format!("{BEGIN}{old}{END}"),
+                &format!("{BEGIN}{table}{END}"),
+                1,
+            ),
+        )?;
+    }
+    Ok(())
+}
+
+fn table(install: bool) -> Result<String> {
+    let mut table = String::from(
+        "| board | chip | flash | RAM | pages | hosts | room for |\n|---|---|---|---|---|---|---|\n",
+    );
+    for board in BOARDS {
+        let holds = Holdings::read(board, &board.build(install)?)?;
+        let ram: u64 = board.ram.iter().map(|ram| ram.bytes).sum();
+        // In whole KiB, so that a fix of a few bytes is no new table.
+        table += &format!(
+            "| `{}` | {} | {} of {} KiB | {} of {} KiB | {} | {} | {} more pages |\n",
+            board.name,
+            board.chip,
+            holds.sizes.flash.div_ceil(8 * KIB) * 8,
+            board.flash.bytes / KIB,
+            holds.sizes.static_ram.div_ceil(8 * KIB) * 8,
+            ram / KIB,
+            holds.pages,
+            holds.hosts,
+            holds.more_pages() / 100 * 100,
+        );
+    }
+    Ok(table)
+}
+
+const BEGIN: &str = "<!-- boards: written by `cargo xtask boards --readme` -->\n";
+const END: &str = "<!-- boards end -->";
+
+fn readme_path() -> PathBuf {
+    root().join("README.md")
+}
+
+/// What stands between the marks.
+fn between(readme: &str) -> Result<&str> {
+    let (_, rest) = readme
+        .split_once(BEGIN)
+        .with_context(|| format!("README.md lacks the mark {BEGIN}"))?;
+    let (table, _) = rest
+        .split_once(END)
+        .with_context(|| format!("README.md lacks the mark {END}"))?;
+    Ok(table)
+}

@@ -1,0 +1,229 @@
+//! What each image may occupy: `host-tests/budgets.toml`, a row for each board and set of features.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use anyhow::{Context, Result, bail, ensure};
+use dunlin_host::error::Error;
+use serde::Deserialize;
+
+use crate::firmware::boards::{BOARDS, Board};
+use crate::shell::root;
+
+/// The limits of one image.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct Budget {
+    /// Bytes of code, constants and initial values.
+    pub flash: u64,
+    /// Bytes of variables with a place of their own.
+    pub static_ram: u64,
+    /// Calls of panic functions in the image.
+    pub panic_sites: usize,
+}
+
+/// An image that has a budget: a binary of a board, with some of the board's features.
+#[derive(Clone, Debug)]
+pub struct Image {
+    /// The row's name: the binary, and `+FEATURE` for each feature.
+    pub name: String,
+    /// Whose image it is.
+    pub board: &'static Board,
+    /// The binary: the board's firmware has the board's name.
+    pub binary: String,
+    /// Features that are switched on beyond the default ones.
+    pub features: Vec<String>,
+    /// What it may occupy.
+    pub budget: Budget,
+}
+
+/// Every image that has a row, boards' firmware first.
+///
+/// # Errors
+/// The file is malformed, a row is for what no board can build, or a board has none.
+pub fn images() -> Result<Vec<Image>> {
+    let file = root().join("host-tests/budgets.toml");
+    let text =
+        fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    parse(&text, features_of).with_context(|| format!("in {}", file.display()))
+}
+
+/// The image of this name.
+///
+/// # Errors
+/// [`Error::Usage`], if it has no row.
+pub fn image(name: &str) -> Result<Image> {
+    let images = images()?;
+    let known: Vec<&str> = images.iter().map(|image| image.name.as_str()).collect();
+    let missing = Error::Usage(format!(
+        "found image {name:?}, for which host-tests/budgets.toml has no row; expected one of {}, or a new table [\"{name}\"]",
+        known.join(", ")
+    ));
+    let found = images.iter().find(|image| image.name == name);
+    Ok(found.ok_or(missing)?.clone())
+}
+
+/// Reads the rows; `features_of` knows a board's features.
+fn parse(text: &str, features_of: impl Fn(&Board) -> Result<Vec<String>>) -> Result<Vec<Image>> {
+    let rows: BTreeMap<String, Budget> = toml::from_str(text)?;
+    let mut images = Vec::new();
+    for (name, budget) in rows {
+        let mut parts = name.split('+').map(str::to_owned);
+        let binary = parts.next().unwrap_or_default();
+        let features: Vec<String> = parts.collect();
+        let board = board_of(&binary)
+            .with_context(|| format!("row {name:?} is for no board, nor a binary of one"))?;
+        let known = features_of(board)?;
+        for feature in &features {
+            ensure!(
+                known.contains(feature),
+                "row {name:?}: {} has no feature {feature:?}, expected one of {known:?}",
+                board.name
+            );
+        }
+        ensure!(
+            features.is_sorted_by(|one, next| one < next),
+            "row {name:?}: features are named once each and in the order of the alphabet"
+        );
+        images.push(Image {
+            name,
+            board,
+            binary,
+            features,
+            budget,
+        });
+    }
+    for board in BOARDS {
+        if !images.iter().any(|image| image.name == board.name) {
+            bail!("board {} has no row: add a table [{0}]", board.name);
+        }
+    }
+    let place = |image: &Image| {
+        let board = BOARDS
+            .iter()
+            .position(|board| board.name == image.board.name);
+        (image.binary != image.board.name, board, image.name.clone())
+    };
+    images.sort_by_key(place);
+    Ok(images)
+}
+
+/// Whose binary it is: binaries begin with their board's name.
+fn board_of(binary: &str) -> Option<&'static Board> {
+    let of = |board: &&Board| {
+        let rest = binary.strip_prefix(board.name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
+    BOARDS
+        .iter()
+        .filter(of)
+        .max_by_key(|board| board.name.len())
+}
+
+/// The features that a board's manifest declares.
+fn features_of(board: &Board) -> Result<Vec<String>> {
+    #[derive(Deserialize)]
+    struct Manifest {
+        #[serde(default)]
+        features: BTreeMap<String, Vec<String>>,
+    }
+    let file = root().join("boards").join(board.name).join("Cargo.toml");
+    let text =
+        fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    let manifest: Manifest = toml::from_str(&text)
+        .with_context(|| format!("cannot read the features in {}", file.display()))?;
+    Ok(manifest.features.into_keys().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows of these names, and of all boards.
+    fn rows(names: &[&str]) -> String {
+        let boards = BOARDS.iter().map(|board| board.name);
+        boards
+            .chain(names.iter().copied())
+            .map(|name| format!("[\"{name}\"]\nflash = 3\nstatic_ram = 2\npanic_sites = 1\n"))
+            .collect()
+    }
+
+    fn some_features(_: &Board) -> Result<Vec<String>> {
+        Ok(vec!["hints".into(), "tls".into()])
+    }
+
+    fn refused(text: &str) -> String {
+        match parse(text, some_features) {
+            Ok(images) => panic!("accepted {images:?}"),
+            Err(error) => format!("{error:#}"),
+        }
+    }
+
+    #[test]
+    fn a_row_is_a_board_a_binary_or_a_set_of_features() {
+        let text = rows(&["qemu-mps2-fetch", "qemu-mps2+hints+tls", "pico2-w+tls"]);
+        let images = parse(&text, some_features).unwrap();
+        let names: Vec<&str> = images.iter().map(|image| image.name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "qemu-mps2",
+                "qemu-mps2+hints+tls",
+                "nucleo-h753zi",
+                "pico2-w",
+                "pico2-w+tls",
+                "w5500-evb-pico2",
+                "qemu-mps2-fetch",
+            ]
+        );
+        let both = &images[1];
+        assert_eq!(both.board.name, "qemu-mps2");
+        assert_eq!(both.binary, "qemu-mps2");
+        assert_eq!(both.features, ["hints", "tls"]);
+        assert_eq!(both.budget.flash, 3);
+        let fetch = &images[6];
+        assert_eq!(fetch.board.name, "qemu-mps2");
+        assert_eq!(fetch.binary, "qemu-mps2-fetch");
+        assert!(fetch.features.is_empty());
+    }
+
+    #[test]
+    fn rows_that_cannot_be_built_are_refused_by_name() {
+        let cases = [
+            ("pico3", "row \"pico3\" is for no board"),
+            ("pico2-w+fleet", "pico2-w has no feature \"fleet\""),
+            ("pico2-w+tls+hints", "in the order of the alphabet"),
+            ("pico2-w+tls+tls", "once each"),
+        ];
+        for (name, expected) in cases {
+            let said = refused(&rows(&[name]));
+            assert!(said.contains(expected), "{name}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_board_without_a_row_is_refused_by_name() {
+        let said = refused("[qemu-mps2]\nflash = 3\nstatic_ram = 2\npanic_sites = 1\n");
+        assert_eq!(
+            said,
+            "board nucleo-h753zi has no row: add a table [nucleo-h753zi]"
+        );
+    }
+
+    #[test]
+    fn a_combination_without_a_row_is_refused_by_name() {
+        let error = image("qemu-mps2+tls+unheard-of").unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("a new table [\"qemu-mps2+tls+unheard-of\"]"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn the_file_itself_is_sound() {
+        let images = images().unwrap();
+        assert!(images.len() >= BOARDS.len());
+    }
+}

@@ -1,0 +1,225 @@
+//! Does an image lie where its chip looks? Every section inside the chip's memory, vectors first,
+//! the store and the page image apart from the code and on whole sectors.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use object::{Object, ObjectSection, ObjectSegment, SectionKind};
+
+use crate::firmware::boards::{Board, Memory, symbol};
+use crate::firmware::sizes::is_loaded;
+
+/// The start of an RP2350's block, which its boot ROM searches for (RP2350 datasheet, section 5.9).
+const BLOCK_MARKER: [u8; 4] = 0xffff_ded3_u32.to_le_bytes();
+/// How many bytes of flash the boot ROM searches for it.
+const SEARCHED: u64 = 4096;
+
+/// Fails with the first thing that lies where it should not.
+pub fn check(board: &Board, elf: &Path) -> Result<()> {
+    let bytes = fs::read(elf).with_context(|| format!("cannot read {}", elf.display()))?;
+    let image =
+        object::File::parse(&*bytes).with_context(|| format!("{} is no ELF", elf.display()))?;
+    checked(board, &image).with_context(|| format!("{} for {}", elf.display(), board.chip))
+}
+
+fn checked(board: &Board, image: &object::File<'_>) -> Result<()> {
+    sections(board, image)?;
+    vectors(board, image)?;
+    if board.image_definition {
+        image_definition(board, image)?;
+    }
+    partitions(board, image)
+}
+
+/// Everything that occupies memory at run time is inside flash or RAM; what has a first value, has
+/// it in flash.
+fn sections(board: &Board, image: &object::File<'_>) -> Result<()> {
+    for section in image
+        .sections()
+        .filter(|section| is_loaded(section) && section.size() > 0)
+    {
+        let name = section.name().unwrap_or_default();
+        let place = span(section.address(), section.size());
+        let in_ram = board.ram.iter().any(|ram| inside(place, *ram));
+        ensure!(
+            in_ram || inside(place, board.flash),
+            "section {name} at {:#x} to {:#x} is in no memory of the chip",
+            place.start,
+            place.start + place.bytes
+        );
+        let writable = matches!(
+            section.kind(),
+            SectionKind::Data | SectionKind::UninitializedData
+        );
+        ensure!(
+            !writable || in_ram,
+            "variables of section {name} are in flash"
+        );
+    }
+    for segment in image
+        .segments()
+        .filter(|segment| segment.file_range().1 > 0)
+    {
+        let load = span(load_address(image, &segment)?, segment.file_range().1);
+        ensure!(
+            inside(load, board.flash),
+            "what is loaded at {:#x} is not in flash",
+            load.start
+        );
+    }
+    Ok(())
+}
+
+/// Where the programmer puts a segment: its physical address, which `object` does not hand out.
+fn load_address(image: &object::File<'_>, segment: &object::Segment<'_, '_>) -> Result<u64> {
+    let object::File::Elf32(file) = image else {
+        anyhow::bail!("expected a 32-bit ELF")
+    };
+    let headers = file.elf_program_headers().iter();
+    let found = headers.map(|header| {
+        (
+            u64::from(header.p_vaddr.get(file.endian())),
+            u64::from(header.p_paddr.get(file.endian())),
+        )
+    });
+    found
+        .filter(|(place, _)| *place == segment.address())
+        .map(|(_, load)| load)
+        .next()
+        .context("a segment without a program header")
+}
+
+/// The vector table is the first thing in flash; it points to a stack in RAM and to code in flash.
+fn vectors(board: &Board, image: &object::File<'_>) -> Result<()> {
+    let table = image
+        .section_by_name(".vector_table")
+        .context("no vector table")?;
+    ensure!(
+        table.address() == board.flash.start,
+        "the vector table is at {:#x}, the chip looks at {:#x}",
+        table.address(),
+        board.flash.start
+    );
+    let word = |index: usize| {
+        let bytes = table.data().ok()?.get(4 * index..)?.first_chunk()?;
+        Some(u64::from(u32::from_le_bytes(*bytes)))
+    };
+    let (stack, reset) = word(0)
+        .zip(word(1))
+        .context("the vector table is too short")?;
+    let top = |ram: &Memory| stack > ram.start && stack <= ram.start + ram.bytes;
+    ensure!(
+        board.ram.iter().any(top),
+        "the stack begins at {stack:#x}, which is not in RAM"
+    );
+    ensure!(
+        reset & 1 == 1,
+        "the reset vector {reset:#x} is not Thumb code"
+    );
+    let text = image.section_by_name(".text").context("no code")?;
+    ensure!(
+        inside(span(reset & !1, 2), span(text.address(), text.size())),
+        "the reset vector {reset:#x} does not point to code"
+    );
+    Ok(())
+}
+
+fn image_definition(board: &Board, image: &object::File<'_>) -> Result<()> {
+    let found = image
+        .sections()
+        .filter(|section| inside(span(section.address(), section.size()), board.flash))
+        .find_map(|section| {
+            let data = section.data().ok()?;
+            let at = data
+                .windows(4)
+                .step_by(4)
+                .position(|word| word == BLOCK_MARKER)?;
+            Some(section.address() + 4 * at as u64 - board.flash.start)
+        });
+    let offset = found.context("no image definition, without which the boot ROM starts nothing")?;
+    ensure!(
+        offset < SEARCHED,
+        "the image definition is {offset} bytes into flash, the boot ROM searches {SEARCHED}"
+    );
+    Ok(())
+}
+
+/// The page image and the store are in flash, behind all code, and apart.
+fn partitions(board: &Board, image: &object::File<'_>) -> Result<()> {
+    let between = |from, to| -> Result<Memory> {
+        let from = symbol(image, from)?;
+        let to = symbol(image, to)?;
+        ensure!(from < to, "an empty partition at {from:#x}");
+        Ok(span(from, to - from))
+    };
+    let mut end = 0;
+    for segment in image
+        .segments()
+        .filter(|segment| segment.file_range().1 > 0)
+    {
+        end = end.max(load_address(image, &segment)? + segment.file_range().1);
+    }
+    let code = span(board.flash.start, end - board.flash.start);
+    let pages = between("_image_start", "_image_end")?;
+    let mut parts = vec![("the firmware", code), ("the page image", pages)];
+    if board.probe_chip.is_some() {
+        parts.push(("the store", between("_store_start", "_store_end")?));
+    }
+    for (index, (name, part)) in parts.iter().enumerate() {
+        ensure!(
+            inside(*part, board.flash),
+            "{name} at {:#x} is not in flash",
+            part.start
+        );
+        for (other_name, other) in &parts[..index] {
+            let apart =
+                part.start >= other.start + other.bytes || other.start >= part.start + part.bytes;
+            ensure!(
+                apart,
+                "{name} and {other_name} overlap at {:#x}",
+                part.start.max(other.start)
+            );
+        }
+    }
+    Ok(())
+}
+
+fn span(start: u64, bytes: u64) -> Memory {
+    Memory { start, bytes }
+}
+
+fn inside(part: Memory, whole: Memory) -> bool {
+    part.start >= whole.start && part.start + part.bytes <= whole.start + whole.bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inside_means_whole() {
+        let flash = span(0x1000, 0x100);
+        assert!(inside(span(0x1000, 0x100), flash) && inside(span(0x10ff, 1), flash));
+        assert!(!inside(span(0xfff, 1), flash) && !inside(span(0x1000, 0x101), flash));
+    }
+
+    #[test]
+    fn knows_every_board_by_its_folder() {
+        for board in crate::firmware::boards::BOARDS {
+            let folder = crate::shell::root().join("boards").join(board.name);
+            let config = fs::read_to_string(folder.join(".cargo/config.toml")).unwrap();
+            assert!(
+                config.contains(board.target),
+                "{} builds for another target",
+                board.name
+            );
+            assert!(
+                board.probe_chip.is_none_or(|chip| config.contains(chip)),
+                "{}: another chip",
+                board.name
+            );
+            assert!(board.probe_chip.is_none() || folder.join("README.md").is_file());
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Boards' images: built here, weighed and checked in the modules. The working folder matters: cargo reads a board's
+//! `.cargo/config.toml` (target, log level) only from there.
+
+pub mod boards;
+pub mod budgets;
+pub mod layout;
+pub mod modules;
+pub mod panics;
+pub mod sizes;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::firmware::boards::{BOARDS, Board};
+use crate::firmware::budgets::Image;
+use crate::setup::{self, CORTEX_M0, CORTEX_M4F};
+use crate::shell::{cargo, check, root};
+
+/// The emulated board, and its firmware.
+pub const BOARD: &str = "qemu-mps2";
+/// The binary that runs the on-target suite.
+pub const SUITE: &str = "qemu-mps2-suite";
+/// The binary that runs the probe on a simulated network.
+pub const DAY: &str = "qemu-mps2-day";
+/// The binary in which the probe and a bare loop take turns.
+pub const THROUGHPUT: &str = "qemu-mps2-throughput";
+/// The binary that counts instructions.
+pub const BENCH: &str = "qemu-mps2-bench";
+
+/// Sequences of instructions that come up again and again are made functions: that takes 2 kB off
+/// the firmware whose budget is tight, for four instructions in a hundred more. LLVM does it on its
+/// own only for "z", which is larger.
+const OUTLINE: &str = "-Cllvm-args=--enable-machine-outliner=always";
+
+/// Set when every image of [`build_all`] has just been built: then cargo is not asked again, which
+/// would wait for whoever else compiles for boards.
+pub const IS_BUILT: &str = "XTASK_FIRMWARE_IS_BUILT";
+
+/// Builds one binary of the QEMU board for its own core.
+pub fn build(install: bool, binary: &str) -> Result<PathBuf> {
+    build_for(install, binary, CORTEX_M4F)
+}
+
+/// Builds one binary of the QEMU board for `target`; returns the ELF file.
+pub fn build_for(install: bool, binary: &str, target: &str) -> Result<PathBuf> {
+    build_in(install, BOARD, binary, target, &[])
+}
+
+/// Builds one binary of any board for its own core.
+pub fn build_board(install: bool, board: &Board, binary: &str) -> Result<PathBuf> {
+    build_in(install, board.name, binary, board.target, &[])
+}
+
+/// Builds an image that has a budget.
+pub fn build_image(install: bool, image: &Image) -> Result<PathBuf> {
+    let board = image.board;
+    build_in(
+        install,
+        board.name,
+        &image.binary,
+        board.target,
+        &image.features,
+    )
+}
+
+/// Builds all that tests look at: images that have a budget, suites, and the QEMU board's other
+/// binaries. What has no flags of its own is compiled side by side.
+pub fn build_all(install: bool) -> Result<()> {
+    let images = budgets::images()?;
+    // Those with features first: cargo puts them where the plain ones belong.
+    for image in images.iter().filter(|image| !image.features.is_empty()) {
+        build_image(install, image)?;
+    }
+    for board in BOARDS {
+        setup::targets(install, &[board.target])?;
+        let of_board = |image: &&Image| image.board.name == board.name && image.features.is_empty();
+        let mut binaries: Vec<String> = images
+            .iter()
+            .filter(of_board)
+            .map(|image| image.binary.clone())
+            .collect();
+        binaries.push(board.suite());
+        if board.name == BOARD {
+            binaries.extend([DAY, BENCH].map(str::to_owned));
+            binaries.retain(|binary| binary != BOARD);
+        }
+        let mut build = cargo_in(board.name);
+        build.args(["build", "--quiet", "--release", "--target", board.target]);
+        for binary in binaries {
+            build.args(["--bin", &binary]);
+        }
+        check(&mut build)?;
+    }
+    build(install, BOARD)?;
+    build_for(install, BENCH, CORTEX_M0)?;
+    Ok(())
+}
+
+/// Cargo in a board's folder, with the flags of all its images.
+fn cargo_in(board: &str) -> Command {
+    let mut command = cargo();
+    command
+        .current_dir(root().join("boards").join(board))
+        .env("CARGO_ENCODED_RUSTFLAGS", flags());
+    command
+}
+
+fn build_in(
+    install: bool,
+    board: &str,
+    binary: &str,
+    target: &str,
+    features: &[String],
+) -> Result<PathBuf> {
+    let folder = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "../target".into());
+    let folder = root().join("boards").join(board).join(folder);
+    let folder = folder.join(target).join("release");
+    let mut name = vec![binary];
+    name.extend(features.iter().map(String::as_str));
+    let elf = folder.join(name.join("+"));
+    if std::env::var_os(IS_BUILT).is_none() || !elf.is_file() {
+        setup::targets(install, &[target])?;
+        let mut build = cargo_in(board);
+        build.args(["rustc", "--quiet", "--release", "--target", target]);
+        build.args(["--bin", binary]);
+        if !features.is_empty() {
+            build.arg("--features").arg(features.join(","));
+        }
+        if binary == BOARD {
+            build.args(["--", OUTLINE]);
+        }
+        check(&mut build)?;
+        // Cargo has one place for a binary, whatever its features.
+        if !features.is_empty() {
+            fs::copy(folder.join(binary), &elf)
+                .with_context(|| format!("cannot write {}", elf.display()))?;
+        }
+    }
+    ensure!(
+        elf.is_file(),
+        "cargo built {binary}, but {} is not there",
+        elf.display()
+    );
+    Ok(elf)
+}
+
+/// Warnings are errors. Panic messages contain source paths: where the repository and cargo's home
+/// are must not change what is flashed, nor how large it is, and a path that begins with the
+/// crate's name says enough: the rest of it would take two kilobytes. (The build identity still
+/// differs: it covers symbol names, too.)
+fn flags() -> String {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
+    let registries = home.and_then(|home| fs::read_dir(home.join("registry/src")).ok());
+    let registries = registries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|folder| folder.path());
+    let remapped = |from: PathBuf| format!("--remap-path-prefix={}=", from.display());
+    let mut flags = vec!["--deny=warnings".to_owned(), remapped(root())];
+    flags.extend(registries.map(remapped));
+    // Cargo builds everything anew when a flag has moved.
+    flags.sort_unstable();
+    // The separator that cargo asks for: paths may contain spaces.
+    flags.join("\u{1f}")
+}

@@ -1,0 +1,156 @@
+//! Flash and static RAM of each image, read from the ELF's sections.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use dunlin::scheduler::Scheduler;
+use object::{Object, ObjectSection, SectionFlags, elf};
+
+use crate::firmware;
+use crate::firmware::budgets::{self, Budget};
+use crate::firmware::modules::modules;
+
+/// How many bytes an image occupies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Code, constants and initial values.
+    pub flash: u64,
+    /// Variables with a place of their own.
+    pub static_ram: u64,
+}
+
+/// Prints what each image that has a budget occupies, or only those of these names, and fails if
+/// one exceeds it.
+pub fn size(install: bool, only: &[String], by_module: bool) -> Result<()> {
+    // All names before the first build.
+    let images = if only.is_empty() {
+        budgets::images()?
+    } else {
+        only.iter()
+            .map(|name| budgets::image(name))
+            .collect::<Result<_>>()?
+    };
+    let mut rows = Vec::new();
+    for image in images {
+        let sizes = measure(&firmware::build_image(install, &image)?)?;
+        let Budget {
+            flash, static_ram, ..
+        } = image.budget;
+        rows.push((image.name.clone(), "flash", sizes.flash, flash));
+        rows.push((image.name, "static RAM", sizes.static_ram, static_ram));
+    }
+    println!("| board | memory | bytes | budget | used |\n|---|---|---|---|---|");
+    for (board, memory, bytes, limit) in &rows {
+        println!(
+            "| {board} | {memory} | {bytes} | {limit} | {:.0} % |",
+            100.0 * *bytes as f64 / *limit as f64
+        );
+    }
+    println!("\n| scheduler | bytes of static memory |\n|---|---|");
+    for (pages, bytes) in [
+        (256, Scheduler::<256, 32>::SIZE),
+        (1_024, Scheduler::<1024, 32>::SIZE),
+        (4_096, Scheduler::<4096, 32>::SIZE),
+    ] {
+        // As this computer lays it out; the few words that are not per page or host are half as
+        // long on a device.
+        println!("| {pages} pages, 32 hosts | {bytes} |");
+    }
+    if by_module {
+        print_modules(install)?;
+    }
+    for (board, memory, bytes, limit) in rows {
+        let excess = bytes.saturating_sub(limit);
+        ensure!(
+            excess == 0,
+            "{board} exceeds its {memory} in host-tests/budgets.toml by {excess} bytes"
+        );
+    }
+    Ok(())
+}
+
+/// Modules with less flash than this are summed up.
+const SHOWN: u64 = 256;
+
+/// Prints the flash of the emulated board's firmware by module, and by crate.
+fn print_modules(install: bool) -> Result<()> {
+    let modules = modules(&firmware::build(install, firmware::BOARD)?)?;
+    let all: u64 = modules.iter().map(|(_, bytes)| bytes).sum();
+    let table = |of: &str, rows: &[(String, u64)]| {
+        println!(
+            "\n| {of} of {} | bytes of flash | share |\n|---|---|---|",
+            firmware::BOARD
+        );
+        for (name, bytes) in rows {
+            println!(
+                "| {name} | {bytes} | {:.1} % |",
+                100.0 * *bytes as f64 / all as f64
+            );
+        }
+    };
+    let (shown, small): (Vec<_>, Vec<_>) = modules
+        .iter()
+        .cloned()
+        .partition(|(_, bytes)| *bytes >= SHOWN);
+    let rest = small.iter().map(|(_, bytes)| bytes).sum();
+    table(
+        "module",
+        &[
+            &shown[..],
+            &[(format!("{} smaller ones", small.len()), rest)],
+        ]
+        .concat(),
+    );
+    let mut crates: BTreeMap<&str, u64> = BTreeMap::new();
+    for (module, bytes) in &modules {
+        *crates
+            .entry(module.split("::").next().unwrap_or(module))
+            .or_default() += bytes;
+    }
+    let mut crates: Vec<(String, u64)> = crates
+        .into_iter()
+        .map(|(name, bytes)| (name.into(), bytes))
+        .collect();
+    crates.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+    table("crate", &crates);
+    // Without debugging information, nothing has a name.
+    let ours = crates
+        .iter()
+        .find(|(name, _)| name == "dunlin")
+        .map_or(0, |(_, bytes)| *bytes);
+    ensure!(
+        10 * ours > all,
+        "{ours} of {all} bytes are said to be dunlin's: the count by modules is broken"
+    );
+    Ok(())
+}
+
+/// Reads the sizes from an ELF file.
+pub fn measure(file: &Path) -> Result<Sizes> {
+    let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let image = object::File::parse(&*bytes)
+        .with_context(|| format!("{} is no ELF file", file.display()))?;
+    let mut sizes = Sizes {
+        flash: 0,
+        static_ram: 0,
+    };
+    for section in image.sections().filter(is_loaded) {
+        let name = section.name().unwrap_or_default();
+        let in_ram = [".data", ".bss", ".uninit"].contains(&name);
+        // Variables that start with a value occupy both: RAM, and flash to copy the value from.
+        sizes.static_ram += if in_ram { section.size() } else { 0 };
+        sizes.flash += if [".bss", ".uninit"].contains(&name) {
+            0
+        } else {
+            section.size()
+        };
+    }
+    Ok(sizes)
+}
+
+/// Does the section occupy memory at run time?
+pub fn is_loaded(section: &object::Section<'_, '_>) -> bool {
+    matches!(section.flags(), SectionFlags::Elf { sh_flags } if sh_flags & u64::from(elf::SHF_ALLOC) != 0)
+}

@@ -1,0 +1,17 @@
+//! What the project's commands, end-to-end cases and benches share.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`shell`] | runs other programs, and cargo in the right folder |
+//! | [`setup`] | installs what is missing: Rust targets, QEMU, servers, a browser |
+//! | [`firmware`] | builds boards' images and holds them against budgets, chips and promises |
+//! | [`qemu`] | boots an image, reads its log, and gives it pages, flash and a network |
+//! | [`web`] | a web on loopback that keeps a log, and one whose pages change |
+//! | [`fuzz`] | libFuzzer on everything that reads what strangers send |
+
+pub mod firmware;
+pub mod fuzz;
+pub mod qemu;
+pub mod setup;
+pub mod shell;
+pub mod web;

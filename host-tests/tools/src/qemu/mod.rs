@@ -1,0 +1,294 @@
+//! The one place that starts QEMU: decodes the firmware's log while it runs, and makes sure that
+//! the process ends – by itself, at its deadline, or with us.
+
+pub mod crawl;
+pub mod list;
+pub mod log_port;
+pub mod page_image;
+pub mod state;
+
+use std::fs;
+use std::io::{Read, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail};
+use dunlin_host::monitor::decode::Decoder;
+pub use dunlin_host::monitor::decode::{Level, Line};
+use dunlin_host::monitor::firmware::Firmware;
+
+use crate::qemu::log_port::LogPort;
+
+/// What to boot, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub struct Machine<'a> {
+    /// The ELF file of the firmware.
+    pub elf: &'a Path,
+    /// Options for the firmware, `name=value` each (see `boards/qemu-mps2/src/options.rs`).
+    pub options: &'a [String],
+    /// What the firmware's clock follows.
+    pub time: Time,
+    /// When to end it if it does not end by itself.
+    pub deadline: Duration,
+    /// What is plugged into the machine.
+    pub attached: Attached<'a>,
+}
+
+/// What is plugged into the machine besides its firmware.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Attached<'a> {
+    /// A page image, and the address it is loaded at.
+    pub image: Option<(&'a Path, u64)>,
+    /// A cable: without it, the network chip hears nothing.
+    pub network: bool,
+    /// A file that receives every frame on the cable (pcap).
+    pub frames: Option<&'a Path>,
+    /// A socket at which QEMU's monitor takes commands.
+    pub monitor: Option<&'a Path>,
+    /// A socket at which a debugger is listened to.
+    pub debugger: Option<&'a Path>,
+    /// Type a `q` once this is true: the firmware then sums up and ends.
+    pub stop: Option<&'a AtomicBool>,
+    /// Gets the log's bytes as they come, before they are decoded.
+    pub log_port: Option<&'a LogPort>,
+    /// The log passes a file instead of a pipe, and is read when the run is over: nobody wakes up
+    /// for it meanwhile.
+    pub log_to_file: bool,
+}
+
+/// What the firmware's clock follows.
+#[derive(Clone, Copy, Debug)]
+pub enum Time {
+    /// The clock on the wall.
+    Real,
+    /// 128 ns an instruction, for a meter whose ticks are 40 ns; idle time passes as on the wall.
+    Counted,
+    /// 64 ns an instruction, and idle time is skipped: the same log every time, hours in seconds.
+    Skipping,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// QEMU exited with this code, which the firmware chose.
+    Exit(i32),
+    /// It was still running at its deadline and was ended.
+    Deadline,
+}
+
+impl End {
+    /// An error unless the firmware ended by itself and with success.
+    pub fn success(self, what: &str, deadline: Duration) -> Result<()> {
+        match self {
+            Self::Exit(0) => Ok(()),
+            Self::Exit(code) => bail!("{what} ended QEMU with exit code {code}"),
+            Self::Deadline => bail!(
+                "{what} was still running after {} s and was ended",
+                deadline.as_secs()
+            ),
+        }
+    }
+}
+
+/// Ends the process when dropped, whatever happened in between.
+struct Guard(Child);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Boots `machine` and hands each log line to `show` as it arrives.
+pub fn run(machine: Machine<'_>, mut show: impl FnMut(&Line)) -> Result<End> {
+    let mut decoder = Decoder::new(Arc::new(Firmware::read(machine.elf)?));
+    let mut show = |line: Line| show(&line);
+    let record = Record::for_machine(&machine);
+    let mut child = Guard(
+        command(machine, &record)
+            .spawn()
+            .context("cannot start qemu-system-arm")?,
+    );
+    let bytes = read_in_background(
+        child
+            .0
+            .stdout
+            .take()
+            .context("QEMU's standard output is not piped")?,
+    );
+    let end = Instant::now() + machine.deadline;
+    let mut stopped = false;
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        match bytes.recv_timeout(left.min(LOOK_AGAIN)) {
+            Ok(chunk) => {
+                machine.attached.log_port.inspect(|port| port.send(&chunk));
+                decoder.feed(&chunk, &mut show);
+            }
+            Err(RecvTimeoutError::Timeout) if left.is_zero() => return Ok(End::Deadline),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        if !stopped
+            && machine
+                .attached
+                .stop
+                .is_some_and(|stop| stop.load(Ordering::Relaxed))
+        {
+            stopped = true;
+            // If QEMU has ended meanwhile, there is nothing to stop.
+            let _ = child
+                .0
+                .stdin
+                .as_mut()
+                .map(|keyboard| keyboard.write_all(b"q"));
+        }
+    }
+    let status = child.0.wait().context("waiting for QEMU")?;
+    decoder.feed(&record.read()?, &mut show);
+    decoder.finish(&mut show);
+    status
+        .code()
+        .map(End::Exit)
+        .ok_or_else(|| anyhow!("QEMU was ended from outside: {status}"))
+}
+
+/// An instruction takes 2 to this many nanoseconds under [`Time::Counted`].
+const COUNTED: u32 = 7;
+/// An instruction takes 2 to this many nanoseconds under [`Time::Skipping`].
+const SKIPPING: u32 = 6;
+
+impl Time {
+    /// Instructions in so many nanoseconds of the board's time; none are known in real time.
+    pub fn instructions(self, nanoseconds: f64) -> f64 {
+        match self {
+            Self::Real => f64::NAN,
+            Self::Counted => nanoseconds / f64::from(1 << COUNTED),
+            Self::Skipping => nanoseconds / f64::from(1 << SKIPPING),
+        }
+    }
+}
+
+/// How often a run looks whether it is to stop.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// Where the log goes when it must not pass a pipe: a full pipe makes the firmware wait, and
+/// skipped time would then depend on how busy this computer is. Removed when dropped.
+struct Record(Option<PathBuf>);
+
+impl Record {
+    fn for_machine(machine: &Machine<'_>) -> Self {
+        let to_file = machine.attached.log_to_file || matches!(machine.time, Time::Skipping);
+        Self(to_file.then(|| temporary("defmt")))
+    }
+
+    fn serial(&self) -> String {
+        self.0
+            .as_ref()
+            .map_or_else(|| "stdio".into(), |file| format!("file:{}", file.display()))
+    }
+
+    fn read(&self) -> Result<Vec<u8>> {
+        let Some(file) = &self.0 else {
+            return Ok(Vec::new());
+        };
+        fs::read(file).with_context(|| format!("cannot read {}", file.display()))
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        self.0.as_ref().map(fs::remove_file);
+    }
+}
+
+/// A path of our own among the temporary files.
+pub fn temporary(ending: &str) -> PathBuf {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("dunlin-{}-{count}.{ending}", std::process::id()))
+}
+
+fn command(machine: Machine<'_>, record: &Record) -> Command {
+    let mut command = Command::new("qemu-system-arm");
+    command.args([
+        "-machine",
+        "mps2-an386",
+        "-cpu",
+        "cortex-m4",
+        "-display",
+        "none",
+    ]);
+    command.arg("-monitor").arg(match machine.attached.monitor {
+        Some(socket) => format!("unix:{},server=on,wait=off", socket.display()),
+        None => "none".into(),
+    });
+    if let Some(socket) = machine.attached.debugger {
+        command
+            .arg("-gdb")
+            .arg(format!("unix:{},server=on,wait=off", socket.display()));
+    }
+    // Without a terminal and without `-nographic`, which would translate line ends in the binary
+    // log.
+    command.arg("-serial").arg(record.serial());
+    // The chip is part of the machine. IPv6 would send by itself, whenever it likes, and spoil the
+    // repeatable runs.
+    let cable = if machine.attached.network {
+        "off"
+    } else {
+        "on"
+    };
+    command.arg("-nic").arg(format!(
+        "user,id=net,model=lan9118,restrict={cable},ipv6=off"
+    ));
+    if let Some(file) = machine.attached.frames {
+        command.arg("-object").arg(format!(
+            "filter-dump,id=frames,netdev=net,file={}",
+            file.display()
+        ));
+    }
+    if let Some((image, address)) = machine.attached.image {
+        command.arg("-device");
+        command.arg(format!(
+            "loader,file={},addr={address:#x},force-raw=on",
+            image.display()
+        ));
+    }
+    let options = machine
+        .options
+        .iter()
+        .map(|option| format!(",arg={option}"));
+    command
+        .arg("-semihosting-config")
+        .arg("enable=on,target=native".to_string() + &options.collect::<String>());
+    match machine.time {
+        Time::Real => {}
+        Time::Counted => drop(command.args(["-icount", &format!("shift={COUNTED}")])),
+        Time::Skipping => drop(command.args(["-icount", &format!("shift={SKIPPING},sleep=off")])),
+    }
+    command.arg("-kernel").arg(machine.elf);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    // Ctrl-C is for us to hear, and for the firmware to be told politely.
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    command
+}
+
+/// Drains the pipe whatever the receiver does: a full pipe would freeze the firmware.
+fn read_in_background(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        while let Ok(count @ 1..) = pipe.read(&mut buffer) {
+            if sender.send(buffer[..count].to_vec()).is_err() {
+                break;
+            }
+        }
+    });
+    receiver
+}

@@ -1,0 +1,92 @@
+//! Other programs: say what is run, run it, and turn a failure into a sentence.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// Says on stderr what is going on.
+pub fn say(what: impl std::fmt::Display) {
+    eprintln!("xtask: {what}");
+}
+
+/// Returns the repository's top folder.
+pub fn root() -> PathBuf {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors()
+        .nth(2)
+        .map_or_else(|| here.clone(), PathBuf::from)
+}
+
+/// Returns the cargo that runs this program, in the repository's top folder.
+pub fn cargo() -> Command {
+    let mut command =
+        Command::new(std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
+    command.current_dir(root());
+    command
+}
+
+/// Runs `command` to its end, its output going where ours goes.
+pub fn check(command: &mut Command) -> Result<()> {
+    let shown = describe(command);
+    say(&shown);
+    let status = command
+        .stdin(Stdio::null())
+        .status()
+        .with_context(|| format!("cannot start `{shown}`"))?;
+    if !status.success() {
+        bail!("`{shown}` failed: {status}");
+    }
+    Ok(())
+}
+
+/// Runs `command` to its end and returns what it printed; its complaints go where ours go.
+pub fn capture(command: &mut Command) -> Result<String> {
+    let shown = describe(command);
+    say(&shown);
+    let command = command.stdin(Stdio::null()).stderr(Stdio::inherit());
+    let output = command
+        .output()
+        .with_context(|| format!("cannot start `{shown}`"))?;
+    if !output.status.success() {
+        bail!("`{shown}` failed: {}", output.status);
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Runs `command` quietly and returns its standard output if it succeeds.
+pub fn output(command: &mut Command) -> Option<String> {
+    let output = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    output
+        .status
+        .success()
+        .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Finds a program on PATH, or where distributions keep servers.
+pub fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let folders = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
+    folders
+        .map(|folder| folder.join(program))
+        .find(|file| file.is_file())
+}
+
+/// Returns the command line as a person would type it.
+fn describe(command: &Command) -> String {
+    let program = PathBuf::from(command.get_program());
+    let name = program
+        .file_name()
+        .unwrap_or(command.get_program())
+        .to_string_lossy()
+        .into_owned();
+    let arguments = command
+        .get_args()
+        .map(|argument| format!(" {}", argument.to_string_lossy()));
+    arguments.fold(name, |line, argument| line + &argument)
+}

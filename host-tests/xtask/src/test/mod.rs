@@ -1,0 +1,203 @@
+//! `cargo xtask test`: everything that must pass, in two lanes side by side, until the first
+//! failure.
+//!
+//! One lane compiles and tests for this computer. The other one builds firmware and runs it in
+//! QEMU, where most cases wait far longer than they compute. Neither needs what the other one makes,
+//! and each works in a target folder of its own, so that cargo's locks keep nobody waiting.
+
+mod steps;
+
+use std::io::{BufRead as _, BufReader, Read};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use dunlin_host::error::Error;
+use dunlin_tools::firmware;
+use dunlin_tools::shell::{find, say};
+
+use steps::{ALONE, COMPUTER, FIRMWARE, FIRST, Step};
+
+/// How all steps are run.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Install what is missing.
+    pub install: bool,
+    /// Run the long variants, too.
+    pub long: bool,
+}
+
+/// Runs every step, or the one of this name in this very process.
+pub fn test(settings: Settings, only: Option<&str>) -> Result<()> {
+    match only {
+        Some(name) => (named(name)?.run)(settings),
+        None => all(settings),
+    }
+}
+
+/// Every step in the order of the documentation.
+fn steps(long: bool) -> impl Iterator<Item = &'static Step> {
+    let alone = ALONE.iter().filter(move |_| long);
+    FIRST.iter().chain(COMPUTER).chain(FIRMWARE).chain(alone)
+}
+
+fn named(name: &str) -> Result<&'static Step, Error> {
+    let found = steps(true).find(|step| step.name == name);
+    found.ok_or_else(|| {
+        let known: Vec<&str> = steps(true).map(|step| step.name).collect();
+        Error::Usage(format!(
+            "found step {name:?}, expected one of {}",
+            known.join("; ")
+        ))
+    })
+}
+
+/// What has come of the steps so far.
+#[derive(Debug, Default)]
+struct Outcomes {
+    passed: Vec<(&'static str, Duration)>,
+    failed: Vec<&'static str>,
+}
+
+/// Runs every step. After a failure no more are begun, and those that failed are named.
+fn all(settings: Settings) -> Result<()> {
+    let total = steps(settings.long).count();
+    let begin = Instant::now();
+    let outcomes = Mutex::new(Outcomes::default());
+    let run = |lane: &'static [Step], place: Place| {
+        for step in lane {
+            if !lock(&outcomes).failed.is_empty() {
+                return;
+            }
+            say(format_args!("step `{}` begins", step.name));
+            let start = Instant::now();
+            let result = step_in_child(step, place, settings);
+            let mut outcomes = lock(&outcomes);
+            match result {
+                Ok(()) => {
+                    outcomes.passed.push((step.name, start.elapsed()));
+                    say(format_args!(
+                        "step `{}` passed in {:.0} s, {} of {total}",
+                        step.name,
+                        start.elapsed().as_secs_f64(),
+                        outcomes.passed.len()
+                    ));
+                }
+                Err(error) => {
+                    outcomes.failed.push(step.name);
+                    say(format_args!("step `{}` FAILED: {error:#}", step.name));
+                }
+            }
+        }
+    };
+    run(FIRST, Place::Front);
+    thread::scope(|scope| {
+        scope.spawn(|| run(COMPUTER, Place::Front));
+        scope.spawn(|| run(FIRMWARE, Place::Beside));
+    });
+    if settings.long {
+        run(ALONE, Place::Front);
+    }
+    let Outcomes { passed, failed } = outcomes.into_inner().unwrap_or_default();
+    for (name, time) in &passed {
+        println!("{:6.0} s  {name}", time.as_secs_f64());
+    }
+    println!("{:6.0} s  in all", begin.elapsed().as_secs_f64());
+    println!("{} passed, {} failed", passed.len(), failed.len());
+    if let Some(name) = failed.first() {
+        bail!("step `{name}` failed");
+    }
+    Ok(())
+}
+
+/// Nobody panics while holding it.
+fn lock(outcomes: &Mutex<Outcomes>) -> std::sync::MutexGuard<'_, Outcomes> {
+    outcomes
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Where a step's words go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Straight to where ours go. Steps here compile most of the time, and give way to the clocks
+    /// and browsers of the other lane.
+    Front,
+    /// The same, each line after a mark that tells it from the other lane's.
+    Beside,
+}
+
+/// Runs the step in a process of its own, so that the words of the two lanes can be told apart.
+fn step_in_child(step: &Step, place: Place, settings: Settings) -> Result<()> {
+    let program = std::env::current_exe().context("cannot find this program")?;
+    let mut command = match find("nice").filter(|_| place == Place::Front) {
+        Some(nice) => {
+            let mut command = Command::new(nice);
+            command.args(["-n", "5"]).arg(program);
+            command
+        }
+        None => Command::new(program),
+    };
+    command.args(["test", "--step", step.name]);
+    if settings.long {
+        command.arg("--long");
+    }
+    if !settings.install {
+        command.arg("--no-install");
+    }
+    if step.needs_images {
+        command.env(firmware::IS_BUILT, "1");
+    }
+    command.stdin(Stdio::null());
+    let status = match place {
+        Place::Front => command.status(),
+        Place::Beside => command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .and_then(|mut child| {
+                let output = child.stdout.take();
+                let errors = child.stderr.take();
+                thread::scope(|scope| {
+                    scope.spawn(|| marked(output, |line| println!("    | {line}")));
+                    scope.spawn(|| marked(errors, |line| eprintln!("    | {line}")));
+                });
+                child.wait()
+            }),
+    };
+    let status = status.context("cannot start a step")?;
+    if !status.success() {
+        bail!("{status}, see above");
+    }
+    Ok(())
+}
+
+/// Hands on every line until the pipe ends, whatever bytes are in it.
+fn marked(pipe: Option<impl Read>, show: impl Fn(&str)) {
+    let Some(pipe) = pipe else { return };
+    for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
+        show(&String::from_utf8_lossy(&line));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_have_names_of_their_own() {
+        let mut names: Vec<&str> = steps(true).map(|step| step.name).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+
+    #[test]
+    fn a_step_that_does_not_exist_is_refused_with_those_that_do() {
+        let error = named("panics").err().map(|error| error.to_string());
+        assert!(error.is_some_and(|error| error.contains("panic sites")));
+    }
+}

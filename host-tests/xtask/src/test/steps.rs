@@ -1,0 +1,236 @@
+//! What `cargo xtask test` does, step by step.
+
+use std::process::Command;
+
+use anyhow::Result;
+use dunlin_bench::{self as bench, throughput};
+use dunlin_e2e::{self as e2e, day, monitor, suite};
+use dunlin_tools::firmware::boards::{self, BOARDS};
+use dunlin_tools::firmware::{self, panics, sizes};
+use dunlin_tools::fuzz;
+use dunlin_tools::setup::{self, CORTEX_M0, CORTEX_M4F, CORTEX_M33};
+use dunlin_tools::shell::{cargo, check, root};
+
+use super::Settings;
+
+/// The crate's feature sets on a computer. Not every combination: each alone, and all that go
+/// together.
+const HOST_FEATURES: &[&str] = &["", "std", "log", "fetch", "probe", DOCS_FEATURES];
+/// … and on a device.
+const DEVICE_FEATURES: &[&str] = &["", "defmt", "defmt,fetch", "defmt,probe"];
+/// What docs.rs documents: `defmt` and `log` exclude each other.
+const DOCS_FEATURES: &str = "std,log,fetch,probe";
+
+/// One step.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// What a failure is called.
+    pub name: &'static str,
+    /// Fails if something is not as it must be.
+    pub run: fn(Settings) -> Result<()>,
+    /// Comes after the images of [`firmware::build_all`], and looks at nothing else of boards.
+    pub needs_images: bool,
+}
+
+const fn step(name: &'static str, run: fn(Settings) -> Result<()>) -> Step {
+    Step {
+        name,
+        run,
+        needs_images: false,
+    }
+}
+
+const fn on_images(name: &'static str, run: fn(Settings) -> Result<()>) -> Step {
+    Step {
+        name,
+        run,
+        needs_images: true,
+    }
+}
+
+/// Before the lanes part: what is a matter of seconds must not fail in the tenth minute.
+pub const FIRST: &[Step] = &[step("tools", tools), step("format", format)];
+
+/// The lane of this computer.
+pub const COMPUTER: &[Step] = &[
+    step("clippy on this computer", clippy_host),
+    step("unit, doc and host tests", tests),
+    step("documentation", documentation),
+    step("package", package),
+    step("clippy for devices", clippy_devices),
+];
+
+/// The lane of boards, emulated and not. The monitor comes last: it needs a program that the other
+/// lane compiles, too.
+pub const FIRMWARE: &[Step] = &[
+    step("firmware", |settings| firmware::build_all(settings.install)),
+    on_images("no allocator", |settings| {
+        panics::no_allocator(settings.install)
+    }),
+    on_images("panic sites", |settings| {
+        panics::panic_sites(settings.install)
+    }),
+    on_images("boards", |settings| boards::check(settings.install)),
+    on_images("flash and RAM", |settings| {
+        sizes::size(settings.install, &[], true)
+    }),
+    on_images("on-target suite in QEMU", on_target),
+    on_images("end to end in QEMU", |settings| {
+        let passed = e2e::run(settings.install, None, settings.long)?;
+        println!("end to end: {passed} passed, judged by the servers' logs");
+        Ok(())
+    }),
+    on_images("a day in virtual time in QEMU", |settings| {
+        day::day(settings.install)
+    }),
+    on_images(
+        "instruction counts and sizes beside the baseline",
+        |settings| bench::guard(settings.install),
+    ),
+    on_images("monitor in browser and terminal", |settings| {
+        monitor::monitor(settings.install, false)
+    }),
+];
+
+/// In the long mode, when nothing else runs: a clock's word, so not on every machine every time,
+/// and fuzzing, which finds next to nothing new in a minute (in every run, its corpus is a test of
+/// its own).
+pub const ALONE: &[Step] = &[
+    step("throughput in QEMU", |settings| {
+        throughput::throughput(settings.install)
+    }),
+    step("fuzzing", |settings| {
+        fuzz::fuzz(settings.install, None, fuzz::SECONDS)
+    }),
+];
+
+fn tools(settings: Settings) -> Result<()> {
+    setup::components(settings.install)?;
+    setup::targets(settings.install, &[CORTEX_M4F, CORTEX_M0, CORTEX_M33])?;
+    setup::qemu(settings.install)?;
+    setup::servers(settings.install)?;
+    if settings.long {
+        setup::compiler(settings.install)?;
+    }
+    setup::monitor(settings.install)
+}
+
+fn format(_: Settings) -> Result<()> {
+    check(cargo().args(["fmt", "--all", "--check"]))?;
+    check(board(firmware::BOARD).args(["fmt", "--all", "--check"]))
+}
+
+fn clippy_host(_: Settings) -> Result<()> {
+    clippy(cargo().args(["clippy", "--workspace", "--all-targets"]))?;
+    HOST_FEATURES
+        .iter()
+        .try_for_each(|features| clippy(&mut clippy_crate(features)))
+}
+
+fn clippy_devices(_: Settings) -> Result<()> {
+    for target in [CORTEX_M4F, CORTEX_M0] {
+        for features in DEVICE_FEATURES {
+            clippy(clippy_crate(features).args(["--target", target]))?;
+        }
+        clippy(board(firmware::BOARD).args(["clippy", "--release", "--target", target]))?;
+    }
+    // One after the other: together, their chips' features would exclude each other.
+    let others = BOARDS.iter().filter(|other| other.name != firmware::BOARD);
+    others
+        .into_iter()
+        .try_for_each(|other| clippy(board(other.name).args(["clippy", "--release"])))
+}
+
+fn clippy_crate(features: &str) -> Command {
+    let mut command = cargo();
+    command.args(["clippy", "--package", "dunlin"]);
+    if !features.is_empty() {
+        command.args(["--features", features]);
+    }
+    command
+}
+
+/// Warnings are denied behind `--` and not by RUSTFLAGS, which would rebuild every dependency.
+fn clippy(command: &mut Command) -> Result<()> {
+    check(command.args(["--quiet", "--", "--deny", "warnings"]))
+}
+
+fn documentation(_: Settings) -> Result<()> {
+    let crate_itself = [
+        "doc",
+        "--quiet",
+        "--no-deps",
+        "--package",
+        "dunlin",
+        "--features",
+        DOCS_FEATURES,
+    ];
+    check(
+        cargo()
+            .args(crate_itself)
+            .env("RUSTDOCFLAGS", "--deny warnings"),
+    )?;
+    // Programs write their --help as doc comments, where a bare URL is an example and not a link.
+    let others = [
+        "doc",
+        "--quiet",
+        "--no-deps",
+        "--workspace",
+        "--exclude",
+        "dunlin",
+    ];
+    check(
+        cargo()
+            .args(others)
+            .env("RUSTDOCFLAGS", "--deny warnings --allow rustdoc::bare_urls"),
+    )?;
+    let shared = [
+        "doc",
+        "--quiet",
+        "--no-deps",
+        "--lib",
+        "--package",
+        firmware::BOARD,
+        "--package",
+        "dunlin-board",
+    ];
+    check(
+        board(firmware::BOARD)
+            .args(shared)
+            .env("RUSTDOCFLAGS", "--deny warnings"),
+    )
+}
+
+fn tests(settings: Settings) -> Result<()> {
+    let mut test = cargo();
+    test.args(["test", "--workspace"]).env("INSTA_UPDATE", "no");
+    if settings.long {
+        test.env("DUNLIN_LONG", "1");
+    }
+    check(&mut test)
+}
+
+fn on_target(settings: Settings) -> Result<()> {
+    let passed = suite::suite(settings.install)?;
+    println!("on-target suite: {passed} passed on the emulated Cortex-M4F");
+    Ok(())
+}
+
+/// Offline: everything the crate needs has been fetched by the steps before.
+fn package(_: Settings) -> Result<()> {
+    check(cargo().args([
+        "package",
+        "--quiet",
+        "--package",
+        "dunlin",
+        "--allow-dirty",
+        "--offline",
+    ]))
+}
+
+/// Cargo in a board's folder: it reads the board's configuration only from there.
+fn board(name: &str) -> Command {
+    let mut command = cargo();
+    command.current_dir(root().join("boards").join(name));
+    command
+}

@@ -1,0 +1,34 @@
+//! How often a page may or has to be visited, whatever it is worth.
+
+use crate::time::Duration;
+
+/// The fewest and the most crawls of a page in an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CrawlLimits {
+    /// The fewest crawls.
+    pub min: u32,
+    /// The most crawls; `None` for as many as politeness allows.
+    pub max: Option<u32>,
+    /// The interval in which they are counted. An image keeps it in milliseconds, up to 49 days.
+    pub interval: Duration,
+}
+
+impl CrawlLimits {
+    /// No limits.
+    pub const NONE: Self = Self {
+        min: 0,
+        max: None,
+        interval: Duration::DAY,
+    };
+
+    /// Can they be obeyed? The most must not be fewer than the fewest, and the interval not empty.
+    pub fn is_sound(&self) -> bool {
+        self.max.is_none_or(|max| self.min <= max) && !self.interval.is_zero()
+    }
+}
+
+impl Default for CrawlLimits {
+    fn default() -> Self {
+        Self::NONE
+    }
+}

@@ -1,0 +1,162 @@
+//! Makes images, on a computer.
+
+use std::vec::Vec;
+
+use super::record::{About, Record, Writer};
+use super::{HEADER, Image, ImageError, MAGIC, Tag, VERSION};
+use crate::catalog::{ChangeLaw, Config, CrawlLimits, Host, Ignore, Name, Page};
+use crate::math::crc32;
+
+/// Makes an image, section by section. What is empty is not written.
+///
+/// ```
+/// use dunlin::catalog::{Config, CrawlLimits, Host, Page};
+/// use dunlin::image::{Builder, Image, Tag};
+///
+/// let hourly = CrawlLimits { min: 24, ..CrawlLimits::NONE };
+/// let bytes = Builder::new(&Config::new("dunlin/0.1"))
+///     .hosts(&[Host { pages: 1, ..Host::new("example.org", 0) }])
+///     .pages(&[Page::new(0, "http://example.org/")])
+///     .limits(&[(0, hourly)])
+///     .section(Tag::new(*b"note"), b"made by hand")
+///     .build()?;
+///
+/// let image = Image::parse(&bytes)?;
+/// assert_eq!(image.limits(0)?, hourly);
+/// assert_eq!(image.section(Tag::new(*b"note")), Some(&b"made by hand"[..]));
+/// # Ok::<(), dunlin::image::ImageError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Builder {
+    sections: Vec<u8>,
+}
+
+impl Builder {
+    /// Begins an image for a probe that behaves like this.
+    pub fn new(config: &Config<'_>) -> Self {
+        let mut record = Writer::default();
+        config.write(&mut record);
+        config.sntp.write(&mut record);
+        let sections = Vec::new();
+        Self { sections }.table(Tag::CONFIG, &[record.0])
+    }
+
+    /// Adds the resolve table.
+    pub fn names(self, names: &[Name<'_>]) -> Self {
+        self.records(Tag::NAMES, names)
+    }
+
+    /// Adds the hosts. Each says where its pages begin and how many they are.
+    pub fn hosts(self, hosts: &[Host<'_>]) -> Self {
+        self.records(Tag::HOSTS, hosts)
+    }
+
+    /// Adds the pages, sorted by host.
+    pub fn pages(self, pages: &[Page<'_>]) -> Self {
+        self.records(Tag::PAGES, pages)
+    }
+
+    /// Adds stretches of pages that do not count as changes.
+    pub fn ignore(self, ignore: &[Ignore<'_>]) -> Self {
+        self.records(Tag::IGNORE, ignore)
+    }
+
+    /// Adds the limits of some pages. A firmware that does not know limits skips them.
+    pub fn limits(self, limits: &[(u16, CrawlLimits)]) -> Self {
+        self.about_pages(Tag::LIMITS, limits)
+    }
+
+    /// Adds the laws by which some pages change. A firmware that does not know laws skips them.
+    pub fn laws(self, laws: &[(u16, ChangeLaw<'_>)]) -> Self {
+        self.about_pages(Tag::LAWS, laws)
+    }
+
+    /// Adds a section of any kind.
+    pub fn section(mut self, tag: Tag, payload: &[u8]) -> Self {
+        self.sections.extend(tag.bytes());
+        self.sections.extend((payload.len() as u32).to_le_bytes());
+        self.sections.extend(payload);
+        self
+    }
+
+    /// Makes the image, and reads it as a probe would.
+    ///
+    /// # Errors
+    /// What a probe would refuse it for.
+    pub fn build(self) -> Result<Vec<u8>, ImageError> {
+        let bytes = self.build_unchecked();
+        let image = Image::parse(&bytes)?;
+        for page in 0..image.pages() {
+            image.limits(page)?;
+            image.law(page)?;
+        }
+        Ok(bytes)
+    }
+
+    /// Makes the image, whether a probe would take it or not: for tests of who reads it.
+    pub fn build_unchecked(self) -> Vec<u8> {
+        let mut counted = VERSION.to_le_bytes().to_vec();
+        counted.extend([0; 6]);
+        let length = (HEADER + self.sections.len()) as u32;
+        let checksum = crc32(&[&counted, &self.sections]);
+        [
+            &MAGIC[..],
+            &counted,
+            &length.to_le_bytes(),
+            &checksum.to_le_bytes(),
+            &self.sections,
+        ]
+        .concat()
+    }
+
+    /// Adds facts about some pages, sorted by page so that one can be found.
+    fn about_pages<'a, T: Record<'a> + Copy>(self, tag: Tag, facts: &[(u16, T)]) -> Self {
+        let about = |&(page, fact): &(u16, T)| About { page, fact };
+        let mut records: Vec<About<T>> = facts.iter().map(about).collect();
+        records.sort_by_key(|record| record.page);
+        self.records(tag, &records)
+    }
+
+    fn records<'a, T: Record<'a>>(self, tag: Tag, records: &[T]) -> Self {
+        let encode = |record: &T| {
+            let mut bytes = Writer::default();
+            record.write(&mut bytes);
+            bytes.0
+        };
+        let records: Vec<Vec<u8>> = records.iter().map(encode).collect();
+        self.table(tag, &records)
+    }
+
+    /// Adds records behind their number and the index of where each starts.
+    fn table(self, tag: Tag, records: &[Vec<u8>]) -> Self {
+        if records.is_empty() {
+            return self;
+        }
+        let mut payload = (records.len() as u32).to_le_bytes().to_vec();
+        let mut start = 4 + 4 * records.len();
+        for record in records {
+            payload.extend((start as u32).to_le_bytes());
+            start += record.len();
+        }
+        payload.extend(records.concat());
+        self.section(tag, &payload)
+    }
+}
+
+/// Makes an image of these sections and no others, whether a probe would take it or not. Pages must
+/// be sorted by host. See [`Builder`].
+pub fn build(
+    config: &Config<'_>,
+    names: &[Name<'_>],
+    hosts: &[Host<'_>],
+    pages: &[Page<'_>],
+    ignore: &[Ignore<'_>],
+) -> Vec<u8> {
+    Builder::new(config)
+        .names(names)
+        .hosts(hosts)
+        .pages(pages)
+        .ignore(ignore)
+        .build_unchecked()
+}

@@ -1,0 +1,266 @@
+//! What a visit is worth, and the gap after which that reaches its price.
+//!
+//! A page of weight w that changes at a known rate λ and was visited τ ago: a visit is worth
+//! (w/λ)(1 − (1+λτ)e^{−λτ}), at most w/λ. Allocators that know rates use that as it stands
+//! ([`share_of_most`], and [`ChangeModel`](crate::model::ChangeModel) for other laws and
+//! objectives).
+//!
+//! The probe does not know λ; it holds a Gamma(a, b) [`Belief`]. A copy of age t is then fresh with
+//! probability S(t) = E e^{−λt} = (b/(b+t))^a, and a visit is worth w(∫₀^τ S − τ S(τ)), the average
+//! of the value above over the belief. It becomes the known rate's as the belief hardens (a → ∞),
+//! and it explores by itself: a page of which little is known (a ≤ 1) is never given up, because it
+//! may well be a quiet one.
+
+use libm::{expf, expm1f, log1pf, logf, sqrtf};
+
+use crate::math::{Real, h_inverse};
+use crate::model::Poisson;
+
+/// Steps towards the root; the guess is good, one or two are the rule.
+const MOST_STEPS: u32 = 5;
+/// A step this small, in parts of the gap, leaves an error of a thousandth or two: the value is
+/// flat around its best, so more would not be seen.
+const ENOUGH: f32 = 0.08;
+/// From this shape on a belief is as good as a rate, to half a per cent of the gap.
+const FIRM: f32 = 200.0;
+/// Below so many changes a gap, the first term of the value is all of it to a thousandth.
+const FEW: f32 = 1e-3;
+
+/// A price as a share of the most that a visit to a page of known rate can be worth, `w/λ`. From 1
+/// on the page is not worth a visit at all; below, `λ gap = h⁻¹(share)`.
+#[inline]
+pub fn share_of_most<F: Real>(price: F, rate: F, weight: F) -> F {
+    price * rate / weight
+}
+
+/// What is believed about a change rate: a Gamma distribution, as if `shape` changes had been seen
+/// in `time`.
+///
+/// In `f32`, which is what a probe computes with.
+///
+/// ```
+/// use dunlin::plan::worth::Belief;
+///
+/// let page = Belief { shape: 4.0, time: 2.0 }; // about two changes a day
+/// let gap = page.gap(1.0, 0.1, 0.0);
+/// assert!((page.value(1.0, gap) - 0.1).abs() < 0.002);
+/// // The dearer a visit, the longer the gap.
+/// assert!(page.gap(1.0, 0.2, gap) > gap);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Belief {
+    /// Changes seen, as it were: how firm the belief is.
+    pub shape: f32,
+    /// Days in which they were seen.
+    pub time: f32,
+}
+
+impl Belief {
+    /// Probability that a copy is still fresh after so many days.
+    pub fn fresh(&self, days: f32) -> f32 {
+        expf(-self.shape * log1pf(days / self.time))
+    }
+
+    /// Time-average freshness between visits `gap` days apart.
+    pub fn mean_freshness(&self, gap: f32) -> f32 {
+        if gap <= 0.0 {
+            return 1.0;
+        }
+        let rest = self.shape - 1.0;
+        let b = self.time;
+        (integral(rest, log1pf(gap / b)) * b / gap).min(1.0)
+    }
+
+    /// What it is worth to visit a page now that was visited `days` ago, in weight × days.
+    pub fn value(&self, weight: f32, days: f32) -> f32 {
+        let rest = self.shape - 1.0;
+        let b = self.time;
+        weight * b * scaled_value(rest, log1pf(days / b)).0
+    }
+
+    /// The gap in days at which a visit is worth its price; infinite where it never is. A `guess`,
+    /// such as the gap before, saves steps; 0 for none.
+    pub fn gap(&self, weight: f32, price: f32, guess: f32) -> f32 {
+        let a = self.shape;
+        let b = self.time;
+        let rest = a - 1.0;
+        let value = price / (weight * b);
+        if value <= 0.0 {
+            return 0.0;
+        }
+        if rest > 0.0 && value * rest >= 1.0 {
+            return f32::INFINITY;
+        }
+        if a >= FIRM {
+            return Poisson::gap_worth(rest, b, value);
+        }
+        if a * value < 0.5 * FEW * FEW {
+            return b * sqrtf(2.0 * value / a);
+        }
+        // In units of u = ln(1 + τ/b). Without a guess, the firm belief's answer; beyond its reach,
+        // somewhere in the tail.
+        let guess = if guess > 0.0 {
+            log1pf(guess / b).min(80.0)
+        } else {
+            h_inverse((a * value).min(0.98)) / a
+        };
+        let mut u = guess.max(FEW / a);
+        for _ in 0..MOST_STEPS {
+            let (found, slope) = scaled_value(rest, u);
+            if !(slope > 0.0) {
+                // Far beyond: nothing is left of the copy.
+                u *= 0.5;
+                continue;
+            }
+            // In logarithms of the value, which are nearly straight both for small u and far out.
+            let step = logf(value / found) * found / slope;
+            // Not `clamp`: it panics on bounds that are not numbers, and prints them, which takes
+            // 11 kB of flash.
+            u = within(u + step, 0.25 * u, 4.0 * u + 1.0);
+            if step.abs() <= ENOUGH * u {
+                break;
+            }
+        }
+        b * expm1f(u)
+    }
+}
+
+fn within(wanted: f32, least: f32, most: f32) -> f32 {
+    if wanted < least {
+        least
+    } else if wanted > most {
+        most
+    } else {
+        wanted
+    }
+}
+
+/// The value in units of `w b`, `∫S − τS` with u = ln(1 + τ/b) and `rest` = a − 1, and its slope in
+/// u. The terms cancel where u is small: from [`FEW`] changes on, f32 leaves three digits.
+fn scaled_value(rest: f32, u: f32) -> (f32, f32) {
+    let tail = expf(-rest * u);
+    let missed = -expm1f(-u);
+    let value = integral(rest, u) - missed * tail;
+    let slope = (rest + 1.0) * missed * tail;
+    (value, slope)
+}
+
+/// `∫S` in units of b: (1 − e^{−rest u})/rest.
+fn integral(rest: f32, u: f32) -> f32 {
+    if rest.abs() < 1e-3 {
+        u
+    } else {
+        -expm1f(-rest * u) / rest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{ChangeModel, Objective};
+
+    /// The belief that a rate is this, as firm as `shape` says.
+    fn about(rate: f32, shape: f32) -> Belief {
+        Belief {
+            shape,
+            time: shape / rate.max(1e-12),
+        }
+    }
+
+    /// The same gap by bisection, in f64.
+    fn reference(shape: f64, time: f64, value: f64) -> f64 {
+        let scaled = |u: f64| {
+            let rest = shape - 1.0;
+            let integral = if rest == 0.0 {
+                u
+            } else {
+                -libm::expm1(-rest * u) / rest
+            };
+            integral + libm::expm1(-u) * libm::exp(-rest * u)
+        };
+        let mut low = 0.0;
+        let mut high = 80.0;
+        for _ in 0..200 {
+            let middle = 0.5 * (low + high);
+            if scaled(middle) < value {
+                low = middle
+            } else {
+                high = middle
+            }
+        }
+        time * libm::expm1(high)
+    }
+
+    #[test]
+    fn gaps_are_right_to_two_per_cent_for_every_belief() {
+        for shape in [
+            0.5_f32, 0.7, 0.999, 1.0, 1.001, 1.5, 3.0, 10.0, 50.0, 199.0, 201.0, 1e4, 1e6,
+        ] {
+            for rate in [1e-6_f32, 1e-3, 0.1, 1.0, 30.0, 1e4] {
+                let belief = about(rate, shape);
+                for share in [1e-12_f32, 1e-7, 1e-4, 0.01, 0.1, 0.4, 0.7, 0.9, 0.97] {
+                    // A share of the most that a fetch of the page can be worth, or of a mean gap's
+                    // worth.
+                    let value = share / (shape - 1.0).max(shape);
+                    let expected =
+                        reference(f64::from(shape), f64::from(belief.time), f64::from(value));
+                    for guess in [0.0, 0.6, 1.0, 1.5] {
+                        let guess = guess * expected as f32;
+                        let found = f64::from(belief.gap(1.0, value * belief.time, guess));
+                        let error = (found / expected - 1.0).abs();
+                        assert!(
+                            error < 0.02,
+                            "shape {shape}, rate {rate}, {share}: {found}, not {expected}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_price_makes_a_gap_that_is_not_a_number() {
+        for shape in [0.5, 1.0, 2.0, 500.0, 1e6] {
+            for rate in [0.0, 1e-9, 1.0, 1e6] {
+                let belief = about(rate, shape);
+                for weight in [1e-9, 1.0, 1e9] {
+                    for price in [0.0, 1e-20, 1e-3, 1.0, 1e20] {
+                        for guess in [0.0, 1e-9, 1.0, 400.0, f32::INFINITY] {
+                            let gap = belief.gap(weight, price, guess);
+                            assert!(
+                                gap >= 0.0,
+                                "{shape}, {rate}, {weight}, {price}, {guess}: {gap}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_firm_belief_is_a_known_rate() {
+        let firm = about(2.0, 1e5);
+        let known = Poisson::new(2.0_f32);
+        for gap in [0.01_f32, 0.1, 0.5, 2.0] {
+            let near = |found: f32, expected: f32| {
+                assert!(
+                    (found - expected).abs() <= 0.005 * expected,
+                    "{gap}: {found}, {expected}"
+                );
+            };
+            let value = known.value(Objective::Freshness, gap);
+            near(firm.value(1.0, gap), value);
+            near(firm.gap(1.0, value, 0.0), gap);
+            near(firm.fresh(gap), 1.0 - known.stale(gap));
+            near(
+                firm.mean_freshness(gap),
+                1.0 - known.cost(Objective::Freshness, gap),
+            );
+        }
+        // What is never worth its price is so for both.
+        assert_eq!(firm.gap(1.0, 0.6, 0.0), f32::INFINITY);
+        assert!(share_of_most(0.6_f32, 2.0, 1.0) >= 1.0);
+        assert_eq!(known.gap(Objective::Freshness, 0.6), f32::INFINITY);
+    }
+}

@@ -1,0 +1,83 @@
+//! The calls of a scheduler, written down once for all that have them.
+//!
+//! [`changing`] and [`reading`] list them with their documentation, as a trait would. They are no
+//! trait, so that nobody has to import one, and so that no signature names the types behind it. A
+//! call that changes something borrows the tables as a [`Core`](super::state::Core); what is done
+//! there is in the file of its subject: `hosts`, `pages`, `next`, `record`, `restore`. One that only
+//! looks is in [`read`](super::read).
+
+mod changing;
+mod reading;
+
+#[cfg(doc)]
+use super::Counter;
+#[cfg(feature = "std")]
+use super::LargeScheduler;
+use super::read::Read;
+use super::{
+    Counters, Decision, Error, HostId, HostMemo, Outcome, PageId, PageSettings, Scheduler,
+    SchedulerView, Settings,
+};
+use crate::learn::Estimate;
+use crate::learn::hints::Hint;
+use crate::polite::Hours;
+use crate::time::{Duration, Instant};
+
+use changing::changing;
+use reading::reading;
+
+/// Calls with their documentation.
+macro_rules! documented {
+    (changing: $($(#[$doc:meta])* fn $name:ident($($key:ident: $of:ty),*) $(-> $gives:ty)?;)*) => {
+        $(
+            $(#[$doc])*
+            pub fn $name(&mut self, $($key: $of),*) $(-> $gives)? {
+                self.core().$name($($key),*)
+            }
+        )*
+    };
+    (reading: $($(#[$doc:meta])* fn $name:ident($($key:ident: $of:ty),*) -> $gives:ty;)*) => {
+        $(
+            $(#[$doc])*
+            pub fn $name(&self, $($key: $of),*) -> $gives {
+                Read::$name(self.read(), $($key),*)
+            }
+        )*
+    };
+}
+
+/// Calls with a link to the documentation of [`Scheduler`]'s.
+macro_rules! brief {
+    (changing: $($(#[$doc:meta])* fn $name:ident($($key:ident: $of:ty),*) $(-> $gives:ty)?;)*) => {
+        $(
+            #[doc = concat!("See [`Scheduler::", stringify!($name), "`].")]
+            pub fn $name(&mut self, $($key: $of),*) $(-> $gives)? {
+                self.core().$name($($key),*)
+            }
+        )*
+    };
+    (reading: $($(#[$doc:meta])* fn $name:ident($($key:ident: $of:ty),*) -> $gives:ty;)*) => {
+        $(
+            #[doc = concat!("See [`Scheduler::", stringify!($name), "`].")]
+            pub fn $name(&self, $($key: $of),*) -> $gives {
+                Read::$name(self.read(), $($key),*)
+            }
+        )*
+    };
+}
+
+impl<const PAGES: usize, const HOSTS: usize> Scheduler<PAGES, HOSTS> {
+    changing!(documented);
+    reading!(documented);
+}
+
+impl SchedulerView<'_> {
+    changing!(brief);
+    reading!(brief);
+}
+
+#[cfg(feature = "std")]
+impl LargeScheduler {
+    changing!(brief);
+    reading!(brief);
+}

@@ -1,0 +1,150 @@
+//! What can be asked of a scheduler without changing it.
+
+use super::host::HostState;
+use super::page::{PageState, Place};
+use super::state::State;
+use super::tick::Tick;
+use super::{Counters, Error, HostId, HostMemo, PageId};
+use crate::heap::Id;
+use crate::learn::Estimate;
+use crate::time::{Duration, Instant};
+
+/// Tables that can be read, whoever owns them. The required methods say where they are; the others
+/// are what [`calls`](super::calls) documents, and what they have in common.
+pub(super) trait Read<I: Id> {
+    fn page_table(&self) -> &[PageState<I>];
+    fn host_table(&self) -> &[HostState<I>];
+    fn state(&self) -> &State<I>;
+    /// When a gate opens; `None` if it is not closed.
+    fn opening_of(&self, gate: I) -> Option<Tick>;
+    /// When the first closed gate opens.
+    fn first_opening(&self) -> Option<Tick>;
+    /// When the first page is due whose gate is open.
+    fn first_due_of_open(&self) -> Option<Tick>;
+
+    fn host(&self, id: I) -> Result<&HostState<I>, Error> {
+        self.host_table()
+            .get(id.index())
+            .filter(|_| id.index() < self.state().hosts_used)
+            .ok_or(Error::UnknownHost)
+    }
+
+    /// The host whose gate and queue a host uses: itself, or the one it shares with.
+    fn gate_of(&self, host: I) -> Result<I, Error> {
+        Ok(self.host(host)?.shared().unwrap_or(host))
+    }
+
+    /// The same for a host as callers know it.
+    fn gate(&self, host: HostId) -> Result<I, Error> {
+        self.gate_of(host_key(host)?)
+    }
+
+    /// What is known of that gate.
+    fn gate_state(&self, host: HostId) -> Result<&HostState<I>, Error> {
+        self.host(self.gate(host)?)
+    }
+
+    fn page(&self, page: PageId) -> Option<&PageState<I>> {
+        self.page_table()
+            .get(page.index())
+            .filter(|state| state.place != Place::Free)
+    }
+
+    fn page_id(&self, index: usize) -> Option<PageId> {
+        // Before the index becomes a number of 32 bits, it has to be one of the table.
+        self.page_table()
+            .get(index)
+            .filter(|state| state.place != Place::Free)
+            .map(|_| PageId::new(index))
+    }
+
+    fn host_id(&self, index: usize) -> Option<HostId> {
+        (index < self.state().hosts_used).then(|| HostId::new(index))
+    }
+
+    fn host_of(&self, page: PageId) -> Result<HostId, Error> {
+        self.page(page)
+            .map(|state| HostId::new(state.host.index()))
+            .ok_or(Error::UnknownPage)
+    }
+
+    fn opens(&self, host: HostId) -> Option<Instant> {
+        let opens = self.opening_of(self.gate(host).ok()?)?;
+        Some(self.state().clock.instant(opens))
+    }
+
+    fn gap(&self, host: HostId) -> Option<Duration> {
+        self.gate_state(host).ok().map(|host| host.gate.gap())
+    }
+
+    fn first_due(&self, host: HostId) -> Option<Instant> {
+        let gate = self.gate_state(host).ok()?;
+        let first = self.page_table().get(gate.queue().index())?;
+        let due = first.due.before_days(self.state().lead());
+        Some(self.state().clock.instant(due))
+    }
+
+    fn estimate(&self, page: PageId) -> Result<Estimate, Error> {
+        self.page(page)
+            .map(|state| state.estimate)
+            .ok_or(Error::UnknownPage)
+    }
+
+    fn last_fetch(&self, page: PageId) -> Option<Instant> {
+        let state = self.page(page)?;
+        (state.last != Tick::NEVER).then(|| self.state().clock.instant(state.last))
+    }
+
+    fn host_memo(&self, host: HostId) -> Result<HostMemo, Error> {
+        let host = self.gate_state(host)?;
+        Ok(HostMemo {
+            gap: host.gate.gap(),
+            failures: host.gate.failures(),
+            price: host.price,
+        })
+    }
+
+    fn counters<'a>(&'a self) -> &'a Counters
+    where
+        I: 'a,
+    {
+        &self.state().counters
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        let state = self.state();
+        state
+            .wakes(self.first_due_of_open(), self.first_opening())
+            .map(|then| then.max(state.budget.opens()))
+    }
+
+    fn price(&self) -> f32 {
+        self.state().prices.common
+    }
+
+    fn freshness(&self) -> Option<f32> {
+        self.state().prices.freshness()
+    }
+
+    fn optimum(&self) -> Option<f32> {
+        self.state().prices.achievable()
+    }
+
+    fn next_page_to_review(&self) -> usize {
+        self.state().prices.cursor
+    }
+
+    fn pages(&self) -> usize {
+        self.state().page_count
+    }
+}
+
+/// A page as the tables know it.
+pub(super) fn page_key<I: Id>(page: PageId) -> Result<I, Error> {
+    I::from_index(page.index()).ok_or(Error::UnknownPage)
+}
+
+/// A host as the tables know it.
+pub(super) fn host_key<I: Id>(host: HostId) -> Result<I, Error> {
+    I::from_index(host.index()).ok_or(Error::UnknownHost)
+}
