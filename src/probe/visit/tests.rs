@@ -419,8 +419,8 @@ fn a_stale_connection_or_a_closed_gate_changes_nothing() {
     assert!(before.is_some());
     let stale = desk.turn(0, |_| Said::Stale);
     assert!(matches!(stale, (Some(_), Next::AskAgain)), "{stale:?}");
-    let elsewhere = desk.turn(0, |_| Said::Refused(Refusal::WaitAt(1)));
-    assert!(matches!(elsewhere, (Some(_), Next::WaitAt(1))));
+    let at_another_gate = desk.turn(0, |_| Said::Refused(Refusal::WaitAt(1)));
+    assert!(matches!(at_another_gate, (Some(_), Next::WaitAt(1))));
     let (asked, next) = desk.turn(0, |_| Said::Refused(Refusal::Closed));
     let Next::Conclude(conclusion) = next else {
         panic!("{next:?}");
