@@ -159,6 +159,25 @@ impl<B: Board> Probe<'_, B> {
         number: usize,
         slot: &mut Slot<'_, C, R>,
     ) -> ! {
+        let runner = Runner {
+            probe: self,
+            number,
+        };
+        runner.run(slot).await
+    }
+}
+
+/// The loop of one slot.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Runner<'p, 'a, B> {
+    pub probe: &'p Probe<'a, B>,
+    /// Which slot it is.
+    pub number: usize,
+}
+
+impl<B: Board> Runner<'_, '_, B> {
+    /// Fetches whatever is due, for ever. *Cancellation*: as for [`Probe::run_slot`].
+    async fn run<C: Connect, R: Resolve>(&self, slot: &mut Slot<'_, C, R>) -> ! {
         let Slot {
             connect,
             resolve,
@@ -171,7 +190,7 @@ impl<B: Board> Probe<'_, B> {
             while !connection.is_over() {
                 let turn = match again.take() {
                     Some(turn) => Some(turn),
-                    None => self.next_turn(number, &mut connection).await,
+                    None => self.next_turn(&mut connection).await,
                 };
                 let Some(turn) = turn else {
                     break;
@@ -179,7 +198,7 @@ impl<B: Board> Probe<'_, B> {
                 if self.turn(&turn, &mut connection, resolve, buffer).await {
                     again = Some(turn);
                 }
-                connection.end(false, self.board.now()).await;
+                connection.end(false, self.probe.board.now()).await;
             }
         }
     }
@@ -187,29 +206,20 @@ impl<B: Board> Probe<'_, B> {
     /// Waits until there is a page for this slot; `None` if its connection ends before that.
     ///
     /// *Cancellation*: safe.
-    async fn next_turn<C: Connect>(
-        &self,
-        number: usize,
-        connection: &mut SlotConnection<'_, C>,
-    ) -> Option<Turn> {
+    async fn next_turn<C: Connect>(&self, connection: &mut SlotConnection<'_, C>) -> Option<Turn> {
         while !connection.is_over() {
             let kept = connection.kept().map(|(host, _)| host);
-            match self.next(number, kept) {
+            match self.next(kept) {
                 Decision::Fetch(page) => {
-                    self.board.log(&Event::Start {
+                    self.probe.board.log(&Event::Start {
                         page: page.index() as u16,
                     });
-                    let host = self.state().waits_at(page);
-                    let start = self.board.now();
-                    return Some(Turn {
-                        slot: number,
-                        page,
-                        host,
-                        start,
-                    });
+                    let host = self.probe.state().waits_at(page);
+                    let start = self.probe.board.now();
+                    return Some(Turn { page, host, start });
                 }
-                Decision::WaitUntil(then) => self.wait(number, then, connection).await,
-                Decision::Idle => self.wait(number, Instant::MAX, connection).await,
+                Decision::WaitUntil(then) => self.wait(then, connection).await,
+                Decision::Idle => self.wait(Instant::MAX, connection).await,
             }
         }
         None
@@ -218,11 +228,11 @@ impl<B: Board> Probe<'_, B> {
     /// What a slot that keeps a connection to `kept` should do now. What another slot should rather
     /// do is given to that one: at most once a slot.
     #[inline(never)] // Out of the futures' code, which would be larger.
-    fn next(&self, number: usize, kept: Option<u16>) -> Decision {
-        let now = self.board.now();
-        let mut state = self.state();
-        if let Some(page) = state.slots.given(number) {
-            state.slots.set(number, Doing::Busy { since: now });
+    fn next(&self, kept: Option<u16>) -> Decision {
+        let now = self.probe.board.now();
+        let mut state = self.probe.state();
+        if let Some(page) = state.slots.given(self.number) {
+            state.slots.set(self.number, Doing::Busy { since: now });
             return Decision::Fetch(page);
         }
         loop {
@@ -237,11 +247,11 @@ impl<B: Board> Probe<'_, B> {
             let Decision::Fetch(page) = decision else {
                 return decision;
             };
-            let best = state.slots.best(number, kept, state.waits_at(page));
+            let best = state.slots.best(self.number, kept, state.waits_at(page));
             // One slot more is busy from now on: another one has to look after what comes next.
             state.slots.wake_all();
-            if best == number {
-                state.slots.set(number, Doing::Busy { since: now });
+            if best == self.number {
+                state.slots.set(self.number, Doing::Busy { since: now });
                 return decision;
             }
             state.slots.set(best, Doing::Given { page, since: now });
@@ -252,24 +262,20 @@ impl<B: Board> Probe<'_, B> {
     /// ended when its time is over or the server has closed it.
     ///
     /// *Cancellation*: safe.
-    async fn wait<C: Connect>(
-        &self,
-        number: usize,
-        then: Instant,
-        connection: &mut SlotConnection<'_, C>,
-    ) {
+    async fn wait<C: Connect>(&self, then: Instant, connection: &mut SlotConnection<'_, C>) {
         let kept = connection.kept();
         let then = kept.map_or(then, |(_, until)| until.min(then));
         let broken = {
-            let generation = self.state().slots.generation;
-            let _waiting = Waiting::new(self, number, kept.map(|(host, _)| host));
+            let generation = self.probe.state().slots.generation;
+            let _waiting = Waiting::new(self.probe, self.number, kept.map(|(host, _)| host));
             let mut alarm = pin!(
-                self.board
-                    .sleep_until(then.max(self.board.now() + SHORTEST_WAIT))
+                self.probe
+                    .board
+                    .sleep_until(then.max(self.probe.board.now() + SHORTEST_WAIT))
             );
             let mut broken = pin!(connection.broken());
             poll_fn(|context| {
-                if !self.state().slots.waits(generation, context.waker()) {
+                if !self.probe.state().slots.waits(generation, context.waker()) {
                     return Poll::Ready(false);
                 }
                 if broken.as_mut().poll(context).is_ready() {
@@ -279,6 +285,6 @@ impl<B: Board> Probe<'_, B> {
             })
             .await
         };
-        connection.end(broken, self.board.now()).await;
+        connection.end(broken, self.probe.board.now()).await;
     }
 }

@@ -46,7 +46,7 @@ impl<B: Board> Probe<'_, B> {
         let Some(server) = self.setup.config.sntp else {
             core::future::pending().await
         };
-        self.asks_time(true);
+        self.state().clock.ask_server(true);
         let mut client = Client::new(self.nonce(random));
         let mut then = client.ask_at();
         loop {
@@ -67,17 +67,12 @@ impl<B: Board> Probe<'_, B> {
                     if matches!(why, NoTime::Name | NoTime::Silence) {
                         client.failed(self.board.now());
                     }
-                    self.asks_time(false);
+                    self.state().clock.ask_server(false);
                     self.board.log(&Event::NoTime { why });
                 }
             }
             then = client.ask_at();
         }
-    }
-
-    #[inline(never)] // Once for both callers.
-    fn asks_time(&self, asks: bool) {
-        self.state().clock.ask_server(asks);
     }
 
     /// A number that is another one at each moment.

@@ -6,9 +6,10 @@ use core::pin::pin;
 use super::connection::{NEAR, SlotConnection, Unanswered};
 use super::names::Names;
 use super::origin::{Origin, Passage, Refusal};
+use super::slots::Runner;
 use super::verdicts::Judges;
 use super::visit::{Conclusion, Moment, Next, Reply, Visit};
-use super::{Board, Event, Failure, Probe, State};
+use super::{Board, Event, Failure, State};
 use crate::fetch::{Connect, Resolve, within};
 use crate::scheduler::{Outcome, PageId};
 use crate::time::{Duration, Instant};
@@ -19,8 +20,6 @@ const CLOSED_WAIT: Duration = Duration::from_millis(100);
 /// A page whose turn it is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn {
-    /// The slot that is at it.
-    pub slot: usize,
     pub page: PageId,
     /// The host at whose gate it has waited: its own, as a rule.
     pub host: u16,
@@ -28,7 +27,7 @@ pub(super) struct Turn {
     pub start: Instant,
 }
 
-impl<B: Board> Probe<'_, B> {
+impl<B: Board> Runner<'_, '_, B> {
     /// One request for a page, or for what has to come before it; true if it has to be made again
     /// on another connection.
     ///
@@ -41,43 +40,47 @@ impl<B: Board> Probe<'_, B> {
         buffer: &mut [u8],
     ) -> bool {
         let visit = self.begin(turn);
-        let Some((mut ask, origin)) = visit.ask(&self.setup) else {
+        let Some((mut ask, origin)) = visit.ask(&self.probe.setup) else {
             self.end_unasked(turn, &visit);
             return false;
         };
         if let Err(refusal) = self.pass(turn, &visit, origin) {
             if refusal == Refusal::Closed {
-                let then = self.board.now() + CLOSED_WAIT;
-                self.board.sleep_until(then).await;
+                let then = self.probe.board.now() + CLOSED_WAIT;
+                self.probe.board.sleep_until(then).await;
             }
             return self.end(turn, &visit, Reply::Refused(refusal));
         }
         let mut judges = Judges::new();
         ask.request.keep_alive = self.prepare(turn, &visit, &mut judges);
-        let mut reading = visit.reading(&mut judges, &self.setup);
+        let mut reading = visit.reading(&mut judges, &self.probe.setup);
         let answered = {
             let mut names = Names {
-                probe: self,
+                probe: self.probe,
                 origin,
                 resolve,
             };
             let request = pin!(connection.request(
                 &mut ask,
                 turn.host,
-                self.board.now(),
+                self.probe.board.now(),
                 &mut names,
                 buffer,
                 &mut reading
             ));
-            let deadline = pin!(self.board.sleep_until(turn.start + self.setup.deadline()));
+            let deadline = pin!(
+                self.probe
+                    .board
+                    .sleep_until(turn.start + self.probe.setup.deadline())
+            );
             within(deadline, request).await
         };
-        let now = self.board.now();
+        let now = self.probe.board.now();
         let wait = match &answered {
             Some(Ok(answer)) => answer.wait,
             _ => None,
         };
-        self.state().known.origins.leave(origin, wait, now);
+        self.probe.state().known.origins.leave(origin, wait, now);
         let reply = match &answered {
             Some(Ok(answer)) => {
                 connection.keep(now);
@@ -92,11 +95,17 @@ impl<B: Board> Probe<'_, B> {
 }
 
 // What surrounds the request: all that does not wait, so that it is no part of any future.
-impl<'a, B: Board> Probe<'a, B> {
+impl<'a, B: Board> Runner<'_, 'a, B> {
     fn begin(&self, turn: &Turn) -> Visit<'a> {
         let page = turn.page.index() as u16;
-        let now = self.board.now();
-        Visit::begin(&self.setup, &mut self.state().known, page, turn.start, now)
+        let now = self.probe.board.now();
+        Visit::begin(
+            &self.probe.setup,
+            &mut self.probe.state().known,
+            page,
+            turn.start,
+            now,
+        )
     }
 
     /// May the request of a visit go to this origin now?
@@ -105,25 +114,25 @@ impl<'a, B: Board> Probe<'a, B> {
             page: turn.page.index() as u16,
             host: visit.host(),
             waited_at: turn.host,
-            now: self.board.now(),
-            deadline: turn.start + self.setup.deadline(),
+            now: self.probe.board.now(),
+            deadline: turn.start + self.probe.setup.deadline(),
         };
-        let origins = &mut self.state().known.origins;
-        origins.pass(origin, &passage, &self.setup)
+        let origins = &mut self.probe.state().known.origins;
+        origins.pass(origin, &passage, &self.probe.setup)
     }
 
     /// Chooses judges for a robots.txt, and says whether the connection should be kept.
     fn prepare<'v>(&self, turn: &Turn, visit: &'v Visit<'a>, judges: &mut Judges<'v>) -> bool {
-        let now = self.board.now();
-        let state = self.state();
-        visit.choose_judges(judges, &self.setup, &state.known, now);
+        let now = self.probe.board.now();
+        let state = self.probe.state();
+        visit.choose_judges(judges, &self.probe.setup, &state.known, now);
         state.is_next_near(turn, visit, now)
     }
 
     fn end_unasked(&self, turn: &Turn, visit: &Visit<'a>) {
         let conclusion = {
-            let state = &mut *self.state();
-            let at = state.moment(self.board.now());
+            let state = &mut *self.probe.state();
+            let at = state.moment(self.probe.board.now());
             visit.unasked(&mut state.known, at)
         };
         self.conclude(turn, &conclusion);
@@ -133,17 +142,17 @@ impl<'a, B: Board> Probe<'a, B> {
     #[inline(never)] // Out of the futures' code, which would be larger.
     fn end(&self, turn: &Turn, visit: &Visit<'a>, reply: Reply<'_, '_>) -> bool {
         let next = {
-            let state = &mut *self.state();
-            let at = state.moment(self.board.now());
-            visit.told(reply, &self.setup, &mut state.known, at)
+            let state = &mut *self.probe.state();
+            let at = state.moment(self.probe.board.now());
+            visit.told(reply, &self.probe.setup, &mut state.known, at)
         };
         match next {
             Next::AskAgain => return true,
             Next::Conclude(conclusion) => self.conclude(turn, &conclusion),
             Next::WaitAt(host) => {
-                let now = self.board.now();
-                let state = &mut *self.state();
-                state.slots.leave(turn.slot);
+                let now = self.probe.board.now();
+                let state = &mut *self.probe.state();
+                state.slots.leave(self.number);
                 if let Some(host) = state.scheduler.host_id(host.into()) {
                     // It is in flight, and the image has only hosts that the scheduler has.
                     let _ = state.scheduler.hand_over(turn.page, host, now);
@@ -160,21 +169,21 @@ impl<'a, B: Board> Probe<'a, B> {
         conclusion
             .events
             .iter()
-            .for_each(|event| self.board.log(event));
-        let now = self.board.now();
+            .for_each(|event| self.probe.board.log(event));
+        let now = self.probe.board.now();
         let back_off = {
-            let state = &mut *self.state();
+            let state = &mut *self.probe.state();
             if let Some(counted) = conclusion.counted {
                 if let Some(date) = counted.date {
                     state.clock.hear(turn.host, date.as_unix(), now);
                 }
-                state.tell_time_of_day(&self.setup, now);
+                state.tell_time_of_day(&self.probe.setup, now);
             }
-            state.slots.leave(turn.slot);
+            state.slots.leave(self.number);
             state.record(turn, conclusion, now)
         };
         if let (Some(wait), Some(why)) = (back_off, conclusion.failure) {
-            self.board.log(&Event::BackOff {
+            self.probe.board.log(&Event::BackOff {
                 host: turn.host,
                 seconds: wait.as_secs().min(u32::MAX.into()) as u32,
                 why,
