@@ -21,7 +21,6 @@
 //!     Decision::WaitUntil(_then) => {}
 //!     // Nothing happens until something is recorded or added.
 //!     Decision::Idle => {}
-//!     _ => {}
 //! }
 //! # Ok::<(), dunlin::scheduler::Error>(())
 //! ```

@@ -26,7 +26,7 @@ fn main() -> Result<(), Error> {
                 scheduler.record(page, outcome, now)?;
             }
             Decision::WaitUntil(then) => now = then,
-            _ => break,
+            Decision::Idle => break,
         }
     }
     for (name, page) in [("news", news), ("imprint", imprint)] {
