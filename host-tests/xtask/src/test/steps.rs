@@ -132,8 +132,8 @@ fn clippy_host(_: Settings) -> Result<()> {
 }
 
 fn clippy_devices(_: Settings) -> Result<()> {
-    for (target, sets) in DEVICE_FEATURES {
-        for features in *sets {
+    for &(target, sets) in DEVICE_FEATURES {
+        for features in sets {
             clippy(clippy_crate(features).args(["--target", target]))?;
         }
         clippy(board(firmware::BOARD).args(["clippy", "--release", "--target", target]))?;
