@@ -99,7 +99,8 @@ pub(super) fn parse_ipv6(text: &[u8]) -> Option<Ipv6Addr> {
         Some(at) => (text.get(..at)?, text.get(at + 2..)?),
         None => (text, &[][..]),
     };
-    let (mut head, mut tail) = ([0_u16; 8], [0_u16; 8]);
+    let mut head = [0_u16; 8];
+    let mut tail = [0_u16; 8];
     // An IPv4 tail can only stand at the very end.
     let first = groups(before, &mut head, gap.is_none())?;
     let last = groups(after, &mut tail, true)?;

@@ -9,7 +9,7 @@ use embedded_io_async::{Read, Write};
 
 use super::url::Scheme;
 
-/// Addresses of one name: those that are tried.
+/// The addresses of one name that are tried.
 pub type Addresses = heapless::Vec<IpAddr, 4>;
 
 /// Turns names into addresses.
@@ -33,7 +33,7 @@ pub trait Resolve {
 /// Where a connection goes.
 #[derive(Clone, Copy, Debug)]
 pub struct Endpoint<'a> {
-    /// TLS or not.
+    /// Whether it goes through TLS.
     pub scheme: Scheme,
     /// The name a TLS certificate must be for.
     pub host: &'a str,

@@ -182,11 +182,9 @@ fn at(year: u32, month: u32, day: u32, time: &[u8]) -> Option<HttpDate> {
     let [h1, h2, b':', m1, m2, b':', s1, s2] = time else {
         return None;
     };
-    let (hour, minute, second) = (
-        number(&[*h1, *h2])?,
-        number(&[*m1, *m2])?,
-        number(&[*s1, *s2])?,
-    );
+    let hour = number(&[*h1, *h2])?;
+    let minute = number(&[*m1, *m2])?;
+    let second = number(&[*s1, *s2])?;
     if year < 1970 || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
@@ -220,7 +218,8 @@ fn days_from_civil(year: u32, month: u32, day: u32) -> u32 {
 /// The date of a day since 1970.
 fn civil(days: u32) -> (u32, u32, u32) {
     let days = days.wrapping_add(EPOCH);
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let era = days / 146_097;
+    let day_of_era = days % 146_097;
     let year = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year + year / 4 - year / 100);
     let shifted = (5 * day_of_year + 2) / 153;

@@ -24,15 +24,15 @@ pub enum AnswerKind {
     Page,
     /// 304: the version we know is current.
     NotModified,
-    /// 3xx: it is elsewhere, see [`Fetched::target`].
+    /// 3xx: it is somewhere else, see [`Fetched::target`].
     Redirect,
-    /// 404 or 410.
+    /// 404 or 410: it is no longer there.
     Gone,
     /// 429 or 503: come back later, see [`Fetched::wait`].
     Busy,
-    /// Any other 4xx.
+    /// Any other 4xx: the server does not give it to us.
     Refused,
-    /// Any other 5xx.
+    /// Any other 5xx: the server is broken.
     Broken,
     /// 304 to a question that named no version, a redirect to nowhere, a status that does not
     /// exist.
@@ -57,7 +57,7 @@ impl AnswerKind {
 /// What a fetch brought: all that scheduling and learning want to know.
 #[derive(Clone, Debug)]
 pub struct Fetched<'b> {
-    /// What it means.
+    /// What kind of answer it is.
     pub kind: AnswerKind,
     /// What the head said: status, tag, dates, cache lifetime, encoding.
     pub head: Head,
@@ -160,15 +160,15 @@ impl Body for Fingerprinter<'_> {
 /// them twice.
 ///
 /// *Cancellation*: dropping it leaves both as they are.
-pub async fn within<T>(
+// A future without a state of its own: an async function would be larger.
+pub fn within<T>(
     mut deadline: Pin<&mut impl Future<Output = ()>>,
     mut work: Pin<&mut impl Future<Output = T>>,
-) -> Option<T> {
-    poll_fn(|context| match work.as_mut().poll(context) {
+) -> impl Future<Output = Option<T>> {
+    poll_fn(move |context| match work.as_mut().poll(context) {
         Poll::Ready(done) => Poll::Ready(Some(done)),
         Poll::Pending => deadline.as_mut().poll(context).map(|()| None),
     })
-    .await
 }
 
 /// Makes one request on an open connection; the body of the response goes to `body`.

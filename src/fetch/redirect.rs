@@ -12,14 +12,15 @@ use super::url::{Scheme, Url};
 /// Why a redirect is not followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum RedirectError {
-    /// More than [`Hops::MOST`].
+    /// There were more than [`Hops::MOST`] in a row.
     TooMany,
-    /// Back to a URL of the same chain.
+    /// It leads back to a URL of the same chain.
     Loop,
-    /// From http to https, which this connector cannot reach.
+    /// It leads from http to https, which this connector cannot reach.
     NeedsTls,
-    /// To an address that is not on the open Internet, see [`is_public`].
+    /// It leads to an address that is not on the open Internet, see [`is_public`].
     PrivateAddress,
     /// The caller has no room left to remember where it leads.
     NoRoom,

@@ -15,9 +15,9 @@ use super::percent::{Canonical, encoded, is_legal};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Scheme {
-    /// In the clear, port 80.
+    /// It is read in the clear, at port 80 as a rule.
     Http,
-    /// Through TLS, port 443.
+    /// It is read through TLS, at port 443 as a rule.
     Https,
 }
 
@@ -239,7 +239,7 @@ impl<'a> Url<'a> {
         out.put_encoded(query)
     }
 
-    /// http or https.
+    /// The scheme: http or https.
     pub const fn scheme(&self) -> Scheme {
         self.scheme
     }
@@ -254,7 +254,7 @@ impl<'a> Url<'a> {
         self.host_text
     }
 
-    /// As written, or the scheme's own.
+    /// The port as written, or the scheme's own.
     pub const fn port(&self) -> u16 {
         self.port
     }
@@ -436,7 +436,8 @@ fn parse_host(text: &str) -> Option<Host<'_>> {
 /// `scheme:rest`, if it is one (RFC 3986 §3.1).
 fn split_scheme(reference: &[u8]) -> Option<(&[u8], &[u8])> {
     let colon = reference.iter().position(|byte| *byte == b':')?;
-    let (scheme, rest) = (reference.get(..colon)?, reference.get(colon + 1..)?);
+    let scheme = reference.get(..colon)?;
+    let rest = reference.get(colon + 1..)?;
     let letter = scheme.first()?.is_ascii_alphabetic();
     let legal = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
     (letter && scheme.iter().all(legal)).then_some((scheme, rest))

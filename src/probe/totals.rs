@@ -38,7 +38,7 @@ pub struct Totals {
     pub not_modified: u32,
     /// How many of these brought a new version.
     pub changed: u32,
-    /// Requests that were not answered, or by 5xx.
+    /// Requests that were not answered, or answered with 429 or 5xx.
     pub errors: u32,
     /// Turns that robots rules forbade.
     pub denied: u32,

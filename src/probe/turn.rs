@@ -24,7 +24,7 @@ pub(super) struct Turn {
     pub page: PageId,
     /// The host at whose gate it has waited: its own, as a rule.
     pub host: u16,
-    /// Since when a slot is at it.
+    /// When the slot began it.
     pub start: Instant,
 }
 

@@ -25,9 +25,9 @@ pub(super) enum Verdict {
     /// It has not been held against the rules.
     #[default]
     Unknown,
-    /// It may.
+    /// It may be fetched.
     Allowed,
-    /// It may not.
+    /// It must not be fetched.
     Denied,
 }
 

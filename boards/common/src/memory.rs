@@ -41,7 +41,8 @@ pub fn in_use() -> Memory {
 
 /// The most bytes of stack ever used: from its top down to the lowest word that lost its paint.
 pub fn stack_high_water() -> u32 {
-    let (mut lowest, top) = (&raw const _stack_end, &raw const _stack_start);
+    let mut lowest = &raw const _stack_end;
+    let top = &raw const _stack_start;
     // SAFETY: every word between the two symbols is RAM that belongs to the stack.
     while lowest < top && unsafe { lowest.read_volatile() } == PAINT {
         lowest = lowest.wrapping_add(1);

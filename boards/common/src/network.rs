@@ -86,8 +86,10 @@ pub async fn keep_up<B: Board, D: Driver>(
 /// Asks the image's time server, if it names one. *Cancellation*: safe; the hosts' `Date` headers
 /// stand in.
 async fn keep_time<B: Board>(stack: Stack<'static>, probe: &Probe<'_, B>) {
-    let (mut heard, mut said) = ([PacketMetadata::EMPTY; 2], [PacketMetadata::EMPTY; 1]);
-    let (mut receive, mut send) = ([0; 2 * LONGEST_TIME], [0; LONGEST_TIME]);
+    let mut heard = [PacketMetadata::EMPTY; 2];
+    let mut said = [PacketMetadata::EMPTY; 1];
+    let mut receive = [0; 2 * LONGEST_TIME];
+    let mut send = [0; LONGEST_TIME];
     let socket = UdpSocket::new(stack, &mut heard, &mut receive, &mut said, &mut send);
     probe
         .keep_time(SEED.lock(Cell::get), &mut Names(stack), &mut Udp(socket))

@@ -217,10 +217,8 @@ impl HeadReader {
     }
 
     fn end_line(&mut self, limits: &Limits) -> Result<(), ResponseError> {
-        let (start, end) = (
-            usize::from(self.location),
-            usize::from(self.location + self.line),
-        );
+        let start = usize::from(self.location);
+        let end = usize::from(self.location + self.line);
         let line = self.window.get(start..end).unwrap_or_default();
         if self.status_line {
             (self.head.status, self.head.persistent) =

@@ -6,7 +6,7 @@ use crate::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Access {
-    /// Not fetched yet, or too long ago: ask before anything else.
+    /// It was not fetched yet, or too long ago: ask for it before anything else.
     Unknown,
     /// It was read: its rules decide.
     Rules,

@@ -67,7 +67,9 @@ impl RuleSink for Judge<'_> {
             octets(rule.pattern)
         };
         if self.octets == 0 || (octets, rule.allow) > (self.octets, self.allow) {
-            (self.octets, self.allow, self.line) = (octets, rule.allow, rule.line);
+            self.octets = octets;
+            self.allow = rule.allow;
+            self.line = rule.line;
         }
     }
 }

@@ -1,5 +1,6 @@
 //! robots.txt by RFC 9309: a streamed reader, two ways to use its rules, and what to do without a
-//! file.
+//! file. This is all there is of reading and understanding them; what a probe remembers of them is
+//! in `probe/verdicts.rs`, and `polite` only hears the crawl delay.
 //!
 //! [`Reader`] finds the rules that are ours in a file of any size. A [`Judge`] follows them for one
 //! URL, exactly and without keeping any; [`Rules`] keeps them in a fixed budget for URLs yet to
@@ -40,7 +41,7 @@ pub trait RuleSink {
 /// May a URL be fetched, and why?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ruling<'r> {
-    /// May it?
+    /// Says whether it may be fetched.
     pub allowed: bool,
     /// What decided.
     pub reason: Reason<'r>,

@@ -55,7 +55,8 @@ pub(super) fn matches(pattern: &[u8], mut subject: Subject<'_>) -> bool {
     let mut pattern = Canonical::new(pattern);
     let mut last_star: Option<(Canonical<'_>, Subject<'_>)> = None;
     loop {
-        let (here, there) = (pattern.next(), subject.clone().next());
+        let here = pattern.next();
+        let there = subject.clone().next();
         let fits = match (here, there) {
             (Some(STAR), _) => {
                 last_star = Some((pattern.clone(), subject.clone()));
@@ -73,7 +74,8 @@ pub(super) fn matches(pattern: &[u8], mut subject: Subject<'_>) -> bool {
             (false, None) => return false,
             (false, Some((after_star, resume))) => {
                 _ = resume.next();
-                (pattern, subject) = (after_star.clone(), resume.clone());
+                pattern = after_star.clone();
+                subject = resume.clone();
             }
         }
     }

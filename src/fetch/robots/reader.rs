@@ -212,7 +212,8 @@ impl Groups<'_> {
 
     fn agent(&mut self, value: &[u8], sink: &mut dyn RuleSink) {
         if !self.naming {
-            (self.ours, self.everyone) = (false, false);
+            self.ours = false;
+            self.everyone = false;
         }
         self.naming = true;
         if matches!(value, [b'*'] | [b'*', b' ' | b'\t', ..]) {
@@ -271,10 +272,8 @@ fn split(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let line = line.trim_ascii();
     let colon = line.iter().position(|byte| *byte == b':');
     let at = colon.or_else(|| line.iter().position(u8::is_ascii_whitespace))?;
-    let (key, value) = (
-        line.get(..at)?.trim_ascii(),
-        line.get(at + 1..)?.trim_ascii(),
-    );
+    let key = line.get(..at)?.trim_ascii();
+    let value = line.get(at + 1..)?.trim_ascii();
     (colon.is_some() || !value.iter().any(u8::is_ascii_whitespace)).then_some((key, value))
 }
 
@@ -300,10 +299,8 @@ fn seconds(value: &[u8]) -> Option<Duration> {
         .iter()
         .position(|byte| *byte == b'.')
         .unwrap_or(value.len());
-    let (whole, fraction) = (
-        value.get(..point)?,
-        value.get(point + 1..).unwrap_or_default(),
-    );
+    let whole = value.get(..point)?;
+    let fraction = value.get(point + 1..).unwrap_or_default();
     // `.5` and `5.` are numbers, a lone point is none.
     let whole = if whole.is_empty() && !fraction.is_empty() {
         0

@@ -139,7 +139,8 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Rules<B> {
 impl<B: AsRef<[u8]> + AsMut<[u8]>> RuleSink for Rules<B> {
     fn restart(&mut self) {
         self.used = 0;
-        (self.allow_dropped, self.disallow_dropped) = (false, false);
+        self.allow_dropped = false;
+        self.disallow_dropped = false;
     }
 
     fn rule(&mut self, rule: &Rule<'_>) {

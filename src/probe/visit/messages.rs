@@ -56,6 +56,7 @@ impl Answer {
 }
 
 /// Reads the body of an answer as it streams by.
+#[allow(clippy::large_enum_variant)] // One a slot, where the larger has room anyway.
 pub(in crate::probe) enum Reading<'r, 'u> {
     Page(Fingerprinter<'r>),
     Robots(Reader<'r, &'r mut Judges<'u>>),
@@ -106,6 +107,7 @@ pub(in crate::probe) enum Reply<'r, 'u> {
 /// What comes next for the page.
 #[derive(Debug)]
 #[must_use]
+#[allow(clippy::large_enum_variant)] // It is taken apart at once, and there is no allocator.
 pub(in crate::probe) enum Next {
     /// The turn has ended.
     Conclude(Conclusion),

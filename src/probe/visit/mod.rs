@@ -48,6 +48,7 @@ enum DeadEnd {
 
 /// What a turn asks for.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // One a slot, and there is no allocator.
 enum Step {
     /// The robots.txt that governs where the page is.
     Robots {
@@ -61,11 +62,11 @@ enum Step {
         etag: Option<Etag>,
         last_modified: Option<HttpDate>,
     },
-    /// Nothing: robots rules forbid the page.
+    /// It asks for nothing, because robots rules forbid the page.
     Denied,
-    /// Nothing: its URL cannot be read.
+    /// It asks for nothing, because the page's URL cannot be read.
     Unreadable,
-    /// Nothing: the image has no such page.
+    /// It asks for nothing, because the image has no such page.
     Missing,
 }
 
@@ -74,7 +75,7 @@ enum Step {
 pub(super) struct Visit<'a> {
     page: u16,
     record: Page<'a>,
-    /// Since when a slot is at it.
+    /// When the slot began the turn.
     start: Instant,
     /// Where redirects have led the page.
     redirect: Option<Redirect>,

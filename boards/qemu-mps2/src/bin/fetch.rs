@@ -4,7 +4,7 @@
 //! fingerprints, dates, robots.txt and redirects, on a connection that is a piece of memory.
 
 use core::convert::Infallible;
-use core::future::Future;
+use core::future::{Future, pending};
 use core::hint::black_box;
 use core::net::IpAddr;
 use core::pin::pin;
@@ -13,7 +13,7 @@ use core::task::{Context, Poll, Waker};
 use dunlin::fetch::robots::{Access, HostRobots, Judge, LIMITS, Reader, Rules};
 use dunlin::fetch::{
     Addresses, Agent, Ask, Body, Client, Connect, Connection, Endpoint, Etag, Fetched,
-    Fingerprinter, Hops, HttpDate, Ignore, Request, Resolve, Url,
+    Fingerprinter, Hops, HttpDate, Ignore, Request, Resolve, Url, within,
 };
 use dunlin::time::Instant;
 use embedded_io_async::{ErrorType, Read, Write};
@@ -84,10 +84,11 @@ fn fetch<'b>(
     let mut server = Server(answer);
     let mut client = Client::new(&mut server);
     let mut names = Names;
-    let mut work = pin!(client.request(ask, &mut names, buffer, body));
-    let mut context = Context::from_waker(Waker::noop());
-    match work.as_mut().poll(&mut context) {
-        Poll::Ready(fetched) => fetched.ok(),
+    let work = pin!(client.request(ask, &mut names, buffer, body));
+    let never = pin!(pending());
+    let work = pin!(within(never, work));
+    match work.poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(fetched) => fetched?.ok(),
         Poll::Pending => None,
     }
 }
