@@ -1,38 +1,109 @@
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
-//! A crawl scheduler for microcontrollers.
+//! A crawl scheduler for microcontrollers: how often to visit each page, in what order, and
+//! whether it may now.
 //!
-//! One loop, five rooms. A page's data walks through them in this order and never backwards:
-//!
-//! ```text
-//!   plan   how often?        change model → rates or whole crawls, under budget and host caps
-//!   pace   in what order?    EDF carousel, MERGE, slot assignment
-//!   polite may we, now?      per-host timers, robots, Retry-After, back-off
-//!   fetch  get it            HTTP/1.1, conditional, streamed into a fingerprint
-//!   learn  did it change?    estimators, provider hints → new rates, back to plan
-//! ```
-//!
-//! All of it in one type, for firmware that has a clock and an HTTP client (see [`scheduler`]):
+//! All of it in one type, for firmware that has a clock and an HTTP client of its own:
 //!
 //! ```
 //! use dunlin::scheduler::{Decision, Outcome, PageSettings, Scheduler, Settings};
 //! use dunlin::time::{Duration, Instant};
 //!
 //! let mut scheduler: Scheduler<256, 32> = Scheduler::new(Settings::DEFAULT);
-//! let host = scheduler.add_host(Duration::from_secs(15))?; // the least time between two fetches
-//! scheduler.add_page(host, &PageSettings::DEFAULT, Instant::ZERO)?;
-//! match scheduler.next(Instant::ZERO) {
-//!     Decision::Fetch(page) => scheduler.record(page, Outcome::Unchanged, Instant::ZERO)?, // fetch it, say what came
-//!     Decision::WaitUntil(_then) => {} // sleep
-//!     Decision::Idle => {}             // nothing until something is recorded or added
+//! let now = Instant::ZERO; // your clock
+//! let host = scheduler.add_host(Duration::from_secs(15))?; // least time between two fetches
+//! scheduler.add_page(host, &PageSettings::DEFAULT, now)?;
+//! match scheduler.next(now) {
+//!     // Fetch it with your HTTP client, then say what came.
+//!     Decision::Fetch(page) => scheduler.record(page, Outcome::Unchanged, now)?,
+//!     // Sleep, and ask again.
+//!     Decision::WaitUntil(_then) => {}
+//!     // Nothing happens until something is recorded or added.
+//!     Decision::Idle => {}
 //! }
 //! # Ok::<(), dunlin::scheduler::Error>(())
 //! ```
 //!
-//! The crate is sans-IO: time comes in as an argument, decisions go out as values, nothing sleeps
-//! and nothing touches a socket. It needs no allocator and contains no `unsafe`. Algorithms take
-//! slices, so the same code serves 500 pages in static memory and a million on a workstation.
+//! The crate is sans-IO: time and bytes come in as arguments, decisions go out as values, nothing
+//! sleeps and nothing touches a socket; only `probe`, the thin loop that joins the rooms, awaits.
+//! It needs no allocator and contains no `unsafe`. Algorithms take slices, so the same code serves
+//! 500 pages in static memory and a million on a workstation.
+//!
+//! # Two roads
+//!
+//! *Ahead of time*, on a computer or once a day on a probe, change rates are known and a timetable
+//! comes out:
+//!
+//! ```text
+//!   model ────► plan ──────► pace ──────► a timetable, and a bound that none can beat
+//!   how does    how          in what order,
+//!   it change?  often?       at what moment?
+//! ```
+//!
+//! *On the probe*, all the time, rates are learnt from the visits themselves:
+//!
+//! ```text
+//!   catalog ──► scheduler ──► polite ──► fetch ──► learn ──┐
+//!   what there  what next?    may we,    get it    did it  │
+//!   is               ▲        now?                 change? │
+//!                    └─────────────────────────────────────┘
+//! ```
+//!
+//! The scheduler is plan and pace in one, in continuous time and under beliefs instead of known
+//! rates. What a visit is worth, the gap that follows from a price, and a carousel's rhythm are
+//! written once, in [`plan`] and [`pace`], and called from both roads. `probe` walks the second
+//! road for months, `store` keeps what was learnt over power cuts, and `image` is the form in
+//! which the catalog lies in flash.
+//!
+//! # Who may use whom
+//!
+//! The arrows above are data. These are `use` statements: a line names lines above it only, so
+//! there are no cycles, and a test holds the picture. `time`, `math`, `heap` and `forest` are open
+//! to all.
+//!
+//! ```text
+//!   heap      →
+//!   math      → heap
+//!   time      → heap, math
+//!   forest    → heap
+//!
+//!   weight    →
+//!   model     →
+//!   plan      → model
+//!   pace      →
+//!   polite    →
+//!   learn     →
+//!   scheduler → plan, pace, polite, learn
+//!
+//!   fetch     →
+//!   catalog   → fetch
+//!   image     → catalog
+//!   store     → learn, fetch
+//!   sntp      →
+//!   boot      →
+//!   probe     → catalog, image, scheduler, polite, fetch, learn, store, sntp, boot
+//! ```
+//!
+//! # Words
+//!
+//! | word | meaning |
+//! |---|---|
+//! | page | One URL of the list, known by its place in the catalog. |
+//! | host | The server a page is on, by name and port. It has a gate and robots rules. |
+//! | gate | What a request to a host has to pass: closed during a fetch and for a gap after it. Hosts may share one. |
+//! | gap | A time between two events: between two requests at a gate (politeness), or between two visits of a page (its rhythm). |
+//! | visit, fetch | One request for a page and what became of it, its [`Outcome`](scheduler::Outcome). |
+//! | weight | How much a page's freshness counts. |
+//! | rate | Changes a day. |
+//! | belief | What is known of a rate: a Gamma distribution of two numbers, [`Estimate`](learn::Estimate). |
+//! | price | What a fetch must be worth to be made, in weight × days of freshness. It is such that the budget is just spent. |
+//! | due | The moment at which a visit is worth its price. |
+//! | credit | By what share of its gap a page was visited late or early: the carousel makes up for it. |
+//! | freshness | The share of time, or of pages, in which the copy equals the page. |
+//! | verdict | What robots rules say of one page. |
+//! | origin | Who a request goes to: scheme, host and port; listed, or reached by a redirect. |
+//! | slot | A fetch that may run at the same time as others, with its own buffers. |
 
 #[cfg(feature = "std")]
 extern crate std;

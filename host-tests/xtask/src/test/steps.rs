@@ -16,8 +16,12 @@ use super::Settings;
 /// The crate's feature sets on a computer. Not every combination: each alone, and all that go
 /// together.
 const HOST_FEATURES: &[&str] = &["", "std", "log", "fetch", "probe", DOCS_FEATURES];
-/// … and on a device.
-const DEVICE_FEATURES: &[&str] = &["", "defmt", "defmt,fetch", "defmt,probe"];
+/// The crate's feature sets on a device: each on the emulated core, and on the smallest cores, which
+/// lack some instructions whatever the features, the least and the most.
+const DEVICE_FEATURES: &[(&str, &[&str])] = &[
+    (CORTEX_M4F, &["", "defmt", "defmt,fetch", "defmt,probe"]),
+    (CORTEX_M0, &["", "defmt,probe"]),
+];
 /// What docs.rs documents: `defmt` and `log` exclude each other.
 const DOCS_FEATURES: &str = "std,log,fetch,probe";
 
@@ -128,8 +132,8 @@ fn clippy_host(_: Settings) -> Result<()> {
 }
 
 fn clippy_devices(_: Settings) -> Result<()> {
-    for target in [CORTEX_M4F, CORTEX_M0] {
-        for features in DEVICE_FEATURES {
+    for &(target, sets) in DEVICE_FEATURES {
+        for features in sets {
             clippy(clippy_crate(features).args(["--target", target]))?;
         }
         clippy(board(firmware::BOARD).args(["clippy", "--release", "--target", target]))?;
@@ -184,9 +188,11 @@ fn documentation(_: Settings) -> Result<()> {
             .args(others)
             .env("RUSTDOCFLAGS", "--deny warnings --allow rustdoc::bare_urls"),
     )?;
+    // Optimised, as firmware and clippy for devices are: nothing is compiled for this alone.
     let shared = [
         "doc",
         "--quiet",
+        "--release",
         "--no-deps",
         "--lib",
         "--package",

@@ -1,0 +1,158 @@
+//! Who may use whom: the picture in `src/lib.rs` is true, and has no cycles.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Rooms that every other room may use without the picture saying so.
+const OPEN: [&str; 4] = ["time", "math", "heap", "forest"];
+
+type Graph = BTreeMap<String, BTreeSet<String>>;
+
+fn source() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../src")
+}
+
+/// The picture: each room in the order of its lines, and what it may use.
+fn picture(text: &str) -> Vec<(String, BTreeSet<String>)> {
+    let section = text
+        .split("# Who may use whom")
+        .nth(1)
+        .expect("the section `Who may use whom`");
+    let block = section.split("```").nth(1).expect("a picture in it");
+    let lines = block.lines().map(|line| line.trim_start_matches("//!"));
+    lines
+        .filter_map(|line| line.split_once('→'))
+        .map(|(room, used)| {
+            let used = used
+                .split(',')
+                .map(str::trim)
+                .filter(|name| !name.is_empty());
+            (room.trim().to_owned(), used.map(str::to_owned).collect())
+        })
+        .collect()
+}
+
+/// Every room named behind `crate::` in code: comments and tests do not count.
+fn used_by(text: &str) -> BTreeSet<String> {
+    let code = text
+        .lines()
+        .take_while(|line| line.trim() != "#[cfg(test)]")
+        .map(|line| line.split("//").next().unwrap_or(""));
+    let mut found = BTreeSet::new();
+    let joined: String = code.collect::<Vec<_>>().join("\n");
+    for rest in joined.split("crate::").skip(1) {
+        if let Some(several) = rest.strip_prefix('{') {
+            // `use crate::{a::…, b::…}`: the names at the first level of the braces.
+            let mut depth = 0;
+            let mut name = String::new();
+            for character in several.chars() {
+                match character {
+                    '{' => depth += 1,
+                    '}' if depth == 0 => break,
+                    '}' => depth -= 1,
+                    ',' if depth == 0 => name.clear(),
+                    ':' if depth == 0 => {
+                        found.insert(name.trim().to_owned());
+                    }
+                    other if depth == 0 => name.push(other),
+                    _ => {}
+                }
+            }
+            continue;
+        }
+        let name: String = rest
+            .chars()
+            .take_while(|letter| letter.is_ascii_lowercase() || *letter == '_')
+            .collect();
+        found.insert(name);
+    }
+    found.retain(|name| !name.is_empty());
+    found
+}
+
+fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder)
+        .expect("a folder of the crate")
+        .flatten()
+    {
+        let path = entry.path();
+        if path.is_dir() {
+            rust_files(&path, found);
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// What each room uses, by its source.
+fn graph() -> Graph {
+    let mut files = Vec::new();
+    rust_files(&source(), &mut files);
+    let mut graph = Graph::new();
+    for file in files {
+        let relative = file.strip_prefix(source()).expect("a file below src");
+        let first = relative.iter().next().expect("a path has a first part");
+        let room = first.to_string_lossy().trim_end_matches(".rs").to_owned();
+        if room == "lib" || room == "examples" {
+            continue;
+        }
+        let text = fs::read_to_string(&file).expect("a source file");
+        let uses = used_by(&text).into_iter().filter(|name| *name != room);
+        graph.entry(room.clone()).or_default().extend(uses);
+    }
+    graph
+}
+
+#[test]
+fn rooms_use_only_what_the_picture_says() {
+    let library = fs::read_to_string(source().join("lib.rs")).expect("src/lib.rs");
+    let picture = picture(&library);
+    let rooms: BTreeMap<_, _> = picture.iter().cloned().collect();
+    for (room, uses) in graph() {
+        let allowed = rooms
+            .get(&room)
+            .unwrap_or_else(|| panic!("src/{room} is not in the picture of src/lib.rs"));
+        for used in uses {
+            // Macros and items of the crate root are no rooms.
+            if !rooms.contains_key(&used) {
+                continue;
+            }
+            let open = OPEN.contains(&used.as_str()) && !OPEN.contains(&room.as_str());
+            assert!(
+                open || allowed.contains(&used),
+                "src/{room} uses `{used}`, which the picture in src/lib.rs does not allow"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_picture_shows_what_is_there_and_has_no_cycles() {
+    let library = fs::read_to_string(source().join("lib.rs")).expect("src/lib.rs");
+    let graph = graph();
+    let mut above = BTreeSet::new();
+    for (room, uses) in picture(&library) {
+        let real = graph
+            .get(&room)
+            .unwrap_or_else(|| panic!("`{room}` is in the picture, but src has no such room"));
+        for used in &uses {
+            assert!(
+                above.contains(used),
+                "`{room}` → `{used}`: a line may only name lines above it"
+            );
+            assert!(
+                real.contains(used),
+                "`{room}` → `{used}` is drawn, but nothing uses it"
+            );
+        }
+        above.insert(room);
+    }
+}
+
+#[test]
+fn the_reader_sees_paths_in_braces_and_in_code_but_not_in_comments() {
+    let text = "use crate::{heap::{Heap, Id}, time::Instant};\n// crate::plan\nfn f() { crate::model::g() }\n#[cfg(test)]\nuse crate::pace;";
+    let expected = ["heap", "model", "time"].map(str::to_owned);
+    assert_eq!(used_by(text), BTreeSet::from(expected));
+}
