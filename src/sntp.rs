@@ -86,7 +86,8 @@ pub struct Client {
 impl Client {
     /// Asks within two seconds; `random` says when.
     pub fn new(random: u64) -> Self {
-        let (sent, ask_at) = (Instant::ZERO, Instant::ZERO + share(FIRST_SPREAD, random));
+        let sent = Instant::ZERO;
+        let ask_at = Instant::ZERO + share(FIRST_SPREAD, random);
         Self {
             nonce: None,
             sent,
@@ -107,7 +108,9 @@ impl Client {
     pub fn request(&mut self, random: u64, now: Instant) -> [u8; PACKET] {
         // A server that knows no originate timestamp sends zeros.
         let nonce = random.max(1);
-        (self.nonce, self.sent, self.random) = (Some(nonce), now, random);
+        self.nonce = Some(nonce);
+        self.sent = now;
+        self.random = random;
         let mut packet = [0; PACKET];
         if let Some(first) = packet.first_mut() {
             *first = REQUEST;

@@ -59,10 +59,8 @@ pub fn read(settings: &Settings) -> Traces {
         changes.sort_unstable_by(f64::total_cmp);
         list.push((service, changes));
     }
-    let (count, changes) = (
-        list.len(),
-        list.iter().map(|(_, changes)| changes.len()).sum::<usize>(),
-    );
+    let count = list.len();
+    let changes = list.iter().map(|(_, changes)| changes.len()).sum::<usize>();
     let which = if given { "" } else { "an excerpt of " };
     let about = format!(
         "{which}the Open Terms Archive (© Open Terms Archive contributors, ODC-BY 1.0): {count} documents of {} services, \

@@ -143,7 +143,8 @@ pub fn run(setup: Setup) -> Staleness {
 
     let schedule = |improved: Option<Moments>| {
         let total = crawls.iter().map(|count| *count as usize).sum();
-        let (mut all, mut links) = (vec![Update::default(); total], Vec::new());
+        let mut all = vec![Update::default(); total];
+        let mut links = Vec::new();
         let mut queues = Vec::with_capacity(setup.servers);
         let mut next = 0;
         for server in 0..setup.servers {
@@ -265,8 +266,10 @@ impl Web {
 /// If two crawls of a host come closer than the gap.
 fn dispatch(updates: &[Update], mut queues: Vec<Queue>, setup: Setup) -> Vec<Update> {
     let hosts = queues.len();
-    let (mut waiting, mut places) = (vec![Entry::UNUSED; hosts], vec![0_u32; hosts]);
-    let (mut free, mut more) = (vec![Entry::UNUSED; hosts], vec![0_u32; hosts]);
+    let mut waiting = vec![Entry::UNUSED; hosts];
+    let mut places = vec![0_u32; hosts];
+    let mut free = vec![Entry::UNUSED; hosts];
+    let mut more = vec![0_u32; hosts];
     let waiting = SliceHeap::with_storage(&mut waiting[..], &mut places[..]);
     let free = SliceHeap::with_storage(&mut free[..], &mut more[..]);
     let mut dispatch =

@@ -48,10 +48,8 @@ pub fn read<'p>(
     // A response that is complete does not care that the connection ended after it.
     let reusable = matches!(response.step(&mut &[][..])?, Step::Done) && response.reusable();
     response.end()?;
-    let (location, truncated) = (
-        response.location().map(<[u8]>::to_vec),
-        response.truncated(),
-    );
+    let location = response.location().map(<[u8]>::to_vec);
+    let truncated = response.truncated();
     Ok(Read {
         head: *response.head(),
         location,

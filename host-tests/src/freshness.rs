@@ -30,7 +30,8 @@ pub fn run(pages: usize, budget: f64, rounds: usize, seed: u64) -> Reached {
         .collect();
     let changes: f64 = list.iter().filter_map(|page| page.change.rate()).sum();
     let visits = budget * changes;
-    let (mut hosts, mut rates) = ([PlanHost::unlimited()], vec![0.0; pages]);
+    let mut hosts = [PlanHost::unlimited()];
+    let mut rates = vec![0.0; pages];
     let best = optimal(
         &list[..],
         &mut hosts,
@@ -70,7 +71,8 @@ fn freshness(pages: &[PlanPage<'_, f64>], rates: &[f64], visits: f64, rounds: us
     }
     let slots = rounds * count;
     let mut last: Vec<Option<usize>> = vec![None; count];
-    let (mut fresh, mut watched) = (vec![0.0; count], vec![0; count]);
+    let mut fresh = vec![0.0; count];
+    let mut watched = vec![0; count];
     for slot in 0..slots {
         let Some(page) = carousel.next_slot().map(|page| page as usize) else {
             continue;

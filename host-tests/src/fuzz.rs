@@ -125,7 +125,8 @@ fn pieces(data: &[u8]) -> Vec<&[u8]> {
     let mut random = Random(data.iter().fold(7, |seed, byte| {
         seed.wrapping_mul(31).wrapping_add(u64::from(*byte))
     }));
-    let (mut rest, mut pieces) = (data, Vec::new());
+    let mut rest = data;
+    let mut pieces = Vec::new();
     while !rest.is_empty() {
         let (piece, after) = rest.split_at(rest.len().min(1 + random.below(40) as usize));
         pieces.push(piece);
@@ -223,10 +224,8 @@ pub fn robots(data: &[u8]) {
 /// A URL, and a reference joined with it: the two are divided by the first line end.
 pub fn url(data: &[u8]) {
     let mut lines = data.splitn(2, |byte| *byte == b'\n');
-    let (first, second) = (
-        lines.next().unwrap_or_default(),
-        lines.next().unwrap_or_default(),
-    );
+    let first = lines.next().unwrap_or_default();
+    let second = lines.next().unwrap_or_default();
     let base = std::str::from_utf8(first)
         .ok()
         .and_then(|text| Url::parse(text).ok());
@@ -241,7 +240,8 @@ pub fn url(data: &[u8]) {
     }
     let base = base.unwrap_or(Url::parse("http://a/b/c/d;p?q").expect("RFC 3986's own"));
     for size in [40, Url::MAX_LENGTH] {
-        let (mut buffer, mut again) = (vec![0; size], vec![0; size]);
+        let mut buffer = vec![0; size];
+        let mut again = vec![0; size];
         if let Ok(joined) = base.join(second, &mut buffer) {
             let text = joined.to_string();
             let path = joined
@@ -329,8 +329,10 @@ fn attempt(target: Target, input: &[u8]) {
 /// One change, of the kinds that break parsers.
 fn mutate(input: &mut Vec<u8>, corpus: &[Vec<u8>], words: &[&str], random: &mut Random) {
     let mut below = |limit: usize| random.below(limit.max(1) as u32) as usize;
-    let (at, end) = (below(input.len() + 1), below(input.len() + 1));
-    let (from, to) = (at.min(end), at.max(end));
+    let at = below(input.len() + 1);
+    let end = below(input.len() + 1);
+    let from = at.min(end);
+    let to = at.max(end);
     match below(7) {
         0 if at < input.len() => input[at] ^= 1 << below(8),
         1 if at < input.len() => input[at] = b"\0\t\n\r ,:;/%.09afAF\x7f\x80\xff"[below(20)],

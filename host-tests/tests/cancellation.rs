@@ -39,7 +39,8 @@ fn judge(text: &str) -> (Vec<usize>, usize) {
         .lines()
         .take_while(|line| line.trim() != "#[cfg(test)]")
         .collect();
-    let (mut silent, mut told) = (Vec::new(), 0);
+    let mut silent = Vec::new();
+    let mut told = 0;
     let mut of_a_trait = false;
     for (number, line) in lines.iter().enumerate() {
         if line.starts_with("impl") {
@@ -83,7 +84,8 @@ fn every_async_function_says_what_dropping_it_means() {
     let mut files = Vec::new();
     rust_files(&root.join("src"), &mut files);
     rust_files(&root.join("boards"), &mut files);
-    let (mut silent, mut told) = (Vec::new(), 0);
+    let mut silent = Vec::new();
+    let mut told = 0;
     for file in files {
         let (lines, count) = judge(&fs::read_to_string(&file).expect("a text of the repository"));
         silent.extend(

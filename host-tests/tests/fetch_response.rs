@@ -734,7 +734,8 @@ fn requests_say_what_they_must() {
         If-None-Match: W/\"v1\"\r\nIf-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\nConnection: close\r\n\r\n";
     // Through windows of any size.
     for size in [1, 7, 64, 4096] {
-        let (mut sent, mut window) = (Vec::new(), vec![0; size]);
+        let mut sent = Vec::new();
+        let mut window = vec![0; size];
         loop {
             let count = request.render(sent.len(), &mut window);
             sent.extend_from_slice(&window[..count]);

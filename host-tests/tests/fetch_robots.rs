@@ -530,7 +530,8 @@ fn agrees_with_robotstxt_on_100_000_pairs() {
     let mut random = Random(6);
     let (mut agreed, mut denied, mut explained) =
         (0_u32, 0_u32, BTreeMap::<&str, (u32, String)>::new());
-    let (mut pairs, mut unexplained) = (0_u32, Vec::new());
+    let mut pairs = 0_u32;
+    let mut unexplained = Vec::new();
     while pairs < 100_000 {
         let file = generate(&mut random);
         for _ in 0..10 {

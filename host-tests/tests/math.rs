@@ -9,7 +9,8 @@ fn worst(from: f64, to: f64, single: impl Fn(f32) -> f32, double: impl Fn(f64) -
     (0..=STEPS)
         .map(|step| {
             let at = (from * (to / from).powf(f64::from(step) / f64::from(STEPS))) as f32;
-            let (found, expected) = (f64::from(single(at)), double(f64::from(at)));
+            let found = f64::from(single(at));
+            let expected = double(f64::from(at));
             (found / expected - 1.0).abs() / f64::from(f32::EPSILON)
         })
         .fold(0.0, f64::max)

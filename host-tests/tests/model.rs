@@ -76,7 +76,8 @@ fn check(name: &str, law: &dyn ChangeModel<f64>, tail: &dyn Fn(f64) -> f64) {
     for objective in OBJECTIVES {
         for crawls in [0, 1, 5, 50] {
             let cost = |crawls: u32| law.cost(objective, 1.0 / f64::from(crawls + 1));
-            let (found, expected) = (law.drop(objective, crawls), cost(crawls) - cost(crawls + 1));
+            let found = law.drop(objective, crawls);
+            let expected = cost(crawls) - cost(crawls + 1);
             assert!(
                 (found - expected).abs() < 1e-7 * cost(0),
                 "{name}, {objective:?}, {crawls}: {found} {expected}"
@@ -137,10 +138,8 @@ fn single_precision_follows_for_every_law() {
             for (single, double) in pairs {
                 for objective in OBJECTIVES {
                     for crawls in [0, 3, 100, 10_000] {
-                        let (found, expected) = (
-                            f64::from(single.drop(objective, crawls)),
-                            double.drop(objective, crawls),
-                        );
+                        let found = f64::from(single.drop(objective, crawls));
+                        let expected = double.drop(objective, crawls);
                         assert!(
                             found > 0.0 && (found / expected - 1.0).abs() < 2e-4,
                             "{rate} {shape} {objective:?} {crawls}: {found} {expected}"
@@ -165,7 +164,8 @@ fn random_updates(random: &mut Random) -> Vec<Update<f64>> {
 
 /// Staleness by Eq. 18 with the width of the interval, for crawls on a set of updates.
 fn staleness(updates: &[Update<f64>], crawled: u32) -> f64 {
-    let (mut fresh, mut sum) = (1.0, 0.0);
+    let mut fresh = 1.0;
+    let mut sum = 0.0;
     for (j, update) in updates.iter().enumerate() {
         fresh = if crawled >> j & 1 == 1 {
             1.0
@@ -189,7 +189,8 @@ fn quasi_costs_are_exact_and_convex() {
             let place = &mut best[crawled.count_ones() as usize];
             *place = place.min(staleness(&updates, crawled));
         }
-        let (mut found, mut scratch) = (vec![0.0; count + 1], vec![0.0; count]);
+        let mut found = vec![0.0; count + 1];
+        let mut scratch = vec![0.0; count];
         assert_eq!(
             costs(&updates, Objective::Freshness, &mut found, &mut scratch),
             count + 1
@@ -208,7 +209,8 @@ fn quasi_costs_are_exact_and_convex() {
         }
         // The times that go with a cost, and Wolf's greedy ones.
         for crawls in 1..=count {
-            let (mut times, mut rows) = (vec![0; crawls], vec![0.0; crawls * count]);
+            let mut times = vec![0; crawls];
+            let mut rows = vec![0.0; crawls * count];
             assert_eq!(
                 choose(&updates, Objective::Freshness, &mut times, &mut rows),
                 crawls
@@ -252,7 +254,8 @@ fn embarrassment_follows_wolf() {
         assert!((click - expected).abs() < 1e-12);
     }
     let mut shown = [0.0; 50];
-    (shown[3], shown[20]) = (0.5, 0.25);
+    shown[3] = 0.5;
+    shown[20] = 0.25;
     let expected = 0.7 * (0.5 * clicks[3] + 0.25 * clicks[20]);
     assert!((embarrassment(0.7, &clicks, &shown) - expected).abs() < 1e-15);
     let mut flat = [0.0_f64; 10];

@@ -52,11 +52,9 @@ fn the_request_is_a_clients_and_tells_nothing_but_the_number() {
 #[test]
 fn answers_are_judged_field_by_field() {
     type Judged = Option<Result<u64, NoTime>>;
-    let (known, unsure, absurd) = (
-        Some(Ok(UNIX)),
-        Some(Err(NoTime::Unsure)),
-        Some(Err(NoTime::Absurd)),
-    );
+    let known = Some(Ok(UNIX));
+    let unsure = Some(Err(NoTime::Unsure));
+    let absurd = Some(Err(NoTime::Absurd));
     let transmit = |seconds: u32| {
         move |a: &mut [u8; PACKET]| {
             a[16..20].copy_from_slice(&[0; 4]);
@@ -255,7 +253,8 @@ proptest! {
         trip in 0..5_000_000_u64,
     ) {
         let mut client = Client::new(nonce);
-        let (sent, came) = (Instant::from_micros(now), Instant::from_micros(now.saturating_add(trip)));
+        let sent = Instant::from_micros(now);
+        let came = Instant::from_micros(now.saturating_add(trip));
         client.request(nonce, sent);
         let before = client.ask_at();
         let knows = bytes.get(24..32) == Some(&nonce.max(1).to_be_bytes()[..]);
@@ -272,7 +271,8 @@ proptest! {
     fn what_is_believed_is_possible(mut packet in prop::collection::vec(any::<u8>(), PACKET), known: bool) {
         packet[24..32].copy_from_slice(&NONCE.to_be_bytes());
         if known {
-            (packet[0], packet[1]) = (0x24, packet[1] % 16);
+            packet[0] = 0x24;
+            packet[1] = packet[1] % 16;
             packet[4..12].fill(0);
         }
         let mut client = Client::new(0);

@@ -367,7 +367,8 @@ impl<F: Partition> Store<F> {
             Ok(()) => ledger.saved(key, self.sector),
             Err(why) => {
                 // Whatever is wrong with this sector, the next one may be better.
-                (self.free, self.position) = (0, None);
+                self.free = 0;
+                self.position = None;
                 ledger.saved(key, NOWHERE);
                 return Err(why);
             }
@@ -386,7 +387,8 @@ impl<F: Partition> Store<F> {
             .erase_all()
             .await
             .map_err(error)?;
-        (self.sector, self.free) = (next, Self::ROOM);
+        self.sector = next;
+        self.free = Self::ROOM;
         Ok(())
     }
 

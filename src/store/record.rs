@@ -148,13 +148,12 @@ impl MoveRecord {
     /// The page, `own` in the list, is at `to` now. If that cannot be kept, it is where the list
     /// says.
     pub fn new(page: u64, own: &str, to: &str) -> Self {
-        let (own, to) = (own.as_bytes(), to.as_bytes());
+        let own = own.as_bytes();
+        let to = to.as_bytes();
         let same = |pair: &(&u8, &u8)| pair.0 == pair.1;
         let start = own.iter().zip(to).take_while(same).count();
-        let (own, to) = (
-            own.get(start..).unwrap_or_default(),
-            to.get(start..).unwrap_or_default(),
-        );
+        let own = own.get(start..).unwrap_or_default();
+        let to = to.get(start..).unwrap_or_default();
         let end = own
             .iter()
             .rev()
@@ -169,7 +168,9 @@ impl MoveRecord {
             end.try_into(),
         ) {
             room.copy_from_slice(between);
-            (record.start, record.length, record.end) = (start, between.len() as u8, end);
+            record.start = start;
+            record.length = between.len() as u8;
+            record.end = end;
         }
         record
     }
@@ -177,7 +178,8 @@ impl MoveRecord {
     /// Where the page is that is `own` in the list; `None` if it is there, or if that is longer
     /// than `N` bytes.
     pub fn target<const N: usize>(&self, own: &str) -> Option<heapless::String<N>> {
-        let (own, mut target) = (own.as_bytes(), heapless::Vec::new());
+        let own = own.as_bytes();
+        let mut target = heapless::Vec::new();
         target
             .extend_from_slice(own.get(..self.start.into())?)
             .ok()?;
@@ -207,7 +209,8 @@ impl MoveRecord {
     fn from_bytes(body: &[u8]) -> Option<Self> {
         let (page, body) = body.split_first_chunk()?;
         let ([a, b, c, d, length], body) = body.split_first_chunk()?;
-        let (start, end) = (u16::from_le_bytes([*a, *b]), u16::from_le_bytes([*c, *d]));
+        let start = u16::from_le_bytes([*a, *b]);
+        let end = u16::from_le_bytes([*c, *d]);
         let record = Self {
             start,
             end,

@@ -7,8 +7,8 @@ use core::future::poll_fn;
 use core::net::{IpAddr, Ipv4Addr};
 use core::task::Poll;
 
-use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Resolve};
 use dunlin::catalog::Address;
+use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Resolve};
 use dunlin::probe::{Board, Datagrams, Event, Probe, Slot};
 use embassy_net::dns::DnsQueryType;
 use embassy_net::tcp::{self, TcpSocket};

@@ -89,7 +89,8 @@ impl Model {
         }
         self.mac[register] = self.mac_data;
         if register == 6 {
-            let (phy, write) = (self.mac_data >> 6 & 0x1f, self.mac_data & 2 != 0);
+            let phy = self.mac_data >> 6 & 0x1f;
+            let write = self.mac_data & 2 != 0;
             match (phy, write) {
                 (30, true) => self.phy_mask = self.mac[7],
                 (1, false) => self.mac[7] = self.phy_status,

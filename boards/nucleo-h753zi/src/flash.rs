@@ -58,7 +58,8 @@ const WORD: usize = <Flash<'_, Blocking> as NorFlash>::WRITE_SIZE;
 
 /// A key, if its complement is beside it.
 fn key_in(word: &[u8; WORD]) -> Option<[u8; 16]> {
-    let (key, complement) = (word.first_chunk()?, word.last_chunk()?);
+    let key = word.first_chunk()?;
+    let complement = word.last_chunk()?;
     (u128::from_le_bytes(*key) == !u128::from_le_bytes(*complement)).then_some(*key)
 }
 

@@ -43,7 +43,8 @@ pub fn keep_last_good_image() {
     // else looks at it.
     let place = unsafe { core::slice::from_raw_parts_mut(start, length) };
     let found = Image::parse(place).and_then(|image| {
-        let (pages, hosts) = (image.pages() as u16, image.hosts() as u16);
+        let pages = image.pages() as u16;
+        let hosts = image.hosts() as u16;
         let fits = image.pages() <= PAGES && image.hosts() <= HOSTS;
         if fits {
             Ok(image.as_bytes())

@@ -23,7 +23,8 @@ fn pops_in_order_of_key_then_id() {
 }
 
 fn full_hands_the_entry_back() {
-    let (mut entries, mut positions) = ([Entry::UNUSED; 2], [0_u16; 8]);
+    let mut entries = [Entry::UNUSED; 2];
+    let mut positions = [0_u16; 8];
     let mut heap = dunlin::heap::SliceHeap::with_storage(&mut entries[..], &mut positions[..]);
     heap.push(5, 1_u32).unwrap();
     heap.push(6, 2).unwrap();
@@ -67,7 +68,8 @@ fn agrees_with_a_linear_model() {
     let mut model: [Option<u32>; IDS] = [None; IDS];
     let mut random = Random(2);
     for _ in 0..4_000 {
-        let (id, key) = (random.below(IDS as u32) as u16, random.below(100));
+        let id = random.below(IDS as u32) as u16;
+        let key = random.below(100);
         let slot = &mut model[usize::from(id)];
         match random.below(4) {
             0 => assert_eq!(

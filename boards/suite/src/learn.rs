@@ -47,7 +47,8 @@ fn cho_examples_in_f32() {
 }
 
 fn bayesian_steps_in_f32() {
-    let (rates, mut weights) = ([1.0 / 7.0_f32, 1.0 / 30.0], [0.0; 2]);
+    let rates = [1.0 / 7.0_f32, 1.0 / 30.0];
+    let mut weights = [0.0; 2];
     let mut page = Classes::new(&rates, &mut weights).unwrap();
     for (weekly, monthly) in [(0.77, 0.23), (0.92, 0.08)] {
         page.update(&Visit::new(Duration::DAY * 5, true));
@@ -59,7 +60,8 @@ fn bayesian_steps_in_f32() {
 /// A thousand visits of every kind end in the same bits on every machine.
 fn host_and_device_learn_the_same() {
     let mut random = Random(1);
-    let (mut page, mut host) = (Estimate::new(&Prior::DEFAULT), HostPrior::new());
+    let mut page = Estimate::new(&Prior::DEFAULT);
+    let mut host = HostPrior::new();
     let mut provider = Provider::new();
     for _ in 0..1_000 {
         let interval = Duration::from_secs(u64::from(1 + random.below(200_000)));
@@ -150,7 +152,8 @@ fn hard_histories_stay_finite() {
 }
 
 fn a_liar_is_discounted() {
-    let (mut honest, mut liar) = (Provider::new(), Provider::new());
+    let mut honest = Provider::new();
+    let mut liar = Provider::new();
     for visit in 0..200 {
         let changed = visit % 8 == 0;
         honest.update(
@@ -171,7 +174,8 @@ fn a_liar_is_discounted() {
 
 fn bursts_are_told_from_poisson() {
     let mut random = Random(3);
-    let (mut poisson, mut bursty) = (Gaps::<f32>::new(), Gaps::<f32>::new());
+    let mut poisson = Gaps::<f32>::new();
+    let mut bursty = Gaps::<f32>::new();
     for _ in 0..200 {
         let gap = -dunlin::math::Real::ln(1.0 - random.unit());
         poisson.add(gap);

@@ -39,12 +39,17 @@ pub fn run(settings: &Settings) -> Section {
         ("on the optimal rates", vec![]),
         ("on Azar's rates", vec![]),
     ];
-    let (mut least_azar, mut least_ours, mut above) = (1.0_f64, 1.0_f64, true);
+    let mut least_azar = 1.0_f64;
+    let mut least_ours = 1.0_f64;
+    let mut above = true;
     for (budget, runs) in budgets.iter().zip(runs.chunks(seeds)) {
         let mean = |of: fn(&Reached) -> f64| Mean::of(&runs.iter().map(of).collect::<Vec<_>>());
-        let (of_ours, of_azar) = (mean(|run| run.optimal), mean(|run| run.azar));
-        let (ours, azar) = (of_ours.value, of_azar.value);
-        (least_azar, least_ours) = (least_azar.min(azar), least_ours.min(ours));
+        let of_ours = mean(|run| run.optimal);
+        let of_azar = mean(|run| run.azar);
+        let ours = of_ours.value;
+        let azar = of_azar.value;
+        least_azar = least_azar.min(azar);
+        least_ours = least_ours.min(ours);
         above &= ours > azar;
         rows.push(vec![
             budget.to_string(),

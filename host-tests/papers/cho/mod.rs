@@ -102,7 +102,8 @@ fn orders(section: &mut Section) {
     let mut held = 0;
     for (group, r) in (0..).zip([0.5_f64, 1.0, 2.0, 5.0]) {
         let world = world(vec![r; pages]);
-        let (per_day, e) = (pages as f64, (-r).exp());
+        let per_day = pages as f64;
+        let e = (-r).exp();
         let once = (1.0 - e) / r;
         // Changes of their own for every row: with the same ones all rows would be off in the same
         // direction.
@@ -180,7 +181,8 @@ fn allocations(section: &mut Section, settings: &Settings) {
     let pages = settings.size(500, 5_000);
     let delta = 0.25_f64;
     let mut rows = Vec::new();
-    let (mut ordered, mut apart) = (true, 0.0_f64);
+    let mut ordered = true;
+    let mut apart = 0.0_f64;
     for r in [0.5_f64, 2.0] {
         let mut random = dunlin_suite::bench::Random(SEED);
         let world = world(
@@ -275,7 +277,8 @@ fn allocations(section: &mut Section, settings: &Settings) {
 
 /// The rates that are best for an objective, and their cost.
 fn best(pages: &[PlanPage<'_, f64>], budget: f64, objective: Objective) -> (Vec<f64>, f64) {
-    let (mut hosts, mut rates) = ([PlanHost::unlimited()], vec![0.0; pages.len()]);
+    let mut hosts = [PlanHost::unlimited()];
+    let mut rates = vec![0.0; pages.len()];
     let outcome = optimal(pages, &mut hosts, budget, objective, &mut rates).expect("a sound plan");
     (rates, outcome.cost)
 }
@@ -485,7 +488,8 @@ fn detected(section: &mut Section, settings: &Settings) {
     let later = |estimate: &dyn Fn(u32) -> f64| {
         let weights: Vec<f64> = seen.iter().map(|seen| estimate(*seen)).collect();
         // Visits in proportion, at most one a day; a few rounds settle what the limit frees.
-        let (budget, most) = (8.0 * pages as f64, 56.0);
+        let budget = 8.0 * pages as f64;
+        let most = 56.0;
         let mut scale = budget / weights.iter().sum::<f64>();
         for _ in 0..50 {
             let used: f64 = weights
@@ -541,7 +545,9 @@ fn collections(section: &mut Section, settings: &Settings) {
     let simulated = simulated(&world(vec![r; pages]), 40.0, SEED, |_| {
         Box::new(rules::uniform(&world(vec![r; pages]), pages as f64))
     });
-    let (in_place, steady, batch) = (mean(r), mean(r) * mean(r), mean(r) * mean(r * 7.0 / 30.0));
+    let in_place = mean(r);
+    let steady = mean(r) * mean(r);
+    let batch = mean(r) * mean(r * 7.0 / 30.0);
     section.table(
         &["collection", "printed", "ours"],
         &[

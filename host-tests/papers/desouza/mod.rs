@@ -299,7 +299,8 @@ fn long_run(section: &mut Section, settings: &Settings) {
              continuous one under politeness."
         ),
     );
-    let (pages, servers) = (settings.size(10_000, 100_000), settings.size(20, 200));
+    let pages = settings.size(10_000, 100_000);
+    let servers = settings.size(20, 200);
     let per_day = 8.64 * pages as f64;
     let world = web(pages, servers);
     let policies = [
@@ -342,7 +343,8 @@ fn long_run(section: &mut Section, settings: &Settings) {
         String::new(),
     ]];
     for (place, policy) in policies.iter().enumerate() {
-        let (early, late) = (stale(place, EARLY), stale(place, LATE));
+        let early = stale(place, EARLY);
+        let late = stale(place, LATE);
         let above = format!("{:.2} %", 100.0 * (late.value / optimum - 1.0));
         rows.push(vec![
             policy.name(),

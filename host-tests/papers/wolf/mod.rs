@@ -135,14 +135,16 @@ fn quasi_costs(rate: f64, random: &mut Random) -> Vec<f64> {
         })
         .collect();
     updates.sort_unstable_by(|a, b| a.offset.total_cmp(&b.offset));
-    let (mut costs, mut scratch) = (vec![0.0; count + 1], vec![0.0; count]);
+    let mut costs = vec![0.0; count + 1];
+    let mut scratch = vec![0.0; count];
     quasi::costs(&updates, Objective::Freshness, &mut costs, &mut scratch);
     costs
 }
 
 /// Mean staleness, by weight, of crawls that may be fractions.
 fn staleness(pages: &[PlanPage<'_, f64>], crawls: impl Iterator<Item = f64>) -> f64 {
-    let (mut sum, mut weight) = (0.0, 0.0);
+    let mut sum = 0.0;
+    let mut weight = 0.0;
     for (page, crawls) in pages.iter().zip(crawls) {
         sum += page.weight * page_cost(page, Objective::Freshness, Spacing::Whole, crawls);
         weight += page.weight;

@@ -262,8 +262,10 @@ fn day(ratio: usize, phases: Phases, each: u32) -> Day {
 }
 
 fn assign(crawls: &[Crawl], places: &[Slot], slot_of: &mut [u32]) -> Cost {
-    let (mut first, mut one) = (vec![Entry::UNUSED; crawls.len()], vec![0_u32; crawls.len()]);
-    let (mut second, mut two) = (vec![Entry::UNUSED; places.len()], vec![0_u32; places.len()]);
+    let mut first = vec![Entry::UNUSED; crawls.len()];
+    let mut one = vec![0_u32; crawls.len()];
+    let mut second = vec![Entry::UNUSED; places.len()];
+    let mut two = vec![0_u32; places.len()];
     let mut by_gain = SliceHeap::with_storage(&mut first[..], &mut one[..]);
     let mut by_cost = SliceHeap::with_storage(&mut second[..], &mut two[..]);
     let mut prices = vec![SlotPrice::UNUSED; places.len()];

@@ -24,7 +24,8 @@ fn main() -> Result<()> {
     let mut core = session.core(0)?;
     let mut rtt = Rtt::attach_region(&mut core, &ScanRegion::Exact(address))?;
     let channel = rtt.up_channel(0).context("the firmware has no log channel")?;
-    let (mut buffer, mut stdout) = ([0; 4096], std::io::stdout());
+    let mut buffer = [0; 4096];
+    let mut stdout = std::io::stdout();
     loop {
         match channel.read(&mut core, &mut buffer)? {
             0 => std::thread::sleep(PAUSE),

@@ -124,7 +124,8 @@ impl World {
             let Some(page) = crawler.choose(now) else {
                 continue;
             };
-            let (cursor, trace) = (&mut cursors[page], &self.pages[page]);
+            let cursor = &mut cursors[page];
+            let trace = &self.pages[page];
             let missed = &trace.changes[cursor.change..];
             let missed = &missed[..missed.iter().take_while(|at| **at <= now).count()];
             stale += missed
@@ -246,7 +247,8 @@ impl<'a> XuCrawler<'a> {
     }
 
     fn make_plan(&mut self, now: f64) {
-        let (cycle, per_slot) = (self.world.cycle, self.world.cycle / self.slots as f64);
+        let cycle = self.world.cycle;
+        let per_slot = self.world.cycle / self.slots as f64;
         let mut updates: Vec<(f64, usize, usize)> = Vec::new();
         let all = ACCESSES * now.max(cycle);
         for (index, (page, scored)) in self.world.pages.iter().zip(&self.pages).enumerate() {
@@ -411,6 +413,7 @@ impl Crawler for IndexCrawler<'_> {
             provider.update(&visit, *signals, estimate.rate());
         }
         prior.update(estimate, visit.interval);
-        (*fetched, *signals) = (now, 0);
+        *fetched = now;
+        *signals = 0;
     }
 }

@@ -23,7 +23,8 @@ fn serve(
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || {
         for stream in listener.incoming() {
-            let (mut stream, behaviour) = (stream.unwrap(), behaviour.clone());
+            let mut stream = stream.unwrap();
+            let behaviour = behaviour.clone();
             thread::spawn(move || {
                 let mut request = BufReader::new(stream.try_clone().unwrap());
                 // The client hangs up on us, as it should: a failed read or write only ends this

@@ -215,7 +215,8 @@ fn common(server: &Server) {
 }
 
 fn robots(server: &Server) {
-    let (file, private) = (server.url("/robots.txt"), server.url("/private/x"));
+    let file = server.url("/robots.txt");
+    let private = server.url("/private/x");
     let mut reader = Reader::new("dunlin", Judge::new(Url::parse(&private).unwrap()));
     block_on(async {
         let mut ask = Ask {
@@ -241,7 +242,8 @@ fn robots(server: &Server) {
 
 /// What servers with tags and lasting connections offer besides.
 fn lasting(server: &Server) {
-    let (page, listing) = (server.url("/page.html"), server.url("/folder/"));
+    let page = server.url("/page.html");
+    let listing = server.url("/folder/");
     block_on(async {
         let mut request = Request::get(Url::parse(&page).unwrap(), agent());
         request.keep_alive = true;

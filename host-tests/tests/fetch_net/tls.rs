@@ -25,7 +25,8 @@ fn serve(goodbye: bool) -> (u16, RootCertStore) {
         .with_no_client_auth()
         .with_single_cert(vec![issued.cert.der().clone()], key)
         .unwrap();
-    let (listener, config) = (TcpListener::bind((LOOPBACK, 0)).unwrap(), Arc::new(config));
+    let listener = TcpListener::bind((LOOPBACK, 0)).unwrap();
+    let config = Arc::new(config);
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || {
         for stream in listener.incoming() {

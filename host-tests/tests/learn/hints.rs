@@ -37,11 +37,9 @@ fn xu(kind: Help) -> f64 {
 
 #[test]
 fn figure_2_super_beats_smart_beats_normal() {
-    let (normal, smart, super_) = (
-        xu(Help::Normal),
-        xu(PERFECT),
-        xu(Help::Super { precision: 1.0 }),
-    );
+    let normal = xu(Help::Normal);
+    let smart = xu(PERFECT);
+    let super_ = xu(Help::Super { precision: 1.0 });
     assert!(
         smart > normal && super_ > smart,
         "normal {normal:.3}, smart {smart:.3}, super {super_:.3}"
@@ -131,7 +129,8 @@ fn listening_critically_beats_the_published_scores() {
 fn recall_and_precision_are_learnt() {
     for (recall, precision) in [(0.9, 0.9), (0.5, 0.2), (0.8, 0.1), (0.0, 0.0)] {
         let mut random = Random(11);
-        let (mut host, mut page) = (Provider::new(), Estimate::new(&Prior::DEFAULT));
+        let mut host = Provider::new();
+        let mut page = Estimate::new(&Prior::DEFAULT);
         let wrong = if precision > 0.0 {
             recall * (1.0 - precision) / precision
         } else {
@@ -149,7 +148,9 @@ fn recall_and_precision_are_learnt() {
                 }
                 events
             };
-            let (told, quiet, wrong) = (count(recall), count(1.0 - recall), count(wrong));
+            let told = count(recall);
+            let quiet = count(1.0 - recall);
+            let wrong = count(wrong);
             let visit = Visit::new(Duration::from_days(days), told + quiet > 0);
             page.update_signalled(&visit, told + wrong, &host, &Settings::DEFAULT);
             host.update(&visit, told + wrong, page.rate());
@@ -179,11 +180,9 @@ fn recall_and_precision_are_learnt() {
 #[test]
 fn prompt_visits_do_not_inflate_the_rate() {
     let mut random = Random(5);
-    let (mut host, mut page, mut naive) = (
-        Provider::new(),
-        Estimate::new(&Prior::DEFAULT),
-        Estimate::new(&Prior::DEFAULT),
-    );
+    let mut host = Provider::new();
+    let mut page = Estimate::new(&Prior::DEFAULT);
+    let mut naive = Estimate::new(&Prior::DEFAULT);
     for _ in 0..500 {
         let gap = exponential(&mut random) / 0.5;
         // Now and then it looks in on its own.

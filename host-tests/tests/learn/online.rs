@@ -218,10 +218,8 @@ fn pages_of_a_busy_host_start_busy() {
         });
         spread(errors).0
     };
-    let (alone, together) = (
-        error(&Prior::DEFAULT, &mut Random(1)),
-        error(&host.prior(), &mut Random(1)),
-    );
+    let alone = error(&Prior::DEFAULT, &mut Random(1));
+    let together = error(&host.prior(), &mut Random(1));
     assert!(
         together < 0.6 * alone,
         "mean log error after four visits: {together} with the host, {alone} without"

@@ -175,7 +175,9 @@ fn figure_6_18_less_biased_than_naive_for_gamma_distributed_gaps() {
     for shape in [0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8] {
         let mut random = Random(618);
         // One change and one visit a day on average; visits are at whole days.
-        let (mut at, mut last_day, mut changes) = (0.0, -1.0, 0);
+        let mut at = 0.0;
+        let mut last_day = -1.0;
+        let mut changes = 0;
         while at < f64::from(VISITS) {
             at += gamma(shape, &mut random) / shape;
             if at.floor() > last_day && at < f64::from(VISITS) {
@@ -183,10 +185,8 @@ fn figure_6_18_less_biased_than_naive_for_gamma_distributed_gaps() {
                 changes += 1;
             }
         }
-        let (naive, ours) = (
-            naive(changes, f64::from(VISITS)).unwrap(),
-            regular(VISITS, changes, 1.0).unwrap(),
-        );
+        let naive = naive(changes, f64::from(VISITS)).unwrap();
+        let ours = regular(VISITS, changes, 1.0).unwrap();
         assert!(
             (ours - 1.0).abs() < (naive - 1.0).abs(),
             "shape {shape}: ours {ours}, naive {naive}"

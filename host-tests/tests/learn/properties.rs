@@ -108,7 +108,9 @@ proptest! {
 
     #[test]
     fn no_history_breaks_the_other_estimators(history in histories()) {
-        let (mut dates, mut summary, mut gaps) = (LastModified::<f64>::new(), IntervalSummary::new(), Gaps::<f32>::new());
+        let mut dates = LastModified::<f64>::new();
+        let mut summary = IntervalSummary::new();
+        let mut gaps = Gaps::<f32>::new();
         let mut clock = Clock::new();
         let rates = [0.001, 0.1, 10.0];
         let mut weights = [0.0_f32; 3];

@@ -30,14 +30,17 @@ fn changes() -> BTreeMap<(&'static str, &'static str), Vec<f64>> {
 fn loss(days: f64, settings: &Settings) -> f64 {
     let interval = Duration::from_days(days);
     let mut hosts: BTreeMap<&str, HostPrior> = BTreeMap::new();
-    let (mut loss, mut visits) = (0.0, 0.0);
+    let mut loss = 0.0;
+    let mut visits = 0.0;
     for ((service, _), changes) in changes() {
         let host = hosts.entry(service).or_default();
         let mut page = Estimate::new(&host.prior());
-        let (mut now, end) = (changes[0], changes[changes.len() - 1]);
+        let mut now = changes[0];
+        let end = changes[changes.len() - 1];
         while now + days < end {
             let changed = changes.iter().any(|at| *at > now && *at <= now + days);
-            let (shape, rate) = (f64::from(page.shape()), f64::from(page.rate()));
+            let shape = f64::from(page.shape());
+            let rate = f64::from(page.rate());
             let nothing_new = (-shape * (days * rate / shape).ln_1p()).exp();
             loss -= if changed {
                 1.0 - nothing_new

@@ -162,7 +162,8 @@ fn loss(history: &History, found: &HashMap<u64, PageRecord>, now: Duration) -> D
 /// Lets the power go at random moments, and in the middle of random writes and erases; the dearest
 /// cut.
 fn dearest_cut<const SECTORS: usize>(recorded: &Recorded, cuts: usize) -> Duration {
-    let (journal, mut random) = (&recorded.journal, Random(41));
+    let journal = &recorded.journal;
+    let mut random = Random(41);
     // The operation during which the power goes, the byte of it, and when that is.
     let mut places: Vec<(usize, u64, Duration)> = (0..cuts)
         .map(|cut| {
@@ -180,7 +181,8 @@ fn dearest_cut<const SECTORS: usize>(recorded: &Recorded, cuts: usize) -> Durati
         })
         .collect();
     places.sort_by_key(|(index, byte, _)| (*index, *byte));
-    let (mut flash, mut done) = (Plain::<SECTORS>::blank(), 0);
+    let mut flash = Plain::<SECTORS>::blank();
+    let mut done = 0;
     let mut dearest = Duration::ZERO;
     for (index, byte, now) in places {
         for (_, operation) in &journal[done..index] {
@@ -434,7 +436,8 @@ fn an_interval_across_a_restart_teaches_only_by_the_clock() {
             ..Setting::of(SECOND * 300, &[("a.test", &["/a"])])
         };
         let mut store = Store::new(Reference::blank());
-        let (mut known, mut taught) = (Vec::new(), Vec::new());
+        let mut known = Vec::new();
+        let mut taught = Vec::new();
         for (start, records) in [(0, &mut known), (10_000, &mut taught)] {
             let keeper = Keeper {
                 store: &mut store,
@@ -452,7 +455,8 @@ fn an_interval_across_a_restart_teaches_only_by_the_clock() {
             });
             store = Store::new(store.flash().clone());
         }
-        let (last, mut after) = (known.last().expect("learnt"), taught.iter());
+        let last = known.last().expect("learnt");
+        let mut after = taught.iter();
         assert!(known.len() > 2, "{known:?}");
         assert_eq!(after.next(), Some(last), "what was known is known again");
         let answers = taught.len() - 1;

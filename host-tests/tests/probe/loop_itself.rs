@@ -86,7 +86,8 @@ fn the_watchdog_starves_when_nothing_goes_on() {
 
 #[test]
 fn two_runs_are_the_same() {
-    let (first, second) = (setting().run(site), setting().run(site));
+    let first = setting().run(site);
+    let second = setting().run(site);
     assert_eq!(*first.0.hits.borrow(), *second.0.hits.borrow());
     assert_eq!(*first.0.events.borrow(), *second.0.events.borrow());
     assert_eq!(first.1, second.1);
@@ -186,12 +187,10 @@ fn hours_are_local_and_known_from_the_servers_clocks() {
     };
     let (world, _) = setting.run(|hit| {
         let clock = 6 * 3_600 + hit.at.as_secs();
-        let (day, hour, minute, second) = (
-            16 + clock / 86_400,
-            clock / 3_600 % 24,
-            clock / 60 % 60,
-            clock % 60,
-        );
+        let day = 16 + clock / 86_400;
+        let hour = clock / 3_600 % 24;
+        let minute = clock / 60 % 60;
+        let second = clock % 60;
         let name = ["Mon", "Tue", "Wed", "Thu"][(clock / 86_400) as usize % 4];
         let date =
             format!("Date: {name}, {day} Nov 2026 {hour:02}:{minute:02}:{second:02} GMT\r\n");

@@ -198,10 +198,8 @@ fn a_page_that_moved_for_a_while_is_asked_for_where_the_list_says() {
             _ => Answer::page("here"),
         })
     });
-    let (old, new) = (
-        world.asked("a.test", "/old").len(),
-        world.asked("a.test", "/new").len(),
-    );
+    let old = world.asked("a.test", "/old").len();
+    let new = world.asked("a.test", "/new").len();
     assert!(new > 3 && old - new <= 1, "{old}, {new}");
 }
 
@@ -520,10 +518,8 @@ fn a_redirect_to_https_without_a_gateway_is_an_outcome_of_its_own() {
     };
     assert!(world.events.borrow().iter().any(astray));
     assert_eq!(totals.errors, 0, "nothing has failed");
-    let (secure, plain) = (
-        world.asked("a.test", "/secure").len(),
-        world.asked("a.test", "/plain").len(),
-    );
+    let secure = world.asked("a.test", "/secure").len();
+    let plain = world.asked("a.test", "/plain").len();
     assert!(secure > 0 && plain > 5, "{secure}, {plain}");
     assert!(
         world

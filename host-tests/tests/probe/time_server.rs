@@ -18,7 +18,8 @@ const SERVER: TimeServer<'_> = TimeServer {
 /// An answer of a server that knows: `NOON` and what has passed since.
 fn good(now: Duration, request: &[u8]) -> Vec<u8> {
     let mut answer = vec![0; 48];
-    (answer[0], answer[1]) = (0x24, 2);
+    answer[0] = 0x24;
+    answer[1] = 2;
     answer[24..32].copy_from_slice(&request[40..48]);
     let seconds = (NOON + 2_208_988_800 + now.as_secs()) as u32;
     answer[40..44].copy_from_slice(&seconds.to_be_bytes());

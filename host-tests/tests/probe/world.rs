@@ -260,7 +260,8 @@ impl Setting {
             log: LogLevel::Debug,
             sntp: self.sntp,
         };
-        let (mut hosts, mut urls) = (Vec::new(), Vec::new());
+        let mut hosts = Vec::new();
+        let mut urls = Vec::new();
         for (index, (name, gap, paths)) in self.hosts.iter().enumerate() {
             let name = name.split_once("://").map_or(*name, |(_, name)| name);
             hosts.push(Host {
@@ -358,17 +359,16 @@ impl Setting {
                     buffer,
                 })
                 .collect();
-            let (mut names, mut wire) = (
-                Net(&world),
-                Wire {
-                    world: &world,
-                    inbox: Vec::new(),
-                },
-            );
+            let mut names = Net(&world);
+            let mut wire = Wire {
+                world: &world,
+                inbox: Vec::new(),
+            };
             let mut work: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
             for (number, slot) in slots.iter_mut().enumerate() {
-                let (probe, world, stuck_from) =
-                    (&probe, &world, self.stuck_from.unwrap_or(u64::MAX));
+                let probe = &probe;
+                let world = &world;
+                let stuck_from = self.stuck_from.unwrap_or(u64::MAX);
                 let mut slot = Box::pin(async move { probe.run_slot(number, slot).await });
                 work.push(Box::pin(poll_fn(move |context| {
                     match world.elapsed().as_secs() < stuck_from {
@@ -382,7 +382,8 @@ impl Setting {
                 probe.keep_time(7, &mut names, &mut wire).await
             }));
             if let Some(Keeper { store, how }) = &mut keeper {
-                let (probe, world) = (&probe, &world);
+                let probe = &probe;
+                let world = &world;
                 work.push(Box::pin(async move {
                     match *how {
                         Keeping::AsItShould => probe.persistence().run(store).await,
@@ -398,7 +399,8 @@ impl Setting {
                 }));
             }
             if let Some((from, until)) = self.away {
-                let (probe, world) = (&probe, &world);
+                let probe = &probe;
+                let world = &world;
                 work.push(Box::pin(async move {
                     world.sleep(Instant::ZERO + Duration::from_secs(from)).await;
                     probe.set_online(false);

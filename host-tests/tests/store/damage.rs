@@ -13,7 +13,8 @@ const HOSTS: usize = 4;
 const PAGES: usize = 40;
 
 fn a_day() -> (Small, Truth) {
-    let (mut store, truth) = (Store::new(Small::blank()), Truth::new(HOSTS, PAGES));
+    let mut store = Store::new(Small::blank());
+    let truth = Truth::new(HOSTS, PAGES);
     let mut random = Random(11);
     (0..=HOSTS + PAGES).for_each(|index| truth.change(index));
     for _ in 0..400 {
@@ -25,7 +26,8 @@ fn a_day() -> (Small, Truth) {
 
 /// Reads it, whatever it holds, and stores on top of it.
 fn survive(flash: Small) -> Truth {
-    let (mut store, truth) = (Store::new(flash), Truth::new(HOSTS, PAGES));
+    let mut store = Store::new(flash);
+    let truth = Truth::new(HOSTS, PAGES);
     truth.restore(&mut store);
     let reads = store.flash().count.reads;
     // Every word as the header of an item, twice for each try, in two passes.
@@ -73,7 +75,8 @@ proptest! {
 
     #[test]
     fn so_is_a_flash_of_nothing_but_noise(seed: u64) {
-        let (mut flash, mut random) = (Small::blank(), Random(seed));
+        let mut flash = Small::blank();
+        let mut random = Random(seed);
         flash.bytes_mut().iter_mut().for_each(|byte| *byte = random.next_u32() as u8);
         let found = survive(flash);
         prop_assert!(found.saved().iter().all(|version| *version == 0));

@@ -28,7 +28,8 @@ fn truth() -> Truth {
 /// Written by today's firmware; `DUNLIN_GOLDEN=1` keeps it as the image of a new version.
 #[test]
 fn today_is_written_as_it_is_kept() {
-    let (mut store, truth) = (Store::new(Small::blank()), truth());
+    let mut store = Store::new(Small::blank());
+    let truth = truth();
     save(&mut store, &truth);
     let file = golden(VERSION);
     if std::env::var_os("DUNLIN_GOLDEN").is_some() && !file.exists() {

@@ -16,9 +16,11 @@ const PAGES: usize = 40;
 /// A day: pages are fetched, some much more often than others, and what is learnt is stored at
 /// once. Before every step, the flash and the truth are put on record.
 fn recorded_day(steps: usize) -> Vec<(Small, Truth)> {
-    let (mut store, truth) = (Store::new(Small::blank()), Truth::new(HOSTS, PAGES));
+    let mut store = Store::new(Small::blank());
+    let truth = Truth::new(HOSTS, PAGES);
     (0..=HOSTS + PAGES).for_each(|index| truth.change(index));
-    let (mut random, mut record) = (Random(2_026), Vec::new());
+    let mut random = Random(2_026);
+    let mut record = Vec::new();
     while record.len() < steps {
         record.push((store.flash().clone(), truth.clone()));
         match block_on(store.step(&truth, true, LATE)).expect("power all day") {
@@ -41,7 +43,8 @@ fn leave_the_state_before_or_after() {
     } else {
         300
     };
-    let (mut cuts, mut erases) = (0, 0);
+    let mut cuts = 0;
+    let mut erases = 0;
     for (number, (flash, before)) in recorded_day(steps).into_iter().enumerate() {
         // As the running store did it: opened once, its position known.
         let boot = |flash: Small| {
@@ -52,7 +55,8 @@ fn leave_the_state_before_or_after() {
         };
         let (mut store, truth) = boot(flash.switched_on());
         block_on(store.step(&truth, true, LATE)).expect("power");
-        let (bytes, after) = (store.flash().count.bytes, truth.saved());
+        let bytes = store.flash().count.bytes;
+        let after = truth.saved();
         erases += store.flash().count.erases;
         for byte in 0..bytes {
             let (mut store, truth) = boot(flash.switched_on());
@@ -82,7 +86,8 @@ fn leave_the_state_before_or_after() {
 }
 
 fn recover(flash: Small, before: &[u32], after: &[u32], place: (usize, u64)) {
-    let (mut store, truth) = (Store::new(flash), Truth::new(HOSTS, PAGES));
+    let mut store = Store::new(flash);
+    let truth = Truth::new(HOSTS, PAGES);
     let found = truth.restore(&mut store);
     assert_eq!(
         (found.refused, found.damaged, found.lost),
@@ -109,11 +114,13 @@ fn recover(flash: Small, before: &[u32], after: &[u32], place: (usize, u64)) {
 #[test]
 fn again_and_again_lose_nothing_that_was_stored() {
     let mut random = Random(7);
-    let (mut flash, mut kept) = (Small::blank(), vec![0; 1 + HOSTS + PAGES]);
+    let mut flash = Small::blank();
+    let mut kept = vec![0; 1 + HOSTS + PAGES];
     let mut boots = 0;
     while boots < 2_000 {
         boots += 1;
-        let (mut store, truth) = (Store::new(flash.switched_on()), Truth::new(HOSTS, PAGES));
+        let mut store = Store::new(flash.switched_on());
+        let truth = Truth::new(HOSTS, PAGES);
         truth.restore(&mut store);
         for (index, (now, before)) in truth.saved().iter().zip(&kept).enumerate() {
             assert!(

@@ -25,7 +25,8 @@ fn world() -> Vec<Vec<Instant>> {
         .map(|_| {
             let normal = (-2.0 * unit().ln()).sqrt() * (std::f64::consts::TAU * unit()).cos();
             let rate = 0.5 * (1.2 * normal).exp();
-            let (mut changes, mut days) = (Vec::new(), 0.0);
+            let mut changes = Vec::new();
+            let mut days = 0.0;
             while days < (BEFORE + AFTER) as f64 {
                 days += -unit().ln() / rate;
                 changes.push(Instant::ZERO + Duration::from_days(days));
@@ -102,7 +103,8 @@ fn hours(world: &[Vec<Instant>], power: Power) -> Vec<f64> {
         Instant::ZERO,
         cut,
     );
-    let (mut offset, mut now) = (Duration::ZERO, cut);
+    let mut offset = Duration::ZERO;
+    let mut now = cut;
     if power != Power::Stays {
         scheduler = restarted(&scheduler, cut, power);
         now = cut + OFF;
@@ -191,11 +193,9 @@ fn freshness_is_back_within_an_hour() {
         .expect("text");
         least
     };
-    let (with, without, nothing) = (
-        least(Power::GoesWithClock),
-        least(Power::GoesWithout),
-        least(Power::GoesWithAll),
-    );
+    let with = least(Power::GoesWithClock);
+    let without = least(Power::GoesWithout);
+    let nothing = least(Power::GoesWithAll);
     print!("freshness beside that of the same days without a power cut\n{table}");
     assert!(with >= 0.99 && without >= 0.99, "{table}");
     assert!(

@@ -130,7 +130,8 @@ pub fn meaning(record: &Record) -> (Key, u32) {
             (Key::Page(page.page as u16), version)
         }
         Record::Move(record) => {
-            let (page, version) = (record.page as u16, (record.page >> 32) as u32);
+            let page = record.page as u16;
+            let version = (record.page >> 32) as u32;
             assert_eq!(
                 record.target::<256>(OWN).map(|text| text.to_string()),
                 target(version),

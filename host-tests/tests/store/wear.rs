@@ -28,7 +28,9 @@ fn visits<F: Partition + Clone>(
 where
     F::Error: std::fmt::Debug,
 {
-    let (mut store, mut truth, mut random) = (Store::new(blank), Truth::new(64, pages), Random(3));
+    let mut store = Store::new(blank);
+    let mut truth = Truth::new(64, pages);
+    let mut random = Random(3);
     let all = 65 + pages;
     assert!(
         all <= Store::<F>::places(),
@@ -36,7 +38,8 @@ where
         Store::<F>::places()
     );
     (0..all).for_each(|index| truth.change(index));
-    let (mut most, mut filled) = (0, 0);
+    let mut most = 0;
+    let mut filled = 0;
     for visit in 0..count {
         let now = Instant::ZERO + Duration::DAY / PER_DAY as u64 * visit as u64;
         let unit = random.unit();
@@ -95,9 +98,11 @@ fn flash_lasts_for_ten_years() {
 
 #[test]
 fn a_probe_in_a_hurry_does_not_wear_its_flash_out() {
-    let (mut store, truth) = (Store::new(Reference::blank()), Truth::new(0, 10));
+    let mut store = Store::new(Reference::blank());
+    let truth = Truth::new(0, 10);
     let mut now = Instant::ZERO;
-    let (mut spent, days) = (0, 3);
+    let mut spent = 0;
+    let days = 3;
     while now < Instant::ZERO + Duration::DAY * days {
         now += Duration::from_millis(500);
         truth.change(1 + spent % 10);

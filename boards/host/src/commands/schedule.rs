@@ -317,8 +317,8 @@ fn spread_hosts(
     for (gate, behind) in listing.gates.iter().zip(&behind) {
         let counts: Vec<u32> = behind.iter().map(|page| crawls[*page]).collect();
         let total = counts.iter().map(|count| *count as usize).sum();
-        let (mut updates, mut links) =
-            (vec![Update::default(); total], vec![Link::default(); total]);
+        let mut updates = vec![Update::default(); total];
+        let mut links = vec![Link::default(); total];
         let cost = |page: u32, gap: Duration| {
             let page = &pages[behind[page as usize]];
             let gap = gap.as_secs_f64() / args.interval.as_secs_f64();
@@ -401,8 +401,8 @@ fn assign(
     let mut slot_of = vec![0; crawls.len()];
     let mut entries = vec![Entry::UNUSED; crawls.len()];
     let mut places = vec![0; crawls.len()];
-    let (mut more_entries, mut more_places) =
-        (vec![Entry::UNUSED; slots.len()], vec![0; slots.len()]);
+    let mut more_entries = vec![Entry::UNUSED; slots.len()];
+    let mut more_places = vec![0; slots.len()];
     let mut by_gain = SliceHeap::with_storage(&mut entries[..], &mut places[..]);
     let mut by_cost = SliceHeap::with_storage(&mut more_entries[..], &mut more_places[..]);
     let mut prices = vec![SlotPrice::UNUSED; slots.len()];

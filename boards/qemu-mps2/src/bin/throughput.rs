@@ -130,7 +130,8 @@ struct Turn {
 /// Counts what happens in a turn. *Cancellation*: safe.
 async fn turn(count: impl Fn() -> u32) -> Turn {
     Timer::after(SETTLE).await;
-    let (before, awake) = (count(), executor::awake());
+    let before = count();
+    let awake = executor::awake();
     Timer::after(TURN).await;
     Turn {
         requests: count() - before,

@@ -48,7 +48,8 @@ pub fn learn(meter: &mut dyn Meter) {
     }
     let mixed = visits(|step| step % 3 == 0, false);
     let mut page = Estimate::new(&Prior::DEFAULT);
-    let (mut host, mut provider) = (HostPrior::new(), Provider::new());
+    let mut host = HostPrior::new();
+    let mut provider = Provider::new();
     meter.measure("estimate update, signalled", 1, STEPS, &mut || {
         for visit in &mixed {
             page.update_signalled(
@@ -93,8 +94,9 @@ fn others(meter: &mut dyn Meter, mixed: &[Visit; STEPS as usize]) {
             black_box(black_box(&signals).value(step as f32 * 0.1, step % 4));
         }
     });
-    let (mut summary, mut gaps, mut clock) =
-        (IntervalSummary::new(), Gaps::<f32>::new(), Clock::new());
+    let mut summary = IntervalSummary::new();
+    let mut gaps = Gaps::<f32>::new();
+    let mut clock = Clock::new();
     meter.measure("interval summary update", 1, STEPS, &mut || {
         mixed.iter().for_each(|visit| summary.update(visit))
     });

@@ -40,7 +40,8 @@ fn fetches<const PAGES: usize>(meter: &mut dyn Meter) {
     let mut scheduler: Scheduler<PAGES, 32> = filled(Duration::from_secs(1));
     // As a probe does it: one view for all calls.
     let mut scheduler = scheduler.as_view();
-    let (mut random, mut now) = (Random(5), Instant::ZERO);
+    let mut random = Random(5);
+    let mut now = Instant::ZERO;
     let per_day = RATE * PAGES as f32;
     let _ = scheduler.set_budget(Some(per_day), now);
     let interval = Duration::from_days(1.001 / per_day);

@@ -77,7 +77,8 @@ pub const ROOMS: &[Room] = &[
 pub fn seconds<T>(runs: u32, mut work: impl FnMut() -> T) -> f64 {
     (0..runs)
         .map(|_| {
-            let (wall, processor) = (Instant::now(), processor_time());
+            let wall = Instant::now();
+            let processor = processor_time();
             std::hint::black_box(work());
             match (processor, processor_time()) {
                 // The system books it every few milliseconds only.

@@ -78,9 +78,12 @@ fn assignment(rows: &mut Vec<Row>) {
         })
         .collect();
     crawls.sort_unstable();
-    let (mut entries, mut places) = (vec![Entry::UNUSED; count], vec![0; count]);
-    let (mut more_entries, mut more_places) = (vec![Entry::UNUSED; count], vec![0; count]);
-    let (mut prices, mut slot_of) = (vec![SlotPrice::UNUSED; count], vec![0; count]);
+    let mut entries = vec![Entry::UNUSED; count];
+    let mut places = vec![0; count];
+    let mut more_entries = vec![Entry::UNUSED; count];
+    let mut more_places = vec![0; count];
+    let mut prices = vec![SlotPrice::UNUSED; count];
+    let mut slot_of = vec![0; count];
     let mut found = None;
     let time = seconds(1, || {
         let mut by_gain = SliceHeap::with_storage(&mut entries[..], &mut places[..]);
@@ -96,7 +99,8 @@ fn assignment(rows: &mut Vec<Row>) {
         .ok();
     });
     let Some(cost) = found else { return };
-    let (total, bound) = (cost.total.as_secs_f64(), cost.bound.as_secs_f64());
+    let total = cost.total.as_secs_f64();
+    let bound = cost.bound.as_secs_f64();
     let row = |what: &str, ours, unit, limit: &str| Row {
         room: "pace",
         what: format!(

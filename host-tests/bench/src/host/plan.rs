@@ -88,10 +88,8 @@ pub fn plan(rows: &mut Vec<Row>) {
         let hosts = (pages / PER_HOST).max(1);
         let columns = Columns::random(pages, hosts);
         // Small ones often enough for the clock to see them.
-        let (runs, repeats) = (
-            if pages > 1_000_000 { 1 } else { 2 },
-            (1_000_000 / pages).max(1),
-        );
+        let runs = if pages > 1_000_000 { 1 } else { 2 };
+        let repeats = (1_000_000 / pages).max(1);
         let time =
             |work: &dyn Fn()| seconds(runs, || (0..repeats).for_each(|_| work())) / repeats as f64;
         let memory = time(&|| one_pass(&columns));
@@ -195,7 +193,8 @@ fn budget(pages: &Columns) -> f64 {
 }
 
 fn run_optimal(pages: &Columns, hosts: usize) {
-    let (mut hosts, mut rates) = (vec![PlanHost::new(CAP); hosts], vec![0.0; pages.len()]);
+    let mut hosts = vec![PlanHost::new(CAP); hosts];
+    let mut rates = vec![0.0; pages.len()];
     optimal(
         pages,
         &mut hosts,
@@ -208,7 +207,8 @@ fn run_optimal(pages: &Columns, hosts: usize) {
 }
 
 fn run_azar(pages: &Columns, hosts: usize) {
-    let (mut hosts, mut rates) = (vec![PlanHost::new(CAP); hosts], vec![0.0; pages.len()]);
+    let mut hosts = vec![PlanHost::new(CAP); hosts];
+    let mut rates = vec![0.0; pages.len()];
     azar(
         pages,
         &mut hosts,
@@ -221,7 +221,8 @@ fn run_azar(pages: &Columns, hosts: usize) {
 }
 
 fn run_uniform(pages: &Columns, hosts: usize) {
-    let (mut hosts, mut rates) = (vec![PlanHost::new(CAP); hosts], vec![0.0; pages.len()]);
+    let mut hosts = vec![PlanHost::new(CAP); hosts];
+    let mut rates = vec![0.0; pages.len()];
     let share = Share::Uniform;
     baseline(
         pages,
@@ -236,7 +237,8 @@ fn run_uniform(pages: &Columns, hosts: usize) {
 }
 
 fn run_select(pages: &Columns, hosts: usize) {
-    let (mut hosts, mut crawls) = (vec![PlanHost::new(CAP); hosts], vec![0; pages.len()]);
+    let mut hosts = vec![PlanHost::new(CAP); hosts];
+    let mut crawls = vec![0; pages.len()];
     select(
         pages,
         &mut hosts,
@@ -249,9 +251,11 @@ fn run_select(pages: &Columns, hosts: usize) {
 }
 
 fn run_greedy(pages: &Columns, hosts: usize) {
-    let (mut hosts, mut crawls) = (vec![PlanHost::new(CAP); hosts], vec![0; pages.len()]);
+    let mut hosts = vec![PlanHost::new(CAP); hosts];
+    let mut crawls = vec![0; pages.len()];
     let mut entries = vec![Entry::<_, u32>::UNUSED; pages.len()];
-    let (objective, budget) = (Objective::Freshness, budget(pages) as u32);
+    let objective = Objective::Freshness;
+    let budget = budget(pages) as u32;
     greedy(
         pages,
         &mut hosts,
@@ -267,16 +271,16 @@ fn run_greedy(pages: &Columns, hosts: usize) {
 /// Cho's numerical solution as one would first write it: bisect the rate of every page inside a
 /// bisection of the price, without host caps.
 fn naive_optimal(pages: &Columns) -> f64 {
-    let (mut low, mut high) = (1e-12_f64, 1e3_f64);
+    let mut low = 1e-12_f64;
+    let mut high = 1e3_f64;
     for _ in 0..60 {
         let price = (low * high).sqrt();
         let mut total = 0.0;
         for index in 0..pages.len() {
-            let (weight, rate) = (
-                f64::from(pages.weights[index]),
-                f64::from(pages.rates[index]),
-            );
-            let (mut least, mut most) = (1e-9_f64, 1e9_f64);
+            let weight = f64::from(pages.weights[index]);
+            let rate = f64::from(pages.rates[index]);
+            let mut least = 1e-9_f64;
+            let mut most = 1e9_f64;
             for _ in 0..60 {
                 let crawls = (least * most).sqrt();
                 if weight * h(rate / crawls) / rate > price {

@@ -26,7 +26,8 @@ pub fn decisions(rows: &mut Vec<Row>) {
         let per_day = 4.0 * pages as f32;
         let _ = scheduler.set_budget(Some(per_day), Instant::ZERO);
         let interval = Duration::from_days(1.001 / f64::from(per_day));
-        let (mut random, mut now) = (Random(5), Instant::ZERO);
+        let mut random = Random(5);
+        let mut now = Instant::ZERO;
         let mut step = || {
             now += interval;
             if let Decision::Fetch(page) = scheduler.next(now) {
@@ -86,7 +87,8 @@ const LARGEST_WORLD: usize = 1_000_000;
 
 fn simulate(rows: &mut Vec<Row>, count: usize) {
     let hosts = (count / 500).max(1);
-    let (mut events, mut time) = (0, 0.0);
+    let mut events = 0;
+    let mut time = 0.0;
     let work = || {
         let mut random = Random(7);
         let page = |index: usize| {
