@@ -179,7 +179,7 @@ impl<'c, C: Connect> Client<'c, C> {
                     || ask.listed
                     || matches!(url.host(), Host::Name(name) if resolve.is_named(name));
                 let hops = ask.hops.filter(|_| !named);
-                let permitted = match literal(host) {
+                let permitted = match resolve.owner_address(host).or_else(|| literal(host)) {
                     Some(address) => permitted(&[address], hops),
                     None => {
                         let found = resolve.resolve(host).await;

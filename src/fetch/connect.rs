@@ -23,10 +23,16 @@ pub trait Resolve {
     /// *Cancellation*: dropping the future gives the query up.
     async fn resolve(&mut self, name: &str) -> Result<Addresses, Self::Error>;
 
+    /// Where the owner's own table says that a host is, be it a name or an address: that is not
+    /// looked up, and an address in a URL gives way to it.
+    fn owner_address(&self, _host: &str) -> Option<IpAddr> {
+        None
+    }
+
     /// Has the owner said where this name is? Then redirects may lead there, even into a private
     /// network.
-    fn is_named(&self, _name: &str) -> bool {
-        false
+    fn is_named(&self, name: &str) -> bool {
+        self.owner_address(name).is_some()
     }
 }
 

@@ -18,13 +18,17 @@ pub(super) struct Names<'n, 'a, B, R> {
 impl<B: Board, R: Resolve> Resolve for Names<'_, '_, B, R> {
     type Error = Failure;
 
+    fn owner_address(&self, host: &str) -> Option<IpAddr> {
+        self.probe.setup.image.named(host).map(IpAddr::from)
+    }
+
     fn is_named(&self, name: &str) -> bool {
-        self.probe.setup.image.named(name).is_some() || self.resolve.is_named(name)
+        self.owner_address(name).is_some() || self.resolve.is_named(name)
     }
 
     /// One address is enough: the first is the best.
     async fn resolve(&mut self, name: &str) -> Result<Addresses, Failure> {
-        let found = match self.known_address(name) {
+        let found = match self.known_address() {
             Some(known) => known,
             None => {
                 let found = self.resolve.resolve(name).await.ok();
@@ -54,13 +58,9 @@ impl<B: Board, R> Names<'_, '_, B, R> {
         }
     }
 
-    /// The address of a name by the owner's table or by what is remembered; `Some(None)` if it is
-    /// known to have none.
+    /// The address that is remembered of whom is asked; `Some(None)` if it is known to have none.
     #[inline(never)] // Out of the futures' code, which would be larger.
-    fn known_address(&self, name: &str) -> Option<Option<IpAddr>> {
-        if let Some(address) = self.probe.setup.image.named(name) {
-            return Some(Some(address.into()));
-        }
+    fn known_address(&self) -> Option<Option<IpAddr>> {
         let now = self.probe.board.now();
         let mut state = self.probe.state();
         state.known.origins.get_mut(self.origin)?.address(now)

@@ -1,6 +1,8 @@
 //! Redirects of pages and of robots.txt: followed politely, remembered, and never into a private
 //! network.
 
+use std::net::IpAddr;
+
 use dunlin::catalog::{Gateway, Name};
 use dunlin::fetch::RedirectError;
 use dunlin::probe::{Event, Failure};
@@ -559,4 +561,21 @@ fn https_pages_go_through_a_gateway_and_redirects_to_them_too() {
     resolved.sort();
     resolved.dedup();
     assert_eq!(resolved, ["b.test", "gateway.test"]);
+}
+
+#[test]
+fn the_owners_table_says_where_an_address_of_the_list_is_too() {
+    // As in an emulator, where this machine's loopback has another address.
+    let names = vec![Name {
+        host: "*",
+        address: [10, 0, 2, 2],
+    }];
+    let setting = Setting {
+        names,
+        ..Setting::of(GAP, &[("127.0.0.1", &["/page"])])
+    };
+    let (world, _) = setting.run(|hit| no_robots(hit).unwrap_or_else(|| Answer::page("here")));
+    let expected: IpAddr = [10, 0, 2, 2].into();
+    let connected = world.connected.borrow();
+    assert!(!connected.is_empty() && connected.iter().all(|address| *address == expected));
 }
