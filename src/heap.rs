@@ -98,8 +98,8 @@ impl<K: fmt::Debug, I: Id> core::error::Error for PushError<K, I> {}
 ///
 /// `E` holds the entries (its length is the capacity) and `P` the place of each id (its length is
 /// the range of ids). Both may be arrays, `&mut` slices or, on a host, `Vec`s. The work is done by
-/// functions on slices, so it is compiled once per key and id type, not once per capacity. `L` holds
-/// how many entries there are: a number, or a reference to that of another heap, see
+/// functions on slices, so it is compiled once per key and id type, not once per capacity. `L`
+/// holds how many entries there are: a number, or a reference to that of another heap, see
 /// [`Heap::as_view`].
 ///
 /// | operation | work |

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 //! A crawl scheduler for microcontrollers: how often to visit each page, in what order, and
-//! whether it may now.
+//! whether it may be fetched now.
 //!
 //! All of it in one type, for firmware that has a clock and an HTTP client of its own:
 //!
@@ -25,15 +25,15 @@
 //! # Ok::<(), dunlin::scheduler::Error>(())
 //! ```
 //!
-//! The crate is sans-IO: time and bytes come in as arguments, decisions go out as values, nothing
-//! sleeps and nothing touches a socket; only `probe`, the thin loop that joins the rooms, awaits.
+//! Decisions are sans-IO: time and bytes come in as arguments, values go out, nothing sleeps. Only
+//! three rooms await: `fetch` on a connection, `store` on a flash, both through traits that a board
+//! implements, and `probe`, the thin loop that joins the rooms.
 //! It needs no allocator and contains no `unsafe`. Algorithms take slices, so the same code serves
 //! 500 pages in static memory and a million on a workstation.
 //!
 //! # Two roads
 //!
-//! *Ahead of time*, on a computer or once a day on a probe, change rates are known and a timetable
-//! comes out:
+//! *Ahead of time*, on a computer, change rates are known and a timetable comes out:
 //!
 //! ```text
 //!   model ────► plan ──────► pace ──────► a timetable, and a bound that none can beat
@@ -50,11 +50,11 @@
 //!                    └─────────────────────────────────────┘
 //! ```
 //!
-//! The scheduler is plan and pace in one, in continuous time and under beliefs instead of known
-//! rates. What a visit is worth, the gap that follows from a price, and a carousel's rhythm are
-//! written once, in [`plan`] and [`pace`], and called from both roads. `probe` walks the second
-//! road for months, `store` keeps what was learnt over power cuts, and `image` is the form in
-//! which the catalog lies in flash.
+//! The scheduler does the work of plan and pace together, page by page, with learnt instead of
+//! known rates. What a visit is worth, the gap that follows from a price, and a carousel's rhythm
+//! are written once, in [`plan`] and [`pace`], and called from both roads. `probe` walks the second
+//! road for months, `store` keeps what was learnt over power cuts, and `image` is the form in which
+//! the catalog lies in flash.
 //!
 //! # Who may use whom
 //!
@@ -91,19 +91,25 @@
 //! |---|---|
 //! | page | One URL of the list, known by its place in the catalog. |
 //! | host | The server a page is on, by name and port. It has a gate and robots rules. |
-//! | gate | What a request to a host has to pass: closed during a fetch and for a gap after it. Hosts may share one. |
+//! | gate | What a request to a host has to pass: closed during a fetch, and until a gap has passed since it began (on the probe: since it ended). Hosts may share one. |
 //! | gap | A time between two events: between two requests at a gate (politeness), or between two visits of a page (its rhythm). |
-//! | visit, fetch | One request for a page and what became of it, its [`Outcome`](scheduler::Outcome). |
+//! | visit | Fetching a page once, with all that it needs: robots.txt, redirects. It ends with an [`Outcome`](scheduler::Outcome). |
+//! | turn | One request of a visit, with its own passage of the gate. |
 //! | weight | How much a page's freshness counts. |
-//! | rate | Changes a day. |
+//! | rate | Changes a day; in [`plan`] and [`model`], changes an interval. |
 //! | belief | What is known of a rate: a Gamma distribution of two numbers, [`Estimate`](learn::Estimate). |
-//! | price | What a fetch must be worth to be made, in weight × days of freshness. It is such that the budget is just spent. |
-//! | due | The moment at which a visit is worth its price. |
+//! | price | What a fetch must be worth to be made, in weight × days of freshness. It is such that the budget is just spent. In [`plan`], what one more crawl an interval would save. |
+//! | due | When a page should be fetched: as a rule, when a visit is worth its price. |
 //! | credit | By what share of its gap a page was visited late or early: the carousel makes up for it. |
 //! | freshness | The share of time, or of pages, in which the copy equals the page. |
 //! | verdict | What robots rules say of one page. |
 //! | origin | Who a request goes to: scheme, host and port; listed, or reached by a redirect. |
-//! | slot | A fetch that may run at the same time as others, with its own buffers. |
+//! | slot | A fetch that may run at the same time as others, with its own buffers; in [`pace`], one place in the order of visits. |
+//! | budget | How many fetches a day there may be, over all hosts. |
+//! | carousel | The engine that keeps every page's rhythm however late single visits are. |
+//! | hint, signal | What a host (a *provider*) says about a page's changes. |
+//! | fingerprint | A keyed hash of a page's body: another one means that the page has changed. |
+//! | page image | The catalog and the configuration as bytes in flash. |
 
 #[cfg(feature = "std")]
 extern crate std;

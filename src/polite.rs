@@ -1,7 +1,7 @@
 //! May we fetch from this host now? One gate a host, or one for hosts that share a server.
 //!
 //! A gate never excludes a host and never delays another one: it only says when the next fetch may
-//! start. The longest of these counts:
+//! start. The longest of these counts, but that a `Retry-After` replaces the back-off:
 //!
 //! | cause | wait | bound |
 //! |---|---|---|
@@ -106,12 +106,12 @@ pub enum Answer {
     Served,
     /// It was not asked after all, as when its robots rules forbid the page.
     NotAsked,
-    /// It asked for patience: 429, 503 or any status with `Retry-After`.
+    /// It asked for patience, as by 429 or 503 with `Retry-After`.
     Refused {
         /// How long, if it said so.
         retry_after: Option<Duration>,
     },
-    /// No answer: connection, name or time-out.
+    /// No usable answer: connection, name, time-out, 5xx, nonsense.
     Failed,
 }
 

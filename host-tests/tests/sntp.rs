@@ -272,7 +272,7 @@ proptest! {
         packet[24..32].copy_from_slice(&NONCE.to_be_bytes());
         if known {
             packet[0] = 0x24;
-            packet[1] = packet[1] % 16;
+            packet[1] %= 16;
             packet[4..12].fill(0);
         }
         let mut client = Client::new(0);

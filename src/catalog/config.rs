@@ -25,7 +25,7 @@ pub struct Config<'a> {
     pub gateway: Option<Gateway<'a>>,
     /// How the device gets its own address.
     pub address: Address,
-    /// Local time is universal time and so many minutes: for allowed hours.
+    /// Minutes to add to UTC for local time, which allowed hours are given in.
     pub utc_offset_minutes: i16,
     /// What is worth a line of the log.
     pub log: LogLevel,
@@ -82,18 +82,18 @@ pub enum Address {
     Dhcp,
     /// From its owner.
     Static {
-        /// Its own.
+        /// The device's address.
         address: [u8; 4],
-        /// Bits of the network's part.
+        /// The length of the network's prefix, in bits.
         prefix: u8,
-        /// The way out.
+        /// The default router.
         router: Option<[u8; 4]>,
-        /// Who knows names.
+        /// The DNS server.
         names: Option<[u8; 4]>,
     },
 }
 
-/// What is worth a line of the log: a level holds all before it.
+/// The least important level that is logged; more important ones are logged, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum LogLevel {

@@ -103,7 +103,7 @@ impl<'a> Updates<'a> {
         self.bytes
     }
 
-    /// One after the other. A rest of fewer than eight bytes is none.
+    /// The updates in order. Up to seven bytes left over at the end are ignored.
     pub fn iter(&self) -> impl Iterator<Item = Update> + use<'a> {
         self.bytes
             .as_chunks()

@@ -1,10 +1,10 @@
 //! catalog: what there is to crawl, and what its owner says about it.
 //!
-//! A catalog holds facts that are *given*: the URL of a page, its host, its weight, what is believed
-//! about its changes beforehand, limits; the gap, the hours and the gate of a host; and the
-//! [`Config`] of the probe that crawls them. What a probe *learns* is kept elsewhere, see below.
-//! Where the facts are kept does not matter to who reads them: [`Catalog`] is implemented by the
-//! page image in flash ([`image`](crate::image)), and can be by a table in RAM:
+//! A catalog holds facts that are *given*: the URL of a page, its host, its weight, what is
+//! believed about its changes beforehand, limits; the gap, the hours and the gate of a host; and
+//! the [`Config`] of the probe that crawls them. What a probe *learns* is kept elsewhere, see
+//! below. Where the facts are kept does not matter to who reads them: [`Catalog`] is implemented by
+//! the page image in flash ([`image`](crate::image)), and can be by a table in RAM:
 //!
 //! ```
 //! use dunlin::catalog::{Catalog, Host, Page};
@@ -63,7 +63,7 @@
 //! | `scheduler::PageId` | its index | wherever it is asked about | as long as the page is in the scheduler |
 //! | `scheduler::PageState` | weight, belief about its rate, last fetch, next due time, place in its host's queue | RAM, 36 bytes | from `add_page` until it is removed or the device resets |
 //! | `probe::PageMemory` | validators, fingerprint, robots verdict, where the store keeps it | RAM, 64 bytes | until the device resets |
-//! | `probe`'s redirects | where it moved to, and until when that is believed | RAM, the bytes of the new URL | until the move is over, forgotten for want of room, or the device resets |
+//! | `probe`'s redirects | where it moved to, and the robots verdict there with its end | RAM, the bytes of the new URL | until the move is over, forgotten for want of room, or the device resets |
 //! | `store::PageRecord` | belief, last fetch, fingerprint, validators, robots verdict | flash, 84 bytes | across resets, until the page is no longer on the list |
 //! | `store::MoveRecord` | where it moved to for good | flash, 84 bytes | across resets, until it moves again |
 //!

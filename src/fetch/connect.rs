@@ -13,7 +13,7 @@ use super::url::Scheme;
 pub type Addresses = heapless::Vec<IpAddr, 4>;
 
 /// Turns names into addresses.
-#[allow(async_fn_in_trait)] // One executor, no threads: whether the future is Send does not matter here.
+#[allow(async_fn_in_trait)] // One executor, no threads: futures need not be Send.
 pub trait Resolve {
     /// Why a name has no address.
     type Error: core::fmt::Debug;
@@ -23,8 +23,8 @@ pub trait Resolve {
     /// *Cancellation*: dropping the future gives the query up.
     async fn resolve(&mut self, name: &str) -> Result<Addresses, Self::Error>;
 
-    /// Where the owner's own table says that a host is, be it a name or an address: that is not
-    /// looked up, and an address in a URL gives way to it.
+    /// The address that the owner's table gives for this host. It replaces a look-up, and an
+    /// address that is written in the URL.
     fn owner_address(&self, _host: &str) -> Option<IpAddr> {
         None
     }

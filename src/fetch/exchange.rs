@@ -147,7 +147,7 @@ pub trait Body {
     fn piece(&mut self, head: &Head, bytes: &[u8]);
 }
 
-/// Every body is fingerprinted; an error page's fingerprint is nobody's, and not asked for.
+/// Error pages are fingerprinted, too; nobody uses the result.
 impl Body for Fingerprinter<'_> {
     fn piece(&mut self, _: &Head, bytes: &[u8]) {
         self.update(bytes);
@@ -195,7 +195,7 @@ pub(super) fn exchange<'b, C: Read + Write>(
             kind: AnswerKind::of(head.status, request.is_conditional(), target.is_some()),
             bytes: response.received(),
             truncated: response.truncated(),
-            // What follows a response nobody asked for a second one of cannot be trusted.
+            // Bytes that nobody asked for: the connection is not used again.
             reusable: response.reusable() && !leftover && request.keep_alive,
             head,
             target,

@@ -2,8 +2,8 @@
 //!
 //! State machines first: [`Url`], [`Request::render`], [`Response`], [`robots::Reader`],
 //! [`HttpDate`] take bytes and give values; they neither wait nor allocate, and no input makes them
-//! panic or run on. A thin async layer over `embedded-io-async` drives them: a [`Client`] resolves a
-//! name, checks the address, connects and exchanges, and is the only way to the network. Who
+//! panic or run on. A thin async layer over `embedded-io-async` drives them: a [`Client`] resolves
+//! a name, checks the address, connects and exchanges, and is the only way to the network. Who
 //! connects, resolves and keeps time is the board's business, behind [`Connect`], [`Resolve`] and a
 //! deadline that is any future (see [`within`]).
 //!

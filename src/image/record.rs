@@ -64,8 +64,8 @@ impl<'a> Reader<'a> {
         byte
     }
 
-    /// A number in groups of seven bits, the lowest first; all bytes but the last have their top bit
-    /// set.
+    /// A number in groups of seven bits, the lowest first; all bytes but the last have their top
+    /// bit set.
     #[inline(never)]
     fn number(&mut self) -> u32 {
         let mut number = 0;

@@ -34,8 +34,8 @@ impl<F: Real> Poisson<F> {
     /// Infinite where no visit is worth so much.
     ///
     /// This is the one place where a gap follows from a price: [`ChangeModel::gap`] counts in
-    /// intervals (`time` is 1), and a belief about a rate that has become firm (`plan::worth`) counts
-    /// in its own time.
+    /// intervals (`time` is 1), and a belief about a rate that has become firm (`plan::worth`)
+    /// counts in its own time.
     #[inline]
     pub(crate) fn gap_worth(changes: F, time: F, value: F) -> F {
         time * h_inverse(value * changes) / changes

@@ -1,26 +1,26 @@
 //! The rhythm of a page: what it is owed after a visit that was late or early, and when it is due
 //! again.
 //!
-//! A page with a gap of its own is due every gap, counted from when it was due, not from when it was
-//! visited: what a late visit took away, the next one gives back. So one number a page is enough,
-//! what it is *owed* after a visit, in gaps (or, which is the same, in visits): the lateness of that
-//! visit, below 0 if it came early. The next is due after
+//! A page with a gap of its own is due every gap, counted from when it was due, not from when it
+//! was visited: what a late visit took away, the next one gives back. So one number a page is
+//! enough, what it is *owed* after a visit, in gaps (or, which is the same, in visits): the
+//! lateness of that visit, below 0 if it came early. The next is due after
 //!
 //! ```text
 //! gap × (1 − owed)
 //! ```
 //!
 //! The scheduler counts time in days and keeps a [`Credit`] of one byte, within one gap either way:
-//! what is later than that is not made up for. The [`carousel`](super::carousel) counts in slots and
-//! keeps the exact remainder, an integer as wide as its rates: its bound, never a visit ahead or
-//! behind however long it turns, would not survive rounding to 128ths of a gap. Hence the same rule
-//! stands here twice, once for each arithmetic; a test holds them together.
+//! what is later than that is not made up for. The [`carousel`](super::carousel) counts in slots
+//! and keeps the exact remainder, an integer as wide as its rates: its bound, never a visit ahead
+//! or behind however long it turns, would not survive rounding to 128ths of a gap. Hence the same
+//! rule stands here twice, once for each arithmetic; a test holds them together.
 
 use super::ticks::Ticks;
 
 /// Steps of a [`Credit`] in a gap.
 const STEPS: f32 = 128.0;
-/// No gap is more than so many times what was waited for.
+/// A wait counts as at least this share of its gap, so a computed gap is at most 100 waits.
 const LEAST_WAIT: f32 = 0.01;
 
 /// What a page is owed after a visit, in gaps from −1 to just below 1, to two decimals.

@@ -17,9 +17,10 @@ use crate::model::Change;
 /// Divides `budget` crawls an interval as if visits came at random moments (Algorithm 2). `rates`
 /// receives crawls an interval, one number a page.
 ///
-/// Rates maximise the freshness of random visits; the allocation tells what they cost by `objective`
-/// when visits are spread evenly (the paper's Fig. 1), and its bound is that of [`optimal`]. Every
-/// law is taken for Poisson; quasi-deterministic pages take whole crawls at the price κ.
+/// Rates maximise the freshness of random visits; the allocation tells what they cost by
+/// `objective` when visits are spread evenly (the paper's Fig. 1), and its bound is that of
+/// [`optimal`]. Every law is taken for Poisson; quasi-deterministic pages take whole crawls at the
+/// price κ.
 ///
 /// Work: O(n) a pass, about ten passes, and half as many for the bound. Memory: one [`PlanHost`] a
 /// host.

@@ -122,7 +122,8 @@ fn settle<F: Real, P: Pages<F> + ?Sized>(
         let full = !has_room(host);
         host.price = if full { host.price.max(price) } else { price };
     }
-    // A host full of minima never named its price: it is what its best page would still gain.
+    // A host that minimum crawls alone have filled got no price above. Its price is the largest
+    // gain that one more crawl there would bring.
     for ((_, page), crawls) in pages.iter().zip(crawls) {
         let Some(host) = hosts.get_mut(page.host as usize) else {
             continue;

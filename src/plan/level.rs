@@ -13,8 +13,8 @@ use super::check::{Checked, cap_of};
 use super::{Pages, PlanHost, PlanPage};
 use crate::math::{Real, Sum};
 
-/// Most passes over the pages in a search. Every third at worst halves a bracket, so this many
-/// leave nothing to decide.
+/// Most passes over the pages in a search. At least every third halves the bracket, so after this
+/// many it is narrower than rounding.
 pub const STEPS: u32 = 128;
 
 /// Where a host stands in the search.
@@ -110,7 +110,7 @@ impl<F: Real> Bracket<F> {
     }
 }
 
-/// What counts as the same, in parts of it.
+/// The relative tolerances at which a search stops.
 #[derive(Clone, Copy)]
 pub(super) struct Same<F> {
     level: F,

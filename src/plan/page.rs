@@ -53,13 +53,14 @@ impl<'a, F: Real> PlanPage<'a, F> {
         }
     }
 
-    /// Neither nothing nor at a limit.
+    /// Is it strictly between the page's limits?
     pub(super) fn is_within(&self, crawls: F) -> bool {
         crawls > F::from_u32(self.min) && (self.max == u32::MAX || crawls < F::from_u32(self.max))
     }
 }
 
-/// Where an allocator finds its pages: a slice of [`PlanPage`]s, or whatever the caller keeps them in.
+/// Where an allocator finds its pages: a slice of [`PlanPage`]s, or whatever the caller keeps them
+/// in.
 ///
 /// Allocators read every page several times and in order, so `page` should be cheap. It must give
 /// the same answer every time.

@@ -165,8 +165,8 @@ impl Event {
     /// Writes the line to the log, through `defmt` or `log`.
     ///
     /// With defmt the end of a fetch takes 24 bytes at most, framing and time included, for the
-    /// first twelve days after boot. What is flagged gets a second line, because hardly any page is:
-    /// the end of a fetch stays short.
+    /// first twelve days after boot. What is flagged gets a second line, because hardly any page
+    /// is: the end of a fetch stays short.
     #[cfg(any(feature = "defmt", feature = "log"))]
     pub fn emit(&self) {
         self.emit_line();

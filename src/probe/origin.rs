@@ -52,7 +52,7 @@ struct Unlisted {
     opens: Instant,
     /// What has to pass between two requests.
     gap: Duration,
-    /// The page that came too early and comes next, unless it has not come by then.
+    /// The page that was refused first and goes next; the claim ends at this time.
     next: Option<(u16, Instant)>,
     memory: HostMemory,
 }
@@ -118,7 +118,7 @@ impl<'a> Origins<'a> {
             .filter(|(_, until)| now < *until)
             .map(|(page, _)| page);
         if unlisted.opens > now {
-            // The first who comes too early comes first, if not too late.
+            // The first page that is refused is remembered, so that it goes next.
             if next.is_none() {
                 unlisted.next = Some((passage.page, unlisted.opens + unlisted.gap * 2));
             }

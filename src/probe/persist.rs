@@ -2,13 +2,15 @@
 //!
 //! | record | written |
 //! |---|---|
-//! | a page | within five seconds after it was answered, or its robots verdict changed |
-//! | a host | within five seconds after its robots.txt was answered, it failed, or it recovered |
-//! | where a page has moved to | within five seconds after it arrived there, or came back |
-//! | the device: time and price | every 15 minutes, and when the date becomes certain |
+//! | a page | five seconds after it was answered or its robots verdict changed, or the date became certain |
+//! | a host | five seconds after its robots.txt was answered, it failed, or it recovered |
+//! | where a page has moved to | five seconds after it arrived there, or came back |
+//! | the device: time and price | at the start, every 15 minutes, and when the date becomes certain |
 //!
-//! A page that is answered twice within the five seconds is written once. Sectors are erased only
-//! while nothing is fetched. What is read at the next start is in `restore.rs`.
+//! It takes longer while a sector waits to be erased, which happens only while nothing is fetched,
+//! and once the day's erases are spent. A page that is answered twice within the five seconds is
+//! written once. Records of the sector that is erased next are written again. What is read at the
+//! next start is in `restore.rs`.
 
 use super::memory::Knowledge;
 use super::setup::Setup;

@@ -8,13 +8,9 @@ use super::setup::Setup;
 use super::visit::restored_move;
 use super::{Board, Event, Probe, State};
 use crate::fetch::robots::Access;
-use crate::scheduler::HostMemo;
+use crate::scheduler::{HostMemo, PageSettings};
 use crate::store::{HostRecord, NOWHERE, PageRecord, Partition, Record, Root, Store};
 use crate::time::{Duration, Instant};
-
-/// The confidence from which on the list's rate of a page counts as known, and is not overruled by
-/// what was learnt.
-const KNOWN_RATE_CONFIDENCE: f32 = 500.0;
 
 /// What was found in the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -183,7 +179,7 @@ impl State<'_> {
         self.clock.was(record.fetched);
         let id = self.scheduler.page_id(index.into());
         if let (Some(id), Ok(page)) = (id, setup.image.page(index.into()))
-            && (page.rate.is_none() || page.confidence < KNOWN_RATE_CONFIDENCE)
+            && (page.rate.is_none() || page.confidence < PageSettings::CERTAIN)
         {
             // The page is there: the image has it.
             let _ = self.scheduler.believe(id, record.estimate);

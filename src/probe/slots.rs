@@ -72,7 +72,8 @@ impl Slots {
             .any(|doing| matches!(doing, Doing::Given { .. } | Doing::Busy { .. }))
     }
 
-    /// Wakes this waker when slots should look again; false if they should since `generation`.
+    /// Registers the waker. False if [`Self::wake_all`] was called since `generation`: look again
+    /// at once.
     fn waits(&mut self, generation: u32, waker: &Waker) -> bool {
         if self.generation != generation {
             return false;

@@ -1,5 +1,5 @@
-//! The date and the time of day. No device has to have a clock that runs while it is off: the time comes from a
-//! time server, or from the `Date` headers of the hosts that are fetched from anyway.
+//! The date and the time of day. No device has to have a clock that runs while it is off: the time
+//! comes from a time server, or from the `Date` headers of the hosts that are fetched from anyway.
 
 use crate::store::Stamp;
 use crate::time::{Duration, Instant};

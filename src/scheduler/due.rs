@@ -15,12 +15,13 @@ const PATIENCE: f32 = 32.0;
 /// No page that is worth visiting at all is left alone for longer, in days: the clock's memory ends
 /// at 203.
 const MOST_GAP: f32 = 180.0;
-/// Nor is one, in days, whose last fetch failed or led nowhere: whatever the price then, it may
-/// fall.
+/// A page whose last fetch failed or led nowhere is tried again after so many days at most, even if
+/// the price says never: the price may fall.
 pub(super) const MOST_RETRY: f32 = 32.0;
 
 impl<I: Id> Core<'_, I> {
-    /// Days between fetches of a page at present prices; with a guess, or 0.
+    /// Days between fetches of a page at present prices. `guess` is the likely result and saves
+    /// steps; 0 for none.
     pub(super) fn gap_of(&self, id: I, guess: f32) -> f32 {
         let Some(page) = self.pages.get(id.index()) else {
             return f32::INFINITY;

@@ -35,8 +35,8 @@ pub(super) enum WaitsAt<I> {
     GateOf(I),
 }
 
-/// Fetches a day that the pages of a gate ask for, summed up by the present sweep – or the mark of a
-/// host that has no gate of its own.
+/// Fetches a day that the pages of a gate ask for, summed up by the present sweep – or the mark of
+/// a host that has no gate of its own.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Demand(f32);
 

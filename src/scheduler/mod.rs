@@ -26,9 +26,9 @@
 //!
 //! # How it decides
 //! Every page has a *due time*: when fetching it is worth the price of a fetch (see
-//! [`plan::worth`](crate::plan::worth)). Every host has a queue of its pages by due time and a gate.
-//! [`next`](Scheduler::next) takes the page that is due first among hosts whose gates are open. The
-//! price is corrected all the time so that the budget is just spent.
+//! [`plan::worth`](crate::plan::worth)). Every host has a queue of its pages by due time and a
+//! gate. [`next`](Scheduler::next) takes the page that is due first among hosts whose gates are
+//! open. The price is corrected all the time so that the budget is just spent.
 //!
 //! [`Engine::Index`] counts a page's gap from its last fetch: value decides, nothing is made up
 //! for. [`Engine::Carousel`] counts it from when the last fetch was due, up to one gap either way,

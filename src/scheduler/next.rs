@@ -134,7 +134,7 @@ impl<I> State<I> {
             .flatten()
             .min()
             .filter(|tick| *tick != Tick::NEVER);
-        // What re-planning has just found due can wait for a moment, and a wait must be one.
+        // Never wait for less than a millisecond: the caller would spin.
         let soonest = self.clock.latest() + Duration::from_millis(1);
         first.map(|tick| self.clock.instant(tick).max(soonest))
     }

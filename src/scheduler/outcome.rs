@@ -16,16 +16,16 @@ pub enum Outcome {
     },
     /// The same version: 304, or 200 with the same fingerprint.
     Unchanged,
-    /// No longer there: 404, 410.
+    /// Not given to us: 404, 410, any other 4xx, or a URL that cannot be read.
     Gone,
-    /// Moved. If for good, the caller follows by changing its own address of the page.
+    /// Moved, and the redirect could not be followed.
     Redirected,
-    /// The host asked for patience: 429, 503.
+    /// The host asked for patience: 429, or 503 with `Retry-After`.
     Refused {
         /// How long, if it said so.
         retry_after: Option<Duration>,
     },
-    /// No answer: connection, name or time-out.
+    /// No usable answer: connection, name, time-out, 5xx, nonsense.
     Failed,
     /// Robots rules forbid it; no request was made.
     Denied,

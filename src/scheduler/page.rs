@@ -75,7 +75,7 @@ impl<I: Id> PageState<I> {
 }
 
 impl PageState<u16> {
-    /// As good as [`Self::FREE`], for its place is free; nothing else of it is looked at.
+    /// All zeros, so that it costs no flash. Its `place` is free, so nothing else of it is read.
     pub(super) const ZERO: Self = Self {
         estimate: Estimate::ZERO,
         weight: 0.0,

@@ -7,10 +7,10 @@
 //! they ask for at the present prices; after each round it corrects the prices, and the next round
 //! brings due times in line. Rounds never end: prices follow what is learnt.
 //!
-//! [`plan`](crate::plan) meets the same conditions by a search that passes over all pages in each of
-//! its steps and knows how demand bends with the price. A probe has one sum a round to go by, so its
-//! correction is another one; both value pages by [`plan::worth`](crate::plan::worth), and a test
-//! compares where they end.
+//! [`plan`](crate::plan) meets the same conditions by a search that passes over all pages in each
+//! of its steps and knows how demand bends with the price. A probe has one sum a round to go by, so
+//! its correction is another one; both value pages by [`plan::worth`](crate::plan::worth), and a
+//! test compares where they end.
 
 /// A round corrects a price by this factor at most.
 const MOST_CORRECTION: f32 = 8.0;
@@ -87,8 +87,6 @@ impl Prices {
     /// hosts with a price of their own have left of the budget. `cheapest` is the least of those
     /// prices.
     pub(super) fn end_round(&mut self, demand: f32, supply: f32, cheapest: f32) {
-        // No page at the common price: it stays below the others, so that a host may come back to
-        // it.
         if self.round.pages == 0 {
             // Nothing to sell: the first page that comes will set the price.
             *self = Self::new();
@@ -97,6 +95,8 @@ impl Prices {
         let ratio = if demand > 0.0 || cheapest == f32::INFINITY {
             correction(demand, supply.max(0.0))
         } else {
+            // All pages are on hosts with a price of their own: the common one stays below those,
+            // so that a host may come back to it.
             (0.5 * cheapest / self.common).min(1.0)
         };
         let price = (self.common * ratio).clamp(LEAST_PRICE, MOST_PRICE);
@@ -140,8 +140,8 @@ pub(super) fn host_price(demand: f32, cap: f32, price: f32, common: f32) -> f32 
 }
 
 /// What to multiply a price by. Demand falls like price^−½ where pages are cheap to keep fresh and
-/// faster where they are not; the first power closes at least half of the gap a round and never
-/// overshoots for long.
+/// faster where they are not; multiplying by demand over supply halves the difference each round,
+/// or better, and hardly overshoots.
 fn correction(demand: f32, supply: f32) -> f32 {
     let ratio = demand / supply;
     if ratio.is_nan() {

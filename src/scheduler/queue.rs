@@ -1,7 +1,7 @@
 //! The queues of pages, one a gate, and the two heaps of gates.
 //!
-//! A gate is in at most one heap: in `closed` until the moment it opens, in `open` while a fetch may
-//! start and a page waits, in neither while a page is being fetched or none waits.
+//! A gate is in at most one heap: in `closed` until the moment it opens, in `open` while a fetch
+//! may start and a page waits, in neither while a page is being fetched or none waits.
 
 use super::host::HostState;
 use super::page::Place;

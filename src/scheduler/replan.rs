@@ -1,4 +1,5 @@
-//! Re-planning: the walk over all pages that finds the prices and keeps due times in line with them.
+//! Re-planning: the walk over all pages that finds the prices and keeps due times in line with
+//! them.
 
 use super::page::{PageState, Place};
 use super::price;

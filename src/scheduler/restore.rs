@@ -19,7 +19,7 @@ pub struct HostMemo {
     pub gap: Duration,
     /// Failures in a row that are not forgiven yet.
     pub failures: u8,
-    /// What a fetch from it costs beyond the common price.
+    /// Its own price of a fetch, used where it is above the common one; 0 for none.
     pub price: f32,
 }
 

@@ -8,9 +8,9 @@ use crate::polite::GateSettings;
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Engine {
-    /// A gap after the last fetch.
+    /// A page is due one gap after its last fetch was made.
     Index,
-    /// A gap after the last fetch was due.
+    /// A page is due one gap after its last fetch should have been made.
     #[default]
     Carousel,
 }

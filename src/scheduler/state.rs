@@ -1,9 +1,9 @@
 //! The scheduler over slices: what every call works on, whoever owns the tables.
 //!
 //! [`Core`] borrows the tables for the length of a call (or, in a
-//! [`SchedulerView`](super::SchedulerView), for as long as that lives), so that the code is compiled
-//! once for every capacity. Ids are as wide as the tables need: `u16` on a device, `u32` in a
-//! simulation of millions of pages.
+//! [`SchedulerView`](super::SchedulerView), for as long as that lives), so that the code is
+//! compiled once for every capacity. Ids are as wide as the tables need: `u16` on a device, `u32`
+//! in a simulation of millions of pages.
 
 use super::budget::Budget;
 use super::host::HostState;
@@ -79,7 +79,8 @@ impl<I: Id> Core<'_, I> {
         self.state.random = settings.seed | 1;
     }
 
-    /// Forgets what its tables held; its state is new. Hosts are not looked at before they are added.
+    /// Forgets what its tables held; its state is new. Hosts are not looked at before they are
+    /// added.
     pub(super) fn forget(&mut self) {
         for page in self.pages.iter_mut() {
             page.place = Place::Free;

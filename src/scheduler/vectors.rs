@@ -1,5 +1,5 @@
-//! Tables in vectors: where sizes are known only when the program runs, and where there are millions
-//! of pages.
+//! Tables in vectors: where sizes are known only when the program runs, and where there are
+//! millions of pages.
 
 use std::vec;
 use std::vec::Vec;

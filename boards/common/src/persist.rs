@@ -6,7 +6,8 @@ use dunlin::store::{Partition, Store};
 use embassy_futures::block_on;
 
 /// Opens the store and takes over what is in it, unless the device resets again and again: then
-/// that may be why. Then spawn a task that runs [`Persistence::run`](dunlin::probe::Persistence::run).
+/// that may be why. Then spawn a task that runs
+/// [`Persistence::run`](dunlin::probe::Persistence::run).
 ///
 /// Nothing of it waits for anything, so no task has to run meanwhile. Work: every sector twice.
 // A frame of its own, which ends with it: in that of `main`, it would stay on the stack for ever.

@@ -187,7 +187,7 @@ impl<'a> Redirects<'a> {
         let Some(stored) = self.remove(redirect.subject) else {
             return;
         };
-        // The store knows, or is being told.
+        // Flash holds this move, or is about to: write that the page is back.
         if stored.sector != NOWHERE || !redirect.under_way && !stored.unsaved {
             redirect.url.clear();
             redirect.subject = Subject::Returned(page);
@@ -256,8 +256,8 @@ impl<'a> Redirects<'a> {
             return;
         }
         self.change(Subject::Page(page), |stored| stored.sector = sector);
-        // That a page is where the list says need not be kept: by the time that is erased, whatever
-        // said otherwise is.
+        // Once it is in flash that a page is back, RAM need not keep it: older sectors, with the
+        // old move, are erased first.
         if self
             .find(Subject::Returned(page))
             .is_some_and(|(.., stored)| !stored.unsaved)

@@ -245,8 +245,9 @@ impl<'a> Visit<'a> {
         known: &mut Knowledge<'_>,
         at: Moment,
     ) -> Next {
-        // Whatever a robots.txt says, the way to it is looked for from the start next time, but for
-        // one more step.
+        // The redirects that led to this robots.txt are forgotten: the next request for it starts
+        // at the host's own URL. If this answer redirects once more, `follow` stores that step
+        // again.
         if let Step::Robots { subject, .. } = &self.step
             && matches!(reply, Reply::Answered(..) | Reply::Failed(_))
         {

@@ -3,8 +3,8 @@
 //! [`changing`] and [`reading`] list them with their documentation, as a trait would. They are no
 //! trait, so that nobody has to import one, and so that no signature names the types behind it. A
 //! call that changes something borrows the tables as a [`Core`](super::state::Core); what is done
-//! there is in the file of its subject: `hosts`, `pages`, `next`, `record`, `restore`. One that only
-//! looks is in [`read`](super::read).
+//! there is in the file of its subject: `hosts`, `pages`, `next`, `record`, `restore`. One that
+//! only looks is in [`read`](super::read).
 
 mod changing;
 mod reading;

@@ -50,8 +50,8 @@ pub struct Gate {
 }
 
 impl ListingArgs {
-    /// Reads the files. A group takes the longest politeness of its hosts, and the hours and
-    /// provider of the first that states them.
+    /// Reads the files. A group takes the longest politeness of its hosts, the hours of the
+    /// first that states them, and the provider of the first.
     ///
     /// # Errors
     /// The first thing wrong with a file.

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::io::BufRead;
 use std::path::Path;
 
 use dunlin::fetch::{Url, UrlError};
@@ -94,14 +93,6 @@ impl PageList {
     /// The first thing wrong with it, with its place.
     pub fn read(path: &Path) -> Result<Self, Error> {
         Self::from_table(TableFile::open(path, COLUMNS)?)
-    }
-
-    /// Reads a page list from memory or a stream; `name` is for error lines.
-    ///
-    /// # Errors
-    /// The first thing wrong with it, with its place.
-    pub fn from_reader(name: &str, input: impl BufRead + 'static) -> Result<Self, Error> {
-        Self::from_table(TableFile::new(name.to_owned(), input, COLUMNS)?)
     }
 
     fn from_table(mut table: TableFile) -> Result<Self, Error> {

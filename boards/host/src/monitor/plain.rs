@@ -35,8 +35,8 @@ struct JsonLine<'a> {
 }
 
 impl Printer {
-    /// Prints in this format, for one probe or several; sets `stop` when nobody reads the output any
-    /// more.
+    /// Prints in this format, for one probe or several; sets `stop` when nobody reads the output
+    /// any more.
     pub fn new(format: Format, several: bool, stop: Arc<AtomicBool>) -> Self {
         Self {
             format,

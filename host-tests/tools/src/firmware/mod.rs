@@ -1,5 +1,5 @@
-//! Boards' images: built here, weighed and checked in the modules. The working folder matters: cargo reads a board's
-//! `.cargo/config.toml` (target, log level) only from there.
+//! Boards' images: built here, weighed and checked in the modules. The working folder matters:
+//! cargo reads a board's `.cargo/config.toml` (target, log level) only from there.
 
 pub mod boards;
 pub mod budgets;

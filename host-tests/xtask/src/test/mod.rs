@@ -2,8 +2,8 @@
 //! failure.
 //!
 //! One lane compiles and tests for this computer. The other one builds firmware and runs it in
-//! QEMU, where most cases wait far longer than they compute. Neither needs what the other one makes,
-//! and each works in a target folder of its own, so that cargo's locks keep nobody waiting.
+//! QEMU, where most cases wait far longer than they compute. Neither needs what the other one
+//! makes, and each works in a target folder of its own, so that cargo's locks keep nobody waiting.
 
 mod steps;
 

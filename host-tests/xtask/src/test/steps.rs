@@ -16,8 +16,8 @@ use super::Settings;
 /// The crate's feature sets on a computer. Not every combination: each alone, and all that go
 /// together.
 const HOST_FEATURES: &[&str] = &["", "std", "log", "fetch", "probe", DOCS_FEATURES];
-/// The crate's feature sets on a device: each on the emulated core, and on the smallest cores, which
-/// lack some instructions whatever the features, the least and the most.
+/// The crate's feature sets on a device: each on the emulated core, and on the smallest cores,
+/// which lack some instructions whatever the features, the least and the most.
 const DEVICE_FEATURES: &[(&str, &[&str])] = &[
     (CORTEX_M4F, &["", "defmt", "defmt,fetch", "defmt,probe"]),
     (CORTEX_M0, &["", "defmt,probe"]),
