@@ -10,6 +10,9 @@ use memory::{Network, run};
 /// The secret that keeps a server from making two versions of a page look alike.
 const KEY: [u8; 16] = *b"kept on a device";
 
+/// Fetches a page and takes its fingerprint.
+///
+/// *Cancellation*: the connection is dropped where it is.
 async fn fetch(url: Url<'_>, agent: Agent<'_>) -> Option<u64> {
     let mut network = Network;
     let mut names = Network;

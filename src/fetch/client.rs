@@ -92,10 +92,12 @@ impl<R: fmt::Debug, C: fmt::Debug, E: fmt::Debug> core::error::Error for ClientE
 /// Who is at the other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Peer {
-    /// [`Url::origin`](super::Url::origin) of who is asked; 0 for the gateway, through which
-    /// everything goes on one connection.
+    /// The hash [`Url::origin`](super::Url::origin) of who is asked; 0 for the gateway, through
+    /// which everything goes on one connection.
     origin: u32,
+    scheme: Scheme,
     address: IpAddr,
+    port: u16,
 }
 
 struct Open<T> {
@@ -190,14 +192,16 @@ impl<'c, C: Connect> Client<'c, C> {
                     Some(why) => ClientError::Refused(why),
                     None => ClientError::NoAddress,
                 })?;
-                let peer = Peer {
-                    origin: if by_gateway { 0 } else { url.origin() },
-                    address,
-                };
                 let scheme = if by_gateway {
                     Scheme::Http
                 } else {
                     url.scheme()
+                };
+                let peer = Peer {
+                    origin: if by_gateway { 0 } else { url.origin() },
+                    scheme,
+                    address,
+                    port,
                 };
                 ask.request.via_gateway |= by_gateway;
                 let reused = self.reuse(peer);

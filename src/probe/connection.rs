@@ -11,6 +11,7 @@ use crate::time::{Duration, Instant};
 pub(super) const NEAR: Duration = Duration::from_secs(4);
 
 /// Why there is no answer.
+#[derive(Debug)]
 pub(super) enum Unanswered {
     /// The request failed.
     Failed(Failure),
@@ -22,9 +23,9 @@ pub(super) enum Unanswered {
 /// At most one connection, from its opening to its end.
 pub(super) struct SlotConnection<'c, C: Connect + 'c> {
     client: Client<'c, C>,
-    /// The host of the page that was asked for last.
+    /// The host of the page for which the connection is kept.
     host: u16,
-    /// The connection may be used again until then; not at all if that has passed.
+    /// A connection that is kept may be used again until then.
     until: Instant,
 }
 
@@ -38,13 +39,12 @@ impl<'c, C: Connect> SlotConnection<'c, C> {
         }
     }
 
-    /// Makes a request for a page that has waited at the gate of `host`.
+    /// Makes a request.
     ///
     /// *Cancellation*: the connection is not used again.
-    pub(super) async fn request<R: Resolve<Error = Failure>>(
+    pub(super) async fn request<R: Resolve<Error = Unanswered>>(
         &mut self,
         ask: &mut Ask<'_>,
-        host: u16,
         now: Instant,
         resolve: &mut R,
         buffer: &mut [u8],
@@ -53,8 +53,6 @@ impl<'c, C: Connect> SlotConnection<'c, C> {
         let sent = if self.is_due(now) {
             Err(ClientError::Stale)
         } else {
-            self.host = host;
-            self.until = Instant::ZERO;
             self.client.request(ask, resolve, buffer, body).await
         };
         let why = match sent {
@@ -62,12 +60,12 @@ impl<'c, C: Connect> SlotConnection<'c, C> {
             Err(why) => why,
         };
         Err(Unanswered::Failed(match why {
-            ClientError::Stale => {
+            ClientError::Stale | ClientError::Resolve(Unanswered::Stale) => {
                 self.client.finish().await;
                 return Err(Unanswered::Stale);
             }
             ClientError::NeedsTls => Failure::Url,
-            ClientError::Resolve(why) => why,
+            ClientError::Resolve(Unanswered::Failed(why)) => why,
             ClientError::NoAddress => Failure::Name,
             ClientError::Refused(_) => Failure::PrivateAddress,
             ClientError::Unreachable => Failure::NoIpv6,
@@ -76,9 +74,11 @@ impl<'c, C: Connect> SlotConnection<'c, C> {
         }))
     }
 
-    /// Lets the connection be used again for a while, if the server keeps it open.
-    pub(super) fn keep(&mut self, now: Instant) {
+    /// Lets the connection be used again for a while, if the server keeps it open. The page has
+    /// waited at the gate of `host`.
+    pub(super) fn keep(&mut self, host: u16, now: Instant) {
         if self.client.is_reusable() {
+            self.host = host;
             self.until = now + NEAR;
         }
     }
@@ -90,7 +90,7 @@ impl<'c, C: Connect> SlotConnection<'c, C> {
 
     /// Is a connection open that must not be used any more?
     fn is_due(&self, now: Instant) -> bool {
-        self.client.is_open() && self.until <= now
+        self.client.is_open() && (self.until <= now || !self.client.is_reusable())
     }
 
     /// Has it ended? Then the slot takes another one.

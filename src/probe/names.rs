@@ -3,9 +3,11 @@
 
 use core::net::IpAddr;
 
+use super::connection::Unanswered;
 use super::origin::Origin;
 use super::{Board, Failure, Probe};
 use crate::fetch::{Addresses, Resolve};
+use crate::time::Instant;
 
 /// A slot's resolver with the probe's memory before it.
 pub(super) struct Names<'n, 'a, B, R> {
@@ -13,10 +15,12 @@ pub(super) struct Names<'n, 'a, B, R> {
     /// Who is asked, and whose address is remembered.
     pub origin: Origin,
     pub resolve: &'n mut R,
+    /// Until when the slot's connection may be used again, if it has one: a look-up may take longer.
+    pub kept_until: Option<Instant>,
 }
 
 impl<B: Board, R: Resolve> Resolve for Names<'_, '_, B, R> {
-    type Error = Failure;
+    type Error = Unanswered;
 
     fn owner_address(&self, host: &str) -> Option<IpAddr> {
         self.probe.setup.image.named(host).map(IpAddr::from)
@@ -27,24 +31,32 @@ impl<B: Board, R: Resolve> Resolve for Names<'_, '_, B, R> {
     }
 
     /// One address is enough: the first is the best.
-    async fn resolve(&mut self, name: &str) -> Result<Addresses, Failure> {
+    async fn resolve(&mut self, name: &str) -> Result<Addresses, Unanswered> {
         let found = match self.known_address() {
             Some(known) => known,
             None => {
                 let found = self.resolve.resolve(name).await.ok();
                 let found = found.and_then(|found| found.first().copied());
                 self.remember(found);
+                if self.is_connection_too_old() {
+                    return Err(Unanswered::Stale);
+                }
                 found
             }
         };
         let mut addresses = Addresses::new();
         // There is room for one.
-        let _ = addresses.push(found.ok_or(Failure::Name)?);
+        let _ = addresses.push(found.ok_or(Unanswered::Failed(Failure::Name))?);
         Ok(addresses)
     }
 }
 
 impl<B: Board, R> Names<'_, '_, B, R> {
+    fn is_connection_too_old(&self) -> bool {
+        self.kept_until
+            .is_some_and(|until| until <= self.probe.board.now())
+    }
+
     /// Remembers the address of whom is asked, or that there is none.
     #[inline(never)] // Out of the futures' code, which would be larger.
     fn remember(&self, found: Option<IpAddr>) {

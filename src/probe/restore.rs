@@ -229,7 +229,7 @@ impl State<'_> {
         let pages = self.known.pages.iter_mut().enumerate();
         for (index, page) in pages.take(setup.image.pages()) {
             let Some(id) = self.scheduler.page_id(index) else {
-                return;
+                continue;
             };
             let was_fetched = self.scheduler.last_fetch(id).is_some();
             page.unsaved |= was_fetched && !page.fetched.is_certain();

@@ -59,10 +59,10 @@ impl<B: Board> Runner<'_, '_, B> {
                 probe: self.probe,
                 origin,
                 resolve,
+                kept_until: connection.kept().map(|(_, until)| until),
             };
             let request = pin!(connection.request(
                 &mut ask,
-                turn.host,
                 self.probe.board.now(),
                 &mut names,
                 buffer,
@@ -83,7 +83,7 @@ impl<B: Board> Runner<'_, '_, B> {
         self.probe.state().known.origins.leave(origin, wait, now);
         let reply = match &answered {
             Some(Ok(answer)) => {
-                connection.keep(now);
+                connection.keep(turn.host, now);
                 Reply::Answered(answer, reading.finish())
             }
             Some(Err(Unanswered::Stale)) => Reply::Stale,

@@ -152,3 +152,42 @@ fn a_connection_is_not_kept_longer_than_servers_do() {
         assert!(pair[1].at - pair[0].at <= SECOND * 5, "{pair:?}");
     }
 }
+
+#[test]
+fn a_host_that_has_no_address_costs_no_other_host_its_connection() {
+    let setting = Setting {
+        slots: 1,
+        back_off_ms: 1_000,
+        ..Setting::of(
+            SECOND,
+            &[("a.test", &["/1", "/2"]), ("gone.invalid", &["/1"])],
+        )
+    };
+    let (world, totals) = setting.run(site);
+    assert!(totals.errors > 2, "{totals:?}");
+    assert_eq!(connections(&world.hits.borrow()), 1);
+}
+
+#[test]
+fn https_on_the_next_port_is_not_asked_on_a_connection_that_was_kept_for_http() {
+    let setting = Setting {
+        https: true,
+        ..Setting::of(SECOND, &[("a.test:8080", &["/1", "/2"])])
+    };
+    let (world, _) = setting.run(|hit| match (hit.host.as_str(), hit.target.as_str()) {
+        (_, "/robots.txt") => Answer::none(),
+        ("a.test:8080", _) => Answer::moved(302, "https://a.test:8081/secret"),
+        _ => Answer::page("here"),
+    });
+    let hits = world.hits.borrow();
+    let on = |host: &str| {
+        let of_host = hits.iter().filter(|hit| hit.host == host);
+        of_host
+            .map(|hit| hit.connection)
+            .collect::<std::collections::BTreeSet<_>>()
+    };
+    let plain = on("a.test:8080");
+    let secret = on("a.test:8081");
+    assert!(!plain.is_empty() && !secret.is_empty());
+    assert!(plain.is_disjoint(&secret), "{plain:?} {secret:?}");
+}
