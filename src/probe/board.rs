@@ -14,7 +14,8 @@ pub trait Board {
     fn now(&self) -> Instant;
     /// Completes at that moment. *Cancellation*: dropping it forgets the alarm.
     async fn sleep_until(&self, then: Instant);
-    /// Says whether its connections speak https themselves, without a gateway.
+    /// Says whether its connections speak https themselves, without a gateway: the same as
+    /// [`Connect::speaks_https`](crate::fetch::Connect::speaks_https) of its slots.
     fn speaks_https(&self) -> bool {
         false
     }
