@@ -4,7 +4,7 @@
 //! because servers may care; only comparison normalises. International names are left as they are:
 //! a resolver that wants `xn--…` must be given it.
 
-use core::fmt;
+use core::{fmt, hash};
 use core::net::IpAddr;
 
 use super::address::{parse_ipv4, parse_ipv6};
@@ -348,6 +348,22 @@ impl PartialEq for Url<'_> {
 }
 
 impl Eq for Url<'_> {}
+
+/// The same for equal URLs. The hasher should have a key where strangers choose the URLs.
+impl hash::Hash for Url<'_> {
+    fn hash<H: hash::Hasher>(&self, state: &mut H) {
+        state.write_u8(self.scheme as u8);
+        state.write_u16(self.port);
+        match self.host {
+            Host::Name(name) => name
+                .trim_end_matches('.')
+                .bytes()
+                .for_each(|byte| state.write_u8(byte.to_ascii_lowercase())),
+            Host::Address(address) => address.hash(state),
+        }
+        self.canonical().for_each(|value| state.write_u16(value));
+    }
+}
 
 /// As it is sent to a gateway: absolute, encoded, without fragment.
 impl fmt::Display for Url<'_> {

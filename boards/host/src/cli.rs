@@ -7,7 +7,7 @@ use clap_complete::Shell;
 
 use crate::commands::{check, estimate, monitor, plan, report, robots, run, schedule, simulate};
 use crate::error::Error;
-use crate::output::Format;
+use crate::output::{self, Format};
 
 /// Keep a collection of web pages fresh: plan, schedule and simulate crawls
 ///
@@ -68,7 +68,7 @@ pub fn main() -> ExitCode {
     match cli.run() {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("error: {error}");
+            output::say(format_args!("error: {error}"));
             ExitCode::from(2)
         }
     }
@@ -87,12 +87,10 @@ impl Cli {
             Command::Schedule(args) => schedule::run(args, self.format)?,
             Command::Simulate(args) => simulate::run(args, self.format)?,
             Command::Completions { shell } => {
-                clap_complete::generate(
-                    *shell,
-                    &mut Self::command(),
-                    "dunlin",
-                    &mut std::io::stdout(),
-                );
+                // Into memory, because the generator panics where it cannot write.
+                let mut text = Vec::new();
+                clap_complete::generate(*shell, &mut Self::command(), "dunlin", &mut text);
+                output::print(&String::from_utf8_lossy(&text))?;
             }
         }
         Ok(ExitCode::SUCCESS)
@@ -102,17 +100,19 @@ impl Cli {
 /// Help and version as they are; an error as the one line that says what is wrong.
 fn refuse(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
-        let _ = error.print();
-        return ExitCode::SUCCESS;
+        return match output::to_stdout(error.print()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::from(2),
+        };
     }
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let _ = error.print();
         return ExitCode::from(2);
     }
-    eprintln!(
+    output::say(format_args!(
         "{}; see 'dunlin --help'",
         one_line(&error.render().to_string())
-    );
+    ));
     ExitCode::from(2)
 }
 

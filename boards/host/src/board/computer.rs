@@ -1,7 +1,9 @@
 //! This computer as a board for the probe: its clock, and a log that tells of changes.
 
 use std::cell::RefCell;
+use std::fs::{File, OpenOptions};
 use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use dunlin::probe::{Board, Event, Flags};
@@ -9,6 +11,7 @@ use dunlin::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::net;
+use crate::error::Error;
 use crate::lists::listing::Listing;
 use crate::{duration, output};
 
@@ -20,7 +23,31 @@ pub struct Computer<'l> {
     /// For each page of the image, its place in the list.
     order: Vec<usize>,
     start: std::time::Instant,
-    file: RefCell<Option<std::fs::File>>,
+    log: RefCell<Option<ChangeLog>>,
+    /// What could not be written first.
+    lost: RefCell<Option<Error>>,
+}
+
+/// A file that changes are appended to.
+#[derive(Debug)]
+pub struct ChangeLog {
+    path: PathBuf,
+    file: File,
+}
+
+impl ChangeLog {
+    /// Opens the file, or makes an empty one.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let opened = OpenOptions::new().create(true).append(true).open(path);
+        let file = opened.map_err(|source| Error::opening(path, source))?;
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+        })
+    }
 }
 
 /// One line of the log of changes.
@@ -42,14 +69,20 @@ struct ChangeLine<'a> {
 
 impl<'l> Computer<'l> {
     /// A board for the pages of `listing`; `order` says for each page of the image which of them it
-    /// is. Changes are appended to `file`, too.
-    pub fn new(listing: &'l Listing, order: Vec<usize>, file: Option<std::fs::File>) -> Self {
+    /// is. Changes are appended to `log`, too.
+    pub fn new(listing: &'l Listing, order: Vec<usize>, log: Option<ChangeLog>) -> Self {
         Self {
             listing,
             order,
             start: std::time::Instant::now(),
-            file: RefCell::new(file),
+            log: RefCell::new(log),
+            lost: RefCell::new(None),
         }
+    }
+
+    /// Why something was not written down, if anything was not.
+    pub fn lost(&self) -> Option<Error> {
+        self.lost.take()
     }
 
     fn url(&self, page: u16) -> &'l str {
@@ -68,11 +101,19 @@ impl<'l> Computer<'l> {
     /// Writes a change to standard output and to the file.
     fn changed(&self, change: &ChangeLine<'_>) {
         let line = output::json(change);
-        output::print(&line);
-        if let Some(file) = self.file.borrow_mut().as_mut()
-            && let Err(error) = file.write_all(line.as_bytes())
-        {
-            self.say(&format!("cannot write the log: {error}"));
+        self.written(output::print(&line));
+        if let Some(ChangeLog { path, file }) = self.log.borrow_mut().as_mut() {
+            let written = file.write_all(line.as_bytes());
+            self.written(written.map_err(|source| Error::writing(path, source)));
+        }
+    }
+
+    /// Says once that something could not be written, and remembers it for the end.
+    fn written(&self, result: Result<(), Error>) {
+        let Err(error) = result else { return };
+        if self.lost.borrow().is_none() {
+            self.say(&format!("{error}; changes are lost until that works again"));
+            *self.lost.borrow_mut() = Some(error);
         }
     }
 
@@ -83,7 +124,7 @@ impl<'l> Computer<'l> {
         } else {
             ""
         };
-        eprintln!("{clear}{text}");
+        output::say(format_args!("{clear}{text}"));
     }
 }
 

@@ -77,16 +77,16 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         Format::Json => output::print(&output::json(&rows)),
         Format::Csv => output::print(&table(&rows).to_csv()),
         Format::Table => {
-            output::print(&table(&rows).to_text());
+            output::print(&table(&rows).to_text())?;
             let pages = list.pages.len();
             let hosts = list.hosts.len();
-            eprintln!(
+            output::say(format_args!(
                 "{}: {pages} pages on {hosts} hosts, nothing wrong",
                 args.listing.pages.display()
-            );
+            ));
+            Ok(())
         }
     }
-    Ok(())
 }
 
 fn table(rows: &[Host<'_>]) -> Table {

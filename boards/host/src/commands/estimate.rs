@@ -58,7 +58,6 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         Format::Csv => output::print(&table(&pages, |rate| rate.to_string()).to_csv()),
         Format::Table => output::print(&table(&pages, |rate| format!("{rate:.4}")).to_text()),
     }
-    Ok(())
 }
 
 fn estimate(history: &History) -> Page<'_> {

@@ -22,7 +22,8 @@ use crate::monitor::stream_reader::{Setting, StreamReader};
 use crate::monitor::view::View;
 use crate::monitor::web::Probes;
 use crate::monitor::{decode, terminal, web};
-use crate::output::Format;
+use crate::output::file::{Named, keep_apart};
+use crate::output::{self, Format};
 
 /// Watch probes at work, by their defmt logs
 ///
@@ -125,7 +126,9 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     let probes: Probes = Arc::new(probes);
     if let Some(address) = args.web {
         let address = web::start(address, Arc::clone(&probes))?;
-        eprintln!("monitor: http://{address}/ and http://{address}/metrics");
+        output::say(format_args!(
+            "monitor: http://{address}/ and http://{address}/metrics"
+        ));
     }
     if lines {
         printer.header();
@@ -139,7 +142,8 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     if show_terminal {
         terminal::run(&probes, &stop)
             .map_err(|why| Error::Usage(format!("cannot draw on this terminal: {why}")))?;
-        return unharmed(threads);
+        unharmed(threads)?;
+        return recorded(&probes);
     }
     let mut said = vec![None; probes.len()];
     while !stop.load(Ordering::Relaxed) {
@@ -156,6 +160,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         }));
     }
     unharmed(threads)?;
+    printer.finish()?;
     finish(args, format, &probes)
 }
 
@@ -183,9 +188,16 @@ fn finish(args: &Args, format: Format, probes: &Probes) -> Result<(), Error> {
         views.push(View::new(&probe, 0));
     }
     if args.summary {
-        print_summary(&views, format);
+        print_summary(&views, format)?;
     }
-    Ok(())
+    recorded(probes)
+}
+
+/// A record that is not complete is no success, whatever was shown.
+fn recorded(probes: &Probes) -> Result<(), Error> {
+    let probes = probes.iter().filter_map(|probe| probe.lock().ok());
+    let why = probes.filter_map(|probe| probe.unrecorded.clone()).next();
+    why.map_or(Ok(()), |why| Err(Error::Usage(why)))
 }
 
 /// Says on stderr what is wrong with a live stream, once.
@@ -198,7 +210,7 @@ fn complain(probes: &Probes, said: &mut [Option<String>]) {
             _ => None,
         };
         if let Some(wrong) = wrong.as_ref().filter(|wrong| said.as_ref() != Some(wrong)) {
-            eprintln!("{}: {wrong}", probe.name);
+            output::say(format_args!("{}: {wrong}", probe.name));
         }
         *said = wrong;
     }
@@ -262,29 +274,19 @@ fn streams(args: &Args) -> Result<Vec<StreamSetting>, Error> {
             speed: args.speed,
             follow: args.follow,
         };
-        let mut read = [&args.log, &args.elf, &args.pages, &args.hosts]
-            .into_iter()
-            .flatten();
-        let same = |text: &&String| {
-            setting
-                .record
-                .as_ref()
-                .is_some_and(|record| is_same(named(text).1.as_ref(), record))
-        };
-        if let Some(file) = read.find(same) {
-            let file = named(file).1;
-            return Err(Error::Usage(format!(
-                "found {file} as --record and as a file to read, expected two files"
-            )));
-        }
         streams.push((name, Arc::new(names), setting));
     }
+    let records: Vec<Named<'_>> = streams
+        .iter()
+        .filter_map(|(_, _, setting)| Some(("--record", setting.record.as_deref()?)))
+        .collect();
+    let read = [&args.log, &args.elf, &args.pages, &args.hosts].into_iter();
+    let read: Vec<Named<'_>> = read
+        .flatten()
+        .map(|text| ("a file to read", Path::new(named(text).1)))
+        .collect();
+    keep_apart(&records, &read)?;
     Ok(streams)
-}
-
-/// Do two paths lead to one file? To record over a log would be to lose it.
-fn is_same(one: &Path, other: &Path) -> bool {
-    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
 /// Splits `NAME=VALUE`. A name is a word, so that paths with a `=` in them need no more than a `./`

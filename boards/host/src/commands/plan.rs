@@ -146,7 +146,6 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         Format::Csv => output::print(&page_table(&plan.pages, f64::to_string).to_csv()),
         Format::Table => output::print(&to_text(&plan)),
     }
-    Ok(())
 }
 
 fn make<'a>(args: &Args, listing: &'a Listing) -> Result<Plan<'a>, Error> {

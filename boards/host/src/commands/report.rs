@@ -1,6 +1,6 @@
 //! `dunlin report`: a finished run as a page that needs no network.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
@@ -19,7 +19,7 @@ use crate::monitor::state::{MonitoredProbe, Stream};
 use crate::monitor::stream_reader::{Setting, StreamReader};
 use crate::monitor::view::View;
 use crate::output::plot::{self, Bar, Line, Plot, escape};
-use crate::output::{Format, Table};
+use crate::output::{self, Format, Table, file};
 
 /// Hosts shown.
 const HOSTS: usize = 20;
@@ -68,6 +68,20 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
             "found {source}, expected the record of a run that has ended"
         )));
     }
+    let path = args
+        .html
+        .clone()
+        .unwrap_or_else(|| match args.log.as_str() {
+            "-" => "report.html".into(),
+            log => format!("{log}.html").into(),
+        });
+    let mut inputs = vec![
+        ("the record", Path::new(&args.log)),
+        ("--elf", args.elf.as_path()),
+    ];
+    inputs.extend(args.pages.iter().map(|path| ("--pages", path.as_path())));
+    inputs.extend(args.hosts.iter().map(|path| ("--hosts", path.as_path())));
+    file::keep_apart(&[("--html", &path)], &inputs)?;
     let names = match &args.pages {
         Some(pages) => {
             let files = ListingArgs {
@@ -114,18 +128,9 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         )));
     }
     let view = View::new(&probe, 0);
-    let path = args
-        .html
-        .clone()
-        .unwrap_or_else(|| match args.log.as_str() {
-            "-" => "report.html".into(),
-            log => format!("{log}.html").into(),
-        });
-    std::fs::write(&path, html(&args.log, &view))
-        .map_err(|source| Error::writing(&path, source))?;
-    eprintln!("report: {}", path.display());
-    print_summary(&[view], format);
-    Ok(())
+    file::write(&path, &html(&args.log, &view))?;
+    output::say(format_args!("report: {}", path.display()));
+    print_summary(&[view], format)
 }
 
 fn html(log: &str, view: &View) -> String {

@@ -74,7 +74,7 @@ pub fn run(args: &Args, format: Format) -> Result<ExitCode, Error> {
         &answer,
         matches!(decision.reason, Reason::RobotsTxt),
         format,
-    );
+    )?;
     Ok(if answer.allowed {
         ExitCode::SUCCESS
     } else {
@@ -82,7 +82,7 @@ pub fn run(args: &Args, format: Format) -> Result<ExitCode, Error> {
     })
 }
 
-fn print(answer: &Answer<'_>, is_robots_txt: bool, format: Format) {
+fn print(answer: &Answer<'_>, is_robots_txt: bool, format: Format) -> Result<(), Error> {
     let verdict = if answer.allowed {
         "allowed"
     } else {
@@ -104,7 +104,7 @@ fn print(answer: &Answer<'_>, is_robots_txt: bool, format: Format) {
                     .map(|delay| delay.to_string())
                     .unwrap_or_default(),
             ]);
-            output::print(&table.to_csv());
+            output::print(&table.to_csv())
         }
         Format::Table => {
             let why = match (answer.line, &answer.rule) {
@@ -116,7 +116,7 @@ fn print(answer: &Answer<'_>, is_robots_txt: bool, format: Format) {
                 .crawl_delay_s
                 .map(|delay| format!("\ncrawl-delay {delay} s"))
                 .unwrap_or_default();
-            output::print(&format!("{verdict}  ({why}){delay}\n"));
+            output::print(&format!("{verdict}  ({why}){delay}\n"))
         }
     }
 }

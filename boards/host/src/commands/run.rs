@@ -1,7 +1,7 @@
 //! `dunlin run`: the probe's own loop on this computer's sockets.
 
 use std::future::{Future, poll_fn};
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write as _};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,13 +15,13 @@ use dunlin::store::Store;
 use dunlin::time::Duration;
 use serde::Serialize;
 
-use crate::board::computer::Computer;
+use crate::board::computer::{ChangeLog, Computer};
 use crate::board::flash::FileFlash;
 use crate::board::net::{HostConnect, HostResolve};
 use crate::error::Error;
 use crate::lists::listing::ListingArgs;
 use crate::lists::page_image::{self, Capacity, Options};
-use crate::output::{self, Format, Table};
+use crate::output::{self, Format, Table, file};
 
 /// Watch pages for changes, politely, until Ctrl-C
 ///
@@ -45,8 +45,8 @@ pub struct Args {
     /// Fetches a day, over all hosts; without it, what politeness allows
     #[arg(long, value_name = "N")]
     crawls_per_day: Option<f64>,
-    /// Stop after this long
-    #[arg(long, value_name = "SECONDS")]
+    /// Stop after this long, at most a century
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=A_CENTURY_S))]
     seconds: Option<u64>,
     /// Fetches at once, from different hosts
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=8))]
@@ -74,6 +74,10 @@ pub struct Args {
     seed: u32,
 }
 
+/// What runs longer can as well run without an end.
+const A_CENTURY_S: u64 = 36_500 * 86_400;
+/// Fetches a day that can be asked for: 12,000 a second is more than there are sockets for.
+const CRAWLS_PER_DAY: std::ops::RangeInclusive<f64> = 1e-6..=1e9;
 /// More than this would have to be numbered with more bits.
 const CAPACITY: Capacity = Capacity {
     pages: 65_534,
@@ -93,12 +97,17 @@ const WINDOW: usize = 4096;
 /// # Errors
 /// Something wrong with a file or an option; nothing has been fetched then.
 pub fn run(args: &Args, format: Format) -> Result<(), Error> {
+    let log = args.log.iter().map(|path| ("--log", path.as_path()));
+    let state = args.state.iter().map(|path| ("--state", path.as_path()));
+    file::keep_apart(&log.chain(state).collect::<Vec<_>>(), &args.listing.files())?;
     let listing = args.listing.read(POLITENESS)?;
-    if args
+    if let Some(rate) = args
         .crawls_per_day
-        .is_some_and(|rate| !(rate > 0.0 && rate.is_finite()))
+        .filter(|rate| !CRAWLS_PER_DAY.contains(rate))
     {
-        return Err(Error::Usage("expected more than 0 --crawls-per-day".into()));
+        return Err(Error::Usage(format!(
+            "found --crawls-per-day {rate}, expected a number from 0.000001 to 1000000000"
+        )));
     }
     let resolve =
         HostResolve::new(args.resolve.iter().map(String::as_str)).map_err(Error::Usage)?;
@@ -111,27 +120,22 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         ..Options::default()
     };
     let (image, order) = page_image::build(&listing, &options, CAPACITY)?;
-    let file = args.log.as_ref().map(|path| {
-        let opened = std::fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(path);
-        opened.map_err(|source| Error::opening(path, source))
-    });
-    let board = Computer::new(&listing, order, file.transpose()?);
+    let log = args.log.as_deref().map(ChangeLog::open).transpose()?;
+    let board = Computer::new(&listing, order, log);
     let image = Image::parse(&image).map_err(|why| Error::Usage(why.to_string()))?;
-    let totals = crawl(image, board, resolve, args)?;
-    report(&totals, format);
-    Ok(())
+    let (summary, lost) = crawl(image, board, resolve, args)?;
+    report(&summary, format)?;
+    lost.map_or(Ok(()), Err)
 }
 
-/// The loop, until it is told to stop.
+/// The loop, until it is told to stop: what came of it, and why a part of that could not be written
+/// down.
 fn crawl(
     image: Image<'_>,
     board: Computer<'_>,
     resolve: HostResolve,
     args: &Args,
-) -> Result<Summary, Error> {
+) -> Result<(Summary, Option<Error>), Error> {
     let wrong = |why: dunlin::image::ImageError| Error::Usage(why.to_string());
     let mut tables = DynTables::new(image.pages(), image.hosts());
     let mut pages = vec![PageMemory::NEW; image.pages()];
@@ -191,10 +195,11 @@ fn crawl(
     if let Some(store) = &mut store {
         async_io::block_on(probe.persistence().save(store));
     }
-    Ok(Summary {
+    let summary = Summary {
         resumed_pages: resumed.map_or(0, |resumed| resumed.pages),
         ..Summary::new(&probe)
-    })
+    };
+    Ok((summary, probe.board().lost()))
 }
 
 /// Completes after so many seconds, or at Ctrl-C.
@@ -202,8 +207,10 @@ fn until_told(seconds: Option<u64>) -> Result<impl Future<Output = ()>, Error> {
     static STOP: AtomicBool = AtomicBool::new(false);
     ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed))
         .map_err(|why| Error::Usage(format!("cannot listen for Ctrl-C: {why}")))?;
-    let end =
-        seconds.map(|seconds| std::time::Instant::now() + std::time::Duration::from_secs(seconds));
+    // A moment that the system's clock cannot say never comes.
+    let end = seconds.and_then(|seconds| {
+        std::time::Instant::now().checked_add(std::time::Duration::from_secs(seconds))
+    });
     Ok(async move {
         while !STOP.load(Ordering::Relaxed) && end.is_none_or(|end| std::time::Instant::now() < end)
         {
@@ -216,7 +223,8 @@ fn until_told(seconds: Option<u64>) -> Result<impl Future<Output = ()>, Error> {
 async fn show_status(probe: &Probe<'_, Computer<'_>>) -> ! {
     loop {
         let totals = probe.totals();
-        eprint!(
+        let _ = write!(
+            std::io::stderr(),
             "\r\x1b[K{} fetched, {} unchanged (304), {} changed, {} errors, {} denied by robots, {} bytes",
             totals.fetches,
             totals.not_modified,
@@ -269,7 +277,7 @@ impl Summary {
     }
 }
 
-fn report(summary: &Summary, format: Format) {
+fn report(summary: &Summary, format: Format) -> Result<(), Error> {
     if format == Format::Json {
         return output::print(&output::json(summary));
     }
@@ -300,5 +308,6 @@ fn report(summary: &Summary, format: Format) {
         table.to_text()
     };
     // Stdout holds the changes.
-    eprint!("\n{text}");
+    let _ = write!(std::io::stderr(), "\n{text}");
+    Ok(())
 }

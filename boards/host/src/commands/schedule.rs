@@ -19,8 +19,7 @@ use crate::duration;
 use crate::error::Error;
 use crate::lists::listing::{Listing, ListingArgs};
 use crate::lists::pages::ListedChange;
-use crate::output::picture;
-use crate::output::{self, Format, Table};
+use crate::output::{self, Format, Table, file, picture};
 use crate::planning::{
     after_open_time, explain, gate_hours, in_intervals, open_time, plan_hosts, plan_pages,
     quasi_costs,
@@ -129,6 +128,8 @@ struct Row<'a> {
 /// The first thing wrong with a file, what makes the demand infeasible, or a picture that cannot be
 /// written.
 pub fn run(args: &Args, format: Format) -> Result<(), Error> {
+    let outputs = args.svg.iter().map(|path| ("--svg", path.as_path()));
+    file::keep_apart(&outputs.collect::<Vec<_>>(), &args.listing.files())?;
     let listing = args.listing.read(Duration::ZERO)?;
     if args.interval.is_zero() {
         return Err(Error::Usage(
@@ -153,21 +154,20 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
             .iter()
             .map(|gate| gate.name.as_str())
             .collect();
-        std::fs::write(
+        file::write(
             path,
-            picture::hosts_over_time(&names, args.interval, &marks),
-        )
-        .map_err(|error| Error::writing(path, error))?;
+            &picture::hosts_over_time(&names, args.interval, &marks),
+        )?;
     }
     let late = visits
         .iter()
         .filter(|visit| visit.at - Instant::ZERO >= args.interval)
         .count();
     if late > 0 {
-        eprintln!(
+        output::say(format_args!(
             "{late} of {} crawls start after the interval: crawlers or hosts were busy",
             visits.len()
-        );
+        ));
     }
     let rows: Vec<Row<'_>> = visits
         .iter()
@@ -181,8 +181,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         Format::Json => output::json(&rows),
         Format::Csv => table(&rows).to_csv(),
         Format::Table => table(&rows).to_text(),
-    });
-    Ok(())
+    })
 }
 
 fn table(rows: &[Row<'_>]) -> Table {
@@ -417,9 +416,9 @@ fn assign(
     .map_err(failed)?;
     let total = cost.total.as_secs_f64();
     let bound = cost.bound.as_secs_f64();
-    eprintln!(
+    output::say(format_args!(
         "crawls are {total:.3} s from their ideal times in total; no assignment can do with less than {bound:.3} s"
-    );
+    ));
     let visit = |(slot, page): (&u32, u32)| Visit {
         at: slots[*slot as usize].at,
         crawler: slots[*slot as usize].crawler,

@@ -1,5 +1,6 @@
 //! HOSTS.csv: what is special about some hosts.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use dunlin::time::Duration;
@@ -59,9 +60,10 @@ pub enum ProviderKind {
 pub fn read(path: &Path) -> Result<Vec<ListedHost>, Error> {
     let mut table = TableFile::open(path, COLUMNS)?;
     let mut hosts: Vec<ListedHost> = Vec::new();
+    let mut known: HashSet<String> = HashSet::new();
     while let Some(row) = table.next_row()? {
         let host = read_host(&row)?;
-        if hosts.iter().any(|known| known.name == host.name) {
+        if !known.insert(host.name.clone()) {
             return Err(row.need("host", "")?.error("each host once").into());
         }
         hosts.push(host);

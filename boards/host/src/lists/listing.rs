@@ -10,6 +10,7 @@ use crate::duration;
 use crate::error::Error;
 use crate::lists::hosts::{self, ListedHours, ProviderKind};
 use crate::lists::pages::PageList;
+use crate::output::file::Named;
 
 /// A page list and what is special about its hosts.
 #[derive(Debug, clap::Args)]
@@ -50,6 +51,15 @@ pub struct Gate {
 }
 
 impl ListingArgs {
+    /// The files, by what the user calls them.
+    pub fn files(&self) -> Vec<Named<'_>> {
+        let hosts = self.hosts.iter().map(|path| ("--hosts", path.as_path()));
+        [("the page list", self.pages.as_path())]
+            .into_iter()
+            .chain(hosts)
+            .collect()
+    }
+
     /// Reads the files. A group takes the longest politeness of its hosts, the hours of the
     /// first that states them, and the provider of the first.
     ///

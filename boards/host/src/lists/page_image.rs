@@ -7,14 +7,18 @@ use dunlin::fetch::{Agent, Host as UrlHost, Ignore, Scheme, Url};
 use dunlin::image::Builder;
 use dunlin::time::Duration;
 
+use crate::duration;
 use crate::error::{Error, quoted};
-use crate::lists::listing::Listing;
+use crate::lists::listing::{Gate, Listing};
 use crate::lists::pages::ListedChange;
 
 /// How firmly a rate that the list gives is believed, in changes seen.
 const GIVEN_RATE_CONFIDENCE: f32 = 1_000.0;
 /// How firmly a rate that is only guessed is believed: the least there is.
 const GUESSED_RATE_CONFIDENCE: f32 = 0.0;
+/// The longest time between two requests to a host that an image can state: it counts milliseconds
+/// in 32 bits.
+const LONGEST_POLITENESS: Duration = Duration::from_secs(49 * 86_400);
 /// Bytes of what opens or closes a stretch that is ignored.
 const LONGEST_MARKER: usize = 200;
 
@@ -114,6 +118,7 @@ pub fn build(
     list.pages
         .iter()
         .try_for_each(|page| reachable(page, options, capacity))?;
+    listing.gates.iter().try_for_each(check_politeness)?;
     check_ignored(&options.ignore)?;
     let mut order: Vec<usize> = (0..pages).collect();
     order.sort_by_key(|&page| list.pages[page].host);
@@ -199,6 +204,19 @@ fn reachable(
     Ok(())
 }
 
+/// Can the image say how long the host has to be left alone?
+fn check_politeness(gate: &Gate) -> Result<(), Error> {
+    if gate.politeness <= LONGEST_POLITENESS {
+        return Ok(());
+    }
+    Err(Error::Usage(format!(
+        "{}: found a politeness of {}, expected at most {}",
+        gate.name,
+        duration::format(gate.politeness),
+        duration::format(LONGEST_POLITENESS)
+    )))
+}
+
 /// Are there not too many stretches, and none that would match everywhere or be forgotten half-way?
 fn check_ignored(ignore: &[(String, String)]) -> Result<(), Error> {
     let most = Ignore::MOST;
@@ -224,6 +242,11 @@ fn check_ignored(ignore: &[(String, String)]) -> Result<(), Error> {
 /// The hosts, with the pages of each in one piece of `order`.
 fn host_records<'l>(listing: &'l Listing, order: &[usize]) -> Vec<Host<'l>> {
     let list = &listing.list;
+    // The first host of a group stands for all.
+    let mut first_of_gate = vec![None; listing.gates.len()];
+    for (host, gate) in listing.gate_of_host.iter().enumerate() {
+        first_of_gate[*gate].get_or_insert(host);
+    }
     let first_of = |host: usize| order.partition_point(|&page| list.pages[page].host < host);
     let host = |(index, name): (usize, &'l String)| {
         let gate = listing.gate_of_host[index];
@@ -234,12 +257,7 @@ fn host_records<'l>(listing: &'l Listing, order: &[usize]) -> Vec<Host<'l>> {
             name,
             gap_ms: u32::try_from(settings.politeness.as_millis()).unwrap_or(u32::MAX),
             hours: settings.hours.map(|hours| (hours.from, hours.to)),
-            // The first host of a group stands for all.
-            gate: listing
-                .gate_of_host
-                .iter()
-                .position(|other| *other == gate)
-                .unwrap_or(index) as u16,
+            gate: first_of_gate[gate].unwrap_or(index) as u16,
             first_page: first as u16,
             pages: (end - first) as u16,
         }

@@ -1,7 +1,8 @@
 //! PAGES.csv: what to crawl.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::hash_map::{Entry, RandomState};
+use std::hash::BuildHasher as _;
 use std::path::Path;
 
 use dunlin::fetch::{Url, UrlError};
@@ -99,6 +100,7 @@ impl PageList {
         let mut list = Self::default();
         let mut hosts: HashMap<String, usize> = HashMap::new();
         let mut known = Known::default();
+        let mut work = 0;
         while let Some(row) = table.next_row()? {
             let field = row.need("url", EXPECTED_URL)?;
             let url = parse_url(&field)?;
@@ -112,7 +114,17 @@ impl PageList {
                 list.hosts.push(host.clone());
                 next
             });
-            list.pages.push(read_page(&row, &field, host)?);
+            let page = read_page(&row, &field, host)?;
+            if let ListedChange::Quasi { updates } = &page.change {
+                work += updates.len().pow(3);
+                if work > MOST_WORK {
+                    return Err(row
+                        .need("updates", EXPECTED_UPDATES)?
+                        .error("fewer updates in the list so far: planning would take minutes")
+                        .into());
+                }
+            }
+            list.pages.push(page);
         }
         Ok(list)
     }
@@ -120,14 +132,15 @@ impl PageList {
 
 /// Which URLs there are already, by what they mean: `%7E` is `~`, and `:80` is no port at all.
 ///
-/// Digests may collide, so the URLs themselves decide. A million pages meet in some hundred
-/// digests: only those cost more than twelve bytes a page.
+/// Digests may collide, so the URLs themselves decide. They have a key that is drawn anew in every
+/// run: whoever writes the list cannot choose URLs that collide.
 #[derive(Default)]
 struct Known {
+    key: RandomState,
     /// The first page and its line, by digest.
-    first: HashMap<u32, Place>,
+    first: HashMap<u64, Place>,
     /// The pages after the first.
-    others: HashMap<u32, Vec<Place>>,
+    others: HashMap<u64, Vec<Place>>,
 }
 
 /// A page's index, and the line it stands on.
@@ -145,7 +158,7 @@ impl Known {
             page: narrow(pages.len() as u64),
             line: narrow(line),
         };
-        let digest = url.digest();
+        let digest = self.key.hash_one(url);
         let Entry::Occupied(first) = self.first.entry(digest) else {
             self.first.insert(digest, place);
             return None;
@@ -238,6 +251,12 @@ fn read_change(row: &Row<'_>) -> Result<ListedChange, InputError> {
     }
 }
 
+/// Finding the best crawls of a page with known update times takes the third power of their count:
+/// less than a second for this many, which is one every three minutes of a day.
+const MOST_UPDATES: usize = 480;
+/// Third powers of the counts of all pages, added up: a minute or two.
+const MOST_WORK: usize = 100 * MOST_UPDATES.pow(3);
+
 const EXPECTED_UPDATES: &str =
     "times and probabilities such as 6h:0.9;18h:1, in order of time, probabilities from 0 to 1";
 
@@ -251,6 +270,9 @@ fn read_updates(field: &Field<'_>) -> Result<Vec<ListedUpdate>, InputError> {
         let in_order = updates.last().is_none_or(|last| last.offset < offset);
         if !in_order || !(0.0..=1.0).contains(&probability) {
             return Err(wrong());
+        }
+        if updates.len() == MOST_UPDATES {
+            return Err(field.error(format!("at most {MOST_UPDATES} updates a page")));
         }
         updates.push(ListedUpdate {
             offset,

@@ -245,6 +245,13 @@ impl TableFile {
             let found = format!("a line of more than {MAX_LINE} bytes");
             return Err(self.error_on_line(found, &format!("lines of at most {MAX_LINE} bytes")));
         }
+        // The parser below would take a carriage return for the end of the record, and what follows
+        // it would be lost.
+        let text = self.line.trim_ascii_end();
+        if let Some(at) = text.iter().position(|byte| *byte == b'\r') {
+            let found = format!("a carriage return at byte {}", at + 1);
+            return Err(self.error_on_line(found, "one only before the line feed that ends a line"));
+        }
         if read > 0 && !self.line.ends_with(b"\n") {
             self.line.push(b'\n');
         }

@@ -1,6 +1,6 @@
 //! The log as plain text: one line of output for each line of the log, and the figures at the end.
 
-use std::io::{BufWriter, Stdout, Write as _};
+use std::io::{self, BufWriter, Stdout, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -12,6 +12,7 @@ use super::readable;
 use super::state::MonitoredProbe;
 use super::stream_reader::Listener;
 use super::view::View;
+use crate::error::Error;
 use crate::output::{self, Format, Table};
 
 /// Prints lines of several streams to standard output.
@@ -20,8 +21,15 @@ pub struct Printer {
     format: Format,
     /// Whether lines say which probe they are of.
     several: bool,
-    out: Arc<Mutex<BufWriter<Stdout>>>,
+    out: Arc<Mutex<Out>>,
     stop: Arc<AtomicBool>,
+}
+
+/// Standard output, and what went wrong with it first.
+#[derive(Debug)]
+struct Out {
+    stdout: BufWriter<Stdout>,
+    failed: Option<io::Error>,
 }
 
 /// One line of the log as `--format json` prints it.
@@ -41,7 +49,10 @@ impl Printer {
         Self {
             format,
             several,
-            out: Arc::new(Mutex::new(BufWriter::new(std::io::stdout()))),
+            out: Arc::new(Mutex::new(Out {
+                stdout: BufWriter::new(std::io::stdout()),
+                failed: None,
+            })),
             stop,
         }
     }
@@ -66,7 +77,17 @@ impl Printer {
 
     /// Hands on what was printed so far.
     pub fn flush(&self) {
-        let _ = self.out.lock().map(|mut out| out.flush());
+        self.attempt(|out| out.flush());
+    }
+
+    /// Hands on the rest, and says whether all of it could be written.
+    ///
+    /// # Errors
+    /// Standard output failed, as on a full disk; a reader that went away is not an error.
+    pub fn finish(&self) -> Result<(), Error> {
+        self.flush();
+        let failed = self.out.lock().ok().and_then(|mut out| out.failed.take());
+        output::to_stdout(failed.map_or(Ok(()), Err))
     }
 
     fn text(&self, probe: &MonitoredProbe, line: &Line) -> String {
@@ -105,23 +126,32 @@ impl Printer {
     }
 
     fn write(&self, text: &str) {
+        self.attempt(|out| out.write_all(text.as_bytes()));
+    }
+
+    /// Once a write has failed, the streams are stopped: nobody would see them.
+    fn attempt(&self, write: impl FnOnce(&mut BufWriter<Stdout>) -> io::Result<()>) {
         let Ok(mut out) = self.out.lock() else {
             return;
         };
-        if out.write_all(text.as_bytes()).is_err() {
+        if let Err(error) = write(&mut out.stdout) {
+            out.failed.get_or_insert(error);
             self.stop.store(true, Ordering::Relaxed);
         }
     }
 }
 
 /// Prints the figures of all probes.
-pub fn print_summary(views: &[View], format: Format) {
+///
+/// # Errors
+/// They could not be written.
+pub fn print_summary(views: &[View], format: Format) -> Result<(), Error> {
     output::print(&match (format, views) {
         (Format::Json, [view]) => output::json(view),
         (Format::Json, views) => output::json(&views),
         (Format::Csv, views) => summary(views).to_csv(),
         (Format::Table, views) => summary(views).to_text(),
-    });
+    })
 }
 
 fn summary(views: &[View]) -> Table {

@@ -144,6 +144,8 @@ pub struct MonitoredProbe {
     pub trust: Trust,
     /// What is wrong with the ELF file, as a sentence.
     pub complaint: Option<String>,
+    /// Why the record of its log is not complete; `None` if it is, or if there is none.
+    pub unrecorded: Option<String>,
     /// Where its stream stands.
     pub stream: Stream,
     /// What its page image is refused for.
@@ -198,6 +200,7 @@ impl MonitoredProbe {
             identity: None,
             trust: Trust::Unknown,
             complaint: None,
+            unrecorded: None,
             stream: Stream::Open,
             refused: None,
             online: None,

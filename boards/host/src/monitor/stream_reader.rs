@@ -14,6 +14,7 @@ use super::firmware::Firmware;
 use super::source::{READ_TIMEOUT, Source};
 use super::state::{MonitoredProbe, Stream};
 use crate::error::Error;
+use crate::output;
 
 /// How many bytes are read at once.
 const CHUNK: usize = 64 * 1024;
@@ -138,8 +139,12 @@ impl StreamReader {
             .and_then(|record| record.write_all(bytes).err());
         if let (Some(error), Some(path)) = (failed, &self.setting.record) {
             // What is seen matters more than what is kept.
-            eprintln!("error: {}; recording ends", Error::writing(path, error));
+            let why = Error::writing(path, error).to_string();
+            output::say(format_args!("error: {why}; recording ends"));
             self.record = None;
+            if let Ok(mut probe) = self.probe.lock() {
+                probe.unrecorded = Some(format!("{why}; the record is not complete"));
+            }
         }
         match self.setting.speed {
             None => {

@@ -1,11 +1,15 @@
 //! Results on stdout as a table, JSON or CSV, written in one piece once they are complete.
 
+pub mod file;
 pub mod picture;
 pub mod plot;
 pub mod progress;
 
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use crate::error::Error;
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -130,7 +134,27 @@ pub fn json(value: &impl serde::Serialize) -> String {
 }
 
 /// Writes a complete result to stdout. A reader that went away (`| head`) is not an error.
-pub fn print(text: &str) {
+///
+/// # Errors
+/// It could not be written, as on a full disk.
+pub fn print(text: &str) -> Result<(), Error> {
     let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    to_stdout(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// What a write to stdout came to: a reader that went away is not an error, everything else is.
+///
+/// # Errors
+/// Names stdout and says what the system said.
+pub fn to_stdout(written: io::Result<()>) -> Result<(), Error> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.map_err(|source| Error::writing(Path::new("standard output"), source)),
+    }
+}
+
+/// Writes a line for the person who watches. Where nobody can be told, nothing is to be done:
+/// `eprintln!` would panic.
+pub fn say(text: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stderr(), "{text}");
 }

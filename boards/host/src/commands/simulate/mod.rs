@@ -3,7 +3,7 @@
 mod report;
 mod setting;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,7 +16,7 @@ use crate::duration;
 use crate::error::Error;
 use crate::lists::listing::ListingArgs;
 use crate::output::progress::Progress;
-use crate::output::{self, Format, Table};
+use crate::output::{self, Format, Table, file};
 use crate::simulate::repeat::{Mean, parallel};
 use crate::simulate::run::run_watched;
 use crate::simulate::{Options, PolicyName, Report};
@@ -128,25 +128,26 @@ struct Row {
 /// # Errors
 /// The first thing wrong with a file or an option; a report that cannot be written.
 pub fn run(args: &Args, format: Format) -> Result<(), Error> {
+    let svg = args.svg.iter().map(|path| ("--svg", path.as_path()));
+    let html = args.html.iter().map(|path| ("--html", path.as_path()));
+    let trace = args.trace.iter().map(|path| ("--trace", path.as_path()));
+    let mut inputs = args.listing.files();
+    inputs.extend(trace);
+    file::keep_apart(&svg.chain(html).collect::<Vec<_>>(), &inputs)?;
     let setting = Setting::new(args)?;
     let rows = simulate(args, &setting);
     if let Some(path) = &args.svg {
-        write(path, &report::svg(args, &setting, &rows))?;
+        file::write(path, &report::svg(args, &setting, &rows))?;
     }
     if let Some(path) = &args.html {
-        write(path, &report::html(args, &setting, &rows))?;
+        file::write(path, &report::html(args, &setting, &rows))?;
     }
     output::print(&match (format, rows.as_slice()) {
         (Format::Json, [row]) if !args.compare => output::json(row),
         (Format::Json, rows) => output::json(&rows),
         (Format::Csv, rows) => table(rows, |number| number.to_string()).to_csv(),
         (Format::Table, rows) => table(rows, |number| format!("{number:.4}")).to_text(),
-    });
-    Ok(())
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Error> {
-    std::fs::write(path, text).map_err(|source| Error::writing(path, source))
+    })
 }
 
 /// All policies asked for, with all seeds, on all cores.

@@ -20,6 +20,9 @@ const WARM_UP_ROUNDS: f64 = 4.0;
 /// More days or fetches are a slip of the pen, or a month of waiting.
 const MOST_DAYS: f64 = 36_500.0;
 const MOST_FETCHES: f64 = 1e10;
+const MOST_CHANGES: f64 = 1e10;
+/// Fewer are no crawl: once in two thousand years.
+const FEWEST_CRAWLS_PER_DAY: f64 = 1e-6;
 /// Pieces of the course of freshness in a report.
 const PIECES: usize = 60;
 
@@ -71,6 +74,19 @@ impl Setting {
                 )
             }
         };
+        let changes = (warm_up + args.days)
+            * world
+                .pages
+                .iter()
+                .filter(|page| !matches!(page.change, Change::Trace(_)))
+                .map(|page| page.mean_rate)
+                .sum::<f64>();
+        if changes > MOST_CHANGES {
+            return Err(Error::Usage(format!(
+                "found pages that change {changes:.0} times in {:.1} days, expected at most {MOST_CHANGES:.0} changes",
+                warm_up + args.days
+            )));
+        }
         let (crawlers, fetch_time) = crawlers(args);
         let pieces = if args.svg.is_some() || args.html.is_some() {
             PIECES
@@ -107,8 +123,8 @@ fn check(args: &Args) -> Result<(), Error> {
         );
     }
     let fetches = args.crawls_per_day * args.days;
-    if !(args.crawls_per_day > 0.0 && fetches <= MOST_FETCHES) {
-        let expected = "a number above 0, and at most 10000000000 fetches in all";
+    if !(args.crawls_per_day >= FEWEST_CRAWLS_PER_DAY && fetches <= MOST_FETCHES) {
+        let expected = "a number above 0 (from 0.000001), and at most 10000000000 fetches in all";
         return wrong(
             format!("--crawls-per-day {}", args.crawls_per_day),
             expected,
