@@ -269,6 +269,23 @@ pub fn refused(_: &Path) -> Result<()> {
     Ok(())
 }
 
+/// A run that says little sums up all the same.
+pub fn quiet(_: &Path) -> Result<()> {
+    let web = Web::start(dated)?;
+    let pages = TextFile::new(&format!("url\nhttp://a.test:{}/x\n", web.port()))?;
+    let (summary, said) = summary(&qemu(&pages.0, 5, &["--log", "warn"])?.output()?)?;
+    ensure!(
+        !said.contains("INFO"),
+        "more was shown than was asked for:\n{said}"
+    );
+    ensure!(
+        summary["fetches"].as_u64() >= Some(1) && summary["bytes"].as_u64() >= Some(1),
+        "{summary} after {} requests",
+        web.log().len()
+    );
+    Ok(())
+}
+
 /// Ctrl-C ends a run with its summary.
 pub fn interrupted(_: &Path) -> Result<()> {
     let web = Web::start(dated)?;

@@ -81,6 +81,7 @@ const CASES: &[Case] = &[
         crawling::redirects,
     ),
     ("Ctrl-C", command::interrupted),
+    ("a log of warnings alone", command::quiet),
     (
         "images that are damaged, newer, too large or missing",
         crawling::bad_images,

@@ -65,8 +65,8 @@ pub struct ListArguments {
     /// What stands between two markers is no change, such as --ignore 'nonce="' '"' (up to 8 times)
     #[arg(long, value_names = ["FROM", "TO"], num_args = 2)]
     ignore: Vec<String>,
-    /// What the probe logs: error, warn, info (enough to monitor it) or debug (also the start of
-    /// every fetch)
+    /// What the probe logs, and in QEMU what is shown of that: error, warn, info (enough to monitor
+    /// it) or debug (also the start of every fetch)
     #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = level)]
     log: LogLevel,
     /// For the little that is random

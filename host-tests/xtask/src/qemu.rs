@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
 use clap::Args;
+use dunlin::catalog::LogLevel;
+use dunlin_tools::qemu::Level;
 use dunlin_tools::qemu::crawl::{Crawl, Report};
 use dunlin_tools::qemu::log_port::LogPort;
 use dunlin_tools::qemu::page_image;
@@ -42,7 +44,11 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn qemu(install: bool, arguments: &Arguments) -> Result<()> {
-    let (listing, options) = arguments.list.read()?;
+    let (listing, mut options) = arguments.list.read()?;
+    // The summary is read from the log, so the probe logs what that takes; what is shown of it is
+    // another matter.
+    let shown = options.log;
+    options.log = options.log.max(LogLevel::Info);
     // Before anything is installed or built.
     page_image::build(&listing, &options)?;
     if let Some(state) = &arguments.state {
@@ -77,13 +83,27 @@ pub fn qemu(install: bool, arguments: &Arguments) -> Result<()> {
         stop: Some(&STOP),
         log_port,
     };
-    let report = crawl.run(|line| eprintln!("{line}"))?;
+    let report = crawl.run(|line| {
+        if is_shown(line.level, shown) {
+            eprintln!("{line}");
+        }
+    })?;
     if arguments.json {
         println!("{}", serde_json::to_string(&report.summary)?);
     } else {
         print(&report);
     }
     Ok(())
+}
+
+/// Is a line of this level among those that were asked for? What is lost always is.
+fn is_shown(level: Level, asked: LogLevel) -> bool {
+    match level {
+        Level::Error | Level::Print | Level::Lost => true,
+        Level::Warn => asked >= LogLevel::Warn,
+        Level::Info => asked >= LogLevel::Info,
+        Level::Debug | Level::Trace => asked >= LogLevel::Debug,
+    }
 }
 
 fn print(report: &Report) {

@@ -194,6 +194,19 @@ impl Board for Computer<'_> {
                 );
                 self.say(&format!("redirect not followed: {}: {why}", self.url(page)));
             }
+            Event::Resumed(resumed) => {
+                if resumed.foreign {
+                    self.say(
+                        "the state file was written with another seed or key: nothing of it is believed",
+                    );
+                }
+                if resumed.refused > 0 {
+                    self.say(&format!(
+                        "the state file is damaged: {} records cannot be read, what they said is learnt anew",
+                        resumed.refused
+                    ));
+                }
+            }
             Event::BackOff { host, seconds, .. } => {
                 let name = self
                     .listing

@@ -1,9 +1,9 @@
 //! A flash that is a file: what `dunlin run` has learnt, kept between runs.
 
-use std::fs::{File, OpenOptions};
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt as _;
-use std::path::Path;
+use std::path::PathBuf;
 
 use dunlin::store::Partition;
 use dunlin::time::Duration;
@@ -12,69 +12,83 @@ use embedded_storage_async::nor_flash::{
 };
 
 use crate::error::Error;
+use crate::output;
 
 /// A sector is as large as 65,534 pages need it to be.
-const SECTOR: usize = 65_536;
-const SECTORS: usize = 254;
+pub(super) const SECTOR: usize = 65_536;
+pub(super) const SECTORS: usize = 254;
 
-/// The file. It grows as sectors are used: what is beyond its end is blank.
+/// The part of a file that holds sectors. It grows as they are used: what is beyond its end is
+/// blank.
 #[derive(Debug)]
-pub struct FileFlash(File);
+pub struct FileFlash {
+    file: File,
+    path: PathBuf,
+    /// Bytes of the file before the first sector.
+    start: u64,
+    /// What went wrong with the last write, if it did.
+    failed: Option<io::Error>,
+}
 
 impl FileFlash {
-    /// Opens the file, or makes an empty one.
-    ///
-    /// # Errors
-    /// It cannot be opened, or is something else.
-    pub fn open(path: &Path) -> Result<Self, Error> {
-        let wrong = |source| Error::opening(path, source);
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(wrong)?;
-        let length = file.metadata().map_err(wrong)?.len();
-        let flash = Self(file);
-        let mut first = [0; 4];
-        flash
-            .fill(0, &mut first)
-            .map_err(|FileError(kind)| wrong(kind.into()))?;
-        let ours = length % SECTOR as u64 == 0 && (first == [0; 4] || first == [0xff; 4]);
-        if !ours {
-            let path = path.display();
-            return Err(Error::Usage(format!(
-                "{path}: found another file, expected a state file or none"
-            )));
+    /// The sectors of `file`, which begin at byte `start`; `path` is for complaints.
+    pub(super) fn new(file: File, path: PathBuf, start: u64) -> Self {
+        Self {
+            file,
+            path,
+            start,
+            failed: None,
         }
-        Ok(flash)
     }
 
-    fn fill(&self, mut place: u64, mut bytes: &mut [u8]) -> Result<(), FileError> {
+    /// Hands what was written to the disk, and says why the last of it is not there.
+    ///
+    /// # Errors
+    /// The last write failed, as on a full disk, or the disk refuses.
+    pub fn finish(&mut self) -> Result<(), Error> {
+        let failed = self.failed.take().or_else(|| self.file.sync_data().err());
+        failed.map_or(Ok(()), |source| Err(Error::writing(&self.path, source)))
+    }
+
+    fn fill(&self, offset: u32, mut bytes: &mut [u8]) -> Result<(), FileError> {
+        let mut place = self.start + u64::from(offset);
         while !bytes.is_empty() {
-            match self
-                .0
-                .read_at(bytes, place)
-                .map_err(|why| FileError(why.kind()))?
-            {
-                0 => {
+            match self.file.read_at(bytes, place) {
+                Ok(0) => {
                     bytes.fill(0xff);
                     return Ok(());
                 }
-                count => {
+                Ok(count) => {
                     place += count as u64;
                     bytes = &mut bytes[count..];
                 }
+                Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
+                Err(why) => return Err(FileError(why.kind())),
             }
         }
         Ok(())
+    }
+
+    fn put(&mut self, offset: u32, bytes: &[u8]) -> Result<(), FileError> {
+        let written = self
+            .file
+            .write_all_at(bytes, self.start + u64::from(offset));
+        let result = written.as_ref().map_err(|why| FileError(why.kind()));
+        let result = result.copied();
+        if let (Err(why), None) = (&written, &self.failed) {
+            output::say(format_args!(
+                "cannot write {}: {why}; what is learnt is lost at the end unless that works again",
+                self.path.display()
+            ));
+        }
+        self.failed = written.err();
+        result
     }
 }
 
 /// The kind of error that the operating system reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileError(ErrorKind);
+pub struct FileError(io::ErrorKind);
 
 impl NorFlashError for FileError {
     fn kind(&self) -> NorFlashErrorKind {
@@ -90,7 +104,7 @@ impl ReadNorFlash for FileFlash {
     const READ_SIZE: usize = 4;
 
     async fn read(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), FileError> {
-        self.fill(offset.into(), bytes)
+        self.fill(offset, bytes)
     }
 
     fn capacity(&self) -> usize {
@@ -103,16 +117,11 @@ impl NorFlash for FileFlash {
     const ERASE_SIZE: usize = SECTOR;
 
     async fn erase(&mut self, from: u32, to: u32) -> Result<(), FileError> {
-        let blank = vec![0xff; (to - from) as usize];
-        self.0
-            .write_all_at(&blank, from.into())
-            .map_err(|why| FileError(why.kind()))
+        self.put(from, &vec![0xff; (to - from) as usize])
     }
 
     async fn write(&mut self, offset: u32, bytes: &[u8]) -> Result<(), FileError> {
-        self.0
-            .write_all_at(bytes, offset.into())
-            .map_err(|why| FileError(why.kind()))
+        self.put(offset, bytes)
     }
 }
 

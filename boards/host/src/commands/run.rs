@@ -18,6 +18,7 @@ use serde::Serialize;
 use crate::board::computer::{ChangeLog, Computer};
 use crate::board::flash::FileFlash;
 use crate::board::net::{HostConnect, HostResolve};
+use crate::board::state_file::{StateFile, random_key};
 use crate::error::Error;
 use crate::lists::listing::ListingArgs;
 use crate::lists::page_image::{self, Capacity, Options};
@@ -66,18 +67,21 @@ pub struct Args {
     /// Write the changes to this file as well, behind what it holds
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Keep in this file what is learnt: a second run resumes
+    /// Keep in this file what is learnt: a second run resumes. One run at a time can use it
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// For the little that is random
-    #[arg(long, value_name = "S", default_value_t = 1)]
-    seed: u32,
+    /// For the little that is random, and for the key that what is stored is known by: the same
+    /// seed, the same key. Without it, the key is drawn at random and kept in the state file
+    #[arg(long, value_name = "S")]
+    seed: Option<u32>,
 }
 
 /// What runs longer can as well run without an end.
 const A_CENTURY_S: u64 = 36_500 * 86_400;
 /// Fetches a day that can be asked for: 12,000 a second is more than there are sockets for.
 const CRAWLS_PER_DAY: std::ops::RangeInclusive<f64> = 1e-6..=1e9;
+/// The seed where none is given.
+const DEFAULT_SEED: u32 = 1;
 /// More than this would have to be numbered with more bits.
 const CAPACITY: Capacity = Capacity {
     pages: 65_534,
@@ -115,17 +119,42 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         agent: args.agent.clone(),
         contact: args.contact.clone(),
         per_day: args.crawls_per_day,
-        seed: args.seed,
+        seed: args.seed.unwrap_or(DEFAULT_SEED),
         ignore: page_image::pairs(&args.ignore),
         ..Options::default()
     };
     let (image, order) = page_image::build(&listing, &options, CAPACITY)?;
+    let image = Image::parse(&image).map_err(|why| Error::Usage(why.to_string()))?;
+    let new_key = match args.seed {
+        Some(_) => None,
+        None => Some(random_key()?),
+    };
+    let state = args.state.as_deref();
+    let state = state.map(|path| StateFile::open(path, new_key));
+    let state = state.transpose()?;
+    let kept = Kept {
+        // A seed that is given stands for the key that it always stood for, and so does a state
+        // that was begun without a key of its own.
+        key: match (&state, args.seed) {
+            (_, Some(_)) => None,
+            (Some(state), None) => state.key,
+            (None, None) => new_key,
+        },
+        flash: state.map(|state| state.flash),
+    };
     let log = args.log.as_deref().map(ChangeLog::open).transpose()?;
     let board = Computer::new(&listing, order, log);
-    let image = Image::parse(&image).map_err(|why| Error::Usage(why.to_string()))?;
-    let (summary, lost) = crawl(image, board, resolve, args)?;
+    let (summary, lost) = crawl(image, board, resolve, kept, args)?;
     report(&summary, format)?;
     lost.map_or(Ok(()), Err)
+}
+
+/// What outlives a run.
+struct Kept {
+    /// Instead of the image's key.
+    key: Option<[u8; 16]>,
+    /// Where what is learnt is stored.
+    flash: Option<FileFlash>,
 }
 
 /// The loop, until it is told to stop: what came of it, and why a part of that could not be written
@@ -134,6 +163,7 @@ fn crawl(
     image: Image<'_>,
     board: Computer<'_>,
     resolve: HostResolve,
+    kept: Kept,
     args: &Args,
 ) -> Result<(Summary, Option<Error>), Error> {
     let wrong = |why: dunlin::image::ImageError| Error::Usage(why.to_string());
@@ -148,12 +178,11 @@ fn crawl(
         redirects: &mut redirects,
     };
     let probe = Probe::new(image, memory, args.slots.into(), board).map_err(wrong)?;
-    let mut store = args
-        .state
-        .as_deref()
-        .map(FileFlash::open)
-        .transpose()?
-        .map(Store::new);
+    let probe = match kept.key {
+        Some(key) => probe.with_key(key),
+        None => probe,
+    };
+    let mut store = kept.flash.map(Store::new);
     let resumed = store
         .as_mut()
         .map(|store| async_io::block_on(probe.persistence().restore(store, true)));
@@ -192,14 +221,16 @@ fn crawl(
         stop.as_mut().poll(context)
     }));
     drop(work);
+    let mut lost = probe.board().lost();
     if let Some(store) = &mut store {
         async_io::block_on(probe.persistence().save(store));
+        lost = lost.or(store.flash().finish().err());
     }
     let summary = Summary {
         resumed_pages: resumed.map_or(0, |resumed| resumed.pages),
         ..Summary::new(&probe)
     };
-    Ok((summary, probe.board().lost()))
+    Ok((summary, lost))
 }
 
 /// Completes after so many seconds, or at Ctrl-C.

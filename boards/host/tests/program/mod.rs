@@ -1,5 +1,8 @@
 //! Runs the program for the tests of its commands.
 
+// Not every test uses all of it.
+#![allow(dead_code)]
+
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
