@@ -535,6 +535,43 @@ impl Server {
         stream
     }
 
+    /// A connection from another address of this computer: all of 127.0.0.0/8 is.
+    #[cfg(target_os = "linux")]
+    fn connect_from(&self, last: u8) -> TcpStream {
+        use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+        let address: std::net::SocketAddr = self.address.parse().expect("an address");
+        let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+        let own = std::net::SocketAddr::from(([127, 0, 0, last], 0));
+        bind(&socket, &own).expect("an address of this computer");
+        connect(&socket, &address).expect("it listens");
+        let stream = TcpStream::from(socket);
+        stream
+            .set_read_timeout(Some(Duration::from_secs(30)))
+            .expect("a timeout");
+        stream
+    }
+
+    /// So many connections from each of these addresses.
+    #[cfg(target_os = "linux")]
+    fn connections(&self, addresses: std::ops::Range<u8>, each: usize) -> Vec<TcpStream> {
+        addresses
+            .flat_map(|last| (0..each).map(move |_| last))
+            .map(|last| self.connect_from(last))
+            .collect()
+    }
+
+    /// Asks for events on each of them; those that are answered.
+    fn read_events(&self, streams: Vec<TcpStream>) -> Vec<TcpStream> {
+        let heard = |mut stream: TcpStream| {
+            let request = format!("GET /events HTTP/1.1\r\nHost: {}\r\n\r\n", self.address);
+            stream.write_all(request.as_bytes()).ok()?;
+            let mut head = [0; 15];
+            stream.read_exact(&mut head).ok()?;
+            (&head == b"HTTP/1.1 200 OK").then_some(stream)
+        };
+        streams.into_iter().filter_map(heard).collect()
+    }
+
     fn say(&self, request: &str) -> String {
         let mut stream = self.connect();
         let _ = stream.write_all(request.as_bytes());
@@ -642,12 +679,12 @@ fn the_server_answers_three_paths_and_nothing_else() {
     );
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn connections_are_bounded_and_slow_clients_dropped() {
-    use dunlin_host::monitor::web::MOST_CONNECTIONS;
     let server = Server::fixture();
     // Half a request each, and never the rest.
-    let mut idle: Vec<TcpStream> = (0..MOST_CONNECTIONS).map(|_| server.connect()).collect();
+    let mut idle = server.connections(1..5, 8);
     idle.iter_mut()
         .for_each(|stream| stream.write_all(b"GET / HTTP/1.1\r\n").expect("sent"));
     // One is busy all the time, and gets nowhere.
@@ -658,6 +695,19 @@ fn connections_are_bounded_and_slow_clients_dropped() {
         }
     });
     server.wait_until_busy();
+    let mut other = server.connect_from(9);
+    let _ = write!(
+        other,
+        "GET /metrics HTTP/1.1\r\nHost: {}\r\n\r\n",
+        server.address
+    );
+    let mut answer = Vec::new();
+    let _ = other.read_to_end(&mut answer);
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    assert!(
+        answer.starts_with("HTTP/1.1 503 ") || answer.is_empty(),
+        "there are 32 places: {answer}"
+    );
     // All of them are told, and let go: the server serves again.
     for stream in &mut idle {
         let mut answer = String::new();
@@ -667,43 +717,97 @@ fn connections_are_bounded_and_slow_clients_dropped() {
     assert!(server.ask("GET", "/metrics").starts_with("HTTP/1.1 200 "));
 }
 
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 #[test]
 fn clients_that_stop_reading_are_dropped() {
-    use dunlin_host::monitor::web::MOST_CONNECTIONS;
     let server = Server::fixture();
-    let mut deaf: Vec<TcpStream> = (0..MOST_CONNECTIONS).map(|_| server.connect()).collect();
-    for stream in &mut deaf {
+    let deaf = server.connections(1..8, 4);
+    for stream in &deaf {
         // The less this side keeps, the sooner the other one notices.
-        rustix::net::sockopt::set_socket_recv_buffer_size(&*stream, 4096).expect("a small buffer");
-        write!(
-            stream,
-            "GET /events HTTP/1.1\r\nHost: {}\r\n\r\n",
-            server.address
-        )
-        .expect("sent");
+        rustix::net::sockopt::set_socket_recv_buffer_size(stream, 4096).expect("a small buffer");
     }
-    server.wait_until_busy();
-    // Every place is free again, although none of them has hung up: all but one can be taken, and
-    // one more is answered.
+    let deaf = server.read_events(deaf);
+    assert_eq!(deaf.len(), 28, "all but four places are for events");
+    let refused = server.read_events(server.connections(9..10, 1));
+    assert!(refused.is_empty(), "one more reader of events");
+    // Every place is free again, although none of them has hung up.
     let start = std::time::Instant::now();
-    loop {
-        let others: Vec<TcpStream> = (1..MOST_CONNECTIONS).map(|_| server.connect()).collect();
-        if server.ask("GET", "/metrics").starts_with("HTTP/1.1 200 ") {
-            break;
-        }
-        drop(others);
+    while server.read_events(server.connections(9..10, 1)).is_empty() {
         assert!(
             start.elapsed() < Duration::from_secs(120),
             "clients that do not read keep others out"
         );
         std::thread::sleep(Duration::from_millis(200));
     }
-    for stream in &mut deaf {
-        let mut head = [0; 15];
-        stream.read_exact(&mut head).expect("it was answered");
-        assert_eq!(&head, b"HTTP/1.1 200 OK");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn readers_of_events_do_not_lock_out_who_asks_for_figures() {
+    let server = Server::fixture();
+    // One browser with many pages, on the computer that Prometheus runs on.
+    let mine = server.read_events(server.connections(1..2, 8));
+    assert_eq!(mine.len(), 4, "half the places of an address");
+    // And everybody else's.
+    let others = server.read_events(server.connections(2..12, 4));
+    assert_eq!(mine.len() + others.len(), 28, "all but four");
+    for _ in 0..10 {
+        let metrics = server.ask("GET", "/metrics");
+        assert!(metrics.starts_with("HTTP/1.1 200 "), "{metrics}");
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_address_has_eight_connections_and_leaves_others_theirs() {
+    let server = Server::fixture();
+    let greedy = server.connections(2..3, 40);
+    let metrics = server.ask("GET", "/metrics");
+    assert!(metrics.starts_with("HTTP/1.1 200 "), "{metrics}");
+    let mut refused = 0;
+    for stream in &greedy {
+        stream.set_nonblocking(true).expect("set");
+        let mut byte = [0];
+        let read = (&*stream).read(&mut byte);
+        refused +=
+            usize::from(!matches!(&read, Err(why) if why.kind() == std::io::ErrorKind::WouldBlock));
+    }
+    assert_eq!(refused, 32, "eight are listened to");
+}
+
+#[test]
+fn a_token_keeps_strangers_out_and_other_networks_need_one() {
+    let (elf, log) = (path("probe.elf"), path("probe.defmt"));
+    let server = Server::start(&["--elf", &elf, "--log", &log, "--token", "correct-horse"]);
+    for path in ["/", "/metrics", "/events", "/metrics?token=wrong-horse"] {
+        let answer = server.ask("GET", path);
+        assert!(answer.starts_with("HTTP/1.1 401 "), "{path}: {answer}");
+        assert!(answer.contains("WWW-Authenticate: Bearer\r\n"), "{answer}");
+        assert!(!answer.contains("dunlin_"), "{path}: {answer}");
+    }
+    let page = server.ask("GET", "/?token=correct-horse");
+    assert!(page.starts_with("HTTP/1.1 200 "), "{page}");
+    assert!(!page.contains("correct-horse"), "the page need not say it");
+    let metrics = server.say(&format!(
+        "GET /metrics HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer correct-horse\r\n\r\n",
+        server.address
+    ));
+    assert!(metrics.starts_with("HTTP/1.1 200 "), "{metrics}");
+
+    let monitor = |more: &[&'static str], expected: &str| {
+        let fixed = ["monitor", "--elf", &elf, "--log", &log, "--summary"];
+        refuses(&[&fixed[..], more].concat(), b"", expected);
+    };
+    let needed = "expected --token TOKEN with it, or --web-open";
+    for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:8080"] {
+        monitor(&["--web", address], needed);
+    }
+    monitor(&["--token", "12345678"], "--web");
+    monitor(&["--web", "8080", "--token", "short"], "expected 8 to 256");
+    monitor(
+        &["--web", "8080", "--token", "with space"],
+        "expected 8 to 256",
+    );
 }
 
 #[test]

@@ -80,6 +80,24 @@ pub struct Args {
     /// loopback only
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:8080", value_parser = address)]
     web: Option<SocketAddr>,
+    /// Answer only whoever knows this: http://ADDR/?token=TOKEN in a browser, for Prometheus
+    /// `Authorization: Bearer TOKEN`
+    #[arg(long, value_name = "TOKEN", requires = "web", value_parser = token)]
+    token: Option<String>,
+    /// Answer everybody who can reach the address: needed where that is not loopback and there is
+    /// no --token
+    #[arg(long, requires = "web", conflicts_with = "token")]
+    web_open: bool,
+}
+
+/// What can stand in a URL as it is, and is not guessed at once.
+fn token(text: &str) -> Result<String, String> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    if text.bytes().all(plain) && (8..=256).contains(&text.len()) {
+        Ok(text.to_owned())
+    } else {
+        Err("expected 8 to 256 letters, digits, and any of - . _ ~".into())
+    }
 }
 
 fn speed(text: &str) -> Result<f64, String> {
@@ -104,6 +122,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 /// # Errors
 /// Something wrong with a file or an option; a log that cannot be decoded with this ELF file.
 pub fn run(args: &Args, format: Format) -> Result<(), Error> {
+    check_web(args)?;
     let streams = streams(args)?;
     let stop = Arc::new(AtomicBool::new(false));
     let show_terminal = !args.plain && !args.summary && std::io::stdout().is_terminal();
@@ -125,7 +144,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     }
     let probes: Probes = Arc::new(probes);
     if let Some(address) = args.web {
-        let address = web::start(address, Arc::clone(&probes))?;
+        let address = web::start(address, args.token.clone(), Arc::clone(&probes))?;
         output::say(format_args!(
             "monitor: http://{address}/ and http://{address}/metrics"
         ));
@@ -162,6 +181,18 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     unharmed(threads)?;
     printer.finish()?;
     finish(args, format, &probes)
+}
+
+/// What a probe does is not shown to a whole network by accident.
+fn check_web(args: &Args) -> Result<(), Error> {
+    match args.web {
+        Some(address) if !address.ip().is_loopback() && args.token.is_none() && !args.web_open => {
+            Err(Error::Usage(format!(
+                "found --web {address}, which others can reach, expected --token TOKEN with it, or --web-open to show it to everybody"
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A stream that nobody reads any more must not look like one that has ended.

@@ -1,6 +1,6 @@
 //! The state file: the emulated device's flash, kept between runs.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -8,13 +8,18 @@ use anyhow::{Context, Result};
 use dunlin_host::error::Error;
 
 use crate::qemu::temporary;
-use qemu_mps2_capacity::STATE;
+use qemu_mps2_capacity::{IMAGE, STATE};
+
+/// How a page image begins. A device keeps the one it was started with, before anything else.
+const IMAGE_MAGIC: &[u8] = b"dnln";
 
 /// A state file, and a name for it that fits QEMU's command line. The name is removed when dropped,
-/// the file stays.
+/// the file stays. One process at a time can have it open.
 #[derive(Debug)]
 pub struct StateFile {
     name: PathBuf,
+    /// Its lock ends with it.
+    _locked: File,
 }
 
 impl StateFile {
@@ -34,12 +39,7 @@ impl StateFile {
             Ok(found) if found.len() != STATE as u64 => {
                 return Err(wrong(format!("a file of {} bytes", found.len())).into());
             }
-            Ok(_) => {
-                OpenOptions::new()
-                    .write(true)
-                    .open(file)
-                    .map_err(|why| wrong(why.to_string()))?;
-            }
+            Ok(_) => {}
             Err(_) => {
                 let made = OpenOptions::new().write(true).create_new(true).open(file);
                 let mut made =
@@ -48,11 +48,27 @@ impl StateFile {
                     .with_context(|| format!("cannot write {}", file.display()))?;
             }
         }
+        let opened = OpenOptions::new().read(true).write(true).open(file);
+        let locked = opened.map_err(|why| wrong(why.to_string()))?;
+        match locked.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(wrong("that another process uses it".into()).into());
+            }
+            Err(TryLockError::Error(why)) => return Err(wrong(why.to_string()).into()),
+        }
+        let content = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+        if !is_state(&content) {
+            return Err(wrong("another file of that size".into()).into());
+        }
         // A path may be long and hold spaces; the firmware gets one that is neither.
         let name = temporary("state");
         std::os::unix::fs::symlink(fs::canonicalize(file)?, &name)
             .context("cannot name the state file")?;
-        Ok(Self { name })
+        Ok(Self {
+            name,
+            _locked: locked,
+        })
     }
 
     /// Returns the option that tells the firmware where the file is.
@@ -61,8 +77,75 @@ impl StateFile {
     }
 }
 
+/// Is this the flash of a device: one that has kept its page image, or one whose store is blank?
+fn is_state(content: &[u8]) -> bool {
+    let has = |place: usize, bytes: &[u8]| {
+        content
+            .get(place..)
+            .is_some_and(|rest| rest.starts_with(bytes))
+    };
+    let blank = content.iter().take(IMAGE).all(|byte| *byte == 0xff);
+    // Behind its length.
+    blank || has(IMAGE + 4, IMAGE_MAGIC)
+}
+
 impl Drop for StateFile {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dunlin_host::lists::page_image::{Capacity, Options, build};
+
+    /// A file of this content, removed at the end.
+    fn with(content: &[u8], check: impl FnOnce(&Path)) {
+        let file = temporary("flash");
+        fs::write(&file, content).expect("written");
+        check(&file);
+        assert_eq!(fs::read(&file).expect("the file"), content);
+        fs::remove_file(&file).expect("removed");
+    }
+
+    #[test]
+    fn a_file_of_that_size_is_not_enough() {
+        let mut disk = vec![0; STATE];
+        disk[510] = 0x55;
+        for other in [disk, vec![0; STATE], vec![0x20; STATE]] {
+            with(&other, |file| {
+                let why = StateFile::open(file).expect_err("no state file");
+                let why = why.to_string();
+                assert!(why.contains("another file of that size"), "{why}");
+            });
+        }
+        let list = super::super::list::listing(80, &[("a.test", "/")], Default::default());
+        let capacity = Capacity {
+            pages: 1,
+            hosts: 1,
+            https: false,
+            ipv6: false,
+        };
+        let (image, _) = build(&list, &Options::default(), capacity).expect("an image");
+        let mut used = vec![0xff; STATE];
+        used[..4].copy_from_slice(&[0; 4]);
+        used[IMAGE + 4..][..image.len()].copy_from_slice(&image);
+        for state in [vec![0xff; STATE], used] {
+            with(&state, |file| {
+                StateFile::open(file).expect("a state file");
+            });
+        }
+    }
+
+    #[test]
+    fn one_process_has_it_at_a_time() {
+        with(&vec![0xff; STATE], |file| {
+            let first = StateFile::open(file).expect("a state file");
+            let why = StateFile::open(file).expect_err("in use").to_string();
+            assert!(why.contains("found that another process uses it"), "{why}");
+            drop(first);
+            StateFile::open(file).expect("free again");
+        });
     }
 }

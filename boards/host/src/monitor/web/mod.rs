@@ -1,15 +1,16 @@
 //! The figures for a browser: one page, its live updates, and metrics. Reads no file and believes
 //! no request.
 
+pub mod places;
 pub mod request;
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use self::request::{LONGEST, Refusal, Route};
+use self::places::{Place, Places};
+use self::request::{Access, LONGEST, Refusal, Route};
 use super::metrics;
 use super::state::MonitoredProbe;
 use super::view::View;
@@ -17,8 +18,6 @@ use crate::error::Error;
 
 /// The page: markup, style and script in one.
 const PAGE: &str = include_str!("page.html");
-/// Connections at a time; a browser takes one for each open page.
-pub const MOST_CONNECTIONS: usize = 32;
 /// For a whole request, and for a whole answer or event, however slowly it trickles.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes that the system keeps for a client that does not read them. By itself it would keep
@@ -39,53 +38,43 @@ const HEADERS: &str = "Cache-Control: no-store\r\nX-Content-Type-Options: nosnif
 /// Probes, in the order of the command line.
 pub type Probes = Arc<Vec<Arc<Mutex<MonitoredProbe>>>>;
 
-/// Starts the server; it lasts as long as the process. Returns where it listens.
+/// Starts the server; it lasts as long as the process. Returns where it listens. With a token,
+/// nobody is answered who does not know it.
 ///
 /// # Errors
 /// The address cannot be listened on.
-pub fn start(address: SocketAddr, probes: Probes) -> Result<SocketAddr, Error> {
+pub fn start(
+    address: SocketAddr,
+    token: Option<String>,
+    probes: Probes,
+) -> Result<SocketAddr, Error> {
     let listener = TcpListener::bind(address)
         .map_err(|why| Error::Usage(format!("cannot listen on {address}: {why}")))?;
     let address = listener
         .local_addr()
         .map_err(|why| Error::Usage(why.to_string()))?;
-    let local_only = address.ip().is_loopback();
-    let open = Arc::new(AtomicUsize::new(0));
+    let access = Arc::new(Access {
+        local_only: address.ip().is_loopback(),
+        token,
+    });
+    let places = Places::default();
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            let place = Place::take(&open);
+            let client = stream.peer_addr().map(|client| client.ip());
+            let place = client.ok().and_then(|client| places.take(client));
             let probes = Arc::clone(&probes);
+            let access = Arc::clone(&access);
             let Some(place) = place else {
                 refuse_at_once(&stream);
                 continue;
             };
             std::thread::spawn(move || {
                 // A client that went away, or was too slow, is nobody's problem but its own.
-                let _ = answer(&stream, local_only, &probes);
-                drop(place);
+                let _ = answer(&stream, place, &access, &probes);
             });
         }
     });
     Ok(address)
-}
-
-/// One of the connections that may be open.
-struct Place(Arc<AtomicUsize>);
-
-impl Place {
-    fn take(open: &Arc<AtomicUsize>) -> Option<Self> {
-        if open.fetch_add(1, Ordering::Relaxed) >= MOST_CONNECTIONS {
-            open.fetch_sub(1, Ordering::Relaxed);
-            return None;
-        }
-        Some(Self(Arc::clone(open)))
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 /// Says no without waiting for anything: this is the thread that lets others in.
@@ -97,10 +86,10 @@ fn refuse_at_once(stream: &TcpStream) {
 
 fn refusal(why: Refusal) -> String {
     let status = why.status();
-    let allow = if why == Refusal::Method {
-        "Allow: GET\r\n"
-    } else {
-        ""
+    let allow = match why {
+        Refusal::Method => "Allow: GET\r\n",
+        Refusal::Token => "WWW-Authenticate: Bearer\r\n",
+        _ => "",
     };
     let length = status.len() + 1;
     format!(
@@ -108,11 +97,16 @@ fn refusal(why: Refusal) -> String {
     )
 }
 
-fn answer(stream: &TcpStream, local_only: bool, probes: &Probes) -> io::Result<()> {
+fn answer(
+    stream: &TcpStream,
+    mut place: Place,
+    access: &Access,
+    probes: &Probes,
+) -> io::Result<()> {
     stream.set_nodelay(true)?;
     #[cfg(unix)]
     rustix::net::sockopt::set_socket_send_buffer_size(stream, UNREAD)?;
-    let route = match listen(stream, local_only)? {
+    let route = match listen(stream, access)? {
         Ok(route) => route,
         Err(why) => return send(stream, refusal(why).as_bytes()),
     };
@@ -130,7 +124,8 @@ fn answer(stream: &TcpStream, local_only: bool, probes: &Probes) -> io::Result<(
             drop(guards);
             send(stream, document(metrics::CONTENT_TYPE, &text).as_bytes())
         }
-        Route::Events => events(stream, probes),
+        Route::Events if place.read_events() => events(stream, probes),
+        Route::Events => send(stream, refusal(Refusal::Busy).as_bytes()),
     }
 }
 
@@ -142,7 +137,7 @@ fn document(content_type: &str, body: &str) -> String {
 }
 
 /// Reads a request's head, within [`PATIENCE`] and [`LONGEST`] bytes.
-fn listen(mut stream: &TcpStream, local_only: bool) -> io::Result<Result<Route, Refusal>> {
+fn listen(mut stream: &TcpStream, access: &Access) -> io::Result<Result<Route, Refusal>> {
     let deadline = Instant::now() + PATIENCE;
     let mut head = [0; LONGEST];
     let mut length = 0;
@@ -166,7 +161,7 @@ fn listen(mut stream: &TcpStream, local_only: bool) -> io::Result<Result<Route, 
             }
             Err(error) => return Err(error),
         }
-        if let Some(result) = request::read(&head[..length], local_only) {
+        if let Some(result) = request::read(&head[..length], access) {
             return Ok(result);
         }
     }

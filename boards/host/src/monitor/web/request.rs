@@ -28,6 +28,8 @@ pub enum Refusal {
     Method,
     /// 403: another site's name leads here.
     Host,
+    /// 401: it does not know the token.
+    Token,
     /// 431: its head is too long.
     TooLong,
     /// 408: it did not come in time.
@@ -44,6 +46,7 @@ impl Refusal {
             Self::NotFound => "404 Not Found",
             Self::Method => "405 Method Not Allowed",
             Self::Host => "403 Forbidden",
+            Self::Token => "401 Unauthorized",
             Self::TooLong => "431 Request Header Fields Too Large",
             Self::TooSlow => "408 Request Timeout",
             Self::Busy => "503 Service Unavailable",
@@ -51,11 +54,49 @@ impl Refusal {
     }
 }
 
+/// Who is answered.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    /// The server listens on loopback, so a request has to name loopback. A page of another site
+    /// could otherwise have its own name lead here and read along.
+    pub local_only: bool,
+    /// What a request has to know: as `Authorization: Bearer TOKEN`, or as `?token=TOKEN`.
+    pub token: Option<String>,
+}
+
+impl Access {
+    /// Does the request know the token, if there is one?
+    fn admits(&self, request: &httparse::Request<'_, '_>) -> bool {
+        let Some(token) = &self.token else {
+            return true;
+        };
+        let authorization = request
+            .headers
+            .iter()
+            .filter(|header| header.name.eq_ignore_ascii_case("authorization"))
+            .filter_map(|header| header.value.strip_prefix(b"Bearer "));
+        let query = request
+            .path
+            .and_then(|path| path.split_once('?'))
+            .map_or("", |(_, query)| query);
+        let named = query
+            .split('&')
+            .filter_map(|pair| pair.strip_prefix("token="))
+            .map(str::as_bytes);
+        authorization
+            .chain(named)
+            .any(|given| is_same(given, token.as_bytes()))
+    }
+}
+
+/// Compares without telling by the time it takes how much of it was right.
+fn is_same(given: &[u8], token: &[u8]) -> bool {
+    let differences = given.iter().zip(token).fold(0, |all, (a, b)| all | (a ^ b));
+    given.len() == token.len() && differences == 0
+}
+
 /// Reads a request's head, as far as it is there: `None` while it is not complete.
-///
-/// `local_only`: the server listens on loopback, so a request has to name loopback. A page of
-/// another site could otherwise have its own name lead here and read along.
-pub fn read(head: &[u8], local_only: bool) -> Option<Result<Route, Refusal>> {
+pub fn read(head: &[u8], access: &Access) -> Option<Result<Route, Refusal>> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     let mut request = httparse::Request::new(&mut headers);
     match request.parse(head) {
@@ -76,11 +117,14 @@ pub fn read(head: &[u8], local_only: bool) -> Option<Result<Route, Refusal>> {
         (Some(Ok(host)), None) => host,
         _ => return Some(Err(Refusal::Bad)),
     };
-    if local_only && !is_loopback(host) {
+    if access.local_only && !is_loopback(host) {
         return Some(Err(Refusal::Host));
     }
     if request.method != Some("GET") {
         return Some(Err(Refusal::Method));
+    }
+    if !access.admits(&request) {
+        return Some(Err(Refusal::Token));
     }
     let path = request.path.unwrap_or_default();
     Some(match path.split('?').next() {
@@ -108,7 +152,48 @@ mod tests {
     use super::*;
 
     fn ask(head: &str) -> Option<Result<Route, Refusal>> {
-        read(head.as_bytes(), true)
+        let access = Access {
+            local_only: true,
+            token: None,
+        };
+        read(head.as_bytes(), &access)
+    }
+
+    #[test]
+    fn a_token_is_asked_for_in_a_header_or_in_the_query() {
+        let access = Access {
+            local_only: false,
+            token: Some("correct-horse".into()),
+        };
+        let ask = |path: &str, more: &str| {
+            let head = format!("GET {path} HTTP/1.1\r\nHost: a\r\n{more}\r\n");
+            read(head.as_bytes(), &access).expect("a whole head")
+        };
+        let known = "Authorization: Bearer correct-horse\r\n";
+        assert_eq!(ask("/metrics", known), Ok(Route::Metrics));
+        assert_eq!(ask("/events?token=correct-horse", ""), Ok(Route::Events));
+        assert_eq!(ask("/?a=b&token=correct-horse", ""), Ok(Route::Page));
+        for path in [
+            "/",
+            "/metrics",
+            "/events",
+            "/?token=",
+            "/?token=correct-hors",
+            "/?token=correct-horses",
+            "/?token=Correct-horse",
+            "/?xtoken=correct-horse",
+            "/nothing",
+        ] {
+            assert_eq!(ask(path, ""), Err(Refusal::Token), "{path}");
+        }
+        for header in [
+            "Authorization: correct-horse\r\n",
+            "Authorization: Bearer correct\r\n",
+            "Authorization: Basic correct-horse\r\n",
+            "Cookie: token=correct-horse\r\n",
+        ] {
+            assert_eq!(ask("/", header), Err(Refusal::Token), "{header}");
+        }
     }
 
     #[test]
@@ -154,7 +239,7 @@ mod tests {
             let head = format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n");
             assert_eq!(ask(&head), Some(Err(Refusal::Host)), "{host}");
             assert_eq!(
-                read(head.as_bytes(), false),
+                read(head.as_bytes(), &Access::default()),
                 Some(Ok(Route::Page)),
                 "{host}"
             );
