@@ -32,3 +32,13 @@ fn urls() {
 fn dates() {
     fuzz("date");
 }
+
+#[test]
+fn page_images() {
+    fuzz("image");
+}
+
+#[test]
+fn states() {
+    fuzz("state");
+}

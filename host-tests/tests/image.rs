@@ -288,6 +288,65 @@ fn limits_and_laws_that_make_no_sense_are_refused() {
 }
 
 #[test]
+fn references_to_what_is_not_there_are_refused() {
+    let host = Host {
+        name: "a.test",
+        gap_ms: 15_000,
+        hours: None,
+        gate: 0,
+        first_page: 0,
+        pages: 1,
+    };
+    let page = Page {
+        host: 0,
+        url: "http://a.test/",
+        weight: 1.0,
+        rate: None,
+        confidence: 0.0,
+    };
+    let check = |host: Host<'_>, page: Page<'_>| {
+        let image = Builder::new(&CONFIG).hosts(&[host]).pages(&[page]);
+        let image = image.build_unchecked();
+        Image::parse(&image).map(|image| image.pages())
+    };
+    assert_eq!(check(host, page), Ok(1));
+    let wrong = |section| Err(ImageError::Record { section, index: 0 });
+    for (first_page, pages) in [(0, 2), (1, 1), (2, 0), (u16::MAX, 1), (1, u16::MAX)] {
+        let host = Host {
+            first_page,
+            pages,
+            ..host
+        };
+        assert_eq!(
+            check(host, page),
+            wrong(Tag::HOSTS),
+            "{pages} pages from {first_page}"
+        );
+    }
+    assert_eq!(check(Host { gate: 1, ..host }, page), wrong(Tag::HOSTS));
+    assert_eq!(check(host, Page { host: 1, ..page }), wrong(Tag::PAGES));
+    assert_eq!(
+        check(
+            host,
+            Page {
+                weight: 0.0,
+                ..page
+            }
+        ),
+        wrong(Tag::PAGES)
+    );
+    let rate = Some(-1.0);
+    assert_eq!(check(host, Page { rate, ..page }), wrong(Tag::PAGES));
+    // An end of the table is no page of it, and may stand there.
+    let none = Host {
+        first_page: 1,
+        pages: 0,
+        ..host
+    };
+    assert_eq!(check(none, page), Ok(1));
+}
+
+#[test]
 fn an_image_is_a_catalog() {
     fn urls<C: Catalog>(catalog: &C, host: usize) -> Vec<String> {
         let pages = catalog.pages_of(host).map(|page| catalog.page(page));

@@ -4,8 +4,8 @@
 //! because servers may care; only comparison normalises. International names are left as they are:
 //! a resolver that wants `xn--…` must be given it.
 
-use core::{fmt, hash};
 use core::net::IpAddr;
+use core::{fmt, hash};
 
 use super::address::{parse_ipv4, parse_ipv6};
 use super::number::{Decimal, decimal};

@@ -258,10 +258,11 @@ impl<F: Partition> Store<F> {
         let mut expected = None;
         for step in 1..=F::SECTORS {
             let sector = ((usize::from(current) + step) % F::SECTORS) as u8;
-            let mut last = 0;
+            let mut highest = 0;
             let whole = self
                 .read_sector(sector, |number, bytes| {
-                    last = number;
+                    // Not the last one's: whatever numbers there are, the next record's is higher.
+                    highest = number.max(highest);
                     // Not in the first sector: the power may have gone while it was erased, and
                     // nothing is lost by that.
                     if let Some(expected) = expected
@@ -280,7 +281,7 @@ impl<F: Partition> Store<F> {
                 })
                 .await?;
             found.damaged += u32::from(!whole);
-            self.number = self.number.max(last.saturating_add(1));
+            self.number = self.number.max(highest.saturating_add(1));
         }
         let mut queue = queue(&mut self.flash, current, new_position());
         // A sector that cannot tell how much room it has gets no more.

@@ -236,7 +236,20 @@ fn a_hostile_stream_is_decoded_in_little_memory() {
         .stdin(Stdio::null())
         .output()
         .expect("the program starts");
+    let page = folder.join("page.html");
+    let report = Command::new(env!("CARGO_BIN_EXE_dunlin"))
+        .arg("report")
+        .arg(&log)
+        .arg("--elf")
+        .arg(&file)
+        .arg("--html")
+        .arg(&page)
+        .output()
+        .expect("the program starts");
     let _ = std::fs::remove_dir_all(&folder);
+    assert!(report.status.success());
+    let said = String::from_utf8_lossy(&report.stderr).into_owned();
+    assert_eq!(said.trim_end(), format!("report: {}", page.display()));
     assert!(
         output.status.success(),
         "{}",

@@ -136,6 +136,20 @@ fn every_line_of_the_record_is_of_the_tables_of_events() {
     }
 }
 
+/// What a log says becomes a label: nothing in it may end the label, or begin a sample of its own.
+#[test]
+fn labels_of_metrics_are_escaped() {
+    let name = "a\"} 1\\\nb";
+    let probe = MonitoredProbe::new(name.into(), Arc::new(Names::default()));
+    let text = dunlin_host::monitor::metrics::text([&probe].into_iter());
+    let escaped = r#"{probe="a\"} 1\\\nb""#;
+    let samples = text.lines().filter(|line| !line.starts_with('#'));
+    let count = samples
+        .inspect(|line| assert!(line.contains(escaped), "{line}"))
+        .count();
+    assert!(count > 10, "{text}");
+}
+
 #[test]
 fn a_stream_may_start_anywhere() {
     let whole = record();

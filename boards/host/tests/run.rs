@@ -222,7 +222,8 @@ fn asked(log: &Mutex<Vec<Seen>>, host: &str, path: &str) -> usize {
 #[test]
 fn ipv6_literals_and_names_are_fetched_and_private_ones_not_reached_by_redirects() {
     let Ok(listener) = TcpListener::bind("[::1]:0") else {
-        println!("this computer has no IPv6");
+        // Past the harness, which shows nothing of a test that passes.
+        let _ = writeln!(std::io::stderr(), "skipped: this computer has no IPv6");
         return;
     };
     let (port, log) = serve_on(listener);

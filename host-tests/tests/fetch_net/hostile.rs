@@ -463,7 +463,11 @@ fn a_connection_is_used_again_and_its_end_noticed() {
 #[test]
 fn ipv6_where_this_computer_has_it() {
     let Ok(listener) = TcpListener::bind(("::1", 0)) else {
-        println!("this computer has no IPv6 loopback: nothing to test");
+        // Past the harness, which shows nothing of a test that passes.
+        let _ = writeln!(
+            std::io::stderr(),
+            "skipped: this computer has no IPv6 loopback"
+        );
         return;
     };
     let port = listener.local_addr().unwrap().port();

@@ -5,7 +5,7 @@ use dunlin_suite::bench::Random;
 use host_tests::flash::Flash;
 use proptest::prelude::*;
 
-use crate::truth::{Truth, save};
+use crate::truth::{LATE, Truth, save};
 
 type Small = Flash<14, 1024, 4>;
 
@@ -43,6 +43,32 @@ fn survive(flash: Small) -> Truth {
         "what is stored after damage is kept"
     );
     found
+}
+
+/// The flash refuses a write at every byte of a record; the record is written when it does not.
+#[test]
+fn a_write_that_is_refused_is_made_again() {
+    for byte in 0..100 {
+        let (flash, truth) = a_day();
+        let mut store = Store::new(flash);
+        let found = Truth::new(HOSTS, PAGES);
+        found.restore(&mut store);
+        found.change(7);
+        store.flash().power = Some(byte);
+        let refused = futures_lite::future::block_on(store.step(&found, true, LATE));
+        store.flash().power = None;
+        save(&mut store, &found);
+        let again = Truth::new(HOSTS, PAGES);
+        again.restore(&mut Store::new(store.flash().switched_on()));
+        let mut expected = truth.saved();
+        expected[7] += 1;
+        assert_eq!(
+            again.saved(),
+            expected,
+            "refused at byte {byte}: {refused:?}"
+        );
+        assert_eq!(refused.is_err(), byte < 92, "a record is so long: {byte}");
+    }
 }
 
 proptest! {

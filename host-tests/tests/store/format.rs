@@ -63,22 +63,52 @@ fn every_version_is_read() {
     }
 }
 
-#[test]
-fn newer_versions_are_left_alone() {
+/// The bytes of an item of today's, with its header: version, number, record.
+fn item_of_today() -> Vec<u8> {
+    let mut store = Store::new(Small::blank());
+    let truth = Truth::new(2, 9);
+    truth.change(1);
+    save(&mut store, &truth);
+    let config = QueueConfig::new(0..1024);
+    let flash = store.flash().clone();
+    let mut queue = QueueStorage::new(flash, config, Cache::new_uncached());
+    let mut buffer = [0; 96];
+    let item = block_on(queue.peek(&mut buffer)).expect("a flash that can be read");
+    item.expect("one record").to_vec()
+}
+
+/// What is found in a flash that holds this item alone, and the flash.
+fn found_of(item: &[u8]) -> (dunlin::store::Found, Vec<u32>, Vec<u8>) {
     let config = QueueConfig::new(0..1024);
     let mut queue = QueueStorage::new(Small::blank(), config, Cache::new_uncached());
-    let item = [VERSION + 1; RECORD];
-    block_on(queue.push(&item, false)).expect("a blank flash");
+    block_on(queue.push(item, false)).expect("a blank flash");
     let found = Truth::new(2, 9);
     let mut store = Store::new(queue.destroy().0);
     let summary = found.restore(&mut store);
-    assert_eq!(
-        (summary.records, summary.refused, summary.damaged),
-        (0, 1, 0)
-    );
-    assert_eq!(
-        store.flash().bytes()[12..12 + RECORD],
-        item,
-        "it is still there"
-    );
+    let bytes = store.flash().bytes().to_vec();
+    (summary, found.saved(), bytes)
+}
+
+#[test]
+fn newer_versions_are_left_alone() {
+    let item = item_of_today();
+    assert_eq!(item.len(), RECORD);
+    let (today, saved, _) = found_of(&item);
+    assert_eq!((today.records, today.refused), (1, 0), "it makes sense");
+    assert_eq!(saved[1], 1);
+    // The same bytes, of a version whose meaning nobody here knows.
+    for version in [VERSION + 1, 100, u8::MAX] {
+        let newer = [&[version], &item[1..]].concat();
+        let (found, saved, bytes) = found_of(&newer);
+        assert_eq!(
+            (found.records, found.refused, found.damaged),
+            (0, 1, 0),
+            "version {version}"
+        );
+        assert_eq!(saved, vec![0; 12], "version {version}");
+        assert_eq!(bytes[12..12 + RECORD], newer, "it is still there");
+    }
+    // There never was a version 0.
+    let none = [&[0], &item[1..]].concat();
+    assert_eq!(found_of(&none).0.refused, 1);
 }

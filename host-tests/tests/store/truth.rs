@@ -193,7 +193,13 @@ impl Ledger for Truth {
     }
 
     fn read(&self, key: Key) -> Record {
-        let version = self.entries.borrow()[self.index(key)].version;
+        let version = {
+            let entry = &mut self.entries.borrow_mut()[self.index(key)];
+            // From here on it counts as saved, as the trait says: a store that does not take it back
+            // when writing fails would lose it.
+            entry.saved = entry.version;
+            entry.version
+        };
         let wide = u64::from(version);
         match key {
             Key::Root => Record::Root(Root {
@@ -236,7 +242,9 @@ impl Ledger for Truth {
     fn saved(&self, key: Key, sector: u8) {
         let entry = &mut self.entries.borrow_mut()[self.index(key)];
         entry.sector = sector;
-        entry.saved = if sector == NOWHERE { 0 } else { entry.version };
+        if sector == NOWHERE {
+            entry.saved = 0;
+        }
     }
 }
 

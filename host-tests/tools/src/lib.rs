@@ -8,10 +8,14 @@
 //! | [`qemu`] | boots an image, reads its log, and gives it pages, flash and a network |
 //! | [`web`] | a web on loopback that keeps a log, and one whose pages change |
 //! | [`fuzz`] | libFuzzer on everything that reads what strangers send |
+//! | [`mutants`] | faults put into the crate, which its tests have to catch |
+//! | [`supply_chain`] | where the code of others comes from, and on which terms |
 
 pub mod firmware;
 pub mod fuzz;
+pub mod mutants;
 pub mod qemu;
 pub mod setup;
 pub mod shell;
+pub mod supply_chain;
 pub mod web;

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::shell::{check, find, output, say};
+use crate::shell::{cargo, check, find, output, say};
 
 /// Code for the emulated Cortex-M4F.
 pub const CORTEX_M4F: &str = "thumbv7em-none-eabihf";
@@ -34,7 +34,7 @@ pub fn targets(install: bool, targets: &[&str]) -> Result<()> {
 /// Makes sure that `cargo fmt` and `cargo clippy` exist.
 pub fn components(install: bool) -> Result<()> {
     for (component, program) in [("rustfmt", "fmt"), ("clippy", "clippy")] {
-        if output(crate::shell::cargo().args([program, "--version"])).is_none() {
+        if output(cargo().args([program, "--version"])).is_none() {
             let mut add = Command::new("rustup");
             add.args(["component", "add", component]);
             rustup(install, &format!("Rust component {component}"), &mut add)?;
@@ -78,6 +78,32 @@ pub fn servers(install: bool) -> Result<()> {
 /// Makes sure that C++ can be compiled: libFuzzer is built from source.
 pub fn compiler(install: bool) -> Result<()> {
     package(install, "c++", "g++")
+}
+
+/// Makes sure that `cargo deny` is there: a few minutes of compiling.
+pub fn cargo_deny(install: bool) -> Result<()> {
+    cargo_program(install, "deny", "0.20.2")
+}
+
+/// Makes sure that `cargo mutants` is there: a few minutes of compiling.
+pub fn cargo_mutants(install: bool) -> Result<()> {
+    cargo_program(install, "mutants", "27.1.0")
+}
+
+/// Makes sure that `cargo NAME` is there; the package is called `cargo-NAME`, and any version that
+/// is there already will do.
+fn cargo_program(install: bool, name: &str, version: &str) -> Result<()> {
+    if output(cargo().args([name, "--version"])).is_some() {
+        return Ok(());
+    }
+    let by_hand =
+        format!("cargo-{name} is missing; install it with `cargo install --locked cargo-{name}`");
+    if !install {
+        bail!(by_hand);
+    }
+    say(format_args!("cargo-{name} is missing, compiling it"));
+    let package = format!("cargo-{name}@{version}");
+    check(cargo().args(["install", "--locked", &package])).context(by_hand)
 }
 
 /// The distribution's own Python, which sees the distribution's packages.

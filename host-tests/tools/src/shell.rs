@@ -90,3 +90,24 @@ fn describe(command: &Command) -> String {
         .map(|argument| format!(" {}", argument.to_string_lossy()));
     arguments.fold(name, |line, argument| line + &argument)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_fails_is_an_error() {
+        let shell = |script: &str| {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", script]);
+            shell
+        };
+        assert!(check(&mut shell("exit 0")).is_ok());
+        assert!(check(&mut shell("exit 1")).is_err());
+        assert!(check(&mut shell("kill -9 $$")).is_err());
+        assert_eq!(capture(&mut shell("echo it")).ok().as_deref(), Some("it\n"));
+        assert!(capture(&mut shell("echo it; exit 3")).is_err());
+        assert_eq!(output(&mut shell("echo it; exit 3")), None);
+        assert!(check(&mut Command::new("/no/such/program")).is_err());
+    }
+}

@@ -13,7 +13,7 @@ use clap::{Parser, Subcommand};
 use dunlin_bench::{self as bench, throughput};
 use dunlin_e2e::{self as e2e, day, demo, monitor};
 use dunlin_tools::firmware::{boards, sizes};
-use dunlin_tools::fuzz;
+use dunlin_tools::{fuzz, mutants};
 use test::Settings;
 
 /// dunlin's own commands: see it run, test it, measure it.
@@ -94,6 +94,25 @@ enum Command {
         #[arg(long, value_name = "N", default_value_t = fuzz::SECONDS)]
         seconds: u32,
     },
+    /// Put faults into the crate one at a time, with cargo-mutants, and see whether its tests catch
+    /// them
+    ///
+    /// Fails below 90 %, and when a survivor has no reason in host-tests/mutants.toml. A sample
+    /// takes hours.
+    Mutants {
+        /// Only this part of the crate
+        #[arg(value_parser = mutants::rooms())]
+        room: Option<String>,
+        /// All of them, instead of a sample
+        #[arg(long)]
+        all: bool,
+        /// How many a sample has
+        #[arg(long, value_name = "N", default_value_t = mutants::SAMPLE)]
+        sample: usize,
+        /// Of the sample: the same seed, the same mutants
+        #[arg(long, value_name = "S", default_value_t = 1)]
+        seed: u64,
+    },
     /// Print flash and static RAM per board; fail above the budget in host-tests/budgets.toml
     Size {
         /// Only this image (repeatable): a board with `+FEATURE` for each feature, as in
@@ -163,6 +182,21 @@ fn main() -> ExitCode {
         Command::Day => day::day(install),
         Command::Throughput => throughput::throughput(install),
         Command::Fuzz { target, seconds } => fuzz::fuzz(install, target.as_deref(), seconds),
+        Command::Mutants {
+            room,
+            all,
+            sample,
+            seed,
+        } => {
+            let room = room.as_deref();
+            let choice = mutants::Choice {
+                room,
+                all,
+                sample,
+                seed,
+            };
+            mutants::mutants(install, choice)
+        }
         Command::Size { image, modules } => sizes::size(install, &image, modules),
         Command::Papers {
             name,

@@ -19,9 +19,10 @@ use crate::monitor::plain::{Printer, print_summary};
 use crate::monitor::source::Source;
 use crate::monitor::state::{MonitoredProbe, Stream};
 use crate::monitor::stream_reader::{Setting, StreamReader};
+use crate::monitor::terminal::Screen;
 use crate::monitor::view::View;
 use crate::monitor::web::Probes;
-use crate::monitor::{decode, terminal, web};
+use crate::monitor::{decode, web};
 use crate::output::file::{Named, keep_apart};
 use crate::output::{self, Format};
 
@@ -156,11 +157,15 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     ctrlc::set_handler(move || told.store(true, Ordering::Relaxed))
         .map_err(|why| Error::Usage(format!("cannot listen for Ctrl-C: {why}")))?;
     // Before the first frame is decoded: a damaged one must not be complained about.
-    decode::hush_panics();
+    let screen = if show_terminal {
+        Some(Screen::prepare(&stop).map_err(undrawable)?)
+    } else {
+        decode::hush_panics();
+        None
+    };
     let threads: Vec<_> = readers.into_iter().map(StreamReader::spawn).collect();
-    if show_terminal {
-        terminal::run(&probes, &stop)
-            .map_err(|why| Error::Usage(format!("cannot draw on this terminal: {why}")))?;
+    if let Some(screen) = screen {
+        screen.run(&probes, &stop).map_err(undrawable)?;
         unharmed(threads)?;
         return recorded(&probes);
     }
@@ -181,6 +186,10 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     unharmed(threads)?;
     printer.finish()?;
     finish(args, format, &probes)
+}
+
+fn undrawable(why: std::io::Error) -> Error {
+    Error::Usage(format!("cannot draw on this terminal: {why}"))
 }
 
 /// What a probe does is not shown to a whole network by accident.

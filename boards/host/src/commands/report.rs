@@ -10,6 +10,7 @@ use super::run::POLITENESS;
 use crate::duration;
 use crate::error::Error;
 use crate::lists::listing::ListingArgs;
+use crate::monitor::decode;
 use crate::monitor::firmware::Firmware;
 use crate::monitor::names::Names;
 use crate::monitor::plain::print_summary;
@@ -105,6 +106,8 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         "probe".into(),
         Arc::new(names),
     )));
+    // A frame that cannot be decoded is counted, not complained about.
+    decode::hush_panics();
     StreamReader::open(
         setting,
         Arc::clone(&probe),

@@ -10,7 +10,7 @@ pub mod state;
 use std::fs;
 use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -153,6 +153,11 @@ pub fn run(machine: Machine<'_>, mut show: impl FnMut(&Line)) -> Result<End> {
     let status = child.0.wait().context("waiting for QEMU")?;
     decoder.feed(&record.read()?, &mut show);
     decoder.finish(&mut show);
+    exit_of(status)
+}
+
+/// What a process that has ended says about the firmware in it.
+fn exit_of(status: ExitStatus) -> Result<End> {
     status
         .code()
         .map(End::Exit)
@@ -291,4 +296,28 @@ fn read_in_background(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>>
         }
     });
     receiver
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(script: &str) -> ExitStatus {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]).status().expect("a shell")
+    }
+
+    #[test]
+    fn a_firmware_passes_by_its_exit_code_alone() {
+        let judged = |end: End| end.success("it", Duration::from_secs(7));
+        assert!(judged(exit_of(ended("exit 0")).expect("it ended")).is_ok());
+        for code in [1, 2, 101, 255] {
+            let end = exit_of(ended(&format!("exit {code}"))).expect("it ended");
+            assert_eq!(end, End::Exit(code));
+            let why = judged(end).expect_err("a failure").to_string();
+            assert!(why.contains(&format!("exit code {code}")), "{why}");
+        }
+        assert!(judged(End::Deadline).is_err());
+        assert!(exit_of(ended("kill -9 $$")).is_err());
+    }
 }

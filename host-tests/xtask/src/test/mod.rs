@@ -150,6 +150,11 @@ fn step_in_child(step: &Step, place: Place, settings: Settings) -> Result<()> {
     if step.needs_images {
         command.env(firmware::IS_BUILT, "1");
     }
+    finish(&mut command, place)
+}
+
+/// Runs a command to its end; an error unless it ends with success.
+fn finish(command: &mut Command, place: Place) -> Result<()> {
     command.stdin(Stdio::null());
     let status = match place {
         Place::Front => command.status(),
@@ -193,6 +198,20 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), count);
+    }
+
+    #[test]
+    fn a_step_passes_by_its_exit_code_alone() {
+        for place in [Place::Front, Place::Beside] {
+            let end = |script: &str| {
+                let mut shell = Command::new("sh");
+                finish(shell.args(["-c", script]), place)
+            };
+            assert!(end("echo it").is_ok(), "{place:?}");
+            assert!(end("exit 1").is_err(), "{place:?}");
+            assert!(end("echo it >&2; exit 101").is_err(), "{place:?}");
+            assert!(end("kill -9 $$").is_err(), "{place:?}");
+        }
     }
 
     #[test]

@@ -7,9 +7,9 @@ use dunlin_bench::{self as bench, throughput};
 use dunlin_e2e::{self as e2e, day, monitor, suite};
 use dunlin_tools::firmware::boards::{self, BOARDS};
 use dunlin_tools::firmware::{self, panics, sizes};
-use dunlin_tools::fuzz;
 use dunlin_tools::setup::{self, CORTEX_M0, CORTEX_M4F, CORTEX_M33};
 use dunlin_tools::shell::{cargo, check, root};
+use dunlin_tools::{fuzz, supply_chain};
 
 use super::Settings;
 
@@ -98,6 +98,9 @@ pub const FIRMWARE: &[Step] = &[
 pub const ALONE: &[Step] = &[
     step("throughput in QEMU", |settings| {
         throughput::throughput(settings.install)
+    }),
+    step("supply chain", |settings| {
+        supply_chain::supply_chain(settings.install)
     }),
     step("fuzzing", |settings| {
         fuzz::fuzz(settings.install, None, fuzz::SECONDS)

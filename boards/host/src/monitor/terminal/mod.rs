@@ -21,18 +21,40 @@ const EVERY: Duration = Duration::from_millis(250);
 /// Lines of the log that can be looked at.
 const LINES: usize = 200;
 
-/// Shows the probes until the user, or somebody else, wants to stop.
-///
-/// # Errors
-/// The terminal cannot be drawn on.
-pub fn run(probes: &Probes, stop: &Arc<AtomicBool>) -> io::Result<()> {
-    let shown = ratatui::try_init().and_then(|mut terminal| {
-        end_after_panics(Arc::clone(stop));
-        look(&mut terminal, probes, stop)
-    });
-    // Also when it was only half prepared.
-    let restored = ratatui::try_restore();
-    shown.and(restored)
+/// A terminal that is ready to be drawn on, and left as it was found when dropped.
+#[derive(Debug)]
+pub struct Screen(ratatui::DefaultTerminal);
+
+impl Screen {
+    /// Prepares the terminal, and decides who is told of panics: before the first frame of a log is
+    /// decoded, because a damaged one must not be complained about.
+    ///
+    /// # Errors
+    /// The terminal cannot be drawn on.
+    pub fn prepare(stop: &Arc<AtomicBool>) -> io::Result<Self> {
+        let prepared = ratatui::try_init().map(Self).inspect_err(|_| {
+            // It may be half prepared.
+            let _ = ratatui::try_restore();
+        });
+        if prepared.is_ok() {
+            end_after_panics(Arc::clone(stop));
+        }
+        prepared
+    }
+
+    /// Shows the probes until the user, or somebody else, wants to stop.
+    ///
+    /// # Errors
+    /// The terminal cannot be drawn on.
+    pub fn run(mut self, probes: &Probes, stop: &AtomicBool) -> io::Result<()> {
+        look(&mut self.0, probes, stop)
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        let _ = ratatui::try_restore();
+    }
 }
 
 /// By the time a panic's message is printed, ratatui has put the terminal back: whoever goes on
