@@ -7,6 +7,7 @@ mod crawling;
 pub mod day;
 mod debugger;
 pub mod demo;
+mod hostile;
 pub mod monitor;
 mod state;
 pub mod suite;
@@ -80,6 +81,10 @@ const CASES: &[Case] = &[
         "redirects are followed, but never to private addresses",
         crawling::redirects,
     ),
+    (
+        "a web that misbehaves harms nobody, on this computer",
+        |_| hostile::on_this_computer(false),
+    ),
     ("Ctrl-C", command::interrupted),
     ("a log of warnings alone", command::quiet),
     (
@@ -95,6 +100,10 @@ const LONG_CASES: &[Case] = &[
         state::killed(elf, 50)
     }),
     ("near the optimum", crawling::near_the_optimum),
+    (
+        "a web that misbehaves slowly harms nobody, on this computer",
+        |_| hostile::on_this_computer(true),
+    ),
 ];
 
 /// Runs every case whose name contains `only`, and says how many passed.

@@ -7,12 +7,14 @@
 //! | [`firmware`] | builds boards' images and holds them against budgets, chips and promises |
 //! | [`qemu`] | boots an image, reads its log, and gives it pages, flash and a network |
 //! | [`web`] | a web on loopback that keeps a log, and one whose pages change |
+//! | [`hostile`] | a web that misbehaves, with a trap that nobody may be led to |
 //! | [`fuzz`] | libFuzzer on everything that reads what strangers send |
 //! | [`mutants`] | faults put into the crate, which its tests have to catch |
 //! | [`supply_chain`] | where the code of others comes from, and on which terms |
 
 pub mod firmware;
 pub mod fuzz;
+pub mod hostile;
 pub mod mutants;
 pub mod qemu;
 pub mod setup;

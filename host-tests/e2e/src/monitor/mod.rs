@@ -5,7 +5,7 @@ mod ansi;
 mod browser;
 mod live;
 mod log_strings;
-mod program;
+pub(crate) mod program;
 mod screens;
 
 use std::fs;
