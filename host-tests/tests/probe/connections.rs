@@ -144,7 +144,7 @@ fn a_connection_is_not_kept_longer_than_servers_do() {
         let setting = Setting {
             seconds: 3_600,
             per_day: Some(86_400.0 / seconds as f32),
-            ..Setting::of(SECOND, &[("a.test", &["/1"])])
+            ..Setting::of(SECOND, &[("a.test", &["/1", "/2"])])
         };
         let (world, _) = setting.run(site);
         let hits = world.hits.borrow();
