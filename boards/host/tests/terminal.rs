@@ -203,7 +203,9 @@ fn a_panic_leaves_the_terminal_as_it_was() {
             std::thread::sleep(Duration::from_millis(700));
             panic!("as planned");
         });
-        terminal::run(&probes, &Arc::new(AtomicBool::new(false))).expect("a terminal");
+        let stop = Arc::new(AtomicBool::new(false));
+        let screen = terminal::Screen::prepare(&stop).expect("a terminal");
+        screen.run(&probes, &stop).expect("a terminal");
         return;
     }
     let screen = Screen::new();
