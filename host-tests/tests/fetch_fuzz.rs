@@ -24,6 +24,11 @@ fn robots_files() {
 }
 
 #[test]
+fn robots_patterns() {
+    fuzz("pattern");
+}
+
+#[test]
 fn urls() {
     fuzz("url");
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dunlin::fetch::Url;
-use dunlin::fetch::robots::{Access, HostRobots, Judge, Reader, Reason, Rules};
+use dunlin::fetch::robots::{Access, HostRobots, Judge, Reader, Reason, Rule, RuleSink, Rules};
 use dunlin::time::{Duration, Instant};
 use dunlin_suite::bench::Random;
 use host_tests::fetch::judge;
@@ -230,6 +230,90 @@ fn half_a_megabyte_passes_through_the_window() {
     );
     let lines = file.lines().count() as u32;
     assert_eq!(judges[1].ruling().reason, Reason::Line(lines));
+}
+
+/// Judges, and the most steps that they took of one turn, and of all.
+struct Counting<'j, 'u> {
+    judges: &'j mut [Judge<'u>],
+    most: u32,
+    all: u64,
+    given_up: bool,
+}
+
+impl RuleSink for Counting<'_, '_> {
+    fn restart(&mut self) {
+        self.judges.restart();
+    }
+
+    fn rule(&mut self, rule: &Rule<'_>, steps: &mut u32) -> bool {
+        let before = *steps;
+        let done = self.judges.rule(rule, steps);
+        self.most = self.most.max(before - *steps);
+        self.all += u64::from(before - *steps);
+        done
+    }
+
+    fn give_up(&mut self) {
+        self.given_up = true;
+        self.judges.give_up();
+    }
+}
+
+/// 500 KiB of rules that are made to be compared for as long as possible, and 32 pages.
+#[test]
+fn rules_made_to_be_slow_are_given_up_and_forbid_what_they_might_forbid() {
+    let evil = format!("Disallow: /*{}b\n", "a".repeat(90));
+    let file = format!("User-agent: *\n{}", evil.repeat(500 * 1024 / evil.len()));
+    let urls: Vec<String> = (0..32)
+        .map(|page| format!("http://a/{page}{}", "a".repeat(190)))
+        .collect();
+    let parse = |text: &'static str| Judge::new(Url::parse(text).unwrap());
+    let mut judges: Vec<Judge<'_>> = urls
+        .iter()
+        .map(|text| Judge::new(Url::parse(text).unwrap()))
+        .chain([parse("http://a/short"), parse("http://a/robots.txt")])
+        .collect();
+    let mut reader = Reader::new(
+        "dunlin",
+        Counting {
+            judges: &mut judges,
+            most: 0,
+            all: 0,
+            given_up: false,
+        },
+    );
+    reader.update(file.as_bytes());
+    let (counted, _) = reader.finish();
+    assert!(counted.most <= 2_000, "{} steps in one go", counted.most);
+    assert!(counted.all <= 100_000_000, "{} steps", counted.all);
+    assert!(counted.given_up, "the file was read to its end");
+    let rulings: Vec<_> = judges.iter().map(Judge::ruling).collect();
+    assert!(
+        rulings[..33]
+            .iter()
+            .all(|ruling| !ruling.allowed && ruling.reason == Reason::Overflow)
+    );
+    assert!(rulings[33].allowed, "robots.txt itself is always allowed");
+}
+
+/// One such rule alone forbids the pages that it may match, and no others.
+#[test]
+fn a_rule_made_to_be_slow_forbids_no_page_that_it_can_be_compared_with() {
+    let file = format!("User-agent: *\nDisallow: /*{}b\n", "a".repeat(90));
+    let long = format!("http://a/{}", "a".repeat(190));
+    let mut judges =
+        [long.as_str(), "http://a/honest/page"].map(|text| Judge::new(Url::parse(text).unwrap()));
+    let mut reader = Reader::new("dunlin", &mut judges[..]);
+    reader.update(file.as_bytes());
+    reader.finish();
+    assert_eq!(judges[0].ruling().reason, Reason::Overflow);
+    assert_eq!(judges[1].ruling().reason, Reason::NoRule);
+    // An allow rule that cannot be compared allows nothing that is forbidden.
+    let file = format!(
+        "User-agent: *\nDisallow: /a\nAllow: /*{}b\n",
+        "a".repeat(90)
+    );
+    assert!(!allowed(&file, "dunlin", &long["http://a".len()..]));
 }
 
 #[test]

@@ -24,8 +24,8 @@ pub struct Ask<'q> {
     pub request: Request<'q>,
     /// The redirects that led to its URL; `None` if the owner wrote the URL.
     pub hops: Option<&'q Hops>,
-    /// The URL's host is one of the owner's page list: redirects may lead there, even into a
-    /// private network.
+    /// The URL's host is an address that stands in the owner's page list: redirects may lead there,
+    /// even into a private network.
     pub listed: bool,
     /// Name and port of the gateway that fetches https pages for a connector without TLS.
     pub gateway: Option<(&'q str, u16)>,
@@ -65,9 +65,12 @@ pub enum ClientError<R, C, E> {
     Unreachable,
     /// The connection could not be opened.
     Connect(C),
-    /// This client's connection is of no use for the request, and nobody has answered it: finish
-    /// the client, and make the request again with a new one.
+    /// This client's connection is of no use for the request, which nobody has seen: finish the
+    /// client, and make the request again with a new one.
     Stale,
+    /// A connection that had been kept ended before a byte of the answer. The server may have seen
+    /// the request: finish the client, and make it again with a new one as politely as any other.
+    Lost,
     /// The connection broke, or the answer made no sense.
     Exchange(FetchError<E>),
 }
@@ -81,7 +84,9 @@ impl<R: fmt::Debug, C: fmt::Debug, E: fmt::Debug> fmt::Display for ClientError<R
             Self::Refused(error) => error.fmt(f),
             Self::Unreachable => f.write_str("this network does not reach the host's address"),
             Self::Connect(error) => write!(f, "not connected: {error:?}"),
-            Self::Stale => f.write_str("the connection is over: ask again on a new one"),
+            Self::Stale | Self::Lost => {
+                f.write_str("the connection is over: ask again on a new one")
+            }
             Self::Exchange(error) => error.fmt(f),
         }
     }
@@ -92,17 +97,20 @@ impl<R: fmt::Debug, C: fmt::Debug, E: fmt::Debug> core::error::Error for ClientE
 /// Who is at the other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Peer {
-    /// The hash [`Url::origin`](super::Url::origin) of who is asked; 0 for the gateway, through
-    /// which everything goes on one connection.
-    origin: u32,
     scheme: Scheme,
     address: IpAddr,
     port: u16,
 }
 
+/// The longest host of a URL.
+const LONGEST_HOST: usize = 256;
+
 struct Open<T> {
     connection: T,
     peer: Peer,
+    /// The host that was asked for; empty for the gateway, through which everything goes on one
+    /// connection.
+    host: heapless::String<LONGEST_HOST>,
     /// Its last response was read to the end, and the server keeps it open.
     reusable: bool,
 }
@@ -149,12 +157,14 @@ impl<'c, C: Connect> Client<'c, C> {
     /// leads there – and makes the request.
     ///
     /// The address must be public, or the owner must have chosen it: by writing the URL, by listing
-    /// its host, or by an entry of the resolver's table. `buffer` is the window that everything
+    /// its address, or by an entry of the resolver's table. What a gateway is asked for after a
+    /// redirect is looked up and checked in the same way. `buffer` is the window that everything
     /// passes through (512 bytes or more serve well); a redirect's target comes back in it.
     ///
     /// # Errors
-    /// [`ClientError`] says what went wrong. After [`ClientError::Stale`], nobody has answered:
-    /// [finish](Self::finish) this client, and ask again with a new one.
+    /// [`ClientError`] says what went wrong. After [`ClientError::Stale`] and
+    /// [`ClientError::Lost`], nobody has answered: [finish](Self::finish) this client, and ask
+    /// again with a new one.
     ///
     /// Work: bounded by the limits of `ask`. *Cancellation*: dropping the future abandons the query
     /// or the attempt, or leaves the connection in the middle of a response: it is not used again.
@@ -177,34 +187,47 @@ impl<'c, C: Connect> Client<'c, C> {
                     None if by_gateway => return Err(ClientError::NeedsTls),
                     _ => (url.host_text(), url.port()),
                 };
-                let named = by_gateway
-                    || ask.listed
-                    || matches!(url.host(), Host::Name(name) if resolve.is_named(name));
-                let hops = ask.hops.filter(|_| !named);
-                let permitted = match resolve.owner_address(host).or_else(|| literal(host)) {
-                    Some(address) => permitted(&[address], hops),
-                    None => {
-                        let found = resolve.resolve(host).await;
-                        permitted(&found.map_err(ClientError::Resolve)?, hops)
+                let named =
+                    ask.listed || matches!(url.host(), Host::Name(name) if resolve.is_named(name));
+                let mut hops = ask.hops.filter(|_| !named);
+                // A gateway connects to whomever it is told: where a redirect leads is looked up
+                // and checked here first.
+                let mut checks = by_gateway && hops.is_some_and(|hops| hops.count() > 0);
+                let address = loop {
+                    let (whom, given) = if checks {
+                        (url.host_text(), None)
+                    } else {
+                        hops = hops.filter(|_| !by_gateway);
+                        (host, resolve.owner_address(host))
+                    };
+                    let permitted = match given.or_else(|| literal(whom)) {
+                        Some(address) => permitted(&[address], hops),
+                        None => {
+                            let found = resolve.resolve(whom).await;
+                            permitted(&found.map_err(ClientError::Resolve)?, hops)
+                        }
+                    };
+                    let address = permitted.map_err(|refused| match refused {
+                        Some(why) => ClientError::Refused(why),
+                        None => ClientError::NoAddress,
+                    })?;
+                    if !core::mem::take(&mut checks) {
+                        break address;
                     }
                 };
-                let address = permitted.map_err(|refused| match refused {
-                    Some(why) => ClientError::Refused(why),
-                    None => ClientError::NoAddress,
-                })?;
                 let scheme = if by_gateway {
                     Scheme::Http
                 } else {
                     url.scheme()
                 };
                 let peer = Peer {
-                    origin: if by_gateway { 0 } else { url.origin() },
                     scheme,
                     address,
                     port,
                 };
                 ask.request.via_gateway |= by_gateway;
-                let reused = self.reuse(peer);
+                let asked_for = if by_gateway { "" } else { host };
+                let reused = self.reuse(peer, asked_for);
                 if !reused {
                     // A connection to somebody else stays open until the caller ends it.
                     let connector = self.connector.take().ok_or(ClientError::Stale)?;
@@ -221,6 +244,8 @@ impl<'c, C: Connect> Client<'c, C> {
                     self.open = Some(Open {
                         connection: opened.map_err(ClientError::Connect)?,
                         peer,
+                        // A URL's host fits; one that did not would never be asked for again here.
+                        host: asked_for.try_into().unwrap_or_default(),
                         reusable: false,
                     });
                 }
@@ -232,17 +257,19 @@ impl<'c, C: Connect> Client<'c, C> {
                     open.reusable = fetched.reusable;
                     Ok(fetched)
                 }
-                Err(error) if reused && error.is_unanswered() => Err(ClientError::Stale),
+                Err(error) if reused && error.is_unanswered() => Err(ClientError::Lost),
                 Err(error) => Err(ClientError::Exchange(error)),
             }
         }
     }
 
     /// Does the connection that is open lead there, and may it be used again?
-    fn reuse(&mut self, to: Peer) -> bool {
+    fn reuse(&mut self, to: Peer, host: &str) -> bool {
         match &mut self.open {
             // Not once more until the next response has been read to its end.
-            Some(open) if open.peer == to => core::mem::take(&mut open.reusable),
+            Some(open) if open.peer == to && open.host.eq_ignore_ascii_case(host) => {
+                core::mem::take(&mut open.reusable)
+            }
             _ => false,
         }
     }

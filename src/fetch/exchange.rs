@@ -143,14 +143,22 @@ impl<E> From<ResponseError> for FetchError<E> {
 
 /// Where a body goes, piece by piece.
 pub trait Body {
-    /// The next piece of a response with this head.
-    fn piece(&mut self, head: &Head, bytes: &[u8]);
+    /// The next piece of a response with this head; says how many of its bytes were dealt with. If
+    /// these are not all, everybody else gets a turn before the others are offered again.
+    fn piece(&mut self, head: &Head, bytes: &[u8]) -> usize;
+
+    /// The response has ended; false if there is work left. Then everybody else gets a turn before
+    /// this is asked again.
+    fn end(&mut self) -> bool {
+        true
+    }
 }
 
 /// Error pages are fingerprinted, too; nobody uses the result.
 impl Body for Fingerprinter<'_> {
-    fn piece(&mut self, _: &Head, bytes: &[u8]) {
+    fn piece(&mut self, _: &Head, bytes: &[u8]) -> usize {
         self.update(bytes);
+        bytes.len()
     }
 }
 
@@ -171,6 +179,20 @@ pub fn within<T>(
     })
 }
 
+/// Lets everybody else have a turn: other slots, and whoever watches over a deadline.
+///
+/// *Cancellation*: safe.
+fn others_first() -> impl Future<Output = ()> {
+    let mut waited = false;
+    poll_fn(move |context| {
+        if core::mem::replace(&mut waited, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+}
+
 /// Makes one request on an open connection; the body of the response goes to `body`.
 ///
 /// Work: bounded by the limits of `ask`. *Cancellation*: dropping the future leaves the connection
@@ -187,6 +209,9 @@ pub(super) fn exchange<'b, C: Read + Write>(
         send(connection, request, buffer).await?;
         let mut response = Response::new(request.method, ask.limits);
         let leftover = receive(connection, &mut response, buffer, body).await?;
+        while !body.end() {
+            others_first().await;
+        }
         let target = response
             .location()
             .map(|location| request.url.join(location, buffer));
@@ -260,7 +285,14 @@ fn receive<C: Read>(
             loop {
                 match response.step(&mut input)? {
                     Step::Head => {}
-                    Step::Body(piece) => body.piece(response.head(), piece),
+                    Step::Body(mut piece) => loop {
+                        let taken = body.piece(response.head(), piece);
+                        piece = piece.get(taken..).unwrap_or_default();
+                        if piece.is_empty() {
+                            break;
+                        }
+                        others_first().await;
+                    },
                     Step::More => break,
                     Step::Done => return Ok(!input.is_empty()),
                 }

@@ -263,7 +263,7 @@ impl<'a> Url<'a> {
     ///
     /// A URL such as `http://a?q` has an empty path and a query: what is sent then is `/?q`, but
     /// what is borrowed can only be `?q`.
-    pub fn path_and_query(&self) -> &'a str {
+    pub const fn path_and_query(&self) -> &'a str {
         if self.target.is_empty() {
             "/"
         } else {
@@ -279,27 +279,53 @@ impl<'a> Url<'a> {
             .contains(&self.host_text.as_ptr())
     }
 
-    /// Same scheme, host and port?
+    /// Same scheme, host and port? That is who a robots.txt is for.
     pub fn same_origin(&self, other: &Url<'_>) -> bool {
-        let same_host = match (self.host, other.host) {
-            (Host::Name(a), Host::Name(b)) => a.eq_ignore_ascii_case(b),
+        self.same_host(other) && self.scheme == other.scheme && self.port == other.port
+    }
+
+    /// Same host and port, where the port of http and that of https are one? That is who is asked
+    /// politely.
+    ///
+    /// ```
+    /// use dunlin::fetch::Url;
+    ///
+    /// let url = Url::parse("http://a.test/x")?;
+    /// assert!(url.same_server(&Url::parse("https://A.test./y")?));
+    /// assert!(!url.same_server(&Url::parse("http://a.test:8080/x")?));
+    /// # Ok::<(), dunlin::fetch::UrlError>(())
+    /// ```
+    pub fn same_server(&self, other: &Url<'_>) -> bool {
+        self.same_host(other) && self.own_port() == other.own_port()
+    }
+
+    fn same_host(&self, other: &Url<'_>) -> bool {
+        match (self.host, other.host) {
+            (Host::Name(_), Host::Name(_)) => {
+                self.name_bytes().eq_ignore_ascii_case(other.name_bytes())
+            }
             (Host::Address(a), Host::Address(b)) => a == b,
             _ => false,
-        };
-        same_host && self.scheme == other.scheme && self.port == other.port
+        }
+    }
+
+    /// The port, unless it is the scheme's own.
+    pub(crate) fn own_port(&self) -> Option<u16> {
+        (self.port != self.scheme.default_port()).then_some(self.port)
+    }
+
+    /// The host as written, without the dot that may end a name: `a.test.` is `a.test`.
+    pub(crate) fn name_bytes(&self) -> &'a [u8] {
+        let name = self.host_text.as_bytes();
+        name.strip_suffix(b".").unwrap_or(name)
     }
 
     /// 32 bits that are equal for equal URLs (FNV-1a over the canonical form), to notice redirect
-    /// loops.
+    /// loops. Anybody can make two URLs of the same digest: nothing but that may rest on it.
     pub fn digest(&self) -> u32 {
-        self.canonical().fold(self.origin(), hashed)
-    }
-
-    /// The same for URLs of the same scheme, host and port.
-    pub fn origin(&self) -> u32 {
-        let start = hashed(0x811c_9dc5, self.port ^ self.scheme as u16);
-        match self.host {
-            Host::Name(name) => name.bytes().fold(start, |hash, byte| {
+        let start = hashed(hashed(0x811c_9dc5, self.port), self.scheme as u16);
+        let start = match self.host {
+            Host::Name(_) => self.name_bytes().iter().fold(start, |hash, byte| {
                 hashed(hash, byte.to_ascii_lowercase().into())
             }),
             Host::Address(IpAddr::V4(address)) => address
@@ -310,7 +336,8 @@ impl<'a> Url<'a> {
             Host::Address(IpAddr::V6(address)) => {
                 address.segments().into_iter().fold(start, hashed)
             }
-        }
+        };
+        self.canonical().fold(start, hashed)
     }
 
     /// Hands the bytes of the request target to `put`, in order: encoded where they must be.

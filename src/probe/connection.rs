@@ -15,9 +15,11 @@ pub(super) const NEAR: Duration = Duration::from_secs(4);
 pub(super) enum Unanswered {
     /// The request failed.
     Failed(Failure),
-    /// The connection is of no use for this request; a new one may be. Nothing has been asked, or
-    /// the server closed a connection that was used before without a byte of an answer.
+    /// The connection is of no use for this request; a new one may be. Nothing has been asked.
     Stale,
+    /// The server closed a connection that was used before without a byte of an answer. It may
+    /// have seen the request.
+    Lost,
 }
 
 /// At most one connection, from its opening to its end.
@@ -63,6 +65,10 @@ impl<'c, C: Connect> SlotConnection<'c, C> {
             ClientError::Stale | ClientError::Resolve(Unanswered::Stale) => {
                 self.client.finish().await;
                 return Err(Unanswered::Stale);
+            }
+            ClientError::Lost | ClientError::Resolve(Unanswered::Lost) => {
+                self.client.finish().await;
+                return Err(Unanswered::Lost);
             }
             ClientError::NeedsTls => Failure::Url,
             ClientError::Resolve(Unanswered::Failed(why)) => why,

@@ -86,6 +86,9 @@ events! {
     info Robots { host: u16, status: u16, judged: u16, denied: u16 }
         => "robots host={=u16} status={=u16} judged={=u16} denied={=u16}";
 
+    /// Rules of a robots.txt take too much work to be compared with pages, which count as forbidden.
+    warn Costly { host: u16 } => "robots too costly host={=u16}";
+
     /// What a host gets between two requests, its robots.txt considered.
     info Gap { host: u16, millis: u32 } => "gap host={=u16} ms={=u32}";
 

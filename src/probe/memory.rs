@@ -7,7 +7,7 @@ use super::origin::Origins;
 use super::redirects::Redirects;
 use super::verdicts::Verdict;
 use crate::fetch::robots::{Access, HostRobots};
-use crate::fetch::{Etag, HttpDate};
+use crate::fetch::{Etag, HttpDate, Scheme, is_public};
 use crate::learn::Estimate;
 use crate::store::{NOWHERE, PageRecord, Stamp};
 use crate::time::{Duration, Instant};
@@ -22,7 +22,7 @@ const _: () = assert!(NOWHERE.wrapping_add(1) == 0);
 
 // The table of what RAM is spent on, in the scheduler's documentation, says so.
 #[cfg(target_pointer_width = "32")]
-const _: () = assert!(size_of::<PageMemory>() == 64 && size_of::<HostMemory>() == 64);
+const _: () = assert!(size_of::<PageMemory>() == 64 && size_of::<HostMemory>() == 72);
 
 /// What is known of a page's last version, and what the store knows of it: 64 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -134,16 +134,27 @@ enum Address {
     Of(IpAddr),
 }
 
-/// What is known of a host, and what the store knows of it: 64 bytes.
+/// What is known of a host, and what the store knows of it: 72 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct HostMemory {
-    pub(super) robots: HostRobots,
+    /// Of the robots.txt that is read by http.
+    robots: HostRobots,
+    /// What the one that is read by https came to …
+    https_access: Access,
+    /// … and until when that holds, in seconds since boot.
+    https_until: u32,
+    /// Its name has led to the open Internet.
+    was_public: bool,
+    /// Its last fetch took long.
+    pub(super) slow: bool,
     address: Address,
     address_until: Instant,
     /// The first half of its [`identity`](crate::store::identity).
     pub(super) id: u32,
     /// What an earlier run knew of its robots.txt, until that is used or known better.
     pub(super) earlier: Access,
+    /// That was the one that is read by https.
+    pub(super) earlier_https: bool,
     /// How long what the earlier run knew holds.
     pub(super) robots_until: Stamp,
     /// For how many seconds an earlier run was to leave it alone.
@@ -160,10 +171,15 @@ impl HostMemory {
     /// Nothing is known.
     pub const NEW: Self = Self {
         robots: HostRobots::UNKNOWN,
+        https_access: Access::Unknown,
+        https_until: 0,
+        was_public: false,
+        slow: false,
         address: Address::None,
         address_until: Instant::ZERO,
         id: 0,
         earlier: Access::Unknown,
+        earlier_https: false,
         robots_until: Stamp::NEVER,
         wait_s: 0,
         waits_since: Stamp::NEVER,
@@ -177,6 +193,49 @@ impl HostMemory {
 
     pub(super) fn set_sector(&mut self, sector: u8) {
         self.place = sector.wrapping_add(1);
+    }
+
+    /// Which robots.txt an earlier run knew.
+    pub(super) fn earlier_scheme(&self) -> Scheme {
+        match self.earlier_https {
+            true => Scheme::Https,
+            false => Scheme::Http,
+        }
+    }
+
+    /// What is known of the robots.txt that is read in this way.
+    pub(super) fn robots(&self, scheme: Scheme) -> HostRobots {
+        match scheme {
+            Scheme::Http => self.robots,
+            Scheme::Https => {
+                let until = Instant::ZERO + Duration::from_secs(self.https_until.into());
+                let mut robots = HostRobots::UNKNOWN;
+                robots.restore(self.https_access, until);
+                robots
+            }
+        }
+    }
+
+    /// Remembers it.
+    pub(super) fn set_robots(&mut self, scheme: Scheme, robots: HostRobots, now: Instant) {
+        match scheme {
+            Scheme::Http => self.robots = robots,
+            Scheme::Https => {
+                self.https_access = robots.access(now);
+                let until = (robots.ask_at() - Instant::ZERO).as_secs();
+                self.https_until = until.min(u32::MAX.into()) as u32;
+            }
+        }
+    }
+
+    /// Notes where its name leads; false if it must not be followed there. A name that has led to
+    /// the open Internet never leads into a private network: whoever owns it could reach the
+    /// owner's devices.
+    pub(super) fn may_be_at(&mut self, address: IpAddr) -> bool {
+        let public = is_public(address);
+        let may = public || !self.was_public;
+        self.was_public |= public;
+        may
     }
 
     /// Its address if known, `Some(None)` if it is known to have none.

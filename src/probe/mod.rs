@@ -259,7 +259,7 @@ impl<'a, B: Board> Probe<'a, B> {
             },
             clock: WallClock::new(),
             persist: Persist::NEW,
-            slots: Slots::new(),
+            slots: Slots::new(slots),
             totals: Totals::default(),
             online: false,
             due: None,
@@ -376,6 +376,8 @@ impl<'a, B: Board> Probe<'a, B> {
             }
             if now >= next_report {
                 next_report += REPORT;
+                // Hosts that few have told the time of day are believed after a minute.
+                self.state().tell_time_of_day(&self.setup, now);
                 self.report();
             }
             self.board.sleep_until(now + HOUSE_TICK).await;

@@ -4,8 +4,9 @@
 use core::net::IpAddr;
 
 use super::connection::Unanswered;
+use super::memory::HostMemory;
 use super::origin::Origin;
-use super::{Board, Failure, Probe};
+use super::{Board, Failure, Probe, State};
 use crate::fetch::{Addresses, Resolve};
 use crate::time::Instant;
 
@@ -13,7 +14,7 @@ use crate::time::Instant;
 pub(super) struct Names<'n, 'a, B, R> {
     pub probe: &'n Probe<'a, B>,
     /// Who is asked, and whose address is remembered.
-    pub origin: Origin,
+    pub origin: Origin<'n>,
     pub resolve: &'n mut R,
     /// Until when the slot's connection may be used again, if it has one: a look-up may take longer.
     pub kept_until: Option<Instant>,
@@ -32,12 +33,12 @@ impl<B: Board, R: Resolve> Resolve for Names<'_, '_, B, R> {
 
     /// One address is enough: the first is the best.
     async fn resolve(&mut self, name: &str) -> Result<Addresses, Unanswered> {
-        let found = match self.known_address() {
+        let found = match self.known_address(name) {
             Some(known) => known,
             None => {
                 let found = self.resolve.resolve(name).await.ok();
                 let found = found.and_then(|found| found.first().copied());
-                self.remember(found);
+                self.remember(name, found)?;
                 if self.is_connection_too_old() {
                     return Err(Unanswered::Stale);
                 }
@@ -57,24 +58,42 @@ impl<B: Board, R> Names<'_, '_, B, R> {
             .is_some_and(|until| until <= self.probe.board.now())
     }
 
-    /// Remembers the address of whom is asked, or that there is none.
+    /// Where the address of this name is remembered: it is that of whom is asked, or the gateway's.
+    fn memory<'s>(&self, name: &str, state: &'s mut State<'_>) -> Option<&'s mut HostMemory> {
+        let gateway = self.probe.setup.config.gateway;
+        match gateway.is_some_and(|gateway| gateway.host == name) {
+            true => Some(&mut state.known.origins.gateway),
+            false => state.known.origins.get_mut(&self.origin),
+        }
+    }
+
+    /// Remembers the address of a name, or that there is none.
+    ///
+    /// # Errors
+    /// The name leads into a private network, and has led to the open Internet before.
     #[inline(never)] // Out of the futures' code, which would be larger.
-    fn remember(&self, found: Option<IpAddr>) {
+    fn remember(&self, name: &str, found: Option<IpAddr>) -> Result<(), Unanswered> {
         let now = self.probe.board.now();
         let mut state = self.probe.state();
         // While the network is away, no name is to blame.
         let counts = state.online || found.is_some();
-        let host = state.known.origins.get_mut(self.origin);
-        if let Some(host) = host.filter(|_| counts) {
-            host.set_address(found, now);
+        let host = self.memory(name, &mut state);
+        let Some(host) = host.filter(|_| counts) else {
+            return Ok(());
+        };
+        if found.is_some_and(|found| !host.may_be_at(found)) {
+            host.set_address(None, now);
+            return Err(Unanswered::Failed(Failure::PrivateAddress));
         }
+        host.set_address(found, now);
+        Ok(())
     }
 
-    /// The address that is remembered of whom is asked; `Some(None)` if it is known to have none.
+    /// The address that is remembered of a name; `Some(None)` if it is known to have none.
     #[inline(never)] // Out of the futures' code, which would be larger.
-    fn known_address(&self) -> Option<Option<IpAddr>> {
+    fn known_address(&self, name: &str) -> Option<Option<IpAddr>> {
         let now = self.probe.board.now();
         let mut state = self.probe.state();
-        state.known.origins.get_mut(self.origin)?.address(now)
+        self.memory(name, &mut state)?.address(now)
     }
 }

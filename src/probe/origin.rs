@@ -5,20 +5,37 @@
 //! with the gap of the host that led there; eight of them are remembered at a time.
 
 use super::memory::HostMemory;
+use super::redirects::Target;
 use super::setup::Setup;
+use crate::fetch::robots::Access;
+use crate::fetch::{Scheme, Url};
+use crate::polite::MAX_RETRY_AFTER;
 use crate::time::{Duration, Instant};
 
 /// Hosts that are not in the list, of which gate, address and robots.txt are remembered at the same
 /// time.
 const UNLISTED: usize = 8;
+/// How many of them the redirects of one host of the list may take, so that it cannot shut out the
+/// redirects of others.
+const UNLISTED_OF_A_HOST: usize = UNLISTED / 4;
 
-/// Whom a request goes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
-    /// A host of the list, by its place there.
-    Listed(u16),
-    /// A host that is not in the list, by [`Url::origin`](crate::fetch::Url::origin).
-    Unlisted(u32),
+/// Whom a request goes to: a scheme, a host and a port. Gate and address belong to host and port
+/// (those of http and https being one), robots.txt to all three.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Origin<'u> {
+    /// A host of the list, by its place there, and how it is asked.
+    Listed(u16, Scheme),
+    /// A host that is not in the list, by a URL that it serves.
+    Unlisted(Url<'u>),
+}
+
+impl Origin<'_> {
+    pub(super) fn scheme(&self) -> Scheme {
+        match self {
+            Self::Listed(_, scheme) => *scheme,
+            Self::Unlisted(url) => url.scheme(),
+        }
+    }
 }
 
 /// Why a request does not pass.
@@ -44,10 +61,12 @@ pub(super) struct Passage {
 }
 
 /// A host that is not in the list.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Unlisted {
-    /// [`Url::origin`](crate::fetch::Url::origin)
-    origin: u32,
+    /// A URL of it, without a path. Names are compared: a short hash of them could be met.
+    url: Target,
+    /// The host of the list whose page was led there first.
+    led_by: u16,
     /// When the next request may go there.
     opens: Instant,
     /// What has to pass between two requests.
@@ -62,6 +81,8 @@ struct Unlisted {
 pub(super) struct Origins<'a> {
     /// One for each host of the list.
     pub hosts: &'a mut [HostMemory],
+    /// Of the gateway, whoever is asked through it.
+    pub gateway: HostMemory,
     unlisted: heapless::Vec<Unlisted, UNLISTED>,
 }
 
@@ -70,20 +91,28 @@ impl<'a> Origins<'a> {
     pub(super) fn new(hosts: &'a mut [HostMemory]) -> Self {
         Self {
             hosts,
+            gateway: HostMemory::NEW,
             unlisted: heapless::Vec::new(),
         }
     }
 
     /// What is known of an origin.
-    pub(super) fn get_mut(&mut self, origin: Origin) -> Option<&mut HostMemory> {
+    pub(super) fn get_mut(&mut self, origin: &Origin<'_>) -> Option<&mut HostMemory> {
         match origin {
-            Origin::Listed(host) => self.hosts.get_mut(usize::from(host)),
-            Origin::Unlisted(origin) => self.find(origin).map(|unlisted| &mut unlisted.memory),
+            Origin::Listed(host, _) => self.hosts.get_mut(usize::from(*host)),
+            Origin::Unlisted(url) => self.find(url).map(|unlisted| &mut unlisted.memory),
         }
     }
 
+    /// What is known of an origin's robots.txt.
+    pub(super) fn access(&mut self, origin: &Origin<'_>, now: Instant) -> Access {
+        let scheme = origin.scheme();
+        self.get_mut(origin)
+            .map_or(Access::Unknown, |host| host.robots(scheme).access(now))
+    }
+
     /// Sets what has to pass between two requests to an origin that is not in the list.
-    pub(super) fn set_gap(&mut self, origin: u32, gap: Duration) {
+    pub(super) fn set_gap(&mut self, origin: &Url<'_>, gap: Duration) {
         if let Some(unlisted) = self.find(origin) {
             unlisted.gap = gap;
         }
@@ -95,12 +124,12 @@ impl<'a> Origins<'a> {
     #[inline(never)] // Out of the futures' code, which would be larger.
     pub(super) fn pass(
         &mut self,
-        origin: Origin,
+        origin: &Origin<'_>,
         passage: &Passage,
         setup: &Setup<'_>,
     ) -> Result<(), Refusal> {
         let host = match origin {
-            Origin::Listed(host) => host,
+            Origin::Listed(host, _) => *host,
             Origin::Unlisted(_) => passage.host,
         };
         if !setup.share_a_gate(passage.waited_at, host) {
@@ -111,7 +140,7 @@ impl<'a> Origins<'a> {
         };
         let now = passage.now;
         let unlisted = self
-            .find_or_add(origin, setup.gap_of(host), now)
+            .find_or_add(origin, host, setup.gap_of(host), now)
             .ok_or(Refusal::Closed)?;
         let next = unlisted
             .next
@@ -133,40 +162,71 @@ impl<'a> Origins<'a> {
     }
 
     /// A request is over: the next one to the same unlisted origin may follow after the gap, or
-    /// after `wait` if that is longer. The scheduler counts for the hosts of the list.
-    pub(super) fn leave(&mut self, origin: Origin, wait: Option<Duration>, now: Instant) {
+    /// after `wait` if that is longer, but no more than [`MAX_RETRY_AFTER`]. The scheduler counts
+    /// for the hosts of the list.
+    pub(super) fn leave(&mut self, origin: &Origin<'_>, wait: Option<Duration>, now: Instant) {
         if let Origin::Unlisted(origin) = origin
             && let Some(unlisted) = self.find(origin)
         {
-            unlisted.opens = now + unlisted.gap.max(wait.unwrap_or(Duration::ZERO));
+            let wait = wait.unwrap_or(Duration::ZERO).min(MAX_RETRY_AFTER);
+            unlisted.opens = now + unlisted.gap.max(wait);
         }
     }
 
-    fn find(&mut self, origin: u32) -> Option<&mut Unlisted> {
+    fn find(&mut self, origin: &Url<'_>) -> Option<&mut Unlisted> {
+        let is_it = |known: &str| Url::parse(known).is_ok_and(|known| known.same_server(origin));
         self.unlisted
             .iter_mut()
-            .find(|unlisted| unlisted.origin == origin)
+            .find(|unlisted| is_it(&unlisted.url))
     }
 
     /// The place of an unlisted origin: its own, a free one, or that of one whose gate is open,
-    /// which may be forgotten.
-    fn find_or_add(&mut self, origin: u32, gap: Duration, now: Instant) -> Option<&mut Unlisted> {
+    /// which may be forgotten. A host of the list whose redirects have their share of places gets
+    /// none but its own.
+    fn find_or_add(
+        &mut self,
+        origin: &Url<'_>,
+        led_by: u16,
+        gap: Duration,
+        now: Instant,
+    ) -> Option<&mut Unlisted> {
         if self.find(origin).is_none() {
             let unlisted = Unlisted {
-                origin,
+                url: origin_text(origin)?,
+                led_by,
                 opens: now,
                 gap,
                 next: None,
                 memory: HostMemory::NEW,
             };
-            if let Err(unlisted) = self.unlisted.push(unlisted) {
-                let oldest = self.unlisted.iter_mut().min_by_key(|known| known.opens)?;
+            let own = |known: &&mut Unlisted| known.led_by == led_by;
+            let has_share = self.unlisted.iter_mut().filter(own).count() >= UNLISTED_OF_A_HOST;
+            if has_share || self.unlisted.is_full() {
+                let places = self.unlisted.iter_mut();
+                let places = places.filter(|known| !has_share || known.led_by == led_by);
+                let oldest = places.min_by_key(|known| known.opens)?;
                 if oldest.opens > now {
                     return None;
                 }
                 *oldest = unlisted;
+            } else {
+                // There is room.
+                let _ = self.unlisted.push(unlisted);
             }
         }
         self.find(origin)
     }
+}
+
+/// A URL up to its path, as text of its own.
+fn origin_text(url: &Url<'_>) -> Option<Target> {
+    let mut text = Target::new();
+    text.push_str(url.scheme().name()).ok()?;
+    text.push_str("://").ok()?;
+    let mut fits = true;
+    url.authority_pieces(&mut |piece| {
+        let piece = core::str::from_utf8(piece).unwrap_or_default();
+        fits &= text.push_str(piece).is_ok();
+    });
+    fits.then_some(text)
 }

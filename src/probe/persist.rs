@@ -16,6 +16,7 @@ use super::memory::Knowledge;
 use super::setup::Setup;
 use super::wall_clock::WallClock;
 use super::{Board, Event, Probe, State};
+use crate::fetch::Scheme;
 use crate::fetch::robots::Access;
 use crate::scheduler::SchedulerView;
 use crate::store::{
@@ -140,6 +141,7 @@ fn root_record(
         device: setup.device_identity(),
         list: setup.list_identity(),
         time: clock.stamp(now, now),
+        firm: clock.is_firm(now),
         price: scheduler.price(),
     }
 }
@@ -160,16 +162,21 @@ fn host_record(
     let gap_ms = if gap_ms > listed_gap_ms { gap_ms } else { 0 };
     let opens = state.scheduler.opens(id);
     let opens = opens.filter(|_| memo.failures > 0).unwrap_or(now);
+    // Of a host with two files, one is kept: the other one is asked for after a restart.
+    let known = |scheme: &Scheme| host.robots(*scheme).access(now) != Access::Unknown;
+    let scheme = [Scheme::Http, Scheme::Https].into_iter().find(known);
     // What an earlier run knew counts until this one knows better.
-    let (access, robots_until) = match host.earlier {
-        Access::Unknown => (
-            host.robots.access(now),
-            clock.stamp(host.robots.ask_at(), now),
-        ),
-        earlier => (earlier, host.robots_until),
+    let (scheme, access, robots_until) = match (host.earlier, scheme) {
+        (_, Some(scheme)) => {
+            let robots = host.robots(scheme);
+            let until = clock.stamp(robots.ask_at(), now);
+            (scheme, robots.access(now), until)
+        }
+        (earlier, None) => (host.earlier_scheme(), earlier, host.robots_until),
     };
     Some(HostRecord {
         host: setup.host_identity(index),
+        scheme: Some(scheme),
         access,
         robots_until,
         gap_ms,

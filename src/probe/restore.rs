@@ -7,7 +7,8 @@ use super::redirects::Subject;
 use super::setup::Setup;
 use super::visit::restored_move;
 use super::{Board, Event, Probe, State};
-use crate::fetch::robots::Access;
+use crate::fetch::Scheme;
+use crate::fetch::robots::{Access, HostRobots};
 use crate::scheduler::{HostMemo, PageSettings};
 use crate::store::{HostRecord, NOWHERE, PageRecord, Partition, Record, Root, Store};
 use crate::time::{Duration, Instant};
@@ -124,7 +125,7 @@ impl State<'_> {
                 Record::Host(record) => self.take_host(record, sector, setup, now),
                 Record::Page(record) => self.take_page(record, sector, setup),
                 Record::Move(record) => self.page_of(record.page, setup).map(|page| {
-                    match restored_move(setup, page, record) {
+                    match restored_move(setup, page, record, now) {
                         Some(redirect) => self.known.redirects.restore(&redirect, sector),
                         None => _ = self.known.redirects.remove(Subject::Page(page)),
                     }
@@ -138,7 +139,7 @@ impl State<'_> {
         resumed.other_list = root.list != setup.list_identity();
         if !resumed.foreign {
             self.persist.root_sector = sector;
-            self.clock.was(root.time);
+            self.clock.was_root(root.time, root.firm);
             self.scheduler.restore_price(root.price);
         }
     }
@@ -154,7 +155,9 @@ impl State<'_> {
         let index = self.known.origins.hosts.iter().position(is_same)?;
         let index = Some(index).filter(|index| setup.host_identity(*index) == record.host)?;
         let host = self.known.origins.hosts.get_mut(index)?;
-        host.earlier = record.access;
+        // Whose file it was that earlier firmware read, nobody knows: it is asked for anew.
+        host.earlier = record.scheme.map_or(Access::Unknown, |_| record.access);
+        host.earlier_https = record.scheme == Some(Scheme::Https);
         host.robots_until = record.robots_until;
         host.wait_s = record.wait_s;
         host.waits_since = record.time;
@@ -249,8 +252,9 @@ impl State<'_> {
             let left = host.robots_until.seconds().saturating_sub(present);
             let holds = host.robots_until.is_certain() && left > 0;
             if host.earlier != Access::Unknown && holds {
-                host.robots
-                    .restore(host.earlier, now + Duration::from_secs(left.into()));
+                let mut robots = HostRobots::UNKNOWN;
+                robots.restore(host.earlier, now + Duration::from_secs(left.into()));
+                host.set_robots(host.earlier_scheme(), robots, now);
             }
             host.earlier = Access::Unknown;
         }

@@ -133,11 +133,11 @@ impl<'a> Setup<'a> {
 
     /// Whose URL is this, to which a page of the list has led? Work: the hosts of the list, unless
     /// it is the page's own host.
-    pub(super) fn origin_of(&self, url: &Url<'_>, page: &Page<'a>) -> Origin {
-        let is_at = |page: &str| Url::parse(page).is_ok_and(|page| page.same_origin(url));
+    pub(super) fn origin_of<'u>(&self, url: &Url<'u>, page: &Page<'a>) -> Origin<'u> {
+        let is_at = |page: &str| Url::parse(page).is_ok_and(|page| page.same_server(url));
         // As a rule it is the page's own URL, and reading that once is enough.
         if url.is_read_from(page.url) || is_at(page.url) {
-            return Origin::Listed(page.host);
+            return Origin::Listed(page.host, url.scheme());
         }
         let listed = |index: &usize| {
             let first = self
@@ -147,8 +147,8 @@ impl<'a> Setup<'a> {
             first.is_ok_and(|page| is_at(page.url))
         };
         (0..self.image.hosts()).find(listed).map_or_else(
-            || Origin::Unlisted(url.origin()),
-            |host| Origin::Listed(host as u16),
+            || Origin::Unlisted(*url),
+            |host| Origin::Listed(host as u16, url.scheme()),
         )
     }
 

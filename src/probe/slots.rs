@@ -11,6 +11,10 @@ use crate::fetch::{Connect, Resolve};
 use crate::scheduler::{Decision, PageId};
 use crate::time::{Duration, Instant};
 
+/// A fetch that takes longer is slow, and so is its host until one takes less.
+pub(super) const SLOW: Duration = Duration::from_secs(5);
+/// How long a slow host waits before it is looked at again whether there is a slot for it.
+const SLOW_WAIT: Duration = Duration::from_secs(1);
 /// A `WaitUntil` that is now would spin.
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 
@@ -24,15 +28,23 @@ enum Doing {
     /// It waits, with a connection to this host.
     Keeps(u16),
     /// It has been given this page, and will wake up to it.
-    Given { page: PageId, since: Instant },
-    /// It is at a page.
-    Busy { since: Instant },
+    Given {
+        page: PageId,
+        since: Instant,
+        slow: bool,
+    },
+    /// It is at a page, of a slow host or not.
+    Busy { since: Instant, slow: bool },
 }
 
 /// What each slot is doing, and who waits to be woken.
 #[derive(Debug)]
 pub(super) struct Slots {
     doing: [Doing; MOST_SLOTS],
+    /// How many there are.
+    count: usize,
+    /// Until then the only slot is not for slow hosts.
+    rests_until: Instant,
     /// Goes up when slots that wait should look again.
     generation: u32,
     waiting: heapless::Vec<Waker, MOST_SLOTS>,
@@ -40,9 +52,11 @@ pub(super) struct Slots {
 
 impl Slots {
     /// Slots that have not begun.
-    pub(super) fn new() -> Self {
+    pub(super) fn new(count: usize) -> Self {
         Self {
             doing: [Doing::Away; MOST_SLOTS],
+            count,
+            rests_until: Instant::ZERO,
             generation: 0,
             waiting: heapless::Vec::new(),
         }
@@ -59,7 +73,7 @@ impl Slots {
     /// Has a slot been at the same page for longer than this?
     pub(super) fn hangs(&self, now: Instant, patience: Duration) -> bool {
         self.doing.iter().any(|doing| match doing {
-            Doing::Given { since, .. } | Doing::Busy { since } => now - *since > patience,
+            Doing::Given { since, .. } | Doing::Busy { since, .. } => now - *since > patience,
             _ => false,
         })
     }
@@ -85,9 +99,33 @@ impl Slots {
         true
     }
 
-    /// A slot is no longer at its page.
-    pub(super) fn leave(&mut self, number: usize) {
+    /// A slot is no longer at its page; says whether that was slow.
+    pub(super) fn leave(&mut self, number: usize, now: Instant) -> bool {
+        let since = match self.doing.get(number) {
+            Some(Doing::Busy { since, .. }) => *since,
+            _ => now,
+        };
         self.set(number, Doing::Away);
+        let slow = now - since >= SLOW;
+        if slow {
+            // Half of the time of an only slot.
+            self.rests_until = now + (now - since);
+        }
+        slow
+    }
+
+    /// Is there a slot for a slow host? They have half of them together, and half of the time of an
+    /// only one; a fetch that has become slow under way counts, too.
+    fn has_room_for_slow(&self, now: Instant) -> bool {
+        let is_slow = |doing: &&Doing| match doing {
+            Doing::Given { slow, .. } => *slow,
+            Doing::Busy { since, slow } => *slow || now - *since >= SLOW,
+            _ => false,
+        };
+        match self.count {
+            ..2 => now >= self.rests_until,
+            count => self.doing.iter().filter(is_slow).count() < count / 2,
+        }
     }
 
     fn set(&mut self, number: usize, doing: Doing) {
@@ -97,9 +135,9 @@ impl Slots {
     }
 
     /// What was given to this slot.
-    fn given(&mut self, number: usize) -> Option<PageId> {
+    fn given(&mut self, number: usize) -> Option<(PageId, bool)> {
         match self.doing.get(number)? {
-            Doing::Given { page, .. } => Some(*page),
+            Doing::Given { page, slow, .. } => Some((*page, *slow)),
             _ => None,
         }
     }
@@ -232,8 +270,10 @@ impl<B: Board> Runner<'_, '_, B> {
     fn next(&self, kept: Option<u16>) -> Decision {
         let now = self.probe.board.now();
         let mut state = self.probe.state();
-        if let Some(page) = state.slots.given(self.number) {
-            state.slots.set(self.number, Doing::Busy { since: now });
+        if let Some((page, slow)) = state.slots.given(self.number) {
+            state
+                .slots
+                .set(self.number, Doing::Busy { since: now, slow });
             return Decision::Fetch(page);
         }
         loop {
@@ -248,14 +288,24 @@ impl<B: Board> Runner<'_, '_, B> {
             let Decision::Fetch(page) = decision else {
                 return decision;
             };
-            let best = state.slots.best(self.number, kept, state.waits_at(page));
+            let host = state.waits_at(page);
+            let slow = state.is_slow(host);
+            if slow && !state.slots.has_room_for_slow(now) {
+                // Its gate stays closed for a while: at most once a host.
+                state.put_back(page, host, Some(SLOW_WAIT), now);
+                continue;
+            }
+            let best = state.slots.best(self.number, kept, host);
             // One slot more is busy from now on: another one has to look after what comes next.
             state.slots.wake_all();
             if best == self.number {
-                state.slots.set(self.number, Doing::Busy { since: now });
+                state
+                    .slots
+                    .set(self.number, Doing::Busy { since: now, slow });
                 return decision;
             }
-            state.slots.set(best, Doing::Given { page, since: now });
+            let since = now;
+            state.slots.set(best, Doing::Given { page, since, slow });
         }
     }
 

@@ -44,7 +44,7 @@ impl<B: Board> Runner<'_, '_, B> {
             self.end_unasked(turn, &visit);
             return false;
         };
-        if let Err(refusal) = self.pass(turn, &visit, origin) {
+        if let Err(refusal) = self.pass(turn, &visit, &origin) {
             if refusal == Refusal::Closed {
                 let then = self.probe.board.now() + CLOSED_WAIT;
                 self.probe.board.sleep_until(then).await;
@@ -80,13 +80,14 @@ impl<B: Board> Runner<'_, '_, B> {
             Some(Ok(answer)) => answer.wait,
             _ => None,
         };
-        self.probe.state().known.origins.leave(origin, wait, now);
+        self.probe.state().known.origins.leave(&origin, wait, now);
         let reply = match &answered {
             Some(Ok(answer)) => {
                 connection.keep(turn.host, now);
                 Reply::Answered(answer, reading.finish())
             }
             Some(Err(Unanswered::Stale)) => Reply::Stale,
+            Some(Err(Unanswered::Lost)) => Reply::Lost,
             Some(Err(Unanswered::Failed(why))) => Reply::Failed(*why),
             None => Reply::Failed(Failure::Deadline),
         };
@@ -109,7 +110,7 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
     }
 
     /// May the request of a visit go to this origin now?
-    fn pass(&self, turn: &Turn, visit: &Visit<'a>, origin: Origin) -> Result<(), Refusal> {
+    fn pass(&self, turn: &Turn, visit: &Visit<'a>, origin: &Origin<'_>) -> Result<(), Refusal> {
         let passage = Passage {
             page: turn.page.index() as u16,
             host: visit.host(),
@@ -149,18 +150,22 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
         match next {
             Next::AskAgain => return true,
             Next::Conclude(conclusion) => self.conclude(turn, &conclusion),
-            Next::WaitAt(host) => {
-                let now = self.probe.board.now();
-                let state = &mut *self.probe.state();
-                state.slots.leave(self.number);
-                if let Some(host) = state.scheduler.host_id(host.into()) {
-                    // It is in flight, and the image has only hosts that the scheduler has.
-                    let _ = state.scheduler.hand_over(turn.page, host, now);
-                }
-                state.slots.wake_all();
-            }
+            Next::WaitAt(host) => self.put_back(turn, host, false),
+            Next::NotNow => self.put_back(turn, turn.host, true),
         }
         false
+    }
+
+    /// Lets a page wait at the gate of a host: nobody was asked, and no budget is spent. If it
+    /// `waits` for somebody else, the gate stays closed for as long as after a request.
+    fn put_back(&self, turn: &Turn, host: u16, waits: bool) {
+        let now = self.probe.board.now();
+        let state = &mut *self.probe.state();
+        state.slots.leave(self.number, now);
+        let gate = state.scheduler.host_id(host.into());
+        let gap = gate.and_then(|host| state.scheduler.gap(host));
+        state.put_back(turn.page, host, gap.filter(|_| waits), now);
+        state.slots.wake_all();
     }
 
     /// Logs, counts and records how a turn ended.
@@ -179,7 +184,10 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
                 }
                 state.tell_time_of_day(&self.probe.setup, now);
             }
-            state.slots.leave(self.number);
+            let slow = state.slots.leave(self.number, now);
+            if let Some(host) = state.known.origins.hosts.get_mut(usize::from(turn.host)) {
+                host.slow = slow;
+            }
             state.record(turn, conclusion, now)
         };
         if let (Some(wait), Some(why)) = (back_off, conclusion.failure) {
@@ -197,6 +205,30 @@ impl State<'_> {
         Moment {
             now,
             online: self.online,
+        }
+    }
+
+    /// Did the last fetch at this host's gate take long?
+    pub(super) fn is_slow(&self, host: u16) -> bool {
+        let host = self.known.origins.hosts.get(usize::from(host));
+        host.is_some_and(|host| host.slow)
+    }
+
+    /// Lets a page that is in flight wait at the gate of a host, which stays closed for so long:
+    /// nobody was asked, and no budget is spent.
+    pub(super) fn put_back(
+        &mut self,
+        page: PageId,
+        host: u16,
+        wait: Option<Duration>,
+        now: Instant,
+    ) {
+        if let Some(host) = self.scheduler.host_id(host.into()) {
+            // It is in flight, and the image has only hosts that the scheduler has.
+            let _ = self.scheduler.hand_over(page, host, now);
+            if let Some(wait) = wait {
+                let _ = self.scheduler.close_until(host, now + wait);
+            }
         }
     }
 

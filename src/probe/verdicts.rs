@@ -11,8 +11,8 @@ use super::memory::{Knowledge, PageMemory};
 use super::origin::Origin;
 use super::redirects::Redirect;
 use super::setup::Setup;
-use crate::fetch::Url;
-use crate::fetch::robots::{Access, HostRobots, Judge, Rule, RuleSink};
+use crate::fetch::robots::{Access, HostRobots, Judge, Reason, Rule, RuleSink};
+use crate::fetch::{Scheme, Url};
 use crate::time::{Duration, Instant};
 
 /// Pages held against a robots.txt while it streams by. A host with more of them is asked for it
@@ -34,16 +34,12 @@ pub(super) enum Verdict {
 /// May a page be fetched from this origin, where the list or a redirect says that it is?
 pub(super) fn verdict(
     known: &mut Knowledge<'_>,
-    origin: Origin,
+    origin: &Origin<'_>,
     page: u16,
     redirect: Option<&Redirect>,
     now: Instant,
 ) -> Verdict {
-    let access = known
-        .origins
-        .get_mut(origin)
-        .map_or(Access::Unknown, |host| host.robots.access(now));
-    match (access, redirect) {
+    match (known.origins.access(origin, now), redirect) {
         (Access::AllowAll, _) => Verdict::Allowed,
         (_, Some(redirect)) => redirect.verdict(now),
         (Access::Rules, None) => known
@@ -68,18 +64,19 @@ impl<'u> Judges<'u> {
         self.0.push((page, Judge::new(url))).is_ok()
     }
 
-    /// Adds judges for the other pages of a host of the list: those that have not been judged, or
-    /// all if nothing is known of its robots.txt any more.
+    /// Adds judges for the other pages of a host of the list that its robots.txt for this scheme
+    /// governs: those that have not been judged, or all if nothing is known of it any more.
     pub(super) fn add_pages_of<'a: 'u>(
         &mut self,
         host: u16,
+        scheme: Scheme,
         setup: &Setup<'a>,
         known: &Knowledge<'_>,
         now: Instant,
     ) {
         let first = self.0.first().map(|(page, _)| usize::from(*page));
         let memory = known.origins.hosts.get(usize::from(host));
-        let all = memory.is_none_or(|host| host.robots.access(now) == Access::Unknown);
+        let all = memory.is_none_or(|host| host.robots(scheme).access(now) == Access::Unknown);
         let others = setup.pages_of(host).filter(|index| Some(*index) != first);
         for index in others {
             let page = known.pages.get(index);
@@ -88,6 +85,7 @@ impl<'u> Judges<'u> {
             }
             let page = setup.image.page(index).ok();
             let url = page.and_then(|page| Url::parse(page.url).ok());
+            let url = url.filter(|url| url.scheme() == scheme);
             if url.is_some_and(|url| !self.add(index as u16, url)) {
                 break;
             }
@@ -103,6 +101,12 @@ impl<'u> Judges<'u> {
     pub(super) fn count_denied(&self, access: Access) -> u16 {
         let denied = |(_, judge): &&(u16, Judge<'_>)| of(judge, access) == Verdict::Denied;
         self.0.iter().filter(denied).count() as u16
+    }
+
+    /// Is a page forbidden because its rules take too much work to be held against it?
+    pub(super) fn gave_up(&self) -> bool {
+        let over = |(_, judge): &(u16, Judge<'_>)| judge.ruling().reason == Reason::Overflow;
+        self.0.iter().any(over)
     }
 
     /// The verdict on the first page.
@@ -135,23 +139,33 @@ impl RuleSink for &mut Judges<'_> {
         self.0.iter_mut().for_each(|(_, judge)| judge.restart());
     }
 
-    fn rule(&mut self, rule: &Rule<'_>) {
-        self.0.iter_mut().for_each(|(_, judge)| judge.rule(rule));
+    fn rule(&mut self, rule: &Rule<'_>, steps: &mut u32) -> bool {
+        let mut judges = self.0.iter_mut();
+        judges.all(|(_, judge)| judge.rule(rule, steps))
+    }
+
+    fn give_up(&mut self) {
+        self.0.iter_mut().for_each(|(_, judge)| judge.give_up());
     }
 }
 
 /// Remembers what holds for all pages of an origin; true if nothing was known of it any more.
 pub(super) fn remember_access(
     known: &mut Knowledge<'_>,
-    origin: Origin,
+    origin: &Origin<'_>,
     access: Access,
     lifetime: Option<Duration>,
     now: Instant,
 ) -> bool {
+    let scheme = origin.scheme();
     known.origins.get_mut(origin).is_some_and(|host| {
-        let was_unknown = host.robots.access(now) == Access::Unknown;
-        host.robots.record(access, lifetime, now);
-        host.earlier = Access::Unknown;
+        let mut robots = host.robots(scheme);
+        let was_unknown = robots.access(now) == Access::Unknown;
+        robots.record(access, lifetime, now);
+        host.set_robots(scheme, robots, now);
+        if host.earlier_scheme() == scheme {
+            host.earlier = Access::Unknown;
+        }
         host.unsaved = true;
         was_unknown
     })

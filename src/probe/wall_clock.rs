@@ -1,5 +1,15 @@
 //! The date and the time of day. No device has to have a clock that runs while it is off: the time
 //! comes from a time server, or from the `Date` headers of the hosts that are fetched from anyway.
+//!
+//! | who speaks | is believed |
+//! |---|---|
+//! | the owner's time server | at once, and whatever else is known |
+//! | three hosts that agree, and are more than half of the last seven | at once |
+//! | one or two hosts, and no other that disagrees | after a minute, unless it was later before |
+//!
+//! Nothing is decided by a time that is not believed, allowed hours included. "It was later before"
+//! is said by the store, and only where a time server or three hosts had given the time: what one
+//! host made up does not last.
 
 use crate::store::Stamp;
 use crate::time::{Duration, Instant};
@@ -27,6 +37,8 @@ pub(super) struct WallClock {
     asks_server: bool,
     /// How late it was when the device was last on, in seconds: since 1970, if it knew.
     before: u32,
+    /// It cannot be earlier than this, in seconds since 1970: a time server or three hosts said so.
+    floor: u32,
 }
 
 impl WallClock {
@@ -38,6 +50,7 @@ impl WallClock {
             server: None,
             asks_server: false,
             before: 0,
+            floor: 0,
         }
     }
 
@@ -82,13 +95,29 @@ impl WallClock {
         self.before = self.before.max(before.seconds());
     }
 
-    /// Seconds since 1970 by whoever has spoken so far: good enough for the time of day.
+    /// The device's own record was written at this moment; `firm` if a time server or three hosts
+    /// gave it. The last one counts: a time server may have set the clock back.
+    pub(super) fn was_root(&mut self, time: Stamp, firm: bool) {
+        self.was(time);
+        self.floor = if firm { time.seconds() } else { 0 };
+    }
+
+    /// Does a time server or do three hosts give the time?
+    pub(super) fn is_firm(&self, now: Instant) -> bool {
+        let agree = self.believed(now).map_or(0, |(_, agree)| agree);
+        self.server.is_some() || agree >= QUORUM
+    }
+
+    /// Seconds since 1970 by whoever has spoken so far.
     pub(super) fn unix(&self, now: Instant) -> Option<u64> {
         self.unix_at(now, now)
     }
 
-    /// The local time of day, as far as it is known.
+    /// The local time of day, once the date is certain.
     pub(super) fn time_of_day(&self, utc_offset_minutes: i16, now: Instant) -> Option<Duration> {
+        if !self.is_certain(now) {
+            return None;
+        }
         let offset = Duration::from_secs(60 * u64::from(utc_offset_minutes.unsigned_abs()));
         let universal = Duration::from_secs(self.unix(now)?) + Duration::DAY;
         let local = if utc_offset_minutes < 0 {
@@ -121,10 +150,11 @@ impl WallClock {
     /// Is that certain? By a server, by three hosts that agree, or by all there are after a minute
     /// – unless they say it is earlier than it was.
     pub(super) fn is_certain(&self, now: Instant) -> bool {
-        let agree = self.believed(now).map_or(0, |(_, agree)| agree);
-        let few =
-            agree > 0 && now - self.since >= PATIENCE && self.unix(now) >= Some(self.before.into());
-        self.server.is_some() || agree >= QUORUM || few
+        let all = self
+            .believed(now)
+            .is_some_and(|(_, agree)| agree == self.witnesses.len());
+        let few = all && now - self.since >= PATIENCE;
+        self.is_firm(now) || few && self.unix(now) >= Some(self.floor.into())
     }
 
     /// A moment of this run, to be kept.
@@ -216,8 +246,39 @@ mod tests {
         let mut clock = WallClock::new();
         clock.hear(0, NOON, at(0));
         assert!(!clock.is_certain(at(59)) && clock.is_certain(at(60)));
-        clock.was(Stamp::new(NOON as u32 + 10_000, true));
+        let later = Stamp::new(NOON as u32 + 10_000, true);
+        clock.was_root(later, true);
         assert!(!clock.is_certain(at(60)));
+        clock.was_root(later, false);
+        assert!(clock.is_certain(at(60)), "what one host said is no floor");
+    }
+
+    #[test]
+    fn hours_are_not_decided_by_one_host_at_once_nor_by_two_that_a_third_denies() {
+        let mut clock = WallClock::new();
+        clock.hear(0, NOON, at(0));
+        assert_eq!(clock.time_of_day(0, at(59)), None);
+        assert!(clock.time_of_day(0, at(60)).is_some());
+        clock.hear(1, NOON, at(0));
+        clock.hear(2, NOON + 86_400 / 2, at(0));
+        assert_eq!(
+            clock.time_of_day(0, at(3_600)),
+            None,
+            "they do not all agree"
+        );
+        clock.hear(3, NOON + 1, at(1));
+        assert!(clock.time_of_day(0, at(1)).is_some() && clock.is_firm(at(1)));
+    }
+
+    #[test]
+    fn time_zones_west_of_greenwich_are_behind() {
+        let mut clock = WallClock::new();
+        // 1 January 2027, 00:30 UTC.
+        clock.set(1_798_763_400, at(0));
+        let hours = |offset| clock.time_of_day(offset, at(0)).map(|time| time.as_secs());
+        assert_eq!(hours(0), Some(1_800));
+        assert_eq!(hours(60), Some(5_400));
+        assert_eq!(hours(-90), Some(82_800));
     }
 
     #[test]

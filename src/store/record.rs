@@ -6,13 +6,14 @@ use core::hash::Hasher as _;
 use serde::{Deserialize, Serialize};
 use siphasher::sip::SipHasher13;
 
-use crate::fetch::Etag;
 use crate::fetch::robots::Access;
+use crate::fetch::{Etag, Scheme};
 use crate::learn::Estimate;
 
-/// The newest format that is written and read: 2 since moves are kept. Records of other kinds are
-/// still written as version 1, so that a firmware that knows no moves reads them.
-pub const VERSION: u8 = 2;
+/// The newest format that is written and read: 2 since moves are kept, 3 since hosts tell how their
+/// robots.txt was read, and the device who gave the time. Pages are still written as version 1, so that a firmware that
+/// knows no moves reads them.
+pub const VERSION: u8 = 3;
 /// Bytes of a record, whatever it holds: room that is promised to one record can be used by any
 /// other.
 pub const RECORD: usize = 84;
@@ -65,8 +66,10 @@ pub struct Root {
     pub device: u64,
     /// The page list.
     pub list: u64,
-    /// When this was written: it cannot be earlier now.
+    /// When this was written.
     pub time: Stamp,
+    /// A time server or three hosts gave that time: it cannot be earlier now.
+    pub firm: bool,
     /// What a fetch costs.
     pub price: f32,
 }
@@ -76,7 +79,9 @@ pub struct Root {
 pub struct HostRecord {
     /// See [`identity`].
     pub host: u64,
-    /// What its robots.txt came to …
+    /// How its robots.txt was read; `None` in what earlier firmware wrote, which did not tell.
+    pub scheme: Option<Scheme>,
+    /// What that came to …
     pub access: Access,
     /// … and until when that holds.
     pub robots_until: Stamp,
@@ -308,6 +313,8 @@ const ACCESS: [Access; 4] = [
     Access::AllowAll,
     Access::DenyAll,
 ];
+/// Schemes in the order of their numbers: each adds four to the access.
+const SCHEMES: [Option<Scheme>; 3] = [None, Some(Scheme::Http), Some(Scheme::Https)];
 const ALLOWED: [Option<bool>; 3] = [None, Some(true), Some(false)];
 
 fn place<T: PartialEq>(list: &[T], wanted: T) -> u8 {
@@ -320,9 +327,9 @@ impl Record {
         let (version, record) = item.split_first().ok_or(RecordError::Nonsense)?;
         let record = record.get(HEADER - 1..).ok_or(RecordError::Nonsense)?;
         match version {
-            1 => postcard::from_bytes::<Version1<'_>>(record)
+            1 | 3 => postcard::from_bytes::<Version1<'_>>(record)
                 .ok()
-                .and_then(Self::from_version1)
+                .and_then(|record| Self::from_version1(record, *version >= 3))
                 .ok_or(RecordError::Nonsense),
             2 => MoveRecord::from_bytes(record)
                 .map(Self::Move)
@@ -332,7 +339,8 @@ impl Record {
         }
     }
 
-    fn from_version1(record: Version1<'_>) -> Option<Self> {
+    /// Version 3 has the same layout; it tells of the device that its time is `firm`.
+    fn from_version1(record: Version1<'_>, firm: bool) -> Option<Self> {
         Some(match record {
             Version1::Root {
                 device,
@@ -343,6 +351,7 @@ impl Record {
                 device: u64::from_le_bytes(device),
                 list: u64::from_le_bytes(list),
                 time: Stamp(u32::from_le_bytes(time)),
+                firm,
                 price: sound_price(price)?,
             }),
             Version1::Host {
@@ -356,7 +365,8 @@ impl Record {
                 price,
             } => Self::Host(HostRecord {
                 host: u64::from_le_bytes(host),
-                access: *ACCESS.get(usize::from(access))?,
+                scheme: *SCHEMES.get(usize::from(access) / ACCESS.len())?,
+                access: *ACCESS.get(usize::from(access) % ACCESS.len())?,
                 robots_until: Stamp(u32::from_le_bytes(robots_until)),
                 gap_ms,
                 failures,
@@ -403,6 +413,7 @@ impl Record {
                 list,
                 time,
                 price,
+                ..
             }) => Version1::Root {
                 device: device.to_le_bytes(),
                 list: list.to_le_bytes(),
@@ -411,7 +422,8 @@ impl Record {
             },
             Self::Host(host) => Version1::Host {
                 host: host.host.to_le_bytes(),
-                access: place(&ACCESS, host.access),
+                access: place(&SCHEMES, host.scheme) * ACCESS.len() as u8
+                    + place(&ACCESS, host.access),
                 robots_until: host.robots_until.0.to_le_bytes(),
                 gap_ms: host.gap_ms,
                 failures: host.failures,
@@ -458,7 +470,10 @@ pub(super) fn encode<'b>(record: &Record, number: u32, buffer: &'b mut [u8]) -> 
             let _ = other
                 .as_version1()
                 .map(|record| postcard::to_slice(&record, body));
-            1
+            match other {
+                Record::Host(_) | Record::Root(Root { firm: true, .. }) => 3,
+                _ => 1,
+            }
         }
     };
     header.copy_from_slice(&[version, a, b, c, d]);
@@ -489,6 +504,7 @@ mod tests {
         };
         let host = HostRecord {
             host: u64::MAX,
+            scheme: Some(Scheme::Https),
             access: Access::DenyAll,
             robots_until: Stamp(u32::MAX),
             gap_ms: u32::MAX,
@@ -501,6 +517,7 @@ mod tests {
             device: u64::MAX,
             list: u64::MAX,
             time: Stamp(u32::MAX),
+            firm: true,
             price: 1e20,
         };
         let moved = MoveRecord {
@@ -535,8 +552,8 @@ mod tests {
         assert_eq!(Record::decode(&[]), Err(RecordError::Nonsense));
         assert_eq!(Record::decode(&[0; RECORD]), Err(RecordError::Nonsense));
         assert_eq!(
-            Record::decode(&[3; RECORD]),
-            Err(RecordError::Newer { found: 3 })
+            Record::decode(&[4; RECORD]),
+            Err(RecordError::Newer { found: 4 })
         );
         let kind = [1, 0, 0, 0, 0, 3];
         assert_eq!(

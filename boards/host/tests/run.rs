@@ -80,6 +80,11 @@ fn answer(stream: TcpStream, log: &Mutex<Vec<Seen>>) -> Option<()> {
         )
     };
     let response = match path.as_str() {
+        "/robots.txt" if header("host").starts_with("slow.") => {
+            let rule = format!("Disallow: /*{}b\n", "a".repeat(90));
+            let rules = rule.repeat(500 * 1024 / rule.len());
+            page(&format!("User-agent: *\n{rules}"), "")
+        }
         "/robots.txt" => page("User-agent: *\nDisallow: /private\n", ""),
         "/steady" if conditional => {
             "HTTP/1.1 304 Not Modified\r\nConnection: close\r\n\r\n".to_owned()
@@ -217,6 +222,33 @@ fn asked(log: &Mutex<Vec<Seen>>, host: &str, path: &str) -> usize {
     log.iter()
         .filter(|seen| seen.host == host && seen.path == path)
         .count()
+}
+
+/// 500 KiB of rules that are made to be compared for as long as possible, for 32 pages.
+#[test]
+fn a_robots_txt_that_is_made_to_be_slow_stalls_nobody() {
+    let (port, log) = serve();
+    let slow: String = (0..32)
+        .map(|page| format!("http://slow.test:{port}/{page}{}\n", "a".repeat(190)))
+        .collect();
+    let list = format!("url\n{slow}http://a.test:{port}/steady\n");
+    let (_, complaints) = run(&list, 8, "200ms", &["--resolve", "*=127.0.0.1"]);
+    let honest = asked(&log, &format!("a.test:{port}"), "/steady");
+    assert!(
+        honest >= 20,
+        "the other host was asked {honest} times in 8 s"
+    );
+    let host = format!("slow.test:{port}");
+    let log = log.lock().expect("a log");
+    let pages = log
+        .iter()
+        .filter(|seen| seen.host == host && seen.path != "/robots.txt");
+    assert_eq!(
+        pages.count(),
+        0,
+        "nobody has compared them with their rules"
+    );
+    assert!(complaints.contains("takes too much work"), "{complaints}");
 }
 
 #[test]

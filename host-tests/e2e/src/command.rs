@@ -110,9 +110,10 @@ pub fn configured(_: &Path) -> Result<()> {
     let web = Web::start(dated)?;
     let port = web.port();
     let pages = TextFile::new(&format!(
-        "url\nhttp://plain.test:{port}/a\nhttps://secure.test/b\nhttp://asleep.test:{port}/c\nhttp://awake.test:{port}/d\n"
+        "url\nhttp://plain.test:{port}/a\nhttps://secure.test/b\nhttp://asleep.test:{port}/c\nhttp://awake.test:{port}/d\nhttp://other.test:{port}/e\n"
     ))?;
-    // Local time is two hours ahead; one host sleeps now, the other one does not.
+    // Three hosts that are always awake tell the time. Local time is two hours ahead; one host
+    // sleeps now, the other one does not.
     let seconds = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)?
         .as_secs();

@@ -87,6 +87,42 @@ pub fn polite(log: &[Hit], host: &str) -> Result<()> {
     Ok(())
 }
 
+/// 500 KiB of rules that are made to be compared for as long as possible, for 32 pages with long
+/// URLs: the other host is asked as often as ever, and the watchdog does not bite.
+pub fn slow_robots(elf: &Path) -> Result<()> {
+    const SECONDS: u32 = 12;
+    let rule = format!("Disallow: /*{}b\n", "a".repeat(90));
+    let file = format!("User-agent: *\n{}", rule.repeat(500 * 1024 / rule.len()));
+    let web = Web::start(move |hit| match (hit.host.as_str(), hit.path.as_str()) {
+        ("slow.test", "/robots.txt") => Answer::page(&file),
+        (_, "/robots.txt") => Answer::status(404, "X: none"),
+        _ => Answer::version(hit, 0),
+    })?;
+    let paths: Vec<String> = (0..32)
+        .map(|page| format!("/{page}{}", "a".repeat(190)))
+        .collect();
+    let mut pages: Vec<(&str, &str)> = paths.iter().map(|path| ("slow.test", &**path)).collect();
+    pages.push(("good.test", "/still"));
+    let mut resets = 0;
+    run_and_watch(elf, &listing(web.port(), &pages, GAP), SECONDS, |line| {
+        resets += u32::from(line.message.contains("boot reset=Watchdog"));
+    })?;
+    let log = web.log();
+    ensure!(resets == 0, "the watchdog bit {resets} times");
+    ensure!(
+        log.iter()
+            .all(|hit| hit.host != "slow.test" || hit.path == "/robots.txt"),
+        "a page was asked for whose rules cannot be compared"
+    );
+    let asked = hits(&log, "good.test", "/still").len();
+    let most = u128::from(SECONDS) * 1_000 / GAP.as_millis();
+    ensure!(
+        asked as u128 * 10 >= most * 6,
+        "the other host was asked {asked} times, {most} were possible"
+    );
+    polite(&log, "good.test")
+}
+
 pub fn crawls_politely(elf: &Path) -> Result<()> {
     let web = Web::start(|hit| match hit.path.as_str() {
         "/robots.txt" => Answer::page("User-agent: dunlin\nDisallow: /private\n"),

@@ -66,6 +66,10 @@ const CASES: &[Case] = &[
         crawling::bad_hosts,
     ),
     (
+        "a robots.txt that is made to be slow stalls nobody",
+        crawling::slow_robots,
+    ),
+    (
         "kept connections and a robots.txt that has moved",
         command::kept_connections,
     ),

@@ -106,7 +106,7 @@ fn failure(error: ClientError<io::Error, io::Error, io::Error>) -> Failure {
             Failure::Connection(error.kind())
         }
         ClientError::Exchange(FetchError::Response(error)) => Failure::Response(error),
-        ClientError::Stale => Failure::Stale,
+        ClientError::Stale | ClientError::Lost => Failure::Stale,
         _ => Failure::Connection(io::ErrorKind::Unsupported),
     }
 }

@@ -157,6 +157,11 @@ const EVENTS: &[(Event, &str, LoggedEvent<'static>)] = &[
         },
     ),
     (
+        Event::Costly { host: 1 },
+        "robots too costly host=1",
+        LoggedEvent::Costly { host: 1 },
+    ),
+    (
         Event::Gap { host: 1, millis: 2 },
         "gap host=1 ms=2",
         LoggedEvent::Gap { host: 1, millis: 2 },

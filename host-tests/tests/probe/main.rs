@@ -3,6 +3,7 @@
 
 mod connections;
 mod events;
+mod hostile;
 mod keeping;
 mod loop_itself;
 mod recorder;

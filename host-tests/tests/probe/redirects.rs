@@ -247,9 +247,17 @@ fn restarted(setting: &Setting, site: impl Fn(&Hit) -> Answer + Copy + 'static) 
     keeping(setting, flash, site).0
 }
 
+/// Too short a time for a move to be checked where the list says.
+fn short() -> Setting {
+    Setting {
+        seconds: 280,
+        ..Setting::of(GAP, &[("a.test", &["/old"])])
+    }
+}
+
 #[test]
 fn a_move_is_remembered_over_a_restart() {
-    let world = restarted(&Setting::of(GAP, &[("a.test", &["/old"])]), |hit| {
+    let world = restarted(&short(), |hit| {
         no_robots(hit).unwrap_or_else(|| match hit.host.as_str() {
             "a.test" => Answer::moved(301, "http://b.test/new"),
             _ => Answer::page("here"),
@@ -283,7 +291,7 @@ fn a_move_that_was_forgotten_is_not_remembered_over_a_restart() {
 
 #[test]
 fn a_target_that_is_too_long_to_be_stored_is_found_again_by_one_request() {
-    let world = restarted(&Setting::of(GAP, &[("a.test", &["/old"])]), |hit| {
+    let world = restarted(&short(), |hit| {
         no_robots(hit).unwrap_or_else(|| match hit.target.as_str() {
             "/old" => Answer::moved(301, &format!("/{}", "long".repeat(20))),
             _ => Answer::page("here"),
@@ -560,7 +568,11 @@ fn https_pages_go_through_a_gateway_and_redirects_to_them_too() {
     let mut resolved = world.resolved.borrow().clone();
     resolved.sort();
     resolved.dedup();
-    assert_eq!(resolved, ["b.test", "gateway.test"]);
+    assert_eq!(
+        resolved,
+        ["b.test", "c.test", "gateway.test"],
+        "where a redirect leads is looked up before the gateway is asked"
+    );
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use dunlin::catalog::{Address, Config, Gateway, Host, LogLevel, Name, Page, TimeServer};
-use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Ignore, Resolve};
+use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Ignore, Resolve, Scheme};
 use dunlin::image::{Image, build};
 use dunlin::probe::{Board, Datagrams, Event, HostMemory, Memory, PageMemory, Probe, Slot, Totals};
 use dunlin::scheduler::{DynTables, Settings};
@@ -33,6 +33,9 @@ pub struct Hit {
     pub target: String,
     pub keep_alive: bool,
     pub conditional: bool,
+    pub https: bool,
+    /// Where the connection went.
+    pub address: IpAddr,
 }
 
 /// What a server does about a request.
@@ -105,6 +108,7 @@ pub struct World {
     /// Where names are; 192.0.2.0/24 stands for the open Internet's addresses, which [`is_public`]
     /// knows better.
     names: HashMap<&'static str, IpAddr>,
+    whereabouts: Whereabouts,
     pub resolved: RefCell<Vec<String>>,
     pub connected: RefCell<Vec<IpAddr>>,
     only_ipv4: bool,
@@ -114,6 +118,9 @@ pub struct World {
     /// What the time server was asked.
     pub asked_time: RefCell<Vec<(Duration, Vec<u8>)>>,
 }
+
+/// Where names are at a time, if not where they always are.
+pub type Whereabouts = fn(&str, Duration) -> Option<[u8; 4]>;
 
 /// What a time server answers to what it is asked, and when.
 pub type TimeService = fn(Duration, &[u8]) -> Vec<Vec<u8>>;
@@ -204,6 +211,9 @@ pub struct Setting {
     pub time_server: TimeService,
     /// After so many seconds, nobody wakes the slots any more.
     pub stuck_from: Option<u64>,
+    pub whereabouts: Whereabouts,
+    /// All hosts stand behind the first one's gate.
+    pub one_gate: bool,
 }
 
 impl Default for Setting {
@@ -227,6 +237,8 @@ impl Default for Setting {
             sntp: None,
             time_server: |_, _| Vec::new(),
             stuck_from: None,
+            whereabouts: |_, _| None,
+            one_gate: false,
         }
     }
 }
@@ -268,7 +280,7 @@ impl Setting {
                 name,
                 gap_ms: gap.as_millis() as u32,
                 hours: self.hours.filter(|_| index == 0),
-                gate: index as u16,
+                gate: if self.one_gate { 0 } else { index as u16 },
                 first_page: urls.len() as u16,
                 pages: paths.len() as u16,
             });
@@ -278,10 +290,12 @@ impl Setting {
                 "http://"
             };
             urls.extend(paths.iter().map(|path| {
-                (
-                    index as u16,
-                    format!("{scheme}{}{path}", self.hosts[index].0),
-                )
+                // A path, or a whole URL.
+                let url = match path.starts_with("http") {
+                    true => (*path).to_owned(),
+                    false => format!("{scheme}{}{path}", self.hosts[index].0),
+                };
+                (index as u16, url)
             }));
         }
         let page = |(host, url): &'_ (u16, String)| (*host, url.clone());
@@ -326,6 +340,7 @@ impl Setting {
                 .iter()
                 .map(|(name, address)| (*name, address.parse().expect("an address")))
                 .collect(),
+            whereabouts: self.whereabouts,
             resolved: RefCell::default(),
             connected: RefCell::default(),
             only_ipv4: self.only_ipv4,
@@ -443,7 +458,7 @@ fn drive(
         while woken.0.swap(false, Ordering::Relaxed) {
             polls += 1;
             assert!(
-                polls < 10_000,
+                polls < 100_000,
                 "the slots wake each other for ever at {:?}",
                 world.elapsed()
             );
@@ -510,6 +525,8 @@ impl<'w> Connect for Net<'w> {
         let never = Instant::MAX;
         Ok(Conversation {
             world: self.0,
+            https: to.scheme == Scheme::Https,
+            address: to.address,
             number,
             request: Vec::new(),
             answer: Vec::new(),
@@ -527,11 +544,9 @@ impl Resolve for Net<'_> {
         if name.ends_with(".invalid") {
             return Err(ErrorKind::Other);
         }
-        let address = self
-            .0
-            .names
-            .get(name)
-            .copied()
+        let address = (self.0.whereabouts)(name, self.0.elapsed())
+            .map(IpAddr::from)
+            .or_else(|| self.0.names.get(name).copied())
             .unwrap_or(IpAddr::from([93, 184, 215, 14]));
         Ok(Addresses::from_iter([address]))
     }
@@ -568,6 +583,8 @@ impl Datagrams for Wire<'_> {
 /// A connection to a server of the world.
 struct Conversation<'w> {
     world: &'w World,
+    https: bool,
+    address: IpAddr,
     number: usize,
     request: Vec<u8>,
     answer: Vec<u8>,
@@ -603,6 +620,8 @@ impl Write for Conversation<'_> {
                 target: request.split(' ').nth(1).unwrap_or_default().to_owned(),
                 keep_alive: header("Connection:") != Some("close"),
                 conditional: header("If-None-Match:").is_some(),
+                https: self.https,
+                address: self.address,
             };
             let answer = (self.world.site)(&hit);
             self.world.hits.borrow_mut().push(hit);

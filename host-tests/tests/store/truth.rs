@@ -205,10 +205,12 @@ impl Ledger for Truth {
             Key::Root => Record::Root(Root {
                 device: wide,
                 list: wide,
+                firm: true,
                 time: stamp(version),
                 price: 1.0,
             }),
             Key::Host(host) => Record::Host(HostRecord {
+                scheme: Some(dunlin::fetch::Scheme::Http),
                 host: host.into(),
                 access: dunlin::fetch::robots::Access::Rules,
                 robots_until: stamp(version),

@@ -21,7 +21,6 @@ pub use reader::{Reader, Rule};
 pub use rules::Rules;
 
 use super::response::Limits;
-use super::url::Url;
 
 /// Limits for fetching a robots.txt: RFC 9309 §2.5 wants at least 500 KiB read; the rest is
 /// ignored.
@@ -34,8 +33,11 @@ pub const LIMITS: Limits = Limits {
 pub trait RuleSink {
     /// Forget everything: the rules so far were for `*`, and a group with our name has been found.
     fn restart(&mut self);
-    /// One more rule.
-    fn rule(&mut self, rule: &Rule<'_>);
+    /// One more rule. `steps` are left before others must get a turn, some fifty instructions each:
+    /// take off what is used. False if they did not suffice; then the same rule is offered again.
+    fn rule(&mut self, rule: &Rule<'_>, steps: &mut u32) -> bool;
+    /// The file takes too much work, and its other rules are not offered: nothing is allowed.
+    fn give_up(&mut self);
 }
 
 /// May a URL be fetched, and why?
@@ -56,12 +58,8 @@ pub enum Reason<'r> {
     Line(u32),
     /// The rule with this pattern.
     Pattern(&'r [u8]),
-    /// A rule that could match did not fit in the budget.
+    /// A rule that could match did not fit in the budget of bytes, or of steps.
     Overflow,
     /// It is the robots.txt itself, which is always allowed (RFC 9309 §2.2.2).
     RobotsTxt,
-}
-
-fn is_robots_txt(url: &Url<'_>) -> bool {
-    url.path_and_query() == "/robots.txt"
 }

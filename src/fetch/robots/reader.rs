@@ -9,6 +9,10 @@ use crate::time::Duration;
 
 /// Longest line that is read whole. No real rule is longer; one that is errs to disallow.
 const WINDOW: usize = 512;
+/// Steps in one go, a byte or a comparison each: some 100,000 instructions.
+const TURN: u32 = 2_000;
+/// Steps for a whole file. An honest one of 500 KiB takes a twentieth of them for 32 pages.
+const FILE: u32 = 100_000_000;
 
 /// One `Allow` or `Disallow` line of our group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +36,9 @@ pub struct Rule<'a> {
 /// line end, a byte-order mark, a forgotten colon, the usual misspellings. Records other than rules
 /// and Crawl-delay are passed over and end nothing (RFC 9309 §2.2.4).
 ///
-/// Work per byte is constant, per rule what the sink needs.
+/// Work per byte is constant, per rule what the sink needs. As the body of a response it lets others
+/// have a turn after 2,000 steps. A file that takes more than 100 million is given up, and the sink
+/// allows nothing.
 ///
 /// ```
 /// use dunlin::fetch::Url;
@@ -51,6 +57,11 @@ pub struct Reader<'a, S> {
     lines: Lines,
     groups: Groups<'a>,
     sink: S,
+    /// The line at hand has ended, and the sink has not dealt with it yet.
+    waits: bool,
+    /// Steps that are left of this turn, and of the file's.
+    steps: u32,
+    left: u32,
 }
 
 impl<'a, S: RuleSink> Reader<'a, S> {
@@ -68,32 +79,95 @@ impl<'a, S: RuleSink> Reader<'a, S> {
             lines: Lines::new(),
             groups,
             sink,
+            waits: false,
+            steps: TURN,
+            left: FILE,
         }
     }
 
     /// Takes the next bytes of the file.
     pub fn update(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            if self.lines.push(*byte) {
-                self.groups.line(&self.lines, &mut self.sink);
-                self.lines.next();
-            }
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let taken = self.take(rest);
+            rest = rest.get(taken..).unwrap_or_default();
         }
     }
 
     /// The file ended: the sink, and the Crawl-delay of our group.
     pub fn finish(mut self) -> (S, Option<Duration>) {
-        self.groups.line(&self.lines, &mut self.sink);
+        while !self.end_line() {}
         (self.sink, self.groups.crawl_delay)
+    }
+
+    /// Takes bytes until the steps of a turn are used up, and says how many. The end of a line is
+    /// taken when its rule has been dealt with.
+    fn take(&mut self, bytes: &[u8]) -> usize {
+        for (taken, byte) in bytes.iter().enumerate() {
+            if self.steps == 0 {
+                self.steps = TURN;
+                return taken;
+            }
+            self.steps -= 1;
+            if (self.waits || self.lines.push(*byte)) && !self.end_line() {
+                return taken;
+            }
+        }
+        bytes.len()
+    }
+
+    /// Deals with the line at hand; false if that takes another turn.
+    fn end_line(&mut self) -> bool {
+        let before = self.steps;
+        let sink: &mut dyn RuleSink = if self.left == 0 {
+            &mut Nobody
+        } else {
+            &mut self.sink
+        };
+        let done = self.groups.line(&self.lines, sink, &mut self.steps);
+        if self.left > 0 {
+            let used = before.saturating_sub(self.steps) + self.lines.len as u32;
+            self.left = self.left.saturating_sub(used);
+            if self.left == 0 {
+                self.sink.give_up();
+            }
+        }
+        self.waits = !done;
+        if done {
+            self.lines.next();
+        } else {
+            self.steps = TURN;
+        }
+        done
     }
 }
 
-/// Reads what a successful response brings; the pages that come with errors are not robots.txt.
+/// Hears no rules: those of a file that was given up.
+struct Nobody;
+
+impl RuleSink for Nobody {
+    fn restart(&mut self) {}
+
+    fn rule(&mut self, _: &Rule<'_>, _: &mut u32) -> bool {
+        true
+    }
+
+    fn give_up(&mut self) {}
+}
+
+/// Reads what a successful response brings; the pages that come with errors are not robots.txt, and
+/// what was compressed unasked cannot be read.
 impl<S: RuleSink> Body for Reader<'_, S> {
-    fn piece(&mut self, head: &Head, bytes: &[u8]) {
-        if (200..300).contains(&head.status) {
-            self.update(bytes);
+    fn piece(&mut self, head: &Head, bytes: &[u8]) -> usize {
+        if (200..300).contains(&head.status) && !head.encoded {
+            self.take(bytes)
+        } else {
+            bytes.len()
         }
+    }
+
+    fn end(&mut self) -> bool {
+        self.end_line()
     }
 }
 
@@ -177,10 +251,11 @@ struct Groups<'a> {
 }
 
 impl Groups<'_> {
-    fn line(&mut self, lines: &Lines, sink: &mut dyn RuleSink) {
+    /// Reads a line; false if the sink has to be offered its rule again.
+    fn line(&mut self, lines: &Lines, sink: &mut dyn RuleSink, steps: &mut u32) -> bool {
         let (line, cut) = lines.line();
         let Some((key, value)) = split(line) else {
-            return;
+            return true;
         };
         match Key::of(key) {
             Key::Agent => self.agent(value, sink),
@@ -188,12 +263,13 @@ impl Groups<'_> {
                 self.naming = false;
                 // A cut-off allow pattern would allow too much.
                 if self.counts() && !value.is_empty() && !(allow && cut) {
-                    sink.rule(&Rule {
+                    let rule = Rule {
                         allow,
                         pattern: value,
                         cut,
                         line: lines.number,
-                    });
+                    };
+                    return sink.rule(&rule, steps);
                 }
             }
             Key::CrawlDelay => {
@@ -204,6 +280,7 @@ impl Groups<'_> {
             }
             Key::Other => {}
         }
+        true
     }
 
     fn counts(&self) -> bool {

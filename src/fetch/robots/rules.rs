@@ -2,7 +2,7 @@
 
 use super::judge::Judge;
 use super::pattern::{Subject, matches};
-use super::{Reason, Rule, RuleSink, Ruling, is_robots_txt};
+use super::{Reason, Rule, RuleSink, Ruling};
 use crate::fetch::url::Url;
 
 /// Bytes a rule takes besides its pattern.
@@ -62,9 +62,11 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Rules<B> {
         self.used
     }
 
-    /// May this URL be fetched? Work: one match for each rule kept.
+    /// May this URL be fetched? Work: one match for each rule kept, of 16 steps at most for each
+    /// byte of the pattern and the URL.
     pub fn decide(&self, url: &Url<'_>) -> Ruling<'_> {
-        if is_robots_txt(url) {
+        let subject = Subject::of(url);
+        if subject.is_robots_txt() {
             return Ruling {
                 allowed: true,
                 reason: Reason::RobotsTxt,
@@ -74,14 +76,16 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Rules<B> {
             .prefix
             .get(..usize::from(self.prefix_len))
             .unwrap_or_default();
-        if self.disallow_dropped && matches(prefix, Subject::of(url)) {
+        if self.disallow_dropped && matches(prefix, &subject) {
             return Ruling {
                 allowed: false,
                 reason: Reason::Overflow,
             };
         }
         let mut judge = Judge::new(*url);
-        self.iter().for_each(|rule| judge.rule(&rule));
+        let mut steps = u32::MAX;
+        self.iter()
+            .for_each(|rule| _ = judge.rule(&rule, &mut steps));
         let Ruling { allowed, reason } = judge.ruling();
         let winner = match reason {
             Reason::Line(line) => self.iter().find(|rule| rule.line == line),
@@ -89,7 +93,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Rules<B> {
         };
         Ruling {
             allowed,
-            reason: winner.map_or(Reason::NoRule, |rule| Reason::Pattern(rule.pattern)),
+            reason: winner.map_or(reason, |rule| Reason::Pattern(rule.pattern)),
         }
     }
 
@@ -143,12 +147,13 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> RuleSink for Rules<B> {
         self.disallow_dropped = false;
     }
 
-    fn rule(&mut self, rule: &Rule<'_>) {
+    fn rule(&mut self, rule: &Rule<'_>, steps: &mut u32) -> bool {
+        *steps = steps.saturating_sub(self.used as u32 / 16);
         if self
             .iter()
             .any(|known| (known.allow, known.pattern) == (rule.allow, rule.pattern))
         {
-            return;
+            return true;
         }
         // A window's worth: the length always fits in the header.
         let header =
@@ -170,5 +175,10 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> RuleSink for Rules<B> {
             None if rule.allow => self.allow_dropped = true,
             None => self.cover(rule.pattern),
         }
+        true
+    }
+
+    fn give_up(&mut self) {
+        self.cover(b"");
     }
 }

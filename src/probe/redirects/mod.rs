@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::verdicts::Verdict;
 use crate::fetch::{Hops, Url};
 use crate::store::NOWHERE;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 
 /// The longest redirect target that is followed.
 pub(super) const LONGEST_TARGET: usize = 256;
@@ -34,8 +34,8 @@ pub(super) fn spell(url: &Url<'_>) -> Option<Target> {
 pub(super) enum Subject {
     /// A page of the list.
     Page(u16),
-    /// The robots.txt of a host of the list.
-    RobotsOfHost(u16),
+    /// The robots.txt of a host of the list, the one that is read by https or by http.
+    RobotsOfHost(u16, bool),
     /// The robots.txt that governs where redirects have led this page.
     RobotsOfPage(u16),
     /// A page that is where the list says again, while the store still says otherwise.
@@ -51,22 +51,54 @@ pub(super) struct Redirect {
     pub under_way: bool,
     /// What the robots rules of the target say of it.
     verdict: Verdict,
-    /// Seconds since boot until which the verdict holds.
+    /// Seconds since boot until which the verdict holds; without one, until which the way there is
+    /// remembered.
     until: u32,
+    /// Seconds since boot when the list's own URL was last asked for.
+    checked: u32,
+    /// Visits since then.
+    visits: u8,
     pub url: Target,
 }
 
+/// How long a page may be on its way without coming further.
+const LONGEST_WAY: Duration = Duration::from_secs(600);
+/// A page that has moved for good is asked for where the list says at every so many visits …
+const CHECK_VISITS: u8 = 32;
+/// … and after this time: whoever answered once in the name of its host must not keep it for ever.
+const CHECK_AFTER: Duration = Duration::from_secs(7 * 24 * 3_600);
+
 impl Redirect {
     /// A redirect that nobody has asked the target of yet.
-    pub(super) fn new(subject: Subject, hops: Hops, under_way: bool, url: Target) -> Self {
+    pub(super) fn new(
+        subject: Subject,
+        hops: Hops,
+        under_way: bool,
+        url: Target,
+        now: Instant,
+    ) -> Self {
         Self {
             subject,
             hops,
             under_way,
             verdict: Verdict::Unknown,
-            until: 0,
+            until: seconds(now + LONGEST_WAY),
+            checked: seconds(now),
+            visits: 0,
             url,
         }
+    }
+
+    /// Has the page been on its way for too long?
+    pub(super) fn is_lost(&self, now: Instant) -> bool {
+        self.under_way && seconds(now) >= self.until
+    }
+
+    /// Has the page moved for good, and is it time to look where the list says?
+    pub(super) fn is_to_be_checked(&self, now: Instant) -> bool {
+        let since = seconds(now).saturating_sub(self.checked);
+        let long_ago = u64::from(since) >= CHECK_AFTER.as_secs();
+        !self.under_way && (long_ago || self.visits >= CHECK_VISITS - 1)
     }
 
     /// The same for a page that has moved for good and is asked for there from now on.
@@ -200,6 +232,67 @@ impl<'a> Redirects<'a> {
                 },
                 &redirect,
             );
+        }
+    }
+
+    /// A page was answered where it has moved to.
+    pub(super) fn visited(&mut self, page: u16) {
+        if let Some(mut redirect) = self.get(Subject::Page(page)) {
+            redirect.visits = redirect.visits.saturating_add(1);
+            // What replaces its own record fits where that was.
+            self.put(&redirect);
+        }
+    }
+
+    /// A page was asked for where the list says, and it stays where it has moved to.
+    pub(super) fn checked(&mut self, page: u16, now: Instant) {
+        if let Some(mut redirect) = self.get(Subject::Page(page)) {
+            redirect.visits = 0;
+            redirect.checked = seconds(now);
+            self.put(&redirect);
+        }
+    }
+
+    /// May the redirects of this page, of a host with these pages, take so many bytes more? A host's
+    /// pages on their way take a quarter of the table at most, besides those of one page.
+    pub(super) fn has_room_for(
+        &self,
+        page: u16,
+        host: u16,
+        pages: &core::ops::Range<usize>,
+        bytes: usize,
+    ) -> bool {
+        let is_other = |subject: Subject| match subject {
+            Subject::Page(other) | Subject::RobotsOfPage(other) => {
+                other != page && pages.contains(&usize::from(other))
+            }
+            Subject::RobotsOfHost(other, _) => other == host,
+            Subject::Returned(_) => false,
+        };
+        let counts = |record: &[u8]| {
+            let subject = postcard::from_bytes(record);
+            arrived(record).is_none() && subject.is_ok_and(is_other)
+        };
+        let records = self.records().filter(|(_, record, _)| counts(record));
+        let taken: usize = records.map(|(_, record, _)| HEADER + record.len()).sum();
+        taken == 0 || taken + bytes <= self.bytes.len() / 4
+    }
+
+    /// Forgets the ways that nobody has come further on for too long.
+    pub(super) fn forget_lost(&mut self, now: Instant) {
+        let is_lost = |record: &[u8]| {
+            let redirect = postcard::from_bytes::<Redirect>(record).ok()?;
+            // Of a page that is back, the store has to be told.
+            let returned = matches!(redirect.subject, Subject::Returned(_));
+            (redirect.is_lost(now) && !returned).then_some(redirect.subject)
+        };
+        loop {
+            let lost = self.records().find_map(|(_, record, _)| is_lost(record));
+            match lost {
+                Some(Subject::Page(page)) => self.forget(page),
+                Some(robots) => _ = self.remove(robots),
+                None => return,
+            }
         }
     }
 

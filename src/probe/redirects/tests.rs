@@ -8,7 +8,7 @@ fn redirect(page: u16, under_way: bool) -> Redirect {
     let hops = Url::parse("http://b.test/")
         .map(|url| Hops::from(&url))
         .expect("a URL");
-    let mut redirect = Redirect::new(Subject::Page(page), hops, under_way, url);
+    let mut redirect = Redirect::new(Subject::Page(page), hops, under_way, url, Instant::ZERO);
     redirect.judge(Verdict::Allowed, Instant::ZERO + Duration::from_secs(60));
     redirect
 }
@@ -38,7 +38,7 @@ fn keeps_what_is_under_way_and_forgets_the_oldest_else() {
         "pages under way keep their places"
     );
     all.remove(Subject::Page(0));
-    assert!(all.put(&redirect(4, true)) && all.get(Subject::RobotsOfHost(4)).is_none());
+    assert!(all.put(&redirect(4, true)) && all.get(Subject::RobotsOfHost(4, false)).is_none());
 }
 
 #[test]
@@ -105,5 +105,45 @@ fn verdicts_expire() {
     assert_eq!(
         redirect.verdict(Instant::ZERO + Duration::HOUR),
         Verdict::Unknown
+    );
+}
+
+#[test]
+fn the_pages_of_one_host_take_a_quarter_of_the_table() {
+    let mut bytes = [0; 1_024];
+    let mut all = Redirects::new(&mut bytes);
+    let pages = 0..100;
+    let mut taken = 0;
+    for page in 0..20 {
+        if all.has_room_for(page, 0, &pages, 40) {
+            assert!(all.put(&redirect(page, true)));
+            taken += 1;
+        }
+    }
+    assert!((2..=5).contains(&taken), "{taken} pages on their way");
+    assert!(!all.has_room_for(50, 0, &pages, 40));
+    assert!(
+        all.has_room_for(100, 1, &(100..200), 40),
+        "another host has its own share"
+    );
+    // What has arrived makes room when it is needed, and counts for nobody.
+    (0..20).for_each(|page| _ = all.remove(Subject::Page(page)));
+    (0..4).for_each(|page| assert!(all.put(&redirect(page, false))));
+    assert!(all.has_room_for(50, 0, &pages, 40));
+}
+
+#[test]
+fn a_way_that_leads_nowhere_is_forgotten() {
+    let mut bytes = [0; 1_024];
+    let mut all = Redirects::new(&mut bytes);
+    assert!(all.put(&redirect(1, true)) && all.put(&redirect(2, false)));
+    let after = |seconds| Instant::ZERO + Duration::from_secs(seconds);
+    all.forget_lost(after(59));
+    assert!(all.get(Subject::Page(1)).is_some(), "its verdict holds");
+    all.forget_lost(after(60));
+    assert!(all.get(Subject::Page(1)).is_none(), "nobody came further");
+    assert!(
+        all.get(Subject::Page(2)).is_some(),
+        "it has arrived long ago"
     );
 }

@@ -84,10 +84,17 @@ pub(in crate::probe) enum Finding<'r, 'u> {
 }
 
 impl Body for Reading<'_, '_> {
-    fn piece(&mut self, head: &Head, bytes: &[u8]) {
+    fn piece(&mut self, head: &Head, bytes: &[u8]) -> usize {
         match self {
             Self::Page(hasher) => hasher.piece(head, bytes),
             Self::Robots(reader) => reader.piece(head, bytes),
+        }
+    }
+
+    fn end(&mut self) -> bool {
+        match self {
+            Self::Page(_) => true,
+            Self::Robots(reader) => reader.end(),
         }
     }
 }
@@ -98,8 +105,10 @@ pub(in crate::probe) enum Reply<'r, 'u> {
     Answered(&'r Answer, Finding<'r, 'u>),
     /// It was made, and not answered.
     Failed(Failure),
-    /// The connection was of no use for it, and nobody has answered.
+    /// The connection was of no use for it, and nobody was asked.
     Stale,
+    /// The connection ended before an answer, as kept ones do: the server may have been asked.
+    Lost,
     /// It did not pass the gate of whom it goes to.
     Refused(Refusal),
 }
@@ -115,6 +124,8 @@ pub(in crate::probe) enum Next {
     AskAgain,
     /// Nobody was asked: the page has to wait at the gate of this host.
     WaitAt(u16),
+    /// Nobody was asked: an origin that is not in the list has its gate closed.
+    NotNow,
 }
 
 /// An answer that counts as a fetch of the page.

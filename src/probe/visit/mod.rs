@@ -33,7 +33,9 @@ use super::verdicts::{self, Judges, Verdict};
 use super::{Event, Failure};
 use crate::catalog::Page;
 use crate::fetch::robots::{LIMITS, Reader};
-use crate::fetch::{Ask, Etag, Fingerprinter, Hops, HttpDate, Limits, RedirectError, Request, Url};
+use crate::fetch::{
+    Ask, Etag, Fingerprinter, Hops, Host, HttpDate, Limits, RedirectError, Request, Url,
+};
 use crate::scheduler::Outcome;
 use crate::time::{Duration, Instant};
 
@@ -79,6 +81,8 @@ pub(super) struct Visit<'a> {
     start: Instant,
     /// Where redirects have led the page.
     redirect: Option<Redirect>,
+    /// It has moved for good, and is asked for where the list says all the same.
+    checks: bool,
     step: Step,
 }
 
@@ -101,10 +105,13 @@ impl<'a> Visit<'a> {
             confidence: 0.0,
         };
         let record = setup.image.page(page.into());
+        let redirect = known.redirects.get(Subject::Page(page));
+        let checks = redirect.as_ref().is_some_and(|to| to.is_to_be_checked(now));
         let mut visit = Self {
             page,
             start,
-            redirect: known.redirects.get(Subject::Page(page)),
+            redirect: redirect.filter(|_| !checks),
+            checks,
             step: Step::Missing,
             record: record.unwrap_or(NO_PAGE),
         };
@@ -119,7 +126,7 @@ impl<'a> Visit<'a> {
             return Step::Unreadable;
         };
         let origin = setup.origin_of(&url, &self.record);
-        match verdicts::verdict(known, origin, self.page, self.redirect.as_ref(), now) {
+        match verdicts::verdict(known, &origin, self.page, self.redirect.as_ref(), now) {
             Verdict::Denied => Step::Denied,
             Verdict::Unknown => self.robots_step(&url, known),
             Verdict::Allowed => match known.page_mut(self.page) {
@@ -152,7 +159,7 @@ impl<'a> Visit<'a> {
     /// What has to be asked for, and whom; `None` if the visit ends without a request, see
     /// [`Self::unasked`].
     #[inline(never)] // Out of the futures' code, which would be larger.
-    pub(super) fn ask<'v>(&'v self, setup: &'v Setup<'a>) -> Option<(Ask<'v>, Origin)> {
+    pub(super) fn ask<'v>(&'v self, setup: &'v Setup<'a>) -> Option<(Ask<'v>, Origin<'v>)> {
         let (text, hops, limits) = match &self.step {
             Step::Robots { url, hops, .. } => (url.as_str(), hops.as_ref(), LIMITS),
             Step::Page { .. } => (
@@ -180,7 +187,11 @@ impl<'a> Visit<'a> {
         let ask = Ask {
             request,
             hops,
-            listed: matches!(origin, Origin::Listed(_)),
+            // A name of the list may lead anywhere, an address of the list to itself.
+            listed: matches!(
+                (&origin, url.host()),
+                (Origin::Listed(..), Host::Address(_))
+            ),
             gateway: gateway.map(|gateway| (gateway.host, gateway.port)),
             limits,
         };
@@ -200,7 +211,7 @@ impl<'a> Visit<'a> {
             judges.add(self.page, url);
             // Of the host that a redirect leads to, this page alone is judged.
             if self.redirect.is_none() {
-                judges.add_pages_of(self.record.host, setup, known, now);
+                judges.add_pages_of(self.record.host, url.scheme(), setup, known, now);
             }
         }
     }
@@ -258,7 +269,18 @@ impl<'a> Visit<'a> {
         match reply {
             Reply::Stale => return Next::AskAgain,
             Reply::Refused(Refusal::WaitAt(host)) => return Next::WaitAt(host),
-            Reply::Refused(Refusal::Closed) => {}
+            Reply::Refused(Refusal::Closed) => {
+                let lost = self.redirect.as_ref().is_some_and(|to| to.is_lost(at.now));
+                if !lost {
+                    return Next::NotNow;
+                }
+                // It stands in the way of others. The list's own URL is asked another day.
+                self.failed(Failure::Busy, known, at, said);
+                known.redirects.forget(self.page);
+                said.outcome = Outcome::Redirected;
+            }
+            // Once more, at the next turn: the gate counts this one as a request.
+            Reply::Lost => {}
             Reply::Failed(why) => self.failed(why, known, at, said),
             Reply::Answered(answer, Finding::Robots(judges, crawl_delay)) => {
                 self.robots_answered(answer, judges, crawl_delay, setup, known, at, said);
@@ -279,7 +301,10 @@ impl<'a> Visit<'a> {
         at: Moment,
         conclusion: &mut Conclusion,
     ) {
-        if why != Failure::Busy {
+        if self.checks {
+            // Where it has moved to is not to blame.
+            known.redirects.checked(self.page, at.now);
+        } else if why != Failure::Busy {
             known.redirects.forget(self.page);
         }
         conclusion.outcome = match why {
@@ -311,6 +336,7 @@ impl<'a> Visit<'a> {
     }
 
     /// Remembers where the next turn for `subject` goes, or says why it goes nowhere.
+    #[allow(clippy::too_many_arguments)] // What it may read and change is all there.
     fn follow(
         &self,
         subject: Subject,
@@ -318,6 +344,7 @@ impl<'a> Visit<'a> {
         answer: &Answer,
         setup: &Setup<'_>,
         known: &mut Knowledge<'_>,
+        at: Moment,
         conclusion: &mut Conclusion,
     ) -> Result<(), DeadEnd> {
         let page = self.page;
@@ -328,8 +355,13 @@ impl<'a> Visit<'a> {
             parsed.map(|(text, url)| (text, hops.follow(status, &url, setup.reaches_https)));
         let why = match followed {
             Some((text, Ok(()))) => {
-                let redirect = Redirect::new(subject, hops, true, text.clone());
-                if known.redirects.put(&redirect) {
+                let redirect = Redirect::new(subject, hops, true, text.clone(), at.now);
+                let host = self.record.host;
+                let pages = setup.pages_of(host);
+                known.redirects.forget_lost(at.now);
+                if known.redirects.has_room_for(page, host, &pages, text.len())
+                    && known.redirects.put(&redirect)
+                {
                     conclusion.say(Event::Moved { page, status });
                     return Ok(());
                 }

@@ -8,6 +8,7 @@ use crate::probe::setup::Setup;
 use crate::probe::{Event, Failure, Flags};
 use crate::scheduler::Outcome;
 use crate::store::MoveRecord;
+use crate::time::Instant;
 
 impl<'a> Visit<'a> {
     /// The page was answered, with a body of this fingerprint.
@@ -46,7 +47,7 @@ impl<'a> Visit<'a> {
             AnswerKind::NotModified => Outcome::Unchanged,
             AnswerKind::Redirect => {
                 conclusion.counted = Some(counted);
-                return self.page_redirected(answer, setup, known, conclusion);
+                return self.page_redirected(answer, setup, known, at, conclusion);
             }
             AnswerKind::Gone | AnswerKind::Refused => Outcome::Gone,
             AnswerKind::Busy => {
@@ -55,10 +56,18 @@ impl<'a> Visit<'a> {
                     None => self.failed(Failure::Busy, known, at, conclusion),
                 };
             }
-            AnswerKind::Broken => return self.failed(Failure::Server, known, at, conclusion),
+            AnswerKind::Broken => {
+                self.failed(Failure::Server, known, at, conclusion);
+                if let Some(wait) = answer.wait.filter(|wait| !wait.is_zero()) {
+                    conclusion.outcome = Outcome::Refused {
+                        retry_after: Some(wait),
+                    };
+                }
+                return;
+            }
             AnswerKind::Nonsense => return self.failed(Failure::Response, known, at, conclusion),
         };
-        conclusion.outcome = self.arrived(outcome, known);
+        conclusion.outcome = self.arrived(outcome, known, at);
         conclusion.counted = Some(counted);
         conclusion.say(Event::End {
             page: self.page,
@@ -80,15 +89,22 @@ impl<'a> Visit<'a> {
         answer: &Answer,
         setup: &Setup<'a>,
         known: &mut Knowledge<'_>,
+        at: Moment,
         conclusion: &mut Conclusion,
     ) {
+        let subject = Subject::Page(self.page);
+        if self.checks
+            && let Some(moved) = known.redirects.get(subject)
+            && answer.target.as_ref() == Some(&moved.url)
+        {
+            return known.redirects.checked(self.page, at.now);
+        }
         let hops = match &self.redirect {
             Some(redirect) => Some(redirect.hops.clone()),
             None => Url::parse(self.record.url).ok().as_ref().map(Hops::from),
         };
-        let subject = Subject::Page(self.page);
         let followed =
-            hops.map(|hops| self.follow(subject, hops, answer, setup, known, conclusion));
+            hops.map(|hops| self.follow(subject, hops, answer, setup, known, at, conclusion));
         if !matches!(followed, Some(Ok(()))) {
             known.redirects.forget(self.page);
             conclusion.outcome = Outcome::Redirected;
@@ -97,8 +113,15 @@ impl<'a> Visit<'a> {
 
     /// What an answer comes to where redirects have led. A page that has moved for good is asked
     /// for there from now on.
-    fn arrived(&self, outcome: Outcome, known: &mut Knowledge<'_>) -> Outcome {
+    fn arrived(&self, outcome: Outcome, known: &mut Knowledge<'_>, at: Moment) -> Outcome {
         let Some(redirect) = &self.redirect else {
+            if self.checks && outcome.is_answer() {
+                known.redirects.forget(self.page);
+            } else if self.checks {
+                // It is gone from where the list says, as pages that have moved may be.
+                known.redirects.checked(self.page, at.now);
+                return Outcome::Postponed;
+            }
             return outcome;
         };
         if !outcome.is_answer() || !redirect.hops.is_permanent() {
@@ -112,6 +135,8 @@ impl<'a> Visit<'a> {
         }
         if redirect.under_way {
             known.redirects.settle(&redirect.settled());
+        } else {
+            known.redirects.visited(self.page);
         }
         outcome
     }
@@ -122,6 +147,7 @@ pub(in crate::probe) fn restored_move(
     setup: &Setup<'_>,
     page: u16,
     record: &MoveRecord,
+    now: Instant,
 ) -> Option<Redirect> {
     /// Only pages that have moved for good are stored.
     const PERMANENT: u16 = 301;
@@ -130,5 +156,5 @@ pub(in crate::probe) fn restored_move(
     let mut hops = Hops::from(&Url::parse(own).ok()?);
     let target = Url::parse(&url).ok()?;
     hops.follow(PERMANENT, &target, setup.reaches_https).ok()?;
-    Some(Redirect::new(Subject::Page(page), hops, false, url))
+    Some(Redirect::new(Subject::Page(page), hops, false, url, now))
 }

@@ -3,7 +3,7 @@
 
 use super::{Answer, Conclusion, DeadEnd, Moment, Step, Visit};
 use crate::fetch::robots::{Access, HostRobots};
-use crate::fetch::{AnswerKind, Hops, Url};
+use crate::fetch::{AnswerKind, Hops, Scheme, Url};
 use crate::polite;
 use crate::probe::Event;
 use crate::probe::memory::Knowledge;
@@ -18,7 +18,7 @@ impl<'a> Visit<'a> {
     /// The robots.txt that governs where the page is, or the next step of its redirects.
     pub(super) fn robots_step(&self, page: &Url<'_>, known: &Knowledge<'_>) -> Step {
         let subject = match self.redirect {
-            None => Subject::RobotsOfHost(self.record.host),
+            None => Subject::RobotsOfHost(self.record.host, page.scheme() == Scheme::Https),
             Some(_) => Subject::RobotsOfPage(self.page),
         };
         if let Some(moved) = known.redirects.get(subject) {
@@ -57,7 +57,7 @@ impl<'a> Visit<'a> {
             && let Ok(url) = Url::parse(url)
         {
             let hops = hops.clone().unwrap_or_else(|| Hops::from(&url));
-            match self.follow(*subject, hops, answer, setup, known, conclusion) {
+            match self.follow(*subject, hops, answer, setup, known, at, conclusion) {
                 Ok(()) => return,
                 // The rules exist, and cannot be read: the page is out of reach.
                 Err(DeadEnd::OutOfReach) => {
@@ -68,10 +68,15 @@ impl<'a> Visit<'a> {
                 Err(DeadEnd::Nowhere) => {}
             }
         }
-        let access = Access::from_status(Some(answer.head.status));
+        let access = match Access::from_status(Some(answer.head.status)) {
+            // It was compressed unasked: the rules exist, and cannot be read.
+            Access::Rules if answer.head.encoded => Access::DenyAll,
+            access => access,
+        };
         if access == Access::DenyAll {
-            let wait = answer.wait.unwrap_or(HostRobots::RETRY);
-            return self.busy(wait, known, at, conclusion);
+            // No time at all is none that was asked for.
+            let wait = answer.wait.filter(|wait| !wait.is_zero());
+            return self.busy(wait.unwrap_or(HostRobots::RETRY), known, at, conclusion);
         }
         conclusion.say(Event::Robots {
             host: self.record.host,
@@ -79,6 +84,11 @@ impl<'a> Visit<'a> {
             judged: judges.count(),
             denied: judges.count_denied(access),
         });
+        if judges.gave_up() {
+            conclusion.say(Event::Costly {
+                host: self.record.host,
+            });
+        }
         let Ok(url) = Url::parse(self.url()) else {
             return;
         };
@@ -86,15 +96,21 @@ impl<'a> Visit<'a> {
         // Rules are judged page by page; of a host of which only one page was judged, they say
         // nothing of the others.
         let whole = self.redirect.is_none() || access == Access::AllowAll;
-        let fresh = whole && remember_access(known, origin, access, answer.lifetime, at.now);
+        let fresh = whole && remember_access(known, &origin, access, answer.lifetime, at.now);
         if fresh && self.redirect.is_none() {
-            let pages = known.pages.get_mut(setup.pages_of(self.record.host));
-            for page in pages.unwrap_or_default() {
-                page.verdict = Verdict::Unknown;
+            let governed = |index: &usize| {
+                let page = setup.image.page(*index);
+                let page = page.ok().and_then(|page| Url::parse(page.url).ok());
+                page.is_some_and(|page| page.scheme() == url.scheme())
+            };
+            for index in setup.pages_of(self.record.host).filter(governed) {
+                if let Some(page) = known.pages.get_mut(index) {
+                    page.verdict = Verdict::Unknown;
+                }
             }
         }
         match origin {
-            Origin::Listed(host) => {
+            Origin::Listed(host, _) => {
                 let gap = polite::gap(setup.gap_of(host), crawl_delay);
                 conclusion.gap = Some((host, gap));
                 conclusion.say(Event::Gap {
@@ -104,7 +120,7 @@ impl<'a> Visit<'a> {
             }
             Origin::Unlisted(origin) => {
                 let gap = polite::gap(setup.gap_of(self.record.host), crawl_delay);
-                known.origins.set_gap(origin, gap);
+                known.origins.set_gap(&origin, gap);
             }
         }
         match &self.redirect {

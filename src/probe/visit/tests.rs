@@ -67,6 +67,7 @@ enum Said {
     Busy(Duration),
     Failed(Failure),
     Stale,
+    Lost,
     Refused(Refusal),
 }
 
@@ -122,6 +123,7 @@ impl Desk {
         let reply = match said {
             Said::Failed(why) => Reply::Failed(why),
             Said::Stale => Reply::Stale,
+            Said::Lost => Reply::Lost,
             Said::Refused(refusal) => Reply::Refused(refusal),
             _ => Reply::Answered(&answer, reading.finish()),
         };
@@ -167,7 +169,11 @@ fn answer(said: &Said, conditional: bool, body: &mut dyn Body) -> Answer {
     } else {
         ""
     };
-    body.piece(&head, text.as_bytes());
+    let mut rest = text.as_bytes();
+    while !rest.is_empty() {
+        let taken = body.piece(&head, rest);
+        rest = &rest[taken..];
+    }
     Answer {
         kind: match head.status {
             200..=299 => AnswerKind::Page,
@@ -422,11 +428,15 @@ fn a_stale_connection_or_a_closed_gate_changes_nothing() {
     let at_another_gate = desk.turn(0, |_| Said::Refused(Refusal::WaitAt(1)));
     assert!(matches!(at_another_gate, (Some(_), Next::WaitAt(1))));
     let (asked, next) = desk.turn(0, |_| Said::Refused(Refusal::Closed));
+    assert!(matches!(next, Next::NotNow), "{next:?}");
+    assert_eq!(asked.as_deref(), Some("http://b.test/robots.txt"));
+    assert_eq!(redirect_of(&desk, 0).map(|redirect| redirect.url), before);
+    // The server may have seen it: the gate counts a request.
+    let (_, next) = desk.turn(0, |_| Said::Lost);
     let Next::Conclude(conclusion) = next else {
         panic!("{next:?}");
     };
     assert_eq!(conclusion.outcome, Outcome::Postponed);
-    assert_eq!(asked.as_deref(), Some("http://b.test/robots.txt"));
     assert_eq!(redirect_of(&desk, 0).map(|redirect| redirect.url), before);
 }
 

@@ -184,6 +184,13 @@ impl Board for Computer<'_> {
                     self.url(page)
                 ));
             }
+            Event::Costly { host } => {
+                let hosts = &self.listing.list.hosts;
+                let name = hosts.get(usize::from(host)).map_or("?", String::as_str);
+                self.say(&format!(
+                    "robots.txt of {name} takes too much work: what it may forbid is forbidden"
+                ));
+            }
             Event::Denied { page } => {
                 self.say(&format!("denied by robots.txt: {}", self.url(page)))
             }

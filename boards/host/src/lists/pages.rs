@@ -299,9 +299,10 @@ fn parse_url<'a>(field: &Field<'a>) -> Result<Url<'a>, InputError> {
     })
 }
 
-/// `name`, or `name:port` where the port is not the scheme's own.
+/// `name`, or `name:port` where the port is not the scheme's own. `a.test.` is `a.test`.
 pub fn host_of(url: &Url<'_>) -> String {
-    let name = url.host_text().to_ascii_lowercase();
+    let name = url.host_text();
+    let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
     if url.port() == url.scheme().default_port() {
         name
     } else {
