@@ -1,7 +1,7 @@
 //! Re-planning: the walk over all pages that finds the prices and keeps due times in line with
 //! them.
 
-use super::page::{PageState, Place};
+use super::page::{Place, belief};
 use super::price;
 use super::read::Read as _;
 use super::state::Core;
@@ -35,7 +35,6 @@ impl<I: Id> Core<'_, I> {
     }
 
     fn look_at(&mut self, id: I, tick: Tick) {
-        self.follow_host(id);
         let Some(page) = self
             .pages
             .get(id.index())
@@ -44,25 +43,26 @@ impl<I: Id> Core<'_, I> {
         else {
             return;
         };
+        let believed = self.believed(&page);
         if self.state.prices.common <= 0.0 {
-            self.state.prices.common = self.first_price(&page);
+            // A guess: what it is worth to fetch this page after the even gap.
+            let even = self.state.even_gap();
+            self.state.prices.common = belief(&believed).value(page.weight, even);
         }
         let gap = self.gap_of(id, page.due.days_since(page.last));
         let provider = self.state.providers.record(page.host, 0);
-        let speed = provider.map_or(1.0, |provider| {
-            provider.signals(page.estimate.rate()).speed()
-        });
+        let speed = provider.map_or(1.0, |provider| provider.signals(believed.rate()).speed());
         let demand = speed / gap.max(1e-9);
         self.state.prices.add(demand);
         // Freshness is for people to read: where there are many pages, every fourth will do.
         if self.state.pages_used <= 64 || self.state.prices.cursor.is_multiple_of(4) {
             let seen = page.last != Tick::NEVER;
             let fresh = if seen {
-                page.belief().fresh(tick.days_since(page.last))
+                belief(&believed).fresh(tick.days_since(page.last))
             } else {
                 0.0
             };
-            let achievable = page.belief().mean_freshness(gap);
+            let achievable = belief(&believed).mean_freshness(gap);
             self.state.prices.sample(page.weight, fresh, achievable);
         }
         if let Ok(host) = self.gate_of(page.host).and_then(|gate| self.host_mut(gate)) {
@@ -79,13 +79,6 @@ impl<I: Id> Core<'_, I> {
         }
     }
 
-    /// A guess at the price: what it is worth to fetch this page after the mean gap.
-    fn first_price(&self, page: &PageState<I>) -> f32 {
-        let pages = self.state.page_count as f32;
-        let per_day = self.state.per_day.unwrap_or(pages);
-        page.belief().value(page.weight, pages / per_day)
-    }
-
     /// Corrects the prices by what a round has found.
     fn end_round(&mut self) {
         let common = self.state.prices.common;
@@ -93,6 +86,13 @@ impl<I: Id> Core<'_, I> {
         let mut supply = self.state.per_day.unwrap_or(f32::INFINITY);
         let mut cheapest = f32::INFINITY;
         let mut idle = false;
+        let mut capacity = 0.0;
+        let share = self.state.settings.host_share;
+        let share = if share < 1.0 {
+            share.max(0.0) * supply
+        } else {
+            f32::INFINITY
+        };
         let reach = self.state.hosts_used;
         for host in self
             .hosts
@@ -101,7 +101,8 @@ impl<I: Id> Core<'_, I> {
             .filter(|host| host.shared().is_none())
         {
             let asked = host.take_demand();
-            let cap = host.cap();
+            capacity += host.cap();
+            let cap = host.cap().min(share);
             let price = host.price.max(common);
             host.price = if host.price > 0.0 || asked > cap {
                 price::host_price(asked, cap, price, common)
@@ -117,6 +118,7 @@ impl<I: Id> Core<'_, I> {
                 demand += asked;
             }
         }
+        self.state.capacity = capacity;
         self.state.prices.end_round(demand, supply, cheapest);
         self.state.prices.settled &= !idle;
     }

@@ -181,7 +181,13 @@ fn summary(views: &[View]) -> Table {
             view.bytes,
         ];
         row.extend(counts.map(|count| count.to_string()));
-        row.extend([view.freshness, view.freshness_reported, view.optimum].map(readable::share));
+        let figures = [view.freshness, view.freshness_reported, view.optimum];
+        row.extend(
+            figures.map(|figure| match readable::learning(view.visits_a_page) {
+                Some(_) => "learning".to_owned(),
+                None => readable::share(figure),
+            }),
+        );
         row.extend([view.frames, view.lost_frames, view.lost_bytes].map(|count| count.to_string()));
         table.row(row);
     }
