@@ -9,9 +9,9 @@
 //! | a change, made s ago (`Last-Modified`) | λ e^{−λs} | a += 1, b += s, exactly |
 //! | a change, some time since | 1 − e^{−λt} | the Gamma with the same mean and variance as the true posterior |
 //!
-//! Old evidence fades: a and b shrink together, so the rate stays and the doubt grows. It fades
-//! with every visit, which holds in any unit of time, and a little with the days, because sites
-//! change their habits however seldom they are visited. A scheduler keeps apart what a page has
+//! Old evidence fades: a and b shrink together, so the rate stays and the doubt grows. It fades with
+//! the days, because sites change their habits however seldom they are visited, and if so set with
+//! every visit, which holds in any unit of time. A scheduler keeps apart what a page has
 //! shown itself and what its host's pages have ([`HostPrior`](super::HostPrior)), so that evidence
 //! fades towards the host's present word and every page profits from what the others show.
 //!
@@ -123,10 +123,10 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Half the evidence is gone after 30 visits, and in no case lasts longer than with a half-life
-    /// of 180 days; a jump is believed at odds of e⁹ ≈ 8,000 to 1.
+    /// Half the evidence is gone after 180 days, however many visits that are; a jump is believed at
+    /// odds of e⁹ ≈ 8,000 to 1.
     pub const DEFAULT: Self = Self {
-        per_visit: core::f32::consts::LN_2 / 30.0,
+        per_visit: 0.0,
         per_day: core::f32::consts::LN_2 / 180.0,
         surprise: 9.0,
     };
@@ -137,13 +137,13 @@ impl Settings {
         surprise: f32::INFINITY,
     };
 
-    /// With another half-life in visits. Infinity never forgets by visits; below 1 is taken as 1.
+    /// With a half-life in visits besides that in time, in whatever unit a world counts. Infinity
+    /// never forgets by visits; below 1 is taken as 1.
     #[must_use]
-    pub fn with_memory(self, visits: f32) -> Self {
-        Self {
-            per_visit: core::f32::consts::LN_2 / visits.max(1.0),
-            ..self
-        }
+    pub const fn with_memory(mut self, visits: f32) -> Self {
+        let visits = if visits > 1.0 { visits } else { 1.0 };
+        self.per_visit = core::f32::consts::LN_2 / visits;
+        self
     }
 
     /// With another half-life in time. [`Duration::MAX`] never forgets by time.

@@ -12,7 +12,8 @@ use crate::pace::rhythm::Credit;
 /// at 203.
 const MOST_GAP: f32 = 180.0;
 /// A page whose last fetch failed or led nowhere is tried again after so many even gaps at most,
-/// even if the price says never: the price may fall.
+/// even if the price says never: the price may fall. And after so many days, because a time set from
+/// outside has to be one that the clock can hold.
 const MOST_RETRY: f32 = 32.0;
 
 impl<I: Id> Core<'_, I> {
@@ -50,7 +51,7 @@ impl<I: Id> Core<'_, I> {
 
     /// Days until a page is tried again that would be worth a visit every `gap` days.
     pub(super) fn retry_after(&self, gap: f32) -> f32 {
-        gap.min(MOST_RETRY * self.state.even_gap()).min(MOST_GAP)
+        gap.min(MOST_RETRY * self.state.even_gap()).min(MOST_RETRY)
     }
 
     /// When a page that is worth a fetch every `gap` days is due; `None` before its first fetch.

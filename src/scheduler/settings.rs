@@ -35,7 +35,8 @@ pub struct Settings {
     pub burst: u16,
     /// What holds for every gate.
     pub gate: GateSettings,
-    /// How evidence about change rates is weighed.
+    /// How evidence about change rates is weighed: it fades with a half-life of 30 visits, or of 180
+    /// days if that is less.
     pub learn: learn::Settings,
     /// The largest share of the budget that the pages of one gate may take in the long run, above 0;
     /// 1, the default, for no such cap. An optimal plan may rightly give a host more than the weight
@@ -54,7 +55,7 @@ impl Settings {
         engine: Engine::Carousel,
         burst: 4,
         gate: GateSettings::DEFAULT,
-        learn: learn::Settings::DEFAULT,
+        learn: learn::Settings::DEFAULT.with_memory(30.0),
         host_share: 1.0,
         fetch_without_clock: false,
         seed: 1,

@@ -167,7 +167,8 @@ fn one_slow_host_delays_no_other() {
     };
     let fetches = run(&mut scheduler, at(0), at(600));
     assert_eq!(fetches[slow.index()], 0, "in flight all the time");
-    assert!(fetches.iter().sum::<u32>() > 100, "{fetches:?}");
+    // The page in flight has its share of the budget.
+    assert!(fetches.iter().sum::<u32>() > 60, "{fetches:?}");
     let wait = Outcome::Refused {
         retry_after: Some(Duration::HOUR),
     };

@@ -88,8 +88,11 @@ fn agree_after_ten_visits_a_page() {
             "{name}: server {server:.3}, probe {probe:.3}, monitor {monitor:.3}; optimum {optimum:.3} of {best:.3}"
         );
         // Clockwork pages are fresher than Poisson pages that look the same, and only their law
-        // would tell.
-        let allowed = if name == "clockwork" { 0.05 } else { 0.03 };
+        // would tell. And a monitor does not know what pages that always change have in common.
+        let allowed = match name {
+            "clockwork" | "heavy tails" => 0.05,
+            _ => 0.03,
+        };
         for (whose, figure) in [("probe", probe), ("monitor", monitor)] {
             assert!(
                 (figure - server).abs() <= allowed,
