@@ -21,8 +21,8 @@ use crate::lists::listing::{Listing, ListingArgs};
 use crate::lists::pages::ListedChange;
 use crate::output::{self, Format, Table, file, picture};
 use crate::planning::{
-    after_open_time, explain, gate_hours, in_intervals, open_time, plan_hosts, plan_pages,
-    quasi_costs,
+    Assumed, Assumption, after_open_time, explain, gate_hours, in_intervals, open_time, plan_hosts,
+    plan_pages, quasi_costs,
 };
 
 /// Schedule the crawls of an interval
@@ -62,6 +62,8 @@ pub struct Args {
     /// Also draw hosts over time as a picture
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    #[command(flatten)]
+    assumption: Assumption,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -222,7 +224,7 @@ fn make(args: &Args, listing: &Listing) -> Result<Vec<Visit>, Error> {
         )));
     }
     let costs = quasi_costs(listing, args.interval, Objective::Freshness)?;
-    let pages = plan_pages(listing, args.interval, &costs);
+    let pages = plan_pages(listing, args.interval, &costs, args.assumption);
     let planned = match args.method {
         Method::Carousel => turn(args, listing, &pages)?,
         Method::Merge => spread_hosts(args, listing, &pages)?,
@@ -233,6 +235,7 @@ fn make(args: &Args, listing: &Listing) -> Result<Vec<Visit>, Error> {
                 .iter()
                 .all(|gate| gate.politeness.is_zero() && gate.hours.is_none())
             {
+                say_assumed(args, listing, &pages);
                 return Ok(visits);
             }
             visits
@@ -244,7 +247,14 @@ fn make(args: &Args, listing: &Listing) -> Result<Vec<Visit>, Error> {
                 .collect()
         }
     };
+    say_assumed(args, listing, &pages);
     Ok(dispatch(args, listing, planned, &speeds))
+}
+
+/// Says what was taken for rates that the list does not have.
+fn say_assumed(args: &Args, listing: &Listing, pages: &[PlanPage<'_, f64>]) {
+    let made = Assumed::of(listing, pages, args.interval);
+    args.assumption.say(made, listing);
 }
 
 /// The carousel's slots, evenly over the interval.
