@@ -81,14 +81,14 @@ pub fn run(settings: &Settings) -> Section {
             &curves,
         ),
     );
-    section.check(
+    section.limit(
         format!(
             "Azar's rates reach 98.5 % of the optimum at every budget (least: {:.2} %)",
             100.0 * least_azar
         ),
         least_azar > 0.985,
     );
-    section.check(
+    section.limit(
         format!(
             "the optimal rates reach more at every budget (least: {:.2} %)",
             100.0 * least_ours

@@ -164,7 +164,7 @@ fn figure_3(section: &mut Section, paper: Setup, full: bool) {
     let within = |values: &[f64], low: f64, high: f64| {
         values.iter().all(|value| (low..high).contains(value))
     };
-    section.check(
+    section.limit(
         format!("PSP is about 3 % above WP (1.5 to 4 %): {} %", shown(&psp)),
         within(&psp, 1.5, 4.0),
     );
@@ -173,14 +173,14 @@ fn figure_3(section: &mut Section, paper: Setup, full: bool) {
         mean(&psp),
         mean(&wolf)
     ));
-    section.check(
+    section.limit(
         format!(
             "M-Wolf is about 9.5 % above PSP (3 to {most} %): {} %",
             shown(&wolf)
         ),
         within(&wolf, 3.0, most),
     );
-    section.check(
+    section.limit(
         "PSP is below MP2, and as good as InfCrawlers",
         found.iter().all(|found| {
             found.merge_dispatched < found.mp2 && found.merge_dispatched < 1.01 * found.merge
@@ -198,7 +198,7 @@ fn figure_3(section: &mut Section, paper: Setup, full: bool) {
         |found| found.spread_dispatched,
         |found| found.merge_dispatched,
     );
-    section.check(
+    section.limit(
         format!(
             "ours is below PSP with the same crawlers: {} %",
             shown(&ours)
@@ -236,7 +236,7 @@ fn figure_4(section: &mut Section, paper: Setup, full: bool) {
         "θ",
         &setups,
     );
-    section.check(
+    section.limit(
         "PSP is below MP2 and M-Wolf, ours is below PSP",
         found.iter().all(|found| {
             found.merge_dispatched < found.mp2
@@ -270,11 +270,11 @@ fn figure_5(section: &mut Section, paper: Setup, full: bool) {
     let psp: Vec<f64> = found.iter().map(|found| found.merge_dispatched).collect();
     let (less, more) = psp.split_at(psp.len() / 2);
     let at = more[0];
-    section.check(
+    section.limit(
         "planning for less than the capacity costs staleness",
         less.iter().all(|less| *less > at),
     );
-    section.check(
+    section.limit(
         format!(
             "so does planning for more ({} of the capacity: {:.4} against {at:.4})",
             shares[psp.len() - 1],
@@ -364,11 +364,11 @@ fn long_run(section: &mut Section, settings: &Settings) {
         &rows,
     );
     let late = |place: usize| stale(place, LATE).value;
-    section.check(
+    section.limit(
         "in the long run ours (the carousel, which the firmware uses) is below all others, PSP among them",
         (2..policies.len()).all(|other| late(0) < late(other)),
     );
-    section.check(
+    section.limit(
         format!(
             "the index engine is below them, too, or within 1 % of PSP ({:+.2} %)",
             100.0 * (late(1) / late(2) - 1.0)
@@ -386,7 +386,7 @@ fn long_run(section: &mut Section, settings: &Settings) {
         against_psp(EARLY),
         (world.pages.iter().filter(|page| page.host == 0).count() as f64) / world.hosts[0].cap()
     ));
-    section.check(
+    section.limit(
         "nobody is ever impolite",
         reports
             .iter()

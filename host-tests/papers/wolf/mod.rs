@@ -249,12 +249,12 @@ fn figure_7(section: &mut Section, pages: usize) {
         ),
     );
     let below = |a: usize, b: usize| columns[a].iter().zip(&columns[b]).all(|(a, b)| a < b);
-    section.check(
+    section.limit(
         "the optimum is the least",
         (1..6).all(|other| below(0, other)),
     );
-    section.check("the optimum is convex in R", convex(&columns[0]));
-    section.check(
+    section.limit("the optimum is convex in R", convex(&columns[0]));
+    section.limit(
         "both uniform schemes are above the optimum of their kind and below the proportional one",
         below(1, 2) && below(2, 4) && below(3, 5),
     );
@@ -297,12 +297,12 @@ fn figure_7_right(section: &mut Section, pages: usize) {
             &curves(&SCHEMES, &SKEWS, &columns),
         ),
     );
-    section.check(
+    section.limit(
         "less skew, more staleness",
         columns.iter().all(|column| column.is_sorted()),
     );
     let last = SKEWS.len() - 1;
-    section.check(
+    section.limit(
         "uniform and proportional meet where rates are equal (θ = 1)",
         (columns[2][last] - columns[4][last]).abs() < 1e-9
             && (columns[3][last] - columns[5][last]).abs() < 1e-9,
@@ -340,7 +340,7 @@ fn figure_8(section: &mut Section, pages: usize) {
                 .zip(&columns[b])
                 .all(|(a, b)| *a < b + 1e-12)
         };
-        section.check(
+        section.limit(
             format!("{title}: the optimum is the least, and convex"),
             below(0, 1) && below(0, 2) && convex(&columns[0]),
         );
@@ -419,7 +419,7 @@ fn figure_9(section: &mut Section, settings: &Settings) {
             &curves(&names, &shapes, &columns),
         ),
     );
-    section.check(
+    section.limit(
         "the stationary law falls towards heavy tails, the other reading rises",
         columns[0].is_sorted() && columns[2].is_sorted_by(|a, b| a > b),
     );
@@ -428,7 +428,7 @@ fn figure_9(section: &mut Section, settings: &Settings) {
         .zip(&columns[1])
         .map(|(law, found)| (law - found).abs() / law)
         .fold(0.0, f64::max);
-    section.check(
+    section.limit(
         format!(
             "simulation agrees with the stationary law to 3 % from α = 1.5 on (worst: {:.1} %; below, a few endless gaps decide)",
             100.0 * apart

@@ -132,7 +132,7 @@ pub fn figure_10(section: &mut Section, each: u32) {
         .iter()
         .map(|day| format!("{:.1} %", 100.0 * day.within(20.0)))
         .collect::<Vec<_>>();
-    section.check(
+    section.limit(
         format!(
             "with a hundred crawls a page and last crawls spread, virtually all (99 %) are within ± 20 slots, as printed ({})",
             shares[3]
@@ -147,7 +147,7 @@ pub fn figure_10(section: &mut Section, each: u32) {
          proven to be the least possible.",
         shares[2], shares[0], shares[1]
     ));
-    section.check(
+    section.limit(
         "the more even the last crawls, the nearer",
         days[1].cost.total < days[0].cost.total,
     );
@@ -155,9 +155,9 @@ pub fn figure_10(section: &mut Section, each: u32) {
         .iter()
         .flat_map(|day| &day.deviations)
         .filter(|(slots, quasi)| *quasi && *slots < 0.0);
-    section.check("no quasi-deterministic crawl is early", early.count() == 0);
+    section.limit("no quasi-deterministic crawl is early", early.count() == 0);
     let proven = |cost: &Cost| cost.total.as_secs_f64() <= 1.01 * cost.bound.as_secs_f64();
-    section.check(
+    section.limit(
         "the deviation is proven least to 1 %",
         days.iter().all(|day| proven(&day.cost)),
     );

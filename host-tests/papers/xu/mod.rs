@@ -177,7 +177,7 @@ fn figure_2(section: &mut Section, web: &Web) {
     let kinds = [("normal", Help::Normal), ("smart", SMART), ("super", SUPER)];
     let cases = kinds.map(|(name, kind)| Case::new(name, move |_| kind));
     let found = tabulate(section, web, "providers", &cases);
-    section.check(
+    section.limit(
         "Xu's crawler: normal < smart < super",
         found[0][0] < found[1][0] && found[1][0] < found[2][0],
     );
@@ -268,7 +268,7 @@ fn figure_4(section: &mut Section, web: &Web) {
     let skewed = tabulate(section, web, "skew (smart providers)", &skews);
     let spread = skewed.iter().map(|row| row[0]).fold(0.0, f64::max)
         - skewed.iter().map(|row| row[0]).fold(1.0, f64::min);
-    section.check(
+    section.limit(
         format!("skew changes freshness by less than 0.1 ({spread:.3})"),
         spread < 0.1,
     );
@@ -277,7 +277,7 @@ fn figure_4(section: &mut Section, web: &Web) {
         ..Case::new(format!("{capacity} ×"), |_| SMART)
     });
     let sized = tabulate(section, web, "capacity (smart providers)", &sizes);
-    section.check(
+    section.limit(
         "more capacity, more freshness",
         sized[0][0] < sized[1][0] && sized[1][0] < sized[2][0],
     );
@@ -295,7 +295,7 @@ fn figure_5(section: &mut Section, web: &Web) {
         })
     });
     let found = tabulate(section, web, "announcements that come true", &cases);
-    section.check(
+    section.limit(
         "a quarter of predictions true is worse than all",
         found[0][0] > found[3][0],
     );
