@@ -102,10 +102,27 @@ impl HostPrior {
         self.heard > 0
     }
 
+    /// Has it heard of as many pages as there are?
+    pub(crate) fn has_heard_of_all(&self) -> bool {
+        f32::from(self.heard) >= STEPS * f32::from(self.pages)
+    }
+
     /// Learns from what is believed about one of its pages after a visit that came after so many
     /// `gaps`, measured by the gap that all pages would have if they had the same. Constant time:
     /// one logarithm.
     pub fn update(&mut self, page: &Estimate, gaps: f32) {
+        self.hear(logarithm(page), gaps);
+    }
+
+    /// The same for a host and for all pages at once.
+    pub(crate) fn update_both(host: &mut Self, all: &mut Self, page: &Estimate, gaps: f32) {
+        let logarithm = logarithm(page);
+        host.hear(logarithm, gaps);
+        all.hear(logarithm, gaps);
+    }
+
+    /// Learns from the mean and the variance of the logarithm of a page's rate.
+    fn hear(&mut self, (mean, doubt): (f32, f32), gaps: f32) {
         let most = (f32::from(self.pages) * STEPS).clamp(STEPS, f32::from(u16::MAX));
         // Not `clamp`: what is no number counts for nothing.
         let counts = STEPS * gaps.max(0.0).min(MOST_WEIGHT);
@@ -115,7 +132,6 @@ impl HostPrior {
         }
         self.heard = heard as u16;
         let weight = (counts / heard).min(1.0);
-        let (mean, doubt) = logarithm(page);
         let difference = mean - self.log_rate;
         self.log_rate += weight * difference;
         // West's weighted update; (1 − w) keeps it from ever going below zero. Pages differ from

@@ -11,6 +11,8 @@ use crate::time::{Duration, Instant};
 
 /// One fetch in so many re-plans, too.
 const BUSY: u32 = 16;
+/// And in so many a host's prior follows what its pages have shown, once that is settled.
+const SELDOM: u32 = 4;
 /// A page that is gone, or that robots rules forbid, is looked at again after this.
 const RECHECK: Duration = Duration::DAY;
 
@@ -164,11 +166,15 @@ impl<I: Id> Core<'_, I> {
     /// Tells a page's host, and all, what is believed of it after a visit.
     pub(super) fn teach_kin(&mut self, host: I, believed: &Estimate, days: f32) {
         let gaps = days / self.state.even_gap();
-        self.state.all.update(believed, gaps);
-        if let Some(state) = self.hosts.get_mut(host.index()) {
-            state.kin.update(believed, gaps);
+        let Some(state) = self.hosts.get_mut(host.index()) else {
+            return;
+        };
+        HostPrior::update_both(&mut state.kin, &mut self.state.all, believed, gaps);
+        // One more page hardly moves a host that has heard of all of them.
+        let fetches = self.state.counters.get(Counter::Fetch);
+        if !state.kin.has_heard_of_all() || fetches.is_multiple_of(SELDOM) {
+            self.follow_kin(host);
         }
-        self.follow_kin(host);
     }
 
     /// Lets a host whose pages have shown nothing yet follow all others.
