@@ -165,7 +165,7 @@ fn a_connection_is_not_kept_longer_than_servers_do() {
     // Due again only after a while: nothing is near.
     let late = run(12);
     let far = late.iter().filter(|(gap, _)| *gap > SECOND * 5).count();
-    assert!(far > 200, "{far} of {}", late.len());
+    assert!(far > 150, "{far} of {}", late.len());
     for (gap, kept) in soon.iter().chain(&late) {
         assert!(!kept || *gap <= SECOND * 5, "kept for {gap:?}");
     }
