@@ -11,6 +11,7 @@ use super::page::{PageState, Place};
 use super::price::Prices;
 use super::providers::Providers;
 use super::read::Read;
+use super::replan::RoundEnd;
 use super::tick::{Clock, Tick};
 use super::{Counters, Error, Settings};
 use crate::heap::{HeapView, Id};
@@ -37,6 +38,31 @@ pub(super) struct State<I> {
     /// Pages that there are now.
     pub(super) page_count: usize,
     pub(super) hosts_used: usize,
+    pub(super) chores: Chores,
+}
+
+/// Work that comes up for all hosts at once, and is spread over calls: how far it is.
+#[derive(Clone, Debug)]
+pub(super) struct Chores {
+    /// This call has set the clock back, which is enough for one.
+    pub(super) has_set_back: bool,
+    /// Hosts from here on have not been asked about their hours since the clock was set.
+    pub(super) hours: usize,
+    /// The end of the present round.
+    pub(super) round: RoundEnd,
+}
+
+impl Chores {
+    /// Hosts that one call looks after, of each kind of work.
+    pub(super) const HOSTS: usize = 64;
+
+    const fn none() -> Self {
+        Self {
+            has_set_back: false,
+            hours: usize::MAX,
+            round: RoundEnd::NONE,
+        }
+    }
 }
 
 impl<I: Id> State<I> {
@@ -55,6 +81,7 @@ impl<I: Id> State<I> {
             pages_used: 0,
             page_count: 0,
             hosts_used: 0,
+            chores: Chores::none(),
         }
     }
 }
@@ -92,13 +119,23 @@ impl<I: Id> Core<'_, I> {
     /// Sets the clock, and all stored times back with it where it would run out of range.
     pub(super) fn advance(&mut self, now: Instant) -> (Instant, Tick) {
         let now = self.state.clock.set(now);
+        let tick = self.state.clock.tick(now);
+        self.state.chores.has_set_back = tick.is_near_the_end();
+        if self.state.chores.has_set_back {
+            return (now, self.set_back());
+        }
+        (now, tick)
+    }
+
+    /// Sets the clock back, and all times with it; returns the present.
+    #[cold]
+    fn set_back(&mut self) -> Tick {
         if let Some(by) = self.state.clock.rebase() {
             self.move_ticks(by);
         }
-        (now, self.state.clock.tick(now))
+        self.state.clock.tick(self.state.clock.latest())
     }
 
-    /// Sets all times back with the clock.
     fn move_ticks(&mut self, by: u32) {
         let used = self.state.pages_used;
         for page in self.pages.iter_mut().take(used) {
