@@ -7,6 +7,7 @@
 pub mod azar;
 pub mod cho;
 pub mod desouza;
+pub mod overview;
 pub mod page;
 pub mod real;
 pub mod traces;

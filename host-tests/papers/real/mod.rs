@@ -125,12 +125,12 @@ pub fn run(settings: &Settings) -> Section {
             "At {visits} visits a page and year ours (index, {ours:.4}) is {verdict} the best of the others ({}, {theirs:.4}).",
             best.name()
         ));
-        section.check(
+        section.limit(
             format!("ours is within 1 % of the best of the others, or above, at {visits} visits"),
             ours > 0.99 * theirs,
         );
     }
-    section.check(
+    section.limit(
         "nobody is ever impolite",
         reports
             .iter()
