@@ -68,19 +68,7 @@ fn fetches<const PAGES: usize>(meter: &mut dyn Meter) {
             }
         },
     );
-    // The same by calls of the owner, which makes a view for each.
-    meter.measure(
-        "scheduler next+record by its owner",
-        PAGES as u32,
-        STEPS,
-        &mut || {
-            for _ in 0..STEPS {
-                now += interval;
-                fetched += u32::from(step!(owner, random, now));
-            }
-        },
-    );
-    assert!(fetched > STEPS, "{fetched} of {}", 2 * STEPS);
+    assert!(fetched > STEPS / 2, "{fetched} of {STEPS}");
     // What a scheduler without queues would do for `next` alone.
     let due: [u32; PAGES] = core::array::from_fn(|_| random.next_u32());
     meter.measure(
@@ -96,7 +84,6 @@ fn fetches<const PAGES: usize>(meter: &mut dyn Meter) {
             );
         },
     );
-    let mut scheduler = owner.as_view();
     meter.measure(
         "scheduler next with nothing to do",
         PAGES as u32,
@@ -107,6 +94,19 @@ fn fetches<const PAGES: usize>(meter: &mut dyn Meter) {
             }
         },
     );
+    // The same by calls of the owner, which makes a view for each.
+    meter.measure(
+        "scheduler next+record by its owner",
+        PAGES as u32,
+        STEPS,
+        &mut || {
+            for _ in 0..STEPS {
+                now += interval;
+                fetched += u32::from(step!(owner, random, now));
+            }
+        },
+    );
+    assert!(fetched > STEPS, "{fetched} of {}", 2 * STEPS);
 }
 
 /// What comes up for all pages or hosts at once: the clock is set back, all gates open, a round
