@@ -21,10 +21,10 @@ use embassy_sync::signal::Signal;
 use embassy_time::{Duration, with_timeout};
 use embedded_io_async::{ErrorType, Read, Write};
 
-/// A full socket set panics, so it is counted here: one a slot, DNS, DHCP, the time server's, and
-/// one to spare while a closing socket and its successor overlap.
+/// A full socket set panics, so it is counted here: one a slot, DNS, DHCP, the time server's, the
+/// log's if it goes over TCP, and one to spare while a closing socket and its successor overlap.
 pub const fn sockets(slots: usize) -> usize {
-    slots + 4
+    slots + 4 + cfg!(feature = "tcp-log") as usize
 }
 
 /// A peer that says nothing for so long is gone, deadline or not.
@@ -71,8 +71,8 @@ fn config(address: Address) -> Config {
     }
 }
 
-/// Moves frames, tells the probe when the network comes and goes, and asks its time server if it
-/// has one; for ever.
+/// Moves frames, tells the probe when the network comes and goes, asks its time server if it has
+/// one, and hands out the log (feature `tcp-log`); for ever.
 ///
 /// *Cancellation*: no frame moves any more, for the runner is gone.
 pub async fn keep_up<B: Board, D: Driver>(
@@ -80,7 +80,11 @@ pub async fn keep_up<B: Board, D: Driver>(
     stack: Stack<'static>,
     probe: &Probe<'_, B>,
 ) {
-    embassy_futures::join::join3(runner.run(), watch(stack, probe), keep_time(stack, probe)).await;
+    #[cfg(feature = "tcp-log")]
+    let watch = embassy_futures::join::join(watch(stack, probe), crate::tcp_log::serve(stack));
+    #[cfg(not(feature = "tcp-log"))]
+    let watch = watch(stack, probe);
+    embassy_futures::join::join3(runner.run(), watch, keep_time(stack, probe)).await;
 }
 
 /// Asks the image's time server, if it names one. *Cancellation*: safe; the hosts' `Date` headers

@@ -6,7 +6,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::commands::{
-    check, estimate, evolution, monitor, plan, report, robots, run, schedule, simulate,
+    check, estimate, evolution, monitor, plan, report, robots, run, schedule, simulate, terms,
 };
 use crate::error::Error;
 use crate::output::{self, Format};
@@ -25,6 +25,7 @@ use crate::output::{self, Format};
 ///   dunlin monitor --elf FILE --log SOURCE    watch a probe at work, by its log
 ///   dunlin report LOG --elf FILE      a finished run as a page with plots
 ///   dunlin robots robots.txt URL      may this URL be fetched, and which rule says so?
+///   dunlin help terms                 what bound, optimum, price, gate and belief mean
 ///   dunlin completions bash           completions for your shell
 ///
 /// Results go to stdout, in the format you choose; everything else goes to stderr.
@@ -56,6 +57,7 @@ enum Command {
     Run(run::Args),
     Schedule(schedule::Args),
     Simulate(simulate::Args),
+    Terms(terms::Args),
     /// Print completions for a shell, to be sourced or put where it looks for them
     Completions {
         /// bash, zsh, fish, elvish or powershell
@@ -91,6 +93,7 @@ impl Cli {
             Command::Run(args) => run::run(args, self.format)?,
             Command::Schedule(args) => schedule::run(args, self.format)?,
             Command::Simulate(args) => simulate::run(args, self.format)?,
+            Command::Terms(_) => terms::run()?,
             Command::Completions { shell } => {
                 // Into memory, because the generator panics where it cannot write.
                 let mut text = Vec::new();

@@ -147,6 +147,8 @@ fn merge_without_crawlers_stays_in_the_interval() {
             "40",
             "--politeness",
             "10m",
+            "--assume",
+            "1",
             "--format",
             "csv",
         ],

@@ -73,6 +73,10 @@ fn main() -> ! {
     );
     let random = rng.next_u64();
     executor::run(|spawner| {
+        #[cfg(feature = "serial-log")]
+        if let Ok(line) = nucleo_h753zi::serial_log::open(p.USART3, p.PD8, p.DMA1_CH0) {
+            spawn(spawner, nucleo_h753zi::serial_log::send(line));
+        }
         if let Some(probe) = probe {
             static STORE: StaticCell<Store<BoardFlash>> = StaticCell::new();
             let store = STORE.init(Store::new(StoreFlash::new(flash)));

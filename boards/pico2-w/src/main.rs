@@ -95,6 +95,8 @@ fn main() -> ! {
     let probe = load(hardware);
     let flash = StoreFlash::new(Flash::new_blocking(p.FLASH));
     executor::run(|spawner| {
+        #[cfg(feature = "usb-log")]
+        dunlin_board::usb_log::start(spawner, p.USB, "dunlin on pico2-w");
         if let Some(probe) = probe {
             static STORE: StaticCell<Store<BoardFlash>> = StaticCell::new();
             let store = STORE.init(Store::new(flash));

@@ -77,6 +77,8 @@ fn main() -> ! {
     let probe = load(hardware);
     let flash = StoreFlash::new(Flash::new_blocking(p.FLASH));
     executor::run(|spawner| {
+        #[cfg(feature = "usb-log")]
+        dunlin_board::usb_log::start(spawner, p.USB, "dunlin on w5500-evb-pico2");
         if let (Some(probe), Ok(wires)) = (probe, wires) {
             static STORE: StaticCell<Store<BoardFlash>> = StaticCell::new();
             let store = STORE.init(Store::new(flash));

@@ -10,3 +10,4 @@ pub mod robots;
 pub mod run;
 pub mod schedule;
 pub mod simulate;
+pub mod terms;

@@ -8,6 +8,7 @@ pub mod history;
 pub mod hosts;
 pub mod last;
 pub mod listing;
+pub mod markup;
 pub mod page_image;
 pub mod pages;
 pub mod table_file;

@@ -7,6 +7,7 @@ pub mod layout;
 pub mod modules;
 pub mod panics;
 pub mod sizes;
+pub mod uf2;
 
 use std::fs;
 use std::path::PathBuf;
@@ -52,6 +53,11 @@ pub fn build_for(install: bool, binary: &str, target: &str) -> Result<PathBuf> {
 /// Builds one binary of any board for its own core.
 pub fn build_board(install: bool, board: &Board, binary: &str) -> Result<PathBuf> {
     build_in(install, board.name, binary, board.target, &[])
+}
+
+/// Builds the firmware of any board with some of the board's features.
+pub fn build_with(install: bool, board: &Board, features: &[String]) -> Result<PathBuf> {
+    build_in(install, board.name, board.name, board.target, features)
 }
 
 /// Builds an image that has a budget.

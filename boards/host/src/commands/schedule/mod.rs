@@ -20,7 +20,8 @@ use crate::error::Error;
 use crate::lists::listing::{Listing, ListingArgs};
 use crate::output::{self, Format, Table, file, picture};
 use crate::planning::{
-    after_open_time, explain, gate_hours, open_time, plan_hosts, plan_pages, quasi_costs,
+    Assumed, Assumption, after_open_time, explain, gate_hours, open_time, plan_hosts, plan_pages,
+    quasi_costs,
 };
 
 use transport::Assigned;
@@ -70,6 +71,8 @@ pub struct Args {
     /// Also draw hosts over time as a picture
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    #[command(flatten)]
+    assumption: Assumption,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -273,13 +276,14 @@ fn make(args: &Args, listing: &Listing) -> Result<Vec<Visit>, Error> {
         ));
     }
     let costs = quasi_costs(listing, args.interval, Objective::Freshness)?;
-    let pages = plan_pages(listing, args.interval, &costs);
+    let pages = plan_pages(listing, args.interval, &costs, args.assumption);
     let planned = match args.method {
         Method::Carousel => turn(args, listing, &pages)?,
         Method::Merge => spread_hosts(args, listing, &pages)?,
         Method::Transport => {
             let Assigned { visits, open } = transport::assign(args, listing, &pages, &speeds)?;
             if open && listing.gates.iter().all(|gate| gate.politeness.is_zero()) {
+                say_assumed(args, listing, &pages);
                 return Ok(visits);
             }
             visits
@@ -291,7 +295,14 @@ fn make(args: &Args, listing: &Listing) -> Result<Vec<Visit>, Error> {
                 .collect()
         }
     };
+    say_assumed(args, listing, &pages);
     Ok(dispatch(args, listing, planned, &speeds))
+}
+
+/// Says what was taken for rates that the list does not have.
+fn say_assumed(args: &Args, listing: &Listing, pages: &[PlanPage<'_, f64>]) {
+    let made = Assumed::of(listing, pages, args.interval);
+    args.assumption.say(made, listing);
 }
 
 /// The carousel's slots, evenly over the interval.
