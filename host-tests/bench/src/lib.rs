@@ -36,21 +36,31 @@ pub fn bench(install: bool, wanted: Wanted) -> Result<()> {
     setup::qemu(install)?;
     let mut rows = Vec::new();
     let mut counts = Vec::new();
+    let mut steps = vec!["bench device", "bench memory"];
+    if !wanted.device_only {
+        steps.extend(["bench wire", "bench host"]);
+    }
+    let progress = dunlin_tools::shell::steps("bench", &steps);
+    progress.begin("bench device");
     for (target, core) in device::TARGETS {
         let counted = device::measure(install, target)?;
         rows.extend(device::rows(&counted, core));
         counts.push((core, counted));
     }
+    progress.begin("bench memory");
     let sizes = memory::images(install)?;
     rows.extend(memory::rows(install, &sizes)?);
     if wanted.renew {
         baseline::renew(&counts, &sizes)?;
     }
     if !wanted.device_only {
+        progress.begin("bench wire");
         rows.extend(wire::rows(install)?);
+        progress.begin("bench host");
         say("host figures: processor time of one thread; clocks are noisy, compare ratios");
         rows.extend(computer::rows()?);
     }
+    progress.end();
     let growth = growth(&rows);
     print!("{}", table(&rows, &growth));
     if wanted.page {

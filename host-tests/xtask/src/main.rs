@@ -52,9 +52,11 @@ enum Command {
     Qemu(qemu::Arguments),
     Flash(flash::Arguments),
     /// List the boards: what the firmware takes of each chip, and how many pages and hosts it
-    /// holds, as its ELF says
+    /// holds
+    ///
+    /// Prints the table that README.md has, and builds nothing.
     Boards {
-        /// Write the table into README.md, between its marks
+        /// Build every board, and write the table into README.md, between its marks
         #[arg(long)]
         readme: bool,
         /// Build firmware and suite of each, and hold the images against the chips' memory maps
