@@ -92,7 +92,7 @@ fn what_the_readme_says_to_type_works() {
             assert!(
                 parsed.is_ok(),
                 "{words:?}: {}",
-                parsed.err().expect("an error")
+                parsed.expect_err("an error")
             );
             understood += 1;
         }

@@ -274,7 +274,7 @@ mod tests {
                 assert!(
                     parsed.is_ok(),
                     "{page}: {words:?}: {}",
-                    parsed.err().expect("an error")
+                    parsed.expect_err("an error")
                 );
                 understood += 1;
             }
