@@ -7,6 +7,7 @@ mod device;
 pub mod host;
 mod memory;
 mod page;
+pub mod peers;
 mod row;
 pub mod throughput;
 mod wire;
@@ -16,7 +17,7 @@ pub use baseline::guard;
 use anyhow::{Result, ensure};
 
 use dunlin_tools::setup;
-use dunlin_tools::shell::say;
+use dunlin_tools::shell::{capture, cargo, say};
 use row::{Growth, HEAD, Row, growth};
 
 /// What to measure, and what to do with it.
@@ -72,6 +73,23 @@ pub fn bench(install: bool, wanted: Wanted) -> Result<()> {
         list(&missed)
     );
     Ok(())
+}
+
+/// Measures what a user would pick instead, prints it and writes its section of the performance
+/// page.
+pub fn beside_peers() -> Result<()> {
+    say("ten runs of each on each list, then what a decision takes: some minutes");
+    let text = capture(cargo().args([
+        "run",
+        "--quiet",
+        "--release",
+        "--package",
+        "dunlin-bench",
+        "--bin",
+        "peers",
+    ]))?;
+    print!("{text}");
+    page::write_peers(&text)
 }
 
 fn table(rows: &[Row], growth: &[Growth]) -> String {

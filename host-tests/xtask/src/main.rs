@@ -147,6 +147,10 @@ enum Command {
         /// Write the performance page, host-tests/PERFORMANCE.md
         #[arg(long, conflicts_with = "device")]
         page: bool,
+        /// Only the peers: what a user would pick instead, on the same lists; writes its section of
+        /// the performance page
+        #[arg(long, conflicts_with_all = ["device", "renew", "check", "page"])]
+        peers: bool,
     },
     /// Reproduce the papers' experiments and write host-tests/papers (all of them at full size:
     /// half an hour on two cores)
@@ -210,11 +214,13 @@ fn main() -> ExitCode {
             traces,
         } => papers::papers(name.as_deref(), reduced, pages, traces),
         Command::Bench { check: true, .. } => bench::guard(install),
+        Command::Bench { peers: true, .. } => bench::beside_peers(),
         Command::Bench {
             device,
             renew,
             page,
             check: false,
+            peers: false,
         } => bench::bench(
             install,
             bench::Wanted {

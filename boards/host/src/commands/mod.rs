@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod estimate;
+pub mod evolution;
 pub mod monitor;
 pub mod plan;
 pub mod report;
