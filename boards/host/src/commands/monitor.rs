@@ -56,7 +56,7 @@ pub struct Args {
     /// What was special about some hosts when the image was made
     #[arg(long, value_name = "[NAME=]HOSTS.csv")]
     hosts: Vec<String>,
-    /// The politeness the image was made with
+    /// The politeness the image was made with. Default: 15s
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     politeness: Option<Duration>,
     /// Keep the log, byte for byte, for later: a record is a log
