@@ -103,6 +103,8 @@ fn start(spawner: Spawner, probe: &'static BoardProbe, card: Card, random: u64) 
     let resources = RESOURCES.init(StackResources::new());
     let (stack, runner) = network::start(card, probe.config().address, random, resources);
     spawn(spawner, net(runner, stack, probe));
+    #[cfg(feature = "tcp-log")]
+    spawn(spawner, dunlin_board::tcp_log::serve(stack));
     for (number, memory) in MEMORY.take().iter_mut().enumerate() {
         spawn(spawner, slot(number, probe, memory.on(stack)));
     }

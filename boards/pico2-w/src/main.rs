@@ -138,6 +138,8 @@ async fn start(
         resources,
     );
     spawn(spawner, net(runner, stack, probe));
+    #[cfg(feature = "tcp-log")]
+    spawn(spawner, dunlin_board::tcp_log::serve(stack));
     spawn(spawner, join(control, stack));
     for (number, memory) in MEMORY.take().iter_mut().enumerate() {
         spawn(spawner, slot(number, probe, memory.on(stack)));

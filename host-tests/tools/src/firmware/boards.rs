@@ -12,7 +12,7 @@ use object::{Object, ObjectSection, ObjectSymbol};
 use crate::firmware::sizes::{self, Sizes};
 use crate::firmware::{self, layout, uf2};
 use crate::setup::{CORTEX_M4F, CORTEX_M33};
-use crate::shell::{root, say};
+use crate::shell::{self, root, say};
 
 /// A piece of a chip's address space.
 #[derive(Clone, Copy, Debug)]
@@ -282,7 +282,14 @@ pub fn symbol(image: &object::File<'_>, name: &str) -> Result<u64> {
 
 /// Builds every board and checks its ELF against the chip, and that its suite links.
 pub fn check(install: bool) -> Result<()> {
-    for board in BOARDS {
+    let steps: Vec<String> = BOARDS
+        .iter()
+        .map(|board| format!("board {}", board.name))
+        .collect();
+    let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+    let progress = shell::steps("boards", &steps);
+    for (board, step) in BOARDS.iter().zip(steps) {
+        progress.begin(step);
         let elf = board.build(install)?;
         layout::check(board, &elf)?;
         // A chip whose flash begins a sector later could not run it: if that goes unnoticed, the
@@ -313,6 +320,7 @@ pub fn check(install: bool) -> Result<()> {
             layout::check(board, &suite)?;
         }
     }
+    progress.end();
     let table = table(install)?;
     let readme = fs::read_to_string(readme_path()).context("cannot read README.md")?;
     ensure!(
