@@ -15,6 +15,8 @@ pub(super) struct Budget {
     burst: u16,
     /// When the bucket would be empty again.
     drained: Instant,
+    /// So many pages may be fetched for the first time before the budget allows it.
+    ahead: u32,
 }
 
 impl Budget {
@@ -23,6 +25,7 @@ impl Budget {
             interval: Duration::ZERO,
             burst,
             drained: Instant::ZERO,
+            ahead: 0,
         }
     }
 
@@ -33,6 +36,21 @@ impl Budget {
         let wait = self.opens() - now;
         self.interval = per_day.map_or(Duration::ZERO, interval);
         self.drained = now + wait.min(self.interval) + self.saved_up();
+    }
+
+    /// So many first fetches need not wait; they are spent all the same.
+    pub(super) fn set_ahead(&mut self, fetches: u32) {
+        self.ahead = fetches;
+    }
+
+    /// May a first fetch start although the bucket is full?
+    pub(super) fn goes_ahead(&self) -> bool {
+        self.ahead > 0
+    }
+
+    /// A first fetch has come to something.
+    pub(super) fn went_ahead(&mut self) {
+        self.ahead = self.ahead.saturating_sub(1);
     }
 
     /// When the next fetch may start.

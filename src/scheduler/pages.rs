@@ -81,6 +81,14 @@ impl<I: Id> Core<'_, I> {
         Ok(())
     }
 
+    pub(super) fn fetch_at(&mut self, page: PageId, then: Instant) -> Result<(), Error> {
+        let id = page_key(page)?;
+        self.queued_mut(id)?;
+        let due = self.state.clock.tick_after(then);
+        self.reschedule(id, due, Place::Timed);
+        Ok(())
+    }
+
     pub(super) fn hint(&mut self, page: PageId, hint: Hint, now: Instant) -> Result<(), Error> {
         let (_, tick) = self.advance(now);
         let id = page_key(page)?;

@@ -229,7 +229,7 @@ pub fn refused(_: &Path) -> Result<()> {
         (
             "url\nhttp://a.test/\n".into(),
             &["--crawls-per-day=0"],
-            "expected a number above 0",
+            "expected a number from 0.000001 to 1000000000, or max",
         ),
         (
             "url\nhttp://a.test/\n".into(),

@@ -9,3 +9,4 @@ pub mod robots;
 pub mod run;
 pub mod schedule;
 pub mod simulate;
+mod web_args;

@@ -10,6 +10,7 @@ use dunlin::time::Duration;
 
 use crate::duration;
 use crate::error::{Error, InputError};
+use crate::lists::budget::LONGEST_EVERY;
 use crate::lists::table_file::{Column, Field, Row, TableFile, optional, required};
 
 const COLUMNS: &[Column] = &[
@@ -21,7 +22,11 @@ const COLUMNS: &[Column] = &[
     optional("updates"),
     optional("min"),
     optional("max"),
+    optional("every"),
 ];
+
+/// Shorter is a slip of the pen.
+const SHORTEST_EVERY: Duration = Duration::from_secs(1);
 
 /// Every page of a list, and the hosts they live on.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +52,8 @@ pub struct ListedPage {
     pub min: u32,
     /// Most crawls in an interval.
     pub max: Option<u32>,
+    /// The time between two visits, within politeness; `None` to leave it to the scheduler.
+    pub every: Option<Duration>,
 }
 
 /// How a page changes; rates are changes a day, `None` where they are still to be learnt.
@@ -193,6 +200,10 @@ fn read_page(row: &Row<'_>, url: &Field<'_>, host: usize) -> Result<ListedPage, 
     if let Some(field) = row.get("max").filter(|_| max.is_some_and(|max| max < min)) {
         return Err(field.error(format!("at least the minimum, {min}")));
     }
+    let every = row.get("every").map(read_every).transpose()?;
+    if let Some(field) = row.get("every").filter(|_| min > 0 || max.is_some()) {
+        return Err(field.error("nothing here where min or max says how often to visit the page"));
+    }
     Ok(ListedPage {
         url: url.text.to_owned(),
         host,
@@ -200,7 +211,15 @@ fn read_page(row: &Row<'_>, url: &Field<'_>, host: usize) -> Result<ListedPage, 
         change: read_change(row)?,
         min,
         max,
+        every,
     })
+}
+
+fn read_every(field: Field<'_>) -> Result<Duration, InputError> {
+    let every = duration::parse(field.text).ok();
+    every
+        .filter(|every| (SHORTEST_EVERY..=LONGEST_EVERY).contains(every))
+        .ok_or_else(|| field.error("a time between two visits from 1s to 49d, such as 10m or 6h"))
 }
 
 fn read_change(row: &Row<'_>) -> Result<ListedChange, InputError> {

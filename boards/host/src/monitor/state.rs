@@ -12,9 +12,12 @@ use super::host_stats::HostStats;
 use super::names::{HostName, Names, PageName};
 use super::page_stats::PageStats;
 use super::time_series::TimeSeries;
+use crate::news::{self, Kind, News};
 
 /// The last lines of the log that are kept.
 const LINES: usize = 200;
+/// The last news that is kept.
+const NEWS: usize = 100;
 /// Seconds over which fetches a minute are counted.
 const MINUTE: usize = 60;
 /// Kinds of error that are told apart; the vocabulary has nine.
@@ -41,8 +44,12 @@ pub struct Counts {
     pub fetches: u64,
     /// Answers with status 304.
     pub not_modified: u64,
-    /// Answers with a new version, a page's first one included.
+    /// Answers with another version than before.
     pub changed: u64,
+    /// Answers with the first version of a page.
+    pub first: u64,
+    /// News by its kind, in the order of [`Kind::ALL`].
+    pub news: [u64; Kind::ALL.len()],
     /// Requests that were not answered, by kind.
     pub errors: BTreeMap<String, u64>,
     /// Turns that robots rules forbade.
@@ -88,20 +95,27 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Reads the boot banner of firmware of ours.
-    fn read(line: &str) -> Option<Self> {
-        match LoggedBoardEvent::read(line)? {
+    /// Reads the banner of firmware of ours, and whether it has just booted.
+    fn read(line: &str) -> Option<(Self, bool)> {
+        let (name, version, build, boots) = match LoggedBoardEvent::read(line)? {
             LoggedBoardEvent::Banner {
                 name,
                 version,
                 build,
-            } if name.split(' ').next() == Some("dunlin") => Some(Self {
-                name: name.to_owned(),
-                version: version.to_owned(),
-                build: build.to_owned(),
-            }),
-            _ => None,
-        }
+            } => (name, version, build, true),
+            LoggedBoardEvent::Here {
+                name,
+                version,
+                build,
+            } => (name, version, build, false),
+            _ => return None,
+        };
+        let identity = Self {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            build: build.to_owned(),
+        };
+        (name.split(' ').next() == Some("dunlin")).then_some((identity, boots))
     }
 }
 
@@ -174,6 +188,12 @@ pub struct MonitoredProbe {
     pub series: TimeSeries,
     /// The last lines of the log.
     pub lines: VecDeque<Line>,
+    /// The last news, and when it came on the log's timeline.
+    pub news: VecDeque<(f64, News)>,
+    /// It says when it sees a page for the first time: older firmware does not.
+    pub tells_first: bool,
+    /// The page whose first version the next line tells of.
+    first: Option<u16>,
     /// Frames that became lines.
     pub frames: u64,
     /// Frames that did not become lines.
@@ -215,6 +235,9 @@ impl MonitoredProbe {
             hosts,
             series: TimeSeries::default(),
             lines: VecDeque::with_capacity(LINES),
+            news: VecDeque::new(),
+            tells_first: false,
+            first: None,
             frames: 0,
             lost: Lost::default(),
             revision: 0,
@@ -288,13 +311,23 @@ impl MonitoredProbe {
                 Some(event) => {
                     self.advance(line.micros, false);
                     self.take_in(event);
+                    // Whatever is heard of pages came over a network.
+                    if event.page().is_some() && self.online.is_none() {
+                        self.online = Some(true);
+                    }
                 }
                 None => {
                     let banner = Identity::read(&line.message);
-                    self.advance(line.micros, banner.is_some());
-                    banner
-                        .into_iter()
-                        .for_each(|identity| self.booted(identity));
+                    let boots = matches!(banner, Some((_, true)));
+                    self.advance(line.micros, boots);
+                    match banner {
+                        Some((identity, true)) => self.booted(identity),
+                        Some((identity, false)) => {
+                            self.identity = Some(identity);
+                            self.tells_first = true;
+                        }
+                        None => {}
+                    }
                 }
             }
         }
@@ -337,6 +370,20 @@ impl MonitoredProbe {
     /// Takes in what a line tells. Lines of other firmware, or of a newer vocabulary, are shown and
     /// not counted.
     fn take_in(&mut self, event: LoggedEvent<'_>) {
+        let changes = self.counts.changed;
+        self.count(event);
+        // A page's first version is none.
+        let is_news = |news: &News| news.kind != Kind::Changed || self.counts.changed > changes;
+        if let Some(news) = News::of(&event).filter(is_news) {
+            self.counts.news[news.kind as usize] += 1;
+            if self.news.len() == NEWS {
+                self.news.pop_front();
+            }
+            self.news.push_back((self.time, news));
+        }
+    }
+
+    fn count(&mut self, event: LoggedEvent<'_>) {
         match event {
             LoggedEvent::Loaded { pages, hosts } => self.loaded = Some((pages, hosts)),
             LoggedEvent::Refused { why } => self.refused = Some(why.to_owned()),
@@ -352,14 +399,24 @@ impl MonitoredProbe {
                 millis,
                 changed,
             } => {
+                let known = self.pages.get(usize::from(page));
+                let is_new = known.is_none_or(|page| page.visits == 0);
+                let first = self.first.take() == Some(page) || is_new && !self.tells_first;
+                let first = first && changed;
+                let changed = changed && !first;
                 self.fetched(page);
                 self.counts.not_modified += u64::from(status == 304);
                 self.counts.changed += u64::from(changed);
+                self.counts.first += u64::from(first);
                 self.counts.bytes += u64::from(bytes);
                 self.count_duration(f64::from(millis) * 1e-3);
                 let name = self.names.pages.get(usize::from(page));
                 let entry = slot(&mut self.pages, page, self.revision);
-                entry.visited(name, self.time, status, changed);
+                entry.visited(name, self.time, status, (!first).then_some(changed));
+            }
+            LoggedEvent::First { page } => {
+                self.first = Some(page);
+                self.tells_first = true;
             }
             LoggedEvent::Moved { page, status } => {
                 self.fetched(page);
@@ -369,11 +426,7 @@ impl MonitoredProbe {
             }
             LoggedEvent::Astray { page, status, why } => {
                 self.fetched(page);
-                // An `Option`, as it is logged; `None` for what is no URL or too long to be kept.
-                let why = why
-                    .strip_prefix("Some(")
-                    .and_then(|why| why.strip_suffix(')'))
-                    .unwrap_or("Target");
+                let why = news::redirect(why);
                 count(&mut self.counts.astray, why);
                 let entry = slot(&mut self.pages, page, self.revision);
                 entry.astray = Some(if why == "NeedsTls" { "https" } else { "astray" });
