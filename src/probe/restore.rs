@@ -233,10 +233,9 @@ impl State<'_> {
     pub(super) fn keep_rhythm(&mut self, index: usize, setup: &Setup<'_>) {
         if let Some(rhythm) = setup.rhythm(index)
             && let Some(id) = self.scheduler.page_id(index)
-            && let Some(last) = self.scheduler.last_fetch(id)
         {
             // What is being fetched is asked about again when that has ended.
-            let _ = self.scheduler.fetch_at(id, last + rhythm);
+            let _ = self.scheduler.fetch_after(id, rhythm);
         }
     }
 

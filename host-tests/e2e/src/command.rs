@@ -58,6 +58,8 @@ pub fn qemu(pages: &Path, seconds: u32, more: &[&str]) -> Result<Command> {
         "*=10.0.2.2",
         "--politeness",
         "400ms",
+        "--crawls-per-day",
+        "max",
     ]);
     command
         .arg("--pages")

@@ -89,7 +89,8 @@ fn a_page_is_visited_as_often_as_its_list_says() {
     };
     let (world, _) = setting().run(site);
     let often = world.asked("a.test", "/page4").len();
-    assert!((125..=145).contains(&often), "{often} times in a day");
+    // An hour of the day goes to making up for the first round.
+    assert!((115..=145).contains(&often), "{often} times in a day");
     let seldom = world.asked("a.test", "/page9").len();
     assert!((4..=5).contains(&seldom), "{seldom} times in a day");
     let usual = world.asked("a.test", "/page5").len();

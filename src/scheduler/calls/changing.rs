@@ -210,8 +210,10 @@ macro_rules! changing {
             /// ```
             fn set_weight(page: PageId, weight: f32) -> Result<(), Error>;
 
-            /// Fetches a page then, whatever that is worth, as soon as budget and politeness allow:
-            /// for one whose owner wants it visited at certain times. It holds for one fetch.
+            /// Fetches a page so long after its last fetch, whatever that is worth, as far as budget
+            /// and politeness allow: for one whose owner wants it so. What came late is made up for
+            /// as the [`Engine`](super::Engine) does. It holds for one fetch, and says nothing to a
+            /// page that was never fetched.
             ///
             /// # Errors
             /// [`Error::UnknownPage`], also while it is being fetched.
@@ -223,13 +225,17 @@ macro_rules! changing {
             /// # let mut scheduler: Scheduler<16, 4> = Scheduler::new(Settings::DEFAULT);
             /// # let host = scheduler.add_host(Duration::from_secs(15))?;
             /// # let page = scheduler.add_page(host, &PageSettings::DEFAULT, now)?;
-            /// let then = now + Duration::HOUR;
-            /// scheduler.fetch_at(page, then)?;
-            /// assert!(!matches!(scheduler.next(now), Decision::Fetch(_)));
-            /// assert_eq!(scheduler.next(then + Duration::from_secs(1)), Decision::Fetch(page));
+            /// if let Decision::Fetch(page) = scheduler.next(now) {
+            ///     scheduler.record(page, Outcome::Unchanged, now)?;
+            ///     scheduler.fetch_after(page, Duration::HOUR)?;
+            /// }
+            /// let early = now + Duration::from_secs(3_500);
+            /// assert!(!matches!(scheduler.next(early), Decision::Fetch(_)));
+            /// let then = now + Duration::from_secs(3_601);
+            /// assert_eq!(scheduler.next(then), Decision::Fetch(page));
             /// # Ok::<(), Error>(())
             /// ```
-            fn fetch_at(page: PageId, then: Instant) -> Result<(), Error>;
+            fn fetch_after(page: PageId, gap: Duration) -> Result<(), Error>;
 
             /// What a source says about a page: it has changed, or it is expected to. How much that
             /// counts is learnt for each of the first eight hosts that send hints, and for the

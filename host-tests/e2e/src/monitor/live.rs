@@ -326,7 +326,7 @@ fn same_figures(browser: &Browser, counted: &Summary, decoded: &Value) -> Result
     for (name, own) in [
         ("fetches", counted.fetches),
         ("not_modified", counted.not_modified),
-        ("changed", counted.changed),
+        ("changed", counted.changed + counted.first),
         ("errors", counted.errors),
         ("robots_denied", counted.robots_denied),
     ] {
