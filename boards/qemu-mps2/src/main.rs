@@ -107,6 +107,8 @@ fn start(
     static RESOURCES: StaticCell<StackResources<{ sockets(SLOTS) }>> = StaticCell::new();
     if let Some((stack, runner)) = network::start(probe, RESOURCES.init(StackResources::new())) {
         spawn(spawner, net(runner, stack, probe));
+        #[cfg(feature = "tcp-log")]
+        spawn(spawner, dunlin_board::tcp_log::serve(stack));
         spawn(spawner, hurry());
         for (number, memory) in probe::slots(stack).enumerate() {
             spawn(spawner, slot(number, probe, memory));

@@ -11,6 +11,7 @@ mod hostile;
 pub mod monitor;
 mod state;
 pub mod suite;
+mod tcp_log;
 mod time;
 mod time_server;
 
@@ -88,6 +89,10 @@ const CASES: &[Case] = &[
     (
         "a web that misbehaves harms nobody, on this computer",
         |_| hostile::on_this_computer(false),
+    ),
+    (
+        "a log over the network, for monitors that come and go",
+        tcp_log::monitors_read_it,
     ),
     ("Ctrl-C", command::interrupted),
     ("a log of warnings alone", command::quiet),

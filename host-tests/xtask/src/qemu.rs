@@ -82,6 +82,7 @@ pub fn qemu(install: bool, arguments: &Arguments) -> Result<()> {
         monitor: None,
         stop: Some(&STOP),
         log_port,
+        forward: None,
     };
     let report = crawl.run(|line| {
         if is_shown(line.level, shown) {

@@ -180,6 +180,7 @@ mod tests {
             for page in 0..*pages {
                 list.pages.push(ListedPage {
                     url: format!("http://h{host}.test/{page}"),
+                    name: None,
                     host,
                     weight: 1.0,
                     change: ListedChange::Poisson { rate: None },

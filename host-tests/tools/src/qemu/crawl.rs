@@ -28,6 +28,8 @@ pub struct Crawl<'a> {
     pub monitor: Option<&'a Path>,
     pub stop: Option<&'a AtomicBool>,
     pub log_port: Option<&'a LogPort>,
+    /// A port of this computer's loopback, and the port of the device that it leads to.
+    pub forward: Option<(u16, u16)>,
 }
 
 /// The summary for machines (`--json`).
@@ -75,6 +77,7 @@ impl Crawl<'_> {
             monitor: self.monitor,
             stop: self.stop,
             log_port: self.log_port,
+            forward: self.forward,
             ..Attached::default()
         };
         let machine = Machine {
