@@ -54,8 +54,9 @@
 //! | `limt` | index of the page, [`CrawlLimits`]; sorted by page | no limits |
 //! | `laws` | index of the page, [`ChangeLaw`]; sorted by page | all pages change by Poisson laws |
 //!
-//! `limt` and `laws` can be written and read, but no probe obeys them yet, so the program `dunlin`
-//! does not write them. All of these sections hold records; others may hold what they want
+//! Of `limt`, probes obey limits that fix the time between two visits
+//! ([`CrawlLimits::rhythm`]), and the program `dunlin` writes those only. `laws` can be written and
+//! read, but no probe obeys them yet. All of these sections hold records; others may hold what they want
 //! ([`Image::section`], `Builder::section`).
 //!
 //! | byte | payload that holds records |

@@ -17,6 +17,8 @@ pub(super) enum Place {
     /// The same, with a due time set from outside (an announced update, a retry): re-planning
     /// leaves it alone.
     Pinned,
+    /// The same, at the time that its owner wants it: it asks for just that.
+    Timed,
     /// Being fetched; `due` is when politeness lets the next fetch from its host start.
     InFlight,
 }

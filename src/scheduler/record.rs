@@ -36,8 +36,11 @@ impl<I: Id> Core<'_, I> {
         let gate = self.gate_of(host)?;
         let opens = self.after_fetch(gate, earliest, outcome, now)?;
         self.learn(id, outcome, tick);
-        if outcome == Outcome::Denied {
-            self.state.budget.refund();
+        match outcome {
+            Outcome::Denied => self.state.budget.refund(),
+            Outcome::Postponed => {}
+            _ if last == Tick::NEVER => self.state.budget.went_ahead(),
+            _ => {}
         }
         let since_last = tick.days_since(last);
         let (due, place) = self.after_outcome(id, outcome, since_last, tick, opens);
@@ -171,6 +174,11 @@ impl<I: Id> Core<'_, I> {
                 Place::Pinned,
             ),
             Outcome::Postponed => (tick, Place::Pinned),
+            // Alone, unless its gate has closed as well.
+            Outcome::Broken { times } => {
+                let wait = self.state.settings.gate.page_back_off(times);
+                (opens.max(tick.after(wait)), Place::Pinned)
+            }
             // A page that was never seen has no copy that could do for the time being, and nothing
             // is known of its gap.
             Outcome::Refused { .. } | Outcome::Failed if since_last <= 0.0 => {

@@ -53,7 +53,11 @@ impl<I: Id> Core<'_, I> {
         if self.state.prices.common <= 0.0 {
             self.state.prices.common = self.first_price(&page);
         }
-        let gap = self.gap_of(id, page.due.days_since(page.last));
+        let waits = page.due.days_since(page.last);
+        let gap = match page.place {
+            Place::Timed if waits > 0.0 => waits,
+            _ => self.gap_of(id, waits),
+        };
         let provider = self.state.providers.record(page.host, 0);
         let speed = provider.map_or(1.0, |provider| {
             provider.signals(page.estimate.rate()).speed()

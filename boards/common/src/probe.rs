@@ -48,6 +48,7 @@ impl<H: Hardware> Board for Device<H> {
         if let Event::Totals(_) = event {
             let awake_millis = executor::awake().as_millis();
             BoardEvent::Power { awake_millis }.emit();
+            crate::here();
         }
     }
 

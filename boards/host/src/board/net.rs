@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 
 use async_io::{Async, Timer};
-use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Resolve, Scheme};
+use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Resolve, Scheme, TlsError};
 use dunlin::time::Duration;
 use embedded_io_async::{ErrorType, Read, Write};
 use futures_lite::{AsyncReadExt, AsyncWriteExt};
@@ -70,6 +70,21 @@ impl Connect for HostConnect {
 
     fn speaks_https(&self) -> bool {
         true
+    }
+
+    fn tls_error(error: &io::Error) -> Option<TlsError> {
+        use rustls::{CertificateError as Wrong, Error as Tls};
+        let error = error.get_ref()?.downcast_ref()?;
+        Some(match error {
+            Tls::InvalidCertificate(wrong) => match wrong {
+                Wrong::Expired | Wrong::ExpiredContext { .. } => TlsError::Expired,
+                Wrong::NotValidYet | Wrong::NotValidYetContext { .. } => TlsError::NotYetValid,
+                Wrong::NotValidForName | Wrong::NotValidForNameContext { .. } => TlsError::Name,
+                Wrong::UnknownIssuer => TlsError::Issuer,
+                _ => TlsError::Certificate,
+            },
+            _ => TlsError::Protocol,
+        })
     }
 
     async fn connect(&mut self, to: Endpoint<'_>) -> Result<HostConnection, io::Error> {

@@ -98,6 +98,7 @@ impl World {
             change: pages::ListedChange::Poisson { rate: rate(page) },
             min: 0,
             max: None,
+            every: None,
         };
         let hosts: Vec<String> = (0..self.hosts)
             .map(|index| format!("{}:{port}", host(index)))
