@@ -11,6 +11,7 @@
 //!   apart.
 //! - [`partition`] is the store's part of a chip's flash, [`persist`] the store in it.
 //! - [`suite`] runs the on-target suite.
+//! - `tls` (feature) is https.
 //! - `rtt` (feature) is the log and the way down of boards with a debug probe, `rp2350` (feature)
 //!   their chip.
 
@@ -27,6 +28,8 @@ pub mod rp2350;
 #[cfg(feature = "rtt")]
 pub mod rtt;
 pub mod suite;
+#[cfg(feature = "tls")]
+pub mod tls;
 
 use dunlin::boot::{Boot, Reset};
 use dunlin::probe::BoardEvent;

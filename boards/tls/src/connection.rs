@@ -129,7 +129,7 @@ impl<'t, S: Connection> TlsConnection<'t, S> {
     /// up.
     pub async fn open(tls: &'t Tls, below: S, host: &str) -> Result<Self, S> {
         let refused = StreamError::Tls;
-        if tls.now().is_none() {
+        if !tls.knows_time() {
             return Err(refused(TlsError::Time));
         }
         let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -572,7 +572,7 @@ impl<S: Connection> Connection for TlsConnection<'_, S> {
 }
 
 /// What rustls says, in the fetcher's words.
-fn reason(error: &Error) -> TlsError {
+pub fn reason(error: &Error) -> TlsError {
     match error {
         Error::InvalidCertificate(why) => match why {
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => {

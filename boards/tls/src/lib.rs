@@ -31,11 +31,11 @@ mod trust;
 mod validity;
 
 pub use caps::{LONGEST_CHAIN, MOST_CERTIFICATES};
-pub use connection::{StreamError, TlsConnection};
+pub use connection::{StreamError, TlsConnection, reason};
 pub use provider::seed;
 pub use records::Records;
 pub use sessions::{Held, Sessions};
-pub use trust::{MOST_AUTHORITIES, NoOwner, Owner};
+pub use trust::{MOST_AUTHORITIES, NoOwner, Owner, check_pinned};
 
 use alloc::sync::Arc;
 use alloc::vec;
@@ -131,8 +131,9 @@ impl Tls {
         self.records
     }
 
-    fn now(&self) -> Option<u64> {
-        self.clock.unix_time()
+    /// Is the date known? Without it, no connection can be opened.
+    pub fn knows_time(&self) -> bool {
+        self.clock.unix_time().is_some()
     }
 
     /// Is there room for so many bytes? Forgets sessions to make some.

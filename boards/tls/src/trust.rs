@@ -61,11 +61,8 @@ impl ServerCertVerifier for Verifier {
         end.verify_is_valid_for_subject_name(name).map_err(reason)?;
         let host = host_text(name);
         if let Some(pin) = self.owner.pin(&host) {
-            let key = end.subject_public_key_info();
-            if Sha256::digest(&key).as_slice() != pin {
-                return Err(CertificateError::ApplicationVerificationFailure.into());
-            }
-            return validity::check(certificate, now).map(|()| ServerCertVerified::assertion());
+            return check_pinned(certificate, name, &pin, now)
+                .map(|()| ServerCertVerified::assertion());
         }
         let path = |anchors: &[TrustAnchor<'_>]| {
             end.verify_for_usage(
@@ -122,6 +119,25 @@ impl ServerCertVerifier for Verifier {
     fn supported_verify_schemes(&self) -> alloc::vec::Vec<SignatureScheme> {
         ALGORITHMS.supported_schemes()
     }
+}
+
+/// Has this certificate the key that was pinned, is it for this host, and valid now?
+///
+/// # Errors
+/// Why not.
+pub fn check_pinned(
+    certificate: &CertificateDer<'_>,
+    name: &ServerName<'_>,
+    pin: &[u8; 32],
+    now: UnixTime,
+) -> Result<(), Error> {
+    let end = EndEntityCert::try_from(certificate).map_err(reason)?;
+    let key = end.subject_public_key_info();
+    if Sha256::digest(&key).as_slice() != pin {
+        return Err(CertificateError::ApplicationVerificationFailure.into());
+    }
+    end.verify_is_valid_for_subject_name(name).map_err(reason)?;
+    validity::check(certificate, now)
 }
 
 /// As rustls says it; what has no reason of its own here counts as a certificate that is no good.

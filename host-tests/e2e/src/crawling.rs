@@ -47,6 +47,7 @@ fn run_and_watch(
         monitor: None,
         stop: None,
         log_port: None,
+        epoch: None,
     };
     let report = crawl.run(|line| {
         show(line);
@@ -321,6 +322,7 @@ pub fn link_loss(elf: &Path) -> Result<()> {
             monitor: Some(&socket),
             stop: None,
             log_port: None,
+            epoch: None,
         };
         let mut states = Vec::new();
         let report = crawl.run(|line| {

@@ -7,6 +7,7 @@ use std::thread;
 
 use dunlin::fetch::{Client, Limits, Request, Url};
 use dunlin_host::board::net::HostConnect;
+use dunlin_host::board::verify::Trust;
 use futures_lite::future::block_on;
 use rustls::RootCertStore;
 use rustls::pki_types::PrivateKeyDer;
@@ -52,7 +53,7 @@ fn fetch(host: &str, port: u16, roots: RootCertStore) -> Result<Got, Failure> {
     let text = format!("https://{host}:{port}/");
     let request = Request::get(Url::parse(&text).unwrap(), agent());
     block_on(async {
-        let mut connector = HostConnect::trusting(roots);
+        let mut connector = HostConnect::trusting(roots, Trust::default());
         let mut client = Client::new(&mut connector);
         ask(&mut client, &request, Limits::DEFAULT, PATIENCE).await
     })

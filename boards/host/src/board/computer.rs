@@ -6,7 +6,7 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use dunlin::probe::{Board, Event, Flags};
+use dunlin::probe::{Board, Event, Failure, Flags};
 use dunlin::time::{Duration, Instant};
 use serde::Serialize;
 
@@ -179,10 +179,11 @@ impl Board for Computer<'_> {
             }
             Event::Failed { page, millis, why } => {
                 let after = duration::format(Duration::from_millis(millis.into()));
-                self.say(&format!(
-                    "failed after {after}: {} ({why:?})",
-                    self.url(page)
-                ));
+                let why = match why {
+                    Failure::Tls(why) => why.to_string(),
+                    why => format!("{why:?}"),
+                };
+                self.say(&format!("failed after {after}: {} ({why})", self.url(page)));
             }
             Event::Costly { host } => {
                 let hosts = &self.listing.list.hosts;

@@ -49,6 +49,8 @@ pub struct Options {
     pub log: LogLevel,
     /// Who knows what time it is.
     pub sntp: Option<(String, u16)>,
+    /// Certificates of the owner's own certificate authorities, in DER.
+    pub authorities: Vec<Vec<u8>>,
     /// Stretches of pages that do not count as changes: what opens and what closes them.
     pub ignore: Vec<(String, String)>,
 }
@@ -68,6 +70,7 @@ impl Default for Options {
             utc_offset_minutes: 0,
             log: LogLevel::Info,
             sntp: None,
+            authorities: Vec::new(),
             ignore: Vec::new(),
         }
     }
@@ -120,6 +123,11 @@ pub fn build(
         .try_for_each(|page| reachable(page, options, capacity))?;
     listing.gates.iter().try_for_each(check_politeness)?;
     check_ignored(&options.ignore)?;
+    if !capacity.https && !(options.authorities.is_empty() && listing.pins.is_empty()) {
+        return Err(Error::Usage(
+            "found --ca or a pin, expected neither: this firmware leaves https to a gateway".into(),
+        ));
+    }
     let mut order: Vec<usize> = (0..pages).collect();
     order.sort_by_key(|&page| list.pages[page].host);
     let mut records = Vec::new();
@@ -169,11 +177,18 @@ pub fn build(
         .collect();
     // What the probe would refuse it for is said here, before it is asked. Limits and laws are not
     // written: no probe obeys them yet.
+    let pins: Vec<(&str, [u8; 32])> = listing
+        .pins
+        .iter()
+        .map(|(host, pin)| (host.as_str(), *pin))
+        .collect();
     let image = Builder::new(&config(options))
         .names(&names)
         .hosts(&hosts)
         .pages(&records)
         .ignore(&ignore)
+        .authorities(&options.authorities)
+        .pins(&pins)
         .build()
         .map_err(|why| Error::Usage(why.to_string()))?;
     Ok((image, order))

@@ -253,7 +253,7 @@ impl<A: Seal, const SENT: usize> MessageDecrypter for Tls12Decrypter<A, SENT> {
         if SENT > 0 {
             nonce = joined(
                 self.iv.as_ref().get(..NONCE_LEN - SENT).unwrap_or_default(),
-                { message.payload.get(..SENT).unwrap_or_default() },
+                message.payload.get(..SENT).unwrap_or_default(),
             )
             .as_ref()
             .try_into()

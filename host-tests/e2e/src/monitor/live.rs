@@ -166,6 +166,7 @@ fn crawl(
         monitor: None,
         stop: None,
         log_port: Some(port),
+        epoch: None,
     };
     crawl.run(|_| {
         heard.fetch_add(1, Ordering::Relaxed);
