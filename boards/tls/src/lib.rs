@@ -33,7 +33,7 @@ mod validity;
 pub use caps::{LONGEST_CHAIN, MOST_CERTIFICATES};
 pub use connection::{StreamError, TlsConnection, reason};
 pub use provider::seed;
-pub use records::Records;
+pub use records::{RecordBuffer, Records};
 pub use sessions::{Held, Sessions};
 pub use trust::{MOST_AUTHORITIES, NoOwner, Owner, check_pinned};
 

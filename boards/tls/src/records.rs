@@ -18,24 +18,41 @@ pub(crate) const OUTGOING: usize = 1024;
 const BYTES: usize = LONGEST_RECORD + OUTGOING;
 
 /// A record has to be complete within this time of its first byte.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(8);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Connections that may wait at the same time: one a slot.
 const WAITING: usize = 8;
 
-/// The shared buffer: put it in a static.
+/// The shared buffer: put it in a static of its own, where it begins as zeros, which cost no flash.
+#[allow(missing_debug_implementations)] // Of no use.
+pub struct RecordBuffer(Mutex<CriticalSectionRawMutex, [u8; BYTES]>);
+
+impl RecordBuffer {
+    /// Empty.
+    pub const fn new() -> Self {
+        Self(Mutex::new([0; BYTES]))
+    }
+}
+
+impl Default for RecordBuffer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Who has the buffer.
 #[allow(missing_debug_implementations)] // Of no use, and embassy's semaphore has none.
 pub struct Records {
     free: FairSemaphore<CriticalSectionRawMutex, WAITING>,
-    buffer: Mutex<CriticalSectionRawMutex, [u8; BYTES]>,
+    buffer: &'static RecordBuffer,
 }
 
 impl Records {
-    /// One buffer.
-    pub const fn new() -> Self {
+    /// Nobody has it.
+    pub const fn new(buffer: &'static RecordBuffer) -> Self {
         Self {
             free: FairSemaphore::new(1),
-            buffer: Mutex::new([0; BYTES]),
+            buffer,
         }
     }
 
@@ -54,19 +71,13 @@ impl Records {
 
     fn taken<'r>(&'r self, turn: Turn<'r>) -> Option<Taken<'r>> {
         // Whose turn it is finds it free.
-        let buffer = self.buffer.try_lock().ok()?;
+        let buffer = self.buffer.0.try_lock().ok()?;
         let until = Instant::now() + PATIENCE;
         Some(Taken {
             buffer,
             until,
             _turn: turn,
         })
-    }
-}
-
-impl Default for Records {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

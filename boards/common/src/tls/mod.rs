@@ -12,7 +12,7 @@ use core::cell::Cell;
 
 use dunlin::image::Image;
 use dunlin::probe::{Board, BoardEvent, Probe};
-use dunlin_tls::{Clock, Memory, Owner, Records, Sessions, Tls};
+use dunlin_tls::{Clock, Memory, Owner, RecordBuffer, Records, Sessions, Tls};
 use embassy_sync::blocking_mutex::Mutex;
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use embassy_time::{Instant, Timer};
@@ -41,7 +41,8 @@ static DATE: Mutex<CriticalSectionRawMutex, Cell<Option<u64>>> = Mutex::new(Cell
 /// Gets https ready. `seed` are 256 random bits, by the chip's own generator; `image` says whom its
 /// owner trusts. Call once.
 pub fn start(image: Image<'static>, seed: [u8; 32]) {
-    static RECORDS: Records = Records::new();
+    static BUFFER: RecordBuffer = RecordBuffer::new();
+    static RECORDS: Records = Records::new(&BUFFER);
     static KEPT: Sessions = Sessions::new(SESSIONS);
     static OWNER: StaticCell<ImageOwner> = StaticCell::new();
     static TLS: StaticCell<Tls> = StaticCell::new();

@@ -18,21 +18,11 @@ const BYTES: usize = 4 * WORDS;
 /// Bytes of the shortest key.
 const LEAST: usize = 2048 / 8;
 
-/// Is this the signature of `message` by the key, a DER `RSAPublicKey`?
+/// Is this the signature of what was hashed by the key, a DER `RSAPublicKey`?
 ///
 /// Work: 35 products of numbers as long as the key, for the exponents that are in use.
+#[inline(never)] // Its numbers leave the stack with it.
 pub(super) fn verify(
-    key: &[u8],
-    padding: Padding,
-    hash: SignatureHash,
-    message: &[u8],
-    signature: &[u8],
-) -> bool {
-    let hashed = hash.hash(&[message]);
-    check(key, padding, hash, &hashed, signature).is_some()
-}
-
-fn check(
     key: &[u8],
     padding: Padding,
     hash: SignatureHash,

@@ -58,34 +58,16 @@ impl SignatureVerificationAlgorithm for Algorithm {
         signature: &[u8],
     ) -> Result<(), InvalidSignature> {
         count()?;
-        match self.key {
-            Key::P256 => {
-                let key = p256::ecdsa::VerifyingKey::from_sec1_bytes(public_key);
-                let signature = p256::ecdsa::DerSignature::try_from(signature);
-                let (Ok(key), Ok(signature)) = (key, signature) else {
-                    return Err(InvalidSignature);
-                };
-                let hashed = self.hash.hash(&[message]);
-                key.verify_prehash(&hashed, &signature)
-                    .map_err(|_| InvalidSignature)
-            }
-            Key::P384 => {
-                let key = p384::ecdsa::VerifyingKey::from_sec1_bytes(public_key);
-                let signature = p384::ecdsa::DerSignature::try_from(signature);
-                let (Ok(key), Ok(signature)) = (key, signature) else {
-                    return Err(InvalidSignature);
-                };
-                let hashed = self.hash.hash(&[message]);
-                key.verify_prehash(&hashed, &signature)
-                    .map_err(|_| InvalidSignature)
-            }
-            Key::Rsa(padding) => {
-                if rsa::verify(public_key, padding, self.hash, message, signature) {
-                    Ok(())
-                } else {
-                    Err(InvalidSignature)
-                }
-            }
+        let hashed = self.hash.hash(&[message]);
+        let is_valid = match self.key {
+            Key::P256 => is_by_p256(public_key, &hashed, signature),
+            Key::P384 => is_by_p384(public_key, &hashed, signature),
+            Key::Rsa(padding) => rsa::verify(public_key, padding, self.hash, &hashed, signature),
+        };
+        if is_valid.is_some() {
+            Ok(())
+        } else {
+            Err(InvalidSignature)
         }
     }
 
@@ -96,6 +78,21 @@ impl SignatureVerificationAlgorithm for Algorithm {
     fn signature_alg_id(&self) -> AlgorithmIdentifier {
         self.id
     }
+}
+
+// A frame of its own for each: in one, the tables of all three would be on the stack together.
+#[inline(never)]
+fn is_by_p256(key: &[u8], hashed: &[u8], signature: &[u8]) -> Option<()> {
+    let key = p256::ecdsa::VerifyingKey::from_sec1_bytes(key).ok()?;
+    let signature = p256::ecdsa::Signature::from_der(signature).ok()?;
+    key.verify_prehash(hashed, &signature).ok()
+}
+
+#[inline(never)]
+fn is_by_p384(key: &[u8], hashed: &[u8], signature: &[u8]) -> Option<()> {
+    let key = p384::ecdsa::VerifyingKey::from_sec1_bytes(key).ok()?;
+    let signature = p384::ecdsa::Signature::from_der(signature).ok()?;
+    key.verify_prehash(hashed, &signature).ok()
 }
 
 macro_rules! algorithms {

@@ -6,7 +6,9 @@ use std::time::SystemTime;
 
 use async_io::Async;
 use dunlin::fetch::{Connection, TlsError};
-use dunlin_tls::{Clock, Memory, Owner, Records, Sessions, StreamError, Tls, TlsConnection, seed};
+use dunlin_tls::{
+    Clock, Memory, Owner, RecordBuffer, Records, Sessions, StreamError, Tls, TlsConnection, seed,
+};
 use embedded_io_async::{ErrorType, Read, Write};
 use futures_lite::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -72,7 +74,9 @@ fn client(authority: Option<&Authority>) -> &'static Tls {
     seed([7; 32]);
     let authority = authority.map(|authority| &*authority.der().leak());
     let machine: &Machine = Box::leak(Box::new(Machine { authority }));
-    let records = Box::leak(Box::new(Records::new()));
+    let records = Box::leak(Box::new(Records::new(Box::leak(Box::new(
+        RecordBuffer::new(),
+    )))));
     let sessions = Box::leak(Box::new(Sessions::new(16 * 1024)));
     Box::leak(Box::new(
         Tls::new(records, sessions, machine, machine, machine).unwrap(),
