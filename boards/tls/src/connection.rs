@@ -6,7 +6,7 @@ use core::fmt;
 use core::ops::Range;
 
 use dunlin::fetch::{Connection, TlsError};
-use embassy_time::with_deadline;
+use embassy_time::{Duration, Instant, Timer, with_deadline};
 use embedded_io_async::{ErrorKind, ErrorType, Read, Write};
 use rustls::client::UnbufferedClientConnection;
 use rustls::pki_types::ServerName;
@@ -15,7 +15,7 @@ use rustls::{CertificateError, ContentType, Error, HandshakeKind};
 
 use crate::Tls;
 use crate::caps::{self, Caps};
-use crate::records::{LONGEST_RECORD, OUTGOING, Taken};
+use crate::records::{LONGEST_RECORD, OUTGOING, PATIENCE, Taken};
 
 /// Bytes that a handshake may bring.
 const LONGEST_HANDSHAKE: usize = 32 * 1024;
@@ -27,6 +27,11 @@ const HEADER: usize = 5;
 const BESIDE: usize = 4 * 1024;
 /// What rustls allocates to say hello.
 const HELLO: usize = 6 * 1024;
+
+/// What a usual handshake takes.
+const USUAL: usize = 14 * 1024;
+/// How often a handshake that waits for memory looks whether there is some.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// Why a connection is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,6 +139,11 @@ impl<'t, S: Connection> TlsConnection<'t, S> {
         }
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let name = ServerName::try_from(host.to_string()).map_err(|_| refused(TlsError::Name))?;
+        // Others are done soon, as a rule.
+        let end = Instant::now() + PATIENCE;
+        while !tls.make_room(USUAL) && Instant::now() < end {
+            Timer::after(LOOK_AGAIN).await;
+        }
         if !tls.make_room(HELLO) {
             return Err(refused(TlsError::Memory));
         }

@@ -54,8 +54,9 @@ pub trait Clock: Send + Sync + fmt::Debug {
 
 /// The pool that rustls allocates from.
 pub trait Memory: Send + Sync + fmt::Debug {
-    /// Is a piece of so many bytes free?
-    fn has_room(&self, bytes: usize) -> bool;
+    /// Is a piece of so many bytes free, within what handshakes and connections may take? Of what is
+    /// in use, `kept` bytes are sessions, which do not count.
+    fn has_room(&self, bytes: usize, kept: usize) -> bool;
 }
 
 /// What all connections share.
@@ -139,7 +140,7 @@ impl Tls {
     /// Is there room for so many bytes? Forgets sessions to make some.
     fn make_room(&self, bytes: usize) -> bool {
         loop {
-            if self.memory.has_room(bytes) {
+            if self.memory.has_room(bytes, self.sessions.held().bytes) {
                 return true;
             }
             if !self.sessions.forget_one() {

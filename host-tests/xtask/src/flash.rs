@@ -8,6 +8,8 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use dunlin_host::lists::page_image;
 use dunlin_tools::firmware::boards::{Board, Holdings, symbol};
+use dunlin_tools::firmware::{self, budgets};
+use dunlin_tools::qemu::page_image::wants_https;
 use dunlin_tools::shell::{cargo, check, find, output, say};
 
 use crate::list_arguments::ListArguments;
@@ -73,7 +75,13 @@ pub fn flash(install: bool, arguments: &Arguments) -> Result<()> {
 
 fn build(install: bool, board: &Board, list: &ListArguments) -> Result<Built> {
     let (listing, options) = list.read()?;
-    let elf = board.build(install)?;
+    let elf = if wants_https(&listing, &options) {
+        // A combination without a budget has never been seen to fit.
+        let image = budgets::image(&format!("{}+tls", board.name))?;
+        firmware::build_image(install, &image)?
+    } else {
+        board.build(install)?
+    };
     let holds = Holdings::read(board, &elf)?;
     let (bytes, _) = page_image::build(&listing, &options, holds.capacity())?;
     let address = place(&elf, bytes.len())?;

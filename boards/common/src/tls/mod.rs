@@ -98,8 +98,8 @@ impl Clock for DeviceClock {
 struct DevicePool;
 
 impl Memory for DevicePool {
-    fn has_room(&self, bytes: usize) -> bool {
-        pool::has_room(bytes)
+    fn has_room(&self, bytes: usize, kept: usize) -> bool {
+        pool::has_room(bytes, kept)
     }
 }
 

@@ -43,19 +43,24 @@ pub(super) fn high_water() -> usize {
     POOL.0.lock(|state| state.borrow().high_water)
 }
 
-/// Is one piece of so many bytes free? Then whatever is allocated, that many bytes of it fit. Work:
-/// the free pieces.
-pub(super) fn has_room(bytes: usize) -> bool {
+/// Is one piece of so many bytes free, within what the pool has beside sessions, which take `kept`
+/// bytes? Then whatever is allocated, that many bytes of it fit. Work: the free pieces.
+pub(super) fn has_room(bytes: usize, kept: usize) -> bool {
     let Ok(layout) = Layout::from_size_align(bytes, 8) else {
         return false;
     };
-    POOL.with(|state| match state.heap.allocate_first_fit(layout) {
-        Ok(piece) => {
-            // SAFETY: it was allocated a moment ago, with this layout.
-            unsafe { state.heap.deallocate(piece, layout) };
-            true
+    POOL.with(|state| {
+        if state.heap.used().saturating_sub(kept) + bytes > super::POOL {
+            return false;
         }
-        Err(()) => false,
+        match state.heap.allocate_first_fit(layout) {
+            Ok(piece) => {
+                // SAFETY: it was allocated a moment ago, with this layout.
+                unsafe { state.heap.deallocate(piece, layout) };
+                true
+            }
+            Err(()) => false,
+        }
     })
 }
 

@@ -55,7 +55,7 @@ impl Clock for Machine {
 }
 
 impl Memory for Machine {
-    fn has_room(&self, _: usize) -> bool {
+    fn has_room(&self, _: usize, _: usize) -> bool {
         true
     }
 }

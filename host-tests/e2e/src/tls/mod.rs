@@ -411,7 +411,9 @@ pub fn greediest(elf: &Path, seconds: u32, least: u32) -> Result<()> {
         "{} greediest handshakes, pool {} of {POOL} B",
         outcome.full, outcome.pool
     ));
-    ensure!(outcome.failed.is_empty(), "{:?}", outcome.failed);
+    // Who finds no room for a chain while others have theirs comes back later.
+    let failed = outcome.failed.values().find(|why| *why != "Tls(Memory)");
+    ensure!(failed.is_none(), "{failed:?}");
     ensure!(outcome.full >= least, "{} handshakes", outcome.full);
     ensure!(outcome.pool < POOL, "the pool took {} bytes", outcome.pool);
     Ok(())
