@@ -133,7 +133,8 @@ pub enum Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Gate {
-    /// Milliseconds, up to 49 days; in halves, so that the gate packs to two-byte alignment.
+    /// Milliseconds, up to 49 days; in halves, the lower one first, so that the gate packs to
+    /// two-byte alignment.
     gap: [u16; 2],
     failed_at: u16,
     hours: Hours,
@@ -205,7 +206,9 @@ impl Gate {
 
     /// The least time between two fetches.
     pub fn gap(&self) -> Duration {
-        Duration::from_millis(u64::from(self.gap[0]) << 16 | u64::from(self.gap[1]))
+        let millis = u32::from(self.gap[0]) | u32::from(self.gap[1]) << 16;
+        // It fits: 32 bits times ten.
+        Duration::from_micros(u64::from(millis) * 1_000)
     }
 
     /// Failures in a row that are not forgiven yet.
@@ -294,7 +297,7 @@ const fn halves(gap: Duration) -> [u16; 2] {
     } else {
         millis as u32
     };
-    [(millis >> 16) as u16, millis as u16]
+    [millis as u16, (millis >> 16) as u16]
 }
 
 fn coarse(instant: Instant) -> u16 {

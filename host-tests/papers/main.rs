@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use dunlin_papers::{PAPERS, Settings};
+use dunlin_host::output::progress::Steps;
+use dunlin_papers::page::{Section, Verdict};
+use dunlin_papers::{PAPERS, Settings, overview};
 
 fn main() -> ExitCode {
     let mut settings = Settings {
@@ -22,33 +24,54 @@ fn main() -> ExitCode {
         }
     }
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let mut failed = 0;
-    for (name, run) in PAPERS
+    let mut broken = 0;
+    let papers: Vec<_> = PAPERS
         .iter()
         .filter(|(name, _)| names.is_empty() || names.iter().any(|wanted| wanted == name))
-    {
+        .collect();
+    let size = if settings.full { "" } else { " reduced" };
+    let step = |name: &str| format!("papers {name}{size}");
+    let steps: Vec<String> = papers.iter().map(|(name, _)| step(name)).collect();
+    let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+    let progress = Steps::new("papers", &steps, &folder.join("../../target/times.tsv"));
+    for (name, run) in papers {
+        progress.begin(&step(name));
         let start = Instant::now();
         let section = run(&settings);
         println!("{}", section.markdown());
         // Reduced tables are for a quick look: the pages hold the full ones.
         if settings.full
-            && let Err(error) = section.write(&folder)
+            && let Err(error) = section
+                .write(&folder)
+                .and_then(|()| overview::write(&folder))
         {
             eprintln!("error: cannot write {}: {error}", folder.display());
             return ExitCode::FAILURE;
         }
-        let wrong = section.checks.iter().filter(|(_, holds)| !holds).count();
-        failed += wrong;
-        eprintln!(
-            "{name}: {} of {} claims hold, {:.0} s",
-            section.checks.len() - wrong,
-            section.checks.len(),
-            start.elapsed().as_secs_f64()
-        );
+        broken += section.limits.iter().filter(|(_, holds)| !holds).count();
+        let seconds = start.elapsed().as_secs_f64();
+        eprintln!("{name}: {}, {seconds:.0} s", summary(&section));
     }
-    if failed == 0 {
+    progress.end();
+    if broken == 0 {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     }
+}
+
+/// A claim that fails is a finding; only a broken limit of our own is an error.
+fn summary(section: &Section) -> String {
+    let count = |verdict: Verdict| {
+        let claims = section.claims.iter();
+        claims.filter(|claim| claim.verdict == verdict).count()
+    };
+    let broken = section.limits.iter().filter(|(_, holds)| !holds).count();
+    format!(
+        "claims {} ✔ {} ≈ {} ✘; {broken} of {} limits broken",
+        count(Verdict::Holds),
+        count(Verdict::Near),
+        count(Verdict::Fails),
+        section.limits.len()
+    )
 }

@@ -27,6 +27,8 @@ pub struct Setup {
     pub rate_theta: Option<f64>,
     /// Crawls planned for each that crawlers can do (Figure 5).
     pub planned: f64,
+    /// Weights uniform between 0 and 1, instead of equal ones.
+    pub weighted: bool,
 }
 
 impl Setup {
@@ -39,6 +41,7 @@ impl Setup {
         theta: 1.0,
         rate_theta: None,
         planned: 1.0,
+        weighted: false,
     };
 }
 
@@ -66,9 +69,11 @@ pub struct Staleness {
 const INTERVAL: Duration = Duration::DAY;
 const GAP: Duration = Duration::from_secs(15);
 
-/// Pages host by host, their rates in changes an interval, and where each host's pages begin.
+/// Pages host by host, their rates in changes an interval, their weights, and where each host's
+/// pages begin.
 struct Web {
     rates: Vec<f64>,
+    weights: Vec<f64>,
     starts: Vec<usize>,
 }
 
@@ -90,7 +95,20 @@ fn web(setup: Setup) -> Web {
             .collect(),
         Some(theta) => zipf_rates(setup.pages, theta, &mut random),
     };
-    Web { rates, starts }
+    let weights = (0..setup.pages)
+        .map(|_| {
+            if setup.weighted {
+                1.0 - f64::from(random.unit())
+            } else {
+                1.0
+            }
+        })
+        .collect();
+    Web {
+        rates,
+        weights,
+        starts,
+    }
 }
 
 /// Rates that fall with their rank, with the mean of the uniform ones, on pages at random.
@@ -111,11 +129,12 @@ pub fn run(setup: Setup) -> Staleness {
     let budget = (capacity as f64 * setup.planned) as u32;
     let pages: Vec<PlanPage<'_, f64>> = (0..setup.servers)
         .flat_map(|server| {
-            web.rates[web.starts[server]..web.starts[server + 1]]
-                .iter()
-                .map(move |rate| (server, rate))
+            (web.starts[server]..web.starts[server + 1]).map(move |page| (server, page))
         })
-        .map(|(server, rate)| PlanPage::new(1.0, Change::Poisson(*rate)).on_host(server as u32))
+        .map(|(server, page)| {
+            PlanPage::new(web.weights[page], Change::Poisson(web.rates[page]))
+                .on_host(server as u32)
+        })
         .collect();
     let mut hosts =
         vec![PlanHost::new((INTERVAL.as_micros() / GAP.as_micros()) as f64); setup.servers];
@@ -150,6 +169,7 @@ pub fn run(setup: Setup) -> Staleness {
         for server in 0..setup.servers {
             let own = web.starts[server]..web.starts[server + 1];
             let rates = &web.rates[own.clone()];
+            let weights = &web.weights[own.clone()];
             let count: usize = crawls[own.clone()]
                 .iter()
                 .map(|count| *count as usize)
@@ -157,7 +177,9 @@ pub fn run(setup: Setup) -> Staleness {
             let room = &mut all[next..next + count];
             if let Some(moments) = improved {
                 links.resize(count.max(links.len()), Link::default());
-                let cost = |page: u32, gap: Duration| stale_time(rates[page as usize], gap);
+                let cost = |page: u32, gap: Duration| {
+                    weights[page as usize] * stale_time(rates[page as usize], gap)
+                };
                 spread(
                     moments,
                     &crawls[own.clone()],
@@ -239,7 +261,7 @@ fn stale_time(rate: f64, gap: Duration) -> f64 {
 }
 
 impl Web {
-    /// Mean staleness over the interval, from fresh copies at its start; crawls in order of time,
+    /// Mean staleness by weight over the interval, from fresh copies at its start; crawls in order of time,
     /// page by page.
     fn staleness(&self, updates: &[Update]) -> f64 {
         let mut last = vec![Instant::ZERO; self.rates.len()];
@@ -247,16 +269,17 @@ impl Web {
         let end = Instant::ZERO + INTERVAL;
         for update in updates.iter().filter(|update| update.at < end) {
             let page = update.page as usize;
-            stale += stale_time(self.rates[page], update.at - last[page]);
+            stale += self.weights[page] * stale_time(self.rates[page], update.at - last[page]);
             last[page] = update.at;
         }
         let rest: f64 = self
             .rates
             .iter()
+            .zip(&self.weights)
             .zip(&last)
-            .map(|(rate, last)| stale_time(*rate, end - *last))
+            .map(|((rate, weight), last)| weight * stale_time(*rate, end - *last))
             .sum();
-        (stale + rest) / self.rates.len() as f64
+        (stale + rest) / self.weights.iter().sum::<f64>()
     }
 }
 

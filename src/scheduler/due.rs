@@ -7,6 +7,7 @@ use super::tick::Tick;
 use super::{Engine, PageSettings};
 use crate::heap::Id;
 use crate::learn::Estimate;
+use crate::math::{greater, lesser};
 use crate::pace::rhythm::Credit;
 
 /// A page of which something is known is visited at least once in so many mean gaps, whatever it
@@ -27,12 +28,13 @@ impl<I: Id> Core<'_, I> {
             return f32::INFINITY;
         };
         let gate = self.gate_of(page.host).and_then(|gate| self.host(gate));
-        let price = gate
-            .map_or(0.0, |host| host.price)
-            .max(self.state.prices.common);
+        let price = greater(
+            gate.map_or(0.0, |host| host.price),
+            self.state.prices.common,
+        );
         let gap = page.belief().gap(page.weight, price, guess);
         let gap = if gap.is_finite() {
-            gap.min(MOST_GAP)
+            lesser(gap, MOST_GAP)
         } else {
             gap
         };
@@ -42,7 +44,7 @@ impl<I: Id> Core<'_, I> {
             .mean_gap()
             .filter(|_| page.estimate.shape() < PageSettings::CERTAIN)
         {
-            Some(mean) => gap.min(PATIENCE * mean),
+            Some(mean) => lesser(gap, PATIENCE * mean),
             None => gap,
         }
     }

@@ -8,6 +8,7 @@ use super::tick::Tick;
 use super::{Counter, Error, HostId, Outcome, PageId};
 use crate::heap::Id;
 use crate::learn::Visit;
+use crate::math::lesser;
 use crate::time::{Duration, Instant};
 
 /// One fetch in so many re-plans, too.
@@ -24,22 +25,25 @@ impl<I: Id> Core<'_, I> {
     ) -> Result<(), Error> {
         let (now, tick) = self.advance(now);
         let id = page_key(page)?;
-        let state = *self.page_mut(id)?;
-        if state.place != Place::InFlight {
+        let page = self.page_mut(id)?;
+        if page.place != Place::InFlight {
             return Err(Error::NotInFlight);
         }
+        let host = page.host;
+        let earliest = page.due;
+        let last = page.last;
         self.state.counters.count(outcome.counter());
-        let gate = self.gate_of(state.host)?;
-        let opens = self.after_fetch(gate, state.due, outcome, now)?;
+        let gate = self.gate_of(host)?;
+        let opens = self.after_fetch(gate, earliest, outcome, now)?;
         self.learn(id, outcome, tick);
         if outcome == Outcome::Denied {
             self.state.budget.refund();
         }
-        let since_last = tick.days_since(state.last);
+        let since_last = tick.days_since(last);
         let (due, place) = self.after_outcome(id, outcome, since_last, tick, opens);
-        let state = self.page_mut(id)?;
-        state.due = due;
-        state.place = place;
+        let page = self.page_mut(id)?;
+        page.due = due;
+        page.place = place;
         self.close(gate, opens);
         self.enqueue(gate, id);
         // As a rule `next` re-plans when there is nothing to fetch; there may always be something.
@@ -156,7 +160,7 @@ impl<I: Id> Core<'_, I> {
         opens: Tick,
     ) -> (Tick, Place) {
         let gap = self.gap_of(id, since_last);
-        let retry = gap.min(MOST_RETRY);
+        let retry = lesser(gap, MOST_RETRY);
         match outcome {
             Outcome::Changed { .. } | Outcome::Unchanged => {
                 (self.planned(id, gap).unwrap_or(Tick::NEVER), Place::Queued)

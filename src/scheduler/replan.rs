@@ -1,12 +1,14 @@
 //! Re-planning: the walk over all pages that finds the prices and keeps due times in line with
 //! them.
 
+use super::host::HostState;
 use super::page::{PageState, Place};
 use super::price;
 use super::read::Read as _;
-use super::state::Core;
+use super::state::{Chores, Core};
 use super::tick::Tick;
 use crate::heap::Id;
+use crate::math::{greater, lesser};
 
 /// Pages looked at in a call that re-plans, while prices are about right.
 const CALM_STEPS: u32 = 1;
@@ -16,13 +18,17 @@ const HURRIED_STEPS: u32 = 24;
 impl<I: Id> Core<'_, I> {
     /// Looks at a few pages: what they ask for, whether their due times still fit.
     pub(super) fn sweep(&mut self, tick: Tick) {
+        if self.state.chores.has_set_back {
+            return;
+        }
         let steps = if self.state.prices.settled {
             CALM_STEPS
         } else {
             HURRIED_STEPS
         };
         for _ in 0..steps {
-            if self.state.prices.cursor >= self.state.pages_used {
+            let has_seen_all = self.state.prices.cursor >= self.state.pages_used;
+            if has_seen_all || self.state.chores.round.has_begun() {
                 self.end_round();
                 return;
             }
@@ -86,38 +92,77 @@ impl<I: Id> Core<'_, I> {
         page.belief().value(page.weight, pages / per_day)
     }
 
-    /// Corrects the prices by what a round has found.
+    /// Corrects the prices by what a round has found: host by host, some in each call, and with
+    /// the last of them the common one.
     fn end_round(&mut self) {
         let common = self.state.prices.common;
-        let mut demand = 0.0;
-        let mut supply = self.state.per_day.unwrap_or(f32::INFINITY);
-        let mut cheapest = f32::INFINITY;
-        let mut idle = false;
-        let reach = self.state.hosts_used;
-        for host in self
-            .hosts
-            .iter_mut()
-            .take(reach)
-            .filter(|host| host.shared().is_none())
-        {
-            let asked = host.take_demand();
-            let cap = host.cap();
-            let price = host.price.max(common);
-            host.price = if host.price > 0.0 || asked > cap {
-                price::host_price(asked, cap, price, common)
-            } else {
-                0.0
-            };
-            // A host that could serve twice as much: its price has to come down, and soon.
-            idle |= host.price > 0.0 && 2.0 * asked < cap;
-            if host.price > 0.0 {
-                supply -= asked.min(cap);
-                cheapest = cheapest.min(host.price);
-            } else {
-                demand += asked;
+        let used = self.state.hosts_used;
+        let mut end = self.state.chores.round;
+        if !end.has_begun() {
+            end.supply = self.state.per_day.unwrap_or(f32::INFINITY);
+        }
+        let from = end.hosts;
+        end.hosts = (from + Chores::HOSTS).min(used);
+        for host in self.hosts.get_mut(from..end.hosts).unwrap_or_default() {
+            if host.shared().is_none() {
+                end.settle(host, common);
             }
         }
-        self.state.prices.end_round(demand, supply, cheapest);
-        self.state.prices.settled &= !idle;
+        if end.hosts < used {
+            self.state.chores.round = end;
+            return;
+        }
+        self.state.chores.round = RoundEnd::NONE;
+        self.state
+            .prices
+            .end_round(end.demand, end.supply, end.cheapest);
+        self.state.prices.settled &= !end.idle;
+    }
+}
+
+/// What the end of a round has found so far.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RoundEnd {
+    /// Hosts that have been looked at.
+    hosts: usize,
+    /// What pages ask for at the common price.
+    demand: f32,
+    /// What hosts with a price of their own leave of the budget.
+    supply: f32,
+    /// The least of those prices.
+    cheapest: f32,
+    /// A host could serve twice as much: its price has to come down, and soon.
+    idle: bool,
+}
+
+impl RoundEnd {
+    pub(super) const NONE: Self = Self {
+        hosts: 0,
+        demand: 0.0,
+        supply: 0.0,
+        cheapest: f32::INFINITY,
+        idle: false,
+    };
+
+    fn has_begun(&self) -> bool {
+        self.hosts > 0
+    }
+
+    /// Corrects the price of a host, and books what it leaves for the others.
+    fn settle<I: Id>(&mut self, host: &mut HostState<I>, common: f32) {
+        let asked = host.take_demand();
+        let cap = host.cap();
+        host.price = if host.price > 0.0 || asked > cap {
+            price::host_price(asked, cap, greater(host.price, common), common)
+        } else {
+            0.0
+        };
+        if host.price > 0.0 {
+            self.idle |= 2.0 * asked < cap;
+            self.supply -= lesser(asked, cap);
+            self.cheapest = lesser(self.cheapest, host.price);
+        } else {
+            self.demand += asked;
+        }
     }
 }

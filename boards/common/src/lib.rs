@@ -14,9 +14,15 @@
 //! - `tls` (feature) is https.
 //! - `rtt` (feature) is the log and the way down of boards with a debug probe, `rp2350` (feature)
 //!   their chip.
+//! - `log_sinks` (features `tcp-log`, `line-log`) lets the log out beside RTT: `tcp_log` to the
+//!   network, `usb_log` (feature) to a USB port.
 
 pub mod black_box;
 pub mod executor;
+#[cfg(feature = "log-sinks")]
+pub mod log_sinks;
+#[cfg(all(feature = "log-sinks", feature = "rtt"))]
+mod logger;
 pub mod memory;
 pub mod network;
 pub mod partition;
@@ -30,6 +36,10 @@ pub mod rtt;
 pub mod suite;
 #[cfg(feature = "tls")]
 pub mod tls;
+#[cfg(feature = "tcp-log")]
+pub mod tcp_log;
+#[cfg(feature = "usb-log")]
+pub mod usb_log;
 
 use dunlin::boot::{Boot, Reset};
 use dunlin::probe::BoardEvent;

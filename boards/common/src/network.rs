@@ -21,10 +21,10 @@ use embassy_sync::signal::Signal;
 use embassy_time::{Duration, with_timeout};
 use embedded_io_async::{ErrorType, Read, Write};
 
-/// A full socket set panics, so it is counted here: one a slot, DNS, DHCP, the time server's, and
-/// one to spare while a closing socket and its successor overlap.
+/// A full socket set panics, so it is counted here: one a slot, DNS, DHCP, the time server's, the
+/// log's if it goes over TCP, and one to spare while a closing socket and its successor overlap.
 pub const fn sockets(slots: usize) -> usize {
-    slots + 4
+    slots + 4 + cfg!(feature = "tcp-log") as usize
 }
 
 /// A peer that says nothing for so long is gone, deadline or not.

@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use cortex_m::peripheral::DCB;
 use cortex_m_rt::{ExceptionFrame, exception};
+#[cfg(not(feature = "log-sinks"))]
 use defmt_rtt as _;
 
 use crate::black_box;

@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::commands::{check, estimate, monitor, plan, report, robots, run, schedule, simulate};
+use crate::commands::{
+    check, estimate, evolution, monitor, plan, report, robots, run, schedule, simulate, terms,
+};
 use crate::error::Error;
 use crate::output::{self, Format};
 
@@ -18,10 +20,12 @@ use crate::output::{self, Format};
 ///   dunlin schedule PAGES.csv --crawls N --method merge    what to fetch when, by which crawler
 ///   dunlin simulate PAGES.csv --days D --crawls-per-day N --compare    what each policy would achieve
 ///   dunlin estimate HISTORY.csv       how often do pages change, by what visits found?
+///   dunlin evolution HISTORY.csv      how do they change and vanish, by domain?
 ///   dunlin run PAGES.csv              watch the pages for changes, politely, from this computer
 ///   dunlin monitor --elf FILE --log SOURCE    watch a probe at work, by its log
 ///   dunlin report LOG --elf FILE      a finished run as a page with plots
 ///   dunlin robots robots.txt URL      may this URL be fetched, and which rule says so?
+///   dunlin help terms                 what bound, optimum, price, gate and belief mean
 ///   dunlin completions bash           completions for your shell
 ///
 /// Results go to stdout, in the format you choose; everything else goes to stderr.
@@ -45,6 +49,7 @@ pub struct Cli {
 enum Command {
     Check(check::Args),
     Estimate(estimate::Args),
+    Evolution(evolution::Args),
     Monitor(monitor::Args),
     Plan(plan::Args),
     Report(report::Args),
@@ -52,6 +57,7 @@ enum Command {
     Run(run::Args),
     Schedule(schedule::Args),
     Simulate(simulate::Args),
+    Terms(terms::Args),
     /// Print completions for a shell, to be sourced or put where it looks for them
     Completions {
         /// bash, zsh, fish, elvish or powershell
@@ -79,6 +85,7 @@ impl Cli {
         match &self.command {
             Command::Check(args) => check::run(args, self.format)?,
             Command::Estimate(args) => estimate::run(args, self.format)?,
+            Command::Evolution(args) => evolution::run(args, self.format)?,
             Command::Monitor(args) => monitor::run(args, self.format)?,
             Command::Plan(args) => plan::run(args, self.format)?,
             Command::Report(args) => report::run(args, self.format)?,
@@ -86,6 +93,7 @@ impl Cli {
             Command::Run(args) => run::run(args, self.format)?,
             Command::Schedule(args) => schedule::run(args, self.format)?,
             Command::Simulate(args) => simulate::run(args, self.format)?,
+            Command::Terms(_) => terms::run()?,
             Command::Completions { shell } => {
                 // Into memory, because the generator panics where it cannot write.
                 let mut text = Vec::new();

@@ -6,11 +6,13 @@ use dunlin::model::{Change, Objective, Quasi, quasi};
 use dunlin::plan::{Pages, PlanError, PlanHost, PlanPage, assumed_rate};
 use dunlin::polite;
 use dunlin::time::{Duration, Instant};
+use serde::Serialize;
 
 use crate::error::Error;
 use crate::lists::hosts::ListedHours;
 use crate::lists::listing::{Gate, Listing};
 use crate::lists::pages::{ListedChange, ListedPage, ListedUpdate};
+use crate::output;
 use crate::output::progress::Progress;
 
 /// What each quasi-deterministic page costs after 0, 1, 2, … crawls; empty for the other pages.
@@ -63,12 +65,88 @@ pub fn in_intervals(
         .collect()
 }
 
-/// The pages of a listing, in its order; hosts are its gates. Rates that are not known become the
-/// geometric mean of the known ones.
+/// What is assumed of pages whose rate is not known.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub struct Assumption {
+    /// Changes a day of pages whose rate is not known. Default: the geometric mean of the others';
+    /// if there are none, one change an interval
+    #[arg(long, value_name = "RATE", value_parser = rate, allow_negative_numbers = true)]
+    assume: Option<f64>,
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok();
+    rate.filter(|rate: &f64| *rate >= 0.0 && *rate <= 1e9)
+        .ok_or_else(|| "expected changes a day, a number from 0, at most 1e9".into())
+}
+
+/// What a plan took for rates that the list does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Assumed {
+    /// So many pages …
+    pub pages: usize,
+    /// … are taken to change so many times a day.
+    pub changes_per_day: f64,
+}
+
+impl Assumed {
+    /// `None` if the list has all rates.
+    pub fn of(listing: &Listing, pages: &[PlanPage<'_, f64>], interval: Duration) -> Option<Self> {
+        let days: f64 = interval.as_days();
+        let unknown = |(listed, _): &(&ListedPage, _)| !listed.change.is_known();
+        let mut unknown = listing.list.pages.iter().zip(pages).filter(unknown);
+        let (_, first) = unknown.next()?;
+        Some(Self {
+            pages: 1 + unknown.count(),
+            changes_per_day: first.change.rate().unwrap_or(0.0) / days,
+        })
+    }
+}
+
+impl Assumption {
+    /// What to tell the user, unless she has said it herself.
+    pub fn note(self, made: Assumed, listing: &Listing) -> Option<String> {
+        let all = listing.list.pages.len();
+        let (which, why) = if made.pages == all {
+            ("no page has".to_owned(), "which is a guess")
+        } else {
+            let which = format!("{} of {all} pages lack", made.pages);
+            (which, "as the others do on average")
+        };
+        self.assume.is_none().then(|| {
+            format!(
+                "note: {which} a changes_per_day, so each is taken to change {} × a day, {why}; \
+                if you know better, say --assume RATE",
+                significant(made.changes_per_day)
+            )
+        })
+    }
+
+    /// Tells it.
+    pub fn say(self, made: Option<Assumed>, listing: &Listing) {
+        if let Some(note) = made.and_then(|made| self.note(made, listing)) {
+            output::say(note);
+        }
+    }
+}
+
+/// Three significant digits, without trailing zeros.
+pub fn significant(number: f64) -> String {
+    let digits = (2 - number.abs().max(1e-12).log10().floor() as i32).max(0) as usize;
+    let text = format!("{number:.digits$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+/// The pages of a listing, in its order; hosts are its gates.
 pub fn plan_pages<'a>(
     listing: &Listing,
     interval: Duration,
     costs: &'a [Vec<f64>],
+    assumption: Assumption,
 ) -> Vec<PlanPage<'a, f64>> {
     let days: f64 = interval.as_days();
     let change = |page: &ListedPage, costs: &'a [f64]| match page.change {
@@ -101,7 +179,10 @@ pub fn plan_pages<'a>(
                 .between(page.min, page.max.unwrap_or(u32::MAX))
         })
         .collect();
-    let assumed = assumed_rate(&pages[..]);
+    let assumed = match assumption.assume {
+        Some(rate) => rate * days,
+        None => assumed_rate(&pages[..]),
+    };
     for page in pages
         .iter_mut()
         .filter(|page| page.change == Change::Unknown)

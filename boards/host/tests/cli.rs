@@ -30,6 +30,22 @@ fn version_and_help_teach() {
 }
 
 #[test]
+fn words_are_explained() {
+    let terms = text(&dunlin(&["help", "terms"], b"").stdout);
+    for word in [
+        "bound", "optimum", "price", "harmonic", "late", "gate", "belief",
+    ] {
+        assert!(
+            terms.contains(&format!("\n- {word}")),
+            "{word} is not explained:\n{terms}"
+        );
+    }
+    assert!(!terms.contains("**") && !terms.contains("Usage"), "{terms}");
+    let asked = text(&dunlin(&["terms"], b"").stdout);
+    assert_eq!(asked.trim_end(), terms.trim_end());
+}
+
+#[test]
 fn bad_usage_is_one_line() {
     refuses(&["chekc"], b"", "unrecognized subcommand 'chekc'");
     refuses(&["check"], b"", "<PAGES.csv>");

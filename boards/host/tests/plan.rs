@@ -207,11 +207,82 @@ fn the_table_tells_hosts_and_pages_apart() {
         "host at its cap",
         "b.org",
         "page given up",
-        "mean freshness; the best possible is",
+        "mean freshness in the long run; the best possible is",
     ] {
         assert!(text.contains(words), "no {words:?} in:\n{text}");
     }
     let csv = String::from_utf8(plan(&["--crawls", "6", "--format", "csv"], CHO).stdout).unwrap();
     assert_eq!(csv.lines().next(), Some("url,crawls,freshness,age_s"));
     assert_eq!(csv.lines().count(), 6);
+}
+
+#[test]
+fn rates_are_not_invented_silently() {
+    let said = |options: &[&str], list: &str| {
+        let output = plan(&[&["--crawls", "4"], options].concat(), list);
+        assert_eq!(output.status.code(), Some(0));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let none = "http://a.org/\nhttp://b.org/\n";
+    let note = said(&[], none);
+    assert!(note.contains("no page has a changes_per_day"), "{note}");
+    assert!(note.contains("1 × a day, which is a guess") && note.contains("--assume RATE"));
+    assert_eq!(note.lines().count(), 1, "said once");
+    assert_eq!(said(&["--assume", "3"], none), "");
+    let some = "url,changes_per_day\nhttp://a.org/,4\nhttp://b.org/,9\nhttp://c.org/,\n";
+    let note = said(&[], some);
+    assert!(
+        note.contains("1 of 3 pages lack") && note.contains("change 6 × a day"),
+        "{note}"
+    );
+    let known = |options: &[&str]| -> serde_json::Value {
+        let options = [&["--crawls", "4", "--format", "json"], options].concat();
+        serde_json::from_slice(&plan(&options, some).stdout).unwrap()
+    };
+    assert_eq!(known(&[])["assumed"]["pages"], 1);
+    let told = known(&["--assume", "0.5"]);
+    assert_eq!(told["assumed"]["changes_per_day"], 0.5);
+    assert_ne!(told["value"], known(&[])["value"]);
+    refuses(
+        &["--crawls", "4", "--assume", "-1"],
+        some,
+        "changes a day, a number from 0",
+    );
+}
+
+/// The same crawls are worth more in an interval that begins with fresh copies, and `greedy` says
+/// both; in the long run it does not beat `optimal`.
+#[test]
+fn a_figure_says_what_it_is_of() {
+    let number = |plan: &serde_json::Value, name: &str| plan[name].as_f64().unwrap();
+    let made = |method: &str| -> serde_json::Value {
+        let options = ["--crawls", "5", "--format", "json", "--method", method];
+        serde_json::from_slice(&plan(&options, CHO).stdout).unwrap()
+    };
+    let optimal = made("optimal");
+    assert_eq!(optimal["holds"], "long-run");
+    assert_eq!(
+        number(&optimal, "value"),
+        number(&optimal, "long_run_value")
+    );
+    let greedy = made("greedy");
+    assert_eq!(greedy["holds"], "one-interval");
+    assert!(
+        number(&greedy, "value") > number(&optimal, "bound"),
+        "{greedy}"
+    );
+    assert!(
+        number(&greedy, "long_run_value") <= number(&optimal, "bound"),
+        "{greedy}"
+    );
+    let output = plan(&["--crawls", "5", "--method", "greedy"], CHO);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        said.contains("in one interval that begins with fresh copies"),
+        "{said}"
+    );
+    assert!(
+        said.contains("in the long run, if every interval has these crawls"),
+        "{said}"
+    );
 }

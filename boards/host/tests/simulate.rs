@@ -357,3 +357,44 @@ fn bad_usage_is_one_line() {
         "found no pages",
     );
 }
+
+/// Several seeds unless asked otherwise, their spread beside them, and a word on what is measured.
+#[test]
+fn chance_is_shown() {
+    let options = ["--days", "5", "--crawls-per-day", "12"];
+    let row = simulate(&options);
+    assert_eq!(row["seeds"], 5);
+    assert!(number(&row["freshness_plus_minus"]) > 0.0, "{row}");
+    let said = |options: &[&str]| {
+        let output = dunlin(&[&["simulate", "-"], options].concat(), PAGES.as_bytes());
+        text(&output.stderr)
+    };
+    let shown = said(&options);
+    assert!(
+        shown.contains("measured over 5 days, after 2 of warming up"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("means of 5 simulations, ± 95 % confidence"),
+        "{shown}"
+    );
+    let one = said(&["--days", "5", "--crawls-per-day", "12", "--seeds", "1"]);
+    assert!(
+        one.contains("--seeds 5 says how much chance is in it"),
+        "{one}"
+    );
+    // A short while in which nothing happened.
+    let lucky = "url,changes_per_day\nhttp://a/,0.01\n";
+    let options = ["--days", "0.1", "--crawls-per-day", "1", "--seeds", "2"];
+    let row = simulate_list(lucky, &options);
+    assert!(number(&row["freshness"]) > number(&row["bound"]), "{row}");
+    let output = dunlin(
+        &[&["simulate", "-"], &options[..]].concat(),
+        lucky.as_bytes(),
+    );
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("carousel is above the bound: no schedule is so on average"),
+        "{said}"
+    );
+}

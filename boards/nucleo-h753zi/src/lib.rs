@@ -3,6 +3,8 @@
 //! own, flash.
 
 pub mod flash;
+#[cfg(feature = "serial-log")]
+pub mod serial_log;
 
 use core::cell::RefCell;
 

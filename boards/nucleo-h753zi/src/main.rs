@@ -89,6 +89,10 @@ fn main() -> ! {
         dunlin_board::tls::start(*probe.image(), seed);
     }
     executor::run(|spawner| {
+        #[cfg(feature = "serial-log")]
+        if let Ok(line) = nucleo_h753zi::serial_log::open(p.USART3, p.PD8, p.DMA1_CH0) {
+            spawn(spawner, nucleo_h753zi::serial_log::send(line));
+        }
         if let Some(probe) = probe {
             static STORE: StaticCell<Store<BoardFlash>> = StaticCell::new();
             let store = STORE.init(Store::new(StoreFlash::new(flash)));
@@ -115,6 +119,8 @@ fn start(spawner: Spawner, probe: &'static BoardProbe, card: Card, random: u64) 
     let resources = RESOURCES.init(StackResources::new());
     let (stack, runner) = network::start(card, probe.config().address, random, resources);
     spawn(spawner, net(runner, stack, probe));
+    #[cfg(feature = "tcp-log")]
+    spawn(spawner, dunlin_board::tcp_log::serve(stack));
     for (number, memory) in MEMORY.take().iter_mut().enumerate() {
         spawn(spawner, slot(number, probe, memory.on(stack)));
     }

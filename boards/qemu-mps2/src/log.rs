@@ -68,6 +68,8 @@ pub(crate) fn release_after_panic() {
 }
 
 fn send(bytes: &[u8]) {
+    #[cfg(feature = "tcp-log")]
+    dunlin_board::log_sinks::push(bytes);
     for &byte in bytes {
         flush();
         DATA.write(u32::from(byte));
@@ -104,6 +106,8 @@ unsafe impl defmt::Logger for Logger {
         // SAFETY: defmt calls this once for each `acquire`, whose critical section ends here.
         unsafe {
             (*LINE.encoder.get()).end_frame(send);
+            #[cfg(feature = "tcp-log")]
+            dunlin_board::log_sinks::wake();
             LINE.taken.store(false, Ordering::Relaxed);
             critical_section::release(LINE.restore.get().read());
         }

@@ -109,6 +109,8 @@ fn start(
         #[cfg(feature = "tls")]
         start_tls(probe, options.entropy);
         spawn(spawner, net(runner, stack, probe));
+        #[cfg(feature = "tcp-log")]
+        spawn(spawner, dunlin_board::tcp_log::serve(stack));
         spawn(spawner, hurry());
         for (number, memory) in probe::slots(stack).enumerate() {
             spawn(spawner, slot(number, probe, memory));

@@ -85,6 +85,8 @@ fn main() -> ! {
     let probe = load(hardware);
     let flash = StoreFlash::new(Flash::new_blocking(p.FLASH));
     executor::run(|spawner| {
+        #[cfg(feature = "usb-log")]
+        dunlin_board::usb_log::start(spawner, p.USB, "dunlin on w5500-evb-pico2");
         if let (Some(probe), Ok(wires)) = (probe, wires) {
             static STORE: StaticCell<Store<BoardFlash>> = StaticCell::new();
             let store = STORE.init(Store::new(flash));
@@ -135,6 +137,8 @@ async fn start(
     let resources = RESOURCES.init(StackResources::new());
     let (stack, runner) = network::start(device, probe.config().address, random, resources);
     spawn(spawner, net(runner, stack, probe));
+    #[cfg(feature = "tcp-log")]
+    spawn(spawner, dunlin_board::tcp_log::serve(stack));
     for (number, memory) in MEMORY.take().iter_mut().enumerate() {
         spawn(spawner, slot(number, probe, memory.on(stack)));
     }

@@ -48,6 +48,7 @@ fn run_and_watch(
         stop: None,
         log_port: None,
         epoch: None,
+        forward: None,
     };
     let report = crawl.run(|line| {
         show(line);
@@ -323,6 +324,7 @@ pub fn link_loss(elf: &Path) -> Result<()> {
             stop: None,
             log_port: None,
             epoch: None,
+            forward: None,
         };
         let mut states = Vec::new();
         let report = crawl.run(|line| {

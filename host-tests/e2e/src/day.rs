@@ -135,6 +135,7 @@ fn full_list() -> Listing {
         let change = ListedChange::Poisson { rate: None };
         ListedPage {
             url: format!("http://{}/{index}", hosts[host]),
+            name: None,
             host,
             weight: 1.0,
             change,
@@ -156,6 +157,7 @@ fn full_list() -> Listing {
         list: PageList {
             pages: (0..qemu_mps2_capacity::PAGES).map(page).collect(),
             hosts,
+            ..PageList::default()
         },
     }
 }

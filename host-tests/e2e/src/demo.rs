@@ -64,6 +64,7 @@ pub fn crawl(
         stop: None,
         log_port: None,
         epoch: None,
+        forward: None,
     };
     let report = crawl.run(show)?;
     let log = web.log();

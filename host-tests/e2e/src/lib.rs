@@ -11,6 +11,7 @@ mod hostile;
 pub mod monitor;
 mod state;
 pub mod suite;
+mod tcp_log;
 mod time;
 mod time_server;
 mod tls;
@@ -104,6 +105,10 @@ const CASES: &[Case] = &[
     }),
     ("https: OpenSSL and nginx", tls::real_peers),
     ("https: nothing without the date", tls::without_time),
+    (
+        "a log over the network, for monitors that come and go",
+        tcp_log::monitors_read_it,
+    ),
     ("Ctrl-C", command::interrupted),
     ("a log of warnings alone", command::quiet),
     (

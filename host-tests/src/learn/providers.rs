@@ -104,9 +104,32 @@ impl World {
         }
     }
 
+    /// The same pages with accesses by Zipf with another exponent.
+    #[must_use]
+    pub fn with_skew(self, theta: f64, seed: u64) -> Self {
+        let reweighted = self.pages.into_iter().map(|page| Page {
+            weight: Real::powf(page.weight, theta / 0.85),
+            signals: vec![],
+            announced: vec![],
+            ..page
+        });
+        Self::of(
+            reweighted.collect(),
+            &self.hosts,
+            self.days,
+            self.cycle,
+            seed,
+        )
+    }
+
     /// The access-weighted share of time for which copies are fresh, when `crawler` fetches
     /// `per_day` pages a day.
     pub fn freshness(&self, crawler: &mut dyn Crawler, per_day: f64) -> f64 {
+        self.quality(crawler, per_day, &Measure::Fresh)
+    }
+
+    /// The same by another measure.
+    pub fn quality(&self, crawler: &mut dyn Crawler, per_day: f64, measure: &Measure) -> f64 {
         let mut cursors = vec![Cursor::default(); self.pages.len()];
         let mut stale = 0.0;
         for slot in 0..(self.days * per_day) as u32 {
@@ -128,20 +151,91 @@ impl World {
             let trace = &self.pages[page];
             let missed = &trace.changes[cursor.change..];
             let missed = &missed[..missed.iter().take_while(|at| **at <= now).count()];
-            stale += missed
-                .first()
-                .map_or(0.0, |first| trace.weight * (now - first));
+            stale += trace.weight * measure.loss(missed, now);
             crawler.fetched(page, now, !missed.is_empty());
             cursor.change += missed.len();
         }
         for (cursor, trace) in cursors.iter().zip(&self.pages) {
-            stale += trace
-                .changes
-                .get(cursor.change)
-                .map_or(0.0, |first| trace.weight * (self.days - first));
+            stale += trace.weight * measure.loss(&trace.changes[cursor.change..], self.days);
         }
         1.0 - stale / self.days
     }
+}
+
+/// How bad a stale copy is.
+#[derive(Clone, Debug)]
+pub enum Measure {
+    /// As bad as any other: it is fresh or not.
+    Fresh,
+    /// The same, but accesses come by Zipf over pieces of time, in an order by chance: accesses in
+    /// all before each piece, and how long a piece is; a day has as many as its length on average.
+    Skewed(Vec<f64>, f64),
+    /// Xu's Equation 3, clipped at 1: one over the sum over missed changes m of m times the time
+    /// since, in so many units a day.
+    Degrading(f64),
+}
+
+impl Measure {
+    /// Accesses over `days`, in pieces, with this exponent of Zipf's law over time.
+    pub fn skewed(theta: f64, days: f64, piece: f64, seed: u64) -> Self {
+        let count = (days / piece).ceil() as usize;
+        let mut loads: Vec<f64> = (1..=count)
+            .map(|rank| Real::powf(rank as f64, -theta))
+            .collect();
+        let scale = days / loads.iter().sum::<f64>();
+        let mut random = Random(seed);
+        for place in (1..count).rev() {
+            loads.swap(place, random.below(place as u32 + 1) as usize);
+        }
+        let mut sum = 0.0;
+        let mut before = vec![0.0];
+        before.extend(loads.iter().map(|load| {
+            sum += load * scale;
+            sum
+        }));
+        Self::Skewed(before, piece)
+    }
+
+    /// What is lost, in days, from the first of the missed changes to `until`.
+    fn loss(&self, missed: &[f64], until: f64) -> f64 {
+        let Some(first) = missed.first() else {
+            return 0.0;
+        };
+        match self {
+            Self::Fresh => until - first,
+            Self::Skewed(before, piece) => {
+                let at = |time: f64| {
+                    let place = ((time / piece) as usize).min(before.len() - 2);
+                    let share = time / piece - place as f64;
+                    before[place] + share * (before[place + 1] - before[place])
+                };
+                at(until) - at(*first)
+            }
+            Self::Degrading(units) => {
+                // Between two changes the sum grows evenly: slope × time + sum.
+                let mut slope = 0.0;
+                let mut sum = 0.0;
+                let mut lost = 0.0;
+                let ends = missed[1..].iter().chain([&until]);
+                for (number, (from, to)) in (1_u32..).zip(missed.iter().zip(ends)) {
+                    slope += f64::from(number) * units;
+                    lost += degraded(sum, slope, to - from);
+                    sum += slope * (to - from);
+                }
+                lost
+            }
+        }
+    }
+}
+
+/// ∫ max(0, 1 − 1/(sum + slope t)) dt over `days`.
+fn degraded(sum: f64, slope: f64, days: f64) -> f64 {
+    let end = sum + slope * days;
+    if end <= 1.0 {
+        return 0.0;
+    }
+    let start = sum.max(1.0);
+    ((end - start) - Real::ln(end / start)) / slope
 }
 
 #[derive(Clone, Copy, Default)]

@@ -1,14 +1,17 @@
 //! Other programs: say what is run, run it, and turn a failure into a sentence.
 
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
+use dunlin_host::output::progress::Steps;
 
 /// Says on stderr what is going on.
 pub fn say(what: impl std::fmt::Display) {
-    eprintln!("xtask: {what}");
+    dunlin_host::output::say(format_args!("xtask: {what}"));
 }
 
 /// Returns the repository's top folder.
@@ -17,6 +20,21 @@ pub fn root() -> PathBuf {
     here.ancestors()
         .nth(2)
         .map_or_else(|| here.clone(), PathBuf::from)
+}
+
+/// Progress through long steps, by how long each took the last time.
+pub fn steps(label: &str, names: &[&str]) -> Steps {
+    HAS_BAR.store(true, Ordering::Relaxed);
+    Steps::new(label, names, &root().join("target/times.tsv"))
+}
+
+/// There is a bar of our own: two would fight for the line.
+static HAS_BAR: AtomicBool = AtomicBool::new(false);
+
+/// The option that keeps cargo silent where nobody would see its progress bar.
+pub fn quiet() -> Option<&'static str> {
+    let seen = std::io::stderr().is_terminal() && !HAS_BAR.load(Ordering::Relaxed);
+    (!seen).then_some("--quiet")
 }
 
 /// Returns the cargo that runs this program, in the repository's top folder.

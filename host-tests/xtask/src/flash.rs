@@ -6,9 +6,10 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use dunlin_host::error::Error;
 use dunlin_host::lists::page_image;
 use dunlin_tools::firmware::boards::{Board, Holdings, symbol};
-use dunlin_tools::firmware::{self, budgets};
+use dunlin_tools::firmware::{self, budgets, uf2};
 use dunlin_tools::qemu::page_image::wants_https;
 use dunlin_tools::shell::{cargo, check, find, output, say};
 
@@ -19,13 +20,27 @@ use crate::list_arguments::ListArguments;
 /// Builds the firmware and the page image, writes both with probe-rs through a debug probe, and
 /// attaches the monitor. The image lies beside the firmware: a new list needs no new build. Without
 /// probe-rs or a probe, it names the files that it built and where they belong.
+///
+/// No debug probe is needed for boards with an RP2350: hold BOOTSEL down while you plug the USB
+/// cable in, and let --uf2 copy one file that has both. The log then comes over USB:
+///
+///   cargo xtask flash --board w5500-evb-pico2 --pages PAGES.csv --uf2
 #[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
 pub struct Arguments {
     /// Which board: `cargo xtask boards` lists them
     #[arg(long, value_name = "NAME")]
     board: String,
     #[command(flatten)]
     list: ListArguments,
+    /// Let the log out another way, too: usb, serial or tcp (port 19021, for everybody in the
+    /// network), as far as the board has it (repeatable). Default: usb with --uf2, else none
+    #[arg(long, value_name = "WAY")]
+    log_over: Vec<String>,
+    /// Make a UF2 file of firmware and page list, and copy it onto the board's drive if there is
+    /// one
+    #[arg(long)]
+    uf2: bool,
     /// Write, but do not attach the monitor
     #[arg(long)]
     no_monitor: bool,
@@ -47,7 +62,25 @@ pub fn flash(install: bool, arguments: &Arguments) -> Result<()> {
             board.name
         );
     };
-    let built = build(install, board, &arguments.list)?;
+    if arguments.uf2 && !board.image_definition {
+        let chip = board.chip;
+        return Err(Error::Usage(format!(
+            "found --uf2 for {}, whose {chip} takes none, expected a board with an RP2350",
+            board.name
+        ))
+        .into());
+    }
+    let ways = match &arguments.log_over[..] {
+        [] if arguments.uf2 => &["usb".to_owned()][..],
+        ways => ways,
+    };
+    let features = board.log_features(ways)?;
+    // Before minutes of building.
+    board.check_wifi()?;
+    let built = build(install, board, &features, &arguments.list)?;
+    if arguments.uf2 {
+        return hand_over(board, &built, ways, &arguments.list.pages);
+    }
     let files = format!(
         "built the firmware {} and the page image {} (for address {:#x})",
         built.elf.display(),
@@ -73,15 +106,19 @@ pub fn flash(install: bool, arguments: &Arguments) -> Result<()> {
     }
 }
 
-fn build(install: bool, board: &Board, list: &ListArguments) -> Result<Built> {
+fn build(install: bool, board: &Board, features: &[String], list: &ListArguments) -> Result<Built> {
     let (listing, options) = list.read()?;
-    let elf = if wants_https(&listing, &options) {
-        // A combination without a budget has never been seen to fit.
-        let image = budgets::image(&format!("{}+tls", board.name))?;
-        firmware::build_image(install, &image)?
-    } else {
-        board.build(install)?
-    };
+    let mut features = features.to_vec();
+    if wants_https(&listing, &options) {
+        // A board without a budget for it has never been seen to hold it.
+        budgets::image(&format!("{}+tls", board.name))?;
+        features.push("tls".into());
+        features.sort();
+    }
+    say(format_args!(
+        "building the firmware; the first time takes some minutes"
+    ));
+    let elf = firmware::build_with(install, board, &features)?;
     let holds = Holdings::read(board, &elf)?;
     let (bytes, _) = page_image::build(&listing, &options, holds.capacity())?;
     let address = place(&elf, bytes.len())?;
@@ -107,6 +144,48 @@ fn place(elf: &Path, bytes: usize) -> Result<u64> {
         );
     }
     Ok(start)
+}
+
+/// Writes the UF2 file, onto the board's drive if this computer shows it.
+fn hand_over(board: &Board, built: &Built, ways: &[String], pages: &Path) -> Result<()> {
+    let elf = fs::read(&built.elf)?;
+    let image = fs::read(&built.image)?;
+    let mut parts = uf2::parts(&elf)?;
+    parts.push(uf2::Part {
+        address: built.address,
+        bytes: &image,
+    });
+    let bytes = uf2::file(&parts)?;
+    let name = format!("{}.uf2", board.name);
+    let file = built.elf.with_file_name(&name);
+    fs::write(&file, &bytes).with_context(|| format!("cannot write {}", file.display()))?;
+    println!("{}", file.display());
+    match uf2::drive() {
+        Some(drive) => {
+            fs::write(drive.join(&name), &bytes)
+                .with_context(|| format!("cannot copy {name} to {}", drive.display()))?;
+            say(format_args!(
+                "copied to {}: the board starts by itself",
+                drive.display()
+            ));
+        }
+        None => say(
+            "no drive of an RP2350 is there: hold BOOTSEL down, plug the USB cable in, and copy this file onto it",
+        ),
+    }
+    for line in board
+        .lines
+        .iter()
+        .filter(|line| ways.iter().any(|way| way == line.name))
+    {
+        say(format_args!(
+            "watch it: cargo dunlin monitor --elf {} --log {} --pages {}",
+            built.elf.display(),
+            line.source,
+            pages.display()
+        ));
+    }
+    Ok(())
 }
 
 /// The image first: the firmware starts as soon as it is written.

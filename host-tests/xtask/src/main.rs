@@ -52,9 +52,11 @@ enum Command {
     Qemu(qemu::Arguments),
     Flash(flash::Arguments),
     /// List the boards: what the firmware takes of each chip, and how many pages and hosts it
-    /// holds, as its ELF says
+    /// holds
+    ///
+    /// Prints the table that README.md has, and builds nothing.
     Boards {
-        /// Write the table into README.md, between its marks
+        /// Build every board, and write the table into README.md, between its marks
         #[arg(long)]
         readme: bool,
         /// Build firmware and suite of each, and hold the images against the chips' memory maps
@@ -142,6 +144,10 @@ enum Command {
         /// Write the performance page, host-tests/PERFORMANCE.md
         #[arg(long, conflicts_with = "device")]
         page: bool,
+        /// Only the peers: what a user would pick instead, on the same lists; writes its section of
+        /// the performance page
+        #[arg(long, conflicts_with_all = ["device", "renew", "check", "page"])]
+        peers: bool,
     },
     /// Reproduce the papers' experiments and write host-tests/papers (all of them at full size:
     /// half an hour on two cores)
@@ -205,11 +211,13 @@ fn main() -> ExitCode {
             traces,
         } => papers::papers(name.as_deref(), reduced, pages, traces),
         Command::Bench { check: true, .. } => bench::guard(install),
+        Command::Bench { peers: true, .. } => bench::beside_peers(),
         Command::Bench {
             device,
             renew,
             page,
             check: false,
+            peers: false,
         } => bench::bench(
             install,
             bench::Wanted {

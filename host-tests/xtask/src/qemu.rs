@@ -88,6 +88,7 @@ pub fn qemu(install: bool, arguments: &Arguments) -> Result<()> {
         stop: Some(&STOP),
         log_port,
         epoch: arguments.epoch,
+        forward: None,
     };
     let report = crawl.run(|line| {
         if is_shown(line.level, shown) {

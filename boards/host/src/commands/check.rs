@@ -13,9 +13,13 @@ use crate::output::{self, Format, Table};
 /// Reads PAGES.csv (and HOSTS.csv) as every other command would, and stops at the first thing that
 /// is wrong, naming file, line and column. PAGES.csv has a header row; only `url` is required:
 ///
-///   url,weight,model,changes_per_day,shape,updates,min,max
-///   http://example.org/,2,poisson,1.5,,,,
-///   http://example.org/news,1,quasi,,,6h:0.9;18h:1,,
+///   url,name,weight,model,changes_per_day,shape,updates,min,max
+///   http://example.org/,Home,2,poisson,1.5,,,,
+///   http://example.org/news,News,1,quasi,,,6h:0.9;18h:1,,
+///
+/// Columns may be separated by semicolons or tabs, lines that begin with # are comments, and spaces
+/// in URLs are encoded as browsers do. A plain list of URLs needs no header row. A sitemap
+/// (<urlset>) and the OPML of a feed reader are page lists, too.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -80,8 +84,12 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
             output::print(&table(&rows).to_text())?;
             let pages = list.pages.len();
             let hosts = list.hosts.len();
+            let comments = match list.comments {
+                0 => String::new(),
+                lines => format!(", {lines} comment lines"),
+            };
             output::say(format_args!(
-                "{}: {pages} pages on {hosts} hosts, nothing wrong",
+                "{}: {pages} pages on {hosts} hosts{comments}, nothing wrong",
                 args.listing.pages.display()
             ));
             Ok(())

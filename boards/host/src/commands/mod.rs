@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod estimate;
+pub mod evolution;
 pub mod monitor;
 pub mod plan;
 pub mod report;
@@ -9,3 +10,4 @@ pub mod robots;
 pub mod run;
 pub mod schedule;
 pub mod simulate;
+pub mod terms;

@@ -14,9 +14,11 @@ use serde::Serialize;
 use crate::duration;
 use crate::error::Error;
 use crate::lists::listing::{Listing, ListingArgs};
-use crate::lists::pages::{ListedChange, ListedPage};
+use crate::lists::pages::ListedPage;
 use crate::output::{self, Format, Table};
-use crate::planning::{Watched, explain, plan_hosts, plan_pages, quasi_costs};
+use crate::planning::{
+    Assumed, Assumption, Watched, explain, plan_hosts, plan_pages, quasi_costs, significant,
+};
 
 /// Plan how often to visit each page
 ///
@@ -31,7 +33,11 @@ use crate::planning::{Watched, explain, plan_hosts, plan_pages, quasi_costs};
 /// uniform, proportional, weighted-uniform, weighted-proportional    rules of thumb, to compare with
 ///
 /// A page that never changes gets its minimum. A page whose rate is not known yet is taken to
-/// change as often as the others (the geometric mean of their rates).
+/// change as often as --assume says, or as the others do (the geometric mean of their rates).
+///
+/// The figure of a method that gives rates holds in the long run; that of greedy and select for one
+/// interval that begins with fresh copies, so it is higher: their long-run figure stands beside it.
+/// `dunlin help terms` explains the words.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -49,6 +55,8 @@ pub struct Args {
     /// What is to be made best: time fresh, age of stale copies, or freshness that gives no page up
     #[arg(long, value_enum, default_value_t)]
     objective: Objective,
+    #[command(flatten)]
+    assumption: Assumption,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
@@ -74,6 +82,16 @@ enum Objective {
     Harmonic,
 }
 
+/// What a plan's figure is a figure of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Holds {
+    /// Any interval far from the start.
+    LongRun,
+    /// One interval that begins with fresh copies.
+    OneInterval,
+}
+
 impl From<Objective> for plan::Objective {
     fn from(objective: Objective) -> Self {
         match objective {
@@ -95,6 +113,13 @@ struct Plan<'a> {
     value: f64,
     /// The best any schedule could reach.
     bound: f64,
+    /// For what time `value` and `bound` hold.
+    holds: Holds,
+    /// What the same crawls come to when every interval has them; `value` for rates.
+    long_run_value: f64,
+    /// What was taken for rates that the list does not have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    assumed: Option<Assumed>,
     /// The same for the harmonic objective, whose own unit `value` is not.
     #[serde(skip_serializing_if = "Option::is_none")]
     harmonic: Option<f64>,
@@ -141,6 +166,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         ));
     }
     let plan = make(args, &listing)?;
+    args.assumption.say(plan.assumed, &listing);
     match format {
         Format::Json => output::print(&output::json(&plan)),
         Format::Csv => output::print(&page_table(&plan.pages, f64::to_string).to_csv()),
@@ -153,8 +179,8 @@ fn make<'a>(args: &Args, listing: &'a Listing) -> Result<Plan<'a>, Error> {
     // A quasi-deterministic page has one table of costs for each thing that is asked about it.
     let fresh_costs = quasi_costs(listing, args.interval, plan::Objective::Freshness)?;
     let age_costs = quasi_costs(listing, args.interval, plan::Objective::Age)?;
-    let by_freshness = plan_pages(listing, args.interval, &fresh_costs);
-    let by_age = plan_pages(listing, args.interval, &age_costs);
+    let by_freshness = plan_pages(listing, args.interval, &fresh_costs, args.assumption);
+    let by_age = plan_pages(listing, args.interval, &age_costs, args.assumption);
     let pages = if args.objective == Objective::Age {
         &by_age
     } else {
@@ -195,6 +221,20 @@ fn make<'a>(args: &Args, listing: &'a Listing) -> Result<Plan<'a>, Error> {
         (Objective::Harmonic, Some(fresh)) => (freshness, 1.0 - fresh.bound),
         _ => (1.0 - allocation.cost, 1.0 - allocation.bound),
     };
+    // The harmonic plan is told in freshness, here, too.
+    let told = match args.objective {
+        Objective::Age => plan::Objective::Age,
+        _ => plan::Objective::Freshness,
+    };
+    let steady = (pages.iter().zip(&crawls))
+        .map(|(page, &crawls)| page.weight * page_cost(page, told, Spacing::Steady, crawls))
+        .sum::<f64>()
+        / weight;
+    let (holds, long_run_value) = match (spacing, args.objective) {
+        (Spacing::Steady, _) => (Holds::LongRun, value),
+        (Spacing::Whole, Objective::Age) => (Holds::OneInterval, interval * steady),
+        (Spacing::Whole, _) => (Holds::OneInterval, 1.0 - steady),
+    };
     let days: f64 = args.interval.as_days();
     let given_up = (rows.iter().zip(pages).zip(&listing.list.pages))
         .filter(|((row, _), _)| !(row.crawls > 0.0))
@@ -214,6 +254,9 @@ fn make<'a>(args: &Args, listing: &'a Listing) -> Result<Plan<'a>, Error> {
         crawls: args.crawls,
         value,
         bound,
+        holds,
+        long_run_value,
+        assumed: Assumed::of(listing, pages, args.interval),
         harmonic: fresh.map(|_| allocation.cost),
         harmonic_bound: fresh.map(|_| allocation.bound),
         price: allocation.price,
@@ -336,27 +379,11 @@ fn reason(
 /// As in "changes 40 × a day".
 fn how_often(page: &PlanPage<'_, f64>, listed: &ListedPage, days: f64) -> String {
     let rate = page.change.rate().map(|rate| significant(rate / days));
-    let known = !matches!(
-        listed.change,
-        ListedChange::Poisson { rate: None }
-            | ListedChange::Weibull { rate: None, .. }
-            | ListedChange::Pareto { rate: None, .. }
-    );
+    let known = listed.change.is_known();
     match rate {
         Some(rate) if known => format!("changes {rate} × a day"),
         Some(rate) => format!("rate not known, taken to change {rate} × a day"),
         None => "changes at known times".to_owned(),
-    }
-}
-
-/// Three significant digits, without trailing zeros.
-fn significant(number: f64) -> String {
-    let digits = (2 - number.abs().max(1e-12).log10().floor() as i32).max(0) as usize;
-    let text = format!("{number:.digits$}");
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
     }
 }
 
@@ -430,11 +457,19 @@ fn to_text(plan: &Plan<'_>) -> String {
             format!("{value:.5}")
         }
     };
-    text + &format!(
-        "\n{} {unit}; the best possible is {}\n",
-        shown(plan.value),
-        shown(plan.bound)
-    )
+    let value = shown(plan.value);
+    let bound = shown(plan.bound);
+    text += &match plan.holds {
+        Holds::LongRun => {
+            format!("\n{value} {unit} in the long run; the best possible is {bound}\n")
+        }
+        Holds::OneInterval => format!(
+            "\n{value} {unit} in one interval that begins with fresh copies; the best possible is {bound}\n\
+            {} {unit} in the long run, if every interval has these crawls (compare this with `optimal`)\n",
+            shown(plan.long_run_value)
+        ),
+    };
+    text
 }
 
 /// "… and 80 more pages", if there are.

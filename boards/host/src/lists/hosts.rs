@@ -24,6 +24,8 @@ const COLUMNS: &[Column] = &[
 pub struct ListedHost {
     /// The host, as `name` or `name:port`.
     pub name: String,
+    /// The line it stands on, counted from 1.
+    pub line: u64,
     /// Least time between two fetches, instead of the general one.
     pub politeness: Option<Duration>,
     /// Hosts of the same group share one gate.
@@ -87,6 +89,7 @@ fn read_host(row: &Row<'_>) -> Result<ListedHost, InputError> {
     }
     Ok(ListedHost {
         name: name.text.to_ascii_lowercase(),
+        line: row.line(),
         politeness: row.get("politeness").map(politeness).transpose()?,
         group: row.get("group").map(|field| field.text.to_owned()),
         hours: row

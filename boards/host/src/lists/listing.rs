@@ -1,22 +1,27 @@
 //! The options every command that takes a page list shares, and what they amount to: pages, and the
 //! gates their hosts stand behind.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use dunlin::time::Duration;
 
 use crate::duration;
-use crate::error::Error;
+use crate::error::{Error, quoted};
 use crate::lists::hosts::{self, ListedHours, ProviderKind};
 use crate::lists::pages::PageList;
 use crate::lists::trust::Pin;
 use crate::output::file::Named;
+use crate::output::say;
+
+/// Rows of HOSTS.csv that concern no page are named up to so many.
+const NAMED: usize = 5;
 
 /// A page list and what is special about its hosts.
 #[derive(Debug, clap::Args)]
 pub struct ListingArgs {
-    /// The page list: a header row, then one page a line; `-` for stdin
+    /// The page list: a header row, then one page a line; or a URL a line, a sitemap, OPML; `-`
+    /// for stdin
     #[arg(value_name = "PAGES.csv")]
     pub pages: PathBuf,
     /// What is special about some hosts: politeness, group, hours, provider
@@ -63,7 +68,7 @@ impl ListingArgs {
             .collect()
     }
 
-    /// Reads the files. A group takes the longest politeness of its hosts, the hours of the
+    /// Reads the files, and says on stderr what in them is without effect. A group takes the longest politeness of its hosts, the hours of the
     /// first that states them, and the provider of the first.
     ///
     /// # Errors
@@ -76,6 +81,7 @@ impl ListingArgs {
             .map(hosts::read)
             .transpose()?
             .unwrap_or_default();
+        self.warn(&list, &special);
         let special: HashMap<&str, &hosts::ListedHost> = special
             .iter()
             .map(|host| (host.name.as_str(), host))
@@ -121,6 +127,36 @@ impl ListingArgs {
             gate_of_host,
             pins,
         })
+    }
+
+    /// What the files hold in vain: no error, for one HOSTS.csv may serve several lists.
+    fn warn(&self, list: &PageList, special: &[hosts::ListedHost]) {
+        if list.repeated > 0 {
+            say(format_args!(
+                "warning: {}: {} entries name a page that is there already",
+                self.pages.display(),
+                list.repeated
+            ));
+        }
+        let listed: HashSet<&str> = list.hosts.iter().map(String::as_str).collect();
+        let idle = |host: &&hosts::ListedHost| !listed.contains(host.name.as_str());
+        let idle: Vec<&hosts::ListedHost> = special.iter().filter(idle).collect();
+        let Some(file) = &self.hosts else { return };
+        for host in idle.iter().take(NAMED) {
+            say(format_args!(
+                "warning: {}: line {}: no page of the list is on {}",
+                file.display(),
+                host.line,
+                quoted(&host.name)
+            ));
+        }
+        if idle.len() > NAMED {
+            let more = idle.len() - NAMED;
+            say(format_args!(
+                "warning: {}: and {more} more hosts",
+                file.display()
+            ));
+        }
     }
 }
 

@@ -1,12 +1,14 @@
 //! The files a user brings, read with an error line that names file, line and column.
 //!
-//! [`table_file`] reads any of them; [`pages`], [`hosts`], [`history`] and [`trace`] know the
-//! columns of one each. [`listing`] joins pages and hosts as most commands take them, and
+//! [`table_file`] reads any of them; [`pages`], [`hosts`], [`history`], [`trace`] and [`last`] know
+//! the columns of one each. [`listing`] joins pages and hosts as most commands take them, and
 //! [`page_image`] packs them for a probe.
 
 pub mod history;
 pub mod hosts;
+pub mod last;
 pub mod listing;
+pub mod markup;
 pub mod page_image;
 pub mod pages;
 pub mod table_file;

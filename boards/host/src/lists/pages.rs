@@ -1,16 +1,19 @@
-//! PAGES.csv: what to crawl.
+//! PAGES.csv: what to crawl; or a plain list of URLs, a sitemap, or OPML.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::{Entry, RandomState};
 use std::hash::BuildHasher as _;
+use std::io::BufRead;
 use std::path::Path;
 
 use dunlin::fetch::{Url, UrlError};
 use dunlin::time::Duration;
 
 use crate::duration;
-use crate::error::{Error, InputError};
-use crate::lists::table_file::{Column, Field, Row, TableFile, optional, required};
+use crate::error::{Error, InputError, quoted};
+use crate::lists::markup;
+use crate::lists::table_file::{self, Column, Field, Header, Row, TableFile, optional, required};
 
 const COLUMNS: &[Column] = &[
     required("url"),
@@ -21,6 +24,7 @@ const COLUMNS: &[Column] = &[
     optional("updates"),
     optional("min"),
     optional("max"),
+    optional("name"),
 ];
 
 /// Every page of a list, and the hosts they live on.
@@ -30,13 +34,19 @@ pub struct PageList {
     pub pages: Vec<ListedPage>,
     /// The hosts, as `name` or `name:port`, in order of first appearance.
     pub hosts: Vec<String>,
+    /// How many lines were comments.
+    pub comments: u64,
+    /// How many entries named a page that was there already; only sitemaps and OPML may.
+    pub repeated: u64,
 }
 
 /// One page of the list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListedPage {
-    /// The URL as it is written in the file.
+    /// The URL as it is written in the file, but for spaces, which are encoded.
     pub url: String,
+    /// What people call the page.
+    pub name: Option<String>,
     /// The page's host, as an index into [`PageList::hosts`].
     pub host: usize,
     /// How important the page is; above 0.
@@ -78,6 +88,18 @@ pub enum ListedChange {
     },
 }
 
+impl ListedChange {
+    /// Does the list say how often?
+    pub fn is_known(&self) -> bool {
+        match self {
+            Self::Poisson { rate } | Self::Weibull { rate, .. } | Self::Pareto { rate, .. } => {
+                rate.is_some()
+            }
+            Self::Quasi { .. } => true,
+        }
+    }
+}
+
 /// A moment at which a quasi-deterministic page may change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ListedUpdate {
@@ -93,28 +115,31 @@ impl PageList {
     /// # Errors
     /// The first thing wrong with it, with its place.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        Self::from_table(TableFile::open(path, COLUMNS)?)
+        let (name, mut input) = table_file::open(path)?;
+        let begin = input.fill_buf();
+        let begin = begin.map_err(|source| Error::reading(path, source))?;
+        if begin.trim_ascii_start().starts_with(b"<") {
+            return Self::from_markup(&name, input);
+        }
+        Self::from_table(TableFile::new(name, input, COLUMNS, Header::UnlessUrl)?)
     }
 
     fn from_table(mut table: TableFile) -> Result<Self, Error> {
-        let mut list = Self::default();
-        let mut hosts: HashMap<String, usize> = HashMap::new();
-        let mut known = Known::default();
+        let mut builder = Builder::default();
         let mut work = 0;
         while let Some(row) = table.next_row()? {
             let field = row.need("url", EXPECTED_URL)?;
-            let url = parse_url(&field)?;
-            if let Some(first) = known.insert(&url, row.line(), &list.pages) {
-                return Err(field
-                    .error(format!("each URL once (it stands on line {first} already)"))
-                    .into());
-            }
-            let next = hosts.len();
-            let host = *hosts.entry(host_of(&url)).or_insert_with_key(|host| {
-                list.hosts.push(host.clone());
-                next
-            });
-            let page = read_page(&row, &field, host)?;
+            let url = encode_spaces(field.text);
+            let host = match builder.enter(&url, row.line()) {
+                Ok(Place::New { host }) => host,
+                Ok(Place::Repeated { line }) => {
+                    return Err(field
+                        .error(format!("each URL once (it stands on line {line} already)"))
+                        .into());
+                }
+                Err(expected) => return Err(field.error(expected).into()),
+            };
+            let page = read_page(&row, url.into_owned(), host)?;
             if let ListedChange::Quasi { updates } = &page.change {
                 work += updates.len().pow(3);
                 if work > MOST_WORK {
@@ -124,9 +149,73 @@ impl PageList {
                         .into());
                 }
             }
-            list.pages.push(page);
+            builder.list.pages.push(page);
         }
-        Ok(list)
+        builder.list.comments = table.comments();
+        Ok(builder.list)
+    }
+
+    fn from_markup(file: &str, input: Box<dyn BufRead>) -> Result<Self, Error> {
+        let mut builder = Builder::default();
+        markup::read(file, input, |entry| {
+            let url = encode_spaces(&entry.url);
+            let place = builder
+                .enter(&url, entry.line)
+                .map_err(|expected| InputError {
+                    file: file.to_owned(),
+                    line: entry.line,
+                    column: None,
+                    found: quoted(&entry.url),
+                    expected,
+                })?;
+            match place {
+                Place::New { host } => builder.list.pages.push(ListedPage {
+                    url: url.into_owned(),
+                    name: entry.name,
+                    host,
+                    weight: 1.0,
+                    change: ListedChange::Poisson { rate: None },
+                    min: 0,
+                    max: None,
+                }),
+                // A feed may stand in several folders.
+                Place::Repeated { .. } => builder.list.repeated += 1,
+            }
+            Ok(())
+        })?;
+        Ok(builder.list)
+    }
+}
+
+/// A list in the making.
+#[derive(Default)]
+struct Builder {
+    list: PageList,
+    hosts: HashMap<String, usize>,
+    known: Known,
+}
+
+/// What a URL is to a list.
+enum Place {
+    /// New, on this host.
+    New { host: usize },
+    /// There already, on this line.
+    Repeated { line: u32 },
+}
+
+impl Builder {
+    /// Finds the host of the page that comes next, or says what was expected of its URL.
+    fn enter(&mut self, url: &str, line: u64) -> Result<Place, String> {
+        let url = parse_url(url)?;
+        if let Some(line) = self.known.insert(&url, line, &self.list.pages) {
+            return Ok(Place::Repeated { line });
+        }
+        let next = self.hosts.len();
+        let host = *self.hosts.entry(host_of(&url)).or_insert_with_key(|host| {
+            self.list.hosts.push(host.clone());
+            next
+        });
+        Ok(Place::New { host })
     }
 }
 
@@ -138,14 +227,14 @@ impl PageList {
 struct Known {
     key: RandomState,
     /// The first page and its line, by digest.
-    first: HashMap<u64, Place>,
+    first: HashMap<u64, Seen>,
     /// The pages after the first.
-    others: HashMap<u64, Vec<Place>>,
+    others: HashMap<u64, Vec<Seen>>,
 }
 
 /// A page's index, and the line it stands on.
 #[derive(Clone, Copy)]
-struct Place {
+struct Seen {
     page: u32,
     line: u32,
 }
@@ -154,7 +243,7 @@ impl Known {
     /// Remembers the next page's URL; the line of an equal one, if there is one.
     fn insert(&mut self, url: &Url<'_>, line: u64, pages: &[ListedPage]) -> Option<u32> {
         let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
-        let place = Place {
+        let place = Seen {
             page: narrow(pages.len() as u64),
             line: narrow(line),
         };
@@ -164,7 +253,7 @@ impl Known {
             return None;
         };
         let others = self.others.entry(digest).or_default();
-        let equal = |place: &&Place| {
+        let equal = |place: &&Seen| {
             Url::parse(&pages[place.page as usize].url).is_ok_and(|known| known == *url)
         };
         let found = [first.get()]
@@ -177,7 +266,7 @@ impl Known {
     }
 }
 
-fn read_page(row: &Row<'_>, url: &Field<'_>, host: usize) -> Result<ListedPage, InputError> {
+fn read_page(row: &Row<'_>, url: String, host: usize) -> Result<ListedPage, InputError> {
     let above_zero = |field: Field<'_>| field.number("a number above 0", |number| number > 0.0);
     let weight = row
         .get("weight")
@@ -194,7 +283,8 @@ fn read_page(row: &Row<'_>, url: &Field<'_>, host: usize) -> Result<ListedPage, 
         return Err(field.error(format!("at least the minimum, {min}")));
     }
     Ok(ListedPage {
-        url: url.text.to_owned(),
+        url,
+        name: row.get("name").map(|field| field.text.to_owned()),
         host,
         weight,
         change: read_change(row)?,
@@ -284,19 +374,30 @@ fn read_updates(field: &Field<'_>) -> Result<Vec<ListedUpdate>, InputError> {
 
 const EXPECTED_URL: &str = "a URL such as http://example.org/page";
 
-fn parse_url<'a>(field: &Field<'a>) -> Result<Url<'a>, InputError> {
-    Url::parse(field.text).map_err(|error| {
-        field.error(match error {
-            UrlError::TooLong => format!("a URL of at most {} bytes", Url::MAX_LENGTH),
-            UrlError::Scheme => "a URL that starts with http:// or https://".into(),
-            UrlError::Userinfo => "a URL without user name and password".into(),
-            UrlError::Host => "a URL with a host name, an IPv4 address or [IPv6]".into(),
-            UrlError::Port => "a port from 1 to 65535".into(),
-            UrlError::Character(at) => {
-                format!("no space or control character, as at byte {at}: percent-encode it")
-            }
-        })
+/// Parses a URL, or says what was expected of it.
+fn parse_url(text: &str) -> Result<Url<'_>, String> {
+    Url::parse(text).map_err(|error| match error {
+        UrlError::TooLong => format!("a URL of at most {} bytes", Url::MAX_LENGTH),
+        UrlError::Scheme => "a URL that starts with http:// or https://".into(),
+        UrlError::Userinfo => "a URL without user name and password".into(),
+        UrlError::Host => "a URL with a host name, an IPv4 address or [IPv6]".into(),
+        UrlError::Port => "a port from 1 to 65535".into(),
+        UrlError::Character(at) => {
+            format!("no space or control character, as at byte {at}: percent-encode it")
+        }
     })
+}
+
+/// Encodes spaces behind the host, as browsers do.
+pub fn encode_spaces(url: &str) -> Cow<'_, str> {
+    let host = url.find("://").map_or(0, |at| at + 3);
+    match url[host..].find(['/', '?', '#']) {
+        Some(end) if url[host + end..].contains(' ') => {
+            let (before, rest) = url.split_at(host + end);
+            format!("{before}{}", rest.replace(' ', "%20")).into()
+        }
+        _ => url.into(),
+    }
 }
 
 /// `name`, or `name:port` where the port is not the scheme's own. `a.test.` is `a.test`.

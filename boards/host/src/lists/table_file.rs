@@ -2,12 +2,15 @@
 //!
 //! A record is a line: quotes may hold commas, not line ends. So a line number is always right, and
 //! the memory is bounded by the longest line allowed, whatever the file's size.
+//!
+//! Tables are taken as people have them: commas, semicolons or tabs between the columns, by what
+//! the header row has most of; column names in capitals; lines that begin with `#` are comments.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use csv_core::{ReadRecordResult, Reader};
+use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
 use crate::error::{Error, InputError, quoted};
 
@@ -41,6 +44,20 @@ pub const fn optional(name: &'static str) -> Column {
     }
 }
 
+/// What may stand between columns.
+const DELIMITERS: [u8; 3] = [b',', b';', b'\t'];
+/// What stands between columns where there is only one: no text has it, and no URL may.
+const NO_DELIMITER: u8 = 0;
+
+/// Whether a file begins with the names of its columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Header {
+    /// Always.
+    Needed,
+    /// Unless its first line is a URL: then it has one column, `url`.
+    UnlessUrl,
+}
+
 /// A table file being read, row by row.
 pub struct TableFile {
     name: String,
@@ -54,6 +71,11 @@ pub struct TableFile {
     ends: Vec<usize>,
     /// Kept, because building its tables takes longer than reading a line.
     reader: Box<Reader>,
+    /// The file has no header row, only a URL a line.
+    plain: bool,
+    /// `line` is still to be read as a record.
+    held: bool,
+    comments: u64,
 }
 
 /// One row. Fields are asked for by the name of their column.
@@ -83,15 +105,8 @@ impl TableFile {
     /// The file cannot be opened, or its header row lacks a required column or has one not in
     /// `known`.
     pub fn open(path: &Path, known: &'static [Column]) -> Result<Self, Error> {
-        if path == Path::new("-") {
-            return Self::new("stdin".into(), std::io::stdin().lock(), known);
-        }
-        let file = File::open(path).map_err(|source| Error::opening(path, source))?;
-        Self::new(
-            path.display().to_string(),
-            BufReader::with_capacity(1 << 16, file),
-            known,
-        )
+        let (name, input) = open(path)?;
+        Self::new(name, input, known, Header::Needed)
     }
 
     /// Reads the header row from `input`; `name` is for error lines.
@@ -100,14 +115,13 @@ impl TableFile {
     /// See [`TableFile::open`].
     pub fn new(
         name: String,
-        mut input: impl BufRead + 'static,
+        input: Box<dyn BufRead>,
         known: &'static [Column],
+        header: Header,
     ) -> Result<Self, Error> {
-        skip_byte_order_mark(&mut input)
-            .map_err(|source| Error::reading(Path::new(&name), source))?;
         let mut file = Self {
             name,
-            input: Box::new(input),
+            input,
             line_number: 0,
             line: Vec::new(),
             header: Vec::new(),
@@ -115,9 +129,17 @@ impl TableFile {
             fields: vec![0; MAX_LINE],
             ends: vec![0; MAX_COLUMNS],
             reader: Box::new(Reader::new()),
+            plain: false,
+            held: false,
+            comments: 0,
         };
-        file.read_header()?;
+        file.read_header(header)?;
         Ok(file)
+    }
+
+    /// How many comment lines there were so far.
+    pub fn comments(&self) -> u64 {
+        self.comments
     }
 
     /// Reads the next row; `None` at the end of the file.
@@ -158,38 +180,60 @@ impl TableFile {
         }))
     }
 
-    fn read_header(&mut self) -> Result<(), Error> {
+    fn read_header(&mut self, header: Header) -> Result<(), Error> {
         let names = self
             .known
             .iter()
             .map(|column| column.name)
             .collect::<Vec<_>>()
             .join(", ");
-        let Some(count) = self.next_record()? else {
+        if !self.next_line_with_text()? {
             self.line_number = 1;
             return Err(
                 self.error_on_line("an empty file".into(), &format!("a header row: {names}"))
             );
-        };
+        }
+        self.held = true;
+        let url = self.known.iter().position(|column| column.name == "url");
+        if let Some(place) = url.filter(|_| header == Header::UnlessUrl && is_url(&self.line)) {
+            self.plain = true;
+            self.header.push(place);
+            self.reader = reader(NO_DELIMITER);
+            return Ok(());
+        }
+        self.reader = reader(delimiter(&self.line));
+        let count = self.next_record()?.unwrap_or(0);
         let mut start = 0;
+        let mut cells = Vec::with_capacity(count);
         for &end in &self.ends[..count] {
-            let text = String::from_utf8_lossy(&self.fields[start..end]);
+            cells.push(String::from_utf8_lossy(&self.fields[start..end]).into_owned());
             start = end;
-            let name = text.trim();
-            let place = self.known.iter().position(|column| column.name == name);
+        }
+        let place = |cell: &str| {
+            let name = column_name(cell);
+            self.known.iter().position(|column| column.name == name)
+        };
+        let places: Vec<Option<usize>> = cells.iter().map(|cell| place(cell)).collect();
+        let needed = self.known.iter().find(|column| column.required);
+        let needed = needed.map_or("", |column| column.name);
+        if places.iter().all(Option::is_none) {
+            let first = String::from_utf8_lossy(self.line.trim_ascii()).into_owned();
+            let expected =
+                format!("the names of columns: add a header line `{needed}` (known are {names})");
+            return Err(self.error_on_line(quoted(&first), &expected));
+        }
+        for (cell, place) in cells.iter().zip(places) {
             match place {
                 Some(place) if !self.header.contains(&place) => self.header.push(place),
                 Some(_) => {
                     return Err(self.error_on_line(
-                        format!("column {} twice", quoted(name)),
+                        format!("column {} twice", quoted(cell.trim())),
                         "each column once",
                     ));
                 }
                 None => {
-                    let expected = format!("columns among {names}");
-                    return Err(
-                        self.error_on_line(format!("unknown column {}", quoted(name)), &expected)
-                    );
+                    let found = format!("unknown column {}", quoted(cell.trim()));
+                    return Err(self.error_on_line(found, &format!("columns among {names}")));
                 }
             }
         }
@@ -204,13 +248,11 @@ impl TableFile {
 
     /// Splits the next line that is not blank into `fields`/`ends` and returns how many there are.
     fn next_record(&mut self) -> Result<Option<usize>, Error> {
-        loop {
-            if !self.next_line()? {
-                return Ok(None);
-            }
-            if self.line.iter().any(|byte| !byte.is_ascii_whitespace()) {
-                break;
-            }
+        if !std::mem::take(&mut self.held) && !self.next_line_with_text()? {
+            return Ok(None);
+        }
+        if self.plain {
+            self.check_plain()?;
         }
         self.reader.reset();
         let (result, _, _, count) =
@@ -227,6 +269,39 @@ impl TableFile {
                 "it closed on the same line",
             )),
         }
+    }
+
+    /// A row of a table that lacks its header would be taken for a URL with a comma in it.
+    fn check_plain(&self) -> Result<(), Error> {
+        let line = self.line.trim_ascii();
+        let behind = |at: usize| line[at + 1..].trim_ascii();
+        let last = line.iter().rposition(|byte| DELIMITERS.contains(byte));
+        let is_number = |text: &[u8]| {
+            let text = std::str::from_utf8(text).unwrap_or_default();
+            text.is_empty() || text.parse::<f64>().is_ok()
+        };
+        let another = last.filter(|at| line[*at] == b'\t' || is_number(behind(*at)));
+        let Some(at) = another.filter(|_| !line.starts_with(b"\"")) else {
+            return Ok(());
+        };
+        let found = quoted(&String::from_utf8_lossy(&line[at..]));
+        Err(self.error_on_line(
+            format!("{found} behind a URL"),
+            "a URL alone: for more columns add a header line such as `url,weight`; \
+             a URL that ends so stands in quotes",
+        ))
+    }
+
+    /// Reads the next line that is neither blank nor a comment; false at the end of the file.
+    fn next_line_with_text(&mut self) -> Result<bool, Error> {
+        while self.next_line()? {
+            match self.line.trim_ascii_start().first() {
+                None => {}
+                Some(b'#') => self.comments += 1,
+                Some(_) => return Ok(true),
+            }
+        }
+        Ok(false)
     }
 
     /// Reads a line, ending in a newline, into `line`; false at the end of the file.
@@ -355,12 +430,63 @@ impl std::fmt::Debug for TableFile {
     }
 }
 
-/// Spreadsheets write a byte order mark, which would become part of the first column's name.
-fn skip_byte_order_mark(input: &mut impl BufRead) -> std::io::Result<()> {
-    if input.fill_buf()?.starts_with(b"\xef\xbb\xbf") {
+/// Opens a file, or stdin for `-`; also returns its name for error lines.
+///
+/// # Errors
+/// It cannot be opened or read, or is compressed or not in UTF-8.
+pub fn open(path: &Path) -> Result<(String, Box<dyn BufRead>), Error> {
+    let (name, mut input): (String, Box<dyn BufRead>) = if path == Path::new("-") {
+        ("stdin".into(), Box::new(std::io::stdin().lock()))
+    } else {
+        let file = File::open(path).map_err(|source| Error::opening(path, source))?;
+        let input = BufReader::with_capacity(1 << 16, file);
+        (path.display().to_string(), Box::new(input))
+    };
+    let begin = input.fill_buf();
+    let begin = begin.map_err(|source| Error::reading(Path::new(&name), source))?;
+    let refused = match begin {
+        [0x1f, 0x8b, ..] => Some("a compressed file (gzip), expected text: unpack it first"),
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("UTF-16, expected text in UTF-8"),
+        _ => None,
+    };
+    if let Some(found) = refused {
+        return Err(Error::Usage(format!("{name}: found {found}")));
+    }
+    // Spreadsheets write it, and it would become part of the first column's name.
+    if begin.starts_with(b"\xef\xbb\xbf") {
         input.consume(3);
     }
-    Ok(())
+    Ok((name, input))
+}
+
+fn reader(delimiter: u8) -> Box<Reader> {
+    Box::new(ReaderBuilder::new().delimiter(delimiter).build())
+}
+
+/// Which delimiter a header row has most of; commas unless others are more.
+fn delimiter(line: &[u8]) -> u8 {
+    let count = |delimiter: u8| line.iter().filter(|byte| **byte == delimiter).count();
+    let most = DELIMITERS
+        .into_iter()
+        .rev()
+        .max_by_key(|delimiter| count(*delimiter));
+    most.unwrap_or(b',')
+}
+
+/// `URL` and `Changes per day` as the columns are called: `url`, `changes_per_day`.
+fn column_name(cell: &str) -> String {
+    cell.trim().to_ascii_lowercase().replace([' ', '-'], "_")
+}
+
+/// Does a line begin with a URL, in quotes or not?
+fn is_url(line: &[u8]) -> bool {
+    let line = line.trim_ascii_start();
+    let line = line.strip_prefix(b"\"").unwrap_or(line);
+    let begins = |scheme: &[u8]| {
+        let begin = line.get(..scheme.len());
+        begin.is_some_and(|begin| begin.eq_ignore_ascii_case(scheme))
+    };
+    begins(b"http://") || begins(b"https://")
 }
 
 /// "1 field", "2 fields"

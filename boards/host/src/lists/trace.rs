@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use crate::error::Error;
-use crate::lists::pages::PageList;
+use crate::lists::pages::{PageList, encode_spaces};
 use crate::lists::table_file::{Column, TableFile, required};
 
 const COLUMNS: &[Column] = &[required("url"), required("time_s")];
@@ -31,7 +31,7 @@ pub fn read(path: &Path, list: &PageList) -> Result<Vec<Vec<f64>>, Error> {
             "seconds from the start of the trace, a number from 0, at most a century";
         let url = row.need("url", EXPECTED_URL)?;
         let place = *places
-            .get(url.text)
+            .get(&*encode_spaces(url.text))
             .ok_or_else(|| url.error(EXPECTED_URL))?;
         let time = row.need("time_s", EXPECTED_TIME)?;
         trace[place].push(time.number(EXPECTED_TIME, |time| (0.0..=LONGEST_S).contains(&time))?);

@@ -167,6 +167,7 @@ fn crawl(
         stop: None,
         log_port: Some(port),
         epoch: None,
+        forward: None,
     };
     crawl.run(|_| {
         heard.fetch_add(1, Ordering::Relaxed);

@@ -122,6 +122,7 @@ fn crawl(
         stop: None,
         log_port: None,
         epoch,
+        forward: None,
     };
     let mut outcome = Outcome::default();
     let report = crawl.run(|line| {

@@ -10,9 +10,9 @@ use dunlin_host::lists::page_image::Capacity;
 use object::{Object, ObjectSection, ObjectSymbol};
 
 use crate::firmware::sizes::{self, Sizes};
-use crate::firmware::{self, layout};
+use crate::firmware::{self, layout, uf2};
 use crate::setup::{CORTEX_M4F, CORTEX_M33};
-use crate::shell::root;
+use crate::shell::{self, root, say};
 
 /// A piece of a chip's address space.
 #[derive(Clone, Copy, Debug)]
@@ -43,9 +43,35 @@ pub struct Board {
     pub flash: Memory,
     /// Where variables may be; the first one holds the tables.
     pub ram: &'static [Memory],
-    /// The boot ROM wants an image definition among the first 4 KiB.
+    /// The boot ROM wants an image definition among the first 4 KiB, and takes UF2 files.
     pub image_definition: bool,
+    /// How the log can leave it besides RTT: the feature of that name and `-log`, and what a
+    /// monitor reads then.
+    pub lines: &'static [Line],
+    /// It has to be told which network to join, when it is built.
+    pub wifi: bool,
 }
+
+/// A way out for the log.
+#[derive(Clone, Copy, Debug)]
+pub struct Line {
+    pub name: &'static str,
+    /// As `dunlin monitor --log` takes it.
+    pub source: &'static str,
+}
+
+const USB: Line = Line {
+    name: "usb",
+    source: "/dev/ttyACM0",
+};
+const SERIAL: Line = Line {
+    name: "serial",
+    source: "/dev/ttyACM0",
+};
+const TCP: Line = Line {
+    name: "tcp",
+    source: "tcp:ADDRESS:19021",
+};
 
 /// Every board of a microcontroller.
 pub const BOARDS: &[Board] = &[
@@ -58,6 +84,8 @@ pub const BOARDS: &[Board] = &[
         // The machine has more; the firmware has to live with this.
         ram: &[memory(0x2000_0000, 512)],
         image_definition: false,
+        lines: &[TCP],
+        wifi: false,
     },
     Board {
         name: "nucleo-h753zi",
@@ -67,6 +95,8 @@ pub const BOARDS: &[Board] = &[
         flash: memory(0x0800_0000, 2048),
         ram: &[memory(0x2400_0000, 512), memory(0x2000_0000, 128)],
         image_definition: false,
+        lines: &[SERIAL, TCP],
+        wifi: false,
     },
     Board {
         name: "pico2-w",
@@ -76,6 +106,8 @@ pub const BOARDS: &[Board] = &[
         flash: memory(0x1000_0000, 4096),
         ram: &[memory(0x2000_0000, 520)],
         image_definition: true,
+        lines: &[USB, TCP],
+        wifi: true,
     },
     Board {
         name: "w5500-evb-pico2",
@@ -85,6 +117,8 @@ pub const BOARDS: &[Board] = &[
         flash: memory(0x1000_0000, 2048),
         ram: &[memory(0x2000_0000, 520)],
         image_definition: true,
+        lines: &[USB, TCP],
+        wifi: false,
     },
 ];
 
@@ -116,6 +150,49 @@ impl Board {
     /// Returns the name of its on-target suite.
     pub fn suite(&self) -> String {
         format!("{}-suite", self.name)
+    }
+
+    /// The features that let the log out this way.
+    ///
+    /// # Errors
+    /// [`Error::Usage`], with the ways there are.
+    pub fn log_features(&self, ways: &[String]) -> Result<Vec<String>, Error> {
+        let known: Vec<_> = self.lines.iter().map(|line| line.name).collect();
+        let mut features = Vec::new();
+        for way in ways {
+            if !known.contains(&way.as_str()) {
+                return Err(Error::Usage(format!(
+                    "found a log over {way:?}, {} has one over {}",
+                    self.name,
+                    known.join(" or ")
+                )));
+            }
+            features.push(format!("{way}-log"));
+        }
+        features.sort_unstable();
+        features.dedup();
+        Ok(features)
+    }
+
+    /// Can it join a network, if it needs to be told which one?
+    ///
+    /// # Errors
+    /// [`Error::Usage`] says where the network's name belongs.
+    pub fn check_wifi(&self) -> Result<(), Error> {
+        const NAME: &str = "DUNLIN_WIFI_NETWORK";
+        let file = root().join("boards").join(self.name).join("wifi.txt");
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        let in_file = text.lines().next().is_some_and(|name| !name.is_empty());
+        let told = std::env::var(NAME).map_or(in_file, |name| !name.is_empty());
+        if !self.wifi || told {
+            return Ok(());
+        }
+        Err(Error::Usage(format!(
+            "found no Wi-Fi network for {}, expected its name in {NAME} and its password in DUNLIN_WIFI_PASSWORD, \
+            or both in {}, a line each",
+            self.name,
+            file.display()
+        )))
     }
 
     /// Builds its firmware, and returns the ELF file.
@@ -217,7 +294,14 @@ pub fn symbol(image: &object::File<'_>, name: &str) -> Result<u64> {
 
 /// Builds every board and checks its ELF against the chip, and that its suite links.
 pub fn check(install: bool) -> Result<()> {
-    for board in BOARDS {
+    let steps: Vec<String> = BOARDS
+        .iter()
+        .map(|board| format!("board {}", board.name))
+        .collect();
+    let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+    let progress = shell::steps("boards", &steps);
+    for (board, step) in BOARDS.iter().zip(steps) {
+        progress.begin(step);
         let elf = board.build(install)?;
         layout::check(board, &elf)?;
         // A chip whose flash begins a sector later could not run it: if that goes unnoticed, the
@@ -235,6 +319,9 @@ pub fn check(install: bool) -> Result<()> {
             "{}: the check of images is blind",
             board.name
         );
+        if board.image_definition {
+            check_uf2(board, &elf)?;
+        }
         let suite = firmware::build_board(install, board, &board.suite())?;
         println!(
             "{}: firmware and suite link, and lie where the {} looks",
@@ -245,6 +332,7 @@ pub fn check(install: bool) -> Result<()> {
             layout::check(board, &suite)?;
         }
     }
+    progress.end();
     let table = table(install)?;
     let readme = fs::read_to_string(readme_path()).context("cannot read README.md")?;
     ensure!(
@@ -254,24 +342,46 @@ pub fn check(install: bool) -> Result<()> {
     Ok(())
 }
 
-/// Prints the table, or writes it into the README.
+/// As UF2, another reader finds the firmware and a page image as they are.
+fn check_uf2(board: &Board, elf: &Path) -> Result<()> {
+    let bytes = fs::read(elf)?;
+    let mut parts = uf2::parts(&bytes)?;
+    let address = symbol(&object::File::parse(&*bytes)?, "_image_start")?;
+    let image = [0x5a; 1000];
+    parts.push(uf2::Part {
+        address,
+        bytes: &image,
+    });
+    let file = uf2::file(&parts)?;
+    uf2::check(&file, &parts).with_context(|| format!("{} as UF2", board.name))?;
+    println!(
+        "{}: {} blocks of UF2, as another reader finds them",
+        board.name,
+        file.len() / 512
+    );
+    Ok(())
+}
+
+/// Prints the table that was written last; `readme` makes a new one of the firmware.
 pub fn boards(install: bool, readme: bool) -> Result<()> {
+    let path = readme_path();
+    let text = fs::read_to_string(&path).context("cannot read README.md")?;
+    if !readme {
+        print!("{}", between(&text)?);
+        say(
+            "as written into README.md; `cargo xtask boards --check` builds every board and compares",
+        );
+        return Ok(());
+    }
     let table = table(install)?;
     print!("{table}");
-    if readme {
-        let path = readme_path();
-        let text = fs::read_to_string(&path)?;
-        let old = between(&text)?;
-        fs::write(
-            &path,
-            text.replacen(
-                &format!("{BEGIN}{old}{END}"),
-                &format!("{BEGIN}{table}{END}"),
-                1,
-            ),
-        )?;
-    }
-    Ok(())
+    let old = between(&text)?;
+    let new = text.replacen(
+        &format!("{BEGIN}{old}{END}"),
+        &format!("{BEGIN}{table}{END}"),
+        1,
+    );
+    fs::write(&path, new).context("cannot write README.md")
 }
 
 fn table(install: bool) -> Result<String> {

@@ -7,6 +7,7 @@ pub mod layout;
 pub mod modules;
 pub mod panics;
 pub mod sizes;
+pub mod uf2;
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,7 +18,7 @@ use anyhow::{Context, Result, ensure};
 use crate::firmware::boards::{BOARDS, Board};
 use crate::firmware::budgets::Image;
 use crate::setup::{self, CORTEX_M0, CORTEX_M4F};
-use crate::shell::{cargo, check, root};
+use crate::shell::{cargo, check, quiet, root};
 
 /// The emulated board, and its firmware.
 pub const BOARD: &str = "qemu-mps2";
@@ -67,6 +68,11 @@ pub fn build_board(install: bool, board: &Board, binary: &str) -> Result<PathBuf
     build_in(install, board.name, binary, board.target, &[])
 }
 
+/// Builds the firmware of any board with some of the board's features.
+pub fn build_with(install: bool, board: &Board, features: &[String]) -> Result<PathBuf> {
+    build_in(install, board.name, board.name, board.target, features)
+}
+
 /// Builds an image that has a budget.
 pub fn build_image(install: bool, image: &Image) -> Result<PathBuf> {
     let board = image.board;
@@ -101,7 +107,8 @@ pub fn build_all(install: bool) -> Result<()> {
             binaries.retain(|binary| binary != BOARD);
         }
         let mut build = cargo_in(board.name);
-        build.args(["build", "--quiet", "--release", "--target", board.target]);
+        build.arg("build").args(quiet());
+        build.args(["--release", "--target", board.target]);
         for binary in binaries {
             build.args(["--bin", &binary]);
         }
@@ -137,7 +144,8 @@ fn build_in(
     if std::env::var_os(IS_BUILT).is_none() || !elf.is_file() {
         setup::targets(install, &[target])?;
         let mut build = cargo_in(board);
-        build.args(["rustc", "--quiet", "--release", "--target", target]);
+        build.arg("rustc").args(quiet());
+        build.args(["--release", "--target", target]);
         build.args(["--bin", binary]);
         if !features.is_empty() {
             build.arg("--features").arg(features.join(","));

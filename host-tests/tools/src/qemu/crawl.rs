@@ -32,6 +32,8 @@ pub struct Crawl<'a> {
     pub log_port: Option<&'a LogPort>,
     /// The date that the firmware's clock begins with.
     pub epoch: Option<u64>,
+    /// A port of this computer's loopback, and the port of the device that it leads to.
+    pub forward: Option<(u16, u16)>,
 }
 
 /// What the firmware's random numbers are made of: the emulated board has no generator.
@@ -93,6 +95,7 @@ impl Crawl<'_> {
             monitor: self.monitor,
             stop: self.stop,
             log_port: self.log_port,
+            forward: self.forward,
             ..Attached::default()
         };
         let machine = Machine {

@@ -24,6 +24,7 @@ pub fn listing(port: u16, pages: &[(&str, &str)], gap: Duration) -> Listing {
         let change = ListedChange::Poisson { rate: None };
         list.pages.push(ListedPage {
             url: format!("http://{name}{path}"),
+            name: None,
             host,
             weight: 1.0,
             change,

@@ -56,6 +56,8 @@ pub struct Attached<'a> {
     pub stop: Option<&'a AtomicBool>,
     /// Gets the log's bytes as they come, before they are decoded.
     pub log_port: Option<&'a LogPort>,
+    /// A port of this computer's loopback, and the port of the device that it leads to.
+    pub forward: Option<(u16, u16)>,
     /// The log passes a file instead of a pipe, and is read when the run is over: nobody wakes up
     /// for it meanwhile.
     pub log_to_file: bool,
@@ -249,8 +251,14 @@ fn command(machine: Machine<'_>, record: &Record) -> Command {
     } else {
         "on"
     };
+    let forward = machine
+        .attached
+        .forward
+        .map_or_else(String::new, |(here, there)| {
+            format!(",hostfwd=tcp:127.0.0.1:{here}-:{there}")
+        });
     command.arg("-nic").arg(format!(
-        "user,id=net,model=lan9118,restrict={cable},ipv6=off"
+        "user,id=net,model=lan9118,restrict={cable},ipv6=off{forward}"
     ));
     if let Some(file) = machine.attached.frames {
         command.arg("-object").arg(format!(

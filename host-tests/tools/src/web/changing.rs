@@ -92,6 +92,7 @@ impl World {
         };
         let page = |page: &Changing| pages::ListedPage {
             url: format!("http://{}:{port}{}", host(page.host), page.path),
+            name: None,
             host: page.host,
             weight: 1.0,
             change: pages::ListedChange::Poisson { rate: rate(page) },
@@ -114,6 +115,7 @@ impl World {
             list: PageList {
                 pages: self.pages.iter().map(page).collect(),
                 hosts,
+                ..PageList::default()
             },
         }
     }

@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::lists::listing::ListingArgs;
 use crate::output::progress::Progress;
 use crate::output::{self, Format, Table, file};
+use crate::planning::{Assumption, significant};
 use crate::simulate::repeat::{Mean, parallel};
 use crate::simulate::run::run_watched;
 use crate::simulate::{Options, PolicyName, Report};
@@ -31,12 +32,15 @@ use setting::Setting;
 ///
 /// Figures are averages over the days asked for, after a time of warming up in which each page is
 /// fetched four times on average, so that they do not depend on how a crawl begins. They are exact
-/// for the changes simulated; --seeds 8 simulates eight times and says how much chance is in them
-/// (95 % confidence).
+/// for the changes simulated; five simulations with different changes say how much chance is in
+/// them (±, 95 % confidence).
 ///
-/// bound     the best freshness any schedule could reach; with a trace, even one that knows the
-///           future; 1 where hosts tell of changes
+/// bound     the best freshness any schedule could reach on average over all that pages of these
+///           rates could do; what was drawn may be kinder. With a trace, the best even for one that
+///           knows the future; 1 where hosts tell of changes
 /// optimum   the best freshness in the long run for pages of these rates
+///
+/// `dunlin help terms` explains the words.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -80,9 +84,12 @@ pub struct Args {
     /// Of the changes: the same seed, the same result
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// How many simulations, with this seed and those after it
-    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
-    seeds: u16,
+    /// How many simulations, with this seed and those after it. Default: 5, or 1 with a trace, whose
+    /// changes are always the same
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    seeds: Option<u16>,
+    #[command(flatten)]
+    assumption: Assumption,
     /// Time before the days that are measured. Default: enough to fetch every page four times; none
     /// when policies learn from a trace
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
@@ -93,6 +100,16 @@ pub struct Args {
     /// Write a report with tables and plots to this file, readable without a network
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+}
+
+/// How many simulations there are unless the user says: so many that their spread says something.
+const SEEDS: u16 = 5;
+
+impl Args {
+    fn seeds(&self) -> u16 {
+        let default = if self.trace.is_some() { 1 } else { SEEDS };
+        self.seeds.unwrap_or(default)
+    }
 }
 
 /// What one policy achieved; the contract of `--format json`. Means over all seeds.
@@ -142,12 +159,38 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     if let Some(path) = &args.html {
         file::write(path, &report::html(args, &setting, &rows))?;
     }
+    if let Some(note) = &setting.note {
+        output::say(note);
+    }
     output::print(&match (format, rows.as_slice()) {
         (Format::Json, [row]) if !args.compare => output::json(row),
         (Format::Json, rows) => output::json(&rows),
-        (Format::Csv, rows) => table(rows, |number| number.to_string()).to_csv(),
-        (Format::Table, rows) => table(rows, |number| format!("{number:.4}")).to_text(),
+        (Format::Csv, rows) => full_table(rows).to_csv(),
+        (Format::Table, rows) => {
+            explain_figures(args, &setting, rows);
+            table(rows, |number| format!("{number:.4}")).to_text()
+        }
     })
+}
+
+/// What the figures are figures of, and why one of them may be above the bound.
+fn explain_figures(args: &Args, setting: &Setting, rows: &[Row]) {
+    let chance = match args.seeds() {
+        1 => "one simulation: --seeds 5 says how much chance is in it".to_owned(),
+        seeds => format!("means of {seeds} simulations, ± 95 % confidence"),
+    };
+    output::say(format_args!(
+        "measured over {} days, after {} of warming up; {chance}",
+        significant(args.days),
+        significant(setting.options.measured_from)
+    ));
+    let lucky = |row: &&Row| row.freshness > row.bound;
+    if let Some(row) = rows.iter().find(lucky) {
+        output::say(format_args!(
+            "{} is above the bound: no schedule is so on average, these changes were kinder than most",
+            row.policy.name()
+        ));
+    }
 }
 
 /// All policies asked for, with all seeds, on all cores.
@@ -157,7 +200,7 @@ fn simulate(args: &Args, setting: &Setting) -> Vec<Row> {
     } else {
         &[args.policy]
     };
-    let seeds = usize::from(args.seeds);
+    let seeds = usize::from(args.seeds());
     let jobs = policies.len() * seeds;
     // In thousandths of a run.
     let progress = Mutex::new(Progress::new("simulating", 1_000 * jobs as u64));
@@ -229,7 +272,7 @@ fn row(args: &Args, setting: &Setting, policy: PolicyName, reports: &[Report]) -
         late_s: mean(|report| report.late_s).value,
         errors: count(|report| report.errors),
         seed: args.seed,
-        seeds: args.seeds,
+        seeds: args.seeds(),
         course: each(|report| report.course.clone()),
         host_fetches: each(|report| {
             report
@@ -241,6 +284,53 @@ fn row(args: &Args, setting: &Setting, policy: PolicyName, reports: &[Report]) -
     }
 }
 
+/// Everything, under the names that JSON has.
+fn full_table(rows: &[Row]) -> Table {
+    let mut table = Table::new(&[
+        "policy",
+        "freshness",
+        "staleness",
+        "age_s",
+        "fetches",
+        "changes",
+        "changes_seen",
+        "politeness_violations",
+        "bound",
+        "optimum",
+        "freshness_plus_minus",
+        "age_s_plus_minus",
+        "harmonic_staleness",
+        "late_s",
+        "errors",
+        "seed",
+        "seeds",
+    ]);
+    let known = |number: Option<f64>| number.map_or_else(String::new, |number| number.to_string());
+    for row in rows {
+        table.row(vec![
+            row.policy.name(),
+            row.freshness.to_string(),
+            row.staleness.to_string(),
+            row.age_s.to_string(),
+            row.fetches.to_string(),
+            row.changes.to_string(),
+            row.changes_seen.to_string(),
+            row.politeness_violations.to_string(),
+            row.bound.to_string(),
+            row.optimum.to_string(),
+            known(row.freshness_plus_minus),
+            known(row.age_s_plus_minus),
+            row.harmonic_staleness.to_string(),
+            row.late_s.to_string(),
+            row.errors.to_string(),
+            row.seed.to_string(),
+            row.seeds.to_string(),
+        ]);
+    }
+    table
+}
+
+/// What people look at first.
 fn table(rows: &[Row], show: impl Fn(f64) -> String) -> Table {
     let mut table = Table::new(&[
         "policy",

@@ -76,7 +76,7 @@ fn plots(args: &Args, setting: &Setting, rows: &[Row]) -> Vec<Plot> {
 
 /// A page with what was asked, the table and the plots.
 pub fn html(args: &Args, setting: &Setting, rows: &[Row]) -> String {
-    let seeds = match args.seeds {
+    let seeds = match args.seeds() {
         1 => format!("seed {}", args.seed),
         seeds => {
             format!(
@@ -109,7 +109,7 @@ pub fn html(args: &Args, setting: &Setting, rows: &[Row]) -> String {
     let body = format!(
         "<p>{}</p>
 <div class=\"wide\">{table}</div>
-<p><b>bound</b>: the best freshness any schedule could reach; with a trace, even one that knows the future.
+<p><b>bound</b>: the best freshness any schedule could reach on average; with a trace, even one that knows the future.
 <b>optimum</b>: the best freshness in the long run for pages of these rates.</p>
 {plots}",
         escape(&facts)

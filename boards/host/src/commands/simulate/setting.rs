@@ -11,7 +11,7 @@ use crate::lists::hosts::ProviderKind;
 use crate::lists::listing::Listing;
 use crate::lists::pages;
 use crate::lists::trace;
-use crate::planning::{explain, plan_hosts, plan_pages, quasi_costs};
+use crate::planning::{Assumed, explain, plan_hosts, plan_pages, quasi_costs};
 use crate::simulate::change::Quasi;
 use crate::simulate::{Change, Options, SimHost, SimPage, Tells, World};
 
@@ -35,6 +35,8 @@ pub struct Setting {
     pub optimum: f64,
     /// Names of the world's hosts.
     pub hosts: Vec<String>,
+    /// What was taken for rates that the list does not have, to be said once all went well.
+    pub note: Option<String>,
 }
 
 impl Setting {
@@ -57,7 +59,7 @@ impl Setting {
             .as_deref()
             .map(|path| trace::read(path, &listing.list))
             .transpose()?;
-        let (assumed, modelled) = planned(args, &listing)?;
+        let (assumed, made, modelled) = planned(args, &listing)?;
         let mut world = world(args, &listing, assumed);
         let (bound, optimum) = match trace {
             // Whoever is told of changes can do better than any rates; how much better has no
@@ -102,7 +104,10 @@ impl Setting {
             pieces,
         };
         let hosts = listing.gates.iter().map(|gate| gate.name.clone()).collect();
+        // A trace knows better.
+        let noted = made.filter(|_| args.trace.is_none());
         Ok(Self {
+            note: noted.and_then(|made| args.assumption.note(made, &listing)),
             world,
             options,
             bound,
@@ -139,11 +144,13 @@ fn check(args: &Args) -> Result<(), Error> {
     Ok(())
 }
 
-/// What the planner says: the rate that stands for those not known, and bound and optimum if pages
-/// follow their models.
-fn planned(args: &Args, listing: &Listing) -> Result<(f64, (f64, f64)), Error> {
+type Planned = (f64, Option<Assumed>, (f64, f64));
+
+/// What the planner says: the rate that stands for those not known, for whom it does, and bound and
+/// optimum if pages follow their models.
+fn planned(args: &Args, listing: &Listing) -> Result<Planned, Error> {
     let costs = quasi_costs(listing, Duration::DAY, Objective::Freshness)?;
-    let plan: Vec<PlanPage<'_, f64>> = plan_pages(listing, Duration::DAY, &costs);
+    let plan: Vec<PlanPage<'_, f64>> = plan_pages(listing, Duration::DAY, &costs, args.assumption);
     // Policies do not know about minima and maxima.
     let plan: Vec<PlanPage<'_, f64>> = plan
         .into_iter()
@@ -165,7 +172,8 @@ fn planned(args: &Args, listing: &Listing) -> Result<(f64, (f64, f64)), Error> {
         Objective::Freshness,
     )
     .map_err(|error| explain(error, listing))?;
-    Ok((assumed, (1.0 - outcome.bound, 1.0 - outcome.cost)))
+    let made = Assumed::of(listing, &plan, Duration::DAY);
+    Ok((assumed, made, (1.0 - outcome.bound, 1.0 - outcome.cost)))
 }
 
 /// The rate that the list states; `None` for a page that has none of its own.

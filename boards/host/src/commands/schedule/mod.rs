@@ -1,14 +1,14 @@
 //! `dunlin schedule`: what to fetch when, and by which crawler?
 
+mod transport;
+
 use std::path::PathBuf;
 
 use clap::ValueEnum;
 use dunlin::heap::{Entry, SliceHeap};
-use dunlin::model::quasi;
 use dunlin::pace::carousel::{Carousel, Seat};
 use dunlin::pace::dispatch::{Dispatch, Queue};
 use dunlin::pace::merge::{Link, Moments, Update, spread};
-use dunlin::pace::transport::{self, Crawl, Slot, SlotPrice};
 use dunlin::plan::optimal::optimal;
 use dunlin::plan::select::select;
 use dunlin::plan::{Objective, PlanPage, Spacing, page_cost};
@@ -18,12 +18,13 @@ use serde::Serialize;
 use crate::duration;
 use crate::error::Error;
 use crate::lists::listing::{Listing, ListingArgs};
-use crate::lists::pages::ListedChange;
 use crate::output::{self, Format, Table, file, picture};
 use crate::planning::{
-    after_open_time, explain, gate_hours, in_intervals, open_time, plan_hosts, plan_pages,
+    Assumed, Assumption, after_open_time, explain, gate_hours, open_time, plan_hosts, plan_pages,
     quasi_costs,
 };
+
+use transport::Assigned;
 
 /// Schedule the crawls of an interval
 ///
@@ -36,7 +37,8 @@ use crate::planning::{
 /// merge       whole crawls, spread evenly on each host and handed to crawlers as they fall idle
 /// transport   whole crawls at their ideal times, moved to the crawlers' slots by as little as
 ///             possible in total; pages with known update times (quasi) are never early. The proof
-///             goes to stderr
+///             goes to stderr. Ideal times are even from a page's last crawl on (--last); without
+///             it, pages take turns all over the interval
 ///
 /// A crawler that can do S crawls in the interval takes an S-th of it for each. Politeness is kept
 /// whatever the method; crawls that find no polite moment in time start after the interval, and
@@ -59,9 +61,18 @@ pub struct Args {
     /// How to find the moments
     #[arg(long, value_enum)]
     method: Method,
+    /// For transport: when pages were last crawled, as url,time_s in seconds from the start of the
+    /// interval before; the CSV that this command printed for it will do
+    #[arg(long, value_name = "TIMES.csv")]
+    last: Option<PathBuf>,
+    /// No crawl starts in this part of the interval, such as 90m-2h; may be repeated
+    #[arg(long, value_name = "FROM-TO", value_parser = Closed::parse)]
+    closed: Vec<Closed>,
     /// Also draw hosts over time as a picture
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    #[command(flatten)]
+    assumption: Assumption,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -69,6 +80,42 @@ enum Method {
     Carousel,
     Merge,
     Transport,
+}
+
+/// A part of the interval in which nothing starts.
+#[derive(Clone, Copy, Debug)]
+struct Closed {
+    from: Instant,
+    to: Instant,
+}
+
+impl Closed {
+    fn parse(text: &str) -> Result<Self, String> {
+        let ends = text.split_once('-').and_then(|(from, to)| {
+            let from = duration::parse(from.trim()).ok()?;
+            let to = duration::parse(to.trim()).ok()?;
+            (from < to).then_some(Self {
+                from: Instant::ZERO + from,
+                to: Instant::ZERO + to,
+            })
+        });
+        ends.ok_or_else(|| {
+            "expected two durations from the start of the interval, the shorter first, such as 90m-2h"
+                .into()
+        })
+    }
+
+    fn holds(&self, at: Instant) -> bool {
+        (self.from..self.to).contains(&at)
+    }
+
+    /// The first moment from `at` on that is in none of them.
+    fn after(all: &[Self], mut at: Instant) -> Instant {
+        while let Some(closed) = all.iter().find(|closed| closed.holds(at)) {
+            at = closed.to;
+        }
+        at
+    }
 }
 
 /// Crawlers, by what they can do.
@@ -129,7 +176,9 @@ struct Row<'a> {
 /// written.
 pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     let outputs = args.svg.iter().map(|path| ("--svg", path.as_path()));
-    file::keep_apart(&outputs.collect::<Vec<_>>(), &args.listing.files())?;
+    let mut inputs = args.listing.files();
+    inputs.extend(args.last.iter().map(|path| ("--last", path.as_path())));
+    file::keep_apart(&outputs.collect::<Vec<_>>(), &inputs)?;
     let listing = args.listing.read(Duration::ZERO)?;
     if args.interval.is_zero() {
         return Err(Error::Usage(
@@ -221,18 +270,20 @@ fn make(args: &Args, listing: &Listing) -> Result<Vec<Visit>, Error> {
             gate.name
         )));
     }
+    if args.last.is_some() && args.method != Method::Transport {
+        return Err(Error::Usage(
+            "found --last, which only --method transport uses, expected that method".into(),
+        ));
+    }
     let costs = quasi_costs(listing, args.interval, Objective::Freshness)?;
-    let pages = plan_pages(listing, args.interval, &costs);
+    let pages = plan_pages(listing, args.interval, &costs, args.assumption);
     let planned = match args.method {
         Method::Carousel => turn(args, listing, &pages)?,
         Method::Merge => spread_hosts(args, listing, &pages)?,
         Method::Transport => {
-            let visits = assign(args, listing, &pages, &speeds)?;
-            if listing
-                .gates
-                .iter()
-                .all(|gate| gate.politeness.is_zero() && gate.hours.is_none())
-            {
+            let Assigned { visits, open } = transport::assign(args, listing, &pages, &speeds)?;
+            if open && listing.gates.iter().all(|gate| gate.politeness.is_zero()) {
+                say_assumed(args, listing, &pages);
                 return Ok(visits);
             }
             visits
@@ -244,7 +295,14 @@ fn make(args: &Args, listing: &Listing) -> Result<Vec<Visit>, Error> {
                 .collect()
         }
     };
+    say_assumed(args, listing, &pages);
     Ok(dispatch(args, listing, planned, &speeds))
+}
+
+/// Says what was taken for rates that the list does not have.
+fn say_assumed(args: &Args, listing: &Listing, pages: &[PlanPage<'_, f64>]) {
+    let made = Assumed::of(listing, pages, args.interval);
+    args.assumption.say(made, listing);
 }
 
 /// The carousel's slots, evenly over the interval.
@@ -355,82 +413,6 @@ fn spread_hosts(
     Ok(all)
 }
 
-/// Whole crawls at their ideal times, assigned to slots.
-fn assign(
-    args: &Args,
-    listing: &Listing,
-    pages: &[PlanPage<'_, f64>],
-    speeds: &[u32],
-) -> Result<Vec<Visit>, Error> {
-    let counts = whole_crawls(args, listing, pages)?;
-    let mut wanted: Vec<(Crawl, u32)> = Vec::new();
-    for (page, &count) in counts.iter().enumerate() {
-        let listed = &listing.list.pages[page];
-        let crawl = |at, not_before| (Crawl { at, not_before }, page as u32);
-        if let ListedChange::Quasi { updates } = &listed.change {
-            let offsets = in_intervals(&listed.url, updates, args.interval)?;
-            let mut times = vec![0; count as usize];
-            let mut scratch = vec![0.0; offsets.len() * count as usize];
-            let chosen = quasi::choose(&offsets, Objective::Freshness, &mut times, &mut scratch);
-            let times = times
-                .iter()
-                .take(chosen)
-                .map(|time| Instant::ZERO + updates[usize::from(*time)].offset);
-            wanted.extend(times.map(|at| crawl(at, true)));
-        } else {
-            let even =
-                (1..=u64::from(count)).map(|rank| args.interval * rank / (u64::from(count) + 1));
-            wanted.extend(even.map(|time| crawl(Instant::ZERO + time, false)));
-        }
-    }
-    wanted.sort_unstable();
-    let crawls: Vec<Crawl> = wanted.iter().map(|(crawl, _)| *crawl).collect();
-    let mut slots = vec![Slot::default(); speeds.iter().map(|speed| *speed as usize).sum()];
-    let failed = |error: transport::TransportError| match error {
-        transport::TransportError::NoSlot { crawl } => {
-            let url = &listing.list.pages[wanted[crawl].1 as usize].url;
-            let time = crawls[crawl].at.as_micros() as f64 / 1e6;
-            Error::Usage(format!(
-                "{url}: found no slot for the crawl at {time} s, expected one at or after it"
-            ))
-        }
-        error => Error::Usage(error.to_string()),
-    };
-    transport::slots(speeds, args.interval, &mut slots).map_err(failed)?;
-    let mut slot_of = vec![0; crawls.len()];
-    let mut entries = vec![Entry::UNUSED; crawls.len()];
-    let mut places = vec![0; crawls.len()];
-    let mut more_entries = vec![Entry::UNUSED; slots.len()];
-    let mut more_places = vec![0; slots.len()];
-    let mut by_gain = SliceHeap::with_storage(&mut entries[..], &mut places[..]);
-    let mut by_cost = SliceHeap::with_storage(&mut more_entries[..], &mut more_places[..]);
-    let mut prices = vec![SlotPrice::UNUSED; slots.len()];
-    let cost = transport::sweep(
-        &crawls,
-        &slots,
-        &mut by_gain,
-        &mut by_cost,
-        &mut prices,
-        &mut slot_of,
-    )
-    .map_err(failed)?;
-    let total = cost.total.as_secs_f64();
-    let bound = cost.bound.as_secs_f64();
-    output::say(format_args!(
-        "crawls are {total:.3} s from their ideal times in total; no assignment can do with less than {bound:.3} s"
-    ));
-    let visit = |(slot, page): (&u32, u32)| Visit {
-        at: slots[*slot as usize].at,
-        crawler: slots[*slot as usize].crawler,
-        page,
-    };
-    Ok(slot_of
-        .iter()
-        .zip(wanted.iter().map(|wanted| wanted.1))
-        .map(visit)
-        .collect())
-}
-
 /// Hands planned crawls to crawlers as they fall idle, the most delayed first, politely.
 fn dispatch(args: &Args, listing: &Listing, planned: Vec<Update>, speeds: &[u32]) -> Vec<Visit> {
     let mut updates = planned;
@@ -469,7 +451,7 @@ fn dispatch(args: &Args, listing: &Listing, planned: Vec<Update>, speeds: &[u32]
     let mut visits = Vec::with_capacity(updates.len());
     while let (Some(wake), Some(std::cmp::Reverse((from, crawler)))) = (dispatch.wake(), idle.pop())
     {
-        now = now.max(from).max(wake);
+        now = Closed::after(&args.closed, now.max(from).max(wake));
         if let Some(start) = dispatch.next(now) {
             visits.push(Visit {
                 at: now,

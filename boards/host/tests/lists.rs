@@ -1,0 +1,272 @@
+//! Page lists as people have them: plain URLs, spreadsheets' tables, sitemaps, OPML.
+
+mod program;
+
+use std::fs;
+use std::path::PathBuf;
+
+use program::{dunlin, refuses, text};
+
+/// The URLs that a plan of this list names, in order.
+fn urls(list: impl AsRef<[u8]>) -> Vec<String> {
+    let plan = dunlin(
+        &[
+            "plan", "-", "--crawls", "10", "--assume", "1", "--format", "json",
+        ],
+        list.as_ref(),
+    );
+    assert_eq!(plan.status.code(), Some(0), "{}", text(&plan.stderr));
+    let plan: serde_json::Value = serde_json::from_slice(&plan.stdout).expect("JSON");
+    let pages = plan["pages"].as_array().expect("pages");
+    let url = |page: &serde_json::Value| page["url"].as_str().expect("a URL").to_owned();
+    pages.iter().map(url).collect()
+}
+
+fn check(list: impl AsRef<[u8]>) -> String {
+    let output = dunlin(&["check", "-"], list.as_ref());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    text(&output.stderr)
+}
+
+#[test]
+fn a_plain_list_needs_no_header() {
+    let expected = ["http://a.test/", "https://b.test/x,y;z.html"];
+    assert_eq!(
+        urls("http://a.test/\nhttps://b.test/x,y;z.html\n"),
+        expected
+    );
+    assert_eq!(
+        urls("\u{feff}http://a.test/\r\n\r\nhttps://b.test/x,y;z.html"),
+        expected
+    );
+    assert_eq!(
+        urls("# mine\nhttp://a.test/\n  # later\nhttps://b.test/x,y;z.html"),
+        expected
+    );
+    assert_eq!(urls("HTTP://a.test/\n\"http://b.test/a,2\"\n").len(), 2);
+    // A table that lost its header is not a list of URLs that end in ",2".
+    refuses(
+        &["check", "-"],
+        b"http://a.test/,2\n",
+        "line 1: found \",2\" behind a URL, expected a URL alone: for more columns add a header line",
+    );
+    refuses(
+        &["check", "-"],
+        b"http://a.test/\nhttp://b.test/\tnews\n",
+        "line 2: found \"\\tnews\"",
+    );
+}
+
+#[test]
+fn tables_come_from_spreadsheets() {
+    let expected = ["http://a.test/", "http://b.test/"];
+    for list in [
+        "URL,Weight\nhttp://a.test/,2\nhttp://b.test/,1\n",
+        "url;weight\nhttp://a.test/;2\nhttp://b.test/;1\n",
+        "Url\tWeight\tChanges per day\nhttp://a.test/\t2\t1\nhttp://b.test/\t1\t\n",
+        "name;URL\n\"Home; sweet\";http://a.test/\nNews, all;http://b.test/\n",
+        "# from the old program\nurl,name\nhttp://a.test/,Home\n# http://c.test/,not now\nhttp://b.test/,News\n",
+    ] {
+        assert_eq!(urls(list), expected, "{list}");
+    }
+    let said = check("url\n# one\nhttp://a.test/\n# two\n");
+    assert!(
+        said.contains("1 pages on 1 hosts, 2 comment lines"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_missing_header_is_said_as_what_to_add() {
+    for list in [
+        "example.org/\n",
+        "1,http://a.test/\n",
+        "page,http://a.test/\n",
+    ] {
+        refuses(&["check", "-"], list.as_bytes(), "line 1: found \"");
+        refuses(&["check", "-"], list.as_bytes(), "add a header line `url`");
+    }
+    // A line number is the file's, comments included.
+    refuses(
+        &["check", "-"],
+        b"# a\nurl\n# b\nftp://b.test/\n",
+        "line 4, column 1 (url): found \"ftp://b.test/\"",
+    );
+}
+
+#[test]
+fn spaces_are_encoded_as_browsers_do() {
+    let list = "url\nhttp://a.test/my page?q=a b#to p\n  http://a.test/2  \n";
+    assert_eq!(
+        urls(list),
+        ["http://a.test/my%20page?q=a%20b#to%20p", "http://a.test/2"]
+    );
+    refuses(
+        &["check", "-"],
+        b"url\nhttp://a b.test/\n",
+        "no space or control character",
+    );
+    // It is the same page.
+    refuses(
+        &["check", "-"],
+        b"url\nhttp://a.test/my page\nhttp://a.test/my%20page\n",
+        "line 3, column 1 (url)",
+    );
+}
+
+#[test]
+fn sitemaps_are_page_lists() {
+    let map = r#"<?xml version="1.0" encoding="UTF-8"?>
+<!-- <url><loc>http://no.test/</loc></url> -->
+<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">
+  <url><loc>http://a.test/?a=1&amp;b=2</loc><lastmod>2026-01-01</lastmod>
+    <image:image><image:loc>http://a.test/picture.png</image:loc></image:image></url>
+  <url>
+    <loc> <![CDATA[http://a.test/?c=3&d=4]]> </loc>
+  </url>
+  <url><loc>http://b.test/&#x7e;me&#47;</loc></url>
+  <url><loc>http://b.test/~me/</loc></url>
+</urlset>"#;
+    let expected = [
+        "http://a.test/?a=1&b=2",
+        "http://a.test/?c=3&d=4",
+        "http://b.test/~me/",
+    ];
+    assert_eq!(urls(map), expected);
+    assert!(check(map).contains("warning: -: 1 entries name a page that is there already"));
+    let prefixed = "<s:urlset xmlns:s='x'><s:url><s:loc>http://a.test/</s:loc></s:url></s:urlset>";
+    assert_eq!(urls(prefixed), ["http://a.test/"]);
+}
+
+#[test]
+fn opml_is_a_page_list() {
+    let opml = r#"<opml version="2.0"><head><title>Mine</title></head><body>
+  <outline text="News &amp; more">
+    <outline type="rss" text="A" title='A > B' xmlUrl="http://a.test/feed.xml" htmlUrl="http://a.test/"/>
+    <outline text="B" htmlUrl="http://b.test/"/>
+  </outline>
+  <outline text="C" url="http://c.test/?x=1&amp;y=2"></outline>
+</body></opml>"#;
+    assert_eq!(
+        urls(opml),
+        [
+            "http://a.test/feed.xml",
+            "http://b.test/",
+            "http://c.test/?x=1&y=2"
+        ]
+    );
+}
+
+#[test]
+fn markup_that_is_something_else_is_refused() {
+    let refused = |list: &str, expected: &str| refuses(&["check", "-"], list.as_bytes(), expected);
+    refused(
+        "<html><body>hello</body></html>",
+        "found <html, expected a sitemap (<urlset>)",
+    );
+    refused("<sitemapindex></sitemapindex>", "found a list of sitemaps");
+    refused(
+        "<urlset><url><loc>ftp://a/</loc></url></urlset>",
+        "found \"ftp://a/\"",
+    );
+    refused(
+        "<urlset>\n<url>\n</urlset>",
+        "line 3: found </urlset>, expected </url>",
+    );
+    refused("<urlset><url>", "the end of the file inside <url>");
+    refused("<urlset", "the end of the file in a tag");
+    refused(
+        "<opml><outline xmlUrl=http://a/></opml>",
+        "expected attributes such as xmlUrl=",
+    );
+    refuses(
+        &["check", "-"],
+        b"\x1f\x8b\x08\x00",
+        "a compressed file (gzip)",
+    );
+    refuses(&["check", "-"], b"\xff\xfeu\0r\0l\0", "UTF-16");
+    refuses(
+        &["check", "-"],
+        b"<urlset><url><loc>http://a/\xff</loc></url></urlset>",
+        "UTF-8 text",
+    );
+}
+
+/// Whatever a file claims, it costs no more than its length.
+#[test]
+fn hostile_markup_is_bounded() {
+    let refused = |list: &[u8], expected: &str| refuses(&["check", "-"], list, expected);
+    let laughs = r#"<!DOCTYPE urlset [<!ENTITY a "lol"><!ENTITY b "&a;&a;&a;">]>
+<urlset><url><loc>http://a.test/&b;</loc></url></urlset>"#;
+    refused(
+        laughs.as_bytes(),
+        "entities that a file declares are not expanded",
+    );
+    refused(
+        b"<!DOCTYPE urlset SYSTEM \"file:///etc/passwd\"><urlset><url><loc>http://a/&x;</loc></url></urlset>",
+        "found the entity \"&x;\"",
+    );
+    refused(
+        "<urlset>".repeat(100).as_bytes(),
+        "elements more than 64 deep",
+    );
+    let long = "x".repeat(70_000);
+    refused(
+        format!("<urlset {long}").as_bytes(),
+        "more than 65536 bytes",
+    );
+    refused(
+        format!("<urlset><url><loc>{long}").as_bytes(),
+        "more than 65536 bytes",
+    );
+    refused(
+        format!("<urlset><url><loc><![CDATA[{long}").as_bytes(),
+        "more than 65536 bytes",
+    );
+    // In small pieces, too.
+    let pieces = "<loc>".to_owned() + &format!("{}<!-- -->", "x".repeat(1000)).repeat(70);
+    refused(
+        format!("<urlset><url>{pieces}").as_bytes(),
+        "more than 65536 bytes",
+    );
+    refused(
+        b"<urlset><url><loc>http://a/&#x110000;</loc>",
+        "found the entity",
+    );
+    // Every beginning of a sound file is refused or read, and nothing else.
+    let map =
+        "<urlset a='1'><!-- c --><url><loc>http://a.test/&amp;<![CDATA[x]]></loc></url></urlset>";
+    for end in 1..map.len() {
+        let output = dunlin(&["check", "-"], &map.as_bytes()[..end]);
+        assert_eq!(output.status.code(), Some(2), "{}", &map[..end]);
+    }
+    assert_eq!(urls(map), ["http://a.test/&x"]);
+}
+
+#[test]
+fn a_host_without_a_page_is_a_warning() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let hosts = folder.join("idle-hosts.csv");
+    let rows: String = (0..8).map(|host| format!("no{host}.test;1m\n")).collect();
+    fs::write(&hosts, format!("Host;Politeness\n{rows}a.test;20s\n")).expect("written");
+    let hosts = hosts.to_str().expect("a path");
+    let output = dunlin(
+        &["check", "-", "--hosts", hosts, "--format", "csv"],
+        b"http://a.test/\n",
+    );
+    assert_eq!(output.status.code(), Some(0));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("line 2: no page of the list is on \"no0.test\""),
+        "{said}"
+    );
+    assert!(said.contains("and 3 more hosts"), "{said}");
+    assert_eq!(said.lines().count(), 6, "{said}");
+    let rows = text(&output.stdout);
+    assert!(
+        rows.lines()
+            .nth(1)
+            .is_some_and(|row| row.ends_with(",a.test,20")),
+        "{rows}"
+    );
+}
