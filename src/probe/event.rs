@@ -147,6 +147,11 @@ events! {
     /// For how long the core has not slept, each minute.
     info Power { awake_millis: u64 } => "power awake_ms={=u64}";
 
+    /// Handshakes so far, sessions that are kept to be resumed, and the most bytes of the pool that
+    /// were ever in use, each minute.
+    info Tls { full: u32, resumed: u32, sessions: u32, session_bytes: u32, pool: u32 }
+        => "tls full={=u32} resumed={=u32} sessions={=u32} session_bytes={=u32} pool={=u32}";
+
     /// The same in microseconds, at the end of a simulated day.
     info Awake { micros: u64 } => "awake us={=u64}";
 

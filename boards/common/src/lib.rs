@@ -11,6 +11,7 @@
 //!   apart.
 //! - [`partition`] is the store's part of a chip's flash, [`persist`] the store in it.
 //! - [`suite`] runs the on-target suite.
+//! - `tls` (feature) is https.
 //! - `rtt` (feature) is the log and the way down of boards with a debug probe, `rp2350` (feature)
 //!   their chip.
 //! - `log_sinks` (features `tcp-log`, `line-log`) lets the log out beside RTT: `tcp_log` to the
@@ -35,6 +36,8 @@ pub mod rtt;
 pub mod suite;
 #[cfg(feature = "tcp-log")]
 pub mod tcp_log;
+#[cfg(feature = "tls")]
+pub mod tls;
 #[cfg(feature = "usb-log")]
 pub mod usb_log;
 

@@ -63,6 +63,7 @@ pub fn crawl(
         monitor: None,
         stop: None,
         log_port: None,
+        epoch: None,
         forward: None,
     };
     let report = crawl.run(show)?;

@@ -9,7 +9,8 @@ use clap::Args;
 use dunlin_host::error::Error;
 use dunlin_host::lists::page_image;
 use dunlin_tools::firmware::boards::{Board, Holdings, symbol};
-use dunlin_tools::firmware::{self, uf2};
+use dunlin_tools::firmware::{self, budgets, uf2};
+use dunlin_tools::qemu::page_image::wants_https;
 use dunlin_tools::shell::{cargo, check, find, output, say};
 
 use crate::list_arguments::ListArguments;
@@ -110,10 +111,17 @@ pub fn flash(install: bool, arguments: &Arguments) -> Result<()> {
 
 fn build(install: bool, board: &Board, features: &[String], list: &ListArguments) -> Result<Built> {
     let (listing, options) = list.read()?;
+    let mut features = features.to_vec();
+    if wants_https(&listing, &options) {
+        // A board without a budget for it has never been seen to hold it.
+        budgets::image(&format!("{}+tls", board.name))?;
+        features.push("tls".into());
+        features.sort();
+    }
     say(format_args!(
         "building the firmware; the first time takes some minutes"
     ));
-    let elf = firmware::build_with(install, board, features)?;
+    let elf = firmware::build_with(install, board, &features)?;
     let holds = Holdings::read(board, &elf)?;
     let (bytes, _) = page_image::build(&listing, &options, holds.capacity())?;
     let address = place(&elf, bytes.len())?;

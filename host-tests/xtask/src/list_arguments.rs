@@ -10,6 +10,7 @@ use dunlin_host::duration;
 use dunlin_host::error::Error;
 use dunlin_host::lists::budget::Budget;
 use dunlin_host::lists::listing::{Listing, ListingArgs};
+use dunlin_host::lists::trust;
 use dunlin_tools::qemu::page_image::{Options, pairs};
 
 /// What a host gets between two fetches unless the user says otherwise.
@@ -36,6 +37,10 @@ pub struct ListArguments {
     /// A forward gateway that fetches https pages for the probe
     #[arg(long, value_name = "HOST:PORT", value_parser = gateway)]
     gateway: Option<(String, u16)>,
+    /// Trust this certificate authority for the hosts of the list, besides the public ones: a PEM
+    /// file
+    #[arg(long, value_name = "FILE.pem")]
+    ca: Option<PathBuf>,
     /// The name the probe gives itself, in requests and before robots.txt
     #[arg(long, value_name = "NAME", default_value_t = Options::default().agent)]
     agent: String,
@@ -117,6 +122,10 @@ impl ListArguments {
             sntp: self.sntp.clone(),
             utc_offset_minutes: self.utc_offset,
             ignore: pairs(&self.ignore),
+            authorities: match &self.ca {
+                Some(path) => trust::authorities(path)?,
+                None => Vec::new(),
+            },
             log: self.log,
             address: self
                 .address

@@ -37,6 +37,10 @@ pub struct Arguments {
     /// tcp:127.0.0.1:PORT`
     #[arg(long, value_name = "PORT")]
     log_port: Option<u16>,
+    /// What the device's clock says at the start, in seconds since 1970: as if it had one that runs
+    /// while it is off
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=u64::from(u32::MAX)))]
+    epoch: Option<u64>,
     /// One JSON object on stdout at the end
     #[arg(long)]
     json: bool,
@@ -50,12 +54,13 @@ pub fn qemu(install: bool, arguments: &Arguments) -> Result<()> {
     let shown = options.log;
     options.log = options.log.max(LogLevel::Info);
     // Before anything is installed or built.
+    let https = page_image::wants_https(&listing, &options);
     page_image::build(&listing, &options)?;
     if let Some(state) = &arguments.state {
         StateFile::open(state)?;
     }
     setup::qemu(install)?;
-    let elf = firmware::build(install, firmware::BOARD)?;
+    let elf = firmware::build_firmware(install, https)?;
     ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed))
         .context("cannot listen for Ctrl-C")?;
     let seconds = arguments.seconds;
@@ -82,6 +87,7 @@ pub fn qemu(install: bool, arguments: &Arguments) -> Result<()> {
         monitor: None,
         stop: Some(&STOP),
         log_port,
+        epoch: arguments.epoch,
         forward: None,
     };
     let report = crawl.run(|line| {

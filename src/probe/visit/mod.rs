@@ -34,7 +34,7 @@ use super::{Event, Failure};
 use crate::catalog::Page;
 use crate::fetch::robots::{LIMITS, Reader};
 use crate::fetch::{
-    Ask, Etag, Fingerprinter, Hops, Host, HttpDate, Limits, RedirectError, Request, Url,
+    Ask, Etag, Fingerprinter, Hops, Host, HttpDate, Limits, RedirectError, Request, TlsError, Url,
 };
 use crate::scheduler::Outcome;
 use crate::time::{Duration, Instant};
@@ -321,6 +321,8 @@ impl<'a> Visit<'a> {
         conclusion.outcome = match why {
             Failure::Url => Outcome::Gone,
             Failure::PrivateAddress | Failure::NoIpv6 => Outcome::Redirected,
+            // Not the host's fault either.
+            Failure::Tls(TlsError::Time | TlsError::Memory) => Outcome::Postponed,
             _ if !at.online => Outcome::Postponed,
             Failure::Server | Failure::Response | Failure::Deadline if self.asks_for_page() => {
                 let before = known.page_mut(self.page).map_or(0, |page| page.failures());

@@ -20,10 +20,12 @@ use crate::board::computer::{Computer, EventLog};
 use crate::board::flash::FileFlash;
 use crate::board::net::{HostConnect, HostResolve};
 use crate::board::state_file::{StateFile, random_key};
+use crate::board::verify::Trust;
 use crate::error::Error;
 use crate::lists::budget::Budget;
-use crate::lists::listing::ListingArgs;
+use crate::lists::listing::{ListingArgs, host_name};
 use crate::lists::page_image::{self, Capacity, Options};
+use crate::lists::trust;
 use crate::monitor::names::Names;
 use crate::monitor::own::Watched;
 use crate::output::{self, Format, Table, file};
@@ -70,6 +72,10 @@ pub struct Args {
     /// Where a host is, instead of asking for its name; `*` for all hosts
     #[arg(long, value_name = "HOST=IP")]
     resolve: Vec<String>,
+    /// Trust this certificate authority for the hosts of the list, besides those that the system
+    /// trusts: a PEM file
+    #[arg(long, value_name = "FILE.pem")]
+    ca: Option<PathBuf>,
     /// What stands between two markers is no change, such as --ignore 'nonce="' '"' (up to 8 times)
     #[arg(long, value_names = ["FROM", "TO"], num_args = 2)]
     ignore: Vec<String>,
@@ -124,6 +130,10 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         per_day: budget.per_day(&listing),
         seed: args.seed.unwrap_or(DEFAULT_SEED),
         ignore: page_image::pairs(&args.ignore),
+        authorities: match &args.ca {
+            Some(path) => trust::authorities(path)?,
+            None => Vec::new(),
+        },
         ..Options::default()
     };
     let (image, order) = page_image::build(&listing, &options, CAPACITY)?;
@@ -145,6 +155,15 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         },
         flash: state.map(|state| state.flash),
     };
+    let hosts = listing.list.hosts.iter();
+    let trust = Trust {
+        authorities: options.authorities,
+        own: hosts
+            .map(|host| host_name(host).to_ascii_lowercase())
+            .collect(),
+        pins: listing.pins.iter().cloned().collect(),
+    };
+    say_if_proxied();
     let log = args.log.as_deref().map(EventLog::open).transpose()?;
     output::say(budget.describe(&listing));
     let watched = args.web.is_asked().then(|| Names::of(&image));
@@ -153,13 +172,31 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         args.web.start(&watched.probes())?;
     }
     let board = Computer::new(&listing, order, log, watched);
-    let (summary, lost) = crawl(image, board, resolve, kept, args)?;
+    let (summary, lost) = crawl(image, board, resolve, kept, trust, args)?;
     report(&summary, format)?;
     lost.map_or(Ok(()), Err)
 }
 
 fn wrong(why: dunlin::image::ImageError) -> Error {
     Error::Usage(why.to_string())
+}
+
+/// Says that proxies are not used, to whoever has set one.
+fn say_if_proxied() {
+    const NAMES: [&str; 6] = [
+        "http_proxy",
+        "https_proxy",
+        "all_proxy",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "ALL_PROXY",
+    ];
+    let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    if let Some(name) = NAMES.into_iter().find(|name| is_set(name)) {
+        output::say(format_args!(
+            "{name} is set, but proxies are not used: hosts are asked directly"
+        ));
+    }
 }
 
 /// What outlives a run.
@@ -177,6 +214,7 @@ fn crawl(
     board: Computer<'_>,
     resolve: HostResolve,
     kept: Kept,
+    trust: Trust,
     args: &Args,
 ) -> Result<(Summary, Option<Error>), Error> {
     let mut tables = DynTables::new(image.pages(), image.hosts());
@@ -199,7 +237,7 @@ fn crawl(
         .as_mut()
         .map(|store| async_io::block_on(probe.persistence().restore(store, true)));
     probe.set_online(true);
-    let connect = HostConnect::new();
+    let connect = HostConnect::new(trust);
     let mut buffers = vec![[0; WINDOW]; args.slots.into()];
     let mut slots: Vec<_> = buffers
         .iter_mut()

@@ -14,3 +14,4 @@ pub mod page_image;
 pub mod pages;
 pub mod table_file;
 pub mod trace;
+pub mod trust;

@@ -51,6 +51,8 @@ pub struct Options {
     pub log: LogLevel,
     /// Who knows what time it is.
     pub sntp: Option<(String, u16)>,
+    /// Certificates of the owner's own certificate authorities, in DER.
+    pub authorities: Vec<Vec<u8>>,
     /// Stretches of pages that do not count as changes: what opens and what closes them.
     pub ignore: Vec<(String, String)>,
 }
@@ -70,6 +72,7 @@ impl Default for Options {
             utc_offset_minutes: 0,
             log: LogLevel::Info,
             sntp: None,
+            authorities: Vec::new(),
             ignore: Vec::new(),
         }
     }
@@ -122,6 +125,11 @@ pub fn build(
         .try_for_each(|page| reachable(page, options, capacity))?;
     listing.gates.iter().try_for_each(check_politeness)?;
     check_ignored(&options.ignore)?;
+    if !capacity.https && !(options.authorities.is_empty() && listing.pins.is_empty()) {
+        return Err(Error::Usage(
+            "found --ca or a pin, expected neither: this firmware leaves https to a gateway".into(),
+        ));
+    }
     let mut order: Vec<usize> = (0..pages).collect();
     order.sort_by_key(|&page| list.pages[page].host);
     let mut records = Vec::new();
@@ -169,6 +177,11 @@ pub fn build(
             to: to.as_bytes(),
         })
         .collect();
+    let pins: Vec<(&str, [u8; 32])> = listing
+        .pins
+        .iter()
+        .map(|(host, pin)| (host.as_str(), *pin))
+        .collect();
     let rhythm = |(place, &index): (usize, &usize)| {
         let every = list.pages[index].every?;
         Some((place as u16, CrawlLimits::every(every)))
@@ -182,6 +195,8 @@ pub fn build(
         .pages(&records)
         .ignore(&ignore)
         .limits(&limits)
+        .authorities(&options.authorities)
+        .pins(&pins)
         .build()
         .map_err(|why| Error::Usage(why.to_string()))?;
     Ok((image, order))

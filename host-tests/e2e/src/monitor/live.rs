@@ -166,6 +166,7 @@ fn crawl(
         monitor: None,
         stop: None,
         log_port: Some(port),
+        epoch: None,
         forward: None,
     };
     crawl.run(|_| {

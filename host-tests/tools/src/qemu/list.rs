@@ -42,6 +42,7 @@ pub fn listing(port: u16, pages: &[(&str, &str)], gap: Duration) -> Listing {
     Listing {
         gates: list.hosts.iter().map(gate).collect(),
         gate_of_host: (0..list.hosts.len()).collect(),
+        pins: Vec::new(),
         list,
     }
 }

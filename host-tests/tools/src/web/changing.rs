@@ -112,6 +112,7 @@ impl World {
         Listing {
             gates: hosts.iter().map(gate).collect(),
             gate_of_host: (0..self.hosts).collect(),
+            pins: Vec::new(),
             list: PageList {
                 pages: self.pages.iter().map(page).collect(),
                 hosts,
