@@ -299,6 +299,14 @@ impl MonitoredProbe {
         (all > 0.0 && self.counts.fetches > 0).then(|| fresh / all)
     }
 
+    /// Answers that a page has given on average, by the log. Linear in the pages.
+    pub fn visits_a_page(&self) -> Option<f64> {
+        let known = self.loaded.map_or(0, |(pages, _)| usize::from(pages));
+        let pages = known.max(self.pages.len());
+        let visits: u64 = self.pages.iter().map(|page| page.visits).sum();
+        (pages > 0).then(|| visits as f64 / pages as f64)
+    }
+
     /// Takes in the next line.
     pub fn hear(&mut self, line: Line) {
         self.revision += 1;

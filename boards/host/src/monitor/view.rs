@@ -41,6 +41,8 @@ pub struct View {
     pub freshness_reported: Option<f64>,
     /// The best there is for the probe's budget, as it last reported.
     pub optimum: Option<f64>,
+    /// Answers a page has given on average, by the log; `None` before there is a page.
+    pub visits_a_page: Option<f64>,
     /// How much the freshness has risen over the last quarter of the time series.
     pub trend: Option<f64>,
     pub price: Option<f64>,
@@ -227,6 +229,7 @@ impl View {
             freshness: probe.freshness(now),
             freshness_reported: probe.reported[0],
             optimum: probe.reported[1],
+            visits_a_page: probe.visits_a_page(),
             trend: trend(probe.series.points()),
             price: probe.price,
             fetches_per_minute: probe.fetches_in_last_minute(now),

@@ -8,7 +8,7 @@ use ratatui::widgets::{Block, Cell, Paragraph, Row, Sparkline, Table as Grid};
 
 use super::app::{App, HOST_COLUMNS, PAGE_COLUMNS, Table};
 use crate::monitor::host_stats::GateState;
-use crate::monitor::readable::{ago, percent, rate, share, span, status, trend, until};
+use crate::monitor::readable::{ago, learning, percent, rate, share, span, status, trend, until};
 use crate::monitor::view::View;
 use crate::news::Kind;
 
@@ -144,19 +144,24 @@ fn draw_figures(frame: &mut Frame<'_>, view: &View, area: Rect) {
     let figure = |name: &'static str, value: String| {
         Line::from(vec![format!("{name:<14}").dim(), value.bold()])
     };
-    let lines = vec![
-        figure(
-            "freshness",
+    let [freshness, optimum] = match learning(view.visits_a_page) {
+        // On two lines, where it fits: it is too early for figures.
+        Some(learning) => {
+            let (what, since) = learning.split_at(learning.find(" (").unwrap_or(learning.len()));
+            [what.to_owned(), since.trim_start().to_owned()]
+        }
+        None => [
             format!("{}  {}", share(view.freshness), trend(view.trend)),
-        ),
-        figure(
-            "optimum",
             format!(
                 "{}  reported {}",
                 share(view.optimum),
                 share(view.freshness_reported)
             ),
-        ),
+        ],
+    };
+    let lines = vec![
+        figure("freshness", freshness),
+        figure("optimum", optimum),
         figure(
             "fetches/min",
             format!("{}  of {}", view.fetches_per_minute, view.fetches),
