@@ -76,32 +76,83 @@ pub(crate) fn push<I: Id, N: Node<I>>(nodes: &mut [N], root: I, id: I) -> I {
 }
 
 /// Makes one heap of two and returns its root. O(log n)
-pub(crate) fn meld<I: Id, N: Node<I>>(nodes: &mut [N], mut a: I, mut b: I) -> I {
-    let mut root = I::NONE;
-    let mut above = I::NONE;
-    while let (Some(first), Some(second)) = (nodes.get(a.index()), nodes.get(b.index())) {
-        let swap = if first.ties_with(second) {
-            b < a
-        } else {
-            second.is_before(first)
-        };
-        let next = if swap {
-            let next = second.links().right;
-            core::mem::swap(&mut a, &mut b);
-            next
-        } else {
-            first.links().right
-        };
-        hang(nodes, above, a, &mut root);
-        above = a;
-        a = next;
+pub(crate) fn meld<I: Id, N: Node<I>>(nodes: &mut [N], a: I, b: I) -> I {
+    if nodes.get(a.index()).is_none() || nodes.get(b.index()).is_none() {
+        let root = if a == I::NONE { b } else { a };
+        set_up(nodes, root, I::NONE);
+        return root;
     }
-    let rest = if a == I::NONE { b } else { a };
-    hang(nodes, above, rest, &mut root);
-    while let Some((up, _)) = balance(nodes, above) {
-        above = up;
+    let (root, mut other) = if stands_above(nodes, b, a) {
+        (b, a)
+    } else {
+        (a, b)
+    };
+    set_up(nodes, root, I::NONE);
+    // Down the right spine of `root`: where `other` stands above what follows there, the two
+    // change places.
+    let mut above = root;
+    let mut changed = I::NONE;
+    while let Some(next) = nodes.get(above.index()).map(|node| node.links().right) {
+        let is_end = next == I::NONE;
+        if !is_end && !stands_above(nodes, other, next) {
+            above = next;
+            continue;
+        }
+        if let Some(node) = nodes.get_mut(above.index()) {
+            node.links_mut().right = other;
+        }
+        set_up(nodes, other, above);
+        if changed == I::NONE {
+            changed = above;
+        }
+        if is_end {
+            break;
+        }
+        above = other;
+        other = next;
     }
+    balance_spine(nodes, root, above, changed);
     root
+}
+
+/// Brings a right spine in order, from the node above its last link up to `root`; above `changed`
+/// only ranks can be others than before.
+fn balance_spine<I: Id, N: Node<I>>(nodes: &mut [N], root: I, from: I, changed: I) {
+    let mut id = from;
+    let mut is_settled = false;
+    let below = nodes
+        .get(id.index())
+        .map_or(I::NONE, |node| node.links().right);
+    let mut on_right = rank(nodes, below);
+    while let Some(node) = nodes.get(id.index()) {
+        let &Links {
+            left,
+            up,
+            rank: was,
+            ..
+        } = node.links();
+        on_right = weigh(nodes, id, rank(nodes, left), on_right);
+        is_settled |= id == changed;
+        if id == root || (is_settled && on_right == was) {
+            return;
+        }
+        id = up;
+    }
+}
+
+/// Does the first of two nodes stand above the second?
+fn stands_above<I: Id, N: Node<I>>(nodes: &[N], one: I, other: I) -> bool {
+    match (nodes.get(one.index()), nodes.get(other.index())) {
+        (Some(first), Some(second)) if first.ties_with(second) => one < other,
+        (Some(first), Some(second)) => first.is_before(second),
+        (first, _) => first.is_some(),
+    }
+}
+
+fn set_up<I: Id, N: Node<I>>(nodes: &mut [N], id: I, up: I) {
+    if let Some(node) = nodes.get_mut(id.index()) {
+        node.links_mut().up = up;
+    }
 }
 
 /// Takes a node out of the heap of the given root and returns the root of what remains. O(log n)
@@ -125,39 +176,38 @@ pub(crate) fn remove<I: Id, N: Node<I>>(nodes: &mut [N], root: I, id: I) -> I {
     }
     // Above, only ranks can change. They are at most log₂ n and fall along the way.
     let mut next = up;
-    while let Some((up, true)) = balance(nodes, next) {
+    while let Some(node) = nodes.get(next.index()) {
+        let &Links {
+            left,
+            right,
+            rank: was,
+            ..
+        } = node.links();
+        let up = node.above();
+        if weigh(nodes, next, rank(nodes, left), rank(nodes, right)) == was {
+            break;
+        }
         next = up;
     }
     root
 }
 
-/// Links `id` as the right child of `above`, or as the root where there is none.
-fn hang<I: Id, N: Node<I>>(nodes: &mut [N], above: I, id: I, root: &mut I) {
-    match nodes.get_mut(above.index()) {
-        Some(parent) => parent.links_mut().right = id,
-        None => *root = id,
-    }
-    if let Some(node) = nodes.get_mut(id.index()) {
-        node.links_mut().up = above;
-    }
+/// Nodes on the shortest way down to a free link.
+fn rank<I: Id, N: Node<I>>(nodes: &[N], id: I) -> u8 {
+    nodes.get(id.index()).map_or(0, |node| node.links().rank)
 }
 
-/// Puts the deeper child to the left; returns the node above, and whether the rank changed.
-fn balance<I: Id, N: Node<I>>(nodes: &mut [N], id: I) -> Option<(I, bool)> {
-    let node = nodes.get(id.index())?;
-    let &Links {
-        left, right, rank, ..
-    } = node.links();
-    let up = node.above();
-    let depth = |child: I| nodes.get(child.index()).map_or(0, |node| node.links().rank);
-    let on_left = depth(left);
-    let on_right = depth(right);
-    let links = nodes.get_mut(id.index())?.links_mut();
-    if on_left < on_right {
-        core::mem::swap(&mut links.left, &mut links.right);
+/// Puts the deeper child to the left, given the ranks of both; returns the node's new rank.
+fn weigh<I: Id, N: Node<I>>(nodes: &mut [N], id: I, on_left: u8, on_right: u8) -> u8 {
+    let least = on_left.min(on_right) + 1;
+    if let Some(node) = nodes.get_mut(id.index()) {
+        let links = node.links_mut();
+        links.rank = least;
+        if on_left < on_right {
+            core::mem::swap(&mut links.left, &mut links.right);
+        }
     }
-    links.rank = on_left.min(on_right) + 1;
-    Some((up, links.rank != rank))
+    least
 }
 
 #[cfg(test)]

@@ -369,7 +369,12 @@ where
         let Some(entries) = self.entries.as_mut().get_mut(..len) else {
             return;
         };
-        let above = rise(entries, positions, place, entry);
+        // Nothing is above the root, which `pop` fills again.
+        let above = if place > 0 {
+            rise(entries, positions, place, entry)
+        } else {
+            0
+        };
         // What has risen is smaller than all that is below.
         let place = if above < place {
             above

@@ -108,7 +108,10 @@ impl Duration {
     /// assert_eq!(Duration::from_secs(43_200).as_days::<f32>(), 0.5);
     /// ```
     pub fn as_days<F: crate::math::Real>(self) -> F {
-        F::from_u64(self.0) * F::from_f64(1.0 / 86_400e6)
+        // In halves, which a core of 32 bits turns into numbers by itself.
+        let high = F::from_u32((self.0 >> 32) as u32);
+        let low = F::from_u32(self.0 as u32);
+        (high * F::from_f64(4_294_967_296.0) + low) * F::from_f64(1.0 / 86_400e6)
     }
 
     /// From days; zero for NaN and negative numbers, the maximum when too long.

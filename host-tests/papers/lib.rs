@@ -39,7 +39,7 @@ impl Settings {
     pub fn options(&self, name: &str) -> String {
         match (name, self.pages) {
             ("wolf" | "desouza", Some(pages)) => format!(" --pages {pages}"),
-            ("xu" | "real", _) if self.traces.is_some() => " --traces FILE".into(),
+            ("cho" | "xu" | "real", _) if self.traces.is_some() => " --traces FILE".into(),
             _ => String::new(),
         }
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use dunlin_host::output::progress::Steps;
 use dunlin_papers::page::{Section, Verdict};
 use dunlin_papers::{PAPERS, Settings, overview};
 
@@ -24,10 +25,17 @@ fn main() -> ExitCode {
     }
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let mut broken = 0;
-    for (name, run) in PAPERS
+    let papers: Vec<_> = PAPERS
         .iter()
         .filter(|(name, _)| names.is_empty() || names.iter().any(|wanted| wanted == name))
-    {
+        .collect();
+    let size = if settings.full { "" } else { " reduced" };
+    let step = |name: &str| format!("papers {name}{size}");
+    let steps: Vec<String> = papers.iter().map(|(name, _)| step(name)).collect();
+    let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+    let progress = Steps::new("papers", &steps, &folder.join("../../target/times.tsv"));
+    for (name, run) in papers {
+        progress.begin(&step(name));
         let start = Instant::now();
         let section = run(&settings);
         println!("{}", section.markdown());
@@ -44,6 +52,7 @@ fn main() -> ExitCode {
         let seconds = start.elapsed().as_secs_f64();
         eprintln!("{name}: {}, {seconds:.0} s", summary(&section));
     }
+    progress.end();
     if broken == 0 {
         ExitCode::SUCCESS
     } else {

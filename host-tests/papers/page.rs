@@ -162,8 +162,13 @@ impl Section {
 
     /// Adds a plot; `file` without folder and ending.
     pub fn plot(&mut self, file: &str, caption: &str, plot: Plot) {
+        self.plots(file, caption, &[plot]);
+    }
+
+    /// Adds several in one picture.
+    pub fn plots(&mut self, file: &str, caption: &str, plots: &[Plot]) {
         let _ = write!(self.body, "\n![{caption}]({file}.svg)\n");
-        self.plots.push((format!("{file}.svg"), svg(&[plot])));
+        self.plots.push((format!("{file}.svg"), svg(plots)));
     }
 
     /// Adds what the paper says in words: `limit` is what it takes to hold, as the paper has it.

@@ -10,6 +10,8 @@ use super::Settings;
 pub struct Traces {
     /// Service of each page, counted from 0, and its changes.
     pub pages: Vec<(usize, Vec<f64>)>,
+    /// What kind of document each page is.
+    pub kinds: Vec<String>,
     /// How many services there are.
     pub services: usize,
     /// How long.
@@ -53,7 +55,10 @@ pub fn read(settings: &Settings) -> Traces {
     }
     let mut services: BTreeMap<&str, usize> = BTreeMap::new();
     let mut list = Vec::new();
-    for ((service, _), mut changes) in pages {
+    let mut kinds = Vec::new();
+    for ((service, page), mut changes) in pages {
+        let kind = page.rsplit('/').next().unwrap_or(page);
+        kinds.push(kind.trim_end_matches(".md").to_lowercase());
         let next = services.len();
         let service = *services.entry(service).or_insert(next);
         changes.sort_unstable_by(f64::total_cmp);
@@ -69,6 +74,7 @@ pub fn read(settings: &Settings) -> Traces {
     );
     Traces {
         pages: list,
+        kinds,
         services: services.len(),
         days: (END - START) / 86_400.0,
         about,

@@ -42,8 +42,8 @@ impl Ignore<'_> {
 
 /// Turns a body, in pieces of any size, into a [`Fingerprint`].
 ///
-/// Work per byte: one SipHash step, and with `ignore` one comparison a marker (more, up to the
-/// marker's length squared, where the text keeps almost matching). The same bytes give the same
+/// Work per byte: one SipHash step, and with `ignore` one comparison a marker and four bytes (more,
+/// up to the marker's length squared, where the text keeps almost matching). The same bytes give the same
 /// result however they are split.
 ///
 /// ```
@@ -106,40 +106,109 @@ impl<'a> Fingerprinter<'a> {
 
     /// Bytes up to and including the end of the first opening marker, or all of them.
     fn look_for_start(&mut self, bytes: &[u8]) -> usize {
-        for (index, byte) in bytes.iter().enumerate() {
+        let mut markers: [&[u8]; Ignore::MOST] = [&[]; Ignore::MOST];
+        for (marker, ignore) in markers.iter_mut().zip(self.ignore) {
+            *marker = ignore.from;
+        }
+        let markers = markers.get(..self.ignore.len()).unwrap_or_default();
+        let mut has_begun = self.matched != [0; Ignore::MOST];
+        let mut index = 0;
+        loop {
+            if !has_begun {
+                index = next_start(markers, bytes, index);
+            }
+            let Some(byte) = bytes.get(index) else {
+                return bytes.len();
+            };
+            index += 1;
+            has_begun = false;
             for (ignore, matched) in self.ignore.iter().zip(&mut self.matched) {
-                // Almost every byte: nothing has begun, and nothing begins here.
-                if *matched == 0 && ignore.from.first() != Some(byte) {
-                    continue;
-                }
                 *matched = advance(ignore.from, *matched, *byte);
+                has_begun |= *matched > 0;
                 if usize::from(*matched) == ignore.from.len() && !ignore.from.is_empty() {
                     self.inside = Some((ignore.to, Ignore::LONGEST));
                     self.matched = [0; Ignore::MOST];
-                    return index + 1;
+                    return index;
                 }
             }
         }
-        bytes.len()
     }
 
     /// Passes over a stretch: bytes used, and the end marker once it is complete (it was swallowed
     /// bit by bit).
-    fn skip(&mut self, bytes: &[u8], to: &'a [u8], mut left: u16) -> (usize, &'a [u8]) {
+    fn skip(&mut self, bytes: &[u8], to: &'a [u8], left: u16) -> (usize, &'a [u8]) {
         let [matched, ..] = &mut self.matched;
-        for (index, byte) in bytes.iter().enumerate() {
+        let bytes = bytes.get(..usize::from(left)).unwrap_or(bytes);
+        let mut index = 0;
+        loop {
+            if *matched == 0 {
+                index = next_start(&[to], bytes, index);
+            }
+            let Some(byte) = bytes.get(index) else { break };
+            index += 1;
             *matched = advance(to, *matched, *byte);
-            left -= 1;
-            let ended = usize::from(*matched) == to.len() && !to.is_empty();
-            if ended || left == 0 {
+            if usize::from(*matched) == to.len() {
                 *matched = 0;
                 self.inside = None;
-                return (index + 1, if ended { to } else { &[] });
+                return (index, to);
             }
         }
-        self.inside = Some((to, left));
+        // At most `left`, by the cut above.
+        let left = left - bytes.len() as u16;
+        self.inside = (left > 0).then_some((to, left));
+        if left == 0 {
+            *matched = 0;
+        }
         (bytes.len(), &[])
     }
+}
+
+/// Where the next of the markers may begin, from `start` on, if none has begun: its first two bytes
+/// are there, or its first at the very end. The number of bytes if nowhere.
+///
+/// Almost every byte begins nothing, so eight are looked at together.
+fn next_start(markers: &[&[u8]], bytes: &[u8], start: usize) -> usize {
+    let begins = |at: &usize| {
+        let next = bytes.get(at + 1);
+        bytes.get(*at).is_some_and(|byte| {
+            markers.iter().any(|marker| match marker {
+                [] => false,
+                [first] => first == byte,
+                [first, second, ..] => first == byte && next.is_none_or(|next| next == second),
+            })
+        })
+    };
+    let Some((marker, others)) = markers.split_first() else {
+        return bytes.len();
+    };
+    let first = repeated(marker);
+    let mut at = start;
+    for eight in bytes.get(start..).unwrap_or_default().chunks_exact(8) {
+        let words = [word(eight, 0), word(eight, 4)];
+        let holds = |first: u32| (zero_bytes(words[0] ^ first) | zero_bytes(words[1] ^ first)) != 0;
+        if holds(first) || others.iter().any(|marker| holds(repeated(marker))) {
+            if let Some(found) = (at..at + 8).find(begins) {
+                return found;
+            }
+        }
+        at += 8;
+    }
+    (at..bytes.len()).find(begins).unwrap_or(bytes.len())
+}
+
+/// The first byte of a marker in every byte of a word.
+fn repeated(marker: &[u8]) -> u32 {
+    u32::from_le_bytes([marker.first().copied().unwrap_or(0); 4])
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    let four = bytes.get(at..).and_then(<[u8]>::first_chunk);
+    four.map_or(0, |four| u32::from_le_bytes(*four))
+}
+
+/// Not 0 if a byte of the word is (Mycroft 1987).
+fn zero_bytes(word: u32) -> u32 {
+    word.wrapping_sub(0x0101_0101) & !word & 0x8080_8080
 }
 
 /// How much of `marker` is matched after one more byte: the longest start of it that the text now
@@ -157,4 +226,130 @@ fn advance(marker: &[u8], matched: u8, byte: u8) -> u8 {
         *last == byte && seen.ends_with(start)
     });
     shorter.unwrap_or(0) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::split_mix;
+
+    /// What counts, byte by byte: an opening marker is complete where the text since the last
+    /// stretch ends with it, a closing one likewise.
+    fn counted(text: &[u8], ignore: &[Ignore<'_>]) -> ([u8; 256], usize) {
+        let mut kept = [0; 256];
+        let mut length = 0;
+        let mut keep = |bytes: &[u8]| {
+            kept[length..length + bytes.len()].copy_from_slice(bytes);
+            length += bytes.len();
+        };
+        let mut since = 0;
+        let mut inside: Option<&[u8]> = None;
+        for end in 1..=text.len() {
+            let seen = &text[since..end];
+            match inside {
+                None => {
+                    keep(&text[end - 1..end]);
+                    let opened = |ignore: &&Ignore<'_>| {
+                        !ignore.from.is_empty() && seen.ends_with(ignore.from)
+                    };
+                    if let Some(ignore) = ignore.iter().find(opened) {
+                        inside = Some(ignore.to);
+                        since = end;
+                    }
+                }
+                Some(to) if !to.is_empty() && seen.ends_with(to) => {
+                    keep(to);
+                    inside = None;
+                    since = end;
+                }
+                Some(_) => {}
+            }
+        }
+        (kept, length)
+    }
+
+    #[test]
+    fn what_counts_is_the_same_for_every_split_of_every_text() {
+        let sets: [&[Ignore<'_>]; 4] = [
+            &[Ignore {
+                from: b"ab",
+                to: b"ba",
+            }],
+            &[
+                Ignore {
+                    from: b"aab",
+                    to: b"a",
+                },
+                Ignore {
+                    from: b"b",
+                    to: b"",
+                },
+            ],
+            &[
+                Ignore {
+                    from: b"abcab",
+                    to: b"cc",
+                },
+                Ignore {
+                    from: b"bca",
+                    to: b"ab",
+                },
+            ],
+            &[
+                Ignore {
+                    from: b"",
+                    to: b"a",
+                },
+                Ignore {
+                    from: b"cab",
+                    to: b"bc",
+                },
+            ],
+        ];
+        let mut seed = 1;
+        for round in 0..4_000 {
+            let mut text = [0; 48];
+            for byte in &mut text {
+                // Stretches are far apart in some texts, so that eight bytes begin nothing.
+                let letters = if round % 2 == 0 { 3 } else { 12 };
+                *byte = b'a' + (split_mix(&mut seed) % letters) as u8;
+            }
+            for ignore in sets {
+                let (kept, length) = counted(&text, ignore);
+                let mut expected = Fingerprinter::new(&[3; 16], &[]);
+                expected.update(&kept[..length]);
+                let mut found = Fingerprinter::new(&[3; 16], ignore);
+                let mut rest = &text[..];
+                while !rest.is_empty() {
+                    let size = 1 + split_mix(&mut seed) as usize % rest.len().min(20);
+                    let (piece, after) = rest.split_at(size);
+                    found.update(piece);
+                    rest = after;
+                }
+                assert_eq!(found.finish(), expected.finish(), "{text:?} {ignore:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_stretch_without_end_is_over_after_its_longest() {
+        let ignore = [Ignore {
+            from: b"<",
+            to: b">",
+        }];
+        let of = |text: &[u8], size: usize| {
+            let mut hasher = Fingerprinter::new(&[3; 16], &ignore);
+            text.chunks(size).for_each(|piece| hasher.update(piece));
+            hasher.finish()
+        };
+        let mut text = [b'x'; Ignore::LONGEST as usize + 9];
+        text[0] = b'<';
+        let longer = of(&text, 4_096);
+        assert_eq!(longer, of(&text, 1));
+        assert_eq!(longer, of(&text, 1_000));
+        text[Ignore::LONGEST as usize] = b'y';
+        assert_eq!(longer, of(&text, 77), "swallowed");
+        text[Ignore::LONGEST as usize + 1] = b'y';
+        assert_ne!(longer, of(&text, 77), "counted again");
+    }
 }

@@ -7,6 +7,7 @@
 //! | visits at one regular interval, as counts | [`mod@regular`] |
 //! | visits at any intervals, most likely rate | [`mod@irregular`] |
 //! | visits with `Last-Modified` dates | [`last_modified`] |
+//! | how far off may a rate be? | [`mod@confidence`] |
 //! | daily, weekly or monthly? | [`bayes`] |
 //! | is Poisson good enough, and if not, which law? | [`shape`] |
 //! | does it change by the clock? | [`clock`] |
@@ -17,6 +18,7 @@
 
 pub mod bayes;
 pub mod clock;
+pub mod confidence;
 pub mod hints;
 pub mod host;
 pub mod irregular;
@@ -27,6 +29,7 @@ pub mod shape;
 
 pub use bayes::{Classes, ClassesError};
 pub use clock::Clock;
+pub use confidence::confidence;
 pub use host::HostPrior;
 pub use irregular::{IntervalSummary, irregular};
 pub use last_modified::LastModified;

@@ -5,6 +5,7 @@
 #[cfg(feature = "probe")]
 mod checksum;
 mod exponential;
+mod extremes;
 mod gamma;
 mod inverse;
 mod random;
@@ -14,6 +15,7 @@ mod sum;
 #[cfg(feature = "probe")]
 pub(crate) use checksum::crc32;
 pub use exponential::{age_excess, age_fraction, excess, g, h, harmonic, staleness_drop};
+pub(crate) use extremes::{greater, lesser};
 pub use gamma::{gamma_lower, gamma_upper};
 pub(crate) use inverse::h_inverse_fraction;
 pub use inverse::{age_excess_inverse, excess_inverse, h_inverse};

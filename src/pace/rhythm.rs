@@ -17,6 +17,7 @@
 //! rule stands here twice, once for each arithmetic; a test holds them together.
 
 use super::ticks::Ticks;
+use crate::math::greater;
 
 /// Steps of a [`Credit`] in a gap.
 const STEPS: f32 = 128.0;
@@ -65,7 +66,7 @@ impl Credit {
 
     /// The gap of a page that is due so long after a visit: the inverse of [`Self::wait`].
     pub fn gap(self, wait: f32) -> f32 {
-        wait / (1.0 - self.gaps()).max(LEAST_WAIT)
+        wait / greater(1.0 - self.gaps(), LEAST_WAIT)
     }
 }
 

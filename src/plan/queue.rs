@@ -1,8 +1,9 @@
 //! The smallest of many keys, where only the smallest is ever changed or taken out.
 //!
 //! A heap of a million entries misses the cache on every level it sinks through. Here only the
-//! smallest of the smallest are a heap. The others lie behind it in two sections, each all larger
-//! than the one before and in no order until its turn comes.
+//! smallest of the smallest are a heap, few enough that their pages stay at hand, too. The others
+//! lie behind it in sections, each all larger than the one before and in no order until its turn
+//! comes.
 
 use crate::heap::{Entry, Id, Key};
 
@@ -11,39 +12,43 @@ const ARITY: usize = 4;
 /// A section takes one in so many entries of the next, but not fewer than the least.
 const PART: usize = 16;
 const LEAST: usize = 64;
+/// The heap and the sections behind it, which the last holds for good.
+const SECTIONS: usize = 4;
+const LAST: usize = SECTIONS - 1;
 
-/// Entries in the caller's memory: a heap, a section to fill it from, and one to fill that from.
+/// Entries in the caller's memory: a heap, a section to fill it from, one to fill that from, and so
+/// on.
 pub(super) struct Queue<'a, K, I> {
     entries: &'a mut [Entry<K, I>],
     /// Where each section ends.
-    ends: [usize; 3],
+    ends: [usize; SECTIONS],
     /// Above every entry of the section, not above any of those behind it; `None` if there are none
     /// behind.
-    borders: [Option<Entry<K, I>>; 2],
+    borders: [Option<Entry<K, I>>; LAST],
 }
 
 impl<'a, K: Key, I: Id> Queue<'a, K, I> {
     pub(super) fn new(entries: &'a mut [Entry<K, I>]) -> Self {
         Self {
             entries,
-            ends: [0; 3],
-            borders: [None; 2],
+            ends: [0; SECTIONS],
+            borders: [None; LAST],
         }
     }
 
     /// Adds an entry. Only before the first is looked at, and while there is room.
     pub(super) fn push(&mut self, entry: Entry<K, I>) {
-        let end = self.ends[2];
+        let end = self.ends[LAST];
         if let Some(place) = self.entries.get_mut(end) {
             *place = entry;
-            self.ends[2] += 1;
+            self.ends[LAST] += 1;
         }
     }
 
     /// The smallest entry, of those to `keep`; others are dropped sooner or later. O(1), but O(n)
     /// once in n/16 calls or more.
     pub(super) fn first(&mut self, mut keep: impl FnMut(I) -> bool) -> Option<Entry<K, I>> {
-        while self.ends[0] == 0 && self.ends[2] > 0 {
+        while self.ends[0] == 0 && self.ends[LAST] > 0 {
             self.refill(&mut keep);
         }
         self.entries.get(..self.ends[0])?.first().copied()
@@ -52,7 +57,7 @@ impl<'a, K: Key, I: Id> Queue<'a, K, I> {
     /// Puts a larger entry in the place of the first. O(log n)
     pub(super) fn replace_first(&mut self, entry: Entry<K, I>) {
         let within = |border: &Option<Entry<K, I>>| border.is_none_or(|border| entry < border);
-        match self.borders.iter().position(within).unwrap_or(2) {
+        match self.borders.iter().position(within).unwrap_or(LAST) {
             0 => self.sink(0, entry),
             section => {
                 let place = self.leave(section);
@@ -63,7 +68,7 @@ impl<'a, K: Key, I: Id> Queue<'a, K, I> {
 
     /// Takes the first entry out. O(log n)
     pub(super) fn remove_first(&mut self) {
-        self.leave(3);
+        self.leave(SECTIONS);
     }
 
     /// Takes the first entry out of the heap; returns the place that leaves free in a later
@@ -86,7 +91,7 @@ impl<'a, K: Key, I: Id> Queue<'a, K, I> {
     /// that now begins. Returns the place that is free then.
     fn close(&mut self, section: usize) -> usize {
         let mut free = self.ends[0];
-        for next in 1..section.min(3) {
+        for next in 1..section.min(SECTIONS) {
             self.ends[next] = self.ends[next].saturating_sub(1);
             if let Some(last) = self.entries.get(self.ends[next]).copied() {
                 self.put(free, last);
@@ -98,7 +103,7 @@ impl<'a, K: Key, I: Id> Queue<'a, K, I> {
 
     /// Makes a heap of the smallest entries there are.
     fn refill(&mut self, keep: &mut impl FnMut(I) -> bool) {
-        for section in [1, 0] {
+        for section in (0..LAST).rev() {
             let end = self.ends[section];
             let rest = self.ends[section + 1];
             let Some(rest) = self.entries.get_mut(..rest).filter(|_| end == 0) else {
@@ -124,7 +129,7 @@ impl<'a, K: Key, I: Id> Queue<'a, K, I> {
                 place += 1;
             } else if let Some(last) = self.shrink() {
                 self.put(place, last);
-                self.close(3);
+                self.close(SECTIONS);
             }
         }
         for place in (0..self.ends[0].div_ceil(ARITY)).rev() {

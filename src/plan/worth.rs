@@ -25,6 +25,8 @@ const ENOUGH: f32 = 0.08;
 const FIRM: f32 = 200.0;
 /// Below so many changes a gap, the first term of the value is all of it to a thousandth.
 const FEW: f32 = 1e-3;
+/// Below this `rest`, `∫S` is a logarithm as far as f32 can tell.
+const NO_REST: f32 = 1e-3;
 
 /// A price as a share of the most that a visit to a page of known rate can be worth, `w/λ`. From 1
 /// on the page is not worth a visit at all; below, `λ gap = h⁻¹(share)`.
@@ -100,11 +102,11 @@ impl Belief {
         // In units of u = ln(1 + τ/b). Without a guess, the firm belief's answer; beyond its reach,
         // somewhere in the tail.
         let guess = if guess > 0.0 {
-            log1pf(guess / b).min(80.0)
+            within(log1pf(guess / b), 0.0, 80.0)
         } else {
-            h_inverse((a * value).min(0.98)) / a
+            h_inverse(within(a * value, 0.0, 0.98)) / a
         };
-        let mut u = guess.max(FEW / a);
+        let mut u = within(guess, FEW / a, f32::INFINITY);
         for _ in 0..MOST_STEPS {
             let (found, slope) = scaled_value(rest, u);
             if !(slope > 0.0) {
@@ -113,7 +115,7 @@ impl Belief {
                 continue;
             }
             // In logarithms of the value, which are nearly straight both for small u and far out.
-            let step = logf(value / found) * found / slope;
+            let step = log_near_one(value / found) * found / slope;
             // Not `clamp`: it panics on bounds that are not numbers, and prints them, which takes
             // 11 kB of flash.
             u = within(u + step, 0.25 * u, 4.0 * u + 1.0);
@@ -122,6 +124,17 @@ impl Belief {
             }
         }
         b * expm1f(u)
+    }
+}
+
+/// The logarithm of what is mostly near 1, for there a search ends up at once. Within a factor of
+/// two by a Padé approximant, in a fifth of the instructions: it is off by a thousandth at a factor
+/// of two, and by nothing that f32 shows at 1.1.
+fn log_near_one(x: f32) -> f32 {
+    if x > 0.5 && x < 2.0 {
+        3.0 * (x * x - 1.0) / (x * x + 4.0 * x + 1.0)
+    } else {
+        logf(x)
     }
 }
 
@@ -138,16 +151,23 @@ fn within(wanted: f32, least: f32, most: f32) -> f32 {
 /// The value in units of `w b`, `∫S − τS` with u = ln(1 + τ/b) and `rest` = a − 1, and its slope in
 /// u. The terms cancel where u is small: from [`FEW`] changes on, f32 leaves three digits.
 fn scaled_value(rest: f32, u: f32) -> (f32, f32) {
-    let tail = expf(-rest * u);
     let missed = -expm1f(-u);
-    let value = integral(rest, u) - missed * tail;
+    // e^{−rest u} − 1 gives both the tail and the integral.
+    let lost = expm1f(-rest * u);
+    let tail = 1.0 + lost;
+    let integral = if rest.abs() < NO_REST {
+        u
+    } else {
+        -lost / rest
+    };
+    let value = integral - missed * tail;
     let slope = (rest + 1.0) * missed * tail;
     (value, slope)
 }
 
 /// `∫S` in units of b: (1 − e^{−rest u})/rest.
 fn integral(rest: f32, u: f32) -> f32 {
-    if rest.abs() < 1e-3 {
+    if rest.abs() < NO_REST {
         u
     } else {
         -expm1f(-rest * u) / rest

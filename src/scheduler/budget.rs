@@ -12,17 +12,23 @@ const MOST_INTERVAL: Duration = Duration::from_micros(1 << 46);
 pub(super) struct Budget {
     /// Between fetches at the full rate; zero for no budget.
     interval: Duration,
+    /// How far ahead of an even pace fetches may be.
+    saved_up: Duration,
     burst: u16,
     /// When the bucket would be empty again.
     drained: Instant,
+    /// So many pages may be fetched for the first time before the budget allows it.
+    ahead: u32,
 }
 
 impl Budget {
     pub(super) const fn new(burst: u16) -> Self {
         Self {
             interval: Duration::ZERO,
+            saved_up: Duration::ZERO,
             burst,
             drained: Instant::ZERO,
+            ahead: 0,
         }
     }
 
@@ -32,12 +38,28 @@ impl Budget {
     pub(super) fn set(&mut self, per_day: Option<f32>, now: Instant) {
         let wait = self.opens() - now;
         self.interval = per_day.map_or(Duration::ZERO, interval);
-        self.drained = now + wait.min(self.interval) + self.saved_up();
+        self.saved_up = self.interval * u64::from(self.burst.saturating_sub(1));
+        self.drained = now + wait.min(self.interval) + self.saved_up;
+    }
+
+    /// So many first fetches need not wait; they are spent all the same.
+    pub(super) fn set_ahead(&mut self, fetches: u32) {
+        self.ahead = fetches;
+    }
+
+    /// May a first fetch start although the bucket is full?
+    pub(super) fn goes_ahead(&self) -> bool {
+        self.ahead > 0
+    }
+
+    /// A first fetch has come to something.
+    pub(super) fn went_ahead(&mut self) {
+        self.ahead = self.ahead.saturating_sub(1);
     }
 
     /// When the next fetch may start.
     pub(super) fn opens(&self) -> Instant {
-        self.drained - self.saved_up()
+        self.drained - self.saved_up
     }
 
     pub(super) fn spend(&mut self, now: Instant) {
@@ -47,11 +69,6 @@ impl Budget {
     /// Takes back a fetch that did not happen.
     pub(super) fn refund(&mut self) {
         self.drained = self.drained - self.interval;
-    }
-
-    /// How far ahead of an even pace fetches may be.
-    fn saved_up(&self) -> Duration {
-        self.interval * u64::from(self.burst.saturating_sub(1))
     }
 }
 

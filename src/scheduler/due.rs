@@ -6,6 +6,7 @@ use super::state::Core;
 use super::tick::Tick;
 use super::{Engine, PageSettings};
 use crate::heap::Id;
+use crate::math::{greater, lesser};
 use crate::pace::rhythm::Credit;
 
 /// No page that is worth visiting at all is left alone for longer, in days: the clock's memory ends
@@ -24,14 +25,15 @@ impl<I: Id> Core<'_, I> {
             return f32::INFINITY;
         };
         let gate = self.gate_of(page.host).and_then(|gate| self.host(gate));
-        let price = gate
-            .map_or(0.0, |host| host.price)
-            .max(self.state.prices.common);
+        let price = greater(
+            gate.map_or(0.0, |host| host.price),
+            self.state.prices.common,
+        );
         let believed = self.believed(page);
         let gap = belief(&believed).gap(page.weight, price, guess);
         if believed.shape() >= PageSettings::CERTAIN {
             return if gap < f32::INFINITY {
-                gap.min(MOST_GAP)
+                lesser(gap, MOST_GAP)
             } else {
                 gap
             };
@@ -40,7 +42,7 @@ impl<I: Id> Core<'_, I> {
         // already. But what was seen a half-life ago says half as much: by then a belief is renewed,
         // whatever the page seems to be worth.
         let longest = self.state.settings.learn.memory() * self.mean_gap();
-        gap.min(longest).min(MOST_GAP)
+        lesser(lesser(gap, longest), MOST_GAP)
     }
 
     /// Days between fetches of a page, on average.
@@ -51,7 +53,7 @@ impl<I: Id> Core<'_, I> {
 
     /// Days until a page is tried again that would be worth a visit every `gap` days.
     pub(super) fn retry_after(&self, gap: f32) -> f32 {
-        gap.min(MOST_RETRY * self.state.even_gap()).min(MOST_RETRY)
+        lesser(lesser(gap, MOST_RETRY * self.state.even_gap()), MOST_RETRY)
     }
 
     /// When a page that is worth a fetch every `gap` days is due; `None` before its first fetch.

@@ -2,7 +2,7 @@
 
 use super::host::HostState;
 use super::read::Read as _;
-use super::state::Core;
+use super::state::{Chores, Core};
 use super::tick::Tick;
 use super::{Counter, Error, HostId};
 use crate::forest;
@@ -60,7 +60,7 @@ impl<I: Id> Core<'_, I> {
         self.host_mut(from)?.share_gate_of(to);
         match opens {
             Some(opens) => self.close(to, opens),
-            None => self.settle(to),
+            None => _ = self.settle(to),
         }
         Ok(())
     }
@@ -82,9 +82,18 @@ impl<I: Id> Core<'_, I> {
     pub(super) fn set_clock(&mut self, time_of_day: Duration, now: Instant) {
         let (now, _) = self.advance(now);
         self.state.wall_clock = Some((now, time_of_day));
-        for gate in (0..self.state.hosts_used).map_while(I::from_index) {
+        self.state.chores.hours = 0;
+        self.ask_some_hours_again();
+    }
+
+    /// Goes on asking hosts about their hours, after the clock was set.
+    pub(super) fn ask_some_hours_again(&mut self) {
+        let from = self.state.chores.hours;
+        let to = from.saturating_add(Chores::HOSTS);
+        for gate in (from..to.min(self.state.hosts_used)).map_while(I::from_index) {
             self.ask_hours_again(gate);
         }
+        self.state.chores.hours = to;
     }
 
     pub(super) fn close_until(&mut self, host: HostId, then: Instant) -> Result<(), Error> {

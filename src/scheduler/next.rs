@@ -2,7 +2,7 @@
 
 use super::page::Place;
 use super::read::Read as _;
-use super::state::{Core, State};
+use super::state::{Chores, Core, State};
 use super::tick::Tick;
 use super::{Counter, Error, PageId};
 use crate::forest;
@@ -40,37 +40,58 @@ impl<I: Id> Core<'_, I> {
         Ok(())
     }
 
+    pub(super) fn begin_ahead(&mut self, fetches: u32) {
+        self.state.budget.set_ahead(fetches);
+    }
+
     pub(super) fn next(&mut self, now: Instant) -> Decision {
         let (now, tick) = self.advance(now);
+        if self.state.chores.has_set_back {
+            return self.wait();
+        }
+        if self.state.chores.hours < self.state.hosts_used {
+            self.ask_some_hours_again();
+        }
         self.open_gates(tick);
         let reach = tick.after_days(self.state.lead());
-        loop {
+        // Each turn of the loop either returns or closes a gate.
+        for _ in 0..Chores::HOSTS {
             let Some(first) = self.open.peek().copied().filter(|entry| entry.key <= reach) else {
                 // Nothing to fetch: time to think.
                 self.sweep(tick);
                 return self.wait();
             };
-            if self.state.budget.opens() > now {
+            if self.state.budget.opens() > now && !self.goes_ahead(first.id) {
                 if first.key <= tick {
                     self.state.counters.count(Counter::SkippedByBudget);
                 }
                 self.sweep(tick);
                 return Decision::WaitUntil(self.state.budget.opens());
             }
-            // Each turn of the loop either returns or closes a gate: at most one a host.
             if let Some(begin) = self.outside_hours(first.id, now) {
                 self.await_hours(first.id, begin);
                 continue;
             }
-            return self.start(first.id, now).map_or(Decision::Idle, |id| {
-                Decision::Fetch(PageId::new(id.index()))
-            });
+            return self
+                .start(first.id, now, tick)
+                .map_or(Decision::Idle, |id| {
+                    Decision::Fetch(PageId::new(id.index()))
+                });
         }
+        self.wait()
+    }
+
+    /// May the first page of a gate be fetched before the budget allows it?
+    fn goes_ahead(&self, gate: I) -> bool {
+        let first = self.host(gate).ok().map(|host| host.queue().index());
+        self.state.budget.goes_ahead()
+            && first
+                .and_then(|index| self.pages.get(index))
+                .is_some_and(|page| page.last == Tick::NEVER)
     }
 
     /// Starts the fetch of the first page of a gate.
-    fn start(&mut self, gate: I, now: Instant) -> Option<I> {
-        let tick = self.state.clock.tick(now);
+    fn start(&mut self, gate: I, now: Instant, tick: Tick) -> Option<I> {
         let id = self.host(gate).ok()?.queue();
         let root = forest::remove(self.pages, id, id);
         let host = self.host_mut(gate).ok()?;
@@ -102,7 +123,11 @@ impl<I: Id> Core<'_, I> {
 
     /// When there will be something to do.
     fn wait(&self) -> Decision {
-        self.state
+        let state = &self.state;
+        if state.chores.hours < state.hosts_used {
+            return Decision::WaitUntil(state.soonest());
+        }
+        state
             .wakes(self.first_due_of_open(), self.first_opening())
             .map_or(Decision::Idle, Decision::WaitUntil)
     }
@@ -134,9 +159,12 @@ impl<I> State<I> {
             .flatten()
             .min()
             .filter(|tick| *tick != Tick::NEVER);
-        // Never wait for less than a millisecond: the caller would spin.
-        let soonest = self.clock.latest() + Duration::from_millis(1);
-        first.map(|tick| self.clock.instant(tick).max(soonest))
+        first.map(|tick| self.clock.instant(tick).max(self.soonest()))
+    }
+
+    /// The least that a caller is told to wait: with less it would spin.
+    fn soonest(&self) -> Instant {
+        self.clock.latest() + Duration::from_millis(1)
     }
 
     /// Between two corrections of prices while there is nothing to fetch.

@@ -12,7 +12,8 @@ use super::{SchedulerView, Settings};
 /// see [`Self::SIZE`]. Links are 16 bits, so there may be 65,534 of either.
 ///
 /// Every call is worked by the one [`SchedulerView`] that all sizes share. Making it costs some 40
-/// instructions a call; a loop that counts them takes [`Self::as_view`] once.
+/// instructions of the 1,500 that a call takes; a loop that counts them takes [`Self::as_view`]
+/// once.
 #[derive(Debug)]
 pub struct Scheduler<const PAGES: usize, const HOSTS: usize> {
     arrays: Arrays<PAGES, HOSTS>,

@@ -17,6 +17,8 @@ pub(super) enum Place {
     /// The same, with a due time set from outside (an announced update, a retry): re-planning
     /// leaves it alone.
     Pinned,
+    /// The same, at the time that its owner wants it: it asks for just that.
+    Timed,
     /// Being fetched; `due` is when politeness lets the next fetch from its host start.
     InFlight,
 }
@@ -36,8 +38,9 @@ pub(super) enum Place {
 /// | 2 | host | Its gate and its queue. |
 /// | 1 + 1 | place, signals | One byte each, because bits would have to be cut out at each use. |
 ///
-/// For 32 bytes the weight would have to be a logarithm (2) and rank and place share a byte with
-/// the signals (2).
+/// For 32 bytes the weight would have to take 16 bits (2) and rank and place share a byte with the
+/// signals (2). As a float of 6 bits of exponent and 10 of fraction, right to a two-thousandth, the
+/// weight would cost one shift; the two bytes are better spent on limits of a page's gap.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PageState<I> {
     /// What it has shown about its change rate, beyond what its host's pages have; of a page with a

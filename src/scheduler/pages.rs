@@ -8,7 +8,7 @@ use super::{Counter, Error, HostId, PageId, PageSettings};
 use crate::heap::Id;
 use crate::learn::hints::Hint;
 use crate::learn::{Estimate, Prior};
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 
 impl<I: Id> Core<'_, I> {
     pub(super) fn add_page(
@@ -83,6 +83,15 @@ impl<I: Id> Core<'_, I> {
         self.page_mut(id)?.weight = weight;
         if self.queued_mut(id).is_ok() {
             self.replan(id);
+        }
+        Ok(())
+    }
+
+    pub(super) fn fetch_after(&mut self, page: PageId, gap: Duration) -> Result<(), Error> {
+        let id = page_key(page)?;
+        self.queued_mut(id)?;
+        if let Some(due) = self.planned(id, gap.as_days()) {
+            self.reschedule(id, due, Place::Timed);
         }
         Ok(())
     }

@@ -6,7 +6,7 @@
 use super::host::HostState;
 use super::page::Place;
 use super::read::Read as _;
-use super::state::Core;
+use super::state::{Chores, Core};
 use super::tick::Tick;
 use super::{Counter, Error};
 use crate::forest;
@@ -49,12 +49,14 @@ impl<I: Id> Core<'_, I> {
     }
 
     /// Brings the heap of open hosts in line with a gate's queue, unless the gate is closed.
-    pub(super) fn settle(&mut self, gate: I) {
-        let Ok(host) = self.host(gate) else { return };
+    /// Returns when the first of its pages is due, if one waits at the open gate.
+    pub(super) fn settle(&mut self, gate: I) -> Option<Tick> {
+        let host = self.host(gate).ok()?;
         if host.gate.is_busy() || self.closed.contains(gate) {
-            return;
+            return None;
         }
-        match self.pages.get(host.queue().index()).map(|page| page.due) {
+        let due = self.pages.get(host.queue().index()).map(|page| page.due);
+        match due {
             None => _ = self.open.remove(gate),
             Some(due) => {
                 if self.open.update(gate, due).is_none() {
@@ -63,6 +65,7 @@ impl<I: Id> Core<'_, I> {
                 }
             }
         }
+        due
     }
 
     /// Closes a gate until then. It is in no heap.
@@ -70,17 +73,20 @@ impl<I: Id> Core<'_, I> {
         let _ = self.closed.push(gate, opens);
     }
 
-    /// Opens the gates whose time has come.
+    /// Opens gates whose time has come, those first that came first. As many as a call may: the
+    /// others stay closed until the next one.
     pub(super) fn open_gates(&mut self, tick: Tick) {
-        while let Some(entry) = self
-            .closed
-            .peek()
-            .copied()
-            .filter(|entry| entry.key <= tick)
-        {
+        for _ in 0..Chores::HOSTS {
+            let Some(entry) = self
+                .closed
+                .peek()
+                .copied()
+                .filter(|entry| entry.key <= tick)
+            else {
+                return;
+            };
             self.closed.pop();
-            self.settle(entry.id);
-            if self.open.key(entry.id).is_some_and(|due| due < entry.key) {
+            if self.settle(entry.id).is_some_and(|due| due < entry.key) {
                 self.state.counters.count(Counter::SkippedByGate);
             }
         }

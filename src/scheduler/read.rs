@@ -124,7 +124,10 @@ pub(super) trait Read<I: Id> {
         let state = self.state();
         state
             .wakes(self.first_due_of_open(), self.first_opening())
-            .map(|then| then.max(state.budget.opens()))
+            .map(|then| match state.budget.goes_ahead() {
+                true => then,
+                false => then.max(state.budget.opens()),
+            })
     }
 
     fn price(&self) -> f32 {

@@ -25,22 +25,28 @@ impl<I: Id> Core<'_, I> {
     ) -> Result<(), Error> {
         let (now, tick) = self.advance(now);
         let id = page_key(page)?;
-        let state = *self.page_mut(id)?;
-        if state.place != Place::InFlight {
+        let page = self.page_mut(id)?;
+        if page.place != Place::InFlight {
             return Err(Error::NotInFlight);
         }
+        let host = page.host;
+        let earliest = page.due;
+        let last = page.last;
         self.state.counters.count(outcome.counter());
-        let gate = self.gate_of(state.host)?;
-        let opens = self.after_fetch(gate, state.due, outcome, now)?;
+        let gate = self.gate_of(host)?;
+        let opens = self.after_fetch(gate, earliest, outcome, now)?;
         self.learn(id, outcome, tick);
-        if outcome == Outcome::Denied {
-            self.state.budget.refund();
+        match outcome {
+            Outcome::Denied => self.state.budget.refund(),
+            Outcome::Postponed => {}
+            _ if last == Tick::NEVER => self.state.budget.went_ahead(),
+            _ => {}
         }
-        let since_last = tick.days_since(state.last);
+        let since_last = tick.days_since(last);
         let (due, place) = self.after_outcome(id, outcome, since_last, tick, opens);
-        let state = self.page_mut(id)?;
-        state.due = due;
-        state.place = place;
+        let page = self.page_mut(id)?;
+        page.due = due;
+        page.place = place;
         self.close(gate, opens);
         self.enqueue(gate, id);
         // As a rule `next` re-plans when there is nothing to fetch; there may always be something.
@@ -219,6 +225,11 @@ impl<I: Id> Core<'_, I> {
                 Place::Pinned,
             ),
             Outcome::Postponed => (tick, Place::Pinned),
+            // Alone, unless its gate has closed as well.
+            Outcome::Broken { times } => {
+                let wait = self.state.settings.gate.page_back_off(times);
+                (opens.max(tick.after(wait)), Place::Pinned)
+            }
             // A page that was never seen has no copy that could do for the time being, and nothing
             // is known of its gap.
             Outcome::Refused { .. } | Outcome::Failed if since_last <= 0.0 => {

@@ -1,12 +1,14 @@
 //! Re-planning: the walk over all pages that finds the prices and keeps due times in line with
 //! them.
 
+use super::host::HostState;
 use super::page::{Place, belief};
 use super::price;
 use super::read::Read as _;
-use super::state::Core;
+use super::state::{Chores, Core};
 use super::tick::Tick;
 use crate::heap::Id;
+use crate::math::{greater, lesser};
 
 /// Pages looked at in a call that re-plans, while prices are about right.
 const CALM_STEPS: u32 = 1;
@@ -16,13 +18,17 @@ const HURRIED_STEPS: u32 = 24;
 impl<I: Id> Core<'_, I> {
     /// Looks at a few pages: what they ask for, whether their due times still fit.
     pub(super) fn sweep(&mut self, tick: Tick) {
+        if self.state.chores.has_set_back {
+            return;
+        }
         let steps = if self.state.prices.settled {
             CALM_STEPS
         } else {
             HURRIED_STEPS
         };
         for _ in 0..steps {
-            if self.state.prices.cursor >= self.state.pages_used {
+            let has_seen_all = self.state.prices.cursor >= self.state.pages_used;
+            if has_seen_all || self.state.chores.round.has_begun() {
                 self.end_round();
                 return;
             }
@@ -49,7 +55,11 @@ impl<I: Id> Core<'_, I> {
             let even = self.state.even_gap();
             self.state.prices.common = belief(&believed).value(page.weight, even);
         }
-        let gap = self.gap_of(id, page.due.days_since(page.last));
+        let waits = page.due.days_since(page.last);
+        let gap = match page.place {
+            Place::Timed if waits > 0.0 => waits,
+            _ => self.gap_of(id, waits),
+        };
         let provider = self.state.providers.record(page.host, 0);
         let speed = provider.map_or(1.0, |provider| provider.signals(believed.rate()).speed());
         let demand = speed / gap.max(1e-9);
@@ -79,47 +89,89 @@ impl<I: Id> Core<'_, I> {
         }
     }
 
-    /// Corrects the prices by what a round has found.
+    /// Corrects the prices by what a round has found: host by host, some in each call, and with
+    /// the last of them the common one.
     fn end_round(&mut self) {
         let common = self.state.prices.common;
-        let mut demand = 0.0;
-        let mut supply = self.state.per_day.unwrap_or(f32::INFINITY);
-        let mut cheapest = f32::INFINITY;
-        let mut idle = false;
-        let mut capacity = 0.0;
-        let share = self.state.settings.host_share;
-        let share = if share < 1.0 {
-            share.max(0.0) * supply
-        } else {
-            f32::INFINITY
-        };
-        let reach = self.state.hosts_used;
-        for host in self
-            .hosts
-            .iter_mut()
-            .take(reach)
-            .filter(|host| host.shared().is_none())
-        {
-            let asked = host.take_demand();
-            capacity += host.cap();
-            let cap = host.cap().min(share);
-            let price = host.price.max(common);
-            host.price = if host.price > 0.0 || asked > cap {
-                price::host_price(asked, cap, price, common)
-            } else {
-                0.0
-            };
-            // A host that could serve twice as much: its price has to come down, and soon.
-            idle |= host.price > 0.0 && 2.0 * asked < cap;
-            if host.price > 0.0 {
-                supply -= asked.min(cap);
-                cheapest = cheapest.min(host.price);
-            } else {
-                demand += asked;
+        let used = self.state.hosts_used;
+        let mut end = self.state.chores.round;
+        if !end.has_begun() {
+            end.supply = self.state.per_day.unwrap_or(f32::INFINITY);
+            let share = self.state.settings.host_share;
+            if share < 1.0 {
+                end.share = greater(share, 0.0) * end.supply;
             }
         }
-        self.state.capacity = capacity;
-        self.state.prices.end_round(demand, supply, cheapest);
-        self.state.prices.settled &= !idle;
+        let from = end.hosts;
+        end.hosts = (from + Chores::HOSTS).min(used);
+        for host in self.hosts.get_mut(from..end.hosts).unwrap_or_default() {
+            if host.shared().is_none() {
+                end.settle(host, common);
+            }
+        }
+        if end.hosts < used {
+            self.state.chores.round = end;
+            return;
+        }
+        self.state.chores.round = RoundEnd::NONE;
+        self.state.capacity = end.capacity;
+        self.state
+            .prices
+            .end_round(end.demand, end.supply, end.cheapest);
+        self.state.prices.settled &= !end.idle;
+    }
+}
+
+/// What the end of a round has found so far.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RoundEnd {
+    /// Hosts that have been looked at.
+    hosts: usize,
+    /// What pages ask for at the common price.
+    demand: f32,
+    /// What hosts with a price of their own leave of the budget.
+    supply: f32,
+    /// The least of those prices.
+    cheapest: f32,
+    /// The most that one host may have of the budget.
+    share: f32,
+    /// What the gates of all hosts let through.
+    capacity: f32,
+    /// A host could serve twice as much: its price has to come down, and soon.
+    idle: bool,
+}
+
+impl RoundEnd {
+    pub(super) const NONE: Self = Self {
+        hosts: 0,
+        demand: 0.0,
+        supply: 0.0,
+        cheapest: f32::INFINITY,
+        share: f32::INFINITY,
+        capacity: 0.0,
+        idle: false,
+    };
+
+    fn has_begun(&self) -> bool {
+        self.hosts > 0
+    }
+
+    /// Corrects the price of a host, and books what it leaves for the others.
+    fn settle<I: Id>(&mut self, host: &mut HostState<I>, common: f32) {
+        let asked = host.take_demand();
+        self.capacity += host.cap();
+        let cap = lesser(host.cap(), self.share);
+        host.price = if host.price > 0.0 || asked > cap {
+            price::host_price(asked, cap, greater(host.price, common), common)
+        } else {
+            0.0
+        };
+        if host.price > 0.0 {
+            self.idle |= 2.0 * asked < cap;
+            self.supply -= lesser(asked, cap);
+            self.cheapest = lesser(self.cheapest, host.price);
+        } else {
+            self.demand += asked;
+        }
     }
 }

@@ -11,6 +11,7 @@ use super::page::{PageState, Place};
 use super::price::Prices;
 use super::providers::Providers;
 use super::read::Read;
+use super::replan::RoundEnd;
 use super::tick::{Clock, Tick};
 use super::{Counters, Error, Settings};
 use crate::heap::{HeapView, Id};
@@ -42,6 +43,31 @@ pub(super) struct State<I> {
     /// Pages that there are now.
     pub(super) page_count: usize,
     pub(super) hosts_used: usize,
+    pub(super) chores: Chores,
+}
+
+/// Work that comes up for all hosts at once, and is spread over calls: how far it is.
+#[derive(Clone, Debug)]
+pub(super) struct Chores {
+    /// This call has set the clock back, which is enough for one.
+    pub(super) has_set_back: bool,
+    /// Hosts from here on have not been asked about their hours since the clock was set.
+    pub(super) hours: usize,
+    /// The end of the present round.
+    pub(super) round: RoundEnd,
+}
+
+impl Chores {
+    /// Hosts that one call looks after, of each kind of work.
+    pub(super) const HOSTS: usize = 64;
+
+    const fn none() -> Self {
+        Self {
+            has_set_back: false,
+            hours: usize::MAX,
+            round: RoundEnd::NONE,
+        }
+    }
 }
 
 impl<I: Id> State<I> {
@@ -62,6 +88,7 @@ impl<I: Id> State<I> {
             pages_used: 0,
             page_count: 0,
             hosts_used: 0,
+            chores: Chores::none(),
         }
     }
 }
@@ -109,13 +136,23 @@ impl<I: Id> Core<'_, I> {
     /// Sets the clock, and all stored times back with it where it would run out of range.
     pub(super) fn advance(&mut self, now: Instant) -> (Instant, Tick) {
         let now = self.state.clock.set(now);
+        let tick = self.state.clock.tick(now);
+        self.state.chores.has_set_back = tick.is_near_the_end();
+        if self.state.chores.has_set_back {
+            return (now, self.set_back());
+        }
+        (now, tick)
+    }
+
+    /// Sets the clock back, and all times with it; returns the present.
+    #[cold]
+    fn set_back(&mut self) -> Tick {
         if let Some(by) = self.state.clock.rebase() {
             self.move_ticks(by);
         }
-        (now, self.state.clock.tick(now))
+        self.state.clock.tick(self.state.clock.latest())
     }
 
-    /// Sets all times back with the clock.
     fn move_ticks(&mut self, by: u32) {
         let used = self.state.pages_used;
         for page in self.pages.iter_mut().take(used) {
@@ -173,5 +210,114 @@ impl<I: Id> Read<I> for Core<'_, I> {
 
     fn first_due_of_open(&self) -> Option<Tick> {
         self.open.peek().map(|entry| entry.key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::polite::Hours;
+    use crate::scheduler::{Decision, Outcome, PageSettings, Scheduler};
+
+    const HOSTS: usize = 300;
+
+    /// A page on each of 300 hosts, fetched at hour 1, so that all gates open together a day later.
+    fn fetched() -> (Scheduler<HOSTS, HOSTS>, Instant) {
+        let mut scheduler = Scheduler::new(Settings::DEFAULT);
+        for _ in 0..HOSTS {
+            let host = scheduler.add_host(Duration::DAY).expect("room");
+            let added = scheduler.add_page(host, &PageSettings::DEFAULT, Instant::ZERO);
+            assert!(added.is_ok());
+        }
+        let now = Instant::ZERO + Duration::HOUR;
+        while let Decision::Fetch(page) = scheduler.next(now) {
+            let recorded = scheduler.record(page, Outcome::Unchanged, now);
+            assert_eq!(recorded, Ok(()));
+        }
+        assert_eq!(scheduler.core().closed.len(), HOSTS);
+        (scheduler, now)
+    }
+
+    #[test]
+    fn a_call_opens_64_gates_and_the_next_goes_on() {
+        let (mut scheduler, now) = fetched();
+        let later = now + Duration::DAY * 2;
+        let mut closed = HOSTS;
+        while closed > 0 {
+            // Without a budget nothing is due yet; with gates left, the wait is short.
+            let decision = scheduler.next(later);
+            let left = scheduler.core().closed.len();
+            assert!(closed - left <= Chores::HOSTS + 1, "{closed} to {left}");
+            assert!(left < closed || matches!(decision, Decision::Fetch(_)));
+            if let Decision::WaitUntil(then) = decision {
+                assert!(left == 0 || then <= later + Duration::from_millis(1));
+            }
+            closed = left;
+        }
+    }
+
+    #[test]
+    fn a_call_that_sets_the_clock_back_does_nothing_else() {
+        let (mut scheduler, now) = fetched();
+        let reviewed = scheduler.next_page_to_review();
+        let later = now + Duration::DAY * 102;
+        let decision = scheduler.next(later);
+        assert_eq!(scheduler.core().closed.len(), HOSTS, "no gate has opened");
+        assert_eq!(scheduler.next_page_to_review(), reviewed);
+        assert_eq!(
+            decision,
+            Decision::WaitUntil(later + Duration::from_millis(1))
+        );
+        assert!(matches!(scheduler.next(later), Decision::Fetch(_)));
+    }
+
+    #[test]
+    fn a_round_ends_64_hosts_at_a_time() {
+        let (mut scheduler, now) = fetched();
+        assert_eq!(scheduler.set_budget(Some(1_000.0), now), Ok(()));
+        let mut calls_at_end = 0;
+        let mut rounds = 0;
+        let mut before = scheduler.next_page_to_review();
+        for _ in 0..2_000 {
+            let _ = scheduler.next(now);
+            let at = scheduler.next_page_to_review();
+            calls_at_end += u32::from(at == HOSTS);
+            rounds += u32::from(at < before);
+            before = at;
+        }
+        assert!(rounds > 2, "{rounds}");
+        // The call that comes to the last page has not looked at hosts; five more do.
+        assert!(calls_at_end >= 4 * rounds, "{calls_at_end} in {rounds}");
+    }
+
+    #[test]
+    fn hours_are_asked_again_64_hosts_at_a_time() {
+        let mut scheduler: Scheduler<HOSTS, HOSTS> = Scheduler::new(Settings::DEFAULT);
+        let hours = Hours::new(8, 18).expect("hours");
+        for _ in 0..HOSTS {
+            let host = scheduler.add_host(Duration::ZERO).expect("room");
+            assert_eq!(scheduler.set_hours(host, hours), Ok(()));
+            let added = scheduler.add_page(host, &PageSettings::DEFAULT, Instant::ZERO);
+            assert!(added.is_ok());
+        }
+        // It is midnight: hosts are closed until eight, 64 a call.
+        scheduler.set_clock(Duration::ZERO, Instant::ZERO);
+        let mut calls = 0;
+        while scheduler.core().closed.len() < HOSTS {
+            let before = scheduler.core().closed.len();
+            let decision = scheduler.next(Instant::ZERO);
+            assert!(matches!(decision, Decision::WaitUntil(_)), "{decision:?}");
+            assert!(scheduler.core().closed.len() - before <= Chores::HOSTS);
+            calls += 1;
+        }
+        assert!(calls >= HOSTS / Chores::HOSTS, "{calls}");
+        // No, it is noon: all may be asked, and no host is forgotten.
+        scheduler.set_clock(Duration::HOUR * 12, Instant::ZERO);
+        assert_eq!(scheduler.core().closed.len(), HOSTS - Chores::HOSTS);
+        let mut fetched = 0;
+        while let Decision::Fetch(_) = scheduler.next(Instant::ZERO) {
+            fetched += 1;
+        }
+        assert_eq!(fetched, HOSTS);
     }
 }

@@ -17,10 +17,10 @@ const KEEP_ALIVE: Duration = Duration::from_secs(5);
 /// Between two attempts to listen, if one fails.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Serves the log, for ever.
-///
-/// *Cancellation*: safe; the reader's connection ends.
-pub async fn serve(stack: Stack<'static>) -> ! {
+/// Serves the log, for ever. A task of its own: whoever waits for a connection wakes the network's
+/// task at every look, and inside of that task would wake itself for ever.
+#[embassy_executor::task]
+pub async fn serve(stack: Stack<'static>) {
     let mut receive = [0; 64];
     let mut send = [0; 1024];
     loop {

@@ -6,7 +6,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::commands::{
-    check, estimate, monitor, plan, report, robots, run, schedule, simulate, terms,
+    check, estimate, evolution, monitor, plan, report, robots, run, schedule, simulate, terms,
 };
 use crate::error::Error;
 use crate::output::{self, Format};
@@ -20,6 +20,7 @@ use crate::output::{self, Format};
 ///   dunlin schedule PAGES.csv --crawls N --method merge    what to fetch when, by which crawler
 ///   dunlin simulate PAGES.csv --days D --crawls-per-day N --compare    what each policy would achieve
 ///   dunlin estimate HISTORY.csv       how often do pages change, by what visits found?
+///   dunlin evolution HISTORY.csv      how do they change and vanish, by domain?
 ///   dunlin run PAGES.csv              watch the pages for changes, politely, from this computer
 ///   dunlin monitor --elf FILE --log SOURCE    watch a probe at work, by its log
 ///   dunlin report LOG --elf FILE      a finished run as a page with plots
@@ -48,6 +49,7 @@ pub struct Cli {
 enum Command {
     Check(check::Args),
     Estimate(estimate::Args),
+    Evolution(evolution::Args),
     Monitor(monitor::Args),
     Plan(plan::Args),
     Report(report::Args),
@@ -83,6 +85,7 @@ impl Cli {
         match &self.command {
             Command::Check(args) => check::run(args, self.format)?,
             Command::Estimate(args) => estimate::run(args, self.format)?,
+            Command::Evolution(args) => evolution::run(args, self.format)?,
             Command::Monitor(args) => monitor::run(args, self.format)?,
             Command::Plan(args) => plan::run(args, self.format)?,
             Command::Report(args) => report::run(args, self.format)?,

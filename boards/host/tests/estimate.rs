@@ -96,7 +96,8 @@ fn tables_and_csv_have_the_same_columns() {
         .into_iter();
     assert_eq!(
         lines.next().unwrap(),
-        "url,visits,changes,naive,regular,irregular,last_modified,online"
+        "url,visits,changes,naive,regular,irregular,last_modified,online,low,high,class,class_probability,\
+         law,shape,updates,fit"
     );
     assert!(lines.next().unwrap().starts_with("http://a/,6,5,1,"));
     assert!(text(&dunlin(&["estimate", "-"], history.as_bytes()).stdout).contains("last_modified"));
@@ -138,4 +139,78 @@ fn bad_histories_are_named_with_line_and_column() {
         b"url,time_s\n",
         "expected a column `changed` in the header row",
     );
+}
+
+/// Cho's example of §6.6, and an interval that no change at all leaves open below, only changes
+/// above.
+#[test]
+fn classes_and_intervals_of_confidence() {
+    let two_changes = rows("http://a/", &[(432_000, true, None); 2]);
+    let history = HEADER.to_owned() + &two_changes;
+    let output = dunlin(
+        &["estimate", "-", "--classes", "7d,30d", "--format", "json"],
+        history.as_bytes(),
+    );
+    let page: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(page[0]["class"], "7d");
+    near(&page[0]["class_probability"], 0.92, 5e-3);
+    assert!(page[0]["high"].is_null(), "any rate that is large enough");
+    let never = estimates(&(HEADER.to_owned() + &rows("http://a/", &[(86_400, false, None); 10])));
+    near(&never[0]["low"], 0.0, 0.0);
+    near(&never[0]["high"], 0.192, 1e-3);
+    assert_eq!(never[0]["class"], "365d");
+    let sixty = (0..100).map(|day| (86_400, day % 5 < 3, None));
+    let page = &estimates(&(HEADER.to_owned() + &rows("http://a/", &sixty.collect::<Vec<_>>())))[0];
+    near(&page["low"], 0.70, 0.02);
+    near(&page["high"], 1.16, 0.03);
+}
+
+/// Visits every hour for 60 days to a page that changes as `at` says of each hour.
+fn hourly(changed: impl Fn(u32) -> bool) -> serde_json::Value {
+    let visits: Vec<_> = (1..1_440)
+        .map(|hour| (3_600, changed(hour), None))
+        .collect();
+    estimates(&(HEADER.to_owned() + &rows("http://a/", &visits)))[0]["law"].clone()
+}
+
+#[test]
+fn the_law_is_told_and_judged() {
+    // Six o'clock every day: the middle between the visits at six and seven.
+    let clockwork = hourly(|hour| hour % 24 == 7);
+    assert_eq!(clockwork["model"], "quasi");
+    assert_eq!(clockwork["updates"], "390m:1.00");
+    // Ten changes in as many hours, then four days of none.
+    let bursts = hourly(|hour| hour % 107 < 10);
+    assert!(bursts["deviation"].as_f64().unwrap() > 3.0, "{bursts}");
+    assert_ne!(bursts["model"], "poisson");
+    // Exponential gaps of a mean of 20 hours, by their quantiles in an order by chance.
+    let mut hours = vec![0_u32];
+    for index in 0..60_u32 {
+        let share = f64::from(index * 37 % 60) / 60.0 + 1.0 / 120.0;
+        hours.push(hours.last().unwrap() + 1 + (-20.0 * (1.0 - share).ln()) as u32);
+    }
+    let poisson = hourly(|hour| hours.contains(&hour));
+    assert_eq!(
+        (&poisson["model"], &poisson["fit"]),
+        (&"poisson".into(), &"good".into())
+    );
+    let few = hourly(|hour| hour % 300 == 0);
+    assert_eq!(few["fit"], "few");
+    // Visits that mostly find a change cannot tell when it was.
+    assert!(hourly(|hour| hour % 3 < 2).is_null());
+}
+
+#[test]
+fn bad_classes_are_refused() {
+    for (classes, expected) in [
+        ("7d,often", "expected a duration such as"),
+        ("0s", "expected a time above 0"),
+        ("", "expected a duration such as"),
+    ] {
+        refuses(
+            &["estimate", "-", "--classes", classes],
+            HEADER.as_bytes(),
+            expected,
+        );
+    }
 }

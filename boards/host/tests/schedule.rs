@@ -247,3 +247,146 @@ fn refusals_are_one_line() {
         assert!(output.stdout.is_empty());
     }
 }
+
+/// Seconds that crawls are from their ideal times in total, as stderr says.
+fn deviation(output: &Output) -> f64 {
+    let told = String::from_utf8(output.stderr.clone()).unwrap();
+    let told = told
+        .strip_prefix("crawls are ")
+        .unwrap_or_else(|| panic!("{told}"));
+    told.split(' ').next().unwrap().parse().unwrap()
+}
+
+fn hundred() -> String {
+    (0..100).fold("url,changes_per_day\n".to_owned(), |list, page| {
+        list + &format!("http://a.org/{page},1\n")
+    })
+}
+
+/// A hundred equal pages are not all wanted at noon: nobody is farther from its ideal time than a
+/// few slots.
+#[test]
+fn ideal_times_are_spread_over_the_interval() {
+    let options = [
+        "--method",
+        "transport",
+        "--crawls",
+        "100",
+        "--format",
+        "csv",
+    ];
+    let output = schedule(&hundred(), &options);
+    assert_eq!(rows(&output).len(), 100);
+    // All at noon would be 100 × a quarter of a day.
+    assert!(
+        deviation(&output) < 100.0 * 2.0 * 864.0,
+        "{}",
+        deviation(&output)
+    );
+}
+
+/// What was printed for one day is the start of the next: each page a day after its last crawl.
+#[test]
+fn timetables_know_yesterday() {
+    let options = [
+        "--method",
+        "transport",
+        "--crawls",
+        "100",
+        "--format",
+        "csv",
+    ];
+    let monday = schedule(&hundred(), &options);
+    let file = std::env::temp_dir().join(format!("dunlin-last-{}.csv", std::process::id()));
+    std::fs::write(&file, &monday.stdout).unwrap();
+    let last = ["--last", file.to_str().unwrap()];
+    let tuesday = schedule(&hundred(), &[&options[..], &last[..]].concat());
+    assert_eq!(deviation(&tuesday), 0.0);
+    assert_eq!(rows(&monday), rows(&tuesday));
+    // Overdue pages come first, one that was just crawled last.
+    std::fs::write(
+        &file,
+        "url,time_s\nhttp://a.org/7,86399\nhttp://a.org/8,-500000\n",
+    )
+    .unwrap();
+    let rows = rows(&schedule(&hundred(), &[&options[..], &last[..]].concat()));
+    let place = |url: &str| rows.iter().position(|row| row.2 == url).unwrap();
+    assert!(place("http://a.org/7") > 95 && place("http://a.org/8") < 4);
+    std::fs::remove_file(&file).unwrap();
+}
+
+/// Closed times are kept by every method; transport assigns around them at least cost.
+#[test]
+fn nothing_starts_in_closed_times() {
+    for method in ["carousel", "merge", "transport"] {
+        for politeness in ["0s", "5m"] {
+            let options = [
+                "--method",
+                method,
+                "--crawls",
+                "80",
+                "--crawlers",
+                "120,120",
+            ];
+            let closed = [
+                "--closed", "2h-3h", "--closed", "170m-4h", "--format", "csv",
+            ];
+            let polite = ["--politeness", politeness];
+            let output = schedule(
+                &hundred(),
+                &[&options[..], &closed[..], &polite[..]].concat(),
+            );
+            let rows = rows(&output);
+            assert_eq!(rows.len(), 80, "{method}");
+            let open = |row: &(f64, u32, String)| !(7_200.0..14_400.0).contains(&row.0);
+            assert!(rows.iter().all(open), "{method} {politeness}");
+        }
+    }
+}
+
+/// Bad last times and closed times: exit 2, one line, and no picture.
+#[test]
+fn bad_times_are_refused() {
+    let file = std::env::temp_dir().join(format!("dunlin-bad-last-{}.csv", std::process::id()));
+    let picture = file.with_extension("svg");
+    let transport = ["--method", "transport", "--crawls", "9"];
+    let drawn = ["--svg", picture.to_str().unwrap()];
+    let refused = |options: &[&str], expected: &str| {
+        let output = schedule(PAGES, &[&transport[..], &drawn[..], options].concat());
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(
+            error.contains(expected) && error.lines().count() == 1,
+            "{error}"
+        );
+        assert!(output.stdout.is_empty() && !picture.exists());
+    };
+    for (times, expected) in [
+        (
+            "url,time_s\nhttp://z.org/,5\n",
+            "line 2, column 1 (url): found \"http://z.org/\", expected a URL of the page list",
+        ),
+        (
+            "url,time_s\nhttp://c.org/,noon\n",
+            "line 2, column 2 (time_s): found \"noon\"",
+        ),
+        ("url,time_s\nhttp://c.org/,1e99\n", "column 2 (time_s)"),
+        ("url\nhttp://c.org/\n", "expected a column `time_s`"),
+        ("", "found an empty file"),
+    ] {
+        std::fs::write(&file, times).unwrap();
+        refused(&["--last", file.to_str().unwrap()], expected);
+    }
+    refused(&["--last", "/nowhere.csv"], "/nowhere.csv");
+    refused(&["--closed", "3h-2h"], "the shorter first");
+    refused(&["--closed", "noon"], "expected two durations");
+    let merge = ["--method", "merge", "--crawls", "9", "--last", "-"];
+    let output = schedule(PAGES, &merge);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        String::from_utf8(output.stderr)
+            .unwrap()
+            .contains("only --method transport")
+    );
+    std::fs::remove_file(&file).unwrap();
+}

@@ -7,6 +7,7 @@ mod device;
 pub mod host;
 mod memory;
 mod page;
+pub mod peers;
 mod row;
 pub mod throughput;
 mod wire;
@@ -16,7 +17,7 @@ pub use baseline::guard;
 use anyhow::{Result, ensure};
 
 use dunlin_tools::setup;
-use dunlin_tools::shell::say;
+use dunlin_tools::shell::{capture, cargo, say};
 use row::{Growth, HEAD, Row, growth};
 
 /// What to measure, and what to do with it.
@@ -35,21 +36,31 @@ pub fn bench(install: bool, wanted: Wanted) -> Result<()> {
     setup::qemu(install)?;
     let mut rows = Vec::new();
     let mut counts = Vec::new();
+    let mut steps = vec!["bench device", "bench memory"];
+    if !wanted.device_only {
+        steps.extend(["bench wire", "bench host"]);
+    }
+    let progress = dunlin_tools::shell::steps("bench", &steps);
+    progress.begin("bench device");
     for (target, core) in device::TARGETS {
         let counted = device::measure(install, target)?;
         rows.extend(device::rows(&counted, core));
         counts.push((core, counted));
     }
+    progress.begin("bench memory");
     let sizes = memory::images(install)?;
     rows.extend(memory::rows(install, &sizes)?);
     if wanted.renew {
         baseline::renew(&counts, &sizes)?;
     }
     if !wanted.device_only {
+        progress.begin("bench wire");
         rows.extend(wire::rows(install)?);
+        progress.begin("bench host");
         say("host figures: processor time of one thread; clocks are noisy, compare ratios");
         rows.extend(computer::rows()?);
     }
+    progress.end();
     let growth = growth(&rows);
     print!("{}", table(&rows, &growth));
     if wanted.page {
@@ -62,6 +73,23 @@ pub fn bench(install: bool, wanted: Wanted) -> Result<()> {
         list(&missed)
     );
     Ok(())
+}
+
+/// Measures what a user would pick instead, prints it and writes its section of the performance
+/// page.
+pub fn beside_peers() -> Result<()> {
+    say("ten runs of each on each list, then what a decision takes: some minutes");
+    let text = capture(cargo().args([
+        "run",
+        "--quiet",
+        "--release",
+        "--package",
+        "dunlin-bench",
+        "--bin",
+        "peers",
+    ]))?;
+    print!("{text}");
+    page::write_peers(&text)
 }
 
 fn table(rows: &[Row], growth: &[Growth]) -> String {

@@ -47,6 +47,7 @@ fn run_and_watch(
         monitor: None,
         stop: None,
         log_port: None,
+        epoch: None,
         forward: None,
     };
     let report = crawl.run(|line| {
@@ -322,6 +323,7 @@ pub fn link_loss(elf: &Path) -> Result<()> {
             monitor: Some(&socket),
             stop: None,
             log_port: None,
+            epoch: None,
             forward: None,
         };
         let mut states = Vec::new();

@@ -77,6 +77,7 @@ pub fn crawl_world(
         monitor: None,
         stop: None,
         log_port: None,
+        epoch: None,
         forward: None,
     };
     let report = crawl.run(show)?;

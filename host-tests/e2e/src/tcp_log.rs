@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use dunlin::probe::LoggedBoardEvent;
 use dunlin_host::monitor::firmware::Firmware;
 use dunlin_host::monitor::names::Names;
 use dunlin_host::monitor::source::Source;
@@ -53,6 +54,7 @@ pub fn monitors_read_it(_: &Path) -> Result<()> {
         monitor: None,
         stop: None,
         log_port: None,
+        epoch: None,
         forward: Some((here, PORT)),
     };
     let mut serial = Vec::new();
@@ -83,6 +85,17 @@ pub fn monitors_read_it(_: &Path) -> Result<()> {
         read[0][0]
     );
     ensure!(read[0] != read[1], "both got the same");
+    let power = |line: &String| match LoggedBoardEvent::read(line) {
+        Some(LoggedBoardEvent::Power { awake_millis }) => Some(awake_millis),
+        _ => None,
+    };
+    let awake = serial.iter().rev().find_map(power);
+    let awake = Duration::from_millis(awake.context("the device does not say how long it slept")?);
+    // 0.2 s for some 90 pages. A listener that kept itself awake took 13 of the 14 s.
+    ensure!(
+        awake < Duration::from_secs(SECONDS.into()) / 2,
+        "the device was awake for {awake:?}"
+    );
     Ok(())
 }
 

@@ -50,7 +50,7 @@ pub fn run(settings: &Settings) -> Section {
     figure_3(&mut section, paper, settings.full);
     figure_4(&mut section, paper, settings.full);
     figure_5(&mut section, paper, settings.full);
-    weights(&mut section, paper);
+    weights(&mut section, paper, settings.full);
     long_run(&mut section, settings);
     section
 }
@@ -345,7 +345,7 @@ fn similar(section: &mut Section, place: &str, found: &[Staleness]) {
 }
 
 /// Weights that differ, which the paper tried and left out.
-fn weights(section: &mut Section, paper: Setup) {
+fn weights(section: &mut Section, paper: Setup, full: bool) {
     section.part(
         "Unequal weights",
         "Weights uniform between 0 and 1; the paper says that results are similar, and prints none. Staleness by weight.",
@@ -354,7 +354,11 @@ fn weights(section: &mut Section, paper: Setup) {
         weighted: true,
         ..paper
     };
-    let setups = [1.0, 0.5].map(|theta| (theta, Setup { theta, ..weighted }));
+    let thetas: &[f64] = if full { &[0.5, 1.0] } else { &[1.0] };
+    let setups: Vec<_> = thetas
+        .iter()
+        .map(|&theta| (theta, Setup { theta, ..weighted }))
+        .collect();
     let found = tabulate(
         section,
         "desouza-weights",

@@ -1,5 +1,7 @@
 //! All policies on real changes, learning as they go.
 
+mod evolution;
+
 use clap::ValueEnum;
 use dunlin::time::Duration;
 use dunlin_host::output::plot::{Line, logarithmic_lines};
@@ -8,8 +10,9 @@ use dunlin_host::simulate::{
     Change, Options, PolicyName, SimHost, SimPage, World, run as simulate,
 };
 
+use super::Settings;
 use super::page::{Section, digits};
-use super::{Settings, traces};
+use super::traces::{self, Traces};
 
 const SEED: u64 = 1;
 /// Visits a page, in a year.
@@ -24,15 +27,19 @@ pub fn run(settings: &Settings) -> Section {
         SEED,
         settings,
     );
+    section.say(&format!("Pages are from {}.", traces.about));
+    evolution::changes(&mut section, &traces);
+    policies(&mut section, &traces);
+    section
+}
+
+fn policies(section: &mut Section, traces: &Traces) {
     section.part(
         "Freshness",
-        &format!(
-            "Pages are from {}. No policy knows rates: those that need them learn them by the crate's own estimator from what \
-             they see. Changes are recorded, not drawn, so that the seed matters to random and proportional visits only. The first \
-             year counts for learning only. Columns: visits a page and year. One minute between two \
-             fetches from a service.",
-            traces.about
-        ),
+        "No policy knows rates: those that need them learn them by the crate's own estimator from what \
+         they see. Changes are recorded, not drawn, so that the seed matters to random and proportional visits only. The first \
+         year counts for learning only. Columns: visits a page and year. One minute between two \
+         fetches from a service.",
     );
     let pages = traces.pages.iter().map(|(service, changes)| SimPage {
         host: *service,
@@ -136,5 +143,4 @@ pub fn run(settings: &Settings) -> Section {
             .iter()
             .all(|report| report.politeness_violations == 0),
     );
-    section
 }

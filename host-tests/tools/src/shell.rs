@@ -1,14 +1,17 @@
 //! Other programs: say what is run, run it, and turn a failure into a sentence.
 
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
+use dunlin_host::output::progress::Steps;
 
 /// Says on stderr what is going on.
 pub fn say(what: impl std::fmt::Display) {
-    eprintln!("xtask: {what}");
+    dunlin_host::output::say(format_args!("xtask: {what}"));
 }
 
 /// Returns the repository's top folder.
@@ -17,6 +20,21 @@ pub fn root() -> PathBuf {
     here.ancestors()
         .nth(2)
         .map_or_else(|| here.clone(), PathBuf::from)
+}
+
+/// Progress through long steps, by how long each took the last time.
+pub fn steps(label: &str, names: &[&str]) -> Steps {
+    HAS_BAR.store(true, Ordering::Relaxed);
+    Steps::new(label, names, &root().join("target/times.tsv"))
+}
+
+/// There is a bar of our own: two would fight for the line.
+static HAS_BAR: AtomicBool = AtomicBool::new(false);
+
+/// The option that keeps cargo silent where nobody would see its progress bar.
+pub fn quiet() -> Option<&'static str> {
+    let seen = std::io::stderr().is_terminal() && !HAS_BAR.load(Ordering::Relaxed);
+    (!seen).then_some("--quiet")
 }
 
 /// Returns the cargo that runs this program, in the repository's top folder.
@@ -91,6 +109,16 @@ fn describe(command: &Command) -> String {
     arguments.fold(name, |line, argument| line + &argument)
 }
 
+/// Words as a shell takes them: what is more than a plain word is quoted.
+pub fn words(words: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    let word = |word: &String| match !word.is_empty() && word.chars().all(plain) {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    };
+    words.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,5 +137,14 @@ mod tests {
         assert!(capture(&mut shell("echo it; exit 3")).is_err());
         assert_eq!(output(&mut shell("echo it; exit 3")), None);
         assert!(check(&mut Command::new("/no/such/program")).is_err());
+    }
+
+    #[test]
+    fn words_come_out_of_a_shell_as_they_went_in() {
+        let awkward = ["a b", "it's", "", "$HOME", "plain.csv", "tcp:127.0.0.1:1"];
+        let line = words(&awkward.map(String::from));
+        let script = format!("printf '%s\\n' {line}");
+        let said = output(Command::new("sh").args(["-c", &script])).expect("a shell");
+        assert_eq!(said.lines().collect::<Vec<_>>(), awkward, "{line}");
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use dunlin_tools::shell::{cargo, check};
+use dunlin_tools::shell::{cargo, check, quiet};
 
 /// Which experiments there are; the program that runs them has the same list.
 pub const NAMES: [&str; 6] = ["cho", "wolf", "azar", "desouza", "xu", "real"];
@@ -16,14 +16,8 @@ pub fn papers(
     traces: Option<PathBuf>,
 ) -> Result<()> {
     let mut command = cargo();
-    command.args([
-        "run",
-        "--quiet",
-        "--release",
-        "--package",
-        "dunlin-papers",
-        "--",
-    ]);
+    command.arg("run").args(quiet());
+    command.args(["--release", "--package", "dunlin-papers", "--"]);
     command.args(name);
     if reduced {
         command.arg("--reduced");

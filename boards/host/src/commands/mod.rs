@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod estimate;
+pub mod evolution;
 pub mod monitor;
 pub mod plan;
 pub mod report;
@@ -10,3 +11,4 @@ pub mod run;
 pub mod schedule;
 pub mod simulate;
 pub mod terms;
+mod web_args;

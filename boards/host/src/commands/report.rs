@@ -50,7 +50,7 @@ pub struct Args {
     /// What was special about some hosts when the image was made
     #[arg(long, value_name = "HOSTS.csv", requires = "pages")]
     hosts: Option<PathBuf>,
-    /// The politeness the image was made with
+    /// The politeness the image was made with. Default: 15s
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     politeness: Option<Duration>,
     /// Where the page goes. Default: LOG.html

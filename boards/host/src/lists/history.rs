@@ -29,6 +29,50 @@ pub struct History {
     last_s: f64,
 }
 
+impl History {
+    /// A page that was first visited at this time, in seconds.
+    pub fn new(url: impl Into<String>, first_s: f64) -> Self {
+        Self {
+            url: url.into(),
+            first_modified_ago: None,
+            visits: Vec::new(),
+            last_s: first_s,
+        }
+    }
+
+    /// Adds a visit, not before the last.
+    pub fn visit(&mut self, time_s: f64, changed: bool, modified_ago: Option<Duration>) {
+        let interval = Duration::from_secs_f64((time_s - self.last_s).max(0.0));
+        self.visits.push(Visit {
+            interval,
+            changed,
+            modified_ago,
+        });
+        self.last_s = self.last_s.max(time_s);
+    }
+
+    /// The time of the first visit, in seconds.
+    pub fn first_s(&self) -> f64 {
+        let watched: f64 = (self.visits.iter())
+            .map(|visit| visit.interval.as_secs_f64())
+            .sum();
+        self.last_s - watched
+    }
+
+    /// The time of the last visit, in seconds.
+    pub fn last_s(&self) -> f64 {
+        self.last_s
+    }
+
+    /// The time of each visit after the first, in seconds, with what it found.
+    pub fn timed(&self) -> impl Iterator<Item = (f64, &Visit)> {
+        self.visits.iter().scan(self.first_s(), |at, visit| {
+            *at += visit.interval.as_secs_f64();
+            Some((*at, visit))
+        })
+    }
+}
+
 /// Reads a history file, pages in the order in which they first appear.
 ///
 /// # Errors
@@ -47,10 +91,8 @@ pub fn read(path: &Path) -> Result<Vec<History>, Error> {
                 read_changed(&row)?;
                 let first_modified_ago = read_modified(&row, last_s)?;
                 histories.push(History {
-                    url: url.to_owned(),
                     first_modified_ago,
-                    visits: Vec::new(),
-                    last_s,
+                    ..History::new(url, last_s)
                 });
             }
         }
@@ -67,14 +109,8 @@ fn read_visit(row: &Row<'_>, history: &mut History) -> Result<(), InputError> {
         );
         return Err(row.need("time_s", "")?.error(expected));
     }
-    let interval = Duration::from_secs_f64(time_s - history.last_s);
     let modified_ago = read_modified(row, time_s)?;
-    history.visits.push(Visit {
-        interval,
-        changed: read_changed(row)?,
-        modified_ago,
-    });
-    history.last_s = time_s;
+    history.visit(time_s, read_changed(row)?, modified_ago);
     Ok(())
 }
 

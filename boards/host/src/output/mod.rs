@@ -156,5 +156,7 @@ pub fn to_stdout(written: io::Result<()>) -> Result<(), Error> {
 /// Writes a line for the person who watches. Where nobody can be told, nothing is to be done:
 /// `eprintln!` would panic.
 pub fn say(text: impl std::fmt::Display) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+    progress::beside_bar(|| {
+        let _ = writeln!(std::io::stderr(), "{text}");
+    });
 }

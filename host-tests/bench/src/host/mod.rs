@@ -64,6 +64,7 @@ type Room = (&'static str, fn(&mut Vec<Row>));
 /// The benches of every room, by its name.
 pub const ROOMS: &[Room] = &[
     ("plan", plan::plan),
+    ("greedy", plan::greedy_growth),
     ("learn", learn::learn),
     ("pace", pace::rows),
     ("scheduler", scheduler::decisions),

@@ -11,6 +11,7 @@ use object::{Object, ObjectSection, SectionFlags, elf};
 use crate::firmware;
 use crate::firmware::budgets::{self, Budget};
 use crate::firmware::modules::modules;
+use crate::shell;
 
 /// How many bytes an image occupies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +34,14 @@ pub fn size(install: bool, only: &[String], by_module: bool) -> Result<()> {
             .collect::<Result<_>>()?
     };
     let mut rows = Vec::new();
-    for image in images {
+    let steps: Vec<String> = images
+        .iter()
+        .map(|image| format!("size {}", image.name))
+        .collect();
+    let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+    let progress = shell::steps("size", &steps);
+    for (image, step) in images.into_iter().zip(steps) {
+        progress.begin(step);
         let sizes = measure(&firmware::build_image(install, &image)?)?;
         let Budget {
             flash, static_ram, ..
@@ -41,6 +49,7 @@ pub fn size(install: bool, only: &[String], by_module: bool) -> Result<()> {
         rows.push((image.name.clone(), "flash", sizes.flash, flash));
         rows.push((image.name, "static RAM", sizes.static_ram, static_ram));
     }
+    progress.end();
     println!("| board | memory | bytes | budget | used |\n|---|---|---|---|---|");
     for (board, memory, bytes, limit) in &rows {
         println!(

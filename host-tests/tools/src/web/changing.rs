@@ -111,6 +111,7 @@ impl World {
             change: pages::ListedChange::Poisson { rate: rate(page) },
             min: 0,
             max: None,
+            every: None,
         };
         let hosts: Vec<String> = (0..self.hosts)
             .map(|index| format!("{}:{port}", host(index)))
@@ -124,6 +125,7 @@ impl World {
         Listing {
             gates: hosts.iter().map(gate).collect(),
             gate_of_host: (0..self.hosts).collect(),
+            pins: Vec::new(),
             list: PageList {
                 pages: self.pages.iter().map(page).collect(),
                 hosts,

@@ -47,7 +47,7 @@ pub fn assign(
             let url = &listing.list.pages[wanted[crawl].1 as usize].url;
             let time = crawls[crawl].at.as_micros() as f64 / 1e6;
             Error::Usage(format!(
-                "{url}: found no slot for the crawl at {time} s, expected one that is open and, for a page with known updates, not earlier"
+                "{url}: found no slot for the crawl at {time} s, expected one at or after it"
             ))
         }
         error => Error::Usage(error.to_string()),
@@ -57,7 +57,7 @@ pub fn assign(
     let restricted =
         !args.closed.is_empty() || listing.gates.iter().any(|gate| gate.hours.is_some());
     let exact = crawls.len().saturating_mul(slots.len()) <= EXACT;
-    let cost = if restricted && exact {
+    let minded = (restricted && exact).then(|| {
         let allowed = |crawl: usize, slot: usize| {
             let at = slots[slot].at;
             let gate = &listing.gates[listing.gate_of_page(wanted[crawl].1 as usize)];
@@ -74,19 +74,28 @@ pub fn assign(
             &mut gains,
             &mut slot_of,
         )
-    } else {
-        sweep(&crawls, &slots, &mut slot_of)
-    }
-    .map_err(failed)?;
+    });
+    // Where open slots do not suffice, crawls wait for later ones; so they do where there are too
+    // many to be exact.
+    let (cost, open) = match minded {
+        Some(Ok(cost)) => (cost, true),
+        _ => {
+            let cost = sweep(&crawls, &slots, &mut slot_of).map_err(failed)?;
+            (cost, !restricted)
+        }
+    };
     let total = cost.total.as_secs_f64();
     let bound = cost.bound.as_secs_f64();
     output::say(format_args!(
         "crawls are {total:.3} s from their ideal times in total; no assignment can do with less than {bound:.3} s"
     ));
-    if restricted && !exact {
-        output::say(format_args!(
-            "so many crawls and slots are assigned without regard to closed times and hours; crawls then wait until they are over"
-        ));
+    if !open {
+        let why = if exact {
+            "open slots do not suffice"
+        } else {
+            "there are too many crawls to mind hours and closed times exactly"
+        };
+        output::say(format_args!("{why}: crawls wait until their time is open"));
     }
     let visit = |(slot, page): (&u32, u32)| Visit {
         at: slots[*slot as usize].at,
@@ -99,7 +108,7 @@ pub fn assign(
             .zip(wanted.iter().map(|wanted| wanted.1))
             .map(visit)
             .collect(),
-        open: !restricted || exact,
+        open,
     })
 }
 

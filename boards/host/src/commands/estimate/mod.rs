@@ -1,14 +1,20 @@
 //! `dunlin estimate`: how often does each page change, from what visits to it found?
 
+mod law;
+
 use std::path::PathBuf;
 
-use dunlin::learn::{Estimate, LastModified, Prior, Settings, irregular, naive, regular};
+use dunlin::learn::{
+    Classes, Estimate, LastModified, Prior, Settings, confidence, irregular, naive, regular,
+};
 use dunlin::time::Duration;
 use serde::Serialize;
 
+use crate::duration;
 use crate::error::Error;
 use crate::lists::history::{self, History};
 use crate::output::{self, Format, Table};
+use law::{Fitted, fitted};
 
 /// Estimate change rates, per day, from visit histories
 ///
@@ -24,6 +30,12 @@ use crate::output::{self, Format, Table};
 /// irregular       most likely rate, for visits at any intervals (Cho 6.4.3)
 /// last_modified   from the dates of the changes (Cho 6.5); needs one for every change
 /// online          what the probe itself uses, in twelve bytes a page; forgets, and follows jumps
+/// low, high       the true rate is between them with 95 % confidence; no high if any would do
+/// class           the likeliest of --classes, and how likely it is (Cho 6.6)
+/// law             poisson, weibull or pareto with its shape, or quasi for a page that keeps to the
+///                 clock, with its updates as PAGES.csv takes them; times of day count from time_s 0
+/// fit             is the law good: good, poor (one such history in a hundred looks as bad), or few
+///                 where ten gaps between changes are not there to judge by
 ///
 /// A cell is empty (null in JSON) where the data cannot tell.
 #[derive(Debug, clap::Args)]
@@ -32,6 +44,22 @@ pub struct Args {
     /// What visits found: a header row, then one visit a line; `-` for stdin
     #[arg(value_name = "HISTORY.csv")]
     history: PathBuf,
+    /// Classes of pages: the time between two changes in each
+    #[arg(
+        long,
+        value_name = "DURATIONS",
+        value_delimiter = ',',
+        value_parser = class,
+        default_value = "1d,7d,30d,120d,365d"
+    )]
+    classes: Vec<Duration>,
+}
+
+fn class(text: &str) -> Result<Duration, String> {
+    match duration::parse(text) {
+        Ok(duration) if duration.is_zero() => Err("expected a time above 0, such as 7d".into()),
+        other => other,
+    }
 }
 
 #[derive(Serialize)]
@@ -44,6 +72,11 @@ struct Page<'a> {
     irregular: Option<f64>,
     last_modified: Option<f64>,
     online: Option<f32>,
+    low: Option<f64>,
+    high: Option<f64>,
+    class: Option<String>,
+    class_probability: Option<f64>,
+    law: Option<Fitted>,
 }
 
 /// Runs the command.
@@ -52,7 +85,9 @@ struct Page<'a> {
 /// The first thing wrong with the file.
 pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     let histories = history::read(&args.history)?;
-    let pages: Vec<Page<'_>> = histories.iter().map(estimate).collect();
+    let pages: Vec<Page<'_>> = (histories.iter())
+        .map(|history| estimate(history, &args.classes))
+        .collect();
     match format {
         Format::Json => output::print(&output::json(&pages)),
         Format::Csv => output::print(&table(&pages, |rate| rate.to_string()).to_csv()),
@@ -60,7 +95,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     }
 }
 
-fn estimate(history: &History) -> Page<'_> {
+fn estimate<'a>(history: &'a History, classes: &[Duration]) -> Page<'a> {
     let visits = &history.visits;
     let count = u32::try_from(visits.len()).unwrap_or(u32::MAX);
     let changes = visits.iter().filter(|visit| visit.changed).count() as u32;
@@ -68,6 +103,8 @@ fn estimate(history: &History) -> Page<'_> {
         .iter()
         .fold(Duration::ZERO, |sum, visit| sum + visit.interval);
     let days: f64 = watched.as_days();
+    let interval = confidence::<f64>(visits.iter().copied());
+    let class = classify(history, classes);
     Page {
         url: &history.url,
         visits: visits.len() + 1,
@@ -77,7 +114,27 @@ fn estimate(history: &History) -> Page<'_> {
         irregular: irregular(visits.iter().copied()),
         last_modified: last_modified(history),
         online: online(history, watched / u64::from(count)),
+        low: interval.map(|interval| interval.0),
+        high: interval.and_then(|interval| interval.1),
+        class: class.map(|(class, _)| duration::format(class)),
+        class_probability: class.map(|(_, probability)| probability),
+        law: fitted(history),
     }
+}
+
+/// The likeliest class, by the time between two changes, and its probability.
+fn classify(history: &History, classes: &[Duration]) -> Option<(Duration, f64)> {
+    if history.visits.iter().all(|visit| visit.interval.is_zero()) {
+        return None;
+    }
+    let rates: Vec<f64> = (classes.iter())
+        .map(|class| 1.0 / class.as_days::<f64>())
+        .collect();
+    let mut weights = vec![0.0; rates.len()];
+    let mut page = Classes::new(&rates, &mut weights).ok()?;
+    history.visits.iter().for_each(|visit| page.update(visit));
+    let likeliest = page.likeliest();
+    Some((*classes.get(likeliest)?, page.probability(likeliest)))
 }
 
 /// From dates, if there are any and no change lacks one.
@@ -124,23 +181,37 @@ fn table(pages: &[Page<'_>], show: impl Fn(f64) -> String) -> Table {
         "irregular",
         "last_modified",
         "online",
+        "low",
+        "high",
+        "class",
+        "class_probability",
+        "law",
+        "shape",
+        "updates",
+        "fit",
     ]);
     for page in pages {
-        let online = page.online.map(f64::from);
-        let rates = [
-            page.naive,
-            page.regular,
-            page.irregular,
-            page.last_modified,
-            online,
-        ];
-        let mut row = vec![
+        let number = |value: Option<f64>| value.map_or_else(String::new, &show);
+        let text = |value: Option<&str>| value.unwrap_or_default().to_owned();
+        let law = page.law.as_ref();
+        table.row(vec![
             page.url.to_owned(),
             page.visits.to_string(),
             page.changes.to_string(),
-        ];
-        row.extend(rates.map(|rate| rate.map_or_else(String::new, &show)));
-        table.row(row);
+            number(page.naive),
+            number(page.regular),
+            number(page.irregular),
+            number(page.last_modified),
+            number(page.online.map(f64::from)),
+            number(page.low),
+            number(page.high),
+            text(page.class.as_deref()),
+            number(page.class_probability),
+            text(law.map(|law| law.model)),
+            number(law.and_then(|law| law.shape)),
+            text(law.and_then(|law| law.updates.as_deref())),
+            text(law.map(|law| law.fit)),
+        ]);
     }
     table
 }
