@@ -124,8 +124,9 @@ impl HostPrior {
     /// Learns from the mean and the variance of the logarithm of a page's rate.
     fn hear(&mut self, (mean, doubt): (f32, f32), gaps: f32) {
         let most = (f32::from(self.pages) * STEPS).clamp(STEPS, f32::from(u16::MAX));
-        // Not `clamp`: what is no number counts for nothing.
-        let counts = STEPS * gaps.max(0.0).min(MOST_WEIGHT);
+        // What is no number counts for nothing.
+        let gaps = if gaps > 0.0 { gaps } else { 0.0 };
+        let counts = STEPS * gaps.min(MOST_WEIGHT);
         let heard = (f32::from(self.heard) + counts).min(most);
         if heard < 1.0 {
             return;
@@ -156,7 +157,7 @@ impl HostPrior {
         // ψ′(a) ≈ 1/a + 1/(2a²) = variance, solved for a; then E ln λ = ψ(a) − ln b with ψ(a) ≈ ln
         // a − 1/(2a) − 1/(12a²). Good to a few percent from a = ½, where priors end anyway.
         let shape = (1.0 + libm::sqrtf(1.0 + 2.0 * variance)) / (2.0 * variance);
-        let shape = shape.max(0.5).min(MOST_SHAPE);
+        let shape = shape.clamp(0.5, MOST_SHAPE);
         let inverse = 1.0 / shape;
         Prior::new(
             libm::expf(log_rate + inverse * (0.5 + inverse / 12.0)),

@@ -98,8 +98,9 @@ impl<I> State<I> {
     /// allow: what the scheduler measures time by.
     pub(super) fn even_gap(&self) -> f32 {
         let per_day = self.per_day.unwrap_or(f32::MAX).min(self.capacity);
-        // Nothing is faster than a tick.
-        (self.page_count as f32 / per_day).max(1e-7).min(1e9)
+        let gap = self.page_count as f32 / per_day;
+        // Nothing is faster than a tick; without pages and gates this is no number.
+        if gap > 1e-7 { gap.min(1e9) } else { 1e-7 }
     }
 }
 
