@@ -47,7 +47,7 @@ const STEPS: f32 = 64.0;
 ///     }
 /// }
 /// let next = host.prior(&guess).rate();
-/// assert!(next < 3.0, "the next page of this host is expected to be quiet, too: {next}");
+/// assert!(next < 12.0, "not one an hour: the next page of this host is likely to be quiet, too: {next}");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
