@@ -183,15 +183,15 @@ Written by `cargo xtask bench --peers`: what a user would pick instead, on the s
 politeness, in the simulator. Nobody is told a rate. Share of time that copies were fresh, from the first fetch on, the mean
 of ten runs (seeds 1 to 10; rates and changes are others in each, and the same for all peers); in brackets the difference to
 dunlin's with its 95 % interval over the pairs. The changes of the last list are real, so its runs differ by chance of the
-policies alone. *At most* is the optimum in the long run for rates that are known; where all start with fresh copies, a
-short run may exceed it. Nutch and StormCrawler begin with the interval that spends the budget; their limits are the defaults,
+policies alone. *At most* is the optimum in the long run for Poisson pages whose rates are known; real changes come
+otherwise, so it may be exceeded there. Nutch and StormCrawler begin with the interval that spends the budget; their limits are the defaults,
 a minute and an hour at least, which is why StormCrawler is out of the running where pages change by seconds. LambdaCrawl is
-made to lag few changes behind, not to be fresh, and its visits come at random times; at even gaps it is better at both.
+made to lag few changes behind, not to be fresh, and its visits come at random times; at even gaps its pages are fresher.
 
 Decisions are timed over ten rounds of 100,000 pages on 2,000 hosts, without a simulator, and memory is what the process grew
 by. The rules of others are their published ones, in Rust, on queues like ours (`host-tests/bench/src/peers`,
-`boards/host/src/simulate/rules.rs`), not their programs, whose databases take far more. On a device dunlin's page takes 36
-bytes; here its links are twice as wide.
+`boards/host/src/simulate/rules.rs`), not their programs. On a device dunlin's page takes 36 bytes; here its links are twice
+as wide.
 ";
 
 /// Writes the section of the peers, and leaves the others alone.
