@@ -20,6 +20,7 @@ const SCREENS: &[(&str, &[&str], &str)] = &[
     ("pages", &[], "news.test/headlines"),
     ("hosts", &["Tab"], "hosts: 6 of 6"),
     ("log", &["Tab"], "done after"),
+    ("news", &["Tab"], "news: the last"),
     ("search", &["Tab", "/", "d", "o", "c", "s"], "search: docs"),
     ("found", &["Enter"], "pages: 3 of 13"),
     ("sorted", &["Escape", "s", "s", "r"], "changes/day▼"),
