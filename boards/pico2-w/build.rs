@@ -8,8 +8,13 @@ use std::{env, fs};
 
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    println!("cargo:rerun-if-changed=memory.x");
-    fs::copy("memory.x", out.join("memory.x")).expect("memory.x is beside this file");
+    // With https the firmware is larger, and what lies behind it begins later.
+    let map = match env::var_os("CARGO_FEATURE_TLS") {
+        Some(_) => "memory-tls.x",
+        None => "memory.x",
+    };
+    println!("cargo:rerun-if-changed={map}");
+    fs::copy(map, out.join("memory.x")).expect("memory maps are beside this file");
     println!("cargo:rustc-link-search={}", out.display());
     for argument in [
         "--nmagic",

@@ -49,6 +49,49 @@ pub struct Endpoint<'a> {
     pub port: u16,
 }
 
+/// Why TLS refused a server, or could not be spoken with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum TlsError {
+    /// Its certificate, or one that vouches for it, is no longer valid.
+    Expired,
+    /// Its certificate, or one that vouches for it, is not valid yet.
+    NotYetValid,
+    /// Its certificate is for other hosts.
+    Name,
+    /// Nobody who is trusted vouches for its certificate.
+    Issuer,
+    /// Something else is wrong with its certificate or those that vouch for it.
+    Certificate,
+    /// Its key is not the one that the owner pinned.
+    Pin,
+    /// It does not keep to the protocol, or speaks none that we do.
+    Protocol,
+    /// The date is not known yet, without which no certificate can be checked.
+    Time,
+    /// There is no memory left for what it sent.
+    Memory,
+}
+
+impl core::fmt::Display for TlsError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Expired => "the certificate has expired",
+            Self::NotYetValid => "the certificate is not valid yet",
+            Self::Name => "the certificate is for another host",
+            Self::Issuer => "the certificate's issuer is not trusted",
+            Self::Certificate => "the certificate is not valid",
+            Self::Pin => "the server's key is not the pinned one",
+            Self::Protocol => "the server breaks TLS's rules, or speaks another version",
+            Self::Time => "the date is not known yet, so no certificate can be checked",
+            Self::Memory => "no memory is left for what the server sent",
+        })
+    }
+}
+
+impl core::error::Error for TlsError {}
+
 /// Opens connections.
 #[allow(async_fn_in_trait)]
 pub trait Connect {
@@ -67,6 +110,11 @@ pub trait Connect {
     /// Can a connection go to this address? Not to an IPv6 one from a stack that knows IPv4 only.
     fn reaches(&self, _address: IpAddr) -> bool {
         true
+    }
+
+    /// Why TLS was the reason, if it was.
+    fn tls_error(_error: &Self::Error) -> Option<TlsError> {
+        None
     }
 
     /// Opens a connection.

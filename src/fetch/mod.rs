@@ -99,7 +99,7 @@ pub use address::is_public;
 #[cfg(feature = "probe")]
 pub(crate) use address::literal;
 pub use client::{Ask, Client, ClientError};
-pub use connect::{Addresses, Connect, Connection, Endpoint, Resolve};
+pub use connect::{Addresses, Connect, Connection, Endpoint, Resolve, TlsError};
 pub use date::HttpDate;
 pub use exchange::{AnswerKind, Body, FetchError, Fetched, within};
 pub use fingerprint::{Fingerprint, Fingerprinter, Ignore};

@@ -72,6 +72,29 @@ impl Builder {
         self.about_pages(Tag::LAWS, laws)
     }
 
+    /// Adds certificates of the owner's own certificate authorities, in DER.
+    pub fn authorities(self, certificates: &[Vec<u8>]) -> Self {
+        match certificates.is_empty() {
+            true => self,
+            false => self.section(Tag::AUTHORITIES, &certificates.concat()),
+        }
+    }
+
+    /// Adds keys that hosts must have: names of 255 bytes at most, and SHA-256 of their public
+    /// keys.
+    pub fn pins(self, pins: &[(&str, [u8; 32])]) -> Self {
+        let mut payload = Vec::new();
+        for (host, pin) in pins {
+            payload.push(u8::try_from(host.len()).unwrap_or(u8::MAX));
+            payload.extend(host.bytes().take(u8::MAX.into()));
+            payload.extend(pin);
+        }
+        match payload.is_empty() {
+            true => self,
+            false => self.section(Tag::PINS, &payload),
+        }
+    }
+
     /// Adds a section of any kind.
     pub fn section(mut self, tag: Tag, payload: &[u8]) -> Self {
         self.sections.extend(tag.bytes());

@@ -53,9 +53,13 @@
 //! | `IGNR` | [`Ignore`] | nothing is ignored |
 //! | `limt` | index of the page, [`CrawlLimits`]; sorted by page | no limits |
 //! | `laws` | index of the page, [`ChangeLaw`]; sorted by page | all pages change by Poisson laws |
+//! | `auth` | no records: DER certificates of the owner's authorities, one behind the other | public ones only |
+//! | `PINS` | no records: for each host a byte with the length of its name, the name, and SHA-256 of its public key | no pins |
 //!
-//! `limt` and `laws` can be written and read, but no probe obeys them yet, so the program `dunlin`
-//! does not write them. All of these sections hold records; others may hold what they want
+//! Of `limt`, probes obey limits that fix the time between two visits
+//! ([`CrawlLimits::rhythm`]), and the program `dunlin` writes those only. `laws` can be written and
+//! read, but no probe obeys them yet. All but `auth` and `PINS` hold records; other sections may hold
+//! what they want
 //! ([`Image::section`], `Builder::section`).
 //!
 //! | byte | payload that holds records |
@@ -98,6 +102,7 @@ mod error;
 mod optional;
 mod record;
 mod section;
+mod trust;
 
 #[cfg(feature = "std")]
 pub use build::{Builder, build};
@@ -207,6 +212,7 @@ impl<'a> Image<'a> {
                     *table = Table::in_section(tag, self.bytes, payload)?;
                 }
                 Some(_) => return Err(ImageError::Repeated { section: tag }),
+                None if tag == Tag::PINS => {}
                 None if tag.is_required() => return Err(ImageError::Unknown { section: tag }),
                 None => {}
             }

@@ -35,6 +35,10 @@ impl Tag {
     pub const LIMITS: Self = Self(*b"limt");
     /// By which laws pages change.
     pub const LAWS: Self = Self(*b"laws");
+    /// Certificates of the owner's own certificate authorities. Who skips them refuses more hosts.
+    pub const AUTHORITIES: Self = Self(*b"auth");
+    /// Keys that hosts must have. Who skipped them would accept what the owner refuses.
+    pub const PINS: Self = Self(*b"PINS");
 
     /// A tag of these letters.
     pub const fn new(letters: [u8; 4]) -> Self {

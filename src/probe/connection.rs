@@ -75,7 +75,9 @@ impl<'c, C: Connect> SlotConnection<'c, C> {
             ClientError::NoAddress => Failure::Name,
             ClientError::Refused(_) => Failure::PrivateAddress,
             ClientError::Unreachable => Failure::NoIpv6,
-            ClientError::Connect(_) => Failure::Connection,
+            ClientError::Connect(why) => {
+                C::tls_error(&why).map_or(Failure::Connection, Failure::Tls)
+            }
             ClientError::Exchange(_) => Failure::Response,
         }))
     }
@@ -87,6 +89,11 @@ impl<'c, C: Connect> SlotConnection<'c, C> {
             self.host = host;
             self.until = now + NEAR;
         }
+    }
+
+    /// A connection that is kept is not used again.
+    pub(super) fn expire(&mut self) {
+        self.until = Instant::ZERO;
     }
 
     /// The host whose connection is kept, and until when.

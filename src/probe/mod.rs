@@ -319,6 +319,13 @@ impl<'a, B: Board> Probe<'a, B> {
         &self.setup.image
     }
 
+    /// Seconds since 1970, once that is certain; never before the moment that the store knows, if a
+    /// time server or three hosts gave that.
+    pub fn unix_time(&self) -> Option<u64> {
+        let now = self.board.now();
+        self.state().clock.certain(now)
+    }
+
     /// What happened so far.
     pub fn totals(&self) -> Totals {
         let state = self.state();

@@ -1,6 +1,7 @@
 //! What became of pages so far: why they were not answered, and how many were.
 
 use super::visit::Conclusion;
+use crate::fetch::TlsError;
 use crate::scheduler::Outcome;
 
 /// Why a page was not answered.
@@ -26,6 +27,8 @@ pub enum Failure {
     PrivateAddress,
     /// It is at an IPv6 address, and this board's network has none.
     NoIpv6,
+    /// TLS refused its server, and why.
+    Tls(TlsError),
 }
 
 /// What happened so far.

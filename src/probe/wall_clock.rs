@@ -113,6 +113,12 @@ impl WallClock {
         self.unix_at(now, now)
     }
 
+    /// Seconds since 1970, if that is certain and not before the floor.
+    pub(super) fn certain(&self, now: Instant) -> Option<u64> {
+        let unix = self.unix(now).filter(|_| self.is_certain(now))?;
+        (unix >= self.floor.into()).then_some(unix)
+    }
+
     /// The local time of day, once the date is certain.
     pub(super) fn time_of_day(&self, utc_offset_minutes: i16, now: Instant) -> Option<Duration> {
         if !self.is_certain(now) {

@@ -80,7 +80,17 @@ pub async fn keep_up<B: Board, D: Driver>(
     stack: Stack<'static>,
     probe: &Probe<'_, B>,
 ) {
-    embassy_futures::join::join3(runner.run(), watch(stack, probe), keep_time(stack, probe)).await;
+    let date = async {
+        #[cfg(feature = "tls")]
+        crate::tls::keep_time(probe).await;
+    };
+    embassy_futures::join::join4(
+        runner.run(),
+        watch(stack, probe),
+        keep_time(stack, probe),
+        date,
+    )
+    .await;
 }
 
 /// Asks the image's time server, if it names one. *Cancellation*: safe; the hosts' `Date` headers
@@ -179,6 +189,8 @@ impl SlotMemory {
             stack,
             buffers: &mut self.buffers,
         };
+        #[cfg(feature = "tls")]
+        let connect = crate::tls::TlsConnector(connect);
         Slot {
             connect,
             resolve: Names(stack),
@@ -188,7 +200,11 @@ impl SlotMemory {
 }
 
 /// A slot that fetches over the network.
+#[cfg(not(feature = "tls"))]
 pub type NetworkSlot = Slot<'static, Connector, Names>;
+/// A slot that fetches over the network.
+#[cfg(feature = "tls")]
+pub type NetworkSlot = Slot<'static, crate::tls::TlsConnector, Names>;
 
 /// Buffers of one connection.
 #[derive(Debug)]

@@ -18,6 +18,10 @@ use crate::{black_box, executor};
 pub trait Hardware {
     /// Every slot makes progress: called once a second, and no longer once one hangs.
     fn feed_watchdog(&self) {}
+    /// Seconds since 1970, by a clock that runs while the device is off; `None` without one.
+    fn unix_time(&self) -> Option<u64> {
+        None
+    }
     /// A key that only this device has, random and the same at every start; `None` to use the page
     /// image's.
     fn key(&self) -> Option<[u8; 16]> {
@@ -48,7 +52,18 @@ impl<H: Hardware> Board for Device<H> {
         if let Event::Totals(_) = event {
             let awake_millis = executor::awake().as_millis();
             BoardEvent::Power { awake_millis }.emit();
+            crate::here();
+            #[cfg(feature = "tls")]
+            crate::tls::report();
         }
+    }
+
+    fn speaks_https(&self) -> bool {
+        cfg!(feature = "tls")
+    }
+
+    fn unix_time(&self) -> Option<u64> {
+        self.hardware.unix_time()
     }
 
     fn feed_watchdog(&self) {

@@ -84,6 +84,13 @@ pub fn random(trng: Peri<'_, TRNG>) -> u64 {
     Trng::new(trng, Interrupts, trng::Config::default()).blocking_next_u64()
 }
 
+/// What random numbers are made of: 256 bits by the chip's ring oscillator. Work: milliseconds.
+pub fn seed(trng: Peri<'_, TRNG>) -> [u8; 32] {
+    let mut seed = [0; 32];
+    Trng::new(trng, Interrupts, trng::Config::default()).blocking_fill_bytes(&mut seed);
+    seed
+}
+
 /// A hardware address that no other chip has, made of the number it was made with.
 pub fn hardware_address() -> [u8; 6] {
     own_address(otp::get_chipid().unwrap_or_default())

@@ -18,12 +18,20 @@ use nucleo_h753zi::flash::H753Flash;
 use static_cell::{ConstStaticCell, StaticCell};
 
 /// What this firmware holds; `cargo xtask boards` reads it from the ELF.
+#[cfg(not(feature = "tls"))]
 const PAGES: usize = 4000;
+/// The same with https.
+#[cfg(feature = "tls")]
+const PAGES: usize = 2048;
 const HOSTS: usize = 256;
 /// Fetches at once.
 const SLOTS: usize = 4;
-/// Sectors of the store, as in memory.x.
+/// Sectors of the store, as in the memory map.
+#[cfg(not(feature = "tls"))]
 const SECTORS: usize = 10;
+/// The same with https.
+#[cfg(feature = "tls")]
+const SECTORS: usize = 9;
 
 type BoardFlash = StoreFlash<H753Flash, SECTORS>;
 const _: () = assert!(
@@ -72,6 +80,14 @@ fn main() -> ! {
         GenericPhy::new(Sma::new(p.ETH_SMA, p.PA2, p.PC1), 0),
     );
     let random = rng.next_u64();
+    #[cfg(feature = "tls")]
+    if let Some(probe) = probe {
+        let mut seed = [0; 32];
+        for word in seed.chunks_exact_mut(8) {
+            word.copy_from_slice(&rng.next_u64().to_le_bytes());
+        }
+        dunlin_board::tls::start(*probe.image(), seed);
+    }
     executor::run(|spawner| {
         #[cfg(feature = "serial-log")]
         if let Ok(line) = nucleo_h753zi::serial_log::open(p.USART3, p.PD8, p.DMA1_CH0) {

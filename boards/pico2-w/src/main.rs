@@ -22,7 +22,11 @@ use embassy_time::{Duration, Timer, with_timeout};
 use static_cell::{ConstStaticCell, StaticCell};
 
 /// What this firmware holds; `cargo xtask boards` reads it from the ELF.
+#[cfg(not(feature = "tls"))]
 const PAGES: usize = 3072;
+/// The same with https.
+#[cfg(feature = "tls")]
+const PAGES: usize = 2048;
 const HOSTS: usize = 256;
 /// Fetches at once.
 const SLOTS: usize = 4;
@@ -121,7 +125,7 @@ async fn start(
     spawner: Spawner,
     probe: &'static BoardProbe,
     wires: Wires,
-    trng: Peri<'static, TRNG>,
+    mut trng: Peri<'static, TRNG>,
 ) {
     static STATE: StaticCell<State> = StaticCell::new();
     static RESOURCES: StaticCell<StackResources<{ sockets(SLOTS) }>> = StaticCell::new();
@@ -130,13 +134,11 @@ async fn start(
     let state = STATE.init(State::new());
     let (device, control, runner) = cyw43::new(state, wires.power, wires.bus, &FW, &NVRAM).await;
     spawn(spawner, radio(runner));
+    let random = rp2350::random(trng.reborrow());
+    #[cfg(feature = "tls")]
+    dunlin_board::tls::start(*probe.image(), rp2350::seed(trng));
     let resources = RESOURCES.init(StackResources::new());
-    let (stack, runner) = network::start(
-        device,
-        probe.config().address,
-        rp2350::random(trng),
-        resources,
-    );
+    let (stack, runner) = network::start(device, probe.config().address, random, resources);
     spawn(spawner, net(runner, stack, probe));
     #[cfg(feature = "tcp-log")]
     spawn(spawner, dunlin_board::tcp_log::serve(stack));

@@ -38,7 +38,7 @@ fn main() -> ! {
         probe::keep_last_good_image();
     }
     // Without a page list there is nothing to do, but a log that says so, minute by minute.
-    let probe = probe::load().ok();
+    let probe = probe::load(options.epoch).ok();
     if probe.is_some() {
         watchdog::start();
     }
@@ -106,6 +106,8 @@ fn start(
     }
     static RESOURCES: StaticCell<StackResources<{ sockets(SLOTS) }>> = StaticCell::new();
     if let Some((stack, runner)) = network::start(probe, RESOURCES.init(StackResources::new())) {
+        #[cfg(feature = "tls")]
+        start_tls(probe, options.entropy);
         spawn(spawner, net(runner, stack, probe));
         #[cfg(feature = "tcp-log")]
         spawn(spawner, dunlin_board::tcp_log::serve(stack));
@@ -115,6 +117,18 @@ fn start(
         }
     }
     spawn(spawner, house(probe));
+}
+
+/// Gets https ready, with what the command line gives for random numbers.
+#[cfg(feature = "tls")]
+fn start_tls(probe: &BoardProbe, entropy: Option<[u8; 32]>) {
+    match entropy {
+        Some(entropy) => {
+            defmt::warn!("random numbers are made of what the command line says: for tests only");
+            dunlin_board::tls::start(*probe.image(), entropy);
+        }
+        None => defmt::error!("no random numbers, so no https: give entropy=HEX"),
+    }
 }
 
 /// Stores what is learnt, to the end.

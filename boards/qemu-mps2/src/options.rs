@@ -16,6 +16,10 @@ pub struct Options {
     pub skip: bool,
     /// Panic after this many seconds: to see what comes of it.
     pub panic: Option<u32>,
+    /// The date at the start, in seconds since 1970: as if the machine had a clock.
+    pub epoch: Option<u64>,
+    /// What random numbers are made of, for lack of a generator: for tests only.
+    pub entropy: Option<[u8; 32]>,
     /// The state file, if anything is to be kept.
     state: heapless::Vec<u8, PATH>,
 }
@@ -29,7 +33,7 @@ impl Options {
 
 /// Reads QEMU's command line; unknown words are named in the log and otherwise ignored.
 pub fn read() -> Options {
-    let mut buffer = [MaybeUninit::uninit(); 256];
+    let mut buffer = [MaybeUninit::uninit(); 512];
     let bytes = semihosting::sys::arm_compat::sys_get_cmdline_uninit(&mut buffer);
     let line = bytes
         .ok()
@@ -47,6 +51,14 @@ pub fn read() -> Options {
                 .parse()
                 .map(|number| options.panic = Some(number))
                 .is_ok(),
+            Some(("epoch", number)) => number
+                .parse()
+                .map(|number| options.epoch = Some(number))
+                .is_ok(),
+            Some(("entropy", digits)) => {
+                options.entropy = bytes_of(digits);
+                options.entropy.is_some()
+            }
             Some(("state", path)) => {
                 let path = path.bytes().chain([0]);
                 options.state = path.take(PATH).collect();
@@ -56,10 +68,24 @@ pub fn read() -> Options {
         };
         if !known {
             defmt::warn!(
-                "option `{=str}` is not known; known: seconds=N skip=true panic=N state=PATH",
+                "option `{=str}` is not known; known: seconds=N skip=true panic=N epoch=SECONDS entropy=HEX state=PATH",
                 word
             );
         }
     }
     options
+}
+
+/// Bytes of two hexadecimal digits each.
+fn bytes_of(digits: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    let pairs = digits.as_bytes().chunks_exact(2);
+    if digits.len() != 2 * bytes.len() {
+        return None;
+    }
+    for (byte, pair) in bytes.iter_mut().zip(pairs) {
+        let pair = core::str::from_utf8(pair).ok()?;
+        *byte = u8::from_str_radix(pair, 16).ok()?;
+    }
+    Some(bytes)
 }

@@ -13,11 +13,18 @@ use qemu_mps2_capacity::{HOSTS, PAGES, SLOTS};
 
 /// The machine as the probe needs it.
 #[derive(Clone, Copy, Debug)]
-pub struct Mps2;
+pub struct Mps2 {
+    /// The date when it was started, if the command line says so.
+    epoch: Option<u64>,
+}
 
 impl Hardware for Mps2 {
     fn feed_watchdog(&self) {
         watchdog::feed();
+    }
+
+    fn unix_time(&self) -> Option<u64> {
+        Some(self.epoch? + clock::micros() / 1_000_000)
     }
 }
 
@@ -74,11 +81,12 @@ pub fn keep_last_good_image() {
 // A frame of its own, which ends with it: in that of `main`, the probe's memory would stay on the
 // stack for ever.
 #[inline(never)]
-pub fn load() -> Result<&'static BoardProbe, ImageError> {
+pub fn load(epoch: Option<u64>) -> Result<&'static BoardProbe, ImageError> {
     static TABLES: ConstStaticCell<Tables<PAGES, HOSTS>> = ConstStaticCell::new(Tables::NEW);
     static PAGE_TABLE: ConstStaticCell<PageTable<PAGES>> = ConstStaticCell::new(PageTable::NEW);
     static PROBE: StaticCell<BoardProbe> = StaticCell::new();
-    probe::load(TABLES.take(), PAGE_TABLE.take(), &PROBE, SLOTS, Mps2)
+    let hardware = Mps2 { epoch };
+    probe::load(TABLES.take(), PAGE_TABLE.take(), &PROBE, SLOTS, hardware)
 }
 
 /// The board's slots, each to be run by a task of its own. Call once.

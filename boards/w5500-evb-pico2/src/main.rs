@@ -22,12 +22,20 @@ use embedded_hal_bus::spi::ExclusiveDevice;
 use static_cell::{ConstStaticCell, StaticCell};
 
 /// What this firmware holds; `cargo xtask boards` reads it from the ELF.
+#[cfg(not(feature = "tls"))]
 const PAGES: usize = 3072;
+/// The same with https.
+#[cfg(feature = "tls")]
+const PAGES: usize = 1536;
 const HOSTS: usize = 256;
 /// Fetches at once.
 const SLOTS: usize = 4;
-/// Sectors of the store, as in memory.x.
+/// Sectors of the store, as in the memory map.
+#[cfg(not(feature = "tls"))]
 const SECTORS: usize = 176;
+/// The same with https.
+#[cfg(feature = "tls")]
+const SECTORS: usize = 140;
 
 /// All of the flash, of which the store has its part.
 type BoardFlash = StoreFlash<Rp2350Flash<{ 2 * 1024 * 1024 }>, SECTORS>;
@@ -103,7 +111,7 @@ async fn start(
     spawner: Spawner,
     probe: &'static BoardProbe,
     wires: Wires,
-    trng: Peri<'static, TRNG>,
+    mut trng: Peri<'static, TRNG>,
 ) {
     static STATE: StaticCell<State<8, 8>> = StaticCell::new();
     static RESOURCES: StaticCell<StackResources<{ sockets(SLOTS) }>> = StaticCell::new();
@@ -123,13 +131,11 @@ async fn start(
         rtt::reset()
     };
     spawn(spawner, card(runner));
+    let random = rp2350::random(trng.reborrow());
+    #[cfg(feature = "tls")]
+    dunlin_board::tls::start(*probe.image(), rp2350::seed(trng));
     let resources = RESOURCES.init(StackResources::new());
-    let (stack, runner) = network::start(
-        device,
-        probe.config().address,
-        rp2350::random(trng),
-        resources,
-    );
+    let (stack, runner) = network::start(device, probe.config().address, random, resources);
     spawn(spawner, net(runner, stack, probe));
     #[cfg(feature = "tcp-log")]
     spawn(spawner, dunlin_board::tcp_log::serve(stack));

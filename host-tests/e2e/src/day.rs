@@ -141,6 +141,7 @@ fn full_list() -> Listing {
             change,
             min: 0,
             max: None,
+            every: None,
         }
     };
     let politeness = dunlin::time::Duration::from_secs(15);
@@ -153,6 +154,7 @@ fn full_list() -> Listing {
     Listing {
         gates: hosts.iter().map(gate).collect(),
         gate_of_host: (0..hosts.len()).collect(),
+        pins: Vec::new(),
         list: PageList {
             pages: (0..qemu_mps2_capacity::PAGES).map(page).collect(),
             hosts,

@@ -14,6 +14,7 @@ pub mod suite;
 mod tcp_log;
 mod time;
 mod time_server;
+mod tls;
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -91,6 +92,20 @@ const CASES: &[Case] = &[
         |_| hostile::on_this_computer(false),
     ),
     (
+        "https: certificates, each accepted or refused for its reason",
+        tls::certificates,
+    ),
+    (
+        "https: servers that break the rules hold nobody up",
+        tls::protocol,
+    ),
+    ("https: sessions are resumed", tls::resumes),
+    ("https: the greediest handshakes", |elf| {
+        tls::greediest(elf, 12, 20)
+    }),
+    ("https: OpenSSL and nginx", tls::real_peers),
+    ("https: nothing without the date", tls::without_time),
+    (
         "a log over the network, for monitors that come and go",
         tcp_log::monitors_read_it,
     ),
@@ -108,7 +123,14 @@ const LONG_CASES: &[Case] = &[
     ("killed at random moments, fifty times", |elf| {
         state::killed(elf, 50)
     }),
+    ("https: a thousand of the greediest handshakes", |elf| {
+        tls::greediest(elf, 240, 1_000)
+    }),
     ("near the optimum", crawling::near_the_optimum),
+    (
+        "learns from nothing in seconds",
+        crawling::learns_from_nothing,
+    ),
     (
         "a web that misbehaves slowly harms nobody, on this computer",
         |_| hostile::on_this_computer(true),
@@ -121,6 +143,9 @@ const LONG_CASES: &[Case] = &[
 /// A case has failed, or no case has such a name.
 pub fn run(install: bool, only: Option<&str>, long: bool) -> Result<u64> {
     setup::qemu(install)?;
+    setup::tls_peers(install)?;
+    // The one with https is looked for beside the other.
+    firmware::build_firmware(install, true)?;
     let elf = firmware::build(install, firmware::BOARD)?;
     let mut passed = conclude(CASES, &elf, only, AT_ONCE)?;
     if long {

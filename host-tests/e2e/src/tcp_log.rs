@@ -54,6 +54,7 @@ pub fn monitors_read_it(_: &Path) -> Result<()> {
         monitor: None,
         stop: None,
         log_port: None,
+        epoch: None,
         forward: Some((here, PORT)),
     };
     let mut serial = Vec::new();

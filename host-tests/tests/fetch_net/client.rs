@@ -10,6 +10,7 @@ use dunlin::fetch::{
 };
 use dunlin::time::Duration;
 use dunlin_host::board::net::{HostConnect, HostResolve, after};
+use dunlin_host::board::verify::Trust;
 use futures_lite::future::block_on;
 
 pub const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -123,7 +124,7 @@ pub fn get(url: &str, limits: Limits, patience: Duration) -> Result<Got, Failure
 /// One request on a connection of its own, to loopback whatever the host's name.
 pub fn request(request: &Request<'_>, limits: Limits, patience: Duration) -> Result<Got, Failure> {
     block_on(async {
-        let mut connector = HostConnect::new();
+        let mut connector = HostConnect::new(Trust::default());
         ask(&mut Client::new(&mut connector), request, limits, patience).await
     })
 }
@@ -143,7 +144,7 @@ pub fn follow(start: &str, resolve: &mut HostResolve) -> Result<(Got, bool), Fai
                 listed,
                 ..Ask::new(Request::get(url, agent()))
             };
-            let mut connector = HostConnect::new();
+            let mut connector = HostConnect::new(Trust::default());
             let got = send(&mut Client::new(&mut connector), ask, resolve, PATIENCE).await?;
             let Some(target) = got
                 .target

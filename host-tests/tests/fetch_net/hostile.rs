@@ -10,6 +10,7 @@ use dunlin::fetch::{
 };
 use dunlin::time::Duration;
 use dunlin_host::board::net::{HostConnect, HostResolve};
+use dunlin_host::board::verify::Trust;
 use futures_lite::future::block_on;
 
 use crate::client::{Failure, Got, LOOPBACK, PATIENCE, agent, ask, fingerprint, follow, get};
@@ -439,7 +440,7 @@ fn a_connection_is_used_again_and_its_end_noticed() {
         let last = format!("{text}last");
         let mut request = Request::get(Url::parse(&text).unwrap(), agent());
         request.keep_alive = true;
-        let mut connector = HostConnect::new();
+        let mut connector = HostConnect::new(Trust::default());
         let mut client = Client::new(&mut connector);
         for _ in 0..3 {
             let page = ask(&mut client, &request, Limits::DEFAULT, PATIENCE)

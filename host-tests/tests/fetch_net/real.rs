@@ -10,6 +10,7 @@ use std::time::{Duration as StdDuration, SystemTime};
 use dunlin::fetch::robots::{Access, Judge, LIMITS, Reader};
 use dunlin::fetch::{AnswerKind, Ask, Client, Limits, Request, Url};
 use dunlin_host::board::net::HostConnect;
+use dunlin_host::board::verify::Trust;
 use futures_lite::future::block_on;
 
 use crate::client::{LOOPBACK, PATIENCE, agent, ask, fingerprint, get, loopback, request};
@@ -223,7 +224,7 @@ fn robots(server: &Server) {
             limits: LIMITS,
             ..Ask::new(Request::get(Url::parse(&file).unwrap(), agent()))
         };
-        let mut connector = HostConnect::new();
+        let mut connector = HostConnect::new(Trust::default());
         let mut client = Client::new(&mut connector);
         let mut buffer = [0; 512];
         let fetched = client
@@ -247,7 +248,7 @@ fn lasting(server: &Server) {
     block_on(async {
         let mut request = Request::get(Url::parse(&page).unwrap(), agent());
         request.keep_alive = true;
-        let mut connector = HostConnect::new();
+        let mut connector = HostConnect::new(Trust::default());
         let mut client = Client::new(&mut connector);
         let first = ask(&mut client, &request, Limits::DEFAULT, PATIENCE)
             .await

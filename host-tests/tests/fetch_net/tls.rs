@@ -5,8 +5,9 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::thread;
 
-use dunlin::fetch::{Client, Limits, Request, Url};
+use dunlin::fetch::{Client, Connect, Endpoint, Limits, Request, Scheme, TlsError, Url};
 use dunlin_host::board::net::HostConnect;
+use dunlin_host::board::verify::Trust;
 use futures_lite::future::block_on;
 use rustls::RootCertStore;
 use rustls::pki_types::PrivateKeyDer;
@@ -52,7 +53,7 @@ fn fetch(host: &str, port: u16, roots: RootCertStore) -> Result<Got, Failure> {
     let text = format!("https://{host}:{port}/");
     let request = Request::get(Url::parse(&text).unwrap(), agent());
     block_on(async {
-        let mut connector = HostConnect::trusting(roots);
+        let mut connector = HostConnect::trusting(roots, Trust::default());
         let mut client = Client::new(&mut connector);
         ask(&mut client, &request, Limits::DEFAULT, PATIENCE).await
     })
@@ -60,13 +61,20 @@ fn fetch(host: &str, port: u16, roots: RootCertStore) -> Result<Got, Failure> {
 
 #[test]
 fn https_pages_are_fetched() {
-    for goodbye in [true, false] {
-        let (port, roots) = serve(goodbye);
-        assert_eq!(
-            fetch("secure.example", port, roots).unwrap().fingerprint,
-            fingerprint(b"secret")
-        );
-    }
+    let (port, roots) = serve(true);
+    assert_eq!(
+        fetch("secure.example", port, roots).unwrap().fingerprint,
+        fingerprint(b"secret")
+    );
+}
+
+#[test]
+fn a_body_without_a_length_needs_a_goodbye() {
+    let (port, roots) = serve(false);
+    assert!(matches!(
+        fetch("secure.example", port, roots),
+        Err(Failure::Connection(_))
+    ));
 }
 
 #[test]
@@ -86,5 +94,33 @@ fn strangers_are_not_trusted() {
             Err(Failure::Connection(_))
         ),
         "nobody vouches for it"
+    );
+}
+
+/// What `run` and the probe say of a certificate that is refused.
+#[test]
+fn the_reason_for_which_a_certificate_is_refused_is_told() {
+    let why = |host: &str, port: u16, roots: RootCertStore| {
+        let mut connector = HostConnect::trusting(roots);
+        let to = Endpoint {
+            scheme: Scheme::Https,
+            host,
+            address: LOOPBACK.into(),
+            port,
+        };
+        let error = block_on(connector.connect(to)).expect_err("it is refused");
+        HostConnect::tls_error(&error)
+    };
+    let (port, roots) = serve(true);
+    assert_eq!(why("other.example", port, roots), Some(TlsError::Name));
+    let nobody = RootCertStore::empty();
+    assert_eq!(why("secure.example", port, nobody), Some(TlsError::Issuer));
+    let closed = TcpListener::bind((LOOPBACK, 0)).unwrap();
+    let port = closed.local_addr().unwrap().port();
+    drop(closed);
+    assert_eq!(
+        why("secure.example", port, RootCertStore::empty()),
+        None,
+        "no connection at all"
     );
 }

@@ -75,6 +75,12 @@ pub fn servers(install: bool) -> Result<()> {
     .try_for_each(|(program, name)| package(install, program, name))
 }
 
+/// Makes sure that the programs that https is tested against are there.
+pub fn tls_peers(install: bool) -> Result<()> {
+    package(install, "openssl", "openssl")?;
+    package(install, "nginx", "nginx-light")
+}
+
 /// Makes sure that C++ can be compiled: libFuzzer is built from source.
 pub fn compiler(install: bool) -> Result<()> {
     package(install, "c++", "g++")

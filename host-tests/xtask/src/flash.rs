@@ -9,7 +9,8 @@ use clap::Args;
 use dunlin_host::error::Error;
 use dunlin_host::lists::page_image;
 use dunlin_tools::firmware::boards::{Board, Holdings, symbol};
-use dunlin_tools::firmware::{self, uf2};
+use dunlin_tools::firmware::{self, budgets, uf2};
+use dunlin_tools::qemu::page_image::wants_https;
 use dunlin_tools::shell::{cargo, check, find, output, say};
 
 use crate::list_arguments::ListArguments;
@@ -50,6 +51,8 @@ struct Built {
     elf: PathBuf,
     image: PathBuf,
     address: u64,
+    /// How often the list is visited, in a line.
+    manners: String,
 }
 
 /// Runs the command.
@@ -87,6 +90,7 @@ pub fn flash(install: bool, arguments: &Arguments) -> Result<()> {
         built.address
     );
     say(&files);
+    say(&built.manners);
     if find("probe-rs").is_none() {
         bail!(
             "nothing was written: probe-rs is not installed (`cargo install probe-rs-tools --locked`); {files}"
@@ -101,16 +105,23 @@ pub fn flash(install: bool, arguments: &Arguments) -> Result<()> {
     if arguments.no_monitor {
         Ok(())
     } else {
-        watch(chip, &built, &arguments.list.pages)
+        watch(chip, &built, &arguments.list.monitor_options())
     }
 }
 
 fn build(install: bool, board: &Board, features: &[String], list: &ListArguments) -> Result<Built> {
     let (listing, options) = list.read()?;
+    let mut features = features.to_vec();
+    if wants_https(&listing, &options) {
+        // A board without a budget for it has never been seen to hold it.
+        budgets::image(&format!("{}+tls", board.name))?;
+        features.push("tls".into());
+        features.sort();
+    }
     say(format_args!(
         "building the firmware; the first time takes some minutes"
     ));
-    let elf = firmware::build_with(install, board, features)?;
+    let elf = firmware::build_with(install, board, &features)?;
     let holds = Holdings::read(board, &elf)?;
     let (bytes, _) = page_image::build(&listing, &options, holds.capacity())?;
     let address = place(&elf, bytes.len())?;
@@ -120,6 +131,7 @@ fn build(install: bool, board: &Board, features: &[String], list: &ListArguments
         elf,
         image,
         address,
+        manners: list.budget().describe(&listing),
     })
 }
 
@@ -203,7 +215,7 @@ fn write(chip: &str, built: &Built) -> Result<()> {
 }
 
 /// The monitor, on the log's bytes as the probe reads them.
-fn watch(chip: &str, built: &Built, pages: &Path) -> Result<()> {
+fn watch(chip: &str, built: &Built, options: &[String]) -> Result<()> {
     let bytes = fs::read(&built.elf)?;
     let log = symbol(&object::File::parse(&*bytes)?, "_SEGGER_RTT")?;
     let mut reader = cargo();
@@ -238,7 +250,7 @@ fn watch(chip: &str, built: &Built, pages: &Path) -> Result<()> {
         "-",
         "--elf",
     ]);
-    monitor.arg(&built.elf).arg("--pages").arg(pages).stdin(log);
+    monitor.arg(&built.elf).args(options).stdin(log);
     let status = monitor.status().context("cannot start the monitor");
     // Whoever ends the monitor has seen enough.
     let _ = reader.kill();

@@ -11,7 +11,7 @@ use dunlin_tools::qemu::crawl::{Crawl, Report};
 use dunlin_tools::qemu::log_port::LogPort;
 use dunlin_tools::qemu::page_image;
 use dunlin_tools::qemu::state::StateFile;
-use dunlin_tools::shell::say;
+use dunlin_tools::shell::{say, words};
 use dunlin_tools::{firmware, setup};
 
 use crate::list_arguments::ListArguments;
@@ -37,6 +37,10 @@ pub struct Arguments {
     /// tcp:127.0.0.1:PORT`
     #[arg(long, value_name = "PORT")]
     log_port: Option<u16>,
+    /// What the device's clock says at the start, in seconds since 1970: as if it had one that runs
+    /// while it is off
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=u64::from(u32::MAX)))]
+    epoch: Option<u64>,
     /// One JSON object on stdout at the end
     #[arg(long)]
     json: bool,
@@ -50,26 +54,27 @@ pub fn qemu(install: bool, arguments: &Arguments) -> Result<()> {
     let shown = options.log;
     options.log = options.log.max(LogLevel::Info);
     // Before anything is installed or built.
+    let https = page_image::wants_https(&listing, &options);
     page_image::build(&listing, &options)?;
     if let Some(state) = &arguments.state {
         StateFile::open(state)?;
     }
     setup::qemu(install)?;
-    let elf = firmware::build(install, firmware::BOARD)?;
+    let elf = firmware::build_firmware(install, https)?;
     ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed))
         .context("cannot listen for Ctrl-C")?;
-    let count = listing.list.pages.len();
     let seconds = arguments.seconds;
     say(format_args!(
-        "crawling {count} pages with an emulated Cortex-M4F for {seconds} s"
+        "an emulated Cortex-M4F crawls for {seconds} s: {}",
+        arguments.list.budget().describe(&listing)
     ));
     let log_port = arguments.log_port.map(LogPort::listen).transpose()?;
     if let Some(port) = &log_port {
         say(format_args!(
-            "watch it: cargo dunlin monitor --elf {} --log tcp:{} --pages {}",
-            elf.display(),
+            "watch it: cargo dunlin monitor --elf {} --log tcp:{} {}",
+            words(&[elf.display().to_string()]),
             port.address(),
-            arguments.list.pages.display()
+            words(&arguments.list.monitor_options())
         ));
     }
     let log_port = log_port.as_ref();
@@ -82,6 +87,7 @@ pub fn qemu(install: bool, arguments: &Arguments) -> Result<()> {
         monitor: None,
         stop: Some(&STOP),
         log_port,
+        epoch: arguments.epoch,
         forward: None,
     };
     let report = crawl.run(|line| {

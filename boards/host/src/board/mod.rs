@@ -9,3 +9,4 @@ pub mod computer;
 pub mod flash;
 pub mod net;
 pub mod state_file;
+pub mod verify;

@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 
 use async_io::{Async, Timer};
-use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Resolve, Scheme};
+use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Resolve, Scheme, TlsError};
 use dunlin::time::Duration;
 use embedded_io_async::{ErrorType, Read, Write};
 use futures_lite::{AsyncReadExt, AsyncWriteExt};
@@ -17,6 +17,8 @@ use futures_rustls::client::TlsStream;
 use futures_rustls::rustls::pki_types::ServerName;
 use futures_rustls::rustls::{ClientConfig, RootCertStore};
 use futures_rustls::{TlsConnector, rustls};
+
+use super::verify::{Trust, Verifier};
 
 /// Completes after `duration`: a deadline for [`dunlin::fetch::within`].
 pub fn after(duration: Duration) -> impl Future<Output = ()> {
@@ -34,33 +36,30 @@ pub struct HostConnect {
 
 impl HostConnect {
     /// Trusts what this computer trusts (`SSL_CERT_FILE` included), or Mozilla's list where it
-    /// trusts nothing.
-    pub fn new() -> Self {
+    /// trusts nothing; and whom the owner trusts.
+    pub fn new(trust: Trust) -> Self {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         if roots.is_empty() {
             roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
         }
-        Self::trusting(roots)
+        Self::trusting(roots, trust)
     }
 
     /// Trusts exactly these.
-    pub fn trusting(roots: RootCertStore) -> Self {
+    pub fn trusting(roots: RootCertStore, trust: Trust) -> Self {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
+        let verifier = Verifier::new(roots, trust, &provider).expect("there are roots");
+        let mut config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .expect("ring supports the default protocol versions")
-            .with_root_certificates(roots)
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier))
             .with_no_client_auth();
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Self {
             tls: Arc::new(config),
         }
-    }
-}
-
-impl Default for HostConnect {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -70,6 +69,11 @@ impl Connect for HostConnect {
 
     fn speaks_https(&self) -> bool {
         true
+    }
+
+    fn tls_error(error: &io::Error) -> Option<TlsError> {
+        let error = error.get_ref()?.downcast_ref::<rustls::Error>()?;
+        Some(dunlin_tls::reason(error))
     }
 
     async fn connect(&mut self, to: Endpoint<'_>) -> Result<HostConnection, io::Error> {
@@ -110,12 +114,9 @@ impl Read for HostConnection {
     async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Plain(socket) => socket.read(buffer).await,
-            // Many servers end without TLS's own goodbye. Whether a body was cut short is for its
-            // framing to tell.
-            Self::Tls(stream) => match stream.read(buffer).await {
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(0),
-                result => result,
-            },
+            // An end without TLS's own goodbye is an error: somebody may have cut a body that has
+            // no length of its own. One that has is never read to the connection's end.
+            Self::Tls(stream) => stream.read(buffer).await,
         }
     }
 }

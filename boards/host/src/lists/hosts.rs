@@ -8,12 +8,14 @@ use dunlin::time::Duration;
 use crate::duration;
 use crate::error::{Error, InputError};
 use crate::lists::table_file::{Column, Field, Row, TableFile, optional, required};
+use crate::lists::trust::{self, Pin};
 
 const COLUMNS: &[Column] = &[
     required("host"),
     optional("politeness"),
     optional("group"),
     optional("hours"),
+    optional("pin"),
     optional("provider"),
 ];
 
@@ -30,6 +32,8 @@ pub struct ListedHost {
     pub group: Option<String>,
     /// When fetching is allowed.
     pub hours: Option<ListedHours>,
+    /// The key it must have, for https.
+    pub pin: Option<Pin>,
     /// How much it tells about its changes, for simulation.
     pub provider: ProviderKind,
 }
@@ -92,6 +96,10 @@ fn read_host(row: &Row<'_>) -> Result<ListedHost, InputError> {
             .get("hours")
             .map(|field| read_hours(&field))
             .transpose()?,
+        pin: row
+            .get("pin")
+            .map(|field| trust::pin(field.text).ok_or_else(|| field.error(EXPECTED_PIN)))
+            .transpose()?,
         provider: match row.get("provider") {
             None => ProviderKind::Normal,
             Some(field) => match field.text {
@@ -104,6 +112,8 @@ fn read_host(row: &Row<'_>) -> Result<ListedHost, InputError> {
     })
 }
 
+const EXPECTED_PIN: &str =
+    "sha256/ and the SHA-256 of the host's public key in base64, 44 characters";
 const EXPECTED_HOST: &str = "a host such as example.org or example.org:8080";
 
 fn read_hours(field: &Field<'_>) -> Result<ListedHours, InputError> {

@@ -10,6 +10,7 @@ use crate::duration;
 use crate::error::{Error, quoted};
 use crate::lists::hosts::{self, ListedHours, ProviderKind};
 use crate::lists::pages::PageList;
+use crate::lists::trust::Pin;
 use crate::output::file::Named;
 use crate::output::say;
 
@@ -41,6 +42,8 @@ pub struct Listing {
     pub gates: Vec<Gate>,
     /// For each host of the list, its gate.
     pub gate_of_host: Vec<usize>,
+    /// Hosts that must have a certain key, by name without port.
+    pub pins: Vec<(String, Pin)>,
 }
 
 /// What limits the fetches from one server.
@@ -88,8 +91,10 @@ impl ListingArgs {
         let mut gates: Vec<Gate> = Vec::new();
         let mut groups: HashMap<&str, usize> = HashMap::new();
         let mut gate_of_host = Vec::with_capacity(list.hosts.len());
+        let mut pins = Vec::new();
         for name in &list.hosts {
             let host = special.get(name.as_str()).copied();
+            pins.extend(host.and_then(|host| Some((host_name(name).to_owned(), host.pin?))));
             let politeness = host.and_then(|host| host.politeness).unwrap_or(general);
             let (hours, provider) = host.map_or((None, ProviderKind::Normal), |host| {
                 (host.hours, host.provider)
@@ -121,6 +126,7 @@ impl ListingArgs {
             list,
             gates,
             gate_of_host,
+            pins,
         })
     }
 
@@ -153,6 +159,19 @@ impl ListingArgs {
             ));
         }
     }
+}
+
+/// A host of the list without its port.
+pub fn host_name(host: &str) -> &str {
+    let port = |port: &str| !port.is_empty() && port.bytes().all(|digit| digit.is_ascii_digit());
+    let name = match host.rsplit_once(':') {
+        Some((name, digits)) if port(digits) => name,
+        _ => host,
+    };
+    let inner = name.strip_prefix('[');
+    inner
+        .and_then(|name| name.strip_suffix(']'))
+        .unwrap_or(name)
 }
 
 impl Listing {

@@ -2,7 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use dunlin::catalog::{Address, Config, Gateway, Host, LogLevel, Name, Page, TimeServer};
+use dunlin::catalog::{
+    Address, Config, CrawlLimits, Gateway, Host, LogLevel, Name, Page, TimeServer,
+};
 use dunlin::fetch::{Agent, Host as UrlHost, Ignore, Scheme, Url};
 use dunlin::image::Builder;
 use dunlin::time::Duration;
@@ -49,6 +51,8 @@ pub struct Options {
     pub log: LogLevel,
     /// Who knows what time it is.
     pub sntp: Option<(String, u16)>,
+    /// Certificates of the owner's own certificate authorities, in DER.
+    pub authorities: Vec<Vec<u8>>,
     /// Stretches of pages that do not count as changes: what opens and what closes them.
     pub ignore: Vec<(String, String)>,
 }
@@ -68,6 +72,7 @@ impl Default for Options {
             utc_offset_minutes: 0,
             log: LogLevel::Info,
             sntp: None,
+            authorities: Vec::new(),
             ignore: Vec::new(),
         }
     }
@@ -120,6 +125,11 @@ pub fn build(
         .try_for_each(|page| reachable(page, options, capacity))?;
     listing.gates.iter().try_for_each(check_politeness)?;
     check_ignored(&options.ignore)?;
+    if !capacity.https && !(options.authorities.is_empty() && listing.pins.is_empty()) {
+        return Err(Error::Usage(
+            "found --ca or a pin, expected neither: this firmware leaves https to a gateway".into(),
+        ));
+    }
     let mut order: Vec<usize> = (0..pages).collect();
     order.sort_by_key(|&page| list.pages[page].host);
     let mut records = Vec::new();
@@ -167,13 +177,26 @@ pub fn build(
             to: to.as_bytes(),
         })
         .collect();
-    // What the probe would refuse it for is said here, before it is asked. Limits and laws are not
-    // written: no probe obeys them yet.
+    let pins: Vec<(&str, [u8; 32])> = listing
+        .pins
+        .iter()
+        .map(|(host, pin)| (host.as_str(), *pin))
+        .collect();
+    let rhythm = |(place, &index): (usize, &usize)| {
+        let every = list.pages[index].every?;
+        Some((place as u16, CrawlLimits::every(every)))
+    };
+    let limits: Vec<_> = order.iter().enumerate().filter_map(rhythm).collect();
+    // What the probe would refuse it for is said here, before it is asked. Of limits, a probe obeys
+    // those that fix the time between two visits; others, and laws, are not written yet.
     let image = Builder::new(&config(options))
         .names(&names)
         .hosts(&hosts)
         .pages(&records)
         .ignore(&ignore)
+        .limits(&limits)
+        .authorities(&options.authorities)
+        .pins(&pins)
         .build()
         .map_err(|why| Error::Usage(why.to_string()))?;
     Ok((image, order))

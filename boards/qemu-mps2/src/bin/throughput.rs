@@ -39,7 +39,7 @@ static GO: [Signal<CriticalSectionRawMutex, ()>; SLOTS] = [const { Signal::new()
 fn main() -> ! {
     qemu_mps2::boot("dunlin's throughput on qemu-mps2");
     let seconds = options::read().seconds.unwrap_or(30);
-    match probe::load() {
+    match probe::load(None) {
         Ok(probe) => executor::run(|spawner| start(spawner, seconds, probe)),
         Err(_) => exit::failure(),
     }

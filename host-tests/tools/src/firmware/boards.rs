@@ -126,6 +126,9 @@ pub const BOARDS: &[Board] = &[
 /// that the probe was ever seen to use.
 const STACK: u64 = 16 * KIB;
 
+/// The same with https: its cryptography was seen to use 29 kB.
+const TLS_STACK: u64 = 36 * KIB;
+
 impl Board {
     /// The board of that name.
     ///
@@ -209,6 +212,8 @@ pub struct Holdings {
     pub free_ram: u64,
     /// Is the stack in that room, too?
     pub shares_stack: bool,
+    /// Does it speak https itself?
+    pub https: bool,
 }
 
 impl Holdings {
@@ -250,13 +255,20 @@ impl Holdings {
             hosts,
             bytes_a_page,
             free_ram: end.saturating_sub(symbol("__euninit")?),
+            https: image
+                .symbols()
+                .any(|symbol| symbol.name().is_ok_and(|name| name.contains("dunlin_tls"))),
             shares_stack: (tables.start..=end).contains(&symbol("_stack_start")?),
         })
     }
 
     /// Pages that would fit into what is left.
     pub fn more_pages(&self) -> u64 {
-        let stack = if self.shares_stack { STACK } else { 0 };
+        let stack = match (self.shares_stack, self.https) {
+            (false, _) => 0,
+            (true, false) => STACK,
+            (true, true) => TLS_STACK,
+        };
         self.free_ram.saturating_sub(stack) / u64::from(self.bytes_a_page.max(1))
     }
 
@@ -265,7 +277,7 @@ impl Holdings {
         Capacity {
             pages: self.pages as usize,
             hosts: self.hosts as usize,
-            https: false,
+            https: self.https,
             ipv6: false,
         }
     }

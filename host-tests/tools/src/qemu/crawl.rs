@@ -1,10 +1,12 @@
 //! Runs the probe in QEMU on a page list and sums up what its log says.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use dunlin::probe::{LoggedBoardEvent, LoggedEvent};
 use dunlin_host::lists::listing::Listing;
 use serde::Serialize;
@@ -28,8 +30,19 @@ pub struct Crawl<'a> {
     pub monitor: Option<&'a Path>,
     pub stop: Option<&'a AtomicBool>,
     pub log_port: Option<&'a LogPort>,
+    /// The date that the firmware's clock begins with.
+    pub epoch: Option<u64>,
     /// A port of this computer's loopback, and the port of the device that it leads to.
     pub forward: Option<(u16, u16)>,
+}
+
+/// What the firmware's random numbers are made of: the emulated board has no generator.
+fn entropy() -> Result<String> {
+    let mut bytes = [0; 32];
+    File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut bytes))
+        .context("cannot read /dev/urandom")?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// The summary for machines (`--json`).
@@ -65,12 +78,17 @@ pub struct Report {
 impl Crawl<'_> {
     /// Boots the firmware and hands each line of its log to `show`.
     pub fn run(&self, mut show: impl FnMut(&Line)) -> Result<Report> {
+        let https = page_image::wants_https(self.listing, self.options);
         let (image, _) = page_image::build(self.listing, self.options)?;
         let image = ImageFile::write(&image, self.elf)?;
         let deadline = Duration::from_secs(self.seconds.into()) + GRACE;
         let state = self.state.map(StateFile::open).transpose()?;
         let mut options = vec![format!("seconds={}", self.seconds)];
         options.extend(state.iter().map(StateFile::option));
+        options.extend(self.epoch.map(|epoch| format!("epoch={epoch}")));
+        if https {
+            options.push(format!("entropy={}", entropy()?));
+        }
         let attached = Attached {
             image: Some((&image.path, image.address)),
             network: true,

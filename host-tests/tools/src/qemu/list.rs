@@ -30,6 +30,7 @@ pub fn listing(port: u16, pages: &[(&str, &str)], gap: Duration) -> Listing {
             change,
             min: 0,
             max: None,
+            every: None,
         });
     }
     let gate = |name: &String| Gate {
@@ -41,6 +42,7 @@ pub fn listing(port: u16, pages: &[(&str, &str)], gap: Duration) -> Listing {
     Listing {
         gates: list.hosts.iter().map(gate).collect(),
         gate_of_host: (0..list.hosts.len()).collect(),
+        pins: Vec::new(),
         list,
     }
 }

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 use dunlin_host::error::Error;
 use dunlin_host::lists::listing::Listing;
 use dunlin_host::lists::page_image::{self, Capacity};
+use dunlin_host::lists::pages::ListedPage;
 use object::{Object, ObjectSymbol};
 
 pub use dunlin_host::lists::page_image::{Options, pairs};
@@ -25,10 +26,20 @@ pub fn build(listing: &Listing, options: &Options) -> Result<(Vec<u8>, Vec<usize
         Capacity {
             pages: PAGES,
             hosts: HOSTS,
-            https: false,
+            https: wants_https(listing, options),
             ipv6: false,
         },
     )
+}
+
+/// Does this list ask for a firmware that speaks https itself? It has an https page and no gateway,
+/// or says whom to trust.
+pub fn wants_https(listing: &Listing, options: &Options) -> bool {
+    let is_https = |page: &ListedPage| page.url.starts_with("https:");
+    let pages = &listing.list.pages;
+    options.gateway.is_none() && pages.iter().any(is_https)
+        || !options.authorities.is_empty()
+        || !listing.pins.is_empty()
 }
 
 /// An image in a file of its own, removed when dropped.

@@ -1,0 +1,111 @@
+//! Connections that speak TLS where the URL says https.
+
+use core::net::IpAddr;
+
+use dunlin::fetch::{Connect, Connection, Endpoint, Scheme, TlsError};
+use dunlin_tls::{StreamError, TlsConnection};
+use embassy_net::tcp;
+use embedded_io_async::{ErrorType, Read, Write};
+
+use super::shared;
+use crate::network::{Connector, Socket};
+
+/// Opens connections, one at a time, with TLS for https.
+#[allow(missing_debug_implementations)] // embassy-net's types have none.
+pub struct TlsConnector(pub(crate) Connector);
+
+/// Why there is no connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkError {
+    /// The network has none.
+    Below(tcp::ConnectError),
+    /// TLS has none.
+    Tls(StreamError<tcp::Error>),
+}
+
+impl Connect for TlsConnector {
+    type Error = LinkError;
+    type Connection<'c> = Link<'c>;
+
+    fn speaks_https(&self) -> bool {
+        true
+    }
+
+    fn reaches(&self, address: IpAddr) -> bool {
+        self.0.reaches(address)
+    }
+
+    fn tls_error(error: &LinkError) -> Option<TlsError> {
+        match error {
+            LinkError::Tls(StreamError::Tls(why)) => Some(*why),
+            // It is no TLS that ends in the middle of a handshake.
+            LinkError::Tls(StreamError::Cut) => Some(TlsError::Protocol),
+            _ => None,
+        }
+    }
+
+    async fn connect(&mut self, to: Endpoint<'_>) -> Result<Link<'_>, LinkError> {
+        if to.scheme == Scheme::Http {
+            let socket = self.0.connect(to).await;
+            return socket.map(Link::Plain).map_err(LinkError::Below);
+        }
+        let tls = shared().ok_or(LinkError::Tls(StreamError::Tls(TlsError::Memory)))?;
+        if !tls.knows_time() {
+            // No need to disturb the server.
+            return Err(LinkError::Tls(StreamError::Tls(TlsError::Time)));
+        }
+        let host = to.host;
+        let socket = self.0.connect(to).await.map_err(LinkError::Below)?;
+        TlsConnection::open(tls, socket, host)
+            .await
+            .map(Link::Tls)
+            .map_err(LinkError::Tls)
+    }
+}
+
+/// An open connection.
+#[allow(missing_debug_implementations)] // embassy-net's types have none.
+pub enum Link<'c> {
+    /// http.
+    Plain(Socket<'c>),
+    /// https.
+    Tls(TlsConnection<'static, Socket<'c>>),
+}
+
+impl ErrorType for Link<'_> {
+    type Error = StreamError<tcp::Error>;
+}
+
+impl Read for Link<'_> {
+    async fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Self::Error> {
+        match self {
+            Self::Plain(socket) => socket.read(buffer).await.map_err(StreamError::Below),
+            Self::Tls(connection) => connection.read(buffer).await,
+        }
+    }
+}
+
+impl Write for Link<'_> {
+    async fn write(&mut self, bytes: &[u8]) -> Result<usize, Self::Error> {
+        match self {
+            Self::Plain(socket) => socket.write(bytes).await.map_err(StreamError::Below),
+            Self::Tls(connection) => connection.write(bytes).await,
+        }
+    }
+
+    async fn flush(&mut self) -> Result<(), Self::Error> {
+        match self {
+            Self::Plain(socket) => socket.flush().await.map_err(StreamError::Below),
+            Self::Tls(connection) => connection.flush().await,
+        }
+    }
+}
+
+impl Connection for Link<'_> {
+    async fn finish(&mut self) {
+        match self {
+            Self::Plain(socket) => socket.finish().await,
+            Self::Tls(connection) => connection.finish().await,
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! https on a board: what `dunlin-tls` needs of it, and connections that speak it.
+//!
+//! Call [`start`] once, with numbers that nobody can guess; before that, https pages wait. The date
+//! is told by [`keep_time`].
+
+mod connect;
+mod pool;
+
+pub use connect::{Link, LinkError, TlsConnector};
+
+use core::cell::Cell;
+
+use dunlin::image::Image;
+use dunlin::probe::{Board, BoardEvent, Probe};
+use dunlin_tls::{Clock, Memory, Owner, RecordBuffer, Records, Sessions, Tls};
+use embassy_sync::blocking_mutex::Mutex;
+use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
+use embassy_time::{Instant, Timer};
+use static_cell::StaticCell;
+
+/// Bytes that handshakes and open connections share.
+const POOL: usize = 32 * 1024;
+/// Bytes of sessions that are kept to be resumed: some fifteen hosts with three certificates each.
+const SESSIONS: usize = 48 * 1024;
+
+/// No certificate that is in use was made for a time before this: 2026 began. A release sets it to
+/// its own date by SOURCE_DATE_EPOCH.
+const BUILT: u64 = match option_env!("SOURCE_DATE_EPOCH") {
+    Some(text) => match u64::from_str_radix(text, 10) {
+        Ok(seconds) => seconds,
+        Err(_) => panic!("SOURCE_DATE_EPOCH is a number of seconds"),
+    },
+    None => 1_767_225_600,
+};
+
+static SHARED: Mutex<CriticalSectionRawMutex, Cell<Option<&'static Tls>>> =
+    Mutex::new(Cell::new(None));
+/// Seconds since 1970 when this device's clock was 0, if that is certain.
+static DATE: Mutex<CriticalSectionRawMutex, Cell<Option<u64>>> = Mutex::new(Cell::new(None));
+
+/// Gets https ready. `seed` are 256 random bits, by the chip's own generator; `image` says whom its
+/// owner trusts. Call once.
+pub fn start(image: Image<'static>, seed: [u8; 32]) {
+    static BUFFER: RecordBuffer = RecordBuffer::new();
+    static RECORDS: Records = Records::new(&BUFFER);
+    static KEPT: Sessions = Sessions::new(SESSIONS);
+    static OWNER: StaticCell<ImageOwner> = StaticCell::new();
+    static TLS: StaticCell<Tls> = StaticCell::new();
+    dunlin_tls::seed(seed);
+    let owner = OWNER.init(ImageOwner(image));
+    if let Some(tls) = Tls::new(&RECORDS, &KEPT, &DevicePool, &DeviceClock, owner) {
+        SHARED.lock(|shared| shared.set(Some(TLS.init(tls))));
+    }
+}
+
+fn shared() -> Option<&'static Tls> {
+    SHARED.lock(Cell::get)
+}
+
+/// Says how many handshakes there were and what they took.
+pub fn report() {
+    let Some(tls) = shared() else { return };
+    let handshakes = tls.handshakes();
+    let held = tls.sessions().held();
+    let said = BoardEvent::Tls {
+        full: handshakes.full,
+        resumed: handshakes.resumed,
+        sessions: held.sessions as u32,
+        session_bytes: held.bytes as u32,
+        pool: pool::high_water() as u32,
+    };
+    said.emit();
+}
+
+/// Keeps the date at hand, for ever. *Cancellation*: safe; the clock goes on from what it was told.
+pub async fn keep_time<B: Board>(probe: &Probe<'_, B>) -> ! {
+    loop {
+        let uptime = Instant::now().as_secs();
+        let start = probe
+            .unix_time()
+            .filter(|unix| *unix >= BUILT)
+            .map(|unix| unix.saturating_sub(uptime));
+        DATE.lock(|date| date.set(start));
+        Timer::after_secs(1).await;
+    }
+}
+
+#[derive(Debug)]
+struct DeviceClock;
+
+impl Clock for DeviceClock {
+    fn unix_time(&self) -> Option<u64> {
+        Some(DATE.lock(Cell::get)? + Instant::now().as_secs())
+    }
+}
+
+#[derive(Debug)]
+struct DevicePool;
+
+impl Memory for DevicePool {
+    fn has_room(&self, bytes: usize, kept: usize) -> bool {
+        pool::has_room(bytes, kept)
+    }
+}
+
+/// What the page image says.
+#[derive(Debug)]
+struct ImageOwner(Image<'static>);
+
+impl Owner for ImageOwner {
+    fn is_own(&self, host: &str) -> bool {
+        self.0.lists(host)
+    }
+
+    fn authority(&self, index: usize) -> Option<&'static [u8]> {
+        self.0.authority(index)
+    }
+
+    fn pin(&self, host: &str) -> Option<[u8; 32]> {
+        self.0.pin(host)
+    }
+}

@@ -1,0 +1,98 @@
+//! The pool that TLS allocates from, and nobody else: the rest of the firmware has no allocator.
+//!
+//! Running out of it would be a panic, so `dunlin-tls` asks [`has_room`] before it lets rustls
+//! process what came.
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::cell::{RefCell, UnsafeCell};
+use core::mem::MaybeUninit;
+use core::ptr::{self, NonNull};
+
+use embassy_sync::blocking_mutex::Mutex;
+use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
+use linked_list_allocator::Heap;
+
+/// All there is.
+const BYTES: usize = super::POOL + super::SESSIONS;
+
+#[global_allocator]
+static POOL: Pool = Pool(Mutex::new(RefCell::new(State {
+    heap: Heap::empty(),
+    is_ready: false,
+    high_water: 0,
+})));
+
+struct Pool(Mutex<CriticalSectionRawMutex, RefCell<State>>);
+
+struct State {
+    heap: Heap,
+    is_ready: bool,
+    high_water: usize,
+}
+
+#[repr(align(8))]
+struct Place(UnsafeCell<MaybeUninit<[u8; BYTES]>>);
+
+// SAFETY: only the heap touches it, which is behind a mutex.
+unsafe impl Sync for Place {}
+
+static PLACE: Place = Place(UnsafeCell::new(MaybeUninit::uninit()));
+
+/// The most bytes that were ever in use.
+pub(super) fn high_water() -> usize {
+    POOL.0.lock(|state| state.borrow().high_water)
+}
+
+/// Is one piece of so many bytes free, within what the pool has beside sessions, which take `kept`
+/// bytes? Then whatever is allocated, that many bytes of it fit. Work: the free pieces.
+pub(super) fn has_room(bytes: usize, kept: usize) -> bool {
+    let Ok(layout) = Layout::from_size_align(bytes, 8) else {
+        return false;
+    };
+    POOL.with(|state| {
+        if state.heap.used().saturating_sub(kept) + bytes > super::POOL {
+            return false;
+        }
+        match state.heap.allocate_first_fit(layout) {
+            Ok(piece) => {
+                // SAFETY: it was allocated a moment ago, with this layout.
+                unsafe { state.heap.deallocate(piece, layout) };
+                true
+            }
+            Err(()) => false,
+        }
+    })
+}
+
+impl Pool {
+    fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+        self.0.lock(|state| {
+            let state = &mut *state.borrow_mut();
+            if !state.is_ready {
+                state.is_ready = true;
+                // SAFETY: the place is static, nobody else has it, and this happens once.
+                unsafe { state.heap.init(PLACE.0.get().cast(), BYTES) };
+            }
+            work(state)
+        })
+    }
+}
+
+// SAFETY: what is handed out is the heap's business, one caller at a time.
+unsafe impl GlobalAlloc for Pool {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        self.with(|state| {
+            let piece = state.heap.allocate_first_fit(layout);
+            state.high_water = state.high_water.max(state.heap.used());
+            piece.map_or(ptr::null_mut(), NonNull::as_ptr)
+        })
+    }
+
+    unsafe fn dealloc(&self, piece: *mut u8, layout: Layout) {
+        let Some(piece) = NonNull::new(piece) else {
+            return;
+        };
+        // SAFETY: the caller got it from `alloc`, with this layout.
+        self.with(|state| unsafe { state.heap.deallocate(piece, layout) });
+    }
+}

@@ -1,0 +1,613 @@
+//! A TLS connection over any other: rustls in the middle, the shared buffer below it.
+
+use alloc::boxed::Box;
+use alloc::string::ToString as _;
+use core::fmt;
+use core::ops::Range;
+
+use dunlin::fetch::{Connection, TlsError};
+use embassy_time::{Duration, Instant, Timer, with_deadline};
+use embedded_io_async::{ErrorKind, ErrorType, Read, Write};
+use rustls::client::UnbufferedClientConnection;
+use rustls::pki_types::ServerName;
+use rustls::unbuffered::{ConnectionState, UnbufferedStatus};
+use rustls::{CertificateError, ContentType, Error, HandshakeKind};
+
+use crate::Tls;
+use crate::caps::{self, Caps};
+use crate::records::{LONGEST_RECORD, OUTGOING, PATIENCE, Taken};
+
+/// Bytes that a handshake may bring.
+const LONGEST_HANDSHAKE: usize = 32 * 1024;
+/// Bytes of text that go into one record.
+const LONGEST_WRITE: usize = OUTGOING - 64;
+/// Bytes of a record's header.
+const HEADER: usize = 5;
+/// What rustls allocates for a message besides the message: keys, hashes, what it answers.
+const BESIDE: usize = 4 * 1024;
+/// What rustls allocates to say hello.
+const HELLO: usize = 6 * 1024;
+
+/// What a usual handshake takes.
+const USUAL: usize = 14 * 1024;
+/// How often a handshake that waits for memory looks whether there is some.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// Why a connection is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamError<E> {
+    /// The connection below it failed.
+    Below(E),
+    /// TLS failed.
+    Tls(TlsError),
+    /// The server ended it without saying that this is all.
+    Cut,
+    /// A record was not complete in time.
+    Slow,
+}
+
+impl<E: fmt::Debug> fmt::Display for StreamError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Below(error) => write!(f, "{error:?}"),
+            Self::Tls(error) => error.fmt(f),
+            Self::Cut => f.write_str("ended without TLS's goodbye"),
+            Self::Slow => f.write_str("a record took too long"),
+        }
+    }
+}
+
+impl<E: fmt::Debug> core::error::Error for StreamError<E> {}
+
+impl<E: embedded_io_async::Error> embedded_io_async::Error for StreamError<E> {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Below(error) => error.kind(),
+            Self::Tls(_) => ErrorKind::InvalidData,
+            Self::Cut => ErrorKind::ConnectionAborted,
+            Self::Slow => ErrorKind::TimedOut,
+        }
+    }
+}
+
+/// An open connection that speaks TLS over `S`.
+///
+/// *Cancellation*: a read that is dropped has lost nothing. A write that is dropped may have sent a
+/// part of a record: the connection must not be used again.
+pub struct TlsConnection<'t, S> {
+    tls: &'t Tls,
+    below: S,
+    /// In the pool, so that a slot without a TLS connection has no room set apart for it.
+    rustls: Box<UnbufferedClientConnection>,
+    name: ServerName<'static>,
+    /// The first bytes of a record, until the buffer is there for the rest.
+    begun: heapless::Vec<u8, HEADER>,
+    buffer: Option<Incoming<'t>>,
+    /// What is plain on its way, as long as that is so.
+    caps: Caps,
+    /// Bytes that the handshake has brought.
+    brought: usize,
+    is_over: bool,
+}
+
+/// The shared buffer with what came, and what is left to be read of it.
+struct Incoming<'t> {
+    bytes: Taken<'t>,
+    /// Text that was decrypted and not read yet. It is where its record was.
+    text: Range<usize>,
+    /// What has not been processed yet.
+    waiting: Range<usize>,
+    /// Up to here records have been looked at.
+    checked: usize,
+}
+
+/// What processing came to.
+enum Progress {
+    /// There is text to be read, or the server has said goodbye.
+    Readable,
+    /// More has to come.
+    NeedsMore,
+    /// So many bytes behind what came have to be sent.
+    Send(usize),
+    /// The handshake is complete, and everything that came is processed.
+    Idle,
+    /// The server says that this was all.
+    Goodbye,
+}
+
+type Result<T, S> = core::result::Result<T, StreamError<<S as ErrorType>::Error>>;
+
+impl<S> fmt::Debug for TlsConnection<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsConnection")
+            .field("name", &self.name)
+            .field("is_over", &self.is_over)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'t, S: Connection> TlsConnection<'t, S> {
+    /// Shakes hands with the server on `below`, which has to be `host`.
+    ///
+    /// # Errors
+    /// Why it is not to be trusted, or cannot be talked to. *Cancellation*: the connection is given
+    /// up.
+    pub async fn open(tls: &'t Tls, below: S, host: &str) -> Result<Self, S> {
+        let refused = StreamError::Tls;
+        if !tls.knows_time() {
+            return Err(refused(TlsError::Time));
+        }
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let name = ServerName::try_from(host.to_string()).map_err(|_| refused(TlsError::Name))?;
+        // Others are done soon, as a rule.
+        let end = Instant::now() + PATIENCE;
+        while !tls.make_room(USUAL) && Instant::now() < end {
+            Timer::after(LOOK_AGAIN).await;
+        }
+        if !tls.make_room(HELLO) {
+            return Err(refused(TlsError::Memory));
+        }
+        let rustls = UnbufferedClientConnection::new(tls.config(), name.clone())
+            .map_err(|why| refused(reason(&why)))?;
+        let mut connection = Self {
+            tls,
+            below,
+            rustls: Box::new(rustls),
+            name,
+            begun: heapless::Vec::new(),
+            buffer: None,
+            caps: Caps::PLAIN,
+            brought: 0,
+            is_over: false,
+        };
+        connection.take_buffer().await?;
+        while !connection.turn().await? {
+            if connection.brought > LONGEST_HANDSHAKE {
+                return Err(refused(TlsError::Protocol));
+            }
+        }
+        tls.count(connection.rustls.handshake_kind() == Some(HandshakeKind::Resumed));
+        Ok(connection)
+    }
+
+    /// Was the handshake one that resumed a session?
+    pub fn is_resumed(&self) -> bool {
+        self.rustls.handshake_kind() == Some(HandshakeKind::Resumed)
+    }
+
+    /// Takes the buffer, if it is not ours already.
+    async fn take_buffer(&mut self) -> Result<(), S> {
+        if self.buffer.is_none() {
+            let taken = self.tls.records().take().await;
+            let bytes = taken.ok_or(StreamError::Tls(TlsError::Memory))?;
+            self.put_begun(bytes);
+        }
+        Ok(())
+    }
+
+    fn put_begun(&mut self, mut bytes: Taken<'t>) {
+        let begun = self.begun.len();
+        if let Some(front) = bytes.get_mut(..begun) {
+            front.copy_from_slice(&self.begun);
+        }
+        self.begun.clear();
+        self.buffer = Some(Incoming {
+            bytes,
+            text: 0..0,
+            waiting: 0..begun,
+            checked: 0,
+        });
+    }
+
+    /// Gives the buffer back, if nothing is in it.
+    fn give_back(&mut self) {
+        if self.buffer.as_ref().is_some_and(Incoming::is_empty) {
+            self.buffer = None;
+        }
+    }
+
+    /// One step: processes what is there, sends what has to be sent, or waits for more. True if
+    /// there is text to be read or nothing left to do.
+    async fn turn(&mut self) -> Result<bool, S> {
+        let progress = self.process().map_err(|why| self.fail(why));
+        let progress = match progress {
+            Ok(progress) => progress,
+            Err(why) => {
+                self.send_alert().await;
+                return Err(why);
+            }
+        };
+        match progress {
+            Progress::Readable => return Ok(true),
+            Progress::Idle => {
+                self.give_back();
+                return Ok(true);
+            }
+            Progress::Goodbye => {
+                self.is_over = true;
+                self.buffer = None;
+                return Ok(true);
+            }
+            Progress::Send(length) => self.send(length).await?,
+            Progress::NeedsMore => self.receive().await?,
+        }
+        Ok(false)
+    }
+
+    /// Lets rustls process what is there, as far as that goes without waiting.
+    // Out of the futures' code: the frames of cryptography end with it.
+    #[inline(never)]
+    fn process(&mut self) -> core::result::Result<Progress, TlsError> {
+        let handshaking = self.rustls.is_handshaking();
+        let Some(incoming) = &mut self.buffer else {
+            return Ok(Progress::Idle);
+        };
+        if !incoming.text.is_empty() {
+            return Ok(Progress::Readable);
+        }
+        incoming.to_front();
+        if handshaking {
+            incoming.check(&mut self.caps)?;
+        }
+        if !self.tls.make_room(incoming.waiting.len() + BESIDE) {
+            return Err(TlsError::Memory);
+        }
+        let mut sending = 0;
+        loop {
+            let Incoming { bytes, waiting, .. } = incoming;
+            let (came, free) = bytes.split_at_mut(waiting.end);
+            let came = came.get_mut(waiting.clone()).unwrap_or_default();
+            let UnbufferedStatus { discard, state } = self.rustls.process_tls_records(came);
+            let mut text = false;
+            let progress = match state {
+                Ok(ConnectionState::EncodeTlsData(mut message)) => {
+                    let free = free.get_mut(sending..).unwrap_or_default();
+                    let encoded = message.encode(free).map_err(|_| TlsError::Memory)?;
+                    sending += encoded;
+                    None
+                }
+                Ok(ConnectionState::TransmitTlsData(message)) => {
+                    message.done();
+                    Some(Progress::Send(core::mem::take(&mut sending)))
+                }
+                // The text is in the pool. It stays there until the borrow of the buffer is over.
+                Ok(ConnectionState::ReadTraffic(_)) => {
+                    text = true;
+                    None
+                }
+                Ok(ConnectionState::BlockedHandshake) => Some(Progress::NeedsMore),
+                Ok(ConnectionState::WriteTraffic(_)) => Some(Progress::Idle),
+                Ok(ConnectionState::PeerClosed | ConnectionState::Closed) => {
+                    Some(Progress::Goodbye)
+                }
+                Ok(_) => return Err(TlsError::Protocol),
+                Err(why) => {
+                    let why = reason(&why);
+                    incoming.discard(discard);
+                    return Err(why);
+                }
+            };
+            incoming.discard(discard);
+            if text && take_text(&mut self.rustls, incoming) {
+                self.tls.weigh(&self.name, &self.rustls);
+                return Ok(Progress::Readable);
+            }
+            match progress {
+                Some(Progress::Idle) => {
+                    self.tls.weigh(&self.name, &self.rustls);
+                    // A part of a record waits for the rest.
+                    return Ok(match incoming.waiting.is_empty() {
+                        true => Progress::Idle,
+                        false => Progress::NeedsMore,
+                    });
+                }
+                Some(progress) => return Ok(progress),
+                None => {}
+            }
+        }
+    }
+
+    /// Sends what was put behind what came.
+    async fn send(&mut self, length: usize) -> Result<(), S> {
+        let Some(incoming) = &mut self.buffer else {
+            return Ok(());
+        };
+        let start = incoming.waiting.end;
+        let bytes = incoming
+            .bytes
+            .get(start..start + length)
+            .unwrap_or_default();
+        let sent = with_deadline(incoming.bytes.until, self.below.write_all(bytes)).await;
+        match sent {
+            Ok(sent) => sent.map_err(StreamError::Below),
+            Err(_) => Err(self.slow()),
+        }
+    }
+
+    /// Waits for more, and puts it behind what is there.
+    async fn receive(&mut self) -> Result<(), S> {
+        if self.buffer.as_ref().is_some_and(Incoming::is_empty) {
+            // Whoever waits holds nothing.
+            self.buffer = None;
+        }
+        let count = match &mut self.buffer {
+            None => {
+                let mut header = [0; HEADER];
+                let room = HEADER - self.begun.len();
+                let place = header.get_mut(..room).unwrap_or_default();
+                let count = self.below.read(place).await.map_err(StreamError::Below)?;
+                let _ = self
+                    .begun
+                    .extend_from_slice(header.get(..count).unwrap_or_default());
+                if count > 0 {
+                    self.take_buffer().await?;
+                }
+                count
+            }
+            Some(incoming) => {
+                let until = incoming.bytes.until;
+                let Some(place) = incoming.room() else {
+                    return Err(StreamError::Tls(self.fail_with(TlsError::Protocol)));
+                };
+                match with_deadline(until, self.below.read(place)).await {
+                    Ok(read) => {
+                        let count = read.map_err(StreamError::Below)?;
+                        incoming.waiting.end += count;
+                        count
+                    }
+                    Err(_) => return Err(self.slow()),
+                }
+            }
+        };
+        if count == 0 {
+            self.is_over = true;
+            self.buffer = None;
+            return Err(StreamError::Cut);
+        }
+        self.brought += count;
+        Ok(())
+    }
+
+    fn slow(&mut self) -> StreamError<S::Error> {
+        self.is_over = true;
+        self.buffer = None;
+        StreamError::Slow
+    }
+
+    fn fail_with(&mut self, why: TlsError) -> TlsError {
+        self.is_over = true;
+        why
+    }
+
+    fn fail(&mut self, why: TlsError) -> StreamError<S::Error> {
+        StreamError::Tls(self.fail_with(why))
+    }
+
+    /// Tells the server why the connection is over, if rustls has something to say and it can be
+    /// said at once.
+    async fn send_alert(&mut self) {
+        let Some(incoming) = &mut self.buffer else {
+            return;
+        };
+        let until = incoming.bytes.until;
+        let (came, free) = incoming.bytes.split_at_mut(incoming.waiting.end);
+        let came = came.get_mut(incoming.waiting.clone()).unwrap_or_default();
+        let UnbufferedStatus { state, .. } = self.rustls.process_tls_records(came);
+        let Ok(ConnectionState::EncodeTlsData(mut message)) = state else {
+            return;
+        };
+        if let Ok(length) = message.encode(free) {
+            let alert = free.get(..length).unwrap_or_default();
+            let _ = with_deadline(until, self.below.write_all(alert)).await;
+        }
+        self.buffer = None;
+    }
+
+    /// Encrypts the beginning of these bytes behind what came: how many, and how long the record
+    /// is.
+    #[inline(never)]
+    fn encrypt(&mut self, bytes: &[u8]) -> core::result::Result<(usize, usize), TlsError> {
+        let Some(incoming) = &mut self.buffer else {
+            return Err(TlsError::Memory);
+        };
+        if !self.tls.make_room(BESIDE) {
+            return Err(TlsError::Memory);
+        }
+        let text = bytes
+            .get(..LONGEST_WRITE.min(bytes.len()))
+            .unwrap_or_default();
+        let (came, free) = incoming.bytes.split_at_mut(incoming.waiting.end);
+        let came = came.get_mut(incoming.waiting.clone()).unwrap_or_default();
+        let UnbufferedStatus { discard, state } = self.rustls.process_tls_records(came);
+        let length = match state {
+            Ok(ConnectionState::WriteTraffic(mut traffic)) => {
+                traffic.encrypt(text, free).map_err(|_| TlsError::Memory)?
+            }
+            _ => return Err(TlsError::Protocol),
+        };
+        incoming.discard(discard);
+        Ok((text.len(), length))
+    }
+}
+
+/// Takes the text out of the pool and puts it where its record was; false if it is empty.
+fn take_text(rustls: &mut UnbufferedClientConnection, incoming: &mut Incoming<'_>) -> bool {
+    // Nothing is read of an empty buffer: there is text to be taken first.
+    let UnbufferedStatus { state, .. } = rustls.process_tls_records(&mut []);
+    let Ok(ConnectionState::ReadTraffic(mut traffic)) = state else {
+        return false;
+    };
+    let Some(Ok(record)) = traffic.next_record() else {
+        return false;
+    };
+    let length = record.payload.len();
+    // A record is longer than its text, and has just been discarded.
+    let start = incoming.waiting.start.saturating_sub(length);
+    let place = incoming.bytes.get_mut(start..start + length);
+    let Some(place) = place.filter(|_| start + length <= incoming.waiting.start) else {
+        return false;
+    };
+    place.copy_from_slice(record.payload);
+    incoming.text = start..start + length;
+    length > 0
+}
+
+impl Incoming<'_> {
+    fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.waiting.is_empty()
+    }
+
+    /// rustls is done with so many bytes.
+    fn discard(&mut self, count: usize) {
+        self.waiting.start = (self.waiting.start + count).min(self.waiting.end);
+        self.checked = self.checked.max(self.waiting.start);
+    }
+
+    /// Moves what waits to the front, so that there is room behind it.
+    fn to_front(&mut self) {
+        let start = self.waiting.start;
+        self.bytes.copy_within(self.waiting.clone(), 0);
+        self.waiting = 0..self.waiting.len();
+        self.checked = self.checked.saturating_sub(start);
+    }
+
+    /// Room for more, if a record or message has not filled it all.
+    fn room(&mut self) -> Option<&mut [u8]> {
+        self.to_front();
+        let room = self.bytes.get_mut(self.waiting.end..LONGEST_RECORD)?;
+        (!room.is_empty()).then_some(room)
+    }
+
+    /// Looks at the headers of records that have come since, and at what is plain of them.
+    fn check(&mut self, caps: &mut Caps) -> core::result::Result<(), TlsError> {
+        loop {
+            let rest = self.bytes.get(self.checked..self.waiting.end);
+            let Some(&[kind, _, _, high, low, ref rest @ ..]) = rest else {
+                return Ok(());
+            };
+            let length = usize::from(u16::from_be_bytes([high, low]));
+            let Some(contents) = rest.get(..length) else {
+                return Ok(());
+            };
+            let kind = ContentType::from(kind);
+            caps.check(kind, contents).map_err(|_| TlsError::Protocol)?;
+            if kind == ContentType::ChangeCipherSpec {
+                *caps = Caps::SEALED;
+            }
+            self.checked += HEADER + length;
+        }
+    }
+}
+
+impl<S: ErrorType> ErrorType for TlsConnection<'_, S> {
+    type Error = StreamError<S::Error>;
+}
+
+impl<S: Connection> Read for TlsConnection<'_, S> {
+    async fn read(&mut self, buffer: &mut [u8]) -> Result<usize, S> {
+        loop {
+            if let Some(incoming) = &mut self.buffer
+                && !incoming.text.is_empty()
+            {
+                let count = incoming.text.len().min(buffer.len());
+                let start = incoming.text.start;
+                let text = incoming.bytes.get(start..start + count).unwrap_or_default();
+                buffer
+                    .iter_mut()
+                    .zip(text)
+                    .for_each(|(to, from)| *to = *from);
+                incoming.text.start += count;
+                self.give_back();
+                return Ok(count);
+            }
+            if self.is_over {
+                return Ok(0);
+            }
+            if self.turn().await? && self.buffer.is_none() && !self.is_over {
+                self.receive().await?;
+            }
+        }
+    }
+}
+
+impl<S: Connection> Write for TlsConnection<'_, S> {
+    async fn write(&mut self, bytes: &[u8]) -> Result<usize, S> {
+        if self.is_over {
+            return Err(StreamError::Cut);
+        }
+        self.take_buffer().await?;
+        // What rustls has to say comes first.
+        while let Progress::Send(length) = self.process().map_err(|why| self.fail(why))? {
+            self.send(length).await?;
+        }
+        let (count, length) = self.encrypt(bytes).map_err(|why| self.fail(why))?;
+        self.send(length).await?;
+        self.give_back();
+        Ok(count)
+    }
+
+    async fn flush(&mut self) -> Result<(), S> {
+        self.below.flush().await.map_err(StreamError::Below)
+    }
+}
+
+impl<S: Connection> Connection for TlsConnection<'_, S> {
+    /// Says goodbye, if the buffer is free for it, and ends what is below.
+    async fn finish(&mut self) {
+        if !self.is_over && !self.rustls.is_handshaking() {
+            if self.buffer.is_none()
+                && let Some(bytes) = self.tls.records().try_take()
+            {
+                self.put_begun(bytes);
+            }
+            let goodbye = self.buffer.as_mut().and_then(|incoming| {
+                incoming.text = 0..0;
+                let (came, free) = incoming.bytes.split_at_mut(incoming.waiting.end);
+                let came = came.get_mut(incoming.waiting.clone()).unwrap_or_default();
+                match self.rustls.process_tls_records(came).state {
+                    Ok(ConnectionState::WriteTraffic(mut traffic)) => {
+                        traffic.queue_close_notify(free).ok()
+                    }
+                    _ => None,
+                }
+            });
+            if let Some(length) = goodbye {
+                let _ = self.send(length).await;
+            }
+        }
+        self.is_over = true;
+        self.buffer = None;
+        self.below.finish().await;
+    }
+}
+
+/// What rustls says, in the fetcher's words.
+pub fn reason(error: &Error) -> TlsError {
+    match error {
+        Error::InvalidCertificate(why) => match why {
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+                TlsError::Expired
+            }
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+                TlsError::NotYetValid
+            }
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                TlsError::Name
+            }
+            CertificateError::UnknownIssuer => TlsError::Issuer,
+            CertificateError::ApplicationVerificationFailure => TlsError::Pin,
+            _ => TlsError::Certificate,
+        },
+        Error::FailedToGetCurrentTime => TlsError::Time,
+        _ => TlsError::Protocol,
+    }
+}
+
+impl Tls {
+    /// Tells the session cache how long what a server's session keeps is.
+    fn weigh(&self, name: &ServerName<'_>, rustls: &UnbufferedClientConnection) {
+        let chain = rustls.peer_certificates().unwrap_or_default();
+        let bytes = chain.iter().map(|certificate| certificate.len()).sum();
+        self.sessions().weigh(name, bytes, caps::ticket_bytes());
+    }
+}

@@ -1,0 +1,174 @@
+//! Whom to believe: the public roots, the owner's own certificate authorities, and keys that the
+//! owner has pinned.
+
+use core::{fmt, net};
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{self, CertificateDer, ServerName, TrustAnchor, UnixTime};
+use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
+use sha2::{Digest as _, Sha256};
+use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
+
+use crate::provider::{ALGORITHMS, restart_count};
+use crate::validity;
+
+/// The owner's authorities that are looked at.
+pub const MOST_AUTHORITIES: usize = 4;
+
+/// What the owner says about hosts.
+pub trait Owner: Send + Sync + fmt::Debug {
+    /// May the owner's certificate authorities vouch for this host? Its name, or its address.
+    fn is_own(&self, _host: &str) -> bool {
+        false
+    }
+
+    /// Certificates of the owner's certificate authorities, in DER.
+    fn authority(&self, _index: usize) -> Option<&'static [u8]> {
+        None
+    }
+
+    /// SHA-256 of the public key (SubjectPublicKeyInfo) that this host must have, if the owner says
+    /// so. No authority has to vouch for it then; its name and dates are checked all the same.
+    fn pin(&self, _host: &str) -> Option<[u8; 32]> {
+        None
+    }
+}
+
+/// An owner who says nothing: the public roots decide.
+#[derive(Clone, Copy, Debug)]
+pub struct NoOwner;
+
+impl Owner for NoOwner {}
+
+/// Checks certificates.
+#[derive(Debug)]
+pub(crate) struct Verifier {
+    pub(crate) owner: &'static dyn Owner,
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        _: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        restart_count();
+        let end = EndEntityCert::try_from(certificate).map_err(reason)?;
+        end.verify_is_valid_for_subject_name(name).map_err(reason)?;
+        let host = host_text(name);
+        if let Some(pin) = self.owner.pin(&host) {
+            return check_pinned(certificate, name, &pin, now)
+                .map(|()| ServerCertVerified::assertion());
+        }
+        let path = |anchors: &[TrustAnchor<'_>]| {
+            end.verify_for_usage(
+                ALGORITHMS.all,
+                anchors,
+                intermediates,
+                now,
+                KeyUsage::server_auth(),
+                None,
+                None,
+            )
+            .map(|_| ServerCertVerified::assertion())
+        };
+        let own = if self.owner.is_own(&host) {
+            let certificates = (0..MOST_AUTHORITIES).map_while(|index| self.owner.authority(index));
+            let certificates: heapless::Vec<CertificateDer<'_>, MOST_AUTHORITIES> =
+                certificates.map(CertificateDer::from).collect();
+            let anchors: heapless::Vec<TrustAnchor<'_>, MOST_AUTHORITIES> = certificates
+                .iter()
+                .filter_map(|certificate| anchor_from_trusted_cert(certificate).ok())
+                .collect();
+            match path(&anchors) {
+                // None of them is meant: the public ones may be.
+                Err(webpki::Error::UnknownIssuer) => None,
+                decided => Some(decided),
+            }
+        } else {
+            None
+        };
+        own.unwrap_or_else(|| path(webpki_roots::TLS_SERVER_ROOTS))
+            .map_err(reason)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        restart_count();
+        verify_tls12_signature(message, certificate, signed, &ALGORITHMS)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        restart_count();
+        verify_tls13_signature(message, certificate, signed, &ALGORITHMS)
+    }
+
+    fn supported_verify_schemes(&self) -> alloc::vec::Vec<SignatureScheme> {
+        ALGORITHMS.supported_schemes()
+    }
+}
+
+/// Has this certificate the key that was pinned, is it for this host, and valid now?
+///
+/// # Errors
+/// Why not.
+pub fn check_pinned(
+    certificate: &CertificateDer<'_>,
+    name: &ServerName<'_>,
+    pin: &[u8; 32],
+    now: UnixTime,
+) -> Result<(), Error> {
+    let end = EndEntityCert::try_from(certificate).map_err(reason)?;
+    let key = end.subject_public_key_info();
+    if Sha256::digest(&key).as_slice() != pin {
+        return Err(CertificateError::ApplicationVerificationFailure.into());
+    }
+    end.verify_is_valid_for_subject_name(name).map_err(reason)?;
+    validity::check(certificate, now)
+}
+
+/// As rustls says it; what has no reason of its own here counts as a certificate that is no good.
+fn reason(error: webpki::Error) -> Error {
+    use webpki::Error as Why;
+    let reason = match error {
+        Why::CertExpired { .. } => CertificateError::Expired,
+        Why::CertNotValidYet { .. } => CertificateError::NotValidYet,
+        Why::CertNotValidForName(_) => CertificateError::NotValidForName,
+        Why::UnknownIssuer => CertificateError::UnknownIssuer,
+        Why::InvalidSignatureForPublicKey => CertificateError::BadSignature,
+        Why::RequiredEkuNotFoundContext(_) => CertificateError::InvalidPurpose,
+        _ => CertificateError::BadEncoding,
+    };
+    reason.into()
+}
+
+/// A host's name, or its address.
+pub(crate) fn host_text(name: &ServerName<'_>) -> heapless::String<256> {
+    let mut text = heapless::String::new();
+    // A name has 253 characters at most.
+    let _ = match name {
+        ServerName::DnsName(name) => text.push_str(name.as_ref()).map_err(|_| fmt::Error),
+        ServerName::IpAddress(address) => {
+            let address = match address {
+                pki_types::IpAddr::V4(address) => net::IpAddr::from(*address.as_ref()),
+                pki_types::IpAddr::V6(address) => net::IpAddr::from(*address.as_ref()),
+            };
+            fmt::write(&mut text, format_args!("{address}"))
+        }
+        _ => Ok(()),
+    };
+    text
+}

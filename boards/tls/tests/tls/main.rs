@@ -1,0 +1,53 @@
+//! The client that boards have, against servers on this computer.
+
+mod client;
+mod peers;
+
+use client::{Fetch, fetch};
+use dunlin::fetch::TlsError;
+use peers::{Authority, Leaf, Server, Versions};
+
+#[test]
+fn a_page_comes_over_both_versions_and_every_kind_of_key() {
+    let keys = [
+        (Versions::Tls13, "p256"),
+        (Versions::Tls13, "p384"),
+        (Versions::Tls13, "2048"),
+        (Versions::Tls13, "4096"),
+        (Versions::Tls12, "p256"),
+        (Versions::Tls12, "p384"),
+        (Versions::Tls12, "3072"),
+    ];
+    for (versions, key) in keys {
+        let authority = Authority::new("our own");
+        let leaf = Leaf::named("a.test").with_key(key);
+        let server = Server::start(authority.leaf(&leaf), versions);
+        let got = fetch(&Fetch::of(&server, "a.test").trusting(&authority));
+        assert_eq!(got.text(), "hello", "{key} over {versions:?}");
+        assert!(!got.resumed);
+    }
+}
+
+#[test]
+fn the_second_visit_resumes() {
+    for versions in [Versions::Tls13, Versions::Tls12] {
+        let authority = Authority::new("our own");
+        let server = Server::start(authority.leaf(&Leaf::named("a.test")), versions);
+        let ask = Fetch::of(&server, "a.test").trusting(&authority);
+        assert!(!fetch(&ask).resumed);
+        let second = fetch(&ask);
+        assert_eq!(second.text(), "hello");
+        assert!(second.resumed, "{versions:?}");
+    }
+}
+
+#[test]
+fn strangers_are_refused() {
+    let authority = Authority::new("our own");
+    let other = Authority::new("our own");
+    let server = Server::start(other.leaf(&Leaf::named("a.test")), Versions::Tls13);
+    let refused = fetch(&Fetch::of(&server, "a.test").trusting(&authority));
+    assert_eq!(refused.error(), TlsError::Certificate);
+    let refused = fetch(&Fetch::of(&server, "a.test"));
+    assert_eq!(refused.error(), TlsError::Issuer);
+}
