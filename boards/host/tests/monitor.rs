@@ -477,7 +477,7 @@ fn the_report_is_a_page_with_plots_that_asks_nobody() {
         b"",
     );
     assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).starts_with("probe,fetches,304,"));
+    assert!(text(&output.stdout).starts_with("probe,fetches,not_modified,"));
     let page = fs::read_to_string(&html).expect("the report");
     for part in [
         "Freshness over time",

@@ -70,6 +70,13 @@ def check(schema, *arguments, rows=lambda document: document):
     return document, described
 
 
+def flat(page):
+    """An estimate as a row: the law that was fitted has columns of its own."""
+    law = page["law"] or {}
+    rest = {name: law.get(name) for name in ("shape", "updates", "fit")}
+    return {**page, "law": law.get("model"), **rest}
+
+
 def names(schema):
     """The names that a schema describes, of rows where it describes rows."""
     schema = schema.get("items", schema)
@@ -93,7 +100,7 @@ with tempfile.TemporaryDirectory() as folder:
         document, schema = check("simulate", *simulate, *more)
         row = document[0] if isinstance(document, list) else document
         assert set(row) == names(schema), set(row) ^ names(schema)
-    check("estimate", "estimate", str(history))
+    check("estimate", "estimate", str(history), rows=lambda pages: [flat(page) for page in pages])
     for path in ("private/x", "public"):
         check("robots", "robots", str(robots), "--agent", "me", f"http://a.test/{path}")
     json.loads((SCHEMAS / "run.schema.json").read_text())
