@@ -200,6 +200,7 @@ mod tests {
             gates: list.hosts.iter().map(gate).collect(),
             gate_of_host: (0..list.hosts.len()).collect(),
             list,
+            pins: Vec::new(),
         }
     }
 
