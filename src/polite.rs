@@ -7,11 +7,14 @@
 //! |---|---|---|
 //! | politeness, robots Crawl-delay | the longer of the two, from the start of a fetch (or its end) | [`MAX_CRAWL_DELAY`] |
 //! | `Retry-After` of a 429 or 5xx, if it is above 0 | what the server asks for | [`MAX_RETRY_AFTER`] |
-//! | 429, 503, network failure | doubles with each one in a row, ± 25 % at random | [`GateSettings::back_off_ceiling`] |
+//! | 429, 503, network failure; several pages that fail | doubles with each one in a row, ± 25 % at random | [`GateSettings::back_off_ceiling`] |
 //! | allowed hours | until they begin | a day |
 //!
-//! 429 and Retry-After belong to the *host*: its other pages wait, too. Failures are forgiven: each
-//! success halves their count, and so does every [`FORGIVEN_AFTER`] without one.
+//! 429 and Retry-After belong to the *host*: its other pages wait, too. A page that fails while its
+//! host serves others belongs to nobody but itself: it backs off alone
+//! ([`GateSettings::page_back_off`]), and the host only when [`SEVERAL`] pages in a row fail, none
+//! of which had failed before. Failures are forgiven: each success halves their count, and so does
+//! every [`FORGIVEN_AFTER`] without one.
 
 pub use crate::time::Hours;
 use crate::time::{Duration, Instant};
@@ -24,6 +27,10 @@ pub const MAX_CRAWL_DELAY: Duration = Duration::HOUR;
 pub const MAX_RETRY_AFTER: Duration = Duration::DAY;
 /// Without a failure for so long, half of them are forgiven.
 pub const FORGIVEN_AFTER: Duration = Duration::from_micros((FORGIVEN_UNITS as u64) << COARSE);
+
+/// So many pages that begin to fail one after the other, with no page served between them, are a
+/// failure of their host.
+pub const SEVERAL: u8 = 3;
 
 /// Failures are dated in units of 2^29 µs, about nine minutes: exact enough to forgive by, and two
 /// bytes.
@@ -69,6 +76,21 @@ impl GateSettings {
         gap_from_end: false,
     };
 
+    /// How long a page is left alone that failed so many times in a row while its host served
+    /// others: twice as long each time, up to the ceiling.
+    ///
+    /// ```
+    /// use dunlin::polite::GateSettings;
+    /// let settings = GateSettings::DEFAULT;
+    /// assert_eq!(settings.page_back_off(1), settings.back_off);
+    /// assert_eq!(settings.page_back_off(3), settings.back_off * 4);
+    /// assert_eq!(settings.page_back_off(200), settings.back_off_ceiling);
+    /// ```
+    pub fn page_back_off(&self, times: u8) -> Duration {
+        let doubled = self.back_off * (1 << times.saturating_sub(1).min(MOST_FAILURES));
+        doubled.min(self.back_off_ceiling)
+    }
+
     /// The same with another [`back_off`](Self::back_off).
     #[must_use]
     pub const fn with_back_off(mut self, back_off: Duration) -> Self {
@@ -111,8 +133,13 @@ pub enum Answer {
         /// How long, if it said so.
         retry_after: Option<Duration>,
     },
-    /// No usable answer: connection, name, time-out, 5xx, nonsense.
+    /// It could not be asked, or failed as a whole: connection, name, robots.txt.
     Failed,
+    /// This page brought no usable answer (5xx, time-out, nonsense). Others may.
+    Broken {
+        /// It did not the last time, either: this says nothing new about the host.
+        again: bool,
+    },
 }
 
 /// The state of one gate, besides the moment it opens: 10 bytes.
@@ -138,7 +165,8 @@ pub struct Gate {
     gap: [u16; 2],
     failed_at: u16,
     hours: Hours,
-    failures: u8,
+    /// Failures in the low four bits, above them how many pages in a row began to fail.
+    counts: u8,
     phase: Phase,
 }
 
@@ -159,7 +187,7 @@ impl Gate {
             gap: halves(gap),
             failed_at: 0,
             hours: Hours::ALWAYS,
-            failures: 0,
+            counts: 0,
             phase: Phase::Ready,
         }
     }
@@ -213,12 +241,16 @@ impl Gate {
 
     /// Failures in a row that are not forgiven yet.
     pub fn failures(&self) -> u8 {
-        self.failures
+        self.counts & MOST_FAILURES
+    }
+
+    fn set_failures(&mut self, failures: u8) {
+        self.counts = self.counts & !MOST_FAILURES | failures.min(MOST_FAILURES);
     }
 
     /// Remembers failures of an earlier run.
     pub fn restore_failures(&mut self, failures: u8, now: Instant) {
-        self.failures = failures.min(MOST_FAILURES);
+        self.set_failures(failures);
         self.failed_at = coarse(now);
     }
 
@@ -250,16 +282,18 @@ impl Gate {
             Answer::NotAsked => end,
             Answer::Served => {
                 self.forgive(end);
-                self.failures /= 2;
+                // Halved, and no page in a row any more.
+                self.counts = self.failures() / 2;
                 polite
             }
+            Answer::Broken { again } if !self.are_several(again) => polite,
             Answer::Refused {
                 retry_after: Some(asked),
             } => {
                 self.fail(end);
                 polite.max(end + asked.min(MAX_RETRY_AFTER))
             }
-            Answer::Refused { retry_after: None } | Answer::Failed => {
+            Answer::Refused { retry_after: None } | Answer::Failed | Answer::Broken { .. } => {
                 self.fail(end);
                 polite.max(end + self.back_off(settings, random))
             }
@@ -268,8 +302,7 @@ impl Gate {
 
     /// Doubles with each failure in a row, to the ceiling; a quarter more or less at random.
     fn back_off(&self, settings: &GateSettings, random: u32) -> Duration {
-        let doubled = settings.back_off * (1 << self.failures.saturating_sub(1).min(MOST_FAILURES));
-        let wait = doubled.min(settings.back_off_ceiling);
+        let wait = settings.page_back_off(self.failures());
         let spread = wait.as_micros() / 2;
         wait - wait / 4
             + Duration::from_micros((spread >> 16).saturating_mul(u64::from(random >> 16)))
@@ -277,14 +310,24 @@ impl Gate {
 
     fn fail(&mut self, now: Instant) {
         self.forgive(now);
-        self.failures = (self.failures + 1).min(MOST_FAILURES);
+        self.set_failures(self.failures() + 1);
         self.failed_at = coarse(now);
+    }
+
+    /// One more page has failed, or the same one again: are there several by now?
+    fn are_several(&mut self, again: bool) -> bool {
+        const ONE: u8 = MOST_FAILURES + 1;
+        if !again && self.counts < SEVERAL * ONE {
+            self.counts += ONE;
+        }
+        self.counts >= SEVERAL * ONE
     }
 
     /// Halves the failures for every [`FORGIVEN_AFTER`] since the last.
     fn forgive(&mut self, now: Instant) {
         let halvings = coarse(now).wrapping_sub(self.failed_at) / FORGIVEN_UNITS;
-        self.failures = self.failures.checked_shr(u32::from(halvings)).unwrap_or(0);
+        let left = self.failures().checked_shr(halvings.into()).unwrap_or(0);
+        self.set_failures(left);
         self.failed_at = self.failed_at.wrapping_add(halvings * FORGIVEN_UNITS);
     }
 }

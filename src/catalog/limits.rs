@@ -21,6 +21,27 @@ impl CrawlLimits {
         interval: Duration::DAY,
     };
 
+    /// One visit after each such time, no more and no fewer.
+    pub const fn every(interval: Duration) -> Self {
+        Self {
+            min: 1,
+            max: Some(1),
+            interval,
+        }
+    }
+
+    /// The time between two visits, if it is fixed: the fewest are the most.
+    ///
+    /// ```
+    /// use dunlin::catalog::CrawlLimits;
+    /// use dunlin::time::Duration;
+    /// assert_eq!(CrawlLimits::every(Duration::HOUR).rhythm(), Some(Duration::HOUR));
+    /// assert_eq!(CrawlLimits::NONE.rhythm(), None);
+    /// ```
+    pub fn rhythm(&self) -> Option<Duration> {
+        (self.min > 0 && self.max == Some(self.min)).then(|| self.interval / u64::from(self.min))
+    }
+
     /// Can they be obeyed? The most must not be fewer than the fewest, and the interval not empty.
     pub fn is_sound(&self) -> bool {
         self.max.is_none_or(|max| self.min <= max) && !self.interval.is_zero()

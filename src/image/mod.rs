@@ -56,8 +56,10 @@
 //! | `auth` | no records: DER certificates of the owner's authorities, one behind the other | public ones only |
 //! | `PINS` | no records: for each host a byte with the length of its name, the name, and SHA-256 of its public key | no pins |
 //!
-//! `limt` and `laws` can be written and read, but no probe obeys them yet, so the program `dunlin`
-//! does not write them. All but `auth` and `PINS` hold records; other sections may hold what they want
+//! Of `limt`, probes obey limits that fix the time between two visits
+//! ([`CrawlLimits::rhythm`]), and the program `dunlin` writes those only. `laws` can be written and
+//! read, but no probe obeys them yet. All but `auth` and `PINS` hold records; other sections may hold
+//! what they want
 //! ([`Image::section`], `Builder::section`).
 //!
 //! | byte | payload that holds records |

@@ -1,54 +1,73 @@
-//! Pages of one site resemble each other: what a host's pages have shown is where a new page starts
-//! (Cho §7.3).
+//! Pages of one site resemble each other, and sites resemble each other: what a host's pages have
+//! shown is where a new page starts (Cho §7.3), and what all pages have shown is where a new host
+//! starts.
+//!
+//! Nothing here knows a unit of time. Where nobody has shown anything yet, pages are taken to
+//! change about as often as they are visited: whoever set the budget had a reason.
 
 use super::{Estimate, Prior};
-use crate::time::Duration;
 
-/// A host that nobody has visited: its pages change about every week (the geometric mean, 0.13 per
-/// day) …
-const FIRST_LOG_RATE: f32 = -2.026_480_5;
-/// … give or take a factor of ten: (ln 10)².
-const FIRST_VARIANCE: f32 = 5.301_898;
-/// What that guess weighs, in days of one page's observation.
-const FIRST_DAYS: f32 = 30.0;
-/// Habits of a host older than this many page-days fade.
-const MOST_DAYS: f32 = 100_000.0;
-/// However alike a host's pages, a new one must be able to differ.
-const MOST_SHAPE: f32 = 4.0;
+/// Before anything is known, rates are taken to differ by a factor of 3.4 (one standard deviation
+/// of the logarithm, squared). Wider, and the first visits decide too much by chance; narrower, and
+/// it takes longer to find out that pages differ. Both were measured.
+const FIRST_VARIANCE: f32 = 1.5;
+/// However alike a host's pages are, a new one must be able to differ.
+const MOST_SHAPE: f32 = 16.0;
+/// The pages of a host count against as many of all others; so a host with one page is believed to
+/// be a little like that page and mostly like everybody else.
+const KIN: f32 = 4.0;
+/// All pages count against as many of the first guess.
+const GUESS: f32 = 2.0;
+/// Visits that came after this many even gaps count no more than this: of pages that are visited
+/// seldom there are few visits, and each has to speak for many.
+const MOST_WEIGHT: f32 = 4.0;
+/// Pages are counted in 64ths.
+const STEPS: f32 = 64.0;
 
-/// The mean and the spread of the logarithms of a host's change rates. Twelve bytes.
+/// The mean and the spread of the logarithms of the change rates of pages that belong together: of
+/// one host, or of all. Twelve bytes.
 ///
-/// Each visit counts by the time it covers. So a page weighs what it was observed, whether in many
-/// visits or in few: counting visits instead would let the pages that change most speak for all.
+/// Each visit says what is then believed of its page, and counts by the time it covers: counting
+/// visits instead would let the pages that change most speak for all. It remembers about as many
+/// visits as there are pages, so that a page speaks with what is known of it now.
 ///
 /// ```
 /// use dunlin::learn::{Estimate, HostPrior, Settings, Visit};
 /// use dunlin::time::Duration;
 ///
+/// // Nothing known yet, but that pages are visited every hour.
+/// let guess = HostPrior::of_gap(1.0 / 24.0);
 /// let mut host = HostPrior::new();
-/// let mut page = Estimate::new(&host.prior());
-/// for hour in 0..1_000 {
-///     let visit = Visit::new(Duration::HOUR, hour % 2 == 0);
-///     page.update(&visit, &Settings::DEFAULT);
-///     host.update(&page, visit.interval);
+/// (0..10).for_each(|_| host.add_page());
+/// for _ in 0..10 {
+///     let mut page = Estimate::new(&host.prior(&guess));
+///     for hour in 0..100 {
+///         page.update(&Visit::new(Duration::HOUR, hour % 20 == 0), &Settings::DEFAULT);
+///         host.update(&page, 1.0);
+///     }
 /// }
-/// assert!(host.prior().rate() > 5.0, "the next page of this host is expected to be busy, too");
+/// let next = host.prior(&guess).rate();
+/// assert!(next < 3.0, "the next page of this host is expected to be quiet, too: {next}");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct HostPrior {
     log_rate: f32,
     variance: f32,
-    days: f32,
+    /// Pages it has heard of lately, in 64ths.
+    heard: u16,
+    /// Pages there are.
+    pages: u16,
 }
 
 impl HostPrior {
-    /// A host that nobody has visited.
+    /// A host that nobody has visited, without pages.
     pub const fn new() -> Self {
         Self {
-            log_rate: FIRST_LOG_RATE,
+            log_rate: 0.0,
             variance: FIRST_VARIANCE,
-            days: FIRST_DAYS,
+            heard: 0,
+            pages: 0,
         }
     }
 
@@ -56,16 +75,63 @@ impl HostPrior {
     pub(crate) const ZERO: Self = Self {
         log_rate: 0.0,
         variance: 0.0,
-        days: 0.0,
+        heard: 0,
+        pages: 0,
     };
 
-    /// Learns from what is believed about one of its pages after a visit. Constant time: one
-    /// logarithm.
-    pub fn update(&mut self, page: &Estimate, interval: Duration) {
-        let days = interval.as_days::<f32>().min(MOST_DAYS);
-        self.days = (self.days + days).min(MOST_DAYS);
-        let weight = days / self.days;
-        let (mean, doubt) = logarithm(page);
+    /// The first guess: pages that are visited every so many days change about as often.
+    pub fn of_gap(days: f32) -> Self {
+        Self {
+            log_rate: -libm::logf(days.clamp(1e-9, 1e9)),
+            ..Self::new()
+        }
+    }
+
+    /// One page more belongs to it.
+    pub fn add_page(&mut self) {
+        self.pages = self.pages.saturating_add(1);
+    }
+
+    /// One page less does.
+    pub fn remove_page(&mut self) {
+        self.pages = self.pages.saturating_sub(1);
+    }
+
+    /// Has a visit to any of its pages said anything yet?
+    pub fn has_learnt(&self) -> bool {
+        self.heard > 0
+    }
+
+    /// Has it heard of as many pages as there are?
+    pub(crate) fn has_heard_of_all(&self) -> bool {
+        f32::from(self.heard) >= STEPS * f32::from(self.pages)
+    }
+
+    /// Learns from what is believed about one of its pages after a visit that came after so many
+    /// `gaps`, measured by the gap that all pages would have if they had the same. Constant time:
+    /// one logarithm.
+    pub fn update(&mut self, page: &Estimate, gaps: f32) {
+        self.hear(logarithm(page), gaps);
+    }
+
+    /// The same for a host and for all pages at once.
+    pub(crate) fn update_both(host: &mut Self, all: &mut Self, page: &Estimate, gaps: f32) {
+        let logarithm = logarithm(page);
+        host.hear(logarithm, gaps);
+        all.hear(logarithm, gaps);
+    }
+
+    /// Learns from the mean and the variance of the logarithm of a page's rate.
+    fn hear(&mut self, (mean, doubt): (f32, f32), gaps: f32) {
+        let most = (f32::from(self.pages) * STEPS).clamp(STEPS, f32::from(u16::MAX));
+        // Not `clamp`: what is no number counts for nothing.
+        let counts = STEPS * gaps.max(0.0).min(MOST_WEIGHT);
+        let heard = (f32::from(self.heard) + counts).min(most);
+        if heard < 1.0 {
+            return;
+        }
+        self.heard = heard as u16;
+        let weight = (counts / heard).min(1.0);
         let difference = mean - self.log_rate;
         self.log_rate += weight * difference;
         // West's weighted update; (1 − w) keeps it from ever going below zero. Pages differ from
@@ -75,24 +141,40 @@ impl HostPrior {
             (1.0 - weight) * (self.variance + weight * difference * difference) + weight * doubt;
     }
 
-    /// Learns from one of its pages that was watched before a restart: it weighs what it was
-    /// observed.
-    pub fn restore(&mut self, page: &Estimate) {
-        self.update(page, Duration::from_days(page.time()));
+    /// All pages, as far as they have been heard of; the guess for the rest.
+    #[must_use]
+    pub fn or_guess(&self, guess: &Self) -> Self {
+        self.beside(guess, GUESS)
     }
 
-    /// Where a new page of this host starts: the Gamma whose logarithm has this mean and variance.
-    pub fn prior(&self) -> Prior {
+    /// Where a new page of this host starts, given what is known of all pages: the Gamma whose
+    /// logarithm has the mean and the variance of both together.
+    pub fn prior(&self, all: &Self) -> Prior {
+        let Self {
+            log_rate, variance, ..
+        } = self.beside(all, KIN);
         // ψ′(a) ≈ 1/a + 1/(2a²) = variance, solved for a; then E ln λ = ψ(a) − ln b with ψ(a) ≈ ln
         // a − 1/(2a) − 1/(12a²). Good to a few percent from a = ½, where priors end anyway.
-        let variance = self.variance.max(0.05);
-        let shape =
-            ((1.0 + libm::sqrtf(1.0 + 2.0 * variance)) / (2.0 * variance)).clamp(0.5, MOST_SHAPE);
+        let shape = (1.0 + libm::sqrtf(1.0 + 2.0 * variance)) / (2.0 * variance);
+        let shape = shape.max(0.5).min(MOST_SHAPE);
         let inverse = 1.0 / shape;
         Prior::new(
-            libm::expf(self.log_rate + inverse * (0.5 + inverse / 12.0)),
+            libm::expf(log_rate + inverse * (0.5 + inverse / 12.0)),
             shape,
         )
+    }
+
+    /// Both together, where the others have the weight of so many pages.
+    fn beside(&self, others: &Self, weight: f32) -> Self {
+        let heard = f32::from(self.heard) / STEPS;
+        let share = heard / (heard + weight);
+        let difference = self.log_rate - others.log_rate;
+        Self {
+            log_rate: others.log_rate + share * difference,
+            variance: share * self.variance
+                + (1.0 - share) * (others.variance + share * difference * difference),
+            ..*self
+        }
     }
 }
 

@@ -9,8 +9,13 @@
 //! | a change, made s ago (`Last-Modified`) | λ e^{−λs} | a += 1, b += s, exactly |
 //! | a change, some time since | 1 − e^{−λt} | the Gamma with the same mean and variance as the true posterior |
 //!
-//! Old evidence fades with a half-life: a and b shrink together, so the rate stays and the doubt
-//! grows. Fading alone follows a page that changes its habits only after a half-life or two. So two
+//! Old evidence fades: a and b shrink together, so the rate stays and the doubt grows. It fades with
+//! the days, because sites change their habits however seldom they are visited, and if so set with
+//! every visit, which holds in any unit of time. A scheduler keeps apart what a page has
+//! shown itself and what its host's pages have ([`HostPrior`](super::HostPrior)), so that evidence
+//! fades towards the host's present word and every page profits from what the others show.
+//!
+//! Fading alone follows a page that changes its habits only after a half-life or two. So two
 //! cumulative sums (Page 1954) watch for a rate four times as high or as low as believed; when one
 //! of them is sure, the belief is moved there and told to doubt itself. A ten-fold rise or fall is
 //! followed to within a factor of two in 10 to 17 visits as a rule, 30 in one case of twenty, where
@@ -31,8 +36,8 @@ const LEAST_SHAPE: f32 = 0.5;
 const SHAPE_AFTER_JUMP: f32 = 1.0;
 /// Beyond this, f32 no longer sees one more visit.
 const MOST_SHAPE: f32 = 1e6;
-/// A tenth of a second, in days: what a belief may at least weigh, so that rates stay finite.
-const LEAST_TIME: f32 = 1e-6;
+/// A millisecond, in days: what a belief may at least weigh, so that rates stay finite.
+const LEAST_TIME: f32 = 1e-8;
 /// Some millions of years, in days.
 const MOST_TIME: f32 = 1e9;
 /// A change that was all but certain is no evidence of a rise, though many of them would add up to
@@ -54,10 +59,17 @@ pub struct Prior {
 }
 
 impl Prior {
-    /// Nothing known: a page changes every other day, give or take a factor of ten.
+    /// Nothing known, not even how often the page is visited: it changes every other day, give or
+    /// take a factor of ten. Schedulers start from [`HostPrior`](super::HostPrior) instead.
     pub const DEFAULT: Self = Self {
         shape: LEAST_SHAPE,
         time: 1.0,
+    };
+
+    /// No belief at all: what memory starts as.
+    pub(crate) const ZERO: Self = Self {
+        shape: 0.0,
+        time: 0.0,
     };
 
     /// A mean rate per day, believed as firmly as if `shape` changes had been seen. What is no
@@ -102,34 +114,60 @@ impl Default for Prior {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Settings {
+    /// ln 2 over the half-life in visits; 0 never forgets.
+    per_visit: f32,
     /// ln 2 over the half-life in days; 0 never forgets.
-    fading: f32,
+    per_day: f32,
     /// Nats of evidence for a jump before it is believed.
     surprise: f32,
 }
 
 impl Settings {
-    /// Half the evidence is gone after 180 days; a jump is believed at odds of e⁹ ≈ 8,000 to 1.
+    /// Half the evidence is gone after 180 days, however many visits that are; a jump is believed at
+    /// odds of e⁹ ≈ 8,000 to 1.
     pub const DEFAULT: Self = Self {
-        fading: core::f32::consts::LN_2 / 180.0,
+        per_visit: 0.0,
+        per_day: core::f32::consts::LN_2 / 180.0,
         surprise: 9.0,
     };
     /// Every visit counts alike for ever, and no jump is believed: for pages known to be steady.
     pub const STEADY: Self = Self {
-        fading: 0.0,
+        per_visit: 0.0,
+        per_day: 0.0,
         surprise: f32::INFINITY,
     };
 
-    /// With another half-life. [`Duration::MAX`] never forgets.
+    /// With a half-life in visits besides that in time, in whatever unit a world counts. Infinity
+    /// never forgets by visits; below 1 is taken as 1.
+    #[must_use]
+    pub const fn with_memory(mut self, visits: f32) -> Self {
+        let visits = if visits > 1.0 { visits } else { 1.0 };
+        self.per_visit = core::f32::consts::LN_2 / visits;
+        self
+    }
+
+    /// With another half-life in time. [`Duration::MAX`] never forgets by time.
     #[must_use]
     pub fn with_half_life(self, half_life: Duration) -> Self {
         let days = half_life.as_days::<f32>();
-        let fading = if half_life == Duration::MAX {
+        let per_day = if half_life == Duration::MAX {
             0.0
         } else {
             core::f32::consts::LN_2 / days.max(LEAST_TIME)
         };
-        Self { fading, ..self }
+        Self { per_day, ..self }
+    }
+
+    /// What is left of evidence after a visit that came after so many days: e^{−x} by 1/(1 + x +
+    /// x²/2), within 4 % up to a half-life between two visits.
+    fn kept(&self, days: f32) -> f32 {
+        let x = self.per_visit + days * self.per_day;
+        1.0 / (1.0 + x + 0.5 * x * x)
+    }
+
+    /// Visits after which half the evidence is gone; infinite for never.
+    pub(crate) fn memory(&self) -> f32 {
+        core::f32::consts::LN_2 / self.per_visit
     }
 
     /// With another threshold, in nats, for believing a four-fold jump. Steady pages raise a false
@@ -188,7 +226,7 @@ impl Estimate {
         fallen: 0,
     };
 
-    /// No belief at all: what memory starts as.
+    /// No evidence at all: what memory starts as.
     pub(crate) const ZERO: Self = Self {
         shape: 0.0,
         time: 0.0,
@@ -216,6 +254,35 @@ impl Estimate {
             risen,
             fallen,
         })
+    }
+
+    /// What is believed of a page that has shown this much itself and of whose kind a prior is
+    /// known.
+    pub(crate) fn on(self, prior: &Prior) -> Self {
+        Self {
+            shape: self.shape + prior.shape,
+            time: self.time + prior.time,
+            ..self
+        }
+    }
+
+    /// What of a belief the page has shown itself: the inverse of [`Self::on`].
+    pub(crate) fn beyond(self, prior: &Prior) -> Self {
+        Self {
+            shape: (self.shape - prior.shape).max(0.0),
+            time: (self.time - prior.time).max(0.0),
+            ..self
+        }
+    }
+
+    /// Forgets of what a page has shown itself as much as a visit makes it.
+    pub(crate) fn faded(self, days: f32, settings: &Settings) -> Self {
+        let kept = settings.kept(days);
+        Self {
+            shape: self.shape * kept,
+            time: self.time * kept,
+            ..self
+        }
     }
 
     /// Shape, time and evidence of a jump, to be kept elsewhere.
@@ -262,11 +329,18 @@ impl Estimate {
     /// Learns from a visit. A visit after no time at all (a clock that stepped back, a fetch
     /// repeated at once) says nothing and changes nothing.
     pub fn update(&mut self, visit: &Visit, settings: &Settings) {
+        if !visit.interval.is_zero() {
+            self.fade(visit.interval.as_days(), settings);
+            self.take_in(visit, settings);
+        }
+    }
+
+    /// The same without fading. Says whether the page's habits turned out to have changed.
+    pub(crate) fn take_in(&mut self, visit: &Visit, settings: &Settings) -> bool {
         let days: f32 = visit.interval.as_days();
         if visit.interval.is_zero() {
-            return;
+            return false;
         }
-        self.fade(days, settings.fading);
         // e^{−expected} is the chance of finding nothing new, averaged over the belief:
         // (b/(b+t))^a.
         let expected = self.shape * libm::log1pf(days / self.time);
@@ -285,7 +359,7 @@ impl Estimate {
             }
         }
         self.settle();
-        self.jump(settings.surprise);
+        self.jump(settings.surprise)
     }
 
     /// Learns from a visit to a page that had sent `signals` since the visit before, on a host with
@@ -302,14 +376,27 @@ impl Estimate {
         provider: &Provider,
         settings: &Settings,
     ) {
+        if !visit.interval.is_zero() {
+            self.fade(visit.interval.as_days(), settings);
+            self.take_in_signalled(visit, signals, provider, settings);
+        }
+    }
+
+    /// The same without fading. Says whether the page's habits turned out to have changed.
+    pub(crate) fn take_in_signalled(
+        &mut self,
+        visit: &Visit,
+        signals: u32,
+        provider: &Provider,
+        settings: &Settings,
+    ) -> bool {
         let days: f32 = visit.interval.as_days();
         let believed = provider.signals(self.rate());
         let recall = provider.recall();
         if !visit.changed || recall < LEAST_RECALL || visit.interval.is_zero() {
             // A page that did not change is as good as watched, whatever was said about it.
-            return self.update(visit, settings);
+            return self.take_in(visit, settings);
         }
-        self.fade(days, settings.fading);
         let changed = 1.0 - believed.fresh(days, signals);
         let right = provider.precision() * signals as f32 / changed.max(f32::MIN_POSITIVE);
         // The host's own share of the process is watched all the time: `told` changes are to be
@@ -333,7 +420,7 @@ impl Estimate {
         }
         self.time += recall * days;
         self.settle();
-        self.jump(settings.surprise);
+        self.jump(settings.surprise)
     }
 
     /// Exactly conjugate: the likelihood of a change s ago and none since is λ e^{−λs}.
@@ -356,10 +443,9 @@ impl Estimate {
         }
     }
 
-    /// Forgets: e^{−x} by 1/(1 + x + x²/2), within 4 % up to a half-life between two visits.
-    fn fade(&mut self, days: f32, fading: f32) {
-        let x = days * fading;
-        let kept = 1.0 / (1.0 + x + 0.5 * x * x);
+    /// Forgets of a belief that stands alone.
+    pub(crate) fn fade(&mut self, days: f32, settings: &Settings) {
+        let kept = settings.kept(days);
         let shape = self.shape * kept;
         if shape >= LEAST_SHAPE {
             self.shape = shape;
@@ -367,6 +453,7 @@ impl Estimate {
         } else {
             // The weakest belief keeps its rate, but not the memory of more time than fading lets
             // it have: a page that was quiet for years must not need years to be heard again.
+            let fading = settings.per_visit / days + settings.per_day;
             self.time = (self.time * LEAST_SHAPE / self.shape).min(1.0 / fading);
             self.shape = LEAST_SHAPE;
         }
@@ -379,17 +466,18 @@ impl Estimate {
     }
 
     /// Believes in a jump once the evidence is strong enough, unless the belief is so weak that it
-    /// follows anyway.
-    fn jump(&mut self, surprise: f32) {
+    /// follows anyway. Says whether it has jumped.
+    fn jump(&mut self, surprise: f32) -> bool {
         let threshold = NATS * surprise;
         let factor = if f32::from(self.risen) >= threshold {
             JUMP
         } else if f32::from(self.fallen) >= threshold {
             1.0 / JUMP
         } else {
-            return;
+            return false;
         };
-        if self.shape > SHAPE_AFTER_JUMP {
+        let jumps = self.shape > SHAPE_AFTER_JUMP;
+        if jumps {
             let rate = self.rate() * factor;
             self.shape = SHAPE_AFTER_JUMP;
             self.time = SHAPE_AFTER_JUMP / rate;
@@ -397,6 +485,7 @@ impl Estimate {
         }
         self.risen = 0;
         self.fallen = 0;
+        jumps
     }
 
     /// Keeps the belief where f32 can compute with it.

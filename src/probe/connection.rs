@@ -91,6 +91,11 @@ impl<'c, C: Connect> SlotConnection<'c, C> {
         }
     }
 
+    /// A connection that is kept is not used again.
+    pub(super) fn expire(&mut self) {
+        self.until = Instant::ZERO;
+    }
+
     /// The host whose connection is kept, and until when.
     pub(super) fn kept(&self) -> Option<(u16, Instant)> {
         self.client.is_open().then_some((self.host, self.until))

@@ -69,6 +69,10 @@ events! {
     /// A page's turn begins.
     debug Start { page: u16 } => "start page={=u16}";
 
+    /// Comes before the end of a fetch that brought the first version of a page: there is no
+    /// earlier one that it could differ from.
+    info First { page: u16 } => "first page={=u16}";
+
     /// A page was answered.
     info End { page: u16, status: u16, bytes: u32, millis: u32, changed: bool; flags: Flags }
         => "end page={=u16} status={=u16} bytes={=u32} ms={=u32} changed={=bool}";
@@ -81,6 +85,9 @@ events! {
     /// A page was not answered.
     warn Failed { page: u16, millis: u32, why: Failure as &'l str }
         => "failed page={=u16} ms={=u32} why={}";
+
+    /// A page was answered again, after turns that brought no version of it.
+    info Recovered { page: u16 } => "recovered page={=u16}";
 
     /// A robots.txt was answered.
     info Robots { host: u16, status: u16, judged: u16, denied: u16 }
@@ -152,6 +159,10 @@ events! {
     info Done { millis: u64, stack: u32 }
         => "done after {=u64} ms, stack high-water mark {=u32} B";
 
+    /// The banner again, each minute, for whoever did not hear the boot.
+    info Here { name: &'e str as &'l str, version: &'e str as &'l str, build: u64 as &'l str }
+        => "here {=str} {=str}, build {=u64:016x}";
+
     // The last one, because its line may begin with anything.
     /// The boot banner: who speaks, and which ELF file decodes it.
     info Banner { name: &'e str as &'l str, version: &'e str as &'l str, build: u64 as &'l str }
@@ -173,20 +184,28 @@ impl Event {
     /// Writes the line to the log, through `defmt` or `log`.
     ///
     /// With defmt the end of a fetch takes 24 bytes at most, framing and time included, for the
-    /// first twelve days after boot. What is flagged gets a second line, because hardly any page
-    /// is: the end of a fetch stays short.
+    /// first twelve days after boot; see [`Self::each_line`].
     #[cfg(any(feature = "defmt", feature = "log"))]
     pub fn emit(&self) {
-        self.emit_line();
-        if let Self::End { page, flags, .. } = *self
-            && (flags.encoded || flags.cut)
-        {
-            let flagged = Self::Flagged {
+        self.each_line(Self::emit_line);
+    }
+
+    /// Says the lines that the event is logged as. The end of a fetch is a page's first, or is
+    /// flagged, so seldom that each of these is a line of its own: it stays short.
+    pub fn each_line(&self, mut say: impl FnMut(&Self)) {
+        let Self::End { page, flags, .. } = *self else {
+            return say(self);
+        };
+        if flags.first {
+            say(&Self::First { page });
+        }
+        say(self);
+        if flags.encoded || flags.cut {
+            say(&Self::Flagged {
                 page,
                 encoded: flags.encoded,
                 cut: flags.cut,
-            };
-            flagged.emit();
+            });
         }
     }
 }
@@ -205,9 +224,11 @@ impl LoggedEvent<'_> {
     pub const fn page(&self) -> Option<u16> {
         match *self {
             Self::Start { page }
+            | Self::First { page }
             | Self::End { page, .. }
             | Self::Flagged { page, .. }
             | Self::Failed { page, .. }
+            | Self::Recovered { page }
             | Self::Denied { page }
             | Self::Moved { page, .. }
             | Self::Astray { page, .. } => Some(page),

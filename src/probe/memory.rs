@@ -39,9 +39,16 @@ pub struct PageMemory {
     pub(super) fetched: Stamp,
     /// Where the store keeps it: 0 for nowhere, or the sector's number and one.
     place: u8,
-    /// It has changed since it was stored.
-    pub(super) unsaved: bool,
+    /// [`UNSAVED`], [`LOST`], and below them how many turns in a row brought no version of it.
+    marks: u8,
 }
+
+/// It has changed since it was stored.
+const UNSAVED: u8 = 0x80;
+/// Kept connections may be lost over it: one was, and no version of it has come since.
+const LOST: u8 = 0x40;
+/// Turns in a row that brought no version of it.
+const FAILURES: u8 = 0x3f;
 
 impl PageMemory {
     /// Nothing is known.
@@ -53,8 +60,51 @@ impl PageMemory {
         id: 0,
         fetched: Stamp::NEVER,
         place: 0,
-        unsaved: false,
+        marks: 0,
     };
+
+    /// It has changed since it was stored.
+    pub(super) fn is_unsaved(&self) -> bool {
+        self.marks & UNSAVED != 0
+    }
+
+    /// It has to be stored if `changed`, and otherwise no less than before.
+    pub(super) fn save_if(&mut self, changed: bool) {
+        if changed {
+            self.marks |= UNSAVED;
+        }
+    }
+
+    pub(super) fn set_saved(&mut self) {
+        self.marks &= !UNSAVED;
+    }
+
+    /// How many turns in a row brought no version of it, whoever is to blame.
+    pub(super) fn failures(&self) -> u8 {
+        self.marks & FAILURES
+    }
+
+    /// One more turn brought none.
+    pub(super) fn fail(&mut self) {
+        self.marks = self.marks & !FAILURES | (self.failures() + 1).min(FAILURES);
+    }
+
+    /// A turn brought one; true if those before did not.
+    pub(super) fn recover(&mut self) -> bool {
+        let failed = self.failures() > 0;
+        self.marks &= UNSAVED;
+        failed
+    }
+
+    /// A kept connection was lost before an answer.
+    pub(super) fn lose(&mut self) {
+        self.marks |= LOST;
+    }
+
+    /// Should it be asked for on a connection of its own?
+    pub(super) fn was_lost(&self) -> bool {
+        self.marks & LOST != 0
+    }
 
     pub(super) fn last_modified(&self) -> Option<HttpDate> {
         (self.last_modified != 0)

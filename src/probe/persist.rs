@@ -12,7 +12,7 @@
 //! written once. Records of the sector that is erased next are written again. What is read at the
 //! next start is in `restore.rs`.
 
-use super::memory::Knowledge;
+use super::memory::{Knowledge, PageMemory};
 use super::setup::Setup;
 use super::wall_clock::WallClock;
 use super::{Board, Event, Probe, State};
@@ -72,10 +72,10 @@ impl Persist {
         let page = || {
             let next = usize::from(self.last_page) + 1;
             let (before, behind) = known.pages.split_at_checked(next)?;
-            let found = behind.iter().position(|page| page.unsaved);
+            let found = behind.iter().position(PageMemory::is_unsaved);
             found
                 .map(|index| next + index)
-                .or_else(|| before.iter().position(|page| page.unsaved))
+                .or_else(|| before.iter().position(PageMemory::is_unsaved))
         };
         let root = self.root_unsaved.then_some(Key::Root);
         root.or_else(|| Some(Key::Host(host()? as u16)))
@@ -123,7 +123,7 @@ impl Persist {
             Key::Page(index) => {
                 if let Some(page) = known.page_mut(index) {
                     page.set_sector(sector);
-                    page.unsaved |= again;
+                    page.save_if(again);
                 }
             }
             Key::Move(index) => known.redirects.saved(index, sector),
@@ -255,7 +255,7 @@ impl<B: Board> Ledger for Books<'_, '_, B> {
                     state.persist.last_page = index;
                 }
                 if let (Some(page), Some(record)) = (state.known.page_mut(index), record) {
-                    page.unsaved = false;
+                    page.set_saved();
                     page.fetched = record.fetched;
                 }
                 record.map(Record::Page)

@@ -85,7 +85,10 @@ impl<B: Board> Persistence<'_, '_, B> {
             }
             for index in 0..setup.image.pages() {
                 resumed.pages += u16::from(state.resume_page(index, now));
+                state.keep_rhythm(index, setup);
             }
+            let new = setup.first_round(resumed.pages);
+            state.scheduler.begin_ahead(new);
             state.persist.root_unsaved = true;
         }
         probe.date_the_past();
@@ -226,6 +229,16 @@ impl State<'_> {
         true
     }
 
+    /// Has a page whose list says how often it is to be visited wait for that long.
+    pub(super) fn keep_rhythm(&mut self, index: usize, setup: &Setup<'_>) {
+        if let Some(rhythm) = setup.rhythm(index)
+            && let Some(id) = self.scheduler.page_id(index)
+        {
+            // What is being fetched is asked about again when that has ended.
+            let _ = self.scheduler.fetch_after(id, rhythm);
+        }
+    }
+
     /// Puts what an earlier run dated in its place in time, and marks what this one has done
     /// without knowing the date to be stored again.
     fn date_records(&mut self, setup: &Setup<'_>, now: Instant) {
@@ -235,12 +248,13 @@ impl State<'_> {
                 continue;
             };
             let was_fetched = self.scheduler.last_fetch(id).is_some();
-            page.unsaved |= was_fetched && !page.fetched.is_certain();
+            page.save_if(was_fetched && !page.fetched.is_certain());
             if let (ago, true) = self.clock.ago(page.fetched, now) {
                 // A page that is being fetched right now learns nothing from that.
                 let _ = self.scheduler.date_page(id, ago, now);
             }
         }
+        (0..setup.image.pages()).for_each(|index| self.keep_rhythm(index, setup));
         let present = self.clock.stamp(now, now).seconds();
         for host in self
             .known
@@ -270,7 +284,7 @@ impl State<'_> {
             let pages = self.known.pages.iter_mut().enumerate();
             for (index, page) in pages.take(setup.image.pages()) {
                 let id = self.scheduler.page_id(index);
-                page.unsaved |= id.is_some_and(|id| self.scheduler.last_fetch(id).is_some());
+                page.save_if(id.is_some_and(|id| self.scheduler.last_fetch(id).is_some()));
             }
         }
         self.tell_time_of_day(setup, now);

@@ -91,7 +91,23 @@ impl<'a> Setup<'a> {
                 .add_page(host, &settings, now)
                 .map_err(|_| too_large)?;
         }
+        scheduler.begin_ahead(self.first_round(0));
         Ok(())
+    }
+
+    /// Pages of a first round that go at politeness' pace, when so many have been visited in an
+    /// earlier run: all others, but no more than the budget allows in a day.
+    pub(super) fn first_round(&self, known: u16) -> u32 {
+        let new = (self.image.pages() as u32).saturating_sub(known.into());
+        self.config
+            .per_day
+            .map_or(new, |per_day| new.min(per_day as u32))
+    }
+
+    /// The time between two visits of a page, if the list says how long that is to be. Nothing of
+    /// that section was checked: what cannot be read says nothing.
+    pub(super) fn rhythm(&self, page: usize) -> Option<Duration> {
+        self.image.limits(page).ok()?.rhythm()
     }
 
     fn scheduler_settings(&self, slots: u16) -> Settings {

@@ -9,7 +9,7 @@ use super::origin::{Origin, Passage, Refusal};
 use super::slots::Runner;
 use super::verdicts::Judges;
 use super::visit::{Conclusion, Moment, Next, Reply, Visit};
-use super::{Board, Event, Failure, State};
+use super::{Board, Event, Failure, PageMemory, State};
 use crate::fetch::{Connect, Resolve, within};
 use crate::scheduler::{Outcome, PageId};
 use crate::time::{Duration, Instant};
@@ -50,6 +50,9 @@ impl<B: Board> Runner<'_, '_, B> {
                 self.probe.board.sleep_until(then).await;
             }
             return self.end(turn, &visit, Reply::Refused(refusal));
+        }
+        if self.probe.state().was_lost(turn) {
+            connection.expire();
         }
         let mut judges = Judges::new();
         ask.request.keep_alive = self.prepare(turn, &visit, &mut judges);
@@ -176,6 +179,13 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
             .iter()
             .for_each(|event| self.probe.board.log(event));
         let now = self.probe.board.now();
+        let page = turn.page.index();
+        let recovered = self.probe.state().note(page, conclusion.outcome);
+        if recovered {
+            self.probe
+                .board
+                .log(&Event::Recovered { page: page as u16 });
+        }
         let back_off = {
             let state = &mut *self.probe.state();
             if let Some(counted) = conclusion.counted {
@@ -188,7 +198,9 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
             if let Some(host) = state.known.origins.hosts.get_mut(usize::from(turn.host)) {
                 host.slow = slow;
             }
-            state.record(turn, conclusion, now)
+            let back_off = state.record(turn, conclusion, now);
+            state.keep_rhythm(page, &self.probe.setup);
+            back_off
         };
         if let (Some(wait), Some(why)) = (back_off, conclusion.failure) {
             self.probe.board.log(&Event::BackOff {
@@ -206,6 +218,12 @@ impl State<'_> {
             now,
             online: self.online,
         }
+    }
+
+    /// Was a kept connection lost over this page?
+    fn was_lost(&self, turn: &Turn) -> bool {
+        let page = self.known.pages.get(turn.page.index());
+        page.is_some_and(PageMemory::was_lost)
     }
 
     /// Did the last fetch at this host's gate take long?
@@ -258,16 +276,40 @@ impl State<'_> {
         // It was in flight: nobody else records it.
         let _ = self.scheduler.record(turn.page, outcome, now);
         self.slots.wake_all();
-        if let Some(page) = self.known.pages.get_mut(turn.page.index()) {
-            page.unsaved |= outcome.is_answer();
-        }
         let failed = matches!(outcome, Outcome::Refused { .. } | Outcome::Failed);
         let changed = failed || self.failures(turn.host) != before;
         if let Some(host) = self.known.origins.hosts.get_mut(usize::from(turn.host)) {
             host.unsaved |= changed;
         }
-        let host = self.scheduler.host_id(turn.host.into());
-        Some(self.scheduler.opens(host.filter(|_| failed)?)? - now)
+        let host = self.scheduler.host_id(turn.host.into())?;
+        let wait = self.scheduler.opens(host)? - now;
+        // A broken page closes its host's gate for no longer than any other (moments are rounded up
+        // by milliseconds), unless there are several.
+        let several = || {
+            let gap = self.scheduler.gap(host);
+            gap.is_some_and(|gap| wait > gap + Duration::from_millis(100))
+        };
+        let closed = failed || matches!(outcome, Outcome::Broken { .. }) && several();
+        closed.then_some(wait)
+    }
+
+    /// Remembers whether a turn brought a version of its page; true if it did and those before did
+    /// not.
+    fn note(&mut self, page: usize, outcome: Outcome) -> bool {
+        let Some(page) = self.known.pages.get_mut(page) else {
+            return false;
+        };
+        match outcome {
+            Outcome::Postponed => false,
+            outcome if outcome.is_answer() => {
+                page.save_if(true);
+                page.recover()
+            }
+            _ => {
+                page.fail();
+                false
+            }
+        }
     }
 
     /// Failures in a row of a host.

@@ -120,7 +120,7 @@ impl<'u> Judges<'u> {
         for (index, judge) in &self.0 {
             if let Some(page) = pages.get_mut(usize::from(*index)) {
                 let verdict = of(judge, access);
-                page.unsaved |= page.verdict != verdict;
+                page.save_if(page.verdict != verdict);
                 page.verdict = verdict;
             }
         }

@@ -17,6 +17,8 @@ pub(super) struct Budget {
     burst: u16,
     /// When the bucket would be empty again.
     drained: Instant,
+    /// So many pages may be fetched for the first time before the budget allows it.
+    ahead: u32,
 }
 
 impl Budget {
@@ -26,6 +28,7 @@ impl Budget {
             saved_up: Duration::ZERO,
             burst,
             drained: Instant::ZERO,
+            ahead: 0,
         }
     }
 
@@ -37,6 +40,21 @@ impl Budget {
         self.interval = per_day.map_or(Duration::ZERO, interval);
         self.saved_up = self.interval * u64::from(self.burst.saturating_sub(1));
         self.drained = now + wait.min(self.interval) + self.saved_up;
+    }
+
+    /// So many first fetches need not wait; they are spent all the same.
+    pub(super) fn set_ahead(&mut self, fetches: u32) {
+        self.ahead = fetches;
+    }
+
+    /// May a first fetch start although the bucket is full?
+    pub(super) fn goes_ahead(&self) -> bool {
+        self.ahead > 0
+    }
+
+    /// A first fetch has come to something.
+    pub(super) fn went_ahead(&mut self) {
+        self.ahead = self.ahead.saturating_sub(1);
     }
 
     /// When the next fetch may start.

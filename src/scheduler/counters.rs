@@ -20,7 +20,7 @@ pub enum Counter {
     Redirected,
     /// The host asked for patience (429, 503).
     Refused,
-    /// The host gave no answer.
+    /// The host gave no usable answer.
     Failed,
     /// Robots rules forbid the page.
     Denied,

@@ -1,24 +1,21 @@
 //! When a page is due: the gap that its value and the price make, counted from its last fetch.
 
-use super::page::Place;
+use super::page::{Place, belief};
 use super::read::Read as _;
 use super::state::Core;
 use super::tick::Tick;
 use super::{Engine, PageSettings};
 use crate::heap::Id;
-use crate::learn::Estimate;
 use crate::math::{greater, lesser};
 use crate::pace::rhythm::Credit;
 
-/// A page of which something is known is visited at least once in so many mean gaps, whatever it
-/// seems to be worth: the belief may be wrong. Costs 3 % of the budget at most.
-const PATIENCE: f32 = 32.0;
 /// No page that is worth visiting at all is left alone for longer, in days: the clock's memory ends
 /// at 203.
 const MOST_GAP: f32 = 180.0;
-/// A page whose last fetch failed or led nowhere is tried again after so many days at most, even if
-/// the price says never: the price may fall.
-pub(super) const MOST_RETRY: f32 = 32.0;
+/// A page whose last fetch failed or led nowhere is tried again after so many even gaps at most,
+/// even if the price says never: the price may fall. And after so many days, because a time set from
+/// outside has to be one that the clock can hold.
+const MOST_RETRY: f32 = 32.0;
 
 impl<I: Id> Core<'_, I> {
     /// Days between fetches of a page at present prices. `guess` is the likely result and saves
@@ -32,21 +29,31 @@ impl<I: Id> Core<'_, I> {
             gate.map_or(0.0, |host| host.price),
             self.state.prices.common,
         );
-        let gap = page.belief().gap(page.weight, price, guess);
-        let gap = if gap.is_finite() {
-            lesser(gap, MOST_GAP)
-        } else {
-            gap
-        };
-        match self
-            .state
-            .prices
-            .mean_gap()
-            .filter(|_| page.estimate.shape() < PageSettings::CERTAIN)
-        {
-            Some(mean) => lesser(gap, PATIENCE * mean),
-            None => gap,
+        let believed = self.believed(page);
+        let gap = belief(&believed).gap(page.weight, price, guess);
+        if believed.shape() >= PageSettings::CERTAIN {
+            return if gap < f32::INFINITY {
+                lesser(gap, MOST_GAP)
+            } else {
+                gap
+            };
         }
+        // The value of a visit is an average over the belief, so doubt about a page is in its price
+        // already. But what was seen a half-life ago says half as much: by then a belief is renewed,
+        // whatever the page seems to be worth.
+        let longest = self.state.settings.learn.memory() * self.mean_gap();
+        lesser(lesser(gap, longest), MOST_GAP)
+    }
+
+    /// Days between fetches of a page, on average.
+    pub(super) fn mean_gap(&self) -> f32 {
+        let asked = self.state.prices.mean_gap();
+        asked.unwrap_or_else(|| self.state.even_gap())
+    }
+
+    /// Days until a page is tried again that would be worth a visit every `gap` days.
+    pub(super) fn retry_after(&self, gap: f32) -> f32 {
+        lesser(lesser(gap, MOST_RETRY * self.state.even_gap()), MOST_RETRY)
     }
 
     /// When a page that is worth a fetch every `gap` days is due; `None` before its first fetch.
@@ -56,9 +63,9 @@ impl<I: Id> Core<'_, I> {
             .get(id.index())
             .filter(|page| page.last != Tick::NEVER)?;
         let provider = self.state.providers.record(page.host, page.signals());
-        let signals = provider.map(|provider| provider.signals(page.estimate.rate()));
-        let days = signals.map_or(gap, |signals| {
-            signals
+        let days = provider.map_or(gap, |provider| {
+            provider
+                .signals(self.believed(page).rate())
                 .days_until(gap, page.signals())
                 .min(MOST_GAP.max(gap))
         });
@@ -73,16 +80,6 @@ impl<I: Id> Core<'_, I> {
     pub(super) fn replan(&mut self, id: I) {
         if let Some(due) = self.planned(id, self.gap_of(id, 0.0)) {
             self.reschedule(id, due, Place::Queued);
-        }
-    }
-
-    /// Believes of a page that has shown nothing yet what its host's pages have shown by now.
-    pub(super) fn follow_host(&mut self, id: I) {
-        let Some(page) = self.pages.get_mut(id.index()).filter(|page| page.follows()) else {
-            return;
-        };
-        if let Some(host) = self.hosts.get(page.host.index()) {
-            page.estimate = Estimate::new(&host.prior.prior());
         }
     }
 }

@@ -1,7 +1,7 @@
-//! What the scheduler knows of a host: 32 bytes with 16-bit ids, and 16 in the two heaps.
+//! What the scheduler knows of a host: 40 bytes with 16-bit ids, and 16 in the two heaps.
 
 use crate::heap::Id;
-use crate::learn::HostPrior;
+use crate::learn::{HostPrior, Prior};
 use crate::polite::Gate;
 use crate::time::Duration;
 
@@ -22,8 +22,10 @@ pub(super) struct HostState<I> {
     pub(super) price: f32,
     /// What its pages ask for, or that they wait elsewhere.
     demand: Demand,
-    /// What its pages have taught about new ones. 12 bytes
-    pub(super) prior: HostPrior,
+    /// What its pages have taught about each other. 12 bytes
+    pub(super) kin: HostPrior,
+    /// Where its pages start, from that: kept because every page is valued with it. 8 bytes
+    pub(super) prior: Prior,
 }
 
 /// Where the pages of a host wait.
@@ -53,7 +55,8 @@ impl HostState<u16> {
         link: 0,
         price: 0.0,
         demand: Demand::NOTHING,
-        prior: HostPrior::ZERO,
+        kin: HostPrior::ZERO,
+        prior: Prior::ZERO,
     };
 }
 
@@ -67,7 +70,8 @@ impl<I: Id> HostState<I> {
             link: I::NONE,
             price: 0.0,
             demand: Demand::NOTHING,
-            prior: HostPrior::new(),
+            kin: HostPrior::new(),
+            prior: Prior::DEFAULT,
         }
     }
 
@@ -132,7 +136,7 @@ mod tests {
     #[test]
     fn tables_take_the_bytes_that_are_documented() {
         assert_eq!(size_of::<PageState<u16>>(), 36);
-        assert_eq!(size_of::<HostState<u16>>(), 32);
+        assert_eq!(size_of::<HostState<u16>>(), 40);
     }
 
     #[test]

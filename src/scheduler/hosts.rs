@@ -19,6 +19,7 @@ impl<I: Id> Core<'_, I> {
         I::from_index(index).ok_or(Error::HostsFull)?;
         let host = self.hosts.get_mut(index).ok_or(Error::HostsFull)?;
         *host = HostState::new(Gate::new(gap));
+        self.state.capacity += host.cap();
         self.state.hosts_used += 1;
         Ok(HostId::new(index))
     }

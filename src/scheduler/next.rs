@@ -40,6 +40,10 @@ impl<I: Id> Core<'_, I> {
         Ok(())
     }
 
+    pub(super) fn begin_ahead(&mut self, fetches: u32) {
+        self.state.budget.set_ahead(fetches);
+    }
+
     pub(super) fn next(&mut self, now: Instant) -> Decision {
         let (now, tick) = self.advance(now);
         if self.state.chores.has_set_back {
@@ -57,7 +61,7 @@ impl<I: Id> Core<'_, I> {
                 self.sweep(tick);
                 return self.wait();
             };
-            if self.state.budget.opens() > now {
+            if self.state.budget.opens() > now && !self.goes_ahead(first.id) {
                 if first.key <= tick {
                     self.state.counters.count(Counter::SkippedByBudget);
                 }
@@ -75,6 +79,15 @@ impl<I: Id> Core<'_, I> {
                 });
         }
         self.wait()
+    }
+
+    /// May the first page of a gate be fetched before the budget allows it?
+    fn goes_ahead(&self, gate: I) -> bool {
+        let first = self.host(gate).ok().map(|host| host.queue().index());
+        self.state.budget.goes_ahead()
+            && first
+                .and_then(|index| self.pages.get(index))
+                .is_some_and(|page| page.last == Tick::NEVER)
     }
 
     /// Starts the fetch of the first page of a gate.

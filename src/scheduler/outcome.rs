@@ -25,8 +25,14 @@ pub enum Outcome {
         /// How long, if it said so.
         retry_after: Option<Duration>,
     },
-    /// No usable answer: connection, name, time-out, 5xx, nonsense.
+    /// The host could not be asked, or failed as a whole: connection, name, robots.txt.
     Failed,
+    /// This page brought no usable answer (5xx, time-out, nonsense). It is left alone for a while;
+    /// its host is, too, once [`polite::SEVERAL`](crate::polite::SEVERAL) of its pages do that.
+    Broken {
+        /// How many times in a row by now, 1 for the first.
+        times: u8,
+    },
     /// Robots rules forbid it; no request was made.
     Denied,
     /// Something else had to be fetched from its host first (robots.txt, a redirect's next step):
@@ -48,7 +54,7 @@ impl Outcome {
             Self::Gone => Counter::Gone,
             Self::Redirected => Counter::Redirected,
             Self::Refused { .. } => Counter::Refused,
-            Self::Failed => Counter::Failed,
+            Self::Failed | Self::Broken { .. } => Counter::Failed,
             Self::Denied => Counter::Denied,
             Self::Postponed => Counter::Postponed,
         }
@@ -59,6 +65,7 @@ impl Outcome {
         match self {
             Self::Refused { retry_after } => Answer::Refused { retry_after },
             Self::Failed => Answer::Failed,
+            Self::Broken { times } => Answer::Broken { again: times > 1 },
             Self::Denied => Answer::NotAsked,
             Self::Changed { .. }
             | Self::Unchanged

@@ -17,6 +17,8 @@ pub(super) enum Place {
     /// The same, with a due time set from outside (an announced update, a retry): re-planning
     /// leaves it alone.
     Pinned,
+    /// The same, at the time that its owner wants it: it asks for just that.
+    Timed,
     /// Being fetched; `due` is when politeness lets the next fetch from its host start.
     InFlight,
 }
@@ -41,7 +43,8 @@ pub(super) enum Place {
 /// weight would cost one shift; the two bytes are better spent on limits of a page's gap.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PageState<I> {
-    /// What is believed about its change rate. 12 bytes
+    /// What it has shown about its change rate, beyond what its host's pages have; of a page with a
+    /// belief of its own ([`OWN`]), all that is believed. 12 bytes
     pub(super) estimate: Estimate,
     pub(super) weight: f32,
     /// When it was last fetched with an answer; [`Tick::NEVER`] before that.
@@ -52,19 +55,18 @@ pub(super) struct PageState<I> {
     pub(super) links: Links<I, Credit>,
     pub(super) host: I,
     pub(super) place: Place,
-    /// Signals of a change since the last fetch; [`FOLLOWS`] marks a page of which nothing is known
-    /// but its host.
+    /// Signals of a change since the last fetch, and [`OWN`].
     pub(super) signals: u8,
 }
 
-/// The belief about this page is its host's, and changes with it until the page has shown something
-/// itself.
-pub(super) const FOLLOWS: u8 = 0x80;
+/// The belief about this page is its own and no longer its host's: its owner named a rate, it was
+/// kept from an earlier run, or its habits changed.
+pub(super) const OWN: u8 = 0x80;
 
 impl<I: Id> PageState<I> {
     /// What a page table is filled with.
     pub(super) const FREE: Self = Self {
-        estimate: Estimate::UNKNOWN,
+        estimate: Estimate::ZERO,
         weight: 0.0,
         last: Tick::NEVER,
         due: Tick::NEVER,
@@ -90,8 +92,8 @@ impl PageState<u16> {
 }
 
 impl<I> PageState<I> {
-    pub(super) fn follows(&self) -> bool {
-        self.signals & FOLLOWS != 0
+    pub(super) fn has_own_belief(&self) -> bool {
+        self.signals & OWN != 0
     }
 
     /// What it is owed since its last fetch: what a carousel makes up for.
@@ -103,23 +105,23 @@ impl<I> PageState<I> {
         self.links.beside = credit;
     }
 
-    /// What is believed about its change rate, as far as it makes a visit worth something.
-    pub(super) fn belief(&self) -> Belief {
-        Belief {
-            shape: self.estimate.shape(),
-            time: self.estimate.time(),
-        }
-    }
-
     /// Signals of a change since the last fetch.
     pub(super) fn signals(&self) -> u32 {
-        u32::from(self.signals & !FOLLOWS)
+        u32::from(self.signals & !OWN)
     }
 
     pub(super) fn add_signal(&mut self) {
-        if self.signals() < u32::from(FOLLOWS - 1) {
+        if self.signals() < u32::from(OWN - 1) {
             self.signals += 1;
         }
+    }
+}
+
+/// What is believed about a change rate, as far as it makes a visit worth something.
+pub(super) fn belief(estimate: &Estimate) -> Belief {
+    Belief {
+        shape: estimate.shape(),
+        time: estimate.time(),
     }
 }
 

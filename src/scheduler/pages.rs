@@ -1,6 +1,6 @@
 //! Pages: adding and removing them, their weights, and hints about them.
 
-use super::page::{FOLLOWS, PageState, Place};
+use super::page::{OWN, PageState, Place};
 use super::read::{Read as _, host_key, page_key};
 use super::state::Core;
 use super::tick::Tick;
@@ -8,7 +8,7 @@ use super::{Counter, Error, HostId, PageId, PageSettings};
 use crate::heap::Id;
 use crate::learn::hints::Hint;
 use crate::learn::{Estimate, Prior};
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 
 impl<I: Id> Core<'_, I> {
     pub(super) fn add_page(
@@ -22,7 +22,7 @@ impl<I: Id> Core<'_, I> {
         let gate = self.gate_of(host)?;
         let weight = checked_weight(page.weight)?;
         let estimate = match page.rate {
-            None => Estimate::new(&self.host(host)?.prior.prior()),
+            None => Estimate::ZERO,
             Some(rate) if rate >= 0.0 && rate.is_finite() => {
                 Estimate::new(&Prior::new(rate, page.confidence))
             }
@@ -32,7 +32,7 @@ impl<I: Id> Core<'_, I> {
         // A little into the past, by weight: first come the heavy ones.
         let due = tick.before_days(0.01 * weight / (weight + self.state.prices.mean_weight()));
         if let Some(state) = self.pages.get_mut(id.index()) {
-            let signals = if page.rate.is_none() { FOLLOWS } else { 0 };
+            let signals = if page.rate.is_none() { 0 } else { OWN };
             *state = PageState {
                 estimate,
                 weight,
@@ -44,6 +44,9 @@ impl<I: Id> Core<'_, I> {
             };
         }
         self.state.page_count += 1;
+        self.state.all.add_page();
+        self.host_mut(host)?.kin.add_page();
+        self.follow_all(host);
         self.enqueue(gate, id);
         Ok(PageId::new(id.index()))
     }
@@ -61,6 +64,9 @@ impl<I: Id> Core<'_, I> {
     pub(super) fn remove_page(&mut self, page: PageId) -> Result<(), Error> {
         let id = page_key(page)?;
         self.dequeue(id)?;
+        let host = self.page_mut(id)?.host;
+        self.host_mut(host)?.kin.remove_page();
+        self.state.all.remove_page();
         let free = self.state.free;
         if let Some(state) = self.pages.get_mut(page.index()) {
             *state = PageState::FREE;
@@ -77,6 +83,15 @@ impl<I: Id> Core<'_, I> {
         self.page_mut(id)?.weight = weight;
         if self.queued_mut(id).is_ok() {
             self.replan(id);
+        }
+        Ok(())
+    }
+
+    pub(super) fn fetch_after(&mut self, page: PageId, gap: Duration) -> Result<(), Error> {
+        let id = page_key(page)?;
+        self.queued_mut(id)?;
+        if let Some(due) = self.planned(id, gap.as_days()) {
+            self.reschedule(id, due, Place::Timed);
         }
         Ok(())
     }

@@ -86,8 +86,17 @@ pub(super) trait Read<I: Id> {
 
     fn estimate(&self, page: PageId) -> Result<Estimate, Error> {
         self.page(page)
-            .map(|state| state.estimate)
+            .map(|state| self.believed(state))
             .ok_or(Error::UnknownPage)
+    }
+
+    /// What is believed of a page: what it has shown itself, on top of what its host's pages have.
+    fn believed(&self, page: &PageState<I>) -> Estimate {
+        if page.has_own_belief() {
+            return page.estimate;
+        }
+        let host = self.host_table().get(page.host.index());
+        host.map_or(Estimate::UNKNOWN, |host| page.estimate.on(&host.prior))
     }
 
     fn last_fetch(&self, page: PageId) -> Option<Instant> {
@@ -115,7 +124,10 @@ pub(super) trait Read<I: Id> {
         let state = self.state();
         state
             .wakes(self.first_due_of_open(), self.first_opening())
-            .map(|then| then.max(state.budget.opens()))
+            .map(|then| match state.budget.goes_ahead() {
+                true => then,
+                false => then.max(state.budget.opens()),
+            })
     }
 
     fn price(&self) -> f32 {

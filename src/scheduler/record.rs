@@ -1,18 +1,18 @@
 //! What became of a fetch: the gate that follows, what is learnt, and when the page is due again.
 
-use super::due::MOST_RETRY;
-use super::page::{FOLLOWS, Place};
+use super::page::{OWN, Place};
 use super::read::{Read as _, host_key, page_key};
 use super::state::Core;
 use super::tick::Tick;
 use super::{Counter, Error, HostId, Outcome, PageId};
 use crate::heap::Id;
-use crate::learn::Visit;
-use crate::math::lesser;
+use crate::learn::{Estimate, HostPrior, Prior, Visit};
 use crate::time::{Duration, Instant};
 
 /// One fetch in so many re-plans, too.
 const BUSY: u32 = 16;
+/// And in so many a host's prior follows what its pages have shown, once that is settled.
+const SELDOM: u32 = 4;
 /// A page that is gone, or that robots rules forbid, is looked at again after this.
 const RECHECK: Duration = Duration::DAY;
 
@@ -36,8 +36,11 @@ impl<I: Id> Core<'_, I> {
         let gate = self.gate_of(host)?;
         let opens = self.after_fetch(gate, earliest, outcome, now)?;
         self.learn(id, outcome, tick);
-        if outcome == Outcome::Denied {
-            self.state.budget.refund();
+        match outcome {
+            Outcome::Denied => self.state.budget.refund(),
+            Outcome::Postponed => {}
+            _ if last == Tick::NEVER => self.state.budget.went_ahead(),
+            _ => {}
         }
         let since_last = tick.days_since(last);
         let (due, place) = self.after_outcome(id, outcome, since_last, tick, opens);
@@ -72,6 +75,11 @@ impl<I: Id> Core<'_, I> {
         // Nobody was asked, as when robots rules forbid it.
         let opens = self.after_fetch(from, state.due, Outcome::Denied, now)?;
         self.state.budget.refund();
+        if let Ok(left) = self.host_mut(state.host) {
+            left.kin.remove_page();
+        }
+        self.host_mut(host)?.kin.add_page();
+        self.follow_all(host);
         let state = self.page_mut(id)?;
         state.host = host;
         state.due = tick;
@@ -110,42 +118,88 @@ impl<I: Id> Core<'_, I> {
             Outcome::Unchanged => (false, None),
             _ => return,
         };
-        self.follow_host(id);
         let Ok(page) = self.page_mut(id) else { return };
         let host = page.host;
         let before = page.last;
         page.last = tick;
         if before == Tick::NEVER {
             // Nothing to compare with yet.
-            page.signals &= FOLLOWS;
+            page.signals &= OWN;
             if let Some(ago) = modified_ago {
                 page.estimate.first_visit(ago);
-                page.signals = 0;
             }
+            // Budget and pages may have come after the host.
+            self.follow_all(host);
             return;
         }
         let signals = page.signals();
-        page.signals = 0;
+        page.signals &= OWN;
         let interval = tick.since(before);
         let visit = Visit {
             interval,
             changed,
             modified_ago,
         };
+        let own = page.has_own_belief();
         let mut estimate = page.estimate;
-        match self.state.providers.record_mut(host, signals) {
+        let prior = self.host(host).map_or(Prior::DEFAULT, |host| host.prior);
+        if own {
+            estimate.fade(interval.as_days(), &settings);
+        } else {
+            estimate = estimate.faded(interval.as_days(), &settings).on(&prior);
+        }
+        let jumped = match self.state.providers.record_mut(host, signals) {
             // Visits that signals have prompted find changes more often than chance.
             Some(provider) => {
-                estimate.update_signalled(&visit, signals, provider, &settings);
+                let jumped = estimate.take_in_signalled(&visit, signals, provider, &settings);
                 provider.update(&visit, signals, estimate.rate());
+                jumped
             }
-            None => estimate.update(&visit, &settings),
-        }
+            None => estimate.take_in(&visit, &settings),
+        };
         if let Ok(page) = self.page_mut(id) {
-            page.estimate = estimate;
+            // A page whose habits have changed is no longer like the others of its host.
+            page.signals |= if jumped { OWN } else { 0 };
+            page.estimate = if own || jumped {
+                estimate
+            } else {
+                estimate.beyond(&prior)
+            };
         }
-        if let Ok(host) = self.host_mut(host) {
-            host.prior.update(&estimate, interval);
+        self.teach_kin(host, &estimate, interval.as_days());
+    }
+
+    /// Tells a page's host, and all, what is believed of it after a visit.
+    pub(super) fn teach_kin(&mut self, host: I, believed: &Estimate, days: f32) {
+        let gaps = days / self.state.even_gap();
+        let Some(state) = self.hosts.get_mut(host.index()) else {
+            return;
+        };
+        HostPrior::update_both(&mut state.kin, &mut self.state.all, believed, gaps);
+        // One more page hardly moves a host that has heard of all of them.
+        let fetches = self.state.counters.get(Counter::Fetch);
+        if !state.kin.has_heard_of_all() || fetches.is_multiple_of(SELDOM) {
+            self.follow_kin(host);
+        }
+    }
+
+    /// Lets a host whose pages have shown nothing yet follow all others.
+    pub(super) fn follow_all(&mut self, host: I) {
+        if self
+            .hosts
+            .get(host.index())
+            .is_some_and(|host| !host.kin.has_learnt())
+        {
+            self.follow_kin(host);
+        }
+    }
+
+    /// Brings a host's prior in line with what its pages, and all, have shown.
+    fn follow_kin(&mut self, host: I) {
+        let guess = HostPrior::of_gap(self.state.even_gap());
+        let all = self.state.all.or_guess(&guess);
+        if let Some(host) = self.hosts.get_mut(host.index()) {
+            host.prior = host.kin.prior(&all);
         }
     }
 
@@ -160,7 +214,7 @@ impl<I: Id> Core<'_, I> {
         opens: Tick,
     ) -> (Tick, Place) {
         let gap = self.gap_of(id, since_last);
-        let retry = lesser(gap, MOST_RETRY);
+        let retry = self.retry_after(gap);
         match outcome {
             Outcome::Changed { .. } | Outcome::Unchanged => {
                 (self.planned(id, gap).unwrap_or(Tick::NEVER), Place::Queued)
@@ -171,6 +225,11 @@ impl<I: Id> Core<'_, I> {
                 Place::Pinned,
             ),
             Outcome::Postponed => (tick, Place::Pinned),
+            // Alone, unless its gate has closed as well.
+            Outcome::Broken { times } => {
+                let wait = self.state.settings.gate.page_back_off(times);
+                (opens.max(tick.after(wait)), Place::Pinned)
+            }
             // A page that was never seen has no copy that could do for the time being, and nothing
             // is known of its gap.
             Outcome::Refused { .. } | Outcome::Failed if since_last <= 0.0 => {

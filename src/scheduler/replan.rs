@@ -2,7 +2,7 @@
 //! them.
 
 use super::host::HostState;
-use super::page::{PageState, Place};
+use super::page::{Place, belief};
 use super::price;
 use super::read::Read as _;
 use super::state::{Chores, Core};
@@ -41,7 +41,6 @@ impl<I: Id> Core<'_, I> {
     }
 
     fn look_at(&mut self, id: I, tick: Tick) {
-        self.follow_host(id);
         let Some(page) = self
             .pages
             .get(id.index())
@@ -50,25 +49,30 @@ impl<I: Id> Core<'_, I> {
         else {
             return;
         };
+        let believed = self.believed(&page);
         if self.state.prices.common <= 0.0 {
-            self.state.prices.common = self.first_price(&page);
+            // A guess: what it is worth to fetch this page after the even gap.
+            let even = self.state.even_gap();
+            self.state.prices.common = belief(&believed).value(page.weight, even);
         }
-        let gap = self.gap_of(id, page.due.days_since(page.last));
+        let waits = page.due.days_since(page.last);
+        let gap = match page.place {
+            Place::Timed if waits > 0.0 => waits,
+            _ => self.gap_of(id, waits),
+        };
         let provider = self.state.providers.record(page.host, 0);
-        let speed = provider.map_or(1.0, |provider| {
-            provider.signals(page.estimate.rate()).speed()
-        });
+        let speed = provider.map_or(1.0, |provider| provider.signals(believed.rate()).speed());
         let demand = speed / gap.max(1e-9);
         self.state.prices.add(demand);
         // Freshness is for people to read: where there are many pages, every fourth will do.
         if self.state.pages_used <= 64 || self.state.prices.cursor.is_multiple_of(4) {
             let seen = page.last != Tick::NEVER;
             let fresh = if seen {
-                page.belief().fresh(tick.days_since(page.last))
+                belief(&believed).fresh(tick.days_since(page.last))
             } else {
                 0.0
             };
-            let achievable = page.belief().mean_freshness(gap);
+            let achievable = belief(&believed).mean_freshness(gap);
             self.state.prices.sample(page.weight, fresh, achievable);
         }
         if let Ok(host) = self.gate_of(page.host).and_then(|gate| self.host_mut(gate)) {
@@ -85,13 +89,6 @@ impl<I: Id> Core<'_, I> {
         }
     }
 
-    /// A guess at the price: what it is worth to fetch this page after the mean gap.
-    fn first_price(&self, page: &PageState<I>) -> f32 {
-        let pages = self.state.page_count as f32;
-        let per_day = self.state.per_day.unwrap_or(pages);
-        page.belief().value(page.weight, pages / per_day)
-    }
-
     /// Corrects the prices by what a round has found: host by host, some in each call, and with
     /// the last of them the common one.
     fn end_round(&mut self) {
@@ -100,6 +97,10 @@ impl<I: Id> Core<'_, I> {
         let mut end = self.state.chores.round;
         if !end.has_begun() {
             end.supply = self.state.per_day.unwrap_or(f32::INFINITY);
+            let share = self.state.settings.host_share;
+            if share < 1.0 {
+                end.share = greater(share, 0.0) * end.supply;
+            }
         }
         let from = end.hosts;
         end.hosts = (from + Chores::HOSTS).min(used);
@@ -113,6 +114,7 @@ impl<I: Id> Core<'_, I> {
             return;
         }
         self.state.chores.round = RoundEnd::NONE;
+        self.state.capacity = end.capacity;
         self.state
             .prices
             .end_round(end.demand, end.supply, end.cheapest);
@@ -131,6 +133,10 @@ pub(super) struct RoundEnd {
     supply: f32,
     /// The least of those prices.
     cheapest: f32,
+    /// The most that one host may have of the budget.
+    share: f32,
+    /// What the gates of all hosts let through.
+    capacity: f32,
     /// A host could serve twice as much: its price has to come down, and soon.
     idle: bool,
 }
@@ -141,6 +147,8 @@ impl RoundEnd {
         demand: 0.0,
         supply: 0.0,
         cheapest: f32::INFINITY,
+        share: f32::INFINITY,
+        capacity: 0.0,
         idle: false,
     };
 
@@ -151,7 +159,8 @@ impl RoundEnd {
     /// Corrects the price of a host, and books what it leaves for the others.
     fn settle<I: Id>(&mut self, host: &mut HostState<I>, common: f32) {
         let asked = host.take_demand();
-        let cap = host.cap();
+        self.capacity += host.cap();
+        let cap = lesser(host.cap(), self.share);
         host.price = if host.price > 0.0 || asked > cap {
             price::host_price(asked, cap, greater(host.price, common), common)
         } else {

@@ -1,7 +1,6 @@
 //! What a scheduler that starts again is told of its earlier life.
 
-use super::due::MOST_RETRY;
-use super::page::Place;
+use super::page::{OWN, Place};
 use super::read::{Read as _, page_key};
 use super::state::Core;
 use super::tick::Tick;
@@ -36,14 +35,14 @@ impl<I: Id> Core<'_, I> {
         let id = page_key(page)?;
         let state = self.queued_mut(id)?;
         state.estimate = estimate;
-        state.signals = 0;
+        state.signals = OWN;
         state.last = Tick::NEVER;
         let host = state.host;
-        self.host_mut(host)?.prior.restore(&estimate);
+        self.teach_kin(host, &estimate, self.state.even_gap());
         if certain {
             return self.date_page(page, fetched_ago, now);
         }
-        let gap = self.gap_of(id, 0.0).min(MOST_RETRY);
+        let gap = self.retry_after(self.gap_of(id, 0.0));
         let due = tick.before_days(fetched_ago.as_days()).after_days(gap);
         self.reschedule(id, due, Place::Pinned);
         Ok(())
@@ -52,7 +51,7 @@ impl<I: Id> Core<'_, I> {
     pub(super) fn believe(&mut self, page: PageId, estimate: Estimate) -> Result<(), Error> {
         let state = self.page_mut(page_key(page)?)?;
         state.estimate = estimate;
-        state.signals = 0;
+        state.signals = OWN;
         Ok(())
     }
 

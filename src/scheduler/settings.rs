@@ -35,8 +35,14 @@ pub struct Settings {
     pub burst: u16,
     /// What holds for every gate.
     pub gate: GateSettings,
-    /// How evidence about change rates is weighed.
+    /// How evidence about change rates is weighed: it fades with a half-life of 30 visits, or of 180
+    /// days if that is less.
     pub learn: learn::Settings,
+    /// The largest share of the budget that the pages of one gate may take in the long run, above 0;
+    /// 1, the default, for no such cap. An optimal plan may rightly give a host more than the weight
+    /// of its pages; whoever does not trust a host sets this. It works by a higher price for that
+    /// host, and needs a budget.
+    pub host_share: f32,
     /// Fetch from hosts with allowed hours while the time of day is not known.
     pub fetch_without_clock: bool,
     /// For the little that is random: the spread of back-offs.
@@ -49,7 +55,8 @@ impl Settings {
         engine: Engine::Carousel,
         burst: 4,
         gate: GateSettings::DEFAULT,
-        learn: learn::Settings::DEFAULT,
+        learn: learn::Settings::DEFAULT.with_memory(30.0),
+        host_share: 1.0,
         fetch_without_clock: false,
         seed: 1,
     };
@@ -79,6 +86,14 @@ impl Settings {
     #[must_use]
     pub const fn with_learn(mut self, learn: learn::Settings) -> Self {
         self.learn = learn;
+        self
+    }
+
+    /// The same with at most this share of the budget for one host; see
+    /// [`host_share`](Self::host_share).
+    #[must_use]
+    pub const fn with_host_share(mut self, share: f32) -> Self {
+        self.host_share = share;
         self
     }
 

@@ -15,6 +15,7 @@ use super::replan::RoundEnd;
 use super::tick::{Clock, Tick};
 use super::{Counters, Error, Settings};
 use crate::heap::{HeapView, Id};
+use crate::learn::HostPrior;
 use crate::time::{Duration, Instant};
 
 /// What a scheduler knows besides its tables.
@@ -24,6 +25,10 @@ pub(super) struct State<I> {
     pub(super) budget: Budget,
     pub(super) prices: Prices,
     pub(super) providers: Providers<I>,
+    /// What all pages have shown.
+    pub(super) all: HostPrior,
+    /// Fetches a day that all gates together let through.
+    pub(super) capacity: f32,
     pub(super) counters: Counters,
     pub(super) settings: Settings,
     /// Fetches a day; `None` for what politeness allows.
@@ -72,6 +77,8 @@ impl<I: Id> State<I> {
             budget: Budget::new(settings.burst),
             prices: Prices::new(),
             providers: Providers::new(),
+            all: HostPrior::new(),
+            capacity: 0.0,
             counters: Counters::new(),
             settings,
             per_day: None,
@@ -83,6 +90,16 @@ impl<I: Id> State<I> {
             hosts_used: 0,
             chores: Chores::none(),
         }
+    }
+}
+
+impl<I> State<I> {
+    /// Days between two fetches of a page if all pages had the same share of what budget and gates
+    /// allow: what the scheduler measures time by.
+    pub(super) fn even_gap(&self) -> f32 {
+        let per_day = self.per_day.unwrap_or(f32::MAX).min(self.capacity);
+        // Nothing is faster than a tick.
+        (self.page_count as f32 / per_day).max(1e-7).min(1e9)
     }
 }
 

@@ -34,15 +34,19 @@ pub mod rp2350;
 #[cfg(feature = "rtt")]
 pub mod rtt;
 pub mod suite;
-#[cfg(feature = "tls")]
-pub mod tls;
 #[cfg(feature = "tcp-log")]
 pub mod tcp_log;
+#[cfg(feature = "tls")]
+pub mod tls;
 #[cfg(feature = "usb-log")]
 pub mod usb_log;
 
+use core::cell::Cell;
+
 use dunlin::boot::{Boot, Reset};
 use dunlin::probe::BoardEvent;
+use embassy_sync::blocking_mutex::Mutex;
+use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 
 defmt::timestamp!("{=u64:us}", embassy_time::Instant::now().as_micros());
 
@@ -63,8 +67,22 @@ pub fn boot(name: &'static str, reset: Reset) -> Boot {
     boot
 }
 
+/// The name of the firmware, once it was said.
+static NAME: Mutex<CriticalSectionRawMutex, Cell<&str>> = Mutex::new(Cell::new("dunlin"));
+
+/// The banner again, for who did not hear the boot.
+pub fn here() {
+    let here = BoardEvent::Here {
+        name: NAME.lock(Cell::get),
+        version: env!("CARGO_PKG_VERSION"),
+        build: memory::build_id(),
+    };
+    here.emit();
+}
+
 /// The boot banner: name, version, build identity, memory in use.
 pub fn banner(name: &'static str) {
+    NAME.lock(|known| known.set(name));
     let banner = BoardEvent::Banner {
         name,
         version: env!("CARGO_PKG_VERSION"),

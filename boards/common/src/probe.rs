@@ -52,6 +52,7 @@ impl<H: Hardware> Board for Device<H> {
         if let Event::Totals(_) = event {
             let awake_millis = executor::awake().as_millis();
             BoardEvent::Power { awake_millis }.emit();
+            crate::here();
             #[cfg(feature = "tls")]
             crate::tls::report();
         }

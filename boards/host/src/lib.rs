@@ -8,6 +8,7 @@
 //! | [`simulate`] | the simulator: a web that changes, and the policies that crawl it |
 //! | [`evolution`] | how a collection of pages changes and vanishes over time |
 //! | [`monitor`] | a probe seen at work, from the bytes of its log to terminal, web page and metrics |
+//! | [`news`] | what is worth telling: changes, bad news, and good news after bad |
 //! | [`commands`] | what `dunlin` can be asked, one file a command |
 //! | [`cli`] | the command line: which command was asked for, and how errors leave |
 //! | [`output`] | how results are printed: tables, JSON, CSV, plots, pictures, progress |
@@ -21,6 +22,7 @@ pub mod error;
 pub mod evolution;
 pub mod lists;
 pub mod monitor;
+pub mod news;
 pub mod output;
 pub mod planning;
 pub mod simulate;

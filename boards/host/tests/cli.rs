@@ -173,7 +173,7 @@ fn a_sound_list_is_counted_by_host_in_every_format() {
     let csv = text(&dunlin(&["check", "-", "--format", "csv"], pages.as_bytes()).stdout);
     assert_eq!(
         csv.lines().nth(2),
-        Some("b.example:8443,1,1,1.5000,0,b.example:8443,0")
+        Some("b.example:8443,1,1,1.5,0,b.example:8443,0")
     );
     let table = text(&dunlin(&["check", "-"], pages.as_bytes()).stdout);
     assert!(
@@ -208,9 +208,9 @@ fn hosts_of_a_group_share_a_gate_and_its_longest_politeness() {
     assert_eq!(
         rows.lines().skip(1).collect::<Vec<_>>(),
         [
-            "a,1,1,0.0000,1,shared,20",
-            "b,1,1,0.0000,1,shared,20",
-            "c,1,1,0.0000,1,c,15"
+            "a,1,1,0,1,shared,20",
+            "b,1,1,0,1,shared,20",
+            "c,1,1,0,1,c,15"
         ]
     );
     std::fs::write(&hosts, "host,hours\na,22-25\n").expect("written");
@@ -274,7 +274,7 @@ fn robots_says_which_rule_decides() {
         ask(&["--agent", "other", "http://a/,b", "--format", "csv"]),
         answer(
             1,
-            "url,agent,verdict,line,rule,crawl_delay_s\n\"http://a/,b\",other,disallowed,2,Disallow: /,\n"
+            "url,agent,allowed,line,rule,crawl_delay_s\n\"http://a/,b\",other,false,2,Disallow: /,\n"
         )
     );
     refuses(

@@ -150,7 +150,16 @@ fn results_that_find_no_room_are_a_failure() {
 #[test]
 fn changes_and_records_that_find_no_room_are_a_failure() {
     let list = format!("url\nhttp://127.0.0.1:{}/\n", serve());
-    let run = ["run", "-", "--seconds", "3", "--politeness", "200ms"];
+    let run = [
+        "run",
+        "-",
+        "--seconds",
+        "3",
+        "--politeness",
+        "200ms",
+        "--crawls-per-day",
+        "max",
+    ];
     let output = dunlin(
         &[&run[..], &["--log", "/dev/full"]].concat(),
         list.as_bytes(),
@@ -164,7 +173,7 @@ fn changes_and_records_that_find_no_room_are_a_failure() {
     );
     let (code, said) = onto_a_full_disk(&run, list.as_bytes());
     assert_eq!(code, Some(2), "{said}");
-    let complaints = said.matches("changes are lost until that works again");
+    let complaints = said.matches("news is lost until that works again");
     assert_eq!(complaints.count(), 1, "{said}");
 
     let (elf, log) = (fixture("probe.elf"), fixture("probe.defmt"));

@@ -107,7 +107,7 @@ fn the_whole_record_decodes_and_agrees_with_the_probes_own_count() {
                 [
                     counts.fetches,
                     counts.not_modified,
-                    counts.changed,
+                    counts.changed + counts.first,
                     counts.all_errors(),
                     counts.denied
                 ],

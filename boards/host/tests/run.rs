@@ -79,6 +79,9 @@ fn answer(stream: TcpStream, log: &Mutex<Vec<Seen>>) -> Option<()> {
             "HTTP/1.1 {status} Moved\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
         )
     };
+    let said = |status: u16| {
+        format!("HTTP/1.1 {status} Said\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+    };
     let response = match path.as_str() {
         "/robots.txt" if header("host").starts_with("slow.") => {
             let rule = format!("Disallow: /*{}b\n", "a".repeat(90));
@@ -91,6 +94,10 @@ fn answer(stream: TcpStream, log: &Mutex<Vec<Seen>>) -> Option<()> {
         }
         "/steady" => page("always the same", "ETag: \"one\"\r\n"),
         "/moved" => moved(302, "/steady"),
+        "/gone" => said(404),
+        "/login" => said(401),
+        "/broken" => said(500),
+        "/busy" => said(503),
         "/inside" => moved(302, "http://10.255.255.1/"),
         "/packed" => page("not really gzip", "Content-Encoding: gzip\r\n"),
         "/endless" => page(&"x".repeat(1 << 20 | 1), ""),
@@ -158,13 +165,15 @@ fn changes_are_seen_politely_and_robots_obeyed() {
             .all(|request| request.agent.contains("https://example.org/bot")),
         "{seen:?}"
     );
-    assert!(complaints.contains("denied by robots.txt"), "{complaints}");
-    assert!(
-        complaints.contains("/inside (PrivateAddress)"),
-        "{complaints}"
-    );
+    assert!(complaints.contains("robots.txt forbids it"), "{complaints}");
+    let inside = "/inside: a redirect led to an address that is not public";
+    assert!(complaints.contains(inside), "{complaints}");
 
-    let (summary, changes) = lines.split_last().expect("a summary");
+    let (summary, news) = lines.split_last().expect("a summary");
+    let changes: Vec<_> = news
+        .iter()
+        .filter(|line| line["event"] == "changed")
+        .collect();
     let later = changes
         .iter()
         .filter(|change| change["first"] == false)
@@ -201,6 +210,8 @@ fn run(
         &seconds,
         "--politeness",
         politeness,
+        "--crawls-per-day",
+        "max",
         "--format",
         "json",
     ];
@@ -222,6 +233,124 @@ fn asked(log: &Mutex<Vec<Seen>>, host: &str, path: &str) -> usize {
     log.iter()
         .filter(|seen| seen.host == host && seen.path == path)
         .count()
+}
+
+#[test]
+fn bad_news_is_an_event_with_a_reason() {
+    let (port, _) = serve();
+    let paths = ["gone", "login", "private", "broken", "steady"];
+    let list: String = paths
+        .map(|path| format!("http://a.test:{port}/{path}\n"))
+        .concat();
+    let list = format!("url\n{list}http://b.test:{port}/busy\nhttp://closed.test:1/\n");
+    let (lines, complaints) = run(&list, 4, "100ms", &["--resolve", "*=127.0.0.1"]);
+    let said = |event: &str, key: &str, about: &str| {
+        let line = lines.iter().find(|line| {
+            let is_about = |text: &str| text.ends_with(about);
+            line["event"] == event && line[key].as_str().is_some_and(is_about)
+        });
+        let line = line.unwrap_or_else(|| panic!("no {event} of {about}: {lines:#?}"));
+        line["reason"].as_str().unwrap_or_default().to_owned()
+    };
+    assert_eq!(said("gone", "url", "/gone"), "status 404 (not found)");
+    let password = "status 401 (it wants a user name and password)";
+    assert_eq!(said("refused", "url", "/login"), password);
+    assert_eq!(said("refused", "url", "/private"), "robots.txt forbids it");
+    let broken = "the server answered with 5xx";
+    assert_eq!(said("failed", "url", "/broken"), broken);
+    let busy = format!("b.test:{port}");
+    let patience = said("host-backed-off", "host", &busy);
+    assert!(patience.contains("wants to be left alone"), "{patience}");
+    let closed = "no connection could be opened";
+    assert_eq!(said("failed", "url", "closed.test:1/"), closed);
+    assert_eq!(said("changed", "url", "/steady"), "");
+    let host = format!("a.test:{port}");
+    let alone = |line: &&serde_json::Value| line["host"] == host.as_str();
+    assert_eq!(lines.iter().find(alone), None, "one broken page, no more");
+    assert!(complaints.contains(&format!("gone http://a.test:{port}/gone: status 404")));
+    assert!(complaints.contains("at most"), "{complaints}");
+}
+
+#[test]
+fn without_a_budget_pages_are_visited_with_manners() {
+    let (port, log) = serve();
+    let list: String = (0..3)
+        .map(|page| format!("http://a.test:{port}/{page}\n"))
+        .collect();
+    let arguments = ["run", "-", "--seconds", "4", "--politeness", "100ms"];
+    let resolve = ["--resolve", "*=127.0.0.1"];
+    let output = dunlin(
+        &[&arguments[..], &resolve[..]].concat(),
+        format!("url\n{list}").as_bytes(),
+    );
+    let said = text(&output.stderr);
+    assert!(
+        said.starts_with("3 pages on 1 host, at most 72 requests a day, first round takes 0.3 s"),
+        "{said}"
+    );
+    let asked = log.lock().expect("a log").len();
+    assert_eq!(asked, 4, "robots.txt and each page once: {said}");
+}
+
+/// The page that `run --web` serves, and its figures, while it runs.
+#[test]
+fn a_run_shows_itself_to_a_browser() {
+    let (port, _) = serve();
+    let list = format!("url\nhttp://a.test:{port}/changing\nhttp://a.test:{port}/gone\n");
+    let path = std::env::temp_dir().join(format!("dunlin-web-{}.csv", std::process::id()));
+    std::fs::write(&path, list).expect("a list");
+    let mut program = Command::new(env!("CARGO_BIN_EXE_dunlin"))
+        .arg("run")
+        .arg(&path)
+        .args(["--seconds", "6", "--politeness", "100ms"])
+        .args(["--crawls-per-day", "max", "--resolve", "*=127.0.0.1"])
+        .args(["--web", "127.0.0.1:0", "--token", "a-long-token"])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("the program runs");
+    let mut lines = BufReader::new(program.stderr.take().expect("stderr")).lines();
+    let address = lines.by_ref().map_while(Result::ok).find_map(|line| {
+        let rest = line.strip_prefix("monitor: http://")?;
+        Some(rest.split_once('/')?.0.to_owned())
+    });
+    let address = address.expect("it says where");
+    let get = |target: &str| {
+        let mut stream = TcpStream::connect(&address).expect("it listens");
+        write!(stream, "GET {target} HTTP/1.1\r\nHost: {address}\r\n\r\n").expect("asked");
+        let mut answer = String::new();
+        let _ = std::io::Read::read_to_string(&mut stream, &mut answer);
+        answer
+    };
+    assert!(get("/metrics").starts_with("HTTP/1.1 401"), "no token");
+    assert!(get("/?token=a-long-token").contains("<title>dunlin monitor"));
+    let mut metrics = String::new();
+    for _ in 0..50 {
+        metrics = get("/metrics?token=a-long-token");
+        let seen = |line: &str| metrics.contains(line);
+        if seen("dunlin_news_total{probe=\"run\",event=\"gone\"} 1")
+            && !seen("dunlin_changes_total{probe=\"run\"} 0")
+        {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert!(metrics.contains("event=\"gone\"} 1"), "{metrics}");
+    let firsts = "dunlin_first_versions_total{probe=\"run\"} 1";
+    assert!(metrics.contains(firsts), "{metrics}");
+    assert!(!metrics.contains("dunlin_changes_total{probe=\"run\"} 0"));
+    assert!(metrics.contains("firmware=\"dunlin run") || metrics.contains("dunlin_pages"));
+    let _ = program.wait();
+    let _ = std::fs::remove_file(&path);
+}
+
+#[test]
+fn a_web_page_that_others_can_reach_needs_a_token() {
+    refuses(
+        &["run", "-", "--seconds", "1", "--web", "0.0.0.0:0"],
+        b"url\nhttp://a.test/\n",
+        "expected --token TOKEN with it, or --web-open",
+    );
 }
 
 /// 500 KiB of rules that are made to be compared for as long as possible, for 32 pages.
@@ -298,7 +427,7 @@ fn ipv6_literals_and_names_are_fetched_and_private_ones_not_reached_by_redirects
     );
     let refused = complaints
         .lines()
-        .filter(|line| line.ends_with("(PrivateAddress)"))
+        .filter(|line| line.ends_with("an address that is not public"))
         .count();
     assert!(refused >= 5, "{complaints}");
     assert_eq!(
@@ -428,6 +557,8 @@ fn a_second_run_resumes_and_touches_no_other_file() {
                 "200ms",
                 "--resolve",
                 "*=127.0.0.1",
+                "--crawls-per-day",
+                "max",
                 "--format",
                 "json",
             ])

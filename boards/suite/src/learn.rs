@@ -62,6 +62,7 @@ fn host_and_device_learn_the_same() {
     let mut random = Random(1);
     let mut page = Estimate::new(&Prior::DEFAULT);
     let mut host = HostPrior::new();
+    host.add_page();
     let mut provider = Provider::new();
     for _ in 0..1_000 {
         let interval = Duration::from_secs(u64::from(1 + random.below(200_000)));
@@ -77,12 +78,12 @@ fn host_and_device_learn_the_same() {
             _ => page.update_signalled(&visit, signals, &provider, &Settings::DEFAULT),
         }
         provider.update(&visit, signals, page.rate());
-        host.update(&page, interval);
+        host.update(&page, interval.as_days());
     }
     let found = [
         page.rate(),
         page.shape(),
-        host.prior().rate(),
+        host.prior(&HostPrior::of_gap(1.0)).rate(),
         provider.recall(),
         provider.precision(),
     ];
@@ -91,7 +92,7 @@ fn host_and_device_learn_the_same() {
         [
             0.366_586_98,
             78.434_715,
-            0.384_348_24,
+            1.399_638_4,
             0.666_585_15,
             0.555_713_83
         ]

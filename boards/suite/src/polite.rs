@@ -1,7 +1,8 @@
 //! Gates wait as long as they have to, no longer, and forgive.
 
 use dunlin::polite::{
-    Answer, FORGIVEN_AFTER, Gate, GateSettings, Hours, MAX_CRAWL_DELAY, MAX_RETRY_AFTER, gap,
+    Answer, FORGIVEN_AFTER, Gate, GateSettings, Hours, MAX_CRAWL_DELAY, MAX_RETRY_AFTER, SEVERAL,
+    gap,
 };
 use dunlin::time::{Duration, Instant};
 
@@ -9,7 +10,7 @@ use crate::{Case, cases};
 
 pub const CASES: &[Case] = cases![polite:
     gaps_count_from_the_start_or_the_end, retry_after_is_obeyed_up_to_a_day, back_off_doubles_to_its_ceiling,
-    back_off_is_spread, failures_are_forgiven, crawl_delay_slows_but_never_excludes, hours_wrap_around_midnight,
+    back_off_is_spread, several_broken_pages_are_a_broken_host, failures_are_forgiven, crawl_delay_slows_but_never_excludes, hours_wrap_around_midnight,
 ];
 
 const SETTINGS: GateSettings = GateSettings::DEFAULT;
@@ -93,6 +94,22 @@ fn back_off_is_spread() {
     assert!(
         wait(u32::MAX) > SETTINGS.back_off * 6 / 5 && wait(u32::MAX) <= SETTINGS.back_off * 5 / 4
     );
+}
+
+fn several_broken_pages_are_a_broken_host() {
+    let polite = Duration::from_secs(1);
+    let mut gate = Gate::new(polite);
+    let mut wait = |answer| gate.opens(at(0) + polite, at(0), answer, &SETTINGS, 0) - at(0);
+    let again = Answer::Broken { again: true };
+    let new = Answer::Broken { again: false };
+    for _ in 1..SEVERAL {
+        assert_eq!(wait(new), polite);
+        (0..20).for_each(|_| assert_eq!(wait(again), polite, "one page, however often"));
+    }
+    assert!(wait(new) > polite, "several pages");
+    assert!(wait(again) > SETTINGS.back_off, "and it goes on");
+    wait(Answer::Served);
+    assert_eq!(wait(new), polite, "counted anew once a page is served");
 }
 
 fn failures_are_forgiven() {

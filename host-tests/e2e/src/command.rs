@@ -58,6 +58,8 @@ pub fn qemu(pages: &Path, seconds: u32, more: &[&str]) -> Result<Command> {
         "*=10.0.2.2",
         "--politeness",
         "400ms",
+        "--crawls-per-day",
+        "max",
     ]);
     command
         .arg("--pages")
@@ -229,7 +231,7 @@ pub fn refused(_: &Path) -> Result<()> {
         (
             "url\nhttp://a.test/\n".into(),
             &["--crawls-per-day=0"],
-            "expected a number above 0",
+            "expected a number from 0.000001 to 1000000000, or max",
         ),
         (
             "url\nhttp://a.test/\n".into(),

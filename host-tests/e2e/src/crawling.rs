@@ -13,7 +13,7 @@ use dunlin_tools::qemu::crawl::{Crawl, Report};
 use dunlin_tools::qemu::list::{listing, options};
 use dunlin_tools::qemu::page_image::{self, ImageFile};
 use dunlin_tools::qemu::{self, Attached, Level, Line, Machine, Time, temporary};
-use dunlin_tools::web::changing::Rates;
+use dunlin_tools::web::changing::{Rates, World};
 use dunlin_tools::web::{Answer, Hit, Web, shortest_gap};
 use qemu_mps2_capacity::PAGES;
 
@@ -509,5 +509,47 @@ pub fn near_the_optimum(elf: &Path) -> Result<()> {
         given >= 0.97 * optimum,
         "with rates given, freshness is below 97 % of the optimum"
     );
+    Ok(())
+}
+
+/// 28 pages that change every 5 to 300 s, a request a second, nothing known: minutes 5 to 15, by
+/// the server, beside round robin on the same changes.
+pub fn learns_from_nothing(elf: &Path) -> Result<()> {
+    const RUNS: u64 = 4;
+    const SECONDS: u32 = 900;
+    const WARM_UP: Duration = Duration::from_secs(300);
+    show(format_args!(
+        "{RUNS} runs of {SECONDS} s at once, learning and round robin"
+    ));
+    let crawl = |rates: Rates, seed: u64| {
+        let elf = elf.to_owned();
+        let world = World::between(5.0, 300.0, 28, 1, f64::from(SECONDS) + 60.0, seed);
+        thread::spawn(move || demo::crawl_world(&elf, world, 1.0, rates, WARM_UP, SECONDS, |_| ()))
+    };
+    let runs: Vec<_> = (0..RUNS)
+        .map(|seed| [Rates::Learnt, Rates::Alike].map(|rates| crawl(rates, seed)))
+        .collect();
+    let mut sums = [0.0; 3];
+    for (seed, pair) in runs.into_iter().enumerate() {
+        let [ours, round_robin] = pair.map(|run| {
+            run.join()
+                .unwrap_or_else(|_| anyhow::bail!("the run panicked"))
+        });
+        let ours = ours?;
+        let found = [ours.freshness, round_robin?.freshness, ours.optimum];
+        println!(
+            "run {seed}: freshness {:.4} learning, {:.4} round robin, {:.4} at best",
+            found[0], found[1], found[2]
+        );
+        for (sum, value) in sums.iter_mut().zip(found) {
+            *sum += value / RUNS as f64;
+        }
+    }
+    let [ours, round_robin, optimum] = sums;
+    println!(
+        "{RUNS} runs of minutes 5 to 15: freshness {ours:.4} learning, {round_robin:.4} round robin, {optimum:.4} at best"
+    );
+    ensure!(ours >= round_robin, "not fresher than round robin");
+    ensure!(ours >= 0.98 * optimum, "below 98 % of the optimum");
     Ok(())
 }

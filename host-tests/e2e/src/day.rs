@@ -141,6 +141,7 @@ fn full_list() -> Listing {
             change,
             min: 0,
             max: None,
+            every: None,
         }
     };
     let politeness = dunlin::time::Duration::from_secs(15);

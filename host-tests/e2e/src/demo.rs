@@ -46,11 +46,25 @@ pub fn crawl(
     seed: u64,
     show: impl FnMut(&Line),
 ) -> Result<Measured> {
-    let world = Arc::new(World::new(PAGES, HOSTS, f64::from(seconds) + 60.0, seed));
+    let world = World::new(PAGES, HOSTS, f64::from(seconds) + 60.0, seed);
+    crawl_world(elf, world, BUDGET, rates, WARM_UP, seconds, show)
+}
+
+/// The same on a web of your own, with so many fetches a second, measured after the `warm_up`.
+pub fn crawl_world(
+    elf: &Path,
+    world: World,
+    per_second: f64,
+    rates: Rates,
+    warm_up: Duration,
+    seconds: u32,
+    show: impl FnMut(&Line),
+) -> Result<Measured> {
+    let world = Arc::new(world);
     let web = world.serve()?;
     let listing = world.listing(web.port(), rates, POLITENESS);
     let options = Options {
-        per_day: Some(BUDGET * DAY),
+        per_day: Some(per_second * DAY),
         resolve: vec![("*".into(), LOOPBACK)],
         ..Options::default()
     };
@@ -74,11 +88,11 @@ pub fn crawl(
         .max()
         .context("the probe never asked the web for anything")?;
     let first = log.iter().map(|hit| hit.at).min().unwrap_or_default();
-    let gaps = (0..HOSTS).filter_map(|index| shortest_gap(&log, &host(index)));
+    let gaps = (0..world.hosts).filter_map(|index| shortest_gap(&log, &host(index)));
     let count = |wanted: fn(&&Hit) -> bool| log.iter().filter(wanted).count();
     Ok(Measured {
-        freshness: world.freshness(&log, first + WARM_UP, last),
-        optimum: world.optimum(BUDGET, POLITENESS)?,
+        freshness: world.freshness(&log, first + warm_up, last),
+        optimum: world.optimum(per_second, POLITENESS)?,
         shortest_gap: gaps.min().unwrap_or_default(),
         requests: log.len(),
         not_modified: count(|hit| hit.status == 304),

@@ -106,6 +106,7 @@ fn run(program: &Path, web: &HostileWeb, list: &str, seconds: u32) -> Result<Str
         .arg(&pages.0)
         .args(["--politeness", "1s", "--slots", "8", "--format", "json"])
         .args(["--seconds", &seconds.to_string()])
+        .args(["--crawls-per-day", "max"])
         .stdin(Stdio::null());
     // Every host of the list is where the owner says; whoever is named by a redirect is not.
     for host in list.lines().skip(1).map(host_of) {

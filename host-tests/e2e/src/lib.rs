@@ -128,6 +128,10 @@ const LONG_CASES: &[Case] = &[
     }),
     ("near the optimum", crawling::near_the_optimum),
     (
+        "learns from nothing in seconds",
+        crawling::learns_from_nothing,
+    ),
+    (
         "a web that misbehaves slowly harms nobody, on this computer",
         |_| hostile::on_this_computer(true),
     ),

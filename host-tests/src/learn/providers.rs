@@ -321,6 +321,8 @@ pub struct XuCrawler<'a> {
     pages: Vec<scores::ScoredPage<f64>>,
 }
 
+/// Days between visits that a policy may expect.
+const USUAL_DAYS: f32 = 5.0;
 /// All accesses to all pages in a day; Xu's traces have some hundreds.
 const ACCESSES: f64 = 1_000.0;
 
@@ -451,10 +453,11 @@ impl<'a> IndexCrawler<'a> {
     /// Knows nothing but the weights.
     pub fn new(world: &'a World, value: Value) -> Self {
         let host = (HostPrior::new(), Provider::new());
+        let start = host.0.prior(&HostPrior::of_gap(USUAL_DAYS));
         Self {
             world,
             value,
-            pages: vec![(Estimate::new(&host.0.prior()), 0.0, 0); world.pages.len()],
+            pages: vec![(Estimate::new(&start), 0.0, 0); world.pages.len()],
             hosts: vec![host; world.hosts.len()],
             settings: Settings::DEFAULT,
             informed: false,
@@ -506,7 +509,7 @@ impl Crawler for IndexCrawler<'_> {
             estimate.update_signalled(&visit, *signals, provider, &self.settings);
             provider.update(&visit, *signals, estimate.rate());
         }
-        prior.update(estimate, visit.interval);
+        prior.update(estimate, visit.interval.as_days::<f32>() / USUAL_DAYS);
         *fetched = now;
         *signals = 0;
     }

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::thread;
 
-use dunlin::fetch::{Client, Limits, Request, Url};
+use dunlin::fetch::{Client, Connect, Endpoint, Limits, Request, Scheme, TlsError, Url};
 use dunlin_host::board::net::HostConnect;
 use dunlin_host::board::verify::Trust;
 use futures_lite::future::block_on;
@@ -94,5 +94,33 @@ fn strangers_are_not_trusted() {
             Err(Failure::Connection(_))
         ),
         "nobody vouches for it"
+    );
+}
+
+/// What `run` and the probe say of a certificate that is refused.
+#[test]
+fn the_reason_for_which_a_certificate_is_refused_is_told() {
+    let why = |host: &str, port: u16, roots: RootCertStore| {
+        let mut connector = HostConnect::trusting(roots);
+        let to = Endpoint {
+            scheme: Scheme::Https,
+            host,
+            address: LOOPBACK.into(),
+            port,
+        };
+        let error = block_on(connector.connect(to)).expect_err("it is refused");
+        HostConnect::tls_error(&error)
+    };
+    let (port, roots) = serve(true);
+    assert_eq!(why("other.example", port, roots), Some(TlsError::Name));
+    let nobody = RootCertStore::empty();
+    assert_eq!(why("secure.example", port, nobody), Some(TlsError::Issuer));
+    let closed = TcpListener::bind((LOOPBACK, 0)).unwrap();
+    let port = closed.local_addr().unwrap().port();
+    drop(closed);
+    assert_eq!(
+        why("secure.example", port, RootCertStore::empty()),
+        None,
+        "no connection at all"
     );
 }

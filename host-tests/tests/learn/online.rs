@@ -192,18 +192,20 @@ fn a_page_that_never_changes_can_still_be_heard() {
 #[test]
 fn pages_of_a_busy_host_start_busy() {
     let mut random = Random(73);
+    let guess = HostPrior::of_gap(0.2);
     let mut host = HostPrior::new();
+    (0..20).for_each(|_| host.add_page());
     let rate = |random: &mut Random| 4.0 * (0.5 * (exponential(random) - 1.0)).exp();
     for _ in 0..20 {
         let mut truth = PoissonPage {
             rate: rate(&mut random),
             random: Random(random.next_u64()),
         };
-        let mut page = Estimate::new(&host.prior());
+        let mut page = Estimate::new(&host.prior(&guess));
         for _ in 0..60 {
             let visit = truth.visit(0.2);
             page.update(&visit, &Settings::DEFAULT);
-            host.update(&page, visit.interval);
+            host.update(&page, 1.0);
         }
     }
     let error = |prior: &Prior, random: &mut Random| {
@@ -219,7 +221,7 @@ fn pages_of_a_busy_host_start_busy() {
         spread(errors).0
     };
     let alone = error(&Prior::DEFAULT, &mut Random(1));
-    let together = error(&host.prior(), &mut Random(1));
+    let together = error(&host.prior(&guess), &mut Random(1));
     assert!(
         together < 0.6 * alone,
         "mean log error after four visits: {together} with the host, {alone} without"

@@ -80,8 +80,8 @@ proptest! {
         for (visit, _) in &history {
             page.update(visit, &settings);
             sound(&page);
-            host.update(&page, visit.interval);
-            sound(&Estimate::new(&host.prior()));
+            host.update(&page, visit.interval.as_days());
+            sound(&Estimate::new(&host.prior(&HostPrior::of_gap(rate))));
             page.first_visit(visit.interval);
             sound(&page);
         }

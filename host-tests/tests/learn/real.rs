@@ -34,7 +34,8 @@ fn loss(days: f64, settings: &Settings) -> f64 {
     let mut visits = 0.0;
     for ((service, _), changes) in changes() {
         let host = hosts.entry(service).or_default();
-        let mut page = Estimate::new(&host.prior());
+        host.add_page();
+        let mut page = Estimate::new(&host.prior(&HostPrior::of_gap(days as f32)));
         let mut now = changes[0];
         let end = changes[changes.len() - 1];
         while now + days < end {
@@ -50,7 +51,7 @@ fn loss(days: f64, settings: &Settings) -> f64 {
             .ln();
             visits += 1.0;
             page.update(&Visit::new(interval, changed), settings);
-            host.update(&page, interval);
+            host.update(&page, 1.0);
             now += days;
         }
     }

@@ -94,6 +94,11 @@ const EVENTS: &[(Event, &str, LoggedEvent<'static>)] = &[
         LoggedEvent::Start { page: 9 },
     ),
     (
+        Event::First { page: 5 },
+        "first page=5",
+        LoggedEvent::First { page: 5 },
+    ),
+    (
         Event::End {
             page: 1,
             status: 200,
@@ -140,6 +145,11 @@ const EVENTS: &[(Event, &str, LoggedEvent<'static>)] = &[
             millis: 2,
             why: "PrivateAddress",
         },
+    ),
+    (
+        Event::Recovered { page: 5 },
+        "recovered page=5",
+        LoggedEvent::Recovered { page: 5 },
     ),
     (
         Event::Robots {
@@ -287,6 +297,19 @@ const BOARD_EVENTS: &[(BoardEvent<'static>, &str, LoggedBoardEvent<'static>)] = 
         },
     ),
     (
+        BoardEvent::Here {
+            name: "dunlin on qemu-mps2",
+            version: "0.1.0",
+            build: 0xff,
+        },
+        "here dunlin on qemu-mps2 0.1.0, build 00000000000000ff",
+        LoggedBoardEvent::Here {
+            name: "dunlin on qemu-mps2",
+            version: "0.1.0",
+            build: "00000000000000ff",
+        },
+    ),
+    (
         BoardEvent::Banner {
             name: "dunlin on qemu-mps2",
             version: "0.1.0",
@@ -372,8 +395,14 @@ fn what_is_logged_is_the_line_at_its_level() {
         LogLevel::Debug => log::Level::Debug,
     };
     for (event, line, _) in EVENTS {
-        let expected = (level(event.level()), (*line).to_owned());
-        assert_eq!(logged(&|| event.emit()), [expected]);
+        let mut expected = vec![(level(event.level()), (*line).to_owned())];
+        if let Event::End { page, flags, .. } = event
+            && flags.first
+        {
+            let first = Event::First { page: *page };
+            expected.insert(0, (log::Level::Info, first.to_string()));
+        }
+        assert_eq!(logged(&|| event.emit()), expected);
     }
     for (event, line, _) in BOARD_EVENTS {
         let expected = (level(event.level()), (*line).to_owned());

@@ -12,7 +12,7 @@ const GAP: Duration = Duration::from_secs(5);
 fn site(hit: &Hit) -> Answer {
     match hit.target.as_str() {
         "/robots.txt" => Answer::page("User-agent: *\nDisallow: /private\n"),
-        "/hangs" => Answer {
+        hangs if hangs.starts_with("/hangs") => Answer {
             after: Duration::HOUR,
             ..Answer::page("")
         },
@@ -26,7 +26,7 @@ fn site(hit: &Hit) -> Answer {
 fn setting() -> Setting {
     let hosts: [(&'static str, &[&'static str]); 4] = [
         ("a.test", &["/still", "/changing", "/private/x"]),
-        ("b.test", &["/hangs"]),
+        ("b.test", &["/hangs", "/hangs/2", "/hangs/3"]),
         ("c.test", &["/busy"]),
         ("d.invalid", &["/x"]),
     ];

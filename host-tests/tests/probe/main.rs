@@ -1,11 +1,13 @@
 //! The probe's loop on a network and a clock of our own: every run takes milliseconds and is the
 //! same as the one before. What it does on real frames is for the end-to-end tests.
 
+mod broken;
 mod connections;
 mod events;
 mod hostile;
 mod keeping;
 mod loop_itself;
+mod manners;
 mod recorder;
 mod redirects;
 mod time_server;

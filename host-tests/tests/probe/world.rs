@@ -10,9 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use dunlin::catalog::{Address, Config, Gateway, Host, LogLevel, Name, Page, TimeServer};
+use dunlin::catalog::{
+    Address, Config, CrawlLimits, Gateway, Host, LogLevel, Name, Page, TimeServer,
+};
 use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Ignore, Resolve, Scheme};
-use dunlin::image::{Image, build};
+use dunlin::image::{Builder, Image};
 use dunlin::probe::{Board, Datagrams, Event, HostMemory, Memory, PageMemory, Probe, Slot, Totals};
 use dunlin::scheduler::{DynTables, Settings};
 use dunlin::store::{Partition, Store};
@@ -214,6 +216,10 @@ pub struct Setting {
     pub whereabouts: Whereabouts,
     /// All hosts stand behind the first one's gate.
     pub one_gate: bool,
+    /// Changes a day that are believed of every page.
+    pub rate: f32,
+    /// What the list says about how often single pages are visited.
+    pub limits: Vec<(u16, CrawlLimits)>,
 }
 
 impl Default for Setting {
@@ -239,6 +245,9 @@ impl Default for Setting {
             stuck_from: None,
             whereabouts: |_, _| None,
             one_gate: false,
+            // Often enough for every page to be due again and again.
+            rate: 1_000.0,
+            limits: Vec::new(),
         }
     }
 }
@@ -300,18 +309,23 @@ impl Setting {
         }
         let page = |(host, url): &'_ (u16, String)| (*host, url.clone());
         let urls: Vec<(u16, String)> = urls.iter().map(page).collect();
-        // Often enough for every page to be due again and again.
         let pages: Vec<Page<'_>> = urls
             .iter()
             .map(|(host, url)| Page {
                 host: *host,
                 url,
                 weight: 1.0,
-                rate: Some(1_000.0),
+                rate: Some(self.rate),
                 confidence: 10.0,
             })
             .collect();
-        build(&config, &self.names, &hosts, &pages, &self.ignore)
+        Builder::new(&config)
+            .names(&self.names)
+            .hosts(&hosts)
+            .pages(&pages)
+            .ignore(&self.ignore)
+            .limits(&self.limits)
+            .build_unchecked()
     }
 
     /// Runs the probe's own loop against `site`.

@@ -1,9 +1,12 @@
 //! The scheduler: properties against a model, freshness against the optimum, real changes.
 
+mod figures;
+mod floor;
 mod freshness;
 mod model;
 mod properties;
 mod real;
+mod worlds;
 
 /// `DUNLIN_LONG=1` asks for the long variants.
 fn long() -> bool {

@@ -542,6 +542,9 @@ fn some_outcome(random: &mut Random) -> Outcome {
         9 => Outcome::Changed {
             modified_ago: Some(some_duration(random, 864_000_000_000)),
         },
+        10 => Outcome::Broken {
+            times: random.below(256) as u8,
+        },
         _ => Outcome::Unchanged,
     }
 }

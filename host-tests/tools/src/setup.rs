@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::shell::{cargo, check, find, output, say};
+use crate::shell::{cargo, check, find, output, root, say};
 
 /// Code for the emulated Cortex-M4F.
 pub const CORTEX_M4F: &str = "thumbv7em-none-eabihf";
@@ -114,6 +114,37 @@ fn cargo_program(install: bool, name: &str, version: &str) -> Result<()> {
 
 /// The distribution's own Python, which sees the distribution's packages.
 pub const SYSTEM_PYTHON: &str = "/usr/bin/python3";
+
+/// Makes sure that results can be read in Python: a virtual environment with what others read them
+/// with, in `target/python`.
+pub fn python(install: bool) -> Result<()> {
+    const PACKAGES: [&str; 2] = ["pandas==3.1.1", "jsonschema==4.26.0"];
+    let folder = root().join("target/python");
+    let python = folder.join("bin/python");
+    let complete = || {
+        let mut python = Command::new(&python);
+        output(python.args(["-c", "import pandas, jsonschema"])).is_some()
+    };
+    if complete() {
+        return Ok(());
+    }
+    let by_hand = format!(
+        "target/python is missing; make it with `python3 -m venv target/python && \
+        target/python/bin/pip install {}`",
+        PACKAGES.join(" ")
+    );
+    if !install {
+        bail!(by_hand);
+    }
+    package(install, "python3", "python3")?;
+    let has_venv = || output(Command::new("python3").args(["-c", "import ensurepip"])).is_some();
+    package_if(install, has_venv, "Python's venv", "python3-venv")?;
+    say("pandas and jsonschema are missing, installing them into target/python");
+    let mut make = Command::new("python3");
+    check(make.args(["-m", "venv"]).arg(&folder)).context(by_hand.clone())?;
+    let mut pip = Command::new(folder.join("bin/pip"));
+    check(pip.args(["install", "--quiet"]).args(PACKAGES)).context(by_hand)
+}
 
 /// Makes sure that the monitor can be looked at: a browser, a terminal, and a reader of metrics.
 pub fn monitor(install: bool) -> Result<()> {

@@ -109,6 +109,16 @@ fn describe(command: &Command) -> String {
     arguments.fold(name, |line, argument| line + &argument)
 }
 
+/// Words as a shell takes them: what is more than a plain word is quoted.
+pub fn words(words: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    let word = |word: &String| match !word.is_empty() && word.chars().all(plain) {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    };
+    words.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,5 +137,14 @@ mod tests {
         assert!(capture(&mut shell("echo it; exit 3")).is_err());
         assert_eq!(output(&mut shell("echo it; exit 3")), None);
         assert!(check(&mut Command::new("/no/such/program")).is_err());
+    }
+
+    #[test]
+    fn words_come_out_of_a_shell_as_they_went_in() {
+        let awkward = ["a b", "it's", "", "$HOME", "plain.csv", "tcp:127.0.0.1:1"];
+        let line = words(&awkward.map(String::from));
+        let script = format!("printf '%s\\n' {line}");
+        let said = output(Command::new("sh").args(["-c", &script])).expect("a shell");
+        assert_eq!(said.lines().collect::<Vec<_>>(), awkward, "{line}");
     }
 }

@@ -51,6 +51,8 @@ struct Built {
     elf: PathBuf,
     image: PathBuf,
     address: u64,
+    /// How often the list is visited, in a line.
+    manners: String,
 }
 
 /// Runs the command.
@@ -88,6 +90,7 @@ pub fn flash(install: bool, arguments: &Arguments) -> Result<()> {
         built.address
     );
     say(&files);
+    say(&built.manners);
     if find("probe-rs").is_none() {
         bail!(
             "nothing was written: probe-rs is not installed (`cargo install probe-rs-tools --locked`); {files}"
@@ -102,7 +105,7 @@ pub fn flash(install: bool, arguments: &Arguments) -> Result<()> {
     if arguments.no_monitor {
         Ok(())
     } else {
-        watch(chip, &built, &arguments.list.pages)
+        watch(chip, &built, &arguments.list.monitor_options())
     }
 }
 
@@ -128,6 +131,7 @@ fn build(install: bool, board: &Board, features: &[String], list: &ListArguments
         elf,
         image,
         address,
+        manners: list.budget().describe(&listing),
     })
 }
 
@@ -211,7 +215,7 @@ fn write(chip: &str, built: &Built) -> Result<()> {
 }
 
 /// The monitor, on the log's bytes as the probe reads them.
-fn watch(chip: &str, built: &Built, pages: &Path) -> Result<()> {
+fn watch(chip: &str, built: &Built, options: &[String]) -> Result<()> {
     let bytes = fs::read(&built.elf)?;
     let log = symbol(&object::File::parse(&*bytes)?, "_SEGGER_RTT")?;
     let mut reader = cargo();
@@ -246,7 +250,7 @@ fn watch(chip: &str, built: &Built, pages: &Path) -> Result<()> {
         "-",
         "--elf",
     ]);
-    monitor.arg(&built.elf).arg("--pages").arg(pages).stdin(log);
+    monitor.arg(&built.elf).args(options).stdin(log);
     let status = monitor.status().context("cannot start the monitor");
     // Whoever ends the monitor has seen enough.
     let _ = reader.kill();

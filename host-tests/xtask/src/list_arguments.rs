@@ -8,6 +8,7 @@ use dunlin::catalog::{Address, LogLevel};
 use dunlin::time::Duration;
 use dunlin_host::duration;
 use dunlin_host::error::Error;
+use dunlin_host::lists::budget::Budget;
 use dunlin_host::lists::listing::{Listing, ListingArgs};
 use dunlin_host::lists::trust;
 use dunlin_tools::qemu::page_image::{Options, pairs};
@@ -24,9 +25,9 @@ pub struct ListArguments {
     /// What is special about some hosts: politeness, group, hours
     #[arg(long, value_name = "HOSTS.csv")]
     hosts: Option<PathBuf>,
-    /// Fetches a day, over all hosts; without it, what politeness allows
-    #[arg(long, value_name = "X", value_parser = positive)]
-    crawls_per_day: Option<f64>,
+    /// Fetches a day, over all hosts; `max` for what politeness allows [default: 24 a page]
+    #[arg(long, value_name = "X|max")]
+    crawls_per_day: Option<Budget>,
     /// Least time between two requests to a host
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "15s")]
     politeness: Duration,
@@ -80,6 +81,23 @@ pub struct ListArguments {
 }
 
 impl ListArguments {
+    /// How many fetches a day it gets.
+    pub fn budget(&self) -> Budget {
+        self.crawls_per_day.unwrap_or_default()
+    }
+
+    /// What tells a monitor the names of pages and hosts, as its options.
+    pub fn monitor_options(&self) -> Vec<String> {
+        let mut options = vec!["--pages".into(), self.pages.display().to_string()];
+        if let Some(hosts) = &self.hosts {
+            options.extend(["--hosts".into(), hosts.display().to_string()]);
+        }
+        // To the last digit, unlike durations that are to be read.
+        let millis = self.politeness.as_millis();
+        options.extend(["--politeness".into(), format!("{millis}ms")]);
+        options
+    }
+
     /// Reads the list.
     pub fn read(&self) -> Result<(Listing, Options), Error> {
         let Self {
@@ -97,7 +115,7 @@ impl ListArguments {
         let options = Options {
             agent: self.agent.clone(),
             contact: self.contact.clone(),
-            per_day: self.crawls_per_day,
+            per_day: self.budget().per_day(&listing),
             seed: self.seed,
             resolve: self.resolve.clone(),
             gateway: self.gateway.clone(),
@@ -128,14 +146,6 @@ impl ListArguments {
         }
         Ok((listing, options))
     }
-}
-
-fn positive(text: &str) -> Result<f64, String> {
-    let number = text
-        .parse()
-        .ok()
-        .filter(|number: &f64| *number > 0.0 && *number <= 1e9);
-    number.ok_or_else(|| "expected a number above 0, at most 1e9".into())
 }
 
 fn level(text: &str) -> Result<LogLevel, String> {

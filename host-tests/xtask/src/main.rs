@@ -4,6 +4,9 @@ mod flash;
 mod list_arguments;
 mod papers;
 mod qemu;
+#[cfg(test)]
+#[path = "../../../boards/host/tests/program/readme.rs"]
+mod readme;
 mod test;
 
 use std::path::PathBuf;
@@ -239,5 +242,66 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+    use dunlin_tools::shell::root;
+
+    use crate::readme::{commands, compare, options};
+
+    /// Every page that says what to type.
+    const PAGES: [&str; 6] = [
+        "README.md",
+        "boards/PORTING.md",
+        "boards/nucleo-h753zi/README.md",
+        "boards/pico2-w/README.md",
+        "boards/w5500-evb-pico2/README.md",
+        "host-tests/README.md",
+    ];
+
+    #[test]
+    fn what_pages_say_to_type_is_understood() {
+        let mut understood = 0;
+        for page in PAGES {
+            let text = std::fs::read_to_string(root().join(page)).expect("a page");
+            for words in commands(&text, &["cargo xtask"]) {
+                // A command that is only named, as in this sentence's `cargo xtask flash`.
+                if let [_, _, name] = &words[..] {
+                    let known = Arguments::command().find_subcommand(name).is_some();
+                    assert!(known || name == "…", "{page}: {words:?}");
+                    continue;
+                }
+                // The program's name stands for the first two.
+                let parsed = Arguments::try_parse_from(&words[1..]);
+                assert!(
+                    parsed.is_ok(),
+                    "{page}: {words:?}: {}",
+                    parsed.expect_err("an error")
+                );
+                understood += 1;
+            }
+        }
+        assert!(understood > 15, "{understood}");
+        let wrong = ["xtask", "flash", "--board", "pico2-w"];
+        assert!(
+            Arguments::try_parse_from(wrong).is_err(),
+            "without a page list"
+        );
+    }
+
+    #[test]
+    fn every_default_is_in_the_table() {
+        let file = root().join("host-tests/OPTIONS.md");
+        compare(
+            &file,
+            &options(
+                "The options of cargo xtask, and their defaults",
+                &Arguments::command(),
+            ),
+        );
     }
 }

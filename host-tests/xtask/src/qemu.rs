@@ -11,7 +11,7 @@ use dunlin_tools::qemu::crawl::{Crawl, Report};
 use dunlin_tools::qemu::log_port::LogPort;
 use dunlin_tools::qemu::page_image;
 use dunlin_tools::qemu::state::StateFile;
-use dunlin_tools::shell::say;
+use dunlin_tools::shell::{say, words};
 use dunlin_tools::{firmware, setup};
 
 use crate::list_arguments::ListArguments;
@@ -63,18 +63,18 @@ pub fn qemu(install: bool, arguments: &Arguments) -> Result<()> {
     let elf = firmware::build_firmware(install, https)?;
     ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed))
         .context("cannot listen for Ctrl-C")?;
-    let count = listing.list.pages.len();
     let seconds = arguments.seconds;
     say(format_args!(
-        "crawling {count} pages with an emulated Cortex-M4F for {seconds} s"
+        "an emulated Cortex-M4F crawls for {seconds} s: {}",
+        arguments.list.budget().describe(&listing)
     ));
     let log_port = arguments.log_port.map(LogPort::listen).transpose()?;
     if let Some(port) = &log_port {
         say(format_args!(
-            "watch it: cargo dunlin monitor --elf {} --log tcp:{} --pages {}",
-            elf.display(),
+            "watch it: cargo dunlin monitor --elf {} --log tcp:{} {}",
+            words(&[elf.display().to_string()]),
             port.address(),
-            arguments.list.pages.display()
+            words(&arguments.list.monitor_options())
         ));
     }
     let log_port = log_port.as_ref();

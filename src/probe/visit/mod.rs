@@ -156,6 +156,12 @@ impl<'a> Visit<'a> {
         matches!(self.step, Step::Robots { .. })
     }
 
+    /// Is it the page that is asked for? What goes wrong then may be the page's own fault; without
+    /// its robots.txt, none of a host's pages can be fetched.
+    fn asks_for_page(&self) -> bool {
+        matches!(self.step, Step::Page { .. })
+    }
+
     /// What has to be asked for, and whom; `None` if the visit ends without a request, see
     /// [`Self::unasked`].
     #[inline(never)] // Out of the futures' code, which would be larger.
@@ -279,8 +285,13 @@ impl<'a> Visit<'a> {
                 known.redirects.forget(self.page);
                 said.outcome = Outcome::Redirected;
             }
-            // Once more, at the next turn: the gate counts this one as a request.
-            Reply::Lost => {}
+            // Once more, at the next turn, on a connection that nobody has used: the gate counts
+            // this one as a request.
+            Reply::Lost => {
+                if let Some(page) = known.page_mut(self.page) {
+                    page.lose();
+                }
+            }
             Reply::Failed(why) => self.failed(why, known, at, said),
             Reply::Answered(answer, Finding::Robots(judges, crawl_delay)) => {
                 self.robots_answered(answer, judges, crawl_delay, setup, known, at, said);
@@ -313,6 +324,10 @@ impl<'a> Visit<'a> {
             // Not the host's fault either.
             Failure::Tls(TlsError::Time | TlsError::Memory) => Outcome::Postponed,
             _ if !at.online => Outcome::Postponed,
+            Failure::Server | Failure::Response | Failure::Deadline if self.asks_for_page() => {
+                let before = known.page_mut(self.page).map_or(0, |page| page.failures());
+                Outcome::Broken { times: before + 1 }
+            }
             _ => Outcome::Failed,
         };
         conclusion.failure = Some(why);

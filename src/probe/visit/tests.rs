@@ -370,6 +370,7 @@ fn a_page_that_moved_for_good_is_asked_for_there_until_it_is_gone() {
 fn answers_become_outcomes() {
     let gone = Outcome::Gone;
     let failed = Outcome::Failed;
+    let broken = Outcome::Broken { times: 1 };
     let asked_to_wait = Outcome::Refused {
         retry_after: Some(HOUR),
     };
@@ -379,10 +380,10 @@ fn answers_become_outcomes() {
         (Said::Status(403), gone, None),
         (Said::Status(503), failed, Some(Failure::Busy)),
         (Said::Busy(HOUR), asked_to_wait, Some(Failure::Busy)),
-        (Said::Status(500), failed, Some(Failure::Server)),
+        (Said::Status(500), broken, Some(Failure::Server)),
         (
             Said::Failed(Failure::Deadline),
-            failed,
+            broken,
             Some(Failure::Deadline),
         ),
         (Said::Failed(Failure::Name), failed, Some(Failure::Name)),

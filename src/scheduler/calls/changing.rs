@@ -132,6 +132,28 @@ macro_rules! changing {
             /// ```
             fn set_budget(per_day: Option<f32>, now: Instant) -> Result<(), Error>;
 
+            /// Lets so many pages be fetched for the first time before the budget allows it, as
+            /// soon as politeness does: for the first round of a new list. They count: what comes
+            /// after them waits until the budget has caught up.
+            ///
+            /// ```
+            /// # use dunlin::scheduler::*;
+            /// # use dunlin::time::{Duration, Instant};
+            /// # let now = Instant::ZERO;
+            /// # let mut scheduler: Scheduler<16, 4> = Scheduler::new(Settings::DEFAULT.with_burst(1));
+            /// # let host = scheduler.add_host(Duration::from_secs(15))?;
+            /// scheduler.set_budget(Some(24.0), now)?;
+            /// let first = scheduler.add_page(host, &PageSettings::DEFAULT, now)?;
+            /// let second = scheduler.add_page(host, &PageSettings::DEFAULT, now)?;
+            /// scheduler.begin_ahead(2);
+            /// assert_eq!(scheduler.next(now), Decision::Fetch(first));
+            /// scheduler.record(first, Outcome::Unchanged, now)?;
+            /// let soon = now + Duration::from_secs(15);
+            /// assert_eq!(scheduler.next(soon), Decision::Fetch(second), "and not an hour later");
+            /// # Ok::<(), Error>(())
+            /// ```
+            fn begin_ahead(fetches: u32);
+
             /// Adds a page that has not been fetched yet. It is fetched as soon as budget and
             /// politeness allow, heavier pages first.
             ///
@@ -187,6 +209,33 @@ macro_rules! changing {
             /// # Ok::<(), Error>(())
             /// ```
             fn set_weight(page: PageId, weight: f32) -> Result<(), Error>;
+
+            /// Fetches a page so long after its last fetch, whatever that is worth, as far as budget
+            /// and politeness allow: for one whose owner wants it so. What came late is made up for
+            /// as the [`Engine`](super::Engine) does. It holds for one fetch, and says nothing to a
+            /// page that was never fetched.
+            ///
+            /// # Errors
+            /// [`Error::UnknownPage`], also while it is being fetched.
+            ///
+            /// ```
+            /// # use dunlin::scheduler::*;
+            /// # use dunlin::time::{Duration, Instant};
+            /// # let now = Instant::ZERO;
+            /// # let mut scheduler: Scheduler<16, 4> = Scheduler::new(Settings::DEFAULT);
+            /// # let host = scheduler.add_host(Duration::from_secs(15))?;
+            /// # let page = scheduler.add_page(host, &PageSettings::DEFAULT, now)?;
+            /// if let Decision::Fetch(page) = scheduler.next(now) {
+            ///     scheduler.record(page, Outcome::Unchanged, now)?;
+            ///     scheduler.fetch_after(page, Duration::HOUR)?;
+            /// }
+            /// let early = now + Duration::from_secs(3_500);
+            /// assert!(!matches!(scheduler.next(early), Decision::Fetch(_)));
+            /// let then = now + Duration::from_secs(3_601);
+            /// assert_eq!(scheduler.next(then), Decision::Fetch(page));
+            /// # Ok::<(), Error>(())
+            /// ```
+            fn fetch_after(page: PageId, gap: Duration) -> Result<(), Error>;
 
             /// What a source says about a page: it has changed, or it is expected to. How much that
             /// counts is learnt for each of the first eight hosts that send hints, and for the

@@ -1,4 +1,4 @@
-//! This computer as a board for the probe: its clock, and a log that tells of changes.
+//! This computer as a board for the probe: its clock, and a log that tells the news.
 
 use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
@@ -6,16 +6,18 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use dunlin::probe::{Board, Event, Failure, Flags};
+use dunlin::probe::{Board, Event, LoggedEvent};
 use dunlin::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::net;
 use crate::error::Error;
 use crate::lists::listing::Listing;
-use crate::{duration, output};
+use crate::monitor::own::Watched;
+use crate::news::{Kind, News, Subject};
+use crate::output;
 
-/// The board: this computer's clock, standard output for changes, standard error for what else
+/// The board: this computer's clock, standard output for news, standard error for what else
 /// happens.
 #[derive(Debug)]
 pub struct Computer<'l> {
@@ -23,19 +25,21 @@ pub struct Computer<'l> {
     /// For each page of the image, its place in the list.
     order: Vec<usize>,
     start: std::time::Instant,
-    log: RefCell<Option<ChangeLog>>,
+    log: RefCell<Option<EventLog>>,
+    /// Who watches it at work, if anybody does.
+    watched: Option<Watched>,
     /// What could not be written first.
     lost: RefCell<Option<Error>>,
 }
 
-/// A file that changes are appended to.
+/// A file that news is appended to.
 #[derive(Debug)]
-pub struct ChangeLog {
+pub struct EventLog {
     path: PathBuf,
     file: File,
 }
 
-impl ChangeLog {
+impl EventLog {
     /// Opens the file, or makes an empty one.
     ///
     /// # Errors
@@ -50,12 +54,26 @@ impl ChangeLog {
     }
 }
 
-/// One line of the log of changes.
+/// One line of the log: news, and of a change what came.
 #[derive(Serialize)]
-struct ChangeLine<'a> {
+struct NewsLine<'a> {
     /// The Unix time in seconds.
     time: u64,
-    url: &'a str,
+    event: Kind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'a str>,
+    #[serde(flatten)]
+    answer: Option<AnswerLine>,
+    /// Why, of bad news.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+}
+
+/// What an answer was like.
+#[derive(Serialize)]
+struct AnswerLine {
     status: u16,
     bytes: u32,
     milliseconds: u32,
@@ -69,13 +87,19 @@ struct ChangeLine<'a> {
 
 impl<'l> Computer<'l> {
     /// A board for the pages of `listing`; `order` says for each page of the image which of them it
-    /// is. Changes are appended to `log`, too.
-    pub fn new(listing: &'l Listing, order: Vec<usize>, log: Option<ChangeLog>) -> Self {
+    /// is. News is appended to `log`, too, and everything is shown to who is `watched` by.
+    pub fn new(
+        listing: &'l Listing,
+        order: Vec<usize>,
+        log: Option<EventLog>,
+        watched: Option<Watched>,
+    ) -> Self {
         Self {
             listing,
             order,
             start: std::time::Instant::now(),
             log: RefCell::new(log),
+            watched,
             lost: RefCell::new(None),
         }
     }
@@ -98,13 +122,35 @@ impl<'l> Computer<'l> {
             .map_or("?", |page| &page.url)
     }
 
-    /// Writes a change to standard output and to the file.
-    fn changed(&self, change: &ChangeLine<'_>) {
-        let line = output::json(change);
+    fn host(&self, host: u16) -> &'l str {
+        let hosts = &self.listing.list.hosts;
+        hosts.get(usize::from(host)).map_or("?", String::as_str)
+    }
+
+    /// Writes news to standard output and to the file, and for a person who does not see the first.
+    fn tell(&self, news: &News, answer: Option<AnswerLine>) {
+        let (url, host) = match news.about {
+            Subject::Page(page) => (Some(self.url(page)), None),
+            Subject::Host(host) => (None, Some(self.host(host))),
+        };
+        let reason = news.reason.as_deref();
+        let line = output::json(&NewsLine {
+            time: self.unix_time().unwrap_or(0),
+            event: news.kind,
+            url,
+            host,
+            answer,
+            reason,
+        });
         self.written(output::print(&line));
-        if let Some(ChangeLog { path, file }) = self.log.borrow_mut().as_mut() {
+        if let Some(EventLog { path, file }) = self.log.borrow_mut().as_mut() {
             let written = file.write_all(line.as_bytes());
             self.written(written.map_err(|source| Error::writing(path, source)));
+        }
+        if news.kind != Kind::Changed && !std::io::stdout().is_terminal() {
+            let about = url.or(host).unwrap_or_default();
+            let why = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+            self.say(&format!("{} {about}{why}", news.kind.name()));
         }
     }
 
@@ -112,7 +158,7 @@ impl<'l> Computer<'l> {
     fn written(&self, result: Result<(), Error>) {
         let Err(error) = result else { return };
         if self.lost.borrow().is_none() {
-            self.say(&format!("{error}; changes are lost until that works again"));
+            self.say(&format!("{error}; news is lost until that works again"));
             *self.lost.borrow_mut() = Some(error);
         }
     }
@@ -152,55 +198,36 @@ impl Board for Computer<'_> {
     }
 
     fn log(&self, event: &Event) {
-        match *event {
+        if let Some(watched) = &self.watched {
+            watched.hear(event, self.now());
+        }
+        let answer = match *event {
             Event::End {
-                page,
                 status,
                 bytes,
                 millis,
-                changed: true,
                 flags,
-            } => {
-                let Flags {
-                    first,
-                    encoded,
-                    cut,
-                } = flags;
-                self.changed(&ChangeLine {
-                    time: self.unix_time().unwrap_or(0),
-                    url: self.url(page),
-                    status,
-                    bytes,
-                    milliseconds: millis,
-                    first,
-                    encoded,
-                    cut,
-                });
-            }
-            Event::Failed { page, millis, why } => {
-                let after = duration::format(Duration::from_millis(millis.into()));
-                let why = match why {
-                    Failure::Tls(why) => why.to_string(),
-                    why => format!("{why:?}"),
-                };
-                self.say(&format!("failed after {after}: {} ({why})", self.url(page)));
-            }
+                ..
+            } => Some(AnswerLine {
+                status,
+                bytes,
+                milliseconds: millis,
+                first: flags.first,
+                encoded: flags.encoded,
+                cut: flags.cut,
+            }),
+            _ => None,
+        };
+        let line = event.to_string();
+        if let Some(news) = LoggedEvent::read(&line).and_then(|event| News::of(&event)) {
+            return self.tell(&news, answer);
+        }
+        match *event {
             Event::Costly { host } => {
-                let hosts = &self.listing.list.hosts;
-                let name = hosts.get(usize::from(host)).map_or("?", String::as_str);
+                let name = self.host(host);
                 self.say(&format!(
                     "robots.txt of {name} takes too much work: what it may forbid is forbidden"
                 ));
-            }
-            Event::Denied { page } => {
-                self.say(&format!("denied by robots.txt: {}", self.url(page)))
-            }
-            Event::Astray { page, why, .. } => {
-                let why = why.map_or_else(
-                    || "its target is no URL we can keep".into(),
-                    |why| why.to_string(),
-                );
-                self.say(&format!("redirect not followed: {}: {why}", self.url(page)));
             }
             Event::Resumed(resumed) => {
                 if resumed.foreign {
@@ -214,15 +241,6 @@ impl Board for Computer<'_> {
                         resumed.refused
                     ));
                 }
-            }
-            Event::BackOff { host, seconds, .. } => {
-                let name = self
-                    .listing
-                    .list
-                    .hosts
-                    .get(usize::from(host))
-                    .map_or("?", String::as_str);
-                self.say(&format!("leaving {name} alone for {seconds} s"));
             }
             _ => {}
         }

@@ -79,9 +79,9 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     }
     match format {
         Format::Json => output::print(&output::json(&rows)),
-        Format::Csv => output::print(&table(&rows).to_csv()),
+        Format::Csv => output::print(&table(&rows, |rate| rate.to_string()).to_csv()),
         Format::Table => {
-            output::print(&table(&rows).to_text())?;
+            output::print(&table(&rows, |rate| format!("{rate:.4}")).to_text())?;
             let pages = list.pages.len();
             let hosts = list.hosts.len();
             let comments = match list.comments {
@@ -97,7 +97,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     }
 }
 
-fn table(rows: &[Host<'_>]) -> Table {
+fn table(rows: &[Host<'_>], show: impl Fn(f64) -> String) -> Table {
     let mut table = Table::new(&[
         "host",
         "pages",
@@ -112,7 +112,7 @@ fn table(rows: &[Host<'_>]) -> Table {
             row.host.to_owned(),
             row.pages.to_string(),
             row.weight.to_string(),
-            format!("{:.4}", row.changes_per_day),
+            show(row.changes_per_day),
             row.rates_unknown.to_string(),
             row.gate.to_owned(),
             row.politeness_s.to_string(),

@@ -11,3 +11,4 @@ pub mod run;
 pub mod schedule;
 pub mod simulate;
 pub mod terms;
+mod web_args;

@@ -1,7 +1,6 @@
 //! `dunlin monitor`: a probe's log as a live view.
 
 use std::io::IsTerminal as _;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,9 +9,11 @@ use std::thread::JoinHandle;
 use dunlin::time::Duration;
 
 use super::run::POLITENESS;
+use super::web_args::WebArgs;
 use crate::duration;
 use crate::error::Error;
 use crate::lists::listing::ListingArgs;
+use crate::monitor::decode;
 use crate::monitor::firmware::Firmware;
 use crate::monitor::names::Names;
 use crate::monitor::plain::{Printer, print_summary};
@@ -22,7 +23,6 @@ use crate::monitor::stream_reader::{Setting, StreamReader};
 use crate::monitor::terminal::Screen;
 use crate::monitor::view::View;
 use crate::monitor::web::Probes;
-use crate::monitor::{decode, web};
 use crate::output::file::{Named, keep_apart};
 use crate::output::{self, Format};
 
@@ -56,7 +56,7 @@ pub struct Args {
     /// What was special about some hosts when the image was made
     #[arg(long, value_name = "[NAME=]HOSTS.csv")]
     hosts: Vec<String>,
-    /// The politeness the image was made with
+    /// The politeness the image was made with. Default: 15s
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     politeness: Option<Duration>,
     /// Keep the log, byte for byte, for later: a record is a log
@@ -77,28 +77,8 @@ pub struct Args {
     /// Print the figures at the end of the log, instead of the live view
     #[arg(long)]
     summary: bool,
-    /// Serve the view as a web page, and metrics for Prometheus at /metrics; without an address on
-    /// loopback only
-    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:8080", value_parser = address)]
-    web: Option<SocketAddr>,
-    /// Answer only whoever knows this: http://ADDR/?token=TOKEN in a browser, for Prometheus
-    /// `Authorization: Bearer TOKEN`
-    #[arg(long, value_name = "TOKEN", requires = "web", value_parser = token)]
-    token: Option<String>,
-    /// Answer everybody who can reach the address: needed where that is not loopback and there is
-    /// no --token
-    #[arg(long, requires = "web", conflicts_with = "token")]
-    web_open: bool,
-}
-
-/// What can stand in a URL as it is, and is not guessed at once.
-fn token(text: &str) -> Result<String, String> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    if text.bytes().all(plain) && (8..=256).contains(&text.len()) {
-        Ok(text.to_owned())
-    } else {
-        Err("expected 8 to 256 letters, digits, and any of - . _ ~".into())
-    }
+    #[command(flatten)]
+    web: WebArgs,
 }
 
 fn speed(text: &str) -> Result<f64, String> {
@@ -109,25 +89,16 @@ fn speed(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "expected a number from 0.001 to 1e9".into())
 }
 
-/// `PORT` on loopback, or `ADDRESS:PORT`.
-fn address(text: &str) -> Result<SocketAddr, String> {
-    let port = text
-        .parse()
-        .map(|port: u16| SocketAddr::from(([127, 0, 0, 1], port)));
-    port.or_else(|_| text.parse())
-        .map_err(|_| "expected a port, or an address and a port such as [::1]:8080".into())
-}
-
 /// Runs the command.
 ///
 /// # Errors
 /// Something wrong with a file or an option; a log that cannot be decoded with this ELF file.
 pub fn run(args: &Args, format: Format) -> Result<(), Error> {
-    check_web(args)?;
+    args.web.check()?;
     let streams = streams(args)?;
     let stop = Arc::new(AtomicBool::new(false));
     let show_terminal = !args.plain && !args.summary && std::io::stdout().is_terminal();
-    let lines = args.plain || !(args.summary || show_terminal || args.web.is_some());
+    let lines = args.plain || !(args.summary || show_terminal || args.web.is_asked());
     let several = streams.len() > 1;
     let printer = Printer::new(format, several, Arc::clone(&stop));
     let mut readers = Vec::new();
@@ -144,12 +115,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         probes.push(probe);
     }
     let probes: Probes = Arc::new(probes);
-    if let Some(address) = args.web {
-        let address = web::start(address, args.token.clone(), Arc::clone(&probes))?;
-        output::say(format_args!(
-            "monitor: http://{address}/ and http://{address}/metrics"
-        ));
-    }
+    args.web.start(&probes)?;
     if lines {
         printer.header();
     }
@@ -174,7 +140,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         let ended = threads.iter().all(|thread| thread.is_finished());
         complain(&probes, &mut said);
         printer.flush();
-        if ended && args.web.is_none() {
+        if ended && !args.web.is_asked() {
             break;
         }
         std::thread::sleep(std::time::Duration::from_millis(if ended {
@@ -190,18 +156,6 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
 
 fn undrawable(why: std::io::Error) -> Error {
     Error::Usage(format!("cannot draw on this terminal: {why}"))
-}
-
-/// What a probe does is not shown to a whole network by accident.
-fn check_web(args: &Args) -> Result<(), Error> {
-    match args.web {
-        Some(address) if !address.ip().is_loopback() && args.token.is_none() && !args.web_open => {
-            Err(Error::Usage(format!(
-                "found --web {address}, which others can reach, expected --token TOKEN with it, or --web-open to show it to everybody"
-            )))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// A stream that nobody reads any more must not look like one that has ended.

@@ -50,7 +50,7 @@ pub struct Args {
     /// What was special about some hosts when the image was made
     #[arg(long, value_name = "HOSTS.csv", requires = "pages")]
     hosts: Option<PathBuf>,
-    /// The politeness the image was made with
+    /// The politeness the image was made with. Default: 15s
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     politeness: Option<Duration>,
     /// Where the page goes. Default: LOG.html
@@ -171,12 +171,10 @@ fn html(log: &str, view: &View) -> String {
 fn figures(view: &View) -> Table {
     let mut table = Table::new(&["figure", "value"]);
     let mut row = |name: &str, value: String| table.row(vec![name.to_owned(), value]);
-    row("freshness at the end", readable::share(view.freshness));
-    row(
-        "… reported by the probe",
-        readable::share(view.freshness_reported),
-    );
-    row("optimum for its budget", readable::share(view.optimum));
+    let estimate = |figure| readable::estimate(figure, view.visits_a_page);
+    row("freshness at the end", estimate(view.freshness));
+    row("… reported by the probe", estimate(view.freshness_reported));
+    row("optimum for its budget", estimate(view.optimum));
     row("fetches", view.fetches.to_string());
     row(
         "of these 304",

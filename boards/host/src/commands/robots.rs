@@ -92,11 +92,11 @@ fn print(answer: &Answer<'_>, is_robots_txt: bool, format: Format) -> Result<(),
         Format::Json => output::print(&output::json(answer)),
         Format::Csv => {
             let mut table =
-                Table::new(&["url", "agent", "verdict", "line", "rule", "crawl_delay_s"]);
+                Table::new(&["url", "agent", "allowed", "line", "rule", "crawl_delay_s"]);
             table.row(vec![
                 answer.url.to_owned(),
                 answer.agent.to_owned(),
-                verdict.to_owned(),
+                answer.allowed.to_string(),
                 answer.line.map(|line| line.to_string()).unwrap_or_default(),
                 answer.rule.clone().unwrap_or_default(),
                 answer

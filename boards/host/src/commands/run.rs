@@ -15,28 +15,37 @@ use dunlin::store::Store;
 use dunlin::time::Duration;
 use serde::Serialize;
 
-use crate::board::computer::{ChangeLog, Computer};
+use super::web_args::WebArgs;
+use crate::board::computer::{Computer, EventLog};
 use crate::board::flash::FileFlash;
 use crate::board::net::{HostConnect, HostResolve};
 use crate::board::state_file::{StateFile, random_key};
 use crate::board::verify::Trust;
 use crate::error::Error;
+use crate::lists::budget::Budget;
 use crate::lists::listing::{ListingArgs, host_name};
 use crate::lists::page_image::{self, Capacity, Options};
 use crate::lists::trust;
+use crate::monitor::names::Names;
+use crate::monitor::own::Watched;
 use crate::output::{self, Format, Table, file};
 
 /// Watch pages for changes, politely, until Ctrl-C
 ///
 /// The same loop as on a microcontroller, on this computer's sockets: it obeys robots.txt, leaves
 /// 15 s between two requests to a host, asks conditionally, learns how often each page changes and
-/// spends the budget accordingly. Every change is one line of JSON on stdout:
+/// spends the budget accordingly: 24 visits a page and day unless you say otherwise. What happens
+/// is one line of JSON on stdout:
 ///
-///   {"time":1794000000,"url":"http://example.org/","status":200,"bytes":5120,"milliseconds":84,
-///    "first":false,"encoded":false,"cut":false}
+///   {"time":1794000000,"event":"changed","url":"http://example.org/","status":200,"bytes":5120,
+///    "milliseconds":84,"first":false,"encoded":false,"cut":false}
+///   {"time":1794000009,"event":"failed","url":"https://example.com/",
+///    "reason":"its certificate has expired"}
 ///
-/// `first`: there is no earlier version. `encoded`: compressed unasked, and compared as it is.
-/// `cut`: longer than 1 MiB, and compared up to there.
+/// `event` is changed, gone (404, 410), refused (401, 403, robots.txt, …), failed, recovered or
+/// host-backed-off (with `host`); bad news has a `reason`. `first`: there is no earlier version.
+/// `encoded`: compressed unasked, and compared as it is. `cut`: longer than 1 MiB, and compared up
+/// to there.
 ///
 /// Without --state nothing is kept between runs. At the end, a summary; with --format json as a
 /// last line on stdout.
@@ -45,9 +54,9 @@ use crate::output::{self, Format, Table, file};
 pub struct Args {
     #[command(flatten)]
     listing: ListingArgs,
-    /// Fetches a day, over all hosts; without it, what politeness allows
-    #[arg(long, value_name = "N")]
-    crawls_per_day: Option<f64>,
+    /// Fetches a day, over all hosts; `max` for what politeness allows [default: 24 a page]
+    #[arg(long, value_name = "N|max")]
+    crawls_per_day: Option<Budget>,
     /// Stop after this long, at most a century
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=A_CENTURY_S))]
     seconds: Option<u64>,
@@ -70,7 +79,7 @@ pub struct Args {
     /// What stands between two markers is no change, such as --ignore 'nonce="' '"' (up to 8 times)
     #[arg(long, value_names = ["FROM", "TO"], num_args = 2)]
     ignore: Vec<String>,
-    /// Write the changes to this file as well, behind what it holds
+    /// Write these lines to this file as well, behind what it holds
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
     /// Keep in this file what is learnt: a second run resumes. One run at a time can use it
@@ -80,12 +89,12 @@ pub struct Args {
     /// seed, the same key. Without it, the key is drawn at random and kept in the state file
     #[arg(long, value_name = "S")]
     seed: Option<u32>,
+    #[command(flatten)]
+    web: WebArgs,
 }
 
 /// What runs longer can as well run without an end.
 const A_CENTURY_S: u64 = 36_500 * 86_400;
-/// Fetches a day that can be asked for: 12,000 a second is more than there are sockets for.
-const CRAWLS_PER_DAY: std::ops::RangeInclusive<f64> = 1e-6..=1e9;
 /// The seed where none is given.
 const DEFAULT_SEED: u32 = 1;
 /// More than this would have to be numbered with more bits.
@@ -107,24 +116,18 @@ const WINDOW: usize = 4096;
 /// # Errors
 /// Something wrong with a file or an option; nothing has been fetched then.
 pub fn run(args: &Args, format: Format) -> Result<(), Error> {
+    args.web.check()?;
     let log = args.log.iter().map(|path| ("--log", path.as_path()));
     let state = args.state.iter().map(|path| ("--state", path.as_path()));
     file::keep_apart(&log.chain(state).collect::<Vec<_>>(), &args.listing.files())?;
     let listing = args.listing.read(POLITENESS)?;
-    if let Some(rate) = args
-        .crawls_per_day
-        .filter(|rate| !CRAWLS_PER_DAY.contains(rate))
-    {
-        return Err(Error::Usage(format!(
-            "found --crawls-per-day {rate}, expected a number from 0.000001 to 1000000000"
-        )));
-    }
+    let budget = args.crawls_per_day.unwrap_or_default();
     let resolve =
         HostResolve::new(args.resolve.iter().map(String::as_str)).map_err(Error::Usage)?;
     let options = Options {
         agent: args.agent.clone(),
         contact: args.contact.clone(),
-        per_day: args.crawls_per_day,
+        per_day: budget.per_day(&listing),
         seed: args.seed.unwrap_or(DEFAULT_SEED),
         ignore: page_image::pairs(&args.ignore),
         authorities: match &args.ca {
@@ -134,7 +137,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         ..Options::default()
     };
     let (image, order) = page_image::build(&listing, &options, CAPACITY)?;
-    let image = Image::parse(&image).map_err(|why| Error::Usage(why.to_string()))?;
+    let image = Image::parse(&image).map_err(wrong)?;
     let new_key = match args.seed {
         Some(_) => None,
         None => Some(random_key()?),
@@ -161,11 +164,21 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         pins: listing.pins.iter().cloned().collect(),
     };
     say_if_proxied();
-    let log = args.log.as_deref().map(ChangeLog::open).transpose()?;
-    let board = Computer::new(&listing, order, log);
+    let log = args.log.as_deref().map(EventLog::open).transpose()?;
+    output::say(budget.describe(&listing));
+    let watched = args.web.is_asked().then(|| Names::of(&image));
+    let watched = watched.transpose().map_err(wrong)?.map(Watched::new);
+    if let Some(watched) = &watched {
+        args.web.start(&watched.probes())?;
+    }
+    let board = Computer::new(&listing, order, log, watched);
     let (summary, lost) = crawl(image, board, resolve, kept, trust, args)?;
     report(&summary, format)?;
     lost.map_or(Ok(()), Err)
+}
+
+fn wrong(why: dunlin::image::ImageError) -> Error {
+    Error::Usage(why.to_string())
 }
 
 /// Says that proxies are not used, to whoever has set one.
@@ -204,7 +217,6 @@ fn crawl(
     trust: Trust,
     args: &Args,
 ) -> Result<(Summary, Option<Error>), Error> {
-    let wrong = |why: dunlin::image::ImageError| Error::Usage(why.to_string());
     let mut tables = DynTables::new(image.pages(), image.hosts());
     let mut pages = vec![PageMemory::NEW; image.pages()];
     let mut hosts = vec![HostMemory::NEW; image.hosts()];
@@ -376,7 +388,7 @@ fn report(summary: &Summary, format: Format) -> Result<(), Error> {
     } else {
         table.to_text()
     };
-    // Stdout holds the changes.
+    // Stdout holds the news.
     let _ = write!(std::io::stderr(), "\n{text}");
     Ok(())
 }

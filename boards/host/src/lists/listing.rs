@@ -27,7 +27,8 @@ pub struct ListingArgs {
     /// What is special about some hosts: politeness, group, hours, provider
     #[arg(long, value_name = "HOSTS.csv")]
     pub hosts: Option<PathBuf>,
-    /// Least time between two fetches from one host, such as 15s
+    /// Least time between two fetches from one host, such as 15s. Default: none, and 15s for what
+    /// fetches
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     pub politeness: Option<Duration>,
 }

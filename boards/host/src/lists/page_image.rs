@@ -2,7 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use dunlin::catalog::{Address, Config, Gateway, Host, LogLevel, Name, Page, TimeServer};
+use dunlin::catalog::{
+    Address, Config, CrawlLimits, Gateway, Host, LogLevel, Name, Page, TimeServer,
+};
 use dunlin::fetch::{Agent, Host as UrlHost, Ignore, Scheme, Url};
 use dunlin::image::Builder;
 use dunlin::time::Duration;
@@ -175,18 +177,24 @@ pub fn build(
             to: to.as_bytes(),
         })
         .collect();
-    // What the probe would refuse it for is said here, before it is asked. Limits and laws are not
-    // written: no probe obeys them yet.
     let pins: Vec<(&str, [u8; 32])> = listing
         .pins
         .iter()
         .map(|(host, pin)| (host.as_str(), *pin))
         .collect();
+    let rhythm = |(place, &index): (usize, &usize)| {
+        let every = list.pages[index].every?;
+        Some((place as u16, CrawlLimits::every(every)))
+    };
+    let limits: Vec<_> = order.iter().enumerate().filter_map(rhythm).collect();
+    // What the probe would refuse it for is said here, before it is asked. Of limits, a probe obeys
+    // those that fix the time between two visits; others, and laws, are not written yet.
     let image = Builder::new(&config(options))
         .names(&names)
         .hosts(&hosts)
         .pages(&records)
         .ignore(&ignore)
+        .limits(&limits)
         .authorities(&options.authorities)
         .pins(&pins)
         .build()

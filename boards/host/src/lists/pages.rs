@@ -12,6 +12,7 @@ use dunlin::time::Duration;
 
 use crate::duration;
 use crate::error::{Error, InputError, quoted};
+use crate::lists::budget::LONGEST_EVERY;
 use crate::lists::markup;
 use crate::lists::table_file::{self, Column, Field, Header, Row, TableFile, optional, required};
 
@@ -24,8 +25,12 @@ const COLUMNS: &[Column] = &[
     optional("updates"),
     optional("min"),
     optional("max"),
+    optional("every"),
     optional("name"),
 ];
+
+/// Shorter is a slip of the pen.
+const SHORTEST_EVERY: Duration = Duration::from_secs(1);
 
 /// Every page of a list, and the hosts they live on.
 #[derive(Clone, Debug, Default)]
@@ -57,6 +62,8 @@ pub struct ListedPage {
     pub min: u32,
     /// Most crawls in an interval.
     pub max: Option<u32>,
+    /// The time between two visits, within politeness; `None` to leave it to the scheduler.
+    pub every: Option<Duration>,
 }
 
 /// How a page changes; rates are changes a day, `None` where they are still to be learnt.
@@ -177,6 +184,7 @@ impl PageList {
                     change: ListedChange::Poisson { rate: None },
                     min: 0,
                     max: None,
+                    every: None,
                 }),
                 // A feed may stand in several folders.
                 Place::Repeated { .. } => builder.list.repeated += 1,
@@ -282,6 +290,10 @@ fn read_page(row: &Row<'_>, url: String, host: usize) -> Result<ListedPage, Inpu
     if let Some(field) = row.get("max").filter(|_| max.is_some_and(|max| max < min)) {
         return Err(field.error(format!("at least the minimum, {min}")));
     }
+    let every = row.get("every").map(read_every).transpose()?;
+    if let Some(field) = row.get("every").filter(|_| min > 0 || max.is_some()) {
+        return Err(field.error("nothing here where min or max says how often to visit the page"));
+    }
     Ok(ListedPage {
         url,
         name: row.get("name").map(|field| field.text.to_owned()),
@@ -290,7 +302,15 @@ fn read_page(row: &Row<'_>, url: String, host: usize) -> Result<ListedPage, Inpu
         change: read_change(row)?,
         min,
         max,
+        every,
     })
+}
+
+fn read_every(field: Field<'_>) -> Result<Duration, InputError> {
+    let every = duration::parse(field.text).ok();
+    every
+        .filter(|every| (SHORTEST_EVERY..=LONGEST_EVERY).contains(every))
+        .ok_or_else(|| field.error("a time between two visits from 1s to 49d, such as 10m or 6h"))
 }
 
 fn read_change(row: &Row<'_>) -> Result<ListedChange, InputError> {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::state::{DURATIONS, MonitoredProbe};
 use super::view::View;
+use crate::news::Kind;
 
 /// The content type of [`text`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -66,9 +67,27 @@ const FAMILIES: &[(&str, &str, &str, Samples)] = &[
     (
         "dunlin_changes_total",
         "counter",
-        "New versions found, first ones included.",
+        "Versions found that differ from the one before.",
         |_, view, family| {
             family.value(view.changed as f64);
+        },
+    ),
+    (
+        "dunlin_first_versions_total",
+        "counter",
+        "First versions of pages, which are no changes.",
+        |_, view, family| {
+            family.value(view.first_versions as f64);
+        },
+    ),
+    (
+        "dunlin_news_total",
+        "counter",
+        "News by kind, with the names that dunlin run has for its events.",
+        |probe, _, family| {
+            for (kind, count) in Kind::ALL.iter().zip(probe.counts.news) {
+                family.labelled(&[("event", kind.name())], count as f64);
+            }
         },
     ),
     (

@@ -3,6 +3,7 @@
 //! [`source`] and [`stream_reader`] read bytes, [`decode`] makes lines of them,
 //! [`dunlin::probe::LoggedEvent`] is what they mean, [`state`] keeps what follows from it, and
 //! [`view`] is what all ways of looking at it share: [`terminal`], [`plain`], [`web`], [`metrics`].
+//! [`own`] is the short way for a probe of the same process.
 
 pub mod decode;
 pub mod firmware;
@@ -10,6 +11,7 @@ mod frame_layout;
 pub mod host_stats;
 pub mod metrics;
 pub mod names;
+pub mod own;
 pub mod page_stats;
 pub mod plain;
 pub mod readable;

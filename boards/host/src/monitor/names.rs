@@ -54,11 +54,15 @@ impl Names {
             ipv6: true,
         };
         let (image, _) = page_image::build(listing, &Options::default(), capacity)?;
-        let names = Image::parse(&image).and_then(|image| Self::from_image(&image));
+        let names = Image::parse(&image).and_then(|image| Self::of(&image));
         names.map_err(|why| Error::Usage(why.to_string()))
     }
 
-    fn from_image(image: &Image<'_>) -> Result<Self, ImageError> {
+    /// From the image itself.
+    ///
+    /// # Errors
+    /// A record that cannot be read.
+    pub fn of(image: &Image<'_>) -> Result<Self, ImageError> {
         let page = |index: usize| {
             let page = image.page(index)?;
             let prior = page.rate.map(|rate| Prior::new(rate, page.confidence));

@@ -37,8 +37,15 @@ pub struct PageStats {
 }
 
 impl PageStats {
-    /// Takes in an answer that came at `time`.
-    pub fn visited(&mut self, name: Option<&PageName>, time: f64, status: u16, changed: bool) {
+    /// Takes in an answer that came at `time`, and whether it was another version than before: a
+    /// first one has nothing to differ from.
+    pub fn visited(
+        &mut self,
+        name: Option<&PageName>,
+        time: f64,
+        status: u16,
+        changed: Option<bool>,
+    ) {
         if let Some(last) = self.last_visit {
             let interval = (time - last).max(0.0);
             self.usual = Some(
@@ -50,11 +57,13 @@ impl PageStats {
                 .and_then(|name| name.prior)
                 .unwrap_or_else(|| Prior::from_interval(span));
             let belief = self.belief.get_or_insert_with(|| Estimate::new(&prior));
-            belief.update(&Visit::new(span, changed), &Settings::DEFAULT);
-            if changed {
-                self.changes += 1;
-                self.last_change = Some(time);
+            if let Some(changed) = changed {
+                belief.update(&Visit::new(span, changed), &Settings::DEFAULT);
             }
+        }
+        if changed == Some(true) {
+            self.changes += 1;
+            self.last_change = Some(time);
         }
         self.visits += 1;
         self.status = Some(status);

@@ -149,22 +149,34 @@ pub fn print_summary(views: &[View], format: Format) -> Result<(), Error> {
     output::print(&match (format, views) {
         (Format::Json, [view]) => output::json(view),
         (Format::Json, views) => output::json(&views),
-        (Format::Csv, views) => summary(views).to_csv(),
-        (Format::Table, views) => summary(views).to_text(),
+        (Format::Csv, views) => {
+            let exact = |_: &View, share: Option<f64>| {
+                share.map_or_else(String::new, |share| share.to_string())
+            };
+            summary(views, exact).to_csv()
+        }
+        (Format::Table, views) => {
+            let shown = |view: &View, share| match readable::learning(view.visits_a_page) {
+                Some(_) => "learning".to_owned(),
+                None => readable::share(share),
+            };
+            summary(views, shown).to_text()
+        }
     })
 }
 
-fn summary(views: &[View]) -> Table {
+/// Under the names that JSON has.
+fn summary(views: &[View], show: impl Fn(&View, Option<f64>) -> String) -> Table {
     let mut table = Table::new(&[
         "probe",
         "fetches",
-        "304",
+        "not_modified",
         "changed",
         "errors",
         "robots_denied",
         "bytes",
         "freshness",
-        "reported",
+        "freshness_reported",
         "optimum",
         "frames",
         "lost_frames",
@@ -181,7 +193,8 @@ fn summary(views: &[View]) -> Table {
             view.bytes,
         ];
         row.extend(counts.map(|count| count.to_string()));
-        row.extend([view.freshness, view.freshness_reported, view.optimum].map(readable::share));
+        let figures = [view.freshness, view.freshness_reported, view.optimum];
+        row.extend(figures.map(|figure| show(view, figure)));
         row.extend([view.frames, view.lost_frames, view.lost_bytes].map(|count| count.to_string()));
         table.row(row);
     }

@@ -12,9 +12,12 @@ use super::host_stats::HostStats;
 use super::names::{HostName, Names, PageName};
 use super::page_stats::PageStats;
 use super::time_series::TimeSeries;
+use crate::news::{self, Kind, News};
 
 /// The last lines of the log that are kept.
 const LINES: usize = 200;
+/// The last news that is kept.
+const NEWS: usize = 100;
 /// Seconds over which fetches a minute are counted.
 const MINUTE: usize = 60;
 /// Kinds of error that are told apart; the vocabulary has nine.
@@ -41,8 +44,12 @@ pub struct Counts {
     pub fetches: u64,
     /// Answers with status 304.
     pub not_modified: u64,
-    /// Answers with a new version, a page's first one included.
+    /// Answers with another version than before.
     pub changed: u64,
+    /// Answers with the first version of a page.
+    pub first: u64,
+    /// News by its kind, in the order of [`Kind::ALL`].
+    pub news: [u64; Kind::ALL.len()],
     /// Requests that were not answered, by kind.
     pub errors: BTreeMap<String, u64>,
     /// Turns that robots rules forbade.
@@ -88,20 +95,27 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Reads the boot banner of firmware of ours.
-    fn read(line: &str) -> Option<Self> {
-        match LoggedBoardEvent::read(line)? {
+    /// Reads the banner of firmware of ours, and whether it has just booted.
+    fn read(line: &str) -> Option<(Self, bool)> {
+        let (name, version, build, boots) = match LoggedBoardEvent::read(line)? {
             LoggedBoardEvent::Banner {
                 name,
                 version,
                 build,
-            } if name.split(' ').next() == Some("dunlin") => Some(Self {
-                name: name.to_owned(),
-                version: version.to_owned(),
-                build: build.to_owned(),
-            }),
-            _ => None,
-        }
+            } => (name, version, build, true),
+            LoggedBoardEvent::Here {
+                name,
+                version,
+                build,
+            } => (name, version, build, false),
+            _ => return None,
+        };
+        let identity = Self {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            build: build.to_owned(),
+        };
+        (name.split(' ').next() == Some("dunlin")).then_some((identity, boots))
     }
 }
 
@@ -174,6 +188,12 @@ pub struct MonitoredProbe {
     pub series: TimeSeries,
     /// The last lines of the log.
     pub lines: VecDeque<Line>,
+    /// The last news, and when it came on the log's timeline.
+    pub news: VecDeque<(f64, News)>,
+    /// It says when it sees a page for the first time: older firmware does not.
+    pub tells_first: bool,
+    /// The page whose first version the next line tells of.
+    first: Option<u16>,
     /// Frames that became lines.
     pub frames: u64,
     /// Frames that did not become lines.
@@ -215,6 +235,9 @@ impl MonitoredProbe {
             hosts,
             series: TimeSeries::default(),
             lines: VecDeque::with_capacity(LINES),
+            news: VecDeque::new(),
+            tells_first: false,
+            first: None,
             frames: 0,
             lost: Lost::default(),
             revision: 0,
@@ -276,6 +299,14 @@ impl MonitoredProbe {
         (all > 0.0 && self.counts.fetches > 0).then(|| fresh / all)
     }
 
+    /// Answers that a page has given on average, by the log. Linear in the pages.
+    pub fn visits_a_page(&self) -> Option<f64> {
+        let known = self.loaded.map_or(0, |(pages, _)| usize::from(pages));
+        let pages = known.max(self.pages.len());
+        let visits: u64 = self.pages.iter().map(|page| page.visits).sum();
+        (pages > 0).then(|| visits as f64 / pages as f64)
+    }
+
     /// Takes in the next line.
     pub fn hear(&mut self, line: Line) {
         self.revision += 1;
@@ -288,13 +319,23 @@ impl MonitoredProbe {
                 Some(event) => {
                     self.advance(line.micros, false);
                     self.take_in(event);
+                    // Whatever is heard of pages came over a network.
+                    if event.page().is_some() && self.online.is_none() {
+                        self.online = Some(true);
+                    }
                 }
                 None => {
                     let banner = Identity::read(&line.message);
-                    self.advance(line.micros, banner.is_some());
-                    banner
-                        .into_iter()
-                        .for_each(|identity| self.booted(identity));
+                    let boots = matches!(banner, Some((_, true)));
+                    self.advance(line.micros, boots);
+                    match banner {
+                        Some((identity, true)) => self.booted(identity),
+                        Some((identity, false)) => {
+                            self.identity = Some(identity);
+                            self.tells_first = true;
+                        }
+                        None => {}
+                    }
                 }
             }
         }
@@ -337,6 +378,20 @@ impl MonitoredProbe {
     /// Takes in what a line tells. Lines of other firmware, or of a newer vocabulary, are shown and
     /// not counted.
     fn take_in(&mut self, event: LoggedEvent<'_>) {
+        let changes = self.counts.changed;
+        self.count(event);
+        // A page's first version is none.
+        let is_news = |news: &News| news.kind != Kind::Changed || self.counts.changed > changes;
+        if let Some(news) = News::of(&event).filter(is_news) {
+            self.counts.news[news.kind as usize] += 1;
+            if self.news.len() == NEWS {
+                self.news.pop_front();
+            }
+            self.news.push_back((self.time, news));
+        }
+    }
+
+    fn count(&mut self, event: LoggedEvent<'_>) {
         match event {
             LoggedEvent::Loaded { pages, hosts } => self.loaded = Some((pages, hosts)),
             LoggedEvent::Refused { why } => self.refused = Some(why.to_owned()),
@@ -352,14 +407,24 @@ impl MonitoredProbe {
                 millis,
                 changed,
             } => {
+                let known = self.pages.get(usize::from(page));
+                let is_new = known.is_none_or(|page| page.visits == 0);
+                let first = self.first.take() == Some(page) || is_new && !self.tells_first;
+                let first = first && changed;
+                let changed = changed && !first;
                 self.fetched(page);
                 self.counts.not_modified += u64::from(status == 304);
                 self.counts.changed += u64::from(changed);
+                self.counts.first += u64::from(first);
                 self.counts.bytes += u64::from(bytes);
                 self.count_duration(f64::from(millis) * 1e-3);
                 let name = self.names.pages.get(usize::from(page));
                 let entry = slot(&mut self.pages, page, self.revision);
-                entry.visited(name, self.time, status, changed);
+                entry.visited(name, self.time, status, (!first).then_some(changed));
+            }
+            LoggedEvent::First { page } => {
+                self.first = Some(page);
+                self.tells_first = true;
             }
             LoggedEvent::Moved { page, status } => {
                 self.fetched(page);
@@ -369,11 +434,7 @@ impl MonitoredProbe {
             }
             LoggedEvent::Astray { page, status, why } => {
                 self.fetched(page);
-                // An `Option`, as it is logged; `None` for what is no URL or too long to be kept.
-                let why = why
-                    .strip_prefix("Some(")
-                    .and_then(|why| why.strip_suffix(')'))
-                    .unwrap_or("Target");
+                let why = news::redirect(why);
                 count(&mut self.counts.astray, why);
                 let entry = slot(&mut self.pages, page, self.revision);
                 entry.astray = Some(if why == "NeedsTls" { "https" } else { "astray" });
@@ -510,6 +571,122 @@ mod tests {
     use super::*;
     use crate::monitor::decode::Level;
     use crate::monitor::view::View;
+
+    fn line(seconds: u64, message: &str) -> Line {
+        Line {
+            micros: Some(1_000_000 * seconds),
+            level: Level::Info,
+            message: message.to_owned(),
+            bytes: 20,
+        }
+    }
+
+    #[test]
+    fn who_comes_late_learns_who_speaks_within_a_minute_and_no_boot_is_counted() {
+        let mut probe = MonitoredProbe::new("probe".into(), Arc::new(Names::default()));
+        let end = "end page=3 status=200 bytes=9 ms=1 changed=true";
+        probe.hear(line(
+            5_000,
+            "totals fetches=9 same=1 changed=1 errors=0 denied=0 bytes=9 late_s=0",
+        ));
+        probe.hear(line(
+            5_000,
+            "here dunlin on paper 0.1.0, build 0123456789abcdef",
+        ));
+        probe.hear(line(5_010, end));
+        probe.hear(line(
+            5_060,
+            "here dunlin on paper 0.1.0, build 0123456789abcdef",
+        ));
+        let view = View::new(&probe, 1);
+        assert_eq!(view.firmware.as_deref(), Some("dunlin on paper 0.1.0"));
+        assert_eq!(view.build.as_deref(), Some("0123456789abcdef"));
+        assert_eq!((view.boots, view.online), (0, Some(true)));
+        assert_eq!(probe.last_line(), 60.0, "its clock goes on");
+        assert_eq!(
+            (view.changed, view.first_versions),
+            (1, 0),
+            "it would have said that it is new"
+        );
+    }
+
+    #[test]
+    fn first_visits_are_no_changes() {
+        let mut probe = MonitoredProbe::new("probe".into(), Arc::new(Names::default()));
+        let end = |page: u16| format!("end page={page} status=200 bytes=9 ms=1 changed=true");
+        probe.hear(line(0, "dunlin on paper 0.1.0, build 0123456789abcdef"));
+        for page in [1, 2] {
+            probe.hear(line(1, &format!("first page={page}")));
+            probe.hear(line(1, &end(page)));
+        }
+        probe.hear(line(60, &end(2)));
+        // A restart that has forgotten everything.
+        probe.hear(line(0, "dunlin on paper 0.1.0, build 0123456789abcdef"));
+        probe.hear(line(1, "first page=2"));
+        probe.hear(line(1, &end(2)));
+        let view = View::new(&probe, 0);
+        assert_eq!((view.changed, view.first_versions), (1, 3));
+        let changes: Vec<u64> = view.pages.iter().map(|page| page.changes).collect();
+        assert_eq!(changes, [0, 0, 1]);
+        assert_eq!(view.news.len(), 1, "{:?}", view.news);
+    }
+
+    #[test]
+    fn news_is_kept_counted_and_called_by_name() {
+        let names = Names {
+            pages: vec![PageName {
+                url: "http://a.test/x".into(),
+                host: 0,
+                weight: 1.0,
+                prior: None,
+            }],
+            hosts: vec![HostName {
+                name: "a.test".into(),
+                gap: dunlin::time::Duration::from_secs(15),
+                gate: 0,
+            }],
+        };
+        let mut probe = MonitoredProbe::new("probe".into(), Arc::new(names));
+        probe.hear(line(1, "end page=0 status=404 bytes=0 ms=1 changed=false"));
+        probe.hear(line(2, "failed page=0 ms=4 why=Tls(Expired)"));
+        probe.hear(line(3, "backoff host=0 s=60 why=Server"));
+        probe.hear(line(4, "recovered page=0"));
+        let view = View::new(&probe, 10);
+        let news: Vec<_> = view
+            .news
+            .iter()
+            .map(|news| {
+                (
+                    news.event.name(),
+                    news.about.as_str(),
+                    news.reason.as_deref(),
+                )
+            })
+            .collect();
+        assert_eq!(
+            news,
+            [
+                ("recovered", "http://a.test/x", None),
+                (
+                    "host-backed-off",
+                    "a.test",
+                    Some("left alone for 60 s: the server answered with 5xx")
+                ),
+                (
+                    "failed",
+                    "http://a.test/x",
+                    Some("its certificate has expired")
+                ),
+                ("gone", "http://a.test/x", Some("status 404 (not found)")),
+            ]
+        );
+        let lines: Vec<&str> = view.lines.iter().map(|line| &*line.message).collect();
+        assert_eq!(lines[1], "failed http://a.test/x ms=4 why=Tls(Expired)");
+        assert_eq!(lines[2], "backoff a.test s=60 why=Server");
+        (0..1_000).for_each(|second| probe.hear(line(10 + second, "denied page=0")));
+        assert_eq!(View::new(&probe, 0).news.len(), 100, "the last hundred");
+        assert_eq!(probe.counts.news[Kind::Refused as usize], 1_000);
+    }
 
     #[test]
     fn a_redirect_to_https_is_told_apart_from_others_and_from_pages() {

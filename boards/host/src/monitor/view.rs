@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use dunlin::probe::LoggedEvent;
 use serde::Serialize;
 
 use super::decode::Line;
 use super::host_stats::GateState;
 use super::state::{MonitoredProbe, ReportedTotals, Stream};
 use super::time_series::Point;
+use crate::news::{Kind, News, Subject};
 
 /// The part of the time series, from its end, over which the trend is taken.
 const TREND: usize = 4;
@@ -39,6 +41,8 @@ pub struct View {
     pub freshness_reported: Option<f64>,
     /// The best there is for the probe's budget, as it last reported.
     pub optimum: Option<f64>,
+    /// Answers a page has given on average, by the log; `None` before there is a page.
+    pub visits_a_page: Option<f64>,
     /// How much the freshness has risen over the last quarter of the time series.
     pub trend: Option<f64>,
     pub price: Option<f64>,
@@ -46,8 +50,10 @@ pub struct View {
     pub fetches: u64,
     pub not_modified: u64,
     pub not_modified_share: Option<f64>,
-    /// New versions found, every page's first one included, as the probe counts.
+    /// Versions found that differ from the one before.
     pub changed: u64,
+    /// First versions of pages: there is no earlier one to differ from.
+    pub first_versions: u64,
     pub errors: u64,
     pub errors_by_kind: BTreeMap<String, u64>,
     pub robots_denied: u64,
@@ -62,6 +68,8 @@ pub struct View {
     pub series: Vec<Point>,
     pub hosts: Vec<HostRow>,
     pub pages: Vec<PageRow>,
+    /// The last news, latest first.
+    pub news: Vec<NewsRow>,
     pub lines: Vec<LogRow>,
 }
 
@@ -102,7 +110,18 @@ pub struct PageRow {
     pub due_s: Option<f64>,
 }
 
-/// One line of the log.
+/// One piece of news.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct NewsRow {
+    pub time_s: f64,
+    pub event: Kind,
+    /// A page's URL or a host's name.
+    pub about: String,
+    pub reason: Option<String>,
+}
+
+/// One line of the log, with names in place of numbers.
 #[derive(Clone, Debug, Serialize)]
 #[allow(missing_docs)]
 pub struct LogRow {
@@ -111,14 +130,62 @@ pub struct LogRow {
     pub message: String,
 }
 
-impl From<&Line> for LogRow {
-    fn from(line: &Line) -> Self {
+impl LogRow {
+    fn new(probe: &MonitoredProbe, line: &Line) -> Self {
         Self {
             time: line.time(),
             level: line.level.name(),
-            message: line.message.clone(),
+            message: with_names(probe, &line.message),
         }
     }
+}
+
+/// A line of the log with the names of its page and its host instead of their numbers, where the
+/// page list has them.
+fn with_names(probe: &MonitoredProbe, message: &str) -> String {
+    if LoggedEvent::read(message).is_none() {
+        return message.to_owned();
+    }
+    let name = |word: &str| {
+        let (key, number) = word.split_once('=')?;
+        let number: usize = number.parse().ok()?;
+        match key {
+            "page" => Some(probe.page_name(number)?.url.clone()),
+            "host" => Some(probe.host_name(number)?.name.clone()),
+            _ => None,
+        }
+    };
+    let words = message.split(' ');
+    let words: Vec<String> = words
+        .map(|word| name(word).unwrap_or_else(|| word.to_owned()))
+        .collect();
+    words.join(" ")
+}
+
+/// The news, latest first.
+fn news(probe: &MonitoredProbe) -> Vec<NewsRow> {
+    let row = |(time, news): &(f64, News)| NewsRow {
+        time_s: *time,
+        event: news.kind,
+        about: match news.about {
+            Subject::Page(page) => page_text(probe, page.into()),
+            Subject::Host(host) => host_text(probe, host.into()),
+        },
+        reason: news.reason.clone(),
+    };
+    probe.news.iter().rev().map(row).collect()
+}
+
+/// A page's URL, or its number.
+fn page_text(probe: &MonitoredProbe, page: usize) -> String {
+    let name = probe.page_name(page);
+    name.map_or_else(|| format!("page {page}"), |name| name.url.clone())
+}
+
+/// A host's name, or its number.
+fn host_text(probe: &MonitoredProbe, host: usize) -> String {
+    let name = probe.host_name(host);
+    name.map_or_else(|| format!("host {host}"), |name| name.name.clone())
 }
 
 impl View {
@@ -141,7 +208,11 @@ impl View {
                 .identity
                 .as_ref()
                 .map(|who| format!("{} {}", who.name, who.version)),
-            build: probe.identity.as_ref().map(|who| who.build.clone()),
+            build: probe
+                .identity
+                .as_ref()
+                .map(|who| who.build.clone())
+                .filter(|build| !build.is_empty()),
             complaint: probe.complaint.clone(),
             stream: match &probe.stream {
                 Stream::Open => "open".into(),
@@ -158,6 +229,7 @@ impl View {
             freshness: probe.freshness(now),
             freshness_reported: probe.reported[0],
             optimum: probe.reported[1],
+            visits_a_page: probe.visits_a_page(),
             trend: trend(probe.series.points()),
             price: probe.price,
             fetches_per_minute: probe.fetches_in_last_minute(now),
@@ -165,6 +237,7 @@ impl View {
             not_modified: counts.not_modified,
             not_modified_share: share(counts.not_modified, counts.fetches),
             changed: counts.changed,
+            first_versions: counts.first,
             errors: counts.all_errors(),
             errors_by_kind: counts.errors.clone(),
             robots_denied: counts.denied,
@@ -177,11 +250,12 @@ impl View {
             series: probe.series.points().to_vec(),
             hosts: hosts(probe, now, revision),
             pages: pages(probe, revision),
+            news: news(probe),
             lines: probe
                 .lines
                 .iter()
                 .skip(probe.lines.len().saturating_sub(lines))
-                .map(LogRow::from)
+                .map(|line| LogRow::new(probe, line))
                 .collect(),
         }
     }
@@ -209,7 +283,7 @@ fn hosts(probe: &MonitoredProbe, now: f64, revision: u64) -> Vec<HostRow> {
         let list = name.map(|name| name.gap.as_secs_f64());
         (host.revision.max(gate.revision) >= revision).then(|| HostRow {
             host: index,
-            name: name.map_or_else(|| format!("host {index}"), |name| name.name.clone()),
+            name: host_text(probe, index),
             state,
             opens_s: gate.opens,
             gap_s: host.gap.or(list),
@@ -238,7 +312,7 @@ fn pages(probe: &MonitoredProbe, revision: u64) -> Vec<PageRow> {
             name.and_then(|name| probe.hosts.get(usize::from(probe.gate(name.host)))?.opens);
         (page.revision >= revision).then(|| PageRow {
             page: index,
-            url: name.map_or_else(|| format!("page {index}"), |name| name.url.clone()),
+            url: page_text(probe, index),
             host: name.map(|name| name.host),
             status: status(page),
             visits: page.visits,

@@ -70,11 +70,12 @@ pub fn learn(meter: &mut dyn Meter) {
     meter.measure("host prior update", 1, STEPS, &mut || {
         mixed
             .iter()
-            .for_each(|visit| host.update(black_box(&page), visit.interval));
+            .for_each(|visit| host.update(black_box(&page), visit.interval.as_days()));
         black_box(&host);
     });
+    let all = HostPrior::of_gap(1.0);
     meter.measure("host prior of a new page", 1, 1, &mut || {
-        black_box(black_box(&host).prior());
+        black_box(black_box(&host).prior(&all));
     });
     meter.measure("the rate from the whole history", 1, 1, &mut || {
         black_box(irregular::<f32>(black_box(&mixed).iter().copied()));

@@ -11,6 +11,7 @@ const REAL: &str = include_str!("../../../data/open-terms-archive-excerpt.tsv");
 const REAL_FROM: f64 = 1_577_836_800.0;
 
 /// A list, a budget and a time.
+#[derive(Debug)]
 pub struct Case {
     pub name: &'static str,
     pub world: World,

@@ -30,6 +30,7 @@ pub fn listing(port: u16, pages: &[(&str, &str)], gap: Duration) -> Listing {
             change,
             min: 0,
             max: None,
+            every: None,
         });
     }
     let gate = |name: &String| Gate {

@@ -39,11 +39,24 @@ impl World {
     /// `pages` pages on `hosts` hosts that change for `seconds`, at rates from one in two seconds
     /// to one in ten minutes.
     pub fn new(pages: usize, hosts: usize, seconds: f64, seed: u64) -> Self {
+        Self::between(2.0, 600.0, pages, hosts, seconds, seed)
+    }
+
+    /// The same where the busiest page changes every `shortest` seconds, and the quietest every
+    /// `longest`.
+    pub fn between(
+        shortest: f64,
+        longest: f64,
+        pages: usize,
+        hosts: usize,
+        seconds: f64,
+        seed: u64,
+    ) -> Self {
         let mut random = Random(seed);
         let page = |index: usize| {
             // Spread evenly over the logarithm, in an order that mixes hosts.
             let share = (index * 37 % pages) as f64 / pages as f64;
-            let rate = 0.5 * (1.0_f64 / 300.0).powf(share);
+            let rate = (shortest / longest).powf(share) / shortest;
             let mut changes = Vec::new();
             let mut time = random.exponential() / rate;
             while time < seconds {
@@ -98,6 +111,7 @@ impl World {
             change: pages::ListedChange::Poisson { rate: rate(page) },
             min: 0,
             max: None,
+            every: None,
         };
         let hosts: Vec<String> = (0..self.hosts)
             .map(|index| format!("{}:{port}", host(index)))

@@ -112,6 +112,7 @@ fn tools(settings: Settings) -> Result<()> {
     setup::targets(settings.install, &[CORTEX_M4F, CORTEX_M0, CORTEX_M33])?;
     setup::qemu(settings.install)?;
     setup::servers(settings.install)?;
+    setup::python(settings.install)?;
     if settings.long {
         setup::compiler(settings.install)?;
     }

@@ -16,6 +16,8 @@ pub enum Table {
     Hosts,
     /// The log.
     Log,
+    /// The news.
+    News,
 }
 
 /// Columns of the pages, in order, by which they can be sorted.
@@ -126,7 +128,8 @@ impl App {
             KeyCode::Tab => self.show(match self.table {
                 Table::Pages => Table::Hosts,
                 Table::Hosts => Table::Log,
-                Table::Log => Table::Pages,
+                Table::Log => Table::News,
+                Table::News => Table::Pages,
             }),
             KeyCode::Left => self.switch(self.probes - 1),
             KeyCode::Right => self.switch(1),
@@ -171,7 +174,8 @@ impl App {
         self.scroll = 0;
     }
 
-    fn is_wanted(&self, text: &str) -> bool {
+    /// Is this text looked for?
+    pub fn is_wanted(&self, text: &str) -> bool {
         text.to_lowercase().contains(&self.search.to_lowercase())
     }
 

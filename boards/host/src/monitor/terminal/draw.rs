@@ -8,13 +8,18 @@ use ratatui::widgets::{Block, Cell, Paragraph, Row, Sparkline, Table as Grid};
 
 use super::app::{App, HOST_COLUMNS, PAGE_COLUMNS, Table};
 use crate::monitor::host_stats::GateState;
-use crate::monitor::readable::{ago, percent, rate, share, span, status, trend, until};
+use crate::monitor::readable::{ago, learning, percent, rate, share, span, status, trend, until};
 use crate::monitor::view::View;
+use crate::news::Kind;
 
 /// Rows of the figures above the tables.
 const FIGURES: u16 = 6;
 /// Screens lower than this show the chosen table only.
 const LOW: u16 = 18;
+/// Screens lower than this have no room for news beside the tables.
+const HIGH: u16 = 30;
+/// Rows of news above the pages.
+const NEWS: u16 = 6;
 /// Screens narrower than this have no room for trends beside figures.
 const NARROW: u16 = 70;
 
@@ -27,10 +32,15 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, names: &[String], view: &View) {
     } else {
         (area.height / 4).min(10)
     };
-    let [title, top, middle, bottom, keys] = Layout::vertical([
+    let news = match app.table {
+        Table::Pages | Table::Hosts if area.height >= HIGH => NEWS,
+        _ => 0,
+    };
+    let [title, top, middle, latest, bottom, keys] = Layout::vertical([
         Constraint::Length(2),
         Constraint::Length(figures),
         Constraint::Length(hosts),
+        Constraint::Length(news),
         Constraint::Min(0),
         Constraint::Length(1),
     ])
@@ -42,10 +52,14 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, names: &[String], view: &View) {
     if hosts > 0 {
         draw_hosts(frame, app, view, middle, false);
     }
+    if news > 0 {
+        draw_news(frame, app, view, latest, false);
+    }
     match app.table {
         Table::Pages => draw_pages(frame, app, view, bottom),
         Table::Hosts => draw_hosts(frame, app, view, bottom, true),
         Table::Log => draw_log(frame, app, view, bottom),
+        Table::News => draw_news(frame, app, view, bottom, true),
     }
     frame.render_widget(Paragraph::new(help(app)).dim(), keys);
 }
@@ -130,26 +144,35 @@ fn draw_figures(frame: &mut Frame<'_>, view: &View, area: Rect) {
     let figure = |name: &'static str, value: String| {
         Line::from(vec![format!("{name:<14}").dim(), value.bold()])
     };
-    let lines = vec![
-        figure(
-            "freshness",
+    let [freshness, optimum] = match learning(view.visits_a_page) {
+        // On two lines, where it fits: it is too early for figures.
+        Some(learning) => {
+            let (what, since) = learning.split_at(learning.find(" (").unwrap_or(learning.len()));
+            [what.to_owned(), since.trim_start().to_owned()]
+        }
+        None => [
             format!("{}  {}", share(view.freshness), trend(view.trend)),
-        ),
-        figure(
-            "optimum",
             format!(
                 "{}  reported {}",
                 share(view.optimum),
                 share(view.freshness_reported)
             ),
-        ),
+        ],
+    };
+    let lines = vec![
+        figure("freshness", freshness),
+        figure("optimum", optimum),
         figure(
             "fetches/min",
             format!("{}  of {}", view.fetches_per_minute, view.fetches),
         ),
         figure(
             "304 share",
-            format!("{}  new {}", percent(view.not_modified_share), view.changed),
+            format!(
+                "{}  changes {}",
+                percent(view.not_modified_share),
+                view.changed
+            ),
         ),
     ];
     frame.render_widget(
@@ -190,10 +213,15 @@ fn draw_trend(frame: &mut Frame<'_>, view: &View, area: Rect) {
         .data(shown.iter().copied())
         .max(1000)
         .style(Style::new().fg(Color::Cyan));
-    frame.render_widget(
-        chart.block(Block::bordered().title("freshness, 0 to 1")),
-        area,
-    );
+    // The axes: what goes up, and how far back it goes.
+    let mut axes = Block::bordered().title("freshness (height: 0 to 1)");
+    let times = || view.series.iter().filter(|point| point.freshness.is_some());
+    let first = times().nth(fresh.len().saturating_sub(room));
+    if let (Some(first), Some(last)) = (first, times().next_back()) {
+        let width = span(last.time_s - first.time_s);
+        axes = axes.title_bottom(format!("{width} ago ─▶ now"));
+    }
+    frame.render_widget(chart.block(axes), area);
 }
 
 fn draw_hosts(frame: &mut Frame<'_>, app: &App, view: &View, area: Rect, chosen: bool) {
@@ -265,6 +293,36 @@ fn draw_pages(frame: &mut Frame<'_>, app: &App, view: &View, area: Rect) {
     let title = format!("pages: {} of {}", pages.len(), view.pages.len());
     let grid = Grid::new(rows, widths).header(header(&PAGE_COLUMNS, app.page_order));
     frame.render_widget(grid.block(block(title, true)), area);
+}
+
+fn draw_news(frame: &mut Frame<'_>, app: &App, view: &View, area: Rect, chosen: bool) {
+    let wanted: Vec<_> = view
+        .news
+        .iter()
+        .filter(|news| app.is_wanted(&news.about))
+        .collect();
+    let skipped = if chosen { app.scroll } else { 0 };
+    let rows = wanted.iter().skip(skipped).map(|news| {
+        let style = match news.event {
+            kind if kind.is_bad() => Style::new().red(),
+            Kind::Recovered => Style::new().green(),
+            _ => Style::new().cyan(),
+        };
+        Row::new(vec![
+            Cell::from(ago(view.now_s, Some(news.time_s))),
+            Cell::from(news.event.name()).style(style),
+            Cell::from(news.about.clone()),
+            Cell::from(news.reason.clone().unwrap_or_default()),
+        ])
+    });
+    let widths = [
+        Constraint::Length(12),
+        Constraint::Length(15),
+        Constraint::Min(20),
+        Constraint::Min(20),
+    ];
+    let title = format!("news: the last {}", view.news.len());
+    frame.render_widget(Grid::new(rows, widths).block(block(title, chosen)), area);
 }
 
 fn draw_log(frame: &mut Frame<'_>, app: &App, view: &View, area: Rect) {

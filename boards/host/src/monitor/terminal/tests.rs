@@ -61,7 +61,7 @@ fn no_size_of_the_terminal_is_too_small() {
         let mut terminal =
             Terminal::new(TestBackend::new(width, height)).expect("a terminal on paper");
         let mut app = App::new(1);
-        for table in [Table::Pages, Table::Hosts, Table::Log] {
+        for table in [Table::Pages, Table::Hosts, Table::Log, Table::News] {
             app.table = table;
             for scroll in [0, 5, 100_000] {
                 app.scroll = scroll;

@@ -1,0 +1,99 @@
+"""What `--format json` and `--format csv` print, read by other people's programs.
+
+Every JSON document is held against its schema, and every CSV table is loaded by pandas and compared
+with the JSON beside it: the same names, in the same order, with the same values, and numbers that
+are numbers. Arguments: the program `dunlin`, and the folder of schemas.
+"""
+
+import io
+import json
+import math
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import jsonschema
+import pandas
+
+DUNLIN, SCHEMAS = sys.argv[1], Path(sys.argv[2])
+
+PAGES = """\
+url,name,weight,changes_per_day
+http://a.test/,"Home, sweet",2,1.5
+http://a.test/news,News,1,24
+http://b.test/,,1,
+"""
+HISTORY = """\
+url,time_s,changed,last_modified_s
+http://a.test/,0,0,
+http://a.test/,86400,1,80000
+http://a.test/,172800,0,80000
+"""
+ROBOTS = "User-agent: *\nDisallow: /private/\nCrawl-delay: 2\n"
+
+
+def dunlin(*arguments):
+    done = subprocess.run([DUNLIN, *arguments], capture_output=True, text=True)
+    assert done.returncode in (0, 1), (arguments, done.stderr)
+    return done.stdout
+
+
+def same(left, right):
+    """Is a cell of CSV what JSON says? Nothing is no number in both."""
+    if right is None:
+        return isinstance(left, float) and math.isnan(left)
+    if isinstance(right, bool):
+        return bool(left) == right
+    if isinstance(right, (int, float)):
+        return math.isclose(float(left), right, rel_tol=1e-6, abs_tol=1e-3)
+    return left == right
+
+
+def check(schema, *arguments, rows=lambda document: document):
+    document = json.loads(dunlin(*arguments, "--format", "json"))
+    described = json.loads((SCHEMAS / f"{schema}.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(described)
+    jsonschema.validate(document, described)
+    fields = rows(document)
+    fields = fields if isinstance(fields, list) else [fields]
+    table = pandas.read_csv(io.StringIO(dunlin(*arguments, "--format", "csv")))
+    assert list(table.columns) == list(fields[0]), (arguments, list(table.columns))
+    assert len(table) == len(fields), arguments
+    for (_, line), row in zip(table.iterrows(), fields):
+        for name, value in row.items():
+            assert same(line[name], value), (arguments, name, line[name], value)
+    for name, value in fields[0].items():
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            assert pandas.api.types.is_numeric_dtype(table[name]), (arguments, name)
+    print(f"{arguments[0]}: {len(table)} rows")
+    return document, described
+
+
+def names(schema):
+    """The names that a schema describes, of rows where it describes rows."""
+    schema = schema.get("items", schema)
+    schema = schema.get("oneOf", [schema])[0]
+    return set(schema["properties"])
+
+
+with tempfile.TemporaryDirectory() as folder:
+    pages, history, robots = (Path(folder) / name for name in ("pages.csv", "history.csv", "robots.txt"))
+    pages.write_text(PAGES)
+    history.write_text(HISTORY)
+    robots.write_text(ROBOTS)
+    check("check", "check", str(pages))
+    plan = ("plan", str(pages), "--crawls", "12")
+    for more in ((), ("--method", "greedy"), ("--objective", "harmonic"), ("--objective", "age"), ("--politeness", "1h")):
+        document, schema = check("plan", *plan, *more, rows=lambda plan: plan["pages"])
+        assert set(document) <= names(schema), set(document) - names(schema)
+    check("schedule", "schedule", str(pages), "--crawls", "12", "--method", "merge")
+    simulate = ("simulate", str(pages), "--days", "3", "--crawls-per-day", "12")
+    for more in ((), ("--compare",), ("--seeds", "1")):
+        document, schema = check("simulate", *simulate, *more)
+        row = document[0] if isinstance(document, list) else document
+        assert set(row) == names(schema), set(row) ^ names(schema)
+    check("estimate", "estimate", str(history))
+    for path in ("private/x", "public"):
+        check("robots", "robots", str(robots), "--agent", "me", f"http://a.test/{path}")
+    json.loads((SCHEMAS / "run.schema.json").read_text())

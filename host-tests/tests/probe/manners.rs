@@ -1,0 +1,111 @@
+//! How often pages are visited where the list or its owner says so.
+
+use dunlin::catalog::CrawlLimits;
+use dunlin::time::Duration;
+
+use crate::world::{Answer, Hit, Setting};
+
+const GAP: Duration = Duration::from_secs(15);
+
+fn site(hit: &Hit) -> Answer {
+    match hit.target.as_str() {
+        "/robots.txt" => Answer::none(),
+        _ => Answer::page("here"),
+    }
+}
+
+/// Thirty pages of one host, 24 visits each a day.
+fn thirty(seconds: u64) -> Setting {
+    let paths: Vec<&'static str> = (0..30)
+        .map(|page| &*format!("/page{page}").leak())
+        .collect();
+    Setting {
+        hosts: vec![("a.test", GAP, paths)],
+        per_day: Some(720.0),
+        seconds,
+        rate: 5.0,
+        ..Setting::default()
+    }
+}
+
+#[test]
+fn the_first_round_goes_at_politeness_pace_and_counts() {
+    let (world, _) = thirty(86_400).run(site);
+    let hits = world.hits.borrow();
+    let round: Vec<&Hit> = hits.iter().take(31).collect();
+    let pages: std::collections::BTreeSet<&str> =
+        round.iter().map(|hit| hit.target.as_str()).collect();
+    assert_eq!(pages.len(), 31, "robots.txt, and every page once");
+    let end = round.last().map(|hit| hit.at.as_secs());
+    assert!(
+        end.is_some_and(|end| (449..=455).contains(&end)),
+        "7.5 min, not {end:?} s"
+    );
+    // What was fetched ahead of the budget is made up for: the second round is an hour later.
+    let second = hits.get(31).map(|hit| hit.at.as_secs() / 60);
+    assert!(
+        second.is_some_and(|minute| (50..=65).contains(&minute)),
+        "minute {second:?}"
+    );
+    assert!(hits.len() <= 723, "{} requests in a day", hits.len());
+    assert!(hits.len() > 650, "{} requests in a day", hits.len());
+}
+
+#[test]
+fn a_first_round_takes_no_more_than_a_days_budget() {
+    let (world, _) = Setting {
+        per_day: Some(10.0),
+        ..thirty(86_400)
+    }
+    .run(site);
+    let asked = world.hits.borrow().len();
+    // Robots.txt counts, and three slots may each be one ahead.
+    assert!((9..=14).contains(&asked), "{asked} requests in a day");
+}
+
+#[test]
+fn a_page_that_never_answers_does_not_eat_the_first_round() {
+    let (world, _) = thirty(3_000).run(|hit| match hit.target.as_str() {
+        "/page3" => Answer::new(500, "", ""),
+        _ => site(hit),
+    });
+    for page in 0..30 {
+        let asked = world.asked("a.test", &format!("/page{page}"));
+        let first = asked.first().map(|hit| hit.at.as_secs());
+        assert!(first.is_some_and(|first| first < 600), "/page{page}");
+    }
+}
+
+#[test]
+fn a_page_is_visited_as_often_as_its_list_says() {
+    let ten_minutes = Duration::from_secs(600);
+    let setting = || Setting {
+        limits: vec![
+            (4, CrawlLimits::every(ten_minutes)),
+            (9, CrawlLimits::every(Duration::HOUR * 6)),
+        ],
+        per_day: Some(28.0 * 24.0 + 144.0 + 4.0),
+        ..thirty(86_400)
+    };
+    let (world, _) = setting().run(site);
+    let often = world.asked("a.test", "/page4").len();
+    // An hour of the day goes to making up for the first round.
+    assert!((115..=145).contains(&often), "{often} times in a day");
+    let seldom = world.asked("a.test", "/page9").len();
+    assert!((4..=5).contains(&seldom), "{seldom} times in a day");
+    let usual = world.asked("a.test", "/page5").len();
+    assert!((15..=30).contains(&usual), "{usual} times in a day");
+}
+
+#[test]
+fn politeness_comes_before_what_a_list_says() {
+    let (world, _) = Setting {
+        limits: vec![(0, CrawlLimits::every(Duration::from_secs(1)))],
+        per_day: None,
+        ..thirty(3_600)
+    }
+    .run(site);
+    assert!(world.shortest_gap("a.test") >= GAP);
+    let others = world.asked("a.test", "/page5").len();
+    assert!(others > 0, "the others are visited, too");
+}

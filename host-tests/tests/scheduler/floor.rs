@@ -1,0 +1,224 @@
+//! Learning from nothing: in no world of the published set is the scheduler below round robin, in
+//! no unit of time, and not for a host that pretends to change all the time.
+//!
+//! The ordinary run takes horizons up to 30 visits a page and fewer seeds; `DUNLIN_LONG=1` all.
+
+use std::fmt::Write;
+
+use dunlin::scheduler::Settings;
+use dunlin::time::Duration;
+use dunlin_host::simulate::policy::scheduler;
+use dunlin_host::simulate::repeat::Mean;
+use dunlin_host::simulate::{Change, Options, PolicyName, run};
+
+use super::long;
+use super::worlds::{WORLDS, freshness, log_normal, world};
+
+/// Half a minute between visits of a page.
+const GAP: f64 = 28.0 / 86_400.0;
+/// How far below round robin, in per cent, is not below.
+const TOLERANCE: f64 = -0.5;
+
+struct Row {
+    ours: f64,
+    round_robin: f64,
+    known: f64,
+    /// Per cent of round robin, with the half width of its 95 % interval.
+    ahead: f64,
+    plus_minus: f64,
+    seeds: u64,
+}
+
+/// Paired seeds: the same changes under every policy.
+fn compare(name: &str, visits: f64, effort: f64) -> Row {
+    let pages = world(name, GAP, visits, 1).pages.len() as f64;
+    let seeds = (effort / (pages * visits)).ceil().clamp(6.0, 400.0) as u64;
+    let runs: Vec<[f64; 3]> = (1..=seeds)
+        .map(|seed| {
+            let world = world(name, GAP, visits, seed);
+            [
+                (PolicyName::Carousel, true),
+                (PolicyName::Uniform, true),
+                (PolicyName::Carousel, false),
+            ]
+            .map(|(policy, learn)| freshness(&world, policy, learn, GAP, visits, seed))
+        })
+        .collect();
+    let mean = |of: &dyn Fn(&[f64; 3]) -> f64| Mean::of(&runs.iter().map(of).collect::<Vec<_>>());
+    let round_robin = mean(&|run| run[1]).value;
+    let difference = mean(&|run| 100.0 * (run[0] - run[1]) / round_robin);
+    Row {
+        ours: mean(&|run| run[0]).value,
+        round_robin,
+        known: mean(&|run| run[2]).value,
+        ahead: difference.value,
+        plus_minus: difference.plus_minus.unwrap_or(0.0),
+        seeds,
+    }
+}
+
+#[test]
+fn never_below_round_robin() {
+    let horizons: &[f64] = if long() {
+        &[3.0, 10.0, 30.0, 100.0, 1_000.0]
+    } else {
+        &[3.0, 10.0, 30.0]
+    };
+    let effort = if long() { 1e6 } else { 2e4 };
+    let mut table = format!(
+        "{:<13}{:>7}{:>8}{:>13}{:>8}{:>9}{:>7}{:>7}\n",
+        "world", "visits", "ours", "round robin", "known", "ahead %", "±", "seeds"
+    );
+    let mut missed = String::new();
+    let mut means = String::new();
+    for visits in horizons {
+        let mut sum = 0.0;
+        for name in WORLDS {
+            let row = compare(name, *visits, effort);
+            writeln!(
+                table,
+                "{name:<13}{visits:>7}{:>8.4}{:>13.4}{:>8.4}{:>9.2}{:>7.2}{:>7}",
+                row.ours, row.round_robin, row.known, row.ahead, row.plus_minus, row.seeds
+            )
+            .unwrap();
+            sum += row.ahead;
+            if row.ahead + row.plus_minus < TOLERANCE {
+                writeln!(missed, "{name}, {visits} visits: {:.2} %", row.ahead).unwrap();
+            }
+        }
+        let mean = sum / WORLDS.len() as f64;
+        writeln!(
+            means,
+            "{visits:>5} visits a page: ahead by {mean:.2} % on average"
+        )
+        .unwrap();
+        if *visits >= 10.0 && mean <= 0.0 {
+            writeln!(missed, "{visits} visits: {mean:.2} % on average").unwrap();
+        }
+    }
+    table += &means;
+    println!("{table}");
+    assert!(missed.is_empty(), "{missed}");
+    if !long() {
+        insta::assert_snapshot!(table);
+    }
+}
+
+#[test]
+fn the_same_world_in_seconds_and_in_days_is_the_same() {
+    // Mean gaps of half a minute to three weeks: the clock's steps are 8 ms, its memory 203 days.
+    let seconds = [28.0, 300.0, 3_600.0, 36_000.0, 200_000.0, 2_000_000.0];
+    for name in ["first case", "heavy tails"] {
+        let runs: Vec<Vec<f64>> = seconds
+            .iter()
+            .map(|seconds| {
+                let gap = seconds / 86_400.0;
+                (1..=6)
+                    .map(|seed| {
+                        let world = world(name, gap, 60.0, seed);
+                        freshness(&world, PolicyName::Carousel, true, gap, 60.0, seed)
+                    })
+                    .collect()
+            })
+            .collect();
+        for (seconds, run) in seconds.iter().zip(&runs) {
+            let differences: Vec<f64> = run.iter().zip(&runs[0]).map(|(a, b)| a - b).collect();
+            let difference = Mean::of(&differences);
+            println!(
+                "{name}, a visit every {seconds} s: {:+.4} beside seconds",
+                difference.value
+            );
+            // Visits stop on whole steps of the clock, so that runs part soon; means stay.
+            assert!(
+                difference.value.abs() < 0.006,
+                "{name}, {seconds} s: {difference:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_first_case_is_above_round_robin_and_near_the_optimum() {
+    // Minutes 5 to 15 of 28 pages that change every 5 to 300 s, at a request a second.
+    let runs: Vec<[f64; 2]> = (1..=20)
+        .map(|seed| {
+            let world = world("first case", GAP, 33.0, seed);
+            let options = Options {
+                measured_from: 300.0 / 86_400.0,
+                fetch_time: Duration::from_millis(10),
+                ..Options::new(900.0 / 86_400.0, seed)
+            };
+            let best = world.optimum(86_400.0);
+            [PolicyName::Carousel, PolicyName::Uniform].map(|policy| {
+                let mut policy = policy.build(&world, 86_400.0, true, seed);
+                run(&world, &mut *policy, &options).freshness / best
+            })
+        })
+        .collect();
+    let mean = |of: usize| runs.iter().map(|run| run[of]).sum::<f64>() / runs.len() as f64;
+    println!("{:.4} of the optimum, round robin {:.4}", mean(0), mean(1));
+    assert!(mean(0) >= mean(1), "{} against {}", mean(0), mean(1));
+    assert!(mean(0) >= 0.98, "{}", mean(0));
+}
+
+#[test]
+fn pages_that_change_at_every_visit_cost_the_others_nothing() {
+    let gap = 10.0 / 86_400.0;
+    let runs: Vec<[f64; 2]> = (1..=20)
+        .map(|seed| {
+            // 32 pages on four hosts, of which one is never the same.
+            let mut world = log_normal(32, 4, 1.0, 0.3 / gap, seed);
+            for page in world.pages.iter_mut().filter(|page| page.host == 0) {
+                page.mean_rate = 1e3 / gap;
+                page.change = Change::Poisson(page.mean_rate);
+            }
+            let options = Options {
+                measured_from: 10.0 * gap,
+                fetch_time: Duration::from_micros(1),
+                ..Options::new(42.0 * gap, seed)
+            };
+            let [ours, theirs] = [PolicyName::Carousel, PolicyName::Uniform].map(|policy| {
+                let mut policy = policy.build(&world, 32.0 / gap, true, seed);
+                run(&world, &mut *policy, &options)
+            });
+            let share = f64::from(ours.host_fetches[0]) / ours.fetches as f64;
+            // A quarter of the pages is never fresh.
+            [share, (ours.freshness - theirs.freshness) / 0.75]
+        })
+        .collect();
+    let mean = |of: usize| runs.iter().map(|run| run[of]).sum::<f64>() / runs.len() as f64;
+    println!(
+        "a quarter of the pages takes {:.3} of the requests, the others gain {:+.4}",
+        mean(0),
+        mean(1)
+    );
+    assert!(mean(0) <= 0.25, "{}", mean(0));
+    assert!(mean(1) >= -0.01, "{}", mean(1));
+}
+
+#[test]
+fn a_host_takes_no_more_than_the_share_it_is_allowed() {
+    let gap = 10.0 / 86_400.0;
+    let share = |allowed: f32| {
+        // The pages of one host change at a good pace, the others hardly ever.
+        let mut world = log_normal(32, 4, 0.5, 0.01 / gap, 3);
+        for page in world.pages.iter_mut().filter(|page| page.host == 0) {
+            page.mean_rate = 1.0 / gap;
+            page.change = Change::Poisson(page.mean_rate);
+        }
+        let options = Options {
+            measured_from: 50.0 * gap,
+            fetch_time: Duration::from_micros(1),
+            ..Options::new(200.0 * gap, 1)
+        };
+        let settings = Settings::DEFAULT.with_host_share(allowed);
+        let mut policy = scheduler(&world, Some((32.0 / gap) as f32), true, settings);
+        let report = run(&world, &mut policy, &options);
+        f64::from(report.host_fetches[0]) / report.fetches as f64
+    };
+    let free = share(1.0);
+    let held = share(0.3);
+    println!("{free:.3} of the fetches, {held:.3} with a cap of 0.3");
+    assert!(free > 0.5, "the cap would not be felt: {free}");
+    assert!(held < 0.33, "{held}");
+}
