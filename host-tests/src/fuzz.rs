@@ -34,6 +34,7 @@ pub const TARGETS: &[(&str, Target, &[&str])] = &[
     ("date", date, DATE_WORDS),
     ("image", image, IMAGE_WORDS),
     ("state", state, STATE_WORDS),
+    ("names", names, NAMES_WORDS),
 ];
 
 const RESPONSE_WORDS: &[&str] = &[
@@ -258,6 +259,25 @@ pub fn robots(data: &[u8]) {
         let whole = decide(&[data]);
         assert_eq!(whole, decide(&pieces(data)));
         assert_eq!(whole, decide(&data.chunks(1).collect::<Vec<_>>()));
+    }
+}
+
+/// What replies of name servers are made of.
+const NAMES_WORDS: &[&str] = &[
+    "\0\0\u{1}\0",
+    "\u{1}a\u{4}test\0\0\u{1}\0\u{1}",
+    "\0\u{5}\0\u{1}\0\0\0\u{9}",
+    "\0\u{4}",
+    "\u{9}localhost\0",
+];
+
+/// What a name server sends to a board: whatever it is, the addresses that come of it stand in it.
+pub fn names(data: &[u8]) {
+    let found = crate::names::look_up("a.test", data).unwrap_or_default();
+    for address in found {
+        let octets = address.octets();
+        let stands = data.windows(4).any(|four| four == octets);
+        assert!(stands, "{address} is made up");
     }
 }
 

@@ -7,3 +7,4 @@ pub mod flash;
 pub mod freshness;
 pub mod fuzz;
 pub mod learn;
+pub mod names;

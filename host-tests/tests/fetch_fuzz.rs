@@ -47,3 +47,17 @@ fn page_images() {
 fn states() {
     fuzz("state");
 }
+
+#[test]
+fn replies_of_name_servers() {
+    fuzz("names");
+}
+
+/// What the fuzz target looks at is there: a reply that is honest is believed.
+#[test]
+fn an_honest_name_server_is_understood() {
+    let reply = b"..\x81\x80\x00\x01\x00\x01\x00\x00\x00\x00\x01a\x04test\x00\x00\x01\x00\x01\
+        \xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x09\x00\x04\xc0\x00\x02\x07";
+    let found = host_tests::names::look_up("a.test", reply);
+    assert_eq!(found, Some(vec![[192, 0, 2, 7].into()]));
+}

@@ -143,22 +143,16 @@ impl<E> From<ResponseError> for FetchError<E> {
 
 /// Where a body goes, piece by piece.
 pub trait Body {
-    /// The next piece of a response with this head; says how many of its bytes were dealt with. If
-    /// these are not all, everybody else gets a turn before the others are offered again.
-    fn piece(&mut self, head: &Head, bytes: &[u8]) -> usize;
-
-    /// The response has ended; false if there is work left. Then everybody else gets a turn before
-    /// this is asked again.
-    fn end(&mut self) -> bool {
-        true
-    }
+    /// Takes the next bytes of a response with this head; none at its end. False if there is work
+    /// left: then everybody else gets a turn before what is left of them is offered again.
+    fn take(&mut self, head: &Head, bytes: &mut &[u8]) -> bool;
 }
 
 /// Error pages are fingerprinted, too; nobody uses the result.
 impl Body for Fingerprinter<'_> {
-    fn piece(&mut self, _: &Head, bytes: &[u8]) -> usize {
+    fn take(&mut self, _: &Head, bytes: &mut &[u8]) -> bool {
         self.update(bytes);
-        bytes.len()
+        true
     }
 }
 
@@ -209,9 +203,6 @@ pub(super) fn exchange<'b, C: Read + Write>(
         send(connection, request, buffer).await?;
         let mut response = Response::new(request.method, ask.limits);
         let leftover = receive(connection, &mut response, buffer, body).await?;
-        while !body.end() {
-            others_first().await;
-        }
         let target = response
             .location()
             .map(|location| request.url.join(location, buffer));
@@ -278,23 +269,25 @@ fn receive<C: Read>(
                 }
             })?;
             let mut input = buffer.get(..count).unwrap_or_default();
-            if input.is_empty() {
+            let mut over = input.is_empty();
+            if over {
                 response.end()?;
-                return Ok(false);
             }
             loop {
-                match response.step(&mut input)? {
-                    Step::Head => {}
-                    Step::Body(mut piece) => loop {
-                        let taken = body.piece(response.head(), piece);
-                        piece = piece.get(taken..).unwrap_or_default();
-                        if piece.is_empty() {
-                            break;
-                        }
-                        others_first().await;
-                    },
-                    Step::More => break,
-                    Step::Done => return Ok(!input.is_empty()),
+                let mut piece: &[u8] = &[];
+                if !over {
+                    match response.step(&mut input)? {
+                        Step::Head => continue,
+                        Step::Body(bytes) => piece = bytes,
+                        Step::More => break,
+                        Step::Done => over = true,
+                    }
+                }
+                while !body.take(response.head(), &mut piece) {
+                    others_first().await;
+                }
+                if over {
+                    return Ok(!input.is_empty());
                 }
             }
         }

@@ -53,7 +53,6 @@ impl core::error::Error for RedirectError {}
 /// # Ok::<(), dunlin::fetch::UrlError>(())
 /// ```
 #[derive(Clone, Debug)]
-#[cfg_attr(feature = "probe", derive(serde::Serialize, serde::Deserialize))]
 pub struct Hops {
     seen: heapless::Vec<u32, { Hops::MOST + 1 }>,
     permanent: bool,
@@ -71,6 +70,21 @@ impl Hops {
         Self {
             seen,
             permanent: true,
+        }
+    }
+
+    /// What it consists of, to be kept: digests of URLs, and whether all redirects were permanent.
+    #[cfg(feature = "probe")]
+    pub(crate) fn parts(&self) -> (&[u32], bool) {
+        (&self.seen, self.permanent)
+    }
+
+    /// A chain of what was kept.
+    #[cfg(feature = "probe")]
+    pub(crate) fn from_parts(seen: impl Iterator<Item = u32>, permanent: bool) -> Self {
+        Self {
+            seen: seen.take(Self::MOST + 1).collect(),
+            permanent,
         }
     }
 

@@ -323,21 +323,9 @@ impl<'a> Url<'a> {
     /// 32 bits that are equal for equal URLs (FNV-1a over the canonical form), to notice redirect
     /// loops. Anybody can make two URLs of the same digest: nothing but that may rest on it.
     pub fn digest(&self) -> u32 {
-        let start = hashed(hashed(0x811c_9dc5, self.port), self.scheme as u16);
-        let start = match self.host {
-            Host::Name(_) => self.name_bytes().iter().fold(start, |hash, byte| {
-                hashed(hash, byte.to_ascii_lowercase().into())
-            }),
-            Host::Address(IpAddr::V4(address)) => address
-                .octets()
-                .into_iter()
-                .map(u16::from)
-                .fold(start, hashed),
-            Host::Address(IpAddr::V6(address)) => {
-                address.segments().into_iter().fold(start, hashed)
-            }
-        };
-        self.canonical().fold(start, hashed)
+        let mut hasher = Fnv(0x811c_9dc5);
+        hash::Hash::hash(self, &mut hasher);
+        hasher.0
     }
 
     /// Hands the bytes of the request target to `put`, in order: encoded where they must be.
@@ -379,16 +367,37 @@ impl Eq for Url<'_> {}
 /// The same for equal URLs. The hasher should have a key where strangers choose the URLs.
 impl hash::Hash for Url<'_> {
     fn hash<H: hash::Hasher>(&self, state: &mut H) {
-        state.write_u8(self.scheme as u8);
         state.write_u16(self.port);
-        match self.host {
-            Host::Name(name) => name
-                .trim_end_matches('.')
-                .bytes()
+        state.write_u8(self.scheme as u8);
+        let address = match self.host {
+            Host::Name(_) => None,
+            Host::Address(IpAddr::V4(address)) => Some(address.to_ipv6_mapped()),
+            Host::Address(IpAddr::V6(address)) => Some(address),
+        };
+        match address {
+            Some(address) => state.write(&address.octets()),
+            None => self
+                .name_bytes()
+                .iter()
                 .for_each(|byte| state.write_u8(byte.to_ascii_lowercase())),
-            Host::Address(address) => address.hash(state),
         }
         self.canonical().for_each(|value| state.write_u16(value));
+    }
+}
+
+/// FNV-1a.
+struct Fnv(u32);
+
+impl hash::Hasher for Fnv {
+    #[inline(never)] // Once for all parts of a URL.
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0.into()
     }
 }
 
@@ -406,13 +415,6 @@ impl fmt::Display for Url<'_> {
         self.target_pieces(&mut put);
         result
     }
-}
-
-/// One step of FNV-1a for each half.
-fn hashed(hash: u32, value: u16) -> u32 {
-    value.to_le_bytes().into_iter().fold(hash, |hash, byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-    })
 }
 
 /// Splits `host[:port]`, minding the colons of an IPv6 literal.

@@ -22,7 +22,7 @@ const _: () = assert!(NOWHERE.wrapping_add(1) == 0);
 
 // The table of what RAM is spent on, in the scheduler's documentation, says so.
 #[cfg(target_pointer_width = "32")]
-const _: () = assert!(size_of::<PageMemory>() == 64 && size_of::<HostMemory>() == 72);
+const _: () = assert!(size_of::<PageMemory>() == 64 && size_of::<HostMemory>() == 80);
 
 /// What is known of a page's last version, and what the store knows of it: 64 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -184,19 +184,15 @@ enum Address {
     Of(IpAddr),
 }
 
-/// What is known of a host, and what the store knows of it: 72 bytes.
+/// What is known of a host, and what the store knows of it: 80 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct HostMemory {
-    /// Of the robots.txt that is read by http.
-    robots: HostRobots,
-    /// What the one that is read by https came to …
-    https_access: Access,
-    /// … and until when that holds, in seconds since boot.
-    https_until: u32,
+    /// Of the robots.txt that is read by http, and of the one that is read by https.
+    robots: [HostRobots; 2],
     /// Its name has led to the open Internet.
-    was_public: bool,
-    /// Its last fetch took long.
-    pub(super) slow: bool,
+    pub(super) was_public: bool,
+    /// How many fetches in a row must not take long before it counts as fast.
+    pub(super) slow: u8,
     address: Address,
     address_until: Instant,
     /// The first half of its [`identity`](crate::store::identity).
@@ -220,11 +216,9 @@ pub struct HostMemory {
 impl HostMemory {
     /// Nothing is known.
     pub const NEW: Self = Self {
-        robots: HostRobots::UNKNOWN,
-        https_access: Access::Unknown,
-        https_until: 0,
+        robots: [HostRobots::UNKNOWN; 2],
         was_public: false,
-        slow: false,
+        slow: 0,
         address: Address::None,
         address_until: Instant::ZERO,
         id: 0,
@@ -254,27 +248,20 @@ impl HostMemory {
     }
 
     /// What is known of the robots.txt that is read in this way.
-    pub(super) fn robots(&self, scheme: Scheme) -> HostRobots {
+    pub(super) fn robots(&self, scheme: Scheme) -> &HostRobots {
+        let [http, https] = &self.robots;
         match scheme {
-            Scheme::Http => self.robots,
-            Scheme::Https => {
-                let until = Instant::ZERO + Duration::from_secs(self.https_until.into());
-                let mut robots = HostRobots::UNKNOWN;
-                robots.restore(self.https_access, until);
-                robots
-            }
+            Scheme::Http => http,
+            Scheme::Https => https,
         }
     }
 
-    /// Remembers it.
-    pub(super) fn set_robots(&mut self, scheme: Scheme, robots: HostRobots, now: Instant) {
+    /// The same, to be changed.
+    pub(super) fn robots_mut(&mut self, scheme: Scheme) -> &mut HostRobots {
+        let [http, https] = &mut self.robots;
         match scheme {
-            Scheme::Http => self.robots = robots,
-            Scheme::Https => {
-                self.https_access = robots.access(now);
-                let until = (robots.ask_at() - Instant::ZERO).as_secs();
-                self.https_until = until.min(u32::MAX.into()) as u32;
-            }
+            Scheme::Http => http,
+            Scheme::Https => https,
         }
     }
 
@@ -284,6 +271,7 @@ impl HostMemory {
     pub(super) fn may_be_at(&mut self, address: IpAddr) -> bool {
         let public = is_public(address);
         let may = public || !self.was_public;
+        self.unsaved |= public && !self.was_public;
         self.was_public |= public;
         may
     }

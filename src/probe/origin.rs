@@ -5,7 +5,7 @@
 //! with the gap of the host that led there; eight of them are remembered at a time.
 
 use super::memory::HostMemory;
-use super::redirects::Target;
+use super::redirects::{Target, spell};
 use super::setup::Setup;
 use crate::fetch::robots::Access;
 use crate::fetch::{Scheme, Url};
@@ -63,7 +63,7 @@ pub(super) struct Passage {
 /// A host that is not in the list.
 #[derive(Clone, Debug)]
 struct Unlisted {
-    /// A URL of it, without a path. Names are compared: a short hash of them could be met.
+    /// A URL of it. Names are compared: others could be made up with the same short hash.
     url: Target,
     /// The host of the list whose page was led there first.
     led_by: u16,
@@ -111,9 +111,11 @@ impl<'a> Origins<'a> {
             .map_or(Access::Unknown, |host| host.robots(scheme).access(now))
     }
 
-    /// Sets what has to pass between two requests to an origin that is not in the list.
+    /// Sets what has to pass between two requests to an origin that is not in the list, from the
+    /// last one on.
     pub(super) fn set_gap(&mut self, origin: &Url<'_>, gap: Duration) {
         if let Some(unlisted) = self.find(origin) {
+            unlisted.opens = unlisted.opens + (gap - unlisted.gap);
             unlisted.gap = gap;
         }
     }
@@ -192,7 +194,7 @@ impl<'a> Origins<'a> {
     ) -> Option<&mut Unlisted> {
         if self.find(origin).is_none() {
             let unlisted = Unlisted {
-                url: origin_text(origin)?,
+                url: spell(origin)?,
                 led_by,
                 opens: now,
                 gap,
@@ -216,17 +218,4 @@ impl<'a> Origins<'a> {
         }
         self.find(origin)
     }
-}
-
-/// A URL up to its path, as text of its own.
-fn origin_text(url: &Url<'_>) -> Option<Target> {
-    let mut text = Target::new();
-    text.push_str(url.scheme().name()).ok()?;
-    text.push_str("://").ok()?;
-    let mut fits = true;
-    url.authority_pieces(&mut |piece| {
-        let piece = core::str::from_utf8(piece).unwrap_or_default();
-        fits &= text.push_str(piece).is_ok();
-    });
-    fits.then_some(text)
 }

@@ -178,6 +178,7 @@ fn host_record(
         host: setup.host_identity(index),
         scheme: Some(scheme),
         access,
+        public: host.was_public,
         robots_until,
         gap_ms,
         failures: memo.failures,

@@ -161,6 +161,7 @@ impl State<'_> {
         // Whose file it was that earlier firmware read, nobody knows: it is asked for anew.
         host.earlier = record.scheme.map_or(Access::Unknown, |_| record.access);
         host.earlier_https = record.scheme == Some(Scheme::Https);
+        host.was_public = record.public;
         host.robots_until = record.robots_until;
         host.wait_s = record.wait_s;
         host.waits_since = record.time;
@@ -264,11 +265,13 @@ impl State<'_> {
             .take(setup.image.hosts())
         {
             let left = host.robots_until.seconds().saturating_sub(present);
-            let holds = host.robots_until.is_certain() && left > 0;
+            // What holds for much longer than anything may was dated by a clock that was wrong.
+            let sound = 1..=2 * HostRobots::LONGEST.as_secs() as u32;
+            let holds = host.robots_until.is_certain() && sound.contains(&left);
             if host.earlier != Access::Unknown && holds {
-                let mut robots = HostRobots::UNKNOWN;
-                robots.restore(host.earlier, now + Duration::from_secs(left.into()));
-                host.set_robots(host.earlier_scheme(), robots, now);
+                let (earlier, until) = (host.earlier, now + Duration::from_secs(left.into()));
+                host.robots_mut(host.earlier_scheme())
+                    .restore(earlier, until);
             }
             host.earlier = Access::Unknown;
         }

@@ -11,8 +11,14 @@ use crate::fetch::{Connect, Resolve};
 use crate::scheduler::{Decision, PageId};
 use crate::time::{Duration, Instant};
 
-/// A fetch that takes longer is slow, and so is its host until one takes less.
-pub(super) const SLOW: Duration = Duration::from_secs(5);
+/// A fetch that takes longer is slow, and so is its host …
+const SLOW: Duration = Duration::from_secs(5);
+/// … until so many in a row have taken less: one that is slow at every other fetch takes nearly as
+/// much time.
+pub(super) const SLOW_FOR: u8 = 8;
+/// An only slot is not for slow hosts for so many times as long as it was: the others keep five of
+/// six visits.
+const REST: u64 = 5;
 /// How long a slow host waits before it is looked at again whether there is a slot for it.
 const SLOW_WAIT: Duration = Duration::from_secs(1);
 /// A `WaitUntil` that is now would spin.
@@ -108,14 +114,13 @@ impl Slots {
         self.set(number, Doing::Away);
         let slow = now - since >= SLOW;
         if slow {
-            // Half of the time of an only slot.
-            self.rests_until = now + (now - since);
+            self.rests_until = now + (now - since) * REST;
         }
         slow
     }
 
-    /// Is there a slot for a slow host? They have half of them together, and half of the time of an
-    /// only one; a fetch that has become slow under way counts, too.
+    /// Is there a slot for a slow host? They have half of them together, and a sixth of the time of
+    /// an only one; a fetch that has become slow under way counts, too.
     fn has_room_for_slow(&self, now: Instant) -> bool {
         let is_slow = |doing: &&Doing| match doing {
             Doing::Given { slow, .. } => *slow,

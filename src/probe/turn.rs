@@ -6,7 +6,7 @@ use core::pin::pin;
 use super::connection::{NEAR, SlotConnection, Unanswered};
 use super::names::Names;
 use super::origin::{Origin, Passage, Refusal};
-use super::slots::Runner;
+use super::slots::{Runner, SLOW_FOR};
 use super::verdicts::Judges;
 use super::visit::{Conclusion, Moment, Next, Reply, Visit};
 use super::{Board, Event, Failure, PageMemory, State};
@@ -196,7 +196,11 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
             }
             let slow = state.slots.leave(self.number, now);
             if let Some(host) = state.known.origins.hosts.get_mut(usize::from(turn.host)) {
-                host.slow = slow;
+                host.slow = if slow {
+                    SLOW_FOR
+                } else {
+                    host.slow.saturating_sub(1)
+                };
             }
             let back_off = state.record(turn, conclusion, now);
             state.keep_rhythm(page, &self.probe.setup);
@@ -226,10 +230,10 @@ impl State<'_> {
         page.is_some_and(PageMemory::was_lost)
     }
 
-    /// Did the last fetch at this host's gate take long?
+    /// Did one of the last fetches at this host's gate take long?
     pub(super) fn is_slow(&self, host: u16) -> bool {
         let host = self.known.origins.hosts.get(usize::from(host));
-        host.is_some_and(|host| host.slow)
+        host.is_some_and(|host| host.slow > 0)
     }
 
     /// Lets a page that is in flight wait at the gate of a host, which stays closed for so long:

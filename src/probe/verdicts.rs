@@ -5,8 +5,6 @@
 //! [`Verdict`] for each page. Rules themselves are not kept. A host's pages are held against its
 //! file while it streams by, so no file is too large.
 
-use serde::{Deserialize, Serialize};
-
 use super::memory::{Knowledge, PageMemory};
 use super::origin::Origin;
 use super::redirects::Redirect;
@@ -20,7 +18,7 @@ use crate::time::{Duration, Instant};
 const JUDGES: usize = 32;
 
 /// Whether a page may be fetched, as far as robots rules are known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// It has not been held against the rules.
     #[default]
@@ -159,10 +157,9 @@ pub(super) fn remember_access(
 ) -> bool {
     let scheme = origin.scheme();
     known.origins.get_mut(origin).is_some_and(|host| {
-        let mut robots = host.robots(scheme);
+        let robots = host.robots_mut(scheme);
         let was_unknown = robots.access(now) == Access::Unknown;
         robots.record(access, lifetime, now);
-        host.set_robots(scheme, robots, now);
         if host.earlier_scheme() == scheme {
             host.earlier = Access::Unknown;
         }

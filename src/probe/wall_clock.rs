@@ -173,13 +173,12 @@ impl WallClock {
     }
 
     /// How long ago a kept moment was, at least; exactly so if both it and the present are certain.
+    /// One that has not come yet was dated by a clock that was wrong.
     pub(super) fn ago(&self, then: Stamp, now: Instant) -> (Duration, bool) {
         let present = self.stamp(now, now);
-        let certain = present.is_certain() && then.is_certain();
-        (
-            Duration::from_secs(present.seconds().saturating_sub(then.seconds()).into()),
-            certain,
-        )
+        let passed = present.seconds().checked_sub(then.seconds());
+        let certain = present.is_certain() && then.is_certain() && passed.is_some();
+        (Duration::from_secs(passed.unwrap_or(0).into()), certain)
     }
 
     /// The median of those that are not far off it, and how many these are: more than half, or

@@ -121,11 +121,11 @@
 //! | per page | bytes | per host | bytes |
 //! |---|---|---|---|
 //! | `ETag`, up to 40 bytes | 41 | address and how long it holds | 26 |
-//! | fingerprint | 8 | robots.txt of http and of https: access and how long it holds | 21 |
+//! | fingerprint | 8 | robots.txt of http and of https: access and how long it holds | 32 |
 //! | `Last-Modified` | 4 | one of them, and a back-off, of an earlier run | 14 |
 //! | robots verdict | 1 | has it been public, is it slow? | 2 |
 //! | for the store: identity, place, date of an earlier fetch | 10 | for the store: identity, place | 6 |
-//! | **together** | **64** | with padding | **72** |
+//! | **together** | **64** | with padding | **80** |
 //!
 //! The store itself takes some 100 bytes, its only cache – the position in the current sector –
 //! included.

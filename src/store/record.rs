@@ -83,6 +83,8 @@ pub struct HostRecord {
     pub scheme: Option<Scheme>,
     /// What that came to …
     pub access: Access,
+    /// Its name has led to the open Internet.
+    pub public: bool,
     /// … and until when that holds.
     pub robots_until: Stamp,
     /// The least time between two fetches, robots Crawl-delay included.
@@ -315,6 +317,8 @@ const ACCESS: [Access; 4] = [
 ];
 /// Schemes in the order of their numbers: each adds four to the access.
 const SCHEMES: [Option<Scheme>; 3] = [None, Some(Scheme::Http), Some(Scheme::Https)];
+/// Added to both for a name that has led to the open Internet.
+const PUBLIC: u8 = 16;
 const ALLOWED: [Option<bool>; 3] = [None, Some(true), Some(false)];
 
 fn place<T: PartialEq>(list: &[T], wanted: T) -> u8 {
@@ -365,8 +369,9 @@ impl Record {
                 price,
             } => Self::Host(HostRecord {
                 host: u64::from_le_bytes(host),
-                scheme: *SCHEMES.get(usize::from(access) / ACCESS.len())?,
+                scheme: *SCHEMES.get(usize::from(access & !PUBLIC) / ACCESS.len())?,
                 access: *ACCESS.get(usize::from(access) % ACCESS.len())?,
+                public: access & PUBLIC != 0,
                 robots_until: Stamp(u32::from_le_bytes(robots_until)),
                 gap_ms,
                 failures,
@@ -423,7 +428,8 @@ impl Record {
             Self::Host(host) => Version1::Host {
                 host: host.host.to_le_bytes(),
                 access: place(&SCHEMES, host.scheme) * ACCESS.len() as u8
-                    + place(&ACCESS, host.access),
+                    + place(&ACCESS, host.access)
+                    + PUBLIC * u8::from(host.public),
                 robots_until: host.robots_until.0.to_le_bytes(),
                 gap_ms: host.gap_ms,
                 failures: host.failures,
@@ -506,6 +512,7 @@ mod tests {
             host: u64::MAX,
             scheme: Some(Scheme::Https),
             access: Access::DenyAll,
+            public: true,
             robots_until: Stamp(u32::MAX),
             gap_ms: u32::MAX,
             failures: u8::MAX,

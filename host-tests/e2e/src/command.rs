@@ -109,10 +109,14 @@ pub fn dated(hit: &Hit) -> Answer {
 /// https pages through a gateway, an address of its own, and hosts that may be asked at certain
 /// hours only.
 pub fn configured(_: &Path) -> Result<()> {
-    let web = Web::start(dated)?;
+    let web = Web::start(|hit| match hit.path.as_str() {
+        "https://lured.test/c" => Answer::status(302, "Location: https://10.0.2.2/secret"),
+        "https://lured.test/d" => Answer::status(302, "Location: https://127.0.0.1/secret"),
+        _ => dated(hit),
+    })?;
     let port = web.port();
     let pages = TextFile::new(&format!(
-        "url\nhttp://plain.test:{port}/a\nhttps://secure.test/b\nhttp://asleep.test:{port}/c\nhttp://awake.test:{port}/d\nhttp://other.test:{port}/e\n"
+        "url\nhttp://plain.test:{port}/a\nhttps://secure.test/b\nhttps://lured.test/c\nhttps://lured.test/d\nhttp://asleep.test:{port}/c\nhttp://awake.test:{port}/d\nhttp://other.test:{port}/e\n"
     ))?;
     // Three hosts that are always awake tell the time. Local time is two hours ahead; one host
     // sleeps now, the other one does not.
@@ -171,6 +175,16 @@ pub fn configured(_: &Path) -> Result<()> {
         "nor did its robots.txt"
     );
     ensure!(
+        asked("lured.test", "https://lured.test/c") > 0,
+        "the page that redirects was not asked for"
+    );
+    let private = |hit: &&Hit| hit.path.contains("//10.0.2.2") || hit.path.contains("//127.");
+    let lured = log.iter().find(private);
+    ensure!(
+        lured.is_none(),
+        "the gateway was asked for what is private: {lured:?}"
+    );
+    ensure!(
         asked("asleep.test", "/c") == 0,
         "a host was asked outside its hours"
     );
@@ -178,7 +192,13 @@ pub fn configured(_: &Path) -> Result<()> {
         asked("awake.test", "/d") > 0,
         "a host was not asked within its hours"
     );
-    ensure!(summary["errors"] == 0, "{summary}");
+    // Each of the two pages that are led astray counts as one, whenever it is asked for.
+    let lured =
+        asked("lured.test", "https://lured.test/c") + asked("lured.test", "https://lured.test/d");
+    ensure!(
+        summary["errors"].as_u64() <= Some(lured as u64),
+        "{summary}, {lured} by redirects"
+    );
     Ok(())
 }
 

@@ -7,12 +7,18 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use dunlin_tools::hostile::{Asked, HostileWeb};
+use dunlin::catalog::Address;
+use dunlin_tools::hostile::{Asked, HostileWeb, names};
+use dunlin_tools::qemu::crawl::Crawl;
+use dunlin_tools::qemu::list::{LOOPBACK, listing, options};
+use dunlin_tools::qemu::page_image::Options;
+use qemu_mps2_capacity::HOSTS;
 
 use crate::command::TextFile;
 use crate::monitor::program;
@@ -27,6 +33,158 @@ const HONEST: usize = 8;
 /// Of a hundred visits that honest hosts have alone.
 const KEPT_PERCENT: usize = 80;
 
+/// Between two requests to a host of the firmware's list.
+const QEMU_GAP: Duration = Duration::from_secs(2);
+/// Honest hosts on the firmware's list, with two pages each.
+const QEMU_HONEST: usize = 6;
+
+/// The firmware in QEMU, beside one that has the honest hosts alone. It holds 64 hosts: some of the
+/// answers in the ordinary run, all of them one part after the other in the long mode.
+pub fn in_qemu(elf: &Path, all: bool) -> Result<()> {
+    let asked = names::serve();
+    let has_names = asked.is_ok();
+    if let Err(why) = &asked {
+        show(format_args!(
+            "redirects by name are skipped: no name server on port 53, {why}"
+        ));
+    }
+    let web = HostileWeb::start()?;
+    let mut hostile: Vec<(String, bool)> = Vec::new();
+    for (number, answer) in web.answers().iter().enumerate() {
+        let by_name = answer.name.contains(".test:");
+        if (all || !answer.is_slow()) && (has_names || !by_name) {
+            hostile.push((format!("h{number}.test"), false));
+        }
+    }
+    hostile.extend((0..web.robots().len()).map(|number| (format!("r{number}.test"), true)));
+    let room = HOSTS - QEMU_HONEST - 1;
+    let parts = hostile.len().div_ceil(room);
+    let mut trapped = 0;
+    for part in 0..if all { parts } else { 1 } {
+        // Every part has some of each kind.
+        let some: Vec<&(String, bool)> = hostile.iter().skip(part).step_by(parts).collect();
+        let seconds = if all { 60 } else { 24 };
+        firmware_beside(elf, &web, &some, seconds, has_names)
+            .with_context(|| format!("part {} of {parts}", part + 1))?;
+        trapped += web.trapped().len();
+        ensure!(trapped == 0, "{:?} came into the trap", web.trapped());
+    }
+    if let Ok(asked) = asked {
+        let asked = asked.lock().map(|asked| asked.clone()).unwrap_or_default();
+        let lies = asked.iter().filter(|name| name.starts_with('d'));
+        let lies: std::collections::BTreeSet<&String> = lies.collect();
+        show(format_args!("{} lies about names were heard", lies.len()));
+        ensure!(!lies.is_empty(), "nobody asked where redirects lead");
+        ensure!(
+            asked.iter().any(|name| name == "named.test"),
+            "no name was asked for"
+        );
+    }
+    Ok(())
+}
+
+/// One run of the firmware on honest and these hostile hosts, and one on the honest ones alone at the
+/// same time: whatever slows this computer down slows both.
+fn firmware_beside(
+    elf: &Path,
+    web: &HostileWeb,
+    hostile: &[&(String, bool)],
+    seconds: u32,
+    has_names: bool,
+) -> Result<()> {
+    let mut pages: Vec<(String, &str)> = (0..QEMU_HONEST)
+        .flat_map(|number| ["/a", "/b"].map(|path| (format!("good{number}.test"), path)))
+        .collect();
+    let honest = HostileWeb::start()?;
+    let (alone, beside) = std::thread::scope(|scope| {
+        let quiet = pages.clone();
+        let honest = &honest;
+        let alone = scope.spawn(move || firmware(elf, honest, &quiet, seconds));
+        for (host, is_robots) in hostile {
+            let paths: &[&str] = if *is_robots {
+                &["/no", "/yes"]
+            } else {
+                &["/page"]
+            };
+            pages.extend(paths.iter().map(|path| (host.clone(), *path)));
+        }
+        if has_names {
+            pages.push(("named.test".into(), "/a"));
+        }
+        web.forget();
+        let beside = firmware(elf, web, &pages, seconds);
+        (alone.join(), beside)
+    });
+    beside?;
+    alone.map_err(|_| anyhow::anyhow!("the other run panicked"))??;
+    let log = web.log();
+    judge(&log, QEMU_GAP)?;
+    judge(&honest.log(), QEMU_GAP)?;
+    let asked = hosts(&log);
+    for (host, _) in &pages {
+        ensure!(asked.contains_key(&**host), "{host} was not asked");
+    }
+    let disobeyed = log.iter().find(|asked| asked.path == "/no");
+    ensure!(disobeyed.is_none(), "robots.txt forbids it: {disobeyed:?}");
+    let (alone, beside) = (visits(&honest.log()), visits(&log));
+    show(format_args!(
+        "{} hostile hosts, {} requests; honest hosts had {beside} visits, {alone} alone",
+        hostile.len(),
+        log.len()
+    ));
+    ensure!(
+        beside * 100 >= alone * KEPT_PERCENT,
+        "honest hosts had {beside} visits, {alone} without the others"
+    );
+    Ok(())
+}
+
+/// Runs the firmware on these pages: it boots once, and ends by itself.
+fn firmware(elf: &Path, web: &HostileWeb, pages: &[(String, &str)], seconds: u32) -> Result<()> {
+    let listed: Vec<(&str, &str)> = pages.iter().map(|(host, path)| (&**host, *path)).collect();
+    let listing = listing(web.port(), &listed, QEMU_GAP);
+    // Whoever is not named here is asked for from the name server.
+    let named = listed.iter().map(|(host, _)| *host);
+    let mut resolve: Vec<(String, Ipv4Addr)> = named
+        .filter(|host| *host != "named.test")
+        .map(|host| (host.to_owned(), LOOPBACK))
+        .collect();
+    resolve.dedup();
+    let options = Options {
+        resolve,
+        address: Address::Static {
+            address: [10, 0, 2, 15],
+            prefix: 24,
+            router: Some(LOOPBACK.octets()),
+            names: Some(LOOPBACK.octets()),
+        },
+        ..options()
+    };
+    let crawl = Crawl {
+        elf,
+        listing: &listing,
+        options: &options,
+        seconds,
+        state: None,
+        monitor: None,
+        stop: None,
+        log_port: None,
+        forward: None,
+    };
+    let mut boots = 0;
+    let mut last = std::collections::VecDeque::new();
+    let report = crawl.run(|line| {
+        boots += u32::from(line.message.starts_with("boot reset="));
+        last.push_back(line.to_string());
+        if last.len() > 40 {
+            last.pop_front();
+        }
+    });
+    report.with_context(|| Vec::from(last).join("\n"))?;
+    ensure!(boots == 1, "it booted {boots} times");
+    Ok(())
+}
+
 /// `dunlin run` on this computer's sockets. Those answers that hold a place until a deadline are in
 /// the long mode alone.
 pub fn on_this_computer(slow: bool) -> Result<()> {
@@ -36,12 +194,12 @@ pub fn on_this_computer(slow: bool) -> Result<()> {
     let honest = list(&web, false, false);
     run(&program, &web, &honest, seconds)?;
     let alone = visits(&web.log());
-    judge(&web.log())?;
+    judge(&web.log(), GAP)?;
     web.forget();
     let everything = list(&web, true, slow);
     let said = run(&program, &web, &everything, seconds)?;
     let log = web.log();
-    judge(&log)?;
+    judge(&log, GAP)?;
     let asked = hosts(&log);
     let expected = everything.lines().skip(1).map(host_of);
     for host in expected {
@@ -145,12 +303,12 @@ fn visits(log: &[Asked]) -> usize {
 }
 
 /// No host was asked too soon after it had been asked.
-fn judge(log: &[Asked]) -> Result<()> {
+fn judge(log: &[Asked], least: Duration) -> Result<()> {
     let mut short = Vec::new();
     for (host, asked) in hosts(log) {
         for pair in asked.windows(2) {
             let gap = pair[1].at.saturating_duration_since(pair[0].at);
-            if gap + JITTER < GAP {
+            if gap + JITTER < least {
                 let paths = (&pair[0].path, &pair[1].path);
                 short.push(format!("{host}: {} ms between {paths:?}", gap.as_millis()));
             }

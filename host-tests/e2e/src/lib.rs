@@ -91,6 +91,9 @@ const CASES: &[Case] = &[
         "a web that misbehaves harms nobody, on this computer",
         |_| hostile::on_this_computer(false),
     ),
+    ("a web that misbehaves harms nobody, in QEMU", |elf| {
+        hostile::in_qemu(elf, false)
+    }),
     (
         "https: certificates, each accepted or refused for its reason",
         tls::certificates,
@@ -135,6 +138,9 @@ const LONG_CASES: &[Case] = &[
         "a web that misbehaves slowly harms nobody, on this computer",
         |_| hostile::on_this_computer(true),
     ),
+    ("a web that misbehaves in every way, in QEMU", |elf| {
+        hostile::in_qemu(elf, true)
+    }),
 ];
 
 /// Runs every case whose name contains `only`, and says how many passed.

@@ -1,9 +1,11 @@
 //! Hosts that mean harm: what they may not do to other hosts, to the owner's network, and to
 //! themselves.
 
+use std::cell::Cell;
 use std::net::IpAddr;
 
 use dunlin::catalog::{Gateway, Name};
+use dunlin::fetch::HttpDate;
 use dunlin::probe::{Event, Failure};
 use dunlin::store::Store;
 use dunlin::time::Duration;
@@ -361,6 +363,79 @@ fn a_name_that_was_public_never_leads_into_the_private_network() {
 }
 
 #[test]
+fn a_name_that_was_public_never_leads_into_the_private_network_after_a_restart_either() {
+    let setting = Setting {
+        unix_time: Some(1_794_000_000),
+        ..Setting::of(GAP, &[("turns.test", &["/x"]), ("inside.test", &["/y"])])
+    };
+    let turned = Setting {
+        whereabouts: |name, _| (name == "turns.test").then_some([192, 168, 0, 1]),
+        ..Setting::of(GAP, &[("turns.test", &["/x"]), ("inside.test", &["/y"])])
+    };
+    let world = second(&setting, &turned, |hit| {
+        no_robots(hit).unwrap_or_else(|| Answer::page("here"))
+    });
+    assert!(
+        world
+            .resolved
+            .borrow()
+            .iter()
+            .any(|name| name == "turns.test")
+    );
+    assert!(world.asked("turns.test", "/x").is_empty());
+    assert!(!world.asked("inside.test", "/y").is_empty());
+}
+
+/// `liar.test` says that it is the end of the year 9999, three hosts what time it is.
+fn dated(hit: &Hit) -> Answer {
+    let unix = match hit.host.as_str() {
+        "liar.test" => Some(253_402_300_799),
+        "silent.test" => None,
+        _ => Some(1_794_000_000 + hit.at.as_secs()),
+    };
+    let date = unix.and_then(HttpDate::from_unix);
+    let date = date.map_or(String::new(), |date| {
+        format!("Date: {}\r\n", String::from_utf8_lossy(&date.format()))
+    });
+    match hit.target.as_str() {
+        "/robots.txt" => Answer::new(200, &date, "User-agent: *\nDisallow: /private\n"),
+        _ => Answer::new(200, &date, "here"),
+    }
+}
+
+#[test]
+fn an_absurd_date_of_an_earlier_run_does_not_last() {
+    const LONG: Duration = Duration::from_secs(300);
+    let few = Setting {
+        seconds: 1_200,
+        ..Setting::of(LONG, &[("liar.test", &["/1"]), ("silent.test", &["/2"])])
+    };
+    let many = Setting {
+        seconds: 30 * 3_600,
+        hours: None,
+        ..Setting::of(
+            LONG,
+            &[
+                ("liar.test", &["/1"]),
+                ("silent.test", &["/2"]),
+                ("a.test", &["/3"]),
+                ("b.test", &["/4"]),
+                ("c.test", &["/5"]),
+            ],
+        )
+    };
+    let world = second(&few, &many, dated);
+    let events = world.events.borrow();
+    let clock = events.iter().find_map(|(at, event)| match event {
+        Event::Clock { unix, .. } => Some(u64::from(*unix).abs_diff(1_794_000_000 + at.as_secs())),
+        _ => None,
+    });
+    assert!(clock.is_some_and(|off| off < 60), "{clock:?} seconds off");
+    let asked = world.asked("silent.test", "/robots.txt").len();
+    assert!(asked > 0, "its rules were to hold for eighty years");
+}
+
+#[test]
 fn a_gateway_is_asked_for_nothing_private_that_the_owner_did_not_name() {
     let (world, _) = Setting {
         gateway: Some(Gateway {
@@ -445,8 +520,16 @@ fn a_page_that_moved_for_good_stays_there_when_its_old_place_confirms_or_is_gone
     }
 }
 
+/// When a slow host takes its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Slow {
+    Always,
+    /// At every other request.
+    NowAndThen,
+}
+
 /// Visits of honest hosts after the first minute, and of slow ones, with so many of either.
-fn visits_beside(slow: usize, slots: usize) -> (usize, usize) {
+fn visits_beside(slow: usize, how: Slow, slots: usize) -> (usize, usize) {
     const HONEST: [&str; 4] = ["a.test", "b.test", "c.test", "d.test"];
     const SLOW: [&str; 6] = [
         "slow0.test",
@@ -461,15 +544,18 @@ fn visits_beside(slow: usize, slots: usize) -> (usize, usize) {
         .chain(&HONEST)
         .map(|host| (*host, &["/1", "/2"][..]))
         .collect();
+    let answered = Cell::new(0);
     let (world, _) = Setting {
         slots,
+        seconds: 1_800,
         ..Setting::of(Duration::from_secs(2), &hosts)
     }
-    .run(|hit| {
+    .run(move |hit| {
         let answer = no_robots(hit).unwrap_or_else(|| Answer::page("here"));
+        answered.set(answered.get() + 1);
         let after = match hit.host.starts_with("slow") {
-            true => Duration::from_secs(27),
-            false => answer.after,
+            true if how == Slow::Always || answered.get() % 2 == 0 => Duration::from_secs(27),
+            _ => answer.after,
         };
         Answer { after, ..answer }
     });
@@ -481,25 +567,23 @@ fn visits_beside(slow: usize, slots: usize) -> (usize, usize) {
 
 #[test]
 fn slow_hosts_do_not_take_all_slots() {
-    for slots in [2, 3] {
-        let (alone, _) = visits_beside(0, slots);
-        assert!(alone > 500, "{alone} visits");
-        for slow in [slots.min(3), 6] {
-            let (honest, visits) = visits_beside(slow, slots);
+    for slots in [1, 2, 3] {
+        let (alone, _) = visits_beside(0, Slow::Always, slots);
+        assert!(alone > 1_500, "{alone} visits");
+        for (slow, how) in [
+            (slots, Slow::Always),
+            (2 * slots, Slow::Always),
+            (2 * slots, Slow::NowAndThen),
+        ] {
+            let (honest, visits) = visits_beside(slow, how, slots);
+            println!("{slots} slots, {slow} hosts slow {how:?}: {honest} of {alone}, {visits}");
             assert!(
                 honest * 10 >= alone * 8,
-                "{slots} slots, {slow} slow hosts: {honest} visits of {alone}"
+                "{slots} slots, {slow} hosts slow {how:?}: {honest} visits of {alone}"
             );
-            assert!(visits > 5, "{slots} slots: slow hosts are still visited");
+            assert!(visits > 8, "{slots} slots: {visits} visits of slow hosts");
         }
     }
-    let (alone, _) = visits_beside(0, 1);
-    let (honest, visits) = visits_beside(1, 1);
-    assert!(
-        honest * 10 >= alone * 4,
-        "one slot: {honest} visits of {alone}"
-    );
-    assert!(visits > 5, "one slot: slow hosts are still visited");
 }
 
 /// Two hosts of the list whose pages are one stranger's.

@@ -213,6 +213,7 @@ impl Ledger for Truth {
                 scheme: Some(dunlin::fetch::Scheme::Http),
                 host: host.into(),
                 access: dunlin::fetch::robots::Access::Rules,
+                public: false,
                 robots_until: stamp(version),
                 gap_ms: version,
                 failures: 1,

@@ -75,10 +75,14 @@ pub struct ListArguments {
     /// it) or debug (also the start of every fetch)
     #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = level)]
     log: LogLevel,
-    /// For the little that is random
-    #[arg(long, value_name = "S", default_value_t = 1)]
-    seed: u32,
+    /// For the little that is random, and for the key that what is stored is known by: the same
+    /// seed, the same key
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u32>,
 }
+
+/// The seed where none is given.
+const DEFAULT_SEED: u32 = 1;
 
 impl ListArguments {
     /// How many fetches a day it gets.
@@ -116,7 +120,7 @@ impl ListArguments {
             agent: self.agent.clone(),
             contact: self.contact.clone(),
             per_day: self.budget().per_day(&listing),
-            seed: self.seed,
+            seed: self.seed.unwrap_or(DEFAULT_SEED),
             resolve: self.resolve.clone(),
             gateway: self.gateway.clone(),
             sntp: self.sntp.clone(),

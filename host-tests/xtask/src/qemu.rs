@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result};
 use clap::Args;
 use dunlin::catalog::LogLevel;
+use dunlin_host::board::state_file::random_key;
 use dunlin_tools::qemu::Level;
 use dunlin_tools::qemu::crawl::{Crawl, Report};
 use dunlin_tools::qemu::log_port::LogPort;
@@ -30,7 +31,8 @@ pub struct Arguments {
     /// How long the probe runs
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=604_800))]
     seconds: u32,
-    /// The device's flash: kept between runs, so that a second one resumes
+    /// The device's flash: kept between runs, so that a second one resumes. Without --seed, what is
+    /// stored is known by a key that is drawn at random for a new file
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
     /// Serve the undecoded log on this port of loopback, for `cargo dunlin monitor --log
@@ -56,8 +58,11 @@ pub fn qemu(install: bool, arguments: &Arguments) -> Result<()> {
     // Before anything is installed or built.
     let https = page_image::wants_https(&listing, &options);
     page_image::build(&listing, &options)?;
-    if let Some(state) = &arguments.state {
-        StateFile::open(state)?;
+    // What is stored stays known by the key that it was stored with.
+    let state = arguments.state.as_deref().map(StateFile::open);
+    let stored = state.transpose()?.and_then(|state| state.key());
+    if arguments.list.seed.is_none() {
+        options.key = Some(stored.map_or_else(random_key, Ok)?);
     }
     setup::qemu(install)?;
     let elf = firmware::build_firmware(install, https)?;

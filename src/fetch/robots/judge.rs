@@ -24,7 +24,7 @@ pub struct Judge<'a> {
     /// The line of the last rule that was compared to its end.
     heard: u32,
     /// How far the rule after it has been compared.
-    progress: Progress,
+    progress: Progress<'a>,
 }
 
 impl<'a> Judge<'a> {
@@ -36,7 +36,7 @@ impl<'a> Judge<'a> {
             allow: true,
             line: 0,
             heard: 0,
-            progress: Progress::NEW,
+            progress: Progress::new(Subject::of(&url)),
         }
     }
 
@@ -80,10 +80,11 @@ impl RuleSink for Judge<'_> {
             return true;
         }
         // First, because most rules differ from most URLs within a few characters.
-        let Some(found) = self.progress.go_on(rule.pattern, &self.subject, steps) else {
+        let length = self.subject.len();
+        let Some(found) = self.progress.go_on(rule.pattern, length, steps) else {
             return false;
         };
-        self.progress = Progress::NEW;
+        self.progress = Progress::new(self.subject.clone());
         self.heard = rule.line;
         match found {
             // A disallow that was cut off beats all.

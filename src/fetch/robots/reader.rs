@@ -9,8 +9,8 @@ use crate::time::Duration;
 
 /// Longest line that is read whole. No real rule is longer; one that is errs to disallow.
 const WINDOW: usize = 512;
-/// Steps in one go, a byte or a comparison each: some 100,000 instructions.
-const TURN: u32 = 2_000;
+/// Steps in one go, a byte or a comparison each of at most 160 instructions: 100,000.
+const TURN: u32 = 600;
 /// Steps for a whole file. An honest one of 500 KiB takes a twentieth of them for 32 pages.
 const FILE: u32 = 100_000_000;
 
@@ -37,7 +37,7 @@ pub struct Rule<'a> {
 /// and Crawl-delay are passed over and end nothing (RFC 9309 §2.2.4).
 ///
 /// Work per byte is constant, per rule what the sink needs. As the body of a response it lets others
-/// have a turn after 2,000 steps. A file that takes more than 100 million is given up, and the sink
+/// have a turn after 600 steps. A file that takes more than 100 million is given up, and the sink
 /// allows nothing.
 ///
 /// ```
@@ -54,14 +54,8 @@ pub struct Rule<'a> {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Reader<'a, S> {
-    lines: Lines,
-    groups: Groups<'a>,
+    progress: Progress<'a>,
     sink: S,
-    /// The line at hand has ended, and the sink has not dealt with it yet.
-    waits: bool,
-    /// Steps that are left of this turn, and of the file's.
-    steps: u32,
-    left: u32,
 }
 
 impl<'a, S: RuleSink> Reader<'a, S> {
@@ -75,99 +69,94 @@ impl<'a, S: RuleSink> Reader<'a, S> {
             ever_ours: false,
             crawl_delay: None,
         };
-        Self {
+        let progress = Progress {
             lines: Lines::new(),
             groups,
-            sink,
             waits: false,
             steps: TURN,
             left: FILE,
-        }
+        };
+        Self { progress, sink }
     }
 
     /// Takes the next bytes of the file.
-    pub fn update(&mut self, bytes: &[u8]) {
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let taken = self.take(rest);
-            rest = rest.get(taken..).unwrap_or_default();
+    pub fn update(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            self.progress.read(&mut bytes, &mut self.sink);
         }
     }
 
     /// The file ended: the sink, and the Crawl-delay of our group.
     pub fn finish(mut self) -> (S, Option<Duration>) {
-        while !self.end_line() {}
-        (self.sink, self.groups.crawl_delay)
+        while !self.progress.end_line(&mut self.sink) {}
+        (self.sink, self.progress.groups.crawl_delay)
     }
-
-    /// Takes bytes until the steps of a turn are used up, and says how many. The end of a line is
-    /// taken when its rule has been dealt with.
-    fn take(&mut self, bytes: &[u8]) -> usize {
-        for (taken, byte) in bytes.iter().enumerate() {
-            if self.steps == 0 {
-                self.steps = TURN;
-                return taken;
-            }
-            self.steps -= 1;
-            if (self.waits || self.lines.push(*byte)) && !self.end_line() {
-                return taken;
-            }
-        }
-        bytes.len()
-    }
-
-    /// Deals with the line at hand; false if that takes another turn.
-    fn end_line(&mut self) -> bool {
-        let before = self.steps;
-        let sink: &mut dyn RuleSink = if self.left == 0 {
-            &mut Nobody
-        } else {
-            &mut self.sink
-        };
-        let done = self.groups.line(&self.lines, sink, &mut self.steps);
-        if self.left > 0 {
-            let used = before.saturating_sub(self.steps) + self.lines.len as u32;
-            self.left = self.left.saturating_sub(used);
-            if self.left == 0 {
-                self.sink.give_up();
-            }
-        }
-        self.waits = !done;
-        if done {
-            self.lines.next();
-        } else {
-            self.steps = TURN;
-        }
-        done
-    }
-}
-
-/// Hears no rules: those of a file that was given up.
-struct Nobody;
-
-impl RuleSink for Nobody {
-    fn restart(&mut self) {}
-
-    fn rule(&mut self, _: &Rule<'_>, _: &mut u32) -> bool {
-        true
-    }
-
-    fn give_up(&mut self) {}
 }
 
 /// Reads what a successful response brings; the pages that come with errors are not robots.txt, and
 /// what was compressed unasked cannot be read.
 impl<S: RuleSink> Body for Reader<'_, S> {
-    fn piece(&mut self, head: &Head, bytes: &[u8]) -> usize {
+    fn take(&mut self, head: &Head, bytes: &mut &[u8]) -> bool {
+        if bytes.is_empty() {
+            return self.progress.end_line(&mut self.sink);
+        }
         if (200..300).contains(&head.status) && !head.encoded {
-            self.take(bytes)
-        } else {
-            bytes.len()
+            self.progress.read(bytes, &mut self.sink);
+            return bytes.is_empty();
+        }
+        true
+    }
+}
+
+/// How far a file has been read. Apart from the sink, so that there is one copy of the code for all
+/// kinds of sinks.
+#[derive(Clone, Debug)]
+struct Progress<'a> {
+    lines: Lines,
+    groups: Groups<'a>,
+    /// The line at hand has ended, and the sink has not dealt with it yet.
+    waits: bool,
+    /// Steps that are left of this turn, and of the file's.
+    steps: u32,
+    left: u32,
+}
+
+impl Progress<'_> {
+    /// Reads bytes until the steps of a turn are used up. The end of a line is read when its rule
+    /// has been dealt with.
+    fn read(&mut self, bytes: &mut &[u8], sink: &mut dyn RuleSink) {
+        while let [byte, rest @ ..] = *bytes {
+            if self.steps == 0 {
+                self.steps = TURN;
+                return;
+            }
+            self.steps -= 1;
+            if (self.waits || self.lines.push(*byte)) && !self.end_line(sink) {
+                return;
+            }
+            *bytes = rest;
         }
     }
 
-    fn end(&mut self) -> bool {
-        self.end_line()
+    /// Deals with the line at hand; false if that takes another turn. Nobody reads the lines of a
+    /// file that was given up.
+    fn end_line(&mut self, sink: &mut dyn RuleSink) -> bool {
+        self.waits = false;
+        if self.left > 0 {
+            let before = self.steps;
+            self.waits = !self.groups.line(&self.lines, sink, &mut self.steps);
+            let used = before.saturating_sub(self.steps) + self.lines.len as u32;
+            self.left = self.left.saturating_sub(used);
+            if self.left == 0 {
+                sink.give_up();
+            }
+        }
+        if self.waits {
+            self.steps = TURN;
+        } else {
+            self.lines.next();
+        }
+        !self.waits
     }
 }
 

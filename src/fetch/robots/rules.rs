@@ -76,7 +76,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Rules<B> {
             .prefix
             .get(..usize::from(self.prefix_len))
             .unwrap_or_default();
-        if self.disallow_dropped && matches(prefix, &subject) {
+        if self.disallow_dropped && matches(prefix, subject) {
             return Ruling {
                 allowed: false,
                 reason: Reason::Overflow,
@@ -179,6 +179,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> RuleSink for Rules<B> {
     }
 
     fn give_up(&mut self) {
-        self.cover(b"");
+        self.prefix_len = 0;
+        self.disallow_dropped = true;
     }
 }

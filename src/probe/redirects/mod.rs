@@ -1,14 +1,12 @@
 //! Redirects: where pages and robots.txt files are that are not where the list says.
 //!
 //! They are kept in bytes that the board provides, as one record behind the other: a URL of 60
-//! characters takes about 80. A page that has moved for good is remembered until its room is
+//! characters takes about 90. A page that has moved for good is remembered until its room is
 //! needed; one that is on its way is never given up for another. Without any bytes, no redirect is
 //! followed. The store keeps a copy of the moves, see [`MoveRecord`](crate::store::MoveRecord).
 
 #[cfg(test)]
 mod tests;
-
-use serde::{Deserialize, Serialize};
 
 use super::verdicts::Verdict;
 use crate::fetch::{Hops, Url};
@@ -19,9 +17,6 @@ use crate::time::{Duration, Instant};
 pub(super) const LONGEST_TARGET: usize = 256;
 /// The text of a redirect's target.
 pub(super) type Target = heapless::String<LONGEST_TARGET>;
-/// Bytes before each record: its length, and what the store knows of it.
-const HEADER: usize = 4;
-
 /// A URL as text of its own; `None` if it is too long.
 pub(super) fn spell(url: &Url<'_>) -> Option<Target> {
     let mut text = Target::new();
@@ -30,25 +25,52 @@ pub(super) fn spell(url: &Url<'_>) -> Option<Target> {
 }
 
 /// What has been redirected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Subject {
     /// A page of the list.
     Page(u16),
-    /// The robots.txt of a host of the list, the one that is read by https or by http.
-    RobotsOfHost(u16, bool),
+    /// The robots.txt of a host of the list, the one that is read by http.
+    RobotsOfHost(u16),
+    /// The one that is read by https.
+    HttpsRobotsOfHost(u16),
     /// The robots.txt that governs where redirects have led this page.
     RobotsOfPage(u16),
     /// A page that is where the list says again, while the store still says otherwise.
     Returned(u16),
 }
 
+impl Subject {
+    fn to_bytes(self) -> [u8; 3] {
+        let (kind, number) = match self {
+            Self::Page(page) => (0, page),
+            Self::RobotsOfHost(host) => (1, host),
+            Self::HttpsRobotsOfHost(host) => (2, host),
+            Self::RobotsOfPage(page) => (3, page),
+            Self::Returned(page) => (4, page),
+        };
+        let [low, high] = number.to_le_bytes();
+        [kind, low, high]
+    }
+
+    fn from_bytes([kind, low, high]: [u8; 3]) -> Self {
+        let number = u16::from_le_bytes([low, high]);
+        match kind {
+            0 => Self::Page(number),
+            1 => Self::RobotsOfHost(number),
+            2 => Self::HttpsRobotsOfHost(number),
+            3 => Self::RobotsOfPage(number),
+            _ => Self::Returned(number),
+        }
+    }
+}
+
 /// Where redirects have led.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Redirect {
     pub subject: Subject,
-    pub hops: Hops,
     /// More turns follow: for robots.txt, or for the next redirect.
     pub under_way: bool,
+    pub hops: Hops,
     /// What the robots rules of the target say of it.
     verdict: Verdict,
     /// Seconds since boot until which the verdict holds; without one, until which the way there is
@@ -61,6 +83,9 @@ pub(super) struct Redirect {
     pub url: Target,
 }
 
+/// Bytes of a record before the digests of its hops, each four more, and its URL.
+const RECORD_START: usize = 12;
+const LONGEST_RECORD: usize = RECORD_START + 4 * (Hops::MOST + 1) + LONGEST_TARGET;
 /// How long a page may be on its way without coming further.
 const LONGEST_WAY: Duration = Duration::from_secs(600);
 /// A page that has moved for good is asked for where the list says at every so many visits …
@@ -119,6 +144,52 @@ impl Redirect {
         }
     }
 
+    /// The record of it, without its header. By hand: serde would take a kilobyte of flash more.
+    fn to_record(&self) -> heapless::Vec<u8, LONGEST_RECORD> {
+        let mut record = heapless::Vec::new();
+        let (seen, permanent) = self.hops.parts();
+        let verdict = match self.verdict {
+            Verdict::Unknown => 0,
+            Verdict::Allowed => 1,
+            Verdict::Denied => 2,
+        };
+        // There is room for the longest.
+        let mut put = |bytes: &[u8]| _ = record.extend_from_slice(bytes);
+        put(&[verdict, self.visits, permanent.into(), seen.len() as u8]);
+        put(&self.until.to_le_bytes());
+        put(&self.checked.to_le_bytes());
+        seen.iter().for_each(|digest| put(&digest.to_le_bytes()));
+        put(self.url.as_bytes());
+        record
+    }
+
+    /// What a record says.
+    #[inline(never)] // Once for all callers.
+    fn from_record(header: Header, record: &[u8]) -> Option<Self> {
+        let (words, _) = record.as_chunks::<4>();
+        let [flags, until, checked, seen @ ..] = words else {
+            return None;
+        };
+        let [verdict, visits, permanent, count] = *flags;
+        let seen = seen.get(..usize::from(count))?;
+        let url = record.get(RECORD_START + size_of_val(seen)..)?;
+        let digests = seen.iter().copied().map(u32::from_le_bytes);
+        Some(Self {
+            subject: header.subject,
+            under_way: header.under_way,
+            hops: Hops::from_parts(digests, permanent != 0),
+            verdict: match verdict {
+                1 => Verdict::Allowed,
+                2 => Verdict::Denied,
+                _ => Verdict::Unknown,
+            },
+            until: u32::from_le_bytes(*until),
+            checked: u32::from_le_bytes(*checked),
+            visits,
+            url: core::str::from_utf8(url).ok()?.try_into().ok()?,
+        })
+    }
+
     /// Remembers a verdict until then.
     pub(super) fn judge(&mut self, verdict: Verdict, until: Instant) {
         self.verdict = verdict;
@@ -130,30 +201,46 @@ fn seconds(instant: Instant) -> u32 {
     (instant - Instant::ZERO).as_secs().min(u32::MAX.into()) as u32
 }
 
-/// What the store knows of a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stored {
-    /// The sector of its copy.
+/// What is known of a record without reading it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Header {
+    subject: Subject,
+    under_way: bool,
+    /// The sector of the store's copy.
     sector: u8,
     /// It has changed since it was copied.
     unsaved: bool,
 }
 
-impl Stored {
-    const NOT: Self = Self {
-        sector: NOWHERE,
-        unsaved: false,
-    };
+impl Header {
+    /// Its bytes, with those of the record's length before them.
+    const BYTES: usize = 8;
 
-    fn from_bytes([sector, unsaved]: [u8; 2]) -> Self {
-        Self {
-            sector,
-            unsaved: unsaved != 0,
-        }
+    fn to_bytes(self, length: u16) -> [u8; Self::BYTES] {
+        let [low, high] = length.to_le_bytes();
+        let [kind, first, second] = self.subject.to_bytes();
+        let flags = [self.under_way.into(), self.sector, self.unsaved.into()];
+        let [under_way, sector, unsaved] = flags;
+        [low, high, kind, first, second, under_way, sector, unsaved]
     }
 
-    fn to_bytes(self) -> [u8; 2] {
-        [self.sector, self.unsaved.into()]
+    fn from_bytes(bytes: [u8; Self::BYTES]) -> (Self, u16) {
+        let [low, high, kind, first, second, under_way, sector, unsaved] = bytes;
+        let header = Self {
+            subject: Subject::from_bytes([kind, first, second]),
+            under_way: under_way != 0,
+            sector,
+            unsaved: unsaved != 0,
+        };
+        (header, u16::from_le_bytes([low, high]))
+    }
+
+    /// The page that has moved or is back.
+    fn page(&self) -> Option<u16> {
+        match self.subject {
+            Subject::Page(page) | Subject::Returned(page) => Some(page),
+            _ => None,
+        }
     }
 }
 
@@ -172,18 +259,20 @@ impl<'a> Redirects<'a> {
 
     /// Where something is, if not where it belongs. Work: the records.
     pub(super) fn get(&self, subject: Subject) -> Option<Redirect> {
-        let (_, record, _) = self.find(subject)?;
-        postcard::from_bytes(record).ok()
+        let (_, header, record) = self.find(subject)?;
+        Redirect::from_record(header, record)
     }
 
     /// Remembers where something is; false if there is no room. What the store knows of it stays
     /// known.
     pub(super) fn put(&mut self, redirect: &Redirect) -> bool {
-        let stored = self.remove(redirect.subject).unwrap_or(Stored::NOT);
-        while !self.append(stored, redirect) {
+        let known = self.remove(redirect.subject);
+        let stored = known.map_or((NOWHERE, false), |known| (known.sector, known.unsaved));
+        while !self.append(redirect, stored) {
             // The oldest that has arrived makes room; a page that is on its way would have to start
             // over. The store's copy of it stays: it is still true.
-            let Some(oldest) = self.records().find_map(|(_, record, _)| arrived(record)) else {
+            let oldest = self.records().find(|(_, header, _)| !header.under_way);
+            let Some(oldest) = oldest.map(|(_, header, _)| header.subject) else {
                 return false;
             };
             self.remove(oldest);
@@ -194,19 +283,14 @@ impl<'a> Redirects<'a> {
     /// A page has moved there for good, and the store has to be told.
     pub(super) fn settle(&mut self, redirect: &Redirect) {
         if self.put(redirect) {
-            self.change(redirect.subject, |stored| stored.unsaved = true);
+            self.change(redirect.subject, None, true);
         }
     }
 
     /// The store knows where a page has moved to, and keeps that in this sector.
     pub(super) fn restore(&mut self, redirect: &Redirect, sector: u8) {
         if self.put(redirect) {
-            self.change(redirect.subject, |stored| {
-                *stored = Stored {
-                    sector,
-                    unsaved: false,
-                }
-            });
+            self.change(redirect.subject, Some(sector), false);
         }
     }
 
@@ -216,22 +300,16 @@ impl<'a> Redirects<'a> {
         let Some(mut redirect) = self.get(Subject::Page(page)) else {
             return;
         };
-        let Some(stored) = self.remove(redirect.subject) else {
+        let Some(known) = self.remove(redirect.subject) else {
             return;
         };
         // Flash holds this move, or is about to: write that the page is back.
-        if stored.sector != NOWHERE || !redirect.under_way && !stored.unsaved {
+        if known.sector != NOWHERE || !redirect.under_way && !known.unsaved {
             redirect.url.clear();
             redirect.subject = Subject::Returned(page);
             redirect.under_way = true;
             // What was removed has made room.
-            self.append(
-                Stored {
-                    unsaved: true,
-                    ..Stored::NOT
-                },
-                &redirect,
-            );
+            self.append(&redirect, (NOWHERE, true));
         }
     }
 
@@ -266,29 +344,29 @@ impl<'a> Redirects<'a> {
             Subject::Page(other) | Subject::RobotsOfPage(other) => {
                 other != page && pages.contains(&usize::from(other))
             }
-            Subject::RobotsOfHost(other, _) => other == host,
+            Subject::RobotsOfHost(other) | Subject::HttpsRobotsOfHost(other) => other == host,
             Subject::Returned(_) => false,
         };
-        let counts = |record: &[u8]| {
-            let subject = postcard::from_bytes(record);
-            arrived(record).is_none() && subject.is_ok_and(is_other)
-        };
-        let records = self.records().filter(|(_, record, _)| counts(record));
-        let taken: usize = records.map(|(_, record, _)| HEADER + record.len()).sum();
+        let mut taken = 0;
+        for (_, header, record) in self.records() {
+            if header.under_way && is_other(header.subject) {
+                taken += Header::BYTES + record.len();
+            }
+        }
         taken == 0 || taken + bytes <= self.bytes.len() / 4
     }
 
     /// Forgets the ways that nobody has come further on for too long.
     pub(super) fn forget_lost(&mut self, now: Instant) {
-        let is_lost = |record: &[u8]| {
-            let redirect = postcard::from_bytes::<Redirect>(record).ok()?;
-            // Of a page that is back, the store has to be told.
-            let returned = matches!(redirect.subject, Subject::Returned(_));
-            (redirect.is_lost(now) && !returned).then_some(redirect.subject)
-        };
         loop {
-            let lost = self.records().find_map(|(_, record, _)| is_lost(record));
-            match lost {
+            // Of a page that is back, the store has to be told.
+            let is_lost = |(_, header, record): &(usize, Header, &[u8])| {
+                !matches!(header.subject, Subject::Returned(_))
+                    && Redirect::from_record(*header, record)
+                        .is_some_and(|redirect| redirect.is_lost(now))
+            };
+            let lost = self.records().find(is_lost);
+            match lost.map(|(_, header, _)| header.subject) {
                 Some(Subject::Page(page)) => self.forget(page),
                 Some(robots) => _ = self.remove(robots),
                 None => return,
@@ -297,38 +375,38 @@ impl<'a> Redirects<'a> {
     }
 
     /// Forgets where something is: it is looked for where it belongs again.
-    pub(super) fn remove(&mut self, subject: Subject) -> Option<Stored> {
-        let (start, record, stored) = self.find(subject)?;
+    pub(super) fn remove(&mut self, subject: Subject) -> Option<Header> {
+        let (start, header, record) = self.find(subject)?;
         let end = start + record.len();
-        self.bytes.copy_within(end..self.used, start - HEADER);
-        self.used -= end - start + HEADER;
-        Some(stored)
+        self.bytes
+            .copy_within(end..self.used, start - Header::BYTES);
+        self.used -= end - start + Header::BYTES;
+        Some(header)
     }
 
     /// A page of whose move the store has to be told.
     pub(super) fn unsaved(&self) -> Option<u16> {
         // Of a page that is on its way again, nothing is known yet.
-        let settled = |record| {
-            arrived(record).is_some()
-                || matches!(postcard::from_bytes(record), Ok(Subject::Returned(_)))
-        };
-        self.moves()
-            .find(|(_, record, stored)| stored.unsaved && settled(record))
-            .map(|(page, ..)| page)
+        let settled =
+            |header: &Header| !header.under_way || matches!(header.subject, Subject::Returned(_));
+        let mut unsaved = self
+            .records()
+            .filter(|(_, header, _)| header.unsaved && settled(header));
+        unsaved.find_map(|(_, header, _)| header.page())
     }
 
     /// Pages whose moves the store keeps in this sector.
     pub(super) fn in_sector(&self, sector: u8) -> impl Iterator<Item = u16> {
-        self.moves()
-            .filter(move |(.., stored)| stored.sector == sector)
-            .map(|(page, ..)| page)
+        self.records()
+            .filter(move |(_, header, _)| header.sector == sector)
+            .filter_map(|(_, header, _)| header.page())
     }
 
     /// Where a page has moved to for good, to be stored: it counts as saved from here on, unless it
     /// changes again.
     pub(super) fn read(&mut self, page: u16) -> Option<Target> {
         for subject in [Subject::Page(page), Subject::Returned(page)] {
-            self.change(subject, |stored| stored.unsaved = false);
+            self.change(subject, None, false);
         }
         self.get(Subject::Page(page))
             .filter(|redirect| !redirect.under_way)
@@ -337,91 +415,75 @@ impl<'a> Redirects<'a> {
 
     /// What was read is stored in this sector; [`NOWHERE`] if it is not.
     pub(super) fn saved(&mut self, page: u16, sector: u8) {
+        let (moved, returned) = (Subject::Page(page), Subject::Returned(page));
         if sector == NOWHERE {
-            for subject in [Subject::Page(page), Subject::Returned(page)] {
-                self.change(subject, |stored| {
-                    *stored = Stored {
-                        sector,
-                        unsaved: true,
-                    }
-                });
-            }
+            self.change(moved, Some(sector), true);
+            self.change(returned, Some(sector), true);
             return;
         }
-        self.change(Subject::Page(page), |stored| stored.sector = sector);
+        if let Some((_, header, _)) = self.find(moved) {
+            self.change(moved, Some(sector), header.unsaved);
+        }
         // Once it is in flash that a page is back, RAM need not keep it: older sectors, with the
         // old move, are erased first.
         if self
-            .find(Subject::Returned(page))
-            .is_some_and(|(.., stored)| !stored.unsaved)
+            .find(returned)
+            .is_some_and(|(_, header, _)| !header.unsaved)
         {
-            self.remove(Subject::Returned(page));
+            self.remove(returned);
         }
     }
 
-    fn append(&mut self, stored: Stored, record: &Redirect) -> bool {
-        let room = self
-            .bytes
-            .get_mut(self.used..)
-            .and_then(<[u8]>::split_first_chunk_mut::<HEADER>);
-        let Some((header, room)) = room else {
+    fn append(&mut self, redirect: &Redirect, (sector, unsaved): (u8, bool)) -> bool {
+        let record = redirect.to_record();
+        let header = Header {
+            subject: redirect.subject,
+            under_way: redirect.under_way,
+            sector,
+            unsaved,
+        };
+        let end = self.used + Header::BYTES + record.len();
+        let Some(room) = self.bytes.get_mut(self.used..end) else {
             return false;
         };
-        let Ok(record) = postcard::to_slice(record, room) else {
-            return false;
-        };
-        let [low, high] = (record.len() as u16).to_le_bytes();
-        let [sector, unsaved] = stored.to_bytes();
-        *header = [low, high, sector, unsaved];
-        self.used += HEADER + record.len();
+        let header = header.to_bytes(record.len() as u16);
+        room.iter_mut()
+            .zip(header.iter().chain(&record))
+            .for_each(|(place, byte)| *place = *byte);
+        self.used = end;
         true
     }
 
-    /// Changes what the store knows of a record, if there is one.
-    fn change(&mut self, subject: Subject, with: impl FnOnce(&mut Stored)) {
-        let Some((start, _, mut stored)) = self.find(subject) else {
+    /// Changes what the store knows of a record, if there is one; without a sector, it is where it
+    /// was.
+    fn change(&mut self, subject: Subject, sector: Option<u8>, unsaved: bool) {
+        let Some((start, header, _)) = self.find(subject) else {
             return;
         };
-        with(&mut stored);
-        let places = self.bytes.iter_mut().take(start).skip(start - HEADER / 2);
+        let places = self.bytes.iter_mut().take(start).skip(start - 2);
         places
-            .zip(stored.to_bytes())
+            .zip([sector.unwrap_or(header.sector), unsaved.into()])
             .for_each(|(place, byte)| *place = byte);
     }
 
-    fn find(&self, subject: Subject) -> Option<(usize, &[u8], Stored)> {
+    fn find(&self, subject: Subject) -> Option<(usize, Header, &[u8])> {
         self.records()
-            .find(|(_, record, _)| postcard::from_bytes(record) == Ok(subject))
+            .find(|(_, header, _)| header.subject == subject)
     }
 
-    /// Pages that have moved or are back, each with its record and what the store knows of it.
-    fn moves(&self) -> impl Iterator<Item = (u16, &[u8], Stored)> {
-        self.records()
-            .filter_map(|(_, record, stored)| match postcard::from_bytes(record) {
-                Ok(Subject::Page(page) | Subject::Returned(page)) => Some((page, record, stored)),
-                _ => None,
-            })
-    }
-
-    /// Each record, where it starts, and what the store knows of it.
-    fn records(&self) -> impl Iterator<Item = (usize, &[u8], Stored)> {
+    /// Where each record starts, its header and the record.
+    fn records(&self) -> impl Iterator<Item = (usize, Header, &[u8])> {
         let mut start = 0;
         core::iter::from_fn(move || {
             let (header, rest) = self
                 .bytes
                 .get(start..self.used)?
-                .split_first_chunk::<HEADER>()?;
-            let [low, high, sector, unsaved] = *header;
-            let record = rest.get(..usize::from(u16::from_le_bytes([low, high])))?;
-            let at = start + HEADER;
+                .split_first_chunk::<{ Header::BYTES }>()?;
+            let (header, length) = Header::from_bytes(*header);
+            let record = rest.get(..usize::from(length))?;
+            let at = start + Header::BYTES;
             start = at + record.len();
-            Some((at, record, Stored::from_bytes([sector, unsaved])))
+            Some((at, header, record))
         })
     }
-}
-
-/// What a record is about, unless it is under way.
-fn arrived(record: &[u8]) -> Option<Subject> {
-    let (subject, _, under_way): (Subject, Hops, bool) = postcard::from_bytes(record).ok()?;
-    (!under_way).then_some(subject)
 }

@@ -84,17 +84,10 @@ pub(in crate::probe) enum Finding<'r, 'u> {
 }
 
 impl Body for Reading<'_, '_> {
-    fn piece(&mut self, head: &Head, bytes: &[u8]) -> usize {
+    fn take(&mut self, head: &Head, bytes: &mut &[u8]) -> bool {
         match self {
-            Self::Page(hasher) => hasher.piece(head, bytes),
-            Self::Robots(reader) => reader.piece(head, bytes),
-        }
-    }
-
-    fn end(&mut self) -> bool {
-        match self {
-            Self::Page(_) => true,
-            Self::Robots(reader) => reader.end(),
+            Self::Page(hasher) => hasher.take(head, bytes),
+            Self::Robots(reader) => reader.take(head, bytes),
         }
     }
 }

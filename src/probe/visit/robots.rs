@@ -17,9 +17,10 @@ use crate::time::Duration;
 impl<'a> Visit<'a> {
     /// The robots.txt that governs where the page is, or the next step of its redirects.
     pub(super) fn robots_step(&self, page: &Url<'_>, known: &Knowledge<'_>) -> Step {
-        let subject = match self.redirect {
-            None => Subject::RobotsOfHost(self.record.host, page.scheme() == Scheme::Https),
-            Some(_) => Subject::RobotsOfPage(self.page),
+        let subject = match (&self.redirect, page.scheme()) {
+            (None, Scheme::Http) => Subject::RobotsOfHost(self.record.host),
+            (None, Scheme::Https) => Subject::HttpsRobotsOfHost(self.record.host),
+            (Some(_), _) => Subject::RobotsOfPage(self.page),
         };
         if let Some(moved) = known.redirects.get(subject) {
             return Step::Robots {

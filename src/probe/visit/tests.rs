@@ -170,10 +170,8 @@ fn answer(said: &Said, conditional: bool, body: &mut dyn Body) -> Answer {
         ""
     };
     let mut rest = text.as_bytes();
-    while !rest.is_empty() {
-        let taken = body.piece(&head, rest);
-        rest = &rest[taken..];
-    }
+    while !body.take(&head, &mut rest) {}
+    while !body.take(&head, &mut &[][..]) {}
     Answer {
         kind: match head.status {
             200..=299 => AnswerKind::Page,

@@ -39,6 +39,8 @@ pub struct Options {
     pub deadline: Duration,
     /// The seed of the little that is random.
     pub seed: u32,
+    /// What pages and hosts are known by in a store; `None` for what the seed makes of it.
+    pub key: Option<[u8; 16]>,
     /// `HOST=IP`; host `*` for all others.
     pub resolve: Vec<(String, Ipv4Addr)>,
     /// Who fetches https pages for a probe without TLS.
@@ -66,6 +68,7 @@ impl Default for Options {
             back_off: Duration::from_secs(60),
             deadline: Duration::from_secs(30),
             seed: 1,
+            key: None,
             resolve: Vec::new(),
             gateway: None,
             address: Address::Dhcp,
@@ -289,8 +292,9 @@ fn host_records<'l>(listing: &'l Listing, order: &[usize]) -> Vec<Host<'l>> {
 }
 
 fn config(options: &Options) -> Config<'_> {
-    let mut key = [0; 16];
-    key.iter_mut()
+    let mut of_seed = [0; 16];
+    of_seed
+        .iter_mut()
         .zip(options.seed.to_le_bytes().iter().cycle())
         .for_each(|(to, from)| *to = from.wrapping_mul(167));
     let millis = |duration: Duration| u32::try_from(duration.as_millis()).unwrap_or(u32::MAX);
@@ -302,7 +306,7 @@ fn config(options: &Options) -> Config<'_> {
         deadline_ms: millis(options.deadline),
         body_bytes: 1 << 20,
         seed: options.seed,
-        key,
+        key: options.key.unwrap_or(of_seed),
         gateway: options
             .gateway
             .as_ref()

@@ -1,5 +1,7 @@
 //! What no honest server sends: each an answer to a page, to robots.txt, or a redirect.
 
+use super::names::LIES;
+
 /// What is sent, and how the connection ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sent {
@@ -254,6 +256,9 @@ fn redirects(add: &mut Add<'_>, own: u16, trap: u16) {
         "http://[::ffff:7f00:1]:{}/",
         "http://[0:0:0:0:0:0:0:1]:{}/",
         "http://[64:ff9b::127.0.0.1]:{}/",
+        "http://10.0.2.2:{}/",
+        "http://10.0.2.9:{}/",
+        "http://169.254.169.254:{}/",
         "http://localhost:{}/",
         "http://LOCALHOST.:{}/",
         "http://127.0.0.1.:{}/",
@@ -273,6 +278,9 @@ fn redirects(add: &mut Add<'_>, own: u16, trap: u16) {
     for target in private {
         let target = target.replace("{}", &trap.to_string());
         redirect(add, 302, &target);
+    }
+    for number in 0..LIES.len() {
+        redirect(add, 302, &format!("http://d{number}.test:{trap}/"));
     }
     let long = format!("/{}", "a/../".repeat(4_000));
     let hop = format!("http://elsewhere.test:{own}/");
@@ -465,7 +473,15 @@ pub fn robots(trap: u16) -> Vec<Hostile> {
         let bytes = format!("HTTP/1.1 {code} No\r\nContent-Length: 0\r\n\r\n");
         add(&format!("robots.txt {code}"), bytes);
     }
-    for host in ["127.0.0.1", "[::1]", "localhost", "0.0.0.0"] {
+    for host in [
+        "127.0.0.1",
+        "[::1]",
+        "localhost",
+        "0.0.0.0",
+        "10.0.2.2",
+        "d0.test",
+        "d2.test",
+    ] {
         let head = format!("Location: http://{host}:{trap}/robots.txt\r\nContent-Length: 0\r\n");
         add(
             &format!("robots.txt at {host}"),

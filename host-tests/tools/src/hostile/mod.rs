@@ -5,8 +5,10 @@
 //! | `h0.test`, `h1.test`, … | its page is the answer of that number, see [`answers`] |
 //! | `r0.test`, `r1.test`, … | its robots.txt is; `/no` is a page that none of them allows |
 //! | `good0.test`, … | an honest host, whose pages change every time |
+//! | `d0.test`, `d1.test`, … | are in no list; redirects lead there, and [`names`] says where that is |
 
 mod answers;
+pub mod names;
 
 use std::io::{self, BufRead, BufReader, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, TcpListener, TcpStream};
@@ -51,7 +53,6 @@ impl HostileWeb {
         let trap_port = trap.local_addr()?.port();
         let web = Self {
             port,
-
             answers: Arc::new(answers(port, trap_port)),
             robots: Arc::new(robots(trap_port)),
             log: Arc::default(),

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use dunlin::image::Image;
 use dunlin_host::error::Error;
 
 use crate::qemu::temporary;
@@ -18,6 +19,7 @@ const IMAGE_MAGIC: &[u8] = b"dnln";
 #[derive(Debug)]
 pub struct StateFile {
     name: PathBuf,
+    key: Option<[u8; 16]>,
     /// Its lock ends with it.
     _locked: File,
 }
@@ -67,8 +69,14 @@ impl StateFile {
             .context("cannot name the state file")?;
         Ok(Self {
             name,
+            key: key_of(&content),
             _locked: locked,
         })
+    }
+
+    /// The key that its records are known by; `None` for a device that was never started.
+    pub fn key(&self) -> Option<[u8; 16]> {
+        self.key
     }
 
     /// Returns the option that tells the firmware where the file is.
@@ -87,6 +95,14 @@ fn is_state(content: &[u8]) -> bool {
     let blank = content.iter().take(IMAGE).all(|byte| *byte == 0xff);
     // Behind its length.
     blank || has(IMAGE + 4, IMAGE_MAGIC)
+}
+
+/// The key in the page image that a device has kept.
+fn key_of(content: &[u8]) -> Option<[u8; 16]> {
+    let (length, rest) = content.get(IMAGE..)?.split_first_chunk()?;
+    let image = rest.get(..usize::try_from(u32::from_le_bytes(*length)).ok()?)?;
+    let config = Image::parse(image).ok()?.config().ok()?;
+    Some(config.key)
 }
 
 impl Drop for StateFile {
@@ -127,13 +143,19 @@ mod tests {
             https: false,
             ipv6: false,
         };
-        let (image, _) = build(&list, &Options::default(), capacity).expect("an image");
+        let options = Options {
+            key: Some([7; 16]),
+            ..Options::default()
+        };
+        let (image, _) = build(&list, &options, capacity).expect("an image");
         let mut used = vec![0xff; STATE];
         used[..4].copy_from_slice(&[0; 4]);
+        used[IMAGE..][..4].copy_from_slice(&(image.len() as u32).to_le_bytes());
         used[IMAGE + 4..][..image.len()].copy_from_slice(&image);
-        for state in [vec![0xff; STATE], used] {
+        for (state, key) in [(vec![0xff; STATE], None), (used, Some([7; 16]))] {
             with(&state, |file| {
-                StateFile::open(file).expect("a state file");
+                let state = StateFile::open(file).expect("a state file");
+                assert_eq!(state.key(), key);
             });
         }
     }
