@@ -170,6 +170,7 @@ fn firmware(elf: &Path, web: &HostileWeb, pages: &[(String, &str)], seconds: u32
         stop: None,
         log_port: None,
         forward: None,
+        epoch: None,
     };
     let mut boots = 0;
     let mut last = std::collections::VecDeque::new();
