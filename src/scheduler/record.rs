@@ -214,14 +214,14 @@ impl<I: Id> Core<'_, I> {
         opens: Tick,
     ) -> (Tick, Place) {
         let gap = self.gap_of(id, since_last);
-        let retry = self.retry_after(gap);
+        let retry = || self.retry_after(gap);
         match outcome {
             Outcome::Changed { .. } | Outcome::Unchanged => {
                 (self.planned(id, gap).unwrap_or(Tick::NEVER), Place::Queued)
             }
-            Outcome::Redirected => (tick.after_days(retry), Place::Pinned),
+            Outcome::Redirected => (tick.after_days(retry()), Place::Pinned),
             Outcome::Gone | Outcome::Denied => (
-                tick.after(RECHECK).max(tick.after_days(retry)),
+                tick.after(RECHECK).max(tick.after_days(retry())),
                 Place::Pinned,
             ),
             Outcome::Postponed => (tick, Place::Pinned),
@@ -237,7 +237,7 @@ impl<I: Id> Core<'_, I> {
             }
             // Soon again, but behind the pages that wait.
             Outcome::Refused { .. } | Outcome::Failed => {
-                (opens.max(tick.after_days(0.25 * retry)), Place::Pinned)
+                (opens.max(tick.after_days(0.25 * retry())), Place::Pinned)
             }
         }
     }
