@@ -135,6 +135,7 @@ impl<I: Id> Core<'_, I> {
         let signals = page.signals();
         page.signals &= OWN;
         let interval = tick.since(before);
+        let days = tick.days_since(before);
         let visit = Visit {
             interval,
             changed,
@@ -144,9 +145,9 @@ impl<I: Id> Core<'_, I> {
         let mut estimate = page.estimate;
         let prior = self.host(host).map_or(Prior::DEFAULT, |host| host.prior);
         if own {
-            estimate.fade(interval.as_days(), &settings);
+            estimate.fade(days, &settings);
         } else {
-            estimate = estimate.faded(interval.as_days(), &settings).on(&prior);
+            estimate = estimate.faded(days, &settings).on(&prior);
         }
         let jumped = match self.state.providers.record_mut(host, signals) {
             // Visits that signals have prompted find changes more often than chance.
@@ -166,7 +167,7 @@ impl<I: Id> Core<'_, I> {
                 estimate.beyond(&prior)
             };
         }
-        self.teach_kin(host, &estimate, interval.as_days());
+        self.teach_kin(host, &estimate, days);
     }
 
     /// Tells a page's host, and all, what is believed of it after a visit.
