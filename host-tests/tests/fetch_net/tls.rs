@@ -101,7 +101,7 @@ fn strangers_are_not_trusted() {
 #[test]
 fn the_reason_for_which_a_certificate_is_refused_is_told() {
     let why = |host: &str, port: u16, roots: RootCertStore| {
-        let mut connector = HostConnect::trusting(roots);
+        let mut connector = HostConnect::trusting(roots, Trust::default());
         let to = Endpoint {
             scheme: Scheme::Https,
             host,

@@ -40,7 +40,7 @@ impl Policy for Watched {
     fn record(&mut self, page: u32, outcome: Outcome, now: Instant) {
         let changed = matches!(outcome, Outcome::Changed { .. });
         let seconds = now.as_micros() as f64 * 1e-6;
-        self.pages[page as usize].visited(None, seconds, 200, changed);
+        self.pages[page as usize].visited(None, seconds, 200, Some(changed));
         Policy::record(&mut self.scheduler, page, outcome, now);
     }
 

@@ -109,7 +109,7 @@ fn the_same_world_in_seconds_and_in_days_is_the_same() {
     // Mean gaps of half a minute to three weeks: the clock's steps are 8 ms, its memory 203 days.
     let seconds = [28.0, 300.0, 3_600.0, 36_000.0, 200_000.0, 2_000_000.0];
     // Few pages are seen more often, to be as sure of them.
-    for (name, seeds) in [("first case", 40), ("heavy tails", 6)] {
+    for (name, seeds) in [("first case", 40_u64), ("heavy tails", 6)] {
         let runs: Vec<Vec<f64>> = seconds
             .iter()
             .map(|seconds| {
