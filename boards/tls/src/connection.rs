@@ -250,7 +250,7 @@ impl<'t, S: Connection> TlsConnection<'t, S> {
         if !incoming.text.is_empty() {
             return Ok(Progress::Readable);
         }
-        incoming.to_front();
+        incoming.move_to_front();
         if handshaking {
             incoming.check(&mut self.caps)?;
         }
@@ -476,7 +476,7 @@ impl Incoming<'_> {
     }
 
     /// Moves what waits to the front, so that there is room behind it.
-    fn to_front(&mut self) {
+    fn move_to_front(&mut self) {
         let start = self.waiting.start;
         self.bytes.copy_within(self.waiting.clone(), 0);
         self.waiting = 0..self.waiting.len();
@@ -485,7 +485,7 @@ impl Incoming<'_> {
 
     /// Room for more, if a record or message has not filled it all.
     fn room(&mut self) -> Option<&mut [u8]> {
-        self.to_front();
+        self.move_to_front();
         let room = self.bytes.get_mut(self.waiting.end..LONGEST_RECORD)?;
         (!room.is_empty()).then_some(room)
     }

@@ -118,7 +118,7 @@ fn the_reason_for_which_a_certificate_is_refused_is_told() {
         let to = Endpoint {
             scheme: Scheme::Https,
             host,
-            address: LOOPBACK.into(),
+            address: LOOPBACK,
             port,
         };
         let error = block_on(connector.connect(to)).expect_err("it is refused");
