@@ -43,9 +43,10 @@ impl<'a> Subject<'a> {
     /// What plain bytes decide, which is most: until an escape or a `*` comes, two that differ are
     /// never the same octet.
     fn begins_with(&self, pattern: &[u8], anchored: bool) -> Option<Match> {
-        let Canonical { text, slash: false } = self.tokens else {
+        if self.slash {
             return None;
-        };
+        }
+        let text = self.text;
         let same = |(here, there): &(&u8, &u8)| here == there && !matches!(here, b'%' | b'*');
         let common = pattern.iter().zip(text).take_while(same).count();
         match (pattern.get(common), text.get(common)) {
