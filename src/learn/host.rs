@@ -6,6 +6,7 @@
 //! change about as often as they are visited: whoever set the budget had a reason.
 
 use super::{Estimate, Prior};
+use crate::math::{greater, lesser};
 
 /// Before anything is known, rates are taken to differ by a factor of 3.4 (one standard deviation
 /// of the logarithm, squared). Wider, and the first visits decide too much by chance; narrower, and
@@ -123,16 +124,16 @@ impl HostPrior {
 
     /// Learns from the mean and the variance of the logarithm of a page's rate.
     fn hear(&mut self, (mean, doubt): (f32, f32), gaps: f32) {
-        let most = (f32::from(self.pages) * STEPS).clamp(STEPS, f32::from(u16::MAX));
+        let most = greater(f32::from(self.pages), 1.0) * STEPS;
         // What is no number counts for nothing.
-        let gaps = if gaps > 0.0 { gaps } else { 0.0 };
-        let counts = STEPS * gaps.min(MOST_WEIGHT);
-        let heard = (f32::from(self.heard) + counts).min(most);
+        let counts = STEPS * lesser(greater(0.0, gaps), MOST_WEIGHT);
+        let heard = lesser(f32::from(self.heard) + counts, most);
         if heard < 1.0 {
             return;
         }
+        // A cast saturates.
         self.heard = heard as u16;
-        let weight = (counts / heard).min(1.0);
+        let weight = lesser(counts / heard, 1.0);
         let difference = mean - self.log_rate;
         self.log_rate += weight * difference;
         // West's weighted update; (1 − w) keeps it from ever going below zero. Pages differ from

@@ -25,6 +25,7 @@
 
 use super::Visit;
 use super::hints::Provider;
+use crate::math::greater;
 use crate::time::Duration;
 
 /// How far the rate is supposed to have moved before the watch speaks up.
@@ -269,8 +270,8 @@ impl Estimate {
     /// What of a belief the page has shown itself: the inverse of [`Self::on`].
     pub(crate) fn beyond(self, prior: &Prior) -> Self {
         Self {
-            shape: (self.shape - prior.shape).max(0.0),
-            time: (self.time - prior.time).max(0.0),
+            shape: greater(self.shape - prior.shape, 0.0),
+            time: greater(self.time - prior.time, 0.0),
             ..self
         }
     }

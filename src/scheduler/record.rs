@@ -135,6 +135,7 @@ impl<I: Id> Core<'_, I> {
         let signals = page.signals();
         page.signals &= OWN;
         let interval = tick.since(before);
+        let days = tick.days_since(before);
         let visit = Visit {
             interval,
             changed,
@@ -144,9 +145,9 @@ impl<I: Id> Core<'_, I> {
         let mut estimate = page.estimate;
         let prior = self.host(host).map_or(Prior::DEFAULT, |host| host.prior);
         if own {
-            estimate.fade(interval.as_days(), &settings);
+            estimate.fade(days, &settings);
         } else {
-            estimate = estimate.faded(interval.as_days(), &settings).on(&prior);
+            estimate = estimate.faded(days, &settings).on(&prior);
         }
         let jumped = match self.state.providers.record_mut(host, signals) {
             // Visits that signals have prompted find changes more often than chance.
@@ -166,7 +167,7 @@ impl<I: Id> Core<'_, I> {
                 estimate.beyond(&prior)
             };
         }
-        self.teach_kin(host, &estimate, interval.as_days());
+        self.teach_kin(host, &estimate, days);
     }
 
     /// Tells a page's host, and all, what is believed of it after a visit.
@@ -214,30 +215,34 @@ impl<I: Id> Core<'_, I> {
         opens: Tick,
     ) -> (Tick, Place) {
         let gap = self.gap_of(id, since_last);
-        let retry = self.retry_after(gap);
         match outcome {
             Outcome::Changed { .. } | Outcome::Unchanged => {
                 (self.planned(id, gap).unwrap_or(Tick::NEVER), Place::Queued)
-            }
-            Outcome::Redirected => (tick.after_days(retry), Place::Pinned),
-            Outcome::Gone | Outcome::Denied => (
-                tick.after(RECHECK).max(tick.after_days(retry)),
-                Place::Pinned,
-            ),
-            Outcome::Postponed => (tick, Place::Pinned),
-            // Alone, unless its gate has closed as well.
-            Outcome::Broken { times } => {
-                let wait = self.state.settings.gate.page_back_off(times);
-                (opens.max(tick.after(wait)), Place::Pinned)
             }
             // A page that was never seen has no copy that could do for the time being, and nothing
             // is known of its gap.
             Outcome::Refused { .. } | Outcome::Failed if since_last <= 0.0 => {
                 (opens.after_days(opens.days_since(tick)), Place::Pinned)
             }
+            _ => (self.tried_again(outcome, gap, tick, opens), Place::Pinned),
+        }
+    }
+
+    /// When a page is due that would be worth a visit every `gap` days, and has not been seen.
+    fn tried_again(&self, outcome: Outcome, gap: f32, tick: Tick, opens: Tick) -> Tick {
+        let retry = self.retry_after(gap);
+        match outcome {
+            Outcome::Gone | Outcome::Denied => tick.after(RECHECK).max(tick.after_days(retry)),
+            // Alone, unless its gate has closed as well.
+            Outcome::Broken { times } => {
+                let wait = self.state.settings.gate.page_back_off(times);
+                opens.max(tick.after(wait))
+            }
             // Soon again, but behind the pages that wait.
-            Outcome::Refused { .. } | Outcome::Failed => {
-                (opens.max(tick.after_days(0.25 * retry)), Place::Pinned)
+            Outcome::Refused { .. } | Outcome::Failed => opens.max(tick.after_days(0.25 * retry)),
+            Outcome::Postponed => tick,
+            Outcome::Redirected | Outcome::Changed { .. } | Outcome::Unchanged => {
+                tick.after_days(retry)
             }
         }
     }

@@ -16,6 +16,7 @@ use super::tick::{Clock, Tick};
 use super::{Counters, Error, Settings};
 use crate::heap::{HeapView, Id};
 use crate::learn::HostPrior;
+use crate::math::lesser;
 use crate::time::{Duration, Instant};
 
 /// What a scheduler knows besides its tables.
@@ -98,10 +99,10 @@ impl<I> State<I> {
     /// allow: what the scheduler measures time by.
     #[inline(never)] // Once for all callers.
     pub(super) fn even_gap(&self) -> f32 {
-        let per_day = self.per_day.unwrap_or(f32::MAX).min(self.capacity);
+        let per_day = lesser(self.per_day.unwrap_or(f32::MAX), self.capacity);
         let gap = self.page_count as f32 / per_day;
         // Nothing is faster than a tick; without pages and gates this is no number.
-        if gap > 1e-7 { gap.min(1e9) } else { 1e-7 }
+        if gap > 1e-7 { lesser(gap, 1e9) } else { 1e-7 }
     }
 }
 

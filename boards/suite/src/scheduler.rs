@@ -237,5 +237,5 @@ fn every_machine_decides_the_same() {
             Decision::Idle => break,
         }
     }
-    assert_eq!((folded, scheduler.price()), (667_392_733, 0.002_054_577));
+    assert_eq!((folded, scheduler.price()), (709_910_470, 0.002_138_607_4));
 }
