@@ -197,6 +197,7 @@ impl Redirect {
     }
 }
 
+#[inline(never)] // Once for all callers.
 fn seconds(instant: Instant) -> u32 {
     (instant - Instant::ZERO).as_secs().min(u32::MAX.into()) as u32
 }
