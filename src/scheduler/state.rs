@@ -97,7 +97,8 @@ impl<I: Id> State<I> {
 impl<I> State<I> {
     /// Days between two fetches of a page if all pages had the same share of what budget and gates
     /// allow: what the scheduler measures time by.
-    #[inline(never)] // Once for all callers.
+    // One copy: 400 bytes of flash for ten instructions.
+    #[inline(never)]
     pub(super) fn even_gap(&self) -> f32 {
         let per_day = lesser(self.per_day.unwrap_or(f32::MAX), self.capacity);
         let gap = self.page_count as f32 / per_day;
