@@ -19,7 +19,7 @@ use crate::output::{self, Format, Table};
 ///
 /// Columns may be separated by semicolons or tabs, lines that begin with # are comments, and spaces
 /// in URLs are encoded as browsers do. A plain list of URLs needs no header row. A sitemap
-/// (<urlset>) and the OPML of a feed reader are page lists, too.
+/// (`<urlset>`) and the OPML of a feed reader are page lists, too.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
