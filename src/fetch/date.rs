@@ -1,6 +1,7 @@
 //! HTTP dates: the three formats of RFC 9110 §5.6.7, without a calendar library.
 
 use super::number::decimal;
+use crate::fetch::ascii::trimmed;
 use crate::time::Duration;
 
 /// A moment in universal time, to the second, from 1970 to 9999.
@@ -49,7 +50,7 @@ impl HttpDate {
     /// nothing. A two-digit year (RFC 850) means 1970 to 2069. Second 60 is taken as the second
     /// after 59.
     pub fn parse(text: &[u8]) -> Option<Self> {
-        let text = text.trim_ascii();
+        let text = trimmed(text);
         if let [_, _, _, b',', b' ', rest @ ..] = text {
             return fixdate(rest);
         }

@@ -81,6 +81,7 @@
 //! governs indexing, and we index nothing).
 
 mod address;
+mod ascii;
 mod client;
 mod connect;
 mod date;

@@ -4,6 +4,7 @@
 //! because servers may care; only comparison normalises. International names are left as they are:
 //! a resolver that wants `xn--…` must be given it.
 
+use crate::fetch::ascii::{same, trimmed};
 use core::net::IpAddr;
 use core::{fmt, hash};
 
@@ -41,7 +42,7 @@ impl Scheme {
     fn named(name: &[u8]) -> Option<Self> {
         [Self::Http, Self::Https]
             .into_iter()
-            .find(|scheme| name.eq_ignore_ascii_case(scheme.name().as_bytes()))
+            .find(|scheme| same(name, scheme.name().as_bytes()))
     }
 }
 
@@ -188,7 +189,7 @@ impl<'a> Url<'a> {
     }
 
     fn write_joined(&self, reference: &[u8], out: &mut Joined<'_>) -> Result<(), UrlError> {
-        let reference = until(reference.trim_ascii(), b"#");
+        let reference = until(trimmed(reference), b"#");
         let (scheme, relative) = match split_scheme(reference) {
             Some((scheme, rest)) => (Scheme::named(scheme).ok_or(UrlError::Scheme)?, rest),
             None => (self.scheme, reference),
@@ -301,9 +302,7 @@ impl<'a> Url<'a> {
 
     fn same_host(&self, other: &Url<'_>) -> bool {
         match (self.host, other.host) {
-            (Host::Name(_), Host::Name(_)) => {
-                self.name_bytes().eq_ignore_ascii_case(other.name_bytes())
-            }
+            (Host::Name(_), Host::Name(_)) => same(self.name_bytes(), other.name_bytes()),
             (Host::Address(a), Host::Address(b)) => a == b,
             _ => false,
         }

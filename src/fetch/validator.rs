@@ -4,6 +4,7 @@ use core::num::NonZeroU8;
 
 use super::date::HttpDate;
 use super::number::decimal;
+use crate::fetch::ascii::{same, trimmed};
 use crate::time::Duration;
 
 /// An entity tag, kept to be sent back verbatim in `If-None-Match`.
@@ -87,13 +88,11 @@ fn delta_seconds(value: &[u8]) -> Option<u32> {
 pub(crate) fn cache_lifetime(value: &[u8]) -> Option<u32> {
     let mut lifetime = None;
     for directive in list(value) {
-        if directive.eq_ignore_ascii_case(b"no-cache")
-            || directive.eq_ignore_ascii_case(b"no-store")
-        {
+        if same(directive, b"no-cache") || same(directive, b"no-store") {
             return Some(0);
         }
         if let Some((name, seconds)) = directive.split_at_checked(8)
-            && name.eq_ignore_ascii_case(b"max-age=")
+            && same(name, b"max-age=")
         {
             let digits = seconds
                 .strip_prefix(b"\"")
@@ -110,7 +109,7 @@ pub(crate) fn cache_lifetime(value: &[u8]) -> Option<u32> {
 pub(crate) fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value
         .split(|byte| *byte == b',')
-        .map(<[u8]>::trim_ascii)
+        .map(trimmed)
         .filter(|member| !member.is_empty())
 }
 
@@ -120,7 +119,7 @@ pub(crate) fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
 pub(crate) fn members(value: &[u8], wanted: &[u8]) -> (bool, bool) {
     let mut found = (false, false);
     for member in list(value) {
-        let same = member.eq_ignore_ascii_case(wanted);
+        let same = same(member, wanted);
         found = (found.0 | same, found.1 | !same);
     }
     found

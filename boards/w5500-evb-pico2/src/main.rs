@@ -113,7 +113,8 @@ async fn start(
     wires: Wires,
     mut trng: Peri<'static, TRNG>,
 ) {
-    static STATE: StaticCell<State<8, 8>> = StaticCell::new();
+    // Packets that wait, 1.5 kB each: what is sent are requests and acknowledgements, one a slot.
+    static STATE: StaticCell<State<8, SLOTS>> = StaticCell::new();
     static RESOURCES: StaticCell<StackResources<{ sockets(SLOTS) }>> = StaticCell::new();
     static MEMORY: ConstStaticCell<[SlotMemory; SLOTS]> =
         ConstStaticCell::new([SlotMemory::NEW; SLOTS]);

@@ -6,6 +6,7 @@
 //! that long.
 
 use super::{Limits, ResponseError};
+use crate::fetch::ascii::{same, trimmed};
 use crate::fetch::date::HttpDate;
 use crate::fetch::number::decimal;
 use crate::fetch::validator::{Etag, RetryAfter, cache_lifetime, list, members};
@@ -272,7 +273,7 @@ impl Head {
     fn field(&mut self, name: &[u8], value: &[u8], long: bool) -> Result<bool, ResponseError> {
         let Some(known) = FIELDS
             .iter()
-            .find(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes()))
+            .find(|(known, _)| same(name, known.as_bytes()))
         else {
             return Ok(false);
         };
@@ -319,9 +320,9 @@ impl Head {
             if self.framing.chunked {
                 return Err(ResponseError::TransferEncoding);
             }
-            if coding.eq_ignore_ascii_case(b"chunked") {
+            if same(coding, b"chunked") {
                 self.framing.chunked = true;
-            } else if !coding.eq_ignore_ascii_case(b"identity") {
+            } else if !same(coding, b"identity") {
                 self.encoded = true;
             }
         }
@@ -361,7 +362,7 @@ fn status_line(line: &[u8]) -> Option<(u16, bool)> {
 fn content_length(value: &[u8], before: Option<u64>, long: bool) -> Result<u64, ResponseError> {
     let mut length = before;
     for member in value.split(|byte| *byte == b',') {
-        let number = decimal(member.trim_ascii()).ok_or(ResponseError::ContentLength)?;
+        let number = decimal(trimmed(member)).ok_or(ResponseError::ContentLength)?;
         // The largest number stands for all that do not fit.
         if long || number == u64::MAX || length.is_some_and(|other| other != number) {
             return Err(ResponseError::ContentLength);

@@ -2,6 +2,7 @@
 //! §2.2).
 
 use super::RuleSink;
+use crate::fetch::ascii::{same, trimmed};
 use crate::fetch::exchange::Body;
 use crate::fetch::number::decimal;
 use crate::fetch::response::Head;
@@ -284,8 +285,7 @@ impl Groups<'_> {
         self.naming = true;
         if matches!(value, [b'*'] | [b'*', b' ' | b'\t', ..]) {
             self.everyone = true;
-        } else if !self.agent.is_empty() && token(value).eq_ignore_ascii_case(self.agent.as_bytes())
-        {
+        } else if !self.agent.is_empty() && same(token(value), self.agent.as_bytes()) {
             self.ours = true;
             if !self.ever_ours {
                 self.ever_ours = true;
@@ -307,10 +307,7 @@ enum Key {
 
 impl Key {
     fn of(name: &[u8]) -> Self {
-        match KEYS
-            .iter()
-            .find(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes()))
-        {
+        match KEYS.iter().find(|(known, _)| same(name, known.as_bytes())) {
             Some((_, key)) => *key,
             None => Self::Other,
         }
@@ -341,11 +338,6 @@ fn split(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let key = trimmed(line.get(..at)?);
     let value = trimmed(line.get(at + 1..)?);
     (colon.is_some() || !value.iter().any(u8::is_ascii_whitespace)).then_some((key, value))
-}
-
-#[inline(never)] // Once for all callers.
-fn trimmed(text: &[u8]) -> &[u8] {
-    text.trim_ascii()
 }
 
 /// The part of an agent's name that is compared: letters, `-` and `_` up to anything else, such as

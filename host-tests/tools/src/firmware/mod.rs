@@ -150,8 +150,8 @@ fn build_in(
         if !features.is_empty() {
             build.arg("--features").arg(features.join(","));
         }
-        // With features there is room enough, and cryptography has to be fast.
-        if binary == BOARD && features.is_empty() {
+        // With https there is room enough, and cryptography has to be fast.
+        if binary == BOARD && !features.iter().any(|feature| feature == "tls") {
             build.args(["--", OUTLINE]);
         }
         check(&mut build)?;
