@@ -308,6 +308,7 @@ impl Gate {
             + Duration::from_micros((spread >> 16).saturating_mul(u64::from(random >> 16)))
     }
 
+    #[inline(never)] // Once for all callers.
     fn fail(&mut self, now: Instant) {
         self.forgive(now);
         self.set_failures(self.failures() + 1);

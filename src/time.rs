@@ -45,6 +45,7 @@ impl Instant {
     }
 
     /// Time passed since `earlier`, zero if that lies in the future.
+    #[inline(never)] // Once for all callers.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
@@ -137,6 +138,7 @@ impl fmt::Debug for Duration {
 
 impl Add<Duration> for Instant {
     type Output = Self;
+    #[inline(never)] // Once for all callers.
     fn add(self, rhs: Duration) -> Self {
         Self(self.0.saturating_add(rhs.0))
     }
@@ -184,6 +186,7 @@ impl Sub for Duration {
 
 impl Mul<u64> for Duration {
     type Output = Self;
+    #[inline(never)] // Once for all callers.
     fn mul(self, rhs: u64) -> Self {
         Self(self.0.saturating_mul(rhs))
     }

@@ -102,15 +102,15 @@ struct Peer {
     port: u16,
 }
 
-/// The longest host of a URL.
-const LONGEST_HOST: usize = 256;
+/// The longest host of a URL: names have 253 bytes at most.
+const LONGEST_HOST: usize = 255;
 
 struct Open<T> {
     connection: T,
     peer: Peer,
     /// The host that was asked for; empty for the gateway, through which everything goes on one
     /// connection.
-    host: heapless::String<LONGEST_HOST>,
+    host: heapless::String<LONGEST_HOST, u8>,
     /// Its last response was read to the end, and the server keeps it open.
     reusable: bool,
 }

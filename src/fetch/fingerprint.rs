@@ -186,10 +186,10 @@ fn next_start(markers: &[&[u8]], bytes: &[u8], start: usize) -> usize {
     for eight in bytes.get(start..).unwrap_or_default().chunks_exact(8) {
         let words = [word(eight, 0), word(eight, 4)];
         let holds = |first: u32| (zero_bytes(words[0] ^ first) | zero_bytes(words[1] ^ first)) != 0;
-        if holds(first) || others.iter().any(|marker| holds(repeated(marker))) {
-            if let Some(found) = (at..at + 8).find(begins) {
-                return found;
-            }
+        if (holds(first) || others.iter().any(|marker| holds(repeated(marker))))
+            && let Some(found) = (at..at + 8).find(begins)
+        {
+            return found;
         }
         at += 8;
     }

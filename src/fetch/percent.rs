@@ -59,6 +59,7 @@ fn hex_pair([high, low]: [u8; 2]) -> Option<u8> {
 }
 
 /// The value of a hex digit.
+#[inline(never)] // Once for all callers.
 pub(crate) fn hex_digit(digit: u8) -> Option<u8> {
     match digit {
         b'0'..=b'9' => Some(digit - b'0'),

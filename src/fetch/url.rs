@@ -322,6 +322,7 @@ impl<'a> Url<'a> {
 
     /// 32 bits that are equal for equal URLs (FNV-1a over the canonical form), to notice redirect
     /// loops. Anybody can make two URLs of the same digest: nothing but that may rest on it.
+    #[inline(never)] // Once for all callers.
     pub fn digest(&self) -> u32 {
         let mut hasher = Fnv(0x811c_9dc5);
         hash::Hash::hash(self, &mut hasher);
@@ -337,6 +338,7 @@ impl<'a> Url<'a> {
     }
 
     /// Hands `host[:port]`, as the Host header wants it, to `put`.
+    #[inline(never)] // Once for all callers.
     pub(crate) fn authority_pieces(&self, put: &mut dyn FnMut(&[u8])) {
         put(self.host_text.as_bytes());
         if self.port != self.scheme.default_port() {
@@ -497,6 +499,7 @@ fn until<'t>(text: &'t [u8], ends: &[u8]) -> &'t [u8] {
 }
 
 /// Hands `text` to `put`, bytes that may not stand in a URL encoded.
+#[inline(never)] // Once for all callers.
 fn encoded_pieces(mut text: &[u8], put: &mut dyn FnMut(&[u8])) {
     while let Some(at) = text.iter().position(|byte| !is_legal(*byte)) {
         let (legal, rest) = text.split_at(at);

@@ -80,6 +80,7 @@ impl<'a> Reader<'a> {
         0
     }
 
+    #[inline(never)] // Once for all callers.
     fn short(&mut self) -> u16 {
         u16::try_from(self.number()).unwrap_or_else(|_| {
             self.fail();

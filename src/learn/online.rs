@@ -461,6 +461,7 @@ impl Estimate {
     }
 
     /// Page's cumulative sums: evidence adds up, but never below none at all.
+    #[inline(never)] // Once for all callers.
     fn watch(&mut self, risen: f32, fallen: f32) {
         self.risen = (f32::from(self.risen) + NATS * risen) as u16;
         self.fallen = (f32::from(self.fallen) + NATS * fallen) as u16;
@@ -490,6 +491,7 @@ impl Estimate {
     }
 
     /// Keeps the belief where f32 can compute with it.
+    #[inline(never)] // Once for all callers.
     fn settle(&mut self) {
         self.shape = self.shape.clamp(LEAST_SHAPE, MOST_SHAPE);
         self.time = self.time.clamp(LEAST_TIME, MOST_TIME);

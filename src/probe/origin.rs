@@ -115,7 +115,7 @@ impl<'a> Origins<'a> {
     /// last one on.
     pub(super) fn set_gap(&mut self, origin: &Url<'_>, gap: Duration) {
         if let Some(unlisted) = self.find(origin) {
-            unlisted.opens = unlisted.opens + (gap - unlisted.gap);
+            unlisted.opens += gap - unlisted.gap;
             unlisted.gap = gap;
         }
     }

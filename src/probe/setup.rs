@@ -128,6 +128,7 @@ impl<'a> Setup<'a> {
     }
 
     /// Places of a host's pages in the list.
+    #[inline(never)] // Once for all callers.
     pub(super) fn pages_of(&self, host: u16) -> core::ops::Range<usize> {
         self.image.host(host.into()).map_or(0..0, |host| {
             let first = usize::from(host.first_page);

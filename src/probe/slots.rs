@@ -69,6 +69,7 @@ impl Slots {
     }
 
     /// Lets all slots that wait look again.
+    #[inline(never)] // Once for all callers.
     pub(super) fn wake_all(&mut self) {
         self.generation = self.generation.wrapping_add(1);
         while let Some(waker) = self.waiting.pop() {

@@ -30,6 +30,7 @@ pub(super) trait Read<I: Id> {
     }
 
     /// The host whose gate and queue a host uses: itself, or the one it shares with.
+    #[inline(never)] // Once for all callers.
     fn gate_of(&self, host: I) -> Result<I, Error> {
         Ok(self.host(host)?.shared().unwrap_or(host))
     }
@@ -91,6 +92,7 @@ pub(super) trait Read<I: Id> {
     }
 
     /// What is believed of a page: what it has shown itself, on top of what its host's pages have.
+    #[inline(never)] // Once for all callers.
     fn believed(&self, page: &PageState<I>) -> Estimate {
         if page.has_own_belief() {
             return page.estimate;

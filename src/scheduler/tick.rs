@@ -134,6 +134,7 @@ impl Clock {
     }
 
     /// The tick at or after a moment.
+    #[inline(never)] // Once for all callers.
     pub(super) fn tick_after(&self, instant: Instant) -> Tick {
         self.count(instant.as_micros().div_ceil(1 << SHIFT) as i64)
     }

@@ -1,7 +1,6 @@
 //! What is kept of a device, a host and a page, and how it is written down.
 
 use core::fmt;
-use core::hash::Hasher as _;
 
 use serde::{Deserialize, Serialize};
 use siphasher::sip::SipHasher13;
@@ -271,9 +270,7 @@ pub fn identity(key: &[u8; 16], name: &str) -> u64 {
 /// What nobody without the key can tell. Not once for every caller: it takes 900 bytes.
 #[inline(never)]
 pub(crate) fn hash(key: &[u8; 16], bytes: &[u8]) -> u64 {
-    let mut hasher = SipHasher13::new_with_key(key);
-    hasher.write(bytes);
-    hasher.finish()
+    SipHasher13::new_with_key(key).hash(bytes)
 }
 
 /// Version 1 as it is written. Numbers that use most of their bits are arrays: as varints they

@@ -39,6 +39,8 @@ pub async fn serve(stack: Stack<'static>) {
 }
 
 /// Sends until the reader goes.
+///
+/// *Cancellation*: dropping the future loses what was taken from the ring and not yet sent.
 async fn feed(socket: &mut TcpSocket<'_>) {
     let mut bytes = [0; 256];
     let mut ignored = [0; 16];

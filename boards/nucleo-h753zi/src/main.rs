@@ -18,8 +18,14 @@ use nucleo_h753zi::flash::H753Flash;
 use static_cell::{ConstStaticCell, StaticCell};
 
 /// What this firmware holds; `cargo xtask boards` reads it from the ELF.
-#[cfg(not(feature = "tls"))]
+#[cfg(not(any(feature = "tls", feature = "serial-log", feature = "tcp-log")))]
 const PAGES: usize = 4000;
+/// The same with a log over the serial line or TCP, whose lines take RAM.
+#[cfg(all(
+    not(feature = "tls"),
+    any(feature = "serial-log", feature = "tcp-log")
+))]
+const PAGES: usize = 3840;
 /// The same with https.
 #[cfg(feature = "tls")]
 const PAGES: usize = 2048;

@@ -176,6 +176,8 @@ impl<'t, S: Connection> TlsConnection<'t, S> {
     }
 
     /// Takes the buffer, if it is not ours already.
+    ///
+    /// *Cancellation*: safe; dropping the future gives up the place in the queue.
     async fn take_buffer(&mut self) -> Result<(), S> {
         if self.buffer.is_none() {
             let taken = self.tls.records().take().await;
@@ -208,6 +210,9 @@ impl<'t, S: Connection> TlsConnection<'t, S> {
 
     /// One step: processes what is there, sends what has to be sent, or waits for more. True if
     /// there is text to be read or nothing left to do.
+    ///
+    /// *Cancellation*: dropping the future may leave half a record sent or read: the connection is
+    /// of no use any more.
     async fn turn(&mut self) -> Result<bool, S> {
         let progress = self.process().map_err(|why| self.fail(why));
         let progress = match progress {
@@ -245,7 +250,7 @@ impl<'t, S: Connection> TlsConnection<'t, S> {
         if !incoming.text.is_empty() {
             return Ok(Progress::Readable);
         }
-        incoming.to_front();
+        incoming.move_to_front();
         if handshaking {
             incoming.check(&mut self.caps)?;
         }
@@ -308,6 +313,9 @@ impl<'t, S: Connection> TlsConnection<'t, S> {
     }
 
     /// Sends what was put behind what came.
+    ///
+    /// *Cancellation*: dropping the future may leave half a record sent: the connection is of no use
+    /// any more.
     async fn send(&mut self, length: usize) -> Result<(), S> {
         let Some(incoming) = &mut self.buffer else {
             return Ok(());
@@ -325,6 +333,8 @@ impl<'t, S: Connection> TlsConnection<'t, S> {
     }
 
     /// Waits for more, and puts it behind what is there.
+    ///
+    /// *Cancellation*: safe where reading of the connection below is.
     async fn receive(&mut self) -> Result<(), S> {
         if self.buffer.as_ref().is_some_and(Incoming::is_empty) {
             // Whoever waits holds nothing.
@@ -385,6 +395,8 @@ impl<'t, S: Connection> TlsConnection<'t, S> {
 
     /// Tells the server why the connection is over, if rustls has something to say and it can be
     /// said at once.
+    ///
+    /// *Cancellation*: safe; the connection is over in any case.
     async fn send_alert(&mut self) {
         let Some(incoming) = &mut self.buffer else {
             return;
@@ -464,7 +476,7 @@ impl Incoming<'_> {
     }
 
     /// Moves what waits to the front, so that there is room behind it.
-    fn to_front(&mut self) {
+    fn move_to_front(&mut self) {
         let start = self.waiting.start;
         self.bytes.copy_within(self.waiting.clone(), 0);
         self.waiting = 0..self.waiting.len();
@@ -473,7 +485,7 @@ impl Incoming<'_> {
 
     /// Room for more, if a record or message has not filled it all.
     fn room(&mut self) -> Option<&mut [u8]> {
-        self.to_front();
+        self.move_to_front();
         let room = self.bytes.get_mut(self.waiting.end..LONGEST_RECORD)?;
         (!room.is_empty()).then_some(room)
     }

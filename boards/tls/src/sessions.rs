@@ -34,9 +34,12 @@ struct Entry {
     bytes: usize,
 }
 
+/// Boxed: a vector that grows is copied whole, and the pool has no room for two of them.
+type Entries = Vec<Box<Entry>>;
+
 /// The sessions. The one that was used least recently is the first to go.
 pub struct Sessions {
-    entries: Mutex<RefCell<Vec<Box<Entry>>>>,
+    entries: Mutex<RefCell<Entries>>,
     most: usize,
 }
 
@@ -97,7 +100,7 @@ impl Sessions {
         while self.held().bytes > self.most && self.forget_one() {}
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Vec<Box<Entry>>) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut Entries) -> T) -> T {
         critical_section::with(|token| work(&mut self.entries.borrow_ref_mut(token)))
     }
 
@@ -136,7 +139,10 @@ const OVERHEAD: usize = 160;
 
 impl ClientSessionStore for &'static Sessions {
     fn set_kx_hint(&self, name: ServerName<'static>, group: NamedGroup) {
-        let known = self.find(&name, |entry| Some(entry.group = Some(group)));
+        let known = self.find(&name, |entry| {
+            entry.group = Some(group);
+            Some(())
+        });
         // X25519 is offered without a hint.
         if known.is_none() && group != NamedGroup::X25519 {
             self.change(&name, |entry| entry.group = Some(group));

@@ -56,7 +56,7 @@ fn build(name: &str, options: &[&str]) -> Result<PathBuf, ExitCode> {
     };
     let mut child = command.spawn().map_err(failed)?;
     let words = child.stderr.take();
-    let shown = std::thread::spawn(move || words.into_iter().for_each(|words| pass_on(words)));
+    let shown = std::thread::spawn(move || words.into_iter().for_each(pass_on));
     let mut messages = String::new();
     if let Some(mut output) = child.stdout.take() {
         // What cannot be read lacks the program's place, which is said below.

@@ -97,6 +97,19 @@ fn strangers_are_not_trusted() {
     );
 }
 
+/// An authority that vouches for nobody here. Its name differs from the server's: else the signature
+/// would be what is wrong.
+fn somebody_else() -> RootCertStore {
+    let mut params = rcgen::CertificateParams::new(["other.example".to_owned()]).unwrap();
+    let name = &mut params.distinguished_name;
+    name.push(rcgen::DnType::CommonName, "somebody else");
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    let mut roots = RootCertStore::empty();
+    roots.add(certificate.der().clone()).unwrap();
+    roots
+}
+
 /// What `run` and the probe say of a certificate that is refused.
 #[test]
 fn the_reason_for_which_a_certificate_is_refused_is_told() {
@@ -105,7 +118,7 @@ fn the_reason_for_which_a_certificate_is_refused_is_told() {
         let to = Endpoint {
             scheme: Scheme::Https,
             host,
-            address: LOOPBACK.into(),
+            address: LOOPBACK,
             port,
         };
         let error = block_on(connector.connect(to)).expect_err("it is refused");
@@ -113,13 +126,15 @@ fn the_reason_for_which_a_certificate_is_refused_is_told() {
     };
     let (port, roots) = serve(true);
     assert_eq!(why("other.example", port, roots), Some(TlsError::Name));
-    let nobody = RootCertStore::empty();
-    assert_eq!(why("secure.example", port, nobody), Some(TlsError::Issuer));
+    assert_eq!(
+        why("secure.example", port, somebody_else()),
+        Some(TlsError::Issuer)
+    );
     let closed = TcpListener::bind((LOOPBACK, 0)).unwrap();
     let port = closed.local_addr().unwrap().port();
     drop(closed);
     assert_eq!(
-        why("secure.example", port, RootCertStore::empty()),
+        why("secure.example", port, somebody_else()),
         None,
         "no connection at all"
     );

@@ -281,6 +281,23 @@ const BOARD_EVENTS: &[(BoardEvent<'static>, &str, LoggedBoardEvent<'static>)] = 
         LoggedBoardEvent::Power { awake_millis: 12 },
     ),
     (
+        BoardEvent::Tls {
+            full: 4,
+            resumed: 24,
+            sessions: 4,
+            session_bytes: 3_152,
+            pool: 19_300,
+        },
+        "tls full=4 resumed=24 sessions=4 session_bytes=3152 pool=19300",
+        LoggedBoardEvent::Tls {
+            full: 4,
+            resumed: 24,
+            sessions: 4,
+            session_bytes: 3_152,
+            pool: 19_300,
+        },
+    ),
+    (
         BoardEvent::Awake { micros: 34 },
         "awake us=34",
         LoggedBoardEvent::Awake { micros: 34 },

@@ -13,7 +13,11 @@ const MOST_STEPS: u32 = 16;
 /// The path and query of a URL, as patterns see them, from some place on.
 #[derive(Clone, Debug)]
 pub(super) struct Subject<'a> {
-    tokens: Canonical<'a>,
+    /// What is yet to come.
+    text: &'a [u8],
+    /// A `/` comes first: the one that an empty path leaves out. (These two are not a [`Canonical`],
+    /// because there are three subjects in a judge, each of which would be a word larger.)
+    slash: bool,
     in_query: bool,
 }
 
@@ -22,25 +26,27 @@ impl<'a> Subject<'a> {
         let text = url.path_and_query().as_bytes();
         let slash = !matches!(text, [b'/', ..]);
         Self {
-            tokens: Canonical { text, slash },
+            text,
+            slash,
             in_query: false,
         }
     }
 
     pub(super) const fn len(&self) -> usize {
-        self.tokens.text.len()
+        self.text.len()
     }
 
     pub(super) fn is_robots_txt(&self) -> bool {
-        self.tokens.text == b"/robots.txt"
+        self.text == b"/robots.txt"
     }
 
     /// What plain bytes decide, which is most: until an escape or a `*` comes, two that differ are
     /// never the same octet.
     fn begins_with(&self, pattern: &[u8], anchored: bool) -> Option<Match> {
-        let Canonical { text, slash: false } = self.tokens else {
+        if self.slash {
             return None;
-        };
+        }
+        let text = self.text;
         let same = |(here, there): &(&u8, &u8)| here == there && !matches!(here, b'%' | b'*');
         let common = pattern.iter().zip(text).take_while(same).count();
         match (pattern.get(common), text.get(common)) {
@@ -55,7 +61,13 @@ impl Iterator for Subject<'_> {
     type Item = Token;
 
     fn next(&mut self) -> Option<Token> {
-        let token = self.tokens.next()?;
+        let mut tokens = Canonical {
+            text: self.text,
+            slash: self.slash,
+        };
+        let token = tokens.next()?;
+        self.text = tokens.text;
+        self.slash = tokens.slash;
         let octet = token as u8;
         Some(match octet {
             // In a pattern these two are special, and mean themselves only behind a `%`.

@@ -335,12 +335,17 @@ const KEYS: &[(&str, Key)] = &[
 
 /// `key: value`, or two words whose colon was forgotten.
 fn split(line: &[u8]) -> Option<(&[u8], &[u8])> {
-    let line = line.trim_ascii();
+    let line = trimmed(line);
     let colon = line.iter().position(|byte| *byte == b':');
     let at = colon.or_else(|| line.iter().position(u8::is_ascii_whitespace))?;
-    let key = line.get(..at)?.trim_ascii();
-    let value = line.get(at + 1..)?.trim_ascii();
+    let key = trimmed(line.get(..at)?);
+    let value = trimmed(line.get(at + 1..)?);
     (colon.is_some() || !value.iter().any(u8::is_ascii_whitespace)).then_some((key, value))
+}
+
+#[inline(never)] // Once for all callers.
+fn trimmed(text: &[u8]) -> &[u8] {
+    text.trim_ascii()
 }
 
 /// The part of an agent's name that is compared: letters, `-` and `_` up to anything else, such as

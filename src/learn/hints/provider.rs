@@ -68,6 +68,7 @@ impl Provider {
     }
 
     /// Both, for a page of this change rate per day.
+    #[inline(never)] // Once for all callers.
     pub fn signals(&self, rate: f32) -> Signals<f32> {
         Signals::new(rate, self.recall(), self.precision())
     }

@@ -197,6 +197,7 @@ impl Redirect {
     }
 }
 
+#[inline(never)] // Once for all callers.
 fn seconds(instant: Instant) -> u32 {
     (instant - Instant::ZERO).as_secs().min(u32::MAX.into()) as u32
 }
@@ -475,15 +476,21 @@ impl<'a> Redirects<'a> {
     fn records(&self) -> impl Iterator<Item = (usize, Header, &[u8])> {
         let mut start = 0;
         core::iter::from_fn(move || {
-            let (header, rest) = self
-                .bytes
-                .get(start..self.used)?
-                .split_first_chunk::<{ Header::BYTES }>()?;
-            let (header, length) = Header::from_bytes(*header);
-            let record = rest.get(..usize::from(length))?;
-            let at = start + Header::BYTES;
+            let (at, header, record) = self.record_behind(start)?;
             start = at + record.len();
             Some((at, header, record))
         })
+    }
+
+    /// The record whose header starts at `start`.
+    #[inline(never)] // Once for all callers.
+    fn record_behind(&self, start: usize) -> Option<(usize, Header, &[u8])> {
+        let (header, rest) = self
+            .bytes
+            .get(start..self.used)?
+            .split_first_chunk::<{ Header::BYTES }>()?;
+        let (header, length) = Header::from_bytes(*header);
+        let record = rest.get(..usize::from(length))?;
+        Some((start + Header::BYTES, header, record))
     }
 }

@@ -148,7 +148,7 @@ macro_rules! changing {
             /// scheduler.begin_ahead(2);
             /// assert_eq!(scheduler.next(now), Decision::Fetch(first));
             /// scheduler.record(first, Outcome::Unchanged, now)?;
-            /// let soon = now + Duration::from_secs(15);
+            /// let soon = now + Duration::from_secs(16);
             /// assert_eq!(scheduler.next(soon), Decision::Fetch(second), "and not an hour later");
             /// # Ok::<(), Error>(())
             /// ```

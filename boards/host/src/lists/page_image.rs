@@ -128,7 +128,8 @@ pub fn build(
         .try_for_each(|page| reachable(page, options, capacity))?;
     listing.gates.iter().try_for_each(check_politeness)?;
     check_ignored(&options.ignore)?;
-    if !capacity.https && !(options.authorities.is_empty() && listing.pins.is_empty()) {
+    let for_https = !options.authorities.is_empty() || !listing.pins.is_empty();
+    if for_https && !capacity.https {
         return Err(Error::Usage(
             "found --ca or a pin, expected neither: this firmware leaves https to a gateway".into(),
         ));

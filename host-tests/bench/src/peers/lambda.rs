@@ -128,11 +128,11 @@ impl Rule for LambdaCrawl {
             Outcome::Unchanged => Some(-1.0),
             _ => None,
         };
-        if let Some(sign) = seen {
-            if let Some(last) = known.last.replace(now) {
-                known.history.push(sign * (now - last).as_days::<f32>());
-                known.has_news = true;
-            }
+        if let Some(sign) = seen
+            && let Some(last) = known.last.replace(now)
+        {
+            known.history.push(sign * (now - last).as_days::<f32>());
+            known.has_news = true;
         }
         self.recorded += 1;
         if self.recorded.is_multiple_of(self.pages.len()) {

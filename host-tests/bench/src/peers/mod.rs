@@ -200,7 +200,7 @@ pub fn cost(name: &str) -> Option<(f64, f64)> {
                 if let Step::Fetch(page) = policy.next(now) {
                     fetched += 1;
                     // Changes one visit in three, more or less.
-                    let has_changed = random.next_u64() % 3 == 0;
+                    let has_changed = random.next_u64().is_multiple_of(3);
                     let outcome = if has_changed {
                         Outcome::Changed { modified_ago: None }
                     } else {
