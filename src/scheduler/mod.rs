@@ -103,7 +103,7 @@
 //!
 //! At 4,096 pages on 512 hosts the dearest call of all, which sets the clock back, takes 94,000
 //! instructions on a Cortex-M4F: 4 ms at 25 MHz. One that opens 64 gates takes 40,000, one that
-//! reviews 24 pages and then hosts 24,000.
+//! reviews 24 pages and then hosts 18,000.
 //!
 //! # Memory
 //! | per page | bytes | per host | bytes |
