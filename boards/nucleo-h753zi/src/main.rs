@@ -21,10 +21,7 @@ use static_cell::{ConstStaticCell, StaticCell};
 #[cfg(not(any(feature = "tls", feature = "serial-log", feature = "tcp-log")))]
 const PAGES: usize = 4000;
 /// The same with a log over the serial line or TCP, whose lines take RAM.
-#[cfg(all(
-    not(feature = "tls"),
-    any(feature = "serial-log", feature = "tcp-log")
-))]
+#[cfg(all(not(feature = "tls"), any(feature = "serial-log", feature = "tcp-log")))]
 const PAGES: usize = 3840;
 /// The same with https.
 #[cfg(feature = "tls")]
