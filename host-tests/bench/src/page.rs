@@ -29,7 +29,7 @@ const LOSSES: &str = "\
   and its pages no longer fit the caches.
 - Parsing and fingerprinting cost little beyond the hash; a stretch to skip (a nonce, a date) costs half as much again, for
   its marker is looked for, eight bytes at a time.
-- A robots decision costs some 350 instructions a rule where comparing plain bytes costs 8: which rule wins is counted,
+- A robots decision costs some 210 instructions a rule where comparing plain bytes costs 8: which rule wins is counted,
   and a comparison can be interrupted. With a `*` or an escape in the way, each octet of both sides is decoded.
 - The clock of the scheduler is set back every 101 days in one call, which passes over all pages: 23 instructions a page.
 - A scheduler that scans all pages is cheaper for `next` below some hundred pages. It learns nothing and knows no hosts.
