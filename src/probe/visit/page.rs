@@ -97,6 +97,11 @@ impl<'a> Visit<'a> {
             && let Some(moved) = known.redirects.get(subject)
             && answer.target.as_ref() == Some(&moved.url)
         {
+            // It was asked, and counts: the log tells of it as of any other.
+            conclusion.say(Event::Moved {
+                page: self.page,
+                status: answer.head.status,
+            });
             return known.redirects.checked(self.page, at.now);
         }
         let hops = match &self.redirect {
