@@ -4,8 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -112,7 +111,7 @@ pub fn watch(elf: &Path, program: &Path, browser: &Browser) -> Result<Record> {
         &record.pages,
         "url\n".to_owned() + &urls.collect::<String>(),
     )?;
-    let port = Arc::new(LogPort::listen(0)?);
+    let port = LogPort::listen(0)?;
     let mut arguments: Vec<String> = vec!["--elf".into(), elf.display().to_string()];
     arguments.extend(["--pages".into(), record.pages.display().to_string()]);
     arguments.extend(["--politeness".into(), POLITENESS_TEXT.into()]);
@@ -122,27 +121,33 @@ pub fn watch(elf: &Path, program: &Path, browser: &Browser) -> Result<Record> {
     let monitor = Monitor::serve(program, &live)?;
     browser.open(&monitor.url)?;
     until("the monitor listens to the log", || Ok(port.clients() == 1))?;
-    let heard = Arc::new(AtomicU64::new(0));
-    let crawl = {
-        let elf = elf.to_owned();
-        let port = Arc::clone(&port);
-        let heard = Arc::clone(&heard);
-        thread::spawn(move || crawl(&elf, &list, &port, &heard))
-    };
-    updates_arrive(browser, &heard)?;
+    let heard = AtomicU64::new(0);
+    let stop = AtomicBool::new(false);
+    let report = thread::scope(|scope| {
+        let crawl = scope.spawn(|| crawl(elf, &list, &port, &heard, &stop));
+        // A run that nobody waits for would leave its QEMU behind.
+        let looked = look(browser, &monitor, &heard);
+        stop.store(looked.is_err(), Ordering::Relaxed);
+        let report = crawl
+            .join()
+            .map_err(|_| anyhow::anyhow!("the run panicked"))?;
+        looked.and(report)
+    })?;
+    let decoded = summary(program, &arguments, &record.log)?;
+    same_figures(browser, &report.summary, &decoded)?;
+    asked_nobody_else(browser, &monitor.url)?;
+    Ok(record)
+}
+
+/// Looks at the page while the probe is at work.
+fn look(browser: &Browser, monitor: &Monitor, heard: &AtomicU64) -> Result<()> {
+    updates_arrive(browser, heard)?;
     keyboard(browser)?;
     for scheme in ["light", "dark"] {
         accessible(browser, scheme)?;
     }
     fits_a_phone(browser)?;
-    metrics(&monitor)?;
-    let report = crawl
-        .join()
-        .map_err(|_| anyhow::anyhow!("the run panicked"))??;
-    let decoded = summary(program, &arguments, &record.log)?;
-    same_figures(browser, &report.summary, &decoded)?;
-    asked_nobody_else(browser, &monitor.url)?;
-    Ok(record)
+    metrics(monitor)
 }
 
 fn crawl(
@@ -150,6 +155,7 @@ fn crawl(
     list: &dunlin_host::lists::listing::Listing,
     port: &LogPort,
     heard: &AtomicU64,
+    stop: &AtomicBool,
 ) -> Result<Report> {
     let options = Options {
         resolve: vec![("*".into(), LOOPBACK)],
@@ -164,7 +170,7 @@ fn crawl(
         seconds: SECONDS,
         state: None,
         monitor: None,
-        stop: None,
+        stop: Some(stop),
         log_port: Some(port),
         epoch: None,
         forward: None,

@@ -23,6 +23,7 @@ pub use dunlin_host::monitor::decode::{Level, Line};
 use dunlin_host::monitor::firmware::Firmware;
 
 use crate::qemu::log_port::LogPort;
+use crate::shell::find;
 
 /// What to boot, and for how long.
 #[derive(Clone, Copy, Debug)]
@@ -222,8 +223,19 @@ pub fn temporary(ending: &str) -> PathBuf {
     std::env::temp_dir().join(format!("dunlin-{}-{count}.{ending}", std::process::id()))
 }
 
+/// A command that is killed when we end, however we do: an orphan would run on for ever, and keep
+/// open the pipe that our own words go to.
+fn ends_with_us(program: &str) -> Command {
+    let Some(setpriv) = find("setpriv") else {
+        return Command::new(program);
+    };
+    let mut command = Command::new(setpriv);
+    command.args(["--pdeathsig", "KILL", "--", program]);
+    command
+}
+
 fn command(machine: Machine<'_>, record: &Record) -> Command {
-    let mut command = Command::new("qemu-system-arm");
+    let mut command = ends_with_us("qemu-system-arm");
     command.args([
         "-machine",
         "mps2-an386",
@@ -313,6 +325,28 @@ mod tests {
     fn ended(script: &str) -> ExitStatus {
         let mut shell = Command::new("sh");
         shell.args(["-c", script]).status().expect("a shell")
+    }
+
+    /// The kernel's word: the signal belongs to the thread that started the process, so a thread's
+    /// end shows what ours would do.
+    #[test]
+    fn a_program_ends_with_whoever_started_it() {
+        let starter = thread::spawn(|| {
+            let mut command = ends_with_us("sleep");
+            let child = command.arg("60").spawn().expect("sleep");
+            // Until setpriv has become what it starts, the signal may not be set yet.
+            let name = format!("/proc/{}/comm", child.id());
+            for _ in 0..1_000 {
+                if fs::read_to_string(&name).is_ok_and(|name| name == "sleep\n") {
+                    break;
+                }
+                thread::sleep(Duration::from_millis(5));
+            }
+            child
+        });
+        let mut child = starter.join().expect("it was started");
+        let status = child.wait().expect("it ends");
+        assert!(exit_of(status).is_err(), "{status}");
     }
 
     #[test]

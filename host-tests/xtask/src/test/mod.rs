@@ -10,6 +10,7 @@ mod steps;
 use std::io::{BufRead as _, BufReader, Read};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -153,38 +154,51 @@ fn step_in_child(step: &Step, place: Place, settings: Settings) -> Result<()> {
     finish(&mut command, place)
 }
 
+/// What a step has said is read by then. Only a program that outlives its step keeps a pipe open
+/// for longer.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
 /// Runs a command to its end; an error unless it ends with success.
 fn finish(command: &mut Command, place: Place) -> Result<()> {
     command.stdin(Stdio::null());
+    let cannot_start = "cannot start a step";
     let status = match place {
-        Place::Front => command.status(),
-        Place::Beside => command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .and_then(|mut child| {
-                let output = child.stdout.take();
-                let errors = child.stderr.take();
-                thread::scope(|scope| {
-                    scope.spawn(|| marked(output, |line| println!("    | {line}")));
-                    scope.spawn(|| marked(errors, |line| eprintln!("    | {line}")));
-                });
-                child.wait()
-            }),
+        Place::Front => command.status().context(cannot_start)?,
+        Place::Beside => {
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            let mut child = command.spawn().context(cannot_start)?;
+            let output = marked(child.stdout.take(), |line| println!("    | {line}"));
+            let errors = marked(child.stderr.take(), |line| eprintln!("    | {line}"));
+            let status = child.wait().context("cannot wait for a step")?;
+            for end in [output, errors] {
+                if end.recv_timeout(LAST_WORDS) == Err(RecvTimeoutError::Timeout) {
+                    bail!("{status}, but a program that it started still runs");
+                }
+            }
+            status
+        }
     };
-    let status = status.context("cannot start a step")?;
     if !status.success() {
         bail!("{status}, see above");
     }
     Ok(())
 }
 
-/// Hands on every line until the pipe ends, whatever bytes are in it.
-fn marked(pipe: Option<impl Read>, show: impl Fn(&str)) {
-    let Some(pipe) = pipe else { return };
-    for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
-        show(&String::from_utf8_lossy(&line));
-    }
+/// Hands on every line in the background, whatever bytes are in it. The channel is disconnected
+/// when the pipe ends.
+fn marked(
+    pipe: Option<impl Read + Send + 'static>,
+    show: impl Fn(&str) + Send + 'static,
+) -> Receiver<()> {
+    let (until_the_end, end) = channel();
+    thread::spawn(move || {
+        let _until_the_end = until_the_end;
+        let lines = pipe.map(|pipe| BufReader::new(pipe).split(b'\n'));
+        for line in lines.into_iter().flatten().map_while(Result::ok) {
+            show(&String::from_utf8_lossy(&line));
+        }
+    });
+    end
 }
 
 #[cfg(test)]
@@ -212,6 +226,15 @@ mod tests {
             assert!(end("echo it >&2; exit 101").is_err(), "{place:?}");
             assert!(end("kill -9 $$").is_err(), "{place:?}");
         }
+    }
+
+    #[test]
+    fn a_program_that_outlives_its_step_fails_it_and_keeps_nobody_waiting() {
+        let mut shell = Command::new("sh");
+        let ended = finish(shell.args(["-c", "sleep 20 & exit 1"]), Place::Beside);
+        let why = ended.expect_err("a failure").to_string();
+        assert!(why.contains("exit status: 1"), "{why}");
+        assert!(why.contains("still runs"), "{why}");
     }
 
     #[test]
