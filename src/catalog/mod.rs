@@ -84,7 +84,7 @@
 //! | `monitor::view::PageRow` | both, as a row of the screen or the web page | one screen |
 //! | `simulate::world::SimPage` | host, weight, and when it really changes | one simulation |
 //! | `simulate::scored::Page` with `learn::hints::ScoredPage` | score, host and pending signal under the policy `hints` | one simulation |
-//! | `commands::plan::PageRow`, `commands::estimate::Page` | a row of the output | one command |
+//! | `commands::plan::PageRow`, `estimate::Estimated` | a row of the output | one command |
 
 mod config;
 mod law;

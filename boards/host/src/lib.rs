@@ -4,8 +4,10 @@
 //! |---|---|
 //! | [`board`] | this computer as a board: its clock, its sockets, and a file as its flash |
 //! | [`lists`] | the files a user brings: PAGES.csv, HOSTS.csv, HISTORY.csv, TRACE.csv, TIMES.csv, and the page image made of them |
+//! | [`allotment`] | crawls divided over pages by a method that has a name |
 //! | [`planning`] | from a page list to what the planner takes, and back to the user's terms |
 //! | [`simulate`] | the simulator: a web that changes, and the policies that crawl it |
+//! | [`estimate`] | how often a page changes, by what visits to it found |
 //! | [`evolution`] | how a collection of pages changes and vanishes over time |
 //! | [`monitor`] | a probe seen at work, from the bytes of its log to terminal, web page and metrics |
 //! | [`news`] | what is worth telling: changes, bad news, and good news after bad |
@@ -13,16 +15,31 @@
 //! | [`cli`] | the command line: which command was asked for, and how errors leave |
 //! | [`output`] | how results are printed: tables, JSON, CSV, plots, pictures, progress |
 //! | [`duration`], [`error`] | lengths of time as users write them; what can be wrong, as one line |
+//!
+//! Without the feature `program` there is only what computes: [`allotment`], [`estimate`] and
+//! [`simulate`], for the Python package, with next to no dependencies.
 
+pub mod allotment;
+#[cfg(feature = "program")]
 pub mod board;
+#[cfg(feature = "program")]
 pub mod cli;
+#[cfg(feature = "program")]
 pub mod commands;
 pub mod duration;
+#[cfg(feature = "program")]
 pub mod error;
+pub mod estimate;
+#[cfg(feature = "program")]
 pub mod evolution;
+#[cfg(feature = "program")]
 pub mod lists;
+#[cfg(feature = "program")]
 pub mod monitor;
+#[cfg(feature = "program")]
 pub mod news;
+#[cfg(feature = "program")]
 pub mod output;
+#[cfg(feature = "program")]
 pub mod planning;
 pub mod simulate;

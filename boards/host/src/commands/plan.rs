@@ -1,16 +1,10 @@
 //! `dunlin plan`: how often to visit each page?
 
-use clap::ValueEnum;
-use dunlin::heap::Entry;
-use dunlin::plan::azar::azar;
-use dunlin::plan::baseline::{Share, baseline};
-use dunlin::plan::greedy::greedy;
-use dunlin::plan::optimal::optimal;
-use dunlin::plan::select::select;
-use dunlin::plan::{self, Allocation, PlanError, PlanHost, PlanPage, Spacing, page_cost};
+use dunlin::plan::{self, PlanHost, PlanPage};
 use dunlin::time::Duration;
 use serde::Serialize;
 
+use crate::allotment::{self, Demand, Holds, Method, Objective};
 use crate::duration;
 use crate::error::Error;
 use crate::lists::listing::{Listing, ListingArgs};
@@ -57,49 +51,6 @@ pub struct Args {
     objective: Objective,
     #[command(flatten)]
     assumption: Assumption,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum Method {
-    Greedy,
-    Select,
-    #[default]
-    Optimal,
-    Azar,
-    Uniform,
-    Proportional,
-    WeightedUniform,
-    WeightedProportional,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum Objective {
-    #[default]
-    Freshness,
-    Age,
-    Harmonic,
-}
-
-/// What a plan's figure is a figure of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum Holds {
-    /// Any interval far from the start.
-    LongRun,
-    /// One interval that begins with fresh copies.
-    OneInterval,
-}
-
-impl From<Objective> for plan::Objective {
-    fn from(objective: Objective) -> Self {
-        match objective {
-            Objective::Freshness => Self::Freshness,
-            Objective::Age => Self::Age,
-            Objective::Harmonic => Self::Harmonic,
-        }
-    }
 }
 
 /// What is printed; the contract of `--format json`.
@@ -175,71 +126,43 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
 }
 
 fn make<'a>(args: &Args, listing: &'a Listing) -> Result<Plan<'a>, Error> {
-    let objective = args.objective.into();
     // A quasi-deterministic page has one table of costs for each thing that is asked about it.
     let fresh_costs = quasi_costs(listing, args.interval, plan::Objective::Freshness)?;
     let age_costs = quasi_costs(listing, args.interval, plan::Objective::Age)?;
     let by_freshness = plan_pages(listing, args.interval, &fresh_costs, args.assumption);
     let by_age = plan_pages(listing, args.interval, &age_costs, args.assumption);
+    let mut hosts = plan_hosts(&listing.gates, args.interval);
+    let reads = args.method.reads(by_freshness.len(), args.crawls);
+    let planned = allotment::divide(
+        &Demand {
+            method: args.method,
+            objective: args.objective,
+            interval: args.interval,
+            crawls: args.crawls,
+        },
+        &Watched::new(&by_freshness, reads),
+        &Watched::new(&by_age, reads),
+        &mut hosts,
+    )
+    .map_err(|error| explain(error, listing))?;
+    let rows: Vec<PageRow<'a>> = (listing.list.pages.iter().enumerate())
+        .map(|(index, listed)| PageRow {
+            url: &listed.url,
+            crawls: planned.crawls[index],
+            freshness: planned.freshness[index],
+            age_s: planned.age_s[index],
+        })
+        .collect();
     let pages = if args.objective == Objective::Age {
         &by_age
     } else {
         &by_freshness
     };
-    let mut hosts = plan_hosts(&listing.gates, args.interval);
-    let allotted = |objective, hosts: &mut Vec<PlanHost<f64>>| {
-        allot(args.method, args.crawls, objective, pages, hosts)
-            .map_err(|error| explain(error, listing))
-    };
-    // The harmonic plan is told in freshness, so its bound is the best freshness.
-    let fresh = match args.objective {
-        Objective::Harmonic => Some(allotted(plan::Objective::Freshness, &mut hosts)?.1),
-        _ => None,
-    };
-    let (crawls, allocation) = allotted(objective, &mut hosts)?;
-    let spacing = args.method.spacing();
-    let interval = args.interval.as_secs_f64();
-    let cost =
-        |page: &PlanPage<'_, f64>, objective, crawls| page_cost(page, objective, spacing, crawls);
-    let rows: Vec<PageRow<'a>> = (listing.list.pages.iter().zip(&crawls).enumerate())
-        .map(|(index, (listed, &crawls))| PageRow {
-            url: &listed.url,
-            crawls,
-            freshness: 1.0 - cost(&by_freshness[index], plan::Objective::Freshness, crawls),
-            age_s: interval * cost(&by_age[index], plan::Objective::Age, crawls),
-        })
-        .collect();
-    let weight: f64 = pages.iter().map(|page| page.weight).sum();
-    let freshness = rows
-        .iter()
-        .zip(pages)
-        .map(|(row, page)| page.weight * row.freshness)
-        .sum::<f64>()
-        / weight;
-    let (value, bound) = match (args.objective, fresh) {
-        (Objective::Age, _) => (interval * allocation.cost, interval * allocation.bound),
-        (Objective::Harmonic, Some(fresh)) => (freshness, 1.0 - fresh.bound),
-        _ => (1.0 - allocation.cost, 1.0 - allocation.bound),
-    };
-    // The harmonic plan is told in freshness, here, too.
-    let told = match args.objective {
-        Objective::Age => plan::Objective::Age,
-        _ => plan::Objective::Freshness,
-    };
-    let steady = (pages.iter().zip(&crawls))
-        .map(|(page, &crawls)| page.weight * page_cost(page, told, Spacing::Steady, crawls))
-        .sum::<f64>()
-        / weight;
-    let (holds, long_run_value) = match (spacing, args.objective) {
-        (Spacing::Steady, _) => (Holds::LongRun, value),
-        (Spacing::Whole, Objective::Age) => (Holds::OneInterval, interval * steady),
-        (Spacing::Whole, _) => (Holds::OneInterval, 1.0 - steady),
-    };
     let days: f64 = args.interval.as_days();
     let given_up = (rows.iter().zip(pages).zip(&listing.list.pages))
         .filter(|((row, _), _)| !(row.crawls > 0.0))
         .filter_map(|((row, page), listed)| {
-            let why = reason(page, &allocation, &hosts[page.host as usize])?;
+            let why = reason(page, planned.price, &hosts[page.host as usize])?;
             let often = how_often(page, listed, days);
             Some(GivenUp {
                 url: row.url,
@@ -250,91 +173,20 @@ fn make<'a>(args: &Args, listing: &'a Listing) -> Result<Plan<'a>, Error> {
     Ok(Plan {
         method: args.method,
         objective: args.objective,
-        interval_s: interval,
+        interval_s: args.interval.as_secs_f64(),
         crawls: args.crawls,
-        value,
-        bound,
-        holds,
-        long_run_value,
+        value: planned.value,
+        bound: planned.bound,
+        holds: planned.holds,
+        long_run_value: planned.long_run_value,
         assumed: Assumed::of(listing, pages, args.interval),
-        harmonic: fresh.map(|_| allocation.cost),
-        harmonic_bound: fresh.map(|_| allocation.bound),
-        price: allocation.price,
+        harmonic: planned.harmonic,
+        harmonic_bound: planned.harmonic_bound,
+        price: planned.price,
         pages: rows,
         hosts: host_rows(listing, &hosts, args.method),
         given_up,
     })
-}
-
-impl Method {
-    fn spacing(self) -> Spacing {
-        if matches!(self, Self::Greedy | Self::Select) {
-            Spacing::Whole
-        } else {
-            Spacing::Steady
-        }
-    }
-}
-
-/// Divides the crawls by the chosen method.
-fn allot(
-    method: Method,
-    crawls: f64,
-    objective: plan::Objective,
-    pages: &[PlanPage<'_, f64>],
-    hosts: &mut [PlanHost<f64>],
-) -> Result<(Vec<f64>, Allocation<f64>), PlanError> {
-    let count = pages.len();
-    let mut rates = vec![0.0; count];
-    let mut rate_method = |share: Option<Share>, passes: u64| {
-        let pages = Watched::new(pages, passes * count as u64);
-        match share {
-            Some(share) => baseline(&pages, hosts, crawls, share, objective, &mut rates),
-            None if method == Method::Azar => azar(&pages, hosts, crawls, objective, &mut rates),
-            None => optimal(&pages, hosts, crawls, objective, &mut rates),
-        }
-    };
-    let allocation = match method {
-        Method::Optimal => rate_method(None, 20),
-        Method::Azar => rate_method(None, 40),
-        Method::Uniform => rate_method(Some(Share::Uniform), 40),
-        Method::Proportional => rate_method(Some(Share::Proportional), 40),
-        Method::WeightedUniform => rate_method(Some(Share::WeightedUniform), 40),
-        Method::WeightedProportional => rate_method(Some(Share::WeightedProportional), 40),
-        Method::Greedy | Method::Select => {
-            return allot_whole(method, crawls, objective, pages, hosts);
-        }
-    }?;
-    Ok((rates, allocation))
-}
-
-fn allot_whole(
-    method: Method,
-    crawls: f64,
-    objective: plan::Objective,
-    pages: &[PlanPage<'_, f64>],
-    hosts: &mut [PlanHost<f64>],
-) -> Result<(Vec<f64>, Allocation<f64>), PlanError> {
-    if crawls != crawls.trunc() || crawls > f64::from(u32::MAX) || crawls < 0.0 {
-        return Err(PlanError::Budget { found: crawls });
-    }
-    let budget = crawls as u32;
-    let count = pages.len();
-    let mut whole = vec![0; count];
-    let allocation = if method == Method::Greedy {
-        let pages = Watched::new(pages, 4 * count as u64 + u64::from(budget));
-        let mut entries = vec![Entry::<_, u32>::UNUSED; count];
-        greedy(&pages, hosts, budget, objective, &mut entries, &mut whole)
-    } else {
-        select(
-            &Watched::new(pages, 25 * count as u64),
-            hosts,
-            budget,
-            objective,
-            &mut whole,
-        )
-    }?;
-    Ok((whole.into_iter().map(f64::from).collect(), allocation))
 }
 
 fn host_rows<'a>(
@@ -342,24 +194,16 @@ fn host_rows<'a>(
     hosts: &[PlanHost<f64>],
     method: Method,
 ) -> Vec<HostRow<'a>> {
-    let cap = |host: &PlanHost<f64>| match method.spacing() {
-        Spacing::Whole => host.cap.floor(),
-        Spacing::Steady => host.cap,
-    };
     let row = |(gate, host): (&'a crate::lists::listing::Gate, &PlanHost<f64>)| HostRow {
         host: &gate.name,
-        cap: cap(host),
+        cap: method.cap(host),
         crawls: host.crawls,
     };
     listing.gates.iter().zip(hosts).map(row).collect()
 }
 
 /// Why a page is not crawled; `None` if it need not be, because it never changes.
-fn reason(
-    page: &PlanPage<'_, f64>,
-    allocation: &Allocation<f64>,
-    host: &PlanHost<f64>,
-) -> Option<&'static str> {
+fn reason(page: &PlanPage<'_, f64>, price: f64, host: &PlanHost<f64>) -> Option<&'static str> {
     let worth = match page.change.rate() {
         Some(rate) if rate > 0.0 => page.weight / rate,
         Some(_) => return None,
@@ -367,7 +211,7 @@ fn reason(
     };
     Some(if page.max == 0 {
         "its maximum is 0"
-    } else if host.price > allocation.price && worth > allocation.price {
+    } else if host.price > price && worth > price {
         "its host is at its cap, and other pages there matter more"
     } else if worth <= host.price {
         "cannot be kept fresh at this budget"

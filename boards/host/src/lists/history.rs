@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use dunlin::learn::Visit;
 use dunlin::time::Duration;
 
 use crate::error::{Error, InputError};
+pub use crate::estimate::History;
 use crate::lists::table_file::{Column, Row, TableFile, optional, required};
 
 const COLUMNS: &[Column] = &[
@@ -15,63 +15,6 @@ const COLUMNS: &[Column] = &[
     required("changed"),
     optional("last_modified_s"),
 ];
-
-/// The visits to one page.
-#[derive(Clone, Debug, PartialEq)]
-pub struct History {
-    /// The URL as it stands in the file.
-    pub url: String,
-    /// The age that the page gave itself at the first visit, which has none before it to compare
-    /// with.
-    pub first_modified_ago: Option<Duration>,
-    /// The visits after the first.
-    pub visits: Vec<Visit>,
-    last_s: f64,
-}
-
-impl History {
-    /// A page that was first visited at this time, in seconds.
-    pub fn new(url: impl Into<String>, first_s: f64) -> Self {
-        Self {
-            url: url.into(),
-            first_modified_ago: None,
-            visits: Vec::new(),
-            last_s: first_s,
-        }
-    }
-
-    /// Adds a visit, not before the last.
-    pub fn visit(&mut self, time_s: f64, changed: bool, modified_ago: Option<Duration>) {
-        let interval = Duration::from_secs_f64((time_s - self.last_s).max(0.0));
-        self.visits.push(Visit {
-            interval,
-            changed,
-            modified_ago,
-        });
-        self.last_s = self.last_s.max(time_s);
-    }
-
-    /// The time of the first visit, in seconds.
-    pub fn first_s(&self) -> f64 {
-        let watched: f64 = (self.visits.iter())
-            .map(|visit| visit.interval.as_secs_f64())
-            .sum();
-        self.last_s - watched
-    }
-
-    /// The time of the last visit, in seconds.
-    pub fn last_s(&self) -> f64 {
-        self.last_s
-    }
-
-    /// The time of each visit after the first, in seconds, with what it found.
-    pub fn timed(&self) -> impl Iterator<Item = (f64, &Visit)> {
-        self.visits.iter().scan(self.first_s(), |at, visit| {
-            *at += visit.interval.as_secs_f64();
-            Some((*at, visit))
-        })
-    }
-}
 
 /// Reads a history file, pages in the order in which they first appear.
 ///
@@ -90,10 +33,9 @@ pub fn read(path: &Path) -> Result<Vec<History>, Error> {
                 let last_s = read_time(&row)?;
                 read_changed(&row)?;
                 let first_modified_ago = read_modified(&row, last_s)?;
-                histories.push(History {
-                    first_modified_ago,
-                    ..History::new(url, last_s)
-                });
+                let mut history = History::new(url, last_s);
+                history.first_modified_ago = first_modified_ago;
+                histories.push(history);
             }
         }
     }
@@ -102,10 +44,10 @@ pub fn read(path: &Path) -> Result<Vec<History>, Error> {
 
 fn read_visit(row: &Row<'_>, history: &mut History) -> Result<(), InputError> {
     let time_s = read_time(row)?;
-    if time_s < history.last_s {
+    if time_s < history.last_s() {
         let expected = format!(
             "a time not before the page's last visit, at {}",
-            history.last_s
+            history.last_s()
         );
         return Err(row.need("time_s", "")?.error(expected));
     }

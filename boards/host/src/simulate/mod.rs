@@ -12,6 +12,7 @@ pub mod rules;
 pub mod run;
 pub mod scored;
 pub mod timetable;
+pub mod trial;
 pub mod world;
 
 pub use change::{Change, Random};

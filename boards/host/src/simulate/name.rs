@@ -1,8 +1,7 @@
 //! Policies by name.
 
-use clap::ValueEnum;
 use dunlin::scheduler::{Engine, Settings};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::World;
 use super::policy::{Policy, scheduler};
@@ -11,7 +10,8 @@ use super::scored::scored;
 use super::timetable::{Method, timetable};
 
 /// Which policy decides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum PolicyName {
     /// The scheduler, keeping each page's rhythm: Azar's carousel on the best rates
@@ -51,8 +51,20 @@ impl Default for PolicyName {
 impl PolicyName {
     /// As written on the command line.
     pub fn name(self) -> String {
-        self.to_possible_value()
-            .map_or_else(String::new, |value| value.get_name().to_owned())
+        let name = match self {
+            Self::Carousel => "carousel",
+            Self::Index => "index",
+            Self::Psp => "psp",
+            Self::Mp2 => "mp2",
+            Self::MWolf => "m-wolf",
+            Self::Random => "random",
+            Self::Uniform => "uniform",
+            Self::Proportional => "proportional",
+            Self::Nutch => "nutch",
+            Self::Stormcrawler => "stormcrawler",
+            Self::Hints => "hints",
+        };
+        name.to_owned()
     }
 
     /// The policy on a world, with so many fetches a day.
@@ -73,6 +85,23 @@ impl PolicyName {
             Self::Nutch => Box::new(adaptive(world, per_day, Adaptive::NUTCH)),
             Self::Stormcrawler => Box::new(adaptive(world, per_day, Adaptive::STORMCRAWLER)),
             Self::Hints => Box::new(scored(world, per_day)),
+        }
+    }
+}
+
+#[cfg(all(test, feature = "program"))]
+mod tests {
+    use clap::ValueEnum as _;
+
+    use super::*;
+
+    #[test]
+    fn a_policy_has_one_name_everywhere() {
+        for policy in PolicyName::value_variants() {
+            let option = policy.to_possible_value().expect("none is hidden");
+            assert_eq!(option.get_name(), policy.name());
+            let json = serde_json::to_string(policy).expect("a name");
+            assert_eq!(json, format!("\"{}\"", policy.name()));
         }
     }
 }

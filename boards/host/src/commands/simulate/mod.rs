@@ -5,11 +5,9 @@ mod setting;
 
 use std::path::PathBuf;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::ValueEnum;
 use dunlin::time::Duration;
-use serde::Serialize;
 
 use super::schedule::Crawlers;
 use crate::duration;
@@ -18,9 +16,8 @@ use crate::lists::listing::ListingArgs;
 use crate::output::progress::Progress;
 use crate::output::{self, Format, Table, file};
 use crate::planning::{Assumption, significant};
-use crate::simulate::repeat::{Mean, parallel};
-use crate::simulate::run::run_watched;
-use crate::simulate::{Options, PolicyName, Report};
+use crate::simulate::PolicyName;
+use crate::simulate::trial::{SEEDS, Summary};
 use setting::Setting;
 
 /// Simulate what a policy achieves on a page list
@@ -102,42 +99,11 @@ pub struct Args {
     html: Option<PathBuf>,
 }
 
-/// How many simulations there are unless the user says: so many that their spread says something.
-const SEEDS: u16 = 5;
-
 impl Args {
     fn seeds(&self) -> u16 {
         let default = if self.trace.is_some() { 1 } else { SEEDS };
         self.seeds.unwrap_or(default)
     }
-}
-
-/// What one policy achieved; the contract of `--format json`. Means over all seeds.
-#[derive(Clone, Debug, Serialize)]
-struct Row {
-    policy: PolicyName,
-    freshness: f64,
-    staleness: f64,
-    age_s: f64,
-    fetches: u64,
-    changes: u64,
-    changes_seen: u64,
-    politeness_violations: u64,
-    bound: f64,
-    optimum: f64,
-    /// Half the width of the 95 % confidence interval of freshness and of age; `null` for a single
-    /// seed.
-    freshness_plus_minus: Option<f64>,
-    age_s_plus_minus: Option<f64>,
-    harmonic_staleness: f64,
-    late_s: f64,
-    errors: u64,
-    seed: u64,
-    seeds: u16,
-    #[serde(skip)]
-    course: Vec<f64>,
-    #[serde(skip)]
-    host_fetches: Vec<f64>,
 }
 
 /// Runs the command.
@@ -174,7 +140,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
 }
 
 /// What the figures are figures of, and why one of them may be above the bound.
-fn explain_figures(args: &Args, setting: &Setting, rows: &[Row]) {
+fn explain_figures(args: &Args, setting: &Setting, rows: &[Summary]) {
     let chance = match args.seeds() {
         1 => "one simulation: --seeds 5 says how much chance is in it".to_owned(),
         seeds => format!("means of {seeds} simulations, ± 95 % confidence"),
@@ -182,9 +148,9 @@ fn explain_figures(args: &Args, setting: &Setting, rows: &[Row]) {
     output::say(format_args!(
         "measured over {} days, after {} of warming up; {chance}",
         significant(args.days),
-        significant(setting.options.measured_from)
+        significant(setting.trial.options.measured_from)
     ));
-    let lucky = |row: &&Row| row.freshness > row.bound;
+    let lucky = |row: &&Summary| row.freshness > row.bound;
     if let Some(row) = rows.iter().find(lucky) {
         output::say(format_args!(
             "{} is above the bound: no schedule is so on average, these changes were kinder than most",
@@ -194,98 +160,24 @@ fn explain_figures(args: &Args, setting: &Setting, rows: &[Row]) {
 }
 
 /// All policies asked for, with all seeds, on all cores.
-fn simulate(args: &Args, setting: &Setting) -> Vec<Row> {
+fn simulate(args: &Args, setting: &Setting) -> Vec<Summary> {
     let policies = if args.compare {
         PolicyName::value_variants()
     } else {
         &[args.policy]
     };
-    let seeds = usize::from(args.seeds());
-    let jobs = policies.len() * seeds;
     // In thousandths of a run.
-    let progress = Mutex::new(Progress::new("simulating", 1_000 * jobs as u64));
-    let done = AtomicU64::new(0);
-    let mut reports = parallel(jobs, |job| {
-        let seed = args.seed.wrapping_add((job % seeds) as u64);
-        let options = Options {
-            seed,
-            ..setting.options
-        };
-        let mut policy =
-            policies[job / seeds].build(&setting.world, args.crawls_per_day, args.learn, seed);
-        let mut before = 0;
-        run_watched(&setting.world, policy.as_mut(), &options, |share| {
-            let now = (1_000.0 * share) as u64;
-            let all = done.fetch_add(now - before, Ordering::Relaxed) + now - before;
-            before = now;
-            if let Ok(mut progress) = progress.lock() {
-                progress.at(all);
-            }
-        })
+    let runs = policies.len() as u64 * u64::from(args.seeds());
+    let progress = Mutex::new(Progress::new("simulating", 1_000 * runs));
+    setting.trial.run(policies, |done| {
+        if let Ok(mut progress) = progress.lock() {
+            progress.at(done);
+        }
     })
-    .into_iter();
-    policies
-        .iter()
-        .map(|policy| {
-            row(
-                args,
-                setting,
-                *policy,
-                &reports.by_ref().take(seeds).collect::<Vec<_>>(),
-            )
-        })
-        .collect()
-}
-
-fn row(args: &Args, setting: &Setting, policy: PolicyName, reports: &[Report]) -> Row {
-    let mean = |of: fn(&Report) -> f64| Mean::of(&reports.iter().map(of).collect::<Vec<_>>());
-    let count = |of: fn(&Report) -> u64| {
-        (reports.iter().map(of).sum::<u64>() as f64 / reports.len() as f64).round() as u64
-    };
-    let each = |of: fn(&Report) -> Vec<f64>| {
-        let lists: Vec<Vec<f64>> = reports.iter().map(of).collect();
-        let places = lists.first().map_or(0, Vec::len);
-        (0..places)
-            .map(|place| lists.iter().map(|list| list[place]).sum::<f64>() / lists.len() as f64)
-            .collect()
-    };
-    let freshness = mean(|report| report.freshness);
-    let age = mean(|report| report.age_s);
-    Row {
-        policy,
-        freshness: freshness.value,
-        staleness: 1.0 - freshness.value,
-        age_s: age.value,
-        fetches: count(|report| report.fetches),
-        changes: count(|report| report.changes),
-        changes_seen: count(|report| report.changes_seen),
-        // Not a mean: one is too many.
-        politeness_violations: reports
-            .iter()
-            .map(|report| report.politeness_violations)
-            .sum(),
-        bound: setting.bound,
-        optimum: setting.optimum,
-        freshness_plus_minus: freshness.plus_minus,
-        age_s_plus_minus: age.plus_minus,
-        harmonic_staleness: mean(|report| report.harmonic).value,
-        late_s: mean(|report| report.late_s).value,
-        errors: count(|report| report.errors),
-        seed: args.seed,
-        seeds: args.seeds(),
-        course: each(|report| report.course.clone()),
-        host_fetches: each(|report| {
-            report
-                .host_fetches
-                .iter()
-                .map(|count| f64::from(*count))
-                .collect()
-        }),
-    }
 }
 
 /// Everything, under the names that JSON has.
-fn full_table(rows: &[Row]) -> Table {
+fn full_table(rows: &[Summary]) -> Table {
     let mut table = Table::new(&[
         "policy",
         "freshness",
@@ -331,7 +223,7 @@ fn full_table(rows: &[Row]) -> Table {
 }
 
 /// What people look at first.
-fn table(rows: &[Row], show: impl Fn(f64) -> String) -> Table {
+fn table(rows: &[Summary], show: impl Fn(f64) -> String) -> Table {
     let mut table = Table::new(&[
         "policy",
         "freshness",

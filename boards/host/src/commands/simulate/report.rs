@@ -1,18 +1,18 @@
 //! The report: plots, and a page that needs no network.
 
 use super::setting::Setting;
-use super::{Args, Row, table};
+use super::{Args, Summary, table};
 use crate::output::plot::{self, Bar, Line, Plot, escape};
 
 /// Hosts shown.
 const HOSTS: usize = 20;
 
 /// All plots as one SVG document.
-pub fn svg(args: &Args, setting: &Setting, rows: &[Row]) -> String {
+pub fn svg(args: &Args, setting: &Setting, rows: &[Summary]) -> String {
     plot::svg(&plots(args, setting, rows))
 }
 
-fn plots(args: &Args, setting: &Setting, rows: &[Row]) -> Vec<Plot> {
+fn plots(args: &Args, setting: &Setting, rows: &[Summary]) -> Vec<Plot> {
     let bars: Vec<Bar> = rows
         .iter()
         .map(|row| Bar {
@@ -21,7 +21,7 @@ fn plots(args: &Args, setting: &Setting, rows: &[Row]) -> Vec<Plot> {
             plus_minus: row.freshness_plus_minus,
         })
         .collect();
-    let step = |row: &Row| args.days / row.course.len().max(1) as f64;
+    let step = |row: &Summary| args.days / row.course.len().max(1) as f64;
     let courses: Vec<Line> = rows
         .iter()
         .map(|row| {
@@ -36,7 +36,11 @@ fn plots(args: &Args, setting: &Setting, rows: &[Row]) -> Vec<Plot> {
         })
         .collect();
     let mut plots = vec![
-        plot::bars("Freshness by policy", &bars, Some(("bound", setting.bound))),
+        plot::bars(
+            "Freshness by policy",
+            &bars,
+            Some(("bound", setting.trial.bound)),
+        ),
         plot::lines(
             "Freshness over time",
             "day",
@@ -75,7 +79,7 @@ fn plots(args: &Args, setting: &Setting, rows: &[Row]) -> Vec<Plot> {
 }
 
 /// A page with what was asked, the table and the plots.
-pub fn html(args: &Args, setting: &Setting, rows: &[Row]) -> String {
+pub fn html(args: &Args, setting: &Setting, rows: &[Summary]) -> String {
     let seeds = match args.seeds() {
         1 => format!("seed {}", args.seed),
         seeds => {
@@ -88,11 +92,11 @@ pub fn html(args: &Args, setting: &Setting, rows: &[Row]) -> String {
     };
     let facts = format!(
         "{} pages on {} hosts, {} fetches a day, {} days measured after {:.2} of warming up, {seeds}{}{}.",
-        setting.world.pages.len(),
-        setting.world.hosts.len(),
+        setting.trial.world.pages.len(),
+        setting.trial.world.hosts.len(),
         args.crawls_per_day,
         args.days,
-        setting.options.measured_from,
+        setting.trial.options.measured_from,
         if args.learn {
             ", change rates learnt on the way"
         } else {

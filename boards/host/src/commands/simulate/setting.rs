@@ -13,26 +13,16 @@ use crate::lists::pages;
 use crate::lists::trace;
 use crate::planning::{Assumed, explain, plan_hosts, plan_pages, quasi_costs};
 use crate::simulate::change::Quasi;
+use crate::simulate::trial::{self, Trial};
 use crate::simulate::{Change, Options, SimHost, SimPage, Tells, World};
 
-/// Rounds of fetches before figures count.
-const WARM_UP_ROUNDS: f64 = 4.0;
-/// More days or fetches are a slip of the pen, or a month of waiting.
-const MOST_DAYS: f64 = 36_500.0;
-const MOST_FETCHES: f64 = 1e10;
-const MOST_CHANGES: f64 = 1e10;
-/// Fewer are no crawl: once in two thousand years.
-const FEWEST_CRAWLS_PER_DAY: f64 = 1e-6;
 /// Pieces of the course of freshness in a report.
 const PIECES: usize = 60;
 
 /// Everything that is simulated, and against what.
 #[derive(Debug)]
 pub struct Setting {
-    pub world: World,
-    pub options: Options,
-    pub bound: f64,
-    pub optimum: f64,
+    pub trial: Trial,
     /// Names of the world's hosts.
     pub hosts: Vec<String>,
     /// What was taken for rates that the list does not have, to be said once all went well.
@@ -41,18 +31,18 @@ pub struct Setting {
 
 impl Setting {
     pub fn new(args: &Args) -> Result<Self, Error> {
-        check(args)?;
+        trial::check(args.days, args.crawls_per_day, args.failures)
+            .map_err(|error| Error::Usage(error.as_option()))?;
         let listing = args.listing.read(Duration::ZERO)?;
         if listing.list.pages.is_empty() {
             return Err(Error::Usage("found no pages, expected at least one".into()));
         }
-        let count = listing.list.pages.len() as f64;
         let warm_up = match args.warm_up {
             Some(time) => time.as_days(),
             // A trace has nothing to say about the time before it: who learns would learn that
             // nothing changes.
             None if args.trace.is_some() && args.learn => 0.0,
-            None => (WARM_UP_ROUNDS * count / args.crawls_per_day).min(MOST_DAYS),
+            None => trial::warm_up(listing.list.pages.len(), args.crawls_per_day),
         };
         let trace = args
             .trace
@@ -76,19 +66,6 @@ impl Setting {
                 )
             }
         };
-        let changes = (warm_up + args.days)
-            * world
-                .pages
-                .iter()
-                .filter(|page| !matches!(page.change, Change::Trace(_)))
-                .map(|page| page.mean_rate)
-                .sum::<f64>();
-        if changes > MOST_CHANGES {
-            return Err(Error::Usage(format!(
-                "found pages that change {changes:.0} times in {:.1} days, expected at most {MOST_CHANGES:.0} changes",
-                warm_up + args.days
-            )));
-        }
         let (crawlers, fetch_time) = crawlers(args);
         let pieces = if args.svg.is_some() || args.html.is_some() {
             PIECES
@@ -103,45 +80,25 @@ impl Setting {
             seed: args.seed,
             pieces,
         };
+        let trial = Trial {
+            world,
+            options,
+            crawls_per_day: args.crawls_per_day,
+            learn: args.learn,
+            seeds: args.seeds(),
+            bound,
+            optimum,
+        };
+        trial.check_changes().map_err(Error::Usage)?;
         let hosts = listing.gates.iter().map(|gate| gate.name.clone()).collect();
         // A trace knows better.
         let noted = made.filter(|_| args.trace.is_none());
         Ok(Self {
             note: noted.and_then(|made| args.assumption.note(made, &listing)),
-            world,
-            options,
-            bound,
-            optimum,
+            trial,
             hosts,
         })
     }
-}
-
-fn check(args: &Args) -> Result<(), Error> {
-    let wrong = |found: String, expected: &str| {
-        Err(Error::Usage(format!("found {found}, expected {expected}")))
-    };
-    if !(args.days > 0.0 && args.days <= MOST_DAYS) {
-        return wrong(
-            format!("--days {}", args.days),
-            "a number above 0, at most 36500",
-        );
-    }
-    let fetches = args.crawls_per_day * args.days;
-    if !(args.crawls_per_day >= FEWEST_CRAWLS_PER_DAY && fetches <= MOST_FETCHES) {
-        let expected = "a number above 0 (from 0.000001), and at most 10000000000 fetches in all";
-        return wrong(
-            format!("--crawls-per-day {}", args.crawls_per_day),
-            expected,
-        );
-    }
-    if !(0.0..1.0).contains(&args.failures) {
-        return wrong(
-            format!("--failures {}", args.failures),
-            "a share from 0 to below 1",
-        );
-    }
-    Ok(())
 }
 
 type Planned = (f64, Option<Assumed>, (f64, f64));
@@ -296,9 +253,8 @@ fn crawlers(args: &Args) -> (usize, Duration) {
             (speeds.len(), Duration::DAY * speeds.len() as u64 / crawls)
         }
         None => {
-            let busy = args.crawls_per_day * args.fetch_time.as_days::<f64>();
-            // A quarter more than busy all the time, or everything would be late.
-            ((1.25 * busy).ceil().min(1e6) as usize + 4, args.fetch_time)
+            let count = trial::crawlers(args.crawls_per_day, args.fetch_time);
+            (count, args.fetch_time)
         }
     }
 }

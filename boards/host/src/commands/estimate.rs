@@ -1,20 +1,14 @@
 //! `dunlin estimate`: how often does each page change, from what visits to it found?
 
-mod law;
-
 use std::path::PathBuf;
 
-use dunlin::learn::{
-    Classes, Estimate, LastModified, Prior, Settings, confidence, irregular, naive, regular,
-};
 use dunlin::time::Duration;
-use serde::Serialize;
 
 use crate::duration;
 use crate::error::Error;
-use crate::lists::history::{self, History};
+use crate::estimate::{Estimated, estimate};
+use crate::lists::history;
 use crate::output::{self, Format, Table};
-use law::{Fitted, fitted};
 
 /// Estimate change rates, per day, from visit histories
 ///
@@ -62,30 +56,13 @@ fn class(text: &str) -> Result<Duration, String> {
     }
 }
 
-#[derive(Serialize)]
-struct Page<'a> {
-    url: &'a str,
-    visits: usize,
-    changes: u32,
-    naive: Option<f64>,
-    regular: Option<f64>,
-    irregular: Option<f64>,
-    last_modified: Option<f64>,
-    online: Option<f32>,
-    low: Option<f64>,
-    high: Option<f64>,
-    class: Option<String>,
-    class_probability: Option<f64>,
-    law: Option<Fitted>,
-}
-
 /// Runs the command.
 ///
 /// # Errors
 /// The first thing wrong with the file.
 pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     let histories = history::read(&args.history)?;
-    let pages: Vec<Page<'_>> = (histories.iter())
+    let pages: Vec<Estimated<'_>> = (histories.iter())
         .map(|history| estimate(history, &args.classes))
         .collect();
     match format {
@@ -95,83 +72,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     }
 }
 
-fn estimate<'a>(history: &'a History, classes: &[Duration]) -> Page<'a> {
-    let visits = &history.visits;
-    let count = u32::try_from(visits.len()).unwrap_or(u32::MAX);
-    let changes = visits.iter().filter(|visit| visit.changed).count() as u32;
-    let watched = visits
-        .iter()
-        .fold(Duration::ZERO, |sum, visit| sum + visit.interval);
-    let days: f64 = watched.as_days();
-    let interval = confidence::<f64>(visits.iter().copied());
-    let class = classify(history, classes);
-    Page {
-        url: &history.url,
-        visits: visits.len() + 1,
-        changes,
-        naive: naive(changes, days),
-        regular: regular(count, changes, days / f64::from(count)),
-        irregular: irregular(visits.iter().copied()),
-        last_modified: last_modified(history),
-        online: online(history, watched / u64::from(count)),
-        low: interval.map(|interval| interval.0),
-        high: interval.and_then(|interval| interval.1),
-        class: class.map(|(class, _)| duration::format(class)),
-        class_probability: class.map(|(_, probability)| probability),
-        law: fitted(history),
-    }
-}
-
-/// The likeliest class, by the time between two changes, and its probability.
-fn classify(history: &History, classes: &[Duration]) -> Option<(Duration, f64)> {
-    if history.visits.iter().all(|visit| visit.interval.is_zero()) {
-        return None;
-    }
-    let rates: Vec<f64> = (classes.iter())
-        .map(|class| 1.0 / class.as_days::<f64>())
-        .collect();
-    let mut weights = vec![0.0; rates.len()];
-    let mut page = Classes::new(&rates, &mut weights).ok()?;
-    history.visits.iter().for_each(|visit| page.update(visit));
-    let likeliest = page.likeliest();
-    Some((*classes.get(likeliest)?, page.probability(likeliest)))
-}
-
-/// From dates, if there are any and no change lacks one.
-fn last_modified(history: &History) -> Option<f64> {
-    let mut dates = LastModified::new();
-    let complete = history.visits.iter().all(|visit| dates.update(visit));
-    let any = history
-        .visits
-        .iter()
-        .any(|visit| visit.modified_ago.is_some());
-    (complete && any).then(|| dates.rate()).flatten()
-}
-
-/// As the probe would have it, started from the usual interval between the visits. Says nothing if
-/// no time passed.
-fn online(history: &History, usual: Duration) -> Option<f32> {
-    if history.first_modified_ago.is_none()
-        && history.visits.iter().all(|visit| visit.interval.is_zero())
-    {
-        return None;
-    }
-    let mut page = Estimate::new(&if history.visits.is_empty() {
-        Prior::DEFAULT
-    } else {
-        Prior::from_interval(usual)
-    });
-    if let Some(ago) = history.first_modified_ago {
-        page.first_visit(ago);
-    }
-    history
-        .visits
-        .iter()
-        .for_each(|visit| page.update(visit, &Settings::DEFAULT));
-    Some(page.rate())
-}
-
-fn table(pages: &[Page<'_>], show: impl Fn(f64) -> String) -> Table {
+fn table(pages: &[Estimated<'_>], show: impl Fn(f64) -> String) -> Table {
     let mut table = Table::new(&[
         "url",
         "visits",

@@ -4,7 +4,7 @@ use dunlin::learn::{Clock, Gaps, Law, Visit, fit};
 use dunlin::time::{Duration, Instant};
 use serde::Serialize;
 
-use crate::lists::history::History;
+use super::History;
 
 /// Fewer gaps between changes tell no law from another.
 const FEWEST_GAPS: usize = 10;
