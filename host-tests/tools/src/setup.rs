@@ -115,22 +115,29 @@ fn cargo_program(install: bool, name: &str, version: &str) -> Result<()> {
 /// The distribution's own Python, which sees the distribution's packages.
 pub const SYSTEM_PYTHON: &str = "/usr/bin/python3";
 
-/// Makes sure that results can be read in Python: a virtual environment with what others read them
-/// with, in `target/python`.
+/// Makes sure that results can be read in Python and our package be built: a virtual environment
+/// with what others read them with, in `target/python`.
 pub fn python(install: bool) -> Result<()> {
-    const PACKAGES: [&str; 2] = ["pandas==3.1.1", "jsonschema==4.26.0"];
+    const PACKAGES: [&str; 5] = [
+        "pandas==3.1.1",
+        "jsonschema==4.26.0",
+        "numpy==2.4.6",
+        "maturin==1.16.0",
+        "pytest==9.2.0",
+    ];
     let folder = root().join("target/python");
     let python = folder.join("bin/python");
     let complete = || {
         let mut python = Command::new(&python);
-        output(python.args(["-c", "import pandas, jsonschema"])).is_some()
+        let import = "import pandas, jsonschema, numpy, maturin, pytest";
+        output(python.args(["-c", import])).is_some()
     };
     if complete() {
         return Ok(());
     }
     let by_hand = format!(
-        "target/python is missing; make it with `python3 -m venv target/python && \
-        target/python/bin/pip install {}`",
+        "target/python is missing or lacks a package; make it with `python3 -m venv target/python && \
+        target/python/bin/python -m pip install {}`",
         PACKAGES.join(" ")
     );
     if !install {
@@ -139,11 +146,13 @@ pub fn python(install: bool) -> Result<()> {
     package(install, "python3", "python3")?;
     let has_venv = || output(Command::new("python3").args(["-c", "import ensurepip"])).is_some();
     package_if(install, has_venv, "Python's venv", "python3-venv")?;
-    say("pandas and jsonschema are missing, installing them into target/python");
+    say("pandas or one of its neighbours is missing, installing them into target/python");
     let mut make = Command::new("python3");
     check(make.args(["-m", "venv"]).arg(&folder)).context(by_hand.clone())?;
-    let mut pip = Command::new(folder.join("bin/pip"));
-    check(pip.args(["install", "--quiet"]).args(PACKAGES)).context(by_hand)
+    // Not bin/pip, which knows where it was installed and not where it is.
+    let mut pip = Command::new(&python);
+    let arguments = ["-m", "pip", "install", "--quiet"];
+    check(pip.args(arguments).args(PACKAGES)).context(by_hand)
 }
 
 /// Makes sure that the monitor can be looked at: a browser, a terminal, and a reader of metrics.

@@ -9,7 +9,7 @@ use dunlin_tools::firmware::boards::{self, BOARDS};
 use dunlin_tools::firmware::{self, panics, sizes};
 use dunlin_tools::setup::{self, CORTEX_M0, CORTEX_M4F, CORTEX_M33};
 use dunlin_tools::shell::{cargo, check, root};
-use dunlin_tools::{fuzz, supply_chain};
+use dunlin_tools::{fuzz, python_package, supply_chain};
 
 use super::Settings;
 
@@ -55,6 +55,9 @@ pub const FIRST: &[Step] = &[step("tools", tools), step("format", format)];
 pub const COMPUTER: &[Step] = &[
     step("clippy on this computer", clippy_host),
     step("unit, doc and host tests", tests),
+    step("Python package", |settings| {
+        python_package::test(settings.install)
+    }),
     step("documentation", documentation),
     step("package", package),
     step("clippy for devices", clippy_devices),
