@@ -11,10 +11,11 @@
 //! | [`evolution`] | how a collection of pages changes and vanishes over time |
 //! | [`monitor`] | a probe seen at work, from the bytes of its log to terminal, web page and metrics |
 //! | [`news`] | what is worth telling: changes, bad news, and good news after bad |
+//! | [`told`] | who is told of it: a command, a webhook, feed readers |
 //! | [`commands`] | what `dunlin` can be asked, one file a command |
 //! | [`cli`] | the command line: which command was asked for, and how errors leave |
 //! | [`output`] | how results are printed: tables, JSON, CSV, plots, pictures, progress |
-//! | [`duration`], [`error`] | lengths of time as users write them; what can be wrong, as one line |
+//! | [`duration`], [`date`], [`error`] | lengths of time and dates as users write them; what can be wrong, as one line |
 //!
 //! Without the feature `program` there is only what computes: [`allotment`], [`estimate`] and
 //! [`simulate`], for the Python package, with next to no dependencies.
@@ -26,6 +27,8 @@ pub mod board;
 pub mod cli;
 #[cfg(feature = "program")]
 pub mod commands;
+#[cfg(feature = "program")]
+pub mod date;
 pub mod duration;
 #[cfg(feature = "program")]
 pub mod error;
@@ -43,3 +46,5 @@ pub mod output;
 #[cfg(feature = "program")]
 pub mod planning;
 pub mod simulate;
+#[cfg(feature = "program")]
+pub mod told;

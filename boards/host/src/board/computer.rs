@@ -6,16 +6,17 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use dunlin::probe::{Board, Event, LoggedEvent};
-use dunlin::time::{Duration, Instant};
-use serde::Serialize;
-
 use super::net;
 use crate::error::Error;
 use crate::lists::listing::Listing;
+use crate::lists::pages::ListedPage;
 use crate::monitor::own::Watched;
 use crate::news::{Kind, News, Subject};
 use crate::output;
+use crate::told::Told;
+use crate::told::message::{Answer, Message};
+use dunlin::probe::{Board, Event, LoggedEvent};
+use dunlin::time::{Duration, Instant};
 
 /// The board: this computer's clock, standard output for news, standard error for what else
 /// happens.
@@ -28,8 +29,16 @@ pub struct Computer<'l> {
     log: RefCell<Option<EventLog>>,
     /// Who watches it at work, if anybody does.
     watched: Option<Watched>,
+    /// Who else hears the news.
+    told: RefCell<Told>,
     /// What could not be written first.
     lost: RefCell<Option<Error>>,
+}
+
+/// The Unix time in seconds; 0 where the clock stands before 1970.
+pub fn unix_time() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |time| time.as_secs())
 }
 
 /// A file that news is appended to.
@@ -54,45 +63,15 @@ impl EventLog {
     }
 }
 
-/// One line of the log: news, and of a change what came.
-#[derive(Serialize)]
-struct NewsLine<'a> {
-    /// The Unix time in seconds.
-    time: u64,
-    event: Kind,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    url: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    host: Option<&'a str>,
-    #[serde(flatten)]
-    answer: Option<AnswerLine>,
-    /// Why, of bad news.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'a str>,
-}
-
-/// What an answer was like.
-#[derive(Serialize)]
-struct AnswerLine {
-    status: u16,
-    bytes: u32,
-    milliseconds: u32,
-    /// The first version seen: there is no earlier one to compare with.
-    first: bool,
-    /// Compressed although we asked for plain bytes: a change may be one of the compression only.
-    encoded: bool,
-    /// Longer than what is read: what comes after that is not compared.
-    cut: bool,
-}
-
 impl<'l> Computer<'l> {
     /// A board for the pages of `listing`; `order` says for each page of the image which of them it
-    /// is. News is appended to `log`, too, and everything is shown to who is `watched` by.
+    /// is. News is appended to `log`, too, and `told`; everything is shown to who is `watched` by.
     pub fn new(
         listing: &'l Listing,
         order: Vec<usize>,
         log: Option<EventLog>,
         watched: Option<Watched>,
+        told: Told,
     ) -> Self {
         Self {
             listing,
@@ -100,6 +79,7 @@ impl<'l> Computer<'l> {
             start: std::time::Instant::now(),
             log: RefCell::new(log),
             watched,
+            told: RefCell::new(told),
             lost: RefCell::new(None),
         }
     }
@@ -109,17 +89,15 @@ impl<'l> Computer<'l> {
         self.lost.take()
     }
 
-    fn url(&self, page: u16) -> &'l str {
-        let index = self
-            .order
-            .get(usize::from(page))
-            .copied()
-            .unwrap_or_default();
-        self.listing
-            .list
-            .pages
-            .get(index)
-            .map_or("?", |page| &page.url)
+    /// Gives those who are told a last moment, at the end.
+    pub fn finish_telling(&self) {
+        self.told.take().finish();
+    }
+
+    /// A page of the image in the user's list.
+    fn page(&self, page: u16) -> Option<&'l ListedPage> {
+        let index = self.order.get(usize::from(page))?;
+        self.listing.list.pages.get(*index)
     }
 
     fn host(&self, host: u16) -> &'l str {
@@ -127,30 +105,34 @@ impl<'l> Computer<'l> {
         hosts.get(usize::from(host)).map_or("?", String::as_str)
     }
 
-    /// Writes news to standard output and to the file, and for a person who does not see the first.
-    fn tell(&self, news: &News, answer: Option<AnswerLine>) {
-        let (url, host) = match news.about {
-            Subject::Page(page) => (Some(self.url(page)), None),
-            Subject::Host(host) => (None, Some(self.host(host))),
+    /// Writes news to standard output and to the file, for a person who does not see the first, and
+    /// for everybody else who is told.
+    fn tell(&self, news: News, answer: Option<Answer>) {
+        let (page, host) = match news.about {
+            Subject::Page(page) => (self.page(page), None),
+            Subject::Host(host) => (None, Some(self.host(host).to_owned())),
         };
-        let reason = news.reason.as_deref();
-        let line = output::json(&NewsLine {
-            time: self.unix_time().unwrap_or(0),
+        let message = Message {
+            time: unix_time(),
             event: news.kind,
-            url,
+            url: page.map(|page| page.url.clone()),
+            name: page.and_then(|page| page.name.clone()),
             host,
             answer,
-            reason,
-        });
+            reason: news.reason,
+        };
+        let line = output::json(&message);
         self.written(output::print(&line));
         if let Some(EventLog { path, file }) = self.log.borrow_mut().as_mut() {
             let written = file.write_all(line.as_bytes());
             self.written(written.map_err(|source| Error::writing(path, source)));
         }
-        if news.kind != Kind::Changed && !std::io::stdout().is_terminal() {
-            let about = url.or(host).unwrap_or_default();
-            let why = reason.map_or_else(String::new, |reason| format!(": {reason}"));
-            self.say(&format!("{} {about}{why}", news.kind.name()));
+        self.written(self.told.borrow_mut().hear(&message));
+        if message.event != Kind::Changed && !std::io::stdout().is_terminal() {
+            let about = message.about();
+            let why = message.reason.as_deref();
+            let why = why.map_or_else(String::new, |reason| format!(": {reason}"));
+            self.say(&format!("{} {about}{why}", message.event.name()));
         }
     }
 
@@ -187,10 +169,7 @@ impl Board for Computer<'_> {
     }
 
     fn unix_time(&self) -> Option<u64> {
-        SystemTime::now()
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .ok()
-            .map(|time| time.as_secs())
+        Some(unix_time()).filter(|time| *time > 0)
     }
 
     fn speaks_https(&self) -> bool {
@@ -208,7 +187,7 @@ impl Board for Computer<'_> {
                 millis,
                 flags,
                 ..
-            } => Some(AnswerLine {
+            } => Some(Answer {
                 status,
                 bytes,
                 milliseconds: millis,
@@ -220,7 +199,7 @@ impl Board for Computer<'_> {
         };
         let line = event.to_string();
         if let Some(news) = LoggedEvent::read(&line).and_then(|event| News::of(&event)) {
-            return self.tell(&news, answer);
+            return self.tell(news, answer);
         }
         match *event {
             Event::Costly { host } => {

@@ -11,4 +11,5 @@ pub mod run;
 pub mod schedule;
 pub mod simulate;
 pub mod terms;
+mod told_args;
 mod web_args;

@@ -22,7 +22,7 @@ use crate::monitor::state::{MonitoredProbe, Stream};
 use crate::monitor::stream_reader::{Setting, StreamReader};
 use crate::monitor::terminal::Screen;
 use crate::monitor::view::View;
-use crate::monitor::web::Probes;
+use crate::monitor::web::{Probes, Site};
 use crate::output::file::{Named, keep_apart};
 use crate::output::{self, Format};
 
@@ -115,7 +115,10 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         probes.push(probe);
     }
     let probes: Probes = Arc::new(probes);
-    args.web.start(&probes)?;
+    args.web.start(Site {
+        probes: Arc::clone(&probes),
+        recent: None,
+    })?;
     if lines {
         printer.header();
     }

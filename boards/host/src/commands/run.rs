@@ -15,8 +15,9 @@ use dunlin::store::Store;
 use dunlin::time::Duration;
 use serde::Serialize;
 
+use super::told_args::ToldArgs;
 use super::web_args::WebArgs;
-use crate::board::computer::{Computer, EventLog};
+use crate::board::computer::{Computer, EventLog, unix_time};
 use crate::board::flash::FileFlash;
 use crate::board::net::{HostConnect, HostResolve};
 use crate::board::state_file::{StateFile, random_key};
@@ -28,6 +29,7 @@ use crate::lists::page_image::{self, Capacity, Options};
 use crate::lists::trust;
 use crate::monitor::names::Names;
 use crate::monitor::own::Watched;
+use crate::monitor::web::Site;
 use crate::output::{self, Format, Table, file};
 
 /// Watch pages for changes, politely, until Ctrl-C
@@ -47,7 +49,8 @@ use crate::output::{self, Format, Table, file};
 /// `encoded`: compressed unasked, and compared as it is. `cut`: longer than 1 MiB, and compared up
 /// to there.
 ///
-/// Without --state nothing is kept between runs. At the end, a summary; with --format json as a
+/// --exec, --webhook and --feed tell others of changes and bad news, once each, and never hold the
+/// crawl up. Without --state nothing is kept between runs. At the end, a summary; with --format json as a
 /// last line on stdout.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -90,6 +93,8 @@ pub struct Args {
     #[arg(long, value_name = "S")]
     seed: Option<u32>,
     #[command(flatten)]
+    told: ToldArgs,
+    #[command(flatten)]
     web: WebArgs,
 }
 
@@ -119,7 +124,8 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     args.web.check()?;
     let log = args.log.iter().map(|path| ("--log", path.as_path()));
     let state = args.state.iter().map(|path| ("--state", path.as_path()));
-    file::keep_apart(&log.chain(state).collect::<Vec<_>>(), &args.listing.files())?;
+    let written = log.chain(state).chain(args.told.files());
+    file::keep_apart(&written.collect::<Vec<_>>(), &args.listing.files())?;
     let listing = args.listing.read(POLITENESS)?;
     let budget = args.crawls_per_day.unwrap_or_default();
     let resolve =
@@ -163,16 +169,21 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
             .collect(),
         pins: listing.pins.iter().cloned().collect(),
     };
+    let connect = HostConnect::new(trust);
+    let told = args.told.start(&connect, &resolve, unix_time())?;
     say_if_proxied();
     let log = args.log.as_deref().map(EventLog::open).transpose()?;
     output::say(budget.describe(&listing));
     let watched = args.web.is_asked().then(|| Names::of(&image));
     let watched = watched.transpose().map_err(wrong)?.map(Watched::new);
     if let Some(watched) = &watched {
-        args.web.start(&watched.probes())?;
+        args.web.start(Site {
+            probes: watched.probes(),
+            recent: Some(told.recent()),
+        })?;
     }
-    let board = Computer::new(&listing, order, log, watched);
-    let (summary, lost) = crawl(image, board, resolve, kept, trust, args)?;
+    let board = Computer::new(&listing, order, log, watched, told);
+    let (summary, lost) = crawl(image, board, connect, resolve, kept, args)?;
     report(&summary, format)?;
     lost.map_or(Ok(()), Err)
 }
@@ -212,9 +223,9 @@ struct Kept {
 fn crawl(
     image: Image<'_>,
     board: Computer<'_>,
+    connect: HostConnect,
     resolve: HostResolve,
     kept: Kept,
-    trust: Trust,
     args: &Args,
 ) -> Result<(Summary, Option<Error>), Error> {
     let mut tables = DynTables::new(image.pages(), image.hosts());
@@ -237,7 +248,6 @@ fn crawl(
         .as_mut()
         .map(|store| async_io::block_on(probe.persistence().restore(store, true)));
     probe.set_online(true);
-    let connect = HostConnect::new(trust);
     let mut buffers = vec![[0; WINDOW]; args.slots.into()];
     let mut slots: Vec<_> = buffers
         .iter_mut()
@@ -271,6 +281,7 @@ fn crawl(
         stop.as_mut().poll(context)
     }));
     drop(work);
+    probe.board().finish_telling();
     let mut lost = probe.board().lost();
     if let Some(store) = &mut store {
         async_io::block_on(probe.persistence().save(store));

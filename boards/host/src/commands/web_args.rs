@@ -1,10 +1,9 @@
 //! The options of whoever shows a probe as a web page: where, and to whom.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use crate::error::Error;
-use crate::monitor::web::{self, Probes};
+use crate::monitor::web::{self, Site};
 use crate::output;
 
 /// Where the web page is served, and to whom.
@@ -51,11 +50,11 @@ impl WebArgs {
     ///
     /// # Errors
     /// The address cannot be listened on.
-    pub fn start(&self, probes: &Probes) -> Result<(), Error> {
+    pub fn start(&self, site: Site) -> Result<(), Error> {
         let Some(address) = self.web else {
             return Ok(());
         };
-        let address = web::start(address, self.token.clone(), Arc::clone(probes))?;
+        let address = web::start(address, self.token.clone(), site)?;
         output::say(format_args!(
             "monitor: http://{address}/ and http://{address}/metrics"
         ));

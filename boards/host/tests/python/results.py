@@ -5,12 +5,15 @@ with the JSON beside it: the same names, in the same order, with the same values
 are numbers. Arguments: the program `dunlin`, and the folder of schemas.
 """
 
+import http.server
 import io
 import json
 import math
 import subprocess
 import sys
 import tempfile
+import threading
+import xml.etree.ElementTree
 from pathlib import Path
 
 import jsonschema
@@ -104,3 +107,55 @@ with tempfile.TemporaryDirectory() as folder:
     for path in ("private/x", "public"):
         check("robots", "robots", str(robots), "--agent", "me", f"http://a.test/{path}")
     json.loads((SCHEMAS / "run.schema.json").read_text())
+
+
+class Site(http.server.BaseHTTPRequestHandler):
+    """Pages that change, a page that is gone, and a webhook that keeps what it is told."""
+
+    told, versions = [], 0
+
+    def do_GET(self):
+        Site.versions += 1
+        body = b"" if self.path in ("/gone", "/robots.txt") else f"version {Site.versions}".encode()
+        self.send_response(200 if body else 404)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_POST(self):
+        Site.told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def validated(schema, documents):
+    described = json.loads((SCHEMAS / f"{schema}.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(described)
+    for document in documents:
+        jsonschema.validate(document, described)
+        assert set(document) <= set(described["properties"]), document
+
+
+with tempfile.TemporaryDirectory() as folder, http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    base = f"127.0.0.1:{server.server_port}"
+    pages, feed = Path(folder) / "pages.csv", Path(folder) / "feed.atom"
+    pages.write_text(f"url,name\nhttp://{base}/changing,<b>&\nhttp://{base}/gone,\n")
+    lines = dunlin("run", str(pages), "--seconds", "3", "--politeness", "200ms", "--crawls-per-day", "max",
+                   "--webhook", f"http://{base}/hook", "--feed", str(feed))
+    server.shutdown()
+    lines = [json.loads(line) for line in lines.splitlines()]
+    validated("run", lines)
+    validated("news", Site.told)
+    assert {told["event"] for told in Site.told} == {"changed", "gone"}, Site.told
+    atom = "{http://www.w3.org/2005/Atom}"
+    root = xml.etree.ElementTree.parse(feed).getroot()
+    assert root.tag == atom + "feed" and all(root.find(atom + name) is not None for name in ("id", "title", "updated", "author"))
+    entries = root.findall(atom + "entry")
+    titles = [entry.find(atom + "title").text for entry in entries]
+    assert any(title.startswith("<b>& (http://") for title in titles), titles
+    assert len(entries) == len(Site.told), (titles, Site.told)
+    print(f"run: {len(lines)} lines, {len(Site.told)} messages, {len(entries)} entries")

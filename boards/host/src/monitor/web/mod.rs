@@ -14,7 +14,10 @@ use self::request::{Access, LONGEST, Refusal, Route};
 use super::metrics;
 use super::state::MonitoredProbe;
 use super::view::View;
+use crate::board::computer::unix_time;
 use crate::error::Error;
+use crate::told::atom;
+use crate::told::recent::Recent;
 
 /// The page: markup, style and script in one.
 const PAGE: &str = include_str!("page.html");
@@ -38,16 +41,21 @@ const HEADERS: &str = "Cache-Control: no-store\r\nX-Content-Type-Options: nosnif
 /// Probes, in the order of the command line.
 pub type Probes = Arc<Vec<Arc<Mutex<MonitoredProbe>>>>;
 
+/// What can be seen.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// The probes, live.
+    pub probes: Probes,
+    /// The latest news, for feed readers; `None` where nobody keeps it.
+    pub recent: Option<Recent>,
+}
+
 /// Starts the server; it lasts as long as the process. Returns where it listens. With a token,
 /// nobody is answered who does not know it.
 ///
 /// # Errors
 /// The address cannot be listened on.
-pub fn start(
-    address: SocketAddr,
-    token: Option<String>,
-    probes: Probes,
-) -> Result<SocketAddr, Error> {
+pub fn start(address: SocketAddr, token: Option<String>, site: Site) -> Result<SocketAddr, Error> {
     let listener = TcpListener::bind(address)
         .map_err(|why| Error::Usage(format!("cannot listen on {address}: {why}")))?;
     let address = listener
@@ -62,7 +70,7 @@ pub fn start(
         for stream in listener.incoming().flatten() {
             let client = stream.peer_addr().map(|client| client.ip());
             let place = client.ok().and_then(|client| places.take(client));
-            let probes = Arc::clone(&probes);
+            let site = site.clone();
             let access = Arc::clone(&access);
             let Some(place) = place else {
                 refuse_at_once(&stream);
@@ -70,7 +78,7 @@ pub fn start(
             };
             std::thread::spawn(move || {
                 // A client that went away, or was too slow, is nobody's problem but its own.
-                let _ = answer(&stream, place, &access, &probes);
+                let _ = answer(&stream, place, &access, &site);
             });
         }
     });
@@ -97,12 +105,8 @@ fn refusal(why: Refusal) -> String {
     )
 }
 
-fn answer(
-    stream: &TcpStream,
-    mut place: Place,
-    access: &Access,
-    probes: &Probes,
-) -> io::Result<()> {
+fn answer(stream: &TcpStream, mut place: Place, access: &Access, site: &Site) -> io::Result<()> {
+    let probes = &site.probes;
     stream.set_nodelay(true)?;
     #[cfg(unix)]
     rustix::net::sockopt::set_socket_send_buffer_size(stream, UNREAD)?;
@@ -124,6 +128,13 @@ fn answer(
             drop(guards);
             send(stream, document(metrics::CONTENT_TYPE, &text).as_bytes())
         }
+        Route::Feed => match &site.recent {
+            Some(recent) => {
+                let feed = atom::feed(&recent.latest(), unix_time());
+                send(stream, document(atom::CONTENT_TYPE, &feed).as_bytes())
+            }
+            None => send(stream, refusal(Refusal::NotFound).as_bytes()),
+        },
         Route::Events if place.read_events() => events(stream, probes),
         Route::Events => send(stream, refusal(Refusal::Busy).as_bytes()),
     }

@@ -15,6 +15,8 @@ pub enum Route {
     Events,
     /// The figures for Prometheus, at `/metrics`.
     Metrics,
+    /// The latest news for feed readers, at `/changes.atom`.
+    Feed,
 }
 
 /// Why a request is not answered, as a status.
@@ -131,6 +133,7 @@ pub fn read(head: &[u8], access: &Access) -> Option<Result<Route, Refusal>> {
         Some("/") => Ok(Route::Page),
         Some("/events") => Ok(Route::Events),
         Some("/metrics") => Ok(Route::Metrics),
+        Some("/changes.atom") => Ok(Route::Feed),
         _ => Err(Refusal::NotFound),
     })
 }
@@ -197,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn three_paths_and_one_method() {
+    fn four_paths_and_one_method() {
         assert_eq!(
             ask("GET / HTTP/1.1\r\nHost: localhost:1\r\n\r\n"),
             Some(Ok(Route::Page))
@@ -209,6 +212,10 @@ mod tests {
         assert_eq!(
             ask("GET /metrics?x=1 HTTP/1.1\r\nHost: [::1]:1\r\n\r\n"),
             Some(Ok(Route::Metrics))
+        );
+        assert_eq!(
+            ask("GET /changes.atom HTTP/1.1\r\nHost: [::1]:1\r\n\r\n"),
+            Some(Ok(Route::Feed))
         );
         for path in [
             "/../etc/passwd",

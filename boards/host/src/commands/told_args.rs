@@ -1,0 +1,63 @@
+//! The options of whoever tells news: to whom.
+
+use std::path::PathBuf;
+
+use crate::board::net::{HostConnect, HostResolve};
+use crate::error::Error;
+use crate::output::file::Named;
+use crate::told::Told;
+use crate::told::atom::FeedFile;
+use crate::told::exec::Exec;
+use crate::told::outbox::Outbox;
+use crate::told::telling::Telling;
+use crate::told::webhook::{Template, Webhook, WebhookUrl};
+
+/// Who is told of changes and of bad news.
+#[derive(Debug, clap::Args)]
+pub struct ToldArgs {
+    /// Run this for each change and each piece of bad news, which is JSON on its stdin; no shell
+    /// reads it (repeatable)
+    #[arg(long, value_name = "CMD", value_parser = Exec::parse)]
+    exec: Vec<Exec>,
+    /// Post each change and each piece of bad news there, as JSON (repeatable)
+    #[arg(long, value_name = "URL", value_parser = WebhookUrl::parse)]
+    webhook: Vec<WebhookUrl>,
+    /// What to post instead of all fields: JSON with {text}, {url}, {event}, {name}, {host},
+    /// {reason} and {time} where their values go
+    #[arg(long, value_name = "JSON", requires = "webhook", value_parser = Template::parse)]
+    webhook_body: Option<Template>,
+    /// Keep the last changes and bad news in this file, as an Atom feed
+    #[arg(long, value_name = "FILE")]
+    feed: Option<PathBuf>,
+}
+
+impl ToldArgs {
+    /// The files that are written.
+    pub fn files(&self) -> impl Iterator<Item = Named<'_>> {
+        self.feed.iter().map(|path| ("--feed", path.as_path()))
+    }
+
+    /// Starts telling.
+    ///
+    /// # Errors
+    /// The feed's file cannot be written.
+    pub fn start(
+        &self,
+        connect: &HostConnect,
+        resolve: &HostResolve,
+        now: u64,
+    ) -> Result<Told, Error> {
+        let feed = self.feed.as_deref();
+        let feed = feed.map(|path| FeedFile::new(path, now)).transpose()?;
+        let commands = self.exec.iter().map(|exec| Outbox::to(exec.clone()));
+        let hooks = self.webhook.iter().map(|url| {
+            let (connect, resolve) = (connect.clone(), resolve.clone());
+            let body = self.webhook_body.clone();
+            Outbox::to(Webhook::new(url.clone(), body, connect, resolve))
+        });
+        Ok(Told::new(
+            Telling::to(commands.chain(hooks).collect()),
+            feed,
+        ))
+    }
+}

@@ -1,0 +1,70 @@
+//! Told: news that leaves the program, to a command of the owner's ([`exec`]), to a web service
+//! ([`webhook`]) and to feed readers ([`atom`]).
+//!
+//! ```text
+//! run ──► Message ──┬─► stdout
+//!                   └─► Telling ──┬─► Outbox ──► command
+//!                       (is it    ├─► Outbox ──► webhook
+//!                        news?)   └─► Recent ──► feed
+//! ```
+//!
+//! Whoever crawls never waits for whoever is told: an [`outbox`] holds so many messages, each has a
+//! thread of its own, and what is lost is counted and said.
+
+pub mod atom;
+pub mod exec;
+pub mod message;
+pub mod outbox;
+pub mod recent;
+pub mod telling;
+pub mod webhook;
+
+use self::atom::FeedFile;
+use self::message::Message;
+use self::recent::Recent;
+use self::telling::Telling;
+use crate::error::Error;
+
+/// Everybody who hears the news of this program, but for its standard output.
+#[derive(Debug, Default)]
+pub struct Told {
+    recent: Recent,
+    telling: Telling,
+    feed: Option<FeedFile>,
+}
+
+impl Told {
+    /// Tells recipients, and a feed in a file.
+    pub fn new(telling: Telling, feed: Option<FeedFile>) -> Self {
+        Self {
+            recent: Recent::default(),
+            telling,
+            feed,
+        }
+    }
+
+    /// The latest news, for who asks.
+    pub fn recent(&self) -> Recent {
+        self.recent.clone()
+    }
+
+    /// Passes news on, without waiting for anybody.
+    ///
+    /// # Errors
+    /// The feed's file cannot be written; everybody else was told.
+    pub fn hear(&mut self, message: &Message) -> Result<(), Error> {
+        if !self.telling.tell(message) {
+            return Ok(());
+        }
+        self.recent.put(message);
+        match &self.feed {
+            Some(feed) => feed.write(&self.recent.latest(), message.time),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives recipients a last moment.
+    pub fn finish(self) {
+        self.telling.finish();
+    }
+}

@@ -1,0 +1,290 @@
+//! Whom `dunlin run` tells of changes and bad news: a command, a webhook, a feed. Judged by what
+//! arrives.
+
+mod program;
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use program::{dunlin, refuses, text};
+use serde_json::Value;
+
+/// A request: its path, its fields and its body.
+struct Request {
+    path: String,
+    head: String,
+    body: Vec<u8>,
+}
+
+fn read(stream: &TcpStream) -> Option<Request> {
+    let mut reader = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        if reader.read_line(&mut head).ok()? == 0 {
+            return None;
+        }
+    }
+    let length = head.lines().find_map(|line| {
+        let (name, value) = line.split_once(": ")?;
+        let named = name.eq_ignore_ascii_case("content-length");
+        named.then(|| value.parse::<usize>().ok()).flatten()
+    });
+    let mut body = vec![0; length.unwrap_or(0)];
+    reader.read_exact(&mut body).ok()?;
+    Some(Request {
+        path: head.split(' ').nth(1)?.to_owned(),
+        head,
+        body,
+    })
+}
+
+/// Answers each request with what `site` says; returns its port.
+fn serve(site: impl Fn(&Request) -> String + Send + Sync + 'static) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = listener.local_addr().expect("an address").port();
+    let site = Arc::new(site);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let site = Arc::clone(&site);
+            std::thread::spawn(move || {
+                let request = read(&stream)?;
+                (&stream).write_all(site(&request).as_bytes()).ok()
+            });
+        }
+    });
+    port
+}
+
+fn answer(status: &str, body: &str) -> String {
+    let length = body.len();
+    format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
+}
+
+/// A web of pages: `/changing` is new each time, `/gone` is not there, others are steady.
+fn web() -> u16 {
+    let count = AtomicUsize::new(0);
+    serve(move |request| match request.path.as_str() {
+        "/changing" => {
+            let version = count.fetch_add(1, Ordering::Relaxed);
+            answer("200 OK", &format!("version {version}"))
+        }
+        "/gone" | "/robots.txt" => answer("404 Not Found", ""),
+        _ => answer("200 OK", "steady"),
+    })
+}
+
+fn list(port: u16) -> String {
+    format!(
+        "url,name\nhttp://a.test:{port}/changing,\"News, \"\"today\"\"\"\n\
+        http://a.test:{port}/gone,\nhttp://b.test:{port}/steady,\n"
+    )
+}
+
+/// Runs the program for some seconds with these options; what it said on stderr.
+fn run(port: u16, seconds: &str, options: &[&str]) -> String {
+    let fixed = [
+        "run",
+        "-",
+        "--seconds",
+        seconds,
+        "--politeness",
+        "200ms",
+        "--crawls-per-day",
+        "max",
+        "--resolve",
+        "*=127.0.0.1",
+    ];
+    let output = dunlin(&[&fixed, options].concat(), list(port).as_bytes());
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    said
+}
+
+fn temporary(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("dunlin-told-{}-{name}", std::process::id()))
+}
+
+#[test]
+fn a_command_and_a_webhook_get_changes_and_bad_news_and_a_feed_keeps_them() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&told);
+    let hook = serve(move |request| {
+        let mut heard = heard.lock().expect("a list");
+        heard.push((request.head.clone(), request.body.clone()));
+        // The first one has to be brought again.
+        answer(
+            if heard.len() == 1 {
+                "503 Busy"
+            } else {
+                "200 OK"
+            },
+            "",
+        )
+    });
+    let lines = temporary("lines");
+    let feed = temporary("feed.atom");
+    let _ = std::fs::remove_file(&lines);
+    let said = run(
+        web(),
+        "5",
+        &[
+            "--webhook",
+            &format!("http://hook.test:{hook}/secret?key=1"),
+            "--exec",
+            &format!("tee -a '{}'", lines.display()),
+            "--feed",
+            feed.to_str().expect("UTF-8"),
+        ],
+    );
+    let told = told.lock().expect("a list");
+    let (head, first) = &told[0];
+    assert!(
+        head.starts_with("POST /secret?key=1 HTTP/1.1\r\n"),
+        "{head}"
+    );
+    assert!(
+        head.contains("Content-Type: application/json\r\n"),
+        "{head}"
+    );
+    assert_eq!(first, &told[1].1, "it is brought again");
+    let posted: Vec<Value> = told[1..]
+        .iter()
+        .map(|(_, body)| serde_json::from_slice(body).expect("JSON"))
+        .collect();
+    let run: Vec<Value> = std::fs::read_to_string(&lines)
+        .expect("the command ran")
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    for messages in [&posted, &run] {
+        let of = |event: &str| {
+            messages
+                .iter()
+                .filter(|told| told["event"] == event)
+                .count()
+        };
+        assert!(of("changed") >= 2, "{messages:#?}");
+        assert_eq!(of("gone"), 1, "still gone is no news: {messages:#?}");
+        assert!(messages.iter().all(|told| told["first"] != true));
+        let change = messages.iter().find(|told| told["event"] == "changed");
+        let change = change.expect("a change");
+        assert_eq!(change["name"], "News, \"today\"");
+        let sentence = change["text"].as_str().expect("a sentence");
+        assert!(
+            sentence.starts_with("News, \"today\" (http://a.test:"),
+            "{sentence}"
+        );
+        assert!(sentence.ends_with("/changing) has changed"), "{sentence}");
+    }
+    let feed_text = std::fs::read_to_string(&feed).expect("a feed");
+    assert!(
+        feed_text.contains("<category term=\"gone\"/>"),
+        "{feed_text}"
+    );
+    assert!(
+        feed_text.contains("<category term=\"changed\"/>"),
+        "{feed_text}"
+    );
+    assert!(!said.contains("not delivered"), "{said}");
+    let _ = (std::fs::remove_file(&lines), std::fs::remove_file(&feed));
+}
+
+#[test]
+fn who_does_not_answer_holds_nobody_up_and_is_complained_of_without_its_secret() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let port = serve(move |request| {
+        if request.path == "/robots.txt" {
+            return answer("404 Not Found", "");
+        }
+        let version = count.fetch_add(1, Ordering::Relaxed);
+        answer("200 OK", &format!("version {version}"))
+    });
+    let silent = serve(|_| {
+        std::thread::sleep(std::time::Duration::from_secs(30));
+        String::new()
+    });
+    let refusing = serve(|_| answer("403 Forbidden", ""));
+    let said = run(
+        port,
+        "4",
+        &[
+            "--webhook",
+            &format!("http://silent.test:{silent}/hush-hush"),
+            "--webhook",
+            &format!("http://refusing.test:{refusing}/hush-hush"),
+            "--exec",
+            "false",
+        ],
+    );
+    let asked = asked.load(Ordering::Relaxed);
+    assert!(asked >= 12, "asked {asked} times in 4 s: {said}");
+    assert!(
+        said.contains("--webhook at refusing.test: it answered 403"),
+        "{said}"
+    );
+    assert!(
+        said.contains("--exec false: it ended with exit status: 1"),
+        "{said}"
+    );
+    assert!(said.contains("--webhook at silent.test: "), "{said}");
+    assert!(said.contains("messages were not delivered"), "{said}");
+    assert!(!said.contains("hush-hush"), "{said}");
+}
+
+#[test]
+fn a_template_makes_what_a_service_wants() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&told);
+    let hook = serve(move |request| {
+        heard.lock().expect("a list").push(request.body.clone());
+        answer("204 No Content", "")
+    });
+    run(
+        web(),
+        "3",
+        &[
+            "--webhook",
+            &format!("http://127.0.0.1:{hook}/"),
+            "--webhook-body",
+            r#"{"topic":"pages","message":{text},"click":{url}}"#,
+        ],
+    );
+    let told = told.lock().expect("a list");
+    let message: Value = serde_json::from_slice(told.first().expect("one")).expect("JSON");
+    assert_eq!(message["topic"], "pages");
+    assert!(
+        message["message"]
+            .as_str()
+            .is_some_and(|text| text.contains("http://"))
+    );
+    assert!(
+        message["click"]
+            .as_str()
+            .is_some_and(|url| url.starts_with("http://a.test:"))
+    );
+}
+
+#[test]
+fn what_cannot_be_told_is_refused_before_anything_is_fetched() {
+    for (options, expected) in [
+        (
+            &["--exec", "no-such-program-anywhere"][..],
+            "found no program",
+        ),
+        (&["--exec", "'half"], "expected it twice"),
+        (&["--webhook", "ftp://a.test/"], "expected http://"),
+        (&["--webhook-body", "{}"], "--webhook"),
+        (
+            &["--webhook", "http://a.test/", "--webhook-body", "{text"],
+            "it is no JSON",
+        ),
+        (&["--feed", "/no/such/folder/feed"], "cannot write"),
+    ] {
+        let arguments = [&["run", "-", "--seconds", "1"], options].concat();
+        refuses(&arguments, b"url\nhttp://a.test/\n", expected);
+    }
+}
