@@ -6,7 +6,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::commands::{
-    check, estimate, evolution, monitor, plan, report, robots, run, schedule, simulate, terms,
+    check, diff, estimate, evolution, history, monitor, plan, report, robots, run, schedule,
+    simulate, terms,
 };
 use crate::error::Error;
 use crate::output::{self, Format};
@@ -22,6 +23,8 @@ use crate::output::{self, Format};
 ///   dunlin estimate HISTORY.csv       how often do pages change, by what visits found?
 ///   dunlin evolution HISTORY.csv      how do they change and vanish, by domain?
 ///   dunlin run PAGES.csv              watch the pages for changes, politely, from this computer
+///   dunlin history URL --archive DIR  the versions of a page that `run --archive DIR` has kept
+///   dunlin diff URL --archive DIR     what has changed between two of them
 ///   dunlin monitor --elf FILE --log SOURCE    watch a probe at work, by its log
 ///   dunlin report LOG --elf FILE      a finished run as a page with plots
 ///   dunlin robots robots.txt URL      may this URL be fetched, and which rule says so?
@@ -48,13 +51,15 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Check(check::Args),
+    Diff(diff::Args),
     Estimate(estimate::Args),
     Evolution(evolution::Args),
+    History(history::Args),
     Monitor(monitor::Args),
     Plan(plan::Args),
     Report(report::Args),
     Robots(robots::Args),
-    Run(run::Args),
+    Run(Box<run::Args>),
     Schedule(schedule::Args),
     Simulate(simulate::Args),
     Terms(terms::Args),
@@ -84,8 +89,10 @@ impl Cli {
     fn run(&self) -> Result<ExitCode, Error> {
         match &self.command {
             Command::Check(args) => check::run(args, self.format)?,
+            Command::Diff(args) => return diff::run(args, self.format),
             Command::Estimate(args) => estimate::run(args, self.format)?,
             Command::Evolution(args) => evolution::run(args, self.format)?,
+            Command::History(args) => return history::run(args, self.format),
             Command::Monitor(args) => monitor::run(args, self.format)?,
             Command::Plan(args) => plan::run(args, self.format)?,
             Command::Report(args) => report::run(args, self.format)?,

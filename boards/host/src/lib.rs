@@ -12,6 +12,7 @@
 //! | [`monitor`] | a probe seen at work, from the bytes of its log to terminal, web page and metrics |
 //! | [`news`] | what is worth telling: changes, bad news, and good news after bad |
 //! | [`told`] | who is told of it: a command, a webhook, feed readers |
+//! | [`archive`] | the collection itself: every version of every page, as WARC files with an index |
 //! | [`commands`] | what `dunlin` can be asked, one file a command |
 //! | [`cli`] | the command line: which command was asked for, and how errors leave |
 //! | [`output`] | how results are printed: tables, JSON, CSV, plots, pictures, progress |
@@ -21,6 +22,8 @@
 //! [`simulate`], for the Python package, with next to no dependencies.
 
 pub mod allotment;
+#[cfg(feature = "program")]
+pub mod archive;
 #[cfg(feature = "program")]
 pub mod board;
 #[cfg(feature = "program")]

@@ -35,7 +35,8 @@ fn block_after(page: &str, words: &str) -> String {
 
 /// Does it run until it is told to stop, need a probe that runs, or name no file in particular?
 fn goes_on(words: &[String]) -> bool {
-    let open = |word: &String| word.contains("tcp:") || ["SOURCE", "LOG"].contains(&word.as_str());
+    let open =
+        |word: &String| word.contains("tcp:") || ["SOURCE", "LOG", "DIR"].contains(&word.as_str());
     words[0] == "run" || words.iter().any(open)
 }
 

@@ -118,18 +118,20 @@ pub const SYSTEM_PYTHON: &str = "/usr/bin/python3";
 /// Makes sure that results can be read in Python and our package be built: a virtual environment
 /// with what others read them with, in `target/python`.
 pub fn python(install: bool) -> Result<()> {
-    const PACKAGES: [&str; 5] = [
+    const PACKAGES: [&str; 7] = [
         "pandas==3.1.1",
         "jsonschema==4.26.0",
         "numpy==2.4.6",
         "maturin==1.16.0",
         "pytest==9.2.0",
+        "warcio==1.8.1",
+        "pywb==2.10.0",
     ];
     let folder = root().join("target/python");
     let python = folder.join("bin/python");
     let complete = || {
         let mut python = Command::new(&python);
-        let import = "import pandas, jsonschema, numpy, maturin, pytest";
+        let import = "import pandas, jsonschema, numpy, maturin, pytest, warcio, pywb";
         output(python.args(["-c", import])).is_some()
     };
     if complete() {

@@ -4,9 +4,12 @@ use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::SystemTime;
 
 use super::net;
+use super::tape::Tapes;
+use crate::archive::keeper::{Counts, Keeper};
 use crate::error::Error;
 use crate::lists::listing::Listing;
 use crate::lists::pages::ListedPage;
@@ -31,8 +34,21 @@ pub struct Computer<'l> {
     watched: Option<Watched>,
     /// Who else hears the news.
     told: RefCell<Told>,
+    /// Who keeps versions of pages, if anybody does.
+    keeping: RefCell<Option<Keeping>>,
     /// What could not be written first.
     lost: RefCell<Option<Error>>,
+}
+
+/// Who keeps versions of pages, and where they come from.
+#[derive(Debug)]
+pub struct Keeping {
+    /// Writes them down.
+    pub keeper: Keeper,
+    /// Holds what went over the wire last.
+    pub tapes: Rc<Tapes>,
+    /// Visits that brought nothing new are wanted, too.
+    pub revisits: bool,
 }
 
 /// The Unix time in seconds; 0 where the clock stands before 1970.
@@ -65,13 +81,15 @@ impl EventLog {
 
 impl<'l> Computer<'l> {
     /// A board for the pages of `listing`; `order` says for each page of the image which of them it
-    /// is. News is appended to `log`, too, and `told`; everything is shown to who is `watched` by.
+    /// is. News is appended to `log`, too, and `told`; everything is shown to who is `watched` by, and versions of pages go to who is
+    /// `keeping` them.
     pub fn new(
         listing: &'l Listing,
         order: Vec<usize>,
         log: Option<EventLog>,
         watched: Option<Watched>,
         told: Told,
+        keeping: Option<Keeping>,
     ) -> Self {
         Self {
             listing,
@@ -80,6 +98,7 @@ impl<'l> Computer<'l> {
             log: RefCell::new(log),
             watched,
             told: RefCell::new(told),
+            keeping: RefCell::new(keeping),
             lost: RefCell::new(None),
         }
     }
@@ -89,9 +108,37 @@ impl<'l> Computer<'l> {
         self.lost.take()
     }
 
-    /// Gives those who are told a last moment, at the end.
-    pub fn finish_telling(&self) {
+    /// At the end: gives those who are told a last moment, and waits until the archive is written.
+    pub fn finish(&self) {
         self.told.take().finish();
+        let Some(keeping) = self.keeping.take() else {
+            return;
+        };
+        let Counts { versions, lost } = keeping.keeper.finish();
+        self.say(&format!("archive: {versions} versions written"));
+        if lost > 0 {
+            let why = format!("{lost} versions could not be written to the archive");
+            self.lost.borrow_mut().get_or_insert(Error::Usage(why));
+        }
+    }
+
+    /// Hands the answer that an event is about to the archive, if it belongs there: versions of
+    /// pages, and where pages have moved.
+    fn keep(&self, event: &Event) {
+        let keeping = self.keeping.borrow();
+        let Some(keeping) = keeping.as_ref() else {
+            return;
+        };
+        let belongs = match *event {
+            Event::End {
+                changed, status, ..
+            } => changed || keeping.revisits && matches!(status, 200 | 304),
+            Event::Moved { .. } => true,
+            _ => false,
+        };
+        if belongs && let Some(exchange) = keeping.tapes.take() {
+            keeping.keeper.keep(exchange);
+        }
     }
 
     /// A page of the image in the user's list.
@@ -180,6 +227,7 @@ impl Board for Computer<'_> {
         if let Some(watched) = &self.watched {
             watched.hear(event, self.now());
         }
+        self.keep(event);
         let answer = match *event {
             Event::End {
                 status,

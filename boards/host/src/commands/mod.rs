@@ -1,8 +1,11 @@
 //! One file a command.
 
+mod archive_args;
 pub mod check;
+pub mod diff;
 pub mod estimate;
 pub mod evolution;
+pub mod history;
 pub mod monitor;
 pub mod plan;
 pub mod report;

@@ -118,6 +118,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     args.web.start(Site {
         probes: Arc::clone(&probes),
         recent: None,
+        archive: None,
     })?;
     if lines {
         printer.header();

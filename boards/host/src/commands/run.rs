@@ -4,6 +4,7 @@ use std::future::{Future, poll_fn};
 use std::io::{IsTerminal, Write as _};
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 
@@ -15,12 +16,15 @@ use dunlin::store::Store;
 use dunlin::time::Duration;
 use serde::Serialize;
 
+use super::archive_args::ArchiveArgs;
 use super::told_args::ToldArgs;
 use super::web_args::WebArgs;
-use crate::board::computer::{Computer, EventLog, unix_time};
+use crate::archive::keeper::Keeper;
+use crate::board::computer::{Computer, EventLog, Keeping, unix_time};
 use crate::board::flash::FileFlash;
 use crate::board::net::{HostConnect, HostResolve};
 use crate::board::state_file::{StateFile, random_key};
+use crate::board::tape::Tapes;
 use crate::board::verify::Trust;
 use crate::error::Error;
 use crate::lists::budget::Budget;
@@ -92,6 +96,8 @@ pub struct Args {
     /// seed, the same key. Without it, the key is drawn at random and kept in the state file
     #[arg(long, value_name = "S")]
     seed: Option<u32>,
+    #[command(flatten)]
+    archive: ArchiveArgs,
     #[command(flatten)]
     told: ToldArgs,
     #[command(flatten)]
@@ -170,6 +176,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         pins: listing.pins.iter().cloned().collect(),
     };
     let connect = HostConnect::new(trust);
+    let archive = args.archive.open()?;
     let told = args.told.start(&connect, &resolve, unix_time())?;
     say_if_proxied();
     let log = args.log.as_deref().map(EventLog::open).transpose()?;
@@ -180,10 +187,25 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         args.web.start(Site {
             probes: watched.probes(),
             recent: Some(told.recent()),
+            archive: args.archive.folder().cloned(),
         })?;
     }
-    let board = Computer::new(&listing, order, log, watched, told);
-    let (summary, lost) = crawl(image, board, connect, resolve, kept, args)?;
+    let tapes = Rc::new(Tapes::new(match &archive {
+        Some(_) => args.slots.into(),
+        None => 0,
+    }));
+    let keeping = archive.map(|archive| Keeping {
+        keeper: Keeper::new(archive),
+        tapes: Rc::clone(&tapes),
+        revisits: args.archive.wants_revisits(),
+    });
+    let board = Computer::new(&listing, order, log, watched, told, keeping);
+    let network = Network {
+        connect,
+        resolve,
+        tapes,
+    };
+    let (summary, lost) = crawl(image, board, network, kept, args)?;
     report(&summary, format)?;
     lost.map_or(Ok(()), Err)
 }
@@ -210,6 +232,14 @@ fn say_if_proxied() {
     }
 }
 
+/// The way to other computers.
+struct Network {
+    connect: HostConnect,
+    resolve: HostResolve,
+    /// What goes over the connections, for the archive.
+    tapes: Rc<Tapes>,
+}
+
 /// What outlives a run.
 struct Kept {
     /// Instead of the image's key.
@@ -223,8 +253,7 @@ struct Kept {
 fn crawl(
     image: Image<'_>,
     board: Computer<'_>,
-    connect: HostConnect,
-    resolve: HostResolve,
+    network: Network,
     kept: Kept,
     args: &Args,
 ) -> Result<(Summary, Option<Error>), Error> {
@@ -251,16 +280,20 @@ fn crawl(
     let mut buffers = vec![[0; WINDOW]; args.slots.into()];
     let mut slots: Vec<_> = buffers
         .iter_mut()
-        .map(|buffer| Slot {
-            connect: connect.clone(),
-            resolve: resolve.clone(),
+        .enumerate()
+        .map(|(number, buffer)| Slot {
+            connect: network.tapes.around(number, network.connect.clone()),
+            resolve: network.resolve.clone(),
             buffer,
         })
         .collect();
     let mut work: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
     for (number, slot) in slots.iter_mut().enumerate() {
         let probe = &probe;
-        work.push(Box::pin(async move { probe.run_slot(number, slot).await }));
+        let tapes = &network.tapes;
+        work.push(Box::pin(async move {
+            tapes.during(number, probe.run_slot(number, slot)).await
+        }));
     }
     work.push(Box::pin(async { probe.keep_house().await }));
     if let Some(store) = &mut store {
@@ -281,7 +314,7 @@ fn crawl(
         stop.as_mut().poll(context)
     }));
     drop(work);
-    probe.board().finish_telling();
+    probe.board().finish();
     let mut lost = probe.board().lost();
     if let Some(store) = &mut store {
         async_io::block_on(probe.persistence().save(store));

@@ -142,10 +142,10 @@ def validated(schema, documents):
 with tempfile.TemporaryDirectory() as folder, http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     base = f"127.0.0.1:{server.server_port}"
-    pages, feed = Path(folder) / "pages.csv", Path(folder) / "feed.atom"
+    pages, feed, kept = (Path(folder) / name for name in ("pages.csv", "feed.atom", "kept"))
     pages.write_text(f"url,name\nhttp://{base}/changing,<b>&\nhttp://{base}/gone,\n")
     lines = dunlin("run", str(pages), "--seconds", "3", "--politeness", "200ms", "--crawls-per-day", "max",
-                   "--webhook", f"http://{base}/hook", "--feed", str(feed))
+                   "--webhook", f"http://{base}/hook", "--feed", str(feed), "--archive", str(kept))
     server.shutdown()
     lines = [json.loads(line) for line in lines.splitlines()]
     validated("run", lines)
@@ -159,3 +159,5 @@ with tempfile.TemporaryDirectory() as folder, http.server.ThreadingHTTPServer(("
     assert any(title.startswith("<b>& (http://") for title in titles), titles
     assert len(entries) == len(Site.told), (titles, Site.told)
     print(f"run: {len(lines)} lines, {len(Site.told)} messages, {len(entries)} entries")
+    check("history", "history", f"http://{base}/changing", "--archive", str(kept))
+    validated("diff", [json.loads(dunlin("diff", f"http://{base}/changing", "--archive", str(kept), "--format", "json"))])

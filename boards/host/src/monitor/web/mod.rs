@@ -1,26 +1,32 @@
 //! The figures for a browser: one page, its live updates, and metrics. Reads no file and believes
 //! no request.
 
+mod kept;
 pub mod places;
 pub mod request;
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use self::places::{Place, Places};
-use self::request::{Access, LONGEST, Refusal, Route};
+use self::request::{Access, Asked, LONGEST, Query, Refusal, Route};
 use super::metrics;
 use super::state::MonitoredProbe;
 use super::view::View;
 use crate::board::computer::unix_time;
 use crate::error::Error;
+use crate::output;
 use crate::told::atom;
 use crate::told::recent::Recent;
 
 /// The page: markup, style and script in one.
 const PAGE: &str = include_str!("page.html");
+/// What leads from the page to recent changes, where there are any.
+const CHANGES_LINK: &str =
+    "Recent changes: <a href=\"/changes\" class=\"one\" id=\"recent\">/changes</a>.";
 /// For a whole request, and for a whole answer or event, however slowly it trickles.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes that the system keeps for a client that does not read them. By itself it would keep
@@ -38,6 +44,12 @@ const HEADERS: &str = "Cache-Control: no-store\r\nX-Content-Type-Options: nosnif
     connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n\
     Connection: close\r\n";
 
+/// Pages that are made here need no script, either; their content is none of their own.
+const KEPT_HEADERS: &str = "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n\
+    Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; \
+    frame-ancestors 'none'; sandbox allow-forms\r\n\
+    Connection: close\r\n";
+
 /// Probes, in the order of the command line.
 pub type Probes = Arc<Vec<Arc<Mutex<MonitoredProbe>>>>;
 
@@ -48,6 +60,8 @@ pub struct Site {
     pub probes: Probes,
     /// The latest news, for feed readers; `None` where nobody keeps it.
     pub recent: Option<Recent>,
+    /// Where versions of pages are; `None` where nobody keeps them.
+    pub archive: Option<PathBuf>,
 }
 
 /// Starts the server; it lasts as long as the process. Returns where it listens. With a token,
@@ -110,15 +124,20 @@ fn answer(stream: &TcpStream, mut place: Place, access: &Access, site: &Site) ->
     stream.set_nodelay(true)?;
     #[cfg(unix)]
     rustix::net::sockopt::set_socket_send_buffer_size(stream, UNREAD)?;
-    let route = match listen(stream, access)? {
-        Ok(route) => route,
+    let (route, query) = match listen(stream, access)? {
+        Ok(asked) => asked,
         Err(why) => return send(stream, refusal(why).as_bytes()),
     };
     match route {
-        Route::Page => send(
-            stream,
-            document("text/html; charset=utf-8", PAGE).as_bytes(),
-        ),
+        Route::Page => {
+            let link = match &site.recent {
+                Some(_) => CHANGES_LINK,
+                None => "",
+            };
+            let page = PAGE.replace("<!-- changes -->", link);
+            let page = document("text/html; charset=utf-8", &page);
+            send(stream, page.as_bytes())
+        }
         Route::Metrics => {
             let guards: Vec<_> = probes
                 .iter()
@@ -127,6 +146,9 @@ fn answer(stream: &TcpStream, mut place: Place, access: &Access, site: &Site) ->
             let text = metrics::text(guards.iter().map(|probe| &**probe));
             drop(guards);
             send(stream, document(metrics::CONTENT_TYPE, &text).as_bytes())
+        }
+        Route::Changes | Route::History | Route::Diff => {
+            send(stream, kept_page(route, &query, site).as_bytes())
         }
         Route::Feed => match &site.recent {
             Some(recent) => {
@@ -141,14 +163,37 @@ fn answer(stream: &TcpStream, mut place: Place, access: &Access, site: &Site) ->
 }
 
 fn document(content_type: &str, body: &str) -> String {
+    answered(HEADERS, content_type, body)
+}
+
+fn answered(headers: &str, content_type: &str, body: &str) -> String {
     let length = body.len();
     format!(
-        "HTTP/1.1 200 OK\r\n{HEADERS}Content-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n{body}"
+        "HTTP/1.1 200 OK\r\n{headers}Content-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n{body}"
     )
 }
 
+/// A page of what is kept, or why there is none.
+fn kept_page(route: Route, query: &Query, site: &Site) -> String {
+    let page = match (route, &site.recent, &site.archive) {
+        (Route::Changes, Some(recent), archive) => {
+            Ok(kept::changes(&recent.latest(), query, archive.is_some()))
+        }
+        (Route::History, _, Some(archive)) => kept::history(archive, query),
+        (Route::Diff, _, Some(archive)) => kept::diff(archive, query),
+        _ => return refusal(Refusal::NotFound),
+    };
+    match page {
+        Ok(page) => answered(KEPT_HEADERS, "text/html; charset=utf-8", &page),
+        Err(why) => {
+            output::say(format_args!("{why}"));
+            refusal(Refusal::NotFound)
+        }
+    }
+}
+
 /// Reads a request's head, within [`PATIENCE`] and [`LONGEST`] bytes.
-fn listen(mut stream: &TcpStream, access: &Access) -> io::Result<Result<Route, Refusal>> {
+fn listen(mut stream: &TcpStream, access: &Access) -> io::Result<Result<Asked, Refusal>> {
     let deadline = Instant::now() + PATIENCE;
     let mut head = [0; LONGEST];
     let mut length = 0;

@@ -1,6 +1,8 @@
 //! The little of HTTP that a page for one's own browser needs: a request line, a `Host`, and
 //! nothing else believed.
 
+use crate::archive::cdxj;
+
 /// No request of a browser for our page is longer.
 pub const LONGEST: usize = 8 * 1024;
 /// Header lines of a request; browsers send about twenty.
@@ -17,7 +19,47 @@ pub enum Route {
     Metrics,
     /// The latest news for feed readers, at `/changes.atom`.
     Feed,
+    /// The latest news, at `/changes`.
+    Changes,
+    /// The versions of a page, at `/history?url=…`.
+    History,
+    /// What changed between two of them, at `/diff?url=…`.
+    Diff,
 }
+
+/// What follows a path: names and values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Query(Vec<(String, String)>);
+
+impl Query {
+    /// Reads what stands behind a question mark.
+    pub fn parse(text: &str) -> Self {
+        let pairs = text.split('&').filter(|pair| !pair.is_empty());
+        let pair = |pair: &str| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (decoded(name), decoded(value))
+        };
+        Self(pairs.map(pair).collect())
+    }
+
+    /// The first value of a name.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let same = |pair: &&(String, String)| pair.0 == name;
+        self.0.iter().find(same).map(|(_, value)| value.as_str())
+    }
+}
+
+/// A part of a query as it was meant.
+fn decoded(text: &str) -> String {
+    let bytes: Vec<u8> = text
+        .bytes()
+        .map(|byte| if byte == b'+' { b' ' } else { byte })
+        .collect();
+    String::from_utf8_lossy(&cdxj::decode(&bytes)).into_owned()
+}
+
+/// What is asked for, and with which arguments.
+pub type Asked = (Route, Query);
 
 /// Why a request is not answered, as a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +140,7 @@ fn is_same(given: &[u8], token: &[u8]) -> bool {
 }
 
 /// Reads a request's head, as far as it is there: `None` while it is not complete.
-pub fn read(head: &[u8], access: &Access) -> Option<Result<Route, Refusal>> {
+pub fn read(head: &[u8], access: &Access) -> Option<Result<Asked, Refusal>> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     let mut request = httparse::Request::new(&mut headers);
     match request.parse(head) {
@@ -129,13 +171,18 @@ pub fn read(head: &[u8], access: &Access) -> Option<Result<Route, Refusal>> {
         return Some(Err(Refusal::Token));
     }
     let path = request.path.unwrap_or_default();
-    Some(match path.split('?').next() {
-        Some("/") => Ok(Route::Page),
-        Some("/events") => Ok(Route::Events),
-        Some("/metrics") => Ok(Route::Metrics),
-        Some("/changes.atom") => Ok(Route::Feed),
-        _ => Err(Refusal::NotFound),
-    })
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let route = match path {
+        "/" => Route::Page,
+        "/events" => Route::Events,
+        "/metrics" => Route::Metrics,
+        "/changes.atom" => Route::Feed,
+        "/changes" => Route::Changes,
+        "/history" => Route::History,
+        "/diff" => Route::Diff,
+        _ => return Some(Err(Refusal::NotFound)),
+    };
+    Some(Ok((route, Query::parse(query))))
 }
 
 fn is_loopback(host: &str) -> bool {
@@ -159,7 +206,7 @@ mod tests {
             local_only: true,
             token: None,
         };
-        read(head.as_bytes(), &access)
+        Some(read(head.as_bytes(), &access)?.map(|(route, _)| route))
     }
 
     #[test]
@@ -170,7 +217,8 @@ mod tests {
         };
         let ask = |path: &str, more: &str| {
             let head = format!("GET {path} HTTP/1.1\r\nHost: a\r\n{more}\r\n");
-            read(head.as_bytes(), &access).expect("a whole head")
+            let asked = read(head.as_bytes(), &access).expect("a whole head");
+            asked.map(|(route, _)| route)
         };
         let known = "Authorization: Bearer correct-horse\r\n";
         assert_eq!(ask("/metrics", known), Ok(Route::Metrics));
@@ -200,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn four_paths_and_one_method() {
+    fn some_paths_and_one_method() {
         assert_eq!(
             ask("GET / HTTP/1.1\r\nHost: localhost:1\r\n\r\n"),
             Some(Ok(Route::Page))
@@ -235,6 +283,15 @@ mod tests {
     }
 
     #[test]
+    fn a_query_is_decoded_once() {
+        let query = Query::parse("url=http%3A%2F%2Fa.test%2F%2541+b&&to=&x&url=second");
+        assert_eq!(query.get("url"), Some("http://a.test/%41 b"));
+        assert_eq!((query.get("to"), query.get("x")), (Some(""), Some("")));
+        assert_eq!(query.get("none"), None);
+        assert_eq!(Query::parse("%zz=%&%4=%ff").get("%zz"), Some("%"));
+    }
+
+    #[test]
     fn names_of_other_sites_do_not_lead_here() {
         for host in [
             "evil.example",
@@ -245,11 +302,8 @@ mod tests {
         ] {
             let head = format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n");
             assert_eq!(ask(&head), Some(Err(Refusal::Host)), "{host}");
-            assert_eq!(
-                read(head.as_bytes(), &Access::default()),
-                Some(Ok(Route::Page)),
-                "{host}"
-            );
+            let open = read(head.as_bytes(), &Access::default());
+            assert_eq!(open, Some(Ok((Route::Page, Query::default()))), "{host}");
         }
         assert_eq!(ask("GET / HTTP/1.1\r\n\r\n"), Some(Err(Refusal::Bad)));
         assert_eq!(
