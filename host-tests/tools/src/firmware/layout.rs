@@ -108,10 +108,14 @@ fn vectors(board: &Board, image: &object::File<'_>) -> Result<()> {
     let (stack, reset) = word(0)
         .zip(word(1))
         .context("the vector table is too short")?;
-    let top = |ram: &Memory| stack > ram.start && stack <= ram.start + ram.bytes;
+    // It is painted from its end up to where it begins, so both are in one piece of RAM.
+    let end = symbol(image, "_stack_end")?;
+    let within = |ram: &Memory| {
+        stack > ram.start && stack <= ram.start + ram.bytes && (ram.start..stack).contains(&end)
+    };
     ensure!(
-        board.ram.iter().any(top),
-        "the stack begins at {stack:#x}, which is not in RAM"
+        board.ram.iter().any(within),
+        "the stack goes from {stack:#x} down to {end:#x}, which is not in one RAM"
     );
     ensure!(
         reset & 1 == 1,
