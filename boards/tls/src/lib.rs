@@ -35,7 +35,7 @@ pub use connection::{StreamError, TlsConnection, reason};
 pub use provider::seed;
 pub use records::{RecordBuffer, Records};
 pub use sessions::{Held, Sessions};
-pub use trust::{MOST_AUTHORITIES, NoOwner, Owner, check_pinned};
+pub use trust::{MOST_AUTHORITIES, NoOwner, Owner, Verifier};
 
 use alloc::sync::Arc;
 use alloc::vec;
@@ -91,11 +91,16 @@ impl Tls {
     ) -> Option<Self> {
         let builder =
             ClientConfig::builder_with_details(provider::provider(), Arc::new(Now(clock)));
+        let verifier = Verifier {
+            owner,
+            roots: webpki_roots::TLS_SERVER_ROOTS.into(),
+            algorithms: provider::ALGORITHMS,
+        };
         let mut config = builder
             .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
             .ok()?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(trust::Verifier { owner }))
+            .with_custom_certificate_verifier(Arc::new(verifier))
             .with_no_client_auth();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         config.resumption = Resumption::store(Arc::new(sessions))

@@ -1,16 +1,17 @@
 //! Whom to believe: the public roots, the owner's own certificate authorities, and keys that the
-//! owner has pinned.
+//! owner has pinned. Boards and computers decide alike; what differs are roots and cryptography.
 
+use alloc::borrow::Cow;
 use core::{fmt, net};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{self, CertificateDer, ServerName, TrustAnchor, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 use sha2::{Digest as _, Sha256};
 use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
 
-use crate::provider::{ALGORITHMS, restart_count};
+use crate::provider::restart_count;
 use crate::validity;
 
 /// The owner's authorities that are looked at.
@@ -24,7 +25,7 @@ pub trait Owner: Send + Sync + fmt::Debug {
     }
 
     /// Certificates of the owner's certificate authorities, in DER.
-    fn authority(&self, _index: usize) -> Option<&'static [u8]> {
+    fn authority(&self, _index: usize) -> Option<&[u8]> {
         None
     }
 
@@ -41,13 +42,33 @@ pub struct NoOwner;
 
 impl Owner for NoOwner {}
 
-/// Checks certificates.
-#[derive(Debug)]
-pub(crate) struct Verifier {
-    pub(crate) owner: &'static dyn Owner,
+impl<O: Owner + ?Sized> Owner for &O {
+    fn is_own(&self, host: &str) -> bool {
+        (**self).is_own(host)
+    }
+
+    fn authority(&self, index: usize) -> Option<&[u8]> {
+        (**self).authority(index)
+    }
+
+    fn pin(&self, host: &str) -> Option<[u8; 32]> {
+        (**self).pin(host)
+    }
 }
 
-impl ServerCertVerifier for Verifier {
+/// Checks certificates: a key that the owner pinned decides alone; the owner's authorities decide
+/// for the owner's hosts, unless none of them is meant; for all others, the roots do.
+#[derive(Debug)]
+pub struct Verifier<O> {
+    /// Who says whom else to trust.
+    pub owner: O,
+    /// Whom everybody trusts.
+    pub roots: Cow<'static, [TrustAnchor<'static>]>,
+    /// How signatures are checked.
+    pub algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl<O: Owner> ServerCertVerifier for Verifier<O> {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
@@ -66,7 +87,7 @@ impl ServerCertVerifier for Verifier {
         }
         let path = |anchors: &[TrustAnchor<'_>]| {
             end.verify_for_usage(
-                ALGORITHMS.all,
+                self.algorithms.all,
                 anchors,
                 intermediates,
                 now,
@@ -92,8 +113,7 @@ impl ServerCertVerifier for Verifier {
         } else {
             None
         };
-        own.unwrap_or_else(|| path(webpki_roots::TLS_SERVER_ROOTS))
-            .map_err(reason)
+        own.unwrap_or_else(|| path(&self.roots)).map_err(reason)
     }
 
     fn verify_tls12_signature(
@@ -103,7 +123,7 @@ impl ServerCertVerifier for Verifier {
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         restart_count();
-        verify_tls12_signature(message, certificate, signed, &ALGORITHMS)
+        verify_tls12_signature(message, certificate, signed, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -113,11 +133,11 @@ impl ServerCertVerifier for Verifier {
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         restart_count();
-        verify_tls13_signature(message, certificate, signed, &ALGORITHMS)
+        verify_tls13_signature(message, certificate, signed, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> alloc::vec::Vec<SignatureScheme> {
-        ALGORITHMS.supported_schemes()
+        self.algorithms.supported_schemes()
     }
 }
 
@@ -125,7 +145,7 @@ impl ServerCertVerifier for Verifier {
 ///
 /// # Errors
 /// Why not.
-pub fn check_pinned(
+fn check_pinned(
     certificate: &CertificateDer<'_>,
     name: &ServerName<'_>,
     pin: &[u8; 32],

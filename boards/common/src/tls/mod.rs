@@ -7,6 +7,7 @@ mod connect;
 mod pool;
 
 pub use connect::{Link, LinkError, TlsConnector};
+pub use dunlin_tls;
 
 use core::cell::Cell;
 
@@ -41,16 +42,26 @@ static DATE: Mutex<CriticalSectionRawMutex, Cell<Option<u64>>> = Mutex::new(Cell
 /// Gets https ready. `seed` are 256 random bits, by the chip's own generator; `image` says whom its
 /// owner trusts. Call once.
 pub fn start(image: Image<'static>, seed: [u8; 32]) {
+    static OWNER: StaticCell<ImageOwner> = StaticCell::new();
+    if let Some(tls) = start_with(OWNER.init(ImageOwner(image)), &DeviceClock, seed) {
+        SHARED.lock(|shared| shared.set(Some(tls)));
+    }
+}
+
+/// The same for an owner and a clock of your own, and for nobody else: [`TlsConnector`] does not
+/// know of it. Call once, and not beside [`start`].
+pub fn start_with(
+    owner: &'static dyn Owner,
+    clock: &'static dyn Clock,
+    seed: [u8; 32],
+) -> Option<&'static Tls> {
     static BUFFER: RecordBuffer = RecordBuffer::new();
     static RECORDS: Records = Records::new(&BUFFER);
     static KEPT: Sessions = Sessions::new(SESSIONS);
-    static OWNER: StaticCell<ImageOwner> = StaticCell::new();
     static TLS: StaticCell<Tls> = StaticCell::new();
     dunlin_tls::seed(seed);
-    let owner = OWNER.init(ImageOwner(image));
-    if let Some(tls) = Tls::new(&RECORDS, &KEPT, &DevicePool, &DeviceClock, owner) {
-        SHARED.lock(|shared| shared.set(Some(TLS.init(tls))));
-    }
+    let tls = Tls::new(&RECORDS, &KEPT, &DevicePool, clock, owner)?;
+    Some(TLS.init(tls))
 }
 
 fn shared() -> Option<&'static Tls> {
@@ -112,7 +123,7 @@ impl Owner for ImageOwner {
         self.0.lists(host)
     }
 
-    fn authority(&self, index: usize) -> Option<&'static [u8]> {
+    fn authority(&self, index: usize) -> Option<&[u8]> {
         self.0.authority(index)
     }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use async_io::{Async, Timer};
 use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Resolve, Scheme, TlsError};
 use dunlin::time::Duration;
+use dunlin_tls::Verifier;
 use embedded_io_async::{ErrorType, Read, Write};
 use futures_lite::{AsyncReadExt, AsyncWriteExt};
 use futures_rustls::client::TlsStream;
@@ -18,7 +19,7 @@ use futures_rustls::rustls::pki_types::ServerName;
 use futures_rustls::rustls::{ClientConfig, RootCertStore};
 use futures_rustls::{TlsConnector, rustls};
 
-use super::verify::{Trust, Verifier};
+use super::verify::Trust;
 
 /// Completes after `duration`: a deadline for [`dunlin::fetch::within`].
 pub fn after(duration: Duration) -> impl Future<Output = ()> {
@@ -49,7 +50,11 @@ impl HostConnect {
     /// Trusts exactly these.
     pub fn trusting(roots: RootCertStore, trust: Trust) -> Self {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let verifier = Verifier::new(roots, trust, &provider).expect("there are roots");
+        let verifier = Verifier {
+            owner: trust,
+            roots: roots.roots.into(),
+            algorithms: provider.signature_verification_algorithms,
+        };
         let mut config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .expect("ring supports the default protocol versions")
