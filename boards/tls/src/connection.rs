@@ -80,6 +80,7 @@ pub struct TlsConnection<'t, S> {
     /// In the pool, so that a slot without a TLS connection has no room set apart for it.
     rustls: Box<UnbufferedClientConnection>,
     name: ServerName<'static>,
+    port: u16,
     /// The first bytes of a record, until the buffer is there for the rest.
     begun: heapless::Vec<u8, HEADER>,
     buffer: Option<Incoming<'t>>,
@@ -127,12 +128,12 @@ impl<S> fmt::Debug for TlsConnection<'_, S> {
 }
 
 impl<'t, S: Connection> TlsConnection<'t, S> {
-    /// Shakes hands with the server on `below`, which has to be `host`.
+    /// Shakes hands with the server on `below`, which has to be `host`; `port` is where it was asked.
     ///
     /// # Errors
     /// Why it is not to be trusted, or cannot be talked to. *Cancellation*: the connection is given
     /// up.
-    pub async fn open(tls: &'t Tls, below: S, host: &str) -> Result<Self, S> {
+    pub async fn open(tls: &'t Tls, below: S, host: &str, port: u16) -> Result<Self, S> {
         let refused = StreamError::Tls;
         if !tls.knows_time() {
             return Err(refused(TlsError::Time));
@@ -147,6 +148,7 @@ impl<'t, S: Connection> TlsConnection<'t, S> {
         if !tls.make_room(HELLO) {
             return Err(refused(TlsError::Memory));
         }
+        tls.sessions().turn_to(port);
         let rustls = UnbufferedClientConnection::new(tls.config(), name.clone())
             .map_err(|why| refused(reason(&why)))?;
         let mut connection = Self {
@@ -154,6 +156,7 @@ impl<'t, S: Connection> TlsConnection<'t, S> {
             below,
             rustls: Box::new(rustls),
             name,
+            port,
             begun: heapless::Vec::new(),
             buffer: None,
             caps: Caps::PLAIN,
@@ -257,6 +260,7 @@ impl<'t, S: Connection> TlsConnection<'t, S> {
         if !self.tls.make_room(incoming.waiting.len() + BESIDE) {
             return Err(TlsError::Memory);
         }
+        self.tls.sessions().turn_to(self.port);
         let mut sending = 0;
         loop {
             let Incoming { bytes, waiting, .. } = incoming;

@@ -1,11 +1,11 @@
-//! Sessions to be resumed: one a host, the latest, within a limit of bytes.
+//! Sessions to be resumed: one a host and port, the latest, within a limit of bytes.
 //!
 //! A session that is resumed takes a seventh of the work of a full handshake. rustls keeps the
 //! server's chain in each, so an entry is the chain, the ticket and some 300 bytes.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 use core::fmt;
 
 use critical_section::Mutex;
@@ -27,6 +27,7 @@ enum Session {
 
 struct Entry {
     name: ServerName<'static>,
+    port: u16,
     /// What the server wanted instead of X25519.
     group: Option<NamedGroup>,
     session: Session,
@@ -40,6 +41,9 @@ type Entries = Vec<Box<Entry>>;
 /// The sessions. The one that was used least recently is the first to go.
 pub struct Sessions {
     entries: Mutex<RefCell<Entries>>,
+    /// Whose turn it is: rustls tells a server's name, and several may have it, each on a port of
+    /// its own.
+    port: Mutex<Cell<u16>>,
     most: usize,
 }
 
@@ -65,6 +69,7 @@ impl Sessions {
     pub const fn new(most: usize) -> Self {
         Self {
             entries: Mutex::new(RefCell::new(Vec::new())),
+            port: Mutex::new(Cell::new(0)),
             most,
         }
     }
@@ -77,6 +82,11 @@ impl Sessions {
         })
     }
 
+    /// What rustls asks for from now on is about the server on this port.
+    pub(crate) fn turn_to(&self, port: u16) {
+        critical_section::with(|token| self.port.borrow(token).set(port));
+    }
+
     /// Forgets the session that was used least recently; false if there is none.
     pub(crate) fn forget_one(&self) -> bool {
         // Dropped out here: freeing takes its time.
@@ -87,9 +97,11 @@ impl Sessions {
     /// A connection to this server has processed what came: its chain and its last ticket are so
     /// long. Forgets what no longer fits.
     pub(crate) fn weigh(&self, name: &ServerName<'_>, chain: usize, ticket: usize) {
+        let port = self.port();
         self.with(|entries| {
-            let found = entries.iter().position(|entry| entry.name == *name);
-            let Some(found) = found else { return };
+            let Some(found) = place(entries, name, port) else {
+                return;
+            };
             if ticket > LONGEST_TICKET {
                 entries.remove(found);
             } else if let Some(entry) = entries.get_mut(found) {
@@ -106,12 +118,13 @@ impl Sessions {
 
     /// Changes the entry of a server, which becomes the latest.
     fn change(&self, name: &ServerName<'_>, change: impl FnOnce(&mut Entry)) {
+        let port = self.port();
         self.with(|entries| {
-            let found = entries.iter().position(|entry| entry.name == *name);
-            let mut entry = match found {
+            let mut entry = match place(entries, name, port) {
                 Some(found) => entries.remove(found),
                 None => Box::new(Entry {
                     name: name.to_owned(),
+                    port,
                     group: None,
                     session: Session::None,
                     bytes: size_of::<Entry>() + OVERHEAD,
@@ -127,11 +140,22 @@ impl Sessions {
         name: &ServerName<'_>,
         find: impl FnOnce(&mut Entry) -> Option<T>,
     ) -> Option<T> {
+        let port = self.port();
         self.with(|entries| {
-            let entry = entries.iter_mut().find(|entry| entry.name == *name)?;
-            find(entry)
+            let found = place(entries, name, port)?;
+            find(entries.get_mut(found)?)
         })
     }
+
+    fn port(&self) -> u16 {
+        critical_section::with(|token| self.port.borrow(token).get())
+    }
+}
+
+fn place(entries: &Entries, name: &ServerName<'_>, port: u16) -> Option<usize> {
+    entries
+        .iter()
+        .position(|entry| entry.port == port && entry.name == *name)
 }
 
 /// Headers of the allocations an entry is made of, and what rustls adds to chain and ticket.

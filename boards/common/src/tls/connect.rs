@@ -54,9 +54,9 @@ impl Connect for TlsConnector {
             // No need to disturb the server.
             return Err(LinkError::Tls(StreamError::Tls(TlsError::Time)));
         }
-        let host = to.host;
+        let Endpoint { host, port, .. } = to;
         let socket = self.0.connect(to).await.map_err(LinkError::Below)?;
-        TlsConnection::open(tls, socket, host)
+        TlsConnection::open(tls, socket, host, port)
             .await
             .map(Link::Tls)
             .map_err(LinkError::Tls)

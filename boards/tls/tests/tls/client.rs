@@ -65,7 +65,7 @@ impl Owner for Machine {
         true
     }
 
-    fn authority(&self, index: usize) -> Option<&'static [u8]> {
+    fn authority(&self, index: usize) -> Option<&[u8]> {
         self.authority.filter(|_| index == 0)
     }
 }
@@ -92,6 +92,14 @@ impl Fetch {
         }
     }
 
+    /// The same client asks another server.
+    pub fn at(&self, server: &Server) -> Self {
+        Self {
+            address: server.address,
+            ..self.clone()
+        }
+    }
+
     pub fn trusting(mut self, authority: &Authority) -> Self {
         self.client = Some(client(Some(authority)));
         self
@@ -104,7 +112,8 @@ pub fn fetch(ask: &Fetch) -> Got {
         let socket = Async::<TcpStream>::connect(ask.address).await.unwrap();
         let mut resumed = false;
         let result = async {
-            let mut connection = TlsConnection::open(tls, Socket(socket), &ask.host).await?;
+            let port = ask.address.port();
+            let mut connection = TlsConnection::open(tls, Socket(socket), &ask.host, port).await?;
             resumed = connection.is_resumed();
             let request = format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", ask.host);
             connection.write_all(request.as_bytes()).await?;

@@ -42,6 +42,21 @@ fn the_second_visit_resumes() {
 }
 
 #[test]
+fn two_servers_of_one_name_have_a_session_each() {
+    let authority = Authority::new("our own");
+    let identity = authority.leaf(&Leaf::named("a.test"));
+    let one = Server::start(identity.clone(), Versions::Tls13);
+    let other = Server::start(identity, Versions::Tls13);
+    let first = Fetch::of(&one, "a.test").trusting(&authority);
+    let second = first.at(&other);
+    assert!(!fetch(&first).resumed);
+    // It would not know a session of the first one's.
+    assert!(!fetch(&second).resumed);
+    assert!(fetch(&first).resumed);
+    assert!(fetch(&second).resumed);
+}
+
+#[test]
 fn strangers_are_refused() {
     let authority = Authority::new("our own");
     let other = Authority::new("our own");

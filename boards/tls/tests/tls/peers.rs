@@ -93,6 +93,15 @@ pub struct Server {
     pub address: SocketAddr,
 }
 
+impl Clone for Identity {
+    fn clone(&self) -> Self {
+        Self {
+            chain: self.chain.clone(),
+            key: self.key.clone_key(),
+        }
+    }
+}
+
 impl Server {
     pub fn start(identity: Identity, versions: Versions) -> Self {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
