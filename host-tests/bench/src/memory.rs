@@ -182,14 +182,6 @@ pub fn rows(install: bool, images: &[Weighed]) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Pages that a board has to hold.
-const LEAST_PAGES: [(&str, f64); 4] = [
-    (firmware::BOARD, 512.0),
-    ("nucleo-h753zi", 4_000.0),
-    ("pico2-w", 2_000.0),
-    ("w5500-evb-pico2", 2_000.0),
-];
-
 /// How much each board holds, and where its firmware could panic.
 fn boards(install: bool) -> Result<Vec<Row>> {
     let row = |what: String, ours: f64, unit: &str, limit| Row {
@@ -204,8 +196,10 @@ fn boards(install: bool) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for board in BOARDS {
         let elf = board.build(install)?;
-        let least = LEAST_PAGES.iter().find(|(name, _)| *name == board.name);
-        let limit = least.map_or(Limit::None, |(_, pages)| Limit::Least(*pages));
+        let budget = budgets::image(board.name)?.budget;
+        let limit = budget
+            .pages
+            .map_or(Limit::None, |pages| Limit::Least(pages.into()));
         let pages = Holdings::read(board, &elf)?.pages;
         rows.push(row(
             format!("{}, pages it holds", board.name),
@@ -214,12 +208,11 @@ fn boards(install: bool) -> Result<Vec<Row>> {
             limit,
         ));
         let sites = panics::count(&elf)? as f64;
-        let budget = budgets::image(board.name)?.budget.panic_sites as f64;
         rows.push(row(
             format!("{}, panic sites, its network stack's included", board.name),
             sites,
             "sites",
-            Limit::Most(budget),
+            Limit::Most(budget.panic_sites as f64),
         ));
     }
     Ok(rows)

@@ -113,11 +113,11 @@ fn build(install: bool, board: &Board, features: &[String], list: &ListArguments
     let (listing, options) = list.read()?;
     let mut features = features.to_vec();
     if wants_https(&listing, &options) {
-        // A board without a budget for it has never been seen to hold it.
-        budgets::image(&format!("{}+tls", board.name))?;
-        features.push("tls".into());
+        features.push(budgets::HTTPS.into());
         features.sort();
     }
+    // A board without a budget for it has never been seen to hold it.
+    budgets::check_combination(board, &features)?;
     say(format_args!(
         "building the firmware; the first time takes some minutes"
     ));

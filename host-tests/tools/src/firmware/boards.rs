@@ -9,6 +9,7 @@ use dunlin_host::error::Error;
 use dunlin_host::lists::page_image::Capacity;
 use object::{Object, ObjectSection, ObjectSymbol};
 
+use crate::firmware::budgets::{self, Budget, Image};
 use crate::firmware::sizes::{self, Sizes};
 use crate::firmware::{self, layout, uf2};
 use crate::setup::{CORTEX_M4F, CORTEX_M33};
@@ -122,13 +123,6 @@ pub const BOARDS: &[Board] = &[
     },
 ];
 
-/// What the stack is left with where it shares RAM with the tables: a third more than the 12.5 kB
-/// that the probe was ever seen to use.
-const STACK: u64 = 16 * KIB;
-
-/// The same with https: its cryptography was seen to use 29 kB.
-const TLS_STACK: u64 = 36 * KIB;
-
 impl Board {
     /// The board of that name.
     ///
@@ -212,6 +206,8 @@ pub struct Holdings {
     pub free_ram: u64,
     /// Is the stack in that room, too?
     pub shares_stack: bool,
+    /// Bytes that are left for the stack.
+    pub stack: u64,
     /// Does it speak https itself?
     pub https: bool,
 }
@@ -249,27 +245,43 @@ impl Holdings {
         );
         let tables = board.ram[0];
         let end = tables.start + tables.bytes;
+        let stack_start = symbol("_stack_start")?;
+        let free_ram = end.saturating_sub(symbol("__euninit")?);
         Ok(Self {
             sizes,
             pages,
             hosts,
             bytes_a_page,
-            free_ram: end.saturating_sub(symbol("__euninit")?),
+            free_ram,
             https: image
                 .symbols()
                 .any(|symbol| symbol.name().is_ok_and(|name| name.contains("dunlin_tls"))),
-            shares_stack: (tables.start..=end).contains(&symbol("_stack_start")?),
+            shares_stack: (tables.start..=end).contains(&stack_start),
+            stack: stack_start.saturating_sub(symbol("_stack_end")?),
         })
     }
 
-    /// Pages that would fit into what is left.
-    pub fn more_pages(&self) -> u64 {
-        let stack = match (self.shares_stack, self.https) {
-            (false, _) => 0,
-            (true, false) => STACK,
-            (true, true) => TLS_STACK,
-        };
+    /// Pages that would fit into what is left, beside so many bytes of stack.
+    pub fn more_pages(&self, stack: u64) -> u64 {
+        let stack = if self.shares_stack { stack } else { 0 };
         self.free_ram.saturating_sub(stack) / u64::from(self.bytes_a_page.max(1))
+    }
+
+    /// Fails if it holds fewer pages than its budget says, or leaves less for the stack.
+    pub fn check(&self, image: &Image) -> Result<()> {
+        let name = &image.name;
+        let Budget { pages, stack, .. } = image.budget;
+        ensure!(
+            self.pages >= pages.unwrap_or_default(),
+            "{name} holds {} pages, host-tests/budgets.toml promises {pages:?}",
+            self.pages
+        );
+        ensure!(
+            self.stack >= stack.unwrap_or_default(),
+            "{name} leaves {} bytes for the stack, host-tests/budgets.toml promises {stack:?}",
+            self.stack
+        );
+        Ok(())
     }
 
     /// What a page list may ask of it.
@@ -292,18 +304,35 @@ pub fn symbol(image: &object::File<'_>, name: &str) -> Result<u64> {
     found.with_context(|| format!("the firmware has no symbol {name}"))
 }
 
-/// Builds every board and checks its ELF against the chip, and that its suite links.
+/// Bytes of the variable whose demangled name ends so.
+pub fn symbol_size(image: &object::File<'_>, ending: &str) -> Result<u64> {
+    let is_meant = |symbol: &object::Symbol<'_, '_>| {
+        let name = symbol.name().unwrap_or_default();
+        format!("{:#}", rustc_demangle::demangle(name)).ends_with(ending)
+    };
+    let found = image.symbols().find(is_meant).map(|symbol| symbol.size());
+    found.with_context(|| format!("the firmware has no variable {ending}"))
+}
+
+/// Builds every firmware that has a budget and checks its ELF against the chip, and that each
+/// board's suite links.
 pub fn check(install: bool) -> Result<()> {
-    let steps: Vec<String> = BOARDS
+    let images: Vec<Image> = budgets::images()?
+        .into_iter()
+        .filter(Image::is_firmware)
+        .collect();
+    let steps: Vec<String> = images
         .iter()
-        .map(|board| format!("board {}", board.name))
+        .map(|image| format!("board {}", image.name))
         .collect();
     let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
     let progress = shell::steps("boards", &steps);
-    for (board, step) in BOARDS.iter().zip(steps) {
+    for (image, step) in images.iter().zip(steps) {
         progress.begin(step);
-        let elf = board.build(install)?;
+        let board = image.board;
+        let elf = firmware::build_image(install, image)?;
         layout::check(board, &elf)?;
+        Holdings::read(board, &elf)?.check(image)?;
         // A chip whose flash begins a sector later could not run it: if that goes unnoticed, the
         // check is blind.
         let later = Memory {
@@ -317,16 +346,16 @@ pub fn check(install: bool) -> Result<()> {
         ensure!(
             layout::check(&other, &elf).is_err(),
             "{}: the check of images is blind",
-            board.name
+            image.name
         );
         if board.image_definition {
             check_uf2(board, &elf)?;
         }
+        println!("{}: lies where the {} looks", image.name, board.chip);
+    }
+    for board in BOARDS {
         let suite = firmware::build_board(install, board, &board.suite())?;
-        println!(
-            "{}: firmware and suite link, and lie where the {} looks",
-            board.name, board.chip
-        );
+        println!("{}: its suite links", board.name);
         // The emulated board's suite borrows the machine's other RAM for its benches.
         if board.probe_chip.is_some() {
             layout::check(board, &suite)?;
@@ -386,15 +415,25 @@ pub fn boards(install: bool, readme: bool) -> Result<()> {
 
 fn table(install: bool) -> Result<String> {
     let mut table = String::from(
-        "| board | chip | flash | RAM | pages | hosts | room for |\n|---|---|---|---|---|---|---|\n",
+        "| firmware | chip | flash | RAM | pages | hosts | room for |\n|---|---|---|---|---|---|---|\n",
     );
-    for board in BOARDS {
-        let holds = Holdings::read(board, &board.build(install)?)?;
+    // Firmware as it is built for lists of http pages, and of https pages; logs take little.
+    let plain = |image: &Image| {
+        let others = image
+            .features
+            .iter()
+            .filter(|feature| *feature != budgets::HTTPS);
+        image.is_firmware() && others.count() == 0
+    };
+    for image in budgets::images()?.into_iter().filter(plain) {
+        let board = image.board;
+        let holds = Holdings::read(board, &firmware::build_image(install, &image)?)?;
         let ram: u64 = board.ram.iter().map(|ram| ram.bytes).sum();
+        let stack = image.budget.stack.unwrap_or_default();
         // In whole KiB, so that a fix of a few bytes is no new table.
         table += &format!(
             "| `{}` | {} | {} of {} KiB | {} of {} KiB | {} | {} | {} more pages |\n",
-            board.name,
+            image.name,
             board.chip,
             holds.sizes.flash.div_ceil(8 * KIB) * 8,
             board.flash.bytes / KIB,
@@ -402,7 +441,7 @@ fn table(install: bool) -> Result<String> {
             ram / KIB,
             holds.pages,
             holds.hosts,
-            holds.more_pages() / 100 * 100,
+            holds.more_pages(stack) / 100 * 100,
         );
     }
     Ok(table)

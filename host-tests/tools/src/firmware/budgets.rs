@@ -18,6 +18,10 @@ pub struct Budget {
     pub flash: u64,
     /// Bytes of variables with a place of their own.
     pub static_ram: u64,
+    /// Bytes that have to be left for the stack. Firmware has to say so.
+    pub stack: Option<u64>,
+    /// Pages that it has to hold. Firmware has to say so.
+    pub pages: Option<u32>,
     /// Calls of panic functions in the image.
     pub panic_sites: usize,
 }
@@ -36,6 +40,21 @@ pub struct Image {
     /// What it may occupy.
     pub budget: Budget,
 }
+
+impl Image {
+    /// Is it a board's firmware, and not another of its binaries?
+    pub fn is_firmware(&self) -> bool {
+        self.binary == self.board.name
+    }
+
+    /// Does it speak https itself?
+    pub fn speaks_https(&self) -> bool {
+        self.features.iter().any(|feature| feature == HTTPS)
+    }
+}
+
+/// The feature with which a board speaks https.
+pub const HTTPS: &str = "tls";
 
 /// Every image that has a row, boards' firmware first.
 ///
@@ -63,6 +82,29 @@ pub fn image(name: &str) -> Result<Image> {
     Ok(found.ok_or(missing)?.clone())
 }
 
+/// Is a board's firmware with these features known to fit? It is if a row has all of them, and
+/// perhaps more: what a log takes is not missed where there is none. With https or without it is
+/// another memory map, so in that a row has to be the same.
+///
+/// # Errors
+/// [`Error::Usage`], if no row has them.
+pub fn check_combination(board: &Board, features: &[String]) -> Result<()> {
+    let covers = |image: &Image| {
+        image.is_firmware()
+            && image.board.name == board.name
+            && image.speaks_https() == features.iter().any(|feature| feature == HTTPS)
+            && features.iter().all(|one| image.features.contains(one))
+    };
+    if images()?.iter().any(covers) {
+        return Ok(());
+    }
+    let parts: Vec<&str> = [board.name]
+        .into_iter()
+        .chain(features.iter().map(String::as_str))
+        .collect();
+    image(&parts.join("+")).map(drop)
+}
+
 /// Reads the rows; `features_of` knows a board's features.
 fn parse(text: &str, features_of: impl Fn(&Board) -> Result<Vec<String>>) -> Result<Vec<Image>> {
     let rows: BTreeMap<String, Budget> = toml::from_str(text)?;
@@ -85,13 +127,20 @@ fn parse(text: &str, features_of: impl Fn(&Board) -> Result<Vec<String>>) -> Res
             features.is_sorted_by(|one, next| one < next),
             "row {name:?}: features are named once each and in the order of the alphabet"
         );
-        images.push(Image {
+        let image = Image {
             name,
             board,
             binary,
             features,
             budget,
-        });
+        };
+        let is_said = budget.stack.is_some() && budget.pages.is_some();
+        ensure!(
+            is_said || !image.is_firmware(),
+            "row {:?}: firmware says how many bytes are left for its `stack`, and how many `pages` it holds",
+            image.name
+        );
+        images.push(image);
     }
     for board in BOARDS {
         if !images.iter().any(|image| image.name == board.name) {
@@ -102,7 +151,7 @@ fn parse(text: &str, features_of: impl Fn(&Board) -> Result<Vec<String>>) -> Res
         let board = BOARDS
             .iter()
             .position(|board| board.name == image.board.name);
-        (image.binary != image.board.name, board, image.name.clone())
+        (!image.is_firmware(), board, image.name.clone())
     };
     images.sort_by_key(place);
     Ok(images)
@@ -139,12 +188,14 @@ fn features_of(board: &Board) -> Result<Vec<String>> {
 mod tests {
     use super::*;
 
+    const ROW: &str = "flash = 3\nstatic_ram = 2\nstack = 4\npages = 5\npanic_sites = 1\n";
+
     /// Rows of these names, and of all boards.
     fn rows(names: &[&str]) -> String {
         let boards = BOARDS.iter().map(|board| board.name);
         boards
             .chain(names.iter().copied())
-            .map(|name| format!("[\"{name}\"]\nflash = 3\nstatic_ram = 2\npanic_sites = 1\n"))
+            .map(|name| format!("[\"{name}\"]\n{ROW}"))
             .collect()
     }
 
@@ -203,11 +254,36 @@ mod tests {
 
     #[test]
     fn a_board_without_a_row_is_refused_by_name() {
-        let said = refused("[qemu-mps2]\nflash = 3\nstatic_ram = 2\npanic_sites = 1\n");
+        let said = refused(&format!("[qemu-mps2]\n{ROW}"));
         assert_eq!(
             said,
             "board nucleo-h753zi has no row: add a table [nucleo-h753zi]"
         );
+    }
+
+    #[test]
+    fn firmware_says_what_it_leaves_and_holds() {
+        for line in ["stack = 4\n", "pages = 5\n"] {
+            let said = refused(&rows(&[]).replacen(line, "", 1));
+            assert!(said.contains("row \"qemu-mps2\": firmware says"), "{said}");
+        }
+        // Other binaries hold no pages.
+        let other = format!("[qemu-mps2-fetch]\n{ROW}").replace("stack = 4\npages = 5\n", "");
+        assert!(parse(&(rows(&[]) + &other), some_features).is_ok());
+    }
+
+    #[test]
+    fn a_row_stands_for_what_has_less_but_not_for_another_map() {
+        let board = Board::named("pico2-w").unwrap();
+        let check = |features: &[&str]| {
+            let features: Vec<String> = features.iter().map(|&one| one.into()).collect();
+            check_combination(board, &features).map_err(|error| error.to_string())
+        };
+        assert_eq!(check(&[]), Ok(()));
+        assert_eq!(check(&["usb-log"]), Ok(()));
+        assert_eq!(check(&["tls", "usb-log"]), Ok(()));
+        let said = check(&["fleet", "tls"]).unwrap_err();
+        assert!(said.contains("pico2-w+fleet+tls"), "{said}");
     }
 
     #[test]

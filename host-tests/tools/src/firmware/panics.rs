@@ -50,7 +50,7 @@ pub fn no_allocator(install: bool) -> Result<()> {
     let mut elves = Vec::new();
     for image in budgets::images()? {
         let elf = firmware::build_image(install, &image)?;
-        let has_pool = image.features.iter().any(|feature| feature == "tls");
+        let has_pool = image.speaks_https();
         elves.push((image.name, elf, has_pool));
     }
     for board in BOARDS {

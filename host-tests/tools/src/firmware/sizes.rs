@@ -9,6 +9,7 @@ use dunlin::scheduler::Scheduler;
 use object::{Object, ObjectSection, SectionFlags, elf};
 
 use crate::firmware;
+use crate::firmware::boards::Holdings;
 use crate::firmware::budgets::{self, Budget};
 use crate::firmware::modules::modules;
 use crate::shell;
@@ -23,7 +24,7 @@ pub struct Sizes {
 }
 
 /// Prints what each image that has a budget occupies, or only those of these names, and fails if
-/// one exceeds it.
+/// one exceeds it, holds fewer pages than it says there, or leaves less for the stack.
 pub fn size(install: bool, only: &[String], by_module: bool) -> Result<()> {
     // All names before the first build.
     let images = if only.is_empty() {
@@ -34,6 +35,7 @@ pub fn size(install: bool, only: &[String], by_module: bool) -> Result<()> {
             .collect::<Result<_>>()?
     };
     let mut rows = Vec::new();
+    let mut held = Vec::new();
     let steps: Vec<String> = images
         .iter()
         .map(|image| format!("size {}", image.name))
@@ -42,12 +44,21 @@ pub fn size(install: bool, only: &[String], by_module: bool) -> Result<()> {
     let progress = shell::steps("size", &steps);
     for (image, step) in images.into_iter().zip(steps) {
         progress.begin(step);
-        let sizes = measure(&firmware::build_image(install, &image)?)?;
+        let elf = firmware::build_image(install, &image)?;
+        let sizes = measure(&elf)?;
         let Budget {
             flash, static_ram, ..
         } = image.budget;
         rows.push((image.name.clone(), "flash", sizes.flash, flash));
-        rows.push((image.name, "static RAM", sizes.static_ram, static_ram));
+        rows.push((
+            image.name.clone(),
+            "static RAM",
+            sizes.static_ram,
+            static_ram,
+        ));
+        if image.is_firmware() {
+            held.push((Holdings::read(image.board, &elf)?, image));
+        }
     }
     progress.end();
     println!("| board | memory | bytes | budget | used |\n|---|---|---|---|---|");
@@ -55,6 +66,20 @@ pub fn size(install: bool, only: &[String], by_module: bool) -> Result<()> {
         println!(
             "| {board} | {memory} | {bytes} | {limit} | {:.0} % |",
             100.0 * *bytes as f64 / *limit as f64
+        );
+    }
+    println!(
+        "\n| firmware | pages | at least | left for the stack | at least |\n|---|---|---|---|---|"
+    );
+    for (holds, image) in &held {
+        let Budget { pages, stack, .. } = image.budget;
+        println!(
+            "| {} | {} | {} | {} | {} |",
+            image.name,
+            holds.pages,
+            pages.unwrap_or_default(),
+            holds.stack,
+            stack.unwrap_or_default()
         );
     }
     println!("\n| scheduler | bytes of static memory |\n|---|---|");
@@ -77,7 +102,8 @@ pub fn size(install: bool, only: &[String], by_module: bool) -> Result<()> {
             "{board} exceeds its {memory} in host-tests/budgets.toml by {excess} bytes"
         );
     }
-    Ok(())
+    held.iter()
+        .try_for_each(|(holds, image)| holds.check(image))
 }
 
 /// Modules with less flash than this are summed up.
