@@ -93,12 +93,35 @@ const FAMILIES: &[(&str, &str, &str, Samples)] = &[
     (
         "dunlin_fetch_errors_total",
         "counter",
-        "Requests without a usable answer, by kind.",
+        "Requests without a usable answer, by kind; of https by reason, such as Tls(Expired).",
         |_, view, family| {
             for (kind, count) in &view.errors_by_kind {
                 family.labelled(&[("kind", kind)], *count as f64);
             }
         },
+    ),
+    (
+        "dunlin_tls_handshakes_total",
+        "counter",
+        "Handshakes of https since the probe's boot: full ones, and those that resumed a session.",
+        |probe, _, family| {
+            if let Some(said) = probe.handshakes {
+                family.labelled(&[("kind", "full")], said.full.into());
+                family.labelled(&[("kind", "resumed")], said.resumed.into());
+            }
+        },
+    ),
+    (
+        "dunlin_tls_sessions",
+        "gauge",
+        "Sessions of https that are kept to be resumed.",
+        |probe, _, family| family.maybe(probe.handshakes.map(|said| said.sessions.into())),
+    ),
+    (
+        "dunlin_tls_pool_peak_bytes",
+        "gauge",
+        "The most bytes of the pool for https, sessions included, that were ever in use.",
+        |probe, _, family| family.maybe(probe.handshakes.map(|said| said.pool.into())),
     ),
     (
         "dunlin_redirects_not_followed_total",
@@ -297,4 +320,40 @@ fn escape(text: &str) -> String {
     text.replace('\\', "\\\\")
         .replace('"', "\\\"")
         .replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::monitor::decode::{Level, Line};
+    use std::sync::Arc;
+
+    #[test]
+    fn https_is_counted_by_reason_and_by_handshake() {
+        let mut probe = MonitoredProbe::new("p".into(), Arc::default());
+        for message in [
+            "failed page=0 ms=4 why=Tls(Expired)",
+            "failed page=1 ms=4 why=Tls(Issuer)",
+            "failed page=0 ms=4 why=Tls(Expired)",
+            "tls full=3 resumed=40 sessions=2 session_bytes=1800 pool=20480",
+        ] {
+            probe.hear(Line {
+                micros: Some(1),
+                level: Level::Info,
+                message: message.into(),
+                bytes: 9,
+            });
+        }
+        let text = text([&probe].into_iter());
+        for expected in [
+            "dunlin_fetch_errors_total{probe=\"p\",kind=\"Tls(Expired)\"} 2",
+            "dunlin_fetch_errors_total{probe=\"p\",kind=\"Tls(Issuer)\"} 1",
+            "dunlin_tls_handshakes_total{probe=\"p\",kind=\"full\"} 3",
+            "dunlin_tls_handshakes_total{probe=\"p\",kind=\"resumed\"} 40",
+            "dunlin_tls_sessions{probe=\"p\"} 2",
+            "dunlin_tls_pool_peak_bytes{probe=\"p\"} 20480",
+        ] {
+            assert!(text.contains(expected), "no {expected} in\n{text}");
+        }
+    }
 }

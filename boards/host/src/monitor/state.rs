@@ -146,6 +146,39 @@ impl From<Totals> for ReportedTotals {
     }
 }
 
+/// What a probe that speaks https has said of its handshakes since its boot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handshakes {
+    /// With certificates.
+    pub full: u32,
+    /// Of sessions that were resumed.
+    pub resumed: u32,
+    /// Sessions that are kept.
+    pub sessions: u32,
+    /// The most bytes of the pool that were ever in use.
+    pub pool: u32,
+}
+
+impl Handshakes {
+    fn read(line: &str) -> Option<Self> {
+        match LoggedBoardEvent::read(line)? {
+            LoggedBoardEvent::Tls {
+                full,
+                resumed,
+                sessions,
+                pool,
+                ..
+            } => Some(Self {
+                full,
+                resumed,
+                sessions,
+                pool,
+            }),
+            _ => None,
+        }
+    }
+}
+
 /// One probe, as far as its log has told.
 #[derive(Debug)]
 pub struct MonitoredProbe {
@@ -176,6 +209,8 @@ pub struct MonitoredProbe {
     pub counts: Counts,
     /// Its own count since its last boot, as last reported.
     pub totals: Option<ReportedTotals>,
+    /// Its own count of handshakes, if it speaks https.
+    pub handshakes: Option<Handshakes>,
     /// What a fetch is worth to it.
     pub price: Option<f64>,
     /// Weighted mean freshness and the best for its budget, as it last reported.
@@ -229,6 +264,7 @@ impl MonitoredProbe {
             boots: 0,
             counts: Counts::default(),
             totals: None,
+            handshakes: None,
             price: None,
             reported: [None; 2],
             pages,
@@ -334,7 +370,10 @@ impl MonitoredProbe {
                             self.identity = Some(identity);
                             self.tells_first = true;
                         }
-                        None => {}
+                        None => {
+                            let said = Handshakes::read(&line.message);
+                            self.handshakes = said.or(self.handshakes);
+                        }
                     }
                 }
             }
@@ -372,6 +411,7 @@ impl MonitoredProbe {
         self.identity = Some(identity);
         self.online = None;
         self.totals = None;
+        self.handshakes = None;
         self.refused = None;
     }
 
