@@ -17,8 +17,13 @@ use dunlin_tools::web::changing::{DAY, Rates, World, host};
 use dunlin_tools::web::{Hit, shortest_gap};
 use dunlin_tools::{firmware, setup};
 
+use crate::tls;
+use crate::tls::front::{Front, Handshakes};
+
 const PAGES: usize = 60;
 const HOSTS: usize = 8;
+/// Those that speak https in the demo.
+const HTTPS: usize = 4;
 const SECONDS: u32 = 60;
 /// Fetches a second: about three pages for each change the budget could catch.
 const BUDGET: f64 = 6.0;
@@ -35,6 +40,10 @@ pub struct Measured {
     pub shortest_gap: Duration,
     pub requests: usize,
     pub not_modified: usize,
+    /// Hosts that speak https.
+    pub https: usize,
+    /// Theirs, after each host's first.
+    pub handshakes: Handshakes,
     pub report: Report,
 }
 
@@ -46,8 +55,20 @@ pub fn crawl(
     seed: u64,
     show: impl FnMut(&Line),
 ) -> Result<Measured> {
-    let world = World::new(PAGES, HOSTS, f64::from(seconds) + 60.0, seed);
-    crawl_world(elf, world, BUDGET, rates, WARM_UP, seconds, show)
+    tour(elf, rates, seconds, seed).run(show)
+}
+
+fn tour(elf: &Path, rates: Rates, seconds: u32, seed: u64) -> Tour<'_> {
+    Tour {
+        elf,
+        world: World::new(PAGES, HOSTS, f64::from(seconds) + 60.0, seed),
+        https: 0,
+        politeness: POLITENESS,
+        per_second: BUDGET,
+        rates,
+        warm_up: WARM_UP,
+        seconds,
+    }
 }
 
 /// The same on a web of your own, with so many fetches a second, measured after the `warm_up`.
@@ -60,56 +81,102 @@ pub fn crawl_world(
     seconds: u32,
     show: impl FnMut(&Line),
 ) -> Result<Measured> {
-    let world = Arc::new(world);
-    let web = world.serve()?;
-    let listing = world.listing(web.port(), rates, POLITENESS);
-    let options = Options {
-        per_day: Some(per_second * DAY),
-        resolve: vec![("*".into(), LOOPBACK)],
-        ..Options::default()
-    };
-    let crawl = Crawl {
+    let tour = Tour {
         elf,
-        listing: &listing,
-        options: &options,
+        world,
+        https: 0,
+        politeness: POLITENESS,
+        per_second,
+        rates,
+        warm_up,
         seconds,
-        state: None,
-        monitor: None,
-        stop: None,
-        log_port: None,
-        epoch: None,
-        forward: None,
     };
-    let report = crawl.run(show)?;
-    let log = web.log();
-    let last = log
-        .iter()
-        .map(|hit| hit.at)
-        .max()
-        .context("the probe never asked the web for anything")?;
-    let first = log.iter().map(|hit| hit.at).min().unwrap_or_default();
-    let gaps = (0..world.hosts).filter_map(|index| shortest_gap(&log, &host(index)));
-    let count = |wanted: fn(&&Hit) -> bool| log.iter().filter(wanted).count();
-    Ok(Measured {
-        freshness: world.freshness(&log, first + warm_up, last),
-        optimum: world.optimum(per_second, POLITENESS)?,
-        shortest_gap: gaps.min().unwrap_or_default(),
-        requests: log.len(),
-        not_modified: count(|hit| hit.status == 304),
-        report,
-    })
+    tour.run(show)
+}
+
+/// A crawl of a changing web.
+#[derive(Clone, Debug)]
+pub struct Tour<'a> {
+    /// The firmware.
+    pub elf: &'a Path,
+    pub world: World,
+    /// So many of its hosts, the first ones, speak https.
+    pub https: usize,
+    pub politeness: Duration,
+    /// Fetches.
+    pub per_second: f64,
+    pub rates: Rates,
+    /// What comes before is not measured.
+    pub warm_up: Duration,
+    pub seconds: u32,
+}
+
+impl Tour<'_> {
+    /// Lets the probe crawl it.
+    pub fn run(self, show: impl FnMut(&Line)) -> Result<Measured> {
+        let world = Arc::new(self.world);
+        let web = world.serve()?;
+        let mut listing = world.listing(web.port(), self.rates, self.politeness);
+        let secure: Vec<String> = (0..self.https).map(host).collect();
+        let front = Front::start(&secure, web.port())?;
+        front.secure(&mut listing, self.https);
+        let mut options = Options {
+            per_day: Some(self.per_second * DAY),
+            resolve: vec![("*".into(), LOOPBACK)],
+            ..Options::default()
+        };
+        if self.https > 0 {
+            options.authorities = tls::authorities(&[&front.root])?;
+        }
+        let crawl = Crawl {
+            elf: self.elf,
+            listing: &listing,
+            options: &options,
+            seconds: self.seconds,
+            state: None,
+            monitor: None,
+            stop: None,
+            log_port: None,
+            epoch: (self.https > 0).then(tls::now),
+            forward: None,
+        };
+        let report = crawl.run(show)?;
+        let log = web.log();
+        let last = log
+            .iter()
+            .map(|hit| hit.at)
+            .max()
+            .context("the probe never asked the web for anything")?;
+        let first = log.iter().map(|hit| hit.at).min().unwrap_or_default();
+        let gaps = (0..world.hosts).filter_map(|index| shortest_gap(&log, &host(index)));
+        let count = |wanted: fn(&&Hit) -> bool| log.iter().filter(wanted).count();
+        Ok(Measured {
+            freshness: world.freshness(&log, first + self.warm_up, last),
+            optimum: world.optimum(self.per_second, self.politeness)?,
+            shortest_gap: gaps.min().unwrap_or_default(),
+            requests: log.len(),
+            not_modified: count(|hit| hit.status == 304),
+            https: self.https,
+            handshakes: front.later_handshakes(),
+            report,
+        })
+    }
 }
 
 /// Boots the probe on a small changing web, shows it at work and sums up.
 pub fn demo(install: bool) -> Result<()> {
     setup::qemu(install)?;
-    let elf = firmware::build(install, firmware::BOARD)?;
+    let elf = firmware::build_firmware(install, true)?;
     say(format_args!(
-        "a web of {PAGES} pages on {HOSTS} hosts, on loopback; a probe that knows none of their change rates; {SECONDS} s"
+        "a web of {PAGES} pages on {HOSTS} hosts, on loopback, {HTTPS} of them with https; a probe that knows none of their change rates; {SECONDS} s"
     ));
     let live = std::io::stderr().is_terminal();
     let mut view = View::new(live);
-    let measured = crawl(&elf, Rates::Learnt, SECONDS, SEED, |line| {
+    let tour = Tour {
+        https: HTTPS,
+        ..tour(&elf, Rates::Learnt, SECONDS, SEED)
+    };
+    let measured = tour.run(|line| {
         eprint!("{}", view.show(line));
         let _ = std::io::stderr().flush();
     })?;
@@ -179,6 +246,8 @@ impl Display for Measured {
             shortest_gap,
             requests,
             not_modified,
+            https,
+            handshakes: later,
             report,
         } = self;
         let summary = &report.summary;
@@ -203,6 +272,14 @@ impl Display for Measured {
             "  requests        {requests}, of which {:.0} % answered 304",
             100.0 * *not_modified as f64 / (*requests).max(1) as f64
         )?;
+        if *https > 0 {
+            writeln!(
+                f,
+                "  https           {https} hosts; after each one's first handshake, {} of {} resumed a session",
+                later.resumed,
+                later.full + later.resumed
+            )?;
+        }
         writeln!(f, "the probe's own count:")?;
         writeln!(
             f,
@@ -243,6 +320,11 @@ mod tests {
             shortest_gap: Duration::from_millis(504),
             requests: 320,
             not_modified: 80,
+            https: 4,
+            handshakes: Handshakes {
+                full: 1,
+                resumed: 9,
+            },
             report,
         };
         let text = measured.to_string();
@@ -252,6 +334,7 @@ mod tests {
             "504 ms",
             "25 % answered 304",
             "12345 of pages",
+            "9 of 10 resumed",
         ] {
             assert!(text.contains(expected), "no {expected:?} in\n{text}");
         }

@@ -16,6 +16,9 @@ mod time;
 mod time_server;
 mod tls;
 
+pub use tls::front::Handshakes;
+pub use tls::sessions::{Kept, kept};
+
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
@@ -102,11 +105,19 @@ const CASES: &[Case] = &[
         "https: servers that break the rules hold nobody up",
         tls::protocol,
     ),
-    ("https: sessions are resumed", tls::resumes),
+    ("https: sessions are resumed", tls::sessions::resumes),
     ("https: the greediest handshakes", |elf| {
-        tls::greediest(elf, 12, 20)
+        tls::sessions::greediest(elf, 12, 20)
     }),
+    (
+        "https: a host that changes its certificate and its authority",
+        tls::sessions::rotates,
+    ),
     ("https: OpenSSL and nginx", tls::real_peers),
+    (
+        "https: the same servers against dunlin run",
+        tls::on_this_computer,
+    ),
     ("https: nothing without the date", tls::without_time),
     (
         "a log over the network, for monitors that come and go",
@@ -127,8 +138,12 @@ const LONG_CASES: &[Case] = &[
         state::killed(elf, 50)
     }),
     ("https: a thousand of the greediest handshakes", |elf| {
-        tls::greediest(elf, 240, 1_000)
+        tls::sessions::greediest(elf, 240, 1_000)
     }),
+    (
+        "https: ten minutes of resumed sessions, as fresh as over http",
+        tls::sessions::ten_minutes,
+    ),
     ("near the optimum", crawling::near_the_optimum),
     (
         "learns from nothing in seconds",

@@ -7,8 +7,9 @@ use anyhow::Result;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, CustomExtension, DistinguishedName,
     DnType, ExtendedKeyUsagePurpose, GeneralSubtree, IsCa, KeyPair, KeyUsagePurpose,
-    NameConstraints,
+    NameConstraints, PKCS_ECDSA_P384_SHA384, PublicKeyData as _,
 };
+use ring::digest;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// A certificate authority.
@@ -18,6 +19,21 @@ pub struct Authority(pub CertifiedIssuer<'static, KeyPair>);
 pub struct Identity {
     pub chain: Vec<CertificateDer<'static>>,
     pub key: PrivateKeyDer<'static>,
+    /// SHA-256 of its public key.
+    pub pin: [u8; 32],
+}
+
+impl Identity {
+    fn new(chain: Vec<CertificateDer<'static>>, key: &KeyPair) -> Self {
+        let public = digest::digest(&digest::SHA256, &key.subject_public_key_info());
+        let mut pin = [0; 32];
+        pin.copy_from_slice(public.as_ref());
+        Self {
+            chain,
+            key: PrivateKeyDer::Pkcs8(key.serialize_der().into()),
+            pin,
+        }
+    }
 }
 
 impl Clone for Identity {
@@ -25,6 +41,7 @@ impl Clone for Identity {
         Self {
             chain: self.chain.clone(),
             key: self.key.clone_key(),
+            pin: self.pin,
         }
     }
 }
@@ -74,7 +91,11 @@ impl Authority {
         )?))
     }
 
-    /// One that this one vouches for.
+    /// One that this one vouches for, by this name.
+    pub fn intermediate(&self, name: &str) -> Result<Self> {
+        self.below(authority_params(name))
+    }
+
     fn below(&self, params: CertificateParams) -> Result<Self> {
         let key = KeyPair::generate()?;
         Ok(Self(CertifiedIssuer::signed_by(params, key, &self.0)?))
@@ -94,10 +115,7 @@ impl Authority {
         let certificate = params.signed_by(&key, &self.0)?;
         let mut chain = vec![certificate.der().clone()];
         chain.extend(above.iter().map(|authority| authority.der()));
-        Ok(Identity {
-            chain,
-            key: PrivateKeyDer::Pkcs8(key.serialize_der().into()),
-        })
+        Ok(Identity::new(chain, &key))
     }
 }
 
@@ -146,10 +164,7 @@ pub fn cases(root: &Authority) -> Result<Vec<Case>> {
     case("cn.test", root.sign(&params, &[])?, Refused("Name"));
     let key = KeyPair::generate()?;
     let alone = leaf(&["alone.test"])?.self_signed(&key)?;
-    let alone = Identity {
-        chain: vec![alone.der().clone()],
-        key: PrivateKeyDer::Pkcs8(key.serialize_der().into()),
-    };
+    let alone = Identity::new(vec![alone.der().clone()], &key);
     case("alone.test", alone, Refused("Issuer"));
     let stranger = Authority::root("a stranger")?;
     let strange = stranger.sign(&leaf(&["strange.test"])?, &[&stranger])?;
@@ -162,6 +177,12 @@ pub fn cases(root: &Authority) -> Result<Vec<Case>> {
     case("missing.test", missing, Refused("Issuer"));
     let linked = middle.sign(&leaf(&["linked.test"])?, &[&middle])?;
     case("linked.test", linked, Fetched);
+    // The curve whose checks take the most stack.
+    let key = KeyPair::generate_for(&PKCS_ECDSA_P384_SHA384)?;
+    let params = authority_params("P-384");
+    let wider = Authority(CertifiedIssuer::signed_by(params, key, &root.0)?);
+    let wide = wider.sign(&leaf(&["p384.test"])?, &[&wider])?;
+    case("p384.test", wide, Fetched);
     let mut bad = simple("bad.test")?;
     let mut der = bad.chain[0].to_vec();
     let last = der.len() - 1;
@@ -207,6 +228,38 @@ pub fn cases(root: &Authority) -> Result<Vec<Case>> {
     let mut many = simple("many.test")?;
     many.chain.extend(vec![middle.der(); 5]);
     case("many.test", many, Refused("Protocol"));
+    Ok(cases)
+}
+
+/// Servers whose keys are pinned, and whom nobody vouches for that the probe trusts; and one that
+/// is vouched for but has another key. The pin of each comes with it.
+pub fn pinned(root: &Authority) -> Result<Vec<(Case, [u8; 32])>> {
+    use Fate::{Fetched, Refused};
+    let stranger = Authority::root("a stranger")?;
+    let mut cases = Vec::new();
+    let mut case = |host, identity: Identity, pin, fate| {
+        let case = Case {
+            host,
+            identity,
+            fate,
+        };
+        cases.push((case, pin));
+    };
+    let right = stranger.sign(&leaf(&["pinned.test"])?, &[])?;
+    let pin = right.pin;
+    case("pinned.test", right, pin, Fetched);
+    let wrong = stranger.sign(&leaf(&["wrongpin.test"])?, &[])?;
+    case("wrongpin.test", wrong, pin, Refused("Pin"));
+    let vouched = root.sign(&leaf(&["vouched.test"])?, &[])?;
+    case("vouched.test", vouched, pin, Refused("Pin"));
+    let mut params = leaf(&["oldpin.test"])?;
+    valid(&mut params, -30, -1);
+    let old = stranger.sign(&params, &[])?;
+    let pin = old.pin;
+    case("oldpin.test", old, pin, Refused("Expired"));
+    let other = stranger.sign(&leaf(&["another.test"])?, &[])?;
+    let pin = other.pin;
+    case("otherpin.test", other, pin, Refused("Name"));
     Ok(cases)
 }
 

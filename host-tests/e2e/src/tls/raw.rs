@@ -13,6 +13,8 @@ pub type Speech = fn(&mut TcpStream, &Hello) -> std::io::Result<()>;
 /// What a server has to know of a client's hello.
 pub struct Hello {
     session: Vec<u8>,
+    /// The message itself.
+    pub message: Vec<u8>,
 }
 
 /// Every way there is, by name.
@@ -94,11 +96,38 @@ const RETRY: [u8; 32] = [
     0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
     0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
 ];
-const VERSION_13: &[u8] = &[0, 43, 0, 2, 3, 4];
+pub const VERSION_13: &[u8] = &[0, 43, 0, 2, 3, 4];
 
 impl Hello {
+    fn new(message: Vec<u8>) -> Self {
+        let length = usize::from(*message.get(38).unwrap_or(&0));
+        let session = message.get(39..39 + length).unwrap_or_default().to_vec();
+        Self { session, message }
+    }
+
+    /// The client's half of a key exchange by X25519.
+    pub fn share(&self) -> Option<&[u8]> {
+        // Behind session, ciphers and compressions come extensions, among them the shares.
+        let number = |at: usize| -> Option<usize> {
+            let bytes = self.message.get(at..at + 2)?;
+            Some(usize::from(u16::from_be_bytes(bytes.try_into().ok()?)))
+        };
+        let mut at = 39 + self.session.len();
+        at += 2 + number(at)?;
+        at += 1 + usize::from(*self.message.get(at)?);
+        at += 2;
+        loop {
+            let (kind, length) = (number(at)?, number(at + 2)?);
+            let is_x25519 = kind == 51 && number(at + 6)? == 29;
+            if is_x25519 {
+                return self.message.get(at + 10..at + 10 + number(at + 8)?);
+            }
+            at += 4 + length;
+        }
+    }
+
     /// A server's hello with these extensions.
-    fn answer(&self, random: &[u8; 32], cipher: u16, extensions: &[&[u8]]) -> Vec<u8> {
+    pub fn answer(&self, random: &[u8; 32], cipher: u16, extensions: &[&[u8]]) -> Vec<u8> {
         let extensions = extensions.concat();
         let mut body = vec![3, 3];
         body.extend(random);
@@ -117,17 +146,17 @@ impl Hello {
     }
 }
 
-fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+pub fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     let length = (body.len() as u32).to_be_bytes();
     [&[kind], &length[1..], body].concat()
 }
 
-fn record(kind: u8, contents: &[u8]) -> Vec<u8> {
+pub fn record(kind: u8, contents: &[u8]) -> Vec<u8> {
     let length = (contents.len() as u16).to_be_bytes();
     [&[kind, 3, 3], &length[..], contents].concat()
 }
 
-fn read_record(client: &mut TcpStream) -> std::io::Result<Vec<u8>> {
+pub fn read_record(client: &mut TcpStream) -> std::io::Result<Vec<u8>> {
     let mut header = [0; 5];
     client.read_exact(&mut header)?;
     let mut contents = vec![0; usize::from(u16::from_be_bytes([header[3], header[4]]))];
@@ -136,17 +165,18 @@ fn read_record(client: &mut TcpStream) -> std::io::Result<Vec<u8>> {
 }
 
 /// Starts a server that makes this speech to whoever says hello, and returns its port.
-pub fn start(speech: Speech) -> Result<u16> {
+pub fn start(
+    speech: impl Fn(&mut TcpStream, &Hello) -> std::io::Result<()> + Clone + Send + 'static,
+) -> Result<u16> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let port = listener.local_addr()?.port();
     thread::spawn(move || {
         for mut client in listener.incoming().flatten() {
+            let speech = speech.clone();
             thread::spawn(move || {
                 client.set_read_timeout(Some(Duration::from_secs(10)))?;
-                let hello = read_record(&mut client)?;
-                let length = usize::from(*hello.get(38).unwrap_or(&0));
-                let session = hello.get(39..39 + length).unwrap_or_default().to_vec();
-                speech(&mut client, &Hello { session })?;
+                let hello = Hello::new(read_record(&mut client)?);
+                speech(&mut client, &hello)?;
                 // The client decides when it has heard enough.
                 let _ = client.shutdown(std::net::Shutdown::Write);
                 std::io::copy(&mut client, &mut std::io::sink()).map(drop)

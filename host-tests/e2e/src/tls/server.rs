@@ -38,6 +38,8 @@ pub enum Ending {
     Cut,
     /// It has a length, and the server gives no tickets to resume by.
     NoTickets,
+    /// It has a length, and the connection ends: the next request needs a handshake.
+    Close,
 }
 
 #[derive(Debug)]
@@ -61,9 +63,37 @@ fn certified(identity: &Identity) -> Result<Arc<CertifiedKey>> {
 }
 
 /// The server. Its threads end with the process.
+#[derive(Clone)]
 pub struct Server {
     pub port: u16,
+    config: Arc<Mutex<Arc<ServerConfig>>>,
     log: Arc<Mutex<Vec<Visit>>>,
+}
+
+/// Shows hosts' certificates by name, and this one to whoever asks without; with keys of its own
+/// for tickets, if it gives any.
+pub fn config(
+    hosts: &[(&str, &Identity)],
+    without: Option<&Identity>,
+    tickets: bool,
+) -> Result<Arc<ServerConfig>> {
+    let keys = hosts
+        .iter()
+        .map(|(host, identity)| Ok((host.to_string(), certified(identity)?)))
+        .collect::<Result<_>>()?;
+    let without = without.map(certified).transpose()?;
+    let provider = Arc::new(ring::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::new(ByName { keys, without }));
+    if tickets {
+        config.ticketer = ring::Ticketer::new()?;
+    } else {
+        config.send_tls13_tickets = 0;
+    }
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
 }
 
 impl Server {
@@ -73,35 +103,28 @@ impl Server {
         without: Option<&Identity>,
         ending: Ending,
     ) -> Result<Self> {
-        let keys = hosts
-            .iter()
-            .map(|(host, identity)| Ok((host.to_string(), certified(identity)?)))
-            .collect::<Result<_>>()?;
-        let without = without.map(certified).transpose()?;
-        let provider = Arc::new(ring::default_provider());
-        let mut config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .with_no_client_auth()
-            .with_cert_resolver(Arc::new(ByName { keys, without }));
-        if ending == Ending::NoTickets {
-            config.send_tls13_tickets = 0;
-        } else {
-            config.ticketer = ring::Ticketer::new()?;
-        }
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        let config = Arc::new(config);
+        let config = config(hosts, without, ending != Ending::NoTickets)?;
+        let config = Arc::new(Mutex::new(config));
         let log: Arc<Mutex<Vec<Visit>>> = Arc::default();
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let port = listener.local_addr()?.port();
-        let shared = Arc::clone(&log);
+        let server = Self { port, config, log };
+        let own = server.clone();
         thread::spawn(move || {
             for socket in listener.incoming().flatten() {
-                let config = Arc::clone(&config);
-                let log = Arc::clone(&shared);
+                let config = Arc::clone(&own.config.lock().expect("no thread panics"));
+                let log = Arc::clone(&own.log);
                 thread::spawn(move || serve(socket, config, ending, &log));
             }
         });
-        Ok(Self { port, log })
+        Ok(server)
+    }
+
+    /// Shows these certificates from now on, and has forgotten every session.
+    pub fn rotate(&self, hosts: &[(&str, &Identity)]) -> Result<()> {
+        let config = config(hosts, None, true)?;
+        *self.config.lock().expect("no thread panics") = config;
+        Ok(())
     }
 
     pub fn log(&self) -> Vec<Visit> {
@@ -146,11 +169,15 @@ fn serve(
             "/large" => ("200 OK", "x".repeat(100_000)),
             _ => ("200 OK", format!("{path} says hello")),
         };
-        if matches!(ending, Ending::Length | Ending::NoTickets) || path == "/robots.txt" {
+        let ends = matches!(ending, Ending::NoTickets | Ending::Close);
+        if ends || ending == Ending::Length || path == "/robots.txt" {
             let length = body.len();
-            let head = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n");
+            let close = if ends { "Connection: close\r\n" } else { "" };
+            let head = format!("HTTP/1.1 {status}\r\n{close}Content-Length: {length}\r\n\r\n");
             stream.write_all((head + &body).as_bytes()).ok()?;
-            if ending == Ending::NoTickets {
+            if ends {
+                stream.conn.send_close_notify();
+                let _ = stream.flush();
                 return None;
             }
             continue;
