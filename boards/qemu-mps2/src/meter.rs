@@ -35,9 +35,15 @@ impl InstructionMeter {
         (meter.count(&mut thousand_instructions) == 1_000).then_some(meter)
     }
 
-    fn count(&self, work: &mut dyn FnMut()) -> u32 {
+    /// What a piece of work costs.
+    pub fn count(&self, work: &mut dyn FnMut()) -> u32 {
         instructions(work).saturating_sub(self.empty)
     }
+}
+
+/// Instructions since the work that is being counted began; only there.
+pub fn so_far() -> u32 {
+    in_instructions(COUNTER.read())
 }
 
 fn thousand_instructions() {
@@ -67,7 +73,11 @@ fn instructions(work: &mut dyn FnMut()) -> u32 {
         work();
         COUNTER.read().wrapping_sub(start)
     });
-    // Rounded: the counter shows whole ticks only.
+    in_instructions(ticks)
+}
+
+/// Rounded: the counter shows whole ticks only.
+fn in_instructions(ticks: u32) -> u32 {
     ((u64::from(ticks) * NANOSECONDS_PER_TICK + NANOSECONDS_PER_INSTRUCTION / 2)
         / NANOSECONDS_PER_INSTRUCTION) as u32
 }

@@ -10,6 +10,7 @@
 //! | `sessions.rs` | which sessions are kept to be resumed |
 //! | `trust.rs`, `validity.rs` | whose certificates are believed |
 //! | `provider/` | the cryptography |
+//! | `rehearsal.rs` | connections that are always the same, to be counted |
 //!
 //! rustls allocates, so a board that wants this brings a global allocator over a pool of its own,
 //! and says by [`Memory`] how much is left of it. Whatever is about to be processed is weighed
@@ -26,6 +27,7 @@ mod caps;
 mod connection;
 mod provider;
 mod records;
+pub mod rehearsal;
 mod sessions;
 mod trust;
 mod validity;

@@ -1,6 +1,7 @@
 //! What the algorithms cost on a device, in instructions: the M4F's own code, and thumbv6m code,
 //! which stands for an M0+, on the same core.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -140,12 +141,17 @@ const MEASUREMENTS: &[About] = &[
 /// Runs the benches compiled for `target`.
 pub fn measure(install: bool, target: &str) -> Result<Vec<Count>> {
     let elf = firmware::build_for(install, firmware::BENCH, target)?;
+    run(&elf, qemu::Attached::default()).with_context(|| format!("device bench for {target}"))
+}
+
+/// Runs a firmware that counts, and returns what it counted.
+pub fn run(elf: &Path, attached: qemu::Attached<'_>) -> Result<Vec<Count>> {
     let machine = qemu::Machine {
-        elf: &elf,
+        elf,
         options: &[],
         time: qemu::Time::Counted,
         deadline: DEADLINE,
-        attached: qemu::Attached::default(),
+        attached,
     };
     let mut counts = Vec::new();
     let end = qemu::run(machine, |line| {
@@ -154,8 +160,7 @@ pub fn measure(install: bool, target: &str) -> Result<Vec<Count>> {
             None => eprintln!("{line}"),
         }
     });
-    end?.success("the instruction bench", DEADLINE)
-        .with_context(|| format!("device bench for {target}"))?;
+    end?.success("the instruction bench", DEADLINE)?;
     Ok(counts)
 }
 

@@ -10,6 +10,7 @@ mod page;
 pub mod peers;
 mod row;
 pub mod throughput;
+mod tls;
 mod wire;
 
 pub use baseline::guard;
@@ -36,7 +37,7 @@ pub fn bench(install: bool, wanted: Wanted) -> Result<()> {
     setup::qemu(install)?;
     let mut rows = Vec::new();
     let mut counts = Vec::new();
-    let mut steps = vec!["bench device", "bench memory"];
+    let mut steps = vec!["bench device", "bench memory", "bench https"];
     if !wanted.device_only {
         steps.extend(["bench wire", "bench host"]);
     }
@@ -50,6 +51,8 @@ pub fn bench(install: bool, wanted: Wanted) -> Result<()> {
     progress.begin("bench memory");
     let sizes = memory::images(install)?;
     rows.extend(memory::rows(install, &sizes)?);
+    progress.begin("bench https");
+    rows.extend(tls::rows(install, !wanted.device_only)?);
     if wanted.renew {
         baseline::renew(&counts, &sizes)?;
     }
