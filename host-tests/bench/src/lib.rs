@@ -35,6 +35,8 @@ pub struct Wanted {
 /// Measures, prints one table, and fails if anything grows faster than documented.
 pub fn bench(install: bool, wanted: Wanted) -> Result<()> {
     setup::qemu(install)?;
+    // For keys by openssl.
+    setup::tls_peers(install)?;
     let mut rows = Vec::new();
     let mut counts = Vec::new();
     let mut steps = vec!["bench device", "bench memory", "bench https"];
@@ -75,6 +77,17 @@ pub fn bench(install: bool, wanted: Wanted) -> Result<()> {
         "grows faster than documented: {}",
         list(&missed)
     );
+    Ok(())
+}
+
+/// Measures and prints what https costs.
+///
+/// # Errors
+/// It cannot be measured.
+pub fn https(install: bool) -> Result<()> {
+    setup::qemu(install)?;
+    setup::tls_peers(install)?;
+    print!("{}", table(&tls::rows(install, true)?, &[]));
     Ok(())
 }
 

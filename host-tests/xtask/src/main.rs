@@ -151,6 +151,9 @@ enum Command {
         /// the performance page
         #[arg(long, conflicts_with_all = ["device", "renew", "check", "page"])]
         peers: bool,
+        /// Only what https costs: instructions, bytes, memory, and sessions of 4, 16 and 64 hosts
+        #[arg(long, conflicts_with_all = ["device", "renew", "check", "page", "peers"])]
+        https: bool,
     },
     /// Reproduce the papers' experiments and write host-tests/papers (all of them at full size:
     /// half an hour on two cores)
@@ -215,12 +218,14 @@ fn main() -> ExitCode {
         } => papers::papers(name.as_deref(), reduced, pages, traces),
         Command::Bench { check: true, .. } => bench::guard(install),
         Command::Bench { peers: true, .. } => bench::beside_peers(),
+        Command::Bench { https: true, .. } => bench::https(install),
         Command::Bench {
             device,
             renew,
             page,
             check: false,
             peers: false,
+            https: false,
         } => bench::bench(
             install,
             bench::Wanted {
