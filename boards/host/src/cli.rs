@@ -6,8 +6,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::commands::{
-    check, diff, estimate, evolution, history, monitor, plan, report, robots, run, schedule,
-    simulate, terms,
+    check, collect, diff, estimate, evolution, history, monitor, plan, report, robots, run,
+    schedule, simulate, terms,
 };
 use crate::error::Error;
 use crate::output::{self, Format};
@@ -23,6 +23,7 @@ use crate::output::{self, Format};
 ///   dunlin estimate HISTORY.csv       how often do pages change, by what visits found?
 ///   dunlin evolution HISTORY.csv      how do they change and vanish, by domain?
 ///   dunlin run PAGES.csv              watch the pages for changes, politely, from this computer
+///   dunlin collect --archive DIR      one archive for what many probes fetch
 ///   dunlin history URL --archive DIR  the versions of a page that `run --archive DIR` has kept
 ///   dunlin diff URL --archive DIR     what has changed between two of them
 ///   dunlin monitor --elf FILE --log SOURCE    watch a probe at work, by its log
@@ -51,6 +52,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Check(check::Args),
+    Collect(Box<collect::Args>),
     Diff(diff::Args),
     Estimate(estimate::Args),
     Evolution(evolution::Args),
@@ -89,6 +91,7 @@ impl Cli {
     fn run(&self) -> Result<ExitCode, Error> {
         match &self.command {
             Command::Check(args) => check::run(args, self.format)?,
+            Command::Collect(args) => collect::run(args)?,
             Command::Diff(args) => return diff::run(args, self.format),
             Command::Estimate(args) => estimate::run(args, self.format)?,
             Command::Evolution(args) => evolution::run(args, self.format)?,

@@ -13,9 +13,11 @@
 //! | [`news`] | what is worth telling: changes, bad news, and good news after bad |
 //! | [`told`] | who is told of it: a command, a webhook, feed readers |
 //! | [`archive`] | the collection itself: every version of every page, as WARC files with an index |
+//! | [`collect`] | the collector: bodies from probes, over HTTP, into one archive |
 //! | [`commands`] | what `dunlin` can be asked, one file a command |
 //! | [`cli`] | the command line: which command was asked for, and how errors leave |
 //! | [`output`] | how results are printed: tables, JSON, CSV, plots, pictures, progress |
+//! | [`post`] | posting to somebody else's server |
 //! | [`duration`], [`date`], [`error`] | lengths of time and dates as users write them; what can be wrong, as one line |
 //!
 //! Without the feature `program` there is only what computes: [`allotment`], [`estimate`] and
@@ -28,6 +30,8 @@ pub mod archive;
 pub mod board;
 #[cfg(feature = "program")]
 pub mod cli;
+#[cfg(feature = "program")]
+pub mod collect;
 #[cfg(feature = "program")]
 pub mod commands;
 #[cfg(feature = "program")]
@@ -48,6 +52,8 @@ pub mod news;
 pub mod output;
 #[cfg(feature = "program")]
 pub mod planning;
+#[cfg(feature = "program")]
+pub mod post;
 pub mod simulate;
 #[cfg(feature = "program")]
 pub mod told;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use program::{dunlin, refuses, text};
+use program::{dunlin, read_by_others, refuses, text};
 use serde_json::Value;
 
 /// The bodies that were delivered, by path, in order.
@@ -108,26 +108,6 @@ fn arguments<'a>(seconds: &'a str, folder: &'a Path) -> Vec<&'a str> {
     ]);
     arguments.push(folder.to_str().expect("UTF-8"));
     arguments
-}
-
-/// Bodies in the archive, by path, oldest first, as another program reads them.
-fn read_by_others(folder: &Path, more: &[&str]) -> HashMap<String, Vec<String>> {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let python = here.join("../../target/python/bin/python");
-    assert!(
-        python.is_file(),
-        "{} is missing: `cargo xtask test --step tools` makes it",
-        python.display()
-    );
-    let output = Command::new(python)
-        .arg(here.join("tests/python/archive.py"))
-        .arg(folder)
-        .args(more)
-        .output()
-        .expect("Python starts");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
 #[test]

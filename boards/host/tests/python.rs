@@ -1,22 +1,16 @@
 //! What is printed for machines, read by pandas and a validator of JSON Schemas, in the virtual
 //! environment that `cargo xtask test` makes.
 
+mod program;
+
 use std::path::Path;
-use std::process::Command;
 
 #[test]
 fn pandas_and_schemas_agree_with_what_is_printed() {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let python = here.join("../../target/python/bin/python");
-    assert!(
-        python.is_file(),
-        "{} is missing: `cargo xtask test --step tools` makes it",
-        python.display()
-    );
-    let output = Command::new(python)
-        .arg(here.join("tests/python/results.py"))
+    let schemas = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas");
+    let output = program::python("results.py")
         .arg(env!("CARGO_BIN_EXE_dunlin"))
-        .arg(here.join("schemas"))
+        .arg(schemas)
         .output()
         .expect("Python starts");
     assert!(

@@ -60,7 +60,7 @@ fn work(mut archive: Archive, receiver: &Receiver<Exchange>) -> Counts {
     loop {
         match receiver.recv_timeout(QUIET) {
             Ok(exchange) => match archive.keep(&exchange) {
-                Ok(Kept::Version) => {
+                Ok(Kept::First | Kept::Version) => {
                     counts.versions += 1;
                     failing = false;
                 }

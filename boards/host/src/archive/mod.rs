@@ -67,7 +67,9 @@ impl Default for Settings {
 /// What became of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// It is a version of its own.
+    /// It is the first version of its URL.
+    First,
+    /// It is another version than the last.
     Version,
     /// It is the version that was there last.
     Same,
@@ -188,9 +190,12 @@ impl Archive {
             Some(before) if before.digest == digest && before.status == Some(answer.status) => {
                 self.same(exchange, &answer, &before)
             }
-            _ => {
+            before => {
                 self.version(exchange, &answer, digest)?;
-                Ok(Kept::Version)
+                Ok(match before {
+                    Some(_) => Kept::Version,
+                    None => Kept::First,
+                })
             }
         }
     }

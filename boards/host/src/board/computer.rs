@@ -10,6 +10,7 @@ use std::time::SystemTime;
 use super::net;
 use super::tape::Tapes;
 use crate::archive::keeper::{Counts, Keeper};
+use crate::collect::client::Courier;
 use crate::error::Error;
 use crate::lists::listing::Listing;
 use crate::lists::pages::ListedPage;
@@ -40,11 +41,20 @@ pub struct Computer<'l> {
     lost: RefCell<Option<Error>>,
 }
 
+/// Where versions of pages are kept.
+#[derive(Debug)]
+pub enum Keep {
+    /// In an archive of our own.
+    Here(Keeper),
+    /// By a collector.
+    There(Courier),
+}
+
 /// Who keeps versions of pages, and where they come from.
 #[derive(Debug)]
 pub struct Keeping {
-    /// Writes them down.
-    pub keeper: Keeper,
+    /// Takes them.
+    pub keep: Keep,
     /// Holds what went over the wire last.
     pub tapes: Rc<Tapes>,
     /// Visits that brought nothing new are wanted, too.
@@ -114,10 +124,21 @@ impl<'l> Computer<'l> {
         let Some(keeping) = self.keeping.take() else {
             return;
         };
-        let Counts { versions, lost } = keeping.keeper.finish();
-        self.say(&format!("archive: {versions} versions written"));
+        let (Counts { versions, lost }, what, not) = match keeping.keep {
+            Keep::Here(keeper) => (
+                keeper.finish(),
+                "archive: versions written",
+                "versions could not be written to the archive",
+            ),
+            Keep::There(courier) => (
+                courier.finish(),
+                "collector: versions delivered",
+                "versions were not collected",
+            ),
+        };
+        self.say(&format!("{what}: {versions}"));
         if lost > 0 {
-            let why = format!("{lost} versions could not be written to the archive");
+            let why = format!("{lost} {not}");
             self.lost.borrow_mut().get_or_insert(Error::Usage(why));
         }
     }
@@ -125,8 +146,8 @@ impl<'l> Computer<'l> {
     /// Hands the answer that an event is about to the archive, if it belongs there: versions of
     /// pages, and where pages have moved.
     fn keep(&self, event: &Event) {
-        let keeping = self.keeping.borrow();
-        let Some(keeping) = keeping.as_ref() else {
+        let mut keeping = self.keeping.borrow_mut();
+        let Some(keeping) = keeping.as_mut() else {
             return;
         };
         let belongs = match *event {
@@ -137,7 +158,10 @@ impl<'l> Computer<'l> {
             _ => false,
         };
         if belongs && let Some(exchange) = keeping.tapes.take() {
-            keeping.keeper.keep(exchange);
+            match &mut keeping.keep {
+                Keep::Here(keeper) => keeper.keep(exchange),
+                Keep::There(courier) => courier.keep(exchange),
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod archive_args;
 pub mod check;
+pub mod collect;
 pub mod diff;
 pub mod estimate;
 pub mod evolution;

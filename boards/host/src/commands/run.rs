@@ -20,12 +20,13 @@ use super::archive_args::ArchiveArgs;
 use super::told_args::ToldArgs;
 use super::web_args::WebArgs;
 use crate::archive::keeper::Keeper;
-use crate::board::computer::{Computer, EventLog, Keeping, unix_time};
+use crate::board::computer::{Computer, EventLog, Keep, Keeping, unix_time};
 use crate::board::flash::FileFlash;
 use crate::board::net::{HostConnect, HostResolve};
 use crate::board::state_file::{StateFile, random_key};
 use crate::board::tape::Tapes;
 use crate::board::verify::Trust;
+use crate::collect::client::Courier;
 use crate::error::Error;
 use crate::lists::budget::Budget;
 use crate::lists::listing::{ListingArgs, host_name};
@@ -35,6 +36,7 @@ use crate::monitor::names::Names;
 use crate::monitor::own::Watched;
 use crate::monitor::web::Site;
 use crate::output::{self, Format, Table, file};
+use crate::post::PostUrl;
 
 /// Watch pages for changes, politely, until Ctrl-C
 ///
@@ -98,6 +100,12 @@ pub struct Args {
     seed: Option<u32>,
     #[command(flatten)]
     archive: ArchiveArgs,
+    /// Deliver each page that has changed to the collector there: http://HOST:PORT/
+    #[arg(long, value_name = "URL", conflicts_with = "archive", value_parser = PostUrl::parse)]
+    collect: Option<PostUrl>,
+    /// The collector's token, from this environment variable
+    #[arg(long, value_name = "NAME", requires = "collect")]
+    collect_token: Option<String>,
     #[command(flatten)]
     told: ToldArgs,
     #[command(flatten)]
@@ -177,6 +185,14 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     };
     let connect = HostConnect::new(trust);
     let archive = args.archive.open()?;
+    let token = args.collect_token.as_ref().map(|name| {
+        std::env::var(name).map_err(|_| {
+            Error::Usage(format!(
+                "found no environment variable {name}, expected the collector's token in it"
+            ))
+        })
+    });
+    let token = token.transpose()?;
     let told = args.told.start(&connect, &resolve, unix_time())?;
     say_if_proxied();
     let log = args.log.as_deref().map(EventLog::open).transpose()?;
@@ -190,12 +206,18 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
             archive: args.archive.folder().cloned(),
         })?;
     }
-    let tapes = Rc::new(Tapes::new(match &archive {
+    let courier = args
+        .collect
+        .as_ref()
+        .map(|url| Keep::There(Courier::new(url, token, connect.clone(), resolve.clone())));
+    let keep = archive.map(|archive| Keep::Here(Keeper::new(archive)));
+    let keep = keep.or(courier);
+    let tapes = Rc::new(Tapes::new(match &keep {
         Some(_) => args.slots.into(),
         None => 0,
     }));
-    let keeping = archive.map(|archive| Keeping {
-        keeper: Keeper::new(archive),
+    let keeping = keep.map(|keep| Keeping {
+        keep,
         tapes: Rc::clone(&tapes),
         revisits: args.archive.wants_revisits(),
     });
@@ -328,7 +350,7 @@ fn crawl(
 }
 
 /// Completes after so many seconds, or at Ctrl-C.
-fn until_told(seconds: Option<u64>) -> Result<impl Future<Output = ()>, Error> {
+pub fn until_told(seconds: Option<u64>) -> Result<impl Future<Output = ()>, Error> {
     static STOP: AtomicBool = AtomicBool::new(false);
     ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed))
         .map_err(|why| Error::Usage(format!("cannot listen for Ctrl-C: {why}")))?;

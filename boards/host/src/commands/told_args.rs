@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use crate::board::net::{HostConnect, HostResolve};
 use crate::error::Error;
 use crate::output::file::Named;
+use crate::post::{Post, PostUrl};
 use crate::told::Told;
 use crate::told::atom::FeedFile;
 use crate::told::exec::Exec;
 use crate::told::outbox::Outbox;
 use crate::told::telling::Telling;
-use crate::told::webhook::{Template, Webhook, WebhookUrl};
+use crate::told::webhook::{Template, Webhook};
 
 /// Who is told of changes and of bad news.
 #[derive(Debug, clap::Args)]
@@ -20,8 +21,8 @@ pub struct ToldArgs {
     #[arg(long, value_name = "CMD", value_parser = Exec::parse)]
     exec: Vec<Exec>,
     /// Post each change and each piece of bad news there, as JSON (repeatable)
-    #[arg(long, value_name = "URL", value_parser = WebhookUrl::parse)]
-    webhook: Vec<WebhookUrl>,
+    #[arg(long, value_name = "URL", value_parser = PostUrl::parse)]
+    webhook: Vec<PostUrl>,
     /// What to post instead of all fields: JSON with {text}, {url}, {event}, {name}, {host},
     /// {reason} and {time} where their values go
     #[arg(long, value_name = "JSON", requires = "webhook", value_parser = Template::parse)]
@@ -53,7 +54,7 @@ impl ToldArgs {
         let hooks = self.webhook.iter().map(|url| {
             let (connect, resolve) = (connect.clone(), resolve.clone());
             let body = self.webhook_body.clone();
-            Outbox::to(Webhook::new(url.clone(), body, connect, resolve))
+            Outbox::to(Webhook::new(Post::new(url.clone(), connect, resolve), body))
         });
         Ok(Told::new(
             Telling::to(commands.chain(hooks).collect()),

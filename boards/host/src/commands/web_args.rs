@@ -73,7 +73,7 @@ fn token(text: &str) -> Result<String, String> {
 }
 
 /// `PORT` on loopback, or `ADDRESS:PORT`.
-fn address(text: &str) -> Result<SocketAddr, String> {
+pub fn address(text: &str) -> Result<SocketAddr, String> {
     let port = text
         .parse()
         .map(|port: u16| SocketAddr::from(([127, 0, 0, 1], port)));

@@ -3,7 +3,9 @@
 // Not every test uses all of it.
 #![allow(dead_code)]
 
+use std::collections::HashMap;
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 /// Runs `dunlin` with `input` on its stdin.
@@ -44,4 +46,30 @@ pub fn refuses(arguments: &[&str], input: &[u8], expected: &str) {
         error.contains(expected),
         "{arguments:?}: {error:?} does not say {expected:?}"
     );
+}
+
+/// Bodies in the archive, by path, oldest first, as another program reads them.
+pub fn read_by_others(folder: &Path, more: &[&str]) -> HashMap<String, Vec<String>> {
+    let output = python("archive.py")
+        .arg(folder)
+        .args(more)
+        .output()
+        .expect("Python starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// A program of `tests/python`, in the virtual environment that `cargo xtask test` makes.
+pub fn python(name: &str) -> Command {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let python = here.join("../../target/python/bin/python");
+    assert!(
+        python.is_file(),
+        "{} is missing: `cargo xtask test --step tools` makes it",
+        python.display()
+    );
+    let mut command = Command::new(python);
+    command.arg(here.join("tests/python").join(name));
+    command
 }

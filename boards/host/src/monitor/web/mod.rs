@@ -129,6 +129,10 @@ fn answer(stream: &TcpStream, mut place: Place, access: &Access, site: &Site) ->
         Err(why) => return send(stream, refusal(why).as_bytes()),
     };
     match route {
+        // Without probes there is nothing live to see.
+        Route::Page if probes.is_empty() => {
+            send(stream, kept_page(Route::Changes, &query, site).as_bytes())
+        }
         Route::Page => {
             let link = match &site.recent {
                 Some(_) => CHANGES_LINK,

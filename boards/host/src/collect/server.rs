@@ -1,0 +1,306 @@
+//! Takes what probes post, and acknowledges what is in the archive.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use dunlin::fetch::{Limits, Method, Response, Step};
+
+use super::frames::{self, Verdict};
+use super::tokens::Tokens;
+use crate::archive::exchange::Exchange;
+use crate::archive::{Archive, Kept};
+use crate::board::computer::unix_time;
+use crate::error::Error;
+use crate::monitor::web::places::Places;
+use crate::output;
+
+/// Where probes post to.
+pub const PATH: &str = "/v1/exchanges";
+/// The longest head of a request.
+const LONGEST_HEAD: usize = 8 * 1024;
+/// A probe that is silent for longer is gone.
+const SILENCE: Duration = Duration::from_secs(30);
+/// For a whole delivery: a page and its politeness, over a slow line.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// Bytes of deliveries that are held at a time, over all probes.
+const MOST_HELD: usize = 128 << 20;
+/// A body, its frames and the chunks around them.
+const MOST_BODY: u32 = 32 << 20;
+/// A clock that is further ahead than this is none.
+const AHEAD_S: u64 = 86_400;
+
+/// Who hears of each version that is kept: the exchange, and whether it is the first of its URL.
+pub type Heard = Box<dyn FnMut(&Exchange, bool) + Send>;
+
+/// What all connections share.
+struct Collector {
+    archive: Mutex<Archive>,
+    tokens: Option<Tokens>,
+    heard: Mutex<Heard>,
+    held: AtomicUsize,
+    failing: Mutex<bool>,
+}
+
+/// Starts the server; it lasts as long as the process. Without `tokens` everybody may deliver.
+/// Returns where it listens, and the archive for who wants to tidy it.
+///
+/// # Errors
+/// The address cannot be listened on.
+pub fn start(
+    address: SocketAddr,
+    archive: Archive,
+    tokens: Option<Tokens>,
+    heard: Heard,
+) -> Result<(SocketAddr, impl Fn() -> io::Result<()> + Send + 'static), Error> {
+    let listener = TcpListener::bind(address)
+        .map_err(|why| Error::Usage(format!("cannot listen on {address}: {why}")))?;
+    let address = listener
+        .local_addr()
+        .map_err(|why| Error::Usage(why.to_string()))?;
+    let collector = Arc::new(Collector {
+        archive: Mutex::new(archive),
+        tokens,
+        heard: Mutex::new(heard),
+        held: AtomicUsize::new(0),
+        failing: Mutex::new(false),
+    });
+    let shared = Arc::clone(&collector);
+    let places = Places::default();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let client = stream.peer_addr().map(|client| client.ip());
+            let Some(place) = client.ok().and_then(|client| places.take(client)) else {
+                let _ = stream.set_nonblocking(true);
+                let _ = respond(&stream, "503 Service Unavailable", "busy");
+                continue;
+            };
+            let collector = Arc::clone(&shared);
+            std::thread::spawn(move || {
+                // A probe that went away is nobody's problem but its own.
+                let _ = serve(&stream, &collector);
+                drop(place);
+            });
+        }
+    });
+    let tidy = move || {
+        let mut archive = collector
+            .archive
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        archive.tidy()
+    };
+    Ok((address, tidy))
+}
+
+/// Why a delivery is not taken, as an answer.
+type Refused = (&'static str, &'static str);
+
+fn serve(stream: &TcpStream, collector: &Collector) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let deadline = Instant::now() + PATIENCE;
+    let answer = match receive(stream, collector, deadline)? {
+        Ok((exchange, verdict)) => collector.keep(exchange, verdict),
+        Err(refused) => Err(refused),
+    };
+    match answer {
+        Ok(kept) => respond(stream, "200 OK", kept),
+        Err((status, why)) => respond(stream, status, why),
+    }
+}
+
+fn respond(mut stream: &TcpStream, status: &str, word: &str) -> io::Result<()> {
+    let body = format!("{{\"kept\":\"{word}\"}}\n");
+    let body = match status {
+        "200 OK" => body,
+        _ => format!("{{\"error\":\"{word}\"}}\n"),
+    };
+    let length = body.len();
+    stream.set_write_timeout(Some(SILENCE))?;
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    )
+}
+
+/// Reads once, within the time that is left.
+fn read(mut stream: &TcpStream, buffer: &mut [u8], deadline: Instant) -> io::Result<usize> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    stream.set_read_timeout(Some(left.min(SILENCE)))?;
+    stream.read(buffer)
+}
+
+/// Reads a delivery: head, frames, verdict.
+fn receive(
+    stream: &TcpStream,
+    collector: &Collector,
+    deadline: Instant,
+) -> io::Result<Result<(Exchange, Verdict), Refused>> {
+    let mut head = vec![0; LONGEST_HEAD];
+    let mut length = 0;
+    let (body_from, framing) = loop {
+        let count = read(stream, &mut head[length..], deadline)?;
+        length += count;
+        match parse(&head[..length], collector) {
+            Some(Ok(found)) => break found,
+            Some(Err(refused)) => return Ok(Err(refused)),
+            None if count == 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            None => {}
+        }
+    };
+    // The fetcher's own parser takes the body apart: how a body is framed is the same in both
+    // directions.
+    let limits = Limits {
+        body_bytes: MOST_BODY,
+        ..Limits::DEFAULT
+    };
+    let mut body = Response::new(Method::Get, limits);
+    let framed = format!("HTTP/1.1 200 OK\r\n{framing}\r\n\r\n");
+    let mut holding = Holding {
+        collector,
+        bytes: 0,
+    };
+    let mut frames = frames::Reader::default();
+    let mut bytes = [framed.as_bytes(), &head[body_from..length]].concat();
+    let mut buffer = vec![0; 16 * 1024];
+    loop {
+        let mut input = &bytes[..];
+        loop {
+            match body.step(&mut input) {
+                Ok(Step::Head) => {}
+                Ok(Step::Body(piece)) => {
+                    if frames.take(piece).is_err() {
+                        return Ok(Err(("400 Bad Request", "no frames of an exchange")));
+                    }
+                    if !holding.grow(frames.held()) {
+                        return Ok(Err(("503 Service Unavailable", "no memory is left")));
+                    }
+                }
+                Ok(Step::More) => break,
+                Ok(Step::Done) => {
+                    let found = frames.finish();
+                    return Ok(found.ok_or(("400 Bad Request", "no verdict at the end")));
+                }
+                Err(_) => return Ok(Err(("400 Bad Request", "no body of HTTP"))),
+            }
+        }
+        match read(stream, &mut buffer, deadline)? {
+            // Cut before its verdict: nothing is kept, and nobody is there to be told.
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => {
+                bytes.clear();
+                bytes.extend_from_slice(&buffer[..count]);
+            }
+        }
+    }
+}
+
+/// Where the body of a request begins, and the field that frames it; `None` while its head is not
+/// complete.
+fn parse(head: &[u8], collector: &Collector) -> Option<Result<(usize, String), Refused>> {
+    let mut fields = [httparse::EMPTY_HEADER; 64];
+    let mut request = httparse::Request::new(&mut fields);
+    let body = match request.parse(head) {
+        Ok(httparse::Status::Complete(body)) => body,
+        Ok(httparse::Status::Partial) if head.len() < LONGEST_HEAD => return None,
+        _ => return Some(Err(("400 Bad Request", "no head of HTTP"))),
+    };
+    let field = |name: &str| {
+        let mut named = request
+            .headers
+            .iter()
+            .filter(|field| field.name.eq_ignore_ascii_case(name));
+        named.next().map(|field| field.value)
+    };
+    if request.method != Some("POST") || request.path != Some(PATH) {
+        return Some(Err(("404 Not Found", "expected POST /v1/exchanges")));
+    }
+    if let Some(tokens) = &collector.tokens {
+        let given = field("authorization").and_then(|value| value.strip_prefix(b"Bearer "));
+        if given.and_then(|given| tokens.probe(given)).is_none() {
+            return Some(Err(("401 Unauthorized", "no token of a probe")));
+        }
+    }
+    let chunked =
+        field("transfer-encoding").is_some_and(|value| value.eq_ignore_ascii_case(b"chunked"));
+    let length = field("content-length")
+        .and_then(|value| std::str::from_utf8(value).ok()?.parse::<u32>().ok());
+    Some(match (chunked, length) {
+        (true, None) => Ok((body, "Transfer-Encoding: chunked".into())),
+        (false, Some(length)) if length <= MOST_BODY => {
+            Ok((body, format!("Content-Length: {length}")))
+        }
+        (false, Some(_)) => Err(("413 Content Too Large", "longer than what is taken")),
+        _ => Err(("411 Length Required", "expected chunks or a length")),
+    })
+}
+
+/// What one delivery holds of the memory that all share.
+struct Holding<'c> {
+    collector: &'c Collector,
+    bytes: usize,
+}
+
+impl Holding<'_> {
+    /// Takes more, if there is more.
+    fn grow(&mut self, to: usize) -> bool {
+        let more = to.saturating_sub(self.bytes);
+        let held = self.collector.held.fetch_add(more, Ordering::Relaxed);
+        self.bytes += more;
+        held + more <= MOST_HELD
+    }
+}
+
+impl Drop for Holding<'_> {
+    fn drop(&mut self) {
+        self.collector.held.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+impl Collector {
+    /// Keeps a delivery, according to its verdict. What is acknowledged is in the archive.
+    fn keep(&self, mut exchange: Exchange, verdict: Verdict) -> Result<&'static str, Refused> {
+        if verdict != Verdict::Changed {
+            return Ok("nothing");
+        }
+        let now = unix_time();
+        // A probe that does not know the date, or believes in another, has none.
+        if exchange.time == 0 || exchange.time > now + AHEAD_S {
+            exchange.time = now;
+        }
+        let kept = {
+            let archive = self.archive.lock();
+            archive
+                .unwrap_or_else(PoisonError::into_inner)
+                .keep(&exchange)
+        };
+        let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        match kept {
+            Ok(kept) => {
+                *failing = false;
+                if matches!(kept, Kept::First | Kept::Version) {
+                    let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+                    heard(&exchange, kept == Kept::First);
+                }
+                match kept {
+                    Kept::First | Kept::Version => Ok("version"),
+                    Kept::Same => Ok("same"),
+                    Kept::Nothing => Err(("400 Bad Request", "no answer of HTTP")),
+                }
+            }
+            Err(why) => {
+                if !std::mem::replace(&mut *failing, true) {
+                    output::say(format_args!(
+                        "cannot write to the archive: {why}; probes are told so until that works again"
+                    ));
+                }
+                Err(("507 Insufficient Storage", "the archive cannot be written"))
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! `dunlin collect`: one archive for many probes.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use async_io::Timer;
+use futures_lite::FutureExt as _;
+
+use super::archive_args::ArchiveArgs;
+use super::run::until_told;
+use super::told_args::ToldArgs;
+use super::web_args::{self, WebArgs};
+use crate::archive::LONGEST_BODY;
+use crate::archive::exchange::{Answer as Archived, Exchange};
+use crate::board::computer::unix_time;
+use crate::board::net::{HostConnect, HostResolve};
+use crate::board::verify::Trust;
+use crate::collect::server;
+use crate::collect::tokens::Tokens;
+use crate::error::Error;
+use crate::monitor::web::Site;
+use crate::news::Kind;
+use crate::output;
+use crate::told::Told;
+use crate::told::message::{Answer, Message};
+
+/// Collect what probes fetch into one archive, until Ctrl-C
+///
+/// Probes, and `dunlin run --collect`, deliver each page that has changed; it is kept in --archive
+/// DIR, as WARC files and an index, once for each version. What has been acknowledged to a probe is
+/// in the archive, whatever happens next. A full disk is said, and told to the probes. What is
+/// kept is one line of JSON on stdout, like those of `dunlin run`; --exec, --webhook and --feed
+/// tell others, --web shows changes, histories and differences.
+///
+/// --tokens FILE says who may deliver: on each line the name of a probe, a space and its token.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    /// Where probes deliver: a port on loopback, or an address and a port
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8090", value_parser = web_args::address)]
+    listen: SocketAddr,
+    /// The probes that may deliver, and their tokens; needed where the address is not loopback
+    #[arg(long, value_name = "FILE")]
+    tokens: Option<PathBuf>,
+    /// Stop after this long
+    #[arg(long, value_name = "SECONDS")]
+    seconds: Option<u64>,
+    #[command(flatten)]
+    archive: ArchiveArgs,
+    #[command(flatten)]
+    told: ToldArgs,
+    #[command(flatten)]
+    web: WebArgs,
+}
+
+/// The index is brought up to date this often, if there is anything new.
+const TIDY: Duration = Duration::from_secs(1);
+
+/// Runs the command.
+///
+/// # Errors
+/// Something wrong with an option, a file or the archive.
+pub fn run(args: &Args) -> Result<(), Error> {
+    args.web.check()?;
+    if args.tokens.is_none() && !args.listen.ip().is_loopback() {
+        return Err(Error::Usage(format!(
+            "found --listen {}, which others can reach, expected --tokens FILE with it",
+            args.listen
+        )));
+    }
+    let tokens = args.tokens.as_deref().map(Tokens::read).transpose()?;
+    let Some(archive) = args.archive.open()? else {
+        let expected = "found no --archive, expected --archive DIR, where everything is kept";
+        return Err(Error::Usage(expected.into()));
+    };
+    let connect = HostConnect::new(Trust::default());
+    let told = args
+        .told
+        .start(&connect, &HostResolve::default(), unix_time())?;
+    if args.web.is_asked() {
+        args.web.start(Site {
+            probes: Default::default(),
+            recent: Some(told.recent()),
+            archive: args.archive.folder().cloned(),
+        })?;
+    }
+    let told = std::sync::Arc::new(std::sync::Mutex::new(told));
+    let heard = std::sync::Arc::clone(&told);
+    let (address, tidy) = server::start(
+        args.listen,
+        archive,
+        tokens,
+        Box::new(move |exchange, first| {
+            if let Ok(mut told) = heard.lock() {
+                tell(&mut told, exchange, first);
+            }
+        }),
+    )?;
+    output::say(format_args!("collecting at http://{address}/"));
+    let stop = until_told(args.seconds)?;
+    async_io::block_on(async {
+        let mut stop = std::pin::pin!(stop);
+        loop {
+            let told = async {
+                stop.as_mut().await;
+                true
+            };
+            let quiet = async {
+                Timer::after(TIDY).await;
+                false
+            };
+            let over = told.or(quiet).await;
+            if let Err(why) = tidy() {
+                output::say(format_args!("cannot write the archive's index: {why}"));
+            }
+            if over {
+                break;
+            }
+        }
+    });
+    if let Ok(mut told) = told.lock() {
+        std::mem::take(&mut *told).finish();
+    }
+    Ok(())
+}
+
+/// Says that there is a version.
+fn tell(told: &mut Told, exchange: &Exchange, first: bool) {
+    let answer = Archived::read(&exchange.response, LONGEST_BODY).ok();
+    let message = Message {
+        time: exchange.time,
+        event: Kind::Changed,
+        url: Some(exchange.url.clone()),
+        name: None,
+        host: None,
+        answer: answer.map(|answer| Answer {
+            status: answer.status,
+            bytes: answer.body.len() as u32,
+            milliseconds: 0,
+            first,
+            encoded: false,
+            cut: answer.cut,
+        }),
+        reason: None,
+    };
+    // Who cannot be written to is told of by the others.
+    let written = output::print(&output::json(&message)).and(told.hear(&message));
+    if let Err(why) = written {
+        output::say(format_args!("{why}"));
+    }
+}

@@ -1,0 +1,190 @@
+//! Posting to somebody else's server: one request, one status. For webhooks and collectors.
+
+use std::time::Duration;
+
+use async_io::Timer;
+use dunlin::fetch::{Addresses, Connect as _, Endpoint, Resolve as _, Url};
+use embedded_io_async::{Read as _, Write as _};
+use futures_lite::FutureExt as _;
+
+use crate::board::net::{HostConnect, HostResolve};
+
+/// For the whole of it, from the look-up of a name to the answer's status.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Nobody needs more to say a status.
+const LONGEST_STATUS_LINE: usize = 1024;
+
+/// A URL that can be posted to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PostUrl(String);
+
+impl PostUrl {
+    /// # Errors
+    /// It is no http or https URL.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match Url::parse(text) {
+            Ok(_) => Ok(Self(text.to_owned())),
+            Err(why) => Err(format!("{why}; expected http://… or https://…")),
+        }
+    }
+
+    /// Another path on the same server.
+    #[must_use]
+    pub fn at(&self, path: &str) -> Self {
+        let after_scheme = self.0.find("://").map_or(0, |place| place + 3);
+        let rest = &self.0[after_scheme..];
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        Self(format!("{}{path}", &self.0[..after_scheme + end]))
+    }
+
+    /// Its host, which is no secret as its path may be.
+    pub fn host(&self) -> &str {
+        let url = Url::parse(&self.0);
+        url.as_ref().map_or("", Url::host_text)
+    }
+}
+
+/// The way to a server.
+#[derive(Clone, Debug)]
+pub struct Post {
+    url: PostUrl,
+    connect: HostConnect,
+    resolve: HostResolve,
+}
+
+impl Post {
+    /// Posts to `url`.
+    pub fn new(url: PostUrl, connect: HostConnect, resolve: HostResolve) -> Self {
+        Self {
+            url,
+            connect,
+            resolve,
+        }
+    }
+
+    /// Where it goes.
+    pub fn url(&self) -> &PostUrl {
+        &self.url
+    }
+
+    /// Posts a body, with a token if there is one, and returns the status of the answer. It takes
+    /// ten seconds at most, and blocks.
+    ///
+    /// # Errors
+    /// What went wrong before there was an answer.
+    pub fn send(
+        &mut self,
+        content_type: &str,
+        token: Option<&str>,
+        body: &[u8],
+    ) -> Result<u16, String> {
+        let late = async {
+            Timer::after(PATIENCE).await;
+            Err(format!("no answer within {} s", PATIENCE.as_secs()))
+        };
+        async_io::block_on(self.exchange(content_type, token, body).or(late))
+    }
+
+    async fn exchange(
+        &mut self,
+        content_type: &str,
+        token: Option<&str>,
+        body: &[u8],
+    ) -> Result<u16, String> {
+        let url = Url::parse(&self.url.0).map_err(said)?;
+        let (host, port) = (url.host_text(), url.port());
+        let addresses = match host.trim_matches(['[', ']']).parse() {
+            Ok(address) => Addresses::from_iter([address]),
+            Err(_) => self.resolve.resolve(host).await.map_err(said)?,
+        };
+        let mut connected = Err("its name has no address".to_owned());
+        for address in addresses {
+            let to = Endpoint {
+                scheme: url.scheme(),
+                host,
+                address,
+                port,
+            };
+            connected = self.connect.connect(to).await.map_err(said);
+            if connected.is_ok() {
+                break;
+            }
+        }
+        let mut connection = connected?;
+        let authority = match port == url.scheme().default_port() {
+            true => host.to_owned(),
+            false => format!("{host}:{port}"),
+        };
+        let token = token.map_or_else(String::new, |token| {
+            format!("Authorization: Bearer {token}\r\n")
+        });
+        let head = format!(
+            "POST {} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: dunlin/{}\r\n{token}\
+            Content-Type: {content_type}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            url.path_and_query(),
+            env!("CARGO_PKG_VERSION"),
+            body.len()
+        );
+        connection.write_all(head.as_bytes()).await.map_err(said)?;
+        // Whoever refuses early may close before all of it is written: what counts is the answer.
+        let written = connection.write_all(body).await;
+        let written = match written {
+            Ok(()) => connection.flush().await,
+            Err(why) => Err(why),
+        };
+        let mut line = [0; LONGEST_STATUS_LINE];
+        let mut length = 0;
+        loop {
+            let count = connection.read(&mut line[length..]).await.map_err(said)?;
+            length += count;
+            if let Some(status) = status(&line[..length]) {
+                return Ok(status);
+            }
+            if count == 0 {
+                return match written {
+                    Ok(()) => Err("its answer is no HTTP".into()),
+                    Err(why) => Err(said(why)),
+                };
+            }
+        }
+    }
+}
+
+fn said(why: impl std::fmt::Display) -> String {
+    why.to_string()
+}
+
+/// The status of an answer, as soon as its line is there.
+fn status(answer: &[u8]) -> Option<u16> {
+    let rest = answer.strip_prefix(b"HTTP/1.")?;
+    let digits = rest.get(2..5)?;
+    let digits = std::str::from_utf8(digits).ok()?;
+    digits.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_is_read_as_soon_as_it_is_there() {
+        assert_eq!(status(b"HTTP/1.1 204 No Content\r\n"), Some(204));
+        assert_eq!(status(b"HTTP/1.0 500"), Some(500));
+        for other in [&b"HTTP/1.1 20"[..], b"", b"HTTP/2 200 ", b"HTTP/1.1 2xx"] {
+            assert_eq!(status(other), None);
+        }
+    }
+
+    #[test]
+    fn another_path_is_on_the_same_server() {
+        for url in [
+            "http://a.test:81",
+            "http://a.test:81/",
+            "http://a.test:81/x?y",
+        ] {
+            let url = PostUrl::parse(url).expect("a URL");
+            assert_eq!(url.at("/p"), PostUrl("http://a.test:81/p".into()));
+            assert_eq!(url.host(), "a.test");
+        }
+    }
+}

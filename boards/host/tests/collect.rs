@@ -1,0 +1,395 @@
+//! `dunlin collect`: what probes deliver is kept once, byte for byte, and what was acknowledged
+//! survives everything.
+
+mod program;
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use program::{dunlin, read_by_others, refuses, text};
+
+/// A collector that runs. Ends, without a word, when dropped.
+struct Collector {
+    child: Child,
+    address: String,
+}
+
+impl Collector {
+    fn start(archive: &Path, more: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_dunlin"))
+            .args(["collect", "--listen", "127.0.0.1:0", "--archive"])
+            .arg(archive)
+            .args(more)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut lines = BufReader::new(child.stderr.take().expect("stderr")).lines();
+        let address = lines.by_ref().map_while(Result::ok).find_map(|line| {
+            let rest = line.strip_prefix("collecting at http://")?;
+            Some(rest.trim_end_matches('/').to_owned())
+        });
+        std::thread::spawn(move || lines.for_each(drop));
+        Self {
+            child,
+            address: address.expect("it says where"),
+        }
+    }
+
+    /// Posts bytes as they are; the answer's first line and its body.
+    fn post(&self, request: &[u8]) -> Option<(String, String)> {
+        let mut stream = TcpStream::connect(&self.address).ok()?;
+        stream
+            .set_read_timeout(Some(Duration::from_secs(10)))
+            .ok()?;
+        stream.write_all(request).ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        let (head, body) = answer.split_once("\r\n\r\n")?;
+        Some((head.lines().next()?.to_owned(), body.to_owned()))
+    }
+
+    /// Delivers a page; was it acknowledged?
+    fn deliver(&self, url: &str, body: &str) -> bool {
+        let answer = self.post(&request(&frames(url, body, "changed"), ""));
+        answer.is_some_and(|(status, _)| status == "HTTP/1.1 200 OK")
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        let _ = (self.child.kill(), self.child.wait());
+    }
+}
+
+fn frame(kind: u8, content: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for piece in content.chunks(60_000) {
+        out.push(kind);
+        out.extend((piece.len() as u16).to_be_bytes());
+        out.extend(piece);
+    }
+    out
+}
+
+fn frames(url: &str, body: &str, verdict: &str) -> Vec<u8> {
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let meta = serde_json::json!({"url": url, "address": "127.0.0.1"});
+    [
+        frame(b'm', meta.to_string().as_bytes()),
+        frame(b'q', b"GET / HTTP/1.1\r\n\r\n"),
+        frame(b'r', answer.as_bytes()),
+        frame(b'v', verdict.as_bytes()),
+    ]
+    .concat()
+}
+
+/// A request in two chunks.
+fn request(body: &[u8], more: &str) -> Vec<u8> {
+    let (one, two) = body.split_at(body.len() / 2);
+    let mut out = format!(
+        "POST /v1/exchanges HTTP/1.1\r\nHost: collector\r\n{more}Transfer-Encoding: chunked\r\n\r\n"
+    )
+    .into_bytes();
+    for chunk in [one, two] {
+        out.extend(format!("{:x}\r\n", chunk.len()).bytes());
+        out.extend(chunk);
+        out.extend(b"\r\n");
+    }
+    out.extend(b"0\r\n\r\n");
+    out
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("dunlin-collect-{}-{name}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    folder
+}
+
+#[test]
+fn what_has_changed_is_kept_once_and_what_is_cut_or_the_same_is_not() {
+    let folder = folder("once");
+    let collector = Collector::start(&folder, &["--web", "127.0.0.1:0"]);
+    let url = "http://a.test/page";
+    let kept = |body: &str, verdict: &str| {
+        let answer = collector.post(&request(&frames(url, body, verdict), ""));
+        answer.expect("an answer").1.trim().to_owned()
+    };
+    let long = "long ".repeat(100_000);
+    assert_eq!(kept("one", "changed"), r#"{"kept":"version"}"#);
+    assert_eq!(kept("one", "changed"), r#"{"kept":"same"}"#);
+    assert_eq!(kept("two", "same"), r#"{"kept":"nothing"}"#);
+    assert_eq!(kept("two", "failed"), r#"{"kept":"nothing"}"#);
+    assert_eq!(kept(&long, "changed"), r#"{"kept":"version"}"#);
+    // A connection that ends before the verdict, at several places.
+    let whole = request(&frames(url, "three", "changed"), "");
+    for cut in [10, 100, whole.len() - 20, whole.len() - 6] {
+        let mut stream = TcpStream::connect(&collector.address).expect("it listens");
+        stream.write_all(&whole[..cut]).expect("sent");
+    }
+    let wrong =
+        |body: &[u8], more: &str| collector.post(&request(body, more)).expect("an answer").0;
+    assert_eq!(wrong(b"no frames at all", ""), "HTTP/1.1 400 Bad Request");
+    let half = &frames(url, "x", "changed")[..60];
+    assert_eq!(wrong(half, ""), "HTTP/1.1 400 Bad Request");
+    let get = collector
+        .post(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        .expect("an answer");
+    assert_eq!(get.0, "HTTP/1.1 404 Not Found");
+    std::thread::sleep(Duration::from_millis(1_500));
+    drop(collector);
+    let read = read_by_others(&folder, &[]);
+    assert_eq!(read["/page"], ["one", &long]);
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn only_probes_with_a_token_deliver() {
+    let folder = folder("tokens");
+    let tokens = folder.with_extension("tokens");
+    std::fs::write(&tokens, "# probes\nkitchen  correct-horse-battery\n").expect("a file");
+    let path = tokens.to_str().expect("UTF-8");
+    let collector = Collector::start(&folder, &["--tokens", path]);
+    let body = frames("http://a.test/", "one", "changed");
+    let status = |more: &str| collector.post(&request(&body, more)).expect("an answer").0;
+    assert_eq!(status(""), "HTTP/1.1 401 Unauthorized");
+    let wrong = "Authorization: Bearer correct-horse-batterx\r\n";
+    assert_eq!(status(wrong), "HTTP/1.1 401 Unauthorized");
+    let right = "Authorization: Bearer correct-horse-battery\r\n";
+    assert_eq!(status(right), "HTTP/1.1 200 OK");
+    drop(collector);
+    let archive = folder.to_str().expect("UTF-8");
+    let open = ["collect", "--archive", archive, "--listen", "0.0.0.0:0"];
+    refuses(&open, b"", "expected --tokens FILE with it");
+    std::fs::write(&tokens, "kitchen short\n").expect("a file");
+    let short = ["collect", "--archive", archive, "--tokens", path];
+    refuses(&short, b"", "line 1: found a token of 5 bytes");
+    refuses(&["collect"], b"", "expected --archive DIR");
+    let _ = (
+        std::fs::remove_dir_all(&folder),
+        std::fs::remove_file(&tokens),
+    );
+}
+
+/// Thirty kills: every acknowledged body is there, once, and nothing by halves.
+#[test]
+fn what_was_acknowledged_survives_kills() {
+    let folder = folder("kills");
+    let mut acknowledged: Vec<(usize, String)> = Vec::new();
+    let mut number = 0;
+    for round in 0..30_u64 {
+        let collector = Collector::start(&folder, &[]);
+        let address = collector.address.clone();
+        let killer = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(20 + round * 7 % 60));
+            drop(collector);
+        });
+        let delivering = std::mem::ManuallyDrop::new(Collector {
+            child: Command::new("true").spawn().expect("a process"),
+            address,
+        });
+        loop {
+            number += 1;
+            let body = format!("version {number} {}", "x".repeat(number % 5_000));
+            let url = format!("http://a.test/page{}", number % 7);
+            if !delivering.deliver(&url, &body) {
+                break;
+            }
+            acknowledged.push((number % 7, body));
+        }
+        killer.join().expect("killed");
+        let mut spent = std::mem::ManuallyDrop::into_inner(delivering);
+        let _ = spent.child.wait();
+    }
+    assert!(
+        acknowledged.len() > 60,
+        "{} were acknowledged",
+        acknowledged.len()
+    );
+    drop(Collector::start(&folder, &[]));
+    let output = dunlin(
+        &[
+            "collect",
+            "--seconds",
+            "0",
+            "--listen",
+            "0",
+            "--archive",
+            folder.to_str().expect("UTF-8"),
+        ],
+        b"",
+    );
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let read = read_by_others(&folder, &[]);
+    for page in 0..7 {
+        let expected: Vec<&String> = acknowledged
+            .iter()
+            .filter_map(|(of, body)| (*of == page).then_some(body))
+            .collect();
+        let found = &read[&format!("/page{page}")];
+        let there = |body: &&String| found.iter().filter(|found| found == body).count() == 1;
+        assert!(expected.iter().all(there), "page {page}");
+        // What was written and not acknowledged any more: one a round at most.
+        assert!(found.len() <= expected.len() + 30);
+    }
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+/// A crawl that delivers to a collector, which is not there at first.
+#[test]
+fn a_run_delivers_and_waits_for_a_collector_that_is_late() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let pages = listener.local_addr().expect("an address").port();
+    std::thread::spawn(move || {
+        for (count, stream) in listener.incoming().flatten().enumerate() {
+            let mut head = [0; 2048];
+            let _ = (&stream).read(&mut head);
+            let body = if head.starts_with(b"GET /robots") {
+                String::new()
+            } else {
+                format!("version {count}")
+            };
+            let _ = write!(
+                &stream,
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+                body.len()
+            );
+        }
+    });
+    let folder = folder("late");
+    let spare = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = spare.local_addr().expect("an address").port();
+    drop(spare);
+    let (archive, listen) = (folder.clone(), port.to_string());
+    let collector = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(1_500));
+        let archive = archive.to_str().expect("UTF-8");
+        dunlin(
+            &[
+                "collect",
+                "--archive",
+                archive,
+                "--listen",
+                &listen,
+                "--seconds",
+                "8",
+            ],
+            b"",
+        )
+    });
+    let url = format!("http://127.0.0.1:{port}/");
+    let output = dunlin(
+        &[
+            "run",
+            "-",
+            "--seconds",
+            "6",
+            "--politeness",
+            "300ms",
+            "--crawls-per-day",
+            "max",
+            "--collect",
+            &url,
+        ],
+        format!("url\nhttp://127.0.0.1:{pages}/page\n").as_bytes(),
+    );
+    let (said, news) = (text(&output.stderr), text(&output.stdout));
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("the collector takes nothing now"), "{said}");
+    let fetched = news
+        .lines()
+        .filter(|line| line.contains("\"changed\""))
+        .count();
+    let collected = collector.join().expect("it ran");
+    assert!(collected.status.success(), "{}", text(&collected.stderr));
+    let read = read_by_others(&folder, &[]);
+    assert_eq!(read["/page"].len(), fetched, "{said}");
+    assert!(fetched > 8, "{news}");
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+/// Deliveries without end, with every trick in their heads, and answers that are bombs: refused or
+/// kept as they are, in bounded memory, and the next honest probe is served.
+#[test]
+fn hostile_deliveries_are_bounded() {
+    let folder = folder("hostile");
+    let collector = Collector::start(&folder, &[]);
+    let url = "http://a.test/page";
+    // An answer without end.
+    let mut stream = TcpStream::connect(&collector.address).expect("it listens");
+    let head = "POST /v1/exchanges HTTP/1.1\r\nHost: c\r\nTransfer-Encoding: chunked\r\n\r\n";
+    stream.write_all(head.as_bytes()).expect("sent");
+    let meta = serde_json::json!({ "url": url }).to_string();
+    let mut frames_of = frame(b'm', meta.as_bytes());
+    let piece = frame(b'r', &vec![b'x'; 60_000]);
+    let mut sent = 0_usize;
+    while sent < 1 << 30 {
+        let mut chunk = format!("{:x}\r\n", frames_of.len()).into_bytes();
+        chunk.extend(&frames_of);
+        chunk.extend(b"\r\n");
+        if stream.write_all(&chunk).is_err() {
+            break;
+        }
+        sent += chunk.len();
+        frames_of.clone_from(&piece);
+    }
+    assert!(
+        sent < 64 << 20,
+        "{sent} bytes of an endless answer were taken"
+    );
+    // Heads that would be two, and URLs that are none.
+    for url in [
+        "http://a.test/\r\nWARC-Type: evil",
+        "javascript:alert(1)",
+        "",
+        "file:///etc/passwd",
+    ] {
+        let body = frames(url, "x", "changed");
+        let (status, _) = collector.post(&request(&body, "")).expect("an answer");
+        assert_eq!(status, "HTTP/1.1 400 Bad Request", "{url:?}");
+    }
+    let long = format!("X: {}\r\n", "y".repeat(20_000));
+    let refused = collector.post(&request(&frames(url, "x", "changed"), &long));
+    assert!(refused.is_none_or(|(status, _)| status.contains("400")));
+    let both = "Content-Length: 5\r\n";
+    let (status, _) = collector
+        .post(&request(&frames(url, "x", "changed"), both))
+        .expect("an answer");
+    assert_eq!(status, "HTTP/1.1 411 Length Required");
+    let huge = b"POST /v1/exchanges HTTP/1.1\r\nHost: c\r\nContent-Length: 4000000000\r\n\r\n";
+    let (status, _) = collector.post(huge).expect("an answer");
+    assert_eq!(status, "HTTP/1.1 413 Content Too Large");
+    // A compressed bomb and a head of tricks are kept as they are, and unpacked by nobody.
+    let trick = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nX-A: <script>\r\nX-B: \u{0}\u{1b}]0;\r\n\
+        Transfer-Encoding: chunked\r\n\r\n3\r\n\u{1f}\u{8b}\r\n0\r\n\r\n";
+    let delivered = [
+        frame(b'm', meta.as_bytes()),
+        frame(b'r', trick.as_bytes()),
+        frame(b'v', b"changed"),
+    ]
+    .concat();
+    let _ = collector.post(&request(&delivered, ""));
+    assert!(collector.deliver(url, "honest"), "the next probe is served");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", collector.child.id()));
+    if let Some(peak) = status.ok().as_deref().and_then(peak_kib) {
+        assert!(peak < 100_000, "{peak} KiB at the peak");
+    }
+    std::thread::sleep(Duration::from_millis(1_500));
+    drop(collector);
+    let read = read_by_others(&folder, &[]);
+    assert_eq!(read["/page"].last().map(String::as_str), Some("honest"));
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+fn peak_kib(status: &str) -> Option<u64> {
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.trim().parse().ok()
+}
