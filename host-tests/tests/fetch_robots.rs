@@ -296,6 +296,28 @@ fn rules_made_to_be_slow_are_given_up_and_forbid_what_they_might_forbid() {
     assert!(rulings[33].allowed, "robots.txt itself is always allowed");
 }
 
+/// What a rule costs that matches is counted, too: others get their turns between pages.
+#[test]
+fn a_long_rule_that_matches_many_pages_takes_many_turns() {
+    let path = format!("/{}", "j".repeat(480));
+    let url = format!("http://a{path}");
+    let mut judges: Vec<Judge<'_>> = (0..32)
+        .map(|_| Judge::new(Url::parse(&url).unwrap()))
+        .collect();
+    let rule = Rule {
+        allow: false,
+        pattern: path.as_bytes(),
+        cut: false,
+        line: 2,
+    };
+    let mut turns = 1;
+    while !judges.as_mut_slice().rule(&rule, &mut 600) {
+        turns += 1;
+    }
+    assert!((16..=32).contains(&turns), "{turns} turns");
+    assert!(judges.iter().all(|judge| !judge.ruling().allowed));
+}
+
 /// One such rule alone forbids the pages that it may match, and no others.
 #[test]
 fn a_rule_made_to_be_slow_forbids_no_page_that_it_can_be_compared_with() {

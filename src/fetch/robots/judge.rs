@@ -79,6 +79,10 @@ impl RuleSink for Judge<'_> {
         if self.heard == rule.line {
             return true;
         }
+        // Others come first: what a long rule costs is known only when it has been compared.
+        if *steps == 0 {
+            return false;
+        }
         // First, because most rules differ from most URLs within a few characters.
         let length = self.subject.len();
         let Some(found) = self.progress.go_on(rule.pattern, length, steps) else {
