@@ -55,6 +55,9 @@ pub(super) struct Passage {
     pub host: u16,
     /// The host at whose gate the page has waited.
     pub waited_at: u16,
+    /// What has to pass between two requests to an unlisted origin, as far as the page's own
+    /// redirect was told by its robots.txt.
+    pub gap: Duration,
     pub now: Instant,
     /// When the request will have ended, whatever becomes of it.
     pub deadline: Instant,
@@ -142,7 +145,7 @@ impl<'a> Origins<'a> {
         };
         let now = passage.now;
         let unlisted = self
-            .find_or_add(origin, host, setup.gap_of(host), now)
+            .find_or_add(origin, host, setup.gap_of(host).max(passage.gap), now)
             .ok_or(Refusal::Closed)?;
         let next = unlisted
             .next

@@ -118,6 +118,7 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
             page: turn.page.index() as u16,
             host: visit.host(),
             waited_at: turn.host,
+            gap: visit.gap(),
             now: self.probe.board.now(),
             deadline: turn.start + self.probe.setup.deadline(),
         };

@@ -80,6 +80,9 @@ pub(super) struct Redirect {
     checked: u32,
     /// Visits since then.
     visits: u8,
+    /// Seconds between two requests, by the robots rules of the target; whole ones, rounded up. The
+    /// host may be forgotten before the verdict is, and its own wish must not be.
+    gap: u16,
     pub url: Target,
 }
 
@@ -110,6 +113,7 @@ impl Redirect {
             until: seconds(now + LONGEST_WAY),
             checked: seconds(now),
             visits: 0,
+            gap: 0,
             url,
         }
     }
@@ -155,7 +159,9 @@ impl Redirect {
         };
         // There is room for the longest.
         let mut put = |bytes: &[u8]| _ = record.extend_from_slice(bytes);
-        put(&[verdict, self.visits, permanent.into(), seen.len() as u8]);
+        let [low, high] = self.gap.to_le_bytes();
+        let known = verdict | u8::from(permanent) << 2 | (seen.len() as u8) << 3;
+        put(&[known, self.visits, low, high]);
         put(&self.until.to_le_bytes());
         put(&self.checked.to_le_bytes());
         seen.iter().for_each(|digest| put(&digest.to_le_bytes()));
@@ -170,15 +176,15 @@ impl Redirect {
         let [flags, until, checked, seen @ ..] = words else {
             return None;
         };
-        let [verdict, visits, permanent, count] = *flags;
-        let seen = seen.get(..usize::from(count))?;
+        let [known, visits, low, high] = *flags;
+        let seen = seen.get(..usize::from(known >> 3))?;
         let url = record.get(RECORD_START + size_of_val(seen)..)?;
         let digests = seen.iter().copied().map(u32::from_le_bytes);
         Some(Self {
             subject: header.subject,
             under_way: header.under_way,
-            hops: Hops::from_parts(digests, permanent != 0),
-            verdict: match verdict {
+            hops: Hops::from_parts(digests, known & 4 != 0),
+            verdict: match known & 3 {
                 1 => Verdict::Allowed,
                 2 => Verdict::Denied,
                 _ => Verdict::Unknown,
@@ -186,14 +192,21 @@ impl Redirect {
             until: u32::from_le_bytes(*until),
             checked: u32::from_le_bytes(*checked),
             visits,
+            gap: u16::from_le_bytes([low, high]),
             url: core::str::from_utf8(url).ok()?.try_into().ok()?,
         })
     }
 
-    /// Remembers a verdict until then.
-    pub(super) fn judge(&mut self, verdict: Verdict, until: Instant) {
+    /// Remembers a verdict until then, and what has to pass between two requests.
+    pub(super) fn judge(&mut self, verdict: Verdict, gap: Duration, until: Instant) {
         self.verdict = verdict;
+        self.gap = gap.as_micros().div_ceil(1_000_000).min(u16::MAX.into()) as u16;
         self.until = seconds(until);
+    }
+
+    /// What has to pass between two requests to its host, as far as that was told.
+    pub(super) fn gap(&self) -> Duration {
+        Duration::from_secs(self.gap.into())
     }
 }
 

@@ -9,8 +9,34 @@ fn redirect(page: u16, under_way: bool) -> Redirect {
         .map(|url| Hops::from(&url))
         .expect("a URL");
     let mut redirect = Redirect::new(Subject::Page(page), hops, under_way, url, Instant::ZERO);
-    redirect.judge(Verdict::Allowed, Instant::ZERO + Duration::from_secs(60));
+    let until = Instant::ZERO + Duration::from_secs(60);
+    redirect.judge(Verdict::Allowed, Duration::from_millis(59_001), until);
     redirect
+}
+
+#[test]
+fn a_record_says_what_was_put_into_it() {
+    let mut bytes = [0; 1_024];
+    let mut all = Redirects::new(&mut bytes);
+    for (page, verdict) in [Verdict::Unknown, Verdict::Allowed, Verdict::Denied]
+        .into_iter()
+        .enumerate()
+    {
+        for status in [301, 302] {
+            let mut kept = redirect(page as u16, status == 301);
+            let next = Url::parse("http://c.test/").expect("a URL");
+            kept.hops.follow(status, &next, false).expect("a hop");
+            kept.verdict = verdict;
+            kept.visits = 200;
+            assert!(all.put(&kept));
+            let found = all.get(kept.subject).expect("it was put there");
+            assert_eq!((found.verdict, found.visits), (verdict, 200));
+            assert_eq!((found.until, found.checked), (60, 0));
+            assert_eq!(found.gap(), Duration::from_secs(60), "rounded up");
+            assert_eq!(found.hops.parts(), kept.hops.parts());
+            assert_eq!((found.under_way, &found.url), (kept.under_way, &kept.url));
+        }
+    }
 }
 
 #[test]
@@ -97,7 +123,11 @@ fn the_store_is_told_again_when_writing_failed_or_took_too_long() {
 #[test]
 fn verdicts_expire() {
     let mut redirect = redirect(0, false);
-    redirect.judge(Verdict::Denied, Instant::ZERO + Duration::HOUR);
+    redirect.judge(
+        Verdict::Denied,
+        Duration::ZERO,
+        Instant::ZERO + Duration::HOUR,
+    );
     assert_eq!(
         redirect.verdict(Instant::ZERO + Duration::from_secs(3_599)),
         Verdict::Denied

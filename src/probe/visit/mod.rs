@@ -151,6 +151,12 @@ impl<'a> Visit<'a> {
         self.record.host
     }
 
+    /// What has to pass between two requests where redirects have led the page, as far as that was
+    /// told.
+    pub(super) fn gap(&self) -> Duration {
+        self.redirect.as_ref().map_or(Duration::ZERO, Redirect::gap)
+    }
+
     /// Does the page itself follow what is asked for?
     pub(super) fn page_follows(&self) -> bool {
         matches!(self.step, Step::Robots { .. })

@@ -110,25 +110,26 @@ impl<'a> Visit<'a> {
                 }
             }
         }
+        let listed = match origin {
+            Origin::Listed(host, _) => host,
+            Origin::Unlisted(_) => self.record.host,
+        };
+        let gap = polite::gap(setup.gap_of(listed), crawl_delay);
         match origin {
             Origin::Listed(host, _) => {
-                let gap = polite::gap(setup.gap_of(host), crawl_delay);
                 conclusion.gap = Some((host, gap));
                 conclusion.say(Event::Gap {
                     host,
                     millis: super::millis(gap),
                 });
             }
-            Origin::Unlisted(origin) => {
-                let gap = polite::gap(setup.gap_of(self.record.host), crawl_delay);
-                known.origins.set_gap(&origin, gap);
-            }
+            Origin::Unlisted(origin) => known.origins.set_gap(&origin, gap),
         }
         match &self.redirect {
             Some(redirect) => {
                 let mut redirect = redirect.clone();
                 let until = verdict_until(access, answer.lifetime, at.now);
-                redirect.judge(judges.first(access), until);
+                redirect.judge(judges.first(access), gap, until);
                 // What replaces its own record fits where that was.
                 known.redirects.put(&redirect);
             }
