@@ -1,0 +1,163 @@
+//! The owner's private network: no redirect, no name that changes, no gateway leads into it.
+
+use std::net::IpAddr;
+
+use dunlin::catalog::{Gateway, Name};
+use dunlin::probe::{Event, Failure};
+use dunlin::time::Duration;
+
+use super::{GAP, earlier::second, no_robots};
+use crate::world::{Answer, Hit, Setting};
+
+fn private(hit: &Hit) -> bool {
+    !dunlin::fetch::is_public(hit.address)
+}
+
+#[test]
+fn a_redirect_leads_into_the_private_network_by_no_name_of_the_list() {
+    // The owner listed both names; only the first hop is the owner's own word.
+    let hosts: [(&'static str, &[&'static str]); 2] =
+        [("a.test", &["/1", "/2"]), ("inside.test", &["/own"])];
+    let (world, _) = Setting::of(GAP, &hosts).run(|hit| {
+        no_robots(hit).unwrap_or_else(|| match (hit.host.as_str(), hit.target.as_str()) {
+            ("a.test", "/1") => Answer::moved(302, "http://inside.test/admin"),
+            ("a.test", _) => Answer::moved(302, "http://b.test/"),
+            ("b.test", _) => Answer::moved(302, "http://[::1]/admin"),
+            _ => Answer::page("here"),
+        })
+    });
+    assert!(world.asked("inside.test", "/admin").is_empty());
+    assert!(
+        world.asked("[::1]", "/admin").is_empty(),
+        "at the second hop, too"
+    );
+    assert!(
+        world.asked("inside.test", "/own").len() > 5,
+        "the owner listed it"
+    );
+    let hits = world.hits.borrow();
+    assert!(
+        hits.iter()
+            .filter(|hit| private(hit))
+            .all(|hit| hit.host == "inside.test")
+    );
+    let events = world.events.borrow();
+    let refused = |(_, event): &&(Duration, Event)| {
+        matches!(
+            event,
+            Event::Failed {
+                why: Failure::PrivateAddress,
+                ..
+            }
+        )
+    };
+    assert!(events.iter().filter(refused).count() > 1);
+}
+
+#[test]
+fn a_redirect_leads_into_the_private_network_where_the_owner_named_it() {
+    let names = vec![Name {
+        host: "named.test",
+        address: [10, 0, 0, 9],
+    }];
+    let hosts: [(&'static str, &[&'static str]); 2] =
+        [("a.test", &["/1", "/2"]), ("10.0.0.8", &["/own"])];
+    let (world, _) = Setting {
+        names,
+        ..Setting::of(GAP, &hosts)
+    }
+    .run(|hit| {
+        no_robots(hit).unwrap_or_else(|| match (hit.host.as_str(), hit.target.as_str()) {
+            ("a.test", "/1") => Answer::moved(302, "http://named.test/x"),
+            ("a.test", _) => Answer::moved(302, "http://10.0.0.8/x"),
+            _ => Answer::page("here"),
+        })
+    });
+    assert!(
+        !world.asked("named.test", "/x").is_empty(),
+        "in the owner's table"
+    );
+    assert!(
+        !world.asked("10.0.0.8", "/x").is_empty(),
+        "an address of the list"
+    );
+}
+
+#[test]
+fn a_name_that_was_public_never_leads_into_the_private_network() {
+    let (world, _) = Setting {
+        seconds: 4 * 3_600,
+        back_off_ms: 1_000,
+        whereabouts: |name, at| match name {
+            "turns.test" if at > Duration::from_secs(900) => Some([192, 168, 0, 1]),
+            _ => None,
+        },
+        ..Setting::of(GAP, &[("turns.test", &["/x"]), ("inside.test", &["/y"])])
+    }
+    .run(|hit| no_robots(hit).unwrap_or_else(|| Answer::page("here")));
+    let hits = world.hits.borrow();
+    let to_router = IpAddr::from([192, 168, 0, 1]);
+    assert!(hits.iter().all(|hit| hit.address != to_router));
+    assert!(world.asked("turns.test", "/x").len() > 50);
+    assert!(
+        world.asked("inside.test", "/y").len() > 500,
+        "private from the first"
+    );
+}
+
+#[test]
+fn a_name_that_was_public_never_leads_into_the_private_network_after_a_restart_either() {
+    let setting = Setting {
+        unix_time: Some(1_794_000_000),
+        ..Setting::of(GAP, &[("turns.test", &["/x"]), ("inside.test", &["/y"])])
+    };
+    let turned = Setting {
+        whereabouts: |name, _| (name == "turns.test").then_some([192, 168, 0, 1]),
+        ..Setting::of(GAP, &[("turns.test", &["/x"]), ("inside.test", &["/y"])])
+    };
+    let world = second(&setting, &turned, |hit| {
+        no_robots(hit).unwrap_or_else(|| Answer::page("here"))
+    });
+    assert!(
+        world
+            .resolved
+            .borrow()
+            .iter()
+            .any(|name| name == "turns.test")
+    );
+    assert!(world.asked("turns.test", "/x").is_empty());
+    assert!(!world.asked("inside.test", "/y").is_empty());
+}
+
+#[test]
+fn a_gateway_is_asked_for_nothing_private_that_the_owner_did_not_name() {
+    let (world, _) = Setting {
+        gateway: Some(Gateway {
+            host: "10.0.0.1",
+            port: 3128,
+        }),
+        ..Setting::of(
+            GAP,
+            &[
+                ("https://a.test", &["/1", "/2", "/3", "/4"]),
+                ("b.test", &["/5"]),
+            ],
+        )
+    }
+    .run(|hit| match hit.target.as_str() {
+        target if target.ends_with("/robots.txt") => Answer::none(),
+        "https://a.test/1" => Answer::moved(302, "https://127.0.0.1/admin"),
+        "https://a.test/2" => Answer::moved(302, "https://inside.test/admin"),
+        "https://a.test/3" => Answer::moved(302, "https://[fe80::1]/admin"),
+        "/5" => Answer::moved(302, "https://192.168.0.1/admin"),
+        "https://a.test/4" => Answer::moved(302, "https://public.test/here"),
+        _ => Answer::page("here"),
+    });
+    let hits = world.hits.borrow();
+    let inside = |hit: &&Hit| hit.target.ends_with("/admin");
+    assert_eq!(hits.iter().find(inside), None);
+    let public = hits
+        .iter()
+        .filter(|hit| hit.target == "https://public.test/here");
+    assert!(public.count() > 3, "where a redirect may lead");
+}
