@@ -354,3 +354,34 @@ impl<B: Board> Persistence<'_, '_, B> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::HostMemory;
+    use crate::probe::origin::Origins;
+    use crate::probe::redirects::Redirects;
+
+    #[test]
+    fn what_could_not_be_written_is_written_again() {
+        let mut hosts = [HostMemory::NEW; 2];
+        let mut pages = [PageMemory::NEW; 3];
+        let mut known = Knowledge {
+            pages: &mut pages,
+            origins: Origins::new(&mut hosts),
+            redirects: Redirects::new(&mut []),
+        };
+        for key in [Key::Root, Key::Host(1), Key::Page(2)] {
+            let mut persist = Persist::NEW;
+            persist.saved(key, 4, &mut known);
+            assert_eq!(persist.unsaved(&known), None, "{key:?} is written");
+            assert_eq!(persist.any_in(4, &known), Some(key));
+            persist.saved(key, NOWHERE, &mut known);
+            assert_eq!(persist.unsaved(&known), Some(key), "{key:?} was refused");
+            assert_eq!(persist.any_in(4, &known), None);
+            // As reading it does.
+            known.origins.hosts[1].unsaved = false;
+            known.pages[2].set_saved();
+        }
+    }
+}

@@ -241,3 +241,24 @@ fn the_first_visit_counts_its_date() {
         "generated for this request"
     );
 }
+
+#[test]
+fn a_change_that_is_dated_to_the_request_is_not_dated() {
+    let settings = Settings::DEFAULT;
+    let learnt = |modified_ago: Option<Duration>| {
+        let mut page = Estimate::new(&Prior::DEFAULT);
+        let visit = Visit {
+            interval: Duration::DAY,
+            changed: true,
+            modified_ago,
+        };
+        page.update(&visit, &settings);
+        page
+    };
+    for seconds in [0, 1, 4] {
+        let generated = learnt(Some(Duration::from_secs(seconds)));
+        assert_eq!(generated, learnt(None), "{seconds} s ago");
+    }
+    assert_ne!(learnt(Some(Duration::from_secs(5))), learnt(None));
+    assert_ne!(learnt(Some(Duration::HOUR)), learnt(None));
+}

@@ -4,6 +4,7 @@ mod figures;
 mod floor;
 mod freshness;
 mod model;
+mod news;
 mod properties;
 mod real;
 mod worlds;

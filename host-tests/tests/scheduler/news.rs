@@ -1,0 +1,68 @@
+//! What a scheduler makes of what it is told: hints that are news and hints that are not, and pages
+//! whose host is known.
+
+use dunlin::learn::hints::Hint;
+use dunlin::scheduler::{
+    Counter, Decision, HostId, Outcome, PageId, PageSettings, Scheduler, Settings,
+};
+use dunlin::time::{Duration, Instant};
+
+const DAYS: u64 = 30;
+
+fn at(seconds: u64) -> Instant {
+    Instant::ZERO + Duration::from_secs(seconds)
+}
+
+/// A scheduler with a host, and so many pages of unknown rate.
+fn with_pages(count: usize) -> (Box<Scheduler<8, 2>>, HostId, Vec<PageId>) {
+    let mut scheduler: Box<Scheduler<8, 2>> = Box::new(Scheduler::new(Settings::DEFAULT));
+    let host = scheduler.add_host(Duration::from_secs(1)).expect("room");
+    let pages = (0..count).map(|_| {
+        let page = scheduler.add_page(host, &PageSettings::DEFAULT, at(0));
+        page.expect("room")
+    });
+    let pages = pages.collect();
+    (scheduler, host, pages)
+}
+
+#[test]
+fn a_hint_of_what_was_fetched_since_is_no_news() {
+    let (mut scheduler, _, pages) = with_pages(1);
+    assert_eq!(scheduler.next(at(100)), Decision::Fetch(pages[0]));
+    let recorded = scheduler.record(pages[0], Outcome::Unchanged, at(100));
+    assert_eq!(recorded, Ok(()));
+    for old in [0, 50, 98] {
+        let hint = scheduler.hint(pages[0], Hint::Changed(at(old)), at(200));
+        assert_eq!(hint, Ok(()));
+        assert_eq!(scheduler.counters().get(Counter::Hint), 0, "{old}");
+    }
+    let hint = scheduler.hint(pages[0], Hint::Changed(at(150)), at(200));
+    assert_eq!(hint, Ok(()));
+    assert_eq!(scheduler.counters().get(Counter::Hint), 1);
+}
+
+#[test]
+fn a_new_page_is_believed_to_be_like_the_others_of_its_host() {
+    let believed = |outcome: Outcome| {
+        let (mut scheduler, host, pages) = with_pages(4);
+        for day in 0..DAYS {
+            let now = at(86_400 * day);
+            for second in 0..10 * pages.len() as u64 {
+                let now = now + Duration::from_secs(second);
+                if let Decision::Fetch(page) = scheduler.next(now) {
+                    let recorded = scheduler.record(page, outcome, now);
+                    assert_eq!(recorded, Ok(()));
+                }
+            }
+        }
+        let new = scheduler.add_page(host, &PageSettings::DEFAULT, at(86_400 * DAYS));
+        let new = scheduler.estimate(new.expect("room"));
+        new.expect("it is there").rate()
+    };
+    let restless = believed(Outcome::Changed { modified_ago: None });
+    let calm = believed(Outcome::Unchanged);
+    assert!(
+        restless > 5.0 * calm,
+        "{restless} changes a day beside pages that change, {calm} beside pages that do not"
+    );
+}
