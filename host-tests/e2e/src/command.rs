@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, bail, ensure};
 use dunlin::fetch::HttpDate;
+use dunlin_tools::qemu::state::StateFile;
 use dunlin_tools::qemu::temporary;
 use dunlin_tools::web::{Answer, Hit, Web, shortest_gap};
 use qemu_mps2_capacity::PAGES;
@@ -307,6 +308,38 @@ pub fn quiet(_: &Path) -> Result<()> {
         "{summary} after {} requests",
         web.log().len()
     );
+    Ok(())
+}
+
+/// Without `--seed` a device draws its key, keeps it over a restart, and shares it with no other.
+pub fn key_of_its_own(_: &Path) -> Result<()> {
+    let web = Web::start(dated)?;
+    let port = web.port();
+    let pages = TextFile::new(&format!(
+        "url\nhttp://a.test:{port}/x\nhttp://b.test:{port}/y\nhttp://b.test:{port}/z\n"
+    ))?;
+    let run = |state: &TextFile| -> Result<(serde_json::Value, [u8; 16])> {
+        let path = state.0.to_string_lossy();
+        let (summary, said) = summary(&qemu(&pages.0, 9, &["--state", &path])?.output()?)?;
+        let key = StateFile::open(&state.0)?.key();
+        Ok((summary, key.with_context(|| format!("no key:\n{said}"))?))
+    };
+    let (one, other) = (TextFile(temporary("flash")), TextFile(temporary("flash")));
+    let (first, key) = run(&one)?;
+    ensure!(first["resumed_pages"] == 0, "a new device: {first}");
+    let (again, same) = run(&one)?;
+    ensure!(same == key, "another key after a restart");
+    ensure!(
+        again["resumed_pages"] == 3,
+        "what is stored is known: {again}"
+    );
+    // By another key, every page would look like a new one.
+    ensure!(
+        again["fetches"].as_u64() >= Some(3) && again["changed"] == 0,
+        "{again}"
+    );
+    let (_, another) = run(&other)?;
+    ensure!(another != key, "two devices with one key");
     Ok(())
 }
 

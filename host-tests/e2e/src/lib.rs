@@ -125,6 +125,7 @@ const CASES: &[Case] = &[
     ),
     ("Ctrl-C", command::interrupted),
     ("a log of warnings alone", command::quiet),
+    ("a key of its own", command::key_of_its_own),
     (
         "images that are damaged, newer, too large or missing",
         crawling::bad_images,
