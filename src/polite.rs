@@ -347,3 +347,57 @@ const fn halves(gap: Duration) -> [u16; 2] {
 fn coarse(instant: Instant) -> u16 {
     (instant.as_micros() >> COARSE) as u16
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEW: Answer = Answer::Broken { again: false };
+
+    fn at(seconds: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(seconds)
+    }
+
+    /// How long a gate stays closed after an answer that came at once.
+    fn wait(gate: &mut Gate, answer: Answer, now: Instant) -> Duration {
+        let earliest = gate.earliest_after(now);
+        gate.opens(earliest, now, answer, &GateSettings::DEFAULT, 0) - now
+    }
+
+    #[test]
+    fn three_pages_that_begin_to_fail_are_a_failure_of_their_host() {
+        let gap = Duration::from_secs(15);
+        let mut gate = Gate::new(gap);
+        assert_eq!(wait(&mut gate, NEW, at(0)), gap, "one page");
+        assert_eq!(wait(&mut gate, NEW, at(20)), gap, "two pages");
+        let again = Answer::Broken { again: true };
+        assert_eq!(wait(&mut gate, again, at(40)), gap, "the same one again");
+        assert!(wait(&mut gate, NEW, at(60)) > gap, "three pages");
+        assert!(wait(&mut gate, again, at(200)) > gap, "and still so");
+        assert_eq!(wait(&mut gate, Answer::Served, at(600)), gap);
+        assert_eq!(wait(&mut gate, NEW, at(620)), gap, "they begin anew");
+    }
+
+    #[test]
+    fn failures_are_forgiven_by_time_and_by_success() {
+        let failed = |times: u64| {
+            let mut gate = Gate::new(Duration::ZERO);
+            (0..times).for_each(|time| _ = wait(&mut gate, Answer::Failed, at(time)));
+            assert_eq!(u64::from(gate.failures()), times);
+            gate
+        };
+        let mut gate = failed(8);
+        wait(&mut gate, Answer::Served, at(10));
+        assert_eq!(gate.failures(), 4, "a success halves them");
+        let hours = |count: u64| at(10) + FORGIVEN_AFTER * count;
+        let mut gate = failed(8);
+        wait(&mut gate, Answer::Failed, hours(1));
+        assert_eq!(gate.failures(), 5, "half of eight, and one more");
+        let mut gate = failed(8);
+        wait(&mut gate, Answer::Failed, hours(3));
+        assert_eq!(gate.failures(), 2, "an eighth of eight, and one more");
+        let mut gate = failed(8);
+        wait(&mut gate, Answer::Failed, hours(100));
+        assert_eq!(gate.failures(), 1, "nothing is left");
+    }
+}

@@ -62,3 +62,27 @@ pub struct Slot<'b, C, R> {
     /// The window requests and responses pass through: 512 bytes or more.
     pub buffer: &'b mut [u8],
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A board with nothing but what it must have.
+    struct Plain;
+
+    impl Board for Plain {
+        fn now(&self) -> Instant {
+            Instant::ZERO
+        }
+
+        async fn sleep_until(&self, _: Instant) {}
+
+        fn log(&self, _: &Event) {}
+    }
+
+    #[test]
+    fn a_board_speaks_no_https_and_knows_no_date_unless_it_says_so() {
+        assert!(!Plain.speaks_https());
+        assert_eq!(Plain.unix_time(), None);
+    }
+}

@@ -4,8 +4,9 @@
 use dunlin::fetch::Ignore;
 use dunlin::probe::{Event, Failure, Flags};
 use dunlin::time::Duration;
+use host_tests::flash::Flash;
 
-use crate::world::{Answer, Hit, Setting};
+use crate::world::{Answer, Hit, Keeper, Setting};
 
 const GAP: Duration = Duration::from_secs(5);
 
@@ -297,4 +298,43 @@ fn what_is_compressed_unasked_or_too_long_is_flagged() {
         Vec::from_iter(flags),
         [(0, false, false), (1, true, false), (2, false, true)]
     );
+}
+
+#[test]
+fn a_date_is_sent_back_where_a_server_tells_no_tag() {
+    for (headers, conditional) in [
+        ("Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n", true),
+        ("", false),
+    ] {
+        let setting = Setting::of(Duration::from_secs(10), &[("a.test", &["/1"])]);
+        let (world, _) = setting.run(move |hit| match hit.target.as_str() {
+            "/robots.txt" => Answer::none(),
+            _ => Answer::new(200, headers, "here"),
+        });
+        let asked = world.asked("a.test", "/1");
+        assert!(asked.len() > 3 && !asked[0].conditional, "{headers}");
+        let later = asked.iter().skip(1);
+        assert!(
+            later.clone().all(|hit| hit.conditional == conditional),
+            "{headers}"
+        );
+    }
+}
+
+#[test]
+fn freshness_is_told_once_something_was_fetched() {
+    let setting = Setting::of(Duration::from_secs(10), &[("a.test", &["/1", "/2"])]);
+    let seen = std::cell::RefCell::new(Vec::new());
+    let site = |hit: &Hit| match hit.target.as_str() {
+        "/robots.txt" => Answer::none(),
+        _ => Answer::page("here"),
+    };
+    setting.run_keeping(None::<Keeper<'_, Flash<3, 1024, 4>>>, site, |_, probe| {
+        seen.borrow_mut().push(probe.freshness());
+    });
+    let seen = seen.into_inner();
+    let is_share = |share: Option<f32>| share.is_some_and(|share| (0.0..=1.0).contains(&share));
+    let last = seen.last().copied().unwrap_or_default();
+    assert!(is_share(last.0) && is_share(last.1), "{last:?}");
+    assert!(last.0 > Some(0.5), "two pages that hardly change: {last:?}");
 }

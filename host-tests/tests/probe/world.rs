@@ -633,7 +633,8 @@ impl Write for Conversation<'_> {
                 host: header("Host:").unwrap_or_default().to_owned(),
                 target: request.split(' ').nth(1).unwrap_or_default().to_owned(),
                 keep_alive: header("Connection:") != Some("close"),
-                conditional: header("If-None-Match:").is_some(),
+                conditional: header("If-None-Match:").is_some()
+                    || header("If-Modified-Since:").is_some(),
                 https: self.https,
                 address: self.address,
             };

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use dunlin::store::{RECORD, Store, VERSION};
+use dunlin::store::{RECORD, RecordError, Store, VERSION};
 use futures_lite::future::block_on;
 use host_tests::flash::Flash;
 use sequential_storage::cache::Cache;
@@ -111,4 +111,11 @@ fn newer_versions_are_left_alone() {
     // There never was a version 0.
     let none = [&[0], &item[1..]].concat();
     assert_eq!(found_of(&none).0.refused, 1);
+}
+
+#[test]
+fn a_record_that_is_refused_says_why() {
+    let newer = RecordError::Newer { found: 77 }.to_string();
+    assert!(newer.contains("77") && newer.contains("update"), "{newer}");
+    assert!(!RecordError::Nonsense.to_string().is_empty());
 }

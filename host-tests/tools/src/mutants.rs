@@ -55,6 +55,7 @@ const ROOMS: &[Room] = &[
             "fetch_response",
             "fetch_robots",
             "fetch_dates",
+            "suite",
             "probe",
         ],
         needs_program: false,
