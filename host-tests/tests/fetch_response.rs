@@ -2,7 +2,7 @@
 //! pieces.
 
 use dunlin::fetch::{
-    Agent, Etag, HttpDate, Limits, Method, Request, ResponseError, RetryAfter, Url,
+    Agent, Etag, FetchError, HttpDate, Limits, Method, Request, ResponseError, RetryAfter, Url,
 };
 use host_tests::fetch::{Read, read};
 
@@ -775,4 +775,13 @@ fn agents_cannot_smuggle_header_lines() {
     for contact in ["", "a b", "a\r\nX: y", "a)b", "ä"] {
         assert!(Agent::new("dunlin", Some(contact)).is_err(), "{contact:?}");
     }
+}
+
+#[test]
+fn failures_say_what_went_wrong() {
+    let closed = FetchError::<()>::Response(ResponseError::Closed).to_string();
+    assert_eq!(closed, ResponseError::Closed.to_string());
+    assert!(!closed.is_empty());
+    let broken = FetchError::Connection("reset by peer").to_string();
+    assert!(broken.contains("reset by peer"), "{broken}");
 }

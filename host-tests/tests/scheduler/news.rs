@@ -1,5 +1,5 @@
-//! What a scheduler makes of what it is told: hints that are news and hints that are not, and pages
-//! whose host is known.
+//! What a scheduler makes of what it is told: hints that are news and hints that are not, pages whose
+//! host is known, and fetches that may go ahead.
 
 use dunlin::learn::hints::Hint;
 use dunlin::scheduler::{
@@ -65,4 +65,24 @@ fn a_new_page_is_believed_to_be_like_the_others_of_its_host() {
         restless > 5.0 * calm,
         "{restless} changes a day beside pages that change, {calm} beside pages that do not"
     );
+}
+
+#[test]
+fn what_may_go_ahead_does_not_wait_for_the_budget() {
+    let fetched = |ahead: u32| {
+        let (mut scheduler, _, pages) = with_pages(6);
+        assert_eq!(scheduler.set_budget(Some(1.0), at(0)), Ok(()));
+        scheduler.begin_ahead(ahead);
+        let mut count = 0;
+        for second in 0..10 * pages.len() as u64 {
+            if let Decision::Fetch(page) = scheduler.next(at(second)) {
+                let recorded = scheduler.record(page, Outcome::Unchanged, at(second));
+                assert_eq!(recorded, Ok(()));
+                count += 1;
+            }
+        }
+        count
+    };
+    assert_eq!(fetched(6), 6, "each page once, in the first minute");
+    assert!(fetched(0) < 6, "one a day");
 }

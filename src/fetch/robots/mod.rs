@@ -33,7 +33,7 @@ pub const LIMITS: Limits = Limits {
 pub trait RuleSink {
     /// Forget everything: the rules so far were for `*`, and a group with our name has been found.
     fn restart(&mut self);
-    /// One more rule. `steps` are left before others must get a turn, some fifty instructions each:
+    /// One more rule. `steps` are left before others must get a turn, up to 250 instructions each:
     /// take off what is used. False if they did not suffice; then the same rule is offered again.
     fn rule(&mut self, rule: &Rule<'_>, steps: &mut u32) -> bool;
     /// The file takes too much work, and its other rules are not offered: nothing is allowed.
