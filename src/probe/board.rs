@@ -1,6 +1,7 @@
 //! What a board brings: its clock and log, memory, and a slot for each fetch that may run at once.
 
 use super::Event;
+use super::body::BodyPiece;
 use super::memory::{HostMemory, PageMemory};
 use crate::scheduler::SchedulerView;
 use crate::time::Instant;
@@ -21,6 +22,14 @@ pub trait Board {
     }
     /// Takes note of something that happened.
     fn log(&self, event: &Event);
+    /// Is shown the body of a page, piece by piece, as it streams by: nothing of it is kept. The end
+    /// of a body is a piece without bytes; a visit that fails has none, and the next visit of the
+    /// page begins at offset 0 again. What became of the visit is then logged: only
+    /// [`Event::Changed`] says that these bytes were news. An answer 304 has no body.
+    ///
+    /// It must return soon: other fetches wait meanwhile. A board that does not implement it pays
+    /// nothing for it.
+    fn body(&self, _piece: BodyPiece<'_>) {}
     /// Seconds since 1970, by a clock that runs while the device is off; `None` without one.
     fn unix_time(&self) -> Option<u64> {
         None

@@ -33,10 +33,19 @@
 //! | `restore.rs` | what a restart believes of it |
 //! | `setup.rs` | what the page image says |
 //! | `totals.rs` | what counts as a fetch, an error, a change |
-//! | `board.rs` | what a board has to bring |
+//! | `board.rs`, `body.rs` | what a board has to bring; what it is shown of bodies |
+//! | `additions.rs` | which pages came after the list was made (feature `additions`) |
 //! | [`polite`](crate::polite) | how long to wait after a 503, and between two requests |
 //! | [`fetch::Client`](crate::fetch::Client) | which addresses may be connected to |
 //! | [`fetch::robots`](crate::fetch::robots) | what the rules of a robots.txt mean |
+//!
+//! # What a firmware of one's own can do besides
+//! | call | what for |
+//! |---|---|
+//! | [`Probe::hint`] | somebody has said that a page changed: a push, a sitemap, a button |
+//! | [`Board::body`] | to look at the bodies of pages as they stream by |
+//! | `Probe::with_additions`, `Probe::add_page`, `Probe::remove_page` | pages that are not in the image, while the probe runs (feature `additions`) |
+//! | [`Board::log`] | everything that happens: [`Event`] has a table of it, with the line of each in the log |
 //!
 //! # Example
 //! A probe with one page and one slot, on a network and a clock that live in memory:
@@ -137,7 +146,10 @@
 //! # Ok::<(), dunlin::image::ImageError>(())
 //! ```
 
+#[cfg(feature = "additions")]
+mod additions;
 mod board;
+mod body;
 mod connection;
 mod event;
 mod log_line;
@@ -156,7 +168,10 @@ mod verdicts;
 mod visit;
 mod wall_clock;
 
+#[cfg(feature = "additions")]
+pub use additions::{AddError, AddedPage};
 pub use board::{Board, MOST_SLOTS, Memory, Slot, most_moves};
+pub use body::BodyPiece;
 pub use event::{BoardEvent, Event, Flags, LoggedBoardEvent, LoggedEvent};
 pub use memory::{HostMemory, PageMemory};
 pub use persist::Persistence;
@@ -168,7 +183,8 @@ use core::cell::{RefCell, RefMut};
 
 use crate::catalog::Config;
 use crate::image::{Image, ImageError};
-use crate::scheduler::{Counter, PageId, SchedulerView};
+use crate::learn::hints::Hint;
+use crate::scheduler::{self, Counter, PageId, SchedulerView};
 use crate::time::{Duration, Instant};
 use memory::Knowledge;
 use origin::Origins;
@@ -297,6 +313,22 @@ impl<'a, B: Board> Probe<'a, B> {
     pub fn next_due(&self) -> Option<Instant> {
         let state = self.state();
         state.due.filter(|_| state.online && state.slots.are_idle())
+    }
+
+    /// Somebody says that a page has changed, or will: it is due as soon as that is worth a visit,
+    /// and who says so is believed as far as earlier hints proved true. `page` is its number, as in
+    /// the log.
+    ///
+    /// # Errors
+    /// There is no such page.
+    pub fn hint(&self, page: u16, hint: Hint) -> Result<(), scheduler::Error> {
+        let now = self.board.now();
+        let mut state = self.state();
+        let id = state.scheduler.page_id(page.into());
+        let id = id.ok_or(scheduler::Error::UnknownPage)?;
+        state.scheduler.hint(id, hint, now)?;
+        state.slots.wake_all();
+        Ok(())
     }
 
     /// What keeps that which was learnt over a power cut, in a store.

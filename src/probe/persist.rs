@@ -206,7 +206,7 @@ fn page_record(
 fn move_record(index: u16, setup: &Setup<'_>, known: &mut Knowledge<'_>) -> MoveRecord {
     let page = setup.page_identity(index.into());
     let target = known.redirects.read(index);
-    let own = setup.image.page(index.into()).ok();
+    let own = setup.page(index.into()).ok();
     own.zip(target)
         .map(|(own, target)| MoveRecord::new(page, own.url, &target))
         .unwrap_or(MoveRecord::home(page))

@@ -185,7 +185,7 @@ impl State<'_> {
         self.known.page_mut(index)?.restore(record, sector);
         self.clock.was(record.fetched);
         let id = self.scheduler.page_id(index.into());
-        if let (Some(id), Ok(page)) = (id, setup.image.page(index.into()))
+        if let (Some(id), Ok(page)) = (id, setup.page(index.into()))
             && (page.rate.is_none() || page.confidence < PageSettings::CERTAIN)
         {
             // The page is there: the image has it.

@@ -1,6 +1,8 @@
 //! What a probe is started with and never changes: its page image, the configuration in it, and
 //! what follows from both.
 
+#[cfg(feature = "additions")]
+use super::additions::Additions;
 use super::origin::Origin;
 use crate::catalog::{Config, Ignores, Page};
 use crate::fetch::{Agent, Url};
@@ -22,6 +24,9 @@ pub(super) struct Setup<'a> {
     pub has_hours: bool,
     /// Https pages can be fetched: by the board's own connections, or through a gateway.
     pub reaches_https: bool,
+    /// Pages that came after the image was made.
+    #[cfg(feature = "additions")]
+    pub additions: Additions<'a>,
 }
 
 impl<'a> Setup<'a> {
@@ -39,7 +44,31 @@ impl<'a> Setup<'a> {
             has_hours: false,
             reaches_https: speaks_https || config.gateway.is_some(),
             config,
+            #[cfg(feature = "additions")]
+            additions: Additions(&[]),
         })
+    }
+
+    /// A page: one that was added, or one of the list.
+    ///
+    /// # Errors
+    /// As for [`Image::page`].
+    pub(super) fn page(&self, index: usize) -> Result<Page<'a>, ImageError> {
+        #[cfg(feature = "additions")]
+        if let Some(page) = self.additions.page(index) {
+            return Ok(page);
+        }
+        self.image.page(index)
+    }
+
+    /// The numbers of a host's pages, those that were added included.
+    pub(super) fn every_page_of(&self, host: u16) -> impl Iterator<Item = usize> {
+        let listed = self.pages_of(host);
+        #[cfg(feature = "additions")]
+        let listed = listed
+            .filter(|index| self.additions.page(*index).is_none())
+            .chain(self.additions.on_host(host));
+        listed
     }
 
     /// Fills an empty scheduler with the image's hosts and pages, to be fetched by so many slots.
@@ -171,7 +200,7 @@ impl<'a> Setup<'a> {
 
     /// The number that a page's records are found by; 0 if there is no such page.
     pub(super) fn page_identity(&self, page: usize) -> u64 {
-        let page = self.image.page(page);
+        let page = self.page(page);
         page.map_or(0, |page| identity(&self.config.key, page.url))
     }
 

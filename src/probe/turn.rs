@@ -3,6 +3,7 @@
 
 use core::pin::pin;
 
+use super::body::Shown;
 use super::connection::{NEAR, SlotConnection, Unanswered};
 use super::names::Names;
 use super::origin::{Origin, Passage, Refusal};
@@ -56,7 +57,12 @@ impl<B: Board> Runner<'_, '_, B> {
         }
         let mut judges = Judges::new();
         ask.request.keep_alive = self.prepare(turn, &visit, &mut judges);
-        let mut reading = visit.reading(&mut judges, &self.probe.setup);
+        let mut body = Shown {
+            reading: visit.reading(&mut judges, &self.probe.setup),
+            board: &self.probe.board,
+            page: turn.page.index() as u16,
+            offset: 0,
+        };
         let answered = {
             let mut names = Names {
                 probe: self.probe,
@@ -69,7 +75,7 @@ impl<B: Board> Runner<'_, '_, B> {
                 self.probe.board.now(),
                 &mut names,
                 buffer,
-                &mut reading
+                &mut body
             ));
             let deadline = pin!(
                 self.probe
@@ -87,7 +93,7 @@ impl<B: Board> Runner<'_, '_, B> {
         let reply = match &answered {
             Some(Ok(answer)) => {
                 connection.keep(turn.host, now);
-                Reply::Answered(answer, reading.finish())
+                Reply::Answered(answer, body.reading.finish())
             }
             Some(Err(Unanswered::Stale)) => Reply::Stale,
             Some(Err(Unanswered::Lost)) => Reply::Lost,

@@ -75,13 +75,15 @@ impl<'u> Judges<'u> {
         let first = self.0.first().map(|(page, _)| usize::from(*page));
         let memory = known.origins.hosts.get(usize::from(host));
         let all = memory.is_none_or(|host| host.robots(scheme).access(now) == Access::Unknown);
-        let others = setup.pages_of(host).filter(|index| Some(*index) != first);
+        let others = setup
+            .every_page_of(host)
+            .filter(|index| Some(*index) != first);
         for index in others {
             let page = known.pages.get(index);
             if !all && page.is_none_or(|page| page.verdict != Verdict::Unknown) {
                 continue;
             }
-            let page = setup.image.page(index).ok();
+            let page = setup.page(index).ok();
             let url = page.and_then(|page| Url::parse(page.url).ok());
             let url = url.filter(|url| url.scheme() == scheme);
             if url.is_some_and(|url| !self.add(index as u16, url)) {

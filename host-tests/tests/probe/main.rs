@@ -1,6 +1,7 @@
 //! The probe's loop on a network and a clock of our own: every run takes milliseconds and is the
 //! same as the one before. What it does on real frames is for the end-to-end tests.
 
+mod additions;
 mod broken;
 mod connections;
 mod events;

@@ -15,7 +15,10 @@ use dunlin::catalog::{
 };
 use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Ignore, Resolve, Scheme};
 use dunlin::image::{Builder, Image};
-use dunlin::probe::{Board, Datagrams, Event, HostMemory, Memory, PageMemory, Probe, Slot, Totals};
+use dunlin::probe::{
+    AddedPage, Board, BodyPiece, Datagrams, Event, HostMemory, Memory, PageMemory, Probe, Slot,
+    Totals,
+};
 use dunlin::scheduler::{DynTables, Settings};
 use dunlin::store::{Partition, Store};
 use dunlin::time::{Duration, Instant};
@@ -114,9 +117,12 @@ pub struct World {
     pub resolved: RefCell<Vec<String>>,
     pub connected: RefCell<Vec<IpAddr>>,
     only_ipv4: bool,
+    refused: fn(usize) -> bool,
     pub https: bool,
     unix_time: Option<u64>,
     time_server: TimeService,
+    /// Pieces of bodies that the board was shown: page, offset, text.
+    pub bodies: RefCell<Vec<(u16, u32, String)>>,
     /// What the time server was asked.
     pub asked_time: RefCell<Vec<(Duration, Vec<u8>)>>,
 }
@@ -220,6 +226,10 @@ pub struct Setting {
     pub rate: f32,
     /// What the list says about how often single pages are visited.
     pub limits: Vec<(u16, CrawlLimits)>,
+    /// Room for so many pages that are added while it runs.
+    pub additions: usize,
+    /// Which connections, counted from 0, cannot be opened.
+    pub refused: fn(usize) -> bool,
 }
 
 impl Default for Setting {
@@ -248,6 +258,8 @@ impl Default for Setting {
             // Often enough for every page to be due again and again.
             rate: 1_000.0,
             limits: Vec::new(),
+            additions: 0,
+            refused: |_| false,
         }
     }
 }
@@ -358,13 +370,17 @@ impl Setting {
             resolved: RefCell::default(),
             connected: RefCell::default(),
             only_ipv4: self.only_ipv4,
+            refused: self.refused,
             https: self.https,
             unix_time: self.unix_time,
             time_server: self.time_server,
+            bodies: RefCell::default(),
             asked_time: RefCell::default(),
         };
-        let mut tables = DynTables::new(image.pages(), image.hosts());
-        let mut pages = vec![PageMemory::NEW; image.pages()];
+        let room = image.pages() + self.additions;
+        let additions: Vec<_> = (0..self.additions).map(|_| AddedPage::NEW).collect();
+        let mut tables = DynTables::new(room, image.hosts());
+        let mut pages = vec![PageMemory::NEW; room];
         let mut hosts = vec![HostMemory::NEW; image.hosts()];
         let mut redirects = vec![0; self.redirect_bytes];
         let memory = Memory {
@@ -375,6 +391,7 @@ impl Setting {
         };
         let totals = {
             let probe = Probe::new(image, memory, self.slots, &world).expect("a probe");
+            let probe = probe.with_additions(&additions);
             if let Some(Keeper { store, .. }) = &mut keeper {
                 block_on(probe.persistence().restore(store, true));
             }
@@ -504,6 +521,12 @@ impl Board for &World {
         self.events.borrow_mut().push((self.elapsed(), *event));
     }
 
+    fn body(&self, piece: BodyPiece<'_>) {
+        let text = String::from_utf8_lossy(piece.bytes).into_owned();
+        let mut bodies = self.bodies.borrow_mut();
+        bodies.push((piece.page, piece.offset, text));
+    }
+
     fn unix_time(&self) -> Option<u64> {
         self.unix_time.map(|start| start + self.elapsed().as_secs())
     }
@@ -536,6 +559,9 @@ impl<'w> Connect for Net<'w> {
         self.0.connected.borrow_mut().push(to.address);
         let number = self.0.connections.get();
         self.0.connections.set(number + 1);
+        if (self.0.refused)(number) {
+            return Err(ErrorKind::ConnectionRefused);
+        }
         let never = Instant::MAX;
         Ok(Conversation {
             world: self.0,

@@ -104,7 +104,7 @@ impl<'a> Visit<'a> {
             rate: None,
             confidence: 0.0,
         };
-        let record = setup.image.page(page.into());
+        let record = setup.page(page.into());
         let redirect = known.redirects.get(Subject::Page(page));
         let checks = redirect.as_ref().is_some_and(|to| to.is_to_be_checked(now));
         let mut visit = Self {

@@ -156,7 +156,7 @@ pub(in crate::probe) fn restored_move(
 ) -> Option<Redirect> {
     /// Only pages that have moved for good are stored.
     const PERMANENT: u16 = 301;
-    let own = setup.image.page(page.into()).ok()?.url;
+    let own = setup.page(page.into()).ok()?.url;
     let url = record.target(own)?;
     let mut hops = Hops::from(&Url::parse(own).ok()?);
     let target = Url::parse(&url).ok()?;

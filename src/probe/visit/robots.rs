@@ -100,11 +100,11 @@ impl<'a> Visit<'a> {
         let fresh = whole && remember_access(known, &origin, access, answer.lifetime, at.now);
         if fresh && self.redirect.is_none() {
             let governed = |index: &usize| {
-                let page = setup.image.page(*index);
+                let page = setup.page(*index);
                 let page = page.ok().and_then(|page| Url::parse(page.url).ok());
                 page.is_some_and(|page| page.scheme() == url.scheme())
             };
-            for index in setup.pages_of(self.record.host).filter(governed) {
+            for index in setup.every_page_of(self.record.host).filter(governed) {
                 if let Some(page) = known.pages.get_mut(index) {
                     page.verdict = Verdict::Unknown;
                 }

@@ -17,9 +17,9 @@ use super::Settings;
 /// together.
 const HOST_FEATURES: &[&str] = &["", "std", "log", "fetch", "probe", DOCS_FEATURES];
 /// The crate's feature sets on a device.
-const DEVICE_FEATURES: &[&str] = &["", "defmt", "defmt,fetch", "defmt,probe"];
+const DEVICE_FEATURES: &[&str] = &["", "defmt", "defmt,fetch", "defmt,probe", "defmt,additions"];
 /// What docs.rs documents: `defmt` and `log` exclude each other.
-const DOCS_FEATURES: &str = "std,log,fetch,probe";
+const DOCS_FEATURES: &str = "std,log,fetch,probe,additions";
 
 /// One step.
 #[derive(Clone, Copy, Debug)]
