@@ -25,10 +25,10 @@ pub enum Outcome {
         /// How long, if it said so.
         retry_after: Option<Duration>,
     },
-    /// The host could not be asked, or failed as a whole: connection, name, robots.txt.
+    /// The host could not be asked, or failed as a whole: its name, its robots.txt.
     Failed,
-    /// This page brought no usable answer (5xx, time-out, nonsense). It is left alone for a while;
-    /// its host is, too, once [`polite::SEVERAL`](crate::polite::SEVERAL) of its pages do that.
+    /// This page brought no usable answer (5xx, time-out, nonsense, no connection). It is left alone
+    /// for a while; its host is, too, once [`polite::SEVERAL`](crate::polite::SEVERAL) of its pages do that.
     Broken {
         /// How many times in a row by now, 1 for the first.
         times: u8,

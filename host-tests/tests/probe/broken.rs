@@ -119,3 +119,45 @@ fn a_page_that_recovers_is_said_once_and_by_name() {
     });
     assert!(failed.count() >= 2);
 }
+
+/// Each answer ends its connection, so that every page needs one of its own.
+fn alone(hit: &Hit) -> Answer {
+    Answer {
+        closes: Some(Duration::ZERO),
+        ..served(hit)
+    }
+}
+
+#[test]
+fn one_connection_that_fails_is_no_host_that_is_down() {
+    let (healthy, _) = thirty().run(alone);
+    let once = Setting {
+        refused: |number| number == 10,
+        ..thirty()
+    };
+    let (world, totals) = once.run(alone);
+    assert_eq!(totals.errors, 1);
+    assert_eq!(back_offs(&world), 0);
+    let visits = |world: &World| world.hits.borrow().len();
+    assert!(
+        visits(&world) + 1 >= visits(&healthy),
+        "{} visits, {} without the failure",
+        visits(&world),
+        visits(&healthy)
+    );
+}
+
+#[test]
+fn a_host_to_which_several_connections_fail_is_left_alone() {
+    let down = Setting {
+        refused: |number| number >= 10,
+        ..thirty()
+    };
+    let (world, totals) = down.run(alone);
+    assert!(back_offs(&world) >= 1, "{} times", back_offs(&world));
+    assert!(
+        totals.errors <= 6,
+        "{} tries in five minutes",
+        totals.errors
+    );
+}

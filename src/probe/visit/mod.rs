@@ -330,7 +330,10 @@ impl<'a> Visit<'a> {
             // Not the host's fault either.
             Failure::Tls(TlsError::Time | TlsError::Memory) => Outcome::Postponed,
             _ if !at.online => Outcome::Postponed,
-            Failure::Server | Failure::Response | Failure::Deadline if self.asks_for_page() => {
+            // One failed connection is not a host that is down: several in a row are.
+            Failure::Connection | Failure::Server | Failure::Response | Failure::Deadline
+                if self.asks_for_page() =>
+            {
                 let before = known.page_mut(self.page).map_or(0, |page| page.failures());
                 Outcome::Broken { times: before + 1 }
             }
