@@ -70,8 +70,22 @@ impl Budget {
             Self::Most => "--crawls-per-day N asks for less",
             Self::PerDay(_) => "by --crawls-per-day",
         };
+        let timed: f64 = (listing.list.pages.iter())
+            .filter(|page| page.every.is_some())
+            .map(visits)
+            .sum();
+        // Pages with a rhythm share the budget with all others: where it is tight, they wait, too.
+        let tight = if timed > most / 2.0 {
+            format!(
+                "; `every` asks for {} of these, and has to wait for the others now and then: \
+                a larger --crawls-per-day keeps it on time",
+                Rounded(timed)
+            )
+        } else {
+            String::new()
+        };
         format!(
-            "{pages} {} on {hosts} {}, {requests}, first round takes {first} ({change})",
+            "{pages} {} on {hosts} {}, {requests}, first round takes {first} ({change}){tight}",
             plural(pages, "page"),
             plural(hosts, "host"),
         )
@@ -232,6 +246,10 @@ mod tests {
         let mut listing = listing(&[1, 1]);
         listing.list.pages[0].every = Some(Duration::from_secs(600));
         assert_eq!(Budget::Manners.per_day(&listing), Some(144.0 + 24.0));
+        let line = Budget::Manners.describe(&listing);
+        assert!(line.contains("`every` asks for 144 of these"), "{line}");
+        let line = Budget::PerDay(300.0).describe(&listing);
+        assert!(!line.contains("every"), "{line}");
     }
 
     #[test]
