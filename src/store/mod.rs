@@ -28,6 +28,95 @@
 //! Every record begins with the version of its format: the first that has its kind. A firmware
 //! reads all versions up to its own [`VERSION`], and leaves newer ones alone. An image of each
 //! version is kept in `host-tests/data`, and read by a test.
+//!
+//! # Example
+//! A probe has its store by `Probe::persistence`. Whoever keeps records of the same kinds without
+//! one is a [`Ledger`] of them; here, of a single page that has moved:
+//!
+//! ```
+//! use core::cell::Cell;
+//! use dunlin::store::{Key, Ledger, MoveRecord, NOWHERE, Record, Step, Store, identity};
+//! use dunlin::time::Instant;
+//! # use core::convert::Infallible;
+//! # use core::future::Future;
+//! # use core::task::{Context, Poll, Waker};
+//! # use dunlin::store::Partition;
+//! # use dunlin::time::Duration;
+//! # use embedded_storage_async::nor_flash::{ErrorType, MultiwriteNorFlash, NorFlash, ReadNorFlash};
+//! # struct Flash(Vec<u8>);
+//! # impl ErrorType for Flash { type Error = Infallible; }
+//! # impl ReadNorFlash for Flash {
+//! #     const READ_SIZE: usize = 1;
+//! #     async fn read(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), Infallible> {
+//! #         bytes.copy_from_slice(&self.0[offset as usize..][..bytes.len()]);
+//! #         Ok(())
+//! #     }
+//! #     fn capacity(&self) -> usize { self.0.len() }
+//! # }
+//! # impl NorFlash for Flash {
+//! #     const WRITE_SIZE: usize = 4;
+//! #     const ERASE_SIZE: usize = 4096;
+//! #     async fn erase(&mut self, from: u32, to: u32) -> Result<(), Infallible> {
+//! #         self.0[from as usize..to as usize].fill(0xFF);
+//! #         Ok(())
+//! #     }
+//! #     async fn write(&mut self, offset: u32, bytes: &[u8]) -> Result<(), Infallible> {
+//! #         let place = self.0.iter_mut().skip(offset as usize);
+//! #         place.zip(bytes).for_each(|(old, new)| *old &= new);
+//! #         Ok(())
+//! #     }
+//! # }
+//! # impl MultiwriteNorFlash for Flash {}
+//! # impl Partition for Flash {
+//! #     const SECTORS: usize = 3;
+//! #     const RATED_CYCLES: u32 = 100_000;
+//! #     const LONGEST_STALL: Duration = Duration::ZERO;
+//! # }
+//! # fn wait<T>(work: impl Future<Output = T>) -> T {
+//! #     match core::pin::pin!(work).poll(&mut Context::from_waker(Waker::noop())) {
+//! #         Poll::Ready(done) => done,
+//! #         Poll::Pending => unreachable!("memory never waits"),
+//! #     }
+//! # }
+//!
+//! /// Where the newest version is, and whether there is a newer one in RAM.
+//! struct Moved { record: MoveRecord, sector: Cell<u8>, unsaved: Cell<bool> }
+//!
+//! impl Ledger for Moved {
+//!     fn unsaved(&self) -> Option<Key> {
+//!         self.unsaved.get().then_some(Key::Move(0))
+//!     }
+//!     fn any_in(&self, sector: u8) -> Option<Key> {
+//!         (self.sector.get() == sector).then_some(Key::Move(0))
+//!     }
+//!     fn count_in(&self, sector: u8) -> usize {
+//!         usize::from(self.sector.get() == sector)
+//!     }
+//!     fn read(&self, _: Key) -> Record {
+//!         self.unsaved.set(false);
+//!         Record::Move(self.record)
+//!     }
+//!     fn saved(&self, _: Key, sector: u8) {
+//!         self.sector.set(sector);
+//!         self.unsaved.set(sector == NOWHERE);
+//!     }
+//! }
+//!
+//! let page = identity(&[0; 16], "http://example.org/old");
+//! let moved = Moved {
+//!     record: MoveRecord::new(page, "http://example.org/old", "http://example.org/new"),
+//!     sector: Cell::new(NOWHERE),
+//!     unsaved: Cell::new(true),
+//! };
+//! let mut store = Store::new(Flash(vec![0xFF; 3 * 4096]));
+//! while wait(store.step(&moved, true, Instant::ZERO)).unwrap() != Step::Idle {}
+//!
+//! // After a power cut: another store over the same flash.
+//! let mut store = Store::new(store.flash());
+//! let mut found = None;
+//! wait(store.open(|record, _| found = Some(*record))).unwrap();
+//! assert_eq!(found, Some(Record::Move(moved.record)));
+//! ```
 
 mod budget;
 mod record;
