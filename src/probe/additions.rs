@@ -21,7 +21,11 @@ struct Added<'a> {
 }
 
 impl AddedPage<'_> {
-    /// No page yet.
+    /// No page yet: to be repeated in an array.
+    #[expect(
+        clippy::declare_interior_mutable_const,
+        reason = "each use is meant to be a place of its own"
+    )]
     pub const NEW: Self = Self(Cell::new(None));
 }
 

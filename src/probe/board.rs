@@ -24,8 +24,8 @@ pub trait Board {
     fn log(&self, event: &Event);
     /// Is shown the body of a page, piece by piece, as it streams by: nothing of it is kept. The end
     /// of a body is a piece without bytes; a visit that fails has none, and the next visit of the
-    /// page begins at offset 0 again. What became of the visit is then logged: only
-    /// [`Event::Changed`] says that these bytes were news. An answer 304 has no body.
+    /// page begins at offset 0 again. What became of the visit is then logged: the
+    /// `changed` of [`Event::End`] says whether these bytes were news. An answer 304 has no body.
     ///
     /// It must return soon: other fetches wait meanwhile. A board that does not implement it pays
     /// nothing for it.

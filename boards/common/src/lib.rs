@@ -6,7 +6,8 @@
 //! - [`boot`] says who is speaking, what is in use and why it started, by its [`black_box`].
 //! - [`executor`] runs tasks and sleeps between them; [`power`] says how to sleep deeper.
 //! - [`memory`] is what the image occupies, and how deep the stack has been.
-//! - [`network`] is embassy-net as the fetcher wants it, over any driver.
+//! - [`network`] is embassy-net as the fetcher wants it, over any driver: the crate
+//!   `dunlin-embassy-net`, with https and a log around it.
 //! - [`probe`] is the probe with a microcontroller's clock and log, in memory that the board sets
 //!   apart.
 //! - [`partition`] is the store's part of a chip's flash, [`persist`] the store in it.

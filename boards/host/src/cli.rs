@@ -6,7 +6,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::commands::{
-    check, collect, diff, estimate, evolution, history, monitor, plan, report, robots, run,
+    check, collect, diff, estimate, evolution, history, image, monitor, plan, report, robots, run,
     schedule, simulate, terms,
 };
 use crate::error::Error;
@@ -26,6 +26,7 @@ use crate::output::{self, Format};
 ///   dunlin collect --archive DIR      one archive for what many probes fetch
 ///   dunlin history URL --archive DIR  the versions of a page that `run --archive DIR` has kept
 ///   dunlin diff URL --archive DIR     what has changed between two of them
+///   dunlin image PAGES.csv --out FILE  the list as a firmware of your own takes it
 ///   dunlin monitor --elf FILE --log SOURCE    watch a probe at work, by its log
 ///   dunlin report LOG --elf FILE      a finished run as a page with plots
 ///   dunlin robots robots.txt URL      may this URL be fetched, and which rule says so?
@@ -57,6 +58,7 @@ enum Command {
     Estimate(estimate::Args),
     Evolution(evolution::Args),
     History(history::Args),
+    Image(image::Args),
     Monitor(monitor::Args),
     Plan(plan::Args),
     Report(report::Args),
@@ -96,6 +98,7 @@ impl Cli {
             Command::Estimate(args) => estimate::run(args, self.format)?,
             Command::Evolution(args) => evolution::run(args, self.format)?,
             Command::History(args) => return history::run(args, self.format),
+            Command::Image(args) => image::run(args, self.format)?,
             Command::Monitor(args) => monitor::run(args, self.format)?,
             Command::Plan(args) => plan::run(args, self.format)?,
             Command::Report(args) => report::run(args, self.format)?,

@@ -61,7 +61,7 @@ pub fn qemu(install: bool, arguments: &Arguments) -> Result<()> {
     // What is stored stays known by the key that it was stored with.
     let state = arguments.state.as_deref().map(StateFile::open);
     let stored = state.transpose()?.and_then(|state| state.key());
-    if arguments.list.seed.is_none() {
+    if arguments.list.probe.seed.is_none() {
         options.key = Some(stored.map_or_else(random_key, Ok)?);
     }
     setup::qemu(install)?;

@@ -7,6 +7,7 @@ pub mod diff;
 pub mod estimate;
 pub mod evolution;
 pub mod history;
+pub mod image;
 pub mod monitor;
 pub mod plan;
 pub mod report;

@@ -12,6 +12,7 @@ pub mod listing;
 pub mod markup;
 pub mod page_image;
 pub mod pages;
+pub mod probe_args;
 pub mod table_file;
 pub mod trace;
 pub mod trust;

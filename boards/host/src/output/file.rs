@@ -31,12 +31,20 @@ pub fn keep_apart(outputs: &[Named<'_>], inputs: &[Named<'_>]) -> Result<(), Err
     Ok(())
 }
 
-/// Writes a whole file.
+/// Writes a whole file of text.
 ///
 /// # Errors
 /// It cannot be written.
 pub fn write(path: &Path, text: &str) -> Result<(), Error> {
-    fs::write(path, text).map_err(|source| Error::writing(path, source))
+    write_bytes(path, text.as_bytes())
+}
+
+/// Writes a whole file.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    fs::write(path, bytes).map_err(|source| Error::writing(path, source))
 }
 
 /// Which file a path leads to, whatever it is called.

@@ -104,6 +104,7 @@ with tempfile.TemporaryDirectory() as folder:
         row = document[0] if isinstance(document, list) else document
         assert set(row) == names(schema), set(row) ^ names(schema)
     check("estimate", "estimate", str(history), rows=lambda pages: [flat(page) for page in pages])
+    check("image", "image", str(pages), "--out", str(Path(folder) / "pages.img"))
     for path in ("private/x", "public"):
         check("robots", "robots", str(robots), "--agent", "me", f"http://a.test/{path}")
     json.loads((SCHEMAS / "run.schema.json").read_text())

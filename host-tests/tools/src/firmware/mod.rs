@@ -122,9 +122,22 @@ pub fn build_all(install: bool) -> Result<()> {
         }
         check(&mut build)?;
     }
+    build_examples(install)?;
     build(install, BOARD)?;
     build_for(install, BENCH, CORTEX_M0)?;
     Ok(())
+}
+
+/// The firmware of `boards/examples`, which shows others how to write theirs.
+fn build_examples(install: bool) -> Result<()> {
+    setup::targets(install, &[CORTEX_M4F])?;
+    let mut build = cargo_in("examples");
+    build.arg("build").args(quiet());
+    build.args(["--release", "--target", CORTEX_M4F]);
+    for example in ["example-embassy-net", "example-reqwless"] {
+        build.args(["--package", example]);
+    }
+    check(&mut build)
 }
 
 /// Cargo in a board's folder, with the flags of all its images.

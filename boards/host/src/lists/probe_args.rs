@@ -1,0 +1,179 @@
+//! How a probe is to crawl a list, as `image`, `cargo xtask qemu` and `cargo xtask flash` take it.
+
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+use dunlin::catalog::{Address, LogLevel};
+
+use super::budget::Budget;
+use super::listing::Listing;
+use super::page_image::{Options, pairs};
+use super::trust;
+use crate::error::Error;
+
+/// How a probe is to crawl a list.
+#[derive(Debug, clap::Args)]
+pub struct ProbeArgs {
+    /// Fetches a day, over all hosts; `max` for what politeness allows [default: 24 a page]
+    #[arg(long, value_name = "X|max")]
+    crawls_per_day: Option<Budget>,
+    /// Where a host is (repeatable); `*=IP` for all that have no entry of their own
+    #[arg(long, value_name = "HOST=IP", value_parser = resolve)]
+    resolve: Vec<(String, Ipv4Addr)>,
+    /// A forward gateway that fetches https pages for the probe
+    #[arg(long, value_name = "HOST:PORT", value_parser = gateway)]
+    gateway: Option<(String, u16)>,
+    /// Trust this certificate authority for the hosts of the list, besides the public ones: a PEM
+    /// file
+    #[arg(long, value_name = "FILE.pem")]
+    ca: Option<PathBuf>,
+    /// The name the probe gives itself, in requests and before robots.txt
+    #[arg(long, value_name = "NAME", default_value_t = Options::default().agent)]
+    agent: String,
+    /// Where the owner of the probe can be reached: a URL, sent with every request
+    #[arg(long, value_name = "URL")]
+    contact: Option<String>,
+    /// Local time is universal time and so many minutes, for the hours of HOSTS.csv
+    #[arg(
+        long,
+        value_name = "MINUTES",
+        default_value_t = 0,
+        allow_negative_numbers = true
+    )]
+    utc_offset: i16,
+    /// A time server to ask for the date (port 123 unless given); without it, the hosts' Date
+    /// headers tell
+    #[arg(long, value_name = "HOST[:PORT]", value_parser = time_server)]
+    sntp: Option<(String, u16)>,
+    /// The device's own address and the bits of its network's part, instead of DHCP
+    #[arg(long, value_name = "ADDRESS/PREFIX", value_parser = address)]
+    address: Option<(Ipv4Addr, u8)>,
+    /// The way out, with --address
+    #[arg(long, value_name = "IP", requires = "address")]
+    router: Option<Ipv4Addr>,
+    /// Who knows names, with --address
+    #[arg(long, value_name = "IP", requires = "address")]
+    name_server: Option<Ipv4Addr>,
+    /// What stands between two markers is no change, such as --ignore 'nonce="' '"' (up to 8 times)
+    #[arg(long, value_names = ["FROM", "TO"], num_args = 2)]
+    ignore: Vec<String>,
+    /// What the probe logs, and in QEMU what is shown of that: error, warn, info (enough to monitor
+    /// it) or debug (also the start of every fetch)
+    #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = level)]
+    log: LogLevel,
+    /// For the little that is random, and for the key that what is stored is known by: the same
+    /// seed, the same key
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u32>,
+}
+
+/// The seed where none is given.
+const DEFAULT_SEED: u32 = 1;
+
+impl ProbeArgs {
+    /// How many fetches a day it gets.
+    pub fn budget(&self) -> Budget {
+        self.crawls_per_day.unwrap_or_default()
+    }
+
+    /// What an image of this list says besides.
+    ///
+    /// # Errors
+    /// A certificate that cannot be read, or a list without pages.
+    pub fn options(&self, listing: &Listing) -> Result<Options, Error> {
+        if listing.list.pages.is_empty() {
+            let found = "found no page in the list, expected at least one";
+            return Err(Error::Usage(found.into()));
+        }
+        Ok(Options {
+            agent: self.agent.clone(),
+            contact: self.contact.clone(),
+            per_day: self.budget().per_day(listing),
+            seed: self.seed.unwrap_or(DEFAULT_SEED),
+            resolve: self.resolve.clone(),
+            gateway: self.gateway.clone(),
+            sntp: self.sntp.clone(),
+            utc_offset_minutes: self.utc_offset,
+            ignore: pairs(&self.ignore),
+            authorities: match &self.ca {
+                Some(path) => trust::authorities(path)?,
+                None => Vec::new(),
+            },
+            log: self.log,
+            address: self
+                .address
+                .map_or(Address::Dhcp, |(address, prefix)| Address::Static {
+                    address: address.octets(),
+                    prefix,
+                    router: self.router.map(|router| router.octets()),
+                    names: self.name_server.map(|server| server.octets()),
+                }),
+            ..Options::default()
+        })
+    }
+}
+
+fn level(text: &str) -> Result<LogLevel, String> {
+    match text {
+        "error" => Ok(LogLevel::Error),
+        "warn" => Ok(LogLevel::Warn),
+        "info" => Ok(LogLevel::Info),
+        "debug" => Ok(LogLevel::Debug),
+        _ => Err("expected error, warn, info or debug".into()),
+    }
+}
+
+fn resolve(text: &str) -> Result<(String, Ipv4Addr), String> {
+    let parts = text
+        .split_once('=')
+        .and_then(|(host, ip)| Some((host.to_ascii_lowercase(), ip.parse().ok()?)));
+    parts
+        .filter(|(host, _)| !host.is_empty())
+        .ok_or_else(|| "expected HOST=IPv4 such as example.org=10.0.2.2 or *=10.0.2.2".into())
+}
+
+fn address(text: &str) -> Result<(Ipv4Addr, u8), String> {
+    let parts = text
+        .split_once('/')
+        .and_then(|(ip, bits)| Some((ip.parse().ok()?, bits.parse().ok()?)));
+    parts
+        .filter(|(_, bits)| *bits <= 32)
+        .ok_or_else(|| "expected ADDRESS/PREFIX such as 192.168.1.20/24".into())
+}
+
+fn time_server(text: &str) -> Result<(String, u16), String> {
+    let (host, port) = text.rsplit_once(':').unwrap_or((text, "123"));
+    let port = port.parse().ok().filter(|port| *port > 0);
+    let host = Some(host).filter(|host| !host.is_empty() && !host.contains([':', '/', ' ']));
+    host.map(str::to_ascii_lowercase)
+        .zip(port)
+        .ok_or_else(|| "expected HOST or HOST:PORT such as pool.ntp.org or 10.0.2.2:123".into())
+}
+
+fn gateway(text: &str) -> Result<(String, u16), String> {
+    let parts = text
+        .rsplit_once(':')
+        .and_then(|(host, port)| Some((host.to_owned(), port.parse().ok()?)));
+    parts
+        .filter(|(host, port)| !host.is_empty() && *port > 0)
+        .ok_or_else(|| "expected HOST:PORT such as 10.0.2.2:3128".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        probe: ProbeArgs,
+    }
+
+    #[test]
+    fn the_defaults_name_the_project() {
+        let Command { probe } = Command::parse_from(["test"]);
+        assert!(probe.agent.starts_with("dunlin/"), "{}", probe.agent);
+        assert_eq!(probe.log, LogLevel::Info);
+    }
+}
