@@ -64,13 +64,19 @@ impl Owner for Recorded {
     }
 }
 
-/// A server that says what it has said before, and when it was listened to.
+/// A server that says what it has said before, a record at a time: what answers a request must not
+/// come before it.
 struct Replay<'l> {
     rest: &'static [u8],
+    /// Bytes of the record that has begun.
+    left: usize,
+    /// It was told something since it last spoke.
+    is_told: bool,
     laps: &'l Laps,
 }
 
-/// Between two moments at which a connection would wait for its server, nothing else runs.
+/// Between two moments at which a connection waits for its server's answer, nothing else runs if
+/// all of the answer is there.
 #[derive(Default)]
 struct Laps {
     last: Cell<u32>,
@@ -81,6 +87,7 @@ impl Laps {
     fn end(&self) {
         let lap = so_far().saturating_sub(self.last.get());
         self.longest.set(self.longest.get().max(lap));
+        self.last.set(so_far());
     }
 }
 
@@ -90,21 +97,29 @@ impl ErrorType for Replay<'_> {
 
 impl Read for Replay<'_> {
     async fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Infallible> {
-        self.laps.end();
-        let count = buffer.len().min(self.rest.len());
+        if core::mem::take(&mut self.is_told) {
+            self.laps.end();
+        }
+        if self.left == 0
+            && let [_, _, _, high, low, ..] = *self.rest
+        {
+            self.left = 5 + usize::from(u16::from_be_bytes([high, low]));
+        }
+        let count = buffer.len().min(self.rest.len()).min(self.left);
         let (now, later) = self.rest.split_at(count);
         buffer
             .iter_mut()
             .zip(now)
             .for_each(|(to, from)| *to = *from);
+        self.left -= count;
         self.rest = later;
-        self.laps.last.set(so_far());
         Ok(count)
     }
 }
 
 impl Write for Replay<'_> {
     async fn write(&mut self, bytes: &[u8]) -> Result<usize, Infallible> {
+        self.is_told = true;
         Ok(bytes.len())
     }
 
@@ -142,7 +157,7 @@ fn main() -> ! {
     };
     let mut longest = 0;
     for (number, scene) in SCENES.iter().enumerate() {
-        let Some(said) = part(AUTHORITIES + number) else {
+        let Some(rest) = part(AUTHORITIES + number) else {
             defmt::error!("the recording is too short");
             exit::failure()
         };
@@ -151,7 +166,9 @@ fn main() -> ! {
         let mut outcome = None;
         let all = meter.count(&mut || {
             let replay = Replay {
-                rest: said,
+                rest,
+                left: 0,
+                is_told: false,
                 laps: &laps,
             };
             outcome = finish(play(tls, replay, scene, || opened.set(so_far())));
