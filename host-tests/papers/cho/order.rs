@@ -1,10 +1,9 @@
 //! Section 5.4: in which order to visit pages that change alike.
 
-use dunlin::scheduler::Outcome;
 use dunlin::time::{Duration, Instant};
 use dunlin_host::output::plot::{Line, lines};
 use dunlin_host::simulate::repeat::Mean;
-use dunlin_host::simulate::{Gated, Random, Rule, rules};
+use dunlin_host::simulate::{Fetched, Gated, Random, Rule, rules};
 
 use super::{SEED, SEEDS, simulated, world};
 use crate::page::{Printed, Section, Verdict, digits, interval};
@@ -14,14 +13,11 @@ use crate::page::{Printed, Section, Verdict, digits, interval};
 struct Shuffled(Random);
 
 impl Rule for Shuffled {
-    fn eager(&self) -> bool {
-        true
-    }
     fn first(&mut self, _: usize) -> Instant {
         Instant::ZERO + Duration::from_days(self.0.unit())
     }
-    fn again(&mut self, _: usize, due: Instant, _: Outcome, _: Instant) -> Option<Instant> {
-        let round = (due - Instant::ZERO).as_micros() / Duration::DAY.as_micros();
+    fn again(&mut self, fetched: &Fetched) -> Option<Instant> {
+        let round = (fetched.due - Instant::ZERO).as_micros() / Duration::DAY.as_micros();
         Some(Instant::ZERO + Duration::DAY * (round + 1) + Duration::from_days(self.0.unit()))
     }
 }

@@ -2,12 +2,11 @@
 
 use dunlin::model::Change as Law;
 use dunlin::plan::{Objective, PlanPage};
-use dunlin::scheduler::Outcome;
 use dunlin::time::{Duration, Instant};
 use dunlin_host::output::plot::{Line, lines};
 use dunlin_host::simulate::repeat::parallel;
 use dunlin_host::simulate::{
-    Change, Gated, Options, Random, Rule, SimHost, SimPage, World, run as simulate,
+    Change, Fetched, Gated, Options, Random, Rule, SimHost, SimPage, World, run as simulate,
 };
 
 use super::SEED;
@@ -118,8 +117,8 @@ impl Rule for Fixed {
             Instant::ZERO + Duration::from_days(share * interval.as_days::<f64>())
         })
     }
-    fn again(&mut self, page: usize, due: Instant, _: Outcome, _: Instant) -> Option<Instant> {
-        self.intervals[page].map(|interval| due + interval)
+    fn again(&mut self, fetched: &Fetched) -> Option<Instant> {
+        self.intervals[fetched.page].map(|interval| fetched.due + interval)
     }
 }
 

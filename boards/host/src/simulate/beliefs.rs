@@ -7,6 +7,7 @@ use dunlin::scheduler::Outcome;
 use dunlin::time::Instant;
 
 use super::World;
+use super::gated::Fetched;
 
 /// Rates in changes a day.
 #[derive(Clone, Debug)]
@@ -14,6 +15,8 @@ pub struct Beliefs {
     rates: Vec<f64>,
     /// For those who have to learn: what visits showed, and the last one.
     learnt: Vec<(Estimate, Option<Instant>)>,
+    /// Fetches so far.
+    recorded: usize,
 }
 
 impl Beliefs {
@@ -35,6 +38,7 @@ impl Beliefs {
         Self {
             rates: world.pages.iter().map(rate).collect(),
             learnt,
+            recorded: 0,
         }
     }
 
@@ -48,25 +52,26 @@ impl Beliefs {
         &self.rates
     }
 
-    /// Can they change?
-    pub fn learning(&self) -> bool {
-        !self.learnt.is_empty()
-    }
-
-    /// Learns from a fetch.
-    pub fn record(&mut self, page: usize, outcome: Outcome, now: Instant) {
-        let Some((estimate, last)) = self.learnt.get_mut(page) else {
-            return;
+    /// Learns from a fetch. Says whether it is time to plan anew: after as many fetches as there are
+    /// pages, and only for those who have to learn.
+    pub fn record(&mut self, fetched: &Fetched) -> bool {
+        let Some((estimate, last)) = self.learnt.get_mut(fetched.page) else {
+            return false;
         };
-        let changed = match outcome {
-            Outcome::Changed { .. } => true,
-            Outcome::Unchanged => false,
-            _ => return,
+        let changed = match fetched.outcome {
+            Outcome::Changed { .. } => Some(true),
+            Outcome::Unchanged => Some(false),
+            _ => None,
         };
-        if let Some(before) = last.replace(now) {
-            estimate.update(&Visit::new(now - before, changed), &Settings::DEFAULT);
-            self.rates[page] = f64::from(estimate.rate());
+        if let Some(changed) = changed
+            && let Some(before) = last.replace(fetched.now)
+        {
+            let visit = Visit::new(fetched.now - before, changed);
+            estimate.update(&visit, &Settings::DEFAULT);
+            self.rates[fetched.page] = f64::from(estimate.rate());
         }
+        self.recorded += 1;
+        self.recorded.is_multiple_of(self.rates.len())
     }
 }
 

@@ -14,21 +14,33 @@ use super::{Policy, Step, World};
 /// by default.
 const BURST: u64 = 4;
 
+/// A page that was due, and has been fetched.
+#[derive(Clone, Copy, Debug)]
+pub struct Fetched {
+    /// Its index in the world.
+    pub page: usize,
+    /// When it was due.
+    pub due: Instant,
+    /// What the fetch found.
+    pub outcome: Outcome,
+    /// When that was known.
+    pub now: Instant,
+}
+
 /// When pages are due.
 pub trait Rule {
     /// May pages be fetched before they are due when there is budget left? Then due times are but
-    /// an order.
-    fn eager(&self) -> bool;
-    /// When a page is due for the first time.
-    fn first(&mut self, page: usize) -> Instant;
-    /// When a page is due again that was due at `due` and fetched by `now`; `None` for never.
-    fn again(
-        &mut self,
-        page: usize,
-        due: Instant,
-        outcome: Outcome,
-        now: Instant,
-    ) -> Option<Instant>;
+    /// an order. As a rule they may.
+    fn eager(&self) -> bool {
+        true
+    }
+    /// When a page is due for the first time: at once, in the order of the list, unless a rule
+    /// knows better.
+    fn first(&mut self, page: usize) -> Instant {
+        Instant::from_micros(page as u64)
+    }
+    /// When a page is due again; `None` for never.
+    fn again(&mut self, fetched: &Fetched) -> Option<Instant>;
     /// For rules that plan ahead: when they want to add pages; `None` for not now.
     fn refills_at(&self) -> Option<Instant> {
         None
@@ -184,7 +196,12 @@ impl<R: Rule> Policy for Gated<R> {
     fn record(&mut self, page: u32, outcome: Outcome, now: Instant) {
         let index = page as usize;
         let host = self.host_of[index];
-        let again = self.rule.again(index, self.due[index], outcome, now);
+        let again = self.rule.again(&Fetched {
+            page: index,
+            due: self.due[index],
+            outcome,
+            now,
+        });
         let queue = &mut self.hosts[host as usize];
         queue.pages.extend(again.map(|due| Reverse((due, page))));
         let opens = queue.opens.max(now);

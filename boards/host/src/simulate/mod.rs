@@ -16,7 +16,7 @@ pub mod trial;
 pub mod world;
 
 pub use change::{Change, Random};
-pub use gated::{Gated, Rule};
+pub use gated::{Fetched, Gated, Rule};
 pub use name::PolicyName;
 pub use policy::{Policy, Step};
 pub use run::{Options, Report, run};

@@ -14,7 +14,7 @@ use dunlin::scheduler::Outcome;
 use dunlin::time::{Duration, Instant};
 
 use super::beliefs::{Beliefs, Believed};
-use super::gated::{Gated, Rule};
+use super::gated::{Fetched, Gated, Rule};
 use super::{Random, World};
 
 /// Every page after all others: whatever was fetched longest ago.
@@ -22,14 +22,8 @@ use super::{Random, World};
 pub struct RoundRobin;
 
 impl Rule for RoundRobin {
-    fn eager(&self) -> bool {
-        true
-    }
-    fn first(&mut self, page: usize) -> Instant {
-        Instant::from_micros(page as u64)
-    }
-    fn again(&mut self, _: usize, _: Instant, _: Outcome, now: Instant) -> Option<Instant> {
-        Some(now)
+    fn again(&mut self, fetched: &Fetched) -> Option<Instant> {
+        Some(fetched.now)
     }
 }
 
@@ -46,7 +40,6 @@ pub struct Proportional {
     per_day: f64,
     /// Visits for each change, so that the budget is just spent.
     per_change: f64,
-    recorded: usize,
 }
 
 impl Proportional {
@@ -60,9 +53,6 @@ impl Proportional {
 }
 
 impl Rule for Proportional {
-    fn eager(&self) -> bool {
-        true
-    }
     fn first(&mut self, page: usize) -> Instant {
         let round = self.beliefs.rates().len() as f64 / self.per_day;
         in_days(
@@ -70,20 +60,12 @@ impl Rule for Proportional {
             self.random.unit() * self.gap(page).min(round),
         )
     }
-    fn again(
-        &mut self,
-        page: usize,
-        due: Instant,
-        outcome: Outcome,
-        now: Instant,
-    ) -> Option<Instant> {
-        self.beliefs.record(page, outcome, now);
-        self.recorded += 1;
-        if self.beliefs.learning() && self.recorded.is_multiple_of(self.beliefs.rates().len()) {
+    fn again(&mut self, fetched: &Fetched) -> Option<Instant> {
+        if self.beliefs.record(fetched) {
             self.share();
         }
-        let gap = self.gap(page);
-        gap.is_finite().then(|| in_days(due, gap))
+        let gap = self.gap(fetched.page);
+        gap.is_finite().then(|| in_days(fetched.due, gap))
     }
 }
 
@@ -95,7 +77,6 @@ pub fn proportional(world: &World, per_day: f64, learn: bool, seed: u64) -> Gate
         random: Random(seed),
         per_day,
         per_change: 0.0,
-        recorded: 0,
     };
     rule.share();
     Gated::new(world, per_day, rule)
@@ -111,7 +92,6 @@ pub struct RandomPicks {
     rates: Vec<f64>,
     per_day: f64,
     random: Random,
-    recorded: usize,
 }
 
 impl RandomPicks {
@@ -137,28 +117,17 @@ impl RandomPicks {
 }
 
 impl Rule for RandomPicks {
-    fn eager(&self) -> bool {
-        true
-    }
     fn first(&mut self, page: usize) -> Instant {
         let round = self.pages.len() as f64 / self.per_day;
         let wait = self.wait(page).min(round * self.random.unit());
         in_days(Instant::ZERO, wait)
     }
-    fn again(
-        &mut self,
-        page: usize,
-        due: Instant,
-        outcome: Outcome,
-        now: Instant,
-    ) -> Option<Instant> {
-        self.beliefs.record(page, outcome, now);
-        self.recorded += 1;
-        if self.beliefs.learning() && self.recorded.is_multiple_of(self.pages.len()) {
+    fn again(&mut self, fetched: &Fetched) -> Option<Instant> {
+        if self.beliefs.record(fetched) {
             self.plan();
         }
-        let wait = self.wait(page);
-        wait.is_finite().then(|| in_days(due, wait))
+        let wait = self.wait(fetched.page);
+        wait.is_finite().then(|| in_days(fetched.due, wait))
     }
 }
 
@@ -175,7 +144,6 @@ pub fn random(world: &World, per_day: f64, learn: bool, seed: u64) -> Gated<Rand
         rates: vec![0.0; world.pages.len()],
         per_day,
         random: Random(seed),
-        recorded: 0,
     };
     rule.plan();
     Gated::new(world, per_day, rule)
@@ -225,22 +193,13 @@ impl Rule for Adaptive {
     fn eager(&self) -> bool {
         false
     }
-    fn first(&mut self, page: usize) -> Instant {
-        Instant::from_micros(page as u64)
-    }
-    fn again(
-        &mut self,
-        page: usize,
-        _: Instant,
-        outcome: Outcome,
-        now: Instant,
-    ) -> Option<Instant> {
-        let interval = &mut self.intervals[page];
+    fn again(&mut self, fetched: &Fetched) -> Option<Instant> {
+        let interval = &mut self.intervals[fetched.page];
         if interval.is_nan() {
             // The first fetch has nothing to compare with.
             *interval = self.start as f32;
         } else {
-            let factor = match outcome {
+            let factor = match fetched.outcome {
                 Outcome::Changed { .. } => self.shrink,
                 Outcome::Unchanged => self.grow,
                 _ => 1.0,
@@ -249,7 +208,7 @@ impl Rule for Adaptive {
                 .max(self.shortest)
                 .min(self.longest) as f32;
         }
-        Some(in_days(now, f64::from(*interval)))
+        Some(in_days(fetched.now, f64::from(*interval)))
     }
 }
 

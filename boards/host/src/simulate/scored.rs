@@ -9,7 +9,7 @@ use dunlin::learn::hints::scores::{Future, Kind, ScoredPage};
 use dunlin::scheduler::Outcome;
 use dunlin::time::{Duration, Instant};
 
-use super::gated::{Gated, Rule};
+use super::gated::{Fetched, Gated, Rule};
 use super::{Tells, World};
 
 /// Scores and what is under way.
@@ -72,24 +72,16 @@ pub fn scored(world: &World, per_day: f64) -> Gated<Scored> {
 }
 
 impl Rule for Scored {
-    fn eager(&self) -> bool {
-        true
-    }
-    fn first(&mut self, page: usize) -> Instant {
-        Instant::from_micros(page as u64)
-    }
-    fn again(
-        &mut self,
-        page: usize,
-        _: Instant,
-        outcome: Outcome,
-        now: Instant,
-    ) -> Option<Instant> {
+    fn again(&mut self, fetched: &Fetched) -> Option<Instant> {
+        let now = fetched.now;
         self.now = now;
         self.pending -= 1;
-        let page = &mut self.pages[page];
+        let page = &mut self.pages[fetched.page];
         page.pending = false;
-        if matches!(outcome, Outcome::Changed { .. } | Outcome::Unchanged) {
+        if matches!(
+            fetched.outcome,
+            Outcome::Changed { .. } | Outcome::Unchanged
+        ) {
             page.score.crawl(now.since(Instant::ZERO).as_days());
             page.announced = page.announced.filter(|at| *at > now);
         }

@@ -15,12 +15,11 @@ use dunlin::pace::dispatch::{Dispatch, Queue};
 use dunlin::pace::merge::{Update, merge};
 use dunlin::plan::select::select;
 use dunlin::plan::{Objective, PlanHost};
-use dunlin::scheduler::Outcome;
 use dunlin::time::{Duration, Instant};
 
 use super::World;
 use super::beliefs::{Beliefs, Believed};
-use super::gated::{Gated, Rule};
+use super::gated::{Fetched, Gated, Rule};
 
 /// Which of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,14 +83,8 @@ impl Rule for Timetable {
     fn first(&mut self, _: usize) -> Instant {
         Instant::MAX
     }
-    fn again(
-        &mut self,
-        page: usize,
-        _: Instant,
-        outcome: Outcome,
-        now: Instant,
-    ) -> Option<Instant> {
-        self.beliefs.record(page, outcome, now);
+    fn again(&mut self, fetched: &Fetched) -> Option<Instant> {
+        self.beliefs.record(fetched);
         None
     }
     fn refills_at(&self) -> Option<Instant> {

@@ -2,9 +2,8 @@
 //! every page, the one that spends the budget, and starts spread over it. A run that was missed is
 //! made once, late (`coalesce`), and the next ones keep to their times.
 
-use dunlin::scheduler::Outcome;
 use dunlin::time::{Duration, Instant};
-use dunlin_host::simulate::{Gated, Rule, World};
+use dunlin_host::simulate::{Fetched, Gated, Rule, World};
 
 /// The rule; see the module.
 #[derive(Debug)]
@@ -32,8 +31,9 @@ impl Rule for Fixed {
         Instant::ZERO + self.interval / self.pages * page as u64
     }
 
-    fn again(&mut self, _: usize, due: Instant, _: Outcome, now: Instant) -> Option<Instant> {
-        let missed = (now - due).as_micros() / self.interval.as_micros().max(1);
+    fn again(&mut self, fetched: &Fetched) -> Option<Instant> {
+        let due = fetched.due;
+        let missed = (fetched.now - due).as_micros() / self.interval.as_micros().max(1);
         Some(due + self.interval * (missed + 1))
     }
 }
