@@ -6,7 +6,7 @@
 //! change about as often as they are visited: whoever set the budget had a reason.
 
 use super::{Estimate, Prior};
-use crate::math::{greater, lesser};
+use crate::math::{greater, lesser, root};
 
 /// Before anything is known, rates are taken to differ by a factor of 3.4 (one standard deviation
 /// of the logarithm, squared). Wider, and the first visits decide too much by chance; narrower, and
@@ -157,7 +157,7 @@ impl HostPrior {
         } = self.beside(all, KIN);
         // ψ′(a) ≈ 1/a + 1/(2a²) = variance, solved for a; then E ln λ = ψ(a) − ln b with ψ(a) ≈ ln
         // a − 1/(2a) − 1/(12a²). Good to a few percent from a = ½, where priors end anyway.
-        let shape = (1.0 + libm::sqrtf(1.0 + 2.0 * variance)) / (2.0 * variance);
+        let shape = (1.0 + root(1.0 + 2.0 * variance)) / (2.0 * variance);
         let shape = shape.clamp(0.5, MOST_SHAPE);
         let inverse = 1.0 / shape;
         Prior::new(

@@ -10,6 +10,7 @@ mod gamma;
 mod inverse;
 mod random;
 mod real;
+mod root;
 mod sum;
 
 #[cfg(feature = "probe")]
@@ -21,4 +22,5 @@ pub(crate) use inverse::h_inverse_fraction;
 pub use inverse::{age_excess_inverse, excess_inverse, h_inverse};
 pub use random::split_mix;
 pub use real::Real;
+pub(crate) use root::root;
 pub use sum::Sum;

@@ -11,9 +11,9 @@
 //! and it explores by itself: a page of which little is known (a ≤ 1) is never given up, because it
 //! may well be a quiet one.
 
-use libm::{expf, expm1f, log1pf, logf, sqrtf};
+use libm::{expf, expm1f, log1pf, logf};
 
-use crate::math::{Real, h_inverse};
+use crate::math::{Real, h_inverse, root};
 use crate::model::Poisson;
 
 /// Steps towards the root; the guess is good, one or two are the rule.
@@ -101,7 +101,7 @@ impl Belief {
         }
         // The value as a series in τ/b, turned round: positive terms, of which the third makes a
         // quotient that stands for all that follow.
-        let s = sqrtf(2.0 * value / a);
+        let s = root(2.0 * value / a);
         let third = s * (11.0 * a + 2.0) * (1.0 / 24.0);
         if third < SHORT {
             return b * s * (1.0 + s * (a + 1.0) / (3.0 - 3.0 * third));
