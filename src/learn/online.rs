@@ -51,6 +51,14 @@ const LEAST_RECALL: f32 = 0.05;
 /// A `Last-Modified` younger than this says "I was generated for you", not when the page changed.
 const YOUNGEST_MODIFICATION: Duration = Duration::from_secs(5);
 
+impl Visit {
+    /// How long ago the page changed, if it says so and can be believed.
+    pub(crate) fn dated(&self) -> Option<Duration> {
+        self.modified_ago
+            .filter(|ago| *ago >= YOUNGEST_MODIFICATION && *ago < self.interval)
+    }
+}
+
 /// What is believed at first about the rate of a page: Gamma-distributed with this mean and shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -351,10 +359,7 @@ impl Estimate {
         } else {
             let (odds, risen, fallen) = undated(expected);
             self.watch(risen, fallen);
-            match visit
-                .modified_ago
-                .filter(|ago| *ago >= YOUNGEST_MODIFICATION && *ago < visit.interval)
-            {
+            match visit.dated() {
                 Some(ago) => self.dated_change(ago.as_days()),
                 None => self.undated_change(days, odds),
             }

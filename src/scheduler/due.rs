@@ -12,6 +12,17 @@ use crate::pace::rhythm::Credit;
 /// No page that is worth visiting at all is left alone for longer, in days: the clock's memory ends
 /// at 203.
 const MOST_GAP: f32 = 180.0;
+/// A page that seems to change faster than it is visited is not left alone for more even gaps than
+/// this before there is evidence of it.
+const UNPROVEN: f32 = 2.0;
+/// What a visit after a gap of 1 is worth at the most, whatever the rate: h(x)/x at x = 1.79.
+const MOST_WORTH: f32 = 0.298;
+/// The evidence is a look after so many even gaps: what has changed by then, too, changes faster than
+/// visits can follow, and what has not is worth its visits after all.
+const SHORT_LOOK: f32 = 0.5;
+/// One visit in so many is followed by such a look, the others by an even gap: were all pages to ask
+/// for a short gap at once, none would have one.
+const LOOK_ONCE_IN: u32 = 4;
 /// A page whose last fetch failed or led nowhere is tried again after so many even gaps at most,
 /// even if the price says never: the price may fall. And after so many days, because a time set from
 /// outside has to be one that the clock can hold.
@@ -37,6 +48,14 @@ impl<I: Id> Core<'_, I> {
             } else {
                 gap
             };
+        }
+        let even = self.state.even_gap();
+        let too_fast =
+            gap > UNPROVEN * even && believed.rate() * even > 1.0 && page.last != Tick::NEVER;
+        // A page that is too light for its price needs no evidence of anything.
+        if too_fast && price < MOST_WORTH * page.weight * even && !page.may_be_given_up() {
+            let look = page.last.is_one_in(LOOK_ONCE_IN);
+            return if look { SHORT_LOOK * even } else { even };
         }
         // The value of a visit is an average over the belief, so doubt about a page is in its price
         // already. But what was seen a half-life ago says half as much: by then a belief is renewed,

@@ -71,15 +71,24 @@
 //! ([`HostPrior`](crate::learn::HostPrior)); so a page is treated like the others until it has shown
 //! that it is not, which makes a round robin of the first rounds. The same world in seconds and in
 //! weeks ends equally fresh, and in none of a set of thirteen worlds, after 3 to 1,000 visits a
-//! page, is the scheduler below round robin (`host-tests/tests/scheduler/floor.rs`).
+//! page, is the scheduler more than half a per cent below round robin
+//! (`host-tests/tests/scheduler/floor.rs`).
 //!
 //! Exploring is part of the value: a visit is worth the average over all rates that a page may have,
 //! so doubt makes a visit worth more where it may pay, and a page of which little is known is never
-//! given up. What was seen fades; when half of what is known of a page has faded – 30 mean gaps
-//! after its last visit – it is visited, whatever it seems to be worth. That costs a page that was
-//! given up for good reason one visit in 30 mean gaps: at most 3 % of the budget. Pages that change
-//! at every visit are worth no more than others until one visit finds them unchanged: a quarter of
-//! the pages that does so takes 23 % of the requests. [`Settings::host_share`] caps a host.
+//! given up. Visits at one gap that all find a change cannot tell a page that changes once in that gap
+//! from one that changes all the time. So before a page that seems to be too fast is left alone for
+//! more than two even gaps, it has to have been found changed after a short gap, too, or to date its
+//! changes; until then it has its even share, and after one visit in four it is looked at after half
+//! an even gap. What it costs: such a page has up to a quarter more visits than its even share, four
+//! or five times in a row.
+//!
+//! What was seen fades; when half of what is known of a page has faded – 30 mean gaps after its last
+//! visit – it is visited, whatever it seems to be worth, and if it was given up, looked at again. That
+//! costs a page that was given up for good reason some five visits in 30 mean gaps, a sixth of an even
+//! share. Pages that change at every visit are worth no more than others until one visit finds them
+//! unchanged: a quarter of the pages that does so takes 23 % of the requests.
+//! [`Settings::host_share`] caps a host.
 //!
 //! # Start, restart, overload
 //! New pages are fetched at the pace of the budget, heavy ones first. After a restart

@@ -55,13 +55,19 @@ pub(super) struct PageState<I> {
     pub(super) links: Links<I, Credit>,
     pub(super) host: I,
     pub(super) place: Place,
-    /// Signals of a change since the last fetch, and [`OWN`].
+    /// Signals of a change since the last fetch, and [`OWN`] and [`TOO_FAST`].
     pub(super) signals: u8,
 }
 
 /// The belief about this page is its own and no longer its host's: its owner named a rate, it was
 /// kept from an earlier run, or its habits changed.
 pub(super) const OWN: u8 = 0x80;
+/// There is evidence that it changes faster than it is usually visited: it was found changed after a
+/// short gap, or its changes are dated. Visits at one and the same gap that all find a change cannot
+/// tell a page that changes once in that gap from one that changes all the time.
+pub(super) const TOO_FAST: u8 = 0x40;
+/// What a visit leaves of the signals.
+pub(super) const KEPT: u8 = OWN | TOO_FAST;
 
 impl<I: Id> PageState<I> {
     /// What a page table is filled with.
@@ -96,6 +102,11 @@ impl<I> PageState<I> {
         self.signals & OWN != 0
     }
 
+    /// Is there evidence that it changes faster than visits can follow? Without, it is not given up.
+    pub(super) fn may_be_given_up(&self) -> bool {
+        self.signals & TOO_FAST != 0
+    }
+
     /// What it is owed since its last fetch: what a carousel makes up for.
     pub(super) fn credit(&self) -> Credit {
         self.links.beside
@@ -107,11 +118,11 @@ impl<I> PageState<I> {
 
     /// Signals of a change since the last fetch.
     pub(super) fn signals(&self) -> u32 {
-        u32::from(self.signals & !OWN)
+        u32::from(self.signals & !KEPT)
     }
 
     pub(super) fn add_signal(&mut self) {
-        if self.signals() < u32::from(OWN - 1) {
+        if self.signals() < u32::from(TOO_FAST - 1) {
             self.signals += 1;
         }
     }

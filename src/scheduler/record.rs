@@ -1,6 +1,6 @@
 //! What became of a fetch: the gate that follows, what is learnt, and when the page is due again.
 
-use super::page::{OWN, Place};
+use super::page::{KEPT, OWN, Place, TOO_FAST};
 use super::read::{Read as _, host_key, page_key};
 use super::state::Core;
 use super::tick::Tick;
@@ -13,6 +13,11 @@ use crate::time::{Duration, Instant};
 const BUSY: u32 = 16;
 /// And in so many a host's prior follows what its pages have shown, once that is settled.
 const SELDOM: u32 = 4;
+/// A change that is found after at most so many even gaps is evidence of a page that changes faster
+/// than it is visited: the gap that such a look is planned after, and what it may be late.
+const SHORT: f32 = 0.75;
+/// After so many even gaps that evidence is too old: the page may have calmed down.
+const LONG: f32 = 8.0;
 /// A page that is gone, or that robots rules forbid, is looked at again after this.
 const RECHECK: Duration = Duration::DAY;
 
@@ -124,7 +129,7 @@ impl<I: Id> Core<'_, I> {
         page.last = tick;
         if before == Tick::NEVER {
             // Nothing to compare with yet.
-            page.signals &= OWN;
+            page.signals &= KEPT;
             if let Some(ago) = modified_ago {
                 page.estimate.first_visit(ago);
             }
@@ -133,7 +138,7 @@ impl<I: Id> Core<'_, I> {
             return;
         }
         let signals = page.signals();
-        page.signals &= OWN;
+        page.signals &= KEPT;
         let interval = tick.since(before);
         let days = tick.days_since(before);
         let visit = Visit {
@@ -158,21 +163,27 @@ impl<I: Id> Core<'_, I> {
             }
             None => estimate.take_in(&visit, &settings),
         };
+        let gaps = days / self.state.even_gap();
         if let Ok(page) = self.page_mut(id) {
             // A page whose habits have changed is no longer like the others of its host.
             page.signals |= if jumped { OWN } else { 0 };
+            if changed && (gaps <= SHORT || visit.dated().is_some()) {
+                page.signals |= TOO_FAST;
+            } else if !changed || gaps > LONG {
+                page.signals &= !TOO_FAST;
+            }
             page.estimate = if own || jumped {
                 estimate
             } else {
                 estimate.beyond(&prior)
             };
         }
-        self.teach_kin(host, &estimate, days);
+        self.teach_kin(host, &estimate, gaps);
     }
 
-    /// Tells a page's host, and all, what is believed of it after a visit.
-    pub(super) fn teach_kin(&mut self, host: I, believed: &Estimate, days: f32) {
-        let gaps = days / self.state.even_gap();
+    /// Tells a page's host, and all, what is believed of it after a visit that came after so many
+    /// even gaps.
+    pub(super) fn teach_kin(&mut self, host: I, believed: &Estimate, gaps: f32) {
         let Some(state) = self.hosts.get_mut(host.index()) else {
             return;
         };

@@ -38,7 +38,7 @@ impl<I: Id> Core<'_, I> {
         state.signals = OWN;
         state.last = Tick::NEVER;
         let host = state.host;
-        self.teach_kin(host, &estimate, self.state.even_gap());
+        self.teach_kin(host, &estimate, 1.0);
         if certain {
             return self.date_page(page, fetched_ago, now);
         }

@@ -78,6 +78,11 @@ impl Tick {
         self.count() >= REBASE
     }
 
+    /// As good as by chance, for one moment in `n`, a power of two: nobody plans to 8 ms.
+    pub(super) fn is_one_in(self, n: u32) -> bool {
+        self.count() & (n - 1) == 0
+    }
+
     pub(super) fn ticks_since(self, earlier: Self) -> u32 {
         self.count().saturating_sub(earlier.count())
     }

@@ -148,6 +148,8 @@ fn a_connection_is_not_kept_longer_than_servers_do() {
         let setting = Setting {
             seconds: 3_600,
             per_day: Some(86_400.0 / seconds as f32),
+            // Nothing to be learnt, which would bring visits together now and then.
+            confidence: 1e6,
             ..Setting::of(SECOND, &[("a.test", &["/1", "/2"])])
         };
         let (world, _) = setting.run(site);
@@ -165,7 +167,7 @@ fn a_connection_is_not_kept_longer_than_servers_do() {
     // Due again only after a while: nothing is near.
     let late = run(12);
     let far = late.iter().filter(|(gap, _)| *gap > SECOND * 5).count();
-    assert!(far > 150, "{far} of {}", late.len());
+    assert!(far > 200, "{far} of {}", late.len());
     for (gap, kept) in soon.iter().chain(&late) {
         assert!(!kept || *gap <= SECOND * 5, "kept for {gap:?}");
     }

@@ -224,6 +224,8 @@ pub struct Setting {
     pub one_gate: bool,
     /// Changes a day that are believed of every page.
     pub rate: f32,
+    /// How firmly.
+    pub confidence: f32,
     /// What the list says about how often single pages are visited.
     pub limits: Vec<(u16, CrawlLimits)>,
     /// Room for so many pages that are added while it runs.
@@ -257,6 +259,7 @@ impl Default for Setting {
             one_gate: false,
             // Often enough for every page to be due again and again.
             rate: 1_000.0,
+            confidence: 10.0,
             limits: Vec::new(),
             additions: 0,
             refused: |_| false,
@@ -328,7 +331,7 @@ impl Setting {
                 url,
                 weight: 1.0,
                 rate: Some(self.rate),
-                confidence: 10.0,
+                confidence: self.confidence,
             })
             .collect();
         Builder::new(&config)

@@ -7,9 +7,11 @@ use dunlin_host::monitor::page_stats::PageStats;
 use dunlin_host::simulate::policy::scheduler;
 use dunlin_host::simulate::{Options, Policy, Step, run};
 
-use super::worlds::world;
+use super::worlds::{WORLDS, world};
 
 const GAP: f64 = 28.0 / 86_400.0;
+/// Seconds between two looks at the figures: no multiple of anything.
+const SAMPLE: f64 = 3.7;
 
 /// A scheduler that is asked for its figures every so often, and a monitor beside it.
 struct Watched {
@@ -25,10 +27,16 @@ struct Watched {
 impl Policy for Watched {
     fn next(&mut self, now: Instant) -> Step {
         let seconds = now.as_micros() as f64 * 1e-6;
-        if seconds >= self.next.max(self.from) {
-            self.next = seconds + 5.0;
+        // At moments of their own: just before a fetch, where the scheduler is asked, copies are older
+        // than usual. Nothing has happened since then.
+        while seconds >= self.next {
+            let moment = self.next;
+            self.next += SAMPLE;
+            if moment < self.from {
+                continue;
+            }
             self.samples += 1.0;
-            let seen = self.pages.iter().map(|page| page.fresh(seconds));
+            let seen = self.pages.iter().map(|page| page.fresh(moment));
             let monitor = seen.sum::<f64>() / self.pages.len() as f64;
             self.sums[0] += f64::from(self.scheduler.freshness().unwrap_or(0.0));
             self.sums[1] += monitor;
@@ -51,7 +59,12 @@ impl Policy for Watched {
 
 #[test]
 fn agree_after_ten_visits_a_page() {
-    for name in ["first case", "heavy tails", "equal", "clockwork", "weights"] {
+    // Of pages that have changed at every visit, nobody but the server knows how soon: that world is
+    // left out. Two pages are too few for a probe that looks at its copies right after a fetch.
+    for name in WORLDS
+        .iter()
+        .filter(|name| !["too fast", "two pages"].contains(name))
+    {
         let mut means = [0.0; 5];
         for seed in 1..=10 {
             let mut world = world(name, GAP, 30.0, seed);
@@ -87,10 +100,10 @@ fn agree_after_ten_visits_a_page() {
         println!(
             "{name}: server {server:.3}, probe {probe:.3}, monitor {monitor:.3}; optimum {optimum:.3} of {best:.3}"
         );
-        // Clockwork pages are fresher than Poisson pages that look the same, and only their law
-        // would tell. And a monitor does not know what pages that always change have in common.
-        let allowed = match name {
-            "clockwork" | "heavy tails" => 0.05,
+        // Visits tell how often pages change, and next to nothing about the law by which they do, which
+        // moves freshness by that much: changes by the clock, in bursts, after gaps with a long tail.
+        let allowed = match *name {
+            "clockwork" | "bursty" | "long gaps" => 0.04,
             _ => 0.03,
         };
         for (whose, figure) in [("probe", probe), ("monitor", monitor)] {

@@ -1,14 +1,21 @@
 //! Learning from nothing: in no world of the published set is the scheduler below round robin, in
 //! no unit of time, and not for a host that pretends to change all the time.
 //!
-//! The ordinary run takes horizons up to 30 visits a page and fewer seeds; `DUNLIN_LONG=1` all.
+//! *Not below* means: the whole 95 % interval of the difference, over paired seeds, is above −0.5 % of
+//! round robin's freshness. Worlds that chance treats differently need more seeds for that than
+//! others, so each is given seeds until its interval is clear of −0.5 %, or until it has had as many
+//! as there may be, which counts as a failure. (Looking at an interval several times makes it a
+//! little too narrow; a world at −0.5 % sharp would pass once in some ten sets of seeds. The seeds
+//! are fixed, so that a run says the same as the one before.)
+//!
+//! The ordinary run takes horizons up to 30 visits a page; `DUNLIN_LONG=1` all, and more seeds.
 
 use std::fmt::Write;
 
 use dunlin::scheduler::Settings;
 use dunlin::time::Duration;
 use dunlin_host::simulate::policy::scheduler;
-use dunlin_host::simulate::repeat::Mean;
+use dunlin_host::simulate::repeat::{Mean, parallel};
 use dunlin_host::simulate::{Change, Options, PolicyName, run};
 
 use super::long;
@@ -18,6 +25,8 @@ use super::worlds::{WORLDS, freshness, log_normal, world};
 const GAP: f64 = 28.0 / 86_400.0;
 /// How far below round robin, in per cent, is not below.
 const TOLERANCE: f64 = -0.5;
+/// Visits of all pages and seeds that a world is given at the most before it counts as below.
+const MOST_EFFORT: f64 = 4e6;
 
 struct Row {
     ours: f64,
@@ -26,15 +35,41 @@ struct Row {
     /// Per cent of round robin, with the half width of its 95 % interval.
     ahead: f64,
     plus_minus: f64,
-    seeds: u64,
+    seeds: usize,
 }
 
-/// Paired seeds: the same changes under every policy.
+impl Row {
+    /// Of runs under the scheduler that learns, round robin, and the scheduler that knows.
+    fn of(runs: &[[f64; 3]]) -> Self {
+        let mean =
+            |of: &dyn Fn(&[f64; 3]) -> f64| Mean::of(&runs.iter().map(of).collect::<Vec<_>>());
+        let round_robin = mean(&|run| run[1]).value;
+        let difference = mean(&|run| 100.0 * (run[0] - run[1]) / round_robin);
+        Self {
+            ours: mean(&|run| run[0]).value,
+            round_robin,
+            known: mean(&|run| run[2]).value,
+            ahead: difference.value,
+            plus_minus: difference.plus_minus.unwrap_or(f64::INFINITY),
+            seeds: runs.len(),
+        }
+    }
+
+    fn is_above(&self) -> bool {
+        self.ahead - self.plus_minus > TOLERANCE
+    }
+}
+
+/// Paired seeds: the same changes under every policy. As many as `effort` visits allow, and then
+/// twice as many again and again while chance leaves open whether the world is below.
 fn compare(name: &str, visits: f64, effort: f64) -> Row {
     let pages = world(name, GAP, visits, 1).pages.len() as f64;
-    let seeds = (effort / (pages * visits)).ceil().clamp(6.0, 400.0) as u64;
-    let runs: Vec<[f64; 3]> = (1..=seeds)
-        .map(|seed| {
+    let mut seeds = (effort / (pages * visits)).ceil().clamp(6.0, 400.0) as usize;
+    let mut runs: Vec<[f64; 3]> = Vec::new();
+    loop {
+        let begin = runs.len();
+        runs.extend(parallel(seeds - begin, |more| {
+            let seed = (begin + more) as u64 + 1;
             let world = world(name, GAP, visits, seed);
             [
                 (PolicyName::Carousel, true),
@@ -42,18 +77,12 @@ fn compare(name: &str, visits: f64, effort: f64) -> Row {
                 (PolicyName::Carousel, false),
             ]
             .map(|(policy, learn)| freshness(&world, policy, learn, GAP, visits, seed))
-        })
-        .collect();
-    let mean = |of: &dyn Fn(&[f64; 3]) -> f64| Mean::of(&runs.iter().map(of).collect::<Vec<_>>());
-    let round_robin = mean(&|run| run[1]).value;
-    let difference = mean(&|run| 100.0 * (run[0] - run[1]) / round_robin);
-    Row {
-        ours: mean(&|run| run[0]).value,
-        round_robin,
-        known: mean(&|run| run[2]).value,
-        ahead: difference.value,
-        plus_minus: difference.plus_minus.unwrap_or(0.0),
-        seeds,
+        }));
+        let row = Row::of(&runs);
+        seeds *= 2;
+        if row.is_above() || pages * visits * seeds as f64 > MOST_EFFORT {
+            return row;
+        }
     }
 }
 
@@ -64,7 +93,7 @@ fn never_below_round_robin() {
     } else {
         &[3.0, 10.0, 30.0]
     };
-    let effort = if long() { 1e6 } else { 2e4 };
+    let effort = if long() { 2e5 } else { 2e4 };
     let mut table = format!(
         "{:<13}{:>7}{:>8}{:>13}{:>8}{:>9}{:>7}{:>7}\n",
         "world", "visits", "ours", "round robin", "known", "ahead %", "±", "seeds"
@@ -82,8 +111,15 @@ fn never_below_round_robin() {
             )
             .unwrap();
             sum += row.ahead;
-            if row.ahead + row.plus_minus < TOLERANCE {
-                writeln!(missed, "{name}, {visits} visits: {:.2} %", row.ahead).unwrap();
+            if !row.is_above() {
+                let Row {
+                    ahead, plus_minus, ..
+                } = row;
+                writeln!(
+                    missed,
+                    "{name}, {visits} visits: {ahead:.2} ± {plus_minus:.2} %"
+                )
+                .unwrap();
             }
         }
         let mean = sum / WORLDS.len() as f64;

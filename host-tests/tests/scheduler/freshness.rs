@@ -13,9 +13,12 @@ const HOSTS: usize = 200;
 /// Visits a page and day.
 const RATE: f64 = 0.2;
 
+/// Of the logarithms of the rates of a host's pages, in parts of that of all.
+pub const SPREAD_ON_A_HOST: f64 = 0.8;
+
 /// Log-normal change rates with a median of 0.2 a day; pages of a host resemble each other. Up to 2
 /// changes a day at a spread of 1, up to 40 at 2, in all but one page of a hundred.
-fn world(spread: f64) -> World {
+pub fn world(spread: f64) -> World {
     let mut random = Random(7);
     let mut normal = || {
         (-2.0 * random.unit().ln()).sqrt() * (std::f64::consts::TAU * random.unit()).cos() * spread
@@ -23,7 +26,7 @@ fn world(spread: f64) -> World {
     let of_host: Vec<f64> = (0..HOSTS).map(|_| 0.6 * normal()).collect();
     let page = |index: usize| {
         let host = index % HOSTS;
-        let rate = 0.2 * (of_host[host] + 0.8 * normal()).exp();
+        let rate = 0.2 * (of_host[host] + SPREAD_ON_A_HOST * normal()).exp();
         SimPage {
             host,
             weight: 1.0,

@@ -1,8 +1,10 @@
 //! The scheduler: properties against a model, freshness against the optimum, real changes.
 
+mod bayesian;
 mod figures;
 mod floor;
 mod freshness;
+mod giving_up;
 mod model;
 mod news;
 mod properties;

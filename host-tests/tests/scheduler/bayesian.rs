@@ -1,0 +1,144 @@
+//! How much is left to be won by a better estimator: beside an exact Bayesian who is told what the
+//! scheduler has to find out – the mean and the spread of the rates of each host – and who keeps the
+//! whole distribution of every page's rate on a grid. It visits a page when the visit is worth its
+//! price, averaged over that distribution, as the scheduler does over a Gamma of twelve bytes.
+//!
+//! It is greedy, too: who knew when the measuring begins could learn more before, at the cost of the
+//! freshness until then.
+
+use dunlin::scheduler::Outcome;
+use dunlin::time::{Duration, Instant};
+use dunlin_host::simulate::{Fetched, Gated, Options, PolicyName, Rule, World, run};
+
+use super::freshness::{SPREAD_ON_A_HOST, world};
+
+/// Rates on the grid, and the logarithm of the factor between two of them.
+const RATES: usize = 41;
+const STEP: f64 = 0.4;
+/// Visits a page and day, as in the table beside the optimum.
+const RATE: f64 = 0.2;
+
+type Belief = [f64; RATES];
+
+struct Bayesian {
+    rates: Belief,
+    pages: Vec<Page>,
+    price: f64,
+    per_day: f64,
+    recorded: usize,
+}
+
+struct Page {
+    belief: Belief,
+    last: Option<Instant>,
+}
+
+fn normalised(belief: Belief) -> Belief {
+    let sum: f64 = belief.iter().sum();
+    belief.map(|share| share / sum)
+}
+
+impl Bayesian {
+    fn new(world: &World, spread: f64) -> Self {
+        let middle = RATES as f64 / 2.0;
+        let rates = core::array::from_fn(|index| RATE * ((index as f64 - middle) * STEP).exp());
+        // What it is told: the mean of the logarithms of a host's rates.
+        let mut hosts = vec![(0.0, 0.0); world.hosts.len()];
+        for page in &world.pages {
+            hosts[page.host].0 += page.mean_rate.ln();
+            hosts[page.host].1 += 1.0;
+        }
+        let pages = world.pages.iter().map(|page| {
+            let (sum, count) = hosts[page.host];
+            let density = |rate: f64| (-0.5 * ((rate.ln() - sum / count) / spread).powi(2)).exp();
+            Page {
+                belief: normalised(rates.map(density)),
+                last: None,
+            }
+        });
+        Self {
+            rates,
+            pages: pages.collect(),
+            price: 0.2 / RATE,
+            per_day: RATE * world.pages.len() as f64,
+            recorded: 0,
+        }
+    }
+
+    fn worth(&self, belief: &Belief, days: f64) -> f64 {
+        let one = |(share, rate): (&f64, &f64)| share * dunlin::math::h(rate * days) / rate;
+        belief.iter().zip(&self.rates).map(one).sum()
+    }
+
+    /// Days after which a visit is worth its price.
+    fn gap(&self, page: usize) -> f64 {
+        let belief = &self.pages[page].belief;
+        let mut low = 1e-3_f64.ln();
+        let mut high = 1e3_f64.ln();
+        for _ in 0..16 {
+            let middle: f64 = 0.5 * (low + high);
+            if self.worth(belief, middle.exp()) < self.price {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        high.exp()
+    }
+
+    /// The price at which the budget is spent, from every eighth page.
+    fn plan(&mut self) {
+        for _ in 0..3 {
+            let asked: f64 = (0..self.pages.len())
+                .step_by(8)
+                .map(|page| 8.0 / self.gap(page))
+                .sum();
+            self.price *= (asked / self.per_day).clamp(0.2, 5.0);
+        }
+    }
+}
+
+impl Rule for Bayesian {
+    fn again(&mut self, fetched: &Fetched) -> Option<Instant> {
+        let page = &mut self.pages[fetched.page];
+        if let Some(last) = page.last.replace(fetched.now) {
+            let days: f64 = (fetched.now - last).as_days();
+            let has_changed = matches!(fetched.outcome, Outcome::Changed { .. });
+            for (share, rate) in page.belief.iter_mut().zip(&self.rates) {
+                let unchanged = (-rate * days).exp();
+                *share *= if has_changed {
+                    1.0 - unchanged
+                } else {
+                    unchanged
+                };
+            }
+            page.belief = normalised(page.belief);
+        }
+        self.recorded += 1;
+        if self.recorded.is_multiple_of(self.pages.len() / 4) {
+            self.plan();
+        }
+        Some(fetched.now + Duration::from_days(self.gap(fetched.page)))
+    }
+}
+
+#[test]
+fn who_is_told_the_distributions_is_hardly_fresher() {
+    for spread in [1.0, 2.0] {
+        let world = world(spread);
+        let per_day = RATE * world.pages.len() as f64;
+        let best = world.optimum(per_day);
+        let options = Options {
+            pieces: 2,
+            ..Options::new(30.0, 1)
+        };
+        let mut bayesian = Bayesian::new(&world, SPREAD_ON_A_HOST * spread);
+        (0..4).for_each(|_| bayesian.plan());
+        let ours = PolicyName::default().build(&world, per_day, true, 1);
+        let theirs = Box::new(Gated::new(&world, per_day, bayesian));
+        let [ours, theirs] =
+            [ours, theirs].map(|mut policy| run(&world, &mut *policy, &options).course[1] / best);
+        println!("spread {spread}: {ours:.4} of the optimum, told the distributions {theirs:.4}");
+        assert!(theirs - ours < 0.01, "{ours}, {theirs}");
+    }
+}
