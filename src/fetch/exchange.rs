@@ -107,6 +107,9 @@ pub enum FetchError<E> {
     Response(ResponseError),
     /// The buffer that was lent is empty.
     NoBuffer,
+    /// Whom the body goes to wants no more of it, see [`Body::is_over`].
+    #[cfg(feature = "update")]
+    Unwanted,
 }
 
 impl<E: fmt::Debug> fmt::Display for FetchError<E> {
@@ -116,6 +119,8 @@ impl<E: fmt::Debug> fmt::Display for FetchError<E> {
                 write!(f, "connection failed: {error:?}")
             }
             Self::Response(error) => error.fmt(f),
+            #[cfg(feature = "update")]
+            Self::Unwanted => f.write_str("the response is not what was asked for"),
             Self::NoBuffer => {
                 f.write_str("fetch was lent an empty buffer, expected at least one byte")
             }
@@ -146,6 +151,13 @@ pub trait Body {
     /// Takes the next bytes of a response with this head; none at its end. False if there is work
     /// left: then everybody else gets a turn before what is left of them is offered again.
     fn take(&mut self, head: &Head, bytes: &mut &[u8]) -> bool;
+
+    /// Does it refuse the rest? Asked with each piece: then the connection is given up at once, and
+    /// the exchange ends with [`FetchError::Unwanted`].
+    #[cfg(feature = "update")]
+    fn is_over(&self) -> bool {
+        false
+    }
 }
 
 /// Error pages are fingerprinted, too; nobody uses the result.
@@ -176,7 +188,7 @@ pub fn within<T>(
 /// Lets everybody else have a turn: other slots, and whoever watches over a deadline.
 ///
 /// *Cancellation*: safe.
-fn others_first() -> impl Future<Output = ()> {
+pub(crate) fn others_first() -> impl Future<Output = ()> {
     let mut waited = false;
     poll_fn(move |context| {
         if core::mem::replace(&mut waited, true) {
@@ -285,6 +297,10 @@ fn receive<C: Read>(
                 }
                 while !body.take(response.head(), &mut piece) {
                     others_first().await;
+                }
+                #[cfg(feature = "update")]
+                if body.is_over() {
+                    return Err(FetchError::Unwanted);
                 }
                 if over {
                     return Ok(!input.is_empty());

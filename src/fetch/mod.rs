@@ -76,6 +76,9 @@
 //! fingerprint; 16 for a host's [`robots::HostRobots`], and what [`robots::Rules`] are given if
 //! they are kept.
 //!
+//! With the feature `update`, a [`Request`] may ask for the rest of a page (`Range`, answered with
+//! 206), and whom a body goes to may refuse it on the way.
+//!
 //! Not done, on purpose: compressed bodies (we ask for `identity`; what comes compressed all the
 //! same is fingerprinted as it is, and marked), HTTP/2, cookies, authentication, `X-Robots-Tag` (it
 //! governs indexing, and we index nothing).
@@ -102,10 +105,16 @@ pub(crate) use address::literal;
 pub use client::{Ask, Client, ClientError};
 pub use connect::{Addresses, Connect, Connection, Endpoint, Resolve, TlsError};
 pub use date::HttpDate;
+#[cfg(feature = "update")]
+pub(crate) use exchange::others_first;
 pub use exchange::{AnswerKind, Body, FetchError, Fetched, within};
 pub use fingerprint::{Fingerprint, Fingerprinter, Ignore};
+#[cfg(feature = "update")]
+pub(crate) use number::decimal;
 pub use redirect::{Hops, RedirectError};
 pub use request::{Agent, AgentError, Request};
+#[cfg(feature = "update")]
+pub use response::Rest;
 pub use response::{Head, Limits, Method, Response, ResponseError, Step};
 pub use url::{Host, Scheme, Url, UrlError};
 pub use validator::{Etag, RetryAfter};

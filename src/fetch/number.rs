@@ -13,15 +13,16 @@ pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
     (!digits.is_empty()).then_some(number)
 }
 
-/// A number's digits.
-pub(crate) struct Decimal {
-    digits: [u8; 5],
+/// A number's digits, of which there are `N` at most: 5 for 16 bits, 10 for 32.
+pub(crate) struct Decimal<const N: usize = 5> {
+    digits: [u8; N],
     start: usize,
 }
 
-impl Decimal {
-    pub(crate) fn new(mut value: u16) -> Self {
-        let mut digits = [b'0'; 5];
+impl<const N: usize> Decimal<N> {
+    pub(crate) fn new(value: impl Into<u32>) -> Self {
+        let mut value = value.into();
+        let mut digits = [b'0'; N];
         let mut start = digits.len();
         for (at, digit) in digits.iter_mut().enumerate().rev() {
             *digit = b'0' + (value % 10) as u8;

@@ -84,6 +84,10 @@ pub struct Request<'a> {
     pub etag: Option<&'a Etag>,
     /// When the version we know was last modified.
     pub last_modified: Option<HttpDate>,
+    /// Only the bytes from this one on (RFC 9110 §14.2), 0 for all of them. With it, `etag` says of
+    /// which version: what belongs to another one comes whole.
+    #[cfg(feature = "update")]
+    pub from: u32,
     /// Keep the connection: the next fetch from this host is near.
     pub keep_alive: bool,
     /// Ask a forward gateway, which wants the whole URL in the request line.
@@ -99,6 +103,8 @@ impl<'a> Request<'a> {
             method: Method::Get,
             etag: None,
             last_modified: None,
+            #[cfg(feature = "update")]
+            from: 0,
             keep_alive: false,
             via_gateway: false,
         }
@@ -106,6 +112,10 @@ impl<'a> Request<'a> {
 
     /// Is a version known that the answer may refer to?
     pub const fn is_conditional(&self) -> bool {
+        #[cfg(feature = "update")]
+        if self.from > 0 {
+            return false;
+        }
         self.etag.is_some() || self.last_modified.is_some()
     }
 
@@ -146,7 +156,11 @@ impl<'a> Request<'a> {
             put(b")");
         }
         put(b"\r\nAccept: */*\r\nAccept-Encoding: identity\r\n");
-        if let Some(etag) = self.etag {
+        #[cfg(feature = "update")]
+        let part = self.range_pieces(put);
+        #[cfg(not(feature = "update"))]
+        let part = false;
+        if let Some(etag) = self.etag.filter(|_| !part) {
             put(b"If-None-Match: ");
             put(etag.as_bytes());
             put(b"\r\n");
@@ -163,6 +177,24 @@ impl<'a> Request<'a> {
         } else {
             b"Connection: close\r\n\r\n"
         });
+    }
+
+    /// The fields that ask for a part; false if the whole is asked for.
+    #[cfg(feature = "update")]
+    fn range_pieces(&self, put: &mut dyn FnMut(&[u8])) -> bool {
+        if self.from == 0 {
+            return false;
+        }
+        put(b"Range: bytes=");
+        put(super::number::Decimal::<10>::new(self.from).as_bytes());
+        put(b"-\r\n");
+        // A weak tag does not say that bytes are the same, so it may not be used here (§13.1.5).
+        if let Some(etag) = self.etag.filter(|etag| etag.is_strong()) {
+            put(b"If-Range: ");
+            put(etag.as_bytes());
+            put(b"\r\n");
+        }
+        true
     }
 }
 

@@ -207,7 +207,7 @@ impl<'a> Url<'a> {
         out.put(self.host_text.as_bytes())?;
         if self.port != self.scheme.default_port() {
             out.put(b":")?;
-            out.put(Decimal::new(self.port).as_bytes())?;
+            out.put(<Decimal>::new(self.port).as_bytes())?;
         }
         self.write_target(relative, false, out)
     }
@@ -342,7 +342,7 @@ impl<'a> Url<'a> {
         put(self.host_text.as_bytes());
         if self.port != self.scheme.default_port() {
             put(b":");
-            put(Decimal::new(self.port).as_bytes());
+            put(<Decimal>::new(self.port).as_bytes());
         }
     }
 

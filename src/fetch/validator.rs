@@ -36,6 +36,12 @@ impl Etag {
         Some(Self { len, bytes })
     }
 
+    /// Does it stand for the same bytes, and not only for the same meaning (RFC 9110 §8.8.1)?
+    #[cfg(feature = "update")]
+    pub fn is_strong(&self) -> bool {
+        self.as_bytes().starts_with(b"\"")
+    }
+
     /// As the server wrote it.
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes

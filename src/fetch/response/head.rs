@@ -5,6 +5,9 @@
 //! policies; lines that do not fit are counted and forgotten, and only a framing field may not be
 //! that long.
 
+#[cfg(feature = "update")]
+use core::num::NonZeroU32;
+
 use super::{Limits, ResponseError};
 use crate::fetch::ascii::{same, trimmed};
 use crate::fetch::date::HttpDate;
@@ -35,10 +38,41 @@ pub struct Head {
     pub expires: Option<HttpDate>,
     /// Encoded (gzip, …) although we asked for `identity`: the fingerprint is of the encoded bytes.
     pub encoded: bool,
+    /// The body is the rest of a whole, by an answer to a request for it.
+    #[cfg(feature = "update")]
+    pub rest: Option<Rest>,
     /// Where the body ends.
     pub(super) framing: Framing,
     /// May the connection be used again, as far as the head tells?
     pub(super) persistent: bool,
+}
+
+/// The body is the rest of a whole, from one byte on to the end (RFC 9110 §14.4): no other part is
+/// ever asked for.
+#[cfg(feature = "update")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rest {
+    /// Its first byte, counted from 0.
+    pub first: u32,
+    /// Bytes of the whole.
+    pub total: NonZeroU32,
+}
+
+#[cfg(feature = "update")]
+impl Rest {
+    /// Reads `bytes 900-999/1000`; `None` for anything else: another part than the rest, numbers
+    /// that do not fit, a whole whose length is not known.
+    fn parse(value: &[u8]) -> Option<Self> {
+        let (unit, rest) = value.split_at_checked(6)?;
+        let dash = rest.iter().position(|byte| *byte == b'-')?;
+        let slash = rest.iter().position(|byte| *byte == b'/')?;
+        let number = |digits: Option<&[u8]>| u32::try_from(decimal(digits?)?).ok();
+        let first = number(rest.get(..dash))?;
+        let last = number(rest.get(dash + 1..slash))?;
+        let total = NonZeroU32::new(number(rest.get(slash + 1..))?)?;
+        let to_the_end = first <= last && last == total.get() - 1;
+        (same(unit, b"bytes ") && to_the_end).then_some(Self { first, total })
+    }
 }
 
 /// The fields we read.
@@ -48,6 +82,8 @@ enum Field {
     Connection,
     ContentEncoding,
     ContentLength,
+    #[cfg(feature = "update")]
+    ContentRange,
     Date,
     Etag,
     Expires,
@@ -62,6 +98,8 @@ const FIELDS: &[(&str, Field)] = &[
     ("connection", Field::Connection),
     ("content-encoding", Field::ContentEncoding),
     ("content-length", Field::ContentLength),
+    #[cfg(feature = "update")]
+    ("content-range", Field::ContentRange),
     ("date", Field::Date),
     ("etag", Field::Etag),
     ("expires", Field::Expires),
@@ -269,6 +307,14 @@ impl HeadReader {
 }
 
 impl Head {
+    /// Bytes of the body by the server's word, if it gave one that counts.
+    #[cfg(feature = "update")]
+    pub fn length(&self) -> Option<u64> {
+        self.framing
+            .content_length
+            .filter(|_| !self.framing.transfer_encoding)
+    }
+
     /// Takes what we need from one field. True for `Location`, which the reader keeps itself.
     fn field(&mut self, name: &[u8], value: &[u8], long: bool) -> Result<bool, ResponseError> {
         let Some(known) = FIELDS
@@ -291,6 +337,8 @@ impl Head {
             // Cut off, it could mean something else.
             _ if long => {}
             Field::ContentEncoding => self.encoded |= members(value, b"identity").1,
+            #[cfg(feature = "update")]
+            Field::ContentRange => self.rest = self.rest.or_else(|| Rest::parse(value)),
             Field::Etag => self.etag = self.etag.or_else(|| Etag::new(value)),
             Field::LastModified => {
                 self.last_modified = self.last_modified.or_else(|| HttpDate::parse(value))
