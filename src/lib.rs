@@ -82,6 +82,7 @@
 //!   store     → learn, fetch
 //!   sntp      →
 //!   boot      →
+//!   update    → fetch
 //!   probe     → catalog, image, scheduler, polite, fetch, learn, store, sntp, boot
 //! ```
 //!
@@ -141,6 +142,8 @@ pub mod sntp;
 #[cfg(feature = "probe")]
 pub mod store;
 pub mod time;
+#[cfg(feature = "update")]
+pub mod update;
 pub mod weight;
 
 /// Keeps the README's example compiling.

@@ -8,7 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration as StdDuration, SystemTime};
 
 use dunlin::fetch::robots::{Access, Judge, LIMITS, Reader};
-use dunlin::fetch::{AnswerKind, Ask, Client, Limits, Request, Url};
+use dunlin::fetch::{
+    AnswerKind, Ask, Body, Client, ClientError, Etag, FetchError, Head, Limits, Request, Rest, Url,
+};
 use dunlin_host::board::net::HostConnect;
 use dunlin_host::board::verify::Trust;
 use futures_lite::future::block_on;
@@ -49,14 +51,17 @@ impl Server {
         let site = folder.path().join("site");
         fs::create_dir_all(site.join("folder")).unwrap();
         fs::write(site.join("page.html"), "<p>first</p>").unwrap();
-        let earlier = SystemTime::now() - StdDuration::from_secs(3600);
-        fs::File::options()
-            .append(true)
-            .open(site.join("page.html"))
-            .unwrap()
-            .set_modified(earlier)
-            .unwrap();
         fs::write(site.join("big.bin"), vec![b'x'; 3 << 20]).unwrap();
+        // Not of this very second: Apache's tags are weak then.
+        let earlier = SystemTime::now() - StdDuration::from_secs(3600);
+        for name in ["page.html", "big.bin"] {
+            fs::File::options()
+                .append(true)
+                .open(site.join(name))
+                .unwrap()
+                .set_modified(earlier)
+                .unwrap();
+        }
         fs::write(site.join("folder/a.txt"), "a").unwrap();
         fs::write(
             site.join("robots.txt"),
@@ -286,9 +291,80 @@ fn lasting(server: &Server) {
     });
 }
 
+/// What servers that know parts offer: the rest of a file, of the version that was begun.
+fn parts(server: &Server) {
+    const WHOLE: u32 = 3 << 20;
+    const FROM: u32 = WHOLE - 1_000;
+    let url = server.url("/big.bin");
+    let limits = Limits {
+        body_bytes: WHOLE,
+        ..Limits::DEFAULT
+    };
+    let mut rest = Request::get(Url::parse(&url).unwrap(), agent());
+    rest.from = FROM;
+    let part = request(&rest, limits, PATIENCE).unwrap();
+    let the_rest = Rest {
+        first: FROM,
+        total: WHOLE.try_into().unwrap(),
+    };
+    assert_eq!((part.head.status, part.bytes), (206, 1_000));
+    assert_eq!(
+        (part.head.rest, part.head.length()),
+        (Some(the_rest), Some(1_000))
+    );
+    let etag = part.head.etag.expect("a tag");
+    assert!(etag.is_strong());
+    rest.etag = Some(&etag);
+    let same = request(&rest, limits, PATIENCE).unwrap();
+    assert_eq!((same.head.status, same.head.etag), (206, Some(etag)));
+    // Of another version, all of it comes.
+    let other = Etag::new(b"\"another\"").unwrap();
+    rest.etag = Some(&other);
+    let whole = request(&rest, limits, PATIENCE).unwrap();
+    assert_eq!((whole.head.status, whole.bytes), (200, WHOLE));
+    rest.from = WHOLE;
+    rest.etag = None;
+    let beyond = request(&rest, limits, PATIENCE).unwrap();
+    assert_eq!(beyond.head.status, 416);
+}
+
+/// Takes a thousand bytes, and refuses the rest.
+struct Thousand(usize);
+
+impl Body for Thousand {
+    fn take(&mut self, _: &Head, bytes: &mut &[u8]) -> bool {
+        self.0 += bytes.len();
+        true
+    }
+
+    fn is_over(&self) -> bool {
+        self.0 >= 1_000
+    }
+}
+
+fn refusing(server: &Server) {
+    let url = server.url("/big.bin");
+    let mut ask = Ask::new(Request::get(Url::parse(&url).unwrap(), agent()));
+    let mut taken = Thousand(0);
+    let mut buffer = [0; 700];
+    let mut connector = HostConnect::new(Trust::default());
+    let mut client = Client::new(&mut connector);
+    let mut names = loopback();
+    let answer = block_on(client.request(&mut ask, &mut names, &mut buffer, &mut taken));
+    let why = answer.map(drop).expect_err("it was refused");
+    assert!(
+        matches!(why, ClientError::Exchange(FetchError::Unwanted)),
+        "{why}"
+    );
+    assert!((1_000..1_700).contains(&taken.0), "{}", taken.0);
+    assert!(!client.is_reusable());
+}
+
 #[test]
 fn nginx_is_read() {
     let server = nginx();
+    parts(&server);
+    refusing(&server);
     lasting(&server);
     common(&server);
 }
@@ -296,6 +372,7 @@ fn nginx_is_read() {
 #[test]
 fn apache_httpd_is_read() {
     let server = apache();
+    parts(&server);
     lasting(&server);
     common(&server);
 }

@@ -81,6 +81,11 @@ pub fn tls_peers(install: bool) -> Result<()> {
     package(install, "nginx", "nginx-light")
 }
 
+/// Makes sure that the program is there that others verify signed updates with.
+pub fn signify(install: bool) -> Result<()> {
+    package(install, "signify-openbsd", "signify-openbsd")
+}
+
 /// Makes sure that C++ can be compiled: libFuzzer is built from source.
 pub fn compiler(install: bool) -> Result<()> {
     package(install, "c++", "g++")

@@ -15,11 +15,18 @@ use super::Settings;
 
 /// The crate's feature sets on a computer. Not every combination: each alone, and all that go
 /// together.
-const HOST_FEATURES: &[&str] = &["", "std", "log", "fetch", "probe", DOCS_FEATURES];
+const HOST_FEATURES: &[&str] = &["", "std", "log", "fetch", "probe", "update", DOCS_FEATURES];
 /// The crate's feature sets on a device.
-const DEVICE_FEATURES: &[&str] = &["", "defmt", "defmt,fetch", "defmt,probe", "defmt,additions"];
+const DEVICE_FEATURES: &[&str] = &[
+    "",
+    "defmt",
+    "defmt,fetch",
+    "defmt,probe",
+    "defmt,additions",
+    "defmt,update",
+];
 /// What docs.rs documents: `defmt` and `log` exclude each other.
-const DOCS_FEATURES: &str = "std,log,fetch,probe,additions";
+const DOCS_FEATURES: &str = "std,log,fetch,probe,additions,update";
 
 /// One step.
 #[derive(Clone, Copy, Debug)]
@@ -115,6 +122,7 @@ fn tools(settings: Settings) -> Result<()> {
     setup::targets(settings.install, &[CORTEX_M4F, CORTEX_M0, CORTEX_M33])?;
     setup::qemu(settings.install)?;
     setup::servers(settings.install)?;
+    setup::signify(settings.install)?;
     setup::python(settings.install)?;
     if settings.long {
         setup::compiler(settings.install)?;

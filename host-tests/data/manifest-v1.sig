@@ -1,0 +1,13 @@
+untrusted comment: verify with firmware.pub
+RWRkdW5saW4tMeQePutWkGz1PAVsqO5P6L1gjexei7HO+v+zNR2TUrEteWIFeKtaTmJK9seYT4/zmiMCjJyL6VErEI8K17Uaig4=
+dunlin update 1
+kind firmware
+board qemu-mps2
+build 00112233445566ff
+sequence 7
+counter 1
+length 3
+sha512 ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f
+store 1
+image 2
+url qemu-mps2-7.bin

@@ -1,0 +1,120 @@
+//! Page lists in two halves of a partition: the newest good one counts, and the other one is where
+//! the next one goes.
+//!
+//! ```text
+//! half    header (64 bytes) · page image · blank
+//! header  "dlst" · version u8 · sequence u32 · counter u32 · length u32 · blank · checksum u32
+//! ```
+//!
+//! The header is written last; the image has a checksum of its own. A half without one may hold a page image from its first byte on, as a
+//! cable puts it there: it counts as sequence 0.
+
+use embedded_storage::nor_flash::NorFlash;
+
+use super::journal::Released;
+use super::refusal::Refusal;
+use crate::math::crc32;
+
+/// Bytes before the page image: whole words of every flash.
+pub const HEADER: usize = 64;
+const MAGIC: [u8; 4] = *b"dlst";
+const VERSION: u8 = 1;
+
+/// What a half says of the image behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Of the manifest it came with.
+    pub release: Released,
+    /// Bytes of the image.
+    pub length: u32,
+}
+
+impl Header {
+    /// Its bytes.
+    pub fn encode(&self) -> [u8; HEADER] {
+        let mut bytes = [0xff; HEADER];
+        let fields = MAGIC
+            .into_iter()
+            .chain([VERSION])
+            .chain(self.release.sequence.to_le_bytes())
+            .chain(self.release.counter.to_le_bytes())
+            .chain(self.length.to_le_bytes());
+        bytes
+            .iter_mut()
+            .zip(fields)
+            .for_each(|(to, from)| *to = from);
+        let sum = crc32(&[bytes.get(..HEADER - 4).unwrap_or_default()]);
+        bytes
+            .iter_mut()
+            .skip(HEADER - 4)
+            .zip(sum.to_le_bytes())
+            .for_each(|(to, from)| *to = from);
+        bytes
+    }
+
+    /// Reads it; `None` if it is none.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let (bytes, _) = bytes.split_first_chunk::<HEADER>()?;
+        let (fields, sum) = bytes.split_last_chunk()?;
+        let (magic, rest) = fields.split_first_chunk()?;
+        let (version, rest) = rest.split_first()?;
+        let good =
+            *magic == MAGIC && *version == VERSION && crc32(&[fields]) == u32::from_le_bytes(*sum);
+        let mut words = rest
+            .chunks_exact(4)
+            .filter_map(|word| Some(u32::from_le_bytes(*word.first_chunk()?)));
+        let mut next = || words.next();
+        let header = Self {
+            release: Released {
+                sequence: next()?,
+                counter: next()?,
+            },
+            length: next()?,
+        };
+        good.then_some(header)
+    }
+}
+
+/// What may be the image in a half, and what it was released as; `None` if there is none. Work:
+/// constant.
+pub fn content(half: &[u8]) -> Option<(Released, &[u8])> {
+    let Some(header) = Header::decode(half) else {
+        // Whether it is an image, and how long, is for the image's own reader to say.
+        return Some((Released::default(), half));
+    };
+    let length = usize::try_from(header.length).ok()?;
+    Some((header.release, half.get(HEADER..)?.get(..length)?))
+}
+
+/// The half that counts, of two: the newest whose image is good. `is_good` says whether the board
+/// can run on it. Work: both halves.
+pub fn newest(
+    halves: [&[u8]; 2],
+    is_good: impl Fn(&[u8]) -> bool,
+) -> Option<(usize, Released, &[u8])> {
+    halves
+        .into_iter()
+        .enumerate()
+        .filter_map(|(index, half)| {
+            let (release, image) = content(half)?;
+            is_good(image).then_some((index, release, image))
+        })
+        // Of two that are equally new, the first: it was there before.
+        .reduce(|best, other| {
+            if other.1.sequence > best.1.sequence {
+                other
+            } else {
+                best
+            }
+        })
+}
+
+/// Writes the header of a half, whose image was written and verified: from here on it counts.
+///
+/// # Errors
+/// [`Refusal::Flash`]
+pub fn seal<F: NorFlash>(flash: &mut F, start: u32, header: &Header) -> Result<(), Refusal> {
+    flash
+        .write(start, &header.encode())
+        .map_err(|_| Refusal::Flash)
+}

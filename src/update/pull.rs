@@ -1,0 +1,395 @@
+//! One look at the update server: the manifest, and what it promises.
+//!
+//! The board's task decides when to look, and what to do with what is ready: mark a firmware, or seal
+//! a list, and restart.
+
+use embedded_storage::nor_flash::NorFlash;
+
+use super::LONGEST_MANIFEST;
+use super::accept::{Device, Offer};
+use super::digest::{Check, PIECE};
+use super::download::{Download, Receiver};
+use super::journal::{Begun, Journal, Last};
+use super::manifest::Manifest;
+use super::refusal::Refusal;
+use super::signify::PublicKey;
+use crate::fetch::{
+    Agent, Ask, Body, Client, ClientError, Connect, Etag, FetchError, Head, HttpDate, Limits,
+    Request, Resolve, Url, others_first,
+};
+
+/// The longest URL of a payload.
+const LONGEST_URL: usize = 256;
+
+/// Where the manifest is, and how it is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Server<'a> {
+    /// The manifest.
+    pub url: Url<'a>,
+    /// Who asks.
+    pub agent: Agent<'a>,
+    /// Name and port of the gateway that fetches what is behind https, if the board cannot.
+    pub gateway: Option<(&'a str, u16)>,
+}
+
+/// The way to the server.
+#[derive(Debug)]
+pub struct Network<'n, C, R> {
+    /// Opens connections.
+    pub connect: &'n mut C,
+    /// Turns names into addresses.
+    pub resolve: &'n mut R,
+    /// The window that everything passes through: 512 bytes or more.
+    pub buffer: &'n mut [u8],
+}
+
+/// Where a payload goes.
+#[derive(Debug)]
+pub struct Place<'f, F> {
+    /// The flash that the place is a part of.
+    pub flash: &'f mut F,
+    /// Where it begins: at a sector.
+    pub start: u32,
+    /// Its bytes: whole sectors.
+    pub bytes: u32,
+    /// Bytes at its beginning that the payload leaves free.
+    pub header: u32,
+}
+
+/// What a look has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found<'m> {
+    /// Nothing that is not in use already, or was refused before.
+    Nothing,
+    /// The payload of this manifest is in its place, verified.
+    Ready(Manifest<'m>),
+    /// What was offered is refused.
+    Refused(Refusal),
+    /// The server was not reached, or the connection broke: what has come so far stays.
+    Broken,
+}
+
+/// Asks one update server. It remembers which manifest it has dealt with, so that the usual answer is
+/// 304.
+#[derive(Clone, Copy, Debug)]
+pub struct Puller<'k> {
+    keys: &'k [PublicKey],
+    server: Server<'k>,
+    /// The manifest that nothing more is to be done about.
+    settled: Version,
+    /// The payload that was refused for good.
+    refused: Option<[u8; 8]>,
+    /// A payload whose download broke off, and how much of it is in flash for certain.
+    broken_off: Option<([u8; 8], u32)>,
+    /// A manifest with a good signature has come since the start.
+    has_verified: bool,
+}
+
+impl<'k> Puller<'k> {
+    /// Asks this server, and trusts these keys and nobody else.
+    pub const fn new(keys: &'k [PublicKey], server: Server<'k>) -> Self {
+        Self {
+            keys,
+            server,
+            settled: Version::NONE,
+            refused: None,
+            broken_off: None,
+            has_verified: false,
+        }
+    }
+
+    /// Has a manifest with a good signature come since the start?
+    pub const fn has_verified(&self) -> bool {
+        self.has_verified
+    }
+
+    /// Asks for the manifest, which is kept in `file`, and fetches what it offers if that fits the
+    /// device. What is refused is noted in the journal. `quiet` is waited for before each erase,
+    /// which may stop the processor.
+    ///
+    /// Work: a manifest, and one answer of the payload's length; others have a turn after each
+    /// sector. *Cancellation*: what is in flash stays, and the next look goes on from the sector that
+    /// was written last, as after a restart.
+    pub async fn look<'m, C: Connect, R: Resolve, F: NorFlash, J: NorFlash>(
+        &mut self,
+        mut network: Network<'_, C, R>,
+        device: &Device<'_>,
+        place: Place<'_, F>,
+        journal: &mut Journal<J>,
+        quiet: impl AsyncFn(),
+        file: &'m mut [u8; LONGEST_MANIFEST],
+    ) -> Found<'m> {
+        let (length, version) = match self.ask(&mut network, file).await {
+            Ok(Some(answer)) => answer,
+            Ok(None) => return Found::Nothing,
+            Err(None) => return Found::Broken,
+            Err(Some(why)) => return self.refuse(why, 0, Version::NONE, journal),
+        };
+        let file: &'m [u8] = file.get(..length).unwrap_or_default();
+        let read = PublicKey::open(self.keys, file).and_then(Manifest::parse);
+        let manifest = match read {
+            Ok(manifest) => manifest,
+            Err(why) => return self.refuse(why, 0, version, journal),
+        };
+        self.has_verified = true;
+        let sequence = manifest.sequence;
+        match device.accept(&manifest) {
+            Ok(Offer::New) if self.refused != Some(id(&manifest)) => {}
+            Ok(_) => {
+                self.settled = version;
+                return Found::Nothing;
+            }
+            Err(why) => return self.refuse(why, sequence, version, journal),
+        }
+        let broken_off = &mut self.broken_off;
+        let server = &self.server;
+        match fetch(
+            server, network, &manifest, place, journal, broken_off, quiet,
+        )
+        .await
+        {
+            Ok(()) => Found::Ready(manifest),
+            Err(None) => Found::Broken,
+            Err(Some(why)) => {
+                self.refused = Some(id(&manifest)).filter(|_| !why.may_pass());
+                self.refuse(why, sequence, version, journal)
+            }
+        }
+    }
+
+    /// Asks for the manifest: its length and version, or `None` if it is the one that is settled. An
+    /// error without a reason is a broken connection.
+    async fn ask<C: Connect, R: Resolve>(
+        &mut self,
+        network: &mut Network<'_, C, R>,
+        file: &mut [u8],
+    ) -> Result<Option<(usize, Version)>, Option<Refusal>> {
+        let server = self.server;
+        let mut request = Request::get(server.url, server.agent);
+        request.etag = self.settled.etag.as_ref();
+        request.last_modified = self.settled.last_modified;
+        let mut ask = Ask::new(request);
+        ask.gateway = server.gateway;
+        let mut keep = Keep {
+            bytes: file,
+            length: 0,
+            is_too_long: false,
+        };
+        let mut client = Client::new(network.connect);
+        let answer = client
+            .request(&mut ask, network.resolve, network.buffer, &mut keep)
+            .await;
+        let head = answer.map(|answer| answer.head).ok();
+        client.finish().await;
+        if keep.is_too_long {
+            return Err(Some(Refusal::ManifestLength));
+        }
+        let head = head.ok_or(None)?;
+        match head.status {
+            304 => Ok(None),
+            200 => {
+                let version = Version {
+                    etag: head.etag,
+                    last_modified: head.last_modified,
+                };
+                Ok(Some((keep.length, version)))
+            }
+            status => Err(Some(Refusal::Status(status))),
+        }
+    }
+
+    /// Notes a refusal. What may pass is looked at again, the rest is settled.
+    fn refuse<J: NorFlash>(
+        &mut self,
+        why: Refusal,
+        sequence: u32,
+        version: Version,
+        journal: &mut Journal<J>,
+    ) -> Found<'static> {
+        if !why.may_pass() {
+            self.settled = version;
+        }
+        let code = why.code();
+        // A journal that cannot be written makes the refusal no less true.
+        let _ = journal.change(|record| record.last = Last { code, sequence });
+        Found::Refused(why)
+    }
+}
+
+/// A version of the manifest, by the server's word.
+#[derive(Clone, Copy, Debug)]
+struct Version {
+    etag: Option<Etag>,
+    last_modified: Option<HttpDate>,
+}
+
+impl Version {
+    const NONE: Self = Self {
+        etag: None,
+        last_modified: None,
+    };
+}
+
+/// What a payload is known by.
+fn id(manifest: &Manifest<'_>) -> [u8; 8] {
+    manifest.digest.first_chunk().copied().unwrap_or_default()
+}
+
+/// Fetches the payload into its place, or what is missing of it, and verifies it. An error without a
+/// reason is a broken connection.
+async fn fetch<C: Connect, R: Resolve, F: NorFlash, J: NorFlash>(
+    server: &Server<'_>,
+    network: Network<'_, C, R>,
+    manifest: &Manifest<'_>,
+    mut place: Place<'_, F>,
+    journal: &mut Journal<J>,
+    broken_off: &mut Option<([u8; 8], u32)>,
+    quiet: impl AsyncFn(),
+) -> Result<(), Option<Refusal>> {
+    let mut url = [0; LONGEST_URL];
+    let url = server
+        .url
+        .join(manifest.url.as_bytes(), &mut url)
+        .map_err(|_| Refusal::Url)?;
+    let start = place.start + place.header;
+    let begun = journal
+        .record()
+        .begun
+        .filter(|begun| begun.kind == manifest.kind && begun.digest == id(manifest));
+    let known = broken_off
+        .take()
+        .filter(|(digest, _)| *digest == id(manifest));
+    let (begun, done) = match (begun, known) {
+        (Some(begun), Some((_, done))) => (begun, done),
+        (Some(begun), None) => {
+            let done = resume(&mut place, manifest.length, &quiet).await?;
+            (begun, done)
+        }
+        (None, _) => {
+            journal.change(|record| record.begun = None)?;
+            for sector in (place.start..place.start + place.bytes).step_by(F::ERASE_SIZE) {
+                quiet().await;
+                erase(place.flash, sector)?;
+                others_first().await;
+            }
+            let begun = Begun {
+                kind: manifest.kind,
+                digest: id(manifest),
+                etag: None,
+            };
+            journal.change(|record| record.begun = Some(begun))?;
+            (begun, 0)
+        }
+    };
+    let mut download = Download::new(start, manifest.length, done, begun.etag);
+    let mut request = Request::get(url, server.agent);
+    request.etag = begun.etag.as_ref().filter(|_| done > 0);
+    request.from = done;
+    let mut ask = Ask::new(request);
+    ask.gateway = server.gateway;
+    // One byte more than was signed shows that there is more.
+    ask.limits = Limits {
+        body_bytes: manifest.length.saturating_add(1),
+        ..Limits::DEFAULT
+    };
+    let mut receiver = Receiver::new(&mut download, place.flash);
+    let mut client = Client::new(network.connect);
+    let answer = client
+        .request(&mut ask, network.resolve, network.buffer, &mut receiver)
+        .await;
+    let ended = match (answer.map(|_| ()), receiver.refusal()) {
+        (_, Some(why)) => Err(Some(why)),
+        (Err(ClientError::Exchange(FetchError::Response(_))), None) => Err(Some(Refusal::TooShort)),
+        (Err(_), None) => Err(None),
+        (Ok(()), None) => Ok(()),
+    };
+    client.finish().await;
+    // What broke off goes on later; what was refused begins anew, if at all.
+    let goes_on = matches!(ended, Ok(()) | Err(None | Some(Refusal::TooShort)));
+    let etag = download.etag().copied();
+    *broken_off = Some((begun.digest, download.at())).filter(|_| goes_on && ended.is_err());
+    journal.change(|record| record.begun = Some(Begun { etag, ..begun }).filter(|_| goes_on))?;
+    ended?;
+    let mut check = Check::new(start, manifest.length);
+    while !check.step(place.flash)? {
+        others_first().await;
+    }
+    if check.finish() != manifest.digest {
+        journal.change(|record| record.begun = None)?;
+        return Err(Some(Refusal::Digest));
+    }
+    Ok(())
+}
+
+/// How many bytes of the payload are in flash for certain: up to the last sector that is not blank,
+/// which may be half written, and is erased.
+async fn resume<F: NorFlash>(
+    place: &mut Place<'_, F>,
+    length: u32,
+    quiet: impl AsyncFn(),
+) -> Result<u32, Refusal> {
+    let sector = F::ERASE_SIZE as u32;
+    let end = (place.header.saturating_add(length)).min(place.bytes);
+    let mut last = end.div_ceil(sector);
+    while last > 0 {
+        last -= 1;
+        let from = place.start + last * sector;
+        if is_blank(place.flash, from) {
+            others_first().await;
+            continue;
+        }
+        quiet().await;
+        erase(place.flash, from)?;
+        break;
+    }
+    Ok((last * sector).saturating_sub(place.header))
+}
+
+/// Work: one sector.
+fn is_blank<F: NorFlash>(flash: &mut F, sector: u32) -> bool {
+    let mut piece = [0; PIECE];
+    for at in (0..F::ERASE_SIZE as u32).step_by(PIECE) {
+        // A word that was cut off may not be readable.
+        let read = flash.read(sector + at, &mut piece);
+        if read.is_err() || piece.iter().any(|byte| *byte != 0xff) {
+            return false;
+        }
+    }
+    true
+}
+
+fn erase<F: NorFlash>(flash: &mut F, sector: u32) -> Result<(), Refusal> {
+    flash
+        .erase(sector, sector + F::ERASE_SIZE as u32)
+        .map_err(|_| Refusal::Flash)
+}
+
+/// Keeps a short body.
+struct Keep<'b> {
+    bytes: &'b mut [u8],
+    length: usize,
+    is_too_long: bool,
+}
+
+impl Body for Keep<'_> {
+    fn take(&mut self, head: &Head, bytes: &mut &[u8]) -> bool {
+        if head.status != 200 {
+            return true;
+        }
+        let end = self.length + bytes.len();
+        match self.bytes.get_mut(self.length..end) {
+            Some(room) => {
+                room.iter_mut()
+                    .zip(*bytes)
+                    .for_each(|(to, from)| *to = *from);
+                self.length = end;
+            }
+            None => self.is_too_long = true,
+        }
+        true
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_too_long
+    }
+}
