@@ -1,0 +1,9 @@
+//! Updates from the server to the boot loader, on a model of flash that loses power at every byte.
+
+mod chip;
+mod cuts;
+mod device;
+mod lists;
+mod refusals;
+mod resuming;
+mod server;
