@@ -77,6 +77,9 @@
 //!   scheduler → plan, pace, polite, learn
 //!
 //!   fetch     →
+//!   xml       →
+//!   rank      → fetch
+//!   discover  → fetch, xml, rank
 //!   catalog   → fetch
 //!   image     → catalog
 //!   store     → learn, fetch
@@ -110,6 +113,10 @@
 //! | carousel | The engine that keeps every page's rhythm however late single visits are. |
 //! | hint, signal | What a host (a *provider*) says about a page's changes. |
 //! | fingerprint | A keyed hash of a page's body: another one means that the page has changed. |
+//! | candidate | A page that is known by links only. |
+//! | importance | How much a page is worth keeping: PageRank as a rule, times the weight. |
+//! | cash, income | What a page holds and hands to its links, and what it has earned lately: its PageRank. |
+//! | frontier | The pages that are kept, the candidates, and who takes whose place. |
 //! | page image | The catalog and the configuration as bytes in flash. |
 
 #[cfg(feature = "std")]
@@ -122,6 +129,8 @@ compile_error!("features `defmt` and `log` exclude each other: choose where log 
 pub mod boot;
 #[cfg(feature = "probe")]
 pub mod catalog;
+#[cfg(feature = "discover")]
+pub mod discover;
 #[cfg(feature = "fetch")]
 pub mod fetch;
 mod forest;
@@ -136,6 +145,8 @@ pub mod plan;
 pub mod polite;
 #[cfg(feature = "probe")]
 pub mod probe;
+#[cfg(feature = "discover")]
+pub mod rank;
 pub mod scheduler;
 #[cfg(feature = "probe")]
 pub mod sntp;
@@ -145,6 +156,8 @@ pub mod time;
 #[cfg(feature = "update")]
 pub mod update;
 pub mod weight;
+#[cfg(feature = "discover")]
+pub mod xml;
 
 /// Keeps the README's example compiling.
 #[cfg(doctest)]

@@ -2,6 +2,7 @@
 //! by itself; `tests/` holds the tests, and `README.md` says what else lies beside them.
 
 pub mod desouza;
+pub mod discover;
 pub mod fetch;
 pub mod flash;
 pub mod freshness;

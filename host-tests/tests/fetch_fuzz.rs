@@ -49,6 +49,16 @@ fn states() {
 }
 
 #[test]
+fn links_of_pages() {
+    fuzz("links");
+}
+
+#[test]
+fn sitemaps() {
+    fuzz("sitemap");
+}
+
+#[test]
 fn replies_of_name_servers() {
     fuzz("names");
 }

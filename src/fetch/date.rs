@@ -179,7 +179,7 @@ fn asctime(text: &[u8]) -> Option<HttpDate> {
 }
 
 /// A day and `08:49:37`, if they exist.
-fn at(year: u32, month: u32, day: u32, time: &[u8]) -> Option<HttpDate> {
+pub(super) fn at(year: u32, month: u32, day: u32, time: &[u8]) -> Option<HttpDate> {
     let [h1, h2, b':', m1, m2, b':', s1, s2] = time else {
         return None;
     };
@@ -197,7 +197,7 @@ fn at(year: u32, month: u32, day: u32, time: &[u8]) -> Option<HttpDate> {
     HttpDate::from_unix(u64::from(days) * DAY + u64::from(hour * 3600 + minute * 60 + second))
 }
 
-fn number(digits: &[u8]) -> Option<u32> {
+pub(super) fn number(digits: &[u8]) -> Option<u32> {
     u32::try_from(decimal(digits)?).ok()
 }
 

@@ -96,6 +96,8 @@ mod redirect;
 mod request;
 mod response;
 pub mod robots;
+#[cfg(feature = "discover")]
+mod timestamp;
 mod url;
 mod validator;
 

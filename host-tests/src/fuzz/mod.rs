@@ -34,11 +34,13 @@ pub const TARGETS: &[(&str, Target, &[&str])] = &[
     ("image", image, words::IMAGE),
     ("state", state, words::STATE),
     ("names", names, words::NAMES),
+    ("links", crate::discover::links, words::LINKS),
+    ("sitemap", crate::discover::sitemap, words::SITEMAP),
 ];
 
 /// Cuts `data` into pieces whose sizes depend on its content alone, so that a failure can be
 /// repeated.
-fn pieces(data: &[u8]) -> Vec<&[u8]> {
+pub(crate) fn pieces(data: &[u8]) -> Vec<&[u8]> {
     let mut random = Random(data.iter().fold(7, |seed, byte| {
         seed.wrapping_mul(31).wrapping_add(u64::from(*byte))
     }));

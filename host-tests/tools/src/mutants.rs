@@ -61,6 +61,11 @@ const ROOMS: &[Room] = &[
         needs_program: false,
     },
     Room {
+        name: "discover",
+        files: &["src/discover/**", "src/rank/**", "src/xml/**"],
+        tests: &["discover"],
+    },
+    Room {
         name: "probe",
         files: &["src/probe/**"],
         tests: &["probe", "cancellation"],

@@ -15,7 +15,16 @@ use super::Settings;
 
 /// The crate's feature sets on a computer. Not every combination: each alone, and all that go
 /// together.
-const HOST_FEATURES: &[&str] = &["", "std", "log", "fetch", "probe", "update", DOCS_FEATURES];
+const HOST_FEATURES: &[&str] = &[
+    "",
+    "std",
+    "log",
+    "fetch",
+    "probe",
+    "update",
+    "discover",
+    DOCS_FEATURES,
+];
 /// The crate's feature sets on a device.
 const DEVICE_FEATURES: &[&str] = &[
     "",
@@ -24,9 +33,10 @@ const DEVICE_FEATURES: &[&str] = &[
     "defmt,probe",
     "defmt,additions",
     "defmt,update",
+    "defmt,discover",
 ];
 /// What docs.rs documents: `defmt` and `log` exclude each other.
-const DOCS_FEATURES: &str = "std,log,fetch,probe,additions,update";
+const DOCS_FEATURES: &str = "std,log,fetch,probe,additions,update,discover";
 
 /// One step.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,4 @@
+//! Links and sitemaps: what is found in them, beside what a browser's reader finds.
+
+mod pages;
+mod sitemaps;

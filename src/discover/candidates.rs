@@ -1,0 +1,322 @@
+//! Pages that are known by links only: a fixed number, the most important ones.
+//!
+//! Candidates lie in buckets of eight, chosen by their digest: to look for one, or to make room, is
+//! to look at eight. A newcomer to a full bucket takes the place of its least important candidate,
+//! once it has been seen often enough (see [`Doorkeeper`](super::Doorkeeper)) and is worth more.
+
+use crate::rank::Settled;
+
+/// Candidates that are looked at together.
+const BUCKET: usize = 8;
+
+/// What robots.txt says of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Verdict {
+    /// Nothing yet: it must not be asked for.
+    Unknown,
+    /// It may be asked for.
+    Allowed,
+    /// It may not.
+    Denied,
+}
+
+/// A page that might be worth keeping: 16 bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Candidate {
+    /// Of its URL; 0 if there is no candidate.
+    digest: u32,
+    /// Where its URL's text is, by the log; the higher, the later.
+    text: [u8; 3],
+    /// How much of its income it has not handed on, in 255ths.
+    unspent: u8,
+    /// What it has earned lately, by [`Bank`](crate::rank::Bank).
+    income: f32,
+    /// The number of its host.
+    host: u16,
+    /// Pages that were seen to link to it.
+    backlinks: u8,
+    /// Two bits of verdict, one for each page that was visited, five for what its URL and anchors
+    /// are worth.
+    flags: u8,
+}
+
+const VERDICT: u8 = 0b11;
+const VISITED: u8 = 0b100;
+const WORTH: u8 = 0b1111_1000;
+
+impl Candidate {
+    /// Texts lie below it: 24 bits.
+    pub const MOST_TEXT: u32 = 1 << 24;
+
+    /// Of this digest, which is not 0, on a host; its text is there, below [`Self::MOST_TEXT`].
+    pub fn new(digest: u32, host: u16, text: u32) -> Self {
+        let mut candidate = Self {
+            digest,
+            host,
+            ..Self::default()
+        };
+        candidate.set_text(text);
+        candidate.set_worth(1.0);
+        candidate
+    }
+
+    /// What it has earned lately.
+    pub fn income(&self) -> f32 {
+        self.income
+    }
+
+    /// What it has not handed on.
+    pub fn cash(&self) -> f32 {
+        self.income * f32::from(self.unspent) / 255.0
+    }
+
+    /// Sets what it has earned, and how much of it was not handed on.
+    pub fn set_income(&mut self, income: f32, cash: f32) {
+        self.income = income;
+        let share = if income > 0.0 { cash / income } else { 0.0 };
+        self.unspent = (share * 255.0 + 0.5).clamp(0.0, 255.0) as u8;
+    }
+
+    /// It has earned something.
+    pub fn earn(&mut self, share: f32) {
+        let cash = self.cash() + share;
+        self.set_income(self.income + share, cash);
+    }
+
+    /// Of its URL.
+    pub fn digest(&self) -> u32 {
+        self.digest
+    }
+
+    /// Where its URL's text is.
+    pub fn text(&self) -> u32 {
+        let [low, middle, high] = self.text;
+        u32::from_le_bytes([low, middle, high, 0])
+    }
+
+    /// The text was moved.
+    pub fn set_text(&mut self, text: u32) {
+        let [low, middle, high, _] = text.to_le_bytes();
+        self.text = [low, middle, high];
+    }
+
+    /// The number of its host.
+    pub fn host(&self) -> u16 {
+        self.host
+    }
+
+    /// Pages that were seen to link to it, 255 at most.
+    pub fn backlinks(&self) -> u8 {
+        self.backlinks
+    }
+
+    /// One more page links to it.
+    pub fn linked(&mut self) {
+        self.backlinks = self.backlinks.saturating_add(1);
+    }
+
+    /// What robots.txt says.
+    pub fn verdict(&self) -> Verdict {
+        match self.flags & VERDICT {
+            1 => Verdict::Allowed,
+            2 => Verdict::Denied,
+            _ => Verdict::Unknown,
+        }
+    }
+
+    /// A robots.txt was read.
+    pub fn set_verdict(&mut self, verdict: Verdict) {
+        let bits = match verdict {
+            Verdict::Unknown => 0,
+            Verdict::Allowed => 1,
+            Verdict::Denied => 2,
+        };
+        self.flags = self.flags & !VERDICT | bits;
+    }
+
+    /// Was it visited, and found not to be important enough?
+    pub fn is_visited(&self) -> bool {
+        self.flags & VISITED != 0
+    }
+
+    /// It was visited.
+    pub fn set_visited(&mut self) {
+        self.flags |= VISITED;
+    }
+
+    /// What its URL and the texts of links make of it, 1 at most, in 31 steps.
+    pub fn worth(&self) -> f32 {
+        f32::from((self.flags & WORTH) >> 3) / 31.0
+    }
+
+    /// Sets what [`Self::worth`] says; never less than one step.
+    pub fn set_worth(&mut self, worth: f32) {
+        let steps = (worth * 31.0 + 0.5).clamp(1.0, 31.0) as u8;
+        self.flags = self.flags & !WORTH | steps << 3;
+    }
+
+    fn is_free(&self) -> bool {
+        self.digest == 0
+    }
+}
+
+/// What became of a newcomer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use]
+pub enum Offer {
+    /// It has a place now; this one had to go.
+    Taken {
+        /// Its text is no longer needed.
+        evicted: Option<Candidate>,
+    },
+    /// All others in its bucket are worth more, or it was not seen often enough.
+    Refused,
+}
+
+/// A fixed number of candidates: 2,048 of them take 32 KiB.
+///
+/// ```
+/// use dunlin::discover::{Candidate, Candidates, Offer};
+///
+/// let mut candidates = Candidates::new([Candidate::default(); 16]);
+/// let importance = Candidate::income;
+/// let offer = candidates.offer(Candidate::new(7, 0, 0), true, &importance);
+/// assert_eq!(offer, Offer::Taken { evicted: None });
+/// candidates.find_mut(7).unwrap().earn(2.0);
+/// assert_eq!(candidates.best(&importance).unwrap().digest(), 7);
+/// assert!(candidates.remove(7).is_some());
+/// assert_eq!(candidates.len(), 0);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Candidates<S> {
+    slots: S,
+    count: usize,
+}
+
+impl<S: AsRef<[Candidate]> + AsMut<[Candidate]>> Candidates<S> {
+    /// None yet, in this memory. What does not make a whole bucket of eight is not used.
+    pub fn new(mut slots: S) -> Self {
+        slots.as_mut().fill(Candidate::default());
+        Self { slots, count: 0 }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Are there none?
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The candidate of this digest. Work: constant.
+    pub fn find_mut(&mut self, digest: u32) -> Option<&mut Candidate> {
+        let bucket = self.bucket(digest);
+        let mut slots = self.slots.as_mut().get_mut(bucket)?.iter_mut();
+        slots.find(|slot| slot.digest == digest && digest != 0)
+    }
+
+    /// The same, only to be looked at.
+    pub fn find(&self, digest: u32) -> Option<&Candidate> {
+        let mut slots = self.slots.as_ref().get(self.bucket(digest))?.iter();
+        slots.find(|slot| slot.digest == digest && digest != 0)
+    }
+
+    /// Whether a newcomer would find its bucket full.
+    pub fn is_full_for(&self, digest: u32) -> bool {
+        let bucket = self.slots.as_ref().get(self.bucket(digest));
+        bucket.is_none_or(|slots| slots.iter().all(|slot| !slot.is_free()))
+    }
+
+    /// A newcomer asks for a place. In a full bucket it gets one only if it was `vouched` for, and
+    /// if the least important candidate there is less important than it is. Work: constant.
+    pub fn offer(
+        &mut self,
+        newcomer: Candidate,
+        vouched: bool,
+        importance: &dyn Fn(&Candidate) -> f32,
+    ) -> Offer {
+        let bucket = self.bucket(newcomer.digest);
+        let slots = self.slots.as_mut().get_mut(bucket).unwrap_or_default();
+        if newcomer.is_free() || slots.iter().any(|slot| slot.digest == newcomer.digest) {
+            return Offer::Refused;
+        }
+        if let Some(free) = slots.iter_mut().find(|slot| slot.is_free()) {
+            *free = newcomer;
+            self.count += 1;
+            return Offer::Taken { evicted: None };
+        }
+        let least = slots
+            .iter_mut()
+            .map(|slot| (importance(slot), slot))
+            .min_by(|(one, _), (other, _)| one.total_cmp(other));
+        match least {
+            Some((worth, slot)) if vouched && worth < importance(&newcomer) => {
+                let evicted = Some(core::mem::replace(slot, newcomer));
+                Offer::Taken { evicted }
+            }
+            _ => Offer::Refused,
+        }
+    }
+
+    /// Takes a candidate out: it is a page now, or gone.
+    pub fn remove(&mut self, digest: u32) -> Option<Candidate> {
+        let found = self.find_mut(digest).map(core::mem::take);
+        self.count -= usize::from(found.is_some());
+        found
+    }
+
+    /// The one with the highest importance; a candidate of less than 0 does not count, and of
+    /// equals the one that was found first does. Work: linear.
+    pub fn best(&self, importance: &dyn Fn(&Candidate) -> f32) -> Option<&Candidate> {
+        let mut best: Option<(f32, &Candidate)> = None;
+        for candidate in self.iter() {
+            let own = importance(candidate);
+            let is_better = best.is_none_or(|(other, held)| {
+                own > other || own == other && candidate.text() < held.text()
+            });
+            if own >= 0.0 && is_better {
+                best = Some((own, candidate));
+            }
+        }
+        best.map(|(_, candidate)| candidate)
+    }
+
+    /// All of them, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = &Candidate> {
+        self.slots.as_ref().iter().filter(|slot| !slot.is_free())
+    }
+
+    /// All of them, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Candidate> {
+        self.slots
+            .as_mut()
+            .iter_mut()
+            .filter(|slot| !slot.is_free())
+    }
+
+    /// Earnings fade and rain falls, as on pages; the cash that is lost by that, which goes back to
+    /// the bank. Work: linear.
+    pub fn settle(&mut self, settled: Settled) -> f32 {
+        let Settled { fading, drops } = settled;
+        if fading >= 1.0 && drops <= 0.0 {
+            return 0.0;
+        }
+        let mut lost = 0.0;
+        for candidate in self.iter_mut() {
+            let cash = candidate.cash() + drops;
+            candidate.set_income(candidate.income * fading + drops, cash);
+            lost += cash - candidate.cash();
+        }
+        lost
+    }
+
+    fn bucket(&self, digest: u32) -> core::ops::Range<usize> {
+        let buckets = self.slots.as_ref().len() / BUCKET;
+        // The upper bits, spread over all buckets without a division.
+        let bucket = ((u64::from(digest) * buckets as u64) >> 32) as usize;
+        bucket * BUCKET..(bucket + 1) * BUCKET
+    }
+}

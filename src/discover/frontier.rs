@@ -1,0 +1,324 @@
+//! The border of the collection: which pages are kept, which are known, and who changes places.
+//!
+//! Cho's RankingModule (§7.3) in fixed memory. It hears of links as pages are visited, and says
+//! which candidate should take whose place. It does not know URLs, only their digests: texts lie in
+//! a log, and the scheduler has the pages.
+
+use super::candidates::{Candidate, Candidates, Offer, Verdict};
+use super::doorkeeper::Doorkeeper;
+use super::limits::Refusal;
+use crate::math::split_mix;
+use crate::rank::{Account, Bank, Choice, Evidence, Measure, Replacement};
+
+/// Memory that is lent to a [`Frontier`].
+#[derive(Debug)]
+pub struct Memory<'m> {
+    /// One for each place of the collection.
+    pub accounts: &'m mut [Account],
+    /// As many.
+    pub order: &'m mut [u16],
+    /// One for each page that is known and not kept; a multiple of eight.
+    pub candidates: &'m mut [Candidate],
+    /// Counts how often URLs are seen: four rows.
+    pub doorkeeper: &'m mut [u8],
+    /// Counts URLs of directories: four rows.
+    pub directories: &'m mut [u8],
+}
+
+/// How a frontier decides.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FrontierSettings {
+    /// What importance is made of.
+    pub measure: Measure,
+    /// How many times as important as a page a candidate has to be to take its place.
+    pub margin: f32,
+    /// The share of visits that goes to candidates, so that they hand on their cash.
+    pub exploring: f32,
+    /// How often a URL has to be seen before it may displace another candidate.
+    pub sightings: u8,
+    /// URLs of one directory that may become candidates, lately.
+    pub directory: u8,
+    /// Candidates of one host.
+    pub host: u16,
+}
+
+impl FrontierSettings {
+    /// By PageRank, a quarter of the visits exploring.
+    pub const DEFAULT: Self = Self {
+        measure: Measure::DEFAULT,
+        margin: Replacement::MARGIN,
+        exploring: Replacement::SHARE,
+        sightings: 2,
+        directory: 200,
+        host: u16::MAX,
+    };
+}
+
+/// What a link leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Target {
+    /// To a page that is kept.
+    Page(u16),
+    /// To a candidate.
+    Candidate,
+    /// To something new that should be offered: see [`Frontier::offer`].
+    New,
+    /// To something new that is not worth a place, or not yet.
+    Unwanted,
+    /// To something that is refused.
+    Refused(Refusal),
+}
+
+/// What the next visit is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Pages that are kept are visited as planned.
+    Refresh,
+    /// This candidate should take the place of that page, and be visited.
+    Admit {
+        /// The candidate's digest.
+        digest: u32,
+        /// The place.
+        place: u16,
+        /// It may not be better, but what it links to is to be known.
+        explores: bool,
+    },
+}
+
+/// Pages that are kept and pages that are known. See the [module](self).
+#[derive(Debug)]
+pub struct Frontier<'m> {
+    bank: Bank<&'m mut [Account], &'m mut [u16]>,
+    candidates: Candidates<&'m mut [Candidate]>,
+    doorkeeper: Doorkeeper<&'m mut [u8]>,
+    directories: Doorkeeper<&'m mut [u8]>,
+    replacement: Replacement,
+    settings: FrontierSettings,
+    random: u64,
+}
+
+impl<'m> Frontier<'m> {
+    /// Empty. `seed` decides which candidates are looked at when any will do.
+    pub fn new(memory: Memory<'m>, settings: FrontierSettings, seed: u64) -> Self {
+        Self {
+            bank: Bank::new(memory.accounts, memory.order),
+            candidates: Candidates::new(memory.candidates),
+            doorkeeper: Doorkeeper::new(memory.doorkeeper),
+            directories: Doorkeeper::new(memory.directories),
+            replacement: Replacement::new(settings.margin, settings.exploring),
+            settings,
+            random: seed,
+        }
+    }
+
+    /// Accounts of the pages that are kept.
+    pub fn bank(&self) -> &Bank<&'m mut [Account], &'m mut [u16]> {
+        &self.bank
+    }
+
+    /// Pages that are known and not kept.
+    pub fn candidates(&self) -> &Candidates<&'m mut [Candidate]> {
+        &self.candidates
+    }
+
+    /// To tell candidates what robots.txt says, or that their texts have moved.
+    pub fn candidates_mut(&mut self) -> &mut Candidates<&'m mut [Candidate]> {
+        &mut self.candidates
+    }
+
+    /// A page takes a place that is free, with what it has earned as a candidate if it was one;
+    /// true if it did.
+    pub fn keep(&mut self, place: u16, digest: u32) -> bool {
+        let known = self.candidates.remove(digest);
+        let (income, cash) = known.map_or((self.bank.rain(), 0.0), |candidate| {
+            (candidate.income(), candidate.cash())
+        });
+        let opened = self.bank.open(place, digest, income, cash + 1.0);
+        self.bank.found(if opened { 1.0 } else { 0.0 });
+        opened
+    }
+
+    /// A link was found in a page: where does it lead? `directory` is the digest of the directory
+    /// that its URL is in. Work: a look at a bucket and two at the doorkeepers; for what is new, a
+    /// pass over all candidates if hosts are limited.
+    pub fn seen(&mut self, digest: u32, directory: u32, host: u16) -> Target {
+        if let Some(place) = self.bank.find(digest) {
+            return Target::Page(place);
+        }
+        if let Some(candidate) = self.candidates.find_mut(digest) {
+            candidate.linked();
+            return Target::Candidate;
+        }
+        let sightings = self.doorkeeper.see(digest);
+        if self.directories.count(directory) >= self.settings.directory {
+            return Target::Refused(Refusal::Directory);
+        }
+        if self.settings.host < u16::MAX {
+            let of_host = |candidate: &&Candidate| candidate.host() == host;
+            if self.candidates.iter().filter(of_host).count() >= self.settings.host.into() {
+                return Target::Refused(Refusal::Host);
+            }
+        }
+        if self.candidates.is_full_for(digest) && sightings < self.settings.sightings {
+            return Target::Unwanted;
+        }
+        Target::New
+    }
+
+    /// A newcomer, whose text is stored, asks for a place among the candidates.
+    pub fn offer(&mut self, newcomer: Candidate, directory: u32) -> Offer {
+        let settings = self.settings;
+        let mut newcomer = newcomer;
+        // It was seen by as many pages as the doorkeeper has counted. Each link brings about as much
+        // as rain does, on average: without that, newcomers could never displace anybody.
+        let sightings = self.doorkeeper.count(newcomer.digest());
+        (1..sightings).for_each(|_| newcomer.linked());
+        newcomer.set_income(self.bank.rain() * f32::from(sightings).max(1.0), 0.0);
+        let worth = |candidate: &Candidate| importance(candidate, settings.measure);
+        let offer = self.candidates.offer(newcomer, true, &worth);
+        if let Offer::Taken { evicted } = &offer {
+            let _ = self.directories.see(directory);
+            self.bank
+                .give_back(evicted.as_ref().map_or(0.0, Candidate::cash));
+        }
+        offer
+    }
+
+    /// A page was visited, and links to these, each once: its cash goes to them. Work: linear in
+    /// the links, and in all pages and candidates once a round.
+    pub fn visited(&mut self, place: u16, links: &[u32]) {
+        let candidates = &mut self.candidates;
+        let mut found = |digest: u32, share: f32| {
+            let candidate = candidates.find_mut(digest);
+            candidate.map(|candidate| candidate.earn(share)).is_some()
+        };
+        self.bank.spend(place, links, &mut found);
+        let settled = self.bank.settle(self.candidates.len());
+        let lost = self.candidates.settle(settled);
+        self.bank.give_back(lost);
+    }
+
+    /// What should the next visit be for? `factor` says what the PageRank of the page at a place is
+    /// multiplied by – its weight, what its URL is worth – or that it must not be replaced: it is
+    /// pinned, or was not visited yet. Candidates are compared with pages by PageRank and what their
+    /// URLs are worth, for nobody counts links to pages. Work: linear in pages and candidates, some
+    /// 15 instructions each.
+    pub fn next(&mut self, factor: &dyn Fn(u16) -> Option<f32>) -> Step {
+        let least = self.least(factor);
+        let best = self.best();
+        let measure = Measure {
+            page_rank: true,
+            backlinks: false,
+            ..self.settings.measure
+        };
+        let found = best.and_then(|digest| self.candidates.find(digest));
+        let rank = found.map(|candidate| importance(candidate, measure));
+        let (least, worth) = least.unzip();
+        let choice = self.replacement.next(rank, worth, best.is_some());
+        let explores = matches!(choice, Choice::Explore { .. });
+        let digest = match choice {
+            Choice::Refresh => None,
+            Choice::Replace => best,
+            Choice::Explore { at_random: false } => self.richest(),
+            Choice::Explore { at_random: true } => self.any(),
+        };
+        match (digest, least) {
+            (Some(digest), Some(place)) => Step::Admit {
+                digest,
+                place,
+                explores,
+            },
+            _ => Step::Refresh,
+        }
+    }
+
+    /// A candidate takes a place. The page that had it becomes a candidate, with this text, if it
+    /// is worth a place there; what had to go for that is handed back. `None` if there is no such
+    /// candidate or it could not take the place.
+    pub fn admit(&mut self, digest: u32, place: u16, old: Option<(u16, u32)>) -> Option<Offer> {
+        let candidate = self.candidates.remove(digest)?;
+        let closed = self.bank.close(place);
+        if !self
+            .bank
+            .open(place, digest, candidate.income(), candidate.cash())
+        {
+            return None;
+        }
+        let mut cash = closed.map_or(0.0, |closed| closed.cash);
+        let offer = match (closed, old) {
+            (Some(closed), Some((host, text))) => {
+                let mut old = Candidate::new(closed.digest, host, text);
+                old.set_income(closed.income, closed.cash);
+                old.set_visited();
+                old.set_verdict(Verdict::Allowed);
+                cash -= old.cash();
+                let measure = self.settings.measure;
+                let worth = |candidate: &Candidate| importance(candidate, measure);
+                self.candidates.offer(old, true, &worth)
+            }
+            _ => Offer::Refused,
+        };
+        match (&offer, closed) {
+            (Offer::Taken { evicted }, _) => {
+                cash += evicted.as_ref().map_or(0.0, Candidate::cash);
+            }
+            (Offer::Refused, Some(closed)) => cash = closed.cash,
+            _ => {}
+        }
+        self.bank.give_back(cash);
+        Some(offer)
+    }
+
+    /// The least important page that may go, and its importance. Work: linear.
+    fn least(&self, factor: &dyn Fn(u16) -> Option<f32>) -> Option<(u16, f32)> {
+        let may_go = |place: u16| Some((place, self.bank.importance(place) * factor(place)?));
+        let pages = self.bank.places().filter_map(may_go);
+        pages.min_by(|(_, one), (_, other)| one.total_cmp(other))
+    }
+
+    /// The best candidate that may be asked for.
+    fn best(&self) -> Option<u32> {
+        let best = self.candidates.best(&|candidate| {
+            if candidate.verdict() == Verdict::Allowed {
+                importance(candidate, self.settings.measure)
+            } else {
+                -1.0
+            }
+        });
+        best.map(Candidate::digest)
+    }
+
+    /// The candidate with the most cash to hand on: what it links to is known least.
+    fn richest(&self) -> Option<u32> {
+        let best = self
+            .candidates
+            .best(&|candidate| match candidate.verdict() {
+                Verdict::Allowed => candidate.cash() * candidate.worth(),
+                _ => -1.0,
+            });
+        best.map(Candidate::digest)
+    }
+
+    /// Any candidate that may be asked for.
+    fn any(&mut self) -> Option<u32> {
+        let allowed = |one: &&Candidate| one.verdict() == Verdict::Allowed;
+        let count = self.candidates.iter().filter(allowed).count();
+        let random = split_mix(&mut self.random) >> 32;
+        let at = (random * count as u64) >> 32;
+        let mut any = self.candidates.iter().filter(allowed);
+        any.nth(at as usize).map(Candidate::digest)
+    }
+}
+
+fn importance(candidate: &Candidate, measure: Measure) -> f32 {
+    let evidence = Evidence {
+        backlinks: candidate.backlinks().into(),
+        page_rank: candidate.income(),
+        location: candidate.worth(),
+        // What URL and anchors are worth is one figure.
+        topic: 1.0,
+        weight: 1.0,
+    };
+    evidence.importance(measure)
+}

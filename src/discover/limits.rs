@@ -1,0 +1,207 @@
+//! URLs that are refused by their looks: what traps are made of. Endless calendars, sessions, paths
+//! that repeat themselves; and what is outside of the scope.
+
+use crate::fetch::Url;
+
+/// How far URLs may go. What is beyond is no page that somebody would miss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UrlLimits {
+    /// Bytes of the whole URL.
+    pub length: u16,
+    /// Segments of the path.
+    pub depth: u8,
+    /// Parameters of the query.
+    pub parameters: u8,
+    /// How often one segment may stand in a path.
+    pub repeats: u8,
+}
+
+impl UrlLimits {
+    /// What pages that people link to stay within.
+    pub const DEFAULT: Self = Self {
+        length: 200,
+        depth: 8,
+        parameters: 4,
+        repeats: 2,
+    };
+}
+
+/// Why a URL is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
+pub enum Refusal {
+    /// It is outside of the scope.
+    Scope,
+    /// It is too long.
+    Length,
+    /// Its path is too deep.
+    Depth,
+    /// Its query has too many parameters.
+    Parameters,
+    /// A segment of its path comes too often.
+    Repeats,
+    /// It names a session: the same page has as many URLs as there are visits.
+    Session,
+    /// There are too many URLs of its host.
+    Host,
+    /// There are too many URLs in its directory.
+    Directory,
+    /// Another page has the same content.
+    Duplicate,
+    /// robots.txt does not allow it.
+    Robots,
+}
+
+impl core::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Scope => "outside of the scope",
+            Self::Length => "URL too long",
+            Self::Depth => "path too deep",
+            Self::Parameters => "too many parameters",
+            Self::Repeats => "path repeats itself",
+            Self::Session => "names a session",
+            Self::Host => "too many URLs of its host",
+            Self::Directory => "too many URLs in its directory",
+            Self::Duplicate => "same content as another page",
+            Self::Robots => "not allowed by robots.txt",
+        })
+    }
+}
+
+/// Parameters that name a session, in lower case.
+const SESSIONS: [&str; 9] = [
+    "phpsessid",
+    "jsessionid",
+    "aspsessionid",
+    "sessionid",
+    "session_id",
+    "session",
+    "sessid",
+    "sid",
+    "cfid",
+];
+
+impl UrlLimits {
+    /// Is a URL within them? Work: its length, times the segments of its path.
+    ///
+    /// ```
+    /// use dunlin::discover::{Refusal, UrlLimits};
+    /// use dunlin::fetch::Url;
+    ///
+    /// let check = |text| Url::parse(text).map(|url| UrlLimits::DEFAULT.check(&url));
+    /// assert_eq!(check("http://a.test/b/c?d=1")?, Ok(()));
+    /// assert_eq!(check("http://a.test/b?PHPSESSID=1")?, Err(Refusal::Session));
+    /// assert_eq!(check("http://a.test/b/b/c/b")?, Err(Refusal::Repeats));
+    /// # Ok::<(), dunlin::fetch::UrlError>(())
+    /// ```
+    pub fn check(&self, url: &Url<'_>) -> Result<(), Refusal> {
+        let target = url.path_and_query();
+        let length = url.scheme().name().len() + 3 + url.host_text().len() + target.len();
+        if length > usize::from(self.length) {
+            return Err(Refusal::Length);
+        }
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let segments = || path.split('/').filter(|segment| !segment.is_empty());
+        if segments().count() > usize::from(self.depth) {
+            return Err(Refusal::Depth);
+        }
+        let often = |segment: &str| segments().filter(|other| *other == segment).count();
+        if segments().any(|segment| often(segment) > usize::from(self.repeats)) {
+            return Err(Refusal::Repeats);
+        }
+        let parameters = || query.split(['&', ';']).filter(|part| !part.is_empty());
+        if parameters().count() > usize::from(self.parameters) {
+            return Err(Refusal::Parameters);
+        }
+        // A path may have parameters, too: `/a;jsessionid=1`.
+        let of_path = path.split(['/', ';']);
+        if parameters().chain(of_path).any(names_session) {
+            return Err(Refusal::Session);
+        }
+        Ok(())
+    }
+}
+
+/// `sid=…`, and others that are known.
+fn names_session(parameter: &str) -> bool {
+    let Some((name, value)) = parameter.split_once('=') else {
+        return false;
+    };
+    let known = |session: &str| {
+        // Some are followed by letters of their own: ASPSESSIONIDABC.
+        let start = name.get(..session.len());
+        let same = start.is_some_and(|start| start.eq_ignore_ascii_case(session));
+        same && (name.len() == session.len() || session.len() > 8)
+    };
+    !value.is_empty() && SESSIONS.iter().any(|session| known(session))
+}
+
+/// Which URLs may be collected, by where they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Scope {
+    /// Hosts of the list.
+    Hosts,
+    /// Hosts of the list, and those below the same domain.
+    Site,
+    /// Below the directories of the list's pages.
+    Prefix,
+    /// Anywhere.
+    Any,
+}
+
+impl Scope {
+    /// Does a page of the list let this URL in?
+    ///
+    /// ```
+    /// use dunlin::discover::Scope;
+    /// use dunlin::fetch::Url;
+    ///
+    /// let listed = Url::parse("http://www.a.test/b/c")?;
+    /// let url = Url::parse("http://x.a.test/b/d")?;
+    /// assert!(Scope::Site.lets_in(&listed, &url));
+    /// assert!(!Scope::Hosts.lets_in(&listed, &url));
+    /// assert!(Scope::Prefix.lets_in(&listed, &Url::parse("http://www.a.test/b/d/e")?));
+    /// # Ok::<(), dunlin::fetch::UrlError>(())
+    /// ```
+    pub fn lets_in(self, listed: &Url<'_>, url: &Url<'_>) -> bool {
+        match self {
+            Self::Hosts => listed.same_server(url),
+            Self::Site => listed.same_server(url) || is_below(site(listed), url.host_text()),
+            Self::Prefix => {
+                let path = listed.path_and_query();
+                let path = path.split('?').next().unwrap_or(path);
+                let directory = path.rfind('/').and_then(|end| path.get(..=end));
+                let starts = |start| url.path_and_query().starts_with(start);
+                listed.same_server(url) && starts(directory.unwrap_or("/"))
+            }
+            Self::Any => true,
+        }
+    }
+}
+
+/// The domain that a host belongs to, as people see it: without `www`.
+fn site<'u>(url: &Url<'u>) -> &'u str {
+    let name = url.host_text();
+    let start = name.get(..4).unwrap_or_default();
+    if start.eq_ignore_ascii_case("www.") {
+        name.get(4..).unwrap_or(name)
+    } else {
+        name
+    }
+}
+
+/// Is a name that of a domain, or of something below it? Addresses have nothing below them.
+fn is_below(domain: &str, name: &str) -> bool {
+    let is_address = |name: &str| name.bytes().all(|byte| !byte.is_ascii_alphabetic());
+    let Some(start) = name.len().checked_sub(domain.len()) else {
+        return false;
+    };
+    let same = name
+        .get(start..)
+        .is_some_and(|end| end.eq_ignore_ascii_case(domain));
+    let dot = start == 0 || name.as_bytes().get(start - 1) == Some(&b'.');
+    same && dot && (start == 0 || !is_address(domain)) && domain.contains('.')
+}

@@ -1,0 +1,36 @@
+//! discover: what else there is. Links and sitemaps as they stream by, next to the fingerprint.
+//!
+//! [`LinkReader`] finds the links of a page and hands them to a [`LinkSink`]; [`Link::resolve`]
+//! makes URLs of them. [`Directives`] is what a page asks of robots. [`SitemapReader`] finds the
+//! pages that a host lists itself. [`UrlLimits`] and [`Scope`] refuse URLs by their looks.
+//!
+//! What is found becomes a [`Candidate`], one of a fixed number; a [`Doorkeeper`] keeps URLs that are
+//! seen once from costing one a place. A [`Frontier`] joins them with the importance that
+//! [`rank`](crate::rank) knows, and says who takes whose place in the collection.
+//!
+//! What one fetch holds in memory: 560 bytes for a [`LinkReader`], or 700 for a [`SitemapReader`].
+
+mod candidates;
+mod digest;
+mod directives;
+mod doorkeeper;
+mod frontier;
+mod limits;
+mod links;
+mod raw_text;
+mod reference;
+mod resolve;
+mod sitemap;
+mod tag;
+mod word;
+
+pub use candidates::{Candidate, Candidates, Offer, Verdict};
+pub use digest::{digest, directory_digest};
+pub use directives::Directives;
+pub use doorkeeper::Doorkeeper;
+pub use frontier::{Frontier, FrontierSettings, Memory, Step, Target};
+pub use limits::{Refusal, Scope, UrlLimits};
+pub use links::{
+    ANCHOR, LONGEST_BASE, LONGEST_LINK, Link, LinkKind, LinkReader, LinkSink, TextPlace,
+};
+pub use sitemap::{SitemapEntry, SitemapError, SitemapReader};

@@ -1,0 +1,203 @@
+//! The tag at hand: which element it is, and what its attributes say.
+
+use super::directives::Directives;
+use super::reference::Reference;
+use super::word::Word;
+
+/// Elements that mean something to us.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Element {
+    #[default]
+    Other,
+    A,
+    Area,
+    Base,
+    Link,
+    Meta,
+    Script,
+    Style,
+    Title,
+    TextArea,
+    Xmp,
+    Iframe,
+    NoEmbed,
+    NoFrames,
+    PlainText,
+}
+
+const ELEMENTS: &[(&str, Element)] = &[
+    ("a", Element::A),
+    ("area", Element::Area),
+    ("base", Element::Base),
+    ("link", Element::Link),
+    ("meta", Element::Meta),
+    ("script", Element::Script),
+    ("style", Element::Style),
+    ("title", Element::Title),
+    ("textarea", Element::TextArea),
+    ("xmp", Element::Xmp),
+    ("iframe", Element::Iframe),
+    ("noembed", Element::NoEmbed),
+    ("noframes", Element::NoFrames),
+    ("plaintext", Element::PlainText),
+];
+
+impl Element {
+    pub(super) fn of(name: &Word) -> Self {
+        let text = name.text();
+        // Most tags are none of ours, and few of those begin like one.
+        if !matches!(
+            text.first(),
+            Some(b'a' | b'b' | b'i' | b'l'..=b'n' | b'p' | b's' | b't' | b'x')
+        ) {
+            return Self::Other;
+        }
+        let known = ELEMENTS.iter().find(|(known, _)| known.as_bytes() == text);
+        known.map_or(Self::Other, |(_, element)| *element)
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        let known = ELEMENTS.iter().find(|(_, element)| *element == self);
+        known.map_or("", |(name, _)| name)
+    }
+
+    /// Is its content no markup?
+    pub(super) fn is_raw(self) -> bool {
+        self as u8 >= Self::Script as u8
+    }
+
+    /// Does it have a URL that we want?
+    pub(super) fn has_link(self) -> bool {
+        matches!(self, Self::A | Self::Area | Self::Base | Self::Link)
+    }
+}
+
+/// Attributes that mean something to us, each a bit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Attribute {
+    #[default]
+    Other = 0,
+    Href = 1,
+    Rel = 2,
+    Name = 4,
+    Content = 8,
+    Type = 16,
+}
+
+/// Words of `rel` that were there, each a bit.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Relations(u8);
+
+const RELATIONS: &[(&str, u8)] = &[
+    ("nofollow", Relations::NOFOLLOW),
+    ("canonical", Relations::CANONICAL),
+    ("next", Relations::NEXT),
+    ("alternate", Relations::ALTERNATE),
+    ("stylesheet", Relations::STYLESHEET),
+];
+
+impl Relations {
+    pub(super) const NOFOLLOW: u8 = 1;
+    pub(super) const CANONICAL: u8 = 2;
+    pub(super) const NEXT: u8 = 4;
+    pub(super) const ALTERNATE: u8 = 8;
+    pub(super) const STYLESHEET: u8 = 16;
+
+    pub(super) fn has(self, relation: u8) -> bool {
+        self.0 & relation != 0
+    }
+}
+
+/// A tag while it is read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tag {
+    pub(super) is_end: bool,
+    pub(super) element: Element,
+    /// The name of the tag, then that of an attribute, then a word of its value.
+    pub(super) word: Word,
+    pub(super) attribute: Attribute,
+    /// Attributes that were there: the first of a name counts.
+    seen: u8,
+    pub(super) reference: Reference,
+    pub(super) relations: Relations,
+    /// What `content` says, if `name` is that of robots.
+    pub(super) directives: Directives,
+    pub(super) is_for_robots: bool,
+    /// `type` names something that is no page.
+    pub(super) is_no_page: bool,
+}
+
+impl Tag {
+    pub(super) fn has(&self, attribute: Attribute) -> bool {
+        self.seen & attribute as u8 != 0
+    }
+
+    /// The name of the tag has ended.
+    pub(super) fn named(&mut self) {
+        self.element = Element::of(&self.word);
+        self.word.clear();
+    }
+
+    /// The name of an attribute has ended.
+    pub(super) fn attribute_named(&mut self) {
+        let attribute = match (self.element, self.word.text()) {
+            _ if self.is_end => Attribute::Other,
+            (element, b"href") if element.has_link() => Attribute::Href,
+            (Element::A | Element::Area | Element::Link, b"rel") => Attribute::Rel,
+            (Element::Link, b"type") => Attribute::Type,
+            (Element::Meta, b"name") => Attribute::Name,
+            (Element::Meta, b"content") => Attribute::Content,
+            _ => Attribute::Other,
+        };
+        self.attribute = if self.has(attribute) {
+            Attribute::Other
+        } else {
+            attribute
+        };
+        self.seen |= attribute as u8;
+        self.word.clear();
+    }
+
+    /// Takes a byte of the value of an attribute that is a list of words. `agent` is our name.
+    pub(super) fn value_byte(&mut self, byte: u8, agent: &str) {
+        let ends_word = match self.attribute {
+            Attribute::Rel => is_space(byte),
+            Attribute::Content => is_space(byte) || byte == b',',
+            _ => false,
+        };
+        if ends_word {
+            self.word_ended(agent);
+        } else {
+            self.word.push(byte);
+        }
+    }
+
+    /// The value has ended.
+    pub(super) fn value_ended(&mut self, agent: &str) {
+        self.word_ended(agent);
+        self.attribute = Attribute::Other;
+    }
+
+    fn word_ended(&mut self, agent: &str) {
+        let word = self.word.text();
+        match self.attribute {
+            Attribute::Rel => {
+                let known = RELATIONS.iter().find(|(known, _)| known.as_bytes() == word);
+                self.relations.0 |= known.map_or(0, |(_, bit)| *bit);
+            }
+            Attribute::Content => self.directives = self.directives.and(Directives::of(&self.word)),
+            Attribute::Name if !word.is_empty() => {
+                self.is_for_robots |=
+                    word == b"robots" || word.eq_ignore_ascii_case(agent.as_bytes());
+            }
+            Attribute::Type => self.is_no_page |= !self.word.is_empty() && word != b"text/html",
+            _ => {}
+        }
+        self.word.clear();
+    }
+}
+
+/// HTML's white space.
+pub(super) fn is_space(byte: u8) -> bool {
+    matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | b' ')
+}
