@@ -6,8 +6,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::commands::{
-    check, collect, diff, estimate, evolution, history, image, monitor, plan, report, robots, run,
-    schedule, simulate, terms,
+    check, collect, crawl_order, diff, estimate, evolution, history, image, monitor, plan, report,
+    robots, run, schedule, simulate, terms,
 };
 use crate::error::Error;
 use crate::output::{self, Format};
@@ -22,6 +22,7 @@ use crate::output::{self, Format};
 ///   dunlin simulate PAGES.csv --days D --crawls-per-day N --compare    what each policy would achieve
 ///   dunlin estimate HISTORY.csv       how often do pages change, by what visits found?
 ///   dunlin evolution HISTORY.csv      how do they change and vanish, by domain?
+///   dunlin crawl-order EDGES.csv --order pagerank --pages K    which pages would a crawl find first?
 ///   dunlin run PAGES.csv              watch the pages for changes, politely, from this computer
 ///   dunlin collect --archive DIR      one archive for what many probes fetch
 ///   dunlin history URL --archive DIR  the versions of a page that `run --archive DIR` has kept
@@ -54,6 +55,7 @@ pub struct Cli {
 enum Command {
     Check(check::Args),
     Collect(Box<collect::Args>),
+    CrawlOrder(crawl_order::Args),
     Diff(diff::Args),
     Estimate(estimate::Args),
     Evolution(evolution::Args),
@@ -94,6 +96,7 @@ impl Cli {
         match &self.command {
             Command::Check(args) => check::run(args, self.format)?,
             Command::Collect(args) => collect::run(args)?,
+            Command::CrawlOrder(args) => crawl_order::run(args, self.format)?,
             Command::Diff(args) => return diff::run(args, self.format),
             Command::Estimate(args) => estimate::run(args, self.format)?,
             Command::Evolution(args) => evolution::run(args, self.format)?,

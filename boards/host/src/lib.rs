@@ -9,6 +9,7 @@
 //! | [`simulate`] | the simulator: a web that changes, and the policies that crawl it |
 //! | [`estimate`] | how often a page changes, by what visits to it found |
 //! | [`evolution`] | how a collection of pages changes and vanishes over time |
+//! | [`crawl`] | crawls over a link graph: orders, selection models, a collection of fixed size, several crawlers |
 //! | [`monitor`] | a probe seen at work, from the bytes of its log to terminal, web page and metrics |
 //! | [`news`] | what is worth telling: changes, bad news, and good news after bad |
 //! | [`told`] | who is told of it: a command, a webhook, feed readers |
@@ -34,6 +35,8 @@ pub mod cli;
 pub mod collect;
 #[cfg(feature = "program")]
 pub mod commands;
+#[cfg(feature = "program")]
+pub mod crawl;
 #[cfg(feature = "program")]
 pub mod date;
 pub mod duration;

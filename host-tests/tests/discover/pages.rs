@@ -269,6 +269,8 @@ proptest! {
         base in prop::option::of("(\\.\\./|/)?[a-z]{1,3}/?"),
         href in "(http://b\\.test/|//c\\.test/)?/?([a-zé \"<>`|^{}%~.]{0,6}/?){0,4}(\\?[a-zü =&|]{0,9})?(#[a-z]{0,3})?",
     ) {
+        // What begins with two slashes names a host.
+        prop_assume!(!href.starts_with("//") || href.starts_with("//c.test/"));
         let own = "http://a.test/x/y/z?q";
         let page = Url::parse(own).expect("a URL");
         let other = url::Url::parse(own).expect("a URL");

@@ -3,6 +3,7 @@
 mod archive_args;
 pub mod check;
 pub mod collect;
+pub mod crawl_order;
 pub mod diff;
 pub mod estimate;
 pub mod evolution;

@@ -1,10 +1,11 @@
 //! The files a user brings, read with an error line that names file, line and column.
 //!
-//! [`table_file`] reads any of them; [`pages`], [`hosts`], [`history`], [`trace`] and [`last`] know
-//! the columns of one each. [`listing`] joins pages and hosts as most commands take them,
+//! [`table_file`] reads any of them; [`pages`], [`hosts`], [`history`], [`trace`], [`last`] and
+//! [`edges`] know the columns of one each. [`listing`] joins pages and hosts as most commands take them,
 //! [`budget`] says how often they are visited, and [`page_image`] packs them for a probe.
 
 pub mod budget;
+pub mod edges;
 pub mod history;
 pub mod hosts;
 pub mod last;

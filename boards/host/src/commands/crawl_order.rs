@@ -1,0 +1,315 @@
+//! `dunlin crawl-order`: which pages of a web would a crawl find first, and which would it keep?
+
+use std::path::PathBuf;
+
+use dunlin::discover::FrontierSettings;
+use dunlin::rank::{Replacement, Topic};
+use serde::Serialize;
+
+use crate::crawl::generate::{Web, generate};
+use crate::crawl::graph::{Graph, MOST_PAGES};
+use crate::crawl::incremental::{Collection, Held, collect};
+use crate::crawl::order::Order;
+use crate::crawl::parallel::{self, Achieved, Crawlers, Mode, Partition};
+use crate::crawl::selection::{Importance, Point, above, curve, hottest, limited_buffer};
+use crate::error::Error;
+use crate::lists::edges;
+use crate::output::{self, Format, Table};
+
+/// Show which pages of a web a crawl finds first, and which it keeps
+///
+/// Over a link graph – EDGES.csv, a header row `from,to` and one link a line, or a web that is
+/// generated – a simulated crawler follows links by the frontier and the ranking of a probe.
+///
+///   dunlin crawl-order EDGES.csv --order pagerank --model stop --pages 1000
+///   dunlin crawl-order --web 2000 --sites 12 --model incremental --pages 256 --visits 30
+///   dunlin crawl-order --web 20000 --sites 1000 --crawlers 4 --mode exchange
+///
+/// Models (Cho, sections 2.3 and 7.3): `stop` crawls K pages, and is judged by the share of the K
+/// best pages among them; `threshold` by the share of all pages of at least G links or PageRank;
+/// `buffer` crawls everything and keeps K pages; `incremental` keeps K pages, visits them again and
+/// again, and lets better ones take the places of worse ones: its share is of the K best pages'
+/// importance. With `--crawlers`, several crawlers share the web (chapter 3).
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    /// Links: a header row `from,to`, then one a line; `-` for stdin
+    #[arg(
+        value_name = "EDGES.csv",
+        required_unless_present = "web",
+        conflicts_with = "web"
+    )]
+    edges: Option<PathBuf>,
+    /// Generate a web of so many pages instead
+    #[arg(long, value_name = "PAGES")]
+    web: Option<usize>,
+    /// On so many sites
+    #[arg(long, value_name = "N", default_value_t = 12)]
+    sites: usize,
+    /// Which page is crawled next
+    #[arg(long, value_enum, default_value = "pagerank")]
+    order: Order,
+    /// How the crawl ends, and what it is judged by
+    #[arg(long, value_enum, default_value = "stop")]
+    model: Model,
+    /// K: pages to crawl, or to keep; a tenth of the web if not given
+    #[arg(long, value_name = "K")]
+    pages: Option<usize>,
+    /// What makes a page a good one
+    #[arg(long, value_enum, default_value = "pagerank")]
+    importance: Importance,
+    /// G: the least importance of a hot page, for `threshold`; PageRank is 1 on average
+    #[arg(long, value_name = "G", default_value_t = 10.0)]
+    threshold: f64,
+    /// Visits a place, for `incremental`
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    visits: usize,
+    /// The share of visits that explore, for `incremental`
+    #[arg(long, value_name = "SHARE", default_value_t = Replacement::SHARE)]
+    explore: f32,
+    /// Pages that are known besides, for `incremental`: what a probe has room for
+    #[arg(long, value_name = "N", default_value_t = 2048)]
+    candidates: usize,
+    /// Words that URLs on the topic hold, for `--order topic`
+    #[arg(long, value_name = "WORDS", value_delimiter = ',')]
+    topic: Vec<String>,
+    /// The page to start from; the first of the file, or every site's front page if not given
+    #[arg(long, value_name = "PAGE")]
+    start: Vec<String>,
+    /// Let so many crawlers share the web
+    #[arg(long, value_name = "N")]
+    crawlers: Option<usize>,
+    /// Who is responsible for a page
+    #[arg(long, value_enum, default_value = "site")]
+    partition: Partition,
+    /// What crawlers do with links to each other's pages
+    #[arg(long, value_enum, default_value = "exchange")]
+    mode: Mode,
+    /// The so many most popular pages are known to all crawlers
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    replicate: usize,
+    /// What is random
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Model {
+    /// Crawl K pages, and stop
+    Stop,
+    /// The same, judged by all pages above a threshold
+    Threshold,
+    /// Crawl everything, keep K pages
+    Buffer,
+    /// Keep K pages, visit and replace them
+    Incremental,
+}
+
+/// What is printed as JSON.
+#[derive(Debug, Serialize)]
+struct Report {
+    model: Model,
+    order: Order,
+    importance: Importance,
+    web_pages: usize,
+    web_links: usize,
+    web_hosts: usize,
+    pages: usize,
+    /// At the end.
+    share: f64,
+    curve: Vec<Point>,
+    visits: Vec<Held>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// The first thing wrong with the file or the options.
+pub fn run(args: &Args, format: Format) -> Result<(), Error> {
+    let graph = read(args)?;
+    let seeds = seeds(args, &graph)?;
+    if let Some(count) = args.crawlers {
+        return share(args, count, &graph, &seeds, format);
+    }
+    let pages = args.pages.unwrap_or(graph.len().div_ceil(10));
+    if pages == 0 || pages > graph.len() {
+        return Err(Error::Usage(format!(
+            "--pages: found {pages}, expected 1 to {}: the web has no more pages",
+            graph.len()
+        )));
+    }
+    if !(0.0..=0.9).contains(&args.explore) {
+        return Err(Error::Usage(format!(
+            "--explore: found {}, expected a share from 0 to 0.9",
+            args.explore
+        )));
+    }
+    let report = simulate(args, &graph, &seeds, pages)?;
+    output::print(&match format {
+        Format::Json => output::json(&report),
+        Format::Csv => table(&report).to_csv(),
+        Format::Table => table(&report).to_text(),
+    })
+}
+
+fn read(args: &Args) -> Result<Graph, Error> {
+    match (&args.edges, args.web) {
+        (Some(path), _) => edges::read(path),
+        (None, Some(pages)) if (1..=MOST_PAGES).contains(&pages) && args.sites >= 1 => {
+            let sites = args.sites.min(pages);
+            Ok(generate(&Web::new(pages, sites), args.seed))
+        }
+        (None, pages) => Err(Error::Usage(format!(
+            "--web: found {} pages on {} sites, expected 1 to {MOST_PAGES} pages on 1 site or more",
+            pages.unwrap_or(0),
+            args.sites
+        ))),
+    }
+}
+
+/// Where crawls start.
+fn seeds(args: &Args, graph: &Graph) -> Result<Vec<usize>, Error> {
+    let mut seeds = Vec::new();
+    for name in &args.start {
+        let page = (0..graph.len()).find(|page| graph.url(*page) == name);
+        seeds.push(page.ok_or_else(|| {
+            Error::Usage(format!(
+                "--start: found {name:?}, expected a page of the graph"
+            ))
+        })?);
+    }
+    if seeds.is_empty() && args.web.is_none() {
+        seeds.push(0);
+    }
+    if seeds.is_empty() {
+        let mut known = vec![false; graph.hosts()];
+        // The first page of each site is its front page.
+        seeds = (0..graph.len())
+            .filter(|page| !std::mem::replace(&mut known[usize::from(graph.host(*page))], true))
+            .collect();
+    }
+    Ok(seeds)
+}
+
+fn simulate(args: &Args, graph: &Graph, seeds: &[usize], pages: usize) -> Result<Report, Error> {
+    let topic = Topic::new(args.topic.iter().map(String::as_str))
+        .map_err(|error| Error::Usage(format!("--topic: {error}")))?;
+    let measure = args.importance.of(graph);
+    let mut report = Report {
+        model: args.model,
+        order: args.order,
+        importance: args.importance,
+        web_pages: graph.len(),
+        web_links: graph.links(),
+        web_hosts: graph.hosts(),
+        pages,
+        share: 0.0,
+        curve: Vec::new(),
+        visits: Vec::new(),
+    };
+    let hot = match args.model {
+        Model::Threshold => above(&measure, args.threshold),
+        _ => hottest(&measure, pages),
+    };
+    match args.model {
+        Model::Stop | Model::Threshold => {
+            report.curve = curve(graph, args.order, &topic, seeds, pages, &hot, args.seed);
+        }
+        Model::Buffer => {
+            let order = args.order;
+            report.curve = limited_buffer(graph, order, &topic, seeds, pages, &measure, args.seed);
+        }
+        Model::Incremental => {
+            let collection = Collection {
+                places: pages,
+                candidates: args.candidates.clamp(8, MOST_PAGES),
+                settings: FrontierSettings {
+                    exploring: args.explore,
+                    ..FrontierSettings::DEFAULT
+                },
+                seed: args.seed,
+            };
+            let visits = args.visits.clamp(1, 10_000);
+            let (held, _) = collect(graph, seeds, &collection, visits, &measure, &mut |_| {});
+            report.visits = held;
+        }
+    }
+    let of_curve = report.curve.last().map(|point| point.share);
+    let of_visits = report.visits.last().map(|held| held.share);
+    report.share = of_curve.or(of_visits).unwrap_or(0.0);
+    Ok(report)
+}
+
+fn table(report: &Report) -> Table {
+    if report.model == Model::Incremental {
+        let mut table = Table::new(&["visits", "share", "replaced", "explored"]);
+        for held in &report.visits {
+            table.row(vec![
+                held.visits.to_string(),
+                format!("{:.3}", held.share),
+                held.replaced.to_string(),
+                held.explored.to_string(),
+            ]);
+        }
+        return table;
+    }
+    let mut table = Table::new(&["crawled", "share"]);
+    for point in &report.curve {
+        table.row(vec![
+            point.crawled.to_string(),
+            format!("{:.3}", point.share),
+        ]);
+    }
+    table
+}
+
+/// Several crawlers.
+fn share(
+    args: &Args,
+    count: usize,
+    graph: &Graph,
+    seeds: &[usize],
+    format: Format,
+) -> Result<(), Error> {
+    #[derive(Serialize)]
+    struct Shared {
+        crawlers: usize,
+        partition: Partition,
+        mode: Mode,
+        replicated: usize,
+        #[serde(flatten)]
+        achieved: Achieved,
+    }
+    if !(1..=1_024).contains(&count) {
+        return Err(Error::Usage(format!(
+            "--crawlers: found {count}, expected 1 to 1024"
+        )));
+    }
+    let crawlers = Crawlers {
+        count,
+        partition: args.partition,
+        mode: args.mode,
+        replicated: args.replicate,
+        limit: args.pages.unwrap_or(usize::MAX),
+    };
+    let achieved = parallel::simulate(graph, &crawlers, seeds);
+    let mut table = Table::new(&["crawlers", "overlap", "coverage", "communication"]);
+    table.row(vec![
+        count.to_string(),
+        format!("{:.3}", achieved.overlap),
+        format!("{:.3}", achieved.coverage),
+        format!("{:.3}", achieved.communication),
+    ]);
+    output::print(&match format {
+        Format::Json => output::json(&Shared {
+            crawlers: count,
+            partition: args.partition,
+            mode: args.mode,
+            replicated: args.replicate,
+            achieved,
+        }),
+        Format::Csv => table.to_csv(),
+        Format::Table => table.to_text(),
+    })
+}

@@ -1,0 +1,131 @@
+//! `dunlin crawl-order` as a user meets it.
+
+mod program;
+
+use program::{dunlin, refuses, text};
+
+const EDGES: &str = "from,to\n\
+    http://a.test/,http://a.test/b\n\
+    http://a.test/,http://a.test/c\n\
+    http://a.test/b,http://a.test/hub\n\
+    http://a.test/c,http://a.test/hub\n\
+    http://a.test/c,http://a.test/d\n\
+    http://a.test/hub,http://a.test/\n";
+
+fn json(arguments: &[&str], input: &str) -> serde_json::Value {
+    let mut all = vec!["crawl-order"];
+    all.extend(arguments);
+    all.extend(["--format", "json"]);
+    let output = dunlin(&all, input.as_bytes());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn an_edge_list_is_crawled_in_each_order_and_model() {
+    for order in [
+        "random", "breadth", "backlink", "pagerank", "location", "topic",
+    ] {
+        for model in ["stop", "threshold", "buffer", "incremental"] {
+            let options = [
+                "-", "--order", order, "--model", model, "--pages", "3", "--topic", "hub",
+            ];
+            let found = json(&options, EDGES);
+            assert_eq!(found["web_pages"], 5, "{order} {model}");
+            let share = found["share"].as_f64().expect("a share");
+            assert!(
+                (0.0..=1.0 + 1e-9).contains(&share),
+                "{order} {model}: {share}"
+            );
+        }
+    }
+}
+
+/// The thesis' finding in kind: by backlinks and PageRank, hot pages are found before others.
+#[test]
+fn better_orders_find_hot_pages_earlier() {
+    let share = |order: &str| {
+        let options = [
+            "--web", "3000", "--sites", "100", "--order", order, "--pages", "600",
+        ];
+        json(&options, "")["share"].as_f64().expect("a share")
+    };
+    let random = share("random");
+    assert!(share("pagerank") > random + 0.1);
+    assert!(share("backlink") > random + 0.1);
+}
+
+#[test]
+fn a_collection_gets_better_with_visits() {
+    let found = json(
+        &[
+            "--web",
+            "1000",
+            "--model",
+            "incremental",
+            "--pages",
+            "100",
+            "--visits",
+            "20",
+        ],
+        "",
+    );
+    let visits = found["visits"].as_array().expect("a list");
+    let share = |at: usize| visits[at]["share"].as_f64().expect("a share");
+    assert_eq!(visits.len(), 20);
+    assert!(share(19) > share(1), "{} {}", share(1), share(19));
+}
+
+#[test]
+fn several_crawlers_share_a_web() {
+    let of = |mode: &str| {
+        json(
+            &[
+                "--web",
+                "2000",
+                "--sites",
+                "40",
+                "--crawlers",
+                "4",
+                "--mode",
+                mode,
+            ],
+            "",
+        )
+    };
+    assert_eq!(of("exchange")["overlap"], 0.0);
+    assert_eq!(of("exchange")["coverage"], 1.0);
+    assert_eq!(of("firewall")["communication"], 0.0);
+    assert!(of("cross-over")["overlap"].as_f64() > Some(0.0));
+}
+
+#[test]
+fn bad_input_is_refused_in_one_line() {
+    let all = |options: &[&'static str]| [&["crawl-order"], options].concat();
+    for (options, input, said) in [
+        (all(&["-", "--pages", "6"]), EDGES, "expected 1 to 5"),
+        (
+            all(&["-", "--start", "http://b.test/"]),
+            EDGES,
+            "expected a page of the graph",
+        ),
+        (all(&["-"]), "from,to\n", "found no links"),
+        (
+            all(&["-"]),
+            "from,to\na,\n",
+            "expected what a page is called",
+        ),
+        (all(&["-"]), "from,target\na,b\n", "target"),
+        (all(&["--web", "0"]), "", "expected 1 to"),
+        (
+            all(&["--web", "9", "--crawlers", "0"]),
+            "",
+            "expected 1 to 1024",
+        ),
+        (all(&["-", "--topic", "a b"]), EDGES, "topic word 1"),
+        (all(&["-", "--explore", "2"]), EDGES, "expected a share"),
+        (all(&[]), "", "EDGES.csv"),
+    ] {
+        refuses(&options, input.as_bytes(), said);
+    }
+}
