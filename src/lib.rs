@@ -74,11 +74,12 @@
 //!   pace      →
 //!   polite    →
 //!   learn     →
-//!   scheduler → plan, pace, polite, learn
+//!   terms     →
+//!   scheduler → plan, pace, polite, learn, terms, model
 //!
 //!   fetch     →
-//!   catalog   → fetch
-//!   image     → catalog
+//!   catalog   → fetch, terms
+//!   image     → catalog, terms, model
 //!   store     → learn, fetch
 //!   sntp      →
 //!   boot      →
@@ -140,6 +141,7 @@ pub mod scheduler;
 pub mod sntp;
 #[cfg(feature = "probe")]
 pub mod store;
+pub mod terms;
 pub mod time;
 pub mod weight;
 

@@ -55,9 +55,18 @@ pub(super) struct PageState<I> {
     pub(super) links: Links<I, Credit>,
     pub(super) host: I,
     pub(super) place: Place,
-    /// Signals of a change since the last fetch, and [`OWN`].
+    /// Signals of a change since the last fetch, and [`FLAGS`].
     pub(super) signals: u8,
 }
+
+/// Its list says how often it may or has to be visited: [`Core::terms`](super::state::Core).
+pub(super) const LIMITED: u8 = 0x20;
+
+/// It changes by the clock.
+pub(super) const BY_CLOCK: u8 = 0x10;
+
+/// What of [`PageState::signals`] is no number of signals.
+pub(super) const FLAGS: u8 = 0xf0;
 
 /// The belief about this page is its own and no longer its host's: its owner named a rate, it was
 /// kept from an earlier run, or its habits changed.
@@ -107,13 +116,23 @@ impl<I> PageState<I> {
 
     /// Signals of a change since the last fetch.
     pub(super) fn signals(&self) -> u32 {
-        u32::from(self.signals & !OWN)
+        u32::from(self.signals & !FLAGS)
     }
 
     pub(super) fn add_signal(&mut self) {
-        if self.signals() < u32::from(OWN - 1) {
+        if self.signals() < u32::from(!FLAGS) {
             self.signals += 1;
         }
+    }
+
+    /// Does it wait after a request that its limits are counted from, and that brought no answer?
+    pub(super) fn must_wait(&self) -> bool {
+        self.place == Place::Pinned && self.signals & LIMITED != 0
+    }
+
+    /// Has it terms? Then it is never fetched before it is due.
+    pub(super) fn has_terms(&self) -> bool {
+        self.signals & (LIMITED | BY_CLOCK) != 0
     }
 }
 

@@ -52,7 +52,14 @@ fn world(text: &str, zipf: bool) -> (World, f64) {
     };
     let pages = changes.into_iter().zip(ranks).map(page).collect();
     let hosts = vec![SimHost::new(Duration::from_secs(15)); services.len()];
-    (World { pages, hosts }, days)
+    (
+        World {
+            pages,
+            hosts,
+            ..World::default()
+        },
+        days,
+    )
 }
 
 /// A row for each budget and weighting, and what went wrong.
