@@ -74,14 +74,15 @@
 //!   pace      →
 //!   polite    →
 //!   learn     →
-//!   scheduler → plan, pace, polite, learn
+//!   terms     →
+//!   scheduler → plan, pace, polite, learn, terms, model
 //!
 //!   fetch     →
 //!   xml       →
 //!   rank      → fetch
 //!   discover  → fetch, xml, rank
-//!   catalog   → fetch
-//!   image     → catalog
+//!   catalog   → fetch, terms
+//!   image     → catalog, terms, model
 //!   store     → learn, fetch
 //!   sntp      →
 //!   boot      →
@@ -152,6 +153,7 @@ pub mod scheduler;
 pub mod sntp;
 #[cfg(feature = "probe")]
 pub mod store;
+pub mod terms;
 pub mod time;
 #[cfg(feature = "update")]
 pub mod update;

@@ -87,13 +87,10 @@
 //! | `commands::plan::PageRow`, `estimate::Estimated` | a row of the output | one command |
 
 mod config;
-mod law;
-mod limits;
 
 pub use crate::fetch::Ignore;
+pub use crate::terms::{ChangeLaw, CrawlLimits, Update, Updates};
 pub use config::{Address, Config, Gateway, Ignores, LogLevel, Name, TimeServer};
-pub use law::{ChangeLaw, Update, Updates};
-pub use limits::CrawlLimits;
 
 use core::ops::Range;
 

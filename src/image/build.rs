@@ -6,6 +6,7 @@ use super::record::{About, Record, Writer};
 use super::{HEADER, Image, ImageError, MAGIC, Tag, VERSION};
 use crate::catalog::{ChangeLaw, Config, CrawlLimits, Host, Ignore, Name, Page};
 use crate::math::crc32;
+use crate::model::Objective;
 
 /// Makes an image, section by section. What is empty is not written.
 ///
@@ -70,6 +71,15 @@ impl Builder {
     /// Adds the laws by which some pages change. A firmware that does not know laws skips them.
     pub fn laws(self, laws: &[(u16, ChangeLaw<'_>)]) -> Self {
         self.about_pages(Tag::LAWS, laws)
+    }
+
+    /// Adds what is to be kept small: staleness, which is not written, or age. A firmware that does
+    /// not know it keeps staleness small.
+    pub fn objective(self, objective: Objective) -> Self {
+        match objective {
+            Objective::Age => self.section(Tag::OBJECTIVE, &[1]),
+            _ => self,
+        }
     }
 
     /// Adds certificates of the owner's own certificate authorities, in DER.

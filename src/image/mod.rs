@@ -53,14 +53,13 @@
 //! | `IGNR` | [`Ignore`] | nothing is ignored |
 //! | `limt` | index of the page, [`CrawlLimits`]; sorted by page | no limits |
 //! | `laws` | index of the page, [`ChangeLaw`]; sorted by page | all pages change by Poisson laws |
+//! | `goal` | no records: a byte, 0 for freshness and 1 for age | freshness |
 //! | `auth` | no records: DER certificates of the owner's authorities, one behind the other | public ones only |
 //! | `PINS` | no records: for each host a byte with the length of its name, the name, and SHA-256 of its public key | no pins |
 //!
-//! Of `limt`, probes obey limits that fix the time between two visits
-//! ([`CrawlLimits::rhythm`]), and the program `dunlin` writes those only. `laws` can be written and
-//! read, but no probe obeys them yet. All but `auth` and `PINS` hold records; other sections may hold
-//! what they want
-//! ([`Image::section`], `Builder::section`).
+//! Of `laws`, probes obey those of pages that change by the clock; pages of other laws are taken for
+//! Poisson pages. All but `auth`, `PINS` and `goal` hold records; other sections may hold what they
+//! want ([`Image::section`], `Builder::section`).
 //!
 //! | byte | payload that holds records |
 //! |---|---|

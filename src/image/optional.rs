@@ -1,10 +1,12 @@
 //! What an image may say about single pages, in sections that a reader may skip: their limits and
 //! the laws by which they change. Nothing of it is checked before it is asked for.
 
-use super::record::{About, Record};
+use super::record::{Reader, Record};
 use super::section::Table;
-use super::{Image, ImageError, Tag, decode};
+use super::{Image, ImageError, SECTIONS, TABLES, Tag};
 use crate::catalog::{ChangeLaw, CrawlLimits};
+use crate::model::Objective;
+use crate::terms::{Clockwork, PageTerms, Terms, Updates};
 
 impl<'a> Image<'a> {
     /// How often a page may and has to be visited. Work: the sections, and a binary search.
@@ -12,6 +14,7 @@ impl<'a> Image<'a> {
     /// # Errors
     /// [`ImageError::Record`] for a page that is not there, or limits that make no sense.
     pub fn limits(&self, page: usize) -> Result<CrawlLimits, ImageError> {
+        self.page(page)?;
         let limits = self.about(Tag::LIMITS, page)?;
         sound(limits, Tag::LIMITS, CrawlLimits::is_sound)
     }
@@ -21,8 +24,29 @@ impl<'a> Image<'a> {
     /// # Errors
     /// [`ImageError::Record`] for a page that is not there, or a law that makes no sense.
     pub fn law(&self, page: usize) -> Result<ChangeLaw<'a>, ImageError> {
+        self.page(page)?;
         let law = self.about(Tag::LAWS, page)?;
         sound(law, Tag::LAWS, ChangeLaw::is_sound)
+    }
+
+    /// What is to be kept small: staleness unless the image says otherwise.
+    pub fn objective(&self) -> Objective {
+        match self.section(Tag::OBJECTIVE) {
+            Some([1, ..]) => Objective::Age,
+            _ => Objective::Freshness,
+        }
+    }
+
+    /// Where the terms of its pages are read; [`Terms::None`] before there were any.
+    pub fn terms(&self) -> Terms<'a> {
+        if self.version < SECTIONS {
+            return Terms::None;
+        }
+        let bytes = self.bytes;
+        Terms::Encoded {
+            bytes,
+            read: read_terms,
+        }
     }
 
     /// What a section says about a page, and the index of the record that says it.
@@ -31,7 +55,19 @@ impl<'a> Image<'a> {
         tag: Tag,
         page: usize,
     ) -> Result<Option<(usize, T)>, ImageError> {
-        self.page(page)?;
+        let Some((index, mut reader)) = self.find(tag, page)? else {
+            return Ok(None);
+        };
+        let fact = T::read(&mut reader);
+        if reader.has_failed() {
+            return Err(unreadable(tag, index));
+        }
+        Ok(Some((index, fact)))
+    }
+
+    /// The record of a section that is about a page, read up to there.
+    #[inline(never)] // Once for all kinds of facts.
+    fn find(&self, tag: Tag, page: usize) -> Result<Option<(usize, Reader<'a>)>, ImageError> {
         let Some(payload) = self.section(tag) else {
             return Ok(None);
         };
@@ -42,20 +78,60 @@ impl<'a> Image<'a> {
         let mut high = usize::from(table.count);
         while low < high {
             let middle = low + (high - low) / 2;
-            let wrong = ImageError::Record {
-                section: tag,
-                index: middle as u32,
-            };
-            let bytes = table.record(payload, 4, middle).ok_or(wrong)?;
-            let about: About<T> = decode(bytes).ok_or(wrong)?;
-            match usize::from(about.page).cmp(&page) {
-                core::cmp::Ordering::Equal => return Ok(Some((middle, about.fact))),
-                core::cmp::Ordering::Less => low = middle + 1,
-                core::cmp::Ordering::Greater => high = middle,
+            let bytes = table.record(payload, 4, middle);
+            let mut reader = Reader::new(bytes.unwrap_or_default());
+            let about = usize::from(reader.short());
+            if reader.has_failed() {
+                return Err(unreadable(tag, middle));
+            }
+            if about == page {
+                return Ok(Some((middle, reader)));
+            }
+            if about < page {
+                low = middle + 1;
+            } else {
+                high = middle;
             }
         }
         Ok(None)
     }
+}
+
+#[cold]
+fn unreadable(section: Tag, index: usize) -> ImageError {
+    ImageError::Record {
+        section,
+        index: index as u32,
+    }
+}
+
+/// The terms of a page in an image of today's version. What cannot be read says nothing.
+fn read_terms(bytes: &[u8], page: usize) -> PageTerms<'_> {
+    let image = Image {
+        bytes,
+        version: SECTIONS,
+        tables: [Table::EMPTY; TABLES.len()],
+    };
+    let reader = |tag| image.find(tag, page).ok().flatten();
+    let mut terms = PageTerms::default();
+    if let Some((_, mut from)) = reader(Tag::LIMITS) {
+        // As `CrawlLimits` is read.
+        let (min, max) = (from.number(), from.option(Reader::number));
+        let interval_ms = from.number();
+        if !from.has_failed() {
+            terms = PageTerms::of_crawls(min, max, interval_ms, Clockwork::default());
+        }
+    }
+    if let Some((_, mut from)) = reader(Tag::LAWS) {
+        // As `ChangeLaw::Quasi` is read; other laws have no clock.
+        let is_clock = from.byte() == 3;
+        let interval_ms = from.number();
+        let updates = Updates::from_bytes(from.bytes());
+        if is_clock && !from.has_failed() {
+            terms.clock = Clockwork::new(interval_ms, updates);
+        }
+    }
+    terms
 }
 
 /// The fact if it makes sense, what holds without one, or which record is to blame.

@@ -59,7 +59,7 @@ impl<'a> Reader<'a> {
         self.take(N).first_chunk().copied().unwrap_or([0; N])
     }
 
-    fn byte(&mut self) -> u8 {
+    pub(super) fn byte(&mut self) -> u8 {
         let [byte] = self.array();
         byte
     }
@@ -67,7 +67,7 @@ impl<'a> Reader<'a> {
     /// A number in groups of seven bits, the lowest first; all bytes but the last have their top
     /// bit set.
     #[inline(never)]
-    fn number(&mut self) -> u32 {
+    pub(super) fn number(&mut self) -> u32 {
         let mut number = 0;
         for shift in [0, 7, 14, 21, 28] {
             let byte = self.byte();
@@ -81,7 +81,7 @@ impl<'a> Reader<'a> {
     }
 
     #[inline(never)] // Once for all callers.
-    fn short(&mut self) -> u16 {
+    pub(super) fn short(&mut self) -> u16 {
         u16::try_from(self.number()).unwrap_or_else(|_| {
             self.fail();
             0
@@ -93,7 +93,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Bytes behind their number.
-    fn bytes(&mut self) -> &'a [u8] {
+    pub(super) fn bytes(&mut self) -> &'a [u8] {
         let length = self.number();
         self.take(length as usize)
     }
@@ -116,7 +116,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What may be absent: 0, or 1 and the value.
-    fn option<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> Option<T> {
+    pub(super) fn option<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> Option<T> {
         (self.form(2) == 1).then(|| read(self))
     }
 
@@ -340,12 +340,14 @@ impl<'a> Record<'a> for Ignore<'a> {
 }
 
 /// A record about one page. Records are sorted by page, and most pages have none.
+#[cfg(feature = "std")]
 #[derive(Debug)]
 pub(super) struct About<T> {
     pub(super) page: u16,
     pub(super) fact: T,
 }
 
+#[cfg(feature = "std")]
 impl<'a, T: Record<'a>> Record<'a> for About<T> {
     fn read(from: &mut Reader<'a>) -> Self {
         Self {

@@ -35,6 +35,8 @@ impl Tag {
     pub const LIMITS: Self = Self(*b"limt");
     /// By which laws pages change.
     pub const LAWS: Self = Self(*b"laws");
+    /// What is to be kept small: staleness or age.
+    pub const OBJECTIVE: Self = Self(*b"goal");
     /// Certificates of the owner's own certificate authorities. Who skips them refuses more hosts.
     pub const AUTHORITIES: Self = Self(*b"auth");
     /// Keys that hosts must have. Who skipped them would accept what the owner refuses.

@@ -21,6 +21,10 @@ const MOST_STEPS: u32 = 5;
 /// A step this small, in parts of the gap, leaves an error of a thousandth or two: the value is
 /// flat around its best, so more would not be seen.
 const ENOUGH: f32 = 0.08;
+/// Steps towards the root where age counts: a third of the way at least, from the first guess.
+const MOST_AGE_STEPS: u32 = 40;
+/// A step this small, in parts of the gap, is the last.
+const ENOUGH_AGE: f32 = 0.003;
 /// From this shape on a belief is as good as a rate, to half a per cent of the gap.
 const FIRM: f32 = 200.0;
 /// Gaps this short, which most are where the budget is ample, follow from a series at once: to a
@@ -81,6 +85,31 @@ impl Belief {
         let rest = self.shape - 1.0;
         let b = self.time;
         weight * b * scaled_value(rest, log1pf(days / b)).0
+    }
+
+    /// The gap in days at which a visit is worth its price if it is the age of copies that counts,
+    /// for the mean of the rates believed in: `x²/2 − (1 − (1+x)e^{−x}) = λ² price/w`, x = λ gap.
+    /// Never infinite but for a page that does not change. Up to 40 steps.
+    pub fn gap_for_age(&self, weight: f32, price: f32) -> f32 {
+        let rate = self.shape / self.time;
+        let wanted = price / weight * rate * rate;
+        // The left side is convex, and at least x²/2 − 1: from above, steps only go down.
+        let mut x = root((2.0 * wanted + 2.0).min(f32::MAX));
+        for _ in 0..MOST_AGE_STEPS {
+            let left = expf(-x);
+            // The terms of the closed form cancel where x is small.
+            let found = if x < 0.5 {
+                x * x * x * (1.0 / 3.0 - x * (0.125 - x * (1.0 / 30.0)))
+            } else {
+                0.5 * x * x - 1.0 + (1.0 + x) * left
+            };
+            let step = (found - wanted) / (x * (1.0 - left));
+            if !(step > ENOUGH_AGE * x) {
+                break;
+            }
+            x -= step;
+        }
+        x / rate
     }
 
     /// The gap in days at which a visit is worth its price; infinite where it never is. A `guess`,
@@ -243,6 +272,19 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn gaps_for_age_are_those_of_the_model() {
+        for rate in [0.01_f32, 0.3, 1.0, 20.0] {
+            for price in [1e-6_f32, 1e-3, 0.1, 2.0, 300.0] {
+                let expected = Poisson::new(f64::from(rate)).gap(Objective::Age, price.into());
+                let found = f64::from(about(rate, 50.0).gap_for_age(2.0, 2.0 * price));
+                let error = (found / expected - 1.0).abs();
+                assert!(error < 0.02, "{rate}, {price}: {found}, not {expected}");
+            }
+        }
+        assert!(!(about(0.0, 1.0).gap_for_age(1.0, 1.0) < 1e3));
     }
 
     #[test]

@@ -85,7 +85,6 @@ impl<B: Board> Persistence<'_, '_, B> {
             }
             for index in 0..setup.image.pages() {
                 resumed.pages += u16::from(state.resume_page(index, now));
-                state.keep_rhythm(index, setup);
             }
             let new = setup.first_round(resumed.pages);
             state.scheduler.begin_ahead(new);
@@ -230,16 +229,6 @@ impl State<'_> {
         true
     }
 
-    /// Has a page whose list says how often it is to be visited wait for that long.
-    pub(super) fn keep_rhythm(&mut self, index: usize, setup: &Setup<'_>) {
-        if let Some(rhythm) = setup.rhythm(index)
-            && let Some(id) = self.scheduler.page_id(index)
-        {
-            // What is being fetched is asked about again when that has ended.
-            let _ = self.scheduler.fetch_after(id, rhythm);
-        }
-    }
-
     /// Puts what an earlier run dated in its place in time, and marks what this one has done
     /// without knowing the date to be stored again.
     fn date_records(&mut self, setup: &Setup<'_>, now: Instant) {
@@ -255,7 +244,6 @@ impl State<'_> {
                 let _ = self.scheduler.date_page(id, ago, now);
             }
         }
-        (0..setup.image.pages()).for_each(|index| self.keep_rhythm(index, setup));
         let present = self.clock.stamp(now, now).seconds();
         for host in self
             .known
@@ -297,10 +285,10 @@ impl State<'_> {
     /// Tells the scheduler what hosts with allowed hours need, as soon as anybody knows it.
     pub(super) fn tell_time_of_day(&mut self, setup: &Setup<'_>, now: Instant) {
         let offset = setup.config.utc_offset_minutes;
-        if setup.has_hours
-            && let Some(time_of_day) = self.clock.time_of_day(offset, now)
+        if setup.needs_time
+            && let Some(local) = self.clock.local_time(offset, now)
         {
-            self.scheduler.set_clock(time_of_day, now);
+            self.scheduler.set_clock(local, now);
         }
     }
 }

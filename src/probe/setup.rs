@@ -6,7 +6,7 @@ use super::additions::Additions;
 use super::origin::Origin;
 use crate::catalog::{Config, Ignores, Page};
 use crate::fetch::{Agent, Url};
-use crate::image::{Image, ImageError};
+use crate::image::{Image, ImageError, Tag};
 use crate::polite::{GateSettings, Hours};
 use crate::scheduler::{PageSettings, SchedulerView, Settings};
 use crate::store::identity;
@@ -20,8 +20,8 @@ pub(super) struct Setup<'a> {
     pub agent: Agent<'a>,
     /// Stretches of pages that do not count as changes.
     pub ignores: Ignores<'a>,
-    /// A host of the list may be asked at certain hours only.
-    pub has_hours: bool,
+    /// The list says something about the time of day: hours of a host, or updates of a page.
+    pub needs_time: bool,
     /// Https pages can be fetched: by the board's own connections, or through a gateway.
     pub reaches_https: bool,
     /// Pages that came after the image was made.
@@ -41,7 +41,7 @@ impl<'a> Setup<'a> {
             image,
             agent,
             ignores: image.ignores(),
-            has_hours: false,
+            needs_time: image.section(Tag::LAWS).is_some(),
             reaches_https: speaks_https || config.gateway.is_some(),
             config,
             #[cfg(feature = "additions")]
@@ -78,7 +78,7 @@ impl<'a> Setup<'a> {
     /// record cannot be read or the budget is none.
     pub(super) fn fill(
         &mut self,
-        scheduler: &mut SchedulerView<'_>,
+        scheduler: &mut SchedulerView<'a>,
         slots: usize,
         now: Instant,
     ) -> Result<(), ImageError> {
@@ -97,7 +97,7 @@ impl<'a> Setup<'a> {
                 .add_host(Duration::from_millis(host.gap_ms.into()))
                 .map_err(|_| too_large)?;
             if let Some(hours) = host.hours.and_then(|(from, to)| Hours::new(from, to)) {
-                self.has_hours = true;
+                self.needs_time = true;
                 let _ = scheduler.set_hours(id, hours);
             }
         }
@@ -109,13 +109,15 @@ impl<'a> Setup<'a> {
                 let _ = scheduler.share_gate(own, gate);
             }
         }
+        scheduler.set_terms(image.terms());
         for index in 0..image.pages() {
             let page = image.page(index)?;
             let host = scheduler.host_id(page.host.into()).ok_or(too_large)?;
             let settings = PageSettings::DEFAULT
                 .with_weight(page.weight)
                 .with_rate(page.rate)
-                .with_confidence(page.confidence);
+                .with_confidence(page.confidence)
+                .with_terms(true);
             scheduler
                 .add_page(host, &settings, now)
                 .map_err(|_| too_large)?;
@@ -133,10 +135,9 @@ impl<'a> Setup<'a> {
             .map_or(new, |per_day| new.min(per_day as u32))
     }
 
-    /// The time between two visits of a page, if the list says how long that is to be. Nothing of
-    /// that section was checked: what cannot be read says nothing.
-    pub(super) fn rhythm(&self, page: usize) -> Option<Duration> {
-        self.image.limits(page).ok()?.rhythm()
+    /// May a page be asked for so many times only?
+    pub(super) fn is_limited(&self, page: usize) -> bool {
+        self.image.terms().of(page).least_ms > 0
     }
 
     fn scheduler_settings(&self, slots: u16) -> Settings {
@@ -147,6 +148,7 @@ impl<'a> Setup<'a> {
             .with_gap_from_end(true);
         Settings::DEFAULT
             .with_gate(gate)
+            .with_objective(self.image.objective())
             .with_burst(slots)
             .with_seed(self.config.seed)
     }

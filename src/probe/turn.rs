@@ -52,7 +52,10 @@ impl<B: Board> Runner<'_, '_, B> {
             }
             return self.end(turn, &visit, Reply::Refused(refusal));
         }
-        if self.probe.state().was_lost(turn) {
+        // On a kept connection a request may have to be made twice, which a page with a limit may
+        // not be.
+        let page = turn.page.index();
+        if self.probe.state().was_lost(turn) || self.probe.setup.is_limited(page) {
             connection.expire();
         }
         let mut judges = Judges::new();
@@ -209,9 +212,7 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
                     host.slow.saturating_sub(1)
                 };
             }
-            let back_off = state.record(turn, conclusion, now);
-            state.keep_rhythm(page, &self.probe.setup);
-            back_off
+            state.record(turn, conclusion, now)
         };
         if let (Some(wait), Some(why)) = (back_off, conclusion.failure) {
             self.probe.board.log(&Event::BackOff {

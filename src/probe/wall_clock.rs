@@ -119,21 +119,18 @@ impl WallClock {
         (unix >= self.floor.into()).then_some(unix)
     }
 
-    /// The local time of day, once the date is certain.
-    pub(super) fn time_of_day(&self, utc_offset_minutes: i16, now: Instant) -> Option<Duration> {
+    /// The local time since the beginning of 1970, once the date is certain.
+    pub(super) fn local_time(&self, utc_offset_minutes: i16, now: Instant) -> Option<Duration> {
         if !self.is_certain(now) {
             return None;
         }
         let offset = Duration::from_secs(60 * u64::from(utc_offset_minutes.unsigned_abs()));
-        let universal = Duration::from_secs(self.unix(now)?) + Duration::DAY;
-        let local = if utc_offset_minutes < 0 {
+        let universal = Duration::from_secs(self.unix(now)?);
+        Some(if utc_offset_minutes < 0 {
             universal - offset
         } else {
             universal + offset
-        };
-        Some(Duration::from_secs(
-            local.as_secs() % Duration::DAY.as_secs(),
-        ))
+        })
     }
 
     /// The same of an earlier moment, by what is known now.
@@ -262,17 +259,17 @@ mod tests {
     fn hours_are_not_decided_by_one_host_at_once_nor_by_two_that_a_third_denies() {
         let mut clock = WallClock::new();
         clock.hear(0, NOON, at(0));
-        assert_eq!(clock.time_of_day(0, at(59)), None);
-        assert!(clock.time_of_day(0, at(60)).is_some());
+        assert_eq!(clock.local_time(0, at(59)), None);
+        assert!(clock.local_time(0, at(60)).is_some());
         clock.hear(1, NOON, at(0));
         clock.hear(2, NOON + 86_400 / 2, at(0));
         assert_eq!(
-            clock.time_of_day(0, at(3_600)),
+            clock.local_time(0, at(3_600)),
             None,
             "they do not all agree"
         );
         clock.hear(3, NOON + 1, at(1));
-        assert!(clock.time_of_day(0, at(1)).is_some() && clock.is_firm(at(1)));
+        assert!(clock.local_time(0, at(1)).is_some() && clock.is_firm(at(1)));
     }
 
     #[test]
@@ -280,7 +277,11 @@ mod tests {
         let mut clock = WallClock::new();
         // 1 January 2027, 00:30 UTC.
         clock.set(1_798_763_400, at(0));
-        let hours = |offset| clock.time_of_day(offset, at(0)).map(|time| time.as_secs());
+        let hours = |offset| {
+            clock
+                .local_time(offset, at(0))
+                .map(|time| time.as_secs() % 86_400)
+        };
         assert_eq!(hours(0), Some(1_800));
         assert_eq!(hours(60), Some(5_400));
         assert_eq!(hours(-90), Some(82_800));

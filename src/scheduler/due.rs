@@ -1,13 +1,16 @@
 //! When a page is due: the gap that its value and the price make, counted from its last fetch.
 
-use super::page::{Place, belief};
+use super::page::{BY_CLOCK, LIMITED, PageState, Place, belief};
 use super::read::Read as _;
 use super::state::Core;
 use super::tick::Tick;
 use super::{Engine, PageSettings};
 use crate::heap::Id;
 use crate::math::{greater, lesser};
+use crate::model::Objective;
 use crate::pace::rhythm::Credit;
+use crate::terms::Clockwork;
+use crate::time::Duration;
 
 /// No page that is worth visiting at all is left alone for longer, in days: the clock's memory ends
 /// at 203.
@@ -28,6 +31,9 @@ const LOOK_ONCE_IN: u32 = 4;
 /// outside has to be one that the clock can hold.
 const MOST_RETRY: f32 = 32.0;
 
+/// A page that changes by the clock is fetched so long after an update: clocks differ.
+const AFTER_UPDATE: Duration = Duration::from_secs(2);
+
 impl<I: Id> Core<'_, I> {
     /// Days between fetches of a page at present prices. `guess` is the likely result and saves
     /// steps; 0 for none.
@@ -41,7 +47,14 @@ impl<I: Id> Core<'_, I> {
             self.state.prices.common,
         );
         let believed = self.believed(page);
-        let gap = belief(&believed).gap(page.weight, price, guess);
+        let gap = match self.state.settings.objective {
+            // The age of a copy grows by the day whoever is right about the rate.
+            Objective::Age => belief(&believed).gap_for_age(page.weight, price),
+            _ => belief(&believed).gap(page.weight, price, guess),
+        };
+        if page.has_terms() {
+            return self.gap_by_terms(id, page, price, gap);
+        }
         if believed.shape() >= PageSettings::CERTAIN {
             return if gap < f32::INFINITY {
                 lesser(gap, MOST_GAP)
@@ -64,6 +77,59 @@ impl<I: Id> Core<'_, I> {
         lesser(lesser(gap, longest), MOST_GAP)
     }
 
+    /// The same for a page with terms that would be worth a visit after so many days.
+    #[cold]
+    #[inline(never)]
+    fn gap_by_terms(&self, id: I, page: &PageState<I>, price: f32, gap: f32) -> f32 {
+        const DAYS: f32 = 1.0 / 86_400e3;
+        let terms = self.terms.of(id.index());
+        let least = terms.least_ms as f32 * DAYS;
+        let mut gap = gap;
+        if let Some((clock, phase)) = self.clock_of(id, page) {
+            let age = self.state.settings.objective == Objective::Age;
+            gap = clock.gap(phase, age, price / page.weight).unwrap_or(gap);
+            gap = clock.at_or_after(phase, greater(gap, least));
+        }
+        let most = match terms.most_ms {
+            0 => MOST_GAP,
+            most => most as f32 * DAYS,
+        };
+        greater(lesser(gap, most), least)
+    }
+
+    /// What of a page's terms it is worth to ask about.
+    pub(super) fn flags_of(&self, id: I) -> u8 {
+        let terms = self.terms.of(id.index());
+        let limited = if terms.is_limited() { LIMITED } else { 0 };
+        let by_clock = if terms.clock.is_none() { 0 } else { BY_CLOCK };
+        limited | by_clock
+    }
+
+    /// The clock of a page, and where it was at the page's last fetch; `None` as long as nobody
+    /// knows the time.
+    pub(super) fn clock_of(&self, id: I, page: &PageState<I>) -> Option<(Clockwork<'_>, f32)> {
+        if page.signals & BY_CLOCK == 0 || page.last == Tick::NEVER {
+            return None;
+        }
+        let (then, local) = self.state.wall_clock?;
+        let clock = self.terms.of(id.index()).clock;
+        let last = self.state.clock.instant(page.last).as_micros();
+        let since_then = last.wrapping_sub(then.as_micros());
+        let phase = clock.phase(local.as_micros().wrapping_add(since_then));
+        Some((clock, phase))
+    }
+
+    /// The first moment at which a page may be asked for again that was asked for now.
+    pub(super) fn not_before(&self, id: I, now: Tick) -> Tick {
+        let limited = |page: &PageState<I>| page.signals & LIMITED != 0;
+        if !self.pages.get(id.index()).is_some_and(limited) {
+            return now;
+        }
+        // A tick more, because the present was rounded down to one.
+        let gap = u64::from(self.terms.of(id.index()).least_ms) + 9;
+        now.after(Duration::from_millis(gap))
+    }
+
     /// Days between fetches of a page, on average.
     pub(super) fn mean_gap(&self) -> f32 {
         let asked = self.state.prices.mean_gap();
@@ -81,6 +147,11 @@ impl<I: Id> Core<'_, I> {
             .pages
             .get(id.index())
             .filter(|page| page.last != Tick::NEVER)?;
+        if page.signals & BY_CLOCK != 0 {
+            // Just after the update, by clocks that are right to a second.
+            let due = page.last.after_days(gap).after(AFTER_UPDATE);
+            return Some(due.max(self.not_before(id, page.last)));
+        }
         let provider = self.state.providers.record(page.host, page.signals());
         let days = provider.map_or(gap, |provider| {
             provider
@@ -89,10 +160,17 @@ impl<I: Id> Core<'_, I> {
                 .min(MOST_GAP.max(gap))
         });
         let credit = match self.state.settings.engine {
-            Engine::Carousel => page.credit(),
-            Engine::Index => Credit::NONE,
+            // What all pages are late by is made up for only where nobody minds the very moment:
+            // who makes it up stays late.
+            Engine::Carousel if !self.state.has_terms => page.credit(),
+            _ => Credit::NONE,
         };
-        Some(page.last.after_days(credit.wait(days)))
+        let due = page.last.after_days(credit.wait(days));
+        Some(if page.has_terms() {
+            due.max(self.not_before(id, page.last))
+        } else {
+            due
+        })
     }
 
     /// Brings a page's due time in line with what is known now.

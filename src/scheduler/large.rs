@@ -1,5 +1,7 @@
 //! The scheduler of millions of pages.
 
+use std::vec::Vec;
+
 use super::Settings;
 use super::host::HostState;
 use super::page::PageState;
@@ -7,6 +9,7 @@ use super::read::Read;
 use super::state::{Core, State};
 use super::tick::Tick;
 use super::vectors::Vectors;
+use crate::terms::{ListedTerms, Terms};
 
 /// The scheduler of as many pages and hosts as a computer holds: for simulations with the very code
 /// that runs on the device. Links are 32 bits, in vectors; everything else is as in
@@ -27,6 +30,7 @@ use super::vectors::Vectors;
 pub struct LargeScheduler {
     vectors: Vectors<u32>,
     state: State<u32>,
+    terms: Vec<ListedTerms>,
 }
 
 impl LargeScheduler {
@@ -35,11 +39,19 @@ impl LargeScheduler {
         Self {
             vectors: Vectors::new(pages, hosts),
             state: State::new(settings),
+            terms: Vec::new(),
         }
     }
 
+    /// Tells the terms of pages, by their index; see
+    /// [`PageSettings::has_terms`](super::PageSettings). Before pages are added that have some.
+    pub fn set_terms(&mut self, terms: Vec<ListedTerms>) {
+        self.terms = terms;
+    }
+
     pub(super) fn core(&mut self) -> Core<'_, u32> {
-        self.vectors.core(&mut self.state)
+        self.vectors
+            .core(&mut self.state, Terms::Listed(&self.terms))
     }
 
     pub(super) fn read(&self) -> &impl Read<u32> {

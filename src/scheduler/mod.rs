@@ -55,7 +55,7 @@
 //! | question | file |
 //! |---|---|
 //! | which page is next, and until when to wait | `next` |
-//! | when a page is due | `due`; what it is worth: [`plan::worth`](crate::plan::worth) |
+//! | when a page is due | `due`; what it is worth: [`plan::worth`](crate::plan::worth); at which update: [`terms::Clockwork`](crate::terms::Clockwork) |
 //! | what follows from an outcome: gate, belief, next due time | `record` |
 //! | what a fetch costs | `replan`, which walks over the pages; `price`, which corrects |
 //! | when a host may be asked | `hosts`; back-off: [`polite`](crate::polite) |
@@ -89,6 +89,19 @@
 //! share. Pages that change at every visit are worth no more than others until one visit finds them
 //! unchanged: a quarter of the pages that does so takes 23 % of the requests.
 //! [`Settings::host_share`] caps a host.
+//!
+//! # What the list says
+//! A page may have [`terms`](crate::terms), which are read where they are kept whenever such a page
+//! is looked at ([`PageSettings::has_terms`]). Between the starts of two requests for a page, whatever
+//! came of the first, lies at least interval/max; robots.txt and the steps of one redirect
+//! ([`Outcome::Postponed`]) are no requests of their own. No more than interval/min lies between two
+//! visits, if budget and gates allow. A page that changes by the clock is due two seconds after the
+//! next update that is worth its price, as soon as the local time is known
+//! ([`set_clock`](Scheduler::set_clock)), and does not wait for the budget. Where a page has terms,
+//! nothing is fetched early and nothing late is made up for, so that moments are kept; pages that are
+//! late for want of budget still come first. After a restart one request of a page more is allowed: the times of requests
+//! that failed are not kept, and [`restore_page`](Scheduler::restore_page) may not know how long ago
+//! the last one was.
 //!
 //! # Start, restart, overload
 //! New pages are fetched at the pace of the budget, heavy ones first. After a restart

@@ -1,6 +1,6 @@
 //! What to do now: the decision.
 
-use super::page::Place;
+use super::page::{BY_CLOCK, Place};
 use super::read::Read as _;
 use super::state::{Chores, Core, State};
 use super::tick::Tick;
@@ -12,6 +12,10 @@ use crate::time::{Duration, Instant};
 
 /// Where there is a budget, a page may be fetched so many mean gaps before it is due.
 const LEAD: f32 = 1.0 / 16.0;
+
+/// Pages that change by the clock may be fetched before the budget allows it, so that all can be that
+/// change at the same time: by the budget of the first round's day, and of one more.
+const AHEAD: Duration = Duration::from_secs(2 * 86_400);
 
 /// What to do now. There are these three answers and no others: a loop that matches them is
 /// complete.
@@ -61,7 +65,7 @@ impl<I: Id> Core<'_, I> {
                 self.sweep(tick);
                 return self.wait();
             };
-            if self.state.budget.opens() > now && !self.goes_ahead(first.id) {
+            if self.state.budget.opens() > now && !self.goes_ahead(first.id, now) {
                 if first.key <= tick {
                     self.state.counters.count(Counter::SkippedByBudget);
                 }
@@ -81,13 +85,17 @@ impl<I: Id> Core<'_, I> {
         self.wait()
     }
 
-    /// May the first page of a gate be fetched before the budget allows it?
-    fn goes_ahead(&self, gate: I) -> bool {
+    /// May the first page of a gate be fetched before the budget allows it? One of the first round,
+    /// or one that changes by the clock, for which later is too late.
+    fn goes_ahead(&self, gate: I, now: Instant) -> bool {
         let first = self.host(gate).ok().map(|host| host.queue().index());
-        self.state.budget.goes_ahead()
-            && first
-                .and_then(|index| self.pages.get(index))
-                .is_some_and(|page| page.last == Tick::NEVER)
+        let budget = &self.state.budget;
+        first
+            .and_then(|index| self.pages.get(index))
+            .is_some_and(|page| {
+                budget.goes_ahead() && page.last == Tick::NEVER
+                    || page.signals & BY_CLOCK != 0 && budget.opens() < now + AHEAD
+            })
     }
 
     /// Starts the fetch of the first page of a gate.
@@ -138,6 +146,8 @@ impl<I> State<I> {
     /// takes is lost.
     pub(super) fn lead(&self) -> f32 {
         match (self.per_day, self.prices.mean_gap()) {
+            // What has terms is never fetched early, and whoever waits behind it waits with it.
+            _ if self.has_terms => 0.0,
             (Some(_), Some(mean)) => LEAD * mean,
             _ => 0.0,
         }

@@ -7,6 +7,7 @@ use super::state::{Core, State};
 use super::tables::Arrays;
 use super::tick::Tick;
 use super::{SchedulerView, Settings};
+use crate::terms::Terms;
 
 /// The scheduler of up to `PAGES` pages on up to `HOSTS` hosts, in as much memory as the type says:
 /// see [`Self::SIZE`]. Links are 16 bits, so there may be 65,534 of either.
@@ -18,6 +19,7 @@ use super::{SchedulerView, Settings};
 pub struct Scheduler<const PAGES: usize, const HOSTS: usize> {
     arrays: Arrays<PAGES, HOSTS>,
     state: State<u16>,
+    terms: Terms<'static>,
 }
 
 impl<const PAGES: usize, const HOSTS: usize> Scheduler<PAGES, HOSTS> {
@@ -29,7 +31,14 @@ impl<const PAGES: usize, const HOSTS: usize> Scheduler<PAGES, HOSTS> {
         Self {
             arrays: Arrays::new(),
             state: State::new(settings),
+            terms: Terms::None,
         }
+    }
+
+    /// Tells where the terms of pages are; see [`PageSettings::has_terms`](super::PageSettings).
+    /// Before pages are added that have some.
+    pub fn set_terms(&mut self, terms: Terms<'static>) {
+        self.terms = terms;
     }
 
     /// This scheduler without its size in the type, for code that takes any.
@@ -49,7 +58,7 @@ impl<const PAGES: usize, const HOSTS: usize> Scheduler<PAGES, HOSTS> {
     }
 
     pub(super) fn core(&mut self) -> Core<'_, u16> {
-        self.arrays.core(&mut self.state)
+        self.arrays.core(&mut self.state, self.terms)
     }
 
     pub(super) fn read(&self) -> &impl Read<u16> {

@@ -55,19 +55,27 @@ pub(super) struct PageState<I> {
     pub(super) links: Links<I, Credit>,
     pub(super) host: I,
     pub(super) place: Place,
-    /// Signals of a change since the last fetch, and [`OWN`] and [`TOO_FAST`].
+    /// Signals of a change since the last fetch, and [`FLAGS`].
     pub(super) signals: u8,
 }
+
+/// Its list says how often it may or has to be visited: [`Core::terms`](super::state::Core).
+pub(super) const LIMITED: u8 = 0x20;
+
+/// It changes by the clock.
+pub(super) const BY_CLOCK: u8 = 0x10;
 
 /// The belief about this page is its own and no longer its host's: its owner named a rate, it was
 /// kept from an earlier run, or its habits changed.
 pub(super) const OWN: u8 = 0x80;
+
 /// There is evidence that it changes faster than it is usually visited: it was found changed after a
 /// short gap, or its changes are dated. Visits at one and the same gap that all find a change cannot
 /// tell a page that changes once in that gap from one that changes all the time.
 pub(super) const TOO_FAST: u8 = 0x40;
-/// What a visit leaves of the signals.
-pub(super) const KEPT: u8 = OWN | TOO_FAST;
+
+/// What of [`PageState::signals`] is no number of signals, and outlives a visit.
+pub(super) const FLAGS: u8 = OWN | TOO_FAST | LIMITED | BY_CLOCK;
 
 impl<I: Id> PageState<I> {
     /// What a page table is filled with.
@@ -118,13 +126,23 @@ impl<I> PageState<I> {
 
     /// Signals of a change since the last fetch.
     pub(super) fn signals(&self) -> u32 {
-        u32::from(self.signals & !KEPT)
+        u32::from(self.signals & !FLAGS)
     }
 
     pub(super) fn add_signal(&mut self) {
-        if self.signals() < u32::from(TOO_FAST - 1) {
+        if self.signals() < u32::from(!FLAGS) {
             self.signals += 1;
         }
+    }
+
+    /// Does it wait after a request that its limits are counted from, and that brought no answer?
+    pub(super) fn must_wait(&self) -> bool {
+        self.place == Place::Pinned && self.signals & LIMITED != 0
+    }
+
+    /// Has it terms? Then it is never fetched before it is due.
+    pub(super) fn has_terms(&self) -> bool {
+        self.signals & (LIMITED | BY_CLOCK) != 0
     }
 }
 

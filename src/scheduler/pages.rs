@@ -29,10 +29,13 @@ impl<I: Id> Core<'_, I> {
             Some(_) => return Err(Error::Rate),
         };
         let id = self.take_place()?;
+        let terms = if page.has_terms { self.flags_of(id) } else { 0 };
         // A little into the past, by weight: first come the heavy ones.
         let due = tick.before_days(0.01 * weight / (weight + self.state.prices.mean_weight()));
         if let Some(state) = self.pages.get_mut(id.index()) {
-            let signals = if page.rate.is_none() { 0 } else { OWN };
+            let own = if page.rate.is_none() { 0 } else { OWN };
+            let signals = own | terms;
+            self.state.has_terms |= terms != 0;
             *state = PageState {
                 estimate,
                 weight,
@@ -81,7 +84,7 @@ impl<I: Id> Core<'_, I> {
         let weight = checked_weight(weight)?;
         let id = page_key(page)?;
         self.page_mut(id)?.weight = weight;
-        if self.queued_mut(id).is_ok() {
+        if self.queued_mut(id).is_ok_and(|page| !page.must_wait()) {
             self.replan(id);
         }
         Ok(())
@@ -104,7 +107,7 @@ impl<I: Id> Core<'_, I> {
         // What was fetched after the change is no news, and a page being fetched is about to be.
         let is_old = state.last != Tick::NEVER && at < state.last;
         let is_late = at > tick && at >= state.due;
-        if is_old || is_late || state.place == Place::InFlight {
+        if is_old || is_late || state.place == Place::InFlight || state.must_wait() {
             return Ok(());
         }
         state.add_signal();

@@ -1,6 +1,6 @@
 //! What became of a fetch: the gate that follows, what is learnt, and when the page is due again.
 
-use super::page::{KEPT, OWN, Place, TOO_FAST};
+use super::page::{BY_CLOCK, FLAGS, OWN, Place, TOO_FAST};
 use super::read::{Read as _, host_key, page_key};
 use super::state::Core;
 use super::tick::Tick;
@@ -48,7 +48,11 @@ impl<I: Id> Core<'_, I> {
             _ => {}
         }
         let since_last = tick.days_since(last);
-        let (due, place) = self.after_outcome(id, outcome, since_last, tick, opens);
+        let (mut due, place) = self.after_outcome(id, outcome, since_last, tick, opens);
+        if !matches!(outcome, Outcome::Denied | Outcome::Postponed) {
+            // Whatever came of it, the page was asked for.
+            due = due.max(self.not_before(id, tick));
+        }
         let page = self.page_mut(id)?;
         page.due = due;
         page.place = place;
@@ -127,9 +131,9 @@ impl<I: Id> Core<'_, I> {
         let host = page.host;
         let before = page.last;
         page.last = tick;
-        if before == Tick::NEVER {
-            // Nothing to compare with yet.
-            page.signals &= KEPT;
+        if before == Tick::NEVER || page.signals & BY_CLOCK != 0 {
+            // Nothing to compare with yet; or nothing to learn, because the list says it all.
+            page.signals &= FLAGS;
             if let Some(ago) = modified_ago {
                 page.estimate.first_visit(ago);
             }
@@ -138,7 +142,7 @@ impl<I: Id> Core<'_, I> {
             return;
         }
         let signals = page.signals();
-        page.signals &= KEPT;
+        page.signals &= FLAGS;
         let interval = tick.since(before);
         let days = tick.days_since(before);
         let visit = Visit {

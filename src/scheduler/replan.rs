@@ -67,12 +67,20 @@ impl<I: Id> Core<'_, I> {
         // Freshness is for people to read: where there are many pages, every fourth will do.
         if self.state.pages_used <= 64 || self.state.prices.cursor.is_multiple_of(4) {
             let seen = page.last != Tick::NEVER;
-            let fresh = if seen {
-                belief(&believed).fresh(tick.days_since(page.last))
-            } else {
-                0.0
+            let days = tick.days_since(page.last);
+            let (fresh, achievable) = match self.clock_of(id, &page) {
+                Some((clock, phase)) => {
+                    // On average from one visit to the next, which is as good as now: it is visited
+                    // just after it has changed.
+                    let fresh = clock.fresh(phase, gap) / gap;
+                    (fresh, fresh)
+                }
+                None => (
+                    belief(&believed).fresh(days),
+                    belief(&believed).mean_freshness(gap),
+                ),
             };
-            let achievable = belief(&believed).mean_freshness(gap);
+            let fresh = if seen { fresh } else { 0.0 };
             self.state.prices.sample(page.weight, fresh, achievable);
         }
         if let Ok(host) = self.gate_of(page.host).and_then(|gate| self.host_mut(gate)) {
@@ -83,7 +91,8 @@ impl<I: Id> Core<'_, I> {
         {
             // A queue is not touched for a few hundredths of a gap: value is flat around its best.
             let off = due.days_since(page.due).max(page.due.days_since(due));
-            if off > 0.03 * gap {
+            let enough = if page.has_terms() { 0.0 } else { 0.03 * gap };
+            if off > enough {
                 self.reschedule(id, due, Place::Queued);
             }
         }

@@ -1,6 +1,6 @@
 //! What a scheduler that starts again is told of its earlier life.
 
-use super::page::{OWN, Place};
+use super::page::{FLAGS, OWN, Place};
 use super::read::{Read as _, page_key};
 use super::state::Core;
 use super::tick::Tick;
@@ -35,7 +35,7 @@ impl<I: Id> Core<'_, I> {
         let id = page_key(page)?;
         let state = self.queued_mut(id)?;
         state.estimate = estimate;
-        state.signals = OWN;
+        state.signals = state.signals & FLAGS | OWN;
         state.last = Tick::NEVER;
         let host = state.host;
         self.teach_kin(host, &estimate, 1.0);
@@ -51,7 +51,7 @@ impl<I: Id> Core<'_, I> {
     pub(super) fn believe(&mut self, page: PageId, estimate: Estimate) -> Result<(), Error> {
         let state = self.page_mut(page_key(page)?)?;
         state.estimate = estimate;
-        state.signals = OWN;
+        state.signals = state.signals & FLAGS | OWN;
         Ok(())
     }
 

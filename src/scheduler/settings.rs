@@ -1,6 +1,7 @@
 //! What a scheduler is told once, and what it is told of a page when it is added.
 
 use crate::learn;
+use crate::model::Objective;
 use crate::polite::GateSettings;
 
 /// How due times follow each other.
@@ -28,9 +29,14 @@ pub enum Engine {
 pub struct Settings {
     /// How due times follow each other.
     pub engine: Engine,
+    /// What is to be kept small: the share of time that copies are stale, or how long they have
+    /// been so. Any other objective is taken for freshness.
+    pub objective: Objective,
     /// Fetches that may start at once when the budget has not been used up: in any window of length
     /// W at most `W × budget + burst` requests are made, and one more for each page that was
-    /// [`Outcome::Denied`](super::Outcome::Denied) in it. At least 1; as many as there are sockets
+    /// [`Outcome::Denied`](super::Outcome::Denied) in it, and two days' budget more where pages
+    /// change by the clock: those are fetched just after they have changed, all at once if need be,
+    /// and others wait until the budget has caught up. At least 1; as many as there are sockets
     /// is a good number.
     pub burst: u16,
     /// What holds for every gate.
@@ -53,6 +59,7 @@ impl Settings {
     /// The carousel, four fetches at once.
     pub const DEFAULT: Self = Self {
         engine: Engine::Carousel,
+        objective: Objective::Freshness,
         burst: 4,
         gate: GateSettings::DEFAULT,
         learn: learn::Settings::DEFAULT.with_memory(30.0),
@@ -65,6 +72,13 @@ impl Settings {
     #[must_use]
     pub const fn with_engine(mut self, engine: Engine) -> Self {
         self.engine = engine;
+        self
+    }
+
+    /// The same with another [`objective`](Self::objective).
+    #[must_use]
+    pub const fn with_objective(mut self, objective: Objective) -> Self {
+        self.objective = objective;
         self
     }
 
@@ -137,6 +151,9 @@ pub struct PageSettings {
     /// How firmly the rate is believed: as if so many changes had been seen. From
     /// [`Self::CERTAIN`] on it counts as known.
     pub confidence: f32,
+    /// Are there limits or a clock for it among the scheduler's
+    /// [`Terms`](crate::terms::Terms), by the index that the page gets?
+    pub has_terms: bool,
 }
 
 impl PageSettings {
@@ -149,6 +166,7 @@ impl PageSettings {
         weight: 1.0,
         rate: None,
         confidence: 4.0,
+        has_terms: false,
     };
 
     /// The same with another [`weight`](Self::weight).
@@ -169,6 +187,13 @@ impl PageSettings {
     #[must_use]
     pub const fn with_confidence(mut self, confidence: f32) -> Self {
         self.confidence = confidence;
+        self
+    }
+
+    /// The same with terms, or without; see [`has_terms`](Self::has_terms).
+    #[must_use]
+    pub const fn with_terms(mut self, has_terms: bool) -> Self {
+        self.has_terms = has_terms;
         self
     }
 }

@@ -17,6 +17,7 @@ use super::{Counters, Error, Settings};
 use crate::heap::{HeapView, Id};
 use crate::learn::HostPrior;
 use crate::math::lesser;
+use crate::terms::Terms;
 use crate::time::{Duration, Instant};
 
 /// What a scheduler knows besides its tables.
@@ -45,6 +46,8 @@ pub(super) struct State<I> {
     pub(super) page_count: usize,
     pub(super) hosts_used: usize,
     pub(super) chores: Chores,
+    /// A page has terms.
+    pub(super) has_terms: bool,
 }
 
 /// Work that comes up for all hosts at once, and is spread over calls: how far it is.
@@ -90,6 +93,7 @@ impl<I: Id> State<I> {
             page_count: 0,
             hosts_used: 0,
             chores: Chores::none(),
+            has_terms: false,
         }
     }
 }
@@ -117,6 +121,8 @@ pub(super) struct Core<'a, I> {
     /// Hosts whose gate is open and that have pages, by when the first is due.
     pub(super) open: HeapView<'a, Tick, I>,
     pub(super) state: &'a mut State<I>,
+    /// What the list says of single pages; asked for pages that have terms only.
+    pub(super) terms: Terms<'a>,
 }
 
 impl<I: Id> Core<'_, I> {

@@ -8,6 +8,7 @@ use super::state::{Core, State};
 use super::tick::Tick;
 use super::{SchedulerView, Settings};
 use crate::heap::ArrayHeap;
+use crate::terms::Terms;
 
 /// The tables in arrays.
 #[derive(Debug)]
@@ -35,13 +36,18 @@ impl<const PAGES: usize, const HOSTS: usize> Arrays<PAGES, HOSTS> {
         }
     }
 
-    pub(super) fn core<'a>(&'a mut self, state: &'a mut State<u16>) -> Core<'a, u16> {
+    pub(super) fn core<'a>(
+        &'a mut self,
+        state: &'a mut State<u16>,
+        terms: Terms<'a>,
+    ) -> Core<'a, u16> {
         Core {
             pages: &mut self.pages,
             hosts: &mut self.hosts,
             closed: self.closed.as_view(),
             open: self.open.as_view(),
             state,
+            terms,
         }
     }
 }
@@ -83,7 +89,7 @@ impl<const PAGES: usize, const HOSTS: usize> Tables<PAGES, HOSTS> {
     /// A scheduler without pages in this memory; whatever it held is forgotten.
     pub fn scheduler(&mut self, settings: Settings) -> SchedulerView<'_> {
         let state = self.state.write(State::new(settings));
-        SchedulerView::without_pages(self.arrays.core(state))
+        SchedulerView::without_pages(self.arrays.core(state, Terms::None))
     }
 }
 

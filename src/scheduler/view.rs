@@ -2,6 +2,7 @@
 
 use super::read::Read;
 use super::state::Core;
+use crate::terms::Terms;
 
 /// A scheduler of any size, over tables that somebody else owns: those of a
 /// [`Scheduler`](super::Scheduler), or [`Tables`](super::Tables) in static memory.
@@ -29,6 +30,12 @@ impl<'a> SchedulerView<'a> {
     pub(super) fn without_pages(mut core: Core<'a, u16>) -> Self {
         core.forget();
         Self(core)
+    }
+
+    /// Tells where the terms of pages are; see [`PageSettings::has_terms`](super::PageSettings).
+    /// Before pages are added that have some.
+    pub fn set_terms(&mut self, terms: Terms<'a>) {
+        self.0.terms = terms;
     }
 
     pub(super) fn core(&mut self) -> &mut Core<'a, u16> {

@@ -24,6 +24,7 @@ pub mod executor;
 pub mod log_sinks;
 #[cfg(all(feature = "log-sinks", feature = "rtt"))]
 mod logger;
+mod memmove;
 pub mod memory;
 pub mod network;
 pub mod partition;

@@ -398,3 +398,90 @@ fn chance_is_shown() {
         "{said}"
     );
 }
+
+/// 40 pages with one certain update a day each.
+fn clockwork() -> String {
+    let row = |page: u32| format!("http://a/{page},quasi,{}m:1\n", 36 * page);
+    let rows: String = (0..40).map(row).collect();
+    format!("url,model,updates\n{rows}")
+}
+
+#[test]
+fn pages_that_change_by_the_clock_are_kept_fresh() {
+    let options = ["--days", "30", "--crawls-per-day", "40"];
+    for policy in ["carousel", "index"] {
+        let options = [&options[..], &["--policy", policy]].concat();
+        let row = simulate_list(&clockwork(), &options);
+        assert!(number(&row["freshness"]) >= 0.99, "{row}");
+    }
+}
+
+#[test]
+fn max_is_never_exceeded() {
+    let rows: String = (0..20)
+        .map(|page| format!("http://a/{page},5,1\n"))
+        .collect();
+    let list = format!("url,changes_per_day,max\n{rows}");
+    let options = ["--days", "30", "--crawls-per-day", "100", "--compare"];
+    for failures in ["0", "0.2"] {
+        let options = [&options[..], &["--failures", failures]].concat();
+        for row in simulate_list(&list, &options).as_array().expect("rows") {
+            assert_eq!(row["limit_violations"], 0, "{row}");
+            assert!(number(&row["fetches"]) <= 20.0 * 31.0, "{row}");
+        }
+    }
+}
+
+#[test]
+fn a_mix_of_all_laws_comes_near_to_what_the_plan_says() {
+    let mut list = "url,weight,model,changes_per_day,shape,updates\n".to_owned();
+    for page in 0..40 {
+        let rate = 2.0 + f64::from(page % 20);
+        list += &format!("http://a/p{page},1,poisson,{rate},,\n");
+        list += &format!("http://a/w{page},1,weibull,{rate},1.2,\n");
+        list += &format!("http://a/h{page},1,pareto,{rate},3,\n");
+        list += &format!("http://a/q{page},1,quasi,,,{}m:1\n", 36 * page);
+    }
+    let options = ["--days", "30", "--crawls-per-day", "3000"];
+    let row = simulate_list(&list, &options);
+    let plan = dunlin(
+        &["plan", "-", "--crawls", "3000", "--format", "json"],
+        list.as_bytes(),
+    );
+    let plan: Value = serde_json::from_slice(&plan.stdout).expect("a plan");
+    // The engine leaves 2 % of the budget where pages have terms, because nothing is fetched early.
+    let off = (number(&row["freshness"]) - number(&plan["value"])).abs();
+    assert!(off <= 0.003, "off by {off}: {row}, {}", plan["value"]);
+}
+
+#[test]
+fn who_wants_young_copies_says_so() {
+    let options = ["--days", "60", "--crawls-per-day", "8"];
+    let fresh = simulate(&options);
+    let young = simulate(&[&options[..], &["--objective", "age"]].concat());
+    assert!(number(&young["age_s"]) < number(&fresh["age_s"]), "{young}");
+    assert_eq!(young["objective"], "age");
+    assert!(
+        number(&young["age_s"]) >= 0.9 * number(&young["bound"]),
+        "{young}"
+    );
+}
+
+#[test]
+fn terms_that_make_no_sense_are_refused() {
+    let run = ["simulate", "-", "--days", "1", "--crawls-per-day", "5"];
+    let with = |options: &[&'static str]| [&run[..], options].concat();
+    refuses(&with(&["--objective", "speed"]), PAGES.as_bytes(), "speed");
+    refuses(
+        &with(&["--interval", "0s"]),
+        PAGES.as_bytes(),
+        "from 1s to 49d",
+    );
+    refuses(
+        &with(&["--interval", "12h"]),
+        clockwork().as_bytes(),
+        "within the interval",
+    );
+    let greedy = "url,min\nhttp://a/,9\n";
+    refuses(&run, greedy.as_bytes(), "need 9 crawls at least");
+}

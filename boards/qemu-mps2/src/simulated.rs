@@ -4,7 +4,7 @@
 
 use core::convert::Infallible;
 
-use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Resolve};
+use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, HttpDate, Resolve};
 use embassy_time::{Duration, Instant, Timer};
 use embedded_io_async::{ErrorType, Read, Write};
 
@@ -41,14 +41,57 @@ pub struct Conversation {
     hash: u32,
     /// The request line is over.
     line_ended: bool,
-    /// Digits of the version that the request knows, while and after they pass by.
-    known: Option<u32>,
-    matched: usize,
+    /// The version that the request knows.
+    known: NumberAfter,
+    /// The minute of the day at which the page changes, if it does so once a day.
+    daily: NumberAfter,
     answered: bool,
 }
 
 const SEED: u32 = 0x811c_9dc5;
-const TAG: &[u8] = b"If-None-Match: \"";
+/// The date when the device starts: midnight of 1 January 2027.
+const START: u64 = 1_798_761_600;
+
+/// A number that follows certain bytes, while and after they pass by.
+#[derive(Clone, Copy, Debug)]
+struct NumberAfter {
+    tag: &'static [u8],
+    matched: usize,
+    number: Option<u32>,
+}
+
+impl NumberAfter {
+    const fn new(tag: &'static [u8]) -> Self {
+        Self {
+            tag,
+            matched: 0,
+            number: None,
+        }
+    }
+
+    fn take(&mut self, byte: u8) {
+        match self.tag.get(self.matched) {
+            Some(expected) => {
+                self.matched = if byte == *expected {
+                    self.matched + 1
+                } else {
+                    0
+                }
+            }
+            None if self.matched == self.tag.len() && byte.is_ascii_digit() => {
+                let digit = u32::from(byte - b'0');
+                self.number = Some(
+                    self.number
+                        .unwrap_or(0)
+                        .wrapping_mul(10)
+                        .wrapping_add(digit),
+                );
+            }
+            // The number is over; nothing else is looked for.
+            None => self.matched = self.tag.len() + 1,
+        }
+    }
+}
 
 fn hash(start: u32, bytes: &[u8]) -> u32 {
     bytes.iter().fold(start, |hash, byte| {
@@ -60,8 +103,8 @@ impl Conversation {
     const NEW: Self = Self {
         hash: SEED,
         line_ended: false,
-        known: None,
-        matched: 0,
+        known: NumberAfter::new(b"If-None-Match: \""),
+        daily: NumberAfter::new(b"GET /daily/"),
         answered: false,
     };
 
@@ -70,27 +113,19 @@ impl Conversation {
             self.line_ended = byte == b'\r';
             self.hash = hash(self.hash, &[byte]);
         }
-        match TAG.get(self.matched) {
-            Some(expected) => {
-                self.matched = if byte == *expected {
-                    self.matched + 1
-                } else {
-                    0
-                }
-            }
-            None if byte.is_ascii_digit() => {
-                let digit = u32::from(byte - b'0');
-                self.known = Some(self.known.unwrap_or(0).wrapping_mul(10).wrapping_add(digit));
-            }
-            // The tag is over; nothing else is looked for.
-            None => self.matched = TAG.len() + 1,
-        }
+        self.known.take(byte);
+        self.daily.take(byte);
     }
 
-    /// Pages change every five minutes to every five hours, each at its own moments.
+    /// Pages change every five minutes to every five hours, each at its own moments; those under
+    /// `/daily/` once a day, at the minute that their path says.
     fn version(&self) -> u32 {
+        let now = Instant::now().as_secs() as u32;
+        if let Some(minute) = self.daily.number {
+            return now.wrapping_add(86_400 - 60 * (minute % 1_440)) / 86_400;
+        }
         let period = 300 + self.hash % 18_000;
-        (Instant::now().as_secs() as u32).wrapping_add(self.hash >> 8) / period
+        now.wrapping_add(self.hash >> 8) / period
     }
 }
 
@@ -116,22 +151,28 @@ impl Read for Conversation {
         }
         self.answered = true;
         // From 20 to 276 ms, and for one page in 64 longer than any deadline.
-        let late = if self.hash % 64 == 7 {
+        let late = if self.hash % 64 == 7 && self.daily.number.is_none() {
             60_000
         } else {
             u64::from(20 + (self.hash >> 24))
         };
         Timer::after(Duration::from_millis(late)).await;
         let version = self.version();
-        let mut text = heapless::String::<160>::new();
+        let date = HttpDate::from_unix(START + Instant::now().as_secs())
+            .map_or([b' '; 29], HttpDate::format);
+        let date = core::str::from_utf8(&date).unwrap_or_default();
+        let mut text = heapless::String::<224>::new();
         // What does not fit is cut off, as a server might.
-        let _ = if self.known == Some(version) {
-            core::fmt::write(&mut text, format_args!("HTTP/1.1 304 Same\r\n\r\n"))
+        let _ = if self.known.number == Some(version) {
+            core::fmt::write(
+                &mut text,
+                format_args!("HTTP/1.1 304 Same\r\nDate: {date}\r\n\r\n"),
+            )
         } else {
             core::fmt::write(
                 &mut text,
                 format_args!(
-                    "HTTP/1.1 200 OK\r\nETag: \"{version}\"\r\nConnection: close\r\n\r\nUser-agent: *\nDisallow: /never\n{version}"
+                    "HTTP/1.1 200 OK\r\nDate: {date}\r\nETag: \"{version}\"\r\nConnection: close\r\n\r\nUser-agent: *\nDisallow: /never\n{version}"
                 ),
             )
         };

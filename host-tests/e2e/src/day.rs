@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use dunlin::probe::LoggedEvent;
 use dunlin_host::lists::listing::{Gate, Listing};
-use dunlin_host::lists::pages::{ListedChange, ListedPage, PageList};
+use dunlin_host::lists::pages::{ListedChange, ListedPage, ListedUpdate, PageList};
 use dunlin_tools::qemu::crawl::Report;
 use dunlin_tools::qemu::page_image::{self, ImageFile, Options};
 use dunlin_tools::qemu::{self, Attached, Line, Machine, Time};
@@ -45,6 +45,8 @@ pub fn day(install: bool) -> Result<()> {
     // The board's own clock, in time that QEMU skips: what happens is the same to a microsecond or
     // so, which is what QEMU takes to ring.
     check(&run(install, SECONDS, false)?).context("with the board's own clock")?;
+    let fresh = daily(install)?;
+    println!("a day of pages that change by the clock: freshness {fresh:.4}");
     println!(
         "a day in virtual time: {} fetches, {} changes, {} errors, {} log lines, the same in two runs",
         summary.fetches,
@@ -90,6 +92,62 @@ fn check(log: &[Line]) -> Result<Report> {
     Ok(report)
 }
 
+/// Pages with one certain update a day, and as many fetches as pages.
+const DAILY: usize = 40;
+
+/// Runs two days of pages that change once a day, at times that their list says, and returns how
+/// fresh they were on the second one. Fails below 0.99, and if `max` is exceeded.
+fn daily(install: bool) -> Result<f64> {
+    const DAY_S: f64 = 86_400.0;
+    let minute = |page: usize| 10 + 35 * page;
+    let mut listing = full_list();
+    listing.list.pages.truncate(DAILY);
+    for (index, page) in listing.list.pages.iter_mut().enumerate() {
+        page.url = format!("http://host{}.test/daily/{}", page.host, minute(index));
+        page.max = Some(2);
+        page.change = ListedChange::Quasi {
+            updates: vec![ListedUpdate {
+                offset: dunlin::time::Duration::from_secs(60 * minute(index) as u64),
+                probability: 1.0,
+            }],
+        };
+    }
+    let options = Options {
+        per_day: Some(DAILY as f64 + 2.0),
+        ..Options::default()
+    };
+    let log = run_list(install, &listing, &options, 2 * SECONDS, true)?;
+    // Of each page: its versions, by when they were found.
+    let mut found: Vec<Vec<f64>> = vec![Vec::new(); DAILY];
+    let mut asked: Vec<Vec<f64>> = vec![Vec::new(); DAILY];
+    for line in &log {
+        if let Some(LoggedEvent::End { page, changed, .. }) = LoggedEvent::read(&line.message) {
+            let seconds = line.micros.unwrap_or(0) as f64 / 1e6;
+            let times = [Some(&mut asked), changed.then_some(&mut found)];
+            for times in times.into_iter().flatten() {
+                times[usize::from(page)].push(seconds);
+            }
+        }
+    }
+    let mut stale = 0.0;
+    for (page, times) in found.iter().enumerate() {
+        let update = DAY_S + 60.0 * minute(page) as f64;
+        let seen = times.iter().copied().find(|at| *at >= update);
+        stale += seen.unwrap_or(2.0 * DAY_S) - update;
+    }
+    let soon = |times: &Vec<f64>| times.windows(2).any(|pair| pair[1] - pair[0] < 0.5 * DAY_S);
+    ensure!(
+        !asked.iter().any(soon),
+        "a page that may be visited twice a day was visited within half a day"
+    );
+    let fresh = 1.0 - stale / (DAILY as f64 * DAY_S);
+    ensure!(
+        fresh >= 0.99,
+        "pages that change by the clock were fresh for {fresh:.4} of a day, not for 0.99"
+    );
+    Ok(fresh)
+}
+
 /// Runs an hour of such a day, for what it costs.
 pub fn hour(install: bool) -> Result<Report> {
     let mut report = Report::default();
@@ -102,13 +160,23 @@ pub fn hour(install: bool) -> Result<Report> {
 /// Runs the firmware for so many virtual seconds and returns its log. With `skip` time passes only
 /// while everybody waits; without, it is the board's own clock in time that QEMU skips.
 fn run(install: bool, seconds: u32, skip: bool) -> Result<Vec<Line>> {
-    setup::qemu(install)?;
-    let elf = firmware::build(install, firmware::DAY)?;
     let options = Options {
         per_day: Some(BUDGET),
         ..Options::default()
     };
-    let (image, _) = page_image::build(&full_list(), &options)?;
+    run_list(install, &full_list(), &options, seconds, skip)
+}
+
+fn run_list(
+    install: bool,
+    listing: &Listing,
+    options: &Options,
+    seconds: u32,
+    skip: bool,
+) -> Result<Vec<Line>> {
+    setup::qemu(install)?;
+    let elf = firmware::build(install, firmware::DAY)?;
+    let (image, _) = page_image::build(listing, options)?;
     let image = ImageFile::write(&image, &elf)?;
     let arguments = [format!("seconds={seconds}"), format!("skip={skip}")];
     let time = if skip { Time::Real } else { Time::Skipping };

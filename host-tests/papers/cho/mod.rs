@@ -50,6 +50,7 @@ fn world(rates: impl IntoIterator<Item = f64>) -> World {
     World {
         pages: rates.into_iter().map(page).collect(),
         hosts: vec![SimHost::new(Duration::ZERO)],
+        ..World::default()
     }
 }
 

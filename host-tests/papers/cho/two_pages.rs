@@ -136,6 +136,7 @@ fn simulated(copies: usize, visits: f64, share: f64) -> f64 {
     let world = World {
         pages: (0..2 * copies).map(page).collect(),
         hosts: vec![SimHost::new(Duration::ZERO); 2 * copies],
+        ..World::default()
     };
     let interval = |share: f64| (share > 1e-9).then(|| Duration::from_days(1.0 / (share * visits)));
     let pair = [interval(1.0 - share), interval(share)];

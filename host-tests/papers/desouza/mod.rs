@@ -550,5 +550,6 @@ fn web(pages: usize, servers: usize) -> World {
     World {
         pages: (0..pages).map(page).collect(),
         hosts: vec![gap; servers],
+        ..World::default()
     }
 }

@@ -50,6 +50,7 @@ fn policies(section: &mut Section, traces: &Traces) {
     let world = World {
         pages: pages.collect(),
         hosts: vec![SimHost::new(Duration::from_secs(60)); traces.services],
+        ..World::default()
     };
     let policies = PolicyName::value_variants();
     let per_day = |budget: f64| budget / 365.0 * world.pages.len() as f64;

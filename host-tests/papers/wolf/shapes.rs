@@ -49,6 +49,7 @@ fn equal_pages(section: &mut Section, settings: &Settings) {
         let world = World {
             pages: vec![page; pages],
             hosts: vec![SimHost::new(Duration::ZERO)],
+            ..World::default()
         };
         let options = Options {
             measured_from: 2.0,

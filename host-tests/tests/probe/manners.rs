@@ -109,3 +109,68 @@ fn politeness_comes_before_what_a_list_says() {
     let others = world.asked("a.test", "/page5").len();
     assert!(others > 0, "the others are visited, too");
 }
+
+#[test]
+fn a_page_is_asked_for_no_more_often_than_its_list_allows_whatever_it_answers() {
+    let max = CrawlLimits {
+        max: Some(12),
+        ..CrawlLimits::NONE
+    };
+    let setting = Setting {
+        limits: (0..30).map(|page| (page, max)).collect(),
+        per_day: None,
+        ..thirty(2 * 86_400)
+    };
+    let (world, _) = setting.run(|hit| {
+        let number: String = hit.target.chars().filter(char::is_ascii_digit).collect();
+        match number.parse().unwrap_or(99) {
+            99 => Answer::none(),
+            number if number % 5 == 1 => Answer::new(500, "", ""),
+            number if number % 5 == 2 => Answer::silence(),
+            number if number % 5 == 3 => Answer::moved(302, "/elsewhere"),
+            _ => Answer::page(&format!("{}", hit.at.as_secs())),
+        }
+    });
+    for page in 0..30 {
+        let asked = world.asked("a.test", &format!("/page{page}"));
+        assert!(
+            (2..=24).contains(&asked.len()),
+            "/page{page}: {}",
+            asked.len()
+        );
+        for pair in asked.windows(2) {
+            let gap = pair[1].at - pair[0].at;
+            assert!(gap >= Duration::HOUR * 2, "/page{page}: {gap:?}");
+        }
+    }
+    let often = world.asked("a.test", "/page0").len();
+    assert!(often >= 22, "{often} times in two days, 24 are allowed");
+}
+
+#[test]
+fn a_page_that_changes_by_the_clock_is_asked_for_just_after() {
+    const MIDNIGHT: u64 = 1_794_009_600;
+    let six = Duration::HOUR * 6;
+    let setting = Setting {
+        updates: vec![(3, six), (4, Duration::HOUR * 18)],
+        per_day: Some(60.0),
+        unix_time: Some(MIDNIGHT),
+        ..thirty(4 * 86_400)
+    };
+    let (world, _) = setting.run(site);
+    let times = |path| -> Vec<u64> {
+        let asked = world.asked("a.test", path);
+        asked.iter().map(|hit| hit.at.as_secs()).collect()
+    };
+    for (path, hour) in [("/page3", 6), ("/page4", 18)] {
+        let asked = times(path);
+        // The first round, and then once a day; the first of these may wait until the budget has
+        // made up for the first round.
+        assert_eq!(asked.len(), 5, "{path}: {asked:?}");
+        for (day, at) in asked[1..].iter().enumerate().skip(1) {
+            let after = at - (24 * day as u64 + hour) * 3_600;
+            // Where the budget is tight, pages that are late already come first: one or two.
+            assert!((2..3_000).contains(&after), "{path}: {asked:?}");
+        }
+    }
+}

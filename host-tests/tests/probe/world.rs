@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use dunlin::catalog::{
-    Address, Config, CrawlLimits, Gateway, Host, LogLevel, Name, Page, TimeServer,
+    Address, ChangeLaw, Config, CrawlLimits, Gateway, Host, LogLevel, Name, Page, TimeServer,
 };
 use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Ignore, Resolve, Scheme};
 use dunlin::image::{Builder, Image};
@@ -21,6 +21,7 @@ use dunlin::probe::{
 };
 use dunlin::scheduler::{DynTables, Settings};
 use dunlin::store::{Partition, Store};
+use dunlin::terms::{Update, Updates};
 use dunlin::time::{Duration, Instant};
 use embedded_io_async::{ErrorKind, ErrorType, Read, Write};
 use futures_lite::future::block_on;
@@ -232,6 +233,8 @@ pub struct Setting {
     pub additions: usize,
     /// Which connections, counted from 0, cannot be opened.
     pub refused: fn(usize) -> bool,
+    /// Pages with one certain update a day: when that is.
+    pub updates: Vec<(u16, Duration)>,
 }
 
 impl Default for Setting {
@@ -263,6 +266,7 @@ impl Default for Setting {
             limits: Vec::new(),
             additions: 0,
             refused: |_| false,
+            updates: Vec::new(),
         }
     }
 }
@@ -334,12 +338,30 @@ impl Setting {
                 confidence: self.confidence,
             })
             .collect();
+        let bytes: Vec<[u8; 8]> = (self.updates.iter())
+            .map(|&(_, offset)| {
+                Update {
+                    offset,
+                    probability: 1.0,
+                }
+                .to_bytes()
+            })
+            .collect();
+        let law = |bytes| ChangeLaw::Quasi {
+            interval: Duration::DAY,
+            updates: Updates::from_bytes(bytes),
+        };
+        let pages_by_clock = self.updates.iter().map(|(page, _)| *page);
+        let laws: Vec<(u16, ChangeLaw<'_>)> = pages_by_clock
+            .zip(bytes.iter().map(|bytes| law(bytes)))
+            .collect();
         Builder::new(&config)
             .names(&self.names)
             .hosts(&hosts)
             .pages(&pages)
             .ignore(&self.ignore)
             .limits(&self.limits)
+            .laws(&laws)
             .build_unchecked()
     }
 

@@ -37,6 +37,7 @@ pub fn world(spread: f64) -> World {
     World {
         pages: (0..PAGES).map(page).collect(),
         hosts: vec![SimHost::new(Duration::ZERO); HOSTS],
+        ..World::default()
     }
 }
 

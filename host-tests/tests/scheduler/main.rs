@@ -9,6 +9,7 @@ mod model;
 mod news;
 mod properties;
 mod real;
+mod terms;
 mod worlds;
 
 /// `DUNLIN_LONG=1` asks for the long variants.

@@ -64,7 +64,14 @@ fn world(text: &str, zipf: bool) -> (World, f64) {
     };
     let pages = changes.into_iter().zip(ranks).map(page).collect();
     let hosts = vec![SimHost::new(Duration::from_secs(15)); services.len()];
-    (World { pages, hosts }, days)
+    (
+        World {
+            pages,
+            hosts,
+            ..World::default()
+        },
+        days,
+    )
 }
 
 /// The weightings and visits a page and day, in the order of the table.

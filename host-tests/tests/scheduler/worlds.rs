@@ -59,6 +59,7 @@ pub fn log_normal(pages: usize, hosts: usize, spread: f64, median: f64, seed: u6
     World {
         pages: (0..pages).map(page).collect(),
         hosts: vec![SimHost::new(Duration::ZERO); hosts],
+        ..World::default()
     }
 }
 
@@ -112,6 +113,7 @@ fn first_case(gap: f64, random: &mut Random) -> World {
     World {
         pages: (0..28).map(|_| page()).collect(),
         hosts: vec![SimHost::new(Duration::ZERO)],
+        ..World::default()
     }
 }
 

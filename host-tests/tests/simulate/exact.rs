@@ -16,6 +16,7 @@ fn once_a_day(change: &Change, days: f64, seed: u64) -> Report {
     let world = World {
         pages: vec![page; 1_000],
         hosts: vec![SimHost::new(Duration::ZERO)],
+        ..World::default()
     };
     let options = Options {
         measured_from: 2.0,
@@ -170,6 +171,7 @@ fn a_trace_is_followed_to_the_moment() {
     let world = World {
         pages: vec![page],
         hosts: vec![SimHost::new(Duration::ZERO)],
+        ..World::default()
     };
     let report = run(
         &world,

@@ -25,5 +25,6 @@ fn poisson_world(count: usize, hosts: usize, gap: Duration, seed: u64) -> World 
     World {
         pages,
         hosts: vec![SimHost::new(gap); hosts],
+        ..World::default()
     }
 }

@@ -64,6 +64,7 @@ const ROOMS: &[Room] = &[
         name: "discover",
         files: &["src/discover/**", "src/rank/**", "src/xml/**"],
         tests: &["discover"],
+        needs_program: true,
     },
     Room {
         name: "probe",

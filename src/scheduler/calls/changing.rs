@@ -99,8 +99,9 @@ macro_rules! changing {
             /// ```
             fn set_hours(host: HostId, hours: Hours) -> Result<(), Error>;
 
-            /// Tells the local time of day, once it is known and whenever it is known better; see
-            /// [`Self::set_hours`].
+            /// Tells the local time, once it is known and whenever it is known better: as the time
+            /// since a midnight before the first fetch. Hours ([`Self::set_hours`]) go by its time
+            /// of day; a clock of pages with an interval of its own begins at that midnight.
             ///
             /// ```
             /// # use dunlin::scheduler::*;

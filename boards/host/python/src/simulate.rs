@@ -133,6 +133,7 @@ pub fn simulate<'py>(
         None => trial::warm_up(pages.len(), crawls_per_day),
     };
     let trial = Trial {
+        objective: dunlin::model::Objective::Freshness,
         world: world(&pages, &gaps, failures),
         options: Options {
             days: warm_up + days,
@@ -186,7 +187,11 @@ fn world(pages: &Columns<'_>, gaps: &[Duration], failures: f64) -> World {
             }
         })
         .collect();
-    World { pages, hosts }
+    World {
+        pages,
+        hosts,
+        ..World::default()
+    }
 }
 
 fn fill(result: &Bound<'_, PyDict>, summary: &Summary, policy: PolicyName) -> PyResult<()> {

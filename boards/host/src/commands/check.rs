@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::lists::listing::ListingArgs;
-use crate::lists::pages::ListedChange;
+use crate::lists::pages::{ListedChange, ListedPage};
 use crate::output::{self, Format, Table};
 
 /// Check a page list and say what is in it
@@ -88,6 +88,18 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
                 0 => String::new(),
                 lines => format!(", {lines} comment lines"),
             };
+            let smooth = |page: &&ListedPage| {
+                matches!(
+                    page.change,
+                    ListedChange::Weibull { .. } | ListedChange::Pareto { .. }
+                )
+            };
+            let other = list.pages.iter().filter(smooth).count();
+            if other > 0 {
+                output::say(format_args!(
+                    "note: {other} pages of model weibull or pareto: a probe takes them for poisson pages of the same rate"
+                ));
+            }
             output::say(format_args!(
                 "{}: {pages} pages on {hosts} hosts{comments}, nothing wrong",
                 args.listing.pages.display()

@@ -31,6 +31,7 @@ use crate::error::Error;
 use crate::lists::budget::Budget;
 use crate::lists::listing::{ListingArgs, host_name};
 use crate::lists::page_image::{self, Capacity, Options};
+use crate::lists::terms::{Goal, parse_interval};
 use crate::lists::trust;
 use crate::monitor::names::Names;
 use crate::monitor::own::Watched;
@@ -94,6 +95,12 @@ pub struct Args {
     /// Keep in this file what is learnt: a second run resumes. One run at a time can use it
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
+    /// What `min`, `max` and `updates` of the list are counted in, from midnight UTC on
+    #[arg(long, value_name = "DURATION", value_parser = parse_interval, default_value = "24h")]
+    interval: Duration,
+    /// What is to be kept small: the time that copies are stale, or how long they have been so
+    #[arg(long, value_enum, default_value_t)]
+    objective: Goal,
     /// For the little that is random, and for the key that what is stored is known by: the same
     /// seed, the same key. Without it, the key is drawn at random and kept in the state file
     #[arg(long, value_name = "S")]
@@ -150,6 +157,8 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         per_day: budget.per_day(&listing),
         seed: args.seed.unwrap_or(DEFAULT_SEED),
         ignore: page_image::pairs(&args.ignore),
+        interval: args.interval,
+        objective: args.objective.into(),
         authorities: match &args.ca {
             Some(path) => trust::authorities(path)?,
             None => Vec::new(),

@@ -15,5 +15,6 @@ pub mod page_image;
 pub mod pages;
 pub mod probe_args;
 pub mod table_file;
+pub mod terms;
 pub mod trace;
 pub mod trust;

@@ -7,12 +7,14 @@ use dunlin::catalog::{
 };
 use dunlin::fetch::{Agent, Host as UrlHost, Ignore, Scheme, Url};
 use dunlin::image::Builder;
+use dunlin::model::Objective;
 use dunlin::time::Duration;
 
 use crate::duration;
 use crate::error::{Error, quoted};
 use crate::lists::listing::{Gate, Listing};
 use crate::lists::pages::ListedChange;
+use crate::lists::terms;
 
 /// How firmly a rate that the list gives is believed, in changes seen.
 const GIVEN_RATE_CONFIDENCE: f32 = 1_000.0;
@@ -57,6 +59,10 @@ pub struct Options {
     pub authorities: Vec<Vec<u8>>,
     /// Stretches of pages that do not count as changes: what opens and what closes them.
     pub ignore: Vec<(String, String)>,
+    /// What `min`, `max` and `updates` of the list are counted in.
+    pub interval: Duration,
+    /// What is to be kept small.
+    pub objective: Objective,
 }
 
 impl Default for Options {
@@ -77,6 +83,8 @@ impl Default for Options {
             sntp: None,
             authorities: Vec::new(),
             ignore: Vec::new(),
+            interval: Duration::DAY,
+            objective: Objective::Freshness,
         }
     }
 }
@@ -144,7 +152,9 @@ pub fn build(
             | ListedChange::Weibull { rate, .. }
             | ListedChange::Pareto { rate, .. } => rate,
             ListedChange::Quasi { ref updates } => {
-                Some(updates.iter().map(|update| update.probability).sum())
+                let days: f64 = options.interval.as_days();
+                let changes: f64 = updates.iter().map(|update| update.probability).sum();
+                Some(changes / days)
             }
         };
         // A rate that is given counts as known. One that is not: whoever chose the budget had a
@@ -186,19 +196,30 @@ pub fn build(
         .iter()
         .map(|(host, pin)| (host.as_str(), *pin))
         .collect();
-    let rhythm = |(place, &index): (usize, &usize)| {
-        let every = list.pages[index].every?;
-        Some((place as u16, CrawlLimits::every(every)))
+    let limited = |(place, &index): (usize, &usize)| {
+        let limits = terms::limits(&list.pages[index], options.interval);
+        (limits != CrawlLimits::NONE).then_some((place as u16, limits))
     };
-    let limits: Vec<_> = order.iter().enumerate().filter_map(rhythm).collect();
-    // What the probe would refuse it for is said here, before it is asked. Of limits, a probe obeys
-    // those that fix the time between two visits; others, and laws, are not written yet.
+    let limits: Vec<_> = order.iter().enumerate().filter_map(limited).collect();
+    let clocks: Vec<Option<Vec<u8>>> = order
+        .iter()
+        .map(|&index| terms::clock(&list.pages[index], options.interval))
+        .collect::<Result<_, _>>()?;
+    let lawful = |(place, &index): (usize, &usize)| {
+        let clock = clocks[place].as_deref();
+        let law = terms::law(&list.pages[index], options.interval, clock)?;
+        Some((place as u16, law))
+    };
+    let laws: Vec<_> = order.iter().enumerate().filter_map(lawful).collect();
+    // What the probe would refuse it for is said here, before it is asked.
     let image = Builder::new(&config(options))
         .names(&names)
         .hosts(&hosts)
         .pages(&records)
         .ignore(&ignore)
         .limits(&limits)
+        .laws(&laws)
+        .objective(options.objective)
         .authorities(&options.authorities)
         .pins(&pins)
         .build()

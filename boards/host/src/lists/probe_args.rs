@@ -4,12 +4,14 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use dunlin::catalog::{Address, LogLevel};
+use dunlin::time::Duration;
 
 use super::budget::Budget;
 use super::listing::Listing;
 use super::page_image::{Options, pairs};
 use super::trust;
 use crate::error::Error;
+use crate::lists::terms::{Goal, parse_interval};
 
 /// How a probe is to crawl a list.
 #[derive(Debug, clap::Args)]
@@ -57,6 +59,12 @@ pub struct ProbeArgs {
     /// What stands between two markers is no change, such as --ignore 'nonce="' '"' (up to 8 times)
     #[arg(long, value_names = ["FROM", "TO"], num_args = 2)]
     ignore: Vec<String>,
+    /// What `min`, `max` and `updates` of the list are counted in, from local midnight on
+    #[arg(long, value_name = "DURATION", value_parser = parse_interval, default_value = "24h")]
+    interval: Duration,
+    /// What is to be kept small: the time that copies are stale, or how long they have been so
+    #[arg(long, value_enum, default_value_t)]
+    objective: Goal,
     /// What the probe logs, and in QEMU what is shown of that: error, warn, info (enough to monitor
     /// it) or debug (also the start of every fetch)
     #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = level)]
@@ -95,6 +103,8 @@ impl ProbeArgs {
             sntp: self.sntp.clone(),
             utc_offset_minutes: self.utc_offset,
             ignore: pairs(&self.ignore),
+            interval: self.interval,
+            objective: self.objective.into(),
             authorities: match &self.ca {
                 Some(path) => trust::authorities(path)?,
                 None => Vec::new(),
@@ -163,6 +173,7 @@ fn gateway(text: &str) -> Result<(String, u16), String> {
 mod tests {
     use super::*;
     use clap::Parser;
+    use dunlin::time::Duration;
 
     #[derive(Parser)]
     struct Command {

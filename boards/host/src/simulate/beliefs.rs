@@ -83,6 +83,8 @@ pub struct Believed<'a> {
     pub rates: &'a [f64],
     /// Of an interval.
     pub days: f64,
+    /// Most crawls of each page in it; empty where none is limited.
+    pub most: &'a [u32],
 }
 
 impl Pages<f64> for Believed<'_> {
@@ -96,5 +98,6 @@ impl Pages<f64> for Believed<'_> {
             model::Change::Poisson(self.rates[index] * self.days),
         )
         .on_host(host)
+        .between(0, self.most.get(index).copied().unwrap_or(u32::MAX))
     }
 }

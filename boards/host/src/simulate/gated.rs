@@ -69,6 +69,10 @@ pub struct Gated<R> {
     spacing: Duration,
     slot: Instant,
     late_micros: u64,
+    /// For each page, before when it may not be fetched again; empty where no page is limited.
+    not_before: Vec<Instant>,
+    /// The least time between two fetches of each page; empty as well.
+    shortest: Vec<Duration>,
 }
 
 #[derive(Debug)]
@@ -108,6 +112,12 @@ impl<R: Rule> Gated<R> {
             spacing: Duration::from_days(1.0 / per_day),
             slot: Instant::ZERO,
             late_micros: 0,
+            not_before: vec![Instant::ZERO; world.limits.len()],
+            shortest: world
+                .limits
+                .iter()
+                .map(|limits| limits.shortest_gap())
+                .collect(),
         };
         gated.line_up();
         gated
@@ -180,6 +190,21 @@ impl<R: Rule> Policy for Gated<R> {
             let Some(Reverse((due, page))) = queue.pages.pop() else {
                 continue;
             };
+            if let Some(&then) = self.not_before.get(page as usize) {
+                if then > now {
+                    // Too soon after its last fetch: it waits, and the next page may be another. An
+                    // eager rule would find it again at once, so its host waits, too.
+                    queue.pages.push(Reverse((then, page)));
+                    let first = queue.pages.peek().map_or(then, |Reverse((due, _))| *due);
+                    if first > now && self.rule.eager() {
+                        self.close(host, first);
+                    } else {
+                        self.ready.push(Reverse((first, host)));
+                    }
+                    continue;
+                }
+                self.not_before[page as usize] = now + self.shortest[page as usize];
+            }
             queue.open = false;
             queue.opens = now + queue.gap;
             self.slot = self.slot.max(now - self.spacing * BURST) + self.spacing;

@@ -1,5 +1,6 @@
 //! Policies by name.
 
+use dunlin::model::Objective;
 use dunlin::scheduler::{Engine, Settings};
 use serde::{Deserialize, Serialize};
 
@@ -69,16 +70,31 @@ impl PolicyName {
 
     /// The policy on a world, with so many fetches a day.
     pub fn build(self, world: &World, per_day: f64, learn: bool, seed: u64) -> Box<dyn Policy> {
+        self.build_for(Objective::Freshness, world, per_day, learn, seed)
+    }
+
+    /// The same, with what is to be kept small; rules that do not plan know freshness only.
+    pub fn build_for(
+        self,
+        objective: Objective,
+        world: &World,
+        per_day: f64,
+        learn: bool,
+        seed: u64,
+    ) -> Box<dyn Policy> {
         let core = |engine| {
-            let settings = Settings::DEFAULT.with_engine(engine).with_seed(seed as u32);
+            let settings = Settings::DEFAULT
+                .with_engine(engine)
+                .with_objective(objective)
+                .with_seed(seed as u32);
             Box::new(scheduler(world, Some(per_day as f32), learn, settings))
         };
         match self {
             Self::Index => core(Engine::Index),
             Self::Carousel => core(Engine::Carousel),
-            Self::Psp => Box::new(timetable(world, per_day, learn, Method::Psp)),
-            Self::Mp2 => Box::new(timetable(world, per_day, learn, Method::Mp2)),
-            Self::MWolf => Box::new(timetable(world, per_day, learn, Method::MWolf)),
+            Self::Psp => Box::new(timetable(world, per_day, learn, Method::Psp, objective)),
+            Self::Mp2 => Box::new(timetable(world, per_day, learn, Method::Mp2, objective)),
+            Self::MWolf => Box::new(timetable(world, per_day, learn, Method::MWolf, objective)),
             Self::Random => Box::new(random(world, per_day, learn, seed)),
             Self::Uniform => Box::new(uniform(world, per_day)),
             Self::Proportional => Box::new(proportional(world, per_day, learn, seed)),

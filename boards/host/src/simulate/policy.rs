@@ -3,9 +3,10 @@
 
 use dunlin::learn::hints::Hint;
 use dunlin::scheduler::{Decision, LargeScheduler, Outcome, PageSettings, Settings};
+use dunlin::terms::{CrawlLimits, ListedTerms, Update};
 use dunlin::time::{Duration, Instant};
 
-use super::World;
+use super::{Change, World};
 
 /// What a policy wants to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +60,26 @@ impl Policy for LargeScheduler {
     }
 }
 
+/// What a list would say of a page. Who has to learn is not told by which clock it changes.
+fn terms_of(world: &World, page: usize, learn: bool) -> ListedTerms {
+    let limits = world.limits_of(page);
+    let clock = match &world.pages[page].change {
+        Change::Quasi(quasi) if !learn => {
+            let update = |&(offset, probability): &(f64, f64)| {
+                Update {
+                    offset: Duration::from_days(offset),
+                    probability: probability as f32,
+                }
+                .to_bytes()
+            };
+            let updates = quasi.updates.iter().flat_map(update).collect();
+            Some((Duration::from_days(quasi.period), updates))
+        }
+        _ => None,
+    };
+    ListedTerms { limits, clock }
+}
+
 /// The scheduler that ships, on a world: with its rates, or without so that it has to learn them.
 pub fn scheduler(
     world: &World,
@@ -77,12 +98,23 @@ pub fn scheduler(
     for (id, host) in hosts.iter().zip(&world.hosts) {
         let _ = scheduler.set_hours(*id, host.hours);
     }
-    for page in &world.pages {
+    let terms: Vec<ListedTerms> = (0..world.pages.len())
+        .map(|page| terms_of(world, page, learn))
+        .collect();
+    let has_terms: Vec<bool> = terms
+        .iter()
+        .map(|terms| terms.limits != CrawlLimits::NONE || terms.clock.is_some())
+        .collect();
+    if has_terms.contains(&true) {
+        scheduler.set_terms(terms);
+    }
+    for (page, has_terms) in world.pages.iter().zip(has_terms) {
         let rate = (!learn).then_some(page.mean_rate as f32);
         let settings = PageSettings::DEFAULT
             .with_weight(page.weight as f32)
             .with_rate(rate)
-            .with_confidence(1e6);
+            .with_confidence(1e6)
+            .with_terms(has_terms);
         let _ = scheduler.add_page(hosts[page.host], &settings, Instant::ZERO);
     }
     scheduler

@@ -100,6 +100,7 @@ impl RandomPicks {
             pages: &self.pages,
             rates: self.beliefs.rates(),
             days: 1.0,
+            most: &[],
         };
         // A sound world makes a sound demand; were it not, the rates of before would stay.
         let _ = azar(

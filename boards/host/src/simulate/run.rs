@@ -62,6 +62,8 @@ pub struct Report {
     pub late_s: f64,
     /// Fetches that started too soon after another one from the same host, or at a forbidden hour.
     pub politeness_violations: u64,
+    /// Fetches that started too soon after another one of the same page, by its limits.
+    pub limit_violations: u64,
     /// Weighted mean freshness, piece by piece.
     pub course: Vec<f64>,
     /// Fetches of each host.
@@ -74,6 +76,8 @@ struct Simulation<'a> {
     options: &'a Options,
     copies: Vec<Copy>,
     last_start: Vec<Option<Instant>>,
+    /// The same for each page; empty where no page has limits.
+    last_of_page: Vec<Option<Instant>>,
     in_flight: BinaryHeap<Reverse<(Instant, u32, Ending)>>,
     hints: Hints,
     failures: Random,
@@ -138,6 +142,7 @@ impl<'a> Simulation<'a> {
             options,
             copies: world.pages.iter().enumerate().map(copy).collect(),
             last_start: vec![None; world.hosts.len()],
+            last_of_page: vec![None; world.limits.len()],
             in_flight: BinaryHeap::new(),
             hints: Hints::new(world, options.seed),
             failures: Random(!options.seed),
@@ -184,6 +189,12 @@ impl<'a> Simulation<'a> {
             .is_some_and(|before| now - before < host.gap);
         let closed = !host.hours.wait(now - Instant::ZERO).is_zero();
         self.report.politeness_violations += u64::from(too_soon || closed);
+        if let Some(last) = self.last_of_page.get_mut(index) {
+            let gap = self.world.limits[index].shortest_gap();
+            let before = last.replace(now);
+            let too_soon = before.is_some_and(|before| now - before < gap);
+            self.report.limit_violations += u64::from(too_soon);
+        }
         self.started += 1;
         let failed = host.fails > 0.0 && self.failures.unit() <= host.fails;
         let measured = time >= self.options.measured_from;

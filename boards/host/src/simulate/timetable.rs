@@ -50,10 +50,20 @@ pub struct Timetable {
     /// Crawls an interval.
     budget: u32,
     next: Instant,
+    /// What is to be kept small.
+    objective: Objective,
+    /// Most crawls of each page in an interval; empty where none is limited.
+    most: Vec<u32>,
 }
 
 /// See [`Method`].
-pub fn timetable(world: &World, per_day: f64, learn: bool, method: Method) -> Gated<Timetable> {
+pub fn timetable(
+    world: &World,
+    per_day: f64,
+    learn: bool,
+    method: Method,
+    objective: Objective,
+) -> Gated<Timetable> {
     let days = (ROUNDS * world.pages.len() as f64 / per_day).max(1.0);
     let mut by_host = vec![Vec::new(); world.hosts.len()];
     for (index, page) in world.pages.iter().enumerate() {
@@ -72,6 +82,16 @@ pub fn timetable(world: &World, per_day: f64, learn: bool, method: Method) -> Ga
         interval: Duration::from_days(days),
         budget: ((per_day * days) as u32).max(1),
         next: Instant::ZERO,
+        objective,
+        most: world
+            .limits
+            .iter()
+            .map(|limits| {
+                let gap = limits.shortest_gap().as_micros();
+                let most = Duration::from_days(days).as_micros().checked_div(gap);
+                most.map_or(u32::MAX, |most| u32::try_from(most).unwrap_or(u32::MAX))
+            })
+            .collect(),
     };
     Gated::new(world, per_day, rule)
 }
@@ -122,16 +142,11 @@ impl Timetable {
             pages: &self.pages,
             rates: self.beliefs.rates(),
             days,
+            most: &self.most,
         };
         let mut crawls = vec![0; self.pages.len()];
         // A sound world makes a sound demand.
-        let planned = select(
-            &pages,
-            &mut hosts,
-            self.budget,
-            Objective::Freshness,
-            &mut crawls,
-        );
+        let planned = select(&pages, &mut hosts, self.budget, self.objective, &mut crawls);
         debug_assert!(planned.is_ok(), "{planned:?}");
         crawls
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use dunlin::model::Objective;
 use dunlin::time::Duration;
 use serde::Serialize;
 
@@ -30,6 +31,8 @@ pub struct Trial {
     pub options: Options,
     /// Fetches a day.
     pub crawls_per_day: f64,
+    /// What is to be kept small.
+    pub objective: Objective,
     /// Do policies start without the rates?
     pub learn: bool,
     /// With so many seeds, from that of the options on.
@@ -59,6 +62,10 @@ pub struct Summary {
     pub changes_seen: u64,
     /// Fetches that came too soon; a sum, not a mean: one is too many.
     pub politeness_violations: u64,
+    /// Fetches that came sooner after another of the same page than its limits allow; a sum, too.
+    pub limit_violations: u64,
+    /// What was to be kept small: `freshness` (which is to be large), `age` or `harmonic`.
+    pub objective: &'static str,
     /// The best that any schedule could reach on average.
     pub bound: f64,
     /// The best in the long run for pages of these rates.
@@ -184,8 +191,13 @@ impl Trial {
                 seed,
                 ..self.options
             };
-            let mut policy =
-                policies[job / seeds].build(&self.world, self.crawls_per_day, self.learn, seed);
+            let mut policy = policies[job / seeds].build_for(
+                self.objective,
+                &self.world,
+                self.crawls_per_day,
+                self.learn,
+                seed,
+            );
             let mut before = 0;
             run_watched(&self.world, policy.as_mut(), &options, |share| {
                 let now = (1_000.0 * share) as u64;
@@ -224,6 +236,12 @@ impl Trial {
             politeness_violations: (reports.iter())
                 .map(|report| report.politeness_violations)
                 .sum(),
+            limit_violations: (reports.iter()).map(|report| report.limit_violations).sum(),
+            objective: match self.objective {
+                Objective::Freshness => "freshness",
+                Objective::Age => "age",
+                Objective::Harmonic => "harmonic",
+            },
             bound: self.bound,
             optimum: self.optimum,
             freshness_plus_minus: freshness.plus_minus,

@@ -6,6 +6,7 @@ use dunlin::polite::Hours;
 use dunlin::time::Duration;
 
 use super::Change;
+use dunlin::terms::CrawlLimits;
 
 /// Pages and hosts.
 #[derive(Clone, Debug, Default)]
@@ -14,6 +15,8 @@ pub struct World {
     pub pages: Vec<SimPage>,
     /// All hosts.
     pub hosts: Vec<SimHost>,
+    /// How often each page may and has to be visited; empty where no page has limits.
+    pub limits: Vec<CrawlLimits>,
 }
 
 /// A page.
@@ -79,6 +82,11 @@ impl SimHost {
 }
 
 impl World {
+    /// How often a page may and has to be visited.
+    pub fn limits_of(&self, page: usize) -> CrawlLimits {
+        self.limits.get(page).copied().unwrap_or_default()
+    }
+
     /// Hosts as the planner sees them, with an interval of a day.
     pub fn plan_hosts(&self) -> Vec<PlanHost<f64>> {
         self.hosts

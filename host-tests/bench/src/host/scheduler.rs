@@ -104,6 +104,7 @@ fn simulate(rows: &mut Vec<Row>, count: usize) {
         let world = World {
             pages,
             hosts: vec![SimHost::new(Duration::ZERO); hosts],
+            ..World::default()
         };
         time = seconds(1, || {
             let mut policy = PolicyName::Carousel.build(&world, 8.64 * count as f64, false, 1);

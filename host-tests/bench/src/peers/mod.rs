@@ -185,6 +185,7 @@ pub fn cost(name: &str) -> Option<(f64, f64)> {
     let world = World {
         pages: (0..PAGES).map(page).collect(),
         hosts: vec![SimHost::new(Duration::from_millis(10)); PAGES / 50],
+        ..World::default()
     };
     let per_day = PAGES as f64;
     let spacing = Duration::from_days(1.001 / per_day);

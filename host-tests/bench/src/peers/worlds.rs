@@ -82,6 +82,7 @@ fn made_up(seed: u64, pages: usize, spread: f64, zipf: bool) -> World {
     World {
         pages: (0..pages).map(&mut page).collect(),
         hosts: vec![SimHost::new(Duration::from_secs(1)); hosts],
+        ..World::default()
     }
 }
 
@@ -101,6 +102,7 @@ fn seconds(seed: u64) -> World {
     World {
         pages: (0..28).map(&mut page).collect(),
         hosts: vec![SimHost::new(Duration::from_millis(500)); 7],
+        ..World::default()
     }
 }
 
@@ -134,6 +136,7 @@ fn real() -> (World, f64) {
     let world = World {
         pages: changes.into_iter().map(page).collect(),
         hosts: vec![SimHost::new(Duration::from_secs(15)); services.len()],
+        ..World::default()
     };
     (world, days)
 }

@@ -2,10 +2,12 @@
 
 mod transport;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
 use dunlin::heap::{Entry, SliceHeap};
+use dunlin::model::quasi;
 use dunlin::pace::carousel::{Carousel, Seat};
 use dunlin::pace::dispatch::{Dispatch, Queue};
 use dunlin::pace::merge::{Link, Moments, Update, spread};
@@ -18,10 +20,12 @@ use serde::Serialize;
 use crate::duration;
 use crate::error::Error;
 use crate::lists::listing::{Listing, ListingArgs};
+use crate::lists::pages::{ListedChange, ListedPage};
+use crate::lists::terms;
 use crate::output::{self, Format, Table, file, picture};
 use crate::planning::{
-    Assumed, Assumption, after_open_time, explain, gate_hours, open_time, plan_hosts, plan_pages,
-    quasi_costs,
+    Assumed, Assumption, after_open_time, explain, gate_hours, in_intervals, open_time, plan_hosts,
+    plan_pages, quasi_costs,
 };
 
 use transport::Assigned;
@@ -39,6 +43,9 @@ use transport::Assigned;
 ///             possible in total; pages with known update times (quasi) are never early. The proof
 ///             goes to stderr. Ideal times are even from a page's last crawl on (--last); without
 ///             it, pages take turns all over the interval
+///
+/// Pages with known update times (quasi) are crawled just after those that matter most, whatever the
+/// method, and no page is crawled twice within an interval/max.
 ///
 /// A crawler that can do S crawls in the interval takes an S-th of it for each. Politeness is kept
 /// whatever the method; crawls that find no polite moment in time start after the interval, and
@@ -282,7 +289,9 @@ fn make(args: &Args, listing: &Listing) -> Result<Vec<Visit>, Error> {
         Method::Merge => spread_hosts(args, listing, &pages)?,
         Method::Transport => {
             let Assigned { visits, open } = transport::assign(args, listing, &pages, &speeds)?;
-            if open && listing.gates.iter().all(|gate| gate.politeness.is_zero()) {
+            let limited = listing.list.pages.iter().any(|page| page.max.is_some());
+            let polite = listing.gates.iter().all(|gate| gate.politeness.is_zero());
+            if open && polite && !limited {
                 say_assumed(args, listing, &pages);
                 return Ok(visits);
             }
@@ -296,7 +305,54 @@ fn make(args: &Args, listing: &Listing) -> Result<Vec<Visit>, Error> {
         }
     };
     say_assumed(args, listing, &pages);
+    let planned = keep_apart(args, listing, planned);
     Ok(dispatch(args, listing, planned, &speeds))
+}
+
+/// The least time between two crawls of a page.
+fn shortest_gap(args: &Args, listing: &Listing, page: u32) -> Duration {
+    terms::limits(&listing.list.pages[page as usize], args.interval).shortest_gap()
+}
+
+/// Moves crawls of pages that may be crawled so often only later, where they are too close. What
+/// is too late for the interval then is left out: in the next one it would be too soon.
+fn keep_apart(args: &Args, listing: &Listing, mut planned: Vec<Update>) -> Vec<Update> {
+    planned.sort_unstable();
+    let mut first = vec![None; listing.list.pages.len()];
+    let mut last = first.clone();
+    planned.retain_mut(|update| {
+        let page = update.page as usize;
+        let gap = shortest_gap(args, listing, update.page);
+        if let Some(before) = last[page] {
+            update.at = update.at.max(before + gap);
+        }
+        let first = *first[page].get_or_insert(update.at);
+        let end: Instant = first + args.interval;
+        let fits = update.at == first || update.at + gap <= end;
+        if fits {
+            last[page] = Some(update.at);
+        }
+        fits
+    });
+    planned
+}
+
+/// The best moments for crawls of a page that changes by the clock: just at some of its updates.
+pub(super) fn at_updates(
+    args: &Args,
+    page: &ListedPage,
+    crawls: u32,
+) -> Result<Option<Vec<Instant>>, Error> {
+    let ListedChange::Quasi { updates } = &page.change else {
+        return Ok(None);
+    };
+    let offsets = in_intervals(&page.url, updates, args.interval)?;
+    let mut times = vec![0; crawls as usize];
+    let mut scratch = vec![0.0; offsets.len() * crawls as usize];
+    let chosen = quasi::choose(&offsets, Objective::Freshness, &mut times, &mut scratch);
+    let chosen = times.iter().take(chosen);
+    let moments = chosen.map(|time| Instant::ZERO + updates[usize::from(*time)].offset);
+    Ok(Some(moments.collect()))
 }
 
 /// Says what was taken for rates that the list does not have.
@@ -318,6 +374,22 @@ fn turn(args: &Args, listing: &Listing, pages: &[PlanPage<'_, f64>]) -> Result<V
         vec![Entry::UNUSED; count],
         vec![0; count],
     );
+    // Pages that change by the clock have moments of their own; the others share what is left.
+    let mut by_clock = Vec::new();
+    for (page, rate) in (0_u32..).zip(&mut rates) {
+        let listed = &listing.list.pages[page as usize];
+        if let Some(moments) = at_updates(args, listed, rate.round() as u32)? {
+            by_clock.extend(moments.into_iter().map(|at| Update { at, page }));
+            *rate = 0.0;
+        }
+    }
+    by_clock.truncate(args.crawls as usize);
+    let left = args.crawls - by_clock.len() as u32;
+    let budget = if by_clock.is_empty() {
+        budget
+    } else {
+        rates.iter().sum::<f64>().max(f64::from(left))
+    };
     for (page, rate) in (0..).zip(&rates).filter(|(_, rate)| **rate > 0.0) {
         carousel
             .add(page, (rate / budget).min(1.0))
@@ -325,11 +397,11 @@ fn turn(args: &Args, listing: &Listing, pages: &[PlanPage<'_, f64>]) -> Result<V
     }
     let slot = |number: u64| {
         Instant::from_micros(
-            (u128::from(args.interval.as_micros()) * u128::from(number) / u128::from(args.crawls))
+            (u128::from(args.interval.as_micros()) * u128::from(number) / u128::from(left.max(1)))
                 as u64,
         )
     };
-    let slots = (0..u64::from(args.crawls)).zip(carousel.slots());
+    let slots = (0..u64::from(left)).zip(carousel.slots());
     let update = |(number, page): (u64, Option<u32>)| {
         let gate = &listing.gates[listing.gate_of_page(page? as usize)];
         // As far into its open hours as into the interval.
@@ -339,7 +411,7 @@ fn turn(args: &Args, listing: &Listing, pages: &[PlanPage<'_, f64>]) -> Result<V
             page: page?,
         })
     };
-    Ok(slots.filter_map(update).collect())
+    Ok(slots.filter_map(update).chain(by_clock).collect())
 }
 
 /// Whole crawls of each page.
@@ -371,8 +443,18 @@ fn spread_hosts(
     let mut behind: Vec<Vec<usize>> = vec![Vec::new(); listing.gates.len()];
     (0..pages.len()).for_each(|page| behind[listing.gate_of_page(page)].push(page));
     let mut all = Vec::new();
+    for (page, &count) in crawls.iter().enumerate() {
+        let moments = at_updates(args, &listing.list.pages[page], count)?;
+        all.extend(moments.into_iter().flatten().map(|at| Update {
+            at,
+            page: page as u32,
+        }));
+    }
     for (gate, behind) in listing.gates.iter().zip(&behind) {
-        let counts: Vec<u32> = behind.iter().map(|page| crawls[*page]).collect();
+        let by_clock =
+            |page: &usize| matches!(listing.list.pages[*page].change, ListedChange::Quasi { .. });
+        let count = |page: &usize| if by_clock(page) { 0 } else { crawls[*page] };
+        let counts: Vec<u32> = behind.iter().map(count).collect();
         let total = counts.iter().map(|count| *count as usize).sum();
         let mut updates = vec![Update::default(); total];
         let mut links = vec![Link::default(); total];
@@ -448,11 +530,24 @@ fn dispatch(args: &Args, listing: &Listing, planned: Vec<Update>, speeds: &[u32]
         .map(|crawler| std::cmp::Reverse((Instant::ZERO, crawler)))
         .collect();
     let mut now = Instant::ZERO;
+    let mut last: HashMap<u32, Instant> = HashMap::new();
+    let mut left_out = 0;
     let mut visits = Vec::with_capacity(updates.len());
     while let (Some(wake), Some(std::cmp::Reverse((from, crawler)))) = (dispatch.wake(), idle.pop())
     {
         now = Closed::after(&args.closed, now.max(from).max(wake));
         if let Some(start) = dispatch.next(now) {
+            let page = start.update.page;
+            let gap = shortest_gap(args, listing, page);
+            if !gap.is_zero() {
+                // A crawl that had to wait is not to be followed by the next one too soon.
+                if last.get(&page).is_some_and(|last| now - *last < gap) {
+                    left_out += 1;
+                    idle.push(std::cmp::Reverse((from, crawler)));
+                    continue;
+                }
+                last.insert(page, now);
+            }
             visits.push(Visit {
                 at: now,
                 crawler: crawler as u32,
@@ -467,6 +562,11 @@ fn dispatch(args: &Args, listing: &Listing, planned: Vec<Update>, speeds: &[u32]
         } else {
             idle.push(std::cmp::Reverse((from, crawler)));
         }
+    }
+    if left_out > 0 {
+        output::say(format_args!(
+            "{left_out} crawls are left out: they would come too soon after another of the same page, by its max"
+        ));
     }
     visits
 }

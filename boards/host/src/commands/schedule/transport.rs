@@ -4,18 +4,16 @@
 use std::collections::HashMap;
 
 use dunlin::heap::{Entry, SliceHeap};
-use dunlin::model::{Objective, quasi};
 use dunlin::pace::transport::{self, Column, Cost, Crawl, Slot, SlotPrice, TransportError};
 use dunlin::plan::PlanPage;
 use dunlin::time::{Duration, Instant};
 
-use super::{Args, Visit, whole_crawls};
+use super::{Args, Visit, at_updates, whole_crawls};
 use crate::error::Error;
 use crate::lists::last;
 use crate::lists::listing::Listing;
-use crate::lists::pages::ListedChange;
 use crate::output;
-use crate::planning::{gate_hours, in_intervals};
+use crate::planning::gate_hours;
 
 /// Crawls times slots up to which forbidden slots are minded exactly: seconds of work.
 const EXACT: usize = 25_000_000;
@@ -142,16 +140,8 @@ fn wanted(args: &Args, listing: &Listing, counts: &[u32]) -> Result<Vec<(Crawl, 
     for (page, &count) in counts.iter().enumerate() {
         let listed = &listing.list.pages[page];
         let crawl = |at, not_before| (Crawl { at, not_before }, page as u32);
-        if let ListedChange::Quasi { updates } = &listed.change {
-            let offsets = in_intervals(&listed.url, updates, args.interval)?;
-            let mut times = vec![0; count as usize];
-            let mut scratch = vec![0.0; offsets.len() * count as usize];
-            let chosen = quasi::choose(&offsets, Objective::Freshness, &mut times, &mut scratch);
-            let times = times
-                .iter()
-                .take(chosen)
-                .map(|time| Instant::ZERO + updates[usize::from(*time)].offset);
-            wanted.extend(times.map(|at| crawl(at, true)));
+        if let Some(moments) = at_updates(args, listed, count)? {
+            wanted.extend(moments.into_iter().map(|at| crawl(at, true)));
         } else if count > 0 {
             let gap = args.interval / u64::from(count);
             let first = match last[page] {

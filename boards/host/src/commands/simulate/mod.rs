@@ -13,6 +13,7 @@ use super::schedule::Crawlers;
 use crate::duration;
 use crate::error::Error;
 use crate::lists::listing::ListingArgs;
+use crate::lists::terms::{Goal, parse_interval};
 use crate::output::progress::Progress;
 use crate::output::{self, Format, Table, file};
 use crate::planning::{Assumption, significant};
@@ -36,6 +37,8 @@ use setting::Setting;
 ///           rates could do; what was drawn may be kinder. With a trace, the best even for one that
 ///           knows the future; 1 where hosts tell of changes
 /// optimum   the best freshness in the long run for pages of these rates
+///
+/// With --objective age both are the least mean age instead, in seconds.
 ///
 /// `dunlin help terms` explains the words.
 #[derive(Debug, clap::Args)]
@@ -85,6 +88,12 @@ pub struct Args {
     /// changes are always the same
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..=1000))]
     seeds: Option<u16>,
+    /// What `min`, `max` and `updates` of the list are counted in
+    #[arg(long, value_name = "DURATION", value_parser = parse_interval, default_value = "24h")]
+    interval: Duration,
+    /// What is to be kept small: the time that copies are stale, or how long they have been so
+    #[arg(long, value_enum, default_value_t)]
+    objective: Goal,
     #[command(flatten)]
     assumption: Assumption,
     /// Time before the days that are measured. Default: enough to fetch every page four times; none
@@ -187,6 +196,8 @@ fn full_table(rows: &[Summary]) -> Table {
         "changes",
         "changes_seen",
         "politeness_violations",
+        "limit_violations",
+        "objective",
         "bound",
         "optimum",
         "freshness_plus_minus",
@@ -208,6 +219,8 @@ fn full_table(rows: &[Summary]) -> Table {
             row.changes.to_string(),
             row.changes_seen.to_string(),
             row.politeness_violations.to_string(),
+            row.limit_violations.to_string(),
+            row.objective.to_owned(),
             row.bound.to_string(),
             row.optimum.to_string(),
             known(row.freshness_plus_minus),

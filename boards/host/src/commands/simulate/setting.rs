@@ -3,6 +3,7 @@
 use dunlin::model::Objective;
 use dunlin::plan::{PlanPage, optimal};
 use dunlin::polite::Hours;
+use dunlin::terms::CrawlLimits;
 use dunlin::time::Duration;
 
 use super::{Args, Crawlers};
@@ -10,7 +11,7 @@ use crate::error::Error;
 use crate::lists::hosts::ProviderKind;
 use crate::lists::listing::Listing;
 use crate::lists::pages;
-use crate::lists::trace;
+use crate::lists::{terms, trace};
 use crate::planning::{Assumed, explain, plan_hosts, plan_pages, quasi_costs};
 use crate::simulate::change::Quasi;
 use crate::simulate::trial::{self, Trial};
@@ -50,7 +51,7 @@ impl Setting {
             .map(|path| trace::read(path, &listing.list))
             .transpose()?;
         let (assumed, made, modelled) = planned(args, &listing)?;
-        let mut world = world(args, &listing, assumed);
+        let mut world = world(args, &listing, assumed)?;
         let (bound, optimum) = match trace {
             // Whoever is told of changes can do better than any rates; how much better has no
             // formula.
@@ -81,6 +82,7 @@ impl Setting {
             pieces,
         };
         let trial = Trial {
+            objective: args.objective.into(),
             world,
             options,
             crawls_per_day: args.crawls_per_day,
@@ -106,13 +108,10 @@ type Planned = (f64, Option<Assumed>, (f64, f64));
 /// What the planner says: the rate that stands for those not known, for whom it does, and bound and
 /// optimum if pages follow their models.
 fn planned(args: &Args, listing: &Listing) -> Result<Planned, Error> {
-    let costs = quasi_costs(listing, Duration::DAY, Objective::Freshness)?;
-    let plan: Vec<PlanPage<'_, f64>> = plan_pages(listing, Duration::DAY, &costs, args.assumption);
-    // Policies do not know about minima and maxima.
-    let plan: Vec<PlanPage<'_, f64>> = plan
-        .into_iter()
-        .map(|page| page.between(0, u32::MAX))
-        .collect();
+    let objective = args.objective.into();
+    let days: f64 = args.interval.as_days();
+    let costs = quasi_costs(listing, args.interval, objective)?;
+    let plan: Vec<PlanPage<'_, f64>> = plan_pages(listing, args.interval, &costs, args.assumption);
     let unknown = listing
         .list
         .pages
@@ -120,17 +119,17 @@ fn planned(args: &Args, listing: &Listing) -> Result<Planned, Error> {
         .position(|page| known_rate(page) == Some(None));
     let assumed = unknown
         .and_then(|page| plan[page].change.rate())
-        .unwrap_or(1.0);
-    let mut hosts = plan_hosts(&listing.gates, Duration::DAY);
-    let outcome = optimal::bound(
-        &plan[..],
-        &mut hosts,
-        args.crawls_per_day,
-        Objective::Freshness,
-    )
-    .map_err(|error| explain(error, listing))?;
-    let made = Assumed::of(listing, &plan, Duration::DAY);
-    Ok((assumed, made, (1.0 - outcome.bound, 1.0 - outcome.cost)))
+        .map_or(1.0, |rate| rate / days);
+    let mut hosts = plan_hosts(&listing.gates, args.interval);
+    let outcome = optimal::bound(&plan[..], &mut hosts, args.crawls_per_day * days, objective)
+        .map_err(|error| explain(error, listing))?;
+    let made = Assumed::of(listing, &plan, args.interval);
+    let told = |cost: f64| match objective {
+        Objective::Age => cost * args.interval.as_secs_f64(),
+        _ => 1.0 - cost,
+    };
+    let reached = (told(outcome.bound), told(outcome.cost));
+    Ok((assumed, made, reached))
 }
 
 /// The rate that the list states; `None` for a page that has none of its own.
@@ -143,7 +142,7 @@ fn known_rate(page: &pages::ListedPage) -> Option<Option<f64>> {
     }
 }
 
-fn world(args: &Args, listing: &Listing, assumed: f64) -> World {
+fn world(args: &Args, listing: &Listing, assumed: f64) -> Result<World, Error> {
     let hosts = (listing.gates.iter())
         .map(|gate| SimHost {
             gap: gate.politeness,
@@ -174,13 +173,11 @@ fn world(args: &Args, listing: &Listing, assumed: f64) -> World {
                         (update.offset.as_days(), update.probability)
                     };
                     let updates: Vec<_> = updates.iter().map(at).collect();
-                    let mean = updates.iter().map(|update| update.1).sum();
+                    let changes: f64 = updates.iter().map(|update| update.1).sum();
+                    let period = args.interval.as_days();
                     (
-                        Change::Quasi(Box::new(Quasi {
-                            period: 1.0,
-                            updates,
-                        })),
-                        mean,
+                        Change::Quasi(Box::new(Quasi { period, updates })),
+                        changes / period,
                     )
                 }
             };
@@ -192,7 +189,24 @@ fn world(args: &Args, listing: &Listing, assumed: f64) -> World {
             }
         })
         .collect();
-    World { pages, hosts }
+    // What an update beyond the interval is refused for.
+    listing
+        .list
+        .pages
+        .iter()
+        .try_for_each(|page| terms::clock(page, args.interval).map(|_| ()))?;
+    let limits: Vec<CrawlLimits> = listing
+        .list
+        .pages
+        .iter()
+        .map(|page| terms::limits(page, args.interval))
+        .collect();
+    let limited = limits.iter().any(|limits| *limits != CrawlLimits::NONE);
+    Ok(World {
+        pages,
+        hosts,
+        limits: if limited { limits } else { Vec::new() },
+    })
 }
 
 /// Lets pages change as the trace says. Their rates are those of the list, and the trace's own

@@ -33,13 +33,37 @@ impl CrawlLimits {
     /// The time between two visits, if it is fixed: the fewest are the most.
     ///
     /// ```
-    /// use dunlin::catalog::CrawlLimits;
+    /// use dunlin::terms::CrawlLimits;
     /// use dunlin::time::Duration;
     /// assert_eq!(CrawlLimits::every(Duration::HOUR).rhythm(), Some(Duration::HOUR));
     /// assert_eq!(CrawlLimits::NONE.rhythm(), None);
     /// ```
     pub fn rhythm(&self) -> Option<Duration> {
         (self.min > 0 && self.max == Some(self.min)).then(|| self.interval / u64::from(self.min))
+    }
+
+    /// The least time between the starts of two visits: the most crawls, spread evenly.
+    ///
+    /// ```
+    /// use dunlin::terms::CrawlLimits;
+    /// use dunlin::time::Duration;
+    /// let limits = CrawlLimits { max: Some(2), ..CrawlLimits::NONE };
+    /// assert_eq!(limits.shortest_gap(), Duration::HOUR * 12);
+    /// ```
+    pub fn shortest_gap(&self) -> Duration {
+        match self.max {
+            None => Duration::ZERO,
+            // Not at all, which is later than anything.
+            Some(0) => Duration::MAX,
+            // Up to a microsecond longer, never shorter.
+            Some(max) => Duration::from_micros(self.interval.as_micros().div_ceil(u64::from(max))),
+        }
+    }
+
+    /// The most time between two visits: the fewest crawls, spread evenly; `None` where there need
+    /// not be any.
+    pub fn longest_gap(&self) -> Option<Duration> {
+        (self.min > 0).then(|| self.interval / u64::from(self.min))
     }
 
     /// Can they be obeyed? The most must not be fewer than the fewest, and the interval not empty.

@@ -3,7 +3,7 @@
 use crate::time::Duration;
 
 /// How the changes of a page are spread over time, as its list says. The rate is a fact of the
-/// [`Page`](super::Page); [`model`](crate::model) has the formulas.
+/// page; [`model`](crate::model) has the formulas.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum ChangeLaw<'a> {
@@ -80,7 +80,7 @@ impl Update {
 /// The moments at which a page may change, read in place from where they are kept.
 ///
 /// ```
-/// use dunlin::catalog::{Update, Updates};
+/// use dunlin::terms::{Update, Updates};
 /// use dunlin::time::Duration;
 ///
 /// let noon = Update { offset: Duration::HOUR * 12, probability: 0.9 };
@@ -111,6 +111,24 @@ impl<'a> Updates<'a> {
             .iter()
             .copied()
             .map(Update::from_bytes)
+    }
+
+    /// How many there are.
+    pub const fn len(&self) -> usize {
+        self.bytes.len() / 8
+    }
+
+    /// Is there none?
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// One of them as it is kept: milliseconds and chance. Nothing, if there are not so many.
+    pub(super) fn raw(&self, index: usize) -> (u32, f32) {
+        let bytes = self.bytes.as_chunks().0.get(index).copied();
+        let [a, b, c, d, e, f, g, h] = bytes.unwrap_or([0; 8]);
+        let chance = f32::from_le_bytes([e, f, g, h]);
+        (u32::from_le_bytes([a, b, c, d]), chance)
     }
 
     fn is_whole(&self) -> bool {
