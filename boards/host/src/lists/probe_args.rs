@@ -173,7 +173,6 @@ fn gateway(text: &str) -> Result<(String, u16), String> {
 mod tests {
     use super::*;
     use clap::Parser;
-    use dunlin::time::Duration;
 
     #[derive(Parser)]
     struct Command {
