@@ -26,6 +26,7 @@ pub mod log_sinks;
 mod logger;
 mod memmove;
 pub mod memory;
+mod memset;
 pub mod network;
 pub mod partition;
 pub mod persist;
