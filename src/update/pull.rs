@@ -159,6 +159,8 @@ impl<'k> Puller<'k> {
 
     /// Asks for the manifest: its length and version, or `None` if it is the one that is settled. An
     /// error without a reason is a broken connection.
+    ///
+    /// *Cancellation*: safe; the connection is not used again.
     async fn ask<C: Connect, R: Resolve>(
         &mut self,
         network: &mut Network<'_, C, R>,
@@ -237,6 +239,8 @@ fn id(manifest: &Manifest<'_>) -> [u8; 8] {
 
 /// Fetches the payload into its place, or what is missing of it, and verifies it. An error without a
 /// reason is a broken connection.
+///
+/// *Cancellation*: safe; what is in flash is where the next attempt goes on.
 async fn fetch<C: Connect, R: Resolve, F: NorFlash, J: NorFlash>(
     server: &Server<'_>,
     network: Network<'_, C, R>,
@@ -323,6 +327,8 @@ async fn fetch<C: Connect, R: Resolve, F: NorFlash, J: NorFlash>(
 
 /// How many bytes of the payload are in flash for certain: up to the last sector that is not blank,
 /// which may be half written, and is erased.
+///
+/// *Cancellation*: safe; as a power cut, and asked again at the next attempt.
 async fn resume<F: NorFlash>(
     place: &mut Place<'_, F>,
     length: u32,

@@ -85,6 +85,9 @@ impl Post {
         async_io::block_on(self.exchange(content_type, token, body).or(late))
     }
 
+    /// Sends the request and reads the status of its answer.
+    ///
+    /// *Cancellation*: the connection is left in the middle of an exchange, and not used again.
     async fn exchange(
         &mut self,
         content_type: &str,

@@ -67,6 +67,8 @@ pub const SCENES: [Scene; 5] = [
 ///
 /// # Errors
 /// What went wrong: with words that were recorded, they belong to another version of this code.
+///
+/// *Cancellation*: ends the connection, nothing else is lost.
 pub async fn play<S: Connection>(
     tls: &Tls,
     below: S,

@@ -9,7 +9,13 @@ use crate::setup;
 use crate::shell::{cargo, check, output, root, say};
 
 /// Every workspace that has a lock file.
-pub const WORKSPACES: [&str; 4] = [".", "boards", "host-tests/fuzz", "host-tests/rtt"];
+pub const WORKSPACES: [&str; 5] = [
+    ".",
+    "boards",
+    "boards/host/python",
+    "host-tests/fuzz",
+    "host-tests/rtt",
+];
 
 /// Licences, sources and duplicates of every workspace; advisories where their database can be had.
 ///

@@ -45,6 +45,8 @@ fn hash(body: &[u8]) -> u64 {
 }
 
 /// Fetches a page; what the scheduler has to know of it.
+///
+/// *Cancellation*: the connection is lost; the page is to be recorded as failed.
 async fn fetch(
     client: &mut HttpClient<'_, TcpClient<'_, 1, 1024, 2048>, DnsSocket<'_>>,
     url: &str,
