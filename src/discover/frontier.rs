@@ -86,7 +86,7 @@ pub enum Step {
     },
 }
 
-/// Pages that are kept and pages that are known. See the [module](self).
+/// Pages that are kept and pages that are known.
 #[derive(Debug)]
 pub struct Frontier<'m> {
     bank: Bank<&'m mut [Account], &'m mut [u16]>,

@@ -103,7 +103,9 @@ fn daily(install: bool) -> Result<f64> {
     let mut listing = full_list();
     listing.list.pages.truncate(DAILY);
     for (index, page) in listing.list.pages.iter_mut().enumerate() {
-        page.url = format!("http://host{}.test/daily/{}", page.host, minute(index));
+        // At one host, so that its robots.txt takes one request of the budget a day, not forty.
+        page.host = 0;
+        page.url = format!("http://host0.test/daily/{}", minute(index));
         page.max = Some(2);
         page.change = ListedChange::Quasi {
             updates: vec![ListedUpdate {

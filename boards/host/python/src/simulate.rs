@@ -203,6 +203,8 @@ fn fill(result: &Bound<'_, PyDict>, summary: &Summary, policy: PolicyName) -> Py
     result.set_item("changes", summary.changes)?;
     result.set_item("changes_seen", summary.changes_seen)?;
     result.set_item("politeness_violations", summary.politeness_violations)?;
+    result.set_item("limit_violations", summary.limit_violations)?;
+    result.set_item("objective", summary.objective)?;
     result.set_item("bound", summary.bound)?;
     result.set_item("optimum", summary.optimum)?;
     result.set_item("freshness_plus_minus", summary.freshness_plus_minus)?;

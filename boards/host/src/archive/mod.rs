@@ -8,7 +8,7 @@
 //!
 //! One process writes an archive ([`Archive`], behind the thread of a [`keeper`]), any number read
 //! it ([`reader`]). A crash at any byte leaves every finished record readable; the next start cuts
-//! off what was not finished and indexes what was ([`repair`]).
+//! off what was not finished and indexes what was (`repair`).
 
 pub mod cdxj;
 pub mod compare;

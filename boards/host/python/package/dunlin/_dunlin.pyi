@@ -72,6 +72,8 @@ class Simulation(TypedDict):
     changes: int
     changes_seen: int
     politeness_violations: int
+    limit_violations: int
+    objective: Literal["freshness", "age", "harmonic"]
     bound: float
     optimum: float
     freshness_plus_minus: float | None
