@@ -9,9 +9,9 @@ use core::task::{Context, Poll, Waker};
 
 use dunlin::fetch::robots::{Judge, Reader, Rules};
 use dunlin::fetch::{
-    Addresses, Agent, AnswerKind, Ask, Client, ClientError, Connect, Connection, Endpoint, Etag,
-    FetchError, Fingerprint, Fingerprinter, HttpDate, Ignore, Limits, Method, Request, Resolve,
-    Response, ResponseError, Step, Url,
+    Addresses, Agent, AnswerKind, Ask, Body as _, Client, ClientError, Connect, Connection,
+    Endpoint, Etag, FetchError, Fingerprint, Fingerprinter, HttpDate, Ignore, Limits, Method,
+    Request, Resolve, Response, ResponseError, Step, Url,
 };
 
 use crate::bench::{Meter, Random};
@@ -385,6 +385,55 @@ pub fn bench(meter: &mut dyn Meter) {
         },
     );
     decide(meter);
+    turns(meter);
+}
+
+/// What a robots.txt may take before others get a turn, for as many pages as one file is held
+/// against: rules made of stars and escapes, which are tried again and again, and rules as long as
+/// they are read, which match.
+fn turns(meter: &mut dyn Meter) {
+    const PAGES: usize = 32;
+    const STARS: &str = "robots.txt, a turn at rules full of stars";
+    const LONG: &str = "robots.txt, a turn at long rules";
+    const LONG_FIRST: &str = "robots.txt, the first turn at long rules";
+    let mut response = Response::new(Method::Get, Limits::DEFAULT);
+    let begun = response.step(&mut &b"HTTP/1.1 200 OK\r\n\r\n"[..]);
+    assert!(matches!(begun, Ok(Step::Head)));
+    let mut text = heapless::String::<600>::new();
+    let mut line = heapless::String::<600>::new();
+    for stars in [true, false] {
+        text.clear();
+        line.clear();
+        let _ = text.push_str("http://example.org/");
+        let _ = line.push_str(if stars { "Disallow: /*" } else { "Disallow: /" });
+        for _ in 0..160 {
+            // Spelled in two ways, or plain: that is compared in another way.
+            let (there, here) = if stars {
+                ("%6A", "%6a")
+            } else {
+                ("jjj", "jjj")
+            };
+            let _ = text.push_str(there);
+            let _ = line.push_str(here);
+        }
+        let _ = line.push_str(if stars { "%6b" } else { "" });
+        let url = Url::parse(&text).unwrap();
+        let mut judges = core::array::from_fn::<_, PAGES, _>(|_| Judge::new(url));
+        let mut reader = Reader::new("dunlin", &mut judges[..]);
+        reader.update(b"User-agent: *\n");
+        reader.update(line.as_bytes());
+        let mut rest: &[u8] = b"\n";
+        let mut turn = || {
+            black_box(reader.take(response.head(), &mut rest));
+        };
+        match stars {
+            true => turn(),
+            false => meter.measure(LONG_FIRST, PAGES as u32, 1, &mut turn),
+        }
+        let name = if stars { STARS } else { LONG };
+        meter.measure(name, PAGES as u32, 1, &mut turn);
+        assert!(!rest.is_empty(), "it takes many turns");
+    }
 }
 
 /// A known file's rules, and one URL: none of 32 rules matches, so all are looked at.

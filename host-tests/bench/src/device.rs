@@ -130,6 +130,10 @@ const MEASUREMENTS: &[About] = &[
             "the hash alone, which is the limit",
         )
         .most(65_536, 12.0),
+    // Other slots, and the deadline, wait for no longer.
+    about("robots.txt, a turn at rules full of stars", "fetch").most(32, 100e3),
+    about("robots.txt, the first turn at long rules", "fetch").most(32, 100e3),
+    about("robots.txt, a turn at long rules", "fetch").most(32, 100e3),
     about("robots decision, per rule", "fetch")
         .beside(
             "comparing bytes, per rule",
