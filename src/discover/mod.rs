@@ -34,3 +34,23 @@ pub use links::{
     ANCHOR, LONGEST_BASE, LONGEST_LINK, Link, LinkKind, LinkReader, LinkSink, TextPlace,
 };
 pub use sitemap::{SitemapEntry, SitemapError, SitemapReader};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readers_and_candidates_are_as_small_as_the_documentation_says() {
+        assert!(
+            size_of::<LinkReader>() <= 560,
+            "{}",
+            size_of::<LinkReader>()
+        );
+        assert!(
+            size_of::<SitemapReader>() <= 700,
+            "{}",
+            size_of::<SitemapReader>()
+        );
+        assert_eq!(size_of::<Candidate>(), 16);
+    }
+}

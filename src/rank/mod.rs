@@ -7,7 +7,9 @@
 //! The names of Cho's thesis (§2.2): backlinks are IB, PageRank is IR, location is IL, similarity
 //! to a topic is IS; what is estimated from the pages seen so far has a prime there.
 //!
-//! | work | instructions (Cortex-M4) |
+//! Estimated from the code, for a Cortex-M4; nobody has counted them yet:
+//!
+//! | work | instructions |
 //! |---|---|
 //! | [`Bank::find`] | a step for each doubling of the pages, some 12 each |
 //! | [`Bank::spend`] | that for each link, and some 30 |
