@@ -1,21 +1,21 @@
-//! terms: what the list says of single pages beside their weight. How often a page may and has to
-//! be visited ([`CrawlLimits`]), and by which law it changes ([`ChangeLaw`]).
+//! What does the list say of single pages beside their weight? How often a page may and has to be
+//! visited ([`CrawlLimits`]), and by which law it changes ([`ChangeLaw`]).
 //!
-//! Most pages have none, so nobody keeps terms in RAM: a [`Terms`] says where they are read when a
-//! page that has some is looked at.
+//! Most pages have none, so nobody keeps constraints in RAM: [`Constraints`] says where they are read
+//! when a page that has some is looked at.
 
 mod clockwork;
 mod law;
 mod limits;
 
-pub use clockwork::Clockwork;
+pub use clockwork::{Clockwork, NextVisit};
 pub use law::{ChangeLaw, Update, Updates};
 pub use limits::CrawlLimits;
 
-/// The terms of one page, as whoever decides about visits needs them. In milliseconds, which a
-/// small processor computes with at once.
+/// The constraints of one page, as whoever decides about visits needs them. In milliseconds, which
+/// a small processor computes with at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct PageTerms<'a> {
+pub struct PageConstraints<'a> {
     /// The least time between the starts of two requests; 0 for any.
     pub least_ms: u32,
     /// The most time between two visits; 0 for any.
@@ -24,11 +24,11 @@ pub struct PageTerms<'a> {
     pub clock: Clockwork<'a>,
 }
 
-impl<'a> PageTerms<'a> {
+impl<'a> PageConstraints<'a> {
     /// The longest time that can be told: 49 days.
     pub const LONGEST_MS: u32 = u32::MAX;
 
-    /// The terms that limits and a clock make.
+    /// The constraints that limits and a clock make.
     pub fn new(limits: &CrawlLimits, clock: Clockwork<'a>) -> Self {
         let interval_ms = u32::try_from(limits.interval.as_millis()).unwrap_or(Self::LONGEST_MS);
         Self::of_crawls(limits.min, limits.max, interval_ms, clock)
@@ -57,10 +57,10 @@ impl<'a> PageTerms<'a> {
     }
 }
 
-/// The terms of one page in memory of their own, for computers.
+/// The constraints of one page in memory of their own, for computers.
 #[cfg(feature = "std")]
 #[derive(Clone, Debug, Default)]
-pub struct ListedTerms {
+pub struct ListedConstraints {
     /// How often it may and has to be visited.
     pub limits: CrawlLimits,
     /// The interval in which it keeps to the clock, and the bytes of its updates; see
@@ -69,34 +69,34 @@ pub struct ListedTerms {
 }
 
 #[cfg(feature = "std")]
-impl ListedTerms {
-    fn terms(&self) -> PageTerms<'_> {
+impl ListedConstraints {
+    fn constraints(&self) -> PageConstraints<'_> {
         let clock = self.clock.as_ref();
         let clock = clock.map(|(interval, updates)| {
             let interval_ms = u32::try_from(interval.as_millis()).unwrap_or(u32::MAX);
             Clockwork::new(interval_ms, Updates::from_bytes(updates))
         });
-        PageTerms::new(&self.limits, clock.unwrap_or_default())
+        PageConstraints::new(&self.limits, clock.unwrap_or_default())
     }
 }
 
-/// Where terms are read, by the index of the page. What cannot be read says nothing.
+/// Where constraints are read, by the index of the page. What cannot be read says nothing.
 ///
 /// ```
-/// use dunlin::terms::{CrawlLimits, PageTerms, Terms};
+/// use dunlin::constraints::{CrawlLimits, PageConstraints, Constraints};
 ///
 /// // One byte a page: its most visits a day.
-/// fn read(bytes: &[u8], page: usize) -> PageTerms<'_> {
+/// fn read(bytes: &[u8], page: usize) -> PageConstraints<'_> {
 ///     let max = bytes.get(page).map(|max| u32::from(*max));
-///     PageTerms::new(&CrawlLimits { max, ..CrawlLimits::NONE }, Default::default())
+///     PageConstraints::new(&CrawlLimits { max, ..CrawlLimits::NONE }, Default::default())
 /// }
-/// let terms = Terms::Encoded { bytes: &[24, 1], read };
-/// assert_eq!(terms.of(0).least_ms, 3_600_000);
-/// assert!(!Terms::None.of(1).is_limited());
+/// let constraints = Constraints::Encoded { bytes: &[24, 1], read };
+/// assert_eq!(constraints.of(0).least_ms, 3_600_000);
+/// assert!(!Constraints::None.of(1).is_limited());
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
-pub enum Terms<'a> {
+pub enum Constraints<'a> {
     /// No page has any.
     #[default]
     None,
@@ -104,25 +104,25 @@ pub enum Terms<'a> {
     Encoded {
         /// All that `read` needs.
         bytes: &'a [u8],
-        /// Finds the terms of a page.
-        read: fn(&[u8], usize) -> PageTerms<'_>,
+        /// Finds the constraints of a page.
+        read: fn(&[u8], usize) -> PageConstraints<'_>,
     },
     /// In a table.
     #[cfg(feature = "std")]
-    Listed(&'a [ListedTerms]),
+    Listed(&'a [ListedConstraints]),
 }
 
-impl<'a> Terms<'a> {
-    /// The terms of a page.
+impl<'a> Constraints<'a> {
+    /// The constraints of a page.
     #[inline(never)] // Once for all callers.
-    pub fn of(&self, page: usize) -> PageTerms<'a> {
+    pub fn of(&self, page: usize) -> PageConstraints<'a> {
         match *self {
-            Self::None => PageTerms::default(),
+            Self::None => PageConstraints::default(),
             Self::Encoded { bytes, read } => read(bytes, page),
             #[cfg(feature = "std")]
             Self::Listed(pages) => {
                 let listed = pages.get(page);
-                listed.map_or_else(PageTerms::default, ListedTerms::terms)
+                listed.map_or_else(PageConstraints::default, ListedConstraints::constraints)
             }
         }
     }

@@ -1,8 +1,8 @@
 //! What the list says of single pages, as the crate counts it: limits and clocks.
 
 use clap::ValueEnum;
+use dunlin::constraints::{ChangeLaw, CrawlLimits, Update, Updates};
 use dunlin::model::Objective;
-use dunlin::terms::{ChangeLaw, CrawlLimits, Update, Updates};
 use dunlin::time::Duration;
 use serde::Serialize;
 

@@ -33,7 +33,7 @@ impl CrawlLimits {
     /// The time between two visits, if it is fixed: the fewest are the most.
     ///
     /// ```
-    /// use dunlin::terms::CrawlLimits;
+    /// use dunlin::constraints::CrawlLimits;
     /// use dunlin::time::Duration;
     /// assert_eq!(CrawlLimits::every(Duration::HOUR).rhythm(), Some(Duration::HOUR));
     /// assert_eq!(CrawlLimits::NONE.rhythm(), None);
@@ -45,7 +45,7 @@ impl CrawlLimits {
     /// The least time between the starts of two visits: the most crawls, spread evenly.
     ///
     /// ```
-    /// use dunlin::terms::CrawlLimits;
+    /// use dunlin::constraints::CrawlLimits;
     /// use dunlin::time::Duration;
     /// let limits = CrawlLimits { max: Some(2), ..CrawlLimits::NONE };
     /// assert_eq!(limits.shortest_gap(), Duration::HOUR * 12);

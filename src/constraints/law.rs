@@ -80,7 +80,7 @@ impl Update {
 /// The moments at which a page may change, read in place from where they are kept.
 ///
 /// ```
-/// use dunlin::terms::{Update, Updates};
+/// use dunlin::constraints::{Update, Updates};
 /// use dunlin::time::Duration;
 ///
 /// let noon = Update { offset: Duration::HOUR * 12, probability: 0.9 };

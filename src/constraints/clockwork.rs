@@ -9,12 +9,12 @@ const AHEAD: usize = 12;
 /// in it.
 ///
 /// A visit belongs just after an update. Which updates are worth one follows from what a visit
-/// costs: [`Self::gap`] looks at the next twelve and finds the visits that cost least together with
+/// costs: [`Self::next`] looks at the next twelve and finds the visits that cost least together with
 /// the staleness they leave (a dynamic programme over the last visit; see
 /// [`model::quasi`](crate::model::quasi)).
 ///
 /// ```
-/// use dunlin::terms::{Clockwork, Update, Updates};
+/// use dunlin::constraints::{Clockwork, Update, Updates};
 /// use dunlin::time::Duration;
 ///
 /// // At 0:00 and at 1:00, for sure.
@@ -23,7 +23,7 @@ const AHEAD: usize = 12;
 /// let clock = Clockwork::new(86_400_000, Updates::from_bytes(&bytes));
 /// // Visited at 1:00: what is found at 0:00 lasts for an hour, what is found at 1:00 for 23.
 /// let one = clock.phase(3_600_000_000);
-/// let hours = |price| clock.gap(one, false, price).map(|days| (days * 24.0).round());
+/// let hours = |price| clock.next(one, false, price).map(|visit| (visit.days * 24.0).round());
 /// assert_eq!(hours(0.5), Some(24.0));
 /// assert_eq!(hours(0.01), Some(23.0));
 /// assert_eq!(hours(0.97), None, "no update is worth so much");
@@ -82,7 +82,8 @@ impl<'a> Clockwork<'a> {
     /// The days from a visit at this phase until the next one, which is just at an update, if a
     /// visit costs `price` days of staleness (or, if `age` is what counts, of age × days); `None`
     /// if none of the next twelve updates is worth a visit. Work: the updates, and 90 steps.
-    pub fn gap(&self, phase: f32, age: bool, price: f32) -> Option<f32> {
+    #[inline(never)] // Once for both callers.
+    pub fn next(&self, phase: f32, age: bool, price: f32) -> Option<NextVisit> {
         let first = self.first_after(phase);
         // Backwards: what the time from each update on costs if the page is visited there.
         let mut stops = [Stop::VISIT; AHEAD + 2];
@@ -105,13 +106,19 @@ impl<'a> Clockwork<'a> {
                 let cost = walk.cost + if is_end { 0.0 } else { stop.cost + price };
                 if cost < here.cost {
                     here.cost = cost;
+                    here.visits = if is_end { 1.0 } else { stop.visits + 1.0 };
                     next = (!is_end).then_some(stop.time);
                 }
                 walk.fresh *= stop.kept;
             }
             later += 1;
         }
-        next
+        let visits = stops.first().map_or(0.0, |here| here.visits);
+        let end = stops.last().map_or(f32::INFINITY, |stop| stop.time);
+        next.map(|days| NextVisit {
+            days,
+            per_day: visits / end,
+        })
     }
 
     /// The days until the first update that comes at least so many days after a phase; just so
@@ -141,6 +148,15 @@ impl<'a> Clockwork<'a> {
     }
 }
 
+/// What is worth its price of the next twelve updates of a page.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NextVisit {
+    /// The days until the first visit.
+    pub days: f32,
+    /// Visits a day, over all twelve.
+    pub per_day: f32,
+}
+
 /// A moment at which a page may be visited.
 #[derive(Clone, Copy)]
 struct Stop {
@@ -149,6 +165,8 @@ struct Stop {
     kept: f32,
     /// What the time from a visit here on costs.
     cost: f32,
+    /// Visits from here on, this one included.
+    visits: f32,
 }
 
 impl Stop {
@@ -156,6 +174,7 @@ impl Stop {
         time: 0.0,
         kept: 1.0,
         cost: 0.0,
+        visits: 0.0,
     };
 }
 
@@ -196,7 +215,7 @@ mod tests {
     extern crate std;
 
     use super::*;
-    use crate::terms::Update;
+    use crate::constraints::Update;
     use crate::time::Duration;
     use std::vec::Vec;
 
@@ -214,7 +233,7 @@ mod tests {
         updates.iter().flat_map(bytes).collect()
     }
 
-    /// The mean cost a day over many days of who visits when `gap` says so, price included.
+    /// The mean cost a day over many days of who visits when `next` says so, price included.
     fn cost_a_day(updates: &[(u64, f32)], price: f32) -> f32 {
         let bytes = clock_of(updates);
         let clock = Clockwork::new(DAY_MS, Updates::from_bytes(&bytes));
@@ -222,7 +241,7 @@ mod tests {
         let mut cost = 0.0;
         while time < 400.0 {
             let phase = clock.phase((time * 86_400e6) as u64);
-            let Some(gap) = clock.gap(phase, false, price) else {
+            let Some(NextVisit { days: gap, .. }) = clock.next(phase, false, price) else {
                 let fresh = clock.fresh(phase, 4.0);
                 return 1.0 - fresh / 4.0;
             };
@@ -284,7 +303,7 @@ mod tests {
         ] {
             assert!(broken.at_or_after(0.0, 1e9) >= 1e9);
             let phase = broken.phase(u64::MAX);
-            let _ = broken.gap(phase, true, f32::NAN);
+            let _ = broken.next(phase, true, f32::NAN);
             let _ = broken.fresh(phase, f32::INFINITY);
         }
     }
@@ -294,7 +313,7 @@ mod tests {
         let bytes = clock_of(&[(360, 1.0)]);
         let clock = Clockwork::new(DAY_MS, Updates::from_bytes(&bytes));
         let half_past_six = clock.phase(23_400_000_000);
-        let gap = clock.gap(half_past_six, true, 0.1).expect("worth it");
+        let gap = clock.next(half_past_six, true, 0.1).expect("worth it").days;
         assert!((gap - 23.5 / 24.0).abs() < 1e-5, "{gap}");
     }
 }
