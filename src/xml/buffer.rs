@@ -2,14 +2,14 @@
 
 /// Bytes up to so many; of those that are too many it only knows that there were some.
 #[derive(Clone, Debug)]
-pub(super) struct Buffer<const ROOM: usize> {
+pub(crate) struct Buffer<const ROOM: usize> {
     bytes: [u8; ROOM],
     length: u16,
     cut: bool,
 }
 
 impl<const ROOM: usize> Buffer<ROOM> {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             bytes: [0; ROOM],
             length: 0,
@@ -17,12 +17,12 @@ impl<const ROOM: usize> Buffer<ROOM> {
         }
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.length = 0;
         self.cut = false;
     }
 
-    pub(super) fn push(&mut self, byte: u8) {
+    pub(crate) fn push(&mut self, byte: u8) {
         match self.bytes.get_mut(usize::from(self.length)) {
             Some(slot) if self.length < u16::MAX => {
                 *slot = byte;
@@ -32,23 +32,30 @@ impl<const ROOM: usize> Buffer<ROOM> {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    pub(super) fn is_cut(&self) -> bool {
+    pub(crate) fn is_cut(&self) -> bool {
         self.cut
     }
 
     /// All that there is room for.
-    pub(super) fn beginning(&self) -> &[u8] {
+    pub(crate) fn beginning(&self) -> &[u8] {
         self.bytes
             .get(..usize::from(self.length))
             .unwrap_or_default()
     }
 
     /// The whole text; nothing if it did not fit.
-    pub(super) fn whole(&self) -> &[u8] {
+    pub(crate) fn whole(&self) -> &[u8] {
         if self.cut { &[] } else { self.beginning() }
+    }
+
+    /// The whole text, which is forgotten with the next byte.
+    pub(crate) fn take_whole(&mut self) -> &[u8] {
+        let length = if self.cut { 0 } else { self.length };
+        self.clear();
+        self.bytes.get(..usize::from(length)).unwrap_or_default()
     }
 }

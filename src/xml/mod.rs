@@ -19,7 +19,7 @@
 //! assert_eq!(reader.next(&mut bytes), None);
 //! ```
 
-mod buffer;
+pub(crate) mod buffer;
 mod reference;
 
 use buffer::Buffer;

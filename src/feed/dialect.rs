@@ -1,0 +1,253 @@
+//! Which elements of XML, and which names of JSON, say something about pages.
+
+use super::draft::Draft;
+#[cfg(feature = "hints")]
+use super::json;
+use crate::xml::{self, split_name};
+
+/// What kind of XML a document is, by its root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// A sitemap.
+    Pages,
+    /// An index of sitemaps.
+    Index,
+    Rss,
+    Atom,
+}
+
+impl Dialect {
+    fn of_root(local: &[u8]) -> Option<Self> {
+        Some(match local {
+            b"urlset" => Self::Pages,
+            b"sitemapindex" => Self::Index,
+            b"rss" | b"RDF" => Self::Rss,
+            b"feed" => Self::Atom,
+            _ => return None,
+        })
+    }
+
+    /// What an element is to us. `own`: it has the prefix of the root.
+    fn role(self, own: bool, prefix: &[u8], local: &[u8]) -> Role {
+        match (self, local) {
+            (Self::Pages | Self::Index, b"url" | b"sitemap") if own => Role::Entry,
+            (Self::Pages | Self::Index, b"loc") if own => Role::Url,
+            (Self::Pages | Self::Index, b"lastmod") if own => Role::Date,
+            // The elements of RSS have no prefix, even where the root has one.
+            (Self::Rss, b"item") if prefix.is_empty() => Role::Entry,
+            (Self::Rss, b"link") if prefix.is_empty() => Role::Url,
+            (Self::Rss, b"guid") if prefix.is_empty() => Role::Name,
+            (Self::Rss, b"pubDate") if prefix.is_empty() => Role::Date,
+            // Of Dublin Core and Atom, under whatever prefix.
+            (Self::Rss, b"date" | b"modified" | b"updated") if !prefix.is_empty() => Role::Date,
+            (Self::Atom, b"entry") if own => Role::Entry,
+            (Self::Atom, b"link") if own => Role::Link { alternate: true },
+            (Self::Atom, b"updated" | b"published" | b"modified" | b"issued") if own => Role::Date,
+            // Where the entry comes from, with a link and a date of its own.
+            (Self::Atom, b"source") if own => Role::Source,
+            _ => Role::Nothing,
+        }
+    }
+}
+
+/// What an element is to us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Nothing,
+    Entry,
+    Url,
+    Name,
+    Date,
+    /// A link, unless it is to another form of the page.
+    Link {
+        alternate: bool,
+    },
+    Source,
+}
+
+/// Where in a document of XML we are.
+#[derive(Clone, Debug)]
+pub(super) struct Elements {
+    dialect: Option<Dialect>,
+    /// The prefix of the root, as far as there is room for it.
+    prefix: [u8; 8],
+    prefix_length: u8,
+    inside: Role,
+    /// The element at hand is part of the description of a source.
+    in_source: bool,
+}
+
+/// What an event of XML or JSON came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    On,
+    /// An entry is complete.
+    Entry {
+        is_sitemap: bool,
+    },
+    /// The document is of no kind that we know.
+    Unknown,
+}
+
+impl Elements {
+    pub(super) const fn new() -> Self {
+        Self {
+            dialect: None,
+            prefix: [0; 8],
+            prefix_length: 0,
+            inside: Role::Nothing,
+            in_source: false,
+        }
+    }
+
+    pub(super) fn take(&mut self, event: xml::Event<'_>, draft: &mut Draft) -> Step {
+        match event {
+            xml::Event::Start(name) => return self.start(name, draft),
+            xml::Event::Attribute { name, value, cut } => self.attribute(name, value, cut, draft),
+            xml::Event::Text { text, cut } => match self.inside {
+                Role::Url => {
+                    draft.set_url(text, cut);
+                    draft.settle();
+                }
+                Role::Name => draft.set_name(text, cut),
+                Role::Date => draft.set_date(text),
+                _ => {}
+            },
+            xml::Event::End(name) => {
+                self.leave(draft);
+                match self.role(name) {
+                    Role::Source => self.in_source = false,
+                    Role::Entry => {
+                        let is_sitemap = self.dialect == Some(Dialect::Index);
+                        return Step::Entry { is_sitemap };
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Step::On
+    }
+
+    fn start(&mut self, name: &[u8], draft: &mut Draft) -> Step {
+        if self.dialect.is_none() {
+            let (prefix, local) = split_name(name);
+            self.dialect = Dialect::of_root(local);
+            // A prefix that does not fit has no elements of ours.
+            self.prefix_length = prefix.len().min(255) as u8;
+            for (to, from) in self.prefix.iter_mut().zip(prefix) {
+                *to = *from;
+            }
+            return match self.dialect {
+                Some(_) => Step::On,
+                None => Step::Unknown,
+            };
+        }
+        self.leave(draft);
+        self.inside = self.role(name);
+        match self.inside {
+            Role::Entry => {
+                draft.clear();
+                self.in_source = false;
+            }
+            Role::Source => self.in_source = true,
+            _ if self.in_source => self.inside = Role::Nothing,
+            _ => {}
+        }
+        Step::On
+    }
+
+    fn attribute(&mut self, name: &[u8], value: &[u8], cut: bool, draft: &mut Draft) {
+        match (self.inside, name) {
+            (Role::Link { alternate: true }, b"href") => draft.set_url(value, cut),
+            (Role::Link { .. }, b"rel") if value != b"alternate" => {
+                self.inside = Role::Link { alternate: false };
+                draft.drop_url();
+            }
+            (Role::Name, b"isPermaLink") if value == b"false" => self.inside = Role::Nothing,
+            _ => {}
+        }
+    }
+
+    /// The element at hand has no more attributes and no more text.
+    fn leave(&mut self, draft: &mut Draft) {
+        if self.inside == (Role::Link { alternate: true }) {
+            draft.settle();
+        }
+        self.inside = Role::Nothing;
+    }
+
+    fn role(&self, name: &[u8]) -> Role {
+        let (prefix, local) = split_name(name);
+        let own = self.prefix.get(..self.prefix_length.into()) == Some(prefix);
+        self.dialect
+            .map_or(Role::Nothing, |dialect| dialect.role(own, prefix, local))
+    }
+}
+
+/// Where in a JSON feed we are.
+#[cfg(feature = "hints")]
+#[derive(Clone, Debug)]
+pub(super) struct Items {
+    /// The list of items comes next, or we are in it.
+    wanted: bool,
+    inside: bool,
+    field: Role,
+}
+
+/// How deep the list is, and its items.
+#[cfg(feature = "hints")]
+const LIST: u16 = 2;
+#[cfg(feature = "hints")]
+const ITEM: u16 = 3;
+
+#[cfg(feature = "hints")]
+impl Items {
+    pub(super) const fn new() -> Self {
+        Self {
+            wanted: false,
+            inside: false,
+            field: Role::Nothing,
+        }
+    }
+
+    pub(super) fn take(&mut self, event: json::Event<'_>, draft: &mut Draft) -> Step {
+        match event {
+            json::Event::Name { name, depth: 1 } => self.wanted = name == b"items",
+            json::Event::Open { object, depth } => {
+                let list = depth == LIST && !object;
+                self.inside |= list && self.wanted;
+                if depth == ITEM {
+                    draft.clear();
+                }
+                self.field = Role::Nothing;
+            }
+            json::Event::Close { depth: ITEM } if self.inside => {
+                return Step::Entry { is_sitemap: false };
+            }
+            json::Event::Close { depth } => self.inside &= depth > LIST,
+            json::Event::Name { name, depth: ITEM } => {
+                self.field = match name {
+                    b"url" => Role::Url,
+                    b"id" => Role::Name,
+                    b"date_modified" | b"date_published" => Role::Date,
+                    _ => Role::Nothing,
+                }
+            }
+            json::Event::Text {
+                text,
+                cut,
+                depth: ITEM,
+            } => match self.field {
+                Role::Url => {
+                    draft.set_url(text, cut);
+                    draft.settle();
+                }
+                Role::Name => draft.set_name(text, cut),
+                Role::Date => draft.set_date(text),
+                _ => {}
+            },
+            json::Event::Name { .. } | json::Event::Text { .. } => {}
+        }
+        Step::On
+    }
+}

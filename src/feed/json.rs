@@ -1,0 +1,201 @@
+//! JSON in fixed memory: names and strings, and how deep they are. Numbers and the rest are passed
+//! over. It is no judge: what comes after a mistake is read as well as it can be.
+
+use super::draft::LONGEST_URL;
+use crate::xml::buffer::Buffer;
+
+/// What a document holds, in its order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Event<'j> {
+    /// An object begins, or else a list: it is so deep, counted from 1.
+    Open { object: bool, depth: u16 },
+    /// What was so deep ends.
+    Close { depth: u16 },
+    /// The name of a value in an object that is so deep.
+    Name { name: &'j [u8], depth: u16 },
+    /// A string that is a value in what is so deep.
+    Text {
+        text: &'j [u8],
+        /// It did not fit: this is its beginning.
+        cut: bool,
+        depth: u16,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Between,
+    Text,
+    Escape,
+    /// So many digits of `\u` are missing.
+    Digits(u8),
+}
+
+/// Reads a document through a window.
+#[derive(Clone, Debug)]
+pub(super) struct Reader {
+    state: State,
+    text: Buffer<LONGEST_URL>,
+    /// The string is, or would be, a name.
+    is_name: bool,
+    depth: u16,
+    /// A bit for each of the outer 32 levels: it is an object. What is deeper has no names, which
+    /// nobody reads there.
+    objects: u32,
+    /// The digits of `\u`, and the first half of a pair of them.
+    code: u16,
+    high: u16,
+    /// What was handed out last is cleared by the next call.
+    spent: bool,
+}
+
+impl Reader {
+    pub(super) const fn new() -> Self {
+        Self {
+            state: State::Between,
+            text: Buffer::new(),
+            is_name: false,
+            depth: 0,
+            objects: 0,
+            code: 0,
+            high: 0,
+            spent: false,
+        }
+    }
+
+    /// Reads on until there is something to tell; `None` if all bytes are used up. Work: constant
+    /// per byte.
+    pub(super) fn next<'j>(&'j mut self, bytes: &mut &[u8]) -> Option<Event<'j>> {
+        if core::mem::take(&mut self.spent) {
+            self.text.clear();
+        }
+        while let [byte, rest @ ..] = *bytes {
+            *bytes = rest;
+            match self.state {
+                State::Between => {
+                    if let Some(event) = self.between(*byte) {
+                        return Some(event);
+                    }
+                }
+                State::Text => match *byte {
+                    b'\\' => self.state = State::Escape,
+                    b'"' => {
+                        self.put_half();
+                        self.state = State::Between;
+                        self.spent = true;
+                        return Some(self.string());
+                    }
+                    byte => {
+                        self.put_half();
+                        self.text.push(byte);
+                    }
+                },
+                State::Escape => self.escape(*byte),
+                State::Digits(left) => self.digit(*byte, left),
+            }
+        }
+        None
+    }
+
+    fn between(&mut self, byte: u8) -> Option<Event<'static>> {
+        match byte {
+            b'"' => self.state = State::Text,
+            b',' => self.is_name = self.is_object(),
+            b':' => self.is_name = false,
+            b'{' | b'[' => {
+                let object = byte == b'{';
+                self.depth = self.depth.saturating_add(1);
+                if let Some(bit) = self.bit() {
+                    self.objects &= !bit;
+                    self.objects |= if object { bit } else { 0 };
+                }
+                self.is_name = self.is_object();
+                let depth = self.depth;
+                return Some(Event::Open { object, depth });
+            }
+            b'}' | b']' => {
+                let depth = self.depth;
+                self.depth = depth.saturating_sub(1);
+                self.is_name = false;
+                return Some(Event::Close { depth });
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn string(&self) -> Event<'_> {
+        let depth = self.depth;
+        if self.is_name {
+            let name = self.text.whole();
+            return Event::Name { name, depth };
+        }
+        Event::Text {
+            text: self.text.beginning().trim_ascii(),
+            cut: self.text.is_cut(),
+            depth,
+        }
+    }
+
+    fn escape(&mut self, byte: u8) {
+        self.state = State::Text;
+        let byte = match byte {
+            b'u' => {
+                self.code = 0;
+                self.state = State::Digits(4);
+                return;
+            }
+            b'n' | b't' | b'r' | b'b' | b'f' => b' ',
+            byte => byte,
+        };
+        self.put_half();
+        self.text.push(byte);
+    }
+
+    fn digit(&mut self, byte: u8, left: u8) {
+        let digit = char::from(byte).to_digit(16).unwrap_or(0);
+        self.code = self.code << 4 | digit as u16;
+        self.state = State::Digits(left - 1);
+        if left > 1 {
+            return;
+        }
+        self.state = State::Text;
+        match self.code {
+            0xd800..0xdc00 => {
+                self.put_half();
+                self.high = self.code;
+            }
+            0xdc00..0xe000 if self.high != 0 => {
+                let high = u32::from(core::mem::take(&mut self.high) - 0xd800);
+                let low = u32::from(self.code - 0xdc00);
+                self.put(0x1_0000 + (high << 10 | low));
+            }
+            code => {
+                self.put_half();
+                self.put(code.into());
+            }
+        }
+    }
+
+    /// The first half of a pair that has no second one is no letter.
+    fn put_half(&mut self) {
+        if core::mem::take(&mut self.high) != 0 {
+            self.put(u32::from(char::REPLACEMENT_CHARACTER));
+        }
+    }
+
+    fn put(&mut self, code: u32) {
+        let letter = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+        let mut room = [0; 4];
+        let text = letter.encode_utf8(&mut room);
+        text.bytes().for_each(|byte| self.text.push(byte));
+    }
+
+    fn bit(&self) -> Option<u32> {
+        1_u32.checked_shl(u32::from(self.depth).checked_sub(1)?)
+    }
+
+    fn is_object(&self) -> bool {
+        self.bit().is_some_and(|bit| self.objects & bit != 0)
+    }
+}
