@@ -98,6 +98,12 @@ impl HostPrior {
         self.pages = self.pages.saturating_sub(1);
     }
 
+    /// Pages that belong to it.
+    #[cfg(feature = "hints")]
+    pub(crate) fn pages(&self) -> u16 {
+        self.pages
+    }
+
     /// Has a visit to any of its pages said anything yet?
     pub fn has_learnt(&self) -> bool {
         self.heard > 0

@@ -1,15 +1,16 @@
 //! When a page is due: the gap that its value and the price make, counted from its last fetch.
 
 use super::page::{BY_CLOCK, LIMITED, PageState, Place, belief};
+use super::providers;
 use super::read::Read as _;
 use super::state::Core;
 use super::tick::Tick;
 use super::{Engine, PageSettings};
+use crate::constraints::Clockwork;
 use crate::heap::Id;
 use crate::math::{greater, lesser};
 use crate::model::Objective;
 use crate::pace::rhythm::Credit;
-use crate::terms::Clockwork;
 use crate::time::Duration;
 
 /// No page that is worth visiting at all is left alone for longer, in days: the clock's memory ends
@@ -41,19 +42,19 @@ impl<I: Id> Core<'_, I> {
         let Some(page) = self.pages.get(id.index()) else {
             return f32::INFINITY;
         };
-        let gate = self.gate_of(page.host).and_then(|gate| self.host(gate));
-        let price = greater(
-            gate.map_or(0.0, |host| host.price),
-            self.state.prices.common,
-        );
+        self.gap_at(id, page, self.price_of(page), guess)
+    }
+
+    /// The same at a price.
+    pub(super) fn gap_at(&self, id: I, page: &PageState<I>, price: f32, guess: f32) -> f32 {
         let believed = self.believed(page);
         let gap = match self.state.settings.objective {
             // The age of a copy grows by the day whoever is right about the rate.
             Objective::Age => belief(&believed).gap_for_age(page.weight, price),
             _ => belief(&believed).gap(page.weight, price, guess),
         };
-        if page.has_terms() {
-            return self.gap_by_terms(id, page, price, gap);
+        if page.has_constraints() {
+            return self.gap_by_constraints(id, page, price, gap);
         }
         if believed.shape() >= PageSettings::CERTAIN {
             return if gap < f32::INFINITY {
@@ -77,42 +78,71 @@ impl<I: Id> Core<'_, I> {
         lesser(lesser(gap, longest), MOST_GAP)
     }
 
-    /// The same for a page with terms that would be worth a visit after so many days.
+    /// What a fetch of a page costs: the common price, or the higher one of its host.
+    #[inline(never)] // Once for all callers.
+    pub(super) fn price_of(&self, page: &PageState<I>) -> f32 {
+        let gate = self.gate_of(page.host).and_then(|gate| self.host(gate));
+        greater(
+            gate.map_or(0.0, |host| host.price),
+            self.state.prices.common,
+        )
+    }
+
+    /// Visits a day of a page that changes by the clock and is visited after `gap` days next, which
+    /// may be an hour once and a day after that.
     #[cold]
     #[inline(never)]
-    fn gap_by_terms(&self, id: I, page: &PageState<I>, price: f32, gap: f32) -> f32 {
+    pub(super) fn per_day_by_clock(&self, id: I, page: &PageState<I>, gap: f32) -> f32 {
+        let next = self.clock_of(id, page).and_then(|(clock, phase)| {
+            let age = self.state.settings.objective == Objective::Age;
+            clock.next(phase, age, spread(id, self.price_of(page) / page.weight))
+        });
+        next.map_or(1.0 / gap, |next| next.per_day)
+    }
+
+    /// The same for a page with constraints that would be worth a visit after so many days.
+    #[cold]
+    #[inline(never)]
+    fn gap_by_constraints(&self, id: I, page: &PageState<I>, price: f32, gap: f32) -> f32 {
         const DAYS: f32 = 1.0 / 86_400e3;
-        let terms = self.terms.of(id.index());
-        let least = terms.least_ms as f32 * DAYS;
+        let constraints = self.constraints.of(id.index());
+        let least = constraints.least_ms as f32 * DAYS;
         let mut gap = gap;
         if let Some((clock, phase)) = self.clock_of(id, page) {
             let age = self.state.settings.objective == Objective::Age;
-            gap = clock.gap(phase, age, price / page.weight).unwrap_or(gap);
+            gap = clock
+                .next(phase, age, spread(id, price / page.weight))
+                .map_or(gap, |next| next.days);
             gap = clock.at_or_after(phase, greater(gap, least));
         }
-        let most = match terms.most_ms {
+        let most = match constraints.most_ms {
             0 => MOST_GAP,
             most => most as f32 * DAYS,
         };
         greater(lesser(gap, most), least)
     }
 
-    /// What of a page's terms it is worth to ask about.
+    /// What of a page's constraints it is worth to ask about.
     pub(super) fn flags_of(&self, id: I) -> u8 {
-        let terms = self.terms.of(id.index());
-        let limited = if terms.is_limited() { LIMITED } else { 0 };
-        let by_clock = if terms.clock.is_none() { 0 } else { BY_CLOCK };
+        let constraints = self.constraints.of(id.index());
+        let limited = if constraints.is_limited() { LIMITED } else { 0 };
+        let by_clock = if constraints.clock.is_none() {
+            0
+        } else {
+            BY_CLOCK
+        };
         limited | by_clock
     }
 
     /// The clock of a page, and where it was at the page's last fetch; `None` as long as nobody
     /// knows the time.
+    #[inline(never)] // Once for all callers.
     pub(super) fn clock_of(&self, id: I, page: &PageState<I>) -> Option<(Clockwork<'_>, f32)> {
         if page.signals & BY_CLOCK == 0 || page.last == Tick::NEVER {
             return None;
         }
         let (then, local) = self.state.wall_clock?;
-        let clock = self.terms.of(id.index()).clock;
+        let clock = self.constraints.of(id.index()).clock;
         let last = self.state.clock.instant(page.last).as_micros();
         let since_then = last.wrapping_sub(then.as_micros());
         let phase = clock.phase(local.as_micros().wrapping_add(since_then));
@@ -126,7 +156,7 @@ impl<I: Id> Core<'_, I> {
             return now;
         }
         // A tick more, because the present was rounded down to one.
-        let gap = u64::from(self.terms.of(id.index()).least_ms) + 9;
+        let gap = u64::from(self.constraints.of(id.index()).least_ms) + 9;
         now.after(Duration::from_millis(gap))
     }
 
@@ -154,19 +184,18 @@ impl<I: Id> Core<'_, I> {
         }
         let provider = self.state.providers.record(page.host, page.signals());
         let days = provider.map_or(gap, |provider| {
-            provider
-                .signals(self.believed(page).rate())
+            providers::signals(provider, self.believed(page).rate())
                 .days_until(gap, page.signals())
                 .min(MOST_GAP.max(gap))
         });
         let credit = match self.state.settings.engine {
             // What all pages are late by is made up for only where nobody minds the very moment:
             // who makes it up stays late.
-            Engine::Carousel if !self.state.has_terms => page.credit(),
+            Engine::Carousel if !self.state.has_constraints => page.credit(),
             _ => Credit::NONE,
         };
         let due = page.last.after_days(credit.wait(days));
-        Some(if page.has_terms() {
+        Some(if page.has_constraints() {
             due.max(self.not_before(id, page.last))
         } else {
             due
@@ -179,4 +208,11 @@ impl<I: Id> Core<'_, I> {
             self.reschedule(id, due, Place::Queued);
         }
     }
+}
+
+/// A price of a page's own, a tenth up or down: pages that change alike by the clock would otherwise
+/// all ask for a visit, or none.
+fn spread<I: Id>(id: I, price: f32) -> f32 {
+    let share = (id.index() as u32).wrapping_mul(0x9e37_79b9) >> 8;
+    price * (0.9 + 0.2 / (1 << 24) as f32 * share as f32)
 }

@@ -9,7 +9,7 @@ use super::read::Read;
 use super::state::{Core, State};
 use super::tick::Tick;
 use super::vectors::Vectors;
-use crate::terms::{ListedTerms, Terms};
+use crate::constraints::{Constraints, ListedConstraints};
 
 /// The scheduler of as many pages and hosts as a computer holds: for simulations with the very code
 /// that runs on the device. Links are 32 bits, in vectors; everything else is as in
@@ -30,7 +30,7 @@ use crate::terms::{ListedTerms, Terms};
 pub struct LargeScheduler {
     vectors: Vectors<u32>,
     state: State<u32>,
-    terms: Vec<ListedTerms>,
+    constraints: Vec<ListedConstraints>,
 }
 
 impl LargeScheduler {
@@ -39,19 +39,19 @@ impl LargeScheduler {
         Self {
             vectors: Vectors::new(pages, hosts),
             state: State::new(settings),
-            terms: Vec::new(),
+            constraints: Vec::new(),
         }
     }
 
-    /// Tells the terms of pages, by their index; see
-    /// [`PageSettings::has_terms`](super::PageSettings). Before pages are added that have some.
-    pub fn set_terms(&mut self, terms: Vec<ListedTerms>) {
-        self.terms = terms;
+    /// Tells the constraints of pages, by their index; see
+    /// [`PageSettings::has_constraints`](super::PageSettings). Before pages are added that have some.
+    pub fn set_constraints(&mut self, constraints: Vec<ListedConstraints>) {
+        self.constraints = constraints;
     }
 
     pub(super) fn core(&mut self) -> Core<'_, u32> {
         self.vectors
-            .core(&mut self.state, Terms::Listed(&self.terms))
+            .core(&mut self.state, Constraints::Listed(&self.constraints))
     }
 
     pub(super) fn read(&self) -> &impl Read<u32> {
@@ -80,7 +80,7 @@ impl Read<u32> for LargeScheduler {
         self.vectors.closed.peek().map(|entry| entry.key)
     }
 
-    fn first_due_of_open(&self) -> Option<Tick> {
-        self.vectors.open.peek().map(|entry| entry.key)
+    fn first_open_gate(&self) -> Option<u32> {
+        self.vectors.open.peek().map(|entry| entry.id)
     }
 }

@@ -55,12 +55,13 @@
 //! | question | file |
 //! |---|---|
 //! | which page is next, and until when to wait | `next` |
-//! | when a page is due | `due`; what it is worth: [`plan::worth`](crate::plan::worth); at which update: [`terms::Clockwork`](crate::terms::Clockwork) |
+//! | when a page is due | `due`; what it is worth: [`plan::worth`](crate::plan::worth); at which update: [`constraints::Clockwork`](crate::constraints::Clockwork) |
 //! | what follows from an outcome: gate, belief, next due time | `record` |
 //! | what a fetch costs | `replan`, which walks over the pages; `price`, which corrects |
 //! | when a host may be asked | `hosts`; back-off: [`polite`](crate::polite) |
 //! | how many fetches a day | `budget` |
 //! | which pages wait where | `queue`, on the tables of `page` and `host` |
+//! | what a hint means, and what a host that tells may spend | `hint`, `providers` (feature `hints`) |
 //! | what is taken over after a restart | `restore` |
 //!
 //! # Learning
@@ -91,17 +92,23 @@
 //! [`Settings::host_share`] caps a host.
 //!
 //! # What the list says
-//! A page may have [`terms`](crate::terms), which are read where they are kept whenever such a page
-//! is looked at ([`PageSettings::has_terms`]). Between the starts of two requests for a page, whatever
-//! came of the first, lies at least interval/max; robots.txt and the steps of one redirect
-//! ([`Outcome::Postponed`]) are no requests of their own. No more than interval/min lies between two
-//! visits, if budget and gates allow. A page that changes by the clock is due two seconds after the
-//! next update that is worth its price, as soon as the local time is known
-//! ([`set_clock`](Scheduler::set_clock)), and does not wait for the budget. Where a page has terms,
-//! nothing is fetched early and nothing late is made up for, so that moments are kept; pages that are
-//! late for want of budget still come first. After a restart one request of a page more is allowed: the times of requests
+//! A page may have [`constraints`](crate::constraints), which are read where they are kept whenever
+//! such a page is looked at ([`PageSettings::has_constraints`]). Between the starts of two requests
+//! for a page, whatever came of the first, lies at least interval/max; robots.txt and the steps of one redirect
+//! ([`Outcome::RulesFirst`], [`Outcome::Postponed`]) are no requests of their own. No more than
+//! interval/min lies between two visits, if budget and gates allow. A page that changes by the clock
+//! is due two seconds after the next update that is worth its price, as soon as the local time is
+//! known ([`set_clock`](Scheduler::set_clock)), and does not wait for the budget. A page with
+//! constraints is never fetched early, and whoever waits behind it waits with it; where there is one,
+//! nothing late is made up for, so that moments are kept. Pages that are late for want of budget still
+//! come first. Pages that change alike by the clock ask for a visit all together or not at all, so
+//! each of them has a price of its own, up to a tenth off the common one, and that moves by shorter
+//! and shorter strides. After a restart one request of a page more is allowed: the times of requests
 //! that failed are not kept, and [`restore_page`](Scheduler::restore_page) may not know how long ago
 //! the last one was.
+//!
+//! The budget is one of visits: a host's robots.txt does not count, which is asked for once a day as a
+//! rule and once an hour at the most. The steps of redirects do.
 //!
 //! # Start, restart, overload
 //! New pages are fetched at the pace of the budget, heavy ones first. After a restart
@@ -160,6 +167,8 @@ mod calls;
 mod counters;
 mod due;
 mod error;
+#[cfg(feature = "hints")]
+mod hint;
 mod host;
 mod hosts;
 mod id;
@@ -171,6 +180,7 @@ mod owned;
 mod page;
 mod pages;
 mod price;
+#[cfg_attr(not(feature = "hints"), path = "silence.rs")]
 mod providers;
 mod queue;
 mod read;

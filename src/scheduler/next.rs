@@ -60,7 +60,9 @@ impl<I: Id> Core<'_, I> {
         let reach = tick.after_days(self.state.lead());
         // Each turn of the loop either returns or closes a gate.
         for _ in 0..Chores::HOSTS {
-            let Some(first) = self.open.peek().copied().filter(|entry| entry.key <= reach) else {
+            let near = self.open.peek().copied().filter(|first| first.key <= reach);
+            let Some(first) = near.filter(|first| first.key <= tick || !self.is_exact(first.id))
+            else {
                 // Nothing to fetch: time to think.
                 self.sweep(tick);
                 return self.wait();
@@ -114,7 +116,9 @@ impl<I: Id> Core<'_, I> {
         let late = tick.ticks_since(page.due);
         let gap = page.credit().gap(page.due.days_since(page.last));
         let share = (tick.days_since(page.due) - page.due.days_since(tick)) / gap;
-        let due_again = page.last != Tick::NEVER && page.due != Tick::NEVER;
+        // A page that was told of keeps no rhythm: it is late for nothing.
+        let told = cfg!(feature = "hints") && page.signals() > 0;
+        let due_again = page.last != Tick::NEVER && page.due != Tick::NEVER && !told;
         page.set_credit(if due_again {
             Credit::of(share)
         } else {
@@ -122,7 +126,7 @@ impl<I: Id> Core<'_, I> {
         });
         page.place = Place::InFlight;
         page.due = earliest;
-        self.state.counters.late(late);
+        self.state.counters.late(if told { 0 } else { late });
         if due_again && share > 0.1 {
             self.state.counters.count(Counter::Late);
         }
@@ -135,9 +139,7 @@ impl<I: Id> Core<'_, I> {
         if state.chores.hours < state.hosts_used {
             return Decision::WaitUntil(state.soonest());
         }
-        state
-            .wakes(self.first_due_of_open(), self.first_opening())
-            .map_or(Decision::Idle, Decision::WaitUntil)
+        self.wakes().map_or(Decision::Idle, Decision::WaitUntil)
     }
 }
 
@@ -146,16 +148,15 @@ impl<I> State<I> {
     /// takes is lost.
     pub(super) fn lead(&self) -> f32 {
         match (self.per_day, self.prices.mean_gap()) {
-            // What has terms is never fetched early, and whoever waits behind it waits with it.
-            _ if self.has_terms => 0.0,
             (Some(_), Some(mean)) => LEAD * mean,
             _ => 0.0,
         }
     }
 
-    /// When there will be something to do: `due` is when the first page of an open gate is due, and
-    /// `opens` when the first closed gate opens.
-    pub(super) fn wakes(&self, due: Option<Tick>, opens: Option<Tick>) -> Option<Instant> {
+    /// When there will be something to do: `first` is when the first page of an open gate is due, and
+    /// how long before it may be fetched; `opens` is when the first closed gate opens.
+    pub(super) fn wakes(&self, first: Option<(Tick, f32)>, opens: Option<Tick>) -> Option<Instant> {
+        let due = first.map(|(due, _)| due);
         // Only calls correct prices and due times. While prices are far off, that goes at the pace
         // of the budget; and when all pages have been given up, every hour: prices may have fallen
         // since.
@@ -163,7 +164,7 @@ impl<I> State<I> {
         let correction = due
             .filter(|_| given_up || !self.prices.settled)
             .map(|_| self.clock.tick_after(self.clock.latest() + self.pace()));
-        let due = due.map(|due| due.before_days(self.lead()));
+        let due = first.map(|(due, lead)| due.before_days(lead));
         let first = [due, opens, correction]
             .into_iter()
             .flatten()

@@ -35,9 +35,12 @@ pub enum Outcome {
     },
     /// Robots rules forbid it; no request was made.
     Denied,
-    /// Something else had to be fetched from its host first (robots.txt, a redirect's next step):
-    /// the page is still due, as soon as the gate lets it.
+    /// Something else had to be fetched first, such as a redirect's next step: the page is still due,
+    /// as soon as the gate lets it.
     Postponed,
+    /// The same, for its host's robots.txt, which does not count against the budget: that is one of
+    /// visits, and a host with one page would need twice as much.
+    RulesFirst,
 }
 
 impl Outcome {
@@ -56,7 +59,7 @@ impl Outcome {
             Self::Refused { .. } => Counter::Refused,
             Self::Failed | Self::Broken { .. } => Counter::Failed,
             Self::Denied => Counter::Denied,
-            Self::Postponed => Counter::Postponed,
+            Self::Postponed | Self::RulesFirst => Counter::Postponed,
         }
     }
 
@@ -71,7 +74,8 @@ impl Outcome {
             | Self::Unchanged
             | Self::Gone
             | Self::Redirected
-            | Self::Postponed => Answer::Served,
+            | Self::Postponed
+            | Self::RulesFirst => Answer::Served,
         }
     }
 }

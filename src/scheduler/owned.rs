@@ -7,7 +7,7 @@ use super::state::{Core, State};
 use super::tables::Arrays;
 use super::tick::Tick;
 use super::{SchedulerView, Settings};
-use crate::terms::Terms;
+use crate::constraints::Constraints;
 
 /// The scheduler of up to `PAGES` pages on up to `HOSTS` hosts, in as much memory as the type says:
 /// see [`Self::SIZE`]. Links are 16 bits, so there may be 65,534 of either.
@@ -19,7 +19,7 @@ use crate::terms::Terms;
 pub struct Scheduler<const PAGES: usize, const HOSTS: usize> {
     arrays: Arrays<PAGES, HOSTS>,
     state: State<u16>,
-    terms: Terms<'static>,
+    constraints: Constraints<'static>,
 }
 
 impl<const PAGES: usize, const HOSTS: usize> Scheduler<PAGES, HOSTS> {
@@ -31,14 +31,14 @@ impl<const PAGES: usize, const HOSTS: usize> Scheduler<PAGES, HOSTS> {
         Self {
             arrays: Arrays::new(),
             state: State::new(settings),
-            terms: Terms::None,
+            constraints: Constraints::None,
         }
     }
 
-    /// Tells where the terms of pages are; see [`PageSettings::has_terms`](super::PageSettings).
+    /// Tells where the constraints of pages are; see [`PageSettings::has_constraints`](super::PageSettings).
     /// Before pages are added that have some.
-    pub fn set_terms(&mut self, terms: Terms<'static>) {
-        self.terms = terms;
+    pub fn set_constraints(&mut self, constraints: Constraints<'static>) {
+        self.constraints = constraints;
     }
 
     /// This scheduler without its size in the type, for code that takes any.
@@ -58,7 +58,7 @@ impl<const PAGES: usize, const HOSTS: usize> Scheduler<PAGES, HOSTS> {
     }
 
     pub(super) fn core(&mut self) -> Core<'_, u16> {
-        self.arrays.core(&mut self.state, self.terms)
+        self.arrays.core(&mut self.state, self.constraints)
     }
 
     pub(super) fn read(&self) -> &impl Read<u16> {
@@ -101,7 +101,7 @@ impl<const PAGES: usize, const HOSTS: usize> Read<u16> for Scheduler<PAGES, HOST
         self.arrays.closed.peek().map(|entry| entry.key)
     }
 
-    fn first_due_of_open(&self) -> Option<Tick> {
-        self.arrays.open.peek().map(|entry| entry.key)
+    fn first_open_gate(&self) -> Option<u16> {
+        self.arrays.open.peek().map(|entry| entry.id)
     }
 }

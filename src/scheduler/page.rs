@@ -59,7 +59,7 @@ pub(super) struct PageState<I> {
     pub(super) signals: u8,
 }
 
-/// Its list says how often it may or has to be visited: [`Core::terms`](super::state::Core).
+/// Its list says how often it may or has to be visited: [`Core::constraints`](super::state::Core).
 pub(super) const LIMITED: u8 = 0x20;
 
 /// It changes by the clock.
@@ -129,6 +129,7 @@ impl<I> PageState<I> {
         u32::from(self.signals & !FLAGS)
     }
 
+    #[cfg(feature = "hints")]
     pub(super) fn add_signal(&mut self) {
         if self.signals() < u32::from(!FLAGS) {
             self.signals += 1;
@@ -140,8 +141,8 @@ impl<I> PageState<I> {
         self.place == Place::Pinned && self.signals & LIMITED != 0
     }
 
-    /// Has it terms? Then it is never fetched before it is due.
-    pub(super) fn has_terms(&self) -> bool {
+    /// Has it constraints? Then it is never fetched before it is due.
+    pub(super) fn has_constraints(&self) -> bool {
         self.signals & (LIMITED | BY_CLOCK) != 0
     }
 }

@@ -1,12 +1,10 @@
-//! Pages: adding and removing them, their weights, and hints about them.
+//! Pages: adding and removing them, and their weights.
 
 use super::page::{OWN, PageState, Place};
 use super::read::{Read as _, host_key, page_key};
 use super::state::Core;
-use super::tick::Tick;
-use super::{Counter, Error, HostId, PageId, PageSettings};
+use super::{Error, HostId, PageId, PageSettings};
 use crate::heap::Id;
-use crate::learn::hints::Hint;
 use crate::learn::{Estimate, Prior};
 use crate::time::{Duration, Instant};
 
@@ -29,13 +27,17 @@ impl<I: Id> Core<'_, I> {
             Some(_) => return Err(Error::Rate),
         };
         let id = self.take_place()?;
-        let terms = if page.has_terms { self.flags_of(id) } else { 0 };
+        let constraints = if page.has_constraints {
+            self.flags_of(id)
+        } else {
+            0
+        };
         // A little into the past, by weight: first come the heavy ones.
         let due = tick.before_days(0.01 * weight / (weight + self.state.prices.mean_weight()));
         if let Some(state) = self.pages.get_mut(id.index()) {
             let own = if page.rate.is_none() { 0 } else { OWN };
-            let signals = own | terms;
-            self.state.has_terms |= terms != 0;
+            let signals = own | constraints;
+            self.state.has_constraints |= constraints != 0;
             *state = PageState {
                 estimate,
                 weight,
@@ -95,36 +97,6 @@ impl<I: Id> Core<'_, I> {
         self.queued_mut(id)?;
         if let Some(due) = self.planned(id, gap.as_days()) {
             self.reschedule(id, due, Place::Timed);
-        }
-        Ok(())
-    }
-
-    pub(super) fn hint(&mut self, page: PageId, hint: Hint, now: Instant) -> Result<(), Error> {
-        let (_, tick) = self.advance(now);
-        let id = page_key(page)?;
-        let at = self.state.clock.tick(hint.at());
-        let state = self.page_mut(id)?;
-        // What was fetched after the change is no news, and a page being fetched is about to be.
-        let is_old = state.last != Tick::NEVER && at < state.last;
-        let is_late = at > tick && at >= state.due;
-        if is_old || is_late || state.place == Place::InFlight || state.must_wait() {
-            return Ok(());
-        }
-        state.add_signal();
-        let host = state.host;
-        self.state.providers.meet(host);
-        self.state.counters.count(Counter::Hint);
-        let Some(due) = self.planned(id, self.gap_of(id, 0.0)) else {
-            return Ok(());
-        };
-        let due = due.max(at);
-        if due < self.page_mut(id)?.due {
-            let place = if at > tick {
-                Place::Pinned
-            } else {
-                Place::Queued
-            };
-            self.reschedule(id, due, place);
         }
         Ok(())
     }

@@ -12,6 +12,8 @@
 //! its correction is another one; both value pages by [`plan::worth`](crate::plan::worth), and a
 //! test compares where they end.
 
+use crate::math::{greater, lesser};
+
 /// A round corrects a price by this factor at most.
 const MOST_CORRECTION: f32 = 8.0;
 /// Prices stay between these two, where f32 can compute with them.
@@ -22,6 +24,9 @@ const MOST_PRICE: f32 = 1e20;
 /// every visit keep it busy with corrections of a few per cent.
 const SETTLED: f32 = 0.1;
 
+/// Where strides are short, one is still so long, in parts of the price.
+const LEAST_STRIDE: f32 = 0.01;
+
 /// The common price and the present round.
 #[derive(Clone, Debug)]
 pub(super) struct Prices {
@@ -31,6 +36,9 @@ pub(super) struct Prices {
     pub(super) cursor: usize,
     /// Demand and supply agreed at the end of the last round.
     pub(super) settled: bool,
+    /// The share that the last round corrected the price by at the most, negative if it fell. Where
+    /// pages have constraints only: those that change by the clock ask for all or for nothing.
+    stride: f32,
     /// Sums over the present round.
     round: Sums,
     /// Sums over the last complete round.
@@ -64,6 +72,7 @@ impl Prices {
             common: 0.0,
             cursor: 0,
             settled: false,
+            stride: MOST_CORRECTION - 1.0,
             round: Sums::ZERO,
             last: Sums::ZERO,
         }
@@ -85,8 +94,8 @@ impl Prices {
 
     /// Ends the round: `demand` of the pages at the common price has to meet `supply`, what the
     /// hosts with a price of their own have left of the budget. `cheapest` is the least of those
-    /// prices.
-    pub(super) fn end_round(&mut self, demand: f32, supply: f32, cheapest: f32) {
+    /// prices. Where demand comes in `steps`, the price goes in strides.
+    pub(super) fn end_round(&mut self, demand: f32, supply: f32, cheapest: f32, steps: bool) {
         if self.round.pages == 0 {
             // Nothing to sell: the first page that comes will set the price.
             *self = Self::new();
@@ -102,9 +111,29 @@ impl Prices {
         let price = (self.common * ratio).clamp(LEAST_PRICE, MOST_PRICE);
         // A price at its limit is settled, too: more is offered than anybody can take.
         self.settled = (price - self.common).abs() <= SETTLED * price;
-        self.common = price;
+        self.common = if steps {
+            self.stride_towards(price)
+        } else {
+            price
+        };
         self.last = core::mem::replace(&mut self.round, Sums::ZERO);
         self.cursor = 0;
+    }
+
+    /// As far towards a price as strides go: each is half as long as the one before if that went
+    /// too far, and longer if not.
+    #[cold]
+    fn stride_towards(&mut self, price: f32) -> f32 {
+        let rises = price > self.common;
+        let length = self.stride.abs();
+        let length = if rises == (self.stride > 0.0) {
+            lesser(1.25 * length, MOST_CORRECTION - 1.0)
+        } else {
+            greater(0.5 * length, LEAST_STRIDE)
+        };
+        self.stride = if rises { length } else { -length };
+        let most = 1.0 + length;
+        greater(lesser(price, self.common * most), self.common / most)
     }
 
     /// Weighted mean freshness at the last round, as the probe believes it.

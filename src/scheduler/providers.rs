@@ -1,56 +1,215 @@
 //! Records of the few hosts that send signals, kept apart: most hosts never say anything.
+//!
+//! A host that tells is worth more visits, and would take them from those that do not. So it lives on
+//! what its signals save: it may have as many visits as its pages would ask for if it said nothing,
+//! its tellers' own included. What it does not need goes to all; what it saves it may spend a little
+//! later ([`SAVED`]). Who lies has wasted nobody's visits but its own pages'.
 
-use crate::heap::Id;
-use crate::learn::hints::Provider;
+use super::tick::Tick;
+use crate::heap::{Id, Key as _};
+use crate::learn::hints::{Provider, Signals};
+use crate::math::{greater, lesser};
 
 /// Hosts with a record of their own. Further ones that send signals share one.
-const RECORDS: usize = 8;
+const RECORDS: usize = if cfg!(feature = "std") { 256 } else { 8 };
+/// So many of them may be taken by hosts that only say how long their pages are good for, as most
+/// servers do.
+const BY_HEADERS: usize = RECORDS / 2;
+/// However well a host has told so far, its pages are looked at after so much of the time that others
+/// are left alone: a host that falls silent is found out.
+const MOST_RECALL: f32 = 15.0 / 16.0;
+/// Visits that a host may have saved up. With more, what it tells all at once would make the pages of
+/// others late, and what is made up for after that looks like pages that change too fast.
+const SAVED: f32 = 2.0;
+
+/// Of what its pages would ask for without signals, a host that tells has a little less: what it asks
+/// for comes first, so that it would have all of it where others have to wait.
+const TOLL: f32 = 31.0 / 32.0;
+/// However little a teller was worth so far, it is listened to as if it were worth this.
+const LEAST_WORTH: f32 = 1.0 / 16.0;
+/// One visit to a host in so many goes to its teller at the most.
+const MOST_SHARE: f32 = 4.0;
+/// A teller is left alone for so many gaps of its host's pages at the most.
+const MOST_GAPS: f32 = 4.0;
+
+/// Visits a day that a page may ask for, and more than any gate lets through.
+const MOST_VISITS: f32 = 1e9;
+
+/// What is known of one host's signals, and what it may spend.
+#[derive(Clone, Copy, Debug)]
+struct Record<I> {
+    provider: Provider,
+    /// Visits a day that its pages would ask for without signals, summed up by the present round.
+    silent: f32,
+    /// And those that they do ask for.
+    told: f32,
+    /// What they would ask for without signals, by the last round; 0 before there was one.
+    share: f32,
+    /// How much more that was than what they did ask for.
+    saved: f32,
+    /// When what it has spent is earned.
+    spent: Tick,
+    host: I,
+}
 
 /// What is known of signals, by host.
 #[derive(Clone, Debug)]
 pub(super) struct Providers<I> {
-    own: [(I, Provider); RECORDS],
+    own: [Record<I>; RECORDS],
+    /// Records that are taken.
+    met: usize,
+    /// What there is of what all ask for, by the last round: late pages of silent hosts must not wait
+    /// for those of hosts that tell.
+    fair: f32,
     others: Provider,
 }
 
 impl<I: Id> Providers<I> {
     pub(super) const fn new() -> Self {
         Self {
-            own: [(I::NONE, Provider::new()); RECORDS],
+            own: [Record {
+                provider: Provider::new(),
+                silent: 0.0,
+                told: 0.0,
+                share: 0.0,
+                saved: 0.0,
+                spent: Tick::FILLER,
+                host: I::NONE,
+            }; RECORDS],
+            met: 0,
+            fair: 1.0,
             others: Provider::new(),
         }
     }
 
-    /// A signal came from this host: from now on it has a record, if there is one left.
-    pub(super) fn meet(&mut self, host: I) {
-        let free = self
-            .own
-            .iter_mut()
-            .find(|(known, _)| *known == host || *known == I::NONE);
-        if let Some((known, _)) = free {
-            *known = host;
+    /// A signal came from this host: from now on it has a record, if there is one left. Hosts that
+    /// are `expected` to change, and do not say that they have, leave some to the others.
+    pub(super) fn meet(&mut self, host: I, expected: bool) {
+        let room = if expected { BY_HEADERS } else { RECORDS };
+        if self.met < room
+            && self.of(host).is_none()
+            && let Some(record) = self.own.get_mut(self.met)
+        {
+            record.host = host;
+            self.met += 1;
         }
+    }
+
+    fn of(&self, host: I) -> Option<&Record<I>> {
+        let mut met = self.own.iter().take(self.met);
+        met.find(|record| record.host == host)
+    }
+
+    fn of_mut(&mut self, host: I) -> Option<&mut Record<I>> {
+        let mut met = self.own.iter_mut().take(self.met);
+        met.find(|record| record.host == host)
     }
 
     /// The record of a page's host; `None` where silence says nothing because the host never
     /// speaks, or cannot be told from one that never does.
     pub(super) fn record(&self, host: I, signals: u32) -> Option<&Provider> {
-        let own = self
-            .own
-            .iter()
-            .take_while(|(known, _)| *known != I::NONE)
-            .find(|(known, _)| *known == host)
-            .map(|(_, provider)| provider);
+        if self.met == 0 {
+            return None;
+        }
+        let own = self.of(host).map(|record| &record.provider);
         own.or_else(|| (signals > 0).then_some(&self.others))
     }
 
     pub(super) fn record_mut(&mut self, host: I, signals: u32) -> Option<&mut Provider> {
-        let own = self
-            .own
-            .iter_mut()
-            .take_while(|(known, _)| *known != I::NONE)
-            .find(|(known, _)| *known == host)
-            .map(|(_, provider)| provider);
-        own.or_else(|| (signals > 0).then_some(&mut self.others))
+        if self.met == 0 {
+            return None;
+        }
+        if self.of(host).is_none() {
+            return (signals > 0).then_some(&mut self.others);
+        }
+        self.of_mut(host).map(|record| &mut record.provider)
     }
+
+    /// Does this host tell?
+    pub(super) fn tells(&self, host: I) -> bool {
+        self.met > 0 && self.of(host).is_some()
+    }
+
+    /// Books the visits a day that a page of this host asks for, and what it would ask for without
+    /// signals.
+    pub(super) fn ask(&mut self, host: I, told: f32, silent: f32) {
+        if let Some(record) = self.of_mut(host) {
+            record.told += sane(told);
+            record.silent += sane(silent);
+        }
+    }
+
+    /// What is asked for at the gate of a host, less what its pages ask for beyond what they would
+    /// without signals: that it cannot have. Ends the round for it.
+    pub(super) fn settle(&mut self, host: I, asked: f32) -> f32 {
+        if self.met == 0 {
+            return asked;
+        }
+        let Some(record) = self.of_mut(host) else {
+            return asked;
+        };
+        record.share = core::mem::replace(&mut record.silent, 0.0);
+        let told = core::mem::replace(&mut record.told, 0.0);
+        record.saved = record.share - told;
+        sane(asked - greater(-record.saved, 0.0))
+    }
+
+    /// A round has ended in which so much was asked for, and there is so much.
+    pub(super) fn end_round(&mut self, demand: f32, supply: f32) {
+        let ratio = supply / demand;
+        self.fair = if ratio > 0.5 { lesser(ratio, 1.0) } else { 0.5 };
+    }
+
+    /// Visits a day that the signals of a host save.
+    pub(super) fn saved(&self, host: I) -> f32 {
+        self.of(host).map_or(0.0, |record| record.saved)
+    }
+
+    /// Days between two visits of a host's teller, where so many `pages` are told of, and pages are
+    /// visited every `mean_gap` days.
+    ///
+    /// A page that is told of late is stale for as long: with n pages of weight w and rate λ each,
+    /// a gap of I costs n w λ I/2 a day, and visits cost 1/I prices, which are w λ G²/2 where silent
+    /// pages have a gap of G. The sum is least at I = G/√n; what is told in vain or not told at all
+    /// does not count.
+    pub(super) fn teller_gap(&self, host: I, pages: f32, mean_gap: f32) -> f32 {
+        let record = self.of(host);
+        let pages = greater(pages, 1.0);
+        let share = record.map_or(0.0, |record| record.share);
+        let share = if share > 0.0 { share } else { pages / mean_gap };
+        let provider = record.map_or(&self.others, |record| &record.provider);
+        let worth = greater(provider.recall() * provider.precision(), LEAST_WORTH);
+        let gap = libm::sqrtf(pages / worth) / share;
+        lesser(greater(gap, MOST_SHARE / share), MOST_GAPS * pages / share)
+    }
+
+    /// A page of this host was visited: when the next may be, by what it has saved.
+    pub(super) fn spend(&mut self, host: I, now: Tick) -> Option<Tick> {
+        let fair = TOLL * self.fair;
+        let record = self.of_mut(host).filter(|record| record.share > 0.0)?;
+        let each = 1.0 / (fair * record.share);
+        let earned = record.spent.max(now.before_days(SAVED * each));
+        record.spent = earned.after_days(each);
+        Some(record.spent)
+    }
+
+    /// The clock was set back by so many ticks.
+    pub(super) fn move_ticks(&mut self, by: u32) {
+        for record in self.own.iter_mut().take(self.met) {
+            record.spent = record.spent.moved(by);
+        }
+    }
+}
+
+/// Visits a day that are a number and not below 0: what signals make of extreme rates must not reach
+/// the price of all.
+fn sane(visits: f32) -> f32 {
+    lesser(greater(0.0, visits), MOST_VISITS)
+}
+
+/// What a host's signals mean to a page of this change rate a day.
+#[inline(never)] // Once for all callers.
+pub(super) fn signals(provider: &Provider, rate: f32) -> Signals<f32> {
+    let recall = lesser(provider.recall(), MOST_RECALL);
+    Signals::new(rate, recall, provider.precision())
 }

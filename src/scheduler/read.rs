@@ -19,8 +19,8 @@ pub(super) trait Read<I: Id> {
     fn opening_of(&self, gate: I) -> Option<Tick>;
     /// When the first closed gate opens.
     fn first_opening(&self) -> Option<Tick>;
-    /// When the first page is due whose gate is open.
-    fn first_due_of_open(&self) -> Option<Tick>;
+    /// Of the open gates, the one whose first page is due first.
+    fn first_open_gate(&self) -> Option<I>;
 
     fn host(&self, id: I) -> Result<&HostState<I>, Error> {
         self.host_table()
@@ -79,10 +79,36 @@ pub(super) trait Read<I: Id> {
     }
 
     fn first_due(&self, host: HostId) -> Option<Instant> {
-        let gate = self.gate_state(host).ok()?;
-        let first = self.page_table().get(gate.queue().index())?;
-        let due = first.due.before_days(self.state().lead());
+        let first = self.first_of(self.gate(host).ok()?)?;
+        let due = first.due.before_days(self.lead_of(first));
         Some(self.state().clock.instant(due))
+    }
+
+    /// The first page that waits at a gate.
+    fn first_of(&self, gate: I) -> Option<&PageState<I>> {
+        let queue = self.host(gate).ok()?.queue();
+        self.page_table().get(queue.index())
+    }
+
+    /// Has the first page of a gate constraints, so that it is not fetched before it is due?
+    fn is_exact(&self, gate: I) -> bool {
+        self.state().has_constraints && self.first_of(gate).is_some_and(PageState::has_constraints)
+    }
+
+    /// How long before it is due a page may be fetched, in days.
+    fn lead_of(&self, page: &PageState<I>) -> f32 {
+        if page.has_constraints() {
+            0.0
+        } else {
+            self.state().lead()
+        }
+    }
+
+    /// When there will be something to do.
+    fn wakes(&self) -> Option<Instant> {
+        let first = self.first_open_gate().and_then(|gate| self.first_of(gate));
+        let due = first.map(|page| (page.due, self.lead_of(page)));
+        self.state().wakes(due, self.first_opening())
     }
 
     fn estimate(&self, page: PageId) -> Result<Estimate, Error> {
@@ -106,6 +132,23 @@ pub(super) trait Read<I: Id> {
         (state.last != Tick::NEVER).then(|| self.state().clock.instant(state.last))
     }
 
+    #[cfg(feature = "hints")]
+    fn is_told(&self, page: PageId) -> bool {
+        self.page(page).is_some_and(|page| page.signals() > 0)
+    }
+
+    #[cfg(feature = "hints")]
+    fn provider_of(&self, page: PageId) -> Option<crate::learn::hints::Provider> {
+        let host = self.page(page)?.host;
+        self.state().providers.record(host, 0).copied()
+    }
+
+    #[cfg(feature = "hints")]
+    fn saved_by_hints(&self, page: PageId) -> f32 {
+        let host = self.page(page).map(|page| page.host);
+        host.map_or(0.0, |host| self.state().providers.saved(host))
+    }
+
     fn host_memo(&self, host: HostId) -> Result<HostMemo, Error> {
         let host = self.gate_state(host)?;
         Ok(HostMemo {
@@ -124,12 +167,10 @@ pub(super) trait Read<I: Id> {
 
     fn next_due(&self) -> Option<Instant> {
         let state = self.state();
-        state
-            .wakes(self.first_due_of_open(), self.first_opening())
-            .map(|then| match state.budget.goes_ahead() {
-                true => then,
-                false => then.max(state.budget.opens()),
-            })
+        self.wakes().map(|then| match state.budget.goes_ahead() {
+            true => then,
+            false => then.max(state.budget.opens()),
+        })
     }
 
     fn price(&self) -> f32 {

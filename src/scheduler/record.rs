@@ -40,16 +40,21 @@ impl<I: Id> Core<'_, I> {
         self.state.counters.count(outcome.counter());
         let gate = self.gate_of(host)?;
         let opens = self.after_fetch(gate, earliest, outcome, now)?;
+        let opens = self.after_savings(host, outcome, opens, tick);
         self.learn(id, outcome, tick);
         match outcome {
-            Outcome::Denied => self.state.budget.refund(),
+            Outcome::Denied | Outcome::RulesFirst => self.state.budget.refund(),
             Outcome::Postponed => {}
             _ if last == Tick::NEVER => self.state.budget.went_ahead(),
             _ => {}
         }
         let since_last = tick.days_since(last);
         let (mut due, place) = self.after_outcome(id, outcome, since_last, tick, opens);
-        if !matches!(outcome, Outcome::Denied | Outcome::Postponed) {
+        let unasked = matches!(
+            outcome,
+            Outcome::Denied | Outcome::Postponed | Outcome::RulesFirst
+        );
+        if !unasked {
             // Whatever came of it, the page was asked for.
             due = due.max(self.not_before(id, tick));
         }
@@ -117,6 +122,20 @@ impl<I: Id> Core<'_, I> {
         let gate = &mut self.host_mut(gate)?.gate;
         let opens = gate.opens(earliest, now, outcome.answer(), &settings, random);
         Ok(self.state.clock.tick_after(opens))
+    }
+
+    /// When a gate that would open then does if the host of the page just fetched tells: it lives on
+    /// what its signals save.
+    fn after_savings(&mut self, host: I, outcome: Outcome, opens: Tick, now: Tick) -> Tick {
+        let unspent = matches!(outcome, Outcome::Denied | Outcome::RulesFirst);
+        if !self.state.providers.tells(host) || unspent || self.state.per_day.is_none() {
+            return opens;
+        }
+        let spent = self.state.providers.spend(host, now);
+        // However little its pages ask for, it is not closed for longer than pages wait on average,
+        // nor for good.
+        let latest = now.after_days(self.retry_after(self.mean_gap()));
+        spent.map_or(opens, |spent| opens.max(spent.min(latest)))
     }
 
     /// Learns from an outcome.
@@ -255,7 +274,7 @@ impl<I: Id> Core<'_, I> {
             }
             // Soon again, but behind the pages that wait.
             Outcome::Refused { .. } | Outcome::Failed => opens.max(tick.after_days(0.25 * retry)),
-            Outcome::Postponed => tick,
+            Outcome::Postponed | Outcome::RulesFirst => tick,
             Outcome::Redirected | Outcome::Changed { .. } | Outcome::Unchanged => {
                 tick.after_days(retry)
             }

@@ -2,8 +2,9 @@
 //! them.
 
 use super::host::HostState;
-use super::page::{Place, belief};
+use super::page::{BY_CLOCK, PageState, Place, belief};
 use super::price;
+use super::providers::{self, Providers};
 use super::read::Read as _;
 use super::state::{Chores, Core};
 use super::tick::Tick;
@@ -60,12 +61,20 @@ impl<I: Id> Core<'_, I> {
             Place::Timed if waits > 0.0 => waits,
             _ => self.gap_of(id, waits),
         };
-        let provider = self.state.providers.record(page.host, 0);
-        let speed = provider.map_or(1.0, |provider| provider.signals(believed.rate()).speed());
-        let demand = speed / gap.max(1e-9);
+        let demand = if self.state.providers.tells(page.host) {
+            self.told_demand(id, &page, gap)
+        } else if page.signals & BY_CLOCK == 0 {
+            1.0 / gap.max(1e-9)
+        } else {
+            self.per_day_by_clock(id, &page, gap)
+        };
         self.state.prices.add(demand);
         // Freshness is for people to read: where there are many pages, every fourth will do.
-        if self.state.pages_used <= 64 || self.state.prices.cursor.is_multiple_of(4) {
+        let is_teller = cfg!(feature = "hints")
+            && page.place == Place::Timed
+            && self.state.providers.tells(page.host);
+        if (self.state.pages_used <= 64 || self.state.prices.cursor.is_multiple_of(4)) && !is_teller
+        {
             let seen = page.last != Tick::NEVER;
             let days = tick.days_since(page.last);
             let (fresh, achievable) = match self.clock_of(id, &page) {
@@ -91,11 +100,46 @@ impl<I: Id> Core<'_, I> {
         {
             // A queue is not touched for a few hundredths of a gap: value is flat around its best.
             let off = due.days_since(page.due).max(page.due.days_since(due));
-            let enough = if page.has_terms() { 0.0 } else { 0.03 * gap };
+            let enough = if page.has_constraints() {
+                0.0
+            } else {
+                0.03 * gap
+            };
             if off > enough {
                 self.reschedule(id, due, Place::Queued);
             }
         }
+    }
+
+    /// Fetches a day that a page asks for whose host tells, and would be worth one every `gap` days
+    /// if it did not; books for the host what it would ask for then.
+    #[cold]
+    #[inline(never)]
+    fn told_demand(&mut self, id: I, page: &PageState<I>, gap: f32) -> f32 {
+        if page.place == Place::Timed {
+            // A teller as a rule: the host pays for it out of what it saves.
+            let demand = 1.0 / gap.max(1e-9);
+            self.state.providers.ask(page.host, demand, 0.0);
+            return demand;
+        }
+        let common = self.state.prices.common;
+        let silent = if self.price_of(page) > common {
+            self.gap_at(id, page, common, gap)
+        } else {
+            gap
+        };
+        let (silent, demand) = if page.signals & BY_CLOCK == 0 {
+            let rate = self.believed(page).rate();
+            let provider = self.state.providers.record(page.host, 0);
+            let told = provider.map(|provider| providers::signals(provider, rate));
+            let demand = told.map_or(0.0, |told| told.visits_per_day(gap.max(1e-9)));
+            (1.0 / silent.max(1e-9), demand)
+        } else {
+            let demand = self.per_day_by_clock(id, page, gap);
+            (demand, demand)
+        };
+        self.state.providers.ask(page.host, demand, silent);
+        demand
     }
 
     /// Corrects the prices by what a round has found: host by host, some in each call, and with
@@ -113,9 +157,13 @@ impl<I: Id> Core<'_, I> {
         }
         let from = end.hosts;
         end.hosts = (from + Chores::HOSTS).min(used);
-        for host in self.hosts.get_mut(from..end.hosts).unwrap_or_default() {
-            if host.shared().is_none() {
-                end.settle(host, common);
+        let hosts = self.hosts.get_mut(from..end.hosts).unwrap_or_default();
+        for (index, host) in (from..).zip(hosts) {
+            match (host.shared(), I::from_index(index)) {
+                (None, Some(id)) => end.settle(host, id, &mut self.state.providers, common),
+                // What its pages ask for is asked for at another gate.
+                (_, Some(id)) => _ = self.state.providers.settle(id, 0.0),
+                _ => {}
             }
         }
         if end.hosts < used {
@@ -124,9 +172,13 @@ impl<I: Id> Core<'_, I> {
         }
         self.state.chores.round = RoundEnd::NONE;
         self.state.capacity = end.capacity;
-        self.state
-            .prices
-            .end_round(end.demand, end.supply, end.cheapest);
+        self.state.providers.end_round(end.demand, end.supply);
+        self.state.prices.end_round(
+            end.demand,
+            end.supply,
+            end.cheapest,
+            self.state.has_constraints,
+        );
         self.state.prices.settled &= !end.idle;
     }
 }
@@ -166,8 +218,14 @@ impl RoundEnd {
     }
 
     /// Corrects the price of a host, and books what it leaves for the others.
-    fn settle<I: Id>(&mut self, host: &mut HostState<I>, common: f32) {
-        let asked = host.take_demand();
+    fn settle<I: Id>(
+        &mut self,
+        host: &mut HostState<I>,
+        id: I,
+        providers: &mut Providers<I>,
+        common: f32,
+    ) {
+        let asked = providers.settle(id, host.take_demand());
         self.capacity += host.cap();
         let cap = lesser(host.cap(), self.share);
         host.price = if host.price > 0.0 || asked > cap {

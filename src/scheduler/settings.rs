@@ -152,8 +152,8 @@ pub struct PageSettings {
     /// [`Self::CERTAIN`] on it counts as known.
     pub confidence: f32,
     /// Are there limits or a clock for it among the scheduler's
-    /// [`Terms`](crate::terms::Terms), by the index that the page gets?
-    pub has_terms: bool,
+    /// [`Constraints`](crate::constraints::Constraints), by the index that the page gets?
+    pub has_constraints: bool,
 }
 
 impl PageSettings {
@@ -166,7 +166,7 @@ impl PageSettings {
         weight: 1.0,
         rate: None,
         confidence: 4.0,
-        has_terms: false,
+        has_constraints: false,
     };
 
     /// The same with another [`weight`](Self::weight).
@@ -190,10 +190,10 @@ impl PageSettings {
         self
     }
 
-    /// The same with terms, or without; see [`has_terms`](Self::has_terms).
+    /// The same with constraints, or without; see [`has_constraints`](Self::has_constraints).
     #[must_use]
-    pub const fn with_terms(mut self, has_terms: bool) -> Self {
-        self.has_terms = has_terms;
+    pub const fn with_constraints(mut self, has_constraints: bool) -> Self {
+        self.has_constraints = has_constraints;
         self
     }
 }

@@ -14,10 +14,10 @@ use super::read::Read;
 use super::replan::RoundEnd;
 use super::tick::{Clock, Tick};
 use super::{Counters, Error, Settings};
+use crate::constraints::Constraints;
 use crate::heap::{HeapView, Id};
 use crate::learn::HostPrior;
 use crate::math::lesser;
-use crate::terms::Terms;
 use crate::time::{Duration, Instant};
 
 /// What a scheduler knows besides its tables.
@@ -46,8 +46,8 @@ pub(super) struct State<I> {
     pub(super) page_count: usize,
     pub(super) hosts_used: usize,
     pub(super) chores: Chores,
-    /// A page has terms.
-    pub(super) has_terms: bool,
+    /// A page has constraints.
+    pub(super) has_constraints: bool,
 }
 
 /// Work that comes up for all hosts at once, and is spread over calls: how far it is.
@@ -93,7 +93,7 @@ impl<I: Id> State<I> {
             page_count: 0,
             hosts_used: 0,
             chores: Chores::none(),
-            has_terms: false,
+            has_constraints: false,
         }
     }
 }
@@ -121,8 +121,8 @@ pub(super) struct Core<'a, I> {
     /// Hosts whose gate is open and that have pages, by when the first is due.
     pub(super) open: HeapView<'a, Tick, I>,
     pub(super) state: &'a mut State<I>,
-    /// What the list says of single pages; asked for pages that have terms only.
-    pub(super) terms: Terms<'a>,
+    /// What the list says of single pages; asked for pages that have constraints only.
+    pub(super) constraints: Constraints<'a>,
 }
 
 impl<I: Id> Core<'_, I> {
@@ -169,6 +169,7 @@ impl<I: Id> Core<'_, I> {
             page.last = page.last.moved(by);
             page.due = page.due.moved(by);
         }
+        self.state.providers.move_ticks(by);
         self.closed.map_keys(|key| key.moved(by));
         self.open.map_keys(|key| key.moved(by));
     }
@@ -218,8 +219,8 @@ impl<I: Id> Read<I> for Core<'_, I> {
         self.closed.peek().map(|entry| entry.key)
     }
 
-    fn first_due_of_open(&self) -> Option<Tick> {
-        self.open.peek().map(|entry| entry.key)
+    fn first_open_gate(&self) -> Option<I> {
+        self.open.peek().map(|entry| entry.id)
     }
 }
 

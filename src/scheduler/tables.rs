@@ -7,8 +7,8 @@ use super::page::PageState;
 use super::state::{Core, State};
 use super::tick::Tick;
 use super::{SchedulerView, Settings};
+use crate::constraints::Constraints;
 use crate::heap::ArrayHeap;
-use crate::terms::Terms;
 
 /// The tables in arrays.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl<const PAGES: usize, const HOSTS: usize> Arrays<PAGES, HOSTS> {
     pub(super) fn core<'a>(
         &'a mut self,
         state: &'a mut State<u16>,
-        terms: Terms<'a>,
+        constraints: Constraints<'a>,
     ) -> Core<'a, u16> {
         Core {
             pages: &mut self.pages,
@@ -47,7 +47,7 @@ impl<const PAGES: usize, const HOSTS: usize> Arrays<PAGES, HOSTS> {
             closed: self.closed.as_view(),
             open: self.open.as_view(),
             state,
-            terms,
+            constraints,
         }
     }
 }
@@ -89,7 +89,7 @@ impl<const PAGES: usize, const HOSTS: usize> Tables<PAGES, HOSTS> {
     /// A scheduler without pages in this memory; whatever it held is forgotten.
     pub fn scheduler(&mut self, settings: Settings) -> SchedulerView<'_> {
         let state = self.state.write(State::new(settings));
-        SchedulerView::without_pages(self.arrays.core(state, Terms::None))
+        SchedulerView::without_pages(self.arrays.core(state, Constraints::None))
     }
 }
 

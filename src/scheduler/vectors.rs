@@ -9,8 +9,8 @@ use super::page::PageState;
 use super::state::{Core, State};
 use super::tick::Tick;
 use super::{SchedulerView, Settings};
+use crate::constraints::Constraints;
 use crate::heap::{Entry, Heap, Id};
-use crate::terms::Terms;
 
 type VecHeap<I> = Heap<Tick, I, Vec<Entry<Tick, I>>, Vec<I>>;
 
@@ -34,14 +34,18 @@ impl<I: Id> Vectors<I> {
         }
     }
 
-    pub(super) fn core<'a>(&'a mut self, state: &'a mut State<I>, terms: Terms<'a>) -> Core<'a, I> {
+    pub(super) fn core<'a>(
+        &'a mut self,
+        state: &'a mut State<I>,
+        constraints: Constraints<'a>,
+    ) -> Core<'a, I> {
         Core {
             pages: &mut self.pages,
             hosts: &mut self.hosts,
             closed: self.closed.as_view(),
             open: self.open.as_view(),
             state,
-            terms,
+            constraints,
         }
     }
 }
@@ -77,6 +81,6 @@ impl DynTables {
     /// A scheduler without pages in this memory; whatever it held is forgotten.
     pub fn scheduler(&mut self, settings: Settings) -> SchedulerView<'_> {
         let state = self.state.insert(State::new(settings));
-        SchedulerView::without_pages(self.vectors.core(state, Terms::None))
+        SchedulerView::without_pages(self.vectors.core(state, Constraints::None))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::read::Read;
 use super::state::Core;
-use crate::terms::Terms;
+use crate::constraints::Constraints;
 
 /// A scheduler of any size, over tables that somebody else owns: those of a
 /// [`Scheduler`](super::Scheduler), or [`Tables`](super::Tables) in static memory.
@@ -32,10 +32,10 @@ impl<'a> SchedulerView<'a> {
         Self(core)
     }
 
-    /// Tells where the terms of pages are; see [`PageSettings::has_terms`](super::PageSettings).
+    /// Tells where the constraints of pages are; see [`PageSettings::has_constraints`](super::PageSettings).
     /// Before pages are added that have some.
-    pub fn set_terms(&mut self, terms: Terms<'a>) {
-        self.0.terms = terms;
+    pub fn set_constraints(&mut self, constraints: Constraints<'a>) {
+        self.0.constraints = constraints;
     }
 
     pub(super) fn core(&mut self) -> &mut Core<'a, u16> {

@@ -1,6 +1,7 @@
 //! The scheduler: properties against a model, freshness against the optimum, real changes.
 
 mod bayesian;
+mod constraints;
 mod figures;
 mod floor;
 mod freshness;
@@ -9,7 +10,6 @@ mod model;
 mod news;
 mod properties;
 mod real;
-mod terms;
 mod worlds;
 
 /// `DUNLIN_LONG=1` asks for the long variants.

@@ -81,6 +81,48 @@ impl<F: Real> Signals<F> {
         (F::ONE - self.recall) + (all * self.alarm()).min(F::MAX)
     }
 
+    /// Visits a day of a page that is fetched whenever it reaches an equivalent age: what
+    /// [`Self::days_until`] comes to on average.
+    ///
+    /// A signal takes the page beyond that age as a rule, not just up to it, so that this is much less
+    /// than [`Self::speed`] over the age: a host that is always right asks for one visit a change,
+    /// however much each of its signals alarms. Exactly, the mean time between two visits is
+    /// `Σ_{j: jβ≤ι} P(j+1, γ(ι−jβ)/(1−recall))/γ`, with a signal worth β days of equivalent age, ι
+    /// to be reached, and γ signals a day. Up to 33 terms of up to 96 steps.
+    ///
+    /// ```
+    /// use dunlin::learn::hints::Signals;
+    ///
+    /// // It changes twice a day, and would be visited eight times a day if nobody told.
+    /// let told = Signals::<f32>::new(2.0, 0.9, 0.999).visits_per_day(0.125);
+    /// assert!(told > 2.0 && told < 3.0, "{told}");
+    /// let silent = Signals::<f32>::new(2.0, 0.0, 0.5).visits_per_day(0.125);
+    /// assert!((silent - 8.0).abs() < 1e-3);
+    /// ```
+    pub fn visits_per_day(&self, equivalent_age: F) -> F {
+        if !(equivalent_age > F::ZERO && equivalent_age < F::MAX) {
+            return F::ZERO;
+        }
+        let all = (self.recall * self.rate / self.precision.max(F::MIN_POSITIVE)).min(F::MAX);
+        let quiet = F::ONE - self.recall;
+        let step = self.alarm() / self.rate;
+        let few = all * equivalent_age < F::from_f64(1e-3) * quiet;
+        if few || step * F::from_u32(MOST_TERMS) < equivalent_age {
+            // Signals are rare, or so many and so weak that they come to a steady speed.
+            return self.speed() / equivalent_age;
+        }
+        let mut days = F::ZERO;
+        let mut left = equivalent_age;
+        for count in 0..=MOST_TERMS {
+            days += more_than(count, all * left / quiet) / all;
+            left -= step;
+            if left <= F::ZERO {
+                break;
+            }
+        }
+        F::ONE / days
+    }
+
     /// The inverse: how many days after the fetch a page with `signals` so far reaches an
     /// equivalent age. 0 if it has passed it already.
     pub fn days_until(&self, equivalent_age: F, signals: u32) -> F {

@@ -238,29 +238,6 @@ macro_rules! changing {
             /// ```
             fn fetch_after(page: PageId, gap: Duration) -> Result<(), Error>;
 
-            /// What a source says about a page: it has changed, or it is expected to. How much that
-            /// counts is learnt for each of the first eight hosts that send hints, and for the
-            /// others together: one that cries wolf is soon ignored. What is expected later than
-            /// the page's next fetch counts for nothing: that fetch will bring a newer hint.
-            ///
-            /// # Errors
-            /// [`Error::UnknownPage`]
-            ///
-            /// ```
-            /// # use dunlin::scheduler::*;
-            /// # use dunlin::time::{Duration, Instant};
-            /// # let now = Instant::ZERO;
-            /// # let mut scheduler: Scheduler<16, 4> = Scheduler::new(Settings::DEFAULT);
-            /// # let host = scheduler.add_host(Duration::from_secs(15))?;
-            /// # let page = scheduler.add_page(host, &PageSettings::DEFAULT, now)?;
-            /// use dunlin::learn::hints::Hint;
-            ///
-            /// scheduler.hint(page, Hint::Changed(now), now)?;
-            /// assert_eq!(scheduler.counters().get(Counter::Hint), 1);
-            /// # Ok::<(), Error>(())
-            /// ```
-            fn hint(page: PageId, hint: Hint, now: Instant) -> Result<(), Error>;
-
             /// What to do now.
             ///
             /// A page that it asks for is in flight until [`Self::record`] or [`Self::hand_over`]

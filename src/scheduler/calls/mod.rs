@@ -19,7 +19,6 @@ use super::{
     SchedulerView, Settings,
 };
 use crate::learn::Estimate;
-use crate::learn::hints::Hint;
 use crate::polite::Hours;
 use crate::time::{Duration, Instant};
 
