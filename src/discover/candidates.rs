@@ -46,6 +46,16 @@ const VISITED: u8 = 0b100;
 const WORTH: u8 = 0b1111_1000;
 
 impl Candidate {
+    /// No candidate.
+    pub const NONE: Self = Self {
+        digest: 0,
+        text: [0; 3],
+        unspent: 0,
+        income: 0.0,
+        host: 0,
+        backlinks: 0,
+        flags: 0,
+    };
     /// Texts lie below it: 24 bits.
     pub const MOST_TEXT: u32 = 1 << 24;
 
@@ -78,10 +88,12 @@ impl Candidate {
         self.unspent = (share * 255.0 + 0.5).clamp(0.0, 255.0) as u8;
     }
 
-    /// It has earned something.
-    pub fn earn(&mut self, share: f32) {
+    /// It has earned something. How much of that it cannot hold, for it counts cash in steps: less
+    /// than 0 if it holds more.
+    pub fn earn(&mut self, share: f32) -> f32 {
         let cash = self.cash() + share;
         self.set_income(self.income + share, cash);
+        cash - self.cash()
     }
 
     /// Of its URL.
@@ -183,7 +195,7 @@ pub enum Offer {
 /// let importance = Candidate::income;
 /// let offer = candidates.offer(Candidate::new(7, 0, 0), true, &importance);
 /// assert_eq!(offer, Offer::Taken { evicted: None });
-/// candidates.find_mut(7).unwrap().earn(2.0);
+/// let _lost = candidates.find_mut(7).unwrap().earn(2.0);
 /// assert_eq!(candidates.best(&importance).unwrap().digest(), 7);
 /// assert!(candidates.remove(7).is_some());
 /// assert_eq!(candidates.len(), 0);

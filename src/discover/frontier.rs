@@ -166,21 +166,43 @@ impl<'m> Frontier<'m> {
         Target::New
     }
 
+    /// Was something seen before? It has been now. Work: constant.
+    pub fn is_seen_again(&mut self, digest: u32) -> bool {
+        self.doorkeeper.see(digest) > 1
+    }
+
     /// A newcomer, whose text is stored, asks for a place among the candidates.
     pub fn offer(&mut self, newcomer: Candidate, directory: u32) -> Offer {
         let settings = self.settings;
         let mut newcomer = newcomer;
         // It was seen by as many pages as the doorkeeper has counted. Each link brings about as much
-        // as rain does, on average: without that, newcomers could never displace anybody.
+        // as rain does, on average: without that, newcomers could never displace another candidate.
+        // They begin with rain alone: pages that are kept have that, too.
         let sightings = self.doorkeeper.count(newcomer.digest());
         (1..sightings).for_each(|_| newcomer.linked());
-        newcomer.set_income(self.bank.rain() * f32::from(sightings).max(1.0), 0.0);
-        let worth = |candidate: &Candidate| importance(candidate, settings.measure);
+        newcomer.set_income(self.bank.rain(), 0.0);
+        let likely = f32::from(sightings).max(1.0);
+        let own = newcomer.digest();
+        let worth = |candidate: &Candidate| {
+            let worth = worth_keeping(candidate, settings.measure);
+            match candidate.digest() == own {
+                true => worth * likely,
+                false => worth,
+            }
+        };
         let offer = self.candidates.offer(newcomer, true, &worth);
         if let Offer::Taken { evicted } = &offer {
             let _ = self.directories.see(directory);
-            self.bank
-                .give_back(evicted.as_ref().map_or(0.0, Candidate::cash));
+            // With each page that is known more comes as much cash as the others have on average, so
+            // that earnings of today weigh as much as those of when few were known.
+            let new = match evicted {
+                Some(evicted) => evicted.cash(),
+                None => {
+                    self.bank.found(1.0);
+                    1.0
+                }
+            };
+            self.bank.give_back(new);
         }
         offer
     }
@@ -188,12 +210,21 @@ impl<'m> Frontier<'m> {
     /// A page was visited, and links to these, each once: its cash goes to them. Work: linear in
     /// the links, and in all pages and candidates once a round.
     pub fn visited(&mut self, place: u16, links: &[u32]) {
+        self.visited_at(place, links, 0);
+    }
+
+    /// The same, where some links lead to the page's own neighbourhood: see [`Bank::spend_at`].
+    pub fn visited_at(&mut self, place: u16, links: &[u32], near: u128) {
         let candidates = &mut self.candidates;
+        let mut lost = 0.0;
         let mut found = |digest: u32, share: f32| {
             let candidate = candidates.find_mut(digest);
-            candidate.map(|candidate| candidate.earn(share)).is_some()
+            candidate
+                .map(|candidate| lost += candidate.earn(share))
+                .is_some()
         };
-        self.bank.spend(place, links, &mut found);
+        self.bank.spend_at(place, links, near, &mut found);
+        self.bank.give_back(lost);
         let settled = self.bank.settle(self.candidates.len());
         let lost = self.candidates.settle(settled);
         self.bank.give_back(lost);
@@ -205,7 +236,20 @@ impl<'m> Frontier<'m> {
     /// URLs are worth, for nobody counts links to pages. Work: linear in pages and candidates, some
     /// 15 instructions each.
     pub fn next(&mut self, factor: &dyn Fn(u16) -> Option<f32>) -> Step {
-        let least = self.least(factor);
+        let (least, worth) = self.least(factor).unzip();
+        match (self.scout(worth), least) {
+            (Some((digest, explores)), Some(place)) => Step::Admit {
+                digest,
+                place,
+                explores,
+            },
+            _ => Step::Refresh,
+        }
+    }
+
+    /// Which candidate should be looked at next, if the least important page that may go is worth so
+    /// much, and whether that only explores. Work: linear in the candidates.
+    pub fn scout(&mut self, worth: Option<f32>) -> Option<(u32, bool)> {
         let best = self.best();
         let measure = Measure {
             page_rank: true,
@@ -214,7 +258,6 @@ impl<'m> Frontier<'m> {
         };
         let found = best.and_then(|digest| self.candidates.find(digest));
         let rank = found.map(|candidate| importance(candidate, measure));
-        let (least, worth) = least.unzip();
         let choice = self.replacement.next(rank, worth, best.is_some());
         let explores = matches!(choice, Choice::Explore { .. });
         let digest = match choice {
@@ -223,13 +266,56 @@ impl<'m> Frontier<'m> {
             Choice::Explore { at_random: false } => self.richest(),
             Choice::Explore { at_random: true } => self.any(),
         };
-        match (digest, least) {
-            (Some(digest), Some(place)) => Step::Admit {
-                digest,
-                place,
-                explores,
-            },
-            _ => Step::Refresh,
+        digest.map(|digest| (digest, explores))
+    }
+
+    /// Is a page of this importance better than one of that, by enough?
+    pub fn is_better(&self, one: f32, other: f32) -> bool {
+        self.replacement.is_better(one, other)
+    }
+
+    /// A page that an earlier run has kept takes a place that is free; true if it did.
+    pub fn restore(&mut self, place: u16, digest: u32, income: f32) -> bool {
+        self.candidates.remove(digest);
+        let opened = self.bank.open(place, digest, income, 1.0);
+        self.bank.found(if opened { 1.0 } else { 0.0 });
+        opened
+    }
+
+    /// A page is known to have earned this in an earlier run.
+    pub fn earned(&mut self, place: u16, income: f32) {
+        self.bank.earned(place, income);
+    }
+
+    /// A page leaves its place, and becomes a candidate if its host and the place of its text are
+    /// given and it is worth one: `Denied`, it is not asked for again as long as it is one. The
+    /// candidate that had to go for it is handed back.
+    pub fn retire(
+        &mut self,
+        place: u16,
+        text: Option<(u16, u32)>,
+        verdict: Verdict,
+    ) -> Option<Candidate> {
+        let closed = self.bank.close(place)?;
+        let Some((host, text)) = text else {
+            self.bank.give_back(closed.cash);
+            return None;
+        };
+        let mut old = Candidate::new(closed.digest, host, text);
+        old.set_income(closed.income, closed.cash);
+        old.set_visited();
+        old.set_verdict(verdict);
+        let worth = |candidate: &Candidate| worth_keeping(candidate, self.settings.measure);
+        match self.candidates.offer(old, true, &worth) {
+            Offer::Taken { evicted } => {
+                let gone = evicted.as_ref().map_or(0.0, Candidate::cash);
+                self.bank.give_back(closed.cash - old.cash() + gone);
+                evicted
+            }
+            Offer::Refused => {
+                self.bank.give_back(closed.cash);
+                None
+            }
         }
     }
 
@@ -271,7 +357,7 @@ impl<'m> Frontier<'m> {
     }
 
     /// The least important page that may go, and its importance. Work: linear.
-    fn least(&self, factor: &dyn Fn(u16) -> Option<f32>) -> Option<(u16, f32)> {
+    pub fn least(&self, factor: &dyn Fn(u16) -> Option<f32>) -> Option<(u16, f32)> {
         let may_go = |place: u16| Some((place, self.bank.importance(place) * factor(place)?));
         let pages = self.bank.places().filter_map(may_go);
         pages.min_by(|(_, one), (_, other)| one.total_cmp(other))
@@ -280,7 +366,7 @@ impl<'m> Frontier<'m> {
     /// The best candidate that may be asked for.
     fn best(&self) -> Option<u32> {
         let best = self.candidates.best(&|candidate| {
-            if candidate.verdict() == Verdict::Allowed {
+            if candidate.verdict() != Verdict::Denied {
                 importance(candidate, self.settings.measure)
             } else {
                 -1.0
@@ -294,20 +380,28 @@ impl<'m> Frontier<'m> {
         let best = self
             .candidates
             .best(&|candidate| match candidate.verdict() {
-                Verdict::Allowed => candidate.cash() * candidate.worth(),
-                _ => -1.0,
+                Verdict::Denied => -1.0,
+                _ => candidate.cash() * candidate.worth(),
             });
         best.map(Candidate::digest)
     }
 
-    /// Any candidate that may be asked for.
-    fn any(&mut self) -> Option<u32> {
-        let allowed = |one: &&Candidate| one.verdict() == Verdict::Allowed;
+    /// Any candidate that may be asked for. Work: linear.
+    pub fn any(&mut self) -> Option<u32> {
+        let allowed = |one: &&Candidate| one.verdict() != Verdict::Denied;
         let count = self.candidates.iter().filter(allowed).count();
         let random = split_mix(&mut self.random) >> 32;
         let at = (random * count as u64) >> 32;
         let mut any = self.candidates.iter().filter(allowed);
         any.nth(at as usize).map(Candidate::digest)
+    }
+}
+
+/// Those that must not be asked for give way to any other.
+fn worth_keeping(candidate: &Candidate, measure: Measure) -> f32 {
+    match candidate.verdict() {
+        Verdict::Denied => 0.0,
+        _ => importance(candidate, measure),
     }
 }
 

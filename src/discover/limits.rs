@@ -51,6 +51,10 @@ pub enum Refusal {
     Duplicate,
     /// robots.txt does not allow it.
     Robots,
+    /// It is not there, or leads elsewhere.
+    Gone,
+    /// It asks not to be kept (`noindex`), or names another URL as its own.
+    Unwilling,
 }
 
 impl core::fmt::Display for Refusal {
@@ -66,6 +70,8 @@ impl core::fmt::Display for Refusal {
             Self::Directory => "too many URLs in its directory",
             Self::Duplicate => "same content as another page",
             Self::Robots => "not allowed by robots.txt",
+            Self::Gone => "not there",
+            Self::Unwilling => "does not want to be kept",
         })
     }
 }

@@ -1,16 +1,17 @@
-//! discover: what else there is. Links and sitemaps as they stream by, next to the fingerprint.
+//! discover: what else there is. Links as they stream by, next to the fingerprint.
 //!
 //! [`LinkReader`] finds the links of a page and hands them to a [`LinkSink`]; [`Link::resolve`]
-//! makes URLs of them. [`Directives`] is what a page asks of robots. [`SitemapReader`] finds the
-//! pages that a host lists itself. [`UrlLimits`] and [`Scope`] refuse URLs by their looks.
+//! makes URLs of them. [`Directives`] is what a page asks of robots. The pages that a host lists
+//! itself are found by [`feed`](crate::feed). [`UrlLimits`] and [`Scope`] refuse URLs by their looks.
 //!
 //! What is found becomes a [`Candidate`], one of a fixed number; a [`Doorkeeper`] keeps URLs that are
 //! seen once from costing one a place. A [`Frontier`] joins them with the importance that
 //! [`rank`](crate::rank) knows, and says who takes whose place in the collection.
 //!
-//! What one fetch holds in memory: 560 bytes for a [`LinkReader`], or 700 for a [`SitemapReader`].
+//! What one fetch holds in memory: 560 bytes for a [`LinkReader`].
 
 mod candidates;
+mod config;
 mod digest;
 mod directives;
 mod doorkeeper;
@@ -20,12 +21,12 @@ mod links;
 mod raw_text;
 mod reference;
 mod resolve;
-mod sitemap;
 mod tag;
 mod word;
 
 pub use candidates::{Candidate, Candidates, Offer, Verdict};
-pub use digest::{digest, directory_digest};
+pub use config::Discovery;
+pub use digest::{branch_digest, digest, directory_digest};
 pub use directives::Directives;
 pub use doorkeeper::Doorkeeper;
 pub use frontier::{Frontier, FrontierSettings, Memory, Step, Target};
@@ -33,7 +34,6 @@ pub use limits::{Refusal, Scope, UrlLimits};
 pub use links::{
     ANCHOR, LONGEST_BASE, LONGEST_LINK, Link, LinkKind, LinkReader, LinkSink, TextPlace,
 };
-pub use sitemap::{SitemapEntry, SitemapError, SitemapReader};
 
 #[cfg(test)]
 mod tests {
@@ -45,11 +45,6 @@ mod tests {
             size_of::<LinkReader>() <= 560,
             "{}",
             size_of::<LinkReader>()
-        );
-        assert!(
-            size_of::<SitemapReader>() <= 700,
-            "{}",
-            size_of::<SitemapReader>()
         );
         assert_eq!(size_of::<Candidate>(), 16);
     }

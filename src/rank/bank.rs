@@ -13,6 +13,8 @@
 pub const DAMPING: f32 = 0.9;
 /// The most that is left of earnings when all cash has been spent once.
 const FADING: f32 = 0.95;
+/// What is left of a link's share if it leads to the page's own neighbourhood.
+const NEAR: f32 = 0.25;
 /// The pool rains when it holds this share of all cash.
 const RAIN: f32 = 0.05;
 
@@ -163,6 +165,13 @@ where
         self.total += cash;
     }
 
+    /// A page is known to have earned this before.
+    pub fn earned(&mut self, place: u16, income: f32) {
+        if let Some(account) = self.accounts.as_mut().get_mut(usize::from(place)) {
+            account.income += income;
+        }
+    }
+
     /// Cash that nobody has any more rains on all.
     pub fn give_back(&mut self, cash: f32) {
         self.pool += cash;
@@ -195,6 +204,19 @@ where
         links: &[u32],
         candidate: &mut dyn FnMut(u32, f32) -> bool,
     ) {
+        self.spend_at(place, links, 0, candidate);
+    }
+
+    /// The same, where some links lead to the page's own neighbourhood: those of the first 128 whose
+    /// bits are set in `near` get a quarter, and the rest of it rains on all. What a part of a site
+    /// says of itself counts less, and a trap, which leads nowhere else, gathers nothing.
+    pub fn spend_at(
+        &mut self,
+        place: u16,
+        links: &[u32],
+        near: u128,
+        candidate: &mut dyn FnMut(u32, f32) -> bool,
+    ) {
         let Some(account) = self.accounts.as_mut().get_mut(usize::from(place)) else {
             return;
         };
@@ -204,8 +226,10 @@ where
         if links.is_empty() {
             return;
         }
-        let share = DAMPING * cash / links.len() as f32;
-        for digest in links {
+        let whole = DAMPING * cash / links.len() as f32;
+        for (index, digest) in links.iter().enumerate() {
+            let is_near = index < 128 && near >> index & 1 == 1;
+            let share = if is_near { whole * NEAR } else { whole };
             let known = self.find(*digest);
             let kept = known.and_then(|place| self.accounts.as_mut().get_mut(usize::from(place)));
             match kept {
@@ -259,6 +283,17 @@ where
     pub fn importance(&self, place: u16) -> f32 {
         let account = self.accounts.as_ref().get(usize::from(place));
         account.map_or(0.0, |account| account.income)
+    }
+
+    /// What the page at a place has not handed on.
+    pub fn cash_of(&self, place: u16) -> f32 {
+        let account = self.accounts.as_ref().get(usize::from(place));
+        account.map_or(0.0, |account| account.cash)
+    }
+
+    /// All cash there is, that of candidates included.
+    pub fn total(&self) -> f32 {
+        self.total
     }
 
     /// What a page has earned lately that nobody links to: newcomers begin with it, for older ones

@@ -119,13 +119,21 @@
 //! ```
 
 mod budget;
+mod format;
+mod moved;
 mod record;
 mod sector;
+#[cfg(feature = "discover")]
+mod texts;
 
+pub use moved::MoveRecord;
 pub(crate) use record::hash;
 pub use record::{
-    HostRecord, MoveRecord, PageRecord, RECORD, Record, RecordError, Root, Stamp, VERSION, identity,
+    HostRecord, PageRecord, RECORD, Record, RecordError, Root, Stamp, VERSION, identity,
 };
+
+#[cfg(feature = "discover")]
+pub use texts::{LONGEST_TEXT, TEXT_BYTES, Text, TextKind, TextLedger, TextLog};
 
 use core::fmt;
 
@@ -400,7 +408,7 @@ impl<F: Partition> Store<F> {
         for _ in 0..F::ERASE_SIZE / Self::WORD {
             match items.next(&mut buffer.0).await {
                 Ok(Some(item)) => {
-                    if let Some(number) = record::number(&item) {
+                    if let Some(number) = format::number(&item) {
                         each(number, &item);
                     }
                 }
@@ -485,7 +493,7 @@ impl<F: Partition> Store<F> {
     /// Writes a record behind the others. *Cancellation*: as for [`Self::step`].
     async fn append(&mut self, ledger: &impl Ledger, key: Key) -> Result<(), StoreError<F::Error>> {
         let mut buffer = Buffer([0; BUFFER]);
-        let bytes = record::encode(&ledger.read(key), self.number, &mut buffer.0);
+        let bytes = format::encode(&ledger.read(key), self.number, &mut buffer.0);
         let position = self.position.take().unwrap_or_else(new_position);
         let mut queue = queue(&mut self.flash, self.sector, position);
         queue.push(bytes, false).await.map_err(error)?;

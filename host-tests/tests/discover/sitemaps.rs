@@ -157,7 +157,7 @@ fn what_is_no_sitemap_is_refused_with_a_reason() {
     assert!(found.is_empty());
     assert_eq!(
         refused.as_deref(),
-        Some("sitemap is compressed: expected plain XML or text")
+        Some("document is compressed: expected plain XML, JSON or text")
     );
     let (_, refused) = read_sitemap([&b"<html><url><loc>x</loc></url></html>"[..]]);
     assert!(refused.is_some_and(|why| why.contains("<urlset>")));

@@ -4,5 +4,6 @@ mod damage;
 mod format;
 mod power_cuts;
 mod restart;
+mod texts;
 mod truth;
 mod wear;

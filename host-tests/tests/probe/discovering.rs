@@ -1,0 +1,581 @@
+//! Pages beyond the list, judged by what the servers saw: found, ranked, kept, replaced.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
+
+use dunlin::discover::{Discovery, Scope};
+use dunlin::probe::{FoundTotals, LoggedFoundEvent};
+use dunlin::store::Store;
+use dunlin::time::Duration;
+use host_tests::flash::Flash;
+
+use crate::texts::TextFlash;
+use crate::world::{Answer, Hit, Keeper, Keeping, Setting, World, WorldProbe};
+
+/// What is kept, by URL, with its importance.
+pub type Collection = BTreeMap<String, f32>;
+
+fn collection(probe: &WorldProbe<'_, '_>) -> Collection {
+    let mut all = Collection::new();
+    probe.each_kept(|_, url, importance| {
+        let twice = all.insert(url.to_owned(), importance);
+        assert_eq!(twice, None, "{url} is kept twice");
+    });
+    all
+}
+
+/// A web of hosts `h0.test`, `h1.test` …, each with as many pages; links go to a few pages that many
+/// link to, and to any others.
+#[derive(Clone, Debug)]
+pub struct Web {
+    hosts: usize,
+    pages: usize,
+    links: Vec<Vec<usize>>,
+}
+
+impl Web {
+    pub fn new(hosts: usize, pages: usize, seed: u64) -> Self {
+        let all = hosts * pages;
+        let mut state = seed;
+        let mut random = move |below: usize| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            ((state >> 33) as usize) % below
+        };
+        // As pages come, they link to what many link to already.
+        let mut ends: Vec<usize> = (0..hosts).map(|host| host * pages).collect();
+        let mut links = vec![Vec::new(); all];
+        let mut order: Vec<usize> = (0..all).collect();
+        for at in 0..all {
+            order.swap(at, at + random(all - at));
+        }
+        for page in order {
+            for _ in 0..7 {
+                let target = match random(4) {
+                    0 => random(all),
+                    _ => ends[random(ends.len())],
+                };
+                if target != page && !links[page].contains(&target) {
+                    links[page].push(target);
+                    ends.push(target);
+                }
+            }
+            // Nobody is out of reach.
+            let parent = ends[random(ends.len())];
+            if parent != page && !links[parent].contains(&page) {
+                links[parent].push(page);
+            }
+        }
+        Self {
+            hosts,
+            pages,
+            links,
+        }
+    }
+
+    fn url(&self, page: usize) -> String {
+        match page % self.pages {
+            0 => format!("http://h{}.test/", page / self.pages),
+            number => format!("http://h{}.test/p{number}", page / self.pages),
+        }
+    }
+
+    fn page(&self, host: &str, target: &str) -> Option<usize> {
+        let host: usize = host
+            .strip_prefix('h')?
+            .strip_suffix(".test")?
+            .parse()
+            .ok()?;
+        let number = match target {
+            "/" => 0,
+            target => target.strip_prefix("/p")?.parse().ok()?,
+        };
+        let good = host < self.hosts && number < self.pages && (target == "/" || number > 0);
+        good.then_some(host * self.pages + number)
+    }
+
+    fn html(&self, page: usize) -> String {
+        let mut text = format!("<title>{}</title>", self.url(page));
+        for link in &self.links[page] {
+            text += &format!("<a href=\"{}\">on</a>\n", self.url(*link));
+        }
+        text
+    }
+
+    pub fn answer(&self, hit: &Hit) -> Answer {
+        match self.page(&hit.host, &hit.target) {
+            Some(page) => Answer::page(&self.html(page)),
+            None => Answer::none(),
+        }
+    }
+
+    /// What only the servers know.
+    fn page_rank(&self) -> Vec<f64> {
+        let all = self.links.len();
+        let mut rank = vec![1.0 / all as f64; all];
+        for _ in 0..60 {
+            let mut next = vec![0.0; all];
+            let mut lost = 0.0;
+            for (page, links) in self.links.iter().enumerate() {
+                match links.is_empty() {
+                    true => lost += rank[page],
+                    false => {
+                        let share = rank[page] / links.len() as f64;
+                        links.iter().for_each(|link| next[*link] += share);
+                    }
+                }
+            }
+            let rain = (0.1 + 0.9 * lost) / all as f64;
+            rank = next.iter().map(|own| 0.9 * own + rain).collect();
+        }
+        rank
+    }
+
+    /// The PageRank of what is held, over that of as many best pages.
+    pub fn share(&self, held: &Collection, places: usize) -> f64 {
+        let rank = self.page_rank();
+        let by_url: HashMap<String, f64> = rank
+            .iter()
+            .enumerate()
+            .map(|(page, rank)| (self.url(page), *rank))
+            .collect();
+        let own: f64 = held.keys().filter_map(|url| by_url.get(url)).sum();
+        let mut best = rank;
+        best.sort_by(|one, other| other.total_cmp(one));
+        own / best.iter().take(places).sum::<f64>()
+    }
+}
+
+const HOSTS: [&str; 5] = ["h0.test", "h1.test", "h2.test", "h3.test", "h4.test"];
+
+/// The front pages of so many hosts, and a collection of so many places.
+fn setting(hosts: usize, places: u16, scope: Scope, texts: &TextFlash) -> Setting {
+    let listed: Vec<(&str, &[&str])> = HOSTS
+        .iter()
+        .take(hosts)
+        .map(|host| (*host, &["/"][..]))
+        .collect();
+    let section = Discovery::new(scope, places, 2_000).header().to_vec();
+    Setting {
+        discover: Some((section, texts.clone())),
+        ..Setting::of(Duration::from_secs(2), &listed)
+    }
+}
+
+pub fn run(
+    setting: &Setting,
+    site: impl Fn(&Hit) -> Answer + 'static,
+) -> (World, Collection, FoundTotals) {
+    let seen = Rc::new(RefCell::new((Collection::new(), FoundTotals::default())));
+    let last = Rc::clone(&seen);
+    let end = Duration::from_secs(setting.seconds - 2);
+    let (world, _) = setting.run_keeping(
+        None::<Keeper<'_, Flash<3, 1024, 4>>>,
+        site,
+        move |world, probe| {
+            if world.elapsed() >= end {
+                *last.borrow_mut() = (collection(probe), probe.found_totals().expect("on"));
+            }
+        },
+    );
+    let (held, totals) = seen.borrow().clone();
+    (world, held, totals)
+}
+
+#[test]
+fn the_most_important_pages_are_found_and_kept() {
+    let web = Web::new(5, 60, 7);
+    let texts = TextFlash::blank();
+    let places = 40;
+    let setting = Setting {
+        seconds: 1_600,
+        ..setting(5, places, Scope::Hosts, &texts)
+    };
+    let site = web.clone();
+    let (world, held, totals) = run(&setting, move |hit| site.answer(hit));
+    let share = web.share(&held, places.into());
+    let visits = world.hits.borrow().len();
+    println!("{share:.3} of the best {places} after {visits} requests, {totals:?}");
+    assert_eq!(held.len(), usize::from(places), "places that are taken");
+    assert!(share >= 0.8, "{share:.3} of the best pages' rank is held");
+    assert!(totals.found > 100 && totals.admitted >= 35, "{totals:?}");
+    for host in HOSTS {
+        assert!(world.shortest_gap(host) >= Duration::from_secs(2), "{host}");
+    }
+}
+
+/// The collection at each moment, until the run ends.
+fn watch(
+    setting: &Setting,
+    store: &mut Store<Flash<128, 4096, 4>>,
+    site: impl Fn(&Hit) -> Answer + 'static,
+) -> (World, Collection, Collection) {
+    let seen = Rc::new(RefCell::new((None, Collection::new())));
+    let last = Rc::clone(&seen);
+    let keeper = Keeper {
+        store,
+        how: Keeping::AsItShould,
+    };
+    let (world, _) = setting.run_keeping(Some(keeper), site, move |_, probe| {
+        let now = collection(probe);
+        let mut seen = last.borrow_mut();
+        seen.0.get_or_insert_with(|| now.clone());
+        seen.1 = now;
+    });
+    let (first, last) = seen.borrow().clone();
+    (world, first.unwrap_or_default(), last)
+}
+
+#[test]
+fn a_restart_keeps_the_whole_collection_and_what_was_learnt_of_it() {
+    let web = Web::new(5, 60, 7);
+    let texts = TextFlash::blank();
+    let mut store = Store::new(Flash::<128, 4096, 4>::blank());
+    let base = Setting {
+        seconds: 900,
+        ..setting(5, 40, Scope::Hosts, &texts)
+    };
+    let site = web.clone();
+    let (_, _, before) = watch(&base, &mut store, move |hit| site.answer(hit));
+    assert_eq!(before.len(), 40);
+    let again = Setting {
+        discover: base
+            .discover
+            .as_ref()
+            .map(|(section, texts)| (section.clone(), texts.switched_on())),
+        seconds: 60,
+        ..setting(5, 40, Scope::Hosts, &texts)
+    };
+    let mut store = Store::new(store.flash().switched_on());
+    let site = web.clone();
+    let (world, first, after) = watch(&again, &mut store, move |hit| site.answer(hit));
+    let urls = |all: &Collection| all.keys().cloned().collect::<BTreeSet<_>>();
+    assert_eq!(first.len(), 40, "at the start");
+    // A page that was admitted in the last quarter of a second is not in flash yet.
+    let lost: Vec<_> = urls(&before).difference(&urls(&first)).cloned().collect();
+    assert!(lost.len() <= 1, "{lost:?} are lost");
+    let stayed = urls(&after).intersection(&urls(&before)).count();
+    assert!(stayed >= 36, "{stayed} of 40 stayed for a minute");
+    let resumed = world
+        .events
+        .borrow()
+        .iter()
+        .find_map(|(_, event)| match event {
+            dunlin::probe::Event::Resumed(resumed) => Some(resumed.pages),
+            _ => None,
+        });
+    assert!(
+        resumed >= Some(39),
+        "{resumed:?} pages are known by the store"
+    );
+}
+
+#[test]
+fn a_power_cut_at_any_flash_operation_loses_no_page_and_doubles_none() {
+    let web = Web::new(3, 30, 5);
+    let mut kept_before = 0;
+    for cut in (0..40).map(|step| 400 + 997 * step) {
+        let texts = TextFlash::blank();
+        texts.0.borrow_mut().power = Some(cut);
+        let base = Setting {
+            seconds: 300,
+            ..setting(3, 16, Scope::Hosts, &texts)
+        };
+        // What the log has confirmed: the last word on each place before the power went.
+        let site = web.clone();
+        let confirmed = Rc::new(RefCell::new(BTreeSet::new()));
+        let all = Rc::clone(&confirmed);
+        let flash = texts.clone();
+        let (_, _) = base.run_keeping(
+            None::<Keeper<'_, Flash<3, 1024, 4>>>,
+            move |hit| site.answer(hit),
+            move |_, probe| {
+                if flash.0.borrow().power != Some(0) {
+                    *all.borrow_mut() = collection(probe).into_keys().collect();
+                }
+            },
+        );
+        let texts = texts.switched_on();
+        let again = Setting {
+            seconds: 3,
+            ..setting(3, 16, Scope::Hosts, &texts)
+        };
+        let site = web.clone();
+        let first = Rc::new(RefCell::new(None));
+        let seen = Rc::clone(&first);
+        again.run_keeping(
+            None::<Keeper<'_, Flash<3, 1024, 4>>>,
+            move |hit| site.answer(hit),
+            move |_, probe| {
+                seen.borrow_mut().get_or_insert_with(|| collection(probe));
+            },
+        );
+        let first: BTreeSet<String> = first.take().unwrap_or_default().into_keys().collect();
+        let before = confirmed.borrow();
+        // The page that was being written when the power went, and whom it replaced.
+        let lost: Vec<_> = before.difference(&first).collect();
+        assert!(
+            lost.len() <= 2,
+            "cut at {cut}: {lost:?} of {} are lost",
+            before.len()
+        );
+        for url in &first {
+            assert!(url.starts_with("http://h"), "a page without URL");
+        }
+        assert!(first.len() <= 16, "cut at {cut}: {} pages", first.len());
+        kept_before = kept_before.max(first.len());
+    }
+    assert_eq!(
+        kept_before, 16,
+        "the cuts come before and after the first pages"
+    );
+}
+
+#[test]
+fn what_robots_rules_forbid_is_never_asked_for_however_many_link_there() {
+    let web = Web::new(3, 40, 9);
+    let texts = TextFlash::blank();
+    let setting = Setting {
+        seconds: 900,
+        ..setting(3, 30, Scope::Hosts, &texts)
+    };
+    let site = web.clone();
+    let (world, held, _) = run(&setting, move |hit| match hit.target.as_str() {
+        "/robots.txt" => {
+            Answer::page("User-agent: *\nDisallow: /p1\nAllow: /p11$\nDisallow: /*7$\n")
+        }
+        _ => site.answer(hit),
+    });
+    let denied = |path: &str| path.starts_with("/p1") && path != "/p11" || path.ends_with('7');
+    let hits = world.hits.borrow();
+    let against: Vec<_> = hits.iter().filter(|hit| denied(&hit.target)).collect();
+    assert!(against.is_empty(), "{against:?}");
+    assert!(held.len() >= 28, "{} pages are kept", held.len());
+    let robots = hits
+        .iter()
+        .filter(|hit| hit.target == "/robots.txt")
+        .count();
+    println!("{robots} of {} requests for robots.txt", hits.len());
+    assert!(robots * 8 < hits.len(), "{robots} of {}", hits.len());
+}
+
+#[test]
+fn traps_hold_few_places_and_cost_few_visits() {
+    let web = Web::new(4, 60, 3);
+    let texts = TextFlash::blank();
+    let places = 40;
+    let setting = Setting {
+        seconds: 2_000,
+        ..setting(5, places, Scope::Hosts, &texts)
+    };
+    let site = web.clone();
+    let (world, held, totals) = run(&setting, move |hit| {
+        let (path, _) = hit.target.split_once('?').unwrap_or((&hit.target, ""));
+        // An endless calendar, from which nothing leads out.
+        if let Some(day) = path.strip_prefix("/calendar/") {
+            let day: u64 = day.parse().unwrap_or(0);
+            let days = [day + 1, day + 2, day + 30];
+            let days = days.map(|day| format!("<a href=/calendar/{day}>x</a>"));
+            return Answer::page(&format!("<h1>{day} at {}</h1>{}", hit.host, days.concat()));
+        }
+        // The fifth host is a copy of the first.
+        let host = match hit.host.as_str() {
+            "h4.test" => "h0.test",
+            host => host,
+        };
+        let Some(page) = site.page(host, path) else {
+            return Answer::none();
+        };
+        let links = site.links[page].iter().map(|link| {
+            let url = site.url(*link);
+            let own = format!("http://{host}");
+            format!(
+                "<a href=\"{}\">on</a>",
+                url.strip_prefix(&own).unwrap_or(&url)
+            )
+        });
+        let links: String = links.collect();
+        let visit = hit.at.as_millis();
+        let trap = match page % 20 {
+            0 => "<a href=/calendar/1>calendar</a>".to_owned(),
+            // A session in a parameter that nobody knows, and one that everybody does.
+            5 => format!(
+                "<a href=\"{path}?x={visit}\">s</a><a href=\"{path}?PHPSESSID={visit}\">t</a>"
+            ),
+            _ => String::new(),
+        };
+        Answer::page(&format!("<title>{}</title>{links}{trap}", site.url(page)))
+    });
+    let hits = world.hits.borrow();
+    let visits = hits
+        .iter()
+        .filter(|hit| hit.target != "/robots.txt")
+        .count();
+    let is_trap = |host: &str, target: &str| {
+        target.contains("/calendar/") || target.contains('?') || host == "h4.test" && target != "/"
+    };
+    let trapped = hits
+        .iter()
+        .filter(|hit| is_trap(&hit.host, &hit.target))
+        .count();
+    let kept = held.keys().filter(|url| {
+        is_trap(
+            url.split('/').nth(2).unwrap_or_default(),
+            &url[url.rfind(".test").unwrap_or(0) + 5..],
+        )
+    });
+    let kept: Vec<_> = kept.collect();
+    println!(
+        "{trapped} of {visits} visits and {} of {places} places in traps, {totals:?}",
+        kept.len()
+    );
+    assert!(!hits.iter().any(|hit| hit.target.contains("PHPSESSID")));
+    assert!(20 * kept.len() <= places.into(), "{kept:?}");
+    assert!(20 * trapped <= visits, "{trapped} of {visits}");
+    assert!(visits > 2_000, "{visits}");
+}
+
+#[test]
+fn pinned_pages_stay_and_others_give_way() {
+    let web = Web::new(1, 60, 7);
+    let texts = TextFlash::blank();
+    // Pages that nobody links to.
+    let lonely = ["/", "/lonely1", "/lonely2", "/lonely3"];
+    let section: Vec<u8> = Discovery::new(Scope::Hosts, 8, 1_000)
+        .header()
+        .into_iter()
+        .chain(2_u16.to_le_bytes())
+        .collect();
+    let setting = Setting {
+        discover: Some((section, texts.clone())),
+        seconds: 600,
+        ..Setting::of(Duration::from_secs(1), &[("h0.test", &lonely)])
+    };
+    let site = web.clone();
+    let (world, held, totals) = run(&setting, move |hit| match hit.target.as_str() {
+        lonely if lonely.starts_with("/lonely") => Answer::page(lonely),
+        _ => site.answer(hit),
+    });
+    assert!(held.contains_key("http://h0.test/lonely2"), "{held:?}");
+    assert!(!held.contains_key("http://h0.test/lonely1"), "{held:?}");
+    assert!(!held.contains_key("http://h0.test/lonely3"), "{held:?}");
+    assert_eq!(held.len(), 8);
+    assert!(totals.replaced >= 2, "{totals:?}");
+    let lines = world.found.borrow();
+    let replaced = lines.iter().find(|(_, line)| line.ends_with("/lonely1"));
+    let line = &replaced.expect("a line").1;
+    let read = LoggedFoundEvent::read(line);
+    assert!(
+        matches!(read, Some(LoggedFoundEvent::Replaced { page: 1, .. })),
+        "{line}"
+    );
+}
+
+#[test]
+fn sitemaps_and_their_indexes_are_read_and_believed_of_their_own_host_only() {
+    let texts = TextFlash::blank();
+    let setting = Setting {
+        seconds: 300,
+        ..setting(2, 20, Scope::Hosts, &texts)
+    };
+    let (world, held, _) = run(&setting, |hit| {
+        match (hit.host.as_str(), hit.target.as_str()) {
+            ("h0.test", "/robots.txt") => Answer::page("Sitemap: http://h0.test/index.xml\n"),
+            ("h0.test", "/index.xml") => Answer::page(
+                "<sitemapindex><sitemap><loc>http://h0.test/one.xml</loc></sitemap>\
+             <sitemap><loc>http://h1.test/two.xml</loc></sitemap></sitemapindex>",
+            ),
+            ("h0.test", "/one.xml") => Answer::page(
+                "<urlset><url><loc>http://h0.test/a</loc></url><url><loc>http://h1.test/no</loc></url></urlset>",
+            ),
+            ("h1.test", "/sitemap.xml") => Answer::page("http://h1.test/b\nhttp://h1.test/c\n"),
+            (_, "/" | "/a" | "/b" | "/c" | "/no") => {
+                Answer::page(&format!("<h1>{}{}</h1>", hit.host, hit.target))
+            }
+            _ => Answer::none(),
+        }
+    });
+    let urls: Vec<&str> = held.keys().map(String::as_str).collect();
+    let expected = [
+        "http://h0.test/",
+        "http://h0.test/a",
+        "http://h1.test/",
+        "http://h1.test/b",
+        "http://h1.test/c",
+    ];
+    assert_eq!(urls, expected);
+    assert_eq!(world.asked("h0.test", "/index.xml").len(), 1);
+    assert!(world.asked("h1.test", "/two.xml").is_empty());
+}
+
+#[test]
+fn a_scope_says_where_pages_may_be() {
+    let held = |scope| {
+        let texts = TextFlash::blank();
+        let section = Discovery::new(scope, 20, 1_000).header().to_vec();
+        let setting = Setting {
+            discover: Some((section, texts)),
+            seconds: 300,
+            ..Setting::of(Duration::from_secs(1), &[("www.a.test", &["/d/"])])
+        };
+        let (world, held, _) = run(&setting, |hit| match hit.target.as_str() {
+            "/d/" | "/d/one" | "/two" | "/" => Answer::page(&format!(
+                "<h1>{}{}</h1><a href=/d/one>1</a><a href=/two>2</a>\
+                 <a href=http://sub.a.test/>3</a><a href=http://b.test/>4</a>",
+                hit.host, hit.target
+            )),
+            _ => Answer::none(),
+        });
+        let hits = world.hits.borrow();
+        for host in ["www.a.test", "sub.a.test", "b.test"] {
+            let times: Vec<_> = hits
+                .iter()
+                .filter(|hit| hit.host == host)
+                .map(|hit| hit.at)
+                .collect();
+            let least = times.windows(2).map(|pair| pair[1] - pair[0]).min();
+            assert!(
+                least.is_none_or(|gap| gap >= Duration::from_secs(1)),
+                "{host} {least:?}"
+            );
+        }
+        held.into_keys().collect::<Vec<_>>()
+    };
+    let d = ["http://www.a.test/d/", "http://www.a.test/d/one"];
+    assert_eq!(held(Scope::Prefix), d);
+    let hosts = [&d[..], &["http://www.a.test/two"]].concat();
+    assert_eq!(held(Scope::Hosts), hosts);
+    let site = held(Scope::Site);
+    assert!(
+        site.iter().any(|url| url.starts_with("http://sub.a.test/")),
+        "{site:?}"
+    );
+    assert!(
+        !site.iter().any(|url| url.starts_with("http://b.test/")),
+        "{site:?}"
+    );
+    let any = held(Scope::Any);
+    assert!(
+        any.iter().any(|url| url.starts_with("http://b.test/")),
+        "{any:?}"
+    );
+}
+
+#[test]
+fn the_section_of_an_image_keeps_its_format() {
+    let section: Vec<u8> = Discovery::new(Scope::Site, 0x1234, 15_000)
+        .header()
+        .into_iter()
+        .chain(7_u16.to_le_bytes())
+        .collect();
+    let written = [1, 1, 0x34, 0x12, 64, 1, 0x98, 0x3a, 0, 0, 7, 0];
+    assert_eq!(section, written, "images of version 1 are out there");
+    assert_eq!(Discovery::read(&[2; 12]), None, "one of a newer version");
+    assert_eq!(
+        Discovery::read(&written[..9]),
+        None,
+        "one that was cut short"
+    );
+}

@@ -1,0 +1,238 @@
+//! Pages and hosts that are not in the image: an overlay over it, in places that the board lends.
+//! What is known of a found page is where its URL's text lies in flash.
+
+use core::cell::{Cell, RefCell};
+
+use crate::catalog::Page;
+use crate::fetch::Url;
+use crate::image::{ImageError, Tag};
+use crate::store::{LONGEST_TEXT, TEXT_BYTES, Text};
+use crate::time::Duration;
+
+/// The URL of a found page.
+pub(in crate::probe) type UrlText = heapless::String<LONGEST_TEXT>;
+
+/// Reads the partition that a log of URL texts is in, at once: most chips see their flash as
+/// memory.
+pub trait TextSource {
+    /// Fills `bytes` with what is at this byte of the partition, as far as it goes; false if it
+    /// cannot be read.
+    fn read(&self, at: u32, bytes: &mut [u8]) -> bool;
+}
+
+/// What a place of the collection holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The page of the list that has this number, if there is one.
+    Listed,
+    /// Nothing.
+    Free,
+    /// A page that was found, and is kept.
+    Kept,
+    /// A candidate that is being looked at.
+    Scout,
+    /// A sitemap that is being read.
+    Sitemap,
+}
+
+/// One place of the collection: 8 bytes.
+#[derive(Debug)]
+pub struct FoundPage {
+    /// Where its URL's text is, in words of four bytes.
+    pub(super) text: Cell<u32>,
+    pub(super) host: Cell<u16>,
+    pub(super) kind: Cell<Kind>,
+    /// The log does not know what is here.
+    pub(super) unsaved: Cell<bool>,
+}
+
+impl FoundPage {
+    /// Nothing was found yet: to be repeated in an array.
+    #[expect(
+        clippy::declare_interior_mutable_const,
+        reason = "each use is meant to be a place of its own"
+    )]
+    pub const NEW: Self = Self {
+        text: Cell::new(0),
+        host: Cell::new(0),
+        kind: Cell::new(Kind::Listed),
+        unsaved: Cell::new(false),
+    };
+}
+
+/// Room for a host that is not in the list.
+#[derive(Debug)]
+pub struct FoundHost(RefCell<heapless::String<LONGEST_ROOT>>);
+
+/// The longest `http://HOST:PORT/` of a host that is not in the list.
+const LONGEST_ROOT: usize = 96;
+
+impl FoundHost {
+    /// No host yet: to be repeated in an array.
+    #[expect(
+        clippy::declare_interior_mutable_const,
+        reason = "each use is meant to be a place of its own"
+    )]
+    pub const NEW: Self = Self(RefCell::new(heapless::String::new()));
+
+    fn is(&self, url: &Url<'_>) -> bool {
+        let root = self.0.borrow();
+        Url::parse(&root).is_ok_and(|root| root.same_server(url))
+    }
+}
+
+/// What was found, as the rest of the probe sees it. Work of each question: constant, unless said
+/// otherwise.
+pub(in crate::probe) struct Found<'a> {
+    pub(super) pages: &'a [FoundPage],
+    pub(super) hosts: &'a [FoundHost],
+    pub(super) source: Option<&'a dyn TextSource>,
+    /// The sitemap that is being read.
+    pub(super) sitemap: RefCell<UrlText>,
+    pub(super) gap: Duration,
+    /// Hosts of the image, which come first.
+    pub(super) listed_hosts: u16,
+}
+
+impl core::fmt::Debug for Found<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Found")
+            .field("pages", &self.pages.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Found<'a> {
+    /// Nothing is looked for.
+    #[expect(
+        clippy::declare_interior_mutable_const,
+        reason = "each use is meant to be one of its own"
+    )]
+    pub(in crate::probe) const NONE: Self = Self {
+        pages: &[],
+        hosts: &[],
+        source: None,
+        sitemap: RefCell::new(UrlText::new()),
+        gap: Duration::ZERO,
+        listed_hosts: 0,
+    };
+
+    /// How many places there are.
+    pub(in crate::probe) fn len(&self) -> usize {
+        self.pages.len()
+    }
+
+    pub(super) fn kind(&self, place: usize) -> Kind {
+        self.pages
+            .get(place)
+            .map_or(Kind::Listed, |page| page.kind.get())
+    }
+
+    /// The page at a place, but for its URL; `None` if the image has it.
+    pub(in crate::probe) fn page(&self, place: usize) -> Option<Result<Page<'a>, ImageError>> {
+        let page = self.pages.get(place)?;
+        match page.kind.get() {
+            Kind::Listed => None,
+            Kind::Free => Some(Err(ImageError::Record {
+                section: Tag::PAGES,
+                index: place as u32,
+            })),
+            Kind::Kept | Kind::Scout | Kind::Sitemap => Some(Ok(Page {
+                host: page.host.get(),
+                url: "",
+                weight: 1.0,
+                rate: None,
+                confidence: 0.0,
+            })),
+        }
+    }
+
+    /// The URL of a found page; `None` if the image has the page, or nobody.
+    pub(in crate::probe) fn url(&self, place: usize) -> Option<UrlText> {
+        let page = self.pages.get(place)?;
+        match page.kind.get() {
+            Kind::Listed | Kind::Free => None,
+            Kind::Sitemap => Some(self.sitemap.borrow().clone()),
+            Kind::Kept | Kind::Scout => self.text(page.text.get()),
+        }
+    }
+
+    /// The URL whose text is at this word of the log. Work: a read of flash.
+    #[inline(never)] // A buffer of its own, once.
+    pub(super) fn text(&self, at: u32) -> Option<UrlText> {
+        let mut bytes = [0xff; TEXT_BYTES];
+        if !self.source?.read(at.checked_mul(4)?, &mut bytes) {
+            return None;
+        }
+        let mut url = UrlText::new();
+        let text = Text::read(&bytes)?;
+        url.push_str(text.url).ok()?;
+        Some(url)
+    }
+
+    /// What stands beside the URL whose text is at this word of the log.
+    pub(super) fn value(&self, at: u32) -> Option<u32> {
+        let mut bytes = [0xff; TEXT_BYTES];
+        let read = self.source?.read(at.checked_mul(4)?, &mut bytes);
+        Text::read(&bytes).filter(|_| read).map(|text| text.value)
+    }
+
+    /// Numbers of the found pages on a host. Work: the places.
+    pub(in crate::probe) fn on_host(&self, host: u16) -> impl Iterator<Item = usize> + use<'a> {
+        let places = self.pages.iter().enumerate();
+        places
+            .filter(move |(_, page)| {
+                let kind = page.kind.get();
+                page.host.get() == host && !matches!(kind, Kind::Listed | Kind::Free)
+            })
+            .map(|(place, _)| place)
+    }
+
+    /// Is a page of the list still where the list has it?
+    pub(in crate::probe) fn is_listed(&self, place: usize) -> bool {
+        self.kind(place) == Kind::Listed
+    }
+
+    /// The number of a host that is not in the list. Work: the hosts that were found.
+    pub(in crate::probe) fn host_of(&self, url: &Url<'_>) -> Option<u16> {
+        let at = self.hosts.iter().position(|host| host.is(url))?;
+        Some(self.listed_hosts + at as u16)
+    }
+
+    /// How many hosts there are, those of the list included.
+    pub(in crate::probe) fn count_hosts(&self) -> usize {
+        let used = |host: &&FoundHost| !host.0.borrow().is_empty();
+        usize::from(self.listed_hosts) + self.hosts.iter().take_while(used).count()
+    }
+
+    /// What a found host gets between two requests; `None` for a host of the list.
+    pub(in crate::probe) fn gap_of(&self, host: u16) -> Option<Duration> {
+        (self.is_found(host)).then_some(self.gap)
+    }
+
+    /// Is it a host that is not in the list?
+    pub(in crate::probe) fn is_found(&self, host: u16) -> bool {
+        !self.pages.is_empty() && host >= self.listed_hosts
+    }
+
+    /// `http://HOST:PORT/` of a found host.
+    pub(in crate::probe) fn root_of(&self, host: usize) -> Option<heapless::String<LONGEST_ROOT>> {
+        let at = host.checked_sub(self.listed_hosts.into())?;
+        let root = self.hosts.get(at)?.0.borrow().clone();
+        (!root.is_empty()).then_some(root)
+    }
+
+    /// Takes a host in that is not in the list; its number, `None` if there is no room.
+    pub(super) fn add_host(&self, url: &Url<'_>) -> Option<u16> {
+        let at = self
+            .hosts
+            .iter()
+            .position(|host| host.0.borrow().is_empty())?;
+        let mut text = [0; LONGEST_ROOT];
+        let root = url.join(b"/", &mut text).ok()?;
+        let spelt = crate::probe::redirects::spell(&root)?;
+        let mut name = self.hosts.get(at)?.0.borrow_mut();
+        name.push_str(&spelt).ok()?;
+        Some(self.listed_hosts + at as u16)
+    }
+}

@@ -1,0 +1,317 @@
+//! What a body leads to, as it streams by: links of a page, pages of a sitemap, sitemaps of a
+//! robots.txt.
+
+use super::{Kind, UrlText};
+use crate::discover::{Directives, Link, LinkKind, LinkReader, LinkSink, digest};
+use crate::feed::FeedReader;
+use crate::fetch::{Body, Head, Url};
+use crate::probe::visit::Visit;
+use crate::probe::{Board, Probe};
+use crate::store::LONGEST_TEXT;
+
+/// Links of a page that count; its first ones.
+const MOST_LINKS: usize = 128;
+/// Room for a base and a link.
+const RESOLVED: usize = 512;
+
+/// Who reads a body.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // One a slot, and there is no allocator.
+enum Reader<'v> {
+    /// Nobody.
+    None,
+    Page(LinkReader<'v>, PageLinks),
+    Sitemap(FeedReader),
+    Robots(RobotsLines),
+}
+
+/// What the links of a page come to.
+#[derive(Debug, Default)]
+pub(super) struct PageLinks {
+    /// Digests of what it links to, each once.
+    pub links: heapless::Vec<u32, MOST_LINKS>,
+    /// Bits of those that lead to the page's own part of its host.
+    pub near: u128,
+    pub directives: Directives,
+    /// It names another URL as its own.
+    pub is_elsewhere: bool,
+}
+
+/// Reads what comes for a visit, beside the fingerprint or the robots rules.
+pub(in crate::probe) struct Reading<'p, 'a, 'v, B> {
+    probe: &'p Probe<'a, B>,
+    page: u16,
+    host: u16,
+    base: Option<Url<'v>>,
+    reader: Reader<'v>,
+}
+
+impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
+    /// For a visit; it reads nothing if nothing is looked for.
+    #[inline(never)] // Out of the futures' code, which would be larger.
+    pub(in crate::probe) fn new(probe: &'p Probe<'a, B>, visit: &'v Visit<'a>, page: u16) -> Self
+    where
+        'a: 'v,
+    {
+        let is_on = probe.state().discovery.is_some();
+        let reader = match (is_on, visit.asks_for_page()) {
+            (false, _) => Reader::None,
+            (true, false) => Reader::Robots(RobotsLines::default()),
+            (true, true) if probe.setup.found.kind(page.into()) == Kind::Sitemap => {
+                Reader::Sitemap(FeedReader::new())
+            }
+            (true, true) => {
+                let reader = LinkReader::new(probe.setup.config.agent);
+                Reader::Page(reader, PageLinks::default())
+            }
+        };
+        Self {
+            probe,
+            page,
+            host: visit.host(),
+            base: Url::parse(visit.url()).ok(),
+            reader,
+        }
+    }
+
+    /// Bytes of the body.
+    #[inline(never)] // Out of the futures' code, which would be larger.
+    pub(in crate::probe) fn take(&mut self, head: &Head, mut bytes: &[u8]) {
+        let Some(base) = self.base.filter(|_| !head.encoded) else {
+            return;
+        };
+        if !(200..300).contains(&head.status) {
+            return;
+        }
+        let (probe, host) = (self.probe, self.host);
+        match &mut self.reader {
+            Reader::None => {}
+            Reader::Page(reader, found) => {
+                let mut sink = Sink {
+                    probe,
+                    host,
+                    base,
+                    found,
+                };
+                reader.update(bytes, &mut sink);
+            }
+            Reader::Sitemap(reader) => {
+                while let Some(entry) = reader.next(&mut bytes) {
+                    match entry {
+                        Ok(entry) => {
+                            probe.listed_in_sitemap(&base, host, entry.url, entry.is_sitemap)
+                        }
+                        // It was said by the reader, and nothing comes any more.
+                        Err(_) => break,
+                    }
+                }
+            }
+            Reader::Robots(lines) => lines.take(bytes, &mut |sitemap| {
+                probe.sitemap_named(&base, sitemap);
+            }),
+        }
+    }
+
+    /// The answer was good, and has ended: the page's cash goes to its links.
+    #[inline(never)] // Out of the futures' code, which would be larger.
+    pub(in crate::probe) fn finish(&mut self, is_version: bool) {
+        let Some(base) = self.base else {
+            return;
+        };
+        let (probe, host) = (self.probe, self.host);
+        match &mut self.reader {
+            Reader::None => {}
+            Reader::Page(reader, found) => {
+                let mut sink = Sink {
+                    probe,
+                    host,
+                    base,
+                    found: &mut *found,
+                };
+                reader.finish(&mut sink);
+                if is_version {
+                    probe.spend(self.page, found);
+                }
+            }
+            Reader::Sitemap(reader) => {
+                if let Some(entry) = reader.finish() {
+                    probe.listed_in_sitemap(&base, host, entry.url, entry.is_sitemap);
+                }
+            }
+            Reader::Robots(lines) => {
+                lines.take(b"\n", &mut |sitemap| probe.sitemap_named(&base, sitemap));
+                if !lines.has_named {
+                    // Where most sites have one.
+                    probe.sitemap_named(&base, b"/sitemap.xml");
+                }
+            }
+        }
+    }
+}
+
+/// Meets the links of a page.
+struct Sink<'s, 'p, 'a, 'v, B> {
+    probe: &'p Probe<'a, B>,
+    host: u16,
+    base: Url<'v>,
+    found: &'s mut PageLinks,
+}
+
+impl<B: Board> LinkSink for Sink<'_, '_, '_, '_, B> {
+    fn link(&mut self, link: &Link<'_>) {
+        let found = &mut *self.found;
+        if link.nofollow || found.directives.nofollow || found.links.is_full() {
+            return;
+        }
+        let mut text = [0; RESOLVED];
+        let Ok(url) = link.resolve(&self.base, &mut text) else {
+            return;
+        };
+        let own = digest(&self.base, &self.probe.setup.config.key);
+        let other = digest(&url, &self.probe.setup.config.key);
+        if own == other {
+            return;
+        }
+        if link.kind == LinkKind::Canonical {
+            found.is_elsewhere = true;
+        }
+        if !found.links.contains(&other)
+            && let Some(other) = self.probe.meet(&url, &self.base, self.host)
+        {
+            if is_near(&self.base, &url) {
+                self.found.near |= 1 << self.found.links.len();
+            }
+            // There is room.
+            let _ = self.found.links.push(other);
+        }
+    }
+
+    fn directives(&mut self, directives: Directives) {
+        self.found.directives = self.found.directives.and(directives);
+    }
+}
+
+/// Are two URLs in the same part of a host, below its front pages? Calendars are, and sessions.
+fn is_near(one: &Url<'_>, other: &Url<'_>) -> bool {
+    part_of(one) == part_of(other) && part_of(one).is_some() && one.same_server(other)
+}
+
+/// The first directory of a URL's path and whether it has a query; `None` at the top of a host.
+pub(super) fn part_of<'u>(url: &Url<'u>) -> Option<(&'u str, bool)> {
+    let target = url.path_and_query();
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let below = path.strip_prefix('/').unwrap_or(path);
+    let first = below.split_once('/').map_or("", |(first, _)| first);
+    let has_query = !query.is_empty();
+    (has_query || !first.is_empty()).then_some((first, has_query))
+}
+
+impl<B: Board> Probe<'_, B> {
+    /// A sitemap lists a page of its own host, or another sitemap.
+    fn listed_in_sitemap(&self, sitemap: &Url<'_>, host: u16, url: &[u8], is_sitemap: bool) {
+        let mut text = [0; LONGEST_TEXT];
+        let Ok(url) = sitemap.join(url, &mut text) else {
+            return;
+        };
+        // What it says of others is not believed.
+        if !url.same_server(sitemap) {
+            return;
+        }
+        if is_sitemap {
+            return self.add_sitemap(&url);
+        }
+        // The host vouches for it: it counts as seen twice.
+        let first = self.meet(&url, sitemap, host);
+        if first.is_some() {
+            let _ = self.meet(&url, sitemap, host);
+        }
+    }
+
+    /// A robots.txt names a sitemap.
+    fn sitemap_named(&self, robots: &Url<'_>, url: &[u8]) {
+        let mut text = [0; LONGEST_TEXT];
+        if let Ok(url) = robots.join(url, &mut text)
+            && url.same_server(robots)
+        {
+            self.add_sitemap(&url);
+        }
+    }
+
+    fn add_sitemap(&self, url: &Url<'_>) {
+        let Some(text) = crate::probe::redirects::spell(url) else {
+            return;
+        };
+        let state = &mut *self.state();
+        if let Some(discovery) = state.discovery.as_mut()
+            && discovery.wanted.sitemaps
+        {
+            discovery.add_sitemap(&text);
+        }
+    }
+
+    /// A page was read to its end: its cash goes to what it links to.
+    fn spend(&self, page: u16, found: &PageLinks) {
+        let state = &mut *self.state();
+        if let Some(discovery) = state.discovery.as_mut() {
+            let links = match found.directives.nofollow {
+                true => &[][..],
+                false => &found.links,
+            };
+            discovery.frontier.visited_at(page, links, found.near);
+            let unwilling = found.directives.noindex || found.is_elsewhere;
+            discovery.set_unwilling(page, unwilling);
+        }
+    }
+}
+
+/// Finds the lines `Sitemap: URL` of a robots.txt.
+#[derive(Debug, Default)]
+struct RobotsLines {
+    line: UrlText,
+    /// The line is too long.
+    long: bool,
+    has_named: bool,
+}
+
+impl RobotsLines {
+    fn take(&mut self, bytes: &[u8], named: &mut dyn FnMut(&[u8])) {
+        const FIELD: &str = "sitemap:";
+        for byte in bytes {
+            if !matches!(byte, b'\r' | b'\n') {
+                let letter = char::from(*byte);
+                self.long |= !byte.is_ascii() || self.line.push(letter).is_err();
+                continue;
+            }
+            let start = self.line.get(..FIELD.len());
+            if start.is_some_and(|start| start.eq_ignore_ascii_case(FIELD)) && !self.long {
+                let url = self.line.get(FIELD.len()..).unwrap_or_default().trim();
+                let url = url.split(['#', ' ']).next().unwrap_or_default();
+                self.has_named = true;
+                named(url.as_bytes());
+            }
+            self.line.clear();
+            self.long = false;
+        }
+    }
+}
+
+/// A body that is read for its links, too.
+pub(in crate::probe) struct Overheard<'b, 'p, 'a, 'v, B, R> {
+    pub body: &'b mut R,
+    pub found: &'b mut Reading<'p, 'a, 'v, B>,
+}
+
+impl<B: Board, R: Body> Body for Overheard<'_, '_, '_, '_, B, R> {
+    fn take(&mut self, head: &Head, bytes: &mut &[u8]) -> bool {
+        let before = *bytes;
+        let all = self.body.take(head, bytes);
+        // What is offered again was not read yet. A fingerprint leaves nothing, and takes nothing.
+        let used = match self.found.reader {
+            Reader::Robots(_) => before.len() - bytes.len(),
+            _ => before.len(),
+        };
+        self.found
+            .take(head, before.get(..used).unwrap_or_default());
+        all
+    }
+}

@@ -1,0 +1,169 @@
+//! Which URLs may become candidates: limits, scope, doorkeepers.
+
+use super::{Discovery, Found, FoundEvent, UrlText};
+use crate::catalog::Page;
+use crate::discover::{Refusal, Scope, Target, UrlLimits, digest, directory_digest};
+use crate::fetch::Url;
+use crate::probe::origin::Origin;
+use crate::probe::redirects::spell;
+use crate::probe::setup::Setup;
+use crate::probe::{Board, Probe, State};
+
+/// Mixed into the digest of a host, so that it is not taken for its front page's.
+const OF_HOST: u32 = 0x9e37_79b9;
+
+impl<'a, B: Board> Probe<'a, B> {
+    /// A link leads to this URL: its digest, if it leads to a page that is kept or may become a
+    /// candidate. Work: a look at the tables, and for what is new the hosts of the list.
+    #[inline(never)] // Out of the futures' code, which would be larger.
+    pub(super) fn meet(&self, url: &Url<'_>, from: &Url<'_>, from_host: u16) -> Option<u32> {
+        let key = &self.setup.config.key;
+        let digest = digest(url, key);
+        let refused = {
+            let state = &mut *self.state();
+            match state.meet(&self.setup, digest, url, from, from_host) {
+                Ok(()) => return Some(digest),
+                Err(why) => why,
+            }
+        };
+        if let Some(text) = spell(url) {
+            let why = refused;
+            self.board.found(&FoundEvent::Refused { why, url: &text });
+        }
+        None
+    }
+}
+
+impl State<'_> {
+    fn meet(
+        &mut self,
+        setup: &Setup<'_>,
+        digest: u32,
+        url: &Url<'_>,
+        from: &Url<'_>,
+        from_host: u16,
+    ) -> Result<(), Refusal> {
+        let Some(discovery) = self.discovery.as_mut() else {
+            return Ok(());
+        };
+        if discovery.knows(digest) {
+            return Ok(());
+        }
+        let refused = UrlLimits::DEFAULT.check(url).err();
+        let host = match refused {
+            Some(why) => Err(why),
+            None if url.same_server(from) && discovery.wanted.scope != Scope::Prefix => {
+                Ok(from_host)
+            }
+            None => self.host_for(setup, url),
+        };
+        // Again, because hosts may have been taken in meanwhile.
+        let Some(discovery) = self.discovery.as_mut() else {
+            return Ok(());
+        };
+        let met = host.and_then(|host| discovery.ask_for_room(setup, digest, url, host));
+        discovery.totals.refused = discovery
+            .totals
+            .refused
+            .saturating_add(u32::from(met.is_err()));
+        met
+    }
+
+    /// The number of the host of a URL, if the scope lets that in. A host that is not in the list is
+    /// taken in once it was seen twice. Work: the hosts; for the scope `prefix`, the host's pages.
+    pub(super) fn host_for(&mut self, setup: &Setup<'_>, url: &Url<'_>) -> Result<u16, Refusal> {
+        let Some(discovery) = self.discovery.as_mut() else {
+            return Err(Refusal::Scope);
+        };
+        let scope = discovery.wanted.scope;
+        // A page of nobody: only the hosts that are known can own the URL.
+        if let Origin::Listed(host, _) = setup.origin_of(url, &Page::new(u16::MAX, "")) {
+            let lets_in = match scope {
+                Scope::Prefix => setup.pages_of(host).any(|index| {
+                    let page = setup.image.page(index).ok();
+                    let page = page.and_then(|page| Url::parse(page.url).ok());
+                    page.is_some_and(|page| scope.lets_in(&page, url))
+                }),
+                _ => true,
+            };
+            return lets_in.then_some(host).ok_or(Refusal::Scope);
+        }
+        let mut listed = (0..setup.image.hosts()).filter_map(|host| {
+            let first = setup.image.host(host).ok()?.first_page;
+            Url::parse(setup.image.page(first.into()).ok()?.url).ok()
+        });
+        let lets_in = match scope {
+            Scope::Hosts | Scope::Prefix => false,
+            Scope::Site | Scope::Any => listed.any(|page| scope.lets_in(&page, url)),
+        };
+        if !lets_in || url.scheme() == crate::fetch::Scheme::Https && !setup.reaches_https {
+            return Err(Refusal::Scope);
+        }
+        let root = discover_root(url, &setup.config.key);
+        if !discovery.frontier.is_seen_again(root ^ OF_HOST) {
+            return Err(Refusal::Host);
+        }
+        self.add_found_host(&setup.found, url).ok_or(Refusal::Host)
+    }
+
+    fn add_found_host(&mut self, found: &Found<'_>, url: &Url<'_>) -> Option<u16> {
+        let next = found.count_hosts();
+        // What the rest of the probe knows of it needs a place, too.
+        self.known.origins.hosts.get(next)?;
+        let id = self.scheduler.add_host(found.gap).ok()?;
+        (id.index() == next).then_some(())?;
+        found.add_host(url)
+    }
+}
+
+/// The digest of a host's front page.
+fn discover_root(url: &Url<'_>, key: &[u8; 16]) -> u32 {
+    let mut text = [0; 256];
+    let root = url.join(b"/", &mut text);
+    root.map_or(1, |root| digest(&root, key))
+}
+
+impl Discovery<'_> {
+    /// Is it the URL of a page that is kept, or of a candidate?
+    fn knows(&mut self, digest: u32) -> bool {
+        if self.frontier.bank().find(digest).is_some() {
+            return true;
+        }
+        let candidate = self.frontier.candidates_mut().find_mut(digest);
+        candidate.map(|candidate| candidate.linked()).is_some()
+    }
+
+    /// Something new: it waits for the log if it may become a candidate.
+    fn ask_for_room(
+        &mut self,
+        setup: &Setup<'_>,
+        digest: u32,
+        url: &Url<'_>,
+        host: u16,
+    ) -> Result<(), Refusal> {
+        let directory = directory_digest(url, &setup.config.key);
+        match self.frontier.seen(digest, directory, host) {
+            Target::Refused(why) => Err(why),
+            Target::Page(_) | Target::Candidate | Target::Unwanted => Ok(()),
+            Target::New => {
+                let mut text = UrlText::new();
+                let spelt = spell(url).ok_or(Refusal::Length)?;
+                text.push_str(&spelt).map_err(|_| Refusal::Length)?;
+                if !self.queue.has(&text) {
+                    // Without room, whoever links to it will do so again.
+                    let _ = self.queue.push(false, &text);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// A sitemap waits to be read, unless enough do.
+    pub(super) fn add_sitemap(&mut self, url: &str) {
+        let mut text = UrlText::new();
+        let fits = text.push_str(url).is_ok();
+        if fits && !self.sitemaps.contains(&text) {
+            let _ = self.sitemaps.push(text);
+        }
+    }
+}

@@ -1,0 +1,564 @@
+//! What is written to the log of URL texts, and what a restart makes of it.
+//!
+//! | text | written |
+//! |---|---|
+//! | a candidate | before it is one |
+//! | a page | when it is kept, and again if its importance has doubled or halved since: after ten minutes, twice as many, and so on |
+//! | a free place | when the page there has gone and no other has come |
+//! | a retired page | when a page of the list gives way |
+//!
+//! Of each place and of each URL the last text counts. Its value holds what the page has earned, in
+//! sixteen bits, compared with the mean of the collection, and sixteen bits of the list's identity: places below the list's length mean
+//! something only as long as the list is the same.
+
+use super::{Discovery, FoundEvent, Kind};
+use crate::discover::{Candidate, Offer, Verdict as Candidates, digest, directory_digest};
+use crate::fetch::Url;
+use crate::probe::persist::Persistence;
+use crate::probe::setup::Setup;
+use crate::probe::{Board, Event, PageMemory, Probe, State};
+use crate::rank::location;
+use crate::scheduler::PageSettings;
+use crate::store::{LONGEST_TEXT, Partition, Step, Text, TextKind, TextLedger, TextLog};
+use crate::time::{Duration, Instant};
+
+/// Between two looks whether something has to be written.
+const LOOK: Duration = Duration::from_millis(250);
+/// Between two looks whether the last fetch has ended, when a sector has to be erased.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// What a candidate has earned when it is found, compared with the pages that are kept.
+const LITTLE: f32 = 0.1;
+/// What a page of the list has, by the same measure, after a restart.
+const MEAN: f32 = 1.0;
+
+/// How long importances in the log are not looked at, at first …
+pub(super) const RENEW: Duration = Duration::from_secs(600);
+/// … and at most.
+const RENEW_SELDOM: Duration = Duration::from_secs(6 * 3_600);
+
+/// What a restart has found in the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TextsKept {
+    /// Pages of the collection that are not on the list.
+    pub pages: u16,
+    /// Candidates.
+    pub candidates: u16,
+}
+
+impl<B: Board> Persistence<'_, '_, B> {
+    /// Takes over which pages an earlier run has found. Call it before [`Self::restore`], which
+    /// brings back what was learnt of them. With `trust` off the log is opened, but nothing in it is
+    /// believed.
+    ///
+    /// *Cancellation*: start over.
+    pub async fn restore_found<F: Partition>(
+        &self,
+        log: &mut TextLog<F>,
+        trust: bool,
+    ) -> TextsKept {
+        let probe = self.probe;
+        let opened = log.open(|text, at| {
+            if trust {
+                probe.state().take_text(&probe.setup, text, at);
+            }
+        });
+        if opened.await.is_err() {
+            probe.board.log(&Event::NotStored);
+        }
+        let now = probe.board.now();
+        let kept = probe.state().settle_texts(&probe.setup, now);
+        for place in 0..probe.setup.found.len() {
+            let url = probe.setup.found.url(place);
+            if let Some(url) = &url {
+                let page = place as u16;
+                probe.board.found(&FoundEvent::Kept { page, url });
+            }
+        }
+        kept
+    }
+
+    /// Writes what is found, for ever.
+    ///
+    /// *Cancellation*: safe between two texts; within one, it may be written or not.
+    pub async fn run_found<F: Partition>(&self, log: &mut TextLog<F>) -> ! {
+        let board = &self.probe.board;
+        loop {
+            board.sleep_until(board.now() + LOOK).await;
+            self.flush_found(log).await;
+        }
+    }
+
+    /// Writes what was found.
+    ///
+    /// *Cancellation*: as for [`Self::run_found`].
+    pub async fn flush_found<F: Partition>(&self, log: &mut TextLog<F>) {
+        let probe = self.probe;
+        let board = &probe.board;
+        probe.state().renew_texts(&probe.setup, board.now());
+        if !probe.state().has_texts(&probe.setup) {
+            return;
+        }
+        loop {
+            let quiet = self.is_quiet();
+            match log.step(&Texts(probe), quiet, board.now()).await {
+                Ok(Step::Wrote) => self.hold(false),
+                Ok(Step::NeedsErase) => {
+                    self.hold(true);
+                    board.sleep_until(board.now() + LOOK_AGAIN).await;
+                }
+                Ok(Step::Idle | Step::Spent(_)) => break,
+                Err(_) => {
+                    board.log(&Event::NotStored);
+                    break;
+                }
+            }
+        }
+        self.hold(false);
+        // Somebody may have been waiting for the first candidates.
+        let idle = probe
+            .state()
+            .discovery
+            .as_ref()
+            .is_some_and(|it| it.scouts == 0);
+        if idle {
+            probe.launch();
+        }
+    }
+
+    /// Writes what was found when nothing is fetched any more.
+    ///
+    /// *Cancellation*: as for [`Self::run_found`].
+    pub async fn save_found<F: Partition>(&self, log: &mut TextLog<F>) {
+        let texts = Texts(self.probe);
+        let board = &self.probe.board;
+        while self.probe.state().has_texts(&self.probe.setup)
+            && matches!(log.step(&texts, true, board.now()).await, Ok(Step::Wrote))
+        {}
+    }
+}
+
+/// The probe's memory, as the log sees it.
+struct Texts<'p, 'a, B>(&'p Probe<'a, B>);
+
+impl<B: Board> TextLedger for Texts<'_, '_, B> {
+    fn next<'u>(&self, buffer: &'u mut [u8; LONGEST_TEXT]) -> Option<Text<'u>> {
+        let setup = &self.0.setup;
+        let state = &*self.0.state();
+        let discovery = state.discovery.as_ref()?;
+        let places = setup.found.pages.iter();
+        if let Some(place) = places.into_iter().position(|page| page.unsaved.get()) {
+            let kept = setup.found.kind(place) == Kind::Kept;
+            let url = setup.found.url(place).filter(|_| kept);
+            let kind = match &url {
+                Some(_) => TextKind::Page(place as u16),
+                None => TextKind::Free(place as u16),
+            };
+            let income = discovery.importance(place as u16);
+            let value = value(income, setup.list_identity());
+            let url = put(&url.unwrap_or_default(), buffer);
+            return Some(Text { kind, value, url });
+        }
+        let (retired, url) = discovery.queue.first()?;
+        let kind = match retired {
+            true => TextKind::Retired,
+            false => TextKind::Candidate,
+        };
+        let value = value(LITTLE, 0);
+        let url = put(&url, buffer);
+        Some(Text { kind, value, url })
+    }
+
+    fn written(&self, text: &Text<'_>, at: u32) {
+        let setup = &self.0.setup;
+        let is_found = {
+            let state = &mut *self.0.state();
+            match text.kind {
+                TextKind::Page(place) => {
+                    state.page_written(setup, place, text.url, at);
+                    false
+                }
+                TextKind::Free(place) => {
+                    let page = setup.found.pages.get(usize::from(place));
+                    if let Some(page) = page.filter(|page| page.kind.get() != Kind::Kept) {
+                        page.unsaved.set(false);
+                    }
+                    false
+                }
+                TextKind::Candidate | TextKind::Retired => {
+                    if let Some(discovery) = state.discovery.as_mut() {
+                        discovery.queue.pop();
+                    }
+                    state.candidate(setup, text.url, at, None)
+                }
+            }
+        };
+        if is_found {
+            self.0.board.found(&FoundEvent::Found { url: text.url });
+        }
+    }
+
+    fn wanted(&self, text: &Text<'_>, at: u32) -> Option<TextKind> {
+        let setup = &self.0.setup;
+        let state = &*self.0.state();
+        let discovery = state.discovery.as_ref()?;
+        let url = Url::parse(text.url).ok()?;
+        let digest = digest(&url, &setup.config.key);
+        if let Some(place) = discovery.frontier.bank().find(digest) {
+            let page = setup.found.pages.get(usize::from(place))?;
+            if page.text.get() == at {
+                match page.kind.get() {
+                    // Not before the place is its own in the log, too.
+                    Kind::Kept if !page.unsaved.get() => return Some(TextKind::Page(place)),
+                    Kind::Kept | Kind::Scout => return Some(TextKind::Candidate),
+                    Kind::Listed | Kind::Free | Kind::Sitemap => {}
+                }
+            }
+        }
+        let candidate = discovery.frontier.candidates().find(digest);
+        let is_candidate = candidate.is_some_and(|candidate| candidate.text() == at);
+        // Without it, a page of the list would be back after a restart.
+        if text.kind == TextKind::Retired && setup.is_retired(digest) {
+            return Some(TextKind::Retired);
+        }
+        is_candidate.then_some(TextKind::Candidate)
+    }
+
+    fn moved(&self, text: &Text<'_>, from: u32, to: Option<u32>) {
+        let setup = &self.0.setup;
+        let state = &mut *self.0.state();
+        let (Some(discovery), Ok(url)) = (state.discovery.as_mut(), Url::parse(text.url)) else {
+            return;
+        };
+        let digest = digest(&url, &setup.config.key);
+        if let Some(place) = discovery.frontier.bank().find(digest)
+            && let Some(page) = setup.found.pages.get(usize::from(place))
+            && page.text.get() == from
+            && let Some(to) = to
+        {
+            return page.text.set(to);
+        }
+        let candidates = discovery.frontier.candidates_mut();
+        match (candidates.find_mut(digest), to) {
+            (Some(candidate), Some(to)) if candidate.text() == from => candidate.set_text(to),
+            (Some(candidate), None) if candidate.text() == from => {
+                // There was no room for it.
+                candidates.remove(digest);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What is kept beside a URL.
+fn value(income: f32, list: u64) -> u32 {
+    income.to_bits() & 0xffff_0000 | list as u32 & 0xffff
+}
+
+/// What a page had earned, by what was kept.
+fn income(value: u32) -> f32 {
+    let income = f32::from_bits(value & 0xffff_0000);
+    if income.is_finite() && income > 0.0 {
+        income
+    } else {
+        0.0
+    }
+}
+
+fn put<'u>(url: &str, buffer: &'u mut [u8; LONGEST_TEXT]) -> &'u str {
+    let (room, _) = buffer.split_at_mut(url.len().min(LONGEST_TEXT));
+    room.iter_mut()
+        .zip(url.bytes())
+        .for_each(|(to, from)| *to = from);
+    core::str::from_utf8(room).unwrap_or_default()
+}
+
+impl Setup<'_> {
+    /// Is this the URL of a page of the list that has given way? Work: the list.
+    fn is_retired(&self, wanted: u32) -> bool {
+        (0..self.image.pages()).any(|index| {
+            let page = self.image.page(index).ok();
+            let url = page.and_then(|page| Url::parse(page.url).ok());
+            !self.found.is_listed(index)
+                && url.is_some_and(|url| digest(&url, &self.config.key) == wanted)
+        })
+    }
+}
+
+impl State<'_> {
+    /// Lets pages be written again whose importance is another than the log says, now and then. Work:
+    /// linear in the pages, with a read of flash each.
+    fn renew_texts(&mut self, setup: &Setup<'_>, now: Instant) {
+        let Some(discovery) = self.discovery.as_mut().filter(|it| it.renew_at <= now) else {
+            return;
+        };
+        discovery.renew_at = now + discovery.renew_after;
+        discovery.renew_after = (discovery.renew_after * 2).min(RENEW_SELDOM);
+        let mean = discovery.mean_importance();
+        let bank = discovery.frontier.bank();
+        for (place, page) in setup.found.pages.iter().enumerate() {
+            if page.kind.get() == Kind::Kept && !page.unsaved.get() {
+                let written = setup.found.value(page.text.get()).map_or(0.0, income);
+                let today = bank.importance(place as u16) / mean;
+                page.unsaved
+                    .set(today > 2.0 * written || 2.0 * today < written);
+            }
+        }
+    }
+
+    /// Has anything to be written?
+    fn has_texts(&self, setup: &Setup<'_>) -> bool {
+        let waits = |discovery: &Discovery<'_>| !discovery.queue.is_empty();
+        let mut pages = setup.found.pages.iter();
+        self.discovery.as_ref().is_some_and(waits) || pages.any(|page| page.unsaved.get())
+    }
+
+    /// The text of a page that is kept is there.
+    fn page_written(&mut self, setup: &Setup<'_>, place: u16, url: &str, at: u32) {
+        let (Some(discovery), Ok(url)) = (self.discovery.as_ref(), Url::parse(url)) else {
+            return;
+        };
+        let digest = digest(&url, &setup.config.key);
+        let page = setup.found.pages.get(usize::from(place));
+        // Another page may be there by now.
+        if let Some(page) = page
+            && page.kind.get() == Kind::Kept
+            && discovery.frontier.bank().digest(place.into()) == digest
+        {
+            page.text.set(at);
+            page.unsaved.set(false);
+        }
+    }
+
+    /// A URL whose text is there asks for a place among the candidates; true if it got one.
+    fn candidate(&mut self, setup: &Setup<'_>, url: &str, at: u32, income: Option<f32>) -> bool {
+        let Ok(url) = Url::parse(url) else {
+            return false;
+        };
+        let host = match setup.origin_of(&url, &crate::catalog::Page::new(u16::MAX, "")) {
+            crate::probe::origin::Origin::Listed(host, _) => Some(host),
+            crate::probe::origin::Origin::Unlisted(_) => self.host_for(setup, &url).ok(),
+        };
+        let (Some(host), Some(discovery)) = (host, self.discovery.as_mut()) else {
+            return false;
+        };
+        let key = &setup.config.key;
+        let digest = digest(&url, key);
+        if discovery.frontier.bank().find(digest).is_some() {
+            return false;
+        }
+        if let Some(known) = discovery.frontier.candidates_mut().find_mut(digest) {
+            known.set_text(at);
+            return false;
+        }
+        let mut newcomer = Candidate::new(digest, host, at);
+        newcomer.set_worth(location(&url));
+        let directory = directory_digest(&url, key);
+        let offer = discovery.frontier.offer(newcomer, directory);
+        if let (Some(income), Some(candidate)) =
+            (income, discovery.frontier.candidates_mut().find_mut(digest))
+        {
+            candidate.set_income(income, 0.0);
+        }
+        let taken = matches!(offer, Offer::Taken { .. });
+        discovery.totals.found += u32::from(taken);
+        taken
+    }
+
+    /// Takes over a text of an earlier run: a later one overrules it.
+    fn take_text(&mut self, setup: &Setup<'_>, text: &Text<'_>, at: u32) {
+        let pages = setup.found.pages;
+        match text.kind {
+            TextKind::Candidate => {
+                self.candidate(setup, text.url, at, Some(income(text.value)));
+            }
+            TextKind::Retired => {
+                let Ok(url) = Url::parse(text.url) else {
+                    return;
+                };
+                let digest = digest(&url, &setup.config.key);
+                if let Some(discovery) = self.discovery.as_mut()
+                    && let Some(place) = discovery.frontier.bank().find(digest)
+                    && setup.found.is_listed(place.into())
+                    && let Some(page) = pages.get(usize::from(place))
+                {
+                    page.kind.set(Kind::Free);
+                    let _ = discovery.frontier.retire(place, None, Candidates::Unknown);
+                }
+                self.candidate(setup, text.url, at, Some(income(text.value)));
+            }
+            TextKind::Free(place) => self.demote(setup, place),
+            TextKind::Page(place) => {
+                let same = text.value as u16 == setup.list_identity() as u16;
+                let listed = usize::from(place) < setup.image.pages();
+                // Of another list, a place among the list's own means nothing.
+                let place = if listed && !same {
+                    let free = |page: &super::FoundPage| page.kind.get() == Kind::Free;
+                    let above = pages.iter().skip(setup.image.pages());
+                    let at = above.into_iter().position(free);
+                    at.map(|at| (setup.image.pages() + at) as u16)
+                } else {
+                    Some(place)
+                };
+                match place.filter(|place| usize::from(*place) < pages.len()) {
+                    Some(place) => self.take_page_text(setup, place, text, at),
+                    None => {
+                        self.candidate(setup, text.url, at, Some(income(text.value)));
+                    }
+                }
+            }
+        }
+    }
+
+    fn take_page_text(&mut self, setup: &Setup<'_>, place: u16, text: &Text<'_>, at: u32) {
+        let Ok(url) = Url::parse(text.url) else {
+            return;
+        };
+        let key = &setup.config.key;
+        let digest = digest(&url, key);
+        // An earlier text of the same page, wherever it was then.
+        let before = self
+            .discovery
+            .as_ref()
+            .and_then(|it| it.frontier.bank().find(digest));
+        match before {
+            Some(before) if setup.found.is_listed(before.into()) => return,
+            Some(before) => self.demote(setup, before),
+            None => {}
+        }
+        self.demote(setup, place);
+        let host = match setup.origin_of(&url, &crate::catalog::Page::new(u16::MAX, "")) {
+            crate::probe::origin::Origin::Listed(host, _) => Some(host),
+            crate::probe::origin::Origin::Unlisted(_) => {
+                // It was seen before.
+                let _ = self.host_for(setup, &url);
+                self.host_for(setup, &url).ok()
+            }
+        };
+        let (Some(host), Some(discovery), Some(page)) = (
+            host,
+            self.discovery.as_mut(),
+            setup.found.pages.get(usize::from(place)),
+        ) else {
+            return;
+        };
+        if page.kind.get() == Kind::Listed {
+            // The page of the list had given way to it.
+            let _ = discovery.frontier.retire(place, None, Candidates::Unknown);
+            page.kind.set(Kind::Free);
+        }
+        if discovery
+            .frontier
+            .restore(place, digest, income(text.value))
+        {
+            page.kind.set(Kind::Kept);
+            page.text.set(at);
+            page.host.set(host);
+        }
+    }
+
+    /// A page that was found loses its place, and is a candidate again.
+    fn demote(&mut self, setup: &Setup<'_>, place: u16) {
+        if let Some(page) = setup.found.pages.get(usize::from(place))
+            && page.kind.get() == Kind::Kept
+            && let Some(discovery) = self.discovery.as_mut()
+        {
+            let text = Some((page.host.get(), page.text.get()));
+            let _ = discovery.frontier.retire(place, text, Candidates::Unknown);
+            page.kind.set(Kind::Free);
+        }
+    }
+
+    /// All texts were read: the scheduler gets the pages, each at its place.
+    fn settle_texts(&mut self, setup: &Setup<'_>, now: Instant) -> TextsKept {
+        let mut kept = TextsKept::default();
+        let places = setup.found.len();
+        let listed = setup.image.pages();
+        let is_kept = |place: &usize| setup.found.kind(*place) == Kind::Kept;
+        let count = |kind| (0..places).filter(move |place| setup.found.kind(*place) == kind);
+        // A power cut may have left one too many.
+        loop {
+            let all =
+                count(Kind::Kept).count() + count(Kind::Listed).filter(|at| *at < listed).count();
+            let Some(discovery) = self.discovery.as_mut() else {
+                return kept;
+            };
+            discovery.totals.pages = all as u16;
+            if all <= usize::from(discovery.totals.places) {
+                break;
+            }
+            let bank = discovery.frontier.bank();
+            let worth = |place: &usize| bank.importance(*place as u16);
+            let least = (0..places)
+                .filter(is_kept)
+                .min_by(|one, other| worth(one).total_cmp(&worth(other)));
+            match least {
+                Some(least) => {
+                    self.demote(setup, least as u16);
+                    if let Some(page) = setup.found.pages.get(least) {
+                        page.unsaved.set(true);
+                    }
+                }
+                None => break,
+            }
+        }
+        self.place_pages(setup, now);
+        if let Some(discovery) = self.discovery.as_mut() {
+            discovery.totals.found = 0;
+            let all = if count(Kind::Kept).count() > 0 {
+                listed
+            } else {
+                0
+            };
+            (0..all).for_each(|place| discovery.frontier.earned(place as u16, MEAN));
+            let candidates = discovery.frontier.candidates().len();
+            kept.candidates = candidates.min(u16::MAX.into()) as u16;
+        }
+        kept.pages = count(Kind::Kept).count() as u16;
+        kept
+    }
+
+    /// Gives the scheduler a page for each place that is kept. It numbers pages in the order in which
+    /// they come, so places that are free are filled and emptied again.
+    fn place_pages(&mut self, setup: &Setup<'_>, now: Instant) {
+        let found = &setup.found;
+        let listed = setup.image.pages();
+        let last = (0..found.len())
+            .rev()
+            .find(|place| found.kind(*place) == Kind::Kept);
+        let end = last.map_or(listed, |last| (last + 1).max(listed));
+        for place in listed..end {
+            let host = found.pages.get(place).map_or(0, |page| page.host.get());
+            let _ = self.add_restored(host, place, now);
+        }
+        for place in (0..end).rev() {
+            let kind = found.kind(place);
+            let Some(id) = self.scheduler.page_id(place) else {
+                continue;
+            };
+            if kind == Kind::Listed || kind == Kind::Kept && place >= listed {
+                continue;
+            }
+            let _ = self.scheduler.remove_page(id);
+            if kind == Kind::Kept {
+                // The place that was freed last is given away first.
+                let host = found.pages.get(place).map_or(0, |page| page.host.get());
+                let _ = self.add_restored(host, place, now);
+            }
+        }
+    }
+
+    fn add_restored(&mut self, host: u16, place: usize, now: Instant) -> Option<()> {
+        let host = self
+            .scheduler
+            .host_id(host.into())
+            .or_else(|| self.scheduler.host_id(0))?;
+        let added = self.scheduler.add_page(host, &PageSettings::DEFAULT, now);
+        let id = added.ok()?;
+        debug_assert_eq!(id.index(), place, "places are numbered in their order");
+        if let Some(memory) = self.known.pages.get_mut(place) {
+            *memory = PageMemory::NEW;
+        }
+        Some(())
+    }
+}
