@@ -15,6 +15,7 @@ use super::exchange::{Body, FetchError, Fetched, exchange};
 use super::redirect::{Hops, RedirectError};
 use super::request::Request;
 use super::response::Limits;
+use super::tee::Tee;
 use super::url::{Host, Scheme};
 
 /// A request, and the way it may take.
@@ -169,13 +170,25 @@ impl<'c, C: Connect> Client<'c, C> {
     /// Work: bounded by the limits of `ask`. *Cancellation*: dropping the future abandons the query
     /// or the attempt, or leaves the connection in the middle of a response: it is not used again.
     /// Put a deadline around it with [`within`](super::within).
-    #[allow(clippy::manual_async_fn)] // An async function would hold its arguments twice.
     pub fn request<'b, R: Resolve>(
         &mut self,
         ask: &mut Ask<'_>,
         resolve: &mut R,
         buffer: &'b mut [u8],
         body: &mut dyn Body,
+    ) -> impl Future<Output = Result<'c, Fetched<'b>, C, R>> {
+        self.request_with(ask, resolve, buffer, body, ())
+    }
+
+    /// The same, with somebody who is shown what comes, see [`Tee`].
+    #[allow(clippy::manual_async_fn)] // An async function would hold its arguments twice.
+    pub(crate) fn request_with<'b, R: Resolve, T: Tee>(
+        &mut self,
+        ask: &mut Ask<'_>,
+        resolve: &mut R,
+        buffer: &'b mut [u8],
+        body: &mut dyn Body,
+        mut tee: T,
     ) -> impl Future<Output = Result<'c, Fetched<'b>, C, R>> {
         async move {
             // A scope of its own: what is only needed up to here takes no room in what follows.
@@ -252,7 +265,7 @@ impl<'c, C: Connect> Client<'c, C> {
                 reused
             };
             let open = self.open.as_mut().ok_or(ClientError::Stale)?;
-            match exchange(&mut open.connection, ask, buffer, body).await {
+            match exchange(&mut open.connection, ask, buffer, body, &mut tee).await {
                 Ok(fetched) => {
                     open.reusable = fetched.reusable;
                     Ok(fetched)

@@ -186,7 +186,19 @@ pub(super) fn at(year: u32, month: u32, day: u32, time: &[u8]) -> Option<HttpDat
     let hour = number(&[*h1, *h2])?;
     let minute = number(&[*m1, *m2])?;
     let second = number(&[*s1, *s2])?;
-    if year < 1970 || hour > 23 || minute > 59 || second > 60 {
+    moment(year, month, day, hour, minute, second)
+}
+
+/// A moment of universal time, if it exists.
+pub(super) fn moment(
+    year: u32,
+    month: u32,
+    day: u32,
+    hour: u32,
+    minute: u32,
+    second: u32,
+) -> Option<HttpDate> {
+    if !(1970..=9999).contains(&year) || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
     let days = days_from_civil(year, month, day);
@@ -199,6 +211,14 @@ pub(super) fn at(year: u32, month: u32, day: u32, time: &[u8]) -> Option<HttpDat
 
 pub(super) fn number(digits: &[u8]) -> Option<u32> {
     u32::try_from(decimal(digits)?).ok()
+}
+
+/// The number of a month whose name begins like this, in letters of any size.
+#[cfg(any(feature = "discover", feature = "hints"))]
+pub(super) fn month_of(name: &[u8; 3]) -> Option<u32> {
+    let is_it = |month: &[u8]| month.eq_ignore_ascii_case(name);
+    let index = MONTHS.chunks_exact(3).position(is_it)?;
+    Some(index as u32 + 1)
 }
 
 fn month(name: &[u8; 3]) -> Option<u32> {

@@ -11,6 +11,7 @@ use super::client::Ask;
 use super::fingerprint::Fingerprinter;
 use super::request::Request;
 use super::response::{Head, Response, ResponseError, Step};
+use super::tee::Tee;
 use super::url::{Url, UrlError};
 use crate::fetch::date::HttpDate;
 use crate::time::Duration;
@@ -204,17 +205,18 @@ pub(crate) fn others_first() -> impl Future<Output = ()> {
 /// Work: bounded by the limits of `ask`. *Cancellation*: dropping the future leaves the connection
 /// in the middle of a response; end it.
 #[allow(clippy::manual_async_fn)] // An async function would hold its arguments twice.
-pub(super) fn exchange<'b, C: Read + Write>(
+pub(super) fn exchange<'b, C: Read + Write, T: Tee>(
     connection: &mut C,
     ask: &Ask<'_>,
     buffer: &'b mut [u8],
     body: &mut dyn Body,
+    tee: &mut T,
 ) -> impl Future<Output = Result<Fetched<'b>, FetchError<C::Error>>> {
     async move {
         let request = &ask.request;
         send(connection, request, buffer).await?;
         let mut response = Response::new(request.method, ask.limits);
-        let leftover = receive(connection, &mut response, buffer, body).await?;
+        let leftover = receive(connection, request, &mut response, buffer, body, tee).await?;
         let target = response
             .location()
             .map(|location| request.url.join(location, buffer));
@@ -265,11 +267,13 @@ async fn send<C: Write>(
 /// Reads until the response is complete; true if bytes are left that do not belong to it.
 /// *Cancellation*: as for [`exchange`].
 #[allow(clippy::manual_async_fn)] // An async function would hold its arguments twice.
-fn receive<C: Read>(
+fn receive<C: Read, T: Tee>(
     connection: &mut C,
+    request: &Request<'_>,
     response: &mut Response,
     buffer: &mut [u8],
     body: &mut dyn Body,
+    tee: &mut T,
 ) -> impl Future<Output = Result<bool, FetchError<C::Error>>> {
     async move {
         loop {
@@ -281,6 +285,11 @@ fn receive<C: Read>(
                 }
             })?;
             let mut input = buffer.get(..count).unwrap_or_default();
+            // Without the feature there is nobody but `()`: not even a place to wait is paid for.
+            #[cfg(feature = "collect")]
+            tee.received(request, input).await;
+            #[cfg(not(feature = "collect"))]
+            let _ = (&*tee, request);
             let mut over = input.is_empty();
             if over {
                 response.end()?;

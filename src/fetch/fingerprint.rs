@@ -7,6 +7,9 @@ use core::hash::Hasher as _;
 
 use siphasher::sip128::{Hasher128 as _, SipHasher13};
 
+#[cfg(feature = "filter")]
+use super::select::{Select, Selecting};
+
 /// 128 bits that differ when bodies differ (up to one chance in 2¹²⁸).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -67,6 +70,9 @@ pub struct Fingerprinter<'a> {
     matched: [u8; Ignore::MOST],
     /// The stretch we are in, and how many bytes it may still swallow.
     inside: Option<(&'a [u8], u16)>,
+    /// What alone counts, if not all of it.
+    #[cfg(feature = "filter")]
+    selecting: Option<Selecting<'a>>,
 }
 
 impl<'a> Fingerprinter<'a> {
@@ -78,11 +84,33 @@ impl<'a> Fingerprinter<'a> {
             ignore,
             matched: [0; Ignore::MOST],
             inside: None,
+            #[cfg(feature = "filter")]
+            selecting: None,
         }
     }
 
+    /// Counts only what is selected, and of that what is not ignored.
+    #[cfg(feature = "filter")]
+    #[must_use]
+    pub fn selecting(mut self, select: Option<Select<'a>>) -> Self {
+        self.selecting = select.map(Selecting::new);
+        self
+    }
+
     /// Takes the next bytes of the body.
-    pub fn update(&mut self, mut bytes: &[u8]) {
+    pub fn update(&mut self, bytes: &[u8]) {
+        #[cfg(feature = "filter")]
+        if let Some(mut selecting) = self.selecting.take() {
+            selecting.each(bytes, |piece| self.count(piece));
+            self.selecting = Some(selecting);
+            return;
+        }
+        self.count(bytes);
+    }
+
+    /// Counts bytes, but for stretches that are ignored.
+    #[cfg_attr(not(feature = "filter"), inline(always))] // One function, where nothing is selected.
+    fn count(&mut self, mut bytes: &[u8]) {
         if self.ignore.is_empty() {
             return self.hasher.write(bytes);
         }
@@ -167,7 +195,7 @@ impl<'a> Fingerprinter<'a> {
 /// are there, or its first at the very end. The number of bytes if nowhere.
 ///
 /// Almost every byte begins nothing, so eight are looked at together.
-fn next_start(markers: &[&[u8]], bytes: &[u8], start: usize) -> usize {
+pub(super) fn next_start(markers: &[&[u8]], bytes: &[u8], start: usize) -> usize {
     let begins = |at: &usize| {
         let next = bytes.get(at + 1);
         bytes.get(*at).is_some_and(|byte| {
@@ -213,7 +241,7 @@ fn zero_bytes(word: u32) -> u32 {
 
 /// How much of `marker` is matched after one more byte: the longest start of it that the text now
 /// ends with.
-fn advance(marker: &[u8], matched: u8, byte: u8) -> u8 {
+pub(super) fn advance(marker: &[u8], matched: u8, byte: u8) -> u8 {
     let matched = usize::from(matched);
     if marker.get(matched) == Some(&byte) {
         return (matched + 1).min(usize::from(u8::MAX)) as u8;

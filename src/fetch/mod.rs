@@ -84,19 +84,28 @@
 //! governs indexing, and we index nothing).
 
 mod address;
+#[cfg(any(feature = "discover", feature = "hints"))]
+mod any_date;
 mod ascii;
 mod client;
 mod connect;
 mod date;
 mod exchange;
 mod fingerprint;
+#[cfg(feature = "headers")]
+mod insert;
+#[cfg(any(feature = "discover", feature = "hints"))]
+mod keyed_digest;
 mod number;
 mod percent;
 mod redirect;
 mod request;
 mod response;
 pub mod robots;
-#[cfg(feature = "discover")]
+#[cfg(feature = "filter")]
+mod select;
+mod tee;
+#[cfg(any(feature = "discover", feature = "hints"))]
 mod timestamp;
 mod url;
 mod validator;
@@ -111,12 +120,22 @@ pub use date::HttpDate;
 pub(crate) use exchange::others_first;
 pub use exchange::{AnswerKind, Body, FetchError, Fetched, within};
 pub use fingerprint::{Fingerprint, Fingerprinter, Ignore};
+#[cfg(feature = "headers")]
+pub use insert::{Insert, Inserter};
+#[cfg(feature = "collect")]
+pub(crate) use number::Decimal;
 #[cfg(feature = "update")]
 pub(crate) use number::decimal;
 pub use redirect::{Hops, RedirectError};
 pub use request::{Agent, AgentError, Request};
+#[cfg(feature = "collect")]
+pub(crate) use request::{Pieces, render};
 #[cfg(feature = "update")]
 pub use response::Rest;
 pub use response::{Head, Limits, Method, Response, ResponseError, Step};
+#[cfg(feature = "filter")]
+pub use select::Select;
+#[cfg(feature = "probe")]
+pub(crate) use tee::Tee;
 pub use url::{Host, Scheme, Url, UrlError};
 pub use validator::{Etag, RetryAfter};

@@ -24,6 +24,9 @@ pub enum RedirectError {
     PrivateAddress,
     /// The caller has no room left to remember where it leads.
     NoRoom,
+    /// It leads to a host that is not in the list, and may be another probe's.
+    #[cfg(feature = "fleet")]
+    Unlisted,
 }
 
 impl fmt::Display for RedirectError {
@@ -34,6 +37,8 @@ impl fmt::Display for RedirectError {
             Self::NeedsTls => f.write_str("redirected to https, which needs a gateway here"),
             Self::PrivateAddress => f.write_str("redirected to an address that is not public"),
             Self::NoRoom => f.write_str("redirected while no room was left to remember where"),
+            #[cfg(feature = "fleet")]
+            Self::Unlisted => f.write_str("redirected to a host that is not in the fleet's list"),
         }
     }
 }

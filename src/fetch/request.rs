@@ -125,17 +125,11 @@ impl<'a> Request<'a> {
     /// A request of any length goes out through a window of any size, at the price of composing it
     /// again for each window. Work: the request's length.
     pub fn render(&self, skip: usize, out: &mut [u8]) -> usize {
-        let mut window = Window {
-            skip,
-            out,
-            written: 0,
-        };
-        self.pieces(&mut |piece| window.put(piece));
-        window.written
+        render(skip, out, &|put| self.pieces(put))
     }
 
     /// Hands the request to `put`, in order.
-    fn pieces(&self, put: &mut dyn FnMut(&[u8])) {
+    pub(crate) fn pieces(&self, put: &mut dyn FnMut(&[u8])) {
         put(match self.method {
             Method::Get => b"GET ",
             Method::Head => b"HEAD ",
@@ -196,6 +190,21 @@ impl<'a> Request<'a> {
         }
         true
     }
+}
+
+/// What hands out a text piece by piece, the same each time.
+pub(crate) type Pieces<'p> = dyn Fn(&mut dyn FnMut(&[u8])) + 'p;
+
+/// Writes what `pieces` hands out, from `skip` on, into `out`; returns how many bytes. Work: all of
+/// the pieces.
+pub(crate) fn render(skip: usize, out: &mut [u8], pieces: &Pieces<'_>) -> usize {
+    let mut window = Window {
+        skip,
+        out,
+        written: 0,
+    };
+    pieces(&mut |piece| window.put(piece));
+    window.written
 }
 
 /// The part of a longer text that goes into a buffer.

@@ -36,6 +36,9 @@ pub struct Head {
     pub max_age: Option<u32>,
     /// When this version stops being good. A value that is no date means "already" and is kept as 1970.
     pub expires: Option<HttpDate>,
+    /// Seconds that this answer has spent in caches on its way.
+    #[cfg(feature = "hints")]
+    pub age: u32,
     /// Encoded (gzip, …) although we asked for `identity`: the fingerprint is of the encoded bytes.
     pub encoded: bool,
     /// The body is the rest of a whole, by an answer to a request for it.
@@ -78,6 +81,8 @@ impl Rest {
 /// The fields we read.
 #[derive(Clone, Copy)]
 enum Field {
+    #[cfg(feature = "hints")]
+    Age,
     CacheControl,
     Connection,
     ContentEncoding,
@@ -94,6 +99,8 @@ enum Field {
 }
 
 const FIELDS: &[(&str, Field)] = &[
+    #[cfg(feature = "hints")]
+    ("age", Field::Age),
     ("cache-control", Field::CacheControl),
     ("connection", Field::Connection),
     ("content-encoding", Field::ContentEncoding),
@@ -336,6 +343,10 @@ impl Head {
             Field::Location => return Ok(true),
             // Cut off, it could mean something else.
             _ if long => {}
+            #[cfg(feature = "hints")]
+            Field::Age => {
+                self.age = decimal(value).map_or(0, |age| age.min(u32::MAX.into()) as u32)
+            }
             Field::ContentEncoding => self.encoded |= members(value, b"identity").1,
             #[cfg(feature = "update")]
             Field::ContentRange => self.rest = self.rest.or_else(|| Rest::parse(value)),

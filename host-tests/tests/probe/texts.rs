@@ -1,0 +1,125 @@
+//! The memory and the flash that a probe has for pages beyond its list.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use dunlin::discover::{Candidate, Discovery, Memory};
+use dunlin::probe::{DiscoveryMemory, FoundHost, FoundPage, SCOUTS, TextSource};
+use dunlin::rank::Account;
+use dunlin::store::Partition;
+use dunlin::time::Duration;
+use embedded_storage_async::nor_flash::{ErrorType, NorFlash, ReadNorFlash};
+use host_tests::flash::{Fault, Flash};
+
+/// 128 KiB, as on a chip: one owner writes it, and everybody reads it.
+type Chip = Flash<32, 4096, 4>;
+
+#[derive(Clone, Debug)]
+pub struct TextFlash(pub Rc<RefCell<Chip>>);
+
+impl TextFlash {
+    pub fn blank() -> Self {
+        Self(Rc::new(RefCell::new(Chip::blank())))
+    }
+
+    /// What is in it after the power came back.
+    pub fn switched_on(&self) -> Self {
+        Self(Rc::new(RefCell::new(self.0.borrow().switched_on())))
+    }
+}
+
+impl ErrorType for TextFlash {
+    type Error = Fault;
+}
+
+impl ReadNorFlash for TextFlash {
+    const READ_SIZE: usize = 4;
+
+    async fn read(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), Fault> {
+        futures_lite::future::block_on(self.0.borrow_mut().read(offset, bytes))
+    }
+
+    fn capacity(&self) -> usize {
+        self.0.borrow().capacity()
+    }
+}
+
+impl NorFlash for TextFlash {
+    const WRITE_SIZE: usize = 4;
+    const ERASE_SIZE: usize = 4096;
+
+    async fn erase(&mut self, from: u32, to: u32) -> Result<(), Fault> {
+        futures_lite::future::block_on(self.0.borrow_mut().erase(from, to))
+    }
+
+    async fn write(&mut self, offset: u32, bytes: &[u8]) -> Result<(), Fault> {
+        futures_lite::future::block_on(self.0.borrow_mut().write(offset, bytes))
+    }
+}
+
+impl Partition for TextFlash {
+    const SECTORS: usize = 32;
+    const RATED_CYCLES: u32 = 1_000_000;
+    const LONGEST_STALL: Duration = Duration::ZERO;
+}
+
+impl TextSource for TextFlash {
+    fn read(&self, at: u32, bytes: &mut [u8]) -> bool {
+        let chip = self.0.borrow();
+        let all = chip.bytes().get(at as usize..).unwrap_or_default();
+        bytes.iter_mut().zip(all).for_each(|(to, from)| *to = *from);
+        !all.is_empty()
+    }
+}
+
+/// Memory for a collection, as large as its section of the image says.
+pub struct FoundRoom {
+    pub places: usize,
+    pub hosts: usize,
+    accounts: Vec<Account>,
+    order: Vec<u16>,
+    candidates: Vec<Candidate>,
+    doorkeeper: Vec<u8>,
+    directories: Vec<u8>,
+    pages: Vec<FoundPage>,
+    found_hosts: Vec<FoundHost>,
+    queue: Vec<u8>,
+    trials: Vec<u8>,
+}
+
+impl FoundRoom {
+    pub fn new(section: &[u8]) -> Self {
+        let wanted = Discovery::read(section).expect("a section of our own");
+        let places = usize::from(wanted.places) + SCOUTS;
+        let hosts = 8;
+        Self {
+            places,
+            hosts,
+            accounts: vec![Account::FREE; places],
+            order: vec![0; places],
+            candidates: vec![Candidate::default(); 2048],
+            doorkeeper: vec![0; 4096],
+            directories: vec![0; 4096],
+            pages: (0..places).map(|_| FoundPage::NEW).collect(),
+            found_hosts: (0..hosts).map(|_| FoundHost::NEW).collect(),
+            queue: vec![0; 4096],
+            trials: vec![0; 1024],
+        }
+    }
+
+    pub fn lend(&mut self) -> DiscoveryMemory<'_> {
+        DiscoveryMemory {
+            frontier: Memory {
+                accounts: &mut self.accounts,
+                order: &mut self.order,
+                candidates: &mut self.candidates,
+                doorkeeper: &mut self.doorkeeper,
+                directories: &mut self.directories,
+            },
+            pages: &self.pages,
+            hosts: &self.found_hosts,
+            queue: &mut self.queue,
+            trials: &mut self.trials,
+        }
+    }
+}
