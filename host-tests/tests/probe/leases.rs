@@ -1,0 +1,283 @@
+//! A probe of a fleet asks nobody without a lease.
+
+use dunlin::catalog::{Config, Host, Page};
+use dunlin::fleet::{Drift, Ledger, Member, Outlook, Visits};
+use dunlin::image::{Builder, Image, Learnt};
+use dunlin::probe::{Board, Event, HostMemory, Memory, PageMemory, Probe};
+use dunlin::scheduler::{DynTables, Settings};
+use dunlin::time::{Duration, Instant};
+use host_tests::flash::Flash;
+
+use crate::world::{Answer, Hit, Keeper, Setting, World, WorldProbe};
+
+const GAP: Duration = Duration::from_secs(2);
+type NoStore = Keeper<'static, Flash<3, 1024, 4>>;
+
+fn at(seconds: u64) -> Instant {
+    Instant::ZERO + Duration::from_secs(seconds)
+}
+
+fn setting() -> Setting {
+    Setting {
+        seconds: 400,
+        fleet: true,
+        ..Setting::of(
+            GAP,
+            &[("a.test", &["/one", "/two"]), ("b.test", &["/three"])],
+        )
+    }
+}
+
+fn served(hit: &Hit) -> Answer {
+    Answer::page(&hit.target)
+}
+
+/// A member with a lease of so many seconds that was asked for at a moment.
+fn leased(member: &mut Member, ledger: &mut Ledger, now: Instant, seconds: u64) {
+    let report = member.report(&Outlook::default(), now);
+    let lease = Duration::from_secs(seconds);
+    let grant = ledger.grant(&report, 1, 86_400.0, lease, now);
+    assert!(member.granted(&grant));
+}
+
+#[test]
+fn nobody_is_asked_before_after_and_between_leases() {
+    let mut member = Member::new(7, 1, at(0), Drift::DEFAULT);
+    let mut ledger = Ledger::new(1);
+    let mut leases = [50, 300].into_iter().peekable();
+    let look = |world: &World, probe: &WorldProbe<'_, '_>| {
+        let now = at(0) + world.elapsed();
+        if leases.next_if(|then| now >= at(*then)).is_some() {
+            leased(&mut member, &mut ledger, now, 50);
+            probe.obey(&member);
+        }
+    };
+    let (world, totals) = setting().run_keeping(None::<NoStore>, served, look);
+    let seconds: Vec<_> = world
+        .hits
+        .borrow()
+        .iter()
+        .map(|hit| hit.at.as_secs())
+        .collect();
+    assert!(seconds.len() > 30, "{seconds:?}");
+    let allowed = |second: &u64| (50..=100).contains(second) || (300..=350).contains(second);
+    assert!(seconds.iter().all(allowed), "{seconds:?}");
+    assert!(seconds.iter().any(|second| *second > 300), "{seconds:?}");
+    assert_eq!(totals.errors, 0, "the end of a lease is nobody's fault");
+    assert!(world.watchdog.get() > 300, "a probe that waits is well");
+}
+
+#[test]
+fn a_probe_that_has_just_started_lets_politeness_pass() {
+    let mut member = Member::new(7, 1, at(0), Drift::DEFAULT);
+    let mut ledger = Ledger::new(1);
+    leased(&mut member, &mut ledger, at(0), 300);
+    let mut begun = false;
+    let look = |_: &World, probe: &WorldProbe<'_, '_>| {
+        if !begun {
+            begun = true;
+            probe.obey(&member);
+        }
+    };
+    let (world, _) = setting().run_keeping(None::<NoStore>, served, look);
+    let first = world.hits.borrow().first().map(|hit| hit.at);
+    assert!(first.is_some_and(|first| first >= GAP), "{first:?}");
+}
+
+/// A batch with nothing in it.
+fn no_visits() -> Visits {
+    Visits {
+        boot: 7,
+        list: 1,
+        first: 0,
+        visits: Default::default(),
+    }
+}
+
+/// A probe with a lease from the start on, looked at again and again.
+fn always_leased(
+    site: impl Fn(&Hit) -> Answer + 'static,
+    mut look: impl FnMut(&World, &WorldProbe<'_, '_>),
+) -> World {
+    let mut member = Member::new(7, 1, at(0), Drift::DEFAULT);
+    leased(&mut member, &mut Ledger::new(1), at(0), 3_600);
+    let mut begun = false;
+    let look = |world: &World, probe: &WorldProbe<'_, '_>| {
+        if !begun {
+            begun = true;
+            probe.obey(&member);
+        }
+        look(world, probe);
+    };
+    setting().run_keeping(None::<NoStore>, site, look).0
+}
+
+#[test]
+fn a_redirect_out_of_the_list_is_not_followed_and_one_within_it_is() {
+    let site = |hit: &Hit| match (hit.host.as_str(), hit.target.as_str()) {
+        (_, "/one") => Answer::moved(302, "http://stranger.test/"),
+        (_, "/two") => Answer::moved(301, "http://b.test/two"),
+        _ => served(hit),
+    };
+    let world = always_leased(site, |_, _| {});
+    let hosts: Vec<String> = world
+        .hits
+        .borrow()
+        .iter()
+        .map(|hit| hit.host.clone())
+        .collect();
+    assert!(
+        !hosts.iter().any(|host| host == "stranger.test"),
+        "{hosts:?}"
+    );
+    assert!(!world.asked("b.test", "/two").is_empty(), "{hosts:?}");
+}
+
+#[test]
+fn visits_are_told_once_in_their_order_with_what_is_believed_after_them() {
+    let mut told = Vec::new();
+    let mut lost = 0;
+    let world = always_leased(served, |_, probe| {
+        let mut batch = no_visits().visits;
+        lost += probe.take_visits(&mut batch);
+        for (index, visit) in batch.iter().enumerate() {
+            let is_last = batch[index + 1..]
+                .iter()
+                .all(|later| later.page != visit.page);
+            let belief = probe.learnt(visit.page).expect("a page").parts();
+            let same = belief == (visit.shape, visit.time, visit.watch);
+            assert!(same || !is_last, "{visit:?}, believed is {belief:?}");
+        }
+        told.extend(batch);
+    });
+    let fetches = world.hits.borrow();
+    let pages = fetches.iter().filter(|hit| hit.target != "/robots.txt");
+    // The last ones are still on their way when time is over.
+    let asked = pages.count();
+    assert!(
+        (asked - 3..=asked).contains(&told.len()),
+        "{} of {asked}",
+        told.len()
+    );
+    assert_eq!(lost, 0);
+    assert!(told.len() > 20 && told.iter().any(|visit| !visit.changed));
+}
+
+#[test]
+fn visits_that_nobody_takes_make_room_for_later_ones_and_are_counted() {
+    let mut seen = (0, 0);
+    let world = always_leased(served, |world, probe| {
+        if world.elapsed() >= Duration::from_secs(390) && seen == (0, 0) {
+            let mut batch = no_visits().visits;
+            let lost = probe.take_visits(&mut batch);
+            seen = (lost as usize, batch.len() + probe.untold());
+        }
+    });
+    let hits = world.hits.borrow();
+    let in_time = |hit: &&Hit| hit.target != "/robots.txt" && hit.at < Duration::from_secs(389);
+    let (lost, kept) = seen;
+    assert_eq!(kept, 32);
+    assert!(
+        lost + kept >= hits.iter().filter(in_time).count(),
+        "{seen:?}"
+    );
+}
+
+#[test]
+fn who_is_told_to_pause_asks_nobody_until_it_obeys_again() {
+    let world = always_leased(served, |world, probe| {
+        if world.elapsed() >= Duration::from_secs(100) {
+            probe.pause();
+        }
+    });
+    let last = world.hits.borrow().last().map(|hit| hit.at);
+    assert!(
+        last.is_some_and(|last| last <= Duration::from_secs(101)),
+        "{last:?}"
+    );
+}
+
+#[test]
+fn a_report_says_what_a_fetch_is_worth() {
+    let mut outlook = None;
+    let look = |world: &World, probe: &WorldProbe<'_, '_>| {
+        if world.elapsed() > Duration::from_secs(300) {
+            outlook = Some(probe.outlook((3_000, 512, 20_000.0)));
+            assert!(probe.learnt(0).is_some() && probe.learnt(99).is_none());
+        }
+    };
+    let alone = Setting {
+        fleet: false,
+        ..setting()
+    };
+    alone.run_keeping(None::<NoStore>, served, look);
+    let outlook = outlook.expect("a look");
+    assert!(outlook.price > 0.0 && outlook.fetches > 10, "{outlook:?}");
+    assert!((0.05..=3.0).contains(&outlook.elasticity), "{outlook:?}");
+}
+
+/// A board on which nothing happens.
+struct Still;
+
+impl Board for Still {
+    fn now(&self) -> Instant {
+        at(1)
+    }
+
+    async fn sleep_until(&self, _: Instant) {}
+
+    fn log(&self, _: &Event) {}
+}
+
+#[test]
+fn what_others_have_learnt_is_believed_bit_by_bit_but_for_what_is_certain_or_nonsense() {
+    let learnt = Learnt {
+        shape: 12.3,
+        time: 3.1,
+        watch: [1, 2],
+    };
+    let nonsense = Learnt {
+        shape: f32::NAN,
+        ..learnt
+    };
+    let host = Host {
+        pages: 4,
+        ..Host::new("a.test", 0)
+    };
+    let page = |url| Page::new(0, url);
+    let certain = Page {
+        rate: Some(2.0),
+        confidence: 1_000.0,
+        ..page("http://a.test/certain")
+    };
+    let pages = [
+        page("http://a.test/"),
+        certain,
+        page("http://a.test/nonsense"),
+        page("http://a.test/new"),
+    ];
+    let bytes = Builder::new(&Config::new("dunlin/0.1"))
+        .hosts(&[host])
+        .pages(&pages)
+        .learnt(&[(0, learnt), (1, learnt), (2, nonsense)])
+        .build()
+        .expect("a list");
+    let image = Image::parse(&bytes).expect("a list");
+    let mut tables = DynTables::new(image.pages(), image.hosts());
+    let mut pages = vec![PageMemory::NEW; image.pages()];
+    let mut hosts = vec![HostMemory::NEW; image.hosts()];
+    let mut redirects = vec![0; 1_000];
+    let memory = Memory {
+        scheduler: tables.scheduler(Settings::DEFAULT),
+        pages: &mut pages,
+        hosts: &mut hosts,
+        redirects: &mut redirects,
+    };
+    let probe = Probe::new(image, memory, 1, Still).expect("a probe");
+    let before = [1, 2, 3].map(|page| probe.learnt(page).map(|found| found.parts()));
+    assert_eq!(probe.seed(), 1);
+    let parts = probe.learnt(0).map(|found| found.parts());
+    assert_eq!(parts, Some((learnt.shape, learnt.time, learnt.watch)));
+    let after = [1, 2, 3].map(|page| probe.learnt(page).map(|found| found.parts()));
+    assert_eq!(after, before);
+}

@@ -1,0 +1,185 @@
+//! A probe of a fleet: it fetches within its lease and its granted budget, and says what more would
+//! be worth to it.
+
+use core::future::poll_fn;
+use core::pin::Pin;
+use core::task::Poll;
+
+use super::origin::Origin;
+use super::setup::Setup;
+use super::slots::Runner;
+use super::turn::Turn;
+use super::{Board, Probe, State};
+use crate::fleet::{ELASTICITY, Member, Outlook};
+use crate::learn::Estimate;
+use crate::math::Real;
+use crate::plan::worth::Belief;
+use crate::scheduler::PageSettings;
+use crate::store::NOWHERE;
+use crate::time::Instant;
+
+/// Pages that are looked at for an elasticity: one that is right to a tenth is good enough.
+const SAMPLE: usize = 64;
+
+impl State<'_> {
+    /// May anybody be asked now?
+    pub(super) fn is_leased(&self, now: Instant) -> bool {
+        now < self.leased_until
+    }
+
+    /// ln[D(p e^−½) / D(p e^½)] of the demand D at the present price p, by some of the pages. Work:
+    /// 128 gaps.
+    fn elasticity(&self, weight: impl Fn(usize) -> f32) -> f32 {
+        let price = self.scheduler.price();
+        let half = Real::exp(0.5_f32);
+        let mut demand = [0.0_f32; 2];
+        let step = self.scheduler.pages() / SAMPLE + 1;
+        for index in (0..self.scheduler.pages()).step_by(step) {
+            let page = self.scheduler.page_id(index);
+            let Some(Ok(estimate)) = page.map(|page| self.scheduler.estimate(page)) else {
+                continue;
+            };
+            let belief = Belief {
+                shape: estimate.shape(),
+                time: estimate.time(),
+            };
+            for (sum, price) in demand.iter_mut().zip([price / half, price * half]) {
+                let gap = belief.gap(weight(index), price, 0.0);
+                if gap > 0.0 && gap.is_finite() {
+                    *sum += 1.0 / gap;
+                }
+            }
+        }
+        let (least, most) = ELASTICITY;
+        let [low, high] = demand;
+        if high > 0.0 && low > 0.0 {
+            Real::ln(low / high).clamp(least, most)
+        } else {
+            most
+        }
+    }
+}
+
+impl State<'_> {
+    /// Believes what the list says that others have learnt, of pages that the store knows nothing
+    /// of; of how many? Work: the pages, each with a binary search.
+    pub(super) fn seed(&mut self, setup: &Setup<'_>) -> u16 {
+        let mut seeded = 0;
+        for index in 0..setup.image.pages() as u16 {
+            let known = self.known.pages.get(usize::from(index));
+            let is_known = known.is_none_or(|page| page.sector() != NOWHERE);
+            let Some(learnt) = setup.image.learnt(index).filter(|_| !is_known) else {
+                continue;
+            };
+            let estimate = Estimate::from_parts(learnt.shape, learnt.time, learnt.watch);
+            let is_open = setup
+                .page(index.into())
+                .is_ok_and(|page| page.rate.is_none() || page.confidence < PageSettings::CERTAIN);
+            if let (Some(id), Some(estimate), true) =
+                (self.scheduler.page_id(index.into()), estimate, is_open)
+            {
+                seeded += u16::from(self.scheduler.believe(id, estimate).is_ok());
+            }
+        }
+        seeded
+    }
+}
+
+impl<B: Board> Runner<'_, '_, B> {
+    /// May anybody be asked now?
+    pub(super) fn is_leased(&self) -> bool {
+        let now = self.probe.board.now();
+        self.probe.state().is_leased(now)
+    }
+
+    /// Would this request go to a host that is not in a fleet's list? It was led there before the
+    /// list was: the page is forgotten to have moved, and waits as after a request.
+    pub(super) fn is_elsewhere(&self, turn: &Turn, origin: &Origin<'_>) -> bool {
+        let elsewhere = self.probe.setup.is_member && matches!(origin, Origin::Unlisted(_));
+        if elsewhere {
+            let page = turn.page.index() as u16;
+            self.probe.state().known.redirects.forget(page);
+            self.put_back(turn, turn.host, true);
+        }
+        elsewhere
+    }
+
+    /// Goes on with a request while there is a lease; `None` once there is none. A computer that
+    /// slept through that moment must not send anything more, so it is asked before each step.
+    ///
+    /// *Cancellation*: leaves the request as it is.
+    pub(super) fn while_leased<T>(
+        &self,
+        mut request: Pin<&mut impl Future<Output = Option<T>>>,
+    ) -> impl Future<Output = Option<T>> {
+        poll_fn(move |context| match self.is_leased() {
+            true => request.as_mut().poll(context),
+            false => Poll::Ready(None),
+        })
+    }
+}
+
+impl<B: Board> Probe<'_, B> {
+    /// Does what the fleet's planner has granted: nothing is asked without a lease, no request is
+    /// under way when it ends, and no more is fetched than granted. To be called whenever the member
+    /// was granted something or has taken a list. A probe that never calls it is alone, and needs no
+    /// lease.
+    pub fn obey(&self, member: &Member) {
+        let now = self.board.now();
+        let budget = member.budget();
+        let lease = member.leased_until().filter(|_| budget > 0.0);
+        let state = &mut *self.state();
+        if state.granted != budget && budget > 0.0 && budget.is_finite() {
+            state.granted = budget;
+            // It is a number above zero: nothing else is refused.
+            let _ = state.scheduler.set_budget(Some(budget), now);
+        }
+        state.leased_until = lease.unwrap_or(Instant::ZERO);
+        state.slots.wake_all();
+    }
+
+    /// Leaves every host alone until its politeness has passed since the probe started: nobody knows
+    /// who asked it before. To be called before any slot runs. Work: the hosts of the list.
+    pub fn rest(&self, member: &Member) {
+        let state = &mut *self.state();
+        for index in 0..self.setup.image.hosts() {
+            if let Some(host) = state.scheduler.host_id(index)
+                && let Some(gap) = state.scheduler.gap(host)
+            {
+                let _ = state.scheduler.close_until(host, member.rests_until(gap));
+            }
+        }
+    }
+
+    /// Begins where others were: believes what the list says that has been learnt about pages. For a
+    /// probe without a store, before any slot runs; [`Persistence::restore`](super::Persistence)
+    /// does it by itself. Work: the pages, each with a binary search.
+    pub fn seed(&self) -> u16 {
+        self.state().seed(&self.setup)
+    }
+
+    /// What a report says of this probe; `room` has the pages, hosts and fetches a day that it could
+    /// have.
+    pub fn outlook(&self, room: (u16, u16, f32)) -> Outlook {
+        let state = self.state();
+        let (pages, hosts, link) = room;
+        let weight = |index| self.setup.page(index).map_or(1.0, |page| page.weight);
+        Outlook {
+            price: state.scheduler.price(),
+            elasticity: state.elasticity(weight),
+            freshness: state.scheduler.freshness().unwrap_or(0.0),
+            pages,
+            hosts,
+            link,
+            fetches: state.totals.fetches,
+            errors: state.totals.errors,
+        }
+    }
+
+    /// What is believed of a page now, by its number: what the planner keeps for its next owner.
+    pub fn learnt(&self, page: u16) -> Option<Estimate> {
+        let state = self.state();
+        let page = state.scheduler.page_id(page.into())?;
+        state.scheduler.estimate(page).ok()
+    }
+}
