@@ -10,7 +10,7 @@ pub struct Device<'d> {
     pub kind: Kind,
     /// The board's name.
     pub board: &'d str,
-    /// The build that runs; of a list, the one in use.
+    /// The build that runs; of a list, 0.
     pub build: u64,
     /// The sequence in use: of the confirmed firmware, or of the list.
     pub sequence: u32,
@@ -57,6 +57,10 @@ impl Device<'_> {
         // Before anything that could refuse it: the manifest of what runs is the usual answer, and a
         // firmware on trial is confirmed by it.
         if manifest.build == self.build {
+            return Ok(Offer::Current);
+        }
+        // A list in use does not know its digest any more; what has its sequence could not replace it.
+        if manifest.kind == Kind::List && self.sequence > 0 && manifest.sequence == self.sequence {
             return Ok(Offer::Current);
         }
         if manifest.sequence <= self.sequence {

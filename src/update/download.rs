@@ -83,35 +83,52 @@ impl Download {
             if received + bytes.len() > self.length as usize {
                 return Err(Refusal::TooLong);
             }
-            let room = self.held.get_mut(self.count..).unwrap_or_default();
+            let piece = self.piece::<F>();
+            let room = self.held.get_mut(self.count..piece).unwrap_or_default();
             let count = bytes.len().min(room.len());
             let (now, later) = bytes.split_at_checked(count).unwrap_or((bytes, &[]));
             room.iter_mut().zip(now).for_each(|(to, from)| *to = *from);
             self.count += count;
             bytes = later;
-            if self.count == PIECE {
-                self.write(flash)?;
+            if self.count == piece {
+                self.write(piece, flash)?;
             }
         }
         Ok(())
     }
 
-    /// Writes what is held, filled up to whole words.
-    fn write<F: NorFlash>(&mut self, flash: &mut F) -> Result<(), Refusal> {
-        let words = self.count.next_multiple_of(F::WRITE_SIZE).min(PIECE);
-        let (bytes, blank) = self
-            .held
-            .split_at_mut_checked(self.count)
-            .unwrap_or_default();
+    /// Bytes that are written at once from here on: up to the next whole piece of flash. The first
+    /// word of a sector goes alone, at once: after a restart, it shows that the sector before is
+    /// whole, and so that sector need not come twice.
+    fn piece<F: NorFlash>(&self) -> usize {
+        let place = (self.start + self.done) as usize;
+        if place.is_multiple_of(F::ERASE_SIZE) {
+            F::WRITE_SIZE
+        } else {
+            PIECE - place % PIECE
+        }
+    }
+
+    /// Writes so many of the bytes that are held, filled up to whole words, and forgets the rest.
+    fn write<F: NorFlash>(&mut self, count: usize, flash: &mut F) -> Result<(), Refusal> {
+        let words = count.next_multiple_of(F::WRITE_SIZE).min(PIECE);
+        let (_, blank) = self.held.split_at_mut_checked(count).unwrap_or_default();
         blank.fill(0xff);
-        let count = bytes.len() as u32;
         let words = self.held.get(..words).unwrap_or_default();
         flash
             .write(self.start + self.done, words)
             .map_err(|_| Refusal::Flash)?;
-        self.done += count;
+        self.done += count as u32;
         self.count = 0;
         Ok(())
+    }
+
+    /// The answer broke off: what is held is written, but for less than a word.
+    pub(super) fn pause<F: NorFlash>(&mut self, flash: &mut F) -> Result<(), Refusal> {
+        match self.count - self.count % F::WRITE_SIZE {
+            0 => Ok(()),
+            whole => self.write(whole, flash),
+        }
     }
 
     /// The answer has ended.
@@ -119,10 +136,10 @@ impl Download {
         if self.done as usize + self.count < self.length as usize {
             return Err(Refusal::TooShort);
         }
-        if self.count > 0 {
-            self.write(flash)?;
+        match self.count {
+            0 => Ok(()),
+            count => self.write(count, flash),
         }
-        Ok(())
     }
 }
 
@@ -149,6 +166,11 @@ impl<'d, F: NorFlash> Receiver<'d, F> {
     /// Why the answer was refused, if it was.
     pub fn refusal(&self) -> Option<Refusal> {
         self.refusal
+    }
+
+    /// Has the answer begun?
+    pub(super) fn has_begun(&self) -> bool {
+        self.checked
     }
 
     fn receive(&mut self, head: &Head, bytes: &[u8]) -> Result<(), Refusal> {

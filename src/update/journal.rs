@@ -14,7 +14,7 @@
 use embedded_storage::nor_flash::NorFlash;
 
 use super::manifest::{Kind, Manifest};
-use super::refusal::Refusal;
+use super::refusal::{Refusal, name_of};
 use crate::fetch::Etag;
 use crate::math::crc32;
 
@@ -65,17 +65,69 @@ pub struct Begun {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Last {
-    /// [`Refusal::code`], or 0; of a firmware that was rolled back, [`Last::ROLLED_BACK`] and what
-    /// the board said of the reset.
+    /// [`Refusal::code`], or 0; of a firmware that was rolled back, [`Last::ROLLED_BACK`] and
+    /// [why](Fall).
     pub code: u8,
     /// The sequence of what was refused, as far as it is known.
     pub sequence: u32,
 }
 
 impl Last {
-    /// A firmware was rolled back. What is added is why it was started again, by the board's own
-    /// count.
+    /// A firmware was rolled back. What is added is [why](Fall).
     pub const ROLLED_BACK: u8 = 128;
+
+    /// A word for why.
+    pub const fn name(self) -> &'static str {
+        if self.code & Self::ROLLED_BACK == 0 {
+            name_of(self.code)
+        } else {
+            Fall::of(self.code & !Self::ROLLED_BACK).name()
+        }
+    }
+}
+
+/// Why a firmware on trial was rolled back. Numbers keep their meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Fall {
+    /// It was started again, and nobody knows why.
+    Restart = 0,
+    /// Power went.
+    Power = 1,
+    /// It hung: the watchdog was not fed.
+    Hang = 2,
+    /// It panicked.
+    Panic = 3,
+    /// It fetched too few pages in time.
+    NoPages = 4,
+    /// It did not reach the update server in time.
+    NoServer = 5,
+}
+
+impl Fall {
+    /// By its number.
+    pub const fn of(code: u8) -> Self {
+        match code {
+            1 => Self::Power,
+            2 => Self::Hang,
+            3 => Self::Panic,
+            4 => Self::NoPages,
+            5 => Self::NoServer,
+            _ => Self::Restart,
+        }
+    }
+
+    /// A word for it, for logs and figures; words keep their meaning.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Restart => "restart",
+            Self::Power => "power",
+            Self::Hang => "hang",
+            Self::Panic => "panic",
+            Self::NoPages => "no-pages",
+            Self::NoServer => "no-server",
+        }
+    }
 }
 
 /// Everything that is remembered.
@@ -151,12 +203,12 @@ impl Record {
         }
     }
 
-    /// The firmware on trial was rolled back, and why it was started again.
-    pub fn roll_back(&mut self, why: u8) {
+    /// The firmware on trial was rolled back, and why.
+    pub fn roll_back(&mut self, why: Fall) {
         if let Some(attempt) = &mut self.attempt {
             attempt.over = true;
             self.last = Last {
-                code: Last::ROLLED_BACK | why,
+                code: Last::ROLLED_BACK | why as u8,
                 sequence: attempt.release.sequence,
             };
         }
@@ -171,6 +223,7 @@ impl Record {
         };
     }
 
+    #[inline(never)] // Once for both callers.
     fn encode(&self, number: u32) -> [u8; RECORD] {
         let mut to = Writer {
             bytes: [0xff; RECORD],
@@ -215,37 +268,38 @@ impl Record {
     /// The number and the record, if this is a whole one of a version that is known.
     fn decode(bytes: &[u8; RECORD]) -> Option<(u32, Self)> {
         let (body, sum) = bytes.split_last_chunk()?;
+        // First, because most places of a large sector are blank, and a device has to start soon.
+        if !body.starts_with(&MAGIC.to_le_bytes()) {
+            return None;
+        }
         if crc32(&[SEAL, body]) != u32::from_le_bytes(*sum) {
             return None;
         }
         let mut from = Reader(body);
-        if u16::from_le_bytes(from.take()?) != MAGIC || from.take()? != [VERSION] {
+        let _magic = from.number(2);
+        if from.number(1) != u64::from(VERSION) {
             return None;
         }
-        let number = u32::from_le_bytes(from.take()?);
-        let firmware = from.released()?;
-        let list = from.released()?;
-        let [tried] = from.take()?;
-        let build = u64::from_le_bytes(from.take()?);
-        let release = from.released()?;
-        let [count, over] = from.take()?;
+        let number = from.number(4) as u32;
+        let firmware = from.released();
+        let list = from.released();
+        let tried = from.number(1);
         let attempt = Attempt {
-            build,
-            release,
-            count,
-            over: over != 0,
+            build: from.number(8),
+            release: from.released(),
+            count: from.number(1) as u8,
+            over: from.number(1) != 0,
         };
-        let [code] = from.take()?;
-        let sequence = u32::from_le_bytes(from.take()?);
-        let [kind] = from.take()?;
-        let digest = from.take()?;
-        let [length] = from.take()?;
-        let etag = from.0.get(..usize::from(length)).and_then(Etag::new);
-        let kind = match kind {
+        let code = from.number(1) as u8;
+        let sequence = from.number(4) as u32;
+        let kind = match from.number(1) {
             1 => Some(Kind::Firmware),
             2 => Some(Kind::List),
             _ => None,
         };
+        let digest = from.number(8).to_le_bytes();
+        let length = from.number(1) as usize;
+        let etag = from.0.get(..length).and_then(Etag::new);
         let record = Self {
             firmware,
             list,
@@ -263,6 +317,7 @@ struct Writer {
 }
 
 impl Writer {
+    #[inline(never)] // Once for all fields.
     fn put(&mut self, bytes: &[u8]) {
         let room = self.bytes.get_mut(self.at..).unwrap_or_default();
         room.iter_mut()
@@ -272,20 +327,26 @@ impl Writer {
     }
 }
 
+/// Takes one field after the other of a record that is whole.
 struct Reader<'r>(&'r [u8]);
 
 impl Reader<'_> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (taken, rest) = self.0.split_first_chunk()?;
+    /// A number of so many bytes, the least first.
+    #[inline(never)] // Once for all fields.
+    fn number(&mut self, bytes: usize) -> u64 {
+        let (taken, rest) = self.0.split_at_checked(bytes).unwrap_or_default();
         self.0 = rest;
-        Some(*taken)
+        taken
+            .iter()
+            .rev()
+            .fold(0, |number, byte| number << 8 | u64::from(*byte))
     }
 
-    fn released(&mut self) -> Option<Released> {
-        Some(Released {
-            sequence: u32::from_le_bytes(self.take()?),
-            counter: u32::from_le_bytes(self.take()?),
-        })
+    fn released(&mut self) -> Released {
+        Released {
+            sequence: self.number(4) as u32,
+            counter: self.number(4) as u32,
+        }
     }
 }
 
@@ -348,11 +409,16 @@ impl<F: NorFlash> Journal<F> {
     pub fn change(&mut self, change: impl FnOnce(&mut Record)) -> Result<(), Refusal> {
         let mut record = self.record;
         change(&mut record);
-        if record == self.record && self.number > 0 {
-            return Ok(());
-        }
+        self.replace(&record)
+    }
+
+    #[inline(never)] // Once for all changes.
+    fn replace(&mut self, record: &Record) -> Result<(), Refusal> {
         let number = self.number.saturating_add(1);
         let bytes = record.encode(number);
+        if self.number > 0 && bytes == self.record.encode(number) {
+            return Ok(());
+        }
         // A place may be spoilt by a cut: then the next one is taken, once around at most.
         for _ in 0..2 * Self::PLACES {
             let place = self.next;
@@ -370,7 +436,7 @@ impl<F: NorFlash> Journal<F> {
                 .write(Self::address(place), &bytes)
                 .map_err(|_| Refusal::Flash)?;
             self.number = number;
-            self.record = record;
+            self.record = *record;
             return Ok(());
         }
         Err(Refusal::Flash)

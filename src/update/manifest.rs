@@ -154,6 +154,7 @@ impl<'m> Lines<'m> {
             .ok_or(Refusal::Manifest { line })
     }
 
+    #[inline(never)] // Once for all lines.
     fn value(&mut self, name: &str) -> Option<&'m str> {
         let end = self.rest.iter().position(|byte| *byte == b'\n')?;
         let line = self.rest.get(..end)?;
@@ -169,26 +170,36 @@ fn word(text: &str) -> Option<&str> {
 
 /// A number without zeros before it: there is one way to write it.
 fn number<N: TryFrom<u64>>(digits: &str) -> Option<N> {
+    N::try_from(plain_decimal(digits)?).ok()
+}
+
+#[inline(never)] // Once for all numbers.
+fn plain_decimal(digits: &str) -> Option<u64> {
     let plain = digits == "0" || !digits.starts_with('0');
-    N::try_from(decimal(digits.as_bytes()).filter(|_| plain)?).ok()
+    decimal(digits.as_bytes()).filter(|_| plain)
 }
 
 /// Bytes of two small hexadecimal digits each.
 fn hexadecimal<const N: usize>(digits: &str) -> Option<[u8; N]> {
-    let digits = digits.as_bytes();
-    if digits.len() != 2 * N {
-        return None;
-    }
     let mut bytes = [0; N];
+    read_hexadecimal(digits.as_bytes(), &mut bytes).then_some(bytes)
+}
+
+/// Fills `bytes`; false if these are not as many digits.
+#[inline(never)] // Once for all lengths.
+fn read_hexadecimal(digits: &[u8], bytes: &mut [u8]) -> bool {
+    if digits.len() != 2 * bytes.len() {
+        return false;
+    }
     for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
         for digit in pair {
             let value = match digit {
                 b'0'..=b'9' => digit - b'0',
                 b'a'..=b'f' => digit - b'a' + 10,
-                _ => return None,
+                _ => return false,
             };
             *byte = *byte << 4 | value;
         }
     }
-    Some(bytes)
+    true
 }

@@ -72,22 +72,34 @@ mod manifest;
 mod pull;
 mod refusal;
 mod signify;
+mod transport;
 mod trial;
 
 pub use accept::{Device, MOST_ATTEMPTS, Offer};
 pub use digest::digest_of;
 pub use download::{Download, Receiver};
-pub use journal::{Attempt, Begun, Journal, Last, Record, Released, Standing};
+pub use journal::{Attempt, Begun, Fall, Journal, Last, Record, Released, Standing};
 pub use manifest::{Kind, Manifest};
-pub use pull::{Found, Network, Place, Puller, Server};
+pub use pull::{Found, Place, Puller, Server};
 pub use refusal::Refusal;
 pub use signify::{KEY_BYTES, PublicKey};
 #[cfg(feature = "std")]
 pub use signify::{SecretKey, SecretKeyError};
+pub use transport::{Network, Transport};
 pub use trial::{Terms, Verdict};
 
-/// Bytes of the longest signed manifest that is read.
-pub const LONGEST_MANIFEST: usize = 1024;
+/// What the file name of a manifest ends with, behind the board's name: below one URL lie the
+/// manifests of several boards, and of both kinds.
+pub const fn manifest_ending(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Firmware => ".sig",
+        Kind::List => "-list.sig",
+    }
+}
+
+/// Bytes of the longest signed manifest that is read: it says some 450 besides its URL, which, joined
+/// with the manifest's own, has to find room behind it.
+pub const LONGEST_MANIFEST: usize = 768;
 
 #[cfg(all(test, feature = "std"))]
 mod tests;

@@ -13,13 +13,8 @@ use super::journal::{Begun, Journal, Last};
 use super::manifest::Manifest;
 use super::refusal::Refusal;
 use super::signify::PublicKey;
-use crate::fetch::{
-    Agent, Ask, Body, Client, ClientError, Connect, Etag, FetchError, Head, HttpDate, Limits,
-    Request, Resolve, Url, others_first,
-};
-
-/// The longest URL of a payload.
-const LONGEST_URL: usize = 256;
+use super::transport::Transport;
+use crate::fetch::{Agent, Ask, Body, Etag, Head, HttpDate, Limits, Request, Url, others_first};
 
 /// Where the manifest is, and how it is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -30,17 +25,6 @@ pub struct Server<'a> {
     pub agent: Agent<'a>,
     /// Name and port of the gateway that fetches what is behind https, if the board cannot.
     pub gateway: Option<(&'a str, u16)>,
-}
-
-/// The way to the server.
-#[derive(Debug)]
-pub struct Network<'n, C, R> {
-    /// Opens connections.
-    pub connect: &'n mut C,
-    /// Turns names into addresses.
-    pub resolve: &'n mut R,
-    /// The window that everything passes through: 512 bytes or more.
-    pub buffer: &'n mut [u8],
 }
 
 /// Where a payload goes.
@@ -110,94 +94,198 @@ impl<'k> Puller<'k> {
     /// Work: a manifest, and one answer of the payload's length; others have a turn after each
     /// sector. *Cancellation*: what is in flash stays, and the next look goes on from the sector that
     /// was written last, as after a restart.
-    pub async fn look<'m, C: Connect, R: Resolve, F: NorFlash, J: NorFlash>(
+    pub async fn look<'m, T: Transport, F: NorFlash, J: NorFlash>(
         &mut self,
-        mut network: Network<'_, C, R>,
+        transport: &mut T,
         device: &Device<'_>,
         place: Place<'_, F>,
         journal: &mut Journal<J>,
         quiet: impl AsyncFn(),
         file: &'m mut [u8; LONGEST_MANIFEST],
     ) -> Found<'m> {
-        let (length, version) = match self.ask(&mut network, file).await {
-            Ok(Some(answer)) => answer,
-            Ok(None) => return Found::Nothing,
-            Err(None) => return Found::Broken,
-            Err(Some(why)) => return self.refuse(why, 0, Version::NONE, journal),
+        let mut keep = Keep::new(file);
+        let mut ask = self.ask();
+        let answered = transport.request(&mut ask, &mut keep).await;
+        let kept = keep.end(answered);
+        let (manifest, room) = match self.consider(kept, file, device, journal) {
+            Ok(offered) => offered,
+            Err(found) => return found,
         };
-        let file: &'m [u8] = file.get(..length).unwrap_or_default();
-        let read = PublicKey::open(self.keys, file).and_then(Manifest::parse);
-        let manifest = match read {
-            Ok(manifest) => manifest,
-            Err(why) => return self.refuse(why, 0, version, journal),
-        };
-        self.has_verified = true;
-        let sequence = manifest.sequence;
-        match device.accept(&manifest) {
-            Ok(Offer::New) if self.refused != Some(id(&manifest)) => {}
-            Ok(_) => {
-                self.settled = version;
-                return Found::Nothing;
-            }
-            Err(why) => return self.refuse(why, sequence, version, journal),
-        }
-        let broken_off = &mut self.broken_off;
-        let server = &self.server;
-        match fetch(
-            server, network, &manifest, place, journal, broken_off, quiet,
-        )
-        .await
-        {
+        let fetched = self
+            .fetch(transport, &manifest, place, journal, quiet, room)
+            .await;
+        match fetched {
             Ok(()) => Found::Ready(manifest),
             Err(None) => Found::Broken,
             Err(Some(why)) => {
-                self.refused = Some(id(&manifest)).filter(|_| !why.may_pass());
-                self.refuse(why, sequence, version, journal)
+                self.reject(&manifest, why, journal);
+                Found::Refused(why)
             }
         }
     }
 
-    /// Asks for the manifest: its length and version, or `None` if it is the one that is settled. An
-    /// error without a reason is a broken connection.
-    ///
-    /// *Cancellation*: safe; the connection is not used again.
-    async fn ask<C: Connect, R: Resolve>(
-        &mut self,
-        network: &mut Network<'_, C, R>,
-        file: &mut [u8],
-    ) -> Result<Option<(usize, Version)>, Option<Refusal>> {
-        let server = self.server;
-        let mut request = Request::get(server.url, server.agent);
+    /// What the manifest is asked for by.
+    fn ask(&self) -> Ask<'_> {
+        let mut request = Request::get(self.server.url, self.server.agent);
         request.etag = self.settled.etag.as_ref();
         request.last_modified = self.settled.last_modified;
         let mut ask = Ask::new(request);
-        ask.gateway = server.gateway;
-        let mut keep = Keep {
-            bytes: file,
-            length: 0,
-            is_too_long: false,
+        ask.gateway = self.server.gateway;
+        ask
+    }
+
+    /// Reads the manifest that came, and holds it against the device: what is offered, and the room
+    /// behind it; or what the look has found, if that is all.
+    #[inline(never)] // Out of the future's code, which would be larger.
+    fn consider<'m, J: NorFlash>(
+        &mut self,
+        kept: Result<Option<(usize, Version)>, Option<Refusal>>,
+        file: &'m mut [u8; LONGEST_MANIFEST],
+        device: &Device<'_>,
+        journal: &mut Journal<J>,
+    ) -> Result<(Manifest<'m>, &'m mut [u8]), Found<'m>> {
+        let (length, version) = match kept {
+            Ok(Some(answer)) => answer,
+            Ok(None) => return Err(Found::Nothing),
+            Err(None) => return Err(Found::Broken),
+            Err(Some(why)) => return Err(self.refuse(why, 0, Version::NONE, journal)),
         };
-        let mut client = Client::new(network.connect);
-        let answer = client
-            .request(&mut ask, network.resolve, network.buffer, &mut keep)
-            .await;
-        let head = answer.map(|answer| answer.head).ok();
-        client.finish().await;
-        if keep.is_too_long {
-            return Err(Some(Refusal::ManifestLength));
-        }
-        let head = head.ok_or(None)?;
-        match head.status {
-            304 => Ok(None),
-            200 => {
-                let version = Version {
-                    etag: head.etag,
-                    last_modified: head.last_modified,
-                };
-                Ok(Some((keep.length, version)))
+        let (file, room) = file.split_at_mut_checked(length).unwrap_or_default();
+        let read = PublicKey::open(self.keys, file).and_then(Manifest::parse);
+        let manifest = match read {
+            Ok(manifest) => manifest,
+            Err(why) => return Err(self.refuse(why, 0, version, journal)),
+        };
+        self.has_verified = true;
+        match device.accept(&manifest) {
+            Ok(Offer::New) if self.refused != Some(id(&manifest)) => Ok((manifest, room)),
+            Ok(_) => {
+                self.settled = version;
+                Err(Found::Nothing)
             }
-            status => Err(Some(Refusal::Status(status))),
+            Err(why) => Err(self.refuse(why, manifest.sequence, version, journal)),
         }
+    }
+
+    /// Fetches the payload into its place, or what is missing of it, and verifies it. `room` holds
+    /// its URL meanwhile. An error without a reason is a broken connection.
+    ///
+    /// *Cancellation*: safe; what is in flash is where the next attempt goes on.
+    async fn fetch<T: Transport, F: NorFlash, J: NorFlash>(
+        &mut self,
+        transport: &mut T,
+        manifest: &Manifest<'_>,
+        mut place: Place<'_, F>,
+        journal: &mut Journal<J>,
+        quiet: impl AsyncFn(),
+        room: &mut [u8],
+    ) -> Result<(), Option<Refusal>> {
+        let joined = self.server.url.join(manifest.url.as_bytes(), room);
+        let url = joined.map_err(|_| Refusal::Url)?;
+        let start = place.start + place.header;
+        let (begun, done) = match self.begun(manifest, journal) {
+            (Some(begun), Some(done)) => (begun, done),
+            (Some(begun), None) => {
+                let done = resume(&mut place, manifest.length, &quiet).await?;
+                (begun, done)
+            }
+            (None, _) => {
+                journal.change(|record| record.begun = None)?;
+                for sector in (place.start..place.start + place.bytes).step_by(F::ERASE_SIZE) {
+                    quiet().await;
+                    erase(place.flash, sector)?;
+                    others_first().await;
+                }
+                let begun = Begun {
+                    kind: manifest.kind,
+                    digest: id(manifest),
+                    etag: None,
+                };
+                journal.change(|record| record.begun = Some(begun))?;
+                (begun, 0)
+            }
+        };
+        let mut download = Download::new(start, manifest.length, done, begun.etag);
+        let mut receiver = Receiver::new(&mut download, place.flash);
+        let mut request = Request::get(url, self.server.agent);
+        request.etag = begun.etag.as_ref().filter(|_| done > 0);
+        request.from = done;
+        let mut ask = Ask::new(request);
+        ask.gateway = self.server.gateway;
+        // One byte more than was signed shows that there is more.
+        ask.limits = Limits {
+            body_bytes: manifest.length.saturating_add(1),
+            ..Limits::DEFAULT
+        };
+        let is_whole = transport.request(&mut ask, &mut receiver).await;
+        let mut refusal = receiver.refusal();
+        if !is_whole && refusal.is_none() {
+            refusal = receiver.has_begun().then_some(Refusal::TooShort);
+            download.pause(place.flash)?;
+        }
+        self.end(begun, &download, is_whole, refusal, journal)?;
+        let mut check = Check::new(start, manifest.length);
+        while !check.step(place.flash)? {
+            others_first().await;
+        }
+        if check.finish() != manifest.digest {
+            journal.change(|record| record.begun = None)?;
+            return Err(Some(Refusal::Digest));
+        }
+        Ok(())
+    }
+
+    /// What is known of a download of this payload that was begun, and how much of it is in flash,
+    /// if it broke off since the start.
+    fn begun<J: NorFlash>(
+        &mut self,
+        manifest: &Manifest<'_>,
+        journal: &Journal<J>,
+    ) -> (Option<Begun>, Option<u32>) {
+        let digest = id(manifest);
+        let begun = journal.record().begun;
+        let broken_off = self.broken_off.take();
+        (
+            begun.filter(|begun| begun.kind == manifest.kind && begun.digest == digest),
+            broken_off
+                .filter(|(of, _)| *of == digest)
+                .map(|(_, done)| done),
+        )
+    }
+
+    /// The answer has ended, whole or not, or was refused: what breaks off goes on later, what is
+    /// refused begins anew, if at all.
+    #[inline(never)] // Out of the future's code, which would be larger.
+    fn end<J: NorFlash>(
+        &mut self,
+        begun: Begun,
+        download: &Download,
+        is_whole: bool,
+        refusal: Option<Refusal>,
+        journal: &mut Journal<J>,
+    ) -> Result<(), Option<Refusal>> {
+        let ended = match refusal {
+            Some(why) => Err(Some(why)),
+            None if is_whole => Ok(()),
+            None => Err(None),
+        };
+        let goes_on = matches!(ended, Ok(()) | Err(None | Some(Refusal::TooShort)));
+        let etag = download.etag().copied();
+        self.broken_off = Some((begun.digest, download.at())).filter(|_| goes_on && ended.is_err());
+        journal
+            .change(|record| record.begun = Some(Begun { etag, ..begun }).filter(|_| goes_on))?;
+        ended
+    }
+
+    /// What was [ready](Found::Ready) is refused after all, by who was to use it.
+    pub fn reject<J: NorFlash>(
+        &mut self,
+        manifest: &Manifest<'_>,
+        why: Refusal,
+        journal: &mut Journal<J>,
+    ) {
+        self.refused = Some(id(manifest)).filter(|_| !why.may_pass());
+        self.refuse(why, manifest.sequence, Version::NONE, journal);
     }
 
     /// Notes a refusal. What may pass is looked at again, the rest is settled.
@@ -235,94 +323,6 @@ impl Version {
 /// What a payload is known by.
 fn id(manifest: &Manifest<'_>) -> [u8; 8] {
     manifest.digest.first_chunk().copied().unwrap_or_default()
-}
-
-/// Fetches the payload into its place, or what is missing of it, and verifies it. An error without a
-/// reason is a broken connection.
-///
-/// *Cancellation*: safe; what is in flash is where the next attempt goes on.
-async fn fetch<C: Connect, R: Resolve, F: NorFlash, J: NorFlash>(
-    server: &Server<'_>,
-    network: Network<'_, C, R>,
-    manifest: &Manifest<'_>,
-    mut place: Place<'_, F>,
-    journal: &mut Journal<J>,
-    broken_off: &mut Option<([u8; 8], u32)>,
-    quiet: impl AsyncFn(),
-) -> Result<(), Option<Refusal>> {
-    let mut url = [0; LONGEST_URL];
-    let url = server
-        .url
-        .join(manifest.url.as_bytes(), &mut url)
-        .map_err(|_| Refusal::Url)?;
-    let start = place.start + place.header;
-    let begun = journal
-        .record()
-        .begun
-        .filter(|begun| begun.kind == manifest.kind && begun.digest == id(manifest));
-    let known = broken_off
-        .take()
-        .filter(|(digest, _)| *digest == id(manifest));
-    let (begun, done) = match (begun, known) {
-        (Some(begun), Some((_, done))) => (begun, done),
-        (Some(begun), None) => {
-            let done = resume(&mut place, manifest.length, &quiet).await?;
-            (begun, done)
-        }
-        (None, _) => {
-            journal.change(|record| record.begun = None)?;
-            for sector in (place.start..place.start + place.bytes).step_by(F::ERASE_SIZE) {
-                quiet().await;
-                erase(place.flash, sector)?;
-                others_first().await;
-            }
-            let begun = Begun {
-                kind: manifest.kind,
-                digest: id(manifest),
-                etag: None,
-            };
-            journal.change(|record| record.begun = Some(begun))?;
-            (begun, 0)
-        }
-    };
-    let mut download = Download::new(start, manifest.length, done, begun.etag);
-    let mut request = Request::get(url, server.agent);
-    request.etag = begun.etag.as_ref().filter(|_| done > 0);
-    request.from = done;
-    let mut ask = Ask::new(request);
-    ask.gateway = server.gateway;
-    // One byte more than was signed shows that there is more.
-    ask.limits = Limits {
-        body_bytes: manifest.length.saturating_add(1),
-        ..Limits::DEFAULT
-    };
-    let mut receiver = Receiver::new(&mut download, place.flash);
-    let mut client = Client::new(network.connect);
-    let answer = client
-        .request(&mut ask, network.resolve, network.buffer, &mut receiver)
-        .await;
-    let ended = match (answer.map(|_| ()), receiver.refusal()) {
-        (_, Some(why)) => Err(Some(why)),
-        (Err(ClientError::Exchange(FetchError::Response(_))), None) => Err(Some(Refusal::TooShort)),
-        (Err(_), None) => Err(None),
-        (Ok(()), None) => Ok(()),
-    };
-    client.finish().await;
-    // What broke off goes on later; what was refused begins anew, if at all.
-    let goes_on = matches!(ended, Ok(()) | Err(None | Some(Refusal::TooShort)));
-    let etag = download.etag().copied();
-    *broken_off = Some((begun.digest, download.at())).filter(|_| goes_on && ended.is_err());
-    journal.change(|record| record.begun = Some(Begun { etag, ..begun }).filter(|_| goes_on))?;
-    ended?;
-    let mut check = Check::new(start, manifest.length);
-    while !check.step(place.flash)? {
-        others_first().await;
-    }
-    if check.finish() != manifest.digest {
-        journal.change(|record| record.begun = None)?;
-        return Err(Some(Refusal::Digest));
-    }
-    Ok(())
 }
 
 /// How many bytes of the payload are in flash for certain: up to the last sector that is not blank,
@@ -375,10 +375,43 @@ struct Keep<'b> {
     bytes: &'b mut [u8],
     length: usize,
     is_too_long: bool,
+    /// What the head said.
+    status: u16,
+    version: Version,
+}
+
+impl<'b> Keep<'b> {
+    fn new(bytes: &'b mut [u8]) -> Self {
+        Self {
+            bytes,
+            length: 0,
+            is_too_long: false,
+            status: 0,
+            version: Version::NONE,
+        }
+    }
+
+    /// Length and version of the manifest, if the answer came `whole`; `None` if it is the one that
+    /// is settled. An error without a reason is a broken connection.
+    fn end(self, whole: bool) -> Result<Option<(usize, Version)>, Option<Refusal>> {
+        match self.status {
+            _ if self.is_too_long => Err(Some(Refusal::ManifestLength)),
+            _ if !whole => Err(None),
+            // Nothing new, or nothing at all: both are how it usually is.
+            304 | 404 => Ok(None),
+            200 => Ok(Some((self.length, self.version))),
+            status => Err(Some(Refusal::Status(status))),
+        }
+    }
 }
 
 impl Body for Keep<'_> {
     fn take(&mut self, head: &Head, bytes: &mut &[u8]) -> bool {
+        self.status = head.status;
+        self.version = Version {
+            etag: head.etag,
+            last_modified: head.last_modified,
+        };
         if head.status != 200 {
             return true;
         }

@@ -112,6 +112,11 @@ impl Refusal {
         }
     }
 
+    /// A word for it, for logs and figures; words keep their meaning.
+    pub const fn name(self) -> &'static str {
+        name_of(self.code())
+    }
+
     /// May a further look at the same manifest bring another result? A download that broke off goes
     /// on; what was signed stays signed.
     pub const fn may_pass(self) -> bool {
@@ -119,6 +124,39 @@ impl Refusal {
             self,
             Self::Status(_) | Self::TooShort | Self::OnTrial | Self::Flash | Self::Version
         )
+    }
+}
+
+/// The word for a [code](Refusal::code).
+pub(super) const fn name_of(code: u8) -> &'static str {
+    match code {
+        0 => "none",
+        1 => "not-signed",
+        2 => "unknown-key",
+        3 => "signature",
+        4 => "manifest",
+        5 => "board",
+        6 => "kind",
+        7 => "sequence",
+        8 => "counter",
+        9 => "length",
+        10 => "store",
+        11 => "image",
+        12 => "tried",
+        13 => "on-trial",
+        14 => "url",
+        15 => "status",
+        16 => "encoded",
+        17 => "range",
+        18 => "version",
+        19 => "announced",
+        20 => "too-long",
+        21 => "too-short",
+        22 => "digest",
+        23 => "list",
+        24 => "flash",
+        25 => "manifest-length",
+        _ => "unknown",
     }
 }
 

@@ -62,12 +62,15 @@ impl PublicKey {
     pub fn open<'f>(keys: &[Self], file: &'f [u8]) -> Result<&'f [u8], Refusal> {
         let (signature, message): ([u8; SIGNATURE_BYTES], _) =
             envelope(file).ok_or(Refusal::NotSigned)?;
-        let (number, signature) = split_signature(&signature).ok_or(Refusal::NotSigned)?;
+        let (number, [r, s]) = split_signature(&signature).ok_or(Refusal::NotSigned)?;
         let key = keys
             .iter()
             .find(|key| key.number == number)
             .ok_or(Refusal::UnknownKey)?;
-        let signature = salty::Signature::from(&signature);
+        let signature = salty::Signature {
+            r: salty::CompressedY(r),
+            s: salty::Scalar(s),
+        };
         let good = signature.s.is_canonical()
             && salty::PublicKey::try_from(&key.key)
                 .is_ok_and(|key| key.verify(message, &signature).is_ok());
@@ -79,11 +82,13 @@ impl PublicKey {
     }
 }
 
-fn split_signature(bytes: &[u8; SIGNATURE_BYTES]) -> Option<([u8; 8], [u8; 64])> {
+/// The number of the key, and the two halves of a signature.
+fn split_signature(bytes: &[u8; SIGNATURE_BYTES]) -> Option<([u8; 8], [[u8; 32]; 2])> {
     let (algorithm, rest) = bytes.split_first_chunk()?;
     let (number, rest) = rest.split_first_chunk()?;
-    let signature = rest.first_chunk()?;
-    (*algorithm == ALGORITHM).then_some((*number, *signature))
+    let (r, rest) = rest.split_first_chunk()?;
+    let s = rest.first_chunk()?;
+    (*algorithm == ALGORITHM).then_some((*number, [*r, *s]))
 }
 
 /// What stands in base64 below the comment, and whatever follows.
