@@ -63,31 +63,35 @@
 //! to all.
 //!
 //! ```text
-//!   heap      →
-//!   math      → heap
-//!   time      → heap, math
-//!   forest    → heap
+//!   heap        →
+//!   math        → heap
+//!   time        → heap, math
+//!   forest      → heap
 //!
-//!   weight    →
-//!   model     →
-//!   plan      → model
-//!   pace      →
-//!   polite    →
-//!   learn     →
-//!   terms     →
-//!   scheduler → plan, pace, polite, learn, terms, model
+//!   weight      →
+//!   model       →
+//!   plan        → model
+//!   pace        →
+//!   polite      →
+//!   learn       →
+//!   constraints →
+//!   scheduler   → plan, pace, polite, learn, constraints, model
 //!
-//!   fetch     →
-//!   xml       →
-//!   rank      → fetch
-//!   discover  → fetch, xml, rank
-//!   catalog   → fetch, terms
-//!   image     → catalog, terms, model
-//!   store     → learn, fetch
-//!   sntp      →
-//!   boot      →
-//!   update    → fetch
-//!   probe     → catalog, image, scheduler, polite, fetch, learn, store, sntp, boot
+//!   fetch       →
+//!   xml         →
+//!   feed        → fetch, xml
+//!   rank        → fetch
+//!   discover    → fetch, rank
+//!   catalog     → fetch, constraints
+//!   image       → catalog, constraints, model
+//!   store       → learn, fetch
+//!   sntp        →
+//!   boot        →
+//!   update      → fetch
+//!   settings    →
+//!   fleet       →
+//!   collect     → fetch
+//!   probe       → catalog, image, scheduler, polite, fetch, learn, store, sntp, boot, plan, fleet, collect, feed, rank, discover
 //! ```
 //!
 //! # Words
@@ -113,11 +117,15 @@
 //! | budget | How many fetches a day there may be, over all hosts. |
 //! | carousel | The engine that keeps every page's rhythm however late single visits are. |
 //! | hint, signal | What a host (a *provider*) says about a page's changes. |
+//! | teller | A document in which a host lists its pages and their dates: a sitemap or a feed. |
 //! | fingerprint | A keyed hash of a page's body: another one means that the page has changed. |
 //! | candidate | A page that is known by links only. |
 //! | importance | How much a page is worth keeping: PageRank as a rule, times the weight. |
 //! | cash, income | What a page holds and hands to its links, and what it has earned lately: its PageRank. |
 //! | frontier | The pages that are kept, the candidates, and who takes whose place. |
+//! | member, planner | A probe of a fleet, and who shares out hosts, budgets and leases among its probes. |
+//! | lease, grant | The time for which a probe may ask its hosts without hearing of the planner, and the message that gives it, with a budget. |
+//! | collector | Who keeps copies of pages; a copy's way there is a delivery. |
 //! | page image | The catalog and the configuration as bytes in flash. |
 
 #[cfg(feature = "std")]
@@ -130,10 +138,17 @@ compile_error!("features `defmt` and `log` exclude each other: choose where log 
 pub mod boot;
 #[cfg(feature = "probe")]
 pub mod catalog;
+#[cfg(feature = "collect")]
+pub mod collect;
+pub mod constraints;
 #[cfg(feature = "discover")]
 pub mod discover;
+#[cfg(any(feature = "discover", feature = "hints"))]
+pub mod feed;
 #[cfg(feature = "fetch")]
 pub mod fetch;
+#[cfg(feature = "fleet")]
+pub mod fleet;
 mod forest;
 pub mod heap;
 #[cfg(feature = "probe")]
@@ -150,15 +165,16 @@ pub mod probe;
 pub mod rank;
 pub mod scheduler;
 #[cfg(feature = "probe")]
+pub mod settings;
+#[cfg(feature = "probe")]
 pub mod sntp;
 #[cfg(feature = "probe")]
 pub mod store;
-pub mod terms;
 pub mod time;
 #[cfg(feature = "update")]
 pub mod update;
 pub mod weight;
-#[cfg(feature = "discover")]
+#[cfg(any(feature = "discover", feature = "hints"))]
 pub mod xml;
 
 /// Keeps the README's example compiling.

@@ -1,9 +1,8 @@
 //! What is found in pages and sitemaps, as values that tests can compare; and what must hold for
 //! any bytes.
 
-use dunlin::discover::{
-    Directives, Link, LinkKind, LinkReader, LinkSink, SitemapReader, TextPlace,
-};
+use dunlin::discover::{Directives, Link, LinkKind, LinkReader, LinkSink, TextPlace};
+use dunlin::feed::FeedReader;
 use dunlin::xml::{Event, Reader};
 
 /// A link, in strings.
@@ -77,13 +76,13 @@ pub fn read_sitemap<'p>(
 ) -> (Vec<FoundEntry>, Option<String>) {
     let mut found = Vec::new();
     let mut refused = None;
-    let mut reader = SitemapReader::new();
+    let mut reader = FeedReader::new();
     for mut piece in pieces {
         while let Some(entry) = reader.next(&mut piece) {
             match entry {
                 Ok(entry) => found.push((
-                    entry.loc.to_vec(),
-                    entry.lastmod.map(|date| date.as_unix()),
+                    entry.url.to_vec(),
+                    entry.modified.map(|date| date.as_unix()),
                     entry.is_sitemap,
                 )),
                 Err(error) => assert!(refused.replace(error.to_string()).is_none()),
@@ -91,7 +90,7 @@ pub fn read_sitemap<'p>(
         }
     }
     if let Some(last) = reader.finish() {
-        found.push((last.loc.to_vec(), None, last.is_sitemap));
+        found.push((last.url.to_vec(), None, last.is_sitemap));
     }
     (found, refused)
 }

@@ -59,6 +59,11 @@ fn sitemaps() {
 }
 
 #[test]
+fn feeds() {
+    fuzz("feed");
+}
+
+#[test]
 fn replies_of_name_servers() {
     fuzz("names");
 }

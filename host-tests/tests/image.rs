@@ -4,7 +4,9 @@ use dunlin::catalog::{
     Address, Catalog, ChangeLaw, Config, CrawlLimits, Gateway, Host, Ignore, LogLevel, Name, Page,
     TimeServer, Update, Updates,
 };
-use dunlin::image::{Builder, Image, ImageError, Tag, VERSION, build};
+use dunlin::image::{
+    Builder, Image, ImageError, Learnt, Tag, Teller, TellerSource, VERSION, build,
+};
 use dunlin::time::Duration;
 use proptest::prelude::*;
 
@@ -404,6 +406,55 @@ fn today_is_written_as_it_is_kept() {
     );
 }
 
+/// Written by today's program, and read bit by bit; a page that nobody has visited has nothing.
+#[test]
+fn what_others_have_learnt_is_written_as_it_is_kept() {
+    let learnt = Learnt {
+        shape: 1.1,
+        time: 30.25,
+        watch: [7, 65_535],
+    };
+    let host = Host {
+        pages: 3,
+        ..Host::new("a.test", 0)
+    };
+    let pages = ["http://a.test/0", "http://a.test/1", "http://a.test/2"];
+    let bytes = Builder::new(&CONFIG)
+        .hosts(&[host])
+        .pages(&pages.map(|url| Page::new(0, url)))
+        .learnt(&[
+            (2, learnt),
+            (
+                0,
+                Learnt {
+                    shape: 0.7,
+                    ..learnt
+                },
+            ),
+        ])
+        .build()
+        .expect("a good image");
+    let file = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("data/image-learnt.bin");
+    if std::env::var_os("DUNLIN_GOLDEN").is_some() && !file.exists() {
+        std::fs::write(&file, &bytes).expect("a place for the image");
+    }
+    let kept = std::fs::read(&file).expect("an image of what was learnt");
+    assert!(
+        kept == bytes,
+        "the section has changed: give it another tag"
+    );
+    let image = Image::parse(&kept).expect("a good image");
+    assert_eq!(image.learnt(2), Some(learnt));
+    assert_eq!(image.learnt(0).map(|learnt| learnt.shape), Some(0.7));
+    assert_eq!((image.learnt(1), image.learnt(3)), (None, None));
+    // A section that is cut off, or in no order, is no reason to fail.
+    for damaged in [&b"\0"[..], &[0; 13], &[0xff; 29]] {
+        let bytes = small(|image| image.section(Tag::LEARNT, damaged)).expect("optional");
+        let image = Image::parse(&bytes).expect("optional");
+        let _ = (image.learnt(0), image.learnt(u16::MAX));
+    }
+}
+
 #[test]
 fn every_version_is_read() {
     for version in 1..=VERSION {
@@ -647,4 +698,33 @@ proptest! {
         });
         holds_its_promises(&image.build_unchecked());
     }
+}
+
+#[test]
+fn tellers_are_written_as_every_firmware_reads_them() {
+    let tellers = [(1, TellerSource::Given), (0x0203, TellerSource::Auto)];
+    let tellers = tellers.map(|(page, source)| Teller { page, source });
+    let build = |tellers: &[Teller]| {
+        Builder::new(&Config::new("dunlin/0.1"))
+            .tellers(tellers)
+            .build_unchecked()
+    };
+    let bytes = build(&tellers);
+    let image = Image::parse(&bytes).expect("an image");
+    // A version, then page and source of each: never to be changed.
+    let stored = image.section(Tag::TELLERS);
+    assert_eq!(stored, Some(&[1, 1, 0, 0, 3, 2, 1][..]));
+    assert!(image.tellers().eq(tellers));
+    // What is newer, or cut off, names nobody.
+    let section = |payload: &[u8]| {
+        let builder = Builder::new(&Config::new("dunlin/0.1"));
+        let bytes = builder.section(Tag::TELLERS, payload).build_unchecked();
+        let image = Image::parse(&bytes).expect("an image");
+        image.tellers().count()
+    };
+    assert_eq!(
+        [section(&[2, 1, 0, 0]), section(&[1, 1, 0]), section(&[])],
+        [0; 3]
+    );
+    assert!(!Tag::TELLERS.is_required(), "older firmware skips it");
 }

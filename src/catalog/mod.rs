@@ -87,10 +87,16 @@
 //! | `commands::plan::PageRow`, `estimate::Estimated` | a row of the output | one command |
 
 mod config;
+#[cfg(feature = "filter")]
+mod filter;
 
+pub use crate::constraints::{ChangeLaw, CrawlLimits, Update, Updates};
 pub use crate::fetch::Ignore;
-pub use crate::terms::{ChangeLaw, CrawlLimits, Update, Updates};
+#[cfg(feature = "filter")]
+pub use crate::fetch::Select;
 pub use config::{Address, Config, Gateway, Ignores, LogLevel, Name, TimeServer};
+#[cfg(feature = "filter")]
+pub use filter::PageFilter;
 
 use core::ops::Range;
 

@@ -5,19 +5,14 @@
 mod memory;
 
 use dunlin::image::{Image, ImageError};
-use dunlin::probe::{HostMemory, Memory, PageMemory, Probe, Slot};
-use dunlin::scheduler::{Settings, Tables};
+use dunlin::probe::{OwnedMemory, Probe, Slot};
+use dunlin::scheduler::Settings;
 use memory::{FastClock, Network, page_image, run};
 
 fn main() -> Result<(), ImageError> {
     let image = page_image()?;
-    let mut tables = Tables::<16, 4>::NEW;
-    let memory = Memory {
-        scheduler: tables.scheduler(Settings::DEFAULT),
-        pages: &mut [PageMemory::NEW; 16],
-        hosts: &mut [HostMemory::NEW; 4],
-        redirects: &mut [0; 1024],
-    };
+    let mut memory = OwnedMemory::<16, 4, 1024>::NEW;
+    let memory = memory.view(Settings::DEFAULT);
     let probe = Probe::new(Image::parse(&image)?, memory, 1, FastClock::default())?;
     probe.set_online(true);
     let mut slot = Slot {

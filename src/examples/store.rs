@@ -5,20 +5,15 @@
 mod memory;
 
 use dunlin::image::{Image, ImageError};
-use dunlin::probe::{HostMemory, Memory, PageMemory, Probe, Resumed, Slot};
-use dunlin::scheduler::{Settings, Tables};
+use dunlin::probe::{OwnedMemory, Probe, Resumed, Slot};
+use dunlin::scheduler::Settings;
 use dunlin::store::Store;
 use memory::{FastClock, Flash, Network, page_image, run};
 
 /// Ten minutes of a probe, and what it found in the store when it started.
 fn ten_minutes(image: &[u8], store: &mut Store<Flash>) -> Result<Resumed, ImageError> {
-    let mut tables = Tables::<16, 4>::NEW;
-    let memory = Memory {
-        scheduler: tables.scheduler(Settings::DEFAULT),
-        pages: &mut [PageMemory::NEW; 16],
-        hosts: &mut [HostMemory::NEW; 4],
-        redirects: &mut [0; 1024],
-    };
+    let mut memory = OwnedMemory::<16, 4, 1024>::NEW;
+    let memory = memory.view(Settings::DEFAULT);
     let probe = Probe::new(Image::parse(image)?, memory, 1, FastClock::default())?;
     let resumed = run(probe.persistence().restore(store, true));
     probe.set_online(true);

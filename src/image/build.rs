@@ -82,11 +82,27 @@ impl Builder {
         }
     }
 
+    /// Adds the URL below which signed updates lie. A firmware that does not know updates skips it.
+    pub fn update_url(self, url: Option<&str>) -> Self {
+        match url {
+            Some(url) => self.section(Tag::UPDATES, url.as_bytes()),
+            None => self,
+        }
+    }
+
     /// Adds certificates of the owner's own certificate authorities, in DER.
     pub fn authorities(self, certificates: &[Vec<u8>]) -> Self {
         match certificates.is_empty() {
             true => self,
             false => self.section(Tag::AUTHORITIES, &certificates.concat()),
+        }
+    }
+
+    /// Adds the URL of a collector that copies of pages go to.
+    pub fn collector(self, url: Option<&str>) -> Self {
+        match url {
+            Some(url) => self.section(Tag::COLLECTOR, url.as_bytes()),
+            None => self,
         }
     }
 
@@ -103,6 +119,20 @@ impl Builder {
             true => self,
             false => self.section(Tag::PINS, &payload),
         }
+    }
+
+    /// Adds what of some pages counts as a change. A firmware without the feature `filter` refuses
+    /// the image.
+    #[cfg(feature = "filter")]
+    pub fn filters(self, filters: &[(u16, crate::catalog::PageFilter<'_>)]) -> Self {
+        let about = |(page, filter): &(u16, _)| About {
+            page: *page,
+            fact: Clone::clone(filter),
+        };
+        let mut records: Vec<About<crate::catalog::PageFilter<'_>>> =
+            filters.iter().map(about).collect();
+        records.sort_by_key(|record| record.page);
+        self.records(Tag::FILTERS, &records)
     }
 
     /// Adds a section of any kind.
@@ -123,6 +153,8 @@ impl Builder {
         for page in 0..image.pages() {
             image.limits(page)?;
             image.law(page)?;
+            #[cfg(feature = "filter")]
+            image.filter(page)?;
         }
         Ok(bytes)
     }

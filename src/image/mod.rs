@@ -51,15 +51,20 @@
 //! | `HOST` | [`Host`] | no hosts |
 //! | `PAGE` | [`Page`], sorted by host | no pages |
 //! | `IGNR` | [`Ignore`] | nothing is ignored |
+//! | `FILT` | index of the page, what alone counts (an `Option` of two markers), how many stretches do not `u8`, and those as [`Ignore`]; sorted by page; for firmware with the feature `filter` | all of a page counts |
 //! | `limt` | index of the page, [`CrawlLimits`]; sorted by page | no limits |
 //! | `laws` | index of the page, [`ChangeLaw`]; sorted by page | all pages change by Poisson laws |
 //! | `goal` | no records: a byte, 0 for freshness and 1 for age | freshness |
+//! | `updt` | no records: the URL below which signed updates lie | no updates |
 //! | `auth` | no records: DER certificates of the owner's authorities, one behind the other | public ones only |
+//! | `coll` | no records: the URL of a collector | nothing is collected |
+//! | `lrnt` | no records: [`Learnt`] of some pages, in 14 bytes each | everything is learnt anew |
+//! | `tell` | no records: which pages are tellers, see [`Teller`] | no host tells |
 //! | `PINS` | no records: for each host a byte with the length of its name, the name, and SHA-256 of its public key | no pins |
 //!
 //! Of `laws`, probes obey those of pages that change by the clock; pages of other laws are taken for
-//! Poisson pages. All but `auth`, `PINS` and `goal` hold records; other sections may hold what they
-//! want ([`Image::section`], `Builder::section`).
+//! Poisson pages. All but `auth`, `coll`, `lrnt`, `PINS`, `goal`, `tell` and `updt` hold records;
+//! other sections may hold what they want ([`Image::section`], `Builder::section`).
 //!
 //! | byte | payload that holds records |
 //! |---|---|
@@ -98,15 +103,21 @@
 #[cfg(feature = "std")]
 mod build;
 mod error;
+#[cfg(feature = "filter")]
+mod filter;
+mod learnt;
 mod optional;
 mod record;
 mod section;
+mod tellers;
 mod trust;
 
 #[cfg(feature = "std")]
 pub use build::{Builder, build};
 pub use error::ImageError;
+pub use learnt::Learnt;
 pub use section::Tag;
+pub use tellers::{Teller, TellerSource};
 
 use crate::catalog::{Catalog, ChangeLaw, Config, CrawlLimits, Host, Ignore, Ignores, Name, Page};
 use crate::math::crc32;
@@ -212,6 +223,8 @@ impl<'a> Image<'a> {
                 }
                 Some(_) => return Err(ImageError::Repeated { section: tag }),
                 None if tag == Tag::PINS => {}
+                #[cfg(feature = "filter")]
+                None if tag == Tag::FILTERS => {}
                 None if tag.is_required() => return Err(ImageError::Unknown { section: tag }),
                 None => {}
             }
@@ -295,6 +308,11 @@ impl<'a> Image<'a> {
         self.bytes
     }
 
+    /// The version of its format.
+    pub fn version(&self) -> u16 {
+        self.version
+    }
+
     /// How many hosts there are.
     pub fn hosts(&self) -> usize {
         self.table(Kind::Host).count.into()
@@ -344,6 +362,11 @@ impl<'a> Image<'a> {
             .filter_map(|index| self.record::<Ignore<'a>>(Kind::Ignore, index).ok())
             .take(Ignore::MOST)
             .collect()
+    }
+
+    /// The URL of the collector that copies of pages go to.
+    pub fn collector(&self) -> Option<&'a str> {
+        core::str::from_utf8(self.section(Tag::COLLECTOR)?).ok()
     }
 
     /// The payload of a section, the first if there are two; `None` if there is no such section.

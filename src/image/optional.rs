@@ -5,8 +5,8 @@ use super::record::{Reader, Record};
 use super::section::Table;
 use super::{Image, ImageError, SECTIONS, TABLES, Tag};
 use crate::catalog::{ChangeLaw, CrawlLimits};
+use crate::constraints::{Clockwork, Constraints, PageConstraints, Updates};
 use crate::model::Objective;
-use crate::terms::{Clockwork, PageTerms, Terms, Updates};
 
 impl<'a> Image<'a> {
     /// How often a page may and has to be visited. Work: the sections, and a binary search.
@@ -37,20 +37,25 @@ impl<'a> Image<'a> {
         }
     }
 
-    /// Where the terms of its pages are read; [`Terms::None`] before there were any.
-    pub fn terms(&self) -> Terms<'a> {
+    /// The URL below which signed updates lie, if the owner says so.
+    pub fn update_url(&self) -> Option<&'a str> {
+        core::str::from_utf8(self.section(Tag::UPDATES)?).ok()
+    }
+
+    /// Where the constraints of its pages are read; [`Constraints::None`] before there were any.
+    pub fn constraints(&self) -> Constraints<'a> {
         if self.version < SECTIONS {
-            return Terms::None;
+            return Constraints::None;
         }
         let bytes = self.bytes;
-        Terms::Encoded {
+        Constraints::Encoded {
             bytes,
-            read: read_terms,
+            read: read_constraints,
         }
     }
 
     /// What a section says about a page, and the index of the record that says it.
-    fn about<T: Record<'a>>(
+    pub(super) fn about<T: Record<'a>>(
         &self,
         tag: Tag,
         page: usize,
@@ -105,21 +110,21 @@ fn unreadable(section: Tag, index: usize) -> ImageError {
     }
 }
 
-/// The terms of a page in an image of today's version. What cannot be read says nothing.
-fn read_terms(bytes: &[u8], page: usize) -> PageTerms<'_> {
+/// The constraints of a page in an image of today's version. What cannot be read says nothing.
+fn read_constraints(bytes: &[u8], page: usize) -> PageConstraints<'_> {
     let image = Image {
         bytes,
         version: SECTIONS,
         tables: [Table::EMPTY; TABLES.len()],
     };
     let reader = |tag| image.find(tag, page).ok().flatten();
-    let mut terms = PageTerms::default();
+    let mut constraints = PageConstraints::default();
     if let Some((_, mut from)) = reader(Tag::LIMITS) {
         // As `CrawlLimits` is read.
         let (min, max) = (from.number(), from.option(Reader::number));
         let interval_ms = from.number();
         if !from.has_failed() {
-            terms = PageTerms::of_crawls(min, max, interval_ms, Clockwork::default());
+            constraints = PageConstraints::of_crawls(min, max, interval_ms, Clockwork::default());
         }
     }
     if let Some((_, mut from)) = reader(Tag::LAWS) {
@@ -128,10 +133,10 @@ fn read_terms(bytes: &[u8], page: usize) -> PageTerms<'_> {
         let interval_ms = from.number();
         let updates = Updates::from_bytes(from.bytes());
         if is_clock && !from.has_failed() {
-            terms.clock = Clockwork::new(interval_ms, updates);
+            constraints.clock = Clockwork::new(interval_ms, updates);
         }
     }
-    terms
+    constraints
 }
 
 /// The fact if it makes sense, what holds without one, or which record is to blame.

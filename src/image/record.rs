@@ -136,6 +136,11 @@ impl Writer {
         self.0.extend(bytes);
     }
 
+    #[cfg(feature = "filter")]
+    pub(super) fn byte(&mut self, byte: u8) {
+        self.0.push(byte);
+    }
+
     fn number(&mut self, mut number: u32) {
         while number >= 0x80 {
             self.0.push(number as u8 | 0x80);
@@ -152,7 +157,7 @@ impl Writer {
         self.raw(&number.to_le_bytes());
     }
 
-    fn bytes(&mut self, bytes: &[u8]) {
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
         self.number(bytes.len() as u32);
         self.raw(bytes);
     }
@@ -161,7 +166,7 @@ impl Writer {
         self.bytes(text.as_bytes());
     }
 
-    fn option<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Self, T)) {
+    pub(super) fn option<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Self, T)) {
         self.raw(&[value.is_some().into()]);
         if let Some(value) = value {
             write(self, value);

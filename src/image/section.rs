@@ -37,10 +37,24 @@ impl Tag {
     pub const LAWS: Self = Self(*b"laws");
     /// What is to be kept small: staleness or age.
     pub const OBJECTIVE: Self = Self(*b"goal");
+    /// Where signed updates are looked for. Who skips it is not updated.
+    pub const UPDATES: Self = Self(*b"updt");
     /// Certificates of the owner's own certificate authorities. Who skips them refuses more hosts.
     pub const AUTHORITIES: Self = Self(*b"auth");
+    /// Where copies of pages go. Who skips it keeps none.
+    pub const COLLECTOR: Self = Self(*b"coll");
+    /// What others have learnt about pages. Who skips it learns that anew.
+    pub const LEARNT: Self = Self(*b"lrnt");
+    /// Whether and where pages are looked for that are not on the list. Who skips it visits the list
+    /// alone.
+    pub const DISCOVERY: Self = Self(*b"disc");
+    /// Which pages are tellers. Who skips it visits them like other pages.
+    pub const TELLERS: Self = Self(*b"tell");
     /// Keys that hosts must have. Who skipped them would accept what the owner refuses.
     pub const PINS: Self = Self(*b"PINS");
+    /// What of single pages counts as a change. Who skipped it would report what the owner does not
+    /// want to hear of.
+    pub const FILTERS: Self = Self(*b"FILT");
 
     /// A tag of these letters.
     pub const fn new(letters: [u8; 4]) -> Self {

@@ -2,7 +2,12 @@
 //!
 //! ε is [`Real::EPSILON`] of the number type: 1.2e-7 for `f32`, 2.2e-16 for `f64`.
 
-#[cfg(any(feature = "probe", feature = "update"))]
+#[cfg(any(
+    feature = "probe",
+    feature = "update",
+    feature = "fleet",
+    feature = "discover"
+))]
 mod checksum;
 mod exponential;
 mod extremes;
@@ -13,7 +18,12 @@ mod real;
 mod root;
 mod sum;
 
-#[cfg(any(feature = "probe", feature = "update"))]
+#[cfg(any(
+    feature = "probe",
+    feature = "update",
+    feature = "fleet",
+    feature = "discover"
+))]
 pub(crate) use checksum::crc32;
 pub use exponential::{age_excess, age_fraction, excess, g, h, harmonic, staleness_drop};
 pub(crate) use extremes::{greater, lesser};

@@ -3,7 +3,7 @@
 use super::Event;
 use super::body::BodyPiece;
 use super::memory::{HostMemory, PageMemory};
-use crate::scheduler::SchedulerView;
+use crate::scheduler::{SchedulerView, Settings, Tables};
 use crate::time::Instant;
 
 /// Slots that one probe can have.
@@ -30,6 +30,15 @@ pub trait Board {
     /// It must return soon: other fetches wait meanwhile. A board that does not implement it pays
     /// nothing for it.
     fn body(&self, _piece: BodyPiece<'_>) {}
+    /// Takes note of what became of a URL that is not on the list.
+    #[cfg(feature = "discover")]
+    fn found(&self, _event: &super::FoundEvent<'_>) {}
+    /// Another fingerprint of a version than that of its bytes, for a board that knows better what of
+    /// the page counts. The same version must always have the same one.
+    #[cfg(feature = "filter")]
+    fn fingerprint(&self, _page: u16, found: u64) -> u64 {
+        found
+    }
     /// Seconds since 1970, by a clock that runs while the device is off; `None` without one.
     fn unix_time(&self) -> Option<u64> {
         None
@@ -52,6 +61,48 @@ pub struct Memory<'a> {
     /// left remembers the pages that have moved for good, the latest ones. Without any, no redirect
     /// is followed.
     pub redirects: &'a mut [u8],
+}
+
+/// A probe's memory with its capacities in the type, for a `static` such as a `ConstStaticCell` of
+/// crate static_cell. It starts as zeros, which cost no flash.
+///
+/// ```
+/// use dunlin::probe::OwnedMemory;
+/// use dunlin::scheduler::Settings;
+///
+/// // 64 pages on 8 hosts, and a kilobyte for redirects.
+/// let mut memory = OwnedMemory::<64, 8, 1024>::NEW;
+/// assert_eq!(memory.view(Settings::DEFAULT).pages.len(), 64);
+/// ```
+#[derive(Debug)]
+pub struct OwnedMemory<const PAGES: usize, const HOSTS: usize, const REDIRECT_BYTES: usize> {
+    scheduler: Tables<PAGES, HOSTS>,
+    pages: [PageMemory; PAGES],
+    hosts: [HostMemory; HOSTS],
+    redirects: [u8; REDIRECT_BYTES],
+}
+
+impl<const PAGES: usize, const HOSTS: usize, const REDIRECT_BYTES: usize>
+    OwnedMemory<PAGES, HOSTS, REDIRECT_BYTES>
+{
+    /// Memory that nobody has used yet.
+    pub const NEW: Self = Self {
+        scheduler: Tables::NEW,
+        pages: [PageMemory::NEW; PAGES],
+        hosts: [HostMemory::NEW; HOSTS],
+        redirects: [0; REDIRECT_BYTES],
+    };
+
+    /// What [`Probe::new`](super::Probe::new) takes, with a scheduler that has no pages yet. Use it
+    /// once: what an earlier probe remembered of its pages is still there.
+    pub fn view(&mut self, settings: Settings) -> Memory<'_> {
+        Memory {
+            scheduler: self.scheduler.scheduler(settings),
+            pages: &mut self.pages,
+            hosts: &mut self.hosts,
+            redirects: &mut self.redirects,
+        }
+    }
 }
 
 /// Moves that so many bytes for redirects can hold: each is a record of the store, see

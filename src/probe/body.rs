@@ -1,7 +1,9 @@
 //! The body of a page on its way by: shown to the board, then read for its fingerprint.
 
-use super::Board;
+#[cfg(feature = "hints")]
+use super::tellers::Ear;
 use super::visit::Reading;
+use super::{Board, Probe};
 use crate::fetch::{Body, Head};
 
 /// A piece of a page's body, as it streams by; see [`Board::body`].
@@ -19,18 +21,21 @@ pub struct BodyPiece<'b> {
 }
 
 /// Who reads a body, with the board looking on.
-pub(super) struct Shown<'p, 'r, 'u, B> {
+pub(super) struct Shown<'p, 'a, 'r, 'u, B> {
     pub reading: Reading<'r, 'u>,
-    pub board: &'p B,
+    pub probe: &'p Probe<'a, B>,
+    /// Who listens to a host's own word.
+    #[cfg(feature = "hints")]
+    pub ear: Ear<'p, 'a, B>,
     pub page: u16,
     pub offset: u32,
 }
 
-impl<B: Board> Body for Shown<'_, '_, '_, B> {
+impl<B: Board> Body for Shown<'_, '_, '_, '_, B> {
     fn take(&mut self, head: &Head, bytes: &mut &[u8]) -> bool {
         // Not robots.txt, and not what a server sends instead of a page.
         if matches!(self.reading, Reading::Page(_)) && (200..300).contains(&head.status) {
-            self.board.body(BodyPiece {
+            self.probe.board.body(BodyPiece {
                 page: self.page,
                 head,
                 offset: self.offset,
@@ -38,6 +43,12 @@ impl<B: Board> Body for Shown<'_, '_, '_, B> {
             });
             self.offset = self.offset.saturating_add(bytes.len() as u32);
         }
-        self.reading.take(head, bytes)
+        #[cfg(feature = "hints")]
+        let before = *bytes;
+        let taken = self.reading.take(head, bytes);
+        #[cfg(feature = "hints")]
+        self.ear
+            .hear(head, before, if taken { 0 } else { bytes.len() });
+        taken
     }
 }

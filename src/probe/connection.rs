@@ -3,7 +3,7 @@
 
 use super::Failure;
 use super::visit::Answer;
-use crate::fetch::{Ask, Body, Client, ClientError, Connect, Resolve};
+use crate::fetch::{Ask, Body, Client, ClientError, Connect, Resolve, Tee};
 use crate::time::{Duration, Instant};
 
 /// A next request that is further away gets a connection of its own: many servers close an idle one
@@ -44,18 +44,21 @@ impl<'c, C: Connect> SlotConnection<'c, C> {
     /// Makes a request.
     ///
     /// *Cancellation*: the connection is not used again.
-    pub(super) async fn request<R: Resolve<Error = Unanswered>>(
+    pub(super) async fn request<R: Resolve<Error = Unanswered>, T: Tee>(
         &mut self,
         ask: &mut Ask<'_>,
         now: Instant,
         resolve: &mut R,
         buffer: &mut [u8],
         body: &mut dyn Body,
+        tee: T,
     ) -> Result<Answer, Unanswered> {
         let sent = if self.is_due(now) {
             Err(ClientError::Stale)
         } else {
-            self.client.request(ask, resolve, buffer, body).await
+            self.client
+                .request_with(ask, resolve, buffer, body, tee)
+                .await
         };
         let why = match sent {
             Ok(fetched) => return Ok(Answer::new(&fetched)),

@@ -9,6 +9,8 @@ use super::log_line::{Value, events, values};
 use super::{Failure, Resumed, TimeSource, Totals};
 use crate::boot::Reset;
 use crate::catalog::LogLevel;
+#[cfg(feature = "collect")]
+use crate::collect::Uncollected;
 use crate::fetch::RedirectError;
 use crate::image::ImageError;
 use crate::sntp::NoTime;
@@ -17,6 +19,10 @@ use core::fmt::{self, Formatter};
 values! {
     Display: ImageError;
     Debug: Failure, NoTime, Option<RedirectError>, Reset, TimeSource;
+}
+#[cfg(feature = "collect")]
+values! {
+    Debug: Uncollected;
 }
 
 events! {
@@ -110,6 +116,34 @@ events! {
     warn Astray { page: u16, status: u16, why: Option<RedirectError> as &'l str }
         => "astray page={=u16} status={=u16} why={}";
 
+    /// A version of a page is with the collector, which has said so.
+    #[cfg(feature = "collect")]
+    info Collected { page: u16, millis: u32 } => "collected page={=u16} ms={=u32}";
+
+    /// A version of a page is not with the collector: it is fetched again, whole, at the page's next
+    /// visit.
+    #[cfg(feature = "collect")]
+    warn Uncollected { page: u16, why: Uncollected as &'l str }
+        => "not collected page={=u16} why={}";
+
+    /// The collection of pages that is kept, each minute: see [`Probe::with_discovery`](super::Probe::with_discovery).
+    #[cfg(feature = "discover")]
+    info Collection {
+        pages: u16, places: u16, candidates: u16, found: u32, admitted: u32, replaced: u32,
+        refused: u32
+    } => "collection pages={=u16} places={=u16} candidates={=u16} found={=u32} admitted={=u32} \
+        replaced={=u32} refused={=u32}";
+
+    /// A teller was read: how many pages it names with a date, how many of them were news and how long
+    /// before on average, and what the signals of its host have turned out to be worth: their
+    /// precision and recall, and how many visits a day they save.
+    #[cfg(feature = "hints")]
+    info Told {
+        page: u16, entries: u16, news: u16, seconds: u32, precision: f32 as f64, recall: f32 as f64,
+        saves: f32 as f64
+    } => "told page={=u16} entries={=u16} news={=u16} delay_s={=u32} precision={=f32} \
+        recall={=f32} saves={=f32}";
+
     /// A host is left alone, and why.
     warn BackOff { host: u16, seconds: u32, why: Failure as Option<&'l str> }
         => "backoff host={=u16} s={=u32} why={}";
@@ -152,7 +186,30 @@ events! {
     info Tls { full: u32, resumed: u32, sessions: u32, session_bytes: u32, pool: u32 }
         => "tls full={=u32} resumed={=u32} sessions={=u32} session_bytes={=u32} pool={=u32}";
 
-    /// The same in microseconds, at the end of a simulated day.
+    /// Where updates stand, at boot and each minute: the firmware in its slot (`confirmed` or
+    /// `trial`), the page list in its half of flash, and what was refused or rolled back last.
+    info Updates {
+        state: &'e str as &'l str, attempt: u8, sequence: u32, counter: u32, list: u32, half: u8,
+        refused: u32, why: &'e str as &'l str
+    } => "updates slot=active state={=str} attempt={=u8} sequence={=u32} counter={=u32} list={=u32} \
+        half={=u8} refused={=u32} why={=str}";
+
+    /// What was offered is refused, and why.
+    warn UpdateRefused { kind: &'e str as &'l str, sequence: u32, why: &'e str as &'l str }
+        => "update refused kind={=str} sequence={=u32} why={=str}";
+
+    /// What was offered is in flash, verified: a restart follows.
+    info UpdateReady { kind: &'e str as &'l str, sequence: u32, bytes: u32 }
+        => "update ready kind={=str} sequence={=u32} bytes={=u32}";
+
+    /// The firmware has shown what it can, and stays.
+    info UpdateConfirmed { sequence: u32 } => "update confirmed sequence={=u32}";
+
+    /// A firmware on trial is gone, and the one before it is back.
+    warn UpdateRolledBack { sequence: u32, attempt: u8, why: &'e str as &'l str }
+        => "update rolled back sequence={=u32} attempt={=u8} why={=str}";
+
+    /// For how long the core has not slept, in microseconds, at the end of a simulated day.
     info Awake { micros: u64 } => "awake us={=u64}";
 
     /// A run that has an end, at its end.
@@ -229,6 +286,9 @@ impl LoggedEvent<'_> {
             | Self::Flagged { page, .. }
             | Self::Failed { page, .. }
             | Self::Recovered { page }
+            | Self::Collected { page, .. }
+            | Self::Uncollected { page, .. }
+            | Self::Told { page, .. }
             | Self::Denied { page }
             | Self::Moved { page, .. }
             | Self::Astray { page, .. } => Some(page),

@@ -217,7 +217,8 @@ pub(super) fn write(
 /// ```
 ///
 /// `as` says what a field is read back as, where that is not its own type. What stands behind a `;`
-/// is part of the event but not of its line. A variant may instead hold a struct whose fields are
+/// is part of the event but not of its line. A `#[cfg(feature = "…")]` before the level leaves the
+/// event out of firmware without that feature; its line is read all the same. A variant may instead hold a struct whose fields are
 /// the line's: `Totals(Totals { fetches: u32 })`. Lines are tried in the table's order when one is
 /// read.
 ///
@@ -233,6 +234,7 @@ macro_rules! events {
 
         $(
             $(#[doc = $meaning:literal])+
+            $(#[cfg(feature = $feature:literal)])?
             $level:ident $name:ident
             $({
                 $($field:ident: $type:ty $(as $read:ty)?),+
@@ -246,16 +248,17 @@ macro_rules! events {
         ///
         /// | event | level | line | meaning |
         /// |---|---|---|---|
-        $(#[doc = concat!(
+        $(#[cfg_attr(all($(feature = $feature)?), doc = concat!(
             "| [`", stringify!($name), "`](", stringify!($Event), "::", stringify!($name), ") | ",
             stringify!($level), " | `", $line, "` |", $($meaning),+, " |"
-        )])+
+        ))])+
         #[derive(Clone, Copy, Debug, PartialEq)]
         #[non_exhaustive]
         #[allow(missing_docs)] // The keys of the line say what each field is.
         pub enum $Event $(<$life>)? {
             $(
                 $(#[doc = $meaning])+
+                #[cfg(all($(feature = $feature)?))]
                 $name
                 $({ $($field: $type,)+ $($beside: $beside_type)? })?
                 $(($whole))?,
@@ -265,12 +268,18 @@ macro_rules! events {
         impl $(<$life>)? $Event $(<$life>)? {
             /// Name, level and pattern of every line, as the table has them.
             pub const TABLE: &'static [(&'static str, LogLevel, &'static str)] =
-                &[$((stringify!($name), events!(@level $level), $line)),+];
+                &[$(
+                    #[cfg(all($(feature = $feature)?))]
+                    (stringify!($name), events!(@level $level), $line)
+                ),+];
 
             /// Says how much the event matters.
             pub const fn level(&self) -> LogLevel {
                 match self {
-                    $(Self::$name { .. } => events!(@level $level),)+
+                    $(
+                        #[cfg(all($(feature = $feature)?))]
+                        Self::$name { .. } => events!(@level $level),
+                    )+
                 }
             }
 
@@ -280,6 +289,7 @@ macro_rules! events {
                 use $crate::probe::log_line::Value as _;
                 match *self {
                     $(
+                        #[cfg(all($(feature = $feature)?))]
                         Self::$name $({ $($field,)+ .. })? $(($whole { $($part),+ }))? => {
                             defmt::$level!($line $($(, $field.logged())+)? $($(, $part.logged())+)?)
                         }
@@ -299,6 +309,7 @@ macro_rules! events {
                 use $crate::probe::log_line::{Value as _, write};
                 match *self {
                     $(
+                        #[cfg(all($(feature = $feature)?))]
                         Self::$name $({ $($field,)+ .. })? $(($whole { $($part),+ }))? => {
                             write(f, $line, &[
                                 $($(&|f, hint| $field.write(f, hint),)+)?

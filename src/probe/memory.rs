@@ -31,7 +31,8 @@ pub struct PageMemory {
     pub(super) verdict: Verdict,
     /// Seconds since 1970, until 2106; 0 for none.
     last_modified: u32,
-    /// Half of the fingerprint, in halves to be packed; 0 before the first version.
+    /// Half of the fingerprint, in halves to be packed; 0 before the first version. The lowest bit
+    /// is set, unless the version is one that a collector has not got.
     fingerprint: [u32; 2],
     /// The first half of its [`identity`](crate::store::identity).
     pub(super) id: u32,
@@ -48,7 +49,14 @@ const UNSAVED: u8 = 0x80;
 /// Kept connections may be lost over it: one was, and no version of it has come since.
 const LOST: u8 = 0x40;
 /// Turns in a row that brought no version of it.
+#[cfg(not(feature = "discover"))]
 const FAILURES: u8 = 0x3f;
+/// The same, with a bit less.
+#[cfg(feature = "discover")]
+const FAILURES: u8 = 0x1f;
+/// It is asked for whole, for the links in it.
+#[cfg(feature = "discover")]
+const WHOLE: u8 = 0x20;
 
 impl PageMemory {
     /// Nothing is known.
@@ -94,6 +102,24 @@ impl PageMemory {
         let failed = self.failures() > 0;
         self.marks &= UNSAVED;
         failed
+    }
+
+    /// Should it be asked for whole, so that its links are seen?
+    #[cfg(feature = "discover")]
+    pub(super) fn is_wanted_whole(&self) -> bool {
+        self.marks & WHOLE != 0
+    }
+
+    /// It should be, or not.
+    #[cfg(feature = "discover")]
+    pub(super) fn want_whole(&mut self, whole: bool) {
+        self.marks = self.marks & !WHOLE | if whole { WHOLE } else { 0 };
+    }
+
+    /// Has it the same content as another page?
+    #[cfg(feature = "discover")]
+    pub(super) fn is_copy_of(&self, other: &Self) -> bool {
+        !self.is_new() && self.version() == other.version()
     }
 
     /// A kept connection was lost before an answer.
@@ -157,6 +183,36 @@ impl PageMemory {
         self.fingerprint == [0; 2]
     }
 
+    /// The fingerprint of its last version, whether a collector has got that or not.
+    fn version(&self) -> [u32; 2] {
+        let [low, high] = self.fingerprint;
+        let delivered = cfg!(feature = "collect") && !self.is_new();
+        [low | u32::from(delivered), high]
+    }
+
+    /// Is its last version one that the collector has not got?
+    #[cfg(feature = "collect")]
+    pub(super) fn is_owed(&self) -> bool {
+        self.version() != self.fingerprint
+    }
+
+    /// The collector has not got its last version.
+    #[cfg(feature = "collect")]
+    pub(super) fn owe(&mut self) {
+        let [low, high] = self.fingerprint;
+        self.fingerprint = [low & !1, high];
+    }
+
+    /// The collector has got the version of this fingerprint; true if that is its last one.
+    #[cfg(feature = "collect")]
+    pub(super) fn deliver(&mut self, fingerprint: u64) -> bool {
+        let is_last = self.version() == [fingerprint as u32 | 1, (fingerprint >> 32) as u32];
+        if is_last {
+            self.fingerprint = self.version();
+        }
+        is_last
+    }
+
     /// Takes a version in; true if it is another one than before, or the first.
     pub(super) fn update(
         &mut self,
@@ -165,8 +221,11 @@ impl PageMemory {
         last_modified: Option<HttpDate>,
     ) -> bool {
         let fingerprint = [fingerprint as u32, (fingerprint >> 32) as u32];
-        let changed = self.fingerprint != fingerprint;
-        self.fingerprint = fingerprint;
+        let changed = self.version() != fingerprint;
+        // One that is known may be one that a collector has not got: that stays so.
+        if changed {
+            self.fingerprint = fingerprint;
+        }
         self.etag = etag;
         self.last_modified = last_modified
             .and_then(|date| date.as_unix().try_into().ok())

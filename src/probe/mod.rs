@@ -34,6 +34,11 @@
 //! | `setup.rs` | what the page image says |
 //! | `totals.rs` | what counts as a fetch, an error, a change |
 //! | `board.rs`, `body.rs` | what a board has to bring; what it is shown of bodies |
+//! | `fleet.rs` | what a lease allows, and what more budget would be worth (feature `fleet`) |
+//! | `visited.rs` | which visits a planner is told of (feature `fleet`) |
+//! | `copying.rs`, `collecting.rs` | how long a fetch waits for a collector (feature `collect`) |
+//! | `discovering/` | which pages are found, ranked and kept beyond the list (feature `discover`) |
+//! | `tellers.rs` | what hosts say about their pages, and how far that is heeded (feature `hints`) |
 //! | `additions.rs` | which pages came after the list was made (feature `additions`) |
 //! | [`polite`](crate::polite) | how long to wait after a 503, and between two requests |
 //! | [`fetch::Client`](crate::fetch::Client) | which addresses may be connected to |
@@ -42,8 +47,9 @@
 //! # What a firmware of one's own can do besides
 //! | call | what for |
 //! |---|---|
-//! | [`Probe::hint`] | somebody has said that a page changed: a push, a sitemap, a button |
+//! | `Probe::hint` | somebody has said that a page changed: a push, a button (feature `hints`) |
 //! | [`Board::body`] | to look at the bodies of pages as they stream by |
+//! | `Probe::with_collector`, `Probe::run_collecting_slot` | to hand what has changed to a collector as it comes (feature `collect`) |
 //! | `Probe::with_additions`, `Probe::add_page`, `Probe::remove_page` | pages that are not in the image, while the probe runs (feature `additions`) |
 //! | [`Board::log`] | everything that happens: [`Event`] has a table of it, with the line of each in the log |
 //!
@@ -52,8 +58,8 @@
 //!
 //! ```
 //! use dunlin::image::{Image, build};
-//! use dunlin::probe::{Board, Event, HostMemory, Memory, PageMemory, Probe, Slot};
-//! use dunlin::scheduler::{Settings, Tables};
+//! use dunlin::probe::{Board, Event, OwnedMemory, Probe, Slot};
+//! use dunlin::scheduler::Settings;
 //! use dunlin::time::{Duration, Instant};
 //! # use core::cell::Cell;
 //! # use core::convert::Infallible;
@@ -125,13 +131,8 @@
 //!
 //! let list = page_list();
 //! let image = Image::parse(&list)?;
-//! let mut tables = Tables::<16, 4>::NEW;
-//! let memory = Memory {
-//!     scheduler: tables.scheduler(Settings::DEFAULT),
-//!     pages: &mut [PageMemory::NEW; 16],
-//!     hosts: &mut [HostMemory::NEW; 4],
-//!     redirects: &mut [0; 1024],
-//! };
+//! let mut memory = OwnedMemory::<16, 4, 1024>::NEW;
+//! let memory = memory.view(Settings::DEFAULT);
 //! let probe = Probe::new(image, memory, 1, Flying(Cell::new(Instant::ZERO)))?;
 //! probe.set_online(true);
 //! let mut slot = Slot {
@@ -148,10 +149,19 @@
 
 #[cfg(feature = "additions")]
 mod additions;
+#[cfg(feature = "update")]
+mod beside;
 mod board;
 mod body;
+#[cfg(feature = "collect")]
+mod collecting;
 mod connection;
+mod copying;
+#[cfg(feature = "discover")]
+mod discovering;
 mod event;
+#[cfg(feature = "fleet")]
+mod fleet;
 mod log_line;
 mod memory;
 mod names;
@@ -161,17 +171,28 @@ mod redirects;
 mod restore;
 mod setup;
 mod slots;
+#[cfg(feature = "hints")]
+mod tellers;
 mod time_server;
 mod totals;
 mod turn;
 mod verdicts;
 mod visit;
+#[cfg(feature = "fleet")]
+mod visited;
 mod wall_clock;
 
 #[cfg(feature = "additions")]
 pub use additions::{AddError, AddedPage};
-pub use board::{Board, MOST_SLOTS, Memory, Slot, most_moves};
+pub use board::{Board, MOST_SLOTS, Memory, OwnedMemory, Slot, most_moves};
 pub use body::BodyPiece;
+#[cfg(feature = "collect")]
+pub use collecting::CollectingSlot;
+#[cfg(feature = "discover")]
+pub use discovering::{
+    DiscoveryMemory, FoundEvent, FoundHost, FoundPage, FoundTotals, LoggedFoundEvent, SCOUTS,
+    TextSource, TextsKept,
+};
 pub use event::{BoardEvent, Event, Flags, LoggedBoardEvent, LoggedEvent};
 pub use memory::{HostMemory, PageMemory};
 pub use persist::Persistence;
@@ -183,8 +204,11 @@ use core::cell::{RefCell, RefMut};
 
 use crate::catalog::Config;
 use crate::image::{Image, ImageError};
+#[cfg(feature = "hints")]
 use crate::learn::hints::Hint;
-use crate::scheduler::{self, Counter, PageId, SchedulerView};
+#[cfg(feature = "hints")]
+use crate::scheduler;
+use crate::scheduler::{Counter, PageId, SchedulerView};
 use crate::time::{Duration, Instant};
 use memory::Knowledge;
 use origin::Origins;
@@ -208,11 +232,35 @@ struct State<'a> {
     slots: Slots,
     totals: Totals,
     online: bool,
+    /// Whose word is listened to.
+    #[cfg(feature = "hints")]
+    tellers: tellers::Tellers<'a>,
+    /// How long the collector is left alone.
+    #[cfg(feature = "collect")]
+    rest: crate::collect::Rest,
+    /// Pages that are found, if any are looked for.
+    #[cfg(feature = "discover")]
+    discovery: Option<discovering::Discovery<'a>>,
     /// What the scheduler last said to wait for.
     due: Option<Instant>,
+    /// Nobody is asked from then on: the end of a lease, or never.
+    #[cfg(feature = "fleet")]
+    leased_until: Instant,
+    /// The budget that was granted last.
+    #[cfg(feature = "fleet")]
+    granted: f32,
+    /// What the planner has not been told yet.
+    #[cfg(feature = "fleet")]
+    visited: visited::Visited,
 }
 
 impl State<'_> {
+    /// May anybody be asked now? A probe that is alone needs no lease.
+    #[cfg(not(feature = "fleet"))]
+    fn is_leased(&self, _now: Instant) -> bool {
+        true
+    }
+
     /// The host at whose gate a page waits: its own, as a rule.
     fn waits_at(&self, page: PageId) -> u16 {
         let host = self.scheduler.host_of(page);
@@ -278,7 +326,19 @@ impl<'a, B: Board> Probe<'a, B> {
             slots: Slots::new(slots),
             totals: Totals::default(),
             online: false,
+            #[cfg(feature = "hints")]
+            tellers: tellers::Tellers::new(image),
+            #[cfg(feature = "collect")]
+            rest: crate::collect::Rest::NONE,
+            #[cfg(feature = "discover")]
+            discovery: None,
             due: None,
+            #[cfg(feature = "fleet")]
+            leased_until: Instant::MAX,
+            #[cfg(feature = "fleet")]
+            granted: 0.0,
+            #[cfg(feature = "fleet")]
+            visited: visited::Visited::NEW,
         };
         if let Some(unix) = board.unix_time() {
             state.clock.set(unix, now);
@@ -321,6 +381,7 @@ impl<'a, B: Board> Probe<'a, B> {
     ///
     /// # Errors
     /// There is no such page.
+    #[cfg(feature = "hints")]
     pub fn hint(&self, page: u16, hint: Hint) -> Result<(), scheduler::Error> {
         let now = self.board.now();
         let mut state = self.state();
@@ -385,6 +446,8 @@ impl<'a, B: Board> Probe<'a, B> {
             }
         };
         self.board.log(&plan);
+        #[cfg(feature = "discover")]
+        self.report_found();
     }
 
     /// How often something happened, by the scheduler's own count.
@@ -396,7 +459,7 @@ impl<'a, B: Board> Probe<'a, B> {
     /// long?
     fn hangs(&self, now: Instant, patience: Duration) -> bool {
         let state = self.state();
-        let waits = state.online && !state.persist.is_holding();
+        let waits = state.online && !state.persist.is_holding() && state.is_leased(now);
         state.slots.hangs(now, patience)
             || waits && state.due.is_some_and(|due| now - due > patience)
     }

@@ -24,7 +24,7 @@ impl<B: Board, R: Resolve> Resolve for Names<'_, '_, B, R> {
     type Error = Unanswered;
 
     fn owner_address(&self, host: &str) -> Option<IpAddr> {
-        self.probe.setup.image.named(host).map(IpAddr::from)
+        self.probe.setup.named(host).map(IpAddr::from)
     }
 
     fn is_named(&self, name: &str) -> bool {

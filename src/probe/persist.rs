@@ -158,7 +158,7 @@ fn host_record(
     let clock = &state.clock;
     let gap_ms = memo.gap.as_millis().min(u32::MAX.into()) as u32;
     // Only what robots.txt asks for beyond the list: the list may change.
-    let listed_gap_ms = setup.image.host(index).ok()?.gap_ms;
+    let listed_gap_ms = setup.listed_gap_ms(index)?;
     let gap_ms = if gap_ms > listed_gap_ms { gap_ms } else { 0 };
     let opens = state.scheduler.opens(id);
     let opens = opens.filter(|_| memo.failures > 0).unwrap_or(now);
@@ -340,13 +340,30 @@ impl<B: Board> Persistence<'_, '_, B> {
         page_record(page, &self.probe.setup, &self.probe.state(), now)
     }
 
+    /// Waits for a moment in which nothing is being fetched: what is done before the next `await`
+    /// disturbs nobody.
+    ///
+    /// *Cancellation*: safe; fetches wait until the next [`Self::flush`].
+    pub async fn quiet(&self) {
+        let board = &self.probe.board;
+        loop {
+            // Each time anew: whoever stores lets go when it is done.
+            self.hold(true);
+            if self.is_quiet() {
+                break;
+            }
+            board.sleep_until(board.now() + LOOK_AGAIN).await;
+        }
+        self.hold(false);
+    }
+
     /// Is nothing being fetched, and will nothing be?
-    fn is_quiet(&self) -> bool {
+    pub(super) fn is_quiet(&self) -> bool {
         let state = self.probe.state();
         state.persist.holds && state.slots.are_idle()
     }
 
-    fn hold(&self, holds: bool) {
+    pub(super) fn hold(&self, holds: bool) {
         let mut state = self.probe.state();
         if state.persist.holds != holds {
             state.persist.holds = holds;

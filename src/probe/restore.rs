@@ -80,12 +80,14 @@ impl<B: Board> Persistence<'_, '_, B> {
         }
         {
             let state = &mut *probe.state();
-            for index in 0..setup.image.hosts() {
+            for index in 0..setup.host_places() {
                 resumed.hosts += u16::from(state.resume_host(index, now));
             }
-            for index in 0..setup.image.pages() {
+            for index in 0..setup.page_places() {
                 resumed.pages += u16::from(state.resume_page(index, now));
             }
+            #[cfg(feature = "fleet")]
+            state.seed(setup);
             let new = setup.first_round(resumed.pages);
             state.scheduler.begin_ahead(new);
             state.persist.root_unsaved = true;
@@ -100,11 +102,11 @@ impl State<'_> {
     /// Gives every page and host the number that its records are found by.
     fn number_records(&mut self, setup: &Setup<'_>) {
         let pages = self.known.pages.iter_mut().enumerate();
-        for (index, page) in pages.take(setup.image.pages()) {
+        for (index, page) in pages.take(setup.page_places()) {
             page.id = setup.page_identity(index) as u32;
         }
         let hosts = self.known.origins.hosts.iter_mut().enumerate();
-        for (index, host) in hosts.take(setup.image.hosts()) {
+        for (index, host) in hosts.take(setup.host_places()) {
             host.id = setup.host_identity(index) as u32;
         }
     }
@@ -167,9 +169,9 @@ impl State<'_> {
         host.set_sector(sector);
         self.clock.was(record.time);
         let id = self.scheduler.host_id(index);
-        if let (Some(id), Ok(host)) = (id, setup.image.host(index)) {
+        if let (Some(id), Some(listed_ms)) = (id, setup.listed_gap_ms(index)) {
             let memo = HostMemo {
-                gap: Duration::from_millis(host.gap_ms.max(record.gap_ms).into()),
+                gap: Duration::from_millis(listed_ms.max(record.gap_ms).into()),
                 failures: record.failures,
                 price: record.price,
             };
@@ -233,7 +235,7 @@ impl State<'_> {
     /// without knowing the date to be stored again.
     fn date_records(&mut self, setup: &Setup<'_>, now: Instant) {
         let pages = self.known.pages.iter_mut().enumerate();
-        for (index, page) in pages.take(setup.image.pages()) {
+        for (index, page) in pages.take(setup.page_places()) {
             let Some(id) = self.scheduler.page_id(index) else {
                 continue;
             };
@@ -250,7 +252,7 @@ impl State<'_> {
             .origins
             .hosts
             .iter_mut()
-            .take(setup.image.hosts())
+            .take(setup.host_places())
         {
             let left = host.robots_until.seconds().saturating_sub(present);
             // What holds for much longer than anything may was dated by a clock that was wrong.
@@ -273,7 +275,7 @@ impl State<'_> {
             // What hosts had been believed about is stored again, under its right date.
             self.persist.dated = false;
             let pages = self.known.pages.iter_mut().enumerate();
-            for (index, page) in pages.take(setup.image.pages()) {
+            for (index, page) in pages.take(setup.page_places()) {
                 let id = self.scheduler.page_id(index);
                 page.save_if(id.is_some_and(|id| self.scheduler.last_fetch(id).is_some()));
             }

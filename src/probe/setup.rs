@@ -3,8 +3,12 @@
 
 #[cfg(feature = "additions")]
 use super::additions::Additions;
+#[cfg(feature = "discover")]
+use super::discovering::{Found, UrlText};
 use super::origin::Origin;
 use crate::catalog::{Config, Ignores, Page};
+#[cfg(feature = "collect")]
+use crate::collect::Collector;
 use crate::fetch::{Agent, Url};
 use crate::image::{Image, ImageError, Tag};
 use crate::polite::{GateSettings, Hours};
@@ -24,9 +28,21 @@ pub(super) struct Setup<'a> {
     pub needs_time: bool,
     /// Https pages can be fetched: by the board's own connections, or through a gateway.
     pub reaches_https: bool,
+    /// Whom copies go to.
+    #[cfg(feature = "collect")]
+    pub collector: Option<Collector<'a>>,
     /// Pages that came after the image was made.
     #[cfg(feature = "additions")]
     pub additions: Additions<'a>,
+    /// It is a probe of a fleet: no host is asked that is not in the list.
+    #[cfg(feature = "fleet")]
+    pub is_member: bool,
+    /// The image that the device was loaded with, if the list came later.
+    #[cfg(feature = "fleet")]
+    pub device: Option<Image<'a>>,
+    /// Pages and hosts that are not in the image.
+    #[cfg(feature = "discover")]
+    pub found: Found<'a>,
 }
 
 impl<'a> Setup<'a> {
@@ -44,9 +60,40 @@ impl<'a> Setup<'a> {
             needs_time: image.section(Tag::LAWS).is_some(),
             reaches_https: speaks_https || config.gateway.is_some(),
             config,
+            #[cfg(feature = "collect")]
+            collector: None,
             #[cfg(feature = "additions")]
             additions: Additions(&[]),
+            #[cfg(feature = "fleet")]
+            is_member: false,
+            #[cfg(feature = "fleet")]
+            device: None,
+            #[cfg(feature = "discover")]
+            found: Found::NONE,
         })
+    }
+
+    /// Where the owner says that a host is.
+    pub(super) fn named(&self, host: &str) -> Option<[u8; 4]> {
+        #[cfg(feature = "fleet")]
+        if let Some(device) = &self.device
+            && let Some(address) = device.named(host)
+        {
+            return Some(address);
+        }
+        self.image.named(host)
+    }
+
+    /// Is this page a teller?
+    #[cfg(feature = "hints")]
+    pub(super) fn is_teller(&self, page: u16) -> bool {
+        self.image.tellers().any(|teller| teller.page == page)
+    }
+
+    /// Nobody listens.
+    #[cfg(not(feature = "hints"))]
+    pub(super) fn is_teller(&self, _page: u16) -> bool {
+        false
     }
 
     /// A page: one that was added, or one of the list.
@@ -58,7 +105,58 @@ impl<'a> Setup<'a> {
         if let Some(page) = self.additions.page(index) {
             return Ok(page);
         }
+        #[cfg(feature = "discover")]
+        if let Some(page) = self.found.page(index) {
+            return page;
+        }
         self.image.page(index)
+    }
+
+    /// The URL of a page that was found, and not listed.
+    #[cfg(feature = "discover")]
+    pub(super) fn found_url(&self, index: usize) -> Option<UrlText> {
+        self.found.url(index)
+    }
+
+    /// Numbers that pages may have.
+    #[inline(always)] // As if the image were asked.
+    pub(super) fn page_places(&self) -> usize {
+        let pages = self.image.pages();
+        #[cfg(feature = "discover")]
+        let pages = pages.max(self.found.len());
+        pages
+    }
+
+    /// Numbers that hosts may have.
+    #[inline(always)] // As if the image were asked.
+    pub(super) fn host_places(&self) -> usize {
+        let hosts = self.image.hosts();
+        #[cfg(feature = "discover")]
+        let hosts = hosts.max(self.found.count_hosts());
+        hosts
+    }
+
+    /// What of a page counts as a change: what is ignored of all pages, and what the list says of
+    /// this one. A filter that cannot be read says nothing; a page that was added or found has none.
+    #[cfg(feature = "filter")]
+    pub(super) fn filter(&self, page: usize) -> crate::catalog::PageFilter<'a> {
+        #[cfg(feature = "additions")]
+        let is_listed = self.additions.page(page).is_none();
+        #[cfg(not(feature = "additions"))]
+        let is_listed = true;
+        #[cfg(feature = "discover")]
+        let is_listed = is_listed && self.found_url(page).is_none();
+        let own = is_listed.then(|| self.image.filter(page));
+        let own = own.and_then(Result::ok).unwrap_or_default();
+        let mut ignore = self.ignores.clone();
+        for stretch in own.ignore {
+            // Who made the image has seen that there is room.
+            let _ = ignore.push(stretch);
+        }
+        crate::catalog::PageFilter {
+            select: own.select,
+            ignore,
+        }
     }
 
     /// The numbers of a host's pages, those that were added included.
@@ -68,6 +166,10 @@ impl<'a> Setup<'a> {
         let listed = listed
             .filter(|index| self.additions.page(*index).is_none())
             .chain(self.additions.on_host(host));
+        #[cfg(feature = "discover")]
+        let listed = listed
+            .filter(|index| self.found.is_listed(*index))
+            .chain(self.found.on_host(host));
         listed
     }
 
@@ -109,7 +211,7 @@ impl<'a> Setup<'a> {
                 let _ = scheduler.share_gate(own, gate);
             }
         }
-        scheduler.set_terms(image.terms());
+        scheduler.set_constraints(image.constraints());
         for index in 0..image.pages() {
             let page = image.page(index)?;
             let host = scheduler.host_id(page.host.into()).ok_or(too_large)?;
@@ -117,7 +219,7 @@ impl<'a> Setup<'a> {
                 .with_weight(page.weight)
                 .with_rate(page.rate)
                 .with_confidence(page.confidence)
-                .with_terms(true);
+                .with_constraints(true);
             scheduler
                 .add_page(host, &settings, now)
                 .map_err(|_| too_large)?;
@@ -137,7 +239,7 @@ impl<'a> Setup<'a> {
 
     /// May a page be asked for so many times only?
     pub(super) fn is_limited(&self, page: usize) -> bool {
-        self.image.terms().of(page).least_ms > 0
+        self.image.constraints().of(page).least_ms > 0
     }
 
     fn scheduler_settings(&self, slots: u16) -> Settings {
@@ -169,12 +271,30 @@ impl<'a> Setup<'a> {
 
     /// What the list says should pass between two requests to a host.
     pub(super) fn gap_of(&self, host: u16) -> Duration {
+        #[cfg(feature = "discover")]
+        if let Some(gap) = self.found.gap_of(host) {
+            return gap;
+        }
         let gap = self.image.host(host.into()).map_or(0, |host| host.gap_ms);
         Duration::from_millis(gap.into())
     }
 
+    /// The same in milliseconds; `None` if there is no such host.
+    #[inline(always)] // As if the image were asked.
+    pub(super) fn listed_gap_ms(&self, host: usize) -> Option<u32> {
+        #[cfg(feature = "discover")]
+        if let Some(gap) = self.found.gap_of(host as u16) {
+            return Some(gap.as_millis() as u32);
+        }
+        Some(self.image.host(host).ok()?.gap_ms)
+    }
+
     /// Do two hosts of the list pass the same gate?
     pub(super) fn share_a_gate(&self, one: u16, other: u16) -> bool {
+        #[cfg(feature = "discover")]
+        if self.found.is_found(one) || self.found.is_found(other) {
+            return one == other;
+        }
         let gate = |host: u16| self.image.host(host.into()).ok().map(|host| host.gate);
         one == other || gate(one) == gate(other)
     }
@@ -194,20 +314,38 @@ impl<'a> Setup<'a> {
                 .and_then(|host| self.image.page(host.first_page.into()));
             first.is_ok_and(|page| is_at(page.url))
         };
+        #[cfg(feature = "discover")]
+        if let Some(host) = self.found.host_of(url) {
+            return Origin::Listed(host, url.scheme());
+        }
         (0..self.image.hosts()).find(listed).map_or_else(
             || Origin::Unlisted(*url),
             |host| Origin::Listed(host as u16, url.scheme()),
         )
     }
 
+    /// Does this URL, to which a page of the list has led, belong to nobody of a fleet's list?
+    #[cfg(feature = "fleet")]
+    pub(super) fn leads_elsewhere(&self, url: &Url<'_>, page: &Page<'a>) -> bool {
+        self.is_member && matches!(self.origin_of(url, page), Origin::Unlisted(_))
+    }
+
     /// The number that a page's records are found by; 0 if there is no such page.
     pub(super) fn page_identity(&self, page: usize) -> u64 {
+        #[cfg(feature = "discover")]
+        if let Some(url) = self.found_url(page) {
+            return identity(&self.config.key, &url);
+        }
         let page = self.page(page);
         page.map_or(0, |page| identity(&self.config.key, page.url))
     }
 
     /// The number that a host's records are found by; 0 if there is no such host.
     pub(super) fn host_identity(&self, host: usize) -> u64 {
+        #[cfg(feature = "discover")]
+        if let Some(root) = self.found.root_of(host) {
+            return identity(&self.config.key, &root);
+        }
         let host = self.image.host(host);
         host.map_or(0, |host| identity(&self.config.key, host.name))
     }
@@ -219,6 +357,12 @@ impl<'a> Setup<'a> {
 
     /// The number of the list, in whatever order it is.
     pub(super) fn list_identity(&self) -> u64 {
+        #[cfg(feature = "discover")]
+        if self.found.len() > 0 {
+            // Whatever has taken their places.
+            let listed = (0..self.image.pages()).filter_map(|index| self.image.page(index).ok());
+            return listed.fold(0, |list, page| list ^ identity(&self.config.key, page.url));
+        }
         (0..self.image.pages()).fold(0, |list, index| list ^ self.page_identity(index))
     }
 }

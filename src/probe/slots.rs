@@ -5,6 +5,9 @@ use core::pin::pin;
 use core::task::{Poll, Waker};
 
 use super::connection::SlotConnection;
+#[cfg(feature = "collect")]
+use super::copying::Copying as _;
+use super::copying::Copyist;
 use super::turn::Turn;
 use super::{Board, Event, MOST_SLOTS, Probe, Slot};
 use crate::fetch::{Connect, Resolve};
@@ -120,6 +123,15 @@ impl Slots {
         slow
     }
 
+    /// A slot has waited for so long for somebody else than the host it is at, which is not to
+    /// blame for that.
+    #[cfg(feature = "collect")]
+    pub(super) fn excuse(&mut self, number: usize, waited: Duration) {
+        if let Some(Doing::Busy { since, .. }) = self.doing.get_mut(number) {
+            *since += waited;
+        }
+    }
+
     /// Is there a slot for a slow host? They have half of them together, and a sixth of the time of
     /// an only one; a fetch that has become slow under way counts, too.
     fn has_room_for_slow(&self, now: Instant) -> bool {
@@ -208,7 +220,7 @@ impl<B: Board> Probe<'_, B> {
             probe: self,
             number,
         };
-        runner.run(slot).await
+        runner.run(slot, &mut ()).await
     }
 }
 
@@ -222,7 +234,11 @@ pub(super) struct Runner<'p, 'a, B> {
 
 impl<B: Board> Runner<'_, '_, B> {
     /// Fetches whatever is due, for ever. *Cancellation*: as for [`Probe::run_slot`].
-    async fn run<C: Connect, R: Resolve>(&self, slot: &mut Slot<'_, C, R>) -> ! {
+    pub(super) async fn run<C: Connect, R: Resolve, K: Copyist>(
+        &self,
+        slot: &mut Slot<'_, C, R>,
+        copyist: &mut K,
+    ) -> ! {
         let Slot {
             connect,
             resolve,
@@ -240,7 +256,16 @@ impl<B: Board> Runner<'_, '_, B> {
                 let Some(turn) = turn else {
                     break;
                 };
-                if self.turn(&turn, &mut connection, resolve, buffer).await {
+                let mut copy = copyist.begin();
+                let (unanswered, version) = self
+                    .turn(&turn, &mut connection, resolve, buffer, &mut copy)
+                    .await;
+                // Without the feature, nothing is waited for.
+                #[cfg(feature = "collect")]
+                copy.finish(version).await;
+                #[cfg(not(feature = "collect"))]
+                let _ = version;
+                if unanswered {
                     again = Some(turn);
                 }
                 connection.end(false, self.probe.board.now()).await;
@@ -283,7 +308,7 @@ impl<B: Board> Runner<'_, '_, B> {
             return Decision::Fetch(page);
         }
         loop {
-            if !state.online || state.persist.is_holding() {
+            if !state.online || state.persist.is_holding() || !state.is_leased(now) {
                 return Decision::Idle;
             }
             let decision = state.scheduler.next(now);

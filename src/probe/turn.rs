@@ -5,6 +5,7 @@ use core::pin::pin;
 
 use super::body::Shown;
 use super::connection::{NEAR, SlotConnection, Unanswered};
+use super::copying::Copying;
 use super::names::Names;
 use super::origin::{Origin, Passage, Refusal};
 use super::slots::{Runner, SLOW_FOR};
@@ -30,7 +31,7 @@ pub(super) struct Turn {
 
 impl<B: Board> Runner<'_, '_, B> {
     /// One request for a page, or for what has to come before it; true if it has to be made again
-    /// on another connection.
+    /// on another connection. With it, the fingerprint of the version that it brought, if any.
     ///
     /// *Cancellation*: the connection is dropped where it is; nothing is recorded.
     pub(super) async fn turn<C: Connect, R: Resolve>(
@@ -39,18 +40,23 @@ impl<B: Board> Runner<'_, '_, B> {
         connection: &mut SlotConnection<'_, C>,
         resolve: &mut R,
         buffer: &mut [u8],
-    ) -> bool {
+        copy: &mut impl Copying,
+    ) -> (bool, Option<u64>) {
         let visit = self.begin(turn);
         let Some((mut ask, origin)) = visit.ask(&self.probe.setup) else {
             self.end_unasked(turn, &visit);
-            return false;
+            return (false, None);
         };
+        #[cfg(feature = "fleet")]
+        if self.is_elsewhere(turn, &origin) {
+            return (false, None);
+        }
         if let Err(refusal) = self.pass(turn, &visit, &origin) {
             if refusal == Refusal::Closed {
                 let then = self.probe.board.now() + CLOSED_WAIT;
                 self.probe.board.sleep_until(then).await;
             }
-            return self.end(turn, &visit, Reply::Refused(refusal));
+            return (self.end(turn, &visit, Reply::Refused(refusal)), None);
         }
         // On a kept connection a request may have to be made twice, which a page with a limit may
         // not be.
@@ -58,15 +64,47 @@ impl<B: Board> Runner<'_, '_, B> {
         if self.probe.state().was_lost(turn) || self.probe.setup.is_limited(page) {
             connection.expire();
         }
+        if !self.is_leased() {
+            self.put_back(turn, turn.host, true);
+            return (false, None);
+        }
+        #[cfg(feature = "hints")]
+        let Some(ear) = self.listen(turn, &visit) else {
+            self.put_back(turn, turn.host, true);
+            return (false, None);
+        };
+        #[cfg(feature = "discover")]
+        let judged = super::discovering::JudgedTexts::of(self.probe, &visit, page as u16);
         let mut judges = Judges::new();
+        #[cfg(feature = "discover")]
+        judged.add_to(&mut judges);
+        if visit.asks_for_page() && !self.probe.setup.is_teller(page as u16) {
+            copy.watch(page as u16);
+        }
         ask.request.keep_alive = self.prepare(turn, &visit, &mut judges);
+        #[cfg(feature = "filter")]
+        let filter = self.probe.setup.filter(page);
         let mut body = Shown {
+            #[cfg(not(feature = "filter"))]
             reading: visit.reading(&mut judges, &self.probe.setup),
-            board: &self.probe.board,
+            #[cfg(feature = "filter")]
+            reading: visit.reading_filtered(&mut judges, &self.probe.setup, &filter),
+            probe: self.probe,
             page: turn.page.index() as u16,
             offset: 0,
+            #[cfg(feature = "hints")]
+            ear,
         };
+        #[cfg(feature = "discover")]
+        let mut found = super::discovering::Reading::new(self.probe, &visit, page as u16);
         let answered = {
+            #[cfg(feature = "discover")]
+            let body = &mut super::discovering::Overheard {
+                body: &mut body,
+                found: &mut found,
+            };
+            #[cfg(not(feature = "discover"))]
+            let body = &mut body;
             let mut names = Names {
                 probe: self.probe,
                 origin,
@@ -78,14 +116,16 @@ impl<B: Board> Runner<'_, '_, B> {
                 self.probe.board.now(),
                 &mut names,
                 buffer,
-                &mut body
+                body,
+                &mut *copy,
             ));
-            let deadline = pin!(
-                self.probe
-                    .board
-                    .sleep_until(turn.start + self.probe.setup.deadline())
-            );
-            within(deadline, request).await
+            let deadline = pin!(self.probe.board.sleep_until(self.deadline(turn)));
+            let exchange = within(deadline, request);
+            #[cfg(feature = "fleet")]
+            let exchange = pin!(exchange);
+            #[cfg(feature = "fleet")]
+            let exchange = self.while_leased(exchange);
+            exchange.await
         };
         let now = self.probe.board.now();
         let wait = match &answered {
@@ -93,25 +133,63 @@ impl<B: Board> Runner<'_, '_, B> {
             _ => None,
         };
         self.probe.state().known.origins.leave(&origin, wait, now);
+        if answered.is_none() && !self.is_leased() {
+            // Nobody failed: the lease has ended.
+            self.put_back(turn, turn.host, true);
+            return (false, None);
+        }
+        let mut version = None;
         let reply = match &answered {
             Some(Ok(answer)) => {
                 connection.keep(turn.host, now);
-                Reply::Answered(answer, body.reading.finish())
+                #[cfg(feature = "hints")]
+                body.ear.finish(answer);
+                let finding = body.reading.finish();
+                #[cfg(feature = "filter")]
+                let finding = finding.judged(answer, |found| {
+                    self.probe.board.fingerprint(page as u16, found)
+                });
+                version = finding.version(answer);
+                #[cfg(feature = "discover")]
+                found.finish(version.is_some());
+                Reply::Answered(answer, finding)
             }
             Some(Err(Unanswered::Stale)) => Reply::Stale,
             Some(Err(Unanswered::Lost)) => Reply::Lost,
             Some(Err(Unanswered::Failed(why))) => Reply::Failed(*why),
             None => Reply::Failed(Failure::Deadline),
         };
-        self.end(turn, &visit, reply)
+        let again = self.end(turn, &visit, reply);
+        #[cfg(feature = "discover")]
+        if let Some(Ok(answer)) = &answered {
+            self.probe
+                .judge_found(&judges, &judged, answer.head.status, answer.head.encoded);
+        }
+        (again, version)
     }
 }
 
 // What surrounds the request: all that does not wait, so that it is no part of any future.
 impl<'a, B: Board> Runner<'_, 'a, B> {
+    /// When a request has to be over: at its deadline, or when the lease ends.
+    fn deadline(&self, turn: &Turn) -> Instant {
+        let deadline = turn.start + self.probe.setup.deadline();
+        #[cfg(feature = "fleet")]
+        let deadline = deadline.min(self.probe.state().leased_until);
+        deadline
+    }
+
+    /// A probe that is alone needs no lease.
+    #[cfg(not(feature = "fleet"))]
+    fn is_leased(&self) -> bool {
+        true
+    }
+
     fn begin(&self, turn: &Turn) -> Visit<'a> {
         let page = turn.page.index() as u16;
         let now = self.probe.board.now();
+        #[cfg(feature = "discover")]
+        self.probe.want_links(page);
         Visit::begin(
             &self.probe.setup,
             &mut self.probe.state().known,
@@ -171,7 +249,7 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
 
     /// Lets a page wait at the gate of a host: nobody was asked, and no budget is spent. If it
     /// `waits` for somebody else, the gate stays closed for as long as after a request.
-    fn put_back(&self, turn: &Turn, host: u16, waits: bool) {
+    pub(super) fn put_back(&self, turn: &Turn, host: u16, waits: bool) {
         let now = self.probe.board.now();
         let state = &mut *self.probe.state();
         state.slots.leave(self.number, now);
@@ -212,7 +290,14 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
                     host.slow.saturating_sub(1)
                 };
             }
-            state.record(turn, conclusion, now)
+            let back_off = state.record(turn, conclusion, now);
+            #[cfg(feature = "fleet")]
+            if let Some(counted) = conclusion.counted {
+                state.visited(turn.page, counted.changed, now);
+            }
+            #[cfg(feature = "hints")]
+            state.heed(&self.probe.setup, turn, conclusion, now);
+            back_off
         };
         if let (Some(wait), Some(why)) = (back_off, conclusion.failure) {
             self.probe.board.log(&Event::BackOff {
@@ -221,6 +306,8 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
                 why,
             });
         }
+        #[cfg(feature = "discover")]
+        self.probe.looked_at(page as u16, conclusion.outcome);
     }
 }
 
@@ -285,8 +372,12 @@ impl State<'_> {
             let _ = self.scheduler.set_gap(host, gap);
         }
         let before = self.failures(turn.host);
+        #[cfg(feature = "hints")]
+        let recorded = self.tellers.recorded(turn.page, outcome);
+        #[cfg(not(feature = "hints"))]
+        let recorded = outcome;
         // It was in flight: nobody else records it.
-        let _ = self.scheduler.record(turn.page, outcome, now);
+        let _ = self.scheduler.record(turn.page, recorded, now);
         self.slots.wake_all();
         let failed = matches!(outcome, Outcome::Refused { .. } | Outcome::Failed);
         let changed = failed || self.failures(turn.host) != before;
@@ -312,7 +403,7 @@ impl State<'_> {
             return false;
         };
         match outcome {
-            Outcome::Postponed => false,
+            Outcome::Postponed | Outcome::RulesFirst => false,
             outcome if outcome.is_answer() => {
                 page.save_if(true);
                 page.recover()

@@ -16,6 +16,9 @@ use crate::time::{Duration, Instant};
 /// Pages held against a robots.txt while it streams by. A host with more of them is asked for it
 /// again.
 const JUDGES: usize = 32;
+/// Besides, so many whose URLs are not in the image.
+#[cfg(feature = "discover")]
+pub(super) const FOUND_JUDGES: usize = 12;
 
 /// Whether a page may be fetched, as far as robots rules are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,12 +52,33 @@ pub(super) fn verdict(
 
 /// Judges of a host's pages, as one sink of rules.
 #[derive(Debug)]
-pub(super) struct Judges<'u>(heapless::Vec<(u16, Judge<'u>), JUDGES>);
+pub(super) struct Judges<'u>(
+    heapless::Vec<(u16, Judge<'u>), JUDGES>,
+    #[cfg(feature = "discover")] heapless::Vec<(u32, Judge<'u>), FOUND_JUDGES>,
+);
 
 impl<'u> Judges<'u> {
     /// No judges yet.
     pub(super) const fn new() -> Self {
-        Self(heapless::Vec::new())
+        Self(
+            heapless::Vec::new(),
+            #[cfg(feature = "discover")]
+            heapless::Vec::new(),
+        )
+    }
+
+    /// Adds a judge for a URL that is not in the image.
+    #[cfg(feature = "discover")]
+    pub(super) fn add_found(&mut self, digest: u32, judge: Judge<'u>) {
+        // As many as there may be URLs.
+        let _ = self.1.push((digest, judge));
+    }
+
+    /// The verdicts on those.
+    #[cfg(feature = "discover")]
+    pub(super) fn found(&self, access: Access) -> impl Iterator<Item = (u32, Verdict)> {
+        let found = self.1.iter();
+        found.map(move |(digest, judge)| (*digest, of(judge, access)))
     }
 
     /// Adds a judge for a page, which is at this URL; false if there is no room.
@@ -137,15 +161,22 @@ fn of(judge: &Judge<'_>, access: Access) -> Verdict {
 impl RuleSink for &mut Judges<'_> {
     fn restart(&mut self) {
         self.0.iter_mut().for_each(|(_, judge)| judge.restart());
+        #[cfg(feature = "discover")]
+        self.1.iter_mut().for_each(|(_, judge)| judge.restart());
     }
 
     fn rule(&mut self, rule: &Rule<'_>, steps: &mut u32) -> bool {
         let mut judges = self.0.iter_mut();
-        judges.all(|(_, judge)| judge.rule(rule, steps))
+        let all = judges.all(|(_, judge)| judge.rule(rule, steps));
+        #[cfg(feature = "discover")]
+        let all = all && (self.1.iter_mut()).all(|(_, judge)| judge.rule(rule, steps));
+        all
     }
 
     fn give_up(&mut self) {
         self.0.iter_mut().for_each(|(_, judge)| judge.give_up());
+        #[cfg(feature = "discover")]
+        self.1.iter_mut().for_each(|(_, judge)| judge.give_up());
     }
 }
 

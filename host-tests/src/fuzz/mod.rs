@@ -36,6 +36,7 @@ pub const TARGETS: &[(&str, Target, &[&str])] = &[
     ("names", names, words::NAMES),
     ("links", crate::discover::links, words::LINKS),
     ("sitemap", crate::discover::sitemap, words::SITEMAP),
+    ("feed", crate::discover::sitemap, words::FEED),
 ];
 
 /// Cuts `data` into pieces whose sizes depend on its content alone, so that a failure can be
@@ -200,8 +201,9 @@ pub fn url(data: &[u8]) {
 /// byte.
 pub fn date(data: &[u8]) {
     let parsed = HttpDate::parse(data);
-    if let Some(date) = parsed {
+    for date in parsed.into_iter().chain(HttpDate::parse_any(data)) {
         assert_eq!(HttpDate::parse(&date.format()), Some(date));
+        assert_eq!(HttpDate::parse_any(&date.format()), Some(date));
     }
     let line = data
         .iter()

@@ -5,10 +5,13 @@ use std::sync::Mutex;
 
 use dunlin::boot::Reset;
 use dunlin::catalog::LogLevel;
+use dunlin::collect::Uncollected;
+use dunlin::discover::Refusal;
 use dunlin::fetch::RedirectError;
 use dunlin::image::{ImageError, Tag};
 use dunlin::probe::{
-    BoardEvent, Event, Failure, Flags, LoggedBoardEvent, LoggedEvent, Resumed, TimeSource, Totals,
+    BoardEvent, Event, Failure, Flags, FoundEvent, LoggedBoardEvent, LoggedEvent, LoggedFoundEvent,
+    Resumed, TimeSource, Totals,
 };
 use dunlin::sntp::NoTime;
 use proptest::prelude::*;
@@ -206,6 +209,70 @@ const EVENTS: &[(Event, &str, LoggedEvent<'static>)] = &[
         },
     ),
     (
+        Event::Collected {
+            page: 5,
+            millis: 70,
+        },
+        "collected page=5 ms=70",
+        LoggedEvent::Collected {
+            page: 5,
+            millis: 70,
+        },
+    ),
+    (
+        Event::Uncollected {
+            page: 5,
+            why: Uncollected::Refused(507),
+        },
+        "not collected page=5 why=Refused(507)",
+        LoggedEvent::Uncollected {
+            page: 5,
+            why: "Refused(507)",
+        },
+    ),
+    (
+        Event::Collection {
+            pages: 1,
+            places: 2,
+            candidates: 3,
+            found: 4,
+            admitted: 5,
+            replaced: 6,
+            refused: 7,
+        },
+        "collection pages=1 places=2 candidates=3 found=4 admitted=5 replaced=6 refused=7",
+        LoggedEvent::Collection {
+            pages: 1,
+            places: 2,
+            candidates: 3,
+            found: 4,
+            admitted: 5,
+            replaced: 6,
+            refused: 7,
+        },
+    ),
+    (
+        Event::Told {
+            page: 5,
+            entries: 20,
+            news: 3,
+            seconds: 61,
+            precision: 0.75,
+            recall: 0.5,
+            saves: -2.5,
+        },
+        "told page=5 entries=20 news=3 delay_s=61 precision=0.75 recall=0.5 saves=-2.5",
+        LoggedEvent::Told {
+            page: 5,
+            entries: 20,
+            news: 3,
+            seconds: 61,
+            precision: 0.75,
+            recall: 0.5,
+            saves: -2.5,
+        },
+    ),
+    (
         Event::BackOff {
             host: 1,
             seconds: 120,
@@ -237,6 +304,58 @@ const EVENTS: &[(Event, &str, LoggedEvent<'static>)] = &[
         LoggedEvent::Totals(TOTALS),
     ),
 ];
+
+/// The same of URLs beyond the list.
+const FOUND_EVENTS: &[(FoundEvent<'static>, &str, LoggedFoundEvent<'static>)] = &[
+    (
+        FoundEvent::Found { url: URL },
+        "found url=http://a.test/b",
+        LoggedFoundEvent::Found { url: URL },
+    ),
+    (
+        FoundEvent::Kept { page: 3, url: URL },
+        "kept page=3 url=http://a.test/b",
+        LoggedFoundEvent::Kept { page: 3, url: URL },
+    ),
+    (
+        FoundEvent::Admitted {
+            page: 3,
+            importance: 1.5,
+            url: URL,
+        },
+        "admitted page=3 importance=1.5 url=http://a.test/b",
+        LoggedFoundEvent::Admitted {
+            page: 3,
+            importance: 1.5,
+            url: URL,
+        },
+    ),
+    (
+        FoundEvent::Replaced {
+            page: 3,
+            importance: 0.5,
+            url: URL,
+        },
+        "replaced page=3 importance=0.5 url=http://a.test/b",
+        LoggedFoundEvent::Replaced {
+            page: 3,
+            importance: 0.5,
+            url: URL,
+        },
+    ),
+    (
+        FoundEvent::Refused {
+            why: Refusal::Depth,
+            url: URL,
+        },
+        "refused why=Depth url=http://a.test/b",
+        LoggedFoundEvent::Refused {
+            why: "Depth",
+            url: URL,
+        },
+    ),
+];
+const URL: &str = "http://a.test/b";
 
 /// The same of what a board says.
 const BOARD_EVENTS: &[(BoardEvent<'static>, &str, LoggedBoardEvent<'static>)] = &[
@@ -298,6 +417,73 @@ const BOARD_EVENTS: &[(BoardEvent<'static>, &str, LoggedBoardEvent<'static>)] = 
         },
     ),
     (
+        BoardEvent::Updates {
+            state: "trial",
+            attempt: 2,
+            sequence: 7,
+            counter: 1,
+            list: 9,
+            half: 1,
+            refused: 6,
+            why: "digest",
+        },
+        "updates slot=active state=trial attempt=2 sequence=7 counter=1 list=9 half=1 refused=6 why=digest",
+        LoggedBoardEvent::Updates {
+            state: "trial",
+            attempt: 2,
+            sequence: 7,
+            counter: 1,
+            list: 9,
+            half: 1,
+            refused: 6,
+            why: "digest",
+        },
+    ),
+    (
+        BoardEvent::UpdateRefused {
+            kind: "list",
+            sequence: 3,
+            why: "signature",
+        },
+        "update refused kind=list sequence=3 why=signature",
+        LoggedBoardEvent::UpdateRefused {
+            kind: "list",
+            sequence: 3,
+            why: "signature",
+        },
+    ),
+    (
+        BoardEvent::UpdateReady {
+            kind: "firmware",
+            sequence: 3,
+            bytes: 4,
+        },
+        "update ready kind=firmware sequence=3 bytes=4",
+        LoggedBoardEvent::UpdateReady {
+            kind: "firmware",
+            sequence: 3,
+            bytes: 4,
+        },
+    ),
+    (
+        BoardEvent::UpdateConfirmed { sequence: 3 },
+        "update confirmed sequence=3",
+        LoggedBoardEvent::UpdateConfirmed { sequence: 3 },
+    ),
+    (
+        BoardEvent::UpdateRolledBack {
+            sequence: 3,
+            attempt: 1,
+            why: "hang",
+        },
+        "update rolled back sequence=3 attempt=1 why=hang",
+        LoggedBoardEvent::UpdateRolledBack {
+            sequence: 3,
+            attempt: 1,
+            why: "hang",
+        },
+    ),
+    (
         BoardEvent::Awake { micros: 34 },
         "awake us=34",
         LoggedBoardEvent::Awake { micros: 34 },
@@ -356,6 +542,23 @@ fn every_event_is_written_and_read_back_as_its_line() {
         assert_eq!(event.to_string(), *line);
         assert_eq!(event.level(), *level, "{name}");
         assert_eq!(LoggedEvent::read(line).as_ref(), Some(logged));
+        assert_eq!(LoggedBoardEvent::read(line), None, "{line}");
+    }
+}
+
+#[test]
+fn every_event_of_a_found_url_is_written_and_read_back_as_its_line() {
+    let names: Vec<_> = FOUND_EVENTS
+        .iter()
+        .map(|(event, ..)| name_of(event))
+        .collect();
+    let table: Vec<_> = FoundEvent::TABLE.iter().map(|(name, ..)| *name).collect();
+    assert_eq!(names, table, "an event is missing from this test");
+    for ((event, line, logged), (name, level, _)) in FOUND_EVENTS.iter().zip(FoundEvent::TABLE) {
+        assert_eq!(event.to_string(), *line);
+        assert_eq!(event.level(), *level, "{name}");
+        assert_eq!(LoggedFoundEvent::read(line).as_ref(), Some(logged));
+        assert_eq!(LoggedEvent::read(line), None, "{line}");
         assert_eq!(LoggedBoardEvent::read(line), None, "{line}");
     }
 }

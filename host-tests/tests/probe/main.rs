@@ -3,13 +3,18 @@
 
 mod additions;
 mod broken;
+mod collecting;
 mod connections;
+mod discovering;
 mod events;
 mod hostile;
 mod keeping;
+mod leases;
 mod loop_itself;
 mod manners;
 mod recorder;
 mod redirects;
+mod tellers;
+mod texts;
 mod time_server;
 mod world;

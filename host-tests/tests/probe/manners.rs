@@ -1,6 +1,7 @@
 //! How often pages are visited where the list or its owner says so.
 
 use dunlin::catalog::CrawlLimits;
+use dunlin::model::Objective;
 use dunlin::time::Duration;
 
 use crate::world::{Answer, Hit, Setting};
@@ -173,4 +174,72 @@ fn a_page_that_changes_by_the_clock_is_asked_for_just_after() {
             assert!((2..3_000).contains(&after), "{path}: {asked:?}");
         }
     }
+}
+
+/// One robots.txt a host and day does not take the budget that visits need.
+#[test]
+fn forty_hosts_with_a_page_each_are_visited_after_every_update() {
+    const MIDNIGHT: u64 = 1_794_009_600;
+    const DAYS: u64 = 4;
+    let update = |page: u64| 600 + 2_100 * page;
+    let hosts = (0..40).map(|host| (&*format!("host{host}.test").leak(), GAP, vec!["/page"]));
+    let setting = Setting {
+        hosts: hosts.collect(),
+        updates: (0..40)
+            .map(|page| (page, Duration::from_secs(update(page.into()))))
+            .collect(),
+        per_day: Some(42.0),
+        unix_time: Some(MIDNIGHT),
+        seconds: DAYS * 86_400,
+        ..Setting::default()
+    };
+    let (world, _) = setting.run(site);
+    let mut stale = 0;
+    for page in 0..40 {
+        let asked = world.asked(&format!("host{page}.test"), "/page");
+        for day in 1..DAYS {
+            let changed = 86_400 * day + update(page);
+            let end = (changed + 86_400).min(DAYS * 86_400);
+            let seen = asked.iter().map(|hit| hit.at.as_secs());
+            stale += seen
+                .filter(|at| *at >= changed)
+                .min()
+                .unwrap_or(end)
+                .min(end)
+                - changed;
+        }
+    }
+    let fresh = 1.0 - stale as f64 / (40 * 86_400 * (DAYS - 1)) as f64;
+    assert!(fresh >= 0.99, "{fresh}");
+    // The budget is one of visits; each host's robots.txt comes on top once a day.
+    let hits = world.hits.borrow();
+    let rules = hits
+        .iter()
+        .filter(|hit| hit.target == "/robots.txt")
+        .count() as u64;
+    let visits = hits.len() as u64 - rules;
+    assert!(rules <= 40 * DAYS, "{rules}");
+    assert!(visits <= 40 + 42 * DAYS, "{visits}");
+}
+
+#[test]
+fn a_page_that_is_too_fast_is_given_up_unless_young_copies_are_wanted() {
+    let visits = |objective| {
+        let (world, _) = Setting {
+            rates: (0..15).map(|page| (page, 2_000.0)).collect(),
+            rate: 2.0,
+            confidence: 1e6,
+            per_day: Some(150.0),
+            objective,
+            ..thirty(4 * 86_400)
+        }
+        .run(site);
+        (0..15)
+            .map(|page| world.asked("a.test", &format!("/page{page}")).len())
+            .sum::<usize>()
+    };
+    // The first round, and that is all.
+    assert_eq!(visits(Objective::Freshness), 15);
+    let young = visits(Objective::Age);
+    assert!(young > 200, "{young}");
 }

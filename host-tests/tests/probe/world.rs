@@ -13,19 +13,24 @@ use std::task::{Context, Poll, Wake, Waker};
 use dunlin::catalog::{
     Address, ChangeLaw, Config, CrawlLimits, Gateway, Host, LogLevel, Name, Page, TimeServer,
 };
+use dunlin::collect::Collector;
+use dunlin::constraints::{Update, Updates};
 use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Ignore, Resolve, Scheme};
-use dunlin::image::{Builder, Image};
+use dunlin::fleet::{Drift, Member};
+use dunlin::image::{Builder, Image, Tag, Teller};
+use dunlin::model::Objective;
 use dunlin::probe::{
-    AddedPage, Board, BodyPiece, Datagrams, Event, HostMemory, Memory, PageMemory, Probe, Slot,
-    Totals,
+    AddedPage, Board, BodyPiece, CollectingSlot, Datagrams, Event, FoundEvent, HostMemory, Memory,
+    PageMemory, Probe, Slot, Totals,
 };
 use dunlin::scheduler::{DynTables, Settings};
-use dunlin::store::{Partition, Store};
-use dunlin::terms::{Update, Updates};
+use dunlin::store::{Partition, Store, TextLog};
 use dunlin::time::{Duration, Instant};
 use embedded_io_async::{ErrorKind, ErrorType, Read, Write};
 use futures_lite::future::block_on;
 use host_tests::flash::Flash;
+
+use crate::texts::{FoundRoom, TextFlash};
 
 /// One request, as the server saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,12 +129,38 @@ pub struct World {
     time_server: TimeService,
     /// Pieces of bodies that the board was shown: page, offset, text.
     pub bodies: RefCell<Vec<(u16, u32, String)>>,
+    /// What the collector is like.
+    moods: Moods,
+    /// What the collector has acknowledged: the bytes that were posted.
+    pub collected: RefCell<Vec<Vec<u8>>>,
+    /// What was said of pages that were found.
+    pub found: RefCell<Vec<(Duration, String)>>,
     /// What the time server was asked.
     pub asked_time: RefCell<Vec<(Duration, Vec<u8>)>>,
 }
 
 /// Where names are at a time, if not where they always are.
 pub type Whereabouts = fn(&str, Duration) -> Option<[u8; 4]>;
+
+/// What a collector is like at a time.
+pub type Moods = fn(Duration) -> Mood;
+
+/// What a collector does with what it is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mood {
+    /// It takes it, and says so.
+    Takes,
+    /// It takes so many bytes of a delivery, and then nothing more for as long as it is like this.
+    StallsAfter(usize),
+    /// It takes a byte, and then nothing for a while that is just short enough.
+    Crawls,
+    /// It takes so many bytes of a delivery, and closes the connection.
+    BreaksAfter(usize),
+    /// It answers with another status.
+    Answers(u16),
+    /// It is not there.
+    Gone,
+}
 
 /// What a time server answers to what it is asked, and when.
 pub type TimeService = fn(Duration, &[u8]) -> Vec<Vec<u8>>;
@@ -225,8 +256,12 @@ pub struct Setting {
     pub one_gate: bool,
     /// Changes a day that are believed of every page.
     pub rate: f32,
+    /// Of single pages, others.
+    pub rates: Vec<(usize, f32)>,
     /// How firmly.
     pub confidence: f32,
+    /// What is to be kept small.
+    pub objective: Objective,
     /// What the list says about how often single pages are visited.
     pub limits: Vec<(u16, CrawlLimits)>,
     /// Room for so many pages that are added while it runs.
@@ -235,6 +270,16 @@ pub struct Setting {
     pub refused: fn(usize) -> bool,
     /// Pages with one certain update a day: when that is.
     pub updates: Vec<(u16, Duration)>,
+    /// It is a probe of a fleet, without a lease yet.
+    pub fleet: bool,
+    /// Bytes that a slot reads at a time.
+    pub window: usize,
+    /// What the collector is like, if there is one.
+    pub collector: Option<Moods>,
+    /// Where pages are looked for beyond the list: the image's section, and the flash of the log.
+    pub discover: Option<(Vec<u8>, TextFlash)>,
+    /// Pages in which hosts say when others changed.
+    pub tellers: Vec<Teller>,
 }
 
 impl Default for Setting {
@@ -262,11 +307,18 @@ impl Default for Setting {
             one_gate: false,
             // Often enough for every page to be due again and again.
             rate: 1_000.0,
+            rates: Vec::new(),
             confidence: 10.0,
+            objective: Objective::Freshness,
             limits: Vec::new(),
             additions: 0,
             refused: |_| false,
             updates: Vec::new(),
+            fleet: false,
+            window: 700,
+            collector: None,
+            discover: None,
+            tellers: Vec::new(),
         }
     }
 }
@@ -328,13 +380,18 @@ impl Setting {
         }
         let page = |(host, url): &'_ (u16, String)| (*host, url.clone());
         let urls: Vec<(u16, String)> = urls.iter().map(page).collect();
+        let rate_of = |page: usize| {
+            let own = self.rates.iter().find(|(known, _)| *known == page);
+            own.map_or(self.rate, |(_, rate)| *rate)
+        };
         let pages: Vec<Page<'_>> = urls
             .iter()
-            .map(|(host, url)| Page {
+            .enumerate()
+            .map(|(index, (host, url))| Page {
                 host: *host,
                 url,
                 weight: 1.0,
-                rate: Some(self.rate),
+                rate: Some(rate_of(index)),
                 confidence: self.confidence,
             })
             .collect();
@@ -355,13 +412,20 @@ impl Setting {
         let laws: Vec<(u16, ChangeLaw<'_>)> = pages_by_clock
             .zip(bytes.iter().map(|bytes| law(bytes)))
             .collect();
-        Builder::new(&config)
+        let builder = Builder::new(&config);
+        let builder = match &self.discover {
+            Some((section, _)) => builder.section(Tag::DISCOVERY, section),
+            None => builder,
+        };
+        builder
             .names(&self.names)
             .hosts(&hosts)
             .pages(&pages)
             .ignore(&self.ignore)
             .limits(&self.limits)
             .laws(&laws)
+            .objective(self.objective)
+            .tellers(&self.tellers)
             .build_unchecked()
     }
 
@@ -400,13 +464,22 @@ impl Setting {
             unix_time: self.unix_time,
             time_server: self.time_server,
             bodies: RefCell::default(),
+            moods: self.collector.unwrap_or(|_| Mood::Gone),
+            collected: RefCell::default(),
+            found: RefCell::default(),
             asked_time: RefCell::default(),
         };
-        let room = image.pages() + self.additions;
+        let mut found = self
+            .discover
+            .as_ref()
+            .map(|(section, _)| FoundRoom::new(section));
+        let places = found.as_ref().map_or(0, |found| found.places);
+        let host_room = image.hosts() + found.as_ref().map_or(0, |found| found.hosts);
+        let room = (image.pages() + self.additions).max(places);
         let additions: Vec<_> = (0..self.additions).map(|_| AddedPage::NEW).collect();
-        let mut tables = DynTables::new(room, image.hosts());
+        let mut tables = DynTables::new(room, host_room);
         let mut pages = vec![PageMemory::NEW; room];
-        let mut hosts = vec![HostMemory::NEW; image.hosts()];
+        let mut hosts = vec![HostMemory::NEW; host_room];
         let mut redirects = vec![0; self.redirect_bytes];
         let memory = Memory {
             scheduler: tables.scheduler(Settings::DEFAULT),
@@ -416,18 +489,41 @@ impl Setting {
         };
         let totals = {
             let probe = Probe::new(image, memory, self.slots, &world).expect("a probe");
-            let probe = probe.with_additions(&additions);
+            let mut probe = probe.with_additions(&additions);
+            let mut log = None;
+            if let (Some((_, texts)), Some(room)) = (&self.discover, found.as_mut()) {
+                probe = probe.with_discovery(room.lend(), texts);
+                log = Some(TextLog::new(texts.clone()));
+            }
+            if let Some(log) = &mut log {
+                block_on(probe.persistence().restore_found(log, true));
+            }
+            if self.collector.is_some() {
+                let token = Some("0123456789abcdef");
+                let collector = Collector::new("http://keeper.test:8090/", token);
+                probe = probe.with_collector(collector.expect("a collector"));
+            }
             if let Some(Keeper { store, .. }) = &mut keeper {
                 block_on(probe.persistence().restore(store, true));
             }
+            if self.fleet {
+                probe = probe.in_fleet(None);
+                let member = Member::new(7, 1, Instant::ZERO, Drift::DEFAULT);
+                probe.rest(&member);
+                probe.obey(&member);
+            }
             probe.set_online(true);
-            let mut buffers = vec![[0; 700]; self.slots];
+            let mut buffers = vec![vec![0; self.window]; self.slots];
             let mut slots: Vec<_> = buffers
                 .iter_mut()
-                .map(|buffer| Slot {
-                    connect: Net(&world),
+                .map(|buffer| CollectingSlot {
+                    slot: Slot {
+                        connect: Net(&world),
+                        resolve: Net(&world),
+                        buffer,
+                    },
+                    connect: WayToCollector(&world),
                     resolve: Net(&world),
-                    buffer,
                 })
                 .collect();
             let mut names = Net(&world);
@@ -440,7 +536,13 @@ impl Setting {
                 let probe = &probe;
                 let world = &world;
                 let stuck_from = self.stuck_from.unwrap_or(u64::MAX);
-                let mut slot = Box::pin(async move { probe.run_slot(number, slot).await });
+                let collects = self.collector.is_some();
+                let mut slot = Box::pin(async move {
+                    match collects {
+                        true => probe.run_collecting_slot(number, slot).await,
+                        false => probe.run_slot(number, &mut slot.slot).await,
+                    }
+                });
                 work.push(Box::pin(poll_fn(move |context| {
                     match world.elapsed().as_secs() < stuck_from {
                         true => slot.as_mut().poll(context).map(|_| ()),
@@ -452,6 +554,12 @@ impl Setting {
             work.push(Box::pin(async {
                 probe.keep_time(7, &mut names, &mut wire).await
             }));
+            if let Some(log) = &mut log {
+                let probe = &probe;
+                work.push(Box::pin(
+                    async move { probe.persistence().run_found(log).await },
+                ));
+            }
             if let Some(Keeper { store, how }) = &mut keeper {
                 let probe = &probe;
                 let world = &world;
@@ -552,6 +660,11 @@ impl Board for &World {
         bodies.push((piece.page, piece.offset, text));
     }
 
+    fn found(&self, event: &FoundEvent<'_>) {
+        let mut found = self.found.borrow_mut();
+        found.push((self.elapsed(), event.to_string()));
+    }
+
     fn unix_time(&self) -> Option<u64> {
         self.unix_time.map(|start| start + self.elapsed().as_secs())
     }
@@ -616,6 +729,101 @@ impl Resolve for Net<'_> {
         Ok(Addresses::from_iter([address]))
     }
 }
+
+/// The way to the world's collector.
+#[derive(Clone, Copy)]
+struct WayToCollector<'w>(&'w World);
+
+impl<'w> Connect for WayToCollector<'w> {
+    type Error = ErrorKind;
+    type Connection<'c>
+        = Delivery<'w>
+    where
+        Self: 'c;
+
+    async fn connect(&mut self, to: Endpoint<'_>) -> Result<Delivery<'w>, ErrorKind> {
+        assert_eq!((to.host, to.port), ("keeper.test", 8090));
+        match (self.0.moods)(self.0.elapsed()) {
+            Mood::Gone => Err(ErrorKind::ConnectionRefused),
+            _ => Ok(Delivery {
+                world: self.0,
+                posted: Vec::new(),
+                answered: 0,
+            }),
+        }
+    }
+}
+
+/// What comes to the collector over one connection.
+struct Delivery<'w> {
+    world: &'w World,
+    posted: Vec<u8>,
+    /// Bytes of the answer that were read.
+    answered: usize,
+}
+
+impl ErrorType for Delivery<'_> {
+    type Error = ErrorKind;
+}
+
+impl Write for Delivery<'_> {
+    async fn write(&mut self, bytes: &[u8]) -> Result<usize, ErrorKind> {
+        /// Less than what a delivery may stall for.
+        const SLOWLY: Duration = Duration::from_millis(1_500);
+        let mut most = bytes.len();
+        loop {
+            match (self.world.moods)(self.world.elapsed()) {
+                Mood::StallsAfter(count) if self.posted.len() >= count => {
+                    let soon = self.world.now.get() + Duration::from_millis(100);
+                    self.world.sleep(soon).await;
+                }
+                Mood::BreaksAfter(count) if self.posted.len() >= count => {
+                    return Err(ErrorKind::ConnectionReset);
+                }
+                Mood::Crawls => {
+                    most = 1;
+                    self.world.sleep(self.world.now.get() + SLOWLY).await;
+                    break;
+                }
+                _ => break,
+            }
+        }
+        let taken = &bytes[..most];
+        self.posted.extend_from_slice(taken);
+        Ok(taken.len())
+    }
+
+    async fn flush(&mut self) -> Result<(), ErrorKind> {
+        Ok(())
+    }
+}
+
+impl Read for Delivery<'_> {
+    async fn read(&mut self, buffer: &mut [u8]) -> Result<usize, ErrorKind> {
+        if !self.posted.ends_with(b"\r\n0\r\n\r\n") {
+            return Ok(0);
+        }
+        let mood = (self.world.moods)(self.world.elapsed());
+        let status = match mood {
+            Mood::Takes => 200,
+            Mood::Answers(status) => status,
+            _ => return Ok(0),
+        };
+        if self.answered == 0 && mood == Mood::Takes {
+            let mut collected = self.world.collected.borrow_mut();
+            collected.push(self.posted.clone());
+        }
+        // In small pieces, as answers may come.
+        let answer = format!("HTTP/1.1 {status} Said\r\n\r\n");
+        let piece = answer.as_bytes().get(self.answered..self.answered + 5);
+        let piece = piece.unwrap_or_default();
+        buffer[..piece.len()].copy_from_slice(piece);
+        self.answered += piece.len();
+        Ok(piece.len())
+    }
+}
+
+impl Connection for Delivery<'_> {}
 
 /// The way to the world's time server, and what is under way from it.
 struct Wire<'w> {

@@ -55,6 +55,16 @@ impl Answer {
     }
 }
 
+#[cfg(feature = "hints")]
+impl Answer {
+    /// How much longer this version is promised to be good, after what it has spent in caches on its
+    /// way (RFC 9111 §4.2). Nothing is promised by who wants to be asked every time.
+    pub(in crate::probe) fn good_for(&self) -> Option<Duration> {
+        let left = self.lifetime? - Duration::from_secs(self.head.age.into());
+        Some(left).filter(|left| !left.is_zero())
+    }
+}
+
 /// Reads the body of an answer as it streams by.
 #[allow(clippy::large_enum_variant)] // One a slot, where the larger has room anyway.
 pub(in crate::probe) enum Reading<'r, 'u> {
@@ -81,6 +91,26 @@ pub(in crate::probe) enum Finding<'r, 'u> {
     Page(u64),
     /// Judges that have heard all rules of a robots.txt, and its crawl delay.
     Robots(&'r Judges<'u>, Option<Duration>),
+}
+
+impl Finding<'_, '_> {
+    /// The same, if this answer is a version of a page, with the fingerprint that `judge` makes of
+    /// the one that was found.
+    #[cfg(feature = "filter")]
+    pub(in crate::probe) fn judged(self, answer: &Answer, judge: impl FnOnce(u64) -> u64) -> Self {
+        match self {
+            Self::Page(found) if answer.kind == AnswerKind::Page => Self::Page(judge(found)),
+            other => other,
+        }
+    }
+
+    /// The fingerprint of a version of a page, if this answer is one.
+    pub(in crate::probe) fn version(&self, answer: &Answer) -> Option<u64> {
+        match self {
+            Self::Page(fingerprint) if answer.kind == AnswerKind::Page => Some(*fingerprint),
+            _ => None,
+        }
+    }
 }
 
 impl Body for Reading<'_, '_> {
@@ -129,6 +159,9 @@ pub(in crate::probe) struct Counted {
     pub not_modified: bool,
     /// What time it was by the server's clock.
     pub date: Option<HttpDate>,
+    /// How much longer the server promises that the page is good.
+    #[cfg(feature = "hints")]
+    pub good_for: Option<Duration>,
 }
 
 /// How a turn ended.

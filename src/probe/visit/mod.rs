@@ -25,6 +25,8 @@ mod tests;
 pub(super) use messages::{Answer, Conclusion, Counted, Finding, Moment, Next, Reading, Reply};
 pub(super) use page::restored_move;
 
+#[cfg(feature = "discover")]
+use super::discovering::UrlText;
 use super::memory::Knowledge;
 use super::origin::{Origin, Refusal};
 use super::redirects::{Redirect, Subject, Target};
@@ -84,6 +86,9 @@ pub(super) struct Visit<'a> {
     /// It has moved for good, and is asked for where the list says all the same.
     checks: bool,
     step: Step,
+    /// Its own URL, if it is a page that was found.
+    #[cfg(feature = "discover")]
+    found: Option<UrlText>,
 }
 
 impl<'a> Visit<'a> {
@@ -114,6 +119,8 @@ impl<'a> Visit<'a> {
             checks,
             step: Step::Missing,
             record: record.unwrap_or(NO_PAGE),
+            #[cfg(feature = "discover")]
+            found: setup.found_url(page.into()),
         };
         if record.is_ok() {
             visit.step = visit.first_step(setup, known, now);
@@ -130,6 +137,17 @@ impl<'a> Visit<'a> {
             Verdict::Denied => Step::Denied,
             Verdict::Unknown => self.robots_step(&url, known),
             Verdict::Allowed => match known.page_mut(self.page) {
+                // What the collector has not got is asked for whole.
+                #[cfg(feature = "collect")]
+                Some(memory) if setup.collector.is_some() && memory.is_owed() => Step::Page {
+                    etag: None,
+                    last_modified: None,
+                },
+                #[cfg(feature = "discover")]
+                Some(memory) if memory.is_wanted_whole() => Step::Page {
+                    etag: None,
+                    last_modified: None,
+                },
                 Some(memory) => Step::Page {
                     etag: memory.etag,
                     last_modified: memory.last_modified(),
@@ -140,10 +158,20 @@ impl<'a> Visit<'a> {
     }
 
     /// Where the page is.
-    fn url(&self) -> &str {
+    pub(super) fn url(&self) -> &str {
         self.redirect
             .as_ref()
-            .map_or(self.record.url, |redirect| redirect.url.as_str())
+            .map_or(self.own_url(), |redirect| redirect.url.as_str())
+    }
+
+    /// Where the list has it, or a link.
+    #[inline(always)] // As a rule, a field.
+    fn own_url(&self) -> &str {
+        #[cfg(feature = "discover")]
+        if let Some(url) = &self.found {
+            return url;
+        }
+        self.record.url
     }
 
     /// The page's own host.
@@ -162,9 +190,15 @@ impl<'a> Visit<'a> {
         matches!(self.step, Step::Robots { .. })
     }
 
+    /// Is the page somewhere else than its own URL says?
+    #[cfg(feature = "discover")]
+    pub(super) fn is_redirected(&self) -> bool {
+        self.redirect.is_some()
+    }
+
     /// Is it the page that is asked for? What goes wrong then may be the page's own fault; without
     /// its robots.txt, none of a host's pages can be fetched.
-    fn asks_for_page(&self) -> bool {
+    pub(super) fn asks_for_page(&self) -> bool {
         matches!(self.step, Step::Page { .. })
     }
 
@@ -238,6 +272,23 @@ impl<'a> Visit<'a> {
         match self.step {
             Step::Robots { .. } => Reading::Robots(Reader::new(setup.agent.token(), judges)),
             _ => Reading::Page(Fingerprinter::new(&setup.config.key, &setup.ignores)),
+        }
+    }
+
+    /// Who reads the answer, where `filter` says what of this page counts.
+    #[cfg(feature = "filter")]
+    #[inline(never)] // Out of the futures' code, which would be larger.
+    pub(super) fn reading_filtered<'r, 'u>(
+        &self,
+        judges: &'r mut Judges<'u>,
+        setup: &'r Setup<'a>,
+        filter: &'r crate::catalog::PageFilter<'a>,
+    ) -> Reading<'r, 'u> {
+        match self.reading(judges, setup) {
+            Reading::Page(_) => Reading::Page(
+                Fingerprinter::new(&setup.config.key, &filter.ignore).selecting(filter.select),
+            ),
+            robots => robots,
         }
     }
 
@@ -368,7 +419,7 @@ impl<'a> Visit<'a> {
         subject: Subject,
         mut hops: Hops,
         answer: &Answer,
-        setup: &Setup<'_>,
+        setup: &Setup<'a>,
         known: &mut Knowledge<'_>,
         at: Moment,
         conclusion: &mut Conclusion,
@@ -379,6 +430,13 @@ impl<'a> Visit<'a> {
         let parsed = target.and_then(|text| Some((text, Url::parse(text).ok()?)));
         let followed =
             parsed.map(|(text, url)| (text, hops.follow(status, &url, setup.reaches_https)));
+        #[cfg(feature = "fleet")]
+        let followed = match parsed {
+            Some((text, url)) if setup.leads_elsewhere(&url, &self.record) => {
+                Some((text, Err(RedirectError::Unlisted)))
+            }
+            _ => followed,
+        };
         let why = match followed {
             Some((text, Ok(()))) => {
                 let redirect = Redirect::new(subject, hops, true, text.clone(), at.now);

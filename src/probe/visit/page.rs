@@ -26,6 +26,8 @@ impl<'a> Visit<'a> {
             changed: false,
             not_modified: answer.kind == AnswerKind::NotModified,
             date: answer.head.date,
+            #[cfg(feature = "hints")]
+            good_for: answer.good_for(),
         };
         let mut first = false;
         let outcome = match answer.kind {
@@ -35,6 +37,13 @@ impl<'a> Visit<'a> {
                     first = memory.is_new();
                     counted.changed =
                         memory.update(fingerprint | 1, answer.head.etag, answer.head.last_modified);
+                    // What a teller says is for us, and no news for anybody.
+                    counted.changed &= !setup.is_teller(self.page);
+                    // Until the collector says that it has it.
+                    #[cfg(feature = "collect")]
+                    if counted.changed && setup.collector.is_some() {
+                        memory.owe();
+                    }
                 }
                 if counted.changed {
                     Outcome::Changed {
@@ -106,7 +115,7 @@ impl<'a> Visit<'a> {
         }
         let hops = match &self.redirect {
             Some(redirect) => Some(redirect.hops.clone()),
-            None => Url::parse(self.record.url).ok().as_ref().map(Hops::from),
+            None => Url::parse(self.own_url()).ok().as_ref().map(Hops::from),
         };
         let followed =
             hops.map(|hops| self.follow(subject, hops, answer, setup, known, at, conclusion));

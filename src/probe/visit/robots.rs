@@ -101,6 +101,10 @@ impl<'a> Visit<'a> {
         if fresh && self.redirect.is_none() {
             let governed = |index: &usize| {
                 let page = setup.page(*index);
+                #[cfg(feature = "discover")]
+                if page.is_ok_and(|page| page.url.is_empty()) {
+                    return true;
+                }
                 let page = page.ok().and_then(|page| Url::parse(page.url).ok());
                 page.is_some_and(|page| page.scheme() == url.scheme())
             };
@@ -135,5 +139,6 @@ impl<'a> Visit<'a> {
             }
             None => judges.remember(access, known.pages),
         }
+        conclusion.outcome = Outcome::RulesFirst;
     }
 }

@@ -137,11 +137,10 @@ impl Desk {
         for _ in 0..20 {
             let (url, next) = self.turn(page, &site);
             asked.extend(url);
-            match next {
-                Next::Conclude(conclusion) if conclusion.outcome != Outcome::Postponed => {
-                    return (asked, conclusion);
-                }
-                _ => {}
+            if let Next::Conclude(conclusion) = next
+                && !matches!(conclusion.outcome, Outcome::Postponed | Outcome::RulesFirst)
+            {
+                return (asked, conclusion);
             }
         }
         panic!("a visit without an end: {asked:?}");
@@ -230,7 +229,7 @@ fn a_page_that_the_rules_forbid_is_not_asked_for() {
     let Next::Conclude(conclusion) = next else {
         panic!("{next:?}");
     };
-    assert_eq!(conclusion.outcome, Outcome::Postponed);
+    assert_eq!(conclusion.outcome, Outcome::RulesFirst);
     assert_eq!(conclusion.gap, Some((0, Duration::from_secs(40))));
     assert_eq!(conclusion.counted, None, "a robots.txt is no page");
     // Both pages of the host were judged by one file.

@@ -1,0 +1,485 @@
+//! Tellers: sitemaps and feeds in which hosts say when their pages changed, and what pages say of
+//! themselves.
+//!
+//! A teller is a page of the image, so it passes the gate of its host, counts against the budget, is
+//! asked for conditionally and only if robots.txt allows it, and follows redirects. While its answer
+//! streams by, each page that it names with a date becomes a hint. How often it is asked for, and how
+//! far it is believed, is the scheduler's business.
+//!
+//! | said by | becomes |
+//! |---|---|
+//! | a sitemap or a feed: a page's date is after our last visit | the page has changed then |
+//! | `Cache-Control: max-age` or `Expires` of a page, less `Age` | the page may change then; not heeded where a teller knows more |
+//! | `Sitemap:` of a robots.txt | where the teller is, if the list leaves that to the host |
+//!
+//! One document is read at a time, in 670 bytes; a second teller waits for its turn. Work for an entry:
+//! a hash of its URL, and a comparison of four bytes with each page of the host.
+
+use super::memory::Knowledge;
+use super::redirects::{LONGEST_TARGET, Redirect, Subject, Target, spell};
+use super::setup::Setup;
+use super::slots::Runner;
+use super::turn::Turn;
+use super::visit::{Answer, Conclusion, Visit};
+use super::{Board, Event, Probe, State};
+use crate::feed::{Entry, FeedReader, LONGEST_URL};
+use crate::fetch::{Head, Hops, HttpDate, Url};
+use crate::image::{Image, TellerSource};
+use crate::learn::hints::Hint;
+use crate::scheduler::{Outcome, PageId};
+use crate::store::identity;
+use crate::time::{Duration, Instant};
+
+/// Whose word is listened to at present, and what has come of it.
+#[derive(Debug)]
+pub(super) struct Tellers<'a> {
+    image: Image<'a>,
+    document: Document,
+    /// Pages that the document names with a date.
+    entries: u16,
+    /// Those of them that were news, and for how long they had been true, in seconds, all together.
+    news: u16,
+    delays: u32,
+}
+
+/// What is being read.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // There is one, and no allocator.
+enum Document {
+    None,
+    /// The answer of this teller.
+    Feed(u16, FeedReader),
+    /// A robots.txt that may say where this teller is.
+    Robots(u16, SitemapLine),
+}
+
+impl<'a> Tellers<'a> {
+    pub(super) fn new(image: Image<'a>) -> Self {
+        Self {
+            image,
+            document: Document::None,
+            entries: 0,
+            news: 0,
+            delays: 0,
+        }
+    }
+
+    /// What the scheduler is told of a visit: how often a teller changes is of no interest, and says
+    /// nothing of the other pages of its host.
+    pub(super) fn recorded(&self, page: PageId, outcome: Outcome) -> Outcome {
+        let is_teller = |page: usize| {
+            let mut tellers = self.image.tellers();
+            tellers.any(|teller| usize::from(teller.page) == page)
+        };
+        if outcome.is_answer() && is_teller(page.index()) {
+            Outcome::Redirected
+        } else {
+            outcome
+        }
+    }
+
+    /// Begins to read a document; false while another one is being read.
+    fn begin(&mut self, document: Document) -> bool {
+        let free = matches!(self.document, Document::None);
+        if free {
+            self.document = document;
+            self.entries = 0;
+            self.news = 0;
+            self.delays = 0;
+        }
+        free
+    }
+}
+
+impl<'p, 'a, B: Board> Runner<'p, 'a, B> {
+    /// Gets ready to listen to the answer of a visit, if it is one to listen to; `None` if another
+    /// one is being listened to, and this one has to wait.
+    #[inline(never)] // Out of the futures' code, which would be larger.
+    pub(super) fn listen(&self, turn: &Turn, visit: &Visit<'a>) -> Option<Ear<'p, 'a, B>> {
+        let probe = self.probe;
+        let setup = &probe.setup;
+        let page = turn.page.index() as u16;
+        let deaf = Ear {
+            probe,
+            hears: false,
+        };
+        if visit.asks_for_page() {
+            if !setup.is_teller(page) {
+                return Some(deaf);
+            }
+            let state = &mut *probe.state();
+            if !state.tellers.begin(Document::Feed(page, FeedReader::new())) {
+                return None;
+            }
+            state.known.identify(setup, visit.host());
+            return Some(Ear { probe, hears: true });
+        }
+        let is_sought = |teller: &crate::image::Teller| {
+            let at = setup.page(teller.page.into());
+            teller.source == TellerSource::Auto && at.is_ok_and(|at| at.host == visit.host())
+        };
+        let Some(teller) = setup.image.tellers().find(is_sought) else {
+            return Some(deaf);
+        };
+        let document = Document::Robots(teller.page, SitemapLine::new());
+        // If somebody else is being read, tomorrow's robots.txt will do.
+        let hears = probe.state().tellers.begin(document);
+        Some(Ear { probe, hears })
+    }
+}
+
+/// Listens to one answer; when it is dropped, somebody else can.
+pub(super) struct Ear<'p, 'a, B> {
+    probe: &'p Probe<'a, B>,
+    hears: bool,
+}
+
+impl<B> Drop for Ear<'_, '_, B> {
+    fn drop(&mut self) {
+        if self.hears {
+            self.probe.state().tellers.document = Document::None;
+        }
+    }
+}
+
+impl<B: Board> Ear<'_, '_, B> {
+    /// The first of these bytes have been read, all but so many.
+    pub(super) fn hear(&mut self, head: &Head, bytes: &[u8], left: usize) {
+        let read = bytes.get(..bytes.len().saturating_sub(left));
+        let bytes = read.unwrap_or_default();
+        if self.hears && (200..300).contains(&head.status) && !bytes.is_empty() {
+            self.take(head.date, bytes);
+        }
+    }
+
+    #[inline(never)] // Out of the futures' code, which would be larger.
+    fn take(&self, date: Option<HttpDate>, mut bytes: &[u8]) {
+        let now = self.probe.board.now();
+        let setup = &self.probe.setup;
+        let state = &mut *self.probe.state();
+        let unix = date.map(HttpDate::as_unix).or(state.clock.certain(now));
+        let mut document = core::mem::replace(&mut state.tellers.document, Document::None);
+        match &mut document {
+            Document::None => {}
+            Document::Robots(_, line) => line.take(bytes),
+            Document::Feed(teller, reader) => {
+                while let Some(Ok(entry)) = reader.next(&mut bytes) {
+                    state.tell(setup, *teller, &entry, unix, now);
+                }
+            }
+        }
+        state.tellers.document = document;
+    }
+
+    /// The answer has come to its end.
+    #[inline(never)] // Out of the futures' code, which would be larger.
+    pub(super) fn finish(&mut self, answer: &Answer) {
+        if !self.hears {
+            return;
+        }
+        let now = self.probe.board.now();
+        let setup = &self.probe.setup;
+        let told = {
+            let state = &mut *self.probe.state();
+            match core::mem::replace(&mut state.tellers.document, Document::None) {
+                Document::Robots(teller, line) => {
+                    let found = line.url().and_then(|url| place(setup, teller, url, now));
+                    if let Some(redirect) = found {
+                        state.known.redirects.settle(&redirect);
+                    }
+                    None
+                }
+                Document::Feed(teller, mut reader) if answer.head.status == 200 => {
+                    let unix = answer.head.date.map(HttpDate::as_unix);
+                    if let Some(entry) = reader.finish() {
+                        let unix = unix.or(state.clock.certain(now));
+                        state.tell(setup, teller, &entry, unix, now);
+                    }
+                    Some(state.told(teller))
+                }
+                _ => None,
+            }
+        };
+        if let Some(told) = told {
+            self.probe.board.log(&told);
+        }
+    }
+}
+
+impl Knowledge<'_> {
+    /// Makes sure that the pages of a host are known by hashes of their URLs, as they are where there
+    /// is a store. Work: the pages of the host; a hash each, the first time.
+    fn identify(&mut self, setup: &Setup<'_>, host: u16) {
+        for index in setup.every_page_of(host) {
+            if let Some(page) = self.pages.get_mut(index).filter(|page| page.id == 0) {
+                page.id = setup.page_identity(index) as u32;
+            }
+        }
+    }
+
+    /// The page that a teller names: one of its own host, by the URL that the list has.
+    fn named(&self, setup: &Setup<'_>, teller: u16, url: &[u8]) -> Option<usize> {
+        let teller = setup.page(teller.into()).ok()?;
+        let url = absolute(teller.url, url)?;
+        let id = identity(&setup.config.key, &url) as u32;
+        setup.every_page_of(teller.host).find(|index| {
+            let known = self.pages.get(*index);
+            known.is_some_and(|page| page.id == id)
+                && setup
+                    .page(*index)
+                    .is_ok_and(|page| page.url == url.as_str())
+        })
+    }
+}
+
+impl State<'_> {
+    /// What a teller says about a page, at a time that it calls `unix`.
+    fn tell(
+        &mut self,
+        setup: &Setup<'_>,
+        teller: u16,
+        entry: &Entry<'_>,
+        unix: Option<u64>,
+        now: Instant,
+    ) {
+        let dated = entry.modified.filter(|_| !entry.is_sitemap);
+        let Some((modified, unix)) = dated.map(HttpDate::as_unix).zip(unix) else {
+            return;
+        };
+        self.tellers.entries = self.tellers.entries.saturating_add(1);
+        // Dates of tomorrow are made up.
+        let Some(ago) = ago(modified, unix) else {
+            return;
+        };
+        let page = self.known.named(setup, teller, entry.url);
+        let id = page.and_then(|page| self.scheduler.page_id(page));
+        // What has been said once is not said louder by repeating it.
+        let Some(id) = id.filter(|id| !self.scheduler.is_told(*id)) else {
+            return;
+        };
+        if self.scheduler.last_fetch(id).is_none() {
+            return;
+        }
+        // The page is there.
+        let _ = self.scheduler.hint(id, Hint::Changed(now - ago), now);
+        if self.scheduler.is_told(id) {
+            self.tellers.news = self.tellers.news.saturating_add(1);
+            let seconds = ago.as_secs().min(u32::MAX.into()) as u32;
+            self.tellers.delays = self.tellers.delays.saturating_add(seconds);
+            self.slots.wake_all();
+        }
+    }
+
+    /// What came of reading a teller.
+    fn told(&self, teller: u16) -> Event {
+        let page = self.scheduler.page_id(teller.into());
+        let worth = page.and_then(|page| self.scheduler.provider_of(page));
+        let Tellers {
+            entries,
+            news,
+            delays,
+            ..
+        } = self.tellers;
+        Event::Told {
+            page: teller,
+            entries,
+            news,
+            seconds: delays / u32::from(news).max(1),
+            precision: worth.map_or(0.0, |worth| worth.precision()),
+            recall: worth.map_or(0.0, |worth| worth.recall()),
+            saves: page.map_or(0.0, |page| self.scheduler.saved_by_hints(page)),
+        }
+    }
+
+    /// Plans when a teller is asked again, or heeds how long a page is said to be good for.
+    #[inline(never)] // Once, and out of a function that is long enough.
+    pub(super) fn heed(
+        &mut self,
+        setup: &Setup<'_>,
+        turn: &Turn,
+        conclusion: &Conclusion,
+        now: Instant,
+    ) {
+        let page = turn.page.index() as u16;
+        if !conclusion.outcome.is_answer() {
+            return;
+        }
+        if setup.is_teller(page) {
+            // It is there, and nobody fetches it now.
+            let _ = self.scheduler.pace_teller(turn.page, now);
+            return;
+        }
+        let good_for = conclusion.counted.and_then(|counted| counted.good_for);
+        let host = setup.page(page.into()).map(|page| page.host).ok();
+        let tells = |teller: crate::image::Teller| {
+            let teller = setup.page(teller.page.into());
+            teller.is_ok_and(|teller| Some(teller.host) == host)
+        };
+        if let Some(left) = good_for
+            && !setup.image.tellers().any(tells)
+        {
+            let _ = self
+                .scheduler
+                .hint(turn.page, Hint::Expected(now + left), now);
+        }
+    }
+}
+
+/// How long ago a page changed, by a date that is so many seconds after 1970 when it is `unix`. A
+/// date without a time of day means some time of that day; one with seconds, some time of that second.
+fn ago(modified: u64, unix: u64) -> Option<Duration> {
+    const DAY: u64 = 86_400;
+    /// Clocks of the machines behind one name differ.
+    const SLACK: u64 = 60;
+    if modified > unix + SLACK {
+        return None;
+    }
+    if modified.is_multiple_of(DAY) {
+        let end = (modified + DAY - 1).min(unix);
+        return Some(Duration::from_secs(unix - end));
+    }
+    let ago = Duration::from_secs(unix.saturating_sub(modified));
+    Some(ago - Duration::from_millis(500))
+}
+
+/// A reference from the page at `base`, as a whole URL.
+fn absolute(base: &str, reference: &[u8]) -> Option<Target> {
+    let base = Url::parse(base).ok()?;
+    let mut text = [0; LONGEST_TARGET];
+    spell(&base.join(reference, &mut text).ok()?)
+}
+
+/// A teller is at this URL, by the word of its host: as if it had moved there for good.
+fn place(setup: &Setup<'_>, teller: u16, url: &[u8], now: Instant) -> Option<Redirect> {
+    const PERMANENT: u16 = 301;
+    let own = setup.page(teller.into()).ok()?.url;
+    let url = absolute(own, url)?;
+    if url.as_str() == own {
+        return None;
+    }
+    let target = Url::parse(&url).ok()?;
+    let mut hops = Hops::from(&Url::parse(own).ok()?);
+    hops.follow(PERMANENT, &target, setup.reaches_https).ok()?;
+    let subject = Subject::Page(teller);
+    Some(Redirect::new(subject, hops, false, url.clone(), now).settled())
+}
+
+/// Finds the first `Sitemap:` of a robots.txt, as it streams by.
+#[derive(Debug)]
+struct SitemapLine {
+    /// Bytes of the key that the line at hand begins with.
+    at: u8,
+    url: heapless::Vec<u8, LONGEST_URL>,
+}
+
+/// What such a line begins with.
+const SITEMAP: &[u8] = b"sitemap:";
+/// The line at hand is another one.
+const OTHER: u8 = 0xfe;
+/// The line was found, and has ended.
+const DONE: u8 = 0xff;
+
+impl SitemapLine {
+    const fn new() -> Self {
+        Self {
+            at: 0,
+            url: heapless::Vec::new(),
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.push(*byte);
+        }
+    }
+
+    fn push(&mut self, byte: u8) {
+        let ends = matches!(byte, b'\r' | b'\n');
+        self.at = match self.at {
+            DONE => DONE,
+            _ if ends && !self.url.is_empty() => DONE,
+            _ if ends => 0,
+            OTHER => OTHER,
+            0 if byte.is_ascii_whitespace() || !byte.is_ascii() => 0,
+            at if usize::from(at) < SITEMAP.len() => {
+                let expected = SITEMAP.get(usize::from(at));
+                match expected == Some(&byte.to_ascii_lowercase()) {
+                    true => at + 1,
+                    false => OTHER,
+                }
+            }
+            at if byte.is_ascii_whitespace() && self.url.is_empty() => at,
+            at => match self.url.push(byte) {
+                Ok(()) => at,
+                Err(_) => {
+                    // Too long to be kept.
+                    self.url.clear();
+                    OTHER
+                }
+            },
+        };
+    }
+
+    /// What it says, if there was one.
+    fn url(&self) -> Option<&[u8]> {
+        let url = self.url.trim_ascii();
+        (!url.is_empty()).then_some(url)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str, split: usize) -> Option<std::string::String> {
+        extern crate std;
+        let mut line = SitemapLine::new();
+        let (first, second) = text.as_bytes().split_at(split);
+        line.take(first);
+        line.take(second);
+        line.url()
+            .map(|url| std::string::String::from_utf8_lossy(url).into_owned())
+    }
+
+    extern crate std;
+
+    #[test]
+    fn a_robots_txt_says_where_its_sitemap_is() {
+        let cases = [
+            (
+                "Sitemap: http://a.test/s.xml\n",
+                Some("http://a.test/s.xml"),
+            ),
+            (
+                "User-agent: *\r\nDisallow: /x\r\nSITEMAP:/s.xml \r\nSitemap: /t.xml",
+                Some("/s.xml"),
+            ),
+            ("\u{feff}sitemap:\t/s.xml", Some("/s.xml")),
+            ("Disallow: /sitemap: x\nSite: y\n", None),
+            ("Sitemap:\n\nDisallow: /\n", None),
+        ];
+        for (text, expected) in cases {
+            for split in (0..=text.len()).filter(|at| text.is_char_boundary(*at)) {
+                assert_eq!(
+                    found(text, split).as_deref(),
+                    expected,
+                    "{text:?} at {split}"
+                );
+            }
+        }
+        let long = std::format!("Sitemap: /{}\nSitemap: /b\n", "a".repeat(LONGEST_URL));
+        assert_eq!(found(&long, 0).as_deref(), Some("/b"));
+    }
+
+    #[test]
+    fn dates_mean_what_people_mean_by_them() {
+        const NOON: u64 = 86_400 * 20_000 + 43_200;
+        let seconds = |modified| ago(modified, NOON).map(|ago| ago.as_millis());
+        assert_eq!(seconds(NOON - 10), Some(9_500));
+        assert_eq!(seconds(NOON), Some(0));
+        assert_eq!(seconds(NOON + 30), Some(0), "clocks differ");
+        assert_eq!(seconds(NOON + 3_600), None, "made up");
+        assert_eq!(seconds(86_400 * 20_000), Some(0), "some time today");
+        assert_eq!(seconds(86_400 * 19_999), Some(43_201_000), "yesterday");
+    }
+}

@@ -1,0 +1,127 @@
+//! What a fleet's planner is told of visits, and what it may ask for besides: a probe in a fleet
+//! keeps what it has seen until somebody has taken it.
+
+use super::{Board, Probe, State};
+use crate::fleet::{MOST_VISITS, Visit};
+use crate::image::Image;
+use crate::scheduler::{self, PageId};
+use crate::time::{Duration, Instant};
+
+/// Visits that are kept: two batches, so that one can be full while another is under way.
+const KEPT: usize = 2 * MOST_VISITS;
+
+/// The last visits that nobody has taken yet.
+#[derive(Debug)]
+pub(super) struct Visited {
+    /// In their order; each says when it was, in seconds since the board started, and not how long
+    /// ago.
+    visits: heapless::Deque<Visit, KEPT>,
+    /// Visits that there was no room for since some were taken.
+    lost: u32,
+}
+
+impl Visited {
+    pub(super) const NEW: Self = Self {
+        visits: heapless::Deque::new(),
+        lost: 0,
+    };
+
+    /// The oldest one goes if there is no room: what is believed of a page is in its last visit.
+    fn push(&mut self, visit: Visit) {
+        if self.visits.is_full() {
+            let _ = self.visits.pop_front();
+            self.lost = self.lost.saturating_add(1);
+        }
+        let _ = self.visits.push_back(visit);
+    }
+}
+
+impl State<'_> {
+    /// A page was visited, and what it brought has been learnt.
+    pub(super) fn visited(&mut self, page: PageId, changed: bool, now: Instant) {
+        let Ok(estimate) = self.scheduler.estimate(page) else {
+            return;
+        };
+        let (shape, time, watch) = estimate.parts();
+        let seconds = (now - Instant::ZERO).as_secs();
+        self.visited.push(Visit {
+            page: page.index() as u16,
+            ago_s: seconds.min(u32::MAX.into()) as u32,
+            changed,
+            shape,
+            time,
+            watch,
+        });
+    }
+}
+
+impl<'a, B: Board> Probe<'a, B> {
+    /// Makes it a probe of a fleet, before any slot runs: it asks nobody before it has a lease (see
+    /// [`Self::obey`]), and follows no redirect to a host that is not in its list, for that may be
+    /// another probe's. `device` is the image that the device was loaded with: where it says a host
+    /// is counts besides what the list says.
+    #[must_use]
+    pub fn in_fleet(mut self, device: Option<Image<'a>>) -> Self {
+        self.setup.is_member = true;
+        self.setup.device = device;
+        self.state().leased_until = Instant::ZERO;
+        self
+    }
+
+    /// Leaves every host alone until its politeness has passed since this moment: nobody knows who
+    /// asked it before. To be called before any slot runs. Work: the hosts of the list.
+    pub fn rest_since(&self, moment: Instant) {
+        let state = &mut *self.state();
+        for index in 0..self.setup.image.hosts() {
+            if let Some(host) = state.scheduler.host_id(index)
+                && let Some(gap) = state.scheduler.gap(host)
+            {
+                let gap = crate::fleet::Drift::DEFAULT.lengthen(gap);
+                let _ = state.scheduler.close_until(host, moment + gap);
+            }
+        }
+    }
+
+    /// Asks nobody any more, until [`Self::obey`] is called.
+    pub fn pause(&self) {
+        let state = &mut *self.state();
+        state.leased_until = Instant::ZERO;
+        state.slots.wake_all();
+    }
+
+    /// How many visits there are that nobody has taken.
+    pub fn untold(&self) -> usize {
+        self.state().visited.visits.len()
+    }
+
+    /// Moves the oldest visits that nobody has taken into a batch, as many as fit. How many were
+    /// lost before the first of them for want of room?
+    pub fn take_visits(&self, batch: &mut heapless::Vec<Visit, MOST_VISITS>) -> u32 {
+        let now = (self.board.now() - Instant::ZERO).as_secs();
+        let visited = &mut self.state().visited;
+        while !batch.is_full()
+            && let Some(visit) = visited.visits.pop_front()
+        {
+            let ago = now.saturating_sub(visit.ago_s.into());
+            let _ = batch.push(Visit {
+                ago_s: ago.min(u32::MAX.into()) as u32,
+                ..visit
+            });
+        }
+        core::mem::take(&mut visited.lost)
+    }
+
+    /// Lets a page be the next of its host, as soon as politeness and budget allow. `page` is its
+    /// number, as in the log.
+    ///
+    /// # Errors
+    /// There is no such page, or it is being fetched.
+    pub fn pull(&self, page: u16) -> Result<(), scheduler::Error> {
+        let state = &mut *self.state();
+        let id = state.scheduler.page_id(page.into());
+        let id = id.ok_or(scheduler::Error::UnknownPage)?;
+        state.scheduler.fetch_after(id, Duration::ZERO)?;
+        state.slots.wake_all();
+        Ok(())
+    }
+}
