@@ -7,10 +7,11 @@
 //!
 //! | message | bytes at most |
 //! |---|---|
-//! | ServerHello, ServerKeyExchange, CertificateVerify, CertificateRequest | 1,024 |
+//! | ServerHello, ServerKeyExchange, CertificateVerify | 1,024 |
 //! | EncryptedExtensions | 512 |
+//! | CertificateRequest | 192: in memory, a list of names takes twelve times as much |
 //! | Certificate | 13,312, in 5 certificates at most, with 512 of extensions each |
-//! | NewSessionTicket | 16,384, of which 64 are extensions |
+//! | NewSessionTicket | 16,384, of which 64 are extensions; of TLS 1.3, two of 640, others are ignored |
 //! | Finished, KeyUpdate and others | 64 |
 
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -22,6 +23,10 @@ pub const MOST_CERTIFICATES: u8 = 5;
 /// Bytes of the message that brings them.
 pub const LONGEST_CHAIN: u32 = 13 * 1024;
 const LONGEST_TICKET: u32 = 16 * 1024;
+/// Bytes of a ticket's message that is kept: it has to be sent back.
+pub(crate) const LONGEST_KEPT: u32 = 640;
+/// Tickets that are looked at under one set of keys; one is kept.
+pub(crate) const MOST_TICKETS: u8 = 2;
 const MOST_EXTENSIONS: u32 = 512;
 /// Of a ticket.
 const FEW_EXTENSIONS: u32 = 64;
@@ -79,6 +84,9 @@ pub(crate) struct Caps {
     certificates: u8,
     messages: u16,
     is_tls13: bool,
+    tickets: u8,
+    /// The message is a ticket that nobody needs.
+    is_ignored: bool,
 }
 
 impl Caps {
@@ -91,6 +99,8 @@ impl Caps {
         certificates: 0,
         messages: 0,
         is_tls13: false,
+        tickets: 0,
+        is_ignored: false,
     };
 
     /// For what comes encrypted: of TLS 1.3 all but the first message, of TLS 1.2 the last.
@@ -107,19 +117,37 @@ impl Caps {
         ..Self::PLAIN
     };
 
-    /// Looks at the contents of a record.
+    /// Looks at the contents of a record: how many bytes at its front rustls may see. All of them,
+    /// unless what follows are tickets that nobody needs.
     ///
     /// # Errors
-    /// It brings what is not in use and would have to be allocated. Work: a few instructions a
-    /// byte of headers; what lies between them is skipped.
-    pub(crate) fn check(&mut self, kind: ContentType, mut bytes: &[u8]) -> Result<(), Error> {
+    /// It brings what is not in use and would have to be allocated, or something behind what is
+    /// ignored. Work: a few instructions a byte of headers; what lies between them is skipped.
+    pub(crate) fn check(&mut self, kind: ContentType, mut bytes: &[u8]) -> Result<usize, Error> {
+        let all = bytes.len();
         if kind != ContentType::Handshake {
-            return Ok(());
+            return Ok(all);
         }
+        // Where that begins which is ignored, and where the header at hand begins.
+        let mut ignored = (self.is_ignored && self.at != At::Header).then_some(0);
+        let mut header = (self.header == 0).then_some(0);
         while let Some((&byte, rest)) = bytes.split_first() {
             if self.at == At::Header {
+                if self.header == 0 {
+                    header = Some(all - bytes.len());
+                }
                 bytes = rest;
                 self.begin(byte)?;
+                if self.header > 0 {
+                    continue;
+                }
+                ignored = match (self.is_ignored, ignored) {
+                    // A header that rustls has seen a part of cannot be ignored any more.
+                    (true, None) => Some(header.ok_or_else(too_much)?),
+                    (true, begun) => begun,
+                    (false, None) => None,
+                    (false, Some(_)) => return Err(too_much()),
+                };
                 continue;
             }
             let skip = match self.at {
@@ -135,7 +163,11 @@ impl Caps {
                 self.at = At::Header;
             }
         }
-        Ok(())
+        match ignored {
+            // Half a header behind what is ignored.
+            Some(_) if self.header > 0 => Err(too_much()),
+            begun => Ok(begun.unwrap_or(all)),
+        }
     }
 
     /// Takes a byte of a header.
@@ -150,6 +182,7 @@ impl Caps {
         self.number = 0;
         self.header = 0;
         self.messages += 1;
+        self.is_ignored = false;
         let (most, at) = match kind {
             HandshakeType::Certificate => {
                 self.certificates = 0;
@@ -160,19 +193,24 @@ impl Caps {
                 (LONGEST_CHAIN, At::Length { part, left })
             }
             HandshakeType::NewSessionTicket => {
-                TICKET.store(self.left, Ordering::Relaxed);
                 let then = match self.is_tls13 {
                     true => Part::Nonce,
                     false => Part::None,
                 };
+                let is_needed = self.left <= LONGEST_KEPT && self.tickets < MOST_TICKETS;
+                self.is_ignored = self.is_tls13 && !is_needed;
+                self.tickets += u8::from(is_needed);
+                if !self.is_ignored {
+                    TICKET.store(self.left, Ordering::Relaxed);
+                }
                 // Lifetime and, in TLS 1.3, what is added to its age.
                 (LONGEST_TICKET, At::Skipping { left: 8, then })
             }
             HandshakeType::ServerHello
             | HandshakeType::ServerKeyExchange
-            | HandshakeType::CertificateVerify
-            | HandshakeType::CertificateRequest => (1024, At::Rest),
+            | HandshakeType::CertificateVerify => (1024, At::Rest),
             HandshakeType::EncryptedExtensions => (512, At::Rest),
+            HandshakeType::CertificateRequest => (192, At::Rest),
             _ => (64, At::Rest),
         };
         self.at = if self.left == 0 { At::Header } else { at };
@@ -335,11 +373,34 @@ mod tests {
             body.extend(vec![3; extensions]);
             message(4, &body)
         };
-        assert!(passes(Caps::ENCRYPTED, &ticket(8, 15_000, 8)));
-        assert_eq!(ticket_bytes(), 8 + 1 + 8 + 2 + 15_000 + 2 + 8);
+        assert!(passes(Caps::ENCRYPTED, &ticket(8, 600, 8)));
+        assert_eq!(ticket_bytes(), 8 + 1 + 8 + 2 + 600 + 2 + 8);
         assert!(passes(Caps::ENCRYPTED, &ticket(0, 0, 0)));
+        assert!(passes(Caps::PLAIN, &ticket(0, 15_000, 0)));
         assert!(!passes(Caps::ENCRYPTED, &ticket(8, 200, 65)));
         assert!(!passes(Caps::ENCRYPTED, &ticket(8, 16_384, 0)));
+
+        // What is too long to be kept is ignored, in whatever records it comes, and so are all but
+        // two, if nothing else follows them.
+        let long = ticket(8, 15_000, 8);
+        let short = ticket(8, 200, 0);
+        let shown = |pieces: &[&[u8]]| -> Option<Vec<usize>> {
+            let mut caps = Caps::ENCRYPTED;
+            let shown = pieces
+                .iter()
+                .map(|piece| caps.check(ContentType::Handshake, piece).ok());
+            shown.collect()
+        };
+        let (first, last) = long.split_at(100);
+        assert_eq!(shown(&[&long]), Some(vec![0]));
+        assert_eq!(shown(&[first, last, &short]), Some(vec![0, 0, short.len()]));
+        let both = [&short[..], &long].concat();
+        assert_eq!(shown(&[&both]), Some(vec![short.len()]));
+        assert_eq!(shown(&[&short.repeat(5)]), Some(vec![2 * short.len()]));
+        assert_eq!(shown(&[&[&long[..], &short].concat()]), None);
+        let (first, last) = long.split_at(3);
+        assert_eq!(shown(&[first, last]), None);
+        assert_eq!(shown(&[&[&long[..], &short[..2]].concat()]), None);
     }
 
     #[test]
@@ -351,6 +412,7 @@ mod tests {
         assert!(!passes(Caps::PLAIN, &done.repeat(65)));
         assert!(!passes(Caps::PLAIN, &message(2, &[0; 1_025])));
         assert!(!passes(Caps::PLAIN, &message(99, &[0; 65])));
+        assert!(!passes(Caps::PLAIN, &message(13, &[0; 193])));
         assert!(
             Caps::PLAIN
                 .clone()

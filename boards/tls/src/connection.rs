@@ -3,72 +3,28 @@
 use alloc::boxed::Box;
 use alloc::string::ToString as _;
 use core::fmt;
-use core::ops::Range;
 
 use dunlin::fetch::{Connection, TlsError};
 use embassy_time::{Duration, Instant, Timer, with_deadline};
-use embedded_io_async::{ErrorKind, ErrorType, Read, Write};
+use embedded_io_async::{ErrorType, Read, Write};
+use rustls::HandshakeKind;
 use rustls::client::UnbufferedClientConnection;
 use rustls::pki_types::ServerName;
 use rustls::unbuffered::{ConnectionState, UnbufferedStatus};
-use rustls::{CertificateError, ContentType, Error, HandshakeKind};
 
 use crate::Tls;
 use crate::caps::{self, Caps};
-use crate::records::{LONGEST_RECORD, OUTGOING, PATIENCE, Taken};
+use crate::failure::{StreamError, reason};
+use crate::incoming::{HEADER, Incoming};
+use crate::need::Need;
+use crate::records::{OUTGOING, PATIENCE, Taken};
 
 /// Bytes that a handshake may bring.
 const LONGEST_HANDSHAKE: usize = 32 * 1024;
 /// Bytes of text that go into one record.
 const LONGEST_WRITE: usize = OUTGOING - 64;
-/// Bytes of a record's header.
-const HEADER: usize = 5;
-/// What rustls allocates for a message besides the message: keys, hashes, what it answers.
-const BESIDE: usize = 4 * 1024;
-/// What rustls allocates to say hello.
-const HELLO: usize = 6 * 1024;
-
-/// What a usual handshake takes.
-const USUAL: usize = 14 * 1024;
 /// How often a handshake that waits for memory looks whether there is some.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-
-/// Why a connection is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StreamError<E> {
-    /// The connection below it failed.
-    Below(E),
-    /// TLS failed.
-    Tls(TlsError),
-    /// The server ended it without saying that this is all.
-    Cut,
-    /// A record was not complete in time.
-    Slow,
-}
-
-impl<E: fmt::Debug> fmt::Display for StreamError<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Below(error) => write!(f, "{error:?}"),
-            Self::Tls(error) => error.fmt(f),
-            Self::Cut => f.write_str("ended without TLS's goodbye"),
-            Self::Slow => f.write_str("a record took too long"),
-        }
-    }
-}
-
-impl<E: fmt::Debug> core::error::Error for StreamError<E> {}
-
-impl<E: embedded_io_async::Error> embedded_io_async::Error for StreamError<E> {
-    fn kind(&self) -> ErrorKind {
-        match self {
-            Self::Below(error) => error.kind(),
-            Self::Tls(_) => ErrorKind::InvalidData,
-            Self::Cut => ErrorKind::ConnectionAborted,
-            Self::Slow => ErrorKind::TimedOut,
-        }
-    }
-}
 
 /// An open connection that speaks TLS over `S`.
 ///
@@ -81,6 +37,8 @@ pub struct TlsConnection<'t, S> {
     rustls: Box<UnbufferedClientConnection>,
     name: ServerName<'static>,
     port: u16,
+    /// Bytes of the session that was there to be resumed.
+    offered: usize,
     /// The first bytes of a record, until the buffer is there for the rest.
     begun: heapless::Vec<u8, HEADER>,
     buffer: Option<Incoming<'t>>,
@@ -88,18 +46,9 @@ pub struct TlsConnection<'t, S> {
     caps: Caps,
     /// Bytes that the handshake has brought.
     brought: usize,
+    /// rustls has refused what came, and may want to say so. If we did, it must not see it.
+    has_alert: bool,
     is_over: bool,
-}
-
-/// The shared buffer with what came, and what is left to be read of it.
-struct Incoming<'t> {
-    bytes: Taken<'t>,
-    /// Text that was decrypted and not read yet. It is where its record was.
-    text: Range<usize>,
-    /// What has not been processed yet.
-    waiting: Range<usize>,
-    /// Up to here records have been looked at.
-    checked: usize,
 }
 
 /// What processing came to.
@@ -129,11 +78,27 @@ impl<S> fmt::Debug for TlsConnection<'_, S> {
 
 impl<'t, S: Connection> TlsConnection<'t, S> {
     /// Shakes hands with the server on `below`, which has to be `host`; `port` is where it was asked.
+    /// It is going to be asked for pages.
     ///
     /// # Errors
     /// Why it is not to be trusted, or cannot be talked to. *Cancellation*: the connection is given
     /// up.
     pub async fn open(tls: &'t Tls, below: S, host: &str, port: u16) -> Result<Self, S> {
+        Self::open_for(tls, below, host, port, &["http/1.1"]).await
+    }
+
+    /// The same for other protocols, by the names that ALPN has for them; none, if the server is not
+    /// to be asked for any.
+    ///
+    /// # Errors
+    /// As of [`open`](Self::open). *Cancellation*: the connection is given up.
+    pub async fn open_for(
+        tls: &'t Tls,
+        below: S,
+        host: &str,
+        port: u16,
+        protocols: &[&str],
+    ) -> Result<Self, S> {
         let refused = StreamError::Tls;
         if !tls.knows_time() {
             return Err(refused(TlsError::Time));
@@ -142,25 +107,35 @@ impl<'t, S: Connection> TlsConnection<'t, S> {
         let name = ServerName::try_from(host.to_string()).map_err(|_| refused(TlsError::Name))?;
         // Others are done soon, as a rule.
         let end = Instant::now() + PATIENCE;
-        while !tls.make_room(USUAL) && Instant::now() < end {
+        while !tls.make_room(Need::USUAL) && Instant::now() < end {
             Timer::after(LOOK_AGAIN).await;
         }
-        if !tls.make_room(HELLO) {
+        tls.sessions().turn_to(port);
+        let (_, ticket) = tls.sessions().bytes_of(&name);
+        if !tls.make_room(Need::of_hello(ticket)) {
             return Err(refused(TlsError::Memory));
         }
-        tls.sessions().turn_to(port);
-        let rustls = UnbufferedClientConnection::new(tls.config(), name.clone())
-            .map_err(|why| refused(reason(&why)))?;
+        // It may have been forgotten to make room.
+        let (offered, _) = tls.sessions().bytes_of(&name);
+        let protocols = protocols.iter().map(|name| name.as_bytes().to_vec());
+        let rustls = UnbufferedClientConnection::new_with_alpn(
+            tls.config(),
+            name.clone(),
+            protocols.collect(),
+        )
+        .map_err(|why| refused(reason(&why)))?;
         let mut connection = Self {
             tls,
             below,
             rustls: Box::new(rustls),
             name,
             port,
+            offered,
             begun: heapless::Vec::new(),
             buffer: None,
             caps: Caps::PLAIN,
             brought: 0,
+            has_alert: false,
             is_over: false,
         };
         connection.take_buffer().await?;
@@ -196,12 +171,7 @@ impl<'t, S: Connection> TlsConnection<'t, S> {
             front.copy_from_slice(&self.begun);
         }
         self.begun.clear();
-        self.buffer = Some(Incoming {
-            bytes,
-            text: 0..0,
-            waiting: 0..begun,
-            checked: 0,
-        });
+        self.buffer = Some(Incoming::new(bytes, begun));
     }
 
     /// Gives the buffer back, if nothing is in it.
@@ -257,17 +227,32 @@ impl<'t, S: Connection> TlsConnection<'t, S> {
         if handshaking {
             incoming.check(&mut self.caps)?;
         }
-        if !self.tls.make_room(incoming.waiting.len() + BESIDE) {
-            return Err(TlsError::Memory);
-        }
         self.tls.sessions().turn_to(self.port);
         let mut sending = 0;
+        // Bytes of what waits that rustls has seen.
+        let mut shown = 0;
         loop {
+            let chain = chain_bytes(&self.rustls);
+            let need = match self.rustls.is_handshaking() {
+                true => {
+                    shown = incoming.waiting.len();
+                    Need::of_handshake(shown, self.offered, chain)
+                }
+                // A record at a time: that is what room is asked for.
+                false => {
+                    shown = incoming.with_next_record(shown);
+                    Need::of_traffic(chain)
+                }
+            };
+            if !self.tls.make_room(need) {
+                return Err(TlsError::Memory);
+            }
             let Incoming { bytes, waiting, .. } = incoming;
             let (came, free) = bytes.split_at_mut(waiting.end);
-            let came = came.get_mut(waiting.clone()).unwrap_or_default();
+            let came = came.get_mut(waiting.start..waiting.start + shown);
+            let came = came.unwrap_or_default();
             let UnbufferedStatus { discard, state } = self.rustls.process_tls_records(came);
-            let mut text = false;
+            let mut is_text = false;
             let progress = match state {
                 Ok(ConnectionState::EncodeTlsData(mut message)) => {
                     let free = free.get_mut(sending..).unwrap_or_default();
@@ -279,9 +264,9 @@ impl<'t, S: Connection> TlsConnection<'t, S> {
                     message.done();
                     Some(Progress::Send(core::mem::take(&mut sending)))
                 }
-                // The text is in the pool. It stays there until the borrow of the buffer is over.
-                Ok(ConnectionState::ReadTraffic(_)) => {
-                    text = true;
+                // Its first byte, which is of no use: the text is where its record was.
+                Ok(ConnectionState::ReadTraffic(mut traffic)) => {
+                    is_text = matches!(traffic.next_record(), Some(Ok(_)));
                     None
                 }
                 Ok(ConnectionState::BlockedHandshake) => Some(Progress::NeedsMore),
@@ -293,17 +278,22 @@ impl<'t, S: Connection> TlsConnection<'t, S> {
                 Err(why) => {
                     let why = reason(&why);
                     incoming.discard(discard);
+                    self.has_alert = true;
                     return Err(why);
                 }
             };
             incoming.discard(discard);
-            if text && take_text(&mut self.rustls, incoming) {
+            shown = shown.saturating_sub(discard);
+            if !self.rustls.is_handshaking() {
                 self.tls.weigh(&self.name, &self.rustls);
+            }
+            if is_text {
+                incoming.find_text().ok_or(TlsError::Protocol)?;
                 return Ok(Progress::Readable);
             }
             match progress {
+                Some(Progress::Idle) if shown < incoming.waiting.len() => {}
                 Some(Progress::Idle) => {
-                    self.tls.weigh(&self.name, &self.rustls);
                     // A part of a record waits for the rest.
                     return Ok(match incoming.waiting.is_empty() {
                         true => Progress::Idle,
@@ -402,7 +392,7 @@ impl<'t, S: Connection> TlsConnection<'t, S> {
     ///
     /// *Cancellation*: safe; the connection is over in any case.
     async fn send_alert(&mut self) {
-        let Some(incoming) = &mut self.buffer else {
+        let Some(incoming) = self.buffer.as_mut().filter(|_| self.has_alert) else {
             return;
         };
         let until = incoming.bytes.until;
@@ -426,7 +416,10 @@ impl<'t, S: Connection> TlsConnection<'t, S> {
         let Some(incoming) = &mut self.buffer else {
             return Err(TlsError::Memory);
         };
-        if !self.tls.make_room(BESIDE) {
+        if !self
+            .tls
+            .make_room(Need::of_traffic(chain_bytes(&self.rustls)))
+        {
             return Err(TlsError::Memory);
         }
         let text = bytes
@@ -443,75 +436,6 @@ impl<'t, S: Connection> TlsConnection<'t, S> {
         };
         incoming.discard(discard);
         Ok((text.len(), length))
-    }
-}
-
-/// Takes the text out of the pool and puts it where its record was; false if it is empty.
-fn take_text(rustls: &mut UnbufferedClientConnection, incoming: &mut Incoming<'_>) -> bool {
-    // Nothing is read of an empty buffer: there is text to be taken first.
-    let UnbufferedStatus { state, .. } = rustls.process_tls_records(&mut []);
-    let Ok(ConnectionState::ReadTraffic(mut traffic)) = state else {
-        return false;
-    };
-    let Some(Ok(record)) = traffic.next_record() else {
-        return false;
-    };
-    let length = record.payload.len();
-    // A record is longer than its text, and has just been discarded.
-    let start = incoming.waiting.start.saturating_sub(length);
-    let place = incoming.bytes.get_mut(start..start + length);
-    let Some(place) = place.filter(|_| start + length <= incoming.waiting.start) else {
-        return false;
-    };
-    place.copy_from_slice(record.payload);
-    incoming.text = start..start + length;
-    length > 0
-}
-
-impl Incoming<'_> {
-    fn is_empty(&self) -> bool {
-        self.text.is_empty() && self.waiting.is_empty()
-    }
-
-    /// rustls is done with so many bytes.
-    fn discard(&mut self, count: usize) {
-        self.waiting.start = (self.waiting.start + count).min(self.waiting.end);
-        self.checked = self.checked.max(self.waiting.start);
-    }
-
-    /// Moves what waits to the front, so that there is room behind it.
-    fn move_to_front(&mut self) {
-        let start = self.waiting.start;
-        self.bytes.copy_within(self.waiting.clone(), 0);
-        self.waiting = 0..self.waiting.len();
-        self.checked = self.checked.saturating_sub(start);
-    }
-
-    /// Room for more, if a record or message has not filled it all.
-    fn room(&mut self) -> Option<&mut [u8]> {
-        self.move_to_front();
-        let room = self.bytes.get_mut(self.waiting.end..LONGEST_RECORD)?;
-        (!room.is_empty()).then_some(room)
-    }
-
-    /// Looks at the headers of records that have come since, and at what is plain of them.
-    fn check(&mut self, caps: &mut Caps) -> core::result::Result<(), TlsError> {
-        loop {
-            let rest = self.bytes.get(self.checked..self.waiting.end);
-            let Some(&[kind, _, _, high, low, ref rest @ ..]) = rest else {
-                return Ok(());
-            };
-            let length = usize::from(u16::from_be_bytes([high, low]));
-            let Some(contents) = rest.get(..length) else {
-                return Ok(());
-            };
-            let kind = ContentType::from(kind);
-            caps.check(kind, contents).map_err(|_| TlsError::Protocol)?;
-            if kind == ContentType::ChangeCipherSpec {
-                *caps = Caps::SEALED;
-            }
-            self.checked += HEADER + length;
-        }
     }
 }
 
@@ -576,7 +500,9 @@ impl<S: Connection> Connection for TlsConnection<'_, S> {
             {
                 self.put_begun(bytes);
             }
-            let goodbye = self.buffer.as_mut().and_then(|incoming| {
+            let need = Need::of_traffic(chain_bytes(&self.rustls));
+            let buffer = self.buffer.as_mut().filter(|_| self.tls.make_room(need));
+            let goodbye = buffer.and_then(|incoming| {
                 incoming.text = 0..0;
                 let (came, free) = incoming.bytes.split_at_mut(incoming.waiting.end);
                 let came = came.get_mut(incoming.waiting.clone()).unwrap_or_default();
@@ -597,33 +523,16 @@ impl<S: Connection> Connection for TlsConnection<'_, S> {
     }
 }
 
-/// What rustls says, in the fetcher's words.
-pub fn reason(error: &Error) -> TlsError {
-    match error {
-        Error::InvalidCertificate(why) => match why {
-            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-                TlsError::Expired
-            }
-            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-                TlsError::NotYetValid
-            }
-            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-                TlsError::Name
-            }
-            CertificateError::UnknownIssuer => TlsError::Issuer,
-            CertificateError::ApplicationVerificationFailure => TlsError::Pin,
-            _ => TlsError::Certificate,
-        },
-        Error::FailedToGetCurrentTime => TlsError::Time,
-        _ => TlsError::Protocol,
-    }
-}
-
 impl Tls {
     /// Tells the session cache how long what a server's session keeps is.
     fn weigh(&self, name: &ServerName<'_>, rustls: &UnbufferedClientConnection) {
-        let chain = rustls.peer_certificates().unwrap_or_default();
-        let bytes = chain.iter().map(|certificate| certificate.len()).sum();
-        self.sessions().weigh(name, bytes, caps::ticket_bytes());
+        let chain = chain_bytes(rustls);
+        self.sessions().weigh(name, chain, caps::ticket_bytes());
     }
+}
+
+/// Bytes of the server's chain, as far as it is known.
+fn chain_bytes(rustls: &UnbufferedClientConnection) -> usize {
+    let chain = rustls.peer_certificates().unwrap_or_default();
+    chain.iter().map(|certificate| certificate.len()).sum()
 }

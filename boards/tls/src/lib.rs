@@ -5,12 +5,16 @@
 //! | file | what is decided there |
 //! |---|---|
 //! | `connection.rs` | how a connection goes on: what is processed, sent, waited for |
+//! | `failure.rs` | how a failure is called |
 //! | `caps.rs` | what a server can make the probe allocate |
+//! | `need.rs` | how much a step can take, and why the pool is large enough |
 //! | `records.rs` | who has the buffer that records pass through |
+//! | `incoming.rs`, `text.rs` | what came into it, and where in it the text is |
 //! | `sessions.rs` | which sessions are kept to be resumed |
-//! | `trust.rs`, `validity.rs` | whose certificates are believed |
+//! | `trust.rs`, `roots.rs`, `validity.rs` | whose certificates are believed |
 //! | `provider/` | the cryptography |
 //! | `rehearsal.rs` | connections that are always the same, to be counted |
+//! | `computer.rs` | how tests and benches use all this (feature `computer`) |
 //!
 //! rustls allocates, so a board that wants this brings a global allocator over a pool of its own,
 //! and says by [`Memory`] how much is left of it. Whatever is about to be processed is weighed
@@ -20,27 +24,36 @@
 //! Not done, on purpose: revocation, client certificates, 0-RTT.
 
 extern crate alloc;
-#[cfg(test)]
+#[cfg(any(test, feature = "computer"))]
 extern crate std;
 
 mod caps;
+#[cfg(feature = "computer")]
+pub mod computer;
 mod connection;
+mod failure;
+mod incoming;
+mod need;
 mod provider;
 mod records;
 pub mod rehearsal;
+mod roots;
 mod sessions;
+mod text;
 mod trust;
 mod validity;
 
 pub use caps::{LONGEST_CHAIN, MOST_CERTIFICATES};
-pub use connection::{StreamError, TlsConnection, reason};
+pub use connection::TlsConnection;
+pub use failure::{StreamError, reason};
+pub use need::{Need, POOL, RESERVE, Room};
 pub use provider::seed;
 pub use records::{RecordBuffer, Records};
+pub use roots::{PUBLIC_ROOTS, Roots};
 pub use sessions::{Held, Sessions};
 pub use trust::{MOST_AUTHORITIES, NoOwner, Owner, Verifier};
 
 use alloc::sync::Arc;
-use alloc::vec;
 use core::fmt;
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -54,11 +67,12 @@ pub trait Clock: Send + Sync + fmt::Debug {
     fn unix_time(&self) -> Option<u64>;
 }
 
-/// The pool that rustls allocates from.
+/// The pool that rustls allocates from: a part for handshakes and connections, and as much as
+/// sessions may take.
 pub trait Memory: Send + Sync + fmt::Debug {
-    /// Is a piece of so many bytes free, within what handshakes and connections may take? Of what is
-    /// in use, `kept` bytes are sessions, which do not count.
-    fn has_room(&self, bytes: usize, kept: usize) -> bool;
+    /// Is one piece free that is long enough? Then whatever is allocated, that many bytes of it fit.
+    /// Of what is in use, `kept` bytes are sessions.
+    fn room(&self, need: Need, kept: usize) -> Room;
 }
 
 /// What all connections share.
@@ -95,7 +109,7 @@ impl Tls {
             ClientConfig::builder_with_details(provider::provider(), Arc::new(Now(clock)));
         let verifier = Verifier {
             owner,
-            roots: webpki_roots::TLS_SERVER_ROOTS.into(),
+            roots: Roots::Packed(PUBLIC_ROOTS),
             algorithms: provider::ALGORITHMS,
         };
         let mut config = builder
@@ -104,7 +118,6 @@ impl Tls {
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(verifier))
             .with_no_client_auth();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
         config.resumption = Resumption::store(Arc::new(sessions))
             .tls12_resumption(Tls12Resumption::SessionIdOrTickets);
         Some(Self {
@@ -144,14 +157,14 @@ impl Tls {
         self.clock.unix_time().is_some()
     }
 
-    /// Is there room for so many bytes? Forgets sessions to make some.
-    fn make_room(&self, bytes: usize) -> bool {
+    /// Is there room for so many bytes? Forgets sessions where that helps.
+    fn make_room(&self, need: Need) -> bool {
         loop {
-            if self.memory.has_room(bytes, self.sessions.held().bytes) {
-                return true;
-            }
-            if !self.sessions.forget_one() {
-                return false;
+            match self.memory.room(need, self.sessions.held().bytes) {
+                Room::Enough => return true,
+                Room::Busy => return false,
+                Room::Scattered if !self.sessions.forget_one() => return false,
+                Room::Scattered => {}
             }
         }
     }

@@ -20,8 +20,9 @@ const BYTES: usize = LONGEST_RECORD + OUTGOING;
 /// A record has to be complete within this time of its first byte.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Connections that may wait at the same time: one a slot.
-const WAITING: usize = 8;
+/// Connections that may wait at the same time: one a slot, and a few others. Whoever waits has its
+/// turn within [`PATIENCE`] for each that is before it.
+const WAITING: usize = 12;
 
 /// The shared buffer: put it in a static of its own, where it begins as zeros, which cost no flash.
 #[allow(missing_debug_implementations)] // Of no use.

@@ -2,6 +2,12 @@
 //!
 //! A session that is resumed takes a seventh of the work of a full handshake. rustls keeps the
 //! server's chain in each, so an entry is the chain, the ticket and some 300 bytes.
+//!
+//! A probe visits its hosts in turn. If there are more of them than fit, forgetting the session that
+//! was used least recently would always forget the one that is needed next, and none would ever be
+//! resumed. So a newcomer that needs somebody else's room is the next to go, unless it comes back
+//! before another one: whoever is here stays. Each eighth newcomer stays itself, instead of the one
+//! that was used least recently: that is how hosts that are visited no more lose their places.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -13,10 +19,13 @@ use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::ServerName;
 
+use crate::caps::LONGEST_KEPT;
 use crate::trust::host_text;
 
-/// A ticket that is longer is not kept: it would have to be sent back.
-const LONGEST_TICKET: usize = 1200;
+/// The part of the cache that one session may take.
+const LARGEST_SHARE: usize = 6;
+/// One newcomer of so many stays.
+const STAYING: u32 = 8;
 
 #[allow(clippy::large_enum_variant)] // One of them is in a box of its own anyway.
 enum Session {
@@ -33,17 +42,25 @@ struct Entry {
     session: Session,
     /// Bytes it takes.
     bytes: usize,
+    /// Of these, the ticket's.
+    ticket: usize,
+    /// It has not found its place yet.
+    is_new: bool,
+    /// It has changed since it was weighed.
+    is_changed: bool,
 }
 
 /// Boxed: a vector that grows is copied whole, and the pool has no room for two of them.
 type Entries = Vec<Box<Entry>>;
 
-/// The sessions. The one that was used least recently is the first to go.
+/// The sessions. The first is the first to go; who is used becomes the last.
 pub struct Sessions {
     entries: Mutex<RefCell<Entries>>,
     /// Whose turn it is: rustls tells a server's name, and several may have it, each on a port of
     /// its own.
     port: Mutex<Cell<u16>>,
+    /// Those that came when it was full.
+    newcomers: Mutex<Cell<u32>>,
     most: usize,
 }
 
@@ -70,6 +87,7 @@ impl Sessions {
         Self {
             entries: Mutex::new(RefCell::new(Vec::new())),
             port: Mutex::new(Cell::new(0)),
+            newcomers: Mutex::new(Cell::new(0)),
             most,
         }
     }
@@ -87,7 +105,13 @@ impl Sessions {
         critical_section::with(|token| self.port.borrow(token).set(port));
     }
 
-    /// Forgets the session that was used least recently; false if there is none.
+    /// Bytes of the session with this server, and of its ticket; 0 if there is none.
+    pub(crate) fn bytes_of(&self, name: &ServerName<'_>) -> (usize, usize) {
+        self.find(name, |entry| Some((entry.bytes, entry.ticket)))
+            .unwrap_or_default()
+    }
+
+    /// Forgets the session whose turn it is; false if there is none.
     pub(crate) fn forget_one(&self) -> bool {
         // Dropped out here: freeing takes its time.
         self.with(|entries| (!entries.is_empty()).then(|| entries.remove(0)))
@@ -98,18 +122,40 @@ impl Sessions {
     /// long. Forgets what no longer fits.
     pub(crate) fn weigh(&self, name: &ServerName<'_>, chain: usize, ticket: usize) {
         let port = self.port();
-        self.with(|entries| {
-            let Some(found) = place(entries, name, port) else {
-                return;
-            };
-            if ticket > LONGEST_TICKET {
-                entries.remove(found);
-            } else if let Some(entry) = entries.get_mut(found) {
-                entry.bytes =
-                    size_of::<Entry>() + host_text(name).len() + chain + ticket + OVERHEAD;
+        let bytes = size_of::<Entry>() + host_text(name).len() + chain + ticket + OVERHEAD;
+        // A ticket has to be sent back.
+        let is_kept = bytes <= self.most / LARGEST_SHARE && ticket <= LONGEST_KEPT as usize;
+        // What is not kept, or has to find its place first, is taken out.
+        let taken = self.with(|entries| {
+            let found = place(entries, name, port)?;
+            let entry = entries.get_mut(found)?;
+            if !core::mem::take(&mut entry.is_changed) {
+                return None;
             }
+            let is_new = core::mem::take(&mut entry.is_new);
+            entry.bytes = bytes;
+            entry.ticket = ticket;
+            let all: usize = entries.iter().map(|entry| entry.bytes).sum();
+            let is_moved = !is_kept || is_new && all > self.most;
+            is_moved.then(|| entries.remove(found))
         });
-        while self.held().bytes > self.most && self.forget_one() {}
+        let most = match &taken {
+            Some(_) if !is_kept => return,
+            Some(_) => self.most - bytes,
+            None => self.most,
+        };
+        while self.held().bytes > most && self.forget_one() {}
+        let Some(newcomer) = taken else {
+            return;
+        };
+        let count = critical_section::with(|token| {
+            let newcomers = self.newcomers.borrow(token);
+            newcomers.replace(newcomers.get().wrapping_add(1))
+        });
+        self.with(|entries| match count % STAYING {
+            0 => entries.push(newcomer),
+            _ => entries.insert(0, newcomer),
+        });
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Entries) -> T) -> T {
@@ -128,9 +174,13 @@ impl Sessions {
                     group: None,
                     session: Session::None,
                     bytes: size_of::<Entry>() + OVERHEAD,
+                    ticket: 0,
+                    is_new: true,
+                    is_changed: true,
                 }),
             };
             change(&mut entry);
+            entry.is_changed = true;
             entries.push(entry);
         });
     }
@@ -211,5 +261,64 @@ impl ClientSessionStore for &'static Sessions {
                 }
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(host: usize) -> ServerName<'static> {
+        ServerName::try_from(std::format!("h{host}.test")).unwrap()
+    }
+
+    /// Visits a host: was its session there?
+    fn visit(sessions: &Sessions, host: usize) -> bool {
+        let name = name(host);
+        let is_known = sessions.bytes_of(&name).0 > 0;
+        sessions.change(&name, |_| ());
+        sessions.weigh(&name, 900, 200);
+        is_known
+    }
+
+    fn rounds(sessions: &Sessions, hosts: core::ops::Range<usize>, rounds: usize) -> f64 {
+        let visits = rounds * hosts.len();
+        let known = hosts
+            .cycle()
+            .take(visits)
+            .filter(|host| visit(sessions, *host))
+            .count();
+        known as f64 / visits as f64
+    }
+
+    #[test]
+    fn hosts_in_turn_keep_as_many_sessions_as_fit() {
+        let sessions = Sessions::new(48 * 1024);
+        rounds(&sessions, 0..64, 1);
+        let fit = sessions.held().sessions;
+        assert!(sessions.held().bytes <= 48 * 1024);
+        let known = rounds(&sessions, 0..64, 50);
+        // But for one place in eight of those who find none.
+        assert!(known > fit as f64 / 64.0 - 0.1, "{known} with {fit}");
+    }
+
+    #[test]
+    fn hosts_that_come_no_more_lose_their_places() {
+        let sessions = Sessions::new(48 * 1024);
+        rounds(&sessions, 0..30, 20);
+        assert_eq!(rounds(&sessions, 0..30, 1), 1.0);
+        rounds(&sessions, 100..130, 20);
+        let known = rounds(&sessions, 100..130, 1);
+        assert!(known > 0.9, "{known}");
+    }
+
+    #[test]
+    fn nobody_takes_more_than_a_share() {
+        let sessions = Sessions::new(48 * 1024);
+        rounds(&sessions, 0..20, 1);
+        sessions.change(&name(99), |_| ());
+        sessions.weigh(&name(99), 8_000, 200);
+        assert_eq!(sessions.bytes_of(&name(99)), (0, 0));
+        assert_eq!(sessions.held().sessions, 20);
     }
 }

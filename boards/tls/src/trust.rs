@@ -1,7 +1,6 @@
 //! Whom to believe: the public roots, the owner's own certificate authorities, and keys that the
 //! owner has pinned. Boards and computers decide alike; what differs are roots and cryptography.
 
-use alloc::borrow::Cow;
 use core::{fmt, net};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -12,6 +11,7 @@ use sha2::{Digest as _, Sha256};
 use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
 
 use crate::provider::restart_count;
+use crate::roots::Roots;
 use crate::validity;
 
 /// The owner's authorities that are looked at.
@@ -63,7 +63,7 @@ pub struct Verifier<O> {
     /// Who says whom else to trust.
     pub owner: O,
     /// Whom everybody trusts.
-    pub roots: Cow<'static, [TrustAnchor<'static>]>,
+    pub roots: Roots,
     /// How signatures are checked.
     pub algorithms: WebPkiSupportedAlgorithms,
 }
@@ -113,7 +113,12 @@ impl<O: Owner> ServerCertVerifier for Verifier<O> {
         } else {
             None
         };
-        own.unwrap_or_else(|| path(&self.roots)).map_err(reason)
+        let public = || {
+            let chain = core::iter::once(certificate).chain(intermediates);
+            let anchors = self.roots.above(chain);
+            path(&anchors)
+        };
+        own.unwrap_or_else(public).map_err(reason)
     }
 
     fn verify_tls12_signature(

@@ -49,6 +49,27 @@ impl Connect for TlsConnector {
             let socket = self.0.connect(to).await;
             return socket.map(Link::Plain).map_err(LinkError::Below);
         }
+        self.connect_for(to, &["http/1.1"]).await
+    }
+}
+
+impl TlsConnector {
+    /// Opens a connection with TLS for other protocols than http, by the names that ALPN has for
+    /// them; none, if the server is not to be asked for any, as an MQTT broker.
+    ///
+    /// It waits for what others have of TLS's memory, three seconds at most, and for the shared buffer
+    /// whenever something comes. Connections that stay open should lead to servers whose chains are
+    /// short: what a chain takes is missing to all others, who are refused with
+    /// [`TlsError::Memory`] if too little is left.
+    ///
+    /// # Errors
+    /// There is no connection, or the server is not to be trusted. *Cancellation*: safe; the attempt
+    /// is given up.
+    pub async fn connect_for(
+        &mut self,
+        to: Endpoint<'_>,
+        protocols: &[&str],
+    ) -> Result<Link<'_>, LinkError> {
         let tls = shared().ok_or(LinkError::Tls(StreamError::Tls(TlsError::Memory)))?;
         if !tls.knows_time() {
             // No need to disturb the server.
@@ -56,7 +77,7 @@ impl Connect for TlsConnector {
         }
         let Endpoint { host, port, .. } = to;
         let socket = self.0.connect(to).await.map_err(LinkError::Below)?;
-        TlsConnection::open(tls, socket, host, port)
+        TlsConnection::open_for(tls, socket, host, port, protocols)
             .await
             .map(Link::Tls)
             .map_err(LinkError::Tls)

@@ -13,14 +13,12 @@ use core::cell::Cell;
 
 use dunlin::image::Image;
 use dunlin::probe::{Board, BoardEvent, Probe};
-use dunlin_tls::{Clock, Memory, Owner, RecordBuffer, Records, Sessions, Tls};
+use dunlin_tls::{Clock, Memory, Need, Owner, RecordBuffer, Records, Room, Sessions, Tls};
 use embassy_sync::blocking_mutex::Mutex;
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use embassy_time::{Instant, Timer};
 use static_cell::StaticCell;
 
-/// Bytes that handshakes and open connections share.
-const POOL: usize = 32 * 1024;
 /// Bytes of sessions that are kept to be resumed: some fifteen hosts with three certificates each.
 const SESSIONS: usize = 48 * 1024;
 
@@ -109,8 +107,8 @@ impl Clock for DeviceClock {
 struct DevicePool;
 
 impl Memory for DevicePool {
-    fn has_room(&self, bytes: usize, kept: usize) -> bool {
-        pool::has_room(bytes, kept)
+    fn room(&self, need: Need, kept: usize) -> Room {
+        pool::room(need, kept)
     }
 }
 

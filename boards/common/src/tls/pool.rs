@@ -1,6 +1,6 @@
 //! The pool that TLS allocates from, and nobody else: the rest of the firmware has no allocator.
 //!
-//! Running out of it would be a panic, so `dunlin-tls` asks [`has_room`] before it lets rustls
+//! Running out of it would be a panic, so `dunlin-tls` asks for [`room`] before it lets rustls
 //! process what came.
 
 use core::alloc::{GlobalAlloc, Layout};
@@ -8,21 +8,19 @@ use core::cell::{RefCell, UnsafeCell};
 use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 
+use dunlin_tls::{Need, RESERVE, Room};
 use embassy_sync::blocking_mutex::Mutex;
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use linked_list_allocator::Heap;
 
-/// Stays free when room is asked for: small things that rustls allocates besides what it was asked
-/// for (96 bytes were seen).
-const RESERVE: usize = 1024;
-
 /// All there is.
-const BYTES: usize = super::POOL + super::SESSIONS;
+const BYTES: usize = dunlin_tls::POOL + super::SESSIONS;
 
 #[global_allocator]
 static POOL: Pool = Pool(Mutex::new(RefCell::new(State {
     heap: Heap::empty(),
     is_ready: false,
+    sessions: 0,
     high_water: 0,
 })));
 
@@ -31,6 +29,8 @@ struct Pool(Mutex<CriticalSectionRawMutex, RefCell<State>>);
 struct State {
     heap: Heap,
     is_ready: bool,
+    /// Bytes that sessions may have at this step.
+    sessions: usize,
     high_water: usize,
 }
 
@@ -42,28 +42,30 @@ unsafe impl Sync for Place {}
 
 static PLACE: Place = Place(UnsafeCell::new(MaybeUninit::uninit()));
 
-/// The most bytes that were ever in use.
+/// The most bytes that were ever in use beside sessions.
 pub(super) fn high_water() -> usize {
     POOL.0.lock(|state| state.borrow().high_water)
 }
 
-/// Is one piece of so many bytes free, within what the pool has beside sessions, which take `kept`
+/// Is one piece free that is long enough, within what the pool has beside sessions, which take `kept`
 /// bytes? Then whatever is allocated, that many bytes of it fit. Work: the free pieces.
-pub(super) fn has_room(bytes: usize, kept: usize) -> bool {
-    let Ok(layout) = Layout::from_size_align(bytes, 8) else {
-        return false;
+pub(super) fn room(need: Need, kept: usize) -> Room {
+    let all = need.connection + need.sessions;
+    let Ok(layout) = Layout::from_size_align(all + RESERVE, 8) else {
+        return Room::Busy;
     };
     POOL.with(|state| {
-        if state.heap.used().saturating_sub(kept) + bytes + RESERVE > super::POOL {
-            return false;
+        if state.heap.used().saturating_sub(kept) + need.connection + RESERVE > dunlin_tls::POOL {
+            return Room::Busy;
         }
         match state.heap.allocate_first_fit(layout) {
             Ok(piece) => {
                 // SAFETY: it was allocated a moment ago, with this layout.
                 unsafe { state.heap.deallocate(piece, layout) };
-                true
+                state.sessions = kept + need.sessions;
+                Room::Enough
             }
-            Err(()) => false,
+            Err(()) => Room::Scattered,
         }
     })
 }
@@ -87,7 +89,8 @@ unsafe impl GlobalAlloc for Pool {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         self.with(|state| {
             let piece = state.heap.allocate_first_fit(layout);
-            state.high_water = state.high_water.max(state.heap.used());
+            let beside = state.heap.used().saturating_sub(state.sessions);
+            state.high_water = state.high_water.max(beside);
             piece.map_or(ptr::null_mut(), NonNull::as_ptr)
         })
     }

@@ -1,7 +1,7 @@
 //! Records, encrypted and decrypted in place.
 //!
 //! What is decrypted passes the [caps](crate::caps) before rustls sees it: until then nothing has
-//! been allocated for it.
+//! been allocated for it. Text stays where it is ([`text`](crate::text)).
 
 use alloc::boxed::Box;
 use core::marker::PhantomData;
@@ -18,6 +18,7 @@ use rustls::crypto::cipher::{
 use rustls::{ConnectionTrafficSecrets, ContentType, Error, ProtocolVersion};
 
 use crate::caps::Caps;
+use crate::text::note;
 
 const TAG: usize = 16;
 /// The part of a nonce that TLS 1.2 sends along with AES-GCM.
@@ -149,10 +150,33 @@ impl<A: Seal> MessageDecrypter for Tls13Decrypter<A> {
             .cipher
             .open(&nonce, &aad, &mut message.payload)
             .ok_or(Error::DecryptError)?;
+        // The last byte that is not padding says what it is.
+        let inside = message.payload.get(..length).unwrap_or_default();
+        if let Some(end) = inside.iter().rposition(|byte| *byte != 0)
+            && inside.get(end).copied().map(ContentType::from) == Some(ContentType::ApplicationData)
+        {
+            note(&mut message.payload, 0..end);
+        }
         message.payload.truncate(length);
         let plain = message.into_tls13_unpadded_message()?;
-        self.caps.check(plain.typ, plain.payload)?;
-        Ok(plain)
+        let shown = self.caps.check(plain.typ, plain.payload)?;
+        Ok(match plain.typ {
+            ContentType::ApplicationData => beginning(plain, 1),
+            // As if it were a record without text: handshake messages are not empty.
+            ContentType::Handshake if shown == 0 => InboundPlainMessage {
+                typ: ContentType::ApplicationData,
+                ..beginning(plain, 0)
+            },
+            _ => beginning(plain, shown),
+        })
+    }
+}
+
+/// What rustls may see of a message. Of text, it has to know only whether there is any.
+fn beginning(plain: InboundPlainMessage<'_>, bytes: usize) -> InboundPlainMessage<'_> {
+    InboundPlainMessage {
+        payload: plain.payload.get(..bytes).unwrap_or(plain.payload),
+        ..plain
     }
 }
 
@@ -263,8 +287,17 @@ impl<A: Seal, const SENT: usize> MessageDecrypter for Tls12Decrypter<A, SENT> {
         let text = message.payload.get_mut(SENT..);
         text.and_then(|text| self.cipher.open(&nonce, &aad, text))
             .ok_or(Error::DecryptError)?;
+        if message.typ == ContentType::ApplicationData {
+            note(&mut message.payload, SENT..SENT + length);
+        }
         let plain = message.into_plain_message_range(SENT..SENT + length);
-        self.caps.check(plain.typ, plain.payload)?;
-        Ok(plain)
+        // TLS 1.2 has tickets before it encrypts: here, all is shown or nothing.
+        if self.caps.check(plain.typ, plain.payload)? < plain.payload.len() {
+            return Err(Error::PeerSentOversizedRecord);
+        }
+        Ok(match plain.typ {
+            ContentType::ApplicationData => beginning(plain, 1),
+            _ => plain,
+        })
     }
 }

@@ -2,6 +2,7 @@
 
 mod client;
 mod peers;
+mod shared;
 
 use client::{Fetch, fetch};
 use dunlin::fetch::TlsError;
