@@ -7,13 +7,18 @@ use std::{env, fs};
 
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    // With https the firmware is larger, and what lies behind it begins later.
-    let map = match env::var_os("CARGO_FEATURE_TLS") {
-        Some(_) => "memory-tls.x",
-        None => "memory.x",
+    // With https the firmware is larger, and what lies behind it begins later; with updates there is
+    // room for two of them.
+    let has = |feature: &str| env::var_os(format!("CARGO_FEATURE_{feature}")).is_some();
+    let map = match (has("UPDATE"), has("TLS")) {
+        (true, _) => "memory-update.x",
+        (false, true) => "memory-tls.x",
+        (false, false) => "memory.x",
     };
-    println!("cargo:rerun-if-changed={map}");
-    fs::copy(map, out.join("memory.x")).expect("memory maps are beside this file");
+    for (from, to) in [(map, "memory.x"), ("partitions.x", "partitions.x")] {
+        println!("cargo:rerun-if-changed={from}");
+        fs::copy(from, out.join(to)).expect("memory maps are beside this file");
+    }
     println!("cargo:rustc-link-search={}", out.display());
     for argument in [
         "--nmagic",

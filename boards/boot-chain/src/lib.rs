@@ -8,11 +8,13 @@
 //! through [`StateWords`]: without it, a power cut on flash with error correction can leave a word
 //! that is neither written nor can be written again, and the device never starts any more.
 
+mod part;
 mod state_words;
 
 pub use embassy_boot::AlignedBuffer;
 use embassy_boot::{BlockingFirmwareState, BootLoader, BootLoaderConfig};
 use embedded_storage::nor_flash::NorFlash;
+pub use part::Part;
 pub use state_words::StateWords;
 
 /// Flash could not be read or written.
@@ -45,6 +47,10 @@ pub fn start<A: NorFlash, D: NorFlash, S: NorFlash, const WORD: usize>(
         .map(drop)
         .map_err(|_| FlashError)
 }
+
+/// What is at the beginning of STATE where there is nothing to be done: a word of these bytes. A cable
+/// that brings a firmware puts it there, for what was begun before does not count any more.
+pub const NOTHING_TO_DO: u8 = 0xd0;
 
 /// What the application tells the boot loader.
 #[derive(Debug)]

@@ -3,9 +3,11 @@
 //! dunlin's probe on the NUCLEO-H753ZI.
 
 use dunlin::store::Store;
-use dunlin_board::network::{self, NetworkSlot, SlotMemory, keep_up, sockets};
+use dunlin_board::network::{self, NetworkSlot, SlotMemory, keep_up, run_slot, sockets};
 use dunlin_board::partition::StoreFlash;
 use dunlin_board::probe::{self, Capacity, PageTable, Tables, records, spawn};
+#[cfg(feature = "update")]
+use dunlin_board::update::{Memory, Updates, mapped};
 use dunlin_board::{boot, executor, persist};
 use embassy_executor::Spawner;
 use embassy_net::{Runner, Stack, StackResources};
@@ -18,23 +20,37 @@ use nucleo_h753zi::flash::H753Flash;
 use static_cell::{ConstStaticCell, StaticCell};
 
 /// What this firmware holds; `cargo xtask boards` reads it from the ELF.
-#[cfg(not(any(feature = "tls", feature = "serial-log", feature = "tcp-log")))]
+#[cfg(not(any(
+    feature = "tls",
+    feature = "update",
+    feature = "serial-log",
+    feature = "tcp-log"
+)))]
 const PAGES: usize = 4000;
 /// The same with a log over the serial line or TCP, whose lines take RAM.
-#[cfg(all(not(feature = "tls"), any(feature = "serial-log", feature = "tcp-log")))]
+#[cfg(all(
+    not(any(feature = "tls", feature = "update")),
+    any(feature = "serial-log", feature = "tcp-log")
+))]
 const PAGES: usize = 3840;
 /// The same with https.
-#[cfg(feature = "tls")]
+#[cfg(all(feature = "tls", not(feature = "update")))]
 const PAGES: usize = 2048;
+/// The same with updates, which leave the store half as many sectors.
+#[cfg(feature = "update")]
+const PAGES: usize = 1728;
 const HOSTS: usize = 256;
 /// Fetches at once.
 const SLOTS: usize = 4;
 /// Sectors of the store, as in the memory map.
-#[cfg(not(feature = "tls"))]
+#[cfg(not(any(feature = "tls", feature = "update")))]
 const SECTORS: usize = 10;
 /// The same with https.
-#[cfg(feature = "tls")]
+#[cfg(all(feature = "tls", not(feature = "update")))]
 const SECTORS: usize = 9;
+/// The same with updates.
+#[cfg(feature = "update")]
+const SECTORS: usize = 5;
 
 type BoardFlash = StoreFlash<H753Flash, SECTORS>;
 const _: () = assert!(
@@ -48,6 +64,8 @@ const _: () = assert!(
 static CAPACITY: Capacity = Capacity::of::<PAGES, HOSTS>();
 
 type BoardProbe = probe::BoardProbe<PAGES, HOSTS, H753>;
+#[cfg(feature = "update")]
+type BoardUpdates = Updates<boot_chain::Part<H753Flash>, { nucleo_h753zi_flash::WORD }>;
 type Card = Ethernet<'static, ETH, GenericPhy<Sma<'static, ETH_SMA>>>;
 
 bind_interrupts!(struct Interrupts {
@@ -64,7 +82,26 @@ fn main() -> ! {
     let key = flash.device_key(|| [rng.next_u64(), rng.next_u64()]);
     // Without a page list there is nothing to do, and nobody feeds the watchdog: the log says so,
     // again and again.
-    let probe = load(H753::start(p.IWDG1, key));
+    let hardware = H753::start(p.IWDG1, key);
+    // A half that a power cut has left may be unreadable in places.
+    #[cfg(feature = "update")]
+    let list = nucleo_h753zi::flash::ignoring_bus_faults(mapped::choose::<PAGES, HOSTS>);
+    #[cfg(feature = "update")]
+    let updates = {
+        // Not in a task, which would hold it twice.
+        static UPDATES: StaticCell<BoardUpdates> = StaticCell::new();
+        UPDATES.init(mapped::start::<_, _, PAGES, HOSTS>(
+            "nucleo-h753zi",
+            H753Flash::another,
+            &list,
+            &boot,
+        ))
+    };
+    #[cfg(feature = "update")]
+    let image = list.image;
+    #[cfg(not(feature = "update"))]
+    let image = probe::image_flash();
+    let probe = load(image, hardware);
     static PACKETS: StaticCell<PacketQueue<8, 8>> = StaticCell::new();
     // The LAN8742A answers at address 0; nine wires of RMII and two of management, as on the
     // board's schematic.
@@ -102,20 +139,25 @@ fn main() -> ! {
             persist::restore(probe, store, &boot);
             spawn(spawner, keeper(probe, store));
             spawn(spawner, house(probe));
-            start(spawner, probe, card, random);
+            let stack = start(spawner, probe, card, random);
+            #[cfg(feature = "update")]
+            spawn(spawner, update(updates, probe, stack));
+            #[cfg(not(feature = "update"))]
+            let _ = stack;
         }
     })
 }
 
-fn load(hardware: H753) -> Option<&'static BoardProbe> {
+fn load(image: &'static [u8], hardware: H753) -> Option<&'static BoardProbe> {
     static TABLES: ConstStaticCell<Tables<PAGES, HOSTS>> = ConstStaticCell::new(Tables::NEW);
     static PAGE_TABLE: ConstStaticCell<PageTable<PAGES>> = ConstStaticCell::new(PageTable::NEW);
     static PROBE: StaticCell<BoardProbe> = StaticCell::new();
-    probe::load(TABLES.take(), PAGE_TABLE.take(), &PROBE, SLOTS, hardware).ok()
+    let tables = TABLES.take();
+    probe::load_from(image, tables, PAGE_TABLE.take(), &PROBE, SLOTS, hardware).ok()
 }
 
 /// Brings the network up, then the slots.
-fn start(spawner: Spawner, probe: &'static BoardProbe, card: Card, random: u64) {
+fn start(spawner: Spawner, probe: &'static BoardProbe, card: Card, random: u64) -> Stack<'static> {
     static RESOURCES: StaticCell<StackResources<{ sockets(SLOTS) }>> = StaticCell::new();
     static MEMORY: ConstStaticCell<[SlotMemory; SLOTS]> =
         ConstStaticCell::new([SlotMemory::NEW; SLOTS]);
@@ -127,6 +169,20 @@ fn start(spawner: Spawner, probe: &'static BoardProbe, card: Card, random: u64) 
     for (number, memory) in MEMORY.take().iter_mut().enumerate() {
         spawn(spawner, slot(number, probe, memory.on(stack)));
     }
+    stack
+}
+
+/// Looks for updates.
+#[cfg(feature = "update")]
+#[embassy_executor::task]
+async fn update(
+    updates: &'static mut BoardUpdates,
+    probe: &'static BoardProbe,
+    stack: Stack<'static>,
+) {
+    static MEMORY: ConstStaticCell<Memory> = ConstStaticCell::new(Memory::NEW);
+    let url = mapped::url(probe);
+    updates.run(probe, stack, MEMORY.take(), url).await
 }
 
 #[embassy_executor::task]
@@ -136,7 +192,7 @@ async fn net(runner: Runner<'static, Card>, stack: Stack<'static>, probe: &'stat
 
 #[embassy_executor::task(pool_size = SLOTS)]
 async fn slot(number: usize, probe: &'static BoardProbe, mut slot: NetworkSlot) {
-    probe.run_slot(number, &mut slot).await
+    run_slot(probe, number, &mut slot).await
 }
 
 #[embassy_executor::task]
@@ -146,5 +202,8 @@ async fn house(probe: &'static BoardProbe) {
 
 #[embassy_executor::task]
 async fn keeper(probe: &'static BoardProbe, store: &'static mut Store<BoardFlash>) {
+    #[cfg(feature = "update")]
+    persist::keep(probe, store).await;
+    #[cfg(not(feature = "update"))]
     probe.persistence().run(store).await
 }

@@ -5,12 +5,15 @@
 use cyw43::{Control, JoinOptions, NetDriver, PowerManagementMode, SpiBus, State};
 use cyw43_pio::{DEFAULT_CLOCK_DIVIDER, PioSpi};
 use cyw43_setup::{CLM, FW, NVRAM};
+use dunlin::settings::Key;
 use dunlin::store::Store;
-use dunlin_board::network::{self, NetworkSlot, SlotMemory, keep_up, sockets};
+use dunlin_board::network::{self, NetworkSlot, SlotMemory, keep_up, run_slot, sockets};
 use dunlin_board::partition::StoreFlash;
 use dunlin_board::probe::{self, Capacity, PageTable, Tables, records, spawn};
 use dunlin_board::rp2350::{self, Rp2350, Rp2350Flash};
-use dunlin_board::{boot, executor, persist};
+#[cfg(feature = "update")]
+use dunlin_board::update::{Memory, Updates, mapped};
+use dunlin_board::{boot, executor, persist, settings};
 use embassy_executor::Spawner;
 use embassy_net::{Runner, Stack, StackResources};
 use embassy_rp::flash::Flash;
@@ -33,8 +36,10 @@ const SLOTS: usize = 4;
 /// Sectors of the store, as in memory.x.
 const SECTORS: usize = 176;
 
-/// All of the flash, of which the store has its part.
-type BoardFlash = StoreFlash<Rp2350Flash<{ 4 * 1024 * 1024 }>, SECTORS>;
+/// Bytes of flash.
+const BYTES: usize = 4 * 1024 * 1024;
+/// All of it, of which the store has its part.
+type BoardFlash = StoreFlash<Rp2350Flash<BYTES>, SECTORS>;
 const _: () = assert!(
     Store::<BoardFlash>::places() >= records(PAGES, HOSTS),
     "the store is too small"
@@ -46,6 +51,8 @@ const _: () = assert!(
 static CAPACITY: Capacity = Capacity::of::<PAGES, HOSTS>();
 
 type BoardProbe = probe::BoardProbe<PAGES, HOSTS, Rp2350>;
+#[cfg(feature = "update")]
+type BoardUpdates = Updates<boot_chain::Part<Rp2350Flash<BYTES>>, { rp2350::BOOT_WORD }>;
 type Bus = PioSpi<'static, PIO0, 0>;
 type Radio = cyw43::Runner<'static, SpiBus<Output<'static>, Bus>>;
 
@@ -54,9 +61,6 @@ bind_interrupts!(struct Interrupts {
     DMA_IRQ_0 => dma::InterruptHandler<DMA_CH0>;
 });
 
-/// The network to join: see build.rs.
-const NETWORK: &str = env!("DUNLIN_WIFI_NETWORK");
-const PASSWORD: &str = env!("DUNLIN_WIFI_PASSWORD");
 /// Between two attempts to join.
 const PAUSE: Duration = Duration::from_secs(10);
 
@@ -96,7 +100,24 @@ fn main() -> ! {
     };
     // Without a page list there is nothing to do, and nobody feeds the watchdog: the log says so,
     // again and again.
-    let probe = load(hardware);
+    #[cfg(feature = "update")]
+    let list = mapped::choose::<PAGES, HOSTS>();
+    #[cfg(feature = "update")]
+    let updates = {
+        // Not in a task, which would hold it twice.
+        static UPDATES: StaticCell<BoardUpdates> = StaticCell::new();
+        UPDATES.init(mapped::start::<_, _, PAGES, HOSTS>(
+            "pico2-w",
+            rp2350::another_flash,
+            &list,
+            &boot,
+        ))
+    };
+    #[cfg(feature = "update")]
+    let image = list.image;
+    #[cfg(not(feature = "update"))]
+    let image = probe::image_flash();
+    let probe = load(image, hardware);
     let flash = StoreFlash::new(Flash::new_blocking(p.FLASH));
     executor::run(|spawner| {
         #[cfg(feature = "usb-log")]
@@ -107,16 +128,27 @@ fn main() -> ! {
             persist::restore(probe, store, &boot);
             spawn(spawner, keeper(probe, store));
             spawn(spawner, house(probe));
-            spawn(spawner, start(spawner, probe, wires, p.TRNG));
+            spawn(
+                spawner,
+                start(
+                    spawner,
+                    probe,
+                    wires,
+                    p.TRNG,
+                    #[cfg(feature = "update")]
+                    updates,
+                ),
+            );
         }
     })
 }
 
-fn load(hardware: Rp2350) -> Option<&'static BoardProbe> {
+fn load(image: &'static [u8], hardware: Rp2350) -> Option<&'static BoardProbe> {
     static TABLES: ConstStaticCell<Tables<PAGES, HOSTS>> = ConstStaticCell::new(Tables::NEW);
     static PAGE_TABLE: ConstStaticCell<PageTable<PAGES>> = ConstStaticCell::new(PageTable::NEW);
     static PROBE: StaticCell<BoardProbe> = StaticCell::new();
-    probe::load(TABLES.take(), PAGE_TABLE.take(), &PROBE, SLOTS, hardware).ok()
+    let tables = TABLES.take();
+    probe::load_from(image, tables, PAGE_TABLE.take(), &PROBE, SLOTS, hardware).ok()
 }
 
 /// Brings the network up, then the slots.
@@ -126,6 +158,7 @@ async fn start(
     probe: &'static BoardProbe,
     wires: Wires,
     mut trng: Peri<'static, TRNG>,
+    #[cfg(feature = "update")] updates: &'static mut BoardUpdates,
 ) {
     static STATE: StaticCell<State> = StaticCell::new();
     static RESOURCES: StaticCell<StackResources<{ sockets(SLOTS) }>> = StaticCell::new();
@@ -143,6 +176,8 @@ async fn start(
     #[cfg(feature = "tcp-log")]
     spawn(spawner, dunlin_board::tcp_log::serve(stack));
     spawn(spawner, join(control, stack));
+    #[cfg(feature = "update")]
+    spawn(spawner, update(updates, probe, stack));
     for (number, memory) in MEMORY.take().iter_mut().enumerate() {
         spawn(spawner, slot(number, probe, memory.on(stack)));
     }
@@ -160,18 +195,17 @@ async fn join(mut control: Control<'static>, stack: Stack<'static>) {
     control
         .set_power_management(PowerManagementMode::PowerSave)
         .await;
-    if NETWORK.is_empty() {
-        return defmt::error!(
-            "no network to join: build with DUNLIN_WIFI_NETWORK and DUNLIN_WIFI_PASSWORD"
-        );
-    }
+    let settings = settings::read();
+    let Some(network) = settings.get(Key::WifiNetwork) else {
+        return defmt::error!("no network to join: `cargo xtask flash` sets one");
+    };
     loop {
-        let options = match PASSWORD {
-            "" => JoinOptions::new_open(),
-            password => JoinOptions::new(password.as_bytes()),
+        let options = match settings.get(Key::WifiPassword) {
+            None | Some("") => JoinOptions::new_open(),
+            Some(password) => JoinOptions::new(password.as_bytes()),
         };
-        if control.join(NETWORK, options).await.is_ok() {
-            defmt::info!("joined {=str}", NETWORK);
+        if control.join(network, options).await.is_ok() {
+            defmt::info!("joined {=str}", network);
             // Up to a moment later, the link is not up yet; a link that never comes up is as good
             // as lost.
             let _ = with_timeout(PAUSE, stack.wait_link_up()).await;
@@ -180,7 +214,7 @@ async fn join(mut control: Control<'static>, stack: Stack<'static>) {
         }
         defmt::warn!(
             "not joined to {=str}; once more in {=u64} s",
-            NETWORK,
+            network,
             PAUSE.as_secs()
         );
         Timer::after(PAUSE).await;
@@ -196,9 +230,22 @@ async fn net(
     keep_up(runner, stack, probe).await
 }
 
+/// Looks for updates.
+#[cfg(feature = "update")]
+#[embassy_executor::task]
+async fn update(
+    updates: &'static mut BoardUpdates,
+    probe: &'static BoardProbe,
+    stack: Stack<'static>,
+) {
+    static MEMORY: ConstStaticCell<Memory> = ConstStaticCell::new(Memory::NEW);
+    let url = mapped::url(probe);
+    updates.run(probe, stack, MEMORY.take(), url).await
+}
+
 #[embassy_executor::task(pool_size = SLOTS)]
 async fn slot(number: usize, probe: &'static BoardProbe, mut slot: NetworkSlot) {
-    probe.run_slot(number, &mut slot).await
+    run_slot(probe, number, &mut slot).await
 }
 
 #[embassy_executor::task]
@@ -208,5 +255,8 @@ async fn house(probe: &'static BoardProbe) {
 
 #[embassy_executor::task]
 async fn keeper(probe: &'static BoardProbe, store: &'static mut Store<BoardFlash>) {
+    #[cfg(feature = "update")]
+    persist::keep(probe, store).await;
+    #[cfg(not(feature = "update"))]
     probe.persistence().run(store).await
 }

@@ -3,10 +3,12 @@
 //! dunlin's probe on the W5500-EVB-Pico2.
 
 use dunlin::store::Store;
-use dunlin_board::network::{self, NetworkSlot, SlotMemory, keep_up, sockets};
+use dunlin_board::network::{self, NetworkSlot, SlotMemory, keep_up, run_slot, sockets};
 use dunlin_board::partition::StoreFlash;
 use dunlin_board::probe::{self, Capacity, PageTable, Tables, records, spawn};
 use dunlin_board::rp2350::{self, Rp2350, Rp2350Flash};
+#[cfg(feature = "update")]
+use dunlin_board::update::{Memory, Updates, mapped};
 use dunlin_board::{boot, executor, persist, rtt};
 use embassy_executor::Spawner;
 use embassy_net::{Runner, Stack, StackResources};
@@ -37,8 +39,10 @@ const SECTORS: usize = 176;
 #[cfg(feature = "tls")]
 const SECTORS: usize = 140;
 
-/// All of the flash, of which the store has its part.
-type BoardFlash = StoreFlash<Rp2350Flash<{ 2 * 1024 * 1024 }>, SECTORS>;
+/// Bytes of flash.
+const BYTES: usize = 2 * 1024 * 1024;
+/// All of it, of which the store has its part.
+type BoardFlash = StoreFlash<Rp2350Flash<BYTES>, SECTORS>;
 const _: () = assert!(
     Store::<BoardFlash>::places() >= records(PAGES, HOSTS),
     "the store is too small"
@@ -50,6 +54,8 @@ const _: () = assert!(
 static CAPACITY: Capacity = Capacity::of::<PAGES, HOSTS>();
 
 type BoardProbe = probe::BoardProbe<PAGES, HOSTS, Rp2350>;
+#[cfg(feature = "update")]
+type BoardUpdates = Updates<boot_chain::Part<Rp2350Flash<BYTES>>, { rp2350::BOOT_WORD }>;
 type Bus = ExclusiveDevice<Spi<'static, SPI0, spi::Async>, Output<'static>, Delay>;
 type Card = embassy_net_wiznet::Runner<'static, W5500, Bus, Input<'static>, Output<'static>>;
 
@@ -82,7 +88,24 @@ fn main() -> ! {
     });
     // Without a page list there is nothing to do, and nobody feeds the watchdog: the log says so,
     // again and again.
-    let probe = load(hardware);
+    #[cfg(feature = "update")]
+    let list = mapped::choose::<PAGES, HOSTS>();
+    #[cfg(feature = "update")]
+    let updates = {
+        // Not in a task, which would hold it twice.
+        static UPDATES: StaticCell<BoardUpdates> = StaticCell::new();
+        UPDATES.init(mapped::start::<_, _, PAGES, HOSTS>(
+            "w5500-evb-pico2",
+            rp2350::another_flash,
+            &list,
+            &boot,
+        ))
+    };
+    #[cfg(feature = "update")]
+    let image = list.image;
+    #[cfg(not(feature = "update"))]
+    let image = probe::image_flash();
+    let probe = load(image, hardware);
     let flash = StoreFlash::new(Flash::new_blocking(p.FLASH));
     executor::run(|spawner| {
         #[cfg(feature = "usb-log")]
@@ -93,16 +116,27 @@ fn main() -> ! {
             persist::restore(probe, store, &boot);
             spawn(spawner, keeper(probe, store));
             spawn(spawner, house(probe));
-            spawn(spawner, start(spawner, probe, wires, p.TRNG));
+            spawn(
+                spawner,
+                start(
+                    spawner,
+                    probe,
+                    wires,
+                    p.TRNG,
+                    #[cfg(feature = "update")]
+                    updates,
+                ),
+            );
         }
     })
 }
 
-fn load(hardware: Rp2350) -> Option<&'static BoardProbe> {
+fn load(image: &'static [u8], hardware: Rp2350) -> Option<&'static BoardProbe> {
     static TABLES: ConstStaticCell<Tables<PAGES, HOSTS>> = ConstStaticCell::new(Tables::NEW);
     static PAGE_TABLE: ConstStaticCell<PageTable<PAGES>> = ConstStaticCell::new(PageTable::NEW);
     static PROBE: StaticCell<BoardProbe> = StaticCell::new();
-    probe::load(TABLES.take(), PAGE_TABLE.take(), &PROBE, SLOTS, hardware).ok()
+    let tables = TABLES.take();
+    probe::load_from(image, tables, PAGE_TABLE.take(), &PROBE, SLOTS, hardware).ok()
 }
 
 /// Brings the network up, then the slots.
@@ -112,6 +146,7 @@ async fn start(
     probe: &'static BoardProbe,
     wires: Wires,
     mut trng: Peri<'static, TRNG>,
+    #[cfg(feature = "update")] updates: &'static mut BoardUpdates,
 ) {
     // Packets that wait, 1.5 kB each: what is sent are requests and acknowledgements, one a slot.
     static STATE: StaticCell<State<8, SLOTS>> = StaticCell::new();
@@ -140,6 +175,8 @@ async fn start(
     spawn(spawner, net(runner, stack, probe));
     #[cfg(feature = "tcp-log")]
     spawn(spawner, dunlin_board::tcp_log::serve(stack));
+    #[cfg(feature = "update")]
+    spawn(spawner, update(updates, probe, stack));
     for (number, memory) in MEMORY.take().iter_mut().enumerate() {
         spawn(spawner, slot(number, probe, memory.on(stack)));
     }
@@ -159,9 +196,22 @@ async fn net(
     keep_up(runner, stack, probe).await
 }
 
+/// Looks for updates.
+#[cfg(feature = "update")]
+#[embassy_executor::task]
+async fn update(
+    updates: &'static mut BoardUpdates,
+    probe: &'static BoardProbe,
+    stack: Stack<'static>,
+) {
+    static MEMORY: ConstStaticCell<Memory> = ConstStaticCell::new(Memory::NEW);
+    let url = mapped::url(probe);
+    updates.run(probe, stack, MEMORY.take(), url).await
+}
+
 #[embassy_executor::task(pool_size = SLOTS)]
 async fn slot(number: usize, probe: &'static BoardProbe, mut slot: NetworkSlot) {
-    probe.run_slot(number, &mut slot).await
+    run_slot(probe, number, &mut slot).await
 }
 
 #[embassy_executor::task]
@@ -171,5 +221,8 @@ async fn house(probe: &'static BoardProbe) {
 
 #[embassy_executor::task]
 async fn keeper(probe: &'static BoardProbe, store: &'static mut Store<BoardFlash>) {
+    #[cfg(feature = "update")]
+    persist::keep(probe, store).await;
+    #[cfg(not(feature = "update"))]
     probe.persistence().run(store).await
 }

@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 use boot_chain::{FlashError, Marks, StateWords, start, state_sectors};
 use dunlin::fetch::{Agent, Url};
 use dunlin::update::{
-    Device as Facts, Found, Journal, Kind as What, LONGEST_MANIFEST, Manifest, Network, Place,
-    PublicKey, Puller, Refusal, Server as Where, Standing,
+    Device as Facts, Fall, Found, Journal, Kind as What, LONGEST_MANIFEST, Manifest, Network,
+    Place, PublicKey, Puller, Refusal, Server as Where, Standing,
 };
 use embedded_storage::nor_flash::NorFlash as _;
 use futures_lite::future::block_on;
@@ -174,7 +174,7 @@ impl<const WORD: usize, const STATE: usize> Device<WORD, STATE> {
         let mut journal = self.journal();
         let standing = journal.record().standing(build);
         if let Standing::RolledBack(_) = standing {
-            journal.change(|record| record.roll_back(1))?;
+            journal.change(|record| record.roll_back(Fall::Power))?;
         }
         Ok(standing)
     }
@@ -237,13 +237,13 @@ impl<const WORD: usize, const STATE: usize> Device<WORD, STATE> {
             start: 0,
             header: 0,
         };
-        let network = Network {
+        let mut network = Network {
             connect: server,
             resolve: &mut Names,
             buffer: &mut buffer,
         };
         let quiet = async || ();
-        let found = puller.look(network, facts, place, &mut journal, quiet, &mut file);
+        let found = puller.look(&mut network, facts, place, &mut journal, quiet, &mut file);
         then(found.await)
     }
 }

@@ -1,5 +1,6 @@
 //! Updates from the server to the boot loader, on a model of flash that loses power at every byte.
 
+mod cable;
 mod chip;
 mod cuts;
 mod device;

@@ -1,0 +1,33 @@
+//! Whose signatures count. The keys are put into the image when it is built for a device (`cargo
+//! xtask release`, `qemu`, `flash`): a firmware without any trusts nobody.
+
+use dunlin::update::{KEY_BYTES, Kind, PublicKey};
+
+/// Two of each kind: one in use, and one to go on with should the first be lost.
+const OF_EACH: usize = 2;
+
+/// Firmware keys, then list keys, as key files hold them; zeros until they are put in.
+// SAFETY: no other symbol has this name, by which the commands on a computer find it.
+#[unsafe(no_mangle)]
+#[used]
+static DUNLIN_UPDATE_KEYS: [[u8; KEY_BYTES]; 2 * OF_EACH] = [[0; KEY_BYTES]; 2 * OF_EACH];
+
+/// The keys for this kind. With one of them, it is there twice.
+pub fn keys(kind: Kind) -> Option<[PublicKey; OF_EACH]> {
+    let first = match kind {
+        Kind::Firmware => 0,
+        Kind::List => OF_EACH,
+    };
+    let key = |index: usize| {
+        let place = DUNLIN_UPDATE_KEYS.get(first + index)?;
+        let mut bytes = [0; KEY_BYTES];
+        for (to, from) in bytes.iter_mut().zip(place) {
+            // SAFETY: a reference to a byte of our own. Volatile: what the compiler sees is not what
+            // is in flash.
+            *to = unsafe { core::ptr::from_ref(from).read_volatile() };
+        }
+        PublicKey::from_bytes(&bytes)
+    };
+    let found = key(0).or_else(|| key(1))?;
+    Some([found, key(1).unwrap_or(found)])
+}

@@ -1,0 +1,130 @@
+//! Updates of boards whose flash the processor reads like memory, and whose memory map says what is
+//! where: `partitions.x` beside the board's memory.x, which its boot loader includes, too.
+
+use boot_chain::Part;
+use dunlin::boot::Boot;
+use dunlin::image::Image;
+use dunlin::probe::{Board, Probe};
+use dunlin::settings::Key;
+use dunlin::update::halves::{HEADER, content};
+use dunlin::update::{Released, Terms};
+
+use super::{PACE, Particulars, Slots, Updates};
+use crate::partition::ChipFlash;
+use crate::{rtt, settings};
+
+unsafe extern "C" {
+    static _boot_state_start: u8;
+    static _boot_state_end: u8;
+    static _journal_start: u8;
+    static _journal_end: u8;
+    static _dfu_start: u8;
+    static _dfu_end: u8;
+    static _image_start: u8;
+    static _image_end: u8;
+    static _spare_image_start: u8;
+    static _spare_image_end: u8;
+}
+
+/// The list that the device runs on.
+#[derive(Clone, Copy, Debug)]
+pub struct List {
+    half: usize,
+    released: Released,
+    /// Its page image, or what is where one should be.
+    pub image: &'static [u8],
+}
+
+/// Chooses the newest list that is good for so many pages and hosts; a list that a cable has brought
+/// is the oldest, and looked at by who loads it. Work: the half that is chosen, as a rule.
+pub fn choose<const PAGES: usize, const HOSTS: usize>() -> List {
+    let halves = halves();
+    let by_cable = List {
+        half: 0,
+        released: Released::default(),
+        image: halves[0],
+    };
+    let came = |half: usize| {
+        let (released, image) = content(halves[half])?;
+        let list = List {
+            half,
+            released,
+            image,
+        };
+        Some(list).filter(|_| released.sequence > 0)
+    };
+    let mut came = [came(0), came(1)];
+    let sequence = |list: &Option<List>| list.map_or(0, |list| list.released.sequence);
+    if sequence(&came[0]) < sequence(&came[1]) {
+        came.reverse();
+    }
+    let mut came = came.into_iter().flatten();
+    came.find(|list| fits::<PAGES, HOSTS>(list.image))
+        .unwrap_or(by_cable)
+}
+
+/// The halves of flash that hold lists, whatever is in them.
+fn halves() -> [&'static [u8]; 2] {
+    let half = |from: *const u8, to: *const u8| {
+        let length = to.addr().saturating_sub(from.addr());
+        // SAFETY: the memory map sets this part of flash apart. The half in use is not written; the
+        // other one is, but nobody looks at it meanwhile.
+        unsafe { core::slice::from_raw_parts(from, length) }
+    };
+    [
+        half(&raw const _image_start, &raw const _image_end),
+        half(&raw const _spare_image_start, &raw const _spare_image_end),
+    ]
+}
+
+fn fits<const PAGES: usize, const HOSTS: usize>(image: &[u8]) -> bool {
+    Image::parse(image).is_ok_and(|image| image.pages() <= PAGES && image.hosts() <= HOSTS)
+}
+
+/// Is the image behind the header of this half, of so many bytes, one that the board can run on?
+fn is_good<const PAGES: usize, const HOSTS: usize>(half: usize, length: u32) -> bool {
+    let halves = halves();
+    let image = halves
+        .get(half)
+        .and_then(|half| half.get(HEADER..)?.get(..length as usize));
+    image.is_some_and(fits::<PAGES, HOSTS>)
+}
+
+/// Finds out where updates of this board stand. `driver` makes one more driver of its flash; words of
+/// the boot loader's state have `WORD` bytes.
+pub fn start<F: ChipFlash, const WORD: usize, const PAGES: usize, const HOSTS: usize>(
+    board: &'static str,
+    driver: fn() -> F,
+    list: &List,
+    boot: &Boot,
+) -> Updates<Part<F>, WORD> {
+    let part = |from: *const u8, to: *const u8| {
+        let place = |address: *const u8| (address.addr() as u32).saturating_sub(F::BASE);
+        Part::new(driver(), place(from), place(to), || ())
+    };
+    let slots = Slots {
+        dfu: part(&raw const _dfu_start, &raw const _dfu_end),
+        state: part(&raw const _boot_state_start, &raw const _boot_state_end),
+        journal: part(&raw const _journal_start, &raw const _journal_end),
+        halves: [
+            part(&raw const _image_start, &raw const _image_end),
+            part(&raw const _spare_image_start, &raw const _spare_image_end),
+        ],
+    };
+    let particulars = Particulars {
+        board,
+        list: (list.half, list.released),
+        is_good_list: is_good::<PAGES, HOSTS>,
+        reset: rtt::reset,
+        terms: Terms::DEFAULT,
+        pace: PACE,
+    };
+    Updates::new(slots, particulars, boot)
+}
+
+/// Where updates are: what the device was told by a cable counts more than what its list says.
+pub fn url<B: Board>(probe: &Probe<'static, B>) -> Option<&'static str> {
+    settings::read()
+        .get(Key::UpdateUrl)
+        .or_else(|| probe.image().update_url())
+}
