@@ -6,7 +6,7 @@ use std::{env, fs};
 
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    for script in ["dunlin.x", "rp2350.x"] {
+    for script in ["dunlin.x", "kept.x", "rp2350.x"] {
         println!("cargo:rerun-if-changed={script}");
         fs::copy(script, out.join(script)).expect("linker scripts are beside this file");
     }

@@ -7,7 +7,12 @@ use std::{env, fs};
 
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    copy("../../memory.x", &out.join("memory.x"));
+    // With updates the boot loader comes first, and the firmware lies behind it.
+    let map = match env::var_os("CARGO_FEATURE_UPDATE") {
+        Some(_) => "memory-update.x",
+        None => "../../memory.x",
+    };
+    copy(map, &out.join("memory.x"));
     copy("device.x", &out.join("device.x"));
     println!("cargo:rustc-link-search={}", out.display());
     for argument in [

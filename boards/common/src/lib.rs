@@ -11,19 +11,34 @@
 //! - [`probe`] is the probe with a microcontroller's clock and log, in memory that the board sets
 //!   apart.
 //! - [`partition`] is the store's part of a chip's flash, [`persist`] the store in it.
+//! - [`settings`] are what the device was told by a cable alone.
+//! - `headers` (feature) puts headers of the owner's into requests.
 //! - [`suite`] runs the on-target suite.
+//! - `fleet` (feature) makes it a probe of a fleet.
 //! - `tls` (feature) is https.
+//! - `update` (feature) looks for signed firmware and lists, tries them and rolls them back.
 //! - `rtt` (feature) is the log and the way down of boards with a debug probe, `rp2350` (feature)
 //!   their chip.
+//! - [`log_frame`] keeps the frames of a log apart, for loggers of our own.
 //! - `log_sinks` (features `tcp-log`, `line-log`) lets the log out beside RTT: `tcp_log` to the
 //!   network, `usb_log` (feature) to a USB port.
 
 pub mod black_box;
+#[cfg(feature = "discover")]
+pub mod discovering;
 pub mod executor;
+#[cfg(feature = "fleet")]
+pub mod fleet;
+#[cfg(feature = "headers")]
+pub mod headers;
+pub mod log_frame;
 #[cfg(feature = "log-sinks")]
 pub mod log_sinks;
 #[cfg(all(feature = "log-sinks", feature = "rtt"))]
 mod logger;
+// Cores that cannot exchange a word in one go cannot read one at any address, either.
+#[cfg(target_has_atomic = "32")]
+mod memcpy;
 mod memmove;
 pub mod memory;
 mod memset;
@@ -36,11 +51,14 @@ pub mod probe;
 pub mod rp2350;
 #[cfg(feature = "rtt")]
 pub mod rtt;
+pub mod settings;
 pub mod suite;
 #[cfg(feature = "tcp-log")]
 pub mod tcp_log;
 #[cfg(feature = "tls")]
 pub mod tls;
+#[cfg(feature = "update")]
+pub mod update;
 #[cfg(feature = "usb-log")]
 pub mod usb_log;
 

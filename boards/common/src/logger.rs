@@ -1,11 +1,9 @@
 //! The log over RTT and to every [sink](crate::log_sinks): what `defmt-rtt` does alone where there
 //! is no other sink.
 
-use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
-use critical_section::RestoreState;
-
+use crate::log_frame::LogFrame;
 use crate::log_sinks;
 
 /// Bytes that wait for a debug probe.
@@ -67,40 +65,18 @@ impl Header {
 #[defmt::global_logger]
 struct Logger;
 
-struct Line {
-    taken: AtomicBool,
-    encoder: UnsafeCell<defmt::Encoder>,
-    restore: UnsafeCell<RestoreState>,
-}
-
-// SAFETY: the cells are touched only between `acquire` and `release`, inside one critical section.
-unsafe impl Sync for Line {}
-
-static LINE: Line = Line {
-    taken: AtomicBool::new(false),
-    encoder: UnsafeCell::new(defmt::Encoder::new()),
-    restore: UnsafeCell::new(RestoreState::invalid()),
-};
+static FRAME: LogFrame = LogFrame::new();
 
 fn send(bytes: &[u8]) {
     _SEGGER_RTT.push(bytes);
     log_sinks::push(bytes);
 }
 
-// SAFETY: `acquire` takes a critical section that `release` gives back, so frames never interleave.
+// SAFETY: a [`LogFrame`] is inside a critical section from `acquire` to `release`, so that frames
+// never interleave.
 unsafe impl defmt::Logger for Logger {
     fn acquire() {
-        // SAFETY: paired with the one in `release`; defmt never nests them.
-        let restore = unsafe { critical_section::acquire() };
-        if LINE.taken.swap(true, Ordering::Relaxed) {
-            // A `Format` implementation logged while it was being logged.
-            panic!("log statement inside a log statement");
-        }
-        // SAFETY: inside the critical section, and `taken` keeps others out.
-        unsafe {
-            LINE.restore.get().write(restore);
-            (*LINE.encoder.get()).start_frame(send);
-        }
+        FRAME.begin(send);
     }
 
     /// Sinks are tasks, which cannot be waited for here.
@@ -108,16 +84,11 @@ unsafe impl defmt::Logger for Logger {
 
     unsafe fn write(bytes: &[u8]) {
         // SAFETY: defmt calls this only between `acquire` and `release`.
-        unsafe { (*LINE.encoder.get()).write(bytes, send) }
+        unsafe { FRAME.write(bytes, send) }
     }
 
     unsafe fn release() {
-        // SAFETY: defmt calls this once for each `acquire`, whose critical section ends here.
-        unsafe {
-            (*LINE.encoder.get()).end_frame(send);
-            log_sinks::wake();
-            LINE.taken.store(false, Ordering::Relaxed);
-            critical_section::release(LINE.restore.get().read());
-        }
+        // SAFETY: defmt calls this once for each `acquire`.
+        unsafe { FRAME.end(send, log_sinks::wake) }
     }
 }

@@ -1,18 +1,38 @@
 //! The network of a microcontroller: embassy-net through `dunlin-embassy-net`, with what only our
 //! firmware has: https, and the log over TCP.
 
-use dunlin::probe::{Board, Probe, Slot};
+#[cfg(feature = "collect")]
+use dunlin::probe::CollectingSlot;
+#[cfg(not(feature = "collect"))]
+use dunlin::probe::Slot;
+use dunlin::probe::{Board, Probe};
 use dunlin_embassy_net::{keep_online, keep_time};
 use embassy_net::{Runner, Stack};
 use embassy_net_driver::Driver;
 
-pub use dunlin_embassy_net::{Connector, Names, Socket, is_busy, opened, own_address, start};
+pub use dunlin_embassy_net::{
+    Buffers, Connector, Names, Socket, is_busy, opened, own_address, start,
+};
 
-/// A full socket set panics, so it is counted here: one a slot, what the adapter needs besides, and
-/// the log's if it goes over TCP.
+/// A full socket set panics, so it is counted here: one a slot, another one where pages are
+/// collected, what the adapter needs besides, the log's if it goes over TCP, and those of updates and of a
+/// fleet's broker.
+/// Each further [`connector`] counts as a slot.
 pub const fn sockets(slots: usize) -> usize {
-    slots + dunlin_embassy_net::SOCKETS_BESIDES + cfg!(feature = "tcp-log") as usize
+    slots * (1 + cfg!(feature = "collect") as usize)
+        + dunlin_embassy_net::SOCKETS_BESIDES
+        + cfg!(feature = "tcp-log") as usize
+        + cfg!(feature = "update") as usize
+        + cfg!(feature = "fleet") as usize
 }
+
+/// Of a collector, a status line is read.
+#[cfg(feature = "collect")]
+const FROM_COLLECTOR: usize = 128;
+/// What a slot holds of a body on its way to the collector: two windows of what is read, so that one is
+/// acknowledged while the other is under way.
+#[cfg(feature = "collect")]
+const TO_COLLECTOR: usize = 2400;
 
 /// Moves frames, tells the probe when the network comes and goes, and asks its time server if it
 /// has one; for ever.
@@ -38,25 +58,79 @@ pub async fn keep_up<B: Board, D: Driver>(
 
 /// What one slot needs: put an array of them in a `ConstStaticCell`.
 #[derive(Debug)]
-pub struct SlotMemory(dunlin_embassy_net::SlotMemory);
+pub struct SlotMemory {
+    slot: dunlin_embassy_net::SlotMemory,
+    #[cfg(feature = "collect")]
+    collector: Buffers<FROM_COLLECTOR, TO_COLLECTOR>,
+}
 
 impl SlotMemory {
     /// Empty.
-    pub const NEW: Self = Self(dunlin_embassy_net::SlotMemory::NEW);
+    pub const NEW: Self = Self {
+        slot: dunlin_embassy_net::SlotMemory::NEW,
+        #[cfg(feature = "collect")]
+        collector: Buffers::NEW,
+    };
 
     /// Makes a slot of it.
     pub fn on(&'static mut self, stack: Stack<'static>) -> NetworkSlot {
-        #[cfg(feature = "tls")]
-        let wrap = crate::tls::TlsConnector;
-        #[cfg(not(feature = "tls"))]
-        let wrap = core::convert::identity;
-        self.0.on(stack, wrap)
+        let slot = self.slot.on(stack, wrap_slot);
+        #[cfg(feature = "collect")]
+        let slot = CollectingSlot {
+            slot,
+            connect: Connector::new(stack, &mut self.collector),
+            resolve: Names(stack),
+        };
+        slot
     }
 }
 
 /// A slot that fetches over the network.
+#[cfg(not(feature = "collect"))]
+pub type NetworkSlot = Slot<'static, SlotConnector, Names>;
+/// A slot that fetches over the network, and hands copies to a collector.
+#[cfg(feature = "collect")]
+pub type NetworkSlot = CollectingSlot<'static, SlotConnector, Names, Connector>;
+
+/// Runs a slot, for ever. *Cancellation*: as for [`Probe::run_slot`].
+pub async fn run_slot<B: Board>(probe: &Probe<'_, B>, number: usize, slot: &mut NetworkSlot) -> ! {
+    #[cfg(not(feature = "collect"))]
+    probe.run_slot(number, slot).await;
+    #[cfg(feature = "collect")]
+    probe.run_collecting_slot(number, slot).await
+}
+
+/// What opens connections: with TLS for https, if the firmware has it.
 #[cfg(not(feature = "tls"))]
-pub type NetworkSlot = Slot<'static, Connector, Names>;
-/// A slot that fetches over the network.
+pub type NetworkConnector = Connector;
+/// What opens connections: with TLS for https.
 #[cfg(feature = "tls")]
-pub type NetworkSlot = Slot<'static, crate::tls::TlsConnector, Names>;
+pub type NetworkConnector = crate::tls::TlsConnector;
+
+/// What opens a slot's connections.
+#[cfg(not(feature = "headers"))]
+pub type SlotConnector = NetworkConnector;
+/// What opens a slot's connections, with headers of the owner's in their requests.
+#[cfg(feature = "headers")]
+pub type SlotConnector = crate::headers::Headed<NetworkConnector>;
+
+fn wrap_slot(connector: Connector) -> SlotConnector {
+    #[cfg(feature = "headers")]
+    return crate::headers::Headed(wrap(connector));
+    #[cfg(not(feature = "headers"))]
+    wrap(connector)
+}
+
+/// Opens connections for whoever is no slot: an update, what is collected, a broker. It shares TLS's
+/// memory and trust with the slots, and waits for them as they do for each other. `buffers` are of
+/// one connection at a time: put them in a `ConstStaticCell`, and count one more in [`sockets`].
+pub fn connector(stack: Stack<'static>, buffers: &'static mut Buffers) -> NetworkConnector {
+    wrap(Connector::new(stack, buffers))
+}
+
+pub(crate) fn wrap(connector: Connector) -> NetworkConnector {
+    #[cfg(feature = "tls")]
+    return crate::tls::TlsConnector(connector);
+    #[cfg(not(feature = "tls"))]
+    connector
+}

@@ -22,6 +22,23 @@ pub trait Hardware {
     fn unix_time(&self) -> Option<u64> {
         None
     }
+    /// What the collector knows this device by; `None` if it has not been told.
+    #[cfg(feature = "collect")]
+    fn collector_token(&self) -> Option<&'static str> {
+        None
+    }
+    /// The image that the device was loaded with, if it is a probe of a fleet: its list comes from
+    /// the planner.
+    #[cfg(feature = "fleet")]
+    fn fleet_image(&self) -> Option<Image<'static>> {
+        None
+    }
+    /// Memory for pages beyond the list, and who reads the flash of their URLs; `None` if it has
+    /// none. Called once.
+    #[cfg(feature = "discover")]
+    fn discovery(&self) -> Option<crate::discovering::Lent> {
+        None
+    }
     /// A key that only this device has, random and the same at every start; `None` to use the page
     /// image's.
     fn key(&self) -> Option<[u8; 16]> {
@@ -53,8 +70,17 @@ impl<H: Hardware> Board for Device<H> {
             let awake_millis = executor::awake().as_millis();
             BoardEvent::Power { awake_millis }.emit();
             crate::here();
+            #[cfg(feature = "update")]
+            crate::update::report();
             #[cfg(feature = "tls")]
             crate::tls::report();
+        }
+    }
+
+    #[cfg(feature = "discover")]
+    fn found(&self, event: &dunlin::probe::FoundEvent<'_>) {
+        if event.level() <= self.log {
+            event.emit();
         }
     }
 
@@ -148,7 +174,7 @@ unsafe extern "C" {
 }
 
 /// The place of the page image, whatever is in it.
-fn image_flash() -> &'static [u8] {
+pub fn image_flash() -> &'static [u8] {
     let start = &raw const _image_start;
     let length = (&raw const _image_end).addr().saturating_sub(start.addr());
     // SAFETY: memory.x sets this region apart, it is written before the firmware starts, and nobody
@@ -167,7 +193,22 @@ pub fn load<const PAGES: usize, const HOSTS: usize, H: Hardware>(
     slots: usize,
     hardware: H,
 ) -> Result<&'static BoardProbe<PAGES, HOSTS, H>, ImageError> {
-    let made = Image::parse(image_flash()).and_then(|image| {
+    load_from(image_flash(), tables, pages, place, slots, hardware)
+}
+
+/// Makes the probe of this image. Call once.
+///
+/// # Errors
+/// As above.
+pub fn load_from<const PAGES: usize, const HOSTS: usize, H: Hardware>(
+    image: &'static [u8],
+    tables: &'static mut Tables<PAGES, HOSTS>,
+    pages: &'static mut PageTable<PAGES>,
+    place: &'static StaticCell<BoardProbe<PAGES, HOSTS, H>>,
+    slots: usize,
+    hardware: H,
+) -> Result<&'static BoardProbe<PAGES, HOSTS, H>, ImageError> {
+    let made = Image::parse(image).and_then(|image| {
         let log = image.config()?.log;
         let Tables { scheduler, hosts } = tables;
         let PageTable { pages, redirects } = pages;
@@ -178,14 +219,51 @@ pub fn load<const PAGES: usize, const HOSTS: usize, H: Hardware>(
             redirects,
         };
         let key = hardware.key();
+        #[cfg(feature = "discover")]
+        let discovery = hardware.discovery();
+        #[cfg(feature = "collect")]
+        let token = hardware.collector_token();
+        #[cfg(feature = "fleet")]
+        let device = hardware.fleet_image();
         let probe = Probe::new(image, memory, slots, Device { log, hardware })?;
-        Ok(match key {
+        #[cfg(feature = "collect")]
+        let probe = collecting(probe, image.collector(), token);
+        #[cfg(feature = "fleet")]
+        let probe = match device {
+            Some(device) => probe.in_fleet(Some(device)),
+            None => probe,
+        };
+        let probe = match key {
             Some(key) => probe.with_key(key),
             None => probe,
-        })
+        };
+        #[cfg(feature = "discover")]
+        let probe = match discovery {
+            Some(lent) => probe.with_discovery(lent.memory, lent.source),
+            None => probe,
+        };
+        Ok(probe)
     });
     made.map(|probe| &*place.init(probe))
         .inspect_err(|why| Event::Refused { why: *why }.emit())
+}
+
+/// Has copies handed to the collector that the page image names, if it names one.
+#[cfg(feature = "collect")]
+fn collecting<B: Board>(
+    probe: Probe<'static, B>,
+    url: Option<&'static str>,
+    token: Option<&'static str>,
+) -> Probe<'static, B> {
+    use dunlin::collect::Collector;
+    match url.map(|url| Collector::new(url, token)) {
+        Some(Ok(collector)) => probe.with_collector(collector),
+        Some(Err(why)) => {
+            defmt::error!("nothing is collected: {}", why);
+            probe
+        }
+        None => probe,
+    }
 }
 
 /// There is room for every task: each is spawned as often as its pool says.

@@ -99,6 +99,16 @@ pub fn hardware_address() -> [u8; 6] {
 /// The flash beside the chip, of so many bytes.
 pub type Rp2350Flash<const BYTES: usize> = Flash<'static, FLASH, Blocking, BYTES>;
 
+/// Bytes of one word of the boot loader's state, of boards with updates.
+pub const BOOT_WORD: usize = 8;
+
+/// One more driver of the same flash, for another part of it.
+pub fn another_flash<const BYTES: usize>() -> Rp2350Flash<BYTES> {
+    // SAFETY: the driver has no state, and each of its operations ends before the next one begins:
+    // one core runs, and no interrupt handler has a driver.
+    Flash::new_blocking(unsafe { FLASH::steal() })
+}
+
 impl<const BYTES: usize> ChipFlash for Rp2350Flash<BYTES> {
     const BASE: u32 = 0x1000_0000;
     // W25Q16JV and W25Q32RV: 100,000 cycles, 400 ms at most; nothing runs from flash meanwhile.

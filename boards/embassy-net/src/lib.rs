@@ -186,18 +186,18 @@ impl SlotMemory {
     }
 }
 
-/// Buffers of one connection.
+/// Buffers of one connection: by default of one over which pages are fetched.
 #[derive(Debug)]
-pub struct Buffers {
-    receive: [u8; RECEIVE],
-    send: [u8; SEND],
+pub struct Buffers<const IN: usize = RECEIVE, const OUT: usize = SEND> {
+    receive: [u8; IN],
+    send: [u8; OUT],
 }
 
-impl Buffers {
+impl<const IN: usize, const OUT: usize> Buffers<IN, OUT> {
     /// Empty.
     pub const NEW: Self = Self {
-        receive: [0; RECEIVE],
-        send: [0; SEND],
+        receive: [0; IN],
+        send: [0; OUT],
     };
 }
 
@@ -206,13 +206,30 @@ impl Buffers {
 /// *Cancellation*: an attempt that is dropped frees its socket.
 pub struct Connector {
     stack: Stack<'static>,
-    buffers: &'static mut Buffers,
+    receive: &'static mut [u8],
+    send: &'static mut [u8],
 }
 
 impl Connector {
     /// Opens them on this stack, in these buffers.
-    pub fn new(stack: Stack<'static>, buffers: &'static mut Buffers) -> Self {
-        Self { stack, buffers }
+    pub fn new<const IN: usize, const OUT: usize>(
+        stack: Stack<'static>,
+        buffers: &'static mut Buffers<IN, OUT>,
+    ) -> Self {
+        Self::with_room(stack, &mut buffers.receive, &mut buffers.send)
+    }
+
+    /// Opens them on this stack, with so much room for what waits to be read and to be sent.
+    pub fn with_room(
+        stack: Stack<'static>,
+        receive: &'static mut [u8],
+        send: &'static mut [u8],
+    ) -> Self {
+        Self {
+            stack,
+            receive,
+            send,
+        }
     }
 }
 
@@ -226,11 +243,7 @@ impl Connect for Connector {
     }
 
     async fn connect(&mut self, to: Endpoint<'_>) -> Result<Socket<'_>, tcp::ConnectError> {
-        let socket = TcpSocket::new(
-            self.stack,
-            &mut self.buffers.receive,
-            &mut self.buffers.send,
-        );
+        let socket = TcpSocket::new(self.stack, self.receive, self.send);
         let mut socket = Socket::new(socket);
         socket.0.set_timeout(Some(SILENCE));
         let IpAddr::V4(address) = to.address else {

@@ -5,9 +5,11 @@
 //! IMAGE        the last page image that was good: length u32, then the image
 //! BLACK_BOX    the last words
 //! ```
+//!
+//! With discovery, the last sectors of the store's partition are the log of URL texts: `TextFile`.
+//! With updates, slots and what belongs to them follow: see `qemu_mps2_capacity`.
 
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicI32, Ordering};
 
 use dunlin::boot::{self, BlackBox};
 use dunlin::store::Partition;
@@ -15,21 +17,33 @@ use dunlin::time::Duration;
 use embedded_storage_async::nor_flash::{
     ErrorType, NorFlash, NorFlashError, NorFlashErrorKind, ReadNorFlash,
 };
-use semihosting::fd::BorrowedFd;
-use semihosting::sys::arm_compat::{
-    OpenMode, sys_flen, sys_open, sys_read_orig, sys_seek, sys_write_orig,
-};
+use qemu_mps2_capacity::{BLACK_BOX, IMAGE, IMAGE_ROOM, SECTOR, SECTORS};
+use qemu_mps2_flash::file::{self, read, write};
 
-use qemu_mps2_capacity::{BLACK_BOX, IMAGE, IMAGE_ROOM, SECTOR, SECTORS, STATE};
+/// Bytes that the file has to have.
+#[cfg(not(feature = "update"))]
+const LENGTH: usize = qemu_mps2_capacity::STATE;
+/// The same with slots.
+#[cfg(feature = "update")]
+const LENGTH: usize = qemu_mps2_capacity::STATE_WITH_SLOTS;
 
-/// The open file. There is one, and it stays open.
-static FILE: AtomicI32 = AtomicI32::new(NONE);
-/// Standard input, which is no file of ours; zero, so that the variable costs no flash.
-const NONE: i32 = 0;
+/// Sectors of the log of URL texts: 128 KiB.
+#[cfg(feature = "discover")]
+const TEXT_SECTORS: usize = 32;
+#[cfg(not(feature = "discover"))]
+const TEXT_SECTORS: usize = 0;
+/// Sectors of the store.
+const STORE_SECTORS: usize = SECTORS - TEXT_SECTORS;
 
 /// The computer did not do as it was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, defmt::Format)]
 pub struct FileError;
+
+impl From<file::FileError> for FileError {
+    fn from(_: file::FileError) -> Self {
+        Self
+    }
+}
 
 impl NorFlashError for FileError {
     fn kind(&self) -> NorFlashErrorKind {
@@ -46,51 +60,8 @@ pub struct StateFile(());
 /// # Errors
 /// It is not there, or too short.
 pub fn open(path: &CStr) -> Result<StateFile, FileError> {
-    let file = sys_open(path, OpenMode::RDWR_BINARY).map_err(|_| FileError)?;
-    FILE.store(file.into_raw_fd(), Ordering::Relaxed);
-    let long_enough = with(|file| sys_flen(file).map_err(|_| FileError))? >= STATE;
-    if long_enough {
-        Ok(StateFile(()))
-    } else {
-        Err(FileError)
-    }
-}
-
-fn with<T>(work: impl FnOnce(BorrowedFd<'_>) -> Result<T, FileError>) -> Result<T, FileError> {
-    let file = FILE.load(Ordering::Relaxed);
-    if file == NONE {
-        return Err(FileError);
-    }
-    // SAFETY: `open` put it there, and nobody closes it.
-    work(unsafe { BorrowedFd::borrow_raw(file) })
-}
-
-fn seek(file: BorrowedFd<'_>, offset: usize) -> Result<(), FileError> {
-    // SAFETY: within the file, whose length was checked: all callers stay below `STATE`.
-    unsafe { sys_seek(file, offset.min(STATE)) }.map_err(|_| FileError)
-}
-
-fn read(offset: usize, bytes: &mut [u8]) -> Result<(), FileError> {
-    with(|file| {
-        seek(file, offset)?;
-        // What is left to read: nothing.
-        if matches!(sys_read_orig(file, bytes), Ok(0)) {
-            Ok(())
-        } else {
-            Err(FileError)
-        }
-    })
-}
-
-fn write(offset: usize, bytes: &[u8]) -> Result<(), FileError> {
-    with(|file| {
-        seek(file, offset)?;
-        if matches!(sys_write_orig(file, bytes), Ok(0)) {
-            Ok(())
-        } else {
-            Err(FileError)
-        }
-    })
+    file::open(path, LENGTH)?;
+    Ok(StateFile(()))
 }
 
 impl ErrorType for StateFile {
@@ -101,11 +72,11 @@ impl ReadNorFlash for StateFile {
     const READ_SIZE: usize = 4;
 
     async fn read(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), FileError> {
-        read(offset as usize, bytes)
+        Ok(read(offset as usize, bytes)?)
     }
 
     fn capacity(&self) -> usize {
-        SECTORS * SECTOR
+        STORE_SECTORS * SECTOR
     }
 }
 
@@ -117,27 +88,85 @@ impl NorFlash for StateFile {
         const BLANK: [u8; 256] = [0xff; 256];
         (from..to)
             .step_by(BLANK.len())
-            .try_for_each(|place| write(place as usize, &BLANK))
+            .try_for_each(|place| Ok(write(place as usize, &BLANK)?))
     }
 
     async fn write(&mut self, offset: u32, bytes: &[u8]) -> Result<(), FileError> {
-        write(offset as usize, bytes)
+        Ok(write(offset as usize, bytes)?)
     }
 }
 
 /// The reference layout: 4 KiB sectors, as small chips and flash beside a chip have them. 10,000
 /// cycles are what the least of them promise, and 400 ms what the slowest of them take.
 impl Partition for StateFile {
-    const SECTORS: usize = SECTORS;
+    const SECTORS: usize = STORE_SECTORS;
     const RATED_CYCLES: u32 = 10_000;
     const LONGEST_STALL: Duration = Duration::from_millis(400);
 }
 
-/// Keeps a page image that is good, unless it is the one that is kept.
+/// The log of URL texts: the last sectors of the store's part.
+#[cfg(feature = "discover")]
+#[derive(Clone, Copy, Debug)]
+pub struct TextFile;
+
+#[cfg(feature = "discover")]
+impl TextFile {
+    const START: u32 = (STORE_SECTORS * SECTOR) as u32;
+}
+
+#[cfg(feature = "discover")]
+impl dunlin::probe::TextSource for TextFile {
+    fn read(&self, at: u32, bytes: &mut [u8]) -> bool {
+        read((Self::START + at) as usize, bytes).is_ok()
+    }
+}
+
+#[cfg(feature = "discover")]
+impl ErrorType for TextFile {
+    type Error = FileError;
+}
+
+#[cfg(feature = "discover")]
+impl ReadNorFlash for TextFile {
+    const READ_SIZE: usize = 4;
+
+    async fn read(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), FileError> {
+        Ok(read((Self::START + offset) as usize, bytes)?)
+    }
+
+    fn capacity(&self) -> usize {
+        TEXT_SECTORS * SECTOR
+    }
+}
+
+#[cfg(feature = "discover")]
+impl NorFlash for TextFile {
+    const WRITE_SIZE: usize = 4;
+    const ERASE_SIZE: usize = SECTOR;
+
+    async fn erase(&mut self, from: u32, to: u32) -> Result<(), FileError> {
+        StateFile(())
+            .erase(Self::START + from, Self::START + to)
+            .await
+    }
+
+    async fn write(&mut self, offset: u32, bytes: &[u8]) -> Result<(), FileError> {
+        Ok(write((Self::START + offset) as usize, bytes)?)
+    }
+}
+
+#[cfg(feature = "discover")]
+impl Partition for TextFile {
+    const SECTORS: usize = TEXT_SECTORS;
+    const RATED_CYCLES: u32 = 10_000;
+    const LONGEST_STALL: Duration = Duration::from_millis(400);
+}
+
+/// Keeps a page image that is good, unless it is the one that is kept; true if it is another.
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn keep_image(image: &[u8]) -> Result<(), FileError> {
+pub fn keep_image(image: &[u8]) -> Result<bool, FileError> {
     let mut kept = [0; 64];
     let same = kept_length() == Some(image.len())
         && image.chunks(kept.len()).enumerate().all(|(index, chunk)| {
@@ -145,12 +174,13 @@ pub fn keep_image(image: &[u8]) -> Result<(), FileError> {
             read(IMAGE + 4 + index * 64, part).is_ok() && part == chunk
         });
     if same || image.len() > IMAGE_ROOM - 4 {
-        return Ok(());
+        return Ok(false);
     }
     // The length comes last: until then there is no image.
     write(IMAGE, &0_u32.to_le_bytes())?;
     write(IMAGE + 4, image)?;
-    write(IMAGE, &(image.len() as u32).to_le_bytes())
+    write(IMAGE, &(image.len() as u32).to_le_bytes())?;
+    Ok(true)
 }
 
 fn kept_length() -> Option<usize> {

@@ -1,10 +1,7 @@
 //! defmt over UART 0. QEMU hands its bytes to a file, a pipe or a TCP port, from which a monitor
 //! decodes them.
 
-use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicBool, Ordering};
-
-use critical_section::RestoreState;
+use dunlin_board::log_frame::LogFrame;
 
 use crate::register::Register;
 
@@ -27,20 +24,7 @@ const FASTEST: u32 = 16;
 #[defmt::global_logger]
 struct Logger;
 
-struct Line {
-    taken: AtomicBool,
-    encoder: UnsafeCell<defmt::Encoder>,
-    restore: UnsafeCell<RestoreState>,
-}
-
-// SAFETY: the cells are touched only between `acquire` and `release`, inside one critical section.
-unsafe impl Sync for Line {}
-
-static LINE: Line = Line {
-    taken: AtomicBool::new(false),
-    encoder: UnsafeCell::new(defmt::Encoder::new()),
-    restore: UnsafeCell::new(RestoreState::invalid()),
-};
+static FRAME: LogFrame = LogFrame::new();
 
 /// Switches the UART on. Call before the first log statement.
 pub fn start() {
@@ -58,13 +42,10 @@ pub fn flush() {
     while STATE.read() & TRANSMIT_FULL != 0 {}
 }
 
-/// Frees the logger if the panic or fault came in the middle of a frame; the cut frame is ended, so
-/// that the decoder finds the start of the next one. Only for handlers that do not return.
+/// Frees the logger if the panic or fault came in the middle of a frame. Only for handlers that do
+/// not return.
 pub(crate) fn release_after_panic() {
-    if LINE.taken.load(Ordering::Relaxed) {
-        send(&[0]);
-        LINE.taken.store(false, Ordering::Relaxed);
-    }
+    FRAME.end_after_panic(send);
 }
 
 fn send(bytes: &[u8]) {
@@ -76,21 +57,17 @@ fn send(bytes: &[u8]) {
     }
 }
 
-// SAFETY: `acquire` takes a critical section that `release` gives back, so frames never interleave.
+/// The last byte of a frame was sent.
+fn sent() {
+    #[cfg(feature = "tcp-log")]
+    dunlin_board::log_sinks::wake();
+}
+
+// SAFETY: a [`LogFrame`] is inside a critical section from `acquire` to `release`, so that frames
+// never interleave.
 unsafe impl defmt::Logger for Logger {
     fn acquire() {
-        // SAFETY: paired with the one in `release`; defmt never nests them.
-        let restore = unsafe { critical_section::acquire() };
-        if LINE.taken.load(Ordering::Relaxed) {
-            // A `Format` implementation logged while it was being logged.
-            panic!("log statement inside a log statement");
-        }
-        LINE.taken.store(true, Ordering::Relaxed);
-        // SAFETY: inside the critical section, and `taken` keeps others out.
-        unsafe {
-            LINE.restore.get().write(restore);
-            (*LINE.encoder.get()).start_frame(send);
-        }
+        FRAME.begin(send);
     }
 
     unsafe fn flush() {
@@ -99,17 +76,11 @@ unsafe impl defmt::Logger for Logger {
 
     unsafe fn write(bytes: &[u8]) {
         // SAFETY: defmt calls this only between `acquire` and `release`.
-        unsafe { (*LINE.encoder.get()).write(bytes, send) }
+        unsafe { FRAME.write(bytes, send) }
     }
 
     unsafe fn release() {
-        // SAFETY: defmt calls this once for each `acquire`, whose critical section ends here.
-        unsafe {
-            (*LINE.encoder.get()).end_frame(send);
-            #[cfg(feature = "tcp-log")]
-            dunlin_board::log_sinks::wake();
-            LINE.taken.store(false, Ordering::Relaxed);
-            critical_section::release(LINE.restore.get().read());
-        }
+        // SAFETY: defmt calls this once for each `acquire`.
+        unsafe { FRAME.end(send, sent) }
     }
 }

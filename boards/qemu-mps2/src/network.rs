@@ -21,6 +21,12 @@ pub fn start<const SOCKETS: usize>(
     };
     let ethernet = ethernet::start(HARDWARE_ADDRESS).inspect_err(absent).ok()?;
     let config = probe.config();
+    // A list that a fleet's planner sent knows nothing of this device's network.
+    #[cfg(feature = "fleet")]
+    let device = dunlin::image::Image::parse(dunlin_board::probe::image_flash())
+        .and_then(|image| image.config());
+    #[cfg(feature = "fleet")]
+    let config = device.as_ref().unwrap_or(config);
     Some(network::start(
         ethernet,
         config.address,

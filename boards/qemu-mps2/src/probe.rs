@@ -1,13 +1,23 @@
 //! The probe on this board: how much memory it has, and how its tasks begin and end.
 
+#[cfg(feature = "update")]
+use core::cell::Cell;
+
 use dunlin::image::{Image, ImageError};
+#[cfg(feature = "fleet")]
+use dunlin::probe::Board as _;
 use dunlin::probe::{BoardEvent, Event};
 use dunlin_board::memory;
 use dunlin_board::network::{NetworkSlot, SlotMemory};
 use dunlin_board::probe::{self, Capacity, Hardware, PageTable, Tables};
 use embassy_net::Stack;
+#[cfg(feature = "update")]
+use embassy_sync::blocking_mutex::{Mutex, raw::CriticalSectionRawMutex};
 use static_cell::{ConstStaticCell, StaticCell};
 
+#[cfg(feature = "fleet")]
+use crate::fleet::Membership;
+use crate::options::Options;
 use crate::{clock, exit, flash, watchdog};
 use qemu_mps2_capacity::{HOSTS, PAGES, SLOTS};
 
@@ -16,6 +26,13 @@ use qemu_mps2_capacity::{HOSTS, PAGES, SLOTS};
 pub struct Mps2 {
     /// The date when it was started, if the command line says so.
     epoch: Option<u64>,
+    /// There is a state file.
+    #[cfg(feature = "discover")]
+    kept: bool,
+    #[cfg(feature = "collect")]
+    token: Option<&'static str>,
+    #[cfg(feature = "fleet")]
+    fleet: Option<Image<'static>>,
 }
 
 impl Hardware for Mps2 {
@@ -23,10 +40,48 @@ impl Hardware for Mps2 {
         watchdog::feed();
     }
 
+    #[cfg(feature = "update")]
+    fn key(&self) -> Option<[u8; 16]> {
+        KEY.lock(Cell::get)
+    }
+
+    #[cfg(all(feature = "fleet", not(feature = "update")))]
+    fn key(&self) -> Option<[u8; 16]> {
+        Some(self.fleet?.config().ok()?.key)
+    }
+
+    #[cfg(feature = "fleet")]
+    fn fleet_image(&self) -> Option<Image<'static>> {
+        self.fleet
+    }
+
     fn unix_time(&self) -> Option<u64> {
         Some(self.epoch? + clock::micros() / 1_000_000)
     }
+
+    #[cfg(feature = "discover")]
+    fn discovery(&self) -> Option<dunlin_board::discovering::Lent> {
+        use dunlin_board::discovering::{FoundTables, Lent};
+        static TABLES: ConstStaticCell<FoundTables<PAGES, FOUND_HOSTS, CANDIDATES>> =
+            ConstStaticCell::new(FoundTables::NEW);
+        self.kept.then(|| Lent {
+            memory: TABLES.take().lend(),
+            source: &flash::TextFile,
+        })
+    }
+
+    #[cfg(feature = "collect")]
+    fn collector_token(&self) -> Option<&'static str> {
+        self.token
+    }
 }
+
+/// Hosts beyond those of the list, at most; they need room among [`HOSTS`].
+#[cfg(feature = "discover")]
+const FOUND_HOSTS: usize = 16;
+/// Pages that are known and not kept, at most.
+#[cfg(feature = "discover")]
+const CANDIDATES: usize = 2_048;
 
 /// The probe, for as many pages as [`qemu_mps2_capacity`] says.
 pub type BoardProbe = probe::BoardProbe<PAGES, HOSTS, Mps2>;
@@ -61,8 +116,13 @@ pub fn keep_last_good_image() {
     });
     match found {
         Ok(image) => {
-            if flash::keep_image(image).is_err() {
+            let kept = flash::keep_image(image);
+            if kept.is_err() {
                 defmt::warn!("the page image could not be kept");
+            }
+            #[cfg(feature = "update")]
+            if kept == Ok(true) {
+                crate::update::forget_lists();
             }
         }
         Err(why) => {
@@ -72,7 +132,19 @@ pub fn keep_last_good_image() {
             }
         }
     }
+    #[cfg(feature = "update")]
+    {
+        if let Ok(image) = Image::parse(place) {
+            KEY.lock(|kept| kept.set(image.config().ok().map(|config| config.key)));
+            crate::update::keep_url(image.update_url());
+        }
+        crate::update::newest_list(place);
+    }
 }
+
+/// The device's key: that of the list which was loaded, whichever list came as an update.
+#[cfg(feature = "update")]
+static KEY: Mutex<CriticalSectionRawMutex, Cell<Option<[u8; 16]>>> = Mutex::new(Cell::new(None));
 
 /// Makes the probe of the image that is loaded. Call once.
 ///
@@ -81,12 +153,40 @@ pub fn keep_last_good_image() {
 // A frame of its own, which ends with it: in that of `main`, the probe's memory would stay on the
 // stack for ever.
 #[inline(never)]
-pub fn load(epoch: Option<u64>) -> Result<&'static BoardProbe, ImageError> {
+pub fn load(options: &Options) -> Result<&'static BoardProbe, ImageError> {
     static TABLES: ConstStaticCell<Tables<PAGES, HOSTS>> = ConstStaticCell::new(Tables::NEW);
     static PAGE_TABLE: ConstStaticCell<PageTable<PAGES>> = ConstStaticCell::new(PageTable::NEW);
     static PROBE: StaticCell<BoardProbe> = StaticCell::new();
-    let hardware = Mps2 { epoch };
-    probe::load(TABLES.take(), PAGE_TABLE.take(), &PROBE, SLOTS, hardware)
+    #[cfg(feature = "fleet")]
+    let membership = Membership::find();
+    #[cfg(feature = "headers")]
+    {
+        use crate::options::HEADERS;
+        static LINES: StaticCell<heapless::String<HEADERS>> = StaticCell::new();
+        dunlin_board::headers::set(LINES.init(options.headers.clone()).as_str());
+    }
+    let hardware = Mps2 {
+        epoch: options.epoch,
+        #[cfg(feature = "discover")]
+        kept: options.state().is_some(),
+        #[cfg(feature = "collect")]
+        token: {
+            static TOKEN: StaticCell<heapless::String<64>> = StaticCell::new();
+            let token = TOKEN.init(options.token.clone()).as_str();
+            Some(token).filter(|token| !token.is_empty())
+        },
+        #[cfg(feature = "fleet")]
+        fleet: membership.map(|membership| membership.image),
+    };
+    let (tables, pages) = (TABLES.take(), PAGE_TABLE.take());
+    #[cfg(feature = "fleet")]
+    if let Some(membership) = membership {
+        let list = membership.list();
+        let probe = probe::load_from(list, tables, pages, &PROBE, SLOTS, hardware);
+        // Whoever had the hosts before: their politeness is kept.
+        return probe.inspect(|probe| probe.rest_since(probe.board().now()));
+    }
+    probe::load(tables, pages, &PROBE, SLOTS, hardware)
 }
 
 /// The board's slots, each to be run by a task of its own. Call once.

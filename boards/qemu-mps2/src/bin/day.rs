@@ -27,7 +27,7 @@ fn main() -> ! {
         clock::start_skipping();
     }
     dunlin_board::banner("dunlin's day on qemu-mps2");
-    match (probe::load(None), options.skip) {
+    match (probe::load(&options), options.skip) {
         (Ok(probe), true) => {
             executor::run_with(|spawner| start(spawner, seconds, probe), clock::skip)
         }

@@ -38,8 +38,9 @@ static GO: [Signal<CriticalSectionRawMutex, ()>; SLOTS] = [const { Signal::new()
 #[cortex_m_rt::entry]
 fn main() -> ! {
     qemu_mps2::boot("dunlin's throughput on qemu-mps2");
-    let seconds = options::read().seconds.unwrap_or(30);
-    match probe::load(None) {
+    let options = options::read();
+    let seconds = options.seconds.unwrap_or(30);
+    match probe::load(&options) {
         Ok(probe) => executor::run(|spawner| start(spawner, seconds, probe)),
         Err(_) => exit::failure(),
     }
