@@ -1,0 +1,212 @@
+//! What a planner says to probes: grants, lists and commands.
+
+use std::sync::Arc;
+
+use dunlin::fleet::{Command, LONGEST, ListNotice, Topic, Verb, encode, list_digest, topic};
+use dunlin::time::Instant;
+
+use super::coordinator::{Coordinator, SentCommand};
+use super::link::Outgoing;
+use super::roster::List;
+use crate::error::Error;
+use crate::lists::page_image::{self, Capacity, Options};
+use crate::monitor::web::request::is_same;
+
+/// A command is of no use any more after so many seconds.
+const COMMAND_EXPIRES_S: u32 = 3_600;
+/// Commands that are remembered.
+const MOST_COMMANDS: usize = 256;
+/// As many as a list can count.
+pub(super) const MOST_LISTED: usize = u16::MAX as usize - 1;
+
+impl Coordinator {
+    /// Grants, in answer to the reports that have come.
+    pub(super) fn answer(&mut self, now: Instant) {
+        let pending: Vec<usize> = (0..self.roster.probes().len())
+            .filter(|number| self.roster.get(*number).is_some_and(|probe| probe.pending))
+            .collect();
+        if pending.is_empty() {
+            return;
+        }
+        for number in 0..self.roster.probes().len() {
+            let probe = self.roster.get(number);
+            let idle = probe.is_none_or(|probe| probe.paused || probe.list.pages.is_empty());
+            self.planner.set_idle(number, idle);
+        }
+        self.planner.replan(now);
+        for number in pending {
+            self.grant(number, now);
+            if let Some(probe) = self.roster.get_mut(number) {
+                probe.pending = false;
+            }
+        }
+        self.planner.count_free(now);
+        for number in self.planner.served(now) {
+            if self.is_here(number, now) {
+                self.grant(number, now);
+            }
+        }
+    }
+
+    fn grant(&mut self, number: usize, now: Instant) {
+        let Some(grant) = self.planner.grant(number, now) else {
+            return;
+        };
+        let committed = self.planner.entries().get(number).map_or(0.0, |entry| {
+            entry.ledger.committed(self.settings.drift, now)
+        });
+        let fleet = &self.settings.fleet;
+        let Some(probe) = self.roster.get_mut(number) else {
+            return;
+        };
+        if committed > probe.saved_budget {
+            probe.saved_budget = committed;
+            self.budgets_unsaved = true;
+        }
+        let mut buffer = [0; LONGEST];
+        if let (Some(place), Some(bytes)) = (
+            topic(fleet, &probe.name, Topic::Grant),
+            encode(&grant, &mut buffer),
+        ) {
+            self.outbox.push(Outgoing::new(place.as_str(), bytes));
+        }
+    }
+
+    /// The image of a list, and its pages by place.
+    pub(super) fn image(&self, pages: &[u32]) -> Result<(Vec<u8>, Vec<u32>), Error> {
+        let part = self.collection.part(pages);
+        let share = pages.len() as f64 / self.collection.pages().max(1) as f64;
+        let learnt = pages.iter().enumerate();
+        let learnt = learnt.filter_map(|(place, page)| {
+            let learnt = self.collection.learnt(*page)?;
+            Some((place, learnt))
+        });
+        let options = Options {
+            per_day: Some((f64::from(self.settings.budget) * share).max(1e-6)),
+            learnt: learnt.collect(),
+            ..self.settings.options.clone()
+        };
+        let capacity = Capacity {
+            pages: MOST_LISTED,
+            hosts: MOST_LISTED,
+            https: self.settings.https,
+            ipv6: false,
+        };
+        let (image, order) = page_image::build(&part, &options, capacity)?;
+        let places = order.iter().map(|index| pages[*index]).collect();
+        Ok((image, places))
+    }
+
+    /// Makes the lists that have changed, and announces them.
+    pub(super) fn make_lists(&mut self, now: Instant) {
+        let stale: Vec<usize> = (0..self.roster.probes().len())
+            .filter(|number| self.roster.get(*number).is_some_and(|probe| probe.stale))
+            .collect();
+        for number in stale {
+            let pages = self.collection.pages_of(number as u32);
+            let digest = self.pages_hash(&pages);
+            // Every page was in a list that could be made; if one cannot, hosts that were taken away
+            // are still to go.
+            let (image, pages) = self.image(&pages).unwrap_or_else(|why| {
+                crate::output::say(format_args!("a list cannot be made: {why}"));
+                self.image(&[]).unwrap_or_default()
+            });
+            let version = self.planner.entries().get(number);
+            let version = version.map_or(0, |entry| entry.ledger.list());
+            let token = dunlin::math::split_mix(&mut self.random);
+            let Some(probe) = self.roster.get_mut(number) else {
+                continue;
+            };
+            if version != probe.list.version {
+                let pages = std::mem::take(&mut probe.list.pages);
+                probe.earlier = (probe.list.version, pages);
+            }
+            probe.list = List {
+                version,
+                pages,
+                image: Arc::new(image),
+                digest,
+                token,
+            };
+            probe.stale = false;
+            self.unsaved = true;
+            self.announce(number, now);
+        }
+    }
+
+    /// Tells a probe where its list is.
+    pub(super) fn announce(&mut self, number: usize, now: Instant) {
+        let Some(probe) = self.roster.get_mut(number) else {
+            return;
+        };
+        if probe.list.version == 0 {
+            return;
+        }
+        probe.announced = Some(now);
+        let List {
+            version,
+            image,
+            token,
+            ..
+        } = &probe.list;
+        let url = format!(
+            "{}lists/{}/{version}/{token:016x}",
+            self.settings.lists, probe.name
+        );
+        let notice = ListNotice {
+            version: *version,
+            digest: list_digest(image),
+            length: image.len() as u32,
+            url: &url,
+        };
+        let mut buffer = [0; LONGEST];
+        if let (Some(place), Some(bytes)) = (
+            topic(&self.settings.fleet, &probe.name, Topic::List),
+            encode(&notice, &mut buffer),
+        ) {
+            let message = Outgoing::new(place.as_str(), bytes).retained();
+            self.outbox.push(message);
+        }
+    }
+
+    /// A list, for who knows its token.
+    pub fn list(&self, probe: &str, version: &str, token: &str) -> Option<Arc<Vec<u8>>> {
+        let probe = self.roster.get(self.roster.find(probe)?)?;
+        let list = &probe.list;
+        let expected = format!("{:016x}", list.token);
+        let is_right = is_same(token.as_bytes(), expected.as_bytes());
+        let is_same = version == list.version.to_string() && list.version > 0;
+        (is_right && is_same).then(|| Arc::clone(&list.image))
+    }
+
+    /// Tells a probe to do something; what its answer is known by.
+    pub(super) fn send(&mut self, number: usize, verb: Verb) -> u32 {
+        let same =
+            |sent: &&SentCommand| sent.probe == number && sent.verb == verb && sent.done.is_none();
+        let known = self.commands.iter().find(same).map(|sent| sent.id);
+        let id = known.unwrap_or_else(|| {
+            self.command_number += 1;
+            self.planner.rules().epoch << 16 | self.command_number & 0xffff
+        });
+        let probe = self.roster.get(number);
+        let place =
+            probe.and_then(|probe| topic(&self.settings.fleet, &probe.name, Topic::Command));
+        let mut buffer = [0; LONGEST];
+        if let (Some(place), Some(bytes)) = (place, encode(&Command { id, verb }, &mut buffer)) {
+            let message = Outgoing::new(place.as_str(), bytes).expires(COMMAND_EXPIRES_S);
+            self.outbox.push(message);
+        }
+        if known.is_none() {
+            if self.commands.len() >= MOST_COMMANDS {
+                self.commands.remove(0);
+            }
+            self.commands.push(SentCommand {
+                id,
+                probe: number,
+                verb,
+                done: None,
+            });
+        }
+        id
+    }
+}

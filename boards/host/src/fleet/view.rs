@@ -1,0 +1,482 @@
+//! A fleet as others see it: as JSON, as figures for Prometheus, in Home Assistant.
+
+use std::fmt::Write as _;
+
+use dunlin::fleet::{Topic, topic};
+use dunlin::time::Instant;
+use serde::{Deserialize, Serialize};
+
+use super::collection::Holder;
+use super::coordinator::{Coordinator, Ignored};
+use super::link::Outgoing;
+
+/// The whole fleet.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct FleetView {
+    /// Its name.
+    pub fleet: String,
+    /// Counts the planner's starts.
+    pub epoch: u32,
+    /// Pages of the collection.
+    pub pages: usize,
+    /// Those that no probe has at present.
+    pub pages_without_owner: usize,
+    /// Hosts, or groups of them.
+    pub hosts: usize,
+    /// Those that are on their way from one probe to another.
+    pub hosts_moving: usize,
+    /// Fetches a day, over all probes.
+    pub budget: f32,
+    /// What all of them together may believe to have.
+    pub granted: f64,
+    /// Mean freshness of the pages that somebody has, as the probes believe.
+    pub freshness: Option<f64>,
+    /// Visits that were heard of since the planner started.
+    pub visits: u64,
+    /// Those that found a change.
+    pub changes: u64,
+    /// Messages that were not used.
+    pub ignored: Ignored,
+    /// The probes.
+    pub probes: Vec<ProbeView>,
+}
+
+/// One probe.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ProbeView {
+    /// Its name.
+    pub id: String,
+    /// The broker says that it is connected.
+    pub online: bool,
+    /// It was heard of within a lease's time.
+    pub here: bool,
+    /// It was told to fetch nothing.
+    pub paused: bool,
+    /// Seconds until its lease is over everywhere; 0 for none.
+    pub lease_s: f64,
+    /// The version of the list that was made for it …
+    pub list: u32,
+    /// … and of the one that it crawls.
+    pub list_in_force: u32,
+    /// Pages on its list.
+    pub pages: usize,
+    /// Fetches a day that it was granted …
+    pub budget: f32,
+    /// … and should have.
+    pub target: f32,
+    /// What a fetch is worth to it.
+    pub price: f32,
+    /// How much its demand falls when the price rises.
+    pub elasticity: f32,
+    /// Mean freshness of its pages, as it believes.
+    pub freshness: f32,
+    /// Fetches since it started.
+    pub fetches: u32,
+    /// Those that failed.
+    pub errors: u32,
+    /// Visits that were heard of since the planner started.
+    pub visits: u64,
+}
+
+impl Coordinator {
+    /// The fleet as it is now.
+    pub fn view(&self, now: Instant) -> FleetView {
+        let probes: Vec<ProbeView> = (0..self.roster.probes().len())
+            .filter_map(|number| self.probe_view(number, now))
+            .collect();
+        let groups = self.collection.groups();
+        let moving = |holder: &Holder| matches!(holder, Holder::Leaving { .. });
+        let without = groups.iter().filter(|group| group.holder.owner().is_none());
+        let here = probes.iter().filter(|probe| probe.here && probe.pages > 0);
+        let (mut fresh, mut pages) = (0.0, 0.0);
+        for probe in here {
+            if (0.0..=1.0).contains(&probe.freshness) {
+                fresh += f64::from(probe.freshness) * probe.pages as f64;
+                pages += probe.pages as f64;
+            }
+        }
+        FleetView {
+            fleet: self.settings.fleet.clone(),
+            epoch: self.planner.rules().epoch,
+            pages: self.collection.pages(),
+            pages_without_owner: without.map(|group| group.pages.len()).sum(),
+            hosts: groups
+                .iter()
+                .filter(|group| !group.pages.is_empty())
+                .count(),
+            hosts_moving: groups.iter().filter(|group| moving(&group.holder)).count(),
+            budget: self.settings.budget,
+            granted: self.planner.committed(now),
+            freshness: (pages > 0.0).then(|| fresh / pages),
+            visits: probes.iter().map(|probe| probe.visits).sum(),
+            changes: self.roster.probes().iter().map(|probe| probe.changes).sum(),
+            ignored: self.ignored,
+            probes,
+        }
+    }
+
+    fn probe_view(&self, number: usize, now: Instant) -> Option<ProbeView> {
+        let probe = self.roster.get(number)?;
+        let entry = self.planner.entries().get(number)?;
+        let report = entry.report;
+        let left = entry.ledger.leased_until(self.settings.drift) - now;
+        // JSON has no infinities, and a probe may say anything.
+        let number = |value: f32| if value.is_finite() { value } else { 0.0 };
+        let said = |what: fn(&dunlin::fleet::Report) -> f32| {
+            report.as_ref().map_or(0.0, |report| number(what(report)))
+        };
+        Some(ProbeView {
+            id: probe.name.clone(),
+            online: probe.online,
+            here: entry.is_here(self.planner.rules(), now),
+            paused: probe.paused,
+            lease_s: left.as_secs_f64(),
+            list: entry.ledger.list(),
+            list_in_force: report.map_or(0, |report| report.list),
+            pages: probe.list.pages.len(),
+            budget: entry.ledger.committed(self.settings.drift, now),
+            target: entry.target(),
+            price: said(|report| report.price),
+            elasticity: said(|report| report.elasticity),
+            freshness: said(|report| report.freshness),
+            fetches: report.map_or(0, |report| report.fetches),
+            errors: report.map_or(0, |report| report.errors),
+            visits: probe.visits,
+        })
+    }
+}
+
+/// The whole in one line, for whoever watches.
+pub fn line(view: &FleetView) -> String {
+    let here = view.probes.iter().filter(|probe| probe.here).count();
+    let leased = view
+        .probes
+        .iter()
+        .filter(|probe| probe.lease_s > 0.0)
+        .count();
+    let mut line = format!(
+        "{here} of {} probes here, {leased} leased, {} pages on {} hosts",
+        view.probes.len(),
+        view.pages,
+        view.hosts
+    );
+    if view.pages_without_owner > 0 {
+        let _ = write!(line, ", {} pages without a probe", view.pages_without_owner);
+    }
+    if view.hosts_moving > 0 {
+        let _ = write!(line, ", {} hosts moving", view.hosts_moving);
+    }
+    let _ = write!(
+        line,
+        ", {:.0} of {:.0} fetches a day granted",
+        view.granted, view.budget
+    );
+    if let Some(freshness) = view.freshness {
+        let _ = write!(line, ", freshness {:.1} %", freshness * 100.0);
+    }
+    line
+}
+
+/// What a family of figures says of a probe.
+type Sample = fn(&ProbeView) -> f64;
+
+const PER_PROBE: &[(&str, &str, &str, Sample)] = &[
+    (
+        "dunlin_fleet_probe_here",
+        "gauge",
+        "1 while the probe was heard of within a lease's time.",
+        |probe| f64::from(u8::from(probe.here)),
+    ),
+    (
+        "dunlin_fleet_probe_online",
+        "gauge",
+        "1 while the broker says that the probe is connected.",
+        |probe| f64::from(u8::from(probe.online)),
+    ),
+    (
+        "dunlin_fleet_probe_lease_seconds",
+        "gauge",
+        "Time until the probe's lease is over everywhere.",
+        |probe| probe.lease_s,
+    ),
+    (
+        "dunlin_fleet_probe_pages",
+        "gauge",
+        "Pages on the probe's list.",
+        |probe| probe.pages as f64,
+    ),
+    (
+        "dunlin_fleet_probe_budget_per_day",
+        "gauge",
+        "Fetches a day that the probe may believe to have.",
+        |probe| probe.budget.into(),
+    ),
+    (
+        "dunlin_fleet_probe_price",
+        "gauge",
+        "What a fetch is worth to the probe, in weight times days of freshness.",
+        |probe| probe.price.into(),
+    ),
+    (
+        "dunlin_fleet_probe_freshness_ratio",
+        "gauge",
+        "Weighted mean freshness, as the probe believes.",
+        |probe| probe.freshness.into(),
+    ),
+    (
+        "dunlin_fleet_probe_fetches_total",
+        "counter",
+        "Fetches since the probe started.",
+        |probe| probe.fetches.into(),
+    ),
+    (
+        "dunlin_fleet_probe_errors_total",
+        "counter",
+        "Fetches since the probe started that failed.",
+        |probe| probe.errors.into(),
+    ),
+];
+
+/// Figures for Prometheus.
+pub fn metrics(view: &FleetView) -> String {
+    let fleet = escape(&view.fleet);
+    let mut text = String::new();
+    let whole: [(&str, &str, &str, f64); 8] = [
+        (
+            "pages",
+            "gauge",
+            "Pages of the collection.",
+            view.pages as f64,
+        ),
+        (
+            "pages_without_owner",
+            "gauge",
+            "Pages that no probe has at present.",
+            view.pages_without_owner as f64,
+        ),
+        (
+            "hosts_moving",
+            "gauge",
+            "Hosts on their way from one probe to another.",
+            view.hosts_moving as f64,
+        ),
+        (
+            "budget_per_day",
+            "gauge",
+            "Fetches a day, over all probes.",
+            view.budget.into(),
+        ),
+        (
+            "granted_per_day",
+            "gauge",
+            "Fetches a day that all probes together may believe to have.",
+            view.granted,
+        ),
+        (
+            "visits_total",
+            "counter",
+            "Visits that were heard of.",
+            view.visits as f64,
+        ),
+        (
+            "changes_total",
+            "counter",
+            "Visits that found a change.",
+            view.changes as f64,
+        ),
+        (
+            "messages_ignored_total",
+            "counter",
+            "Messages that were stale, foreign or no messages.",
+            (view.ignored.stale + view.ignored.foreign + view.ignored.nonsense) as f64,
+        ),
+    ];
+    for (name, kind, help, value) in whole {
+        let _ = writeln!(
+            text,
+            "# HELP dunlin_fleet_{name} {help}\n# TYPE dunlin_fleet_{name} {kind}\ndunlin_fleet_{name}{{fleet=\"{fleet}\"}} {value}"
+        );
+    }
+    if let Some(freshness) = view.freshness {
+        let name = "dunlin_fleet_freshness_ratio";
+        let _ = writeln!(
+            text,
+            "# HELP {name} Mean freshness over all pages that a probe has.\n# TYPE {name} gauge\n{name}{{fleet=\"{fleet}\"}} {freshness}"
+        );
+    }
+    for (name, kind, help, sample) in PER_PROBE {
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        for probe in &view.probes {
+            let id = escape(&probe.id);
+            let _ = writeln!(
+                text,
+                "{name}{{fleet=\"{fleet}\",probe=\"{id}\"}} {}",
+                sample(probe)
+            );
+        }
+    }
+    text
+}
+
+fn escape(text: &str) -> String {
+    text.replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+}
+
+/// Where the state of the whole fleet is published as JSON, without its probes.
+pub fn fleet_topic(fleet: &str) -> String {
+    format!("dunlin/1/{fleet}/planner/fleet")
+}
+
+/// Where a probe's state is published as JSON.
+pub fn probe_topic(fleet: &str, probe: &str) -> String {
+    format!("dunlin/1/{fleet}/planner/probe/{probe}")
+}
+
+/// What everybody on the broker can read: the fleet as JSON, and a message for each probe. The
+/// broker keeps them.
+pub fn republished(view: &FleetView) -> Vec<Outgoing> {
+    let whole = FleetView {
+        probes: Vec::new(),
+        ..view.clone()
+    };
+    let whole = serde_json::to_vec(&whole).unwrap_or_default();
+    let whole = Outgoing::new(fleet_topic(&view.fleet), whole).retained();
+    let probes = view.probes.iter().map(|probe| {
+        let text = serde_json::to_vec(probe).unwrap_or_default();
+        Outgoing::new(probe_topic(&view.fleet, &probe.id), text).retained()
+    });
+    std::iter::once(whole).chain(probes).collect()
+}
+
+/// What Home Assistant reads of a probe: name, unit, and the field of the JSON.
+const SENSORS: [(&str, &str, &str, &str); 5] = [
+    (
+        "freshness",
+        "Freshness",
+        "%",
+        "{{ (value_json.freshness * 100) | round(1) }}",
+    ),
+    ("pages", "Pages", "pages", "{{ value_json.pages }}"),
+    (
+        "budget",
+        "Budget",
+        "fetches/d",
+        "{{ value_json.budget | round(0) }}",
+    ),
+    ("lease", "Lease", "s", "{{ value_json.lease_s | round(0) }}"),
+    ("errors", "Errors", "fetches", "{{ value_json.errors }}"),
+];
+
+/// Messages by which Home Assistant finds a probe. The broker keeps them.
+pub fn discovery(fleet: &str, probe: &str) -> Vec<Outgoing> {
+    let state = probe_topic(fleet, probe);
+    let presence = topic(fleet, probe, Topic::State);
+    let node = format!("dunlin_{fleet}_{probe}").replace('.', "_");
+    let sensor = |(field, name, unit, template): (&str, &str, &str, &str)| {
+        let config = serde_json::json!({
+            "name": name,
+            "unique_id": format!("{node}_{field}"),
+            "state_topic": state,
+            "value_template": template,
+            "unit_of_measurement": unit,
+            "device": {
+                "identifiers": [node],
+                "name": format!("{probe} of {fleet}"),
+                "manufacturer": "dunlin",
+                "model": "probe",
+            },
+        });
+        let place = format!("homeassistant/sensor/{node}/{field}/config");
+        Outgoing::new(place, config.to_string()).retained()
+    };
+    // A name that is no topic is none of Home Assistant's, either.
+    match presence {
+        Some(_) => SENSORS.into_iter().map(sensor).collect(),
+        None => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view() -> FleetView {
+        FleetView {
+            fleet: "ro\"of".into(),
+            epoch: 2,
+            pages: 10,
+            pages_without_owner: 1,
+            hosts: 3,
+            hosts_moving: 1,
+            budget: 100.0,
+            granted: 90.0,
+            freshness: Some(0.9),
+            visits: 5,
+            changes: 1,
+            ignored: Ignored::default(),
+            probes: vec![ProbeView {
+                id: "p\\1".into(),
+                online: true,
+                here: true,
+                paused: false,
+                lease_s: 12.0,
+                list: 3,
+                list_in_force: 3,
+                pages: 9,
+                budget: 90.0,
+                target: 90.0,
+                price: 0.1,
+                elasticity: 1.0,
+                freshness: 0.9,
+                fetches: 7,
+                errors: 1,
+                visits: 5,
+            }],
+        }
+    }
+
+    #[test]
+    fn figures_are_escaped_and_each_family_is_named_once() {
+        let text = metrics(&view());
+        let labels = "{fleet=\"ro\\\"of\",probe=\"p\\\\1\"}";
+        assert!(
+            text.contains(&format!("dunlin_fleet_probe_pages{labels} 9\n")),
+            "{text}"
+        );
+        assert!(text.contains("dunlin_fleet_granted_per_day{fleet=\"ro\\\"of\"} 90\n"));
+        let helps: Vec<&str> = text
+            .lines()
+            .filter(|line| line.starts_with("# HELP"))
+            .collect();
+        let mut once = helps.clone();
+        once.dedup();
+        assert_eq!(helps, once);
+    }
+
+    #[test]
+    fn the_whole_is_said_in_a_line() {
+        assert_eq!(
+            line(&view()),
+            "1 of 1 probes here, 1 leased, 10 pages on 3 hosts, 1 pages without a probe, 1 hosts moving, 90 of 100 fetches a day granted, freshness 90.0 %"
+        );
+    }
+
+    #[test]
+    fn home_assistant_finds_a_probe_by_json() {
+        let found = discovery("roof", "p.1");
+        assert_eq!(found.len(), SENSORS.len());
+        for message in found {
+            assert!(message.retained);
+            assert!(
+                message
+                    .topic
+                    .starts_with("homeassistant/sensor/dunlin_roof_p_1/")
+            );
+            let config: serde_json::Value = serde_json::from_slice(&message.payload).expect("JSON");
+            assert_eq!(config["state_topic"], "dunlin/1/roof/planner/probe/p.1");
+        }
+        assert!(discovery("roof", "a/b").is_empty());
+    }
+}

@@ -1,0 +1,323 @@
+//! The planner's mind in virtual time: who gets which hosts when probes come, go and start again.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+use dunlin::fleet::{
+    Drift, Grant, LONGEST, ListNotice, Member, Outlook, Presence, Topic, decode, encode,
+    read_topic, topic,
+};
+use dunlin::image::Image;
+use dunlin::time::{Duration, Instant};
+use dunlin_host::fleet::collection::Collection;
+use dunlin_host::fleet::coordinator::{Coordinator, Settings};
+use dunlin_host::fleet::link::Outgoing;
+use dunlin_host::fleet::orders::Order;
+use dunlin_host::fleet::saved::Folder;
+use dunlin_host::lists::listing::Listing;
+use dunlin_host::lists::page_image::Options;
+
+const FLEET: &str = "roof";
+const LEASE: Duration = Duration::from_secs(60);
+const POLITENESS: Duration = Duration::from_secs(10);
+const BUDGET: f32 = 5_000.0;
+
+struct Probe {
+    member: Member,
+    outlook: Outlook,
+    hosts: BTreeSet<String>,
+    /// It neither reports nor hears.
+    away: bool,
+}
+
+struct World {
+    coordinator: Coordinator,
+    folder: PathBuf,
+    probes: HashMap<&'static str, Probe>,
+    now: Instant,
+    boots: u32,
+}
+
+fn settings() -> Settings {
+    Settings {
+        fleet: FLEET.into(),
+        lists: "http://127.0.0.1:1/".into(),
+        options: Options::default(),
+        https: false,
+        budget: BUDGET,
+        cap: 3.0,
+        lease: LEASE,
+        drift: Drift::DEFAULT,
+    }
+}
+
+/// So many hosts with two pages each.
+fn collection(hosts: usize) -> Collection {
+    let mut collection = Collection::new(Listing::default(), Vec::new(), POLITENESS);
+    for host in 0..hosts {
+        for page in 0..2 {
+            let url = format!("http://h{host}.test/{page}");
+            collection.add(&url, 1.0).expect("a URL");
+        }
+    }
+    collection
+}
+
+impl World {
+    fn new(name: &str, hosts: usize) -> Self {
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("mind-{name}"));
+        let _ = std::fs::remove_dir_all(&folder);
+        let now = Instant::ZERO + Duration::HOUR;
+        let mut world = Self {
+            coordinator: Self::start(&folder, hosts, now),
+            folder,
+            probes: HashMap::new(),
+            now,
+            boots: 0,
+        };
+        world.coordinator.connected(now);
+        world
+    }
+
+    fn start(folder: &Path, hosts: usize, now: Instant) -> Coordinator {
+        let folder = Folder::open(folder).expect("a folder");
+        Coordinator::start(settings(), collection(hosts), folder, [7, 8], now).expect("a planner")
+    }
+
+    /// The planner is killed, and starts again.
+    fn restart(&mut self, hosts: usize) {
+        let other = self.folder.with_extension("other");
+        // The lock goes with whoever held it.
+        let gone = Self::start(&other, 1, self.now);
+        drop(std::mem::replace(&mut self.coordinator, gone));
+        self.coordinator = Self::start(&self.folder, hosts, self.now);
+        self.coordinator.connected(self.now);
+        let _ = std::fs::remove_dir_all(&other);
+    }
+
+    fn join(&mut self, name: &'static str, link: f32, price: f32) {
+        self.boots += 1;
+        let outlook = Outlook {
+            price,
+            elasticity: 1.0,
+            freshness: 0.9,
+            pages: 1_000,
+            hosts: 100,
+            link,
+            fetches: 0,
+            errors: 0,
+        };
+        let probe = Probe {
+            member: Member::new(self.boots, 0, self.now, Drift::DEFAULT),
+            outlook,
+            hosts: BTreeSet::new(),
+            away: false,
+        };
+        self.probes.insert(name, probe);
+        let here = Presence {
+            boot: self.boots,
+            online: true,
+        };
+        self.say(name, Topic::State, &here);
+    }
+
+    fn say<T: serde::Serialize>(&mut self, name: &str, which: Topic, message: &T) {
+        let mut buffer = [0; LONGEST];
+        let bytes = encode(message, &mut buffer).expect("short");
+        let place = topic(FLEET, name, which).expect("a topic");
+        self.coordinator.heard(&place, bytes, false, self.now);
+    }
+
+    fn deliver(&mut self, message: &Outgoing) {
+        let Some((name, which)) = read_topic(FLEET, &message.topic) else {
+            return;
+        };
+        let now = self.now;
+        let Some(probe) = self.probes.get_mut(name).filter(|probe| !probe.away) else {
+            return;
+        };
+        match which {
+            Topic::Grant => {
+                let grant: Grant = decode(&message.payload).expect("a grant");
+                probe.member.granted(&grant);
+            }
+            Topic::List => {
+                let notice: ListNotice<'_> = decode(&message.payload).expect("a notice");
+                if !probe.member.wants(notice.version) {
+                    return;
+                }
+                let parts: Vec<&str> = notice.url.split('/').collect();
+                let [.., name, version, token] = parts[..] else {
+                    panic!("{}", notice.url);
+                };
+                let image = self.coordinator.list(name, version, token);
+                let image = image.expect("the list that was announced");
+                let image = Image::parse(&image).expect("a list");
+                let host = |index| image.host(index).expect("a host").name.to_owned();
+                probe.hosts = (0..image.hosts()).map(host).collect();
+                probe.member.take_list(notice.version, now);
+            }
+            _ => {}
+        }
+    }
+
+    /// Seconds pass: probes report, the planner answers, and no host is on two lists that are in
+    /// force under a lease.
+    fn pass(&mut self, seconds: u64) {
+        for _ in 0..seconds {
+            self.now += Duration::from_secs(1);
+            let names: Vec<_> = self.probes.keys().copied().collect();
+            for name in names {
+                let now = self.now;
+                let probe = self.probes.get_mut(name).expect("a probe");
+                if !probe.away {
+                    let report = probe.member.report(&probe.outlook, now);
+                    self.say(name, Topic::Report, &report);
+                }
+            }
+            let outbox = self.coordinator.tick(self.now).expect("saved");
+            for message in &outbox {
+                self.deliver(message);
+            }
+            self.check();
+        }
+    }
+
+    fn check(&self) {
+        let now = self.now;
+        let leased = |probe: &&Probe| probe.member.leased_until().is_some_and(|end| now < end);
+        let mut owned = BTreeSet::new();
+        let mut budget = 0.0;
+        for probe in self.probes.values().filter(leased) {
+            budget += probe.member.budget();
+            for host in &probe.hosts {
+                assert!(owned.insert(host), "{host} has two owners");
+            }
+        }
+        assert!(budget <= BUDGET * 1.000_1, "{budget}");
+    }
+
+    fn hosts(&self, name: &str) -> BTreeSet<String> {
+        self.probes[name].hosts.clone()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+#[test]
+fn a_probe_that_joins_gets_its_share_and_one_that_leaves_moves_only_its_own() {
+    let mut world = World::new("joins", 24);
+    world.join("a", 50_000.0, 0.01);
+    world.pass(10);
+    assert_eq!(world.hosts("a").len(), 24);
+    world.join("b", 50_000.0, 0.01);
+    world.pass(30);
+    let (a, b) = (world.hosts("a"), world.hosts("b"));
+    assert_eq!(a.len() + b.len(), 24);
+    // 1.25 times the mean, in hosts of two pages.
+    assert!((9..=15).contains(&b.len()), "{}", b.len());
+    // It leaves: nothing moves before its lease and politeness are over.
+    world.probes.get_mut("b").expect("a probe").away = true;
+    world.pass(LEASE.as_secs() - 2);
+    assert_eq!(world.hosts("a"), a);
+    world.pass(POLITENESS.as_secs() + 8);
+    assert!(a.is_subset(&world.hosts("a")));
+    assert_eq!(world.hosts("a").len(), 24);
+    // It comes back, with another boot and no list.
+    world.join("b", 50_000.0, 0.01);
+    world.pass(30);
+    assert_eq!(world.hosts("a").len() + world.hosts("b").len(), 24);
+    assert!(world.hosts("b").len() >= 9);
+}
+
+#[test]
+fn a_planner_that_starts_again_knows_who_has_what_and_gives_nothing_away_too_soon() {
+    let mut world = World::new("again", 12);
+    world.join("a", 50_000.0, 0.01);
+    world.join("b", 50_000.0, 0.01);
+    world.pass(20);
+    let (a, b) = (world.hosts("a"), world.hosts("b"));
+    assert_eq!(a.len() + b.len(), 12);
+    let lists = |world: &World| ["a", "b"].map(|name| world.probes[name].member.list());
+    let before = lists(&world);
+    // One of the probes falls silent just before the planner does.
+    world.probes.get_mut("b").expect("a probe").away = true;
+    world.pass(1);
+    world.restart(12);
+    world.pass(LEASE.as_secs() - 1);
+    assert_eq!(world.hosts("a"), a, "b may still have a lease");
+    assert_eq!(lists(&world), before, "the same pages are the same list");
+    world.pass(POLITENESS.as_secs() + 5);
+    assert_eq!(world.hosts("a").len(), 12);
+    // Many restarts in a row change nothing.
+    for _ in 0..5 {
+        world.restart(12);
+        world.pass(3);
+    }
+    assert_eq!(world.hosts("a").len(), 12);
+}
+
+#[test]
+fn a_planner_whose_state_is_lost_waits_for_leases_that_it_does_not_know() {
+    let mut world = World::new("lost", 6);
+    world.join("a", 50_000.0, 0.01);
+    world.join("b", 50_000.0, 0.01);
+    world.pass(20);
+    world.probes.get_mut("b").expect("a probe").away = true;
+    let a = world.hosts("a");
+    let epoch = world.coordinator.view(world.now).epoch;
+    std::fs::remove_dir_all(&world.folder).expect("lost");
+    world.restart(6);
+    world.pass(LEASE.as_secs());
+    let now = world.hosts("a");
+    assert!(now.is_subset(&a), "nothing of b's: {now:?}");
+    world.pass(POLITENESS.as_secs() + 10);
+    assert_eq!(world.hosts("a").len(), 6);
+    assert!(world.coordinator.view(world.now).epoch > epoch);
+    assert!(world.probes["a"].member.leased_until().is_some());
+}
+
+#[test]
+fn hosts_move_from_a_narrow_link_to_a_wide_one_a_few_at_a_time() {
+    let mut world = World::new("narrow", 40);
+    world.join("narrow", 2_500.0, 1.0);
+    world.join("wide", 50_000.0, 0.01);
+    world.pass(20);
+    let before = world.hosts("narrow").len();
+    assert_eq!(before + world.hosts("wide").len(), 40);
+    assert!(before > 4, "{before}");
+    world.pass(2 * LEASE.as_secs());
+    let after = world.hosts("narrow").len();
+    // Up to 8 % of 80 pages at a time, two pages a host.
+    assert!(after < before && before - after <= 9, "{before} → {after}");
+    assert_eq!(after + world.hosts("wide").len(), 40);
+}
+
+#[test]
+fn a_host_whose_last_page_goes_waits_before_somebody_else_gets_it_again() {
+    let mut world = World::new("again-and-again", 2);
+    world.join("a", 50_000.0, 0.01);
+    world.pass(10);
+    assert_eq!(world.hosts("a").len(), 2);
+    for page in 0..2 {
+        let url = format!("http://h0.test/{page}");
+        let order = Order::Remove { url };
+        let answered = world.coordinator.obey(&order, world.now);
+        assert!(answered.expect("removed").changed);
+    }
+    world.pass(2);
+    assert_eq!(world.hosts("a").len(), 1);
+    let order = Order::Add {
+        url: "http://h0.test/0".into(),
+        weight: 1.0,
+    };
+    world.coordinator.obey(&order, world.now).expect("added");
+    world.pass(5);
+    assert_eq!(world.hosts("a").len(), 1, "its politeness is not over");
+    world.pass(POLITENESS.as_secs());
+    assert_eq!(world.hosts("a").len(), 2);
+}

@@ -1,0 +1,124 @@
+//! `dunlin fleet` as a user meets it.
+
+mod program;
+
+use dunlin::fleet::{Group, NOBODY, Place, assign};
+use dunlin::math::split_mix;
+use program::{dunlin, refuses, text};
+
+fn simulated(options: &[&str]) -> serde_json::Value {
+    let fleet = ["fleet", "--format", "json"];
+    let output = dunlin(&[&fleet, options].concat(), b"");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// A thousand probes where there is time, a hundred otherwise.
+fn probes() -> &'static str {
+    match std::env::var_os("DUNLIN_LONG") {
+        Some(_) => "1000",
+        None => "100",
+    }
+}
+
+#[test]
+fn grants_come_near_the_central_optimum_in_two_rounds() {
+    let fleet = simulated(&["--simulate", probes(), "--seed", "1"]);
+    let number = |name: &str| fleet[name].as_f64().expect("a number");
+    println!("{fleet}");
+    assert!(number("rounds") <= 2.0 && number("second_loss") <= 0.001);
+    assert!(number("equal_loss") > 0.01, "there is nothing to gain");
+    assert_eq!(fleet["violations"], 0);
+    assert_eq!(fleet["moved_pages"], fleet["left_pages"]);
+    assert!(number("bytes_per_probe_day") <= 100_000.0);
+    assert!(number("fixed_loss") > 0.001 && number("rehomed_loss") <= 0.001);
+    assert!(number("rehomed_pages") <= 0.08);
+}
+
+#[test]
+fn a_fifth_of_the_messages_may_be_lost() {
+    let options = ["--simulate", probes(), "--message-loss", "0.2"];
+    let fleet = simulated(&options);
+    println!("{fleet}");
+    assert!(fleet["rounds"].as_u64().is_some_and(|rounds| rounds <= 5));
+    assert!(fleet["loss"].as_f64().is_some_and(|loss| loss <= 0.001));
+    assert_eq!(fleet["violations"], 0);
+}
+
+#[test]
+fn liars_hold_little() {
+    // As many in a hundred as nine in a thousand are.
+    let liars = if probes() == "1000" { "9" } else { "1" };
+    let fleet = simulated(&["--simulate", probes(), "--liars", liars]);
+    println!("{fleet}");
+    let share = fleet["liars_share"].as_f64().expect("a share");
+    assert!(share > 0.001 && share <= 0.0301, "{share}");
+    assert_eq!(fleet["violations"], 0);
+}
+
+#[test]
+fn options_out_of_range_are_refused() {
+    refuses(&["fleet", "--simulate", "1"], b"", "2..=10000");
+    refuses(
+        &["fleet", "--simulate", "10", "--message-loss", "2"],
+        b"",
+        "expected a share from 0 to 0.9",
+    );
+    refuses(
+        &["fleet", "--simulate", "10", "--liars", "10"],
+        b"",
+        "expected fewer than the 10 probes",
+    );
+}
+
+/// Hosts for 10,000 probes from nothing, and again when one of them leaves. It prints how long that
+/// takes; a hundred probes where there is no time.
+#[test]
+fn a_probe_of_ten_thousand_that_leaves_moves_only_its_own_pages() {
+    let (probes, most_pages) = match std::env::var_os("DUNLIN_LONG") {
+        Some(_) => (10_000, 25_000_000),
+        None => (100, 250_000),
+    };
+    let mut random = 1;
+    let mut groups = Vec::new();
+    let mut pages = 0;
+    while pages < most_pages {
+        let share = (split_mix(&mut random) >> 40) as f64 / 16_777_216.0;
+        let some = (8.0 / (1.0 - share).max(0.02)) as u32;
+        pages += some;
+        groups.push(Group {
+            key: split_mix(&mut random),
+            pages: some,
+            hosts: 1,
+            demand: some as f32 * 0.5,
+        });
+    }
+    groups.sort_by_key(|group| std::cmp::Reverse(group.pages));
+    let mean = pages / probes;
+    let keys: Vec<u64> = (0..probes).map(|_| split_mix(&mut random)).collect();
+    let places = || {
+        let place = |key: &u64| Place {
+            key: *key,
+            pages: mean * 3 / 2,
+            hosts: 1_024,
+            link: f32::MAX,
+            fair: mean * 5 / 4,
+        };
+        keys.iter().map(place).collect::<Vec<Place>>()
+    };
+    let mut owners = vec![NOBODY; groups.len()];
+    let start = std::time::Instant::now();
+    assert_eq!(assign(&groups, &mut places(), &mut owners), 0);
+    let hosts = groups.len();
+    let first = start.elapsed();
+    let before = owners.clone();
+    let mut left = places();
+    left[7].pages = 0;
+    let start = std::time::Instant::now();
+    assert_eq!(assign(&groups, &mut left, &mut owners), 0);
+    let again = start.elapsed();
+    println!("{pages} pages on {hosts} hosts, {probes} probes: {first:?}, one leaves: {again:?}");
+    for (then, now) in before.iter().zip(&owners) {
+        assert_eq!(*then == 7, then != now, "its own, and no others");
+    }
+}

@@ -1,0 +1,162 @@
+//! A whole fleet on one computer: a broker, a planner and two `dunlin run` as probes, judged by the
+//! log of a web server.
+
+mod scripted;
+
+use std::collections::{HashMap, HashSet};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use scripted::{LEASE, POLITENESS, Site, wait_for};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const HOSTS: usize = 6;
+/// A busy computer stretches what lies between a server's clock and a probe's; a request that is
+/// late by this makes the next one look early.
+const SLACK: Duration = Duration::from_millis(150);
+
+/// Requests, by host, with their times.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<(String, String, Instant)>>>);
+
+impl Log {
+    /// Serves every host at one port.
+    fn serve(&self) -> u16 {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let log = self.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let log = log.clone();
+                std::thread::spawn(move || log.answer(&stream));
+            }
+        });
+        port
+    }
+
+    fn answer(&self, mut stream: &TcpStream) {
+        let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+        let Some(request) = lines.next() else { return };
+        let at = Instant::now();
+        let fields: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+        let host = fields.iter().find_map(|field| {
+            let (name, value) = field.split_once(':')?;
+            name.eq_ignore_ascii_case("host").then(|| value.trim())
+        });
+        let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
+        let host = host.unwrap_or_default().to_owned();
+        let body = match path.as_str() {
+            "/robots.txt" => "User-agent: *\nAllow: /\n",
+            _ => "the same as ever\n",
+        };
+        self.0.lock().expect("no panic").push((host, path, at));
+        let length = body.len();
+        let _ = write!(
+            stream,
+            "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        );
+    }
+
+    /// Pages that were asked for since then.
+    fn since(&self, then: Instant) -> HashSet<(String, String)> {
+        let log = self.0.lock().expect("no panic");
+        let since = log
+            .iter()
+            .filter(|(_, path, at)| *at >= then && path != "/robots.txt");
+        since
+            .map(|(host, path, _)| (host.clone(), path.clone()))
+            .collect()
+    }
+
+    /// No two requests to a host were closer than its politeness; how many there were.
+    fn judge(&self) -> usize {
+        let mut last: HashMap<String, Instant> = HashMap::new();
+        let log = self.0.lock().expect("no panic");
+        for (host, path, at) in log.iter() {
+            if let Some(before) = last.insert(host.clone(), *at) {
+                let gap = at.duration_since(before);
+                assert!(gap + SLACK >= POLITENESS, "{host}{path} after {gap:?}");
+            }
+        }
+        log.len()
+    }
+}
+
+/// `dunlin run` as a probe.
+struct Run(Child);
+
+impl Run {
+    fn start(site: &Site, name: &str) -> Self {
+        let url = site.folder.join(format!("{name}.url"));
+        let log = std::fs::File::create(site.folder.join(format!("{name}.log"))).expect("a log");
+        let child = Command::new(env!("CARGO_BIN_EXE_dunlin"))
+            .args(["run", "--fleet", &format!("@{}", url.display())])
+            .args(["--lease", "4s", "--resolve", "*=127.0.0.1"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("the program starts");
+        Self(child)
+    }
+
+    fn kill(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+#[test]
+fn two_runs_share_a_web_and_one_takes_over_from_the_other() {
+    let log = Log::default();
+    let port = log.serve();
+    let mut pages = "url\n".to_owned();
+    let mut all = HashSet::new();
+    for host in 0..HOSTS {
+        for page in 0..2 {
+            pages += &format!("http://h{host}.test:{port}/{page}\n");
+            all.insert((format!("h{host}.test:{port}"), format!("/{page}")));
+        }
+    }
+    let site = Site::new("runs", 2, &pages);
+    let mut arguments = site.planner_arguments("state");
+    let place = arguments.iter().position(|word| word == "--crawls-per-day");
+    // About as often as politeness allows.
+    arguments[place.expect("an option") + 1] = "400000".into();
+    let planner = scripted::Planner::start(&arguments, &site.folder);
+    let mut first = Run::start(&site, "p1");
+    let _second = Run::start(&site, "p2");
+    let shares = || {
+        let view = planner.view.lock().expect("no panic").clone();
+        let probes = view["probes"].as_array().cloned().unwrap_or_default();
+        let pages = |probe: &serde_json::Value| probe["pages"].as_u64().unwrap_or(0);
+        probes.iter().map(pages).collect::<Vec<u64>>()
+    };
+    wait_for("pages at both probes", PATIENCE, || {
+        let shares = shares();
+        shares.len() == 2
+            && shares.iter().all(|pages| *pages > 0)
+            && shares.iter().sum::<u64>() == 12
+    });
+    wait_for("visits to every page", PATIENCE, || {
+        log.since(Instant::now() - PATIENCE).is_superset(&all)
+    });
+    // A probe is killed: whatever it had is visited again by the other.
+    first.kill();
+    let then = Instant::now() + LEASE + POLITENESS;
+    wait_for("visits to every page by who is left", PATIENCE, || {
+        log.since(then).is_superset(&all)
+    });
+    let requests = log.judge();
+    println!("{requests} requests");
+    assert!(requests > 30, "{requests} requests");
+}
