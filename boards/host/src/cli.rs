@@ -6,8 +6,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::commands::{
-    check, collect, crawl_order, diff, estimate, evolution, history, image, monitor, plan, report,
-    robots, run, schedule, simulate, terms,
+    check, collect, crawl_order, diff, estimate, evolution, export, fleet, history, image, monitor,
+    plan, release_list, report, robots, run, schedule, simulate, terms, test_filter,
 };
 use crate::error::Error;
 use crate::output::{self, Format};
@@ -24,10 +24,15 @@ use crate::output::{self, Format};
 ///   dunlin evolution HISTORY.csv      how do they change and vanish, by domain?
 ///   dunlin crawl-order EDGES.csv --order pagerank --pages K    which pages would a crawl find first?
 ///   dunlin run PAGES.csv              watch the pages for changes, politely, from this computer
+///   dunlin export STATE PAGES.csv     what `run --state STATE` has learnt, as a list for the next run
 ///   dunlin collect --archive DIR      one archive for what many probes fetch
+///   dunlin fleet PAGES.csv --mosquitto DIR --state DIR    one collection for many probes
+///   dunlin fleet --simulate 1000      how well would a thousand probes share one collection?
 ///   dunlin history URL --archive DIR  the versions of a page that `run --archive DIR` has kept
 ///   dunlin diff URL --archive DIR     what has changed between two of them
+///   dunlin test-filter URL --select S  what of a page counts as a change
 ///   dunlin image PAGES.csv --out FILE  the list as a firmware of your own takes it
+///   dunlin release-list PAGES.csv --key FILE --out DIR    the list as a signed update for probes
 ///   dunlin monitor --elf FILE --log SOURCE    watch a probe at work, by its log
 ///   dunlin report LOG --elf FILE      a finished run as a page with plots
 ///   dunlin robots robots.txt URL      may this URL be fetched, and which rule says so?
@@ -59,16 +64,20 @@ enum Command {
     Diff(diff::Args),
     Estimate(estimate::Args),
     Evolution(evolution::Args),
+    Export(export::Args),
+    Fleet(fleet::Args),
     History(history::Args),
     Image(image::Args),
     Monitor(monitor::Args),
     Plan(plan::Args),
+    ReleaseList(release_list::Args),
     Report(report::Args),
     Robots(robots::Args),
     Run(Box<run::Args>),
     Schedule(schedule::Args),
     Simulate(simulate::Args),
     Terms(terms::Args),
+    TestFilter(test_filter::Args),
     /// Print completions for a shell, to be sourced or put where it looks for them
     Completions {
         /// bash, zsh, fish, elvish or powershell
@@ -100,16 +109,20 @@ impl Cli {
             Command::Diff(args) => return diff::run(args, self.format),
             Command::Estimate(args) => estimate::run(args, self.format)?,
             Command::Evolution(args) => evolution::run(args, self.format)?,
+            Command::Export(args) => export::run(args, self.format)?,
+            Command::Fleet(args) => fleet::run(args, self.format)?,
             Command::History(args) => return history::run(args, self.format),
             Command::Image(args) => image::run(args, self.format)?,
             Command::Monitor(args) => monitor::run(args, self.format)?,
             Command::Plan(args) => plan::run(args, self.format)?,
+            Command::ReleaseList(args) => release_list::run(args, self.format)?,
             Command::Report(args) => report::run(args, self.format)?,
             Command::Robots(args) => return robots::run(args, self.format),
             Command::Run(args) => run::run(args, self.format)?,
             Command::Schedule(args) => schedule::run(args, self.format)?,
             Command::Simulate(args) => simulate::run(args, self.format)?,
             Command::Terms(_) => terms::run()?,
+            Command::TestFilter(args) => return test_filter::run(args, self.format),
             Command::Completions { shell } => {
                 // Into memory, because the generator panics where it cannot write.
                 let mut text = Vec::new();
@@ -140,7 +153,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// The message of a clap error without usage and hints below it, on one line.
+/// The message of a clap error and its tip on one line, without the usage below them.
 fn one_line(text: &str) -> String {
     let message = text
         .split("\n\nUsage:")
@@ -149,5 +162,20 @@ fn one_line(text: &str) -> String {
         .split("\n\nFor more")
         .next()
         .unwrap_or(text);
-    message.split_whitespace().collect::<Vec<_>>().join(" ")
+    let words: Vec<&str> = message.split_whitespace().collect();
+    words.join(" ").replace(" tip: ", "; tip: ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tip_stands_apart_from_what_is_wrong() {
+        let text = "error: unexpected argument '--a' found\n\n  tip: a similar argument exists: '--b'\n\nUsage: x";
+        assert_eq!(
+            one_line(text),
+            "error: unexpected argument '--a' found; tip: a similar argument exists: '--b'"
+        );
+    }
 }

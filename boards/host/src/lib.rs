@@ -13,12 +13,16 @@
 //! | [`monitor`] | a probe seen at work, from the bytes of its log to terminal, web page and metrics |
 //! | [`news`] | what is worth telling: changes, bad news, and good news after bad |
 //! | [`told`] | who is told of it: a command, a webhook, feed readers |
+//! | [`push`] | who tells us that a page has changed: webhooks in IndexNow's and WebSub's form |
 //! | [`archive`] | the collection itself: every version of every page, as WARC files with an index |
+//! | [`filter`] | what of a page counts as a change: parts of it alone, or without stretches that always change |
 //! | [`collect`] | the collector: bodies from probes, over HTTP, into one archive |
+//! | [`fleet`] | many probes, one collection: the planner's decisions, and a simulation of thousands of probes |
+//! | [`release`] | signed updates on their owner's desk: numbered, signed, put where probes look |
 //! | [`commands`] | what `dunlin` can be asked, one file a command |
 //! | [`cli`] | the command line: which command was asked for, and how errors leave |
 //! | [`output`] | how results are printed: tables, JSON, CSV, plots, pictures, progress |
-//! | [`post`] | posting to somebody else's server |
+//! | [`post`], [`get`] | posting to somebody else's server, and one page from there |
 //! | [`duration`], [`date`], [`error`] | lengths of time and dates as users write them; what can be wrong, as one line |
 //!
 //! Without the feature `program` there is only what computes: [`allotment`], [`estimate`] and
@@ -46,6 +50,12 @@ pub mod estimate;
 #[cfg(feature = "program")]
 pub mod evolution;
 #[cfg(feature = "program")]
+pub mod filter;
+#[cfg(feature = "program")]
+pub mod fleet;
+#[cfg(feature = "program")]
+pub mod get;
+#[cfg(feature = "program")]
 pub mod lists;
 #[cfg(feature = "program")]
 pub mod monitor;
@@ -57,6 +67,10 @@ pub mod output;
 pub mod planning;
 #[cfg(feature = "program")]
 pub mod post;
+#[cfg(feature = "program")]
+pub mod push;
+#[cfg(feature = "program")]
+pub mod release;
 pub mod simulate;
 #[cfg(feature = "program")]
 pub mod told;

@@ -2,10 +2,10 @@
 //! table for `dunlin run` and for the monitor.
 
 use dunlin::probe::LoggedEvent;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What kind of news it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// A page has another version, or was seen for the first time.
@@ -127,7 +127,7 @@ pub fn redirect(why: &str) -> &str {
 }
 
 /// The status of an answer, and what it says.
-fn answered(status: u16) -> String {
+pub fn answered(status: u16) -> String {
     let says = match status {
         401 => " (it wants a user name and password)",
         403 => " (forbidden)",

@@ -4,12 +4,15 @@
 mod program;
 
 use std::collections::HashMap;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use dunlin_host::archive::cdxj::Entry;
+use dunlin_host::archive::index::IndexWriter;
 use program::{dunlin, read_by_others, refuses, text};
 use serde_json::Value;
 
@@ -282,4 +285,198 @@ fn a_full_disk_is_said_and_crawling_goes_on() {
         std::fs::remove_dir_all(&folder),
         std::fs::remove_file(&list_file),
     );
+}
+
+/// Serves a body without end at `/endless`, ten gigabytes of it at most, a small bomb at `/bomb` and
+/// markup at `/hostile`; counts the bytes that were taken of the first.
+fn serve_hostile() -> (u16, Arc<AtomicU64>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = listener.local_addr().expect("an address").port();
+    let taken = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&taken);
+    let version = Arc::new(AtomicU64::new(0));
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let (counted, version) = (Arc::clone(&counted), Arc::clone(&version));
+            std::thread::spawn(move || hostile(&stream, &counted, &version));
+        }
+    });
+    (port, taken)
+}
+
+fn hostile(mut stream: &TcpStream, taken: &AtomicU64, version: &AtomicU64) -> Option<()> {
+    const TEN_GIGABYTES: u64 = 10_000_000_000;
+    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+    let path = lines.next()?.split(' ').nth(1)?.to_owned();
+    lines.take_while(|line| !line.is_empty()).for_each(drop);
+    let version = version.fetch_add(1, Ordering::Relaxed);
+    if path == "/endless" {
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {TEN_GIGABYTES}\r\n\r\n<p>{version}</p>"
+        );
+        stream.write_all(head.as_bytes()).ok()?;
+        let line = format!("<div>{version}\u{1b}]0;x\u{7}</div>\n").repeat(1_000);
+        let mut sent = 0;
+        while sent < TEN_GIGABYTES {
+            stream.write_all(line.as_bytes()).ok()?;
+            sent += line.len() as u64;
+            taken.fetch_add(line.len() as u64, Ordering::Relaxed);
+        }
+        return Some(());
+    }
+    let (head, body) = match path.as_str() {
+        "/robots.txt" => ("404 No", Vec::new()),
+        "/bomb" => {
+            // Ten megabytes of zeros, packed as often as it takes to be small.
+            let mut packed = vec![version as u8; 10 << 20];
+            for _ in 0..2 {
+                let level = flate2::Compression::best();
+                let mut encoder = flate2::write::GzEncoder::new(Vec::new(), level);
+                encoder.write_all(&packed).ok()?;
+                packed = encoder.finish().ok()?;
+            }
+            ("200 OK\r\nContent-Encoding: gzip", packed)
+        }
+        _ => {
+            let page = format!(
+                "<script>alert({version})</script><a \"{}",
+                "<b>".repeat(100_000)
+            );
+            (
+                "200 OK\r\nX-A: <script>\r\nX-B: \u{1b}]0;",
+                page.into_bytes(),
+            )
+        }
+    };
+    let length = body.len();
+    let head =
+        format!("HTTP/1.1 {head}\r\nContent-Type: text/html\r\nContent-Length: {length}\r\n\r\n");
+    stream.write_all(head.as_bytes()).ok()?;
+    stream.write_all(&body).ok()
+}
+
+/// Ten gigabytes, bombs and markup go through crawl, archive, diff and web page in bounded memory.
+#[test]
+fn bodies_without_end_and_bombs_are_bounded_and_shown_as_text() {
+    let (port, taken) = serve_hostile();
+    let folder = folder("endless");
+    let list =
+        ["endless", "bomb", "hostile"].map(|page| format!("http://{page}.test:{port}/{page},\n"));
+    let list = format!("url,select\n{}", list.concat());
+    let list = list.replace("/hostile,", "/hostile,a > b");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_dunlin"))
+        .args(arguments("120", &folder))
+        .args(["--web", "127.0.0.1:0"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut input = child.stdin.take().expect("stdin");
+    input.write_all(list.as_bytes()).expect("a list");
+    drop(input);
+    let mut said = BufReader::new(child.stderr.take().expect("stderr")).lines();
+    let web = said.by_ref().map_while(Result::ok).find_map(|line| {
+        let rest = line.strip_prefix("monitor: http://")?;
+        Some(rest.split('/').next()?.to_owned())
+    });
+    let web = web.expect("it says where");
+    std::thread::spawn(move || said.for_each(drop));
+    std::thread::sleep(std::time::Duration::from_secs(5));
+    let shown = |path: &str| {
+        let mut stream = TcpStream::connect(&web).expect("it listens");
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {web}\r\n\r\n").expect("asked");
+        let mut page = String::new();
+        BufReader::new(stream)
+            .read_to_string(&mut page)
+            .expect("a page");
+        page
+    };
+    for page in ["endless", "bomb", "hostile"] {
+        let url = format!("http://{page}.test:{port}/{page}");
+        let encoded = url.replace(':', "%3A").replace('/', "%2F");
+        let diff = shown(&format!("/diff?url={encoded}&raw=1"));
+        assert!(diff.starts_with("HTTP/1.1 200 OK"), "{page}: {diff:.200}");
+        assert!(diff.len() < 8 << 20, "{page}: {} bytes", diff.len());
+        assert!(
+            !diff.contains("<script") && !diff.contains('\u{1b}'),
+            "{page}"
+        );
+        let told = dunlin(
+            &["diff", &url, "--archive", folder.to_str().expect("UTF-8")],
+            b"",
+        );
+        assert!(!text(&told.stdout).contains('\u{1b}'), "{page}");
+        assert_ne!(
+            told.status.code(),
+            Some(2),
+            "{page}: {}",
+            text(&told.stderr)
+        );
+    }
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id()));
+    let _ = (child.kill(), child.wait());
+    let peak = status.ok().and_then(|status| {
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmHWM:"))?;
+        line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()
+    });
+    assert!(
+        peak.is_none_or(|peak| peak < 200_000),
+        "{peak:?} KiB at the peak"
+    );
+    let taken = taken.load(Ordering::Relaxed);
+    assert!(
+        taken < 2_000_000_000,
+        "{taken} bytes of bodies without end were taken"
+    );
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+/// One page of a million records (a hundred thousand in a hurry) is found by a program that gets
+/// little memory for it.
+#[test]
+fn a_page_of_a_million_records_is_found_in_little_memory() {
+    let records: u64 = match std::env::var_os("DUNLIN_LONG") {
+        Some(_) => 1_000_000,
+        None => 100_000,
+    };
+    let folder = folder("million");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let mut index = IndexWriter::open(&folder).expect("an index");
+    for place in 0..records {
+        let entry = Entry {
+            time: 1_794_000_000 + place % 4,
+            url: format!("http://host{}.test/page{}", place / 4 % 997, place / 4),
+            media_type: "text/html".into(),
+            status: Some(200),
+            digest: "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ".into(),
+            file: "dunlin-00001-20261117045008.warc.gz".into(),
+            offset: place * 5_000,
+            length: 4_321,
+        };
+        index.add(entry).expect("added");
+        if place % 65_536 == 65_535 && index.should_fold() {
+            index.fold().expect("folded");
+        }
+    }
+    index.fold().expect("folded");
+    drop(index);
+    // All of its memory, programs and stacks included.
+    let script = "ulimit -v 200000; exec \"$0\" \"$@\"";
+    for page in [0, 1, records / 8, records / 4 - 1] {
+        let url = format!("http://host{}.test/page{page}", page % 997);
+        let output = Command::new("bash")
+            .args(["-c", script, env!("CARGO_BIN_EXE_dunlin")])
+            .args(["history", &url, "--format", "json", "--archive"])
+            .arg(&folder)
+            .output()
+            .expect("bash starts");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let found = text(found.to_string().as_bytes());
+        assert_eq!(found.matches("text/html").count(), 4, "{found}");
+    }
+    let _ = std::fs::remove_dir_all(&folder);
 }

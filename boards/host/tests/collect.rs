@@ -19,7 +19,12 @@ struct Collector {
 
 impl Collector {
     fn start(archive: &Path, more: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_dunlin"))
+        Self::begin(Command::new(env!("CARGO_BIN_EXE_dunlin")), archive, more)
+    }
+
+    /// The same, by a command that runs the program.
+    fn begin(mut program: Command, archive: &Path, more: &[&str]) -> Self {
+        let mut child = program
             .args(["collect", "--listen", "127.0.0.1:0", "--archive"])
             .arg(archive)
             .args(more)
@@ -385,6 +390,85 @@ fn hostile_deliveries_are_bounded() {
     let read = read_by_others(&folder, &[]);
     assert_eq!(read["/page"].last().map(String::as_str), Some("honest"));
     let _ = std::fs::remove_dir_all(&folder);
+}
+
+/// A disk without room: probes are told so, each time, and what was acknowledged is there.
+#[test]
+fn a_full_disk_is_told_to_the_probes_and_harms_nothing() {
+    let folder = folder("full");
+    // No file of this process may be longer: a disk that is full after so many bytes.
+    let mut limited = Command::new("bash");
+    let script = "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\"";
+    limited.args(["-c", script, env!("CARGO_BIN_EXE_dunlin")]);
+    let collector = Collector::begin(limited, &folder, &["--archive-compression", "0"]);
+    let mut acknowledged = Vec::new();
+    let mut refused = 0;
+    for version in 0..60 {
+        let body = format!("version {version} {}", "x".repeat(500));
+        let posted = request(&frames("http://a.test/page", &body, "changed"), "");
+        let (status, _) = collector.post(&posted).expect("it answers, full or not");
+        match status.as_str() {
+            "HTTP/1.1 200 OK" => acknowledged.push(body),
+            "HTTP/1.1 507 Insufficient Storage" => refused += 1,
+            other => panic!("{other}"),
+        }
+    }
+    assert!(
+        !acknowledged.is_empty() && refused > 10,
+        "{refused} refused"
+    );
+    drop(collector);
+    drop(Collector::start(&folder, &[]));
+    let again = [
+        "collect",
+        "--seconds",
+        "0",
+        "--listen",
+        "0",
+        "--archive",
+        folder.to_str().expect("UTF-8"),
+    ];
+    assert!(dunlin(&again, b"").status.success());
+    let read = read_by_others(&folder, &[]);
+    let there = |body: &String| read["/page"].contains(body);
+    assert!(acknowledged.iter().all(there));
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+/// News that a probe posts is passed on, and nothing else.
+#[test]
+fn bad_news_is_taken_from_probes_with_a_token_alone() {
+    let folder = folder("news");
+    let tokens = folder.with_extension("tokens");
+    std::fs::write(&tokens, "roof token-of-the-roof\n").expect("a file");
+    let collector = Collector::start(&folder, &["--tokens", tokens.to_str().expect("UTF-8")]);
+    let post = |body: &str, token: &str| {
+        let length = body.len();
+        let head = format!(
+            "POST /v1/news HTTP/1.1\r\nHost: c\r\nAuthorization: Bearer {token}\r\nContent-Length: {length}\r\n\r\n{body}"
+        );
+        collector.post(head.as_bytes()).expect("an answer").0
+    };
+    let gone = r#"{"time":1,"event":"gone","url":"http://a.test/","reason":"status 404"}"#;
+    assert_eq!(post(gone, "token-of-the-roof"), "HTTP/1.1 200 OK");
+    assert_eq!(post(gone, "another-token-123"), "HTTP/1.1 401 Unauthorized");
+    let changed = gone.replace("gone", "changed");
+    assert_eq!(
+        post(&changed, "token-of-the-roof"),
+        "HTTP/1.1 400 Bad Request"
+    );
+    let long = format!(
+        r#"{{"time":1,"event":"gone","url":"http://a.test/","reason":"{}"}}"#,
+        "x".repeat(20_000)
+    );
+    assert_eq!(
+        post(&long, "token-of-the-roof"),
+        "HTTP/1.1 413 Content Too Large"
+    );
+    let _ = (
+        std::fs::remove_dir_all(&folder),
+        std::fs::remove_file(&tokens),
+    );
 }
 
 fn peak_kib(status: &str) -> Option<u64> {

@@ -95,4 +95,5 @@ fn the_guide_shows_the_firmware_that_is_built() {
         guide.contains(&format!("```rust\n{firmware}```\n")),
         "boards/EMBEDDING.md shows another firmware: DUNLIN_BLESS=1 writes it"
     );
+    assert!(firmware.lines().count() <= 60, "it is to be a short one");
 }

@@ -270,3 +270,19 @@ fn a_host_without_a_page_is_a_warning() {
         "{rows}"
     );
 }
+
+#[test]
+fn laws_that_a_probe_does_not_know_are_named_in_a_line() {
+    let list = "url,model,changes_per_day,shape\nhttp://a.test/1,weibull,1,2\n\
+        http://a.test/2,pareto,1,3\nhttp://a.test/3,poisson,1,\n";
+    let said = check(list);
+    let note = "note: 2 pages of model weibull or pareto: \
+        a probe takes them for poisson pages of the same rate";
+    assert_eq!(
+        said.lines().filter(|line| *line == note).count(),
+        1,
+        "{said}"
+    );
+    let plain = check("url,changes_per_day\nhttp://a.test/1,1\n");
+    assert!(!plain.contains("note:"), "{plain}");
+}

@@ -33,11 +33,16 @@ fn block_after(page: &str, words: &str) -> String {
     block.split_once('\n').expect("a language").1.to_owned()
 }
 
-/// Does it run until it is told to stop, need a probe that runs, or name no file in particular?
+/// Does it run until it is told to stop, need a probe that runs or a key of one's own, or name no
+/// file in particular?
 fn goes_on(words: &[String]) -> bool {
-    let open =
-        |word: &String| word.contains("tcp:") || ["SOURCE", "LOG", "DIR"].contains(&word.as_str());
-    words[0] == "run" || words.iter().any(open)
+    let open = |word: &String| {
+        word.contains("tcp:")
+            || word.ends_with(".sec")
+            || ["SOURCE", "LOG", "DIR", "STATE"].contains(&word.as_str())
+    };
+    let is_planner = words[0] == "fleet" && words.iter().any(|word| word == "--state");
+    words[0] == "run" || is_planner || words.iter().any(open)
 }
 
 #[test]

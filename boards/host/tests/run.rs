@@ -285,7 +285,7 @@ fn without_a_budget_pages_are_visited_with_manners() {
     );
     let said = text(&output.stderr);
     assert!(
-        said.starts_with("3 pages on 1 host, at most 72 requests a day, first round takes 0.3 s"),
+        said.starts_with("3 pages on 1 host, at most 72 requests a day besides robots.txt, first round takes 0.3 s"),
         "{said}"
     );
     let asked = log.lock().expect("a log").len();

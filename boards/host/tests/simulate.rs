@@ -433,7 +433,7 @@ fn max_is_never_exceeded() {
 }
 
 #[test]
-fn a_mix_of_all_laws_comes_near_to_what_the_plan_says() {
+fn a_mix_of_all_laws_is_as_fresh_as_the_plan_says() {
     let mut list = "url,weight,model,changes_per_day,shape,updates\n".to_owned();
     for page in 0..40 {
         let rate = 2.0 + f64::from(page % 20);
@@ -449,9 +449,9 @@ fn a_mix_of_all_laws_comes_near_to_what_the_plan_says() {
         list.as_bytes(),
     );
     let plan: Value = serde_json::from_slice(&plan.stdout).expect("a plan");
-    // The engine leaves 2 % of the budget where pages have terms, because nothing is fetched early.
     let off = (number(&row["freshness"]) - number(&plan["value"])).abs();
-    assert!(off <= 0.003, "off by {off}: {row}, {}", plan["value"]);
+    let printed = number(&row["freshness_plus_minus"]);
+    assert!(off <= printed, "off by {off}: {row}, {}", plan["value"]);
 }
 
 #[test]
@@ -468,7 +468,7 @@ fn who_wants_young_copies_says_so() {
 }
 
 #[test]
-fn terms_that_make_no_sense_are_refused() {
+fn constraints_that_make_no_sense_are_refused() {
     let run = ["simulate", "-", "--days", "1", "--crawls-per-day", "5"];
     let with = |options: &[&'static str]| [&run[..], options].concat();
     refuses(&with(&["--objective", "speed"]), PAGES.as_bytes(), "speed");

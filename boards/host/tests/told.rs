@@ -5,11 +5,12 @@ mod program;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use program::{dunlin, refuses, text};
+use program::{dunlin, python, refuses, text};
 use serde_json::Value;
 
 /// A request: its path, its fields and its body.
@@ -107,6 +108,102 @@ fn temporary(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("dunlin-told-{}-{name}", std::process::id()))
 }
 
+/// The events of messages that are all as their schema says.
+fn as_described(lines: &Path) -> Vec<String> {
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas/news.schema.json");
+    let output = python("messages.py").arg(schema).arg(lines).output();
+    let output = output.expect("Python starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// What goes wrong, and what is over: told by `run` as by the collector that it delivers to.
+#[test]
+fn bad_news_of_every_kind_is_told_by_a_run_and_by_its_collector() {
+    let flaky = AtomicUsize::new(0);
+    let web = serve(move |request| match request.path.as_str() {
+        "/robots.txt" => answer("404 Not Found", ""),
+        "/gone" => answer("410 Gone", ""),
+        "/closed" => answer("403 Forbidden", ""),
+        "/flaky" if flaky.fetch_add(1, Ordering::Relaxed) == 0 => {
+            answer("503 Busy\r\nRetry-After: 1", "")
+        }
+        "/busy" => answer("503 Busy\r\nRetry-After: 1", ""),
+        _ => answer("200 OK", "steady"),
+    });
+    let lines = [temporary("bad-run"), temporary("bad-collector")];
+    lines
+        .iter()
+        .for_each(|file| drop(std::fs::remove_file(file)));
+    let archive = temporary("bad-archive");
+    let feed = temporary("bad.atom");
+    let tee = |file: &Path| format!("tee -a '{}'", file.display());
+    let mut collector = Command::new(env!("CARGO_BIN_EXE_dunlin"))
+        .args(["collect", "--listen", "127.0.0.1:0", "--archive"])
+        .arg(&archive)
+        .args(["--exec", &tee(&lines[1]), "--feed"])
+        .arg(&feed)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut said = BufReader::new(collector.stderr.take().expect("stderr")).lines();
+    let address = said.by_ref().map_while(Result::ok).find_map(|line| {
+        let rest = line.strip_prefix("collecting at ")?;
+        Some(rest.to_owned())
+    });
+    std::thread::spawn(move || said.for_each(drop));
+    let pages = format!(
+        "url,name\nhttp://a.test:{web}/gone,Gone\nhttp://b.test:{web}/closed,\nhttp://c.test:{web}/flaky,\n\
+        http://d.test:{web}/busy,\nhttps://e.test:{web}/,\nhttp://f.test:{web}/,\n"
+    );
+    let output = dunlin(
+        &[
+            "run",
+            "-",
+            "--seconds",
+            "9",
+            "--politeness",
+            "100ms",
+            "--crawls-per-day",
+            "max",
+            "--resolve",
+            "*=127.0.0.1",
+            "--exec",
+            &tee(&lines[0]),
+            "--collect",
+            &address.expect("it says where"),
+        ],
+        pages.as_bytes(),
+    );
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let _ = (collector.kill(), collector.wait());
+    let kinds = ["failed", "gone", "host-backed-off", "recovered", "refused"];
+    for file in &lines {
+        assert_eq!(as_described(file), kinds, "{}", file.display());
+        let told = std::fs::read_to_string(file).expect("messages");
+        let of = |event: &str, about: &str| {
+            let is_it = |line: &&str| line.contains(event) && line.contains(about);
+            told.lines().filter(is_it).count()
+        };
+        assert_eq!(of("\"gone\"", "/gone"), 1, "{told}");
+        assert_eq!(of("\"refused\"", "403"), 1, "{told}");
+        assert_eq!(of("\"recovered\"", "/flaky"), 1, "{told}");
+        assert!(of("\"failed\"", "https://e.test") == 1, "{told}");
+        let _ = std::fs::remove_file(file);
+    }
+    let feed_text = std::fs::read_to_string(&feed).expect("a feed");
+    assert!(
+        feed_text.contains("<category term=\"refused\"/>"),
+        "{feed_text}"
+    );
+    let _ = (
+        std::fs::remove_dir_all(&archive),
+        std::fs::remove_file(&feed),
+    );
+}
+
 #[test]
 fn a_command_and_a_webhook_get_changes_and_bad_news_and_a_feed_keeps_them() {
     let told = Arc::new(Mutex::new(Vec::new()));
@@ -179,6 +276,7 @@ fn a_command_and_a_webhook_get_changes_and_bad_news_and_a_feed_keeps_them() {
         );
         assert!(sentence.ends_with("/changing) has changed"), "{sentence}");
     }
+    assert_eq!(as_described(&lines), ["changed", "gone"]);
     let feed_text = std::fs::read_to_string(&feed).expect("a feed");
     assert!(
         feed_text.contains("<category term=\"gone\"/>"),

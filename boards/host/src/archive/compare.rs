@@ -9,6 +9,7 @@ use super::reader::{Reader, is_redirect};
 use super::text;
 use crate::date;
 use crate::error::Error;
+use crate::filter::Filter;
 
 /// Two versions of adversarial length are compared as well as they can be in this time.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -68,19 +69,35 @@ pub fn pair(versions: &[Entry], from: Option<u64>, to: Option<u64>) -> Option<(&
     Some((versions.get(old)?, versions.get(new)?))
 }
 
-/// Compares two versions: what people read of them, or with `raw` what was sent.
+/// Compares two versions: what people read of them, or with `raw` what was sent; with a filter, what
+/// counts of that.
 ///
 /// # Errors
 /// The archive cannot be read.
-pub fn compare(reader: &Reader, old: &Entry, new: &Entry, raw: bool) -> Result<Comparison, Error> {
-    let before = text_of(reader, old, raw)?;
-    let after = text_of(reader, new, raw)?;
+pub fn compare(
+    reader: &Reader,
+    old: &Entry,
+    new: &Entry,
+    raw: bool,
+    filter: Option<&Filter>,
+) -> Result<Comparison, Error> {
+    let before = text_of(reader, old, raw, filter)?;
+    let after = text_of(reader, new, raw, filter)?;
     let name = |entry: &Entry| format!("{} {}", entry.url, date::iso(entry.time));
     Ok(lines(&before, &after, &name(old), &name(new)))
 }
 
-fn text_of(reader: &Reader, entry: &Entry, raw: bool) -> Result<String, Error> {
+fn text_of(
+    reader: &Reader,
+    entry: &Entry,
+    raw: bool,
+    filter: Option<&Filter>,
+) -> Result<String, Error> {
     let body = reader.version(entry)?.body;
+    let body = match filter {
+        Some(filter) => filter.counted(&body).into_owned(),
+        None => body,
+    };
     let text = match raw {
         true => None,
         false => text::of(&body, &entry.media_type),

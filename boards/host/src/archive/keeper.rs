@@ -3,7 +3,7 @@
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::exchange::Exchange;
 use super::{Archive, Kept};
@@ -57,7 +57,13 @@ impl Keeper {
 fn work(mut archive: Archive, receiver: &Receiver<Exchange>) -> Counts {
     let mut counts = Counts::default();
     let mut failing = false;
+    let mut tidied = Instant::now();
     loop {
+        // What comes without a pause is handed to the disk all the same.
+        if tidied.elapsed() >= QUIET {
+            let _ = archive.tidy();
+            tidied = Instant::now();
+        }
         match receiver.recv_timeout(QUIET) {
             Ok(exchange) => match archive.keep(&exchange) {
                 Ok(Kept::First | Kept::Version) => {

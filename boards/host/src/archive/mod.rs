@@ -24,6 +24,7 @@ use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use flate2::Compression;
 
@@ -34,6 +35,7 @@ use self::warc::{Head, Kind, RecordId};
 use crate::board::state_file::random_key;
 use crate::date;
 use crate::error::Error;
+use crate::filter::Filters;
 
 /// How our files begin and end.
 const PREFIX: &str = "dunlin-";
@@ -84,11 +86,14 @@ pub struct Archive {
     settings: Settings,
     index: IndexWriter,
     current: Option<Current>,
+    /// Records may not be on the disk yet.
+    unsynced: bool,
     /// Number of the next file.
     serial: u32,
     ids: Ids,
     latest: HashMap<String, Entry>,
     repaired: Vec<String>,
+    filters: Arc<Filters>,
 }
 
 /// The file that is being written.
@@ -133,6 +138,7 @@ impl Archive {
             settings,
             index,
             current: None,
+            unsynced: false,
             serial: files.last().map_or(1, |name| number(name) + 1),
             ids: Ids {
                 random: random_key()?,
@@ -140,12 +146,20 @@ impl Archive {
             },
             latest: HashMap::new(),
             repaired: repaired.notes,
+            filters: Arc::default(),
         };
         archive.tidy().map_err(writing)?;
         if let Some(name) = files.last().filter(|_| repaired.goes_on) {
             archive.go_on(name).map_err(writing)?;
         }
         Ok(archive)
+    }
+
+    /// Keeps no version of a page that differs from the one before in nothing that counts.
+    #[must_use]
+    pub fn with_filters(mut self, filters: Arc<Filters>) -> Self {
+        self.filters = filters;
+        self
     }
 
     /// What was found damaged when it was opened, and what was done about it.
@@ -190,6 +204,9 @@ impl Archive {
             Some(before) if before.digest == digest && before.status == Some(answer.status) => {
                 self.same(exchange, &answer, &before)
             }
+            Some(before) if self.counts_the_same(&before, &exchange.url, &answer) => {
+                self.same(exchange, &answer, &before)
+            }
             before => {
                 self.version(exchange, &answer, digest)?;
                 Ok(match before {
@@ -198,6 +215,20 @@ impl Archive {
                 })
             }
         }
+    }
+
+    /// Is an answer the version of before in all that counts of its page? One that cannot be read
+    /// is another.
+    fn counts_the_same(&self, before: &Entry, url: &str, answer: &Answer) -> bool {
+        let Some(filter) = self.filters.get(url) else {
+            return false;
+        };
+        let most = u64::from(LONGEST_BODY) * 2;
+        let Ok(record) = reader::record(&self.folder, before, most) else {
+            return false;
+        };
+        let (_, body) = exchange::split(&record.block);
+        before.status == Some(answer.status) && filter.counted(body) == filter.counted(&answer.body)
     }
 
     /// The last version of a URL that has a body of its own.
@@ -319,6 +350,7 @@ impl Archive {
             return Err(why);
         }
         current.end += bytes.len() as u64;
+        self.unsynced = true;
         Ok((current.name.clone(), offset))
     }
 
@@ -363,13 +395,29 @@ impl Archive {
     /// # Errors
     /// It cannot be written.
     pub fn tidy(&mut self) -> io::Result<()> {
-        if !self.index.should_fold() {
-            return Ok(());
+        self.sync()?;
+        match self.index.should_fold() {
+            true => self.index.fold(),
+            false => Ok(()),
         }
-        if let Some(current) = &self.current {
-            current.file.sync_data()?;
-        }
+    }
+
+    /// Brings the sorted index up to date, whatever that takes.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn fold(&mut self) -> io::Result<()> {
+        self.sync()?;
         self.index.fold()
+    }
+
+    /// Hands records to the disk.
+    fn sync(&mut self) -> io::Result<()> {
+        if let Some(current) = self.current.as_ref().filter(|_| self.unsynced) {
+            current.file.sync_data()?;
+            self.unsynced = false;
+        }
+        Ok(())
     }
 }
 

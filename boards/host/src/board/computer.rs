@@ -1,26 +1,33 @@
 //! This computer as a board for the probe: its clock, and a log that tells the news.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
-use std::io::{IsTerminal, Write};
+use std::io::{BufRead as _, BufReader, IsTerminal, Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::{Arc, LazyLock};
 use std::time::SystemTime;
 
 use super::net;
 use super::tape::Tapes;
+use crate::archive::LONGEST_BODY;
+use crate::archive::exchange::Answer as Answered;
 use crate::archive::keeper::{Counts, Keeper};
 use crate::collect::client::Courier;
 use crate::error::Error;
+use crate::filter::Filters;
 use crate::lists::listing::Listing;
 use crate::lists::pages::ListedPage;
 use crate::monitor::own::Watched;
 use crate::news::{Kind, News, Subject};
 use crate::output;
+use crate::push::Pushes;
 use crate::told::Told;
 use crate::told::message::{Answer, Message};
-use dunlin::probe::{Board, Event, LoggedEvent};
+use dunlin::probe::{Board, Event, FoundEvent, LoggedEvent};
 use dunlin::time::{Duration, Instant};
+use serde::Serialize;
 
 /// The board: this computer's clock, standard output for news, standard error for what else
 /// happens.
@@ -37,8 +44,27 @@ pub struct Computer<'l> {
     told: RefCell<Told>,
     /// Who keeps versions of pages, if anybody does.
     keeping: RefCell<Option<Keeping>>,
+    /// Where visits are written down, if they are.
+    visits: RefCell<Option<VisitLog>>,
+    /// URLs of pages that were found, by their numbers; `None` where a page of the list was.
+    found: RefCell<HashMap<u16, Option<String>>>,
+    /// What of pages counts as a change where a CSS selector says so.
+    judge: Option<Judge>,
+    /// Who said that pages have changed, if anybody may.
+    pushes: Option<Arc<Pushes>>,
     /// What could not be written first.
     lost: RefCell<Option<Error>>,
+}
+
+/// Judges versions of pages by CSS selectors, for which all of a page has to be there.
+#[derive(Debug)]
+pub struct Judge {
+    /// Holds what went over the wire last.
+    pub tapes: Rc<Tapes>,
+    /// The key of fingerprints.
+    pub key: [u8; 16],
+    /// What of pages counts.
+    pub filters: Arc<Filters>,
 }
 
 /// Where versions of pages are kept.
@@ -60,6 +86,10 @@ pub struct Keeping {
     /// Visits that brought nothing new are wanted, too.
     pub revisits: bool,
 }
+
+/// When this process looked at its clock first: a crawl that begins anew with another list goes by
+/// the same time.
+static START: LazyLock<std::time::Instant> = LazyLock::new(std::time::Instant::now);
 
 /// The Unix time in seconds; 0 where the clock stands before 1970.
 pub fn unix_time() -> u64 {
@@ -89,7 +119,99 @@ impl EventLog {
     }
 }
 
+/// A HISTORY.csv that visits are appended to.
+#[derive(Debug)]
+pub struct VisitLog(EventLog);
+
+impl VisitLog {
+    /// Opens the file, or makes one with a header row.
+    ///
+    /// # Errors
+    /// It cannot be opened, written, or is something else.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let mut log = EventLog::open(path)?;
+        let writing = |source| Error::writing(path, source);
+        if log.file.metadata().map_err(writing)?.len() == 0 {
+            log.file
+                .write_all(HISTORY_HEADER.as_bytes())
+                .map_err(writing)?;
+        } else {
+            let mut first = String::new();
+            let file = File::open(path).map_err(|source| Error::opening(path, source))?;
+            let read = BufReader::new(file).take(1_000).read_line(&mut first);
+            read.map_err(|source| Error::reading(path, source))?;
+            if first != HISTORY_HEADER {
+                let (file, header) = (path.display(), HISTORY_HEADER.trim_end());
+                return Err(Error::Usage(format!(
+                    "{file}: found another file, expected one that begins with {header}, or none yet"
+                )));
+            }
+        }
+        Ok(Self(log))
+    }
+}
+
+/// What a HISTORY.csv begins with.
+const HISTORY_HEADER: &str = "url,time_s,changed,last_modified_s\n";
+
 impl<'l> Computer<'l> {
+    /// Has versions of pages judged by what counts of them.
+    #[must_use]
+    pub fn with_judge(mut self, judge: Option<Judge>) -> Self {
+        self.judge = judge;
+        self
+    }
+
+    /// The fingerprint of what a CSS selector selects of the answer that has just come; `None` if
+    /// there is no such selector.
+    fn judged(&self, page: u16) -> Option<u64> {
+        let judge = self.judge.as_ref()?;
+        let page = self.page(page)?;
+        page.filter.as_ref()?.css()?;
+        let filter = judge.filters.get(&page.url)?;
+        let answer = judge
+            .tapes
+            .look(|bytes| Answered::read(bytes, LONGEST_BODY));
+        let answer = answer?.ok()?;
+        if let Err(why) = filter.apply(&answer.body) {
+            self.say(&format!("{}: all of it is compared, for {why}", page.url));
+        }
+        Some(filter.fingerprint(&judge.key, &answer.body))
+    }
+
+    /// Appends each visit that brought an answer to a file, too.
+    #[must_use]
+    pub fn with_visits(self, visits: Option<VisitLog>) -> Self {
+        *self.visits.borrow_mut() = visits;
+        self
+    }
+
+    /// Lets those who push know whether they were right.
+    #[must_use]
+    pub fn with_pushes(mut self, pushes: Option<Arc<Pushes>>) -> Self {
+        self.pushes = pushes;
+        self
+    }
+
+    /// Writes down that a page was visited.
+    fn visited(&self, page: u16, changed: bool) {
+        let mut visits = self.visits.borrow_mut();
+        let found = self.found.borrow().get(&page).cloned();
+        let url = match found {
+            Some(found) => found,
+            None => self.page(page).map(|page| page.url.clone()),
+        };
+        let (Some(VisitLog(log)), Some(url)) = (visits.as_mut(), url) else {
+            return;
+        };
+        let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let time = time.map_or(0.0, |time| time.as_secs_f64());
+        let changed = u8::from(changed).to_string();
+        let cells = [url, format!("{time:.3}"), changed, String::new()];
+        let written = log.file.write_all(output::csv_line(&cells).as_bytes());
+        self.written(written.map_err(|source| Error::writing(&log.path, source)));
+    }
+
     /// A board for the pages of `listing`; `order` says for each page of the image which of them it
     /// is. News is appended to `log`, too, and `told`; everything is shown to who is `watched` by, and versions of pages go to who is
     /// `keeping` them.
@@ -104,11 +226,15 @@ impl<'l> Computer<'l> {
         Self {
             listing,
             order,
-            start: std::time::Instant::now(),
+            start: *START,
             log: RefCell::new(log),
             watched,
             told: RefCell::new(told),
             keeping: RefCell::new(keeping),
+            visits: RefCell::new(None),
+            found: RefCell::default(),
+            judge: None,
+            pushes: None,
             lost: RefCell::new(None),
         }
     }
@@ -171,6 +297,20 @@ impl<'l> Computer<'l> {
         self.listing.list.pages.get(*index)
     }
 
+    /// Is it about a page that its owner has not listed? A teller is listened to, and is no news.
+    fn is_about_teller(&self, event: &Event) -> bool {
+        let page = match *event {
+            Event::End { page, .. }
+            | Event::Failed { page, .. }
+            | Event::Recovered { page }
+            | Event::Denied { page }
+            | Event::Moved { page, .. }
+            | Event::Astray { page, .. } => page,
+            _ => return false,
+        };
+        self.page(page).is_none()
+    }
+
     fn host(&self, host: u16) -> &'l str {
         let hosts = &self.listing.list.hosts;
         hosts.get(usize::from(host)).map_or("?", String::as_str)
@@ -183,27 +323,41 @@ impl<'l> Computer<'l> {
             Subject::Page(page) => (self.page(page), None),
             Subject::Host(host) => (None, Some(self.host(host).to_owned())),
         };
+        let found = match news.about {
+            Subject::Page(number) => match self.found.borrow().get(&number).cloned() {
+                // A candidate that is looked at: its news is whether it is kept.
+                Some(None) => return,
+                None if page.is_none() => return,
+                found => found.flatten(),
+            },
+            Subject::Host(_) => None,
+        };
+        let page = page.filter(|_| found.is_none());
         let message = Message {
             time: unix_time(),
             event: news.kind,
-            url: page.map(|page| page.url.clone()),
+            url: found.or_else(|| page.map(|page| page.url.clone())),
             name: page.and_then(|page| page.name.clone()),
             host,
             answer,
             reason: news.reason,
         };
-        let line = output::json(&message);
-        self.written(output::print(&line));
-        if let Some(EventLog { path, file }) = self.log.borrow_mut().as_mut() {
-            let written = file.write_all(line.as_bytes());
-            self.written(written.map_err(|source| Error::writing(path, source)));
-        }
+        self.write_line(&output::json(&message));
         self.written(self.told.borrow_mut().hear(&message));
         if message.event != Kind::Changed && !std::io::stdout().is_terminal() {
             let about = message.about();
             let why = message.reason.as_deref();
             let why = why.map_or_else(String::new, |reason| format!(": {reason}"));
             self.say(&format!("{} {about}{why}", message.event.name()));
+        }
+    }
+
+    /// Writes a line to standard output and to the file.
+    fn write_line(&self, line: &str) {
+        self.written(output::print(line));
+        if let Some(EventLog { path, file }) = self.log.borrow_mut().as_mut() {
+            let written = file.write_all(line.as_bytes());
+            self.written(written.map_err(|source| Error::writing(path, source)));
         }
     }
 
@@ -227,6 +381,16 @@ impl<'l> Computer<'l> {
     }
 }
 
+/// What became of a page beyond the list, as a line.
+#[derive(Serialize)]
+struct FoundLine<'u> {
+    time: u64,
+    event: &'static str,
+    url: &'u str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    importance: Option<f32>,
+}
+
 impl Board for Computer<'_> {
     fn now(&self) -> Instant {
         Instant::ZERO + Duration::from(self.start.elapsed())
@@ -247,11 +411,61 @@ impl Board for Computer<'_> {
         true
     }
 
+    fn found(&self, event: &FoundEvent<'_>) {
+        if let Some(watched) = &self.watched {
+            watched.hear_found(event, self.now());
+        }
+        let (name, page, importance, url) = match *event {
+            FoundEvent::Found { url } => ("found", None, None, url),
+            FoundEvent::Kept { page, url } => {
+                self.found.borrow_mut().insert(page, Some(url.to_owned()));
+                return;
+            }
+            FoundEvent::Admitted {
+                page,
+                importance,
+                url,
+            } => ("admitted", Some(page), Some(importance), url),
+            FoundEvent::Replaced {
+                page,
+                importance,
+                url,
+            } => ("replaced", Some(page), Some(importance), url),
+            _ => return,
+        };
+        let mut found = self.found.borrow_mut();
+        match (name, page) {
+            ("admitted", Some(page)) => _ = found.insert(page, Some(url.to_owned())),
+            (_, Some(page)) => _ = found.insert(page, None),
+            _ => {}
+        }
+        drop(found);
+        self.write_line(&output::json(&FoundLine {
+            time: unix_time(),
+            event: name,
+            url,
+            importance,
+        }));
+    }
+
+    fn fingerprint(&self, page: u16, found: u64) -> u64 {
+        self.judged(page).unwrap_or(found)
+    }
+
     fn log(&self, event: &Event) {
         if let Some(watched) = &self.watched {
             watched.hear(event, self.now());
         }
+        if self.is_about_teller(event) {
+            return;
+        }
         self.keep(event);
+        if let Event::End { page, changed, .. } = *event {
+            self.visited(page, changed);
+            if let Some(pushes) = &self.pushes {
+                pushes.visited(page, changed);
+            }
+        }
         let answer = match *event {
             Event::End {
                 status,

@@ -1,4 +1,5 @@
-//! This computer's network for the fetcher: sockets, TLS, names and timers.
+//! This computer's network for the fetcher: sockets, TLS, names and timers, and what requests carry
+//! besides what the fetcher writes.
 //!
 //! The same [`Connect`] and [`Resolve`] that a microcontroller's network stack implements.
 
@@ -9,9 +10,11 @@ use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 
 use async_io::{Async, Timer};
-use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Resolve, Scheme, TlsError};
+use dunlin::fetch::{
+    Addresses, Connect, Connection, Endpoint, Insert, Inserter, Resolve, Scheme, TlsError,
+};
 use dunlin::time::Duration;
-use dunlin_tls::Verifier;
+use dunlin_tls::{PUBLIC_ROOTS, Roots, Verifier};
 use embedded_io_async::{ErrorType, Read, Write};
 use futures_lite::{AsyncReadExt, AsyncWriteExt};
 use futures_rustls::client::TlsStream;
@@ -19,6 +22,8 @@ use futures_rustls::rustls::pki_types::ServerName;
 use futures_rustls::rustls::{ClientConfig, RootCertStore};
 use futures_rustls::{TlsConnector, rustls};
 
+use super::own::OwnFields;
+use super::proxy::{Proxy, is_local};
 use super::verify::Trust;
 
 /// Completes after `duration`: a deadline for [`dunlin::fetch::within`].
@@ -33,26 +38,32 @@ pub fn after(duration: Duration) -> impl Future<Output = ()> {
 #[derive(Clone, Debug)]
 pub struct HostConnect {
     tls: Arc<ClientConfig>,
+    proxy: Option<Arc<Proxy>>,
+    fields: Arc<OwnFields>,
 }
 
 impl HostConnect {
     /// Trusts what this computer trusts (`SSL_CERT_FILE` included), or Mozilla's list where it
     /// trusts nothing; and whom the owner trusts.
     pub fn new(trust: Trust) -> Self {
-        let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        if roots.is_empty() {
-            roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+        let mut own = RootCertStore::empty();
+        own.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        if own.is_empty() {
+            return Self::with(Roots::Packed(PUBLIC_ROOTS), trust);
         }
-        Self::trusting(roots, trust)
+        Self::trusting(own, trust)
     }
 
     /// Trusts exactly these.
     pub fn trusting(roots: RootCertStore, trust: Trust) -> Self {
+        Self::with(Roots::Listed(roots.roots), trust)
+    }
+
+    fn with(roots: Roots, trust: Trust) -> Self {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let verifier = Verifier {
             owner: trust,
-            roots: roots.roots.into(),
+            roots,
             algorithms: provider.signature_verification_algorithms,
         };
         let mut config = ClientConfig::builder_with_provider(provider)
@@ -64,7 +75,23 @@ impl HostConnect {
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Self {
             tls: Arc::new(config),
+            proxy: None,
+            fields: Arc::default(),
         }
+    }
+
+    /// The same, through a proxy.
+    #[must_use]
+    pub fn through(mut self, proxy: Option<Arc<Proxy>>) -> Self {
+        self.proxy = proxy;
+        self
+    }
+
+    /// The same, with fields of the owner's in the requests to some hosts.
+    #[must_use]
+    pub fn with_fields(mut self, fields: OwnFields) -> Self {
+        self.fields = Arc::new(fields);
+        self
     }
 }
 
@@ -82,11 +109,27 @@ impl Connect for HostConnect {
     }
 
     async fn connect(&mut self, to: Endpoint<'_>) -> Result<HostConnection, io::Error> {
-        let socket = Async::<TcpStream>::connect(SocketAddr::new(to.address, to.port)).await?;
+        let proxy = self.proxy.as_deref().filter(|_| !is_local(to.host));
+        let address = proxy.map_or(SocketAddr::new(to.address, to.port), |proxy| proxy.address);
+        let mut socket = Async::<TcpStream>::connect(address).await?;
         socket.get_ref().set_nodelay(true)?;
-        match to.scheme {
-            Scheme::Http => Ok(HostConnection::Plain(socket)),
+        let mut own = Own {
+            inserter: Inserter::default(),
+            origin: String::new(),
+            fields: self.fields.of(&to).unwrap_or_default().to_owned(),
+        };
+        let stream = match to.scheme {
+            Scheme::Http => {
+                if let Some(proxy) = proxy {
+                    own.origin = format!("http://{}", authority(&to, 80));
+                    own.fields.push_str(&proxy.fields);
+                }
+                Stream::Plain(socket)
+            }
             Scheme::Https => {
+                if let Some(proxy) = proxy {
+                    proxy.open(&mut socket, &authority(&to, 0)).await?;
+                }
                 let host = to
                     .host
                     .trim_start_matches('[')
@@ -96,15 +139,40 @@ impl Connect for HostConnect {
                 let stream = TlsConnector::from(Arc::clone(&self.tls))
                     .connect(name, socket)
                     .await?;
-                Ok(HostConnection::Tls(Box::new(stream)))
+                Stream::Tls(Box::new(stream))
             }
-        }
+        };
+        Ok(HostConnection { stream, own })
+    }
+}
+
+/// A host and its port, as requests name it; without a port that goes without saying.
+fn authority(to: &Endpoint<'_>, default: u16) -> String {
+    match to.port == default {
+        true => to.host.to_owned(),
+        false => format!("{}:{}", to.host, to.port),
     }
 }
 
 /// An open connection. The operating system ends it when it is dropped.
 #[derive(Debug)]
-pub enum HostConnection {
+pub struct HostConnection {
+    stream: Stream,
+    own: Own,
+}
+
+/// What goes into the requests of a connection besides what the fetcher writes.
+#[derive(Debug)]
+struct Own {
+    inserter: Inserter,
+    /// Before the path: a proxy wants the whole URL.
+    origin: String,
+    fields: String,
+}
+
+/// What a connection is made of.
+#[derive(Debug)]
+enum Stream {
     /// http.
     Plain(Async<TcpStream>),
     /// https.
@@ -117,16 +185,21 @@ impl ErrorType for HostConnection {
 
 impl Read for HostConnection {
     async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Plain(socket) => socket.read(buffer).await,
+        let count = match &mut self.stream {
+            Stream::Plain(socket) => socket.read(buffer).await,
             // An end without TLS's own goodbye is an error: somebody may have cut a body that has
             // no length of its own. One that has is never read to the connection's end.
-            Self::Tls(stream) => stream.read(buffer).await,
+            Stream::Tls(stream) => stream.read(buffer).await,
+        }?;
+        if count > 0 {
+            self.own.inserter.answered();
         }
+        Ok(count)
     }
 }
 
-impl Write for HostConnection {
+impl Stream {
+    /// *Cancellation*: some of the bytes may have been written.
     async fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Plain(socket) => socket.write(bytes).await,
@@ -134,10 +207,36 @@ impl Write for HostConnection {
         }
     }
 
-    async fn flush(&mut self) -> io::Result<()> {
+    /// *Cancellation*: some of the bytes may have been written.
+    async fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
-            Self::Plain(socket) => socket.flush().await,
-            Self::Tls(stream) => stream.flush().await,
+            Self::Plain(socket) => socket.write_all(bytes).await,
+            Self::Tls(stream) => stream.write_all(bytes).await,
+        }
+    }
+}
+
+impl Write for HostConnection {
+    async fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let own = &mut self.own;
+        if own.origin.is_empty() && own.fields.is_empty() {
+            return self.stream.write(bytes).await;
+        }
+        let (count, insert) = own.inserter.next(bytes);
+        self.stream.write_all(&bytes[..count]).await?;
+        let more = match insert {
+            Some(Insert::Origin) => &own.origin,
+            Some(Insert::Fields) => &own.fields,
+            None => "",
+        };
+        self.stream.write_all(more.as_bytes()).await?;
+        Ok(count)
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        match &mut self.stream {
+            Stream::Plain(socket) => socket.flush().await,
+            Stream::Tls(stream) => stream.flush().await,
         }
     }
 }
@@ -149,6 +248,8 @@ impl Connection for HostConnection {}
 pub struct HostResolve {
     table: HashMap<String, IpAddr>,
     everything_else: Option<IpAddr>,
+    /// Who looks names up: a proxy does that itself.
+    proxy: Option<IpAddr>,
 }
 
 impl HostResolve {
@@ -177,6 +278,18 @@ impl HostResolve {
         Ok(resolve)
     }
 
+    /// The same where a proxy looks names up.
+    #[must_use]
+    pub fn through(mut self, proxy: Option<&Proxy>) -> Self {
+        self.proxy = proxy.map(|proxy| proxy.address.ip());
+        self
+    }
+
+    /// The proxy's address, for names that it looks up.
+    fn proxied(&self, name: &str) -> Option<IpAddr> {
+        self.proxy.filter(|_| !is_local(name))
+    }
+
     /// The table's own answer: an address the user chose, and may be sent to whatever it is.
     pub fn named(&self, host: &str) -> Option<IpAddr> {
         self.table
@@ -201,12 +314,12 @@ impl Resolve for HostResolve {
     type Error = io::Error;
 
     fn is_named(&self, name: &str) -> bool {
-        self.named(name).is_some()
+        self.named(name).or(self.proxied(name)).is_some()
     }
 
     async fn resolve(&mut self, name: &str) -> Result<Addresses, io::Error> {
         let mut addresses = Addresses::new();
-        if let Some(ip) = self.named(name) {
+        if let Some(ip) = self.named(name).or(self.proxied(name)) {
             // There is room: it is empty.
             let _ = addresses.push(ip);
             return Ok(addresses);

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use dunlin::store::{Record, Store};
 
 use super::flash::{FileFlash, SECTOR, SECTORS};
+use super::texts::TextFlash;
 use crate::error::Error;
 
 /// How the file begins.
@@ -39,6 +40,8 @@ const TRIES: usize = 5;
 pub struct StateFile {
     /// Where records are kept.
     pub flash: FileFlash,
+    /// Where it is.
+    path: PathBuf,
     /// The key that this file's records are known by; `None` in files that were made without one.
     pub key: Option<[u8; 16]>,
 }
@@ -70,6 +73,7 @@ impl StateFile {
         let header = match kind_of(&file, &path)? {
             Kind::State(header) => {
                 return Ok(Self {
+                    path: path.clone(),
                     flash: FileFlash::new(file, path, HEADER as u64),
                     key: header.key,
                 });
@@ -79,9 +83,30 @@ impl StateFile {
         };
         let file = replaced(&file, &path, header).map_err(|why| Error::writing(&path, why))?;
         Ok(Self {
+            path: path.clone(),
             flash: FileFlash::new(file, path, HEADER as u64),
             key: header.key,
         })
+    }
+}
+
+impl StateFile {
+    /// Where URLs of found pages are kept: a file beside this one, whose name ends with `.found`.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn texts(&self) -> Result<TextFlash, Error> {
+        let mut name = OsString::from(self.path.file_name().unwrap_or_default());
+        name.push(".found");
+        let path = self.path.with_file_name(name);
+        let opened = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path);
+        let file = opened.map_err(|source| Error::opening(&path, source))?;
+        Ok(TextFlash::in_file(file, 0))
     }
 }
 

@@ -64,6 +64,12 @@ impl Tapes {
         .await
     }
 
+    /// Looks at the answer to the last request of the slot that is at work.
+    pub fn look<T>(&self, see: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        let tape = self.tapes.get(self.at_work.get()?)?.borrow();
+        Some(see(&tape.exchange.response))
+    }
+
     /// The last exchange of the slot that is at work.
     pub fn take(&self) -> Option<Exchange> {
         let tape = self.tapes.get(self.at_work.get()?)?;

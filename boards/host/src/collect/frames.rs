@@ -6,7 +6,9 @@
 //! | `m` | JSON: `url`, and if they are known `time` (Unix, seconds) and `address` | once, first |
 //! | `q` | a piece of the request as it was sent | any number |
 //! | `r` | a piece of the answer as it came, head and framing included | any number |
-//! | `v` | the verdict: `changed`, `same` or `failed` | once, last |
+//! | `v` | the verdict: `changed`, `same` or `failed`; then, after a space, the probe's fingerprint of the body if it has one | once, last |
+//!
+//! Probes write the same frames: room `collect` of the crate.
 
 use std::net::IpAddr;
 
@@ -110,13 +112,20 @@ impl Reader {
             (b'q', Some(exchange)) => grow(&mut exchange.request, MOST_REQUEST),
             (b'r', Some(exchange)) => grow(&mut exchange.response, MOST_RESPONSE),
             (b'v', Some(_)) => {
-                self.verdict = Some(match content {
-                    b"changed" => Verdict::Changed,
-                    b"same" => Verdict::Same,
-                    b"failed" => Verdict::Failed,
+                let mut words = content.split(|byte| *byte == b' ');
+                self.verdict = Some(match words.next() {
+                    Some(b"changed") => Verdict::Changed,
+                    Some(b"same") => Verdict::Same,
+                    Some(b"failed") => Verdict::Failed,
                     _ => return Err(Wrong::Frame),
                 });
-                Ok(())
+                // Its key is the probe's own: nobody else can compare it with anything.
+                let is_hash =
+                    |word: &[u8]| word.len() == 16 && word.iter().all(u8::is_ascii_hexdigit);
+                match (words.next().is_none_or(is_hash), words.next()) {
+                    (true, None) => Ok(()),
+                    _ => Err(Wrong::Frame),
+                }
             }
             _ => Err(Wrong::Frame),
         }
@@ -206,6 +215,8 @@ mod tests {
         };
         let meta = (b'm', r#"{"url":"http://a.test/"}"#);
         assert_eq!(frames(&[meta, (b'v', "same")]), Ok(()));
+        assert_eq!(frames(&[meta, (b'v', "same 0123456789abcdef")]), Ok(()));
+        assert_eq!(frames(&[meta, (b'v', "same 0123")]), Err(Wrong::Frame));
         assert_eq!(frames(&[(b'q', "")]), Err(Wrong::Frame));
         assert_eq!(frames(&[(b'm', "{}")]), Err(Wrong::Meta));
         assert_eq!(frames(&[(b'm', r#"{"url":"file:///"}"#)]), Err(Wrong::Meta));

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use dunlin::fetch::{Limits, Method, Response, Step};
 
 use super::frames::{self, Verdict};
+use super::news;
+use super::publish::Publisher;
 use super::tokens::Tokens;
 use crate::archive::exchange::Exchange;
 use crate::archive::{Archive, Kept};
@@ -16,6 +18,7 @@ use crate::board::computer::unix_time;
 use crate::error::Error;
 use crate::monitor::web::places::Places;
 use crate::output;
+use crate::told::message::Message;
 
 /// Where probes post to.
 pub const PATH: &str = "/v1/exchanges";
@@ -32,8 +35,25 @@ const MOST_BODY: u32 = 32 << 20;
 /// A clock that is further ahead than this is none.
 const AHEAD_S: u64 = 86_400;
 
-/// Who hears of each version that is kept: the exchange, and whether it is the first of its URL.
-pub type Heard = Box<dyn FnMut(&Exchange, bool) + Send>;
+/// What a collector hears.
+#[derive(Clone, Copy, Debug)]
+pub enum Said<'e> {
+    /// There is a version of a page, the first of its URL or another one.
+    Version {
+        /// How it came.
+        exchange: &'e Exchange,
+        /// Is it the first of its URL?
+        first: bool,
+    },
+    /// A probe has bad news, or says that it is over.
+    News(&'e Message),
+}
+
+/// Who hears of it.
+pub type Heard = Box<dyn FnMut(Said<'_>) + Send>;
+
+/// Tidies the archive, and publishes what is in it.
+pub type Upkeep = Box<dyn Fn(Option<&mut Publisher>) -> io::Result<()> + Send>;
 
 /// What all connections share.
 struct Collector {
@@ -45,7 +65,7 @@ struct Collector {
 }
 
 /// Starts the server; it lasts as long as the process. Without `tokens` everybody may deliver.
-/// Returns where it listens, and the archive for who wants to tidy it.
+/// Returns where it listens, and what has to be called now and then.
 ///
 /// # Errors
 /// The address cannot be listened on.
@@ -54,7 +74,7 @@ pub fn start(
     archive: Archive,
     tokens: Option<Tokens>,
     heard: Heard,
-) -> Result<(SocketAddr, impl Fn() -> io::Result<()> + Send + 'static), Error> {
+) -> Result<(SocketAddr, Upkeep), Error> {
     let listener = TcpListener::bind(address)
         .map_err(|why| Error::Usage(format!("cannot listen on {address}: {why}")))?;
     let address = listener
@@ -85,14 +105,71 @@ pub fn start(
             });
         }
     });
-    let tidy = move || {
+    let tidy = move |publisher: Option<&mut Publisher>| {
         let mut archive = collector
             .archive
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        archive.tidy()
+        archive.tidy()?;
+        match publisher {
+            Some(publisher) => publisher
+                .tick(unix_time() as f64, || archive.fold())
+                .map(drop),
+            None => Ok(()),
+        }
     };
-    Ok((address, tidy))
+    Ok((address, Box::new(tidy)))
+}
+
+/// What was posted.
+enum Delivered {
+    Exchange(Exchange, Verdict),
+    News(Message),
+}
+
+/// What is being posted, by where to.
+enum Receiving {
+    Exchange(frames::Reader),
+    News(Vec<u8>),
+}
+
+impl Receiving {
+    /// Takes the next bytes.
+    fn take(&mut self, bytes: &[u8]) -> Result<(), Refused> {
+        match self {
+            Self::Exchange(frames) => frames
+                .take(bytes)
+                .map_err(|_| ("400 Bad Request", "no frames of an exchange")),
+            Self::News(held) if held.len() + bytes.len() > news::LONGEST => {
+                Err(("413 Content Too Large", "longer than what is taken"))
+            }
+            Self::News(held) => {
+                held.extend_from_slice(bytes);
+                Ok(())
+            }
+        }
+    }
+
+    /// Bytes that it holds.
+    fn held(&self) -> usize {
+        match self {
+            Self::Exchange(frames) => frames.held(),
+            Self::News(held) => held.len(),
+        }
+    }
+
+    /// What was posted, at its end.
+    fn finish(self) -> Result<Delivered, Refused> {
+        match self {
+            Self::Exchange(frames) => frames
+                .finish()
+                .map(|(exchange, verdict)| Delivered::Exchange(exchange, verdict))
+                .ok_or(("400 Bad Request", "no verdict at the end")),
+            Self::News(held) => news::read(&held)
+                .map(Delivered::News)
+                .ok_or(("400 Bad Request", "no bad news of a page or a host")),
+        }
+    }
 }
 
 /// Why a delivery is not taken, as an answer.
@@ -102,7 +179,11 @@ fn serve(stream: &TcpStream, collector: &Collector) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let deadline = Instant::now() + PATIENCE;
     let answer = match receive(stream, collector, deadline)? {
-        Ok((exchange, verdict)) => collector.keep(exchange, verdict),
+        Ok(Delivered::Exchange(exchange, verdict)) => collector.keep(exchange, verdict),
+        Ok(Delivered::News(message)) => {
+            collector.say(Said::News(&message));
+            Ok("news")
+        }
         Err(refused) => Err(refused),
     };
     match answer {
@@ -119,10 +200,11 @@ fn respond(mut stream: &TcpStream, status: &str, word: &str) -> io::Result<()> {
     };
     let length = body.len();
     stream.set_write_timeout(Some(SILENCE))?;
-    write!(
-        stream,
+    // In one piece: each would be a packet of its own.
+    let answer = format!(
         "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-    )
+    );
+    stream.write_all(answer.as_bytes())
 }
 
 /// Reads once, within the time that is left.
@@ -140,10 +222,10 @@ fn receive(
     stream: &TcpStream,
     collector: &Collector,
     deadline: Instant,
-) -> io::Result<Result<(Exchange, Verdict), Refused>> {
+) -> io::Result<Result<Delivered, Refused>> {
     let mut head = vec![0; LONGEST_HEAD];
     let mut length = 0;
-    let (body_from, framing) = loop {
+    let (body_from, framing, mut receiving) = loop {
         let count = read(stream, &mut head[length..], deadline)?;
         length += count;
         match parse(&head[..length], collector) {
@@ -165,7 +247,6 @@ fn receive(
         collector,
         bytes: 0,
     };
-    let mut frames = frames::Reader::default();
     let mut bytes = [framed.as_bytes(), &head[body_from..length]].concat();
     let mut buffer = vec![0; 16 * 1024];
     loop {
@@ -174,18 +255,15 @@ fn receive(
             match body.step(&mut input) {
                 Ok(Step::Head) => {}
                 Ok(Step::Body(piece)) => {
-                    if frames.take(piece).is_err() {
-                        return Ok(Err(("400 Bad Request", "no frames of an exchange")));
+                    if let Err(refused) = receiving.take(piece) {
+                        return Ok(Err(refused));
                     }
-                    if !holding.grow(frames.held()) {
+                    if !holding.grow(receiving.held()) {
                         return Ok(Err(("503 Service Unavailable", "no memory is left")));
                     }
                 }
                 Ok(Step::More) => break,
-                Ok(Step::Done) => {
-                    let found = frames.finish();
-                    return Ok(found.ok_or(("400 Bad Request", "no verdict at the end")));
-                }
+                Ok(Step::Done) => return Ok(receiving.finish()),
                 Err(_) => return Ok(Err(("400 Bad Request", "no body of HTTP"))),
             }
         }
@@ -200,9 +278,12 @@ fn receive(
     }
 }
 
-/// Where the body of a request begins, and the field that frames it; `None` while its head is not
-/// complete.
-fn parse(head: &[u8], collector: &Collector) -> Option<Result<(usize, String), Refused>> {
+/// Where the body of a request begins, the field that frames it, and what it is; `None` while its
+/// head is not complete.
+fn parse(
+    head: &[u8],
+    collector: &Collector,
+) -> Option<Result<(usize, String, Receiving), Refused>> {
     let mut fields = [httparse::EMPTY_HEADER; 64];
     let mut request = httparse::Request::new(&mut fields);
     let body = match request.parse(head) {
@@ -217,9 +298,14 @@ fn parse(head: &[u8], collector: &Collector) -> Option<Result<(usize, String), R
             .filter(|field| field.name.eq_ignore_ascii_case(name));
         named.next().map(|field| field.value)
     };
-    if request.method != Some("POST") || request.path != Some(PATH) {
-        return Some(Err(("404 Not Found", "expected POST /v1/exchanges")));
-    }
+    let receiving = match (request.method, request.path) {
+        (Some("POST"), Some(PATH)) => Receiving::Exchange(frames::Reader::default()),
+        (Some("POST"), Some(news::PATH)) => Receiving::News(Vec::new()),
+        _ => {
+            let expected = "expected POST /v1/exchanges or /v1/news";
+            return Some(Err(("404 Not Found", expected)));
+        }
+    };
     if let Some(tokens) = &collector.tokens {
         let given = field("authorization").and_then(|value| value.strip_prefix(b"Bearer "));
         if given.and_then(|given| tokens.probe(given)).is_none() {
@@ -231,9 +317,9 @@ fn parse(head: &[u8], collector: &Collector) -> Option<Result<(usize, String), R
     let length = field("content-length")
         .and_then(|value| std::str::from_utf8(value).ok()?.parse::<u32>().ok());
     Some(match (chunked, length) {
-        (true, None) => Ok((body, "Transfer-Encoding: chunked".into())),
+        (true, None) => Ok((body, "Transfer-Encoding: chunked".into(), receiving)),
         (false, Some(length)) if length <= MOST_BODY => {
-            Ok((body, format!("Content-Length: {length}")))
+            Ok((body, format!("Content-Length: {length}"), receiving))
         }
         (false, Some(_)) => Err(("413 Content Too Large", "longer than what is taken")),
         _ => Err(("411 Length Required", "expected chunks or a length")),
@@ -263,15 +349,24 @@ impl Drop for Holding<'_> {
 }
 
 impl Collector {
+    /// Passes on what was heard.
+    fn say(&self, said: Said<'_>) {
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        heard(said);
+    }
+
     /// Keeps a delivery, according to its verdict. What is acknowledged is in the archive.
     fn keep(&self, mut exchange: Exchange, verdict: Verdict) -> Result<&'static str, Refused> {
-        if verdict != Verdict::Changed {
-            return Ok("nothing");
-        }
         let now = unix_time();
         // A probe that does not know the date, or believes in another, has none.
         if exchange.time == 0 || exchange.time > now + AHEAD_S {
             exchange.time = now;
+        }
+        if verdict != Verdict::Changed {
+            if let Some(message) = news::of_answer(&exchange, verdict) {
+                self.say(Said::News(&message));
+            }
+            return Ok("nothing");
         }
         let kept = {
             let archive = self.archive.lock();
@@ -284,8 +379,10 @@ impl Collector {
             Ok(kept) => {
                 *failing = false;
                 if matches!(kept, Kept::First | Kept::Version) {
-                    let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-                    heard(&exchange, kept == Kept::First);
+                    self.say(Said::Version {
+                        exchange: &exchange,
+                        first: kept == Kept::First,
+                    });
                 }
                 match kept {
                     Kept::First | Kept::Version => Ok("version"),

@@ -28,6 +28,14 @@ impl Tokens {
     /// It cannot be read, or says something else.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let text = std::fs::read_to_string(path).map_err(|why| Error::reading(path, why))?;
+        Self::parse(&path.display().to_string(), &text)
+    }
+
+    /// The same for the text of a file of this name.
+    ///
+    /// # Errors
+    /// It says something else.
+    pub fn parse(file: &str, text: &str) -> Result<Self, Error> {
         let mut tokens = Self::default();
         for (place, line) in text.lines().enumerate() {
             let line = line.trim();
@@ -35,7 +43,7 @@ impl Tokens {
                 continue;
             }
             let wrong = |found: &str, expected: &str| InputError {
-                file: path.display().to_string(),
+                file: file.to_owned(),
                 line: place as u64 + 1,
                 column: None,
                 found: found.into(),
@@ -63,6 +71,13 @@ impl Tokens {
             tokens.0.push((probe.to_owned(), token.to_owned()));
         }
         Ok(tokens)
+    }
+
+    /// The token of this name.
+    pub fn token(&self, name: &str) -> Option<&str> {
+        let mut known = self.0.iter();
+        let (_, token) = known.find(|(known, _)| known == name)?;
+        Some(token)
     }
 
     /// The probe that knows this token. It takes as long for a wrong one as for a right one.

@@ -3,7 +3,10 @@
 use dunlin::time::Duration;
 use serde::Serialize;
 
+use crate::board::room::MOST_PLACES;
 use crate::error::Error;
+use crate::lists::discovery::DiscoverArgs;
+use crate::lists::headers::Header;
 use crate::lists::listing::ListingArgs;
 use crate::lists::pages::{ListedChange, ListedPage};
 use crate::output::{self, Format, Table};
@@ -13,9 +16,9 @@ use crate::output::{self, Format, Table};
 /// Reads PAGES.csv (and HOSTS.csv) as every other command would, and stops at the first thing that
 /// is wrong, naming file, line and column. PAGES.csv has a header row; only `url` is required:
 ///
-///   url,name,weight,model,changes_per_day,shape,updates,min,max
-///   http://example.org/,Home,2,poisson,1.5,,,,
-///   http://example.org/news,News,1,quasi,,,6h:0.9;18h:1,,
+///   url,name,weight,model,changes_per_day,shape,updates,min,max,every,select,ignore
+///   http://example.org/,Home,2,poisson,1.5,,,,,,main,seen …times|<!--…-->
+///   http://example.org/news,News,1,quasi,,,6h:0.9;18h:1,,,,,
 ///
 /// Columns may be separated by semicolons or tabs, lines that begin with # are comments, and spaces
 /// in URLs are encoded as browsers do. A plain list of URLs needs no header row. A sitemap
@@ -25,6 +28,8 @@ use crate::output::{self, Format, Table};
 pub struct Args {
     #[command(flatten)]
     listing: ListingArgs,
+    #[command(flatten)]
+    discover: DiscoverArgs,
 }
 
 #[derive(Serialize)]
@@ -44,6 +49,7 @@ struct Host<'a> {
 /// The first thing wrong with a file.
 pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     let listing = args.listing.read(Duration::ZERO)?;
+    let wanted = args.discover.wanted(&listing, MOST_PLACES)?;
     let list = &listing.list;
     let mut rows: Vec<Host<'_>> = list
         .hosts
@@ -98,6 +104,24 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
             if other > 0 {
                 output::say(format_args!(
                     "note: {other} pages of model weibull or pareto: a probe takes them for poisson pages of the same rate"
+                ));
+            }
+            if let Some(wanted) = &wanted {
+                output::say(format_args!("note: {}", wanted.describe(&listing)));
+            }
+            let css =
+                |page: &&ListedPage| page.filter.as_ref().is_some_and(|one| one.css().is_some());
+            let css = list.pages.iter().filter(css).count();
+            if css > 0 {
+                output::say(format_args!(
+                    "note: {css} pages with a CSS selector: `run` and `collect` follow it, a probe cannot and compares all of the page; markers such as <main>…</main> are for both"
+                ));
+            }
+            for (host, headers) in &listing.headers {
+                let names: Vec<&str> = headers.iter().map(Header::name).collect();
+                output::say(format_args!(
+                    "note: {host}: {} for `run`; no image holds headers, a probe takes them from its settings",
+                    names.join(", ")
                 ));
             }
             output::say(format_args!(

@@ -1,7 +1,9 @@
 //! `dunlin collect`: one archive for many probes.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_io::Timer;
@@ -12,13 +14,17 @@ use super::run::until_told;
 use super::told_args::ToldArgs;
 use super::web_args::{self, WebArgs};
 use crate::archive::LONGEST_BODY;
-use crate::archive::exchange::{Answer as Archived, Exchange};
+use crate::archive::exchange::Answer as Archived;
 use crate::board::computer::unix_time;
 use crate::board::net::{HostConnect, HostResolve};
 use crate::board::verify::Trust;
-use crate::collect::server;
+use crate::collect::publish::{Publish, Publisher, Publishing};
+use crate::collect::server::{self, Said};
 use crate::collect::tokens::Tokens;
 use crate::error::Error;
+use crate::filter::Filters;
+use crate::lists::constraints::parse_interval;
+use crate::lists::pages::PageList;
 use crate::monitor::web::Site;
 use crate::news::Kind;
 use crate::output;
@@ -30,8 +36,8 @@ use crate::told::message::{Answer, Message};
 /// Probes, and `dunlin run --collect`, deliver each page that has changed; it is kept in --archive
 /// DIR, as WARC files and an index, once for each version. What has been acknowledged to a probe is
 /// in the archive, whatever happens next. A full disk is said, and told to the probes. What is
-/// kept is one line of JSON on stdout, like those of `dunlin run`; --exec, --webhook and --feed
-/// tell others, --web shows changes, histories and differences.
+/// kept, and bad news of `dunlin run --collect`, is one line of JSON on stdout, like those of `dunlin
+/// run`; --exec, --webhook and --feed tell others, --web shows changes, histories and differences.
 ///
 /// --tokens FILE says who may deliver: on each line the name of a probe, a space and its token.
 #[derive(Debug, clap::Args)]
@@ -46,8 +52,19 @@ pub struct Args {
     /// Stop after this long
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<u64>,
+    /// The page list, whose columns `select` and `ignore` say what of a page counts: what differs in
+    /// nothing that counts is the same version. Names of pages are told, too
+    #[arg(long, value_name = "PAGES.csv")]
+    pages: Option<PathBuf>,
     #[command(flatten)]
     archive: ArchiveArgs,
+    /// When whoever serves the archive by its published.cdxj sees new versions. Shadowed, readers see
+    /// one state of the whole collection until the next
+    #[arg(long, value_name = "HOW", value_enum)]
+    publish: Option<Publish>,
+    /// The time between two publications with --publish shadow, from midnight UTC on
+    #[arg(long, value_name = "DURATION", default_value = "1d", value_parser = parse_interval)]
+    every: dunlin::time::Duration,
     #[command(flatten)]
     told: ToldArgs,
     #[command(flatten)]
@@ -70,10 +87,20 @@ pub fn run(args: &Args) -> Result<(), Error> {
         )));
     }
     let tokens = args.tokens.as_deref().map(Tokens::read).transpose()?;
+    let list = args.pages.as_deref().map(PageList::read).transpose()?;
+    let list = list.unwrap_or_default();
+    let filters = Arc::new(Filters::of(&list, &[]));
     let Some(archive) = args.archive.open()? else {
         let expected = "found no --archive, expected --archive DIR, where everything is kept";
         return Err(Error::Usage(expected.into()));
     };
+    let folder = args.archive.folder().cloned().unwrap_or_default();
+    let publishing = args
+        .publish
+        .map(|how| Publishing::new(how, args.every.as_secs_f64(), 0.0));
+    let publisher = publishing.map(|how| Publisher::new(how, &folder, unix_time() as f64));
+    let publisher = publisher.transpose();
+    let mut publisher = publisher.map_err(|why| Error::writing(&folder, why))?;
     let connect = HostConnect::new(Trust::default());
     let told = args
         .told
@@ -83,17 +110,22 @@ pub fn run(args: &Args) -> Result<(), Error> {
             probes: Default::default(),
             recent: Some(told.recent()),
             archive: args.archive.folder().cloned(),
+            filters: Arc::clone(&filters),
         })?;
     }
-    let told = std::sync::Arc::new(std::sync::Mutex::new(told));
-    let heard = std::sync::Arc::clone(&told);
+    let names = list.pages.into_iter();
+    let names: HashMap<String, String> = names
+        .filter_map(|page| Some((page.url, page.name?)))
+        .collect();
+    let told = Arc::new(Mutex::new(told));
+    let heard = Arc::clone(&told);
     let (address, tidy) = server::start(
         args.listen,
-        archive,
+        archive.with_filters(filters),
         tokens,
-        Box::new(move |exchange, first| {
+        Box::new(move |said| {
             if let Ok(mut told) = heard.lock() {
-                tell(&mut told, exchange, first);
+                tell(&mut told, &message(said, &names));
             }
         }),
     )?;
@@ -111,7 +143,7 @@ pub fn run(args: &Args) -> Result<(), Error> {
                 false
             };
             let over = told.or(quiet).await;
-            if let Err(why) = tidy() {
+            if let Err(why) = tidy(publisher.as_mut()) {
                 output::say(format_args!("cannot write the archive's index: {why}"));
             }
             if over {
@@ -125,14 +157,18 @@ pub fn run(args: &Args) -> Result<(), Error> {
     Ok(())
 }
 
-/// Says that there is a version.
-fn tell(told: &mut Told, exchange: &Exchange, first: bool) {
+/// What was heard, as a message.
+fn message(said: Said<'_>, names: &HashMap<String, String>) -> Message {
+    let (exchange, first) = match said {
+        Said::News(message) => return message.clone(),
+        Said::Version { exchange, first } => (exchange, first),
+    };
     let answer = Archived::read(&exchange.response, LONGEST_BODY).ok();
-    let message = Message {
+    Message {
         time: exchange.time,
         event: Kind::Changed,
         url: Some(exchange.url.clone()),
-        name: None,
+        name: names.get(&exchange.url).cloned(),
         host: None,
         answer: answer.map(|answer| Answer {
             status: answer.status,
@@ -143,9 +179,17 @@ fn tell(told: &mut Told, exchange: &Exchange, first: bool) {
             cut: answer.cut,
         }),
         reason: None,
-    };
+    }
+}
+
+/// Prints a message, and passes it on.
+fn tell(told: &mut Told, message: &Message) {
+    // That a page is as it was is news for those alone who know that it was away.
+    if message.event == Kind::Recovered && !told.knows(message.about()) {
+        return;
+    }
     // Who cannot be written to is told of by the others.
-    let written = output::print(&output::json(&message)).and(told.hear(&message));
+    let written = output::print(&output::json(message)).and(told.hear(message));
     if let Err(why) = written {
         output::say(format_args!("{why}"));
     }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
+use super::filter_args::FilterArgs;
 use crate::archive::compare;
 use crate::archive::reader::Reader;
 use crate::date;
@@ -15,8 +16,8 @@ use crate::output::{self, Format};
 ///
 /// Without dates, between the last two versions. A date means the version that was current then:
 /// `2026-11-17`, `2026-11-17T04:50:08Z` or `20261117045008`, in UTC. Of HTML the text is
-/// compared, without markup; with --raw the bytes as they came, line by line. Exit code 1 if there
-/// is nothing to show.
+/// compared, without markup; with --raw the bytes as they came, line by line. --pages, --select and
+/// --ignore say what of the page counts. Exit code 1 if there is nothing to show.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The page
@@ -33,6 +34,8 @@ pub struct Args {
     /// Compare what was sent, markup and all
     #[arg(long)]
     raw: bool,
+    #[command(flatten)]
+    filter: FilterArgs,
 }
 
 fn moment(text: &str) -> Result<u64, String> {
@@ -54,6 +57,7 @@ struct Difference<'d> {
 /// # Errors
 /// The archive cannot be read.
 pub fn run(args: &Args, format: Format) -> Result<ExitCode, Error> {
+    let filters = args.filter.read(&args.url)?;
     let reader = Reader::open(&args.archive)?;
     let versions = compare::versions(&reader, &args.url)?;
     let Some((old, new)) = compare::pair(&versions, args.from, args.to) else {
@@ -64,7 +68,7 @@ pub fn run(args: &Args, format: Format) -> Result<ExitCode, Error> {
         ));
         return Ok(ExitCode::from(1));
     };
-    let found = compare::compare(&reader, old, new, args.raw)?;
+    let found = compare::compare(&reader, old, new, args.raw, filters.get(&args.url))?;
     let (from, to) = (date::iso(old.time), date::iso(new.time));
     if format == Format::Json {
         output::print(&output::json(&Difference {
@@ -88,7 +92,7 @@ pub fn run(args: &Args, format: Format) -> Result<ExitCode, Error> {
 }
 
 /// Without control characters, but for the ends of lines and tabs.
-fn harmless(text: &str) -> String {
+pub fn harmless(text: &str) -> String {
     let shown = |letter: char| match letter {
         '\n' | '\t' => letter,
         letter if letter.is_control() => '\u{fffd}',

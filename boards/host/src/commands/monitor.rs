@@ -44,7 +44,8 @@ use crate::output::{self, Format};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The firmware's ELF file, for all probes or one of them
+    /// The firmware's ELF file, for all probes or one of them (repeatable: a probe that is updated
+    /// is decoded with the build that its banner names)
     #[arg(long, value_name = "[NAME=]FILE", required = true)]
     elf: Vec<String>,
     /// Where a log comes from: a file, `-`, a serial line, or tcp:HOST:PORT (repeatable)
@@ -119,6 +120,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         probes: Arc::clone(&probes),
         recent: None,
         archive: None,
+        filters: Default::default(),
     })?;
     if lines {
         printer.header();
@@ -239,18 +241,22 @@ fn streams(args: &Args) -> Result<Vec<StreamSetting>, Error> {
             twice.1
         )));
     }
-    let elf = Choice::new("--elf", &args.elf, &names)?;
+    let elf = Choice::several("--elf", &args.elf, &names)?;
     let pages = Choice::new("--pages", &args.pages, &names)?;
     let hosts = Choice::new("--hosts", &args.hosts, &names)?;
     let record = Choice::new("--record", &args.record, &names)?;
-    if count > 1 && record.for_all.is_some() {
+    if count > 1 && !record.for_all.is_empty() {
         return Err(Error::Usage(
             "found one --record for several probes, expected --record NAME=FILE for each".into(),
         ));
     }
     let mut streams = Vec::new();
     for (name, (_, source)) in names.into_iter().zip(logs) {
-        let Some(file) = elf.of(&name) else {
+        let mut builds = Vec::new();
+        for file in elf.all_of(&name) {
+            builds.push(Arc::new(Firmware::read(file.as_ref())?));
+        }
+        let Some(firmware) = builds.first().cloned() else {
             return Err(Error::Usage(format!(
                 "found no --elf for {name}, expected --elf FILE or --elf {name}=FILE"
             )));
@@ -266,7 +272,8 @@ fn streams(args: &Args) -> Result<Vec<StreamSetting>, Error> {
         };
         let setting = Setting {
             source: Source::parse(source),
-            firmware: Arc::new(Firmware::read(file.as_ref())?),
+            firmware,
+            other_builds: builds.split_off(1),
             record: record.of(&name).map(PathBuf::from),
             baud: args.baud,
             speed: args.speed,
@@ -304,24 +311,31 @@ fn named(text: &str) -> (Option<&str>, &str) {
 
 /// An option given for all probes, for some by name, or both.
 struct Choice<'a> {
-    for_all: Option<&'a str>,
+    for_all: Vec<&'a str>,
     by_name: Vec<(&'a str, &'a str)>,
 }
 
 impl<'a> Choice<'a> {
+    /// Of which a probe has one value.
     fn new(option: &str, values: &'a [String], probes: &[String]) -> Result<Self, Error> {
+        let choice = Self::several(option, values, probes)?;
+        if choice.for_all.len() > 1 {
+            return Err(Error::Usage(format!(
+                "found {option} twice, expected {option} NAME=… for each probe"
+            )));
+        }
+        Ok(choice)
+    }
+
+    /// Of which a probe may have several values.
+    fn several(option: &str, values: &'a [String], probes: &[String]) -> Result<Self, Error> {
         let mut choice = Self {
-            for_all: None,
+            for_all: Vec::new(),
             by_name: Vec::new(),
         };
         for (name, value) in values.iter().map(|text| named(text)) {
             match name {
-                None if choice.for_all.is_some() => {
-                    return Err(Error::Usage(format!(
-                        "found {option} twice, expected {option} NAME=… for each probe"
-                    )));
-                }
-                None => choice.for_all = Some(value),
+                None => choice.for_all.push(value),
                 Some(name) if !probes.iter().any(|probe| probe == name) => {
                     let known = probes.join(", ");
                     return Err(Error::Usage(format!(
@@ -334,8 +348,15 @@ impl<'a> Choice<'a> {
         Ok(choice)
     }
 
+    /// The value for this probe.
     fn of(&self, probe: &str) -> Option<&'a str> {
-        let own = self.by_name.iter().find(|(name, _)| *name == probe);
-        own.map(|(_, value)| *value).or(self.for_all)
+        self.all_of(probe).next()
+    }
+
+    /// All values for this probe, its own first.
+    fn all_of(&self, probe: &str) -> impl Iterator<Item = &'a str> {
+        let own = self.by_name.iter().filter(move |(name, _)| *name == probe);
+        own.map(|(_, value)| *value)
+            .chain(self.for_all.iter().copied())
     }
 }

@@ -97,6 +97,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     let setting = Setting {
         source,
         firmware: Arc::new(Firmware::read(&args.elf)?),
+        other_builds: Vec::new(),
         record: None,
         baud: 0,
         speed: None,

@@ -46,6 +46,11 @@ impl WebArgs {
         }
     }
 
+    /// Where a page of another kind is served, and what one has to know to see it.
+    pub fn site(&self) -> Option<(SocketAddr, Option<String>)> {
+        Some((self.web?, self.token.clone()))
+    }
+
     /// Serves the page, if it is wanted, and says where.
     ///
     /// # Errors

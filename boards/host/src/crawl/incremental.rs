@@ -1,7 +1,7 @@
 //! A collection that never grows: pages are visited again and again, and better ones take the
 //! places of worse ones (Cho §7.3). What a probe does, without time and network.
 
-use dunlin::discover::{FrontierSettings, Step};
+use dunlin::discover::{FrontierSettings, Verdict};
 use dunlin::rank::Topic;
 use serde::Serialize;
 
@@ -48,16 +48,16 @@ pub fn collect(
     let mut best: Vec<f64> = measure.to_vec();
     best.sort_unstable_by(|one, other| other.total_cmp(one));
     let best: f64 = best.iter().take(places).sum();
-    let mut room = Room::new(places, collection.candidates);
+    // One more: a candidate is looked at in a place of its own, as on a probe.
+    let mut room = Room::new(places + 1, collection.candidates);
     let mut frontier = room.frontier(collection.settings, collection.seed);
     let mut reader = Reader::new(graph, Topic::default());
-    let mut kept: Vec<usize> = Vec::new();
-    let mut texts: Vec<u32> = Vec::new();
-    let mut seen = vec![false; places];
-    for page in seeds.iter().take(places) {
-        if frontier.keep(kept.len() as u16, digest(*page)) {
-            texts.push(reader.text(*page));
-            kept.push(*page);
+    // What is in each place: a page, and where its text is.
+    let mut slots: Vec<Option<(usize, u32)>> = vec![None; places + 1];
+    let mut seen = vec![false; places + 1];
+    for (place, page) in seeds.iter().take(places).enumerate() {
+        if frontier.keep(place as u16, digest(*page)) {
+            slots[place] = Some((*page, reader.text(*page)));
         }
     }
     let mut turn = 0;
@@ -65,58 +65,64 @@ pub fn collect(
     let mut replaced = 0;
     let mut explored = 0;
     for visit in 0..visits * places {
-        let step = frontier.next(&|place| seen[usize::from(place)].then_some(1.0));
-        let free = kept.len() < places;
-        let place = match step {
-            Step::Admit {
-                digest,
-                place,
-                explores,
-            } => {
-                let place = if free { kept.len() as u16 } else { place };
-                let at = usize::from(place);
-                let old = kept.get(at).map(|page| (graph.host(*page), texts[at]));
-                let text = frontier
-                    .candidates()
-                    .find(digest)
-                    .map_or(0, |one| one.text());
-                match (reader.page(digest), frontier.admit(digest, place, old)) {
-                    (Some(page), Some(_)) if at < kept.len() => {
-                        kept[at] = page;
-                        texts[at] = text;
-                        seen[at] = false;
-                        replaced += 1;
-                        explored += usize::from(explores);
-                    }
-                    (Some(page), Some(_)) => {
-                        kept.push(page);
-                        texts.push(text);
-                        explored += 1;
-                    }
-                    _ => continue,
-                }
-                place
-            }
-            Step::Refresh => {
-                turn = (turn + 1) % kept.len().max(1);
-                turn as u16
-            }
+        let kept = slots.iter().flatten().count();
+        let may_go = |place: u16| seen[usize::from(place)].then_some(1.0);
+        let least = frontier.least(&may_go);
+        let worth = match kept < places {
+            true => Some(0.0),
+            false => least.map(|(_, worth)| worth),
         };
-        let at = usize::from(place);
-        if let Some(page) = kept.get(at).copied() {
+        let free = slots.iter().position(Option::is_none);
+        let scout = frontier.scout(worth).zip(free).and_then(|(next, free)| {
+            let (digest, explores) = next;
+            let page = reader.page(digest)?;
+            let text = frontier.candidates().find(digest)?.text();
+            let _ = frontier.admit(digest, free as u16, None)?;
+            explored += usize::from(explores);
+            slots[free] = Some((page, text));
+            Some(free)
+        });
+        let place = scout.unwrap_or_else(|| {
+            turn = (turn..turn + places + 1)
+                .map(|place| (place + 1) % (places + 1))
+                .find(|place| slots[*place].is_some())
+                .unwrap_or(0);
+            turn
+        });
+        if let Some((page, _)) = slots[place] {
             visited(page);
-            seen[at] = true;
-            reader.visit(&mut frontier, page, place);
+            seen[place] = true;
+            reader.visit(&mut frontier, page, place as u16);
+        }
+        // Who looked at more than there are places for has to choose.
+        if let Some(scout) = scout.filter(|_| kept == places) {
+            seen[scout] = false;
+            let may_go = |place: u16| seen[usize::from(place)].then_some(1.0);
+            let worth = frontier.bank().importance(scout as u16);
+            let gives_way = match frontier.least(&may_go) {
+                Some((least, other)) if frontier.is_better(worth, other) => {
+                    replaced += 1;
+                    usize::from(least)
+                }
+                _ => scout,
+            };
+            seen[scout] = gives_way != scout;
+            seen[gives_way] = false;
+            if let Some((page, text)) = slots[gives_way].take() {
+                let text = Some((graph.host(page), text));
+                let _ = frontier.retire(gives_way as u16, text, Verdict::Allowed);
+            }
         }
         if (visit + 1) % places == 0 {
-            let own: f64 = kept.iter().map(|page| measure[*page]).sum();
+            let own = slots.iter().flatten().map(|(page, _)| measure[*page]);
             held.push(Held {
                 visits: (visit + 1) as f64 / places as f64,
-                share: own / best,
+                share: own.sum::<f64>() / best,
                 replaced,
                 explored,
             });
         }
     }
+    let kept = slots.into_iter().flatten().map(|(page, _)| page).collect();
     (held, kept)
 }

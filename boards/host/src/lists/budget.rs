@@ -53,13 +53,24 @@ impl Budget {
         }
     }
 
+    /// What politeness allows, in requests a day; infinite without any.
+    pub fn allowed(self, listing: &Listing) -> f64 {
+        gates(listing).map(|gate| gate.cap).sum()
+    }
+
     /// What this comes to, in a line for whoever starts a probe.
     pub fn describe(self, listing: &Listing) -> String {
         let pages = listing.list.pages.len();
         let hosts = listing.list.hosts.len();
         let cap: f64 = gates(listing).map(|gate| gate.cap).sum();
         let most = self.per_day(listing).unwrap_or(cap).min(cap);
-        let requests = if most.is_finite() {
+        let requests = if most < cap {
+            // What politeness allows includes these; a budget is one of visits.
+            format!(
+                "at most {} requests a day besides robots.txt",
+                Rounded(most)
+            )
+        } else if most.is_finite() {
             format!("at most {} requests a day", Rounded(most))
         } else {
             "as many requests as the hosts answer".into()
@@ -201,6 +212,7 @@ mod tests {
                     min: 0,
                     max: None,
                     every: None,
+                    filter: None,
                 });
             }
         }
@@ -215,6 +227,8 @@ mod tests {
             gate_of_host: (0..list.hosts.len()).collect(),
             list,
             pins: Vec::new(),
+            headers: Vec::new(),
+            tellers: Vec::new(),
         }
     }
 
@@ -223,7 +237,8 @@ mod tests {
         let listing = listing(&[30]);
         assert_eq!(Budget::Manners.per_day(&listing), Some(720.0));
         let line = Budget::Manners.describe(&listing);
-        let expected = "30 pages on 1 host, at most 720 requests a day, first round takes 7.5 min";
+        let expected = "30 pages on 1 host, at most 720 requests a day besides robots.txt, \
+            first round takes 7.5 min";
         assert!(line.starts_with(expected), "{line}");
         assert!(line.contains("--crawls-per-day N, or max"), "{line}");
     }
@@ -255,7 +270,7 @@ mod tests {
     #[test]
     fn a_budget_below_a_visit_a_day_has_a_long_first_round() {
         let line = Budget::PerDay(10.0).describe(&listing(&[30]));
-        let expected = "at most 10 requests a day, first round takes 2 days";
+        let expected = "at most 10 requests a day besides robots.txt, first round takes 2 days";
         assert!(line.contains(expected), "{line}");
     }
 

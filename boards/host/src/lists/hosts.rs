@@ -3,10 +3,12 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use dunlin::fetch::Url;
 use dunlin::time::Duration;
 
 use crate::duration;
 use crate::error::{Error, InputError};
+use crate::lists::headers::Header;
 use crate::lists::table_file::{Column, Field, Row, TableFile, optional, required};
 use crate::lists::trust::{self, Pin};
 
@@ -15,8 +17,10 @@ const COLUMNS: &[Column] = &[
     optional("politeness"),
     optional("group"),
     optional("hours"),
+    optional("hints"),
     optional("pin"),
     optional("provider"),
+    optional("header"),
 ];
 
 /// What the file says about one host.
@@ -32,10 +36,14 @@ pub struct ListedHost {
     pub group: Option<String>,
     /// When fetching is allowed.
     pub hours: Option<ListedHours>,
+    /// Where it says when its pages changed.
+    pub hints: Option<ListedHints>,
     /// The key it must have, for https.
     pub pin: Option<Pin>,
     /// How much it tells about its changes, for simulation.
     pub provider: ProviderKind,
+    /// What its requests carry besides.
+    pub headers: Vec<Header>,
 }
 
 /// Local hours in which fetching is allowed; `22-06` wraps around midnight.
@@ -45,6 +53,15 @@ pub struct ListedHours {
     pub from: u8,
     /// The hour at which they end, 0 to 24.
     pub to: u8,
+}
+
+/// Where a host says when its pages changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListedHints {
+    /// At this URL there is a sitemap or a feed.
+    At(String),
+    /// Where its robots.txt says, or else where sitemaps are as a rule.
+    Auto,
 }
 
 /// How much a host tells about its changes (Xu et al.).
@@ -96,6 +113,10 @@ fn read_host(row: &Row<'_>) -> Result<ListedHost, InputError> {
             .get("hours")
             .map(|field| read_hours(&field))
             .transpose()?,
+        hints: row
+            .get("hints")
+            .map(|field| read_hints(&field, name.text))
+            .transpose()?,
         pin: row
             .get("pin")
             .map(|field| trust::pin(field.text).ok_or_else(|| field.error(EXPECTED_PIN)))
@@ -109,12 +130,40 @@ fn read_host(row: &Row<'_>) -> Result<ListedHost, InputError> {
                 _ => return Err(field.error("normal, smart or super")),
             },
         },
+        headers: row
+            .get("header")
+            .map(|field| {
+                // What was found may be a secret: it is not said.
+                let headers = Header::parse_several(field.text);
+                headers.ok_or_else(|| field.hidden().error(Header::EXPECTED))
+            })
+            .transpose()?
+            .unwrap_or_default(),
     })
 }
 
 const EXPECTED_PIN: &str =
     "sha256/ and the SHA-256 of the host's public key in base64, 44 characters";
+const EXPECTED_HINTS: &str =
+    "auto, or the URL of a sitemap or feed on this host, such as http://example.org/sitemap.xml";
 const EXPECTED_HOST: &str = "a host such as example.org or example.org:8080";
+
+/// A sitemap speaks for its own host only.
+fn read_hints(field: &Field<'_>, host: &str) -> Result<ListedHints, InputError> {
+    let wrong = || field.error(EXPECTED_HINTS);
+    if field.text == "auto" {
+        return Ok(ListedHints::Auto);
+    }
+    let url = Url::parse(field.text).map_err(|_| wrong())?;
+    let on = |scheme: &str| {
+        let root = format!("{scheme}://{host}/");
+        Url::parse(&root).is_ok_and(|root| root.same_server(&url) && root.scheme() == url.scheme())
+    };
+    match on("http") || on("https") {
+        true => Ok(ListedHints::At(field.text.to_owned())),
+        false => Err(wrong()),
+    }
+}
 
 fn read_hours(field: &Field<'_>) -> Result<ListedHours, InputError> {
     let wrong = || field.error("local hours such as 22-06, from 0-23 to 1-24, not empty");

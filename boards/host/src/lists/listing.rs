@@ -8,7 +8,8 @@ use dunlin::time::Duration;
 
 use crate::duration;
 use crate::error::{Error, quoted};
-use crate::lists::hosts::{self, ListedHours, ProviderKind};
+use crate::lists::headers::Header;
+use crate::lists::hosts::{self, ListedHints, ListedHours, ProviderKind};
 use crate::lists::pages::PageList;
 use crate::lists::trust::Pin;
 use crate::output::file::Named;
@@ -24,7 +25,7 @@ pub struct ListingArgs {
     /// for stdin
     #[arg(value_name = "PAGES.csv")]
     pub pages: PathBuf,
-    /// What is special about some hosts: politeness, group, hours, provider
+    /// What is special about some hosts: politeness, group, hours, hints, pin, header, provider
     #[arg(long, value_name = "HOSTS.csv")]
     pub hosts: Option<PathBuf>,
     /// Least time between two fetches from one host, such as 15s. Default: none, and 15s for what
@@ -34,7 +35,7 @@ pub struct ListingArgs {
 }
 
 /// Pages and gates, ready to be planned.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Listing {
     /// The page list as read.
     pub list: PageList,
@@ -44,6 +45,10 @@ pub struct Listing {
     pub gate_of_host: Vec<usize>,
     /// Hosts that must have a certain key, by name without port.
     pub pins: Vec<(String, Pin)>,
+    /// What requests to hosts carry besides, by host of the list.
+    pub headers: Vec<(String, Vec<Header>)>,
+    /// Documents in which hosts say when their pages changed, by host of the list.
+    pub tellers: Vec<(usize, ListedHints)>,
 }
 
 /// What limits the fetches from one server.
@@ -92,9 +97,15 @@ impl ListingArgs {
         let mut groups: HashMap<&str, usize> = HashMap::new();
         let mut gate_of_host = Vec::with_capacity(list.hosts.len());
         let mut pins = Vec::new();
-        for name in &list.hosts {
+        let mut headers = Vec::new();
+        let mut tellers = Vec::new();
+        for (index, name) in list.hosts.iter().enumerate() {
             let host = special.get(name.as_str()).copied();
+            tellers.extend(host.and_then(|host| Some((index, host.hints.clone()?))));
             pins.extend(host.and_then(|host| Some((host_name(name).to_owned(), host.pin?))));
+            if let Some(host) = host.filter(|host| !host.headers.is_empty()) {
+                headers.push((name.clone(), host.headers.clone()));
+            }
             let politeness = host.and_then(|host| host.politeness).unwrap_or(general);
             let (hours, provider) = host.map_or((None, ProviderKind::Normal), |host| {
                 (host.hours, host.provider)
@@ -127,6 +138,8 @@ impl ListingArgs {
             gates,
             gate_of_host,
             pins,
+            headers,
+            tellers,
         })
     }
 

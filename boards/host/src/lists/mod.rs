@@ -5,7 +5,10 @@
 //! [`budget`] says how often they are visited, and [`page_image`] packs them for a probe.
 
 pub mod budget;
+pub mod constraints;
+pub mod discovery;
 pub mod edges;
+pub mod headers;
 pub mod history;
 pub mod hosts;
 pub mod last;
@@ -15,6 +18,7 @@ pub mod page_image;
 pub mod pages;
 pub mod probe_args;
 pub mod table_file;
-pub mod terms;
+mod tellers;
+mod times;
 pub mod trace;
 pub mod trust;

@@ -1,20 +1,26 @@
 //! Page lists as the probe takes them: PAGES.csv and options in, a page image out.
 
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 
 use dunlin::catalog::{
-    Address, Config, CrawlLimits, Gateway, Host, LogLevel, Name, Page, TimeServer,
+    Address, Config, CrawlLimits, Gateway, Host, LogLevel, Name, Page, PageFilter, TimeServer,
 };
 use dunlin::fetch::{Agent, Host as UrlHost, Ignore, Scheme, Url};
-use dunlin::image::Builder;
+use dunlin::image::{Builder, Learnt, Tag};
 use dunlin::model::Objective;
+use dunlin::probe::SCOUTS;
 use dunlin::time::Duration;
 
 use crate::duration;
 use crate::error::{Error, quoted};
+use crate::filter::markers::Markers;
+use crate::filter::{self, Select};
+use crate::lists::constraints;
+use crate::lists::discovery::Wanted;
 use crate::lists::listing::{Gate, Listing};
-use crate::lists::pages::ListedChange;
-use crate::lists::terms;
+use crate::lists::pages::{ListedChange, ListedPage};
+use crate::lists::tellers::{placed, tellers};
 
 /// How firmly a rate that the list gives is believed, in changes seen.
 const GIVEN_RATE_CONFIDENCE: f32 = 1_000.0;
@@ -57,12 +63,20 @@ pub struct Options {
     pub sntp: Option<(String, u16)>,
     /// Certificates of the owner's own certificate authorities, in DER.
     pub authorities: Vec<Vec<u8>>,
+    /// The URL below which signed updates lie.
+    pub update_url: Option<String>,
+    /// The collector that copies of what has changed go to.
+    pub collector: Option<String>,
+    /// Where pages are looked for beyond the list.
+    pub discovery: Option<Wanted>,
     /// Stretches of pages that do not count as changes: what opens and what closes them.
     pub ignore: Vec<(String, String)>,
     /// What `min`, `max` and `updates` of the list are counted in.
     pub interval: Duration,
     /// What is to be kept small.
     pub objective: Objective,
+    /// What others have learnt about pages, by their place in the list.
+    pub learnt: Vec<(usize, Learnt)>,
 }
 
 impl Default for Options {
@@ -82,9 +96,13 @@ impl Default for Options {
             log: LogLevel::Info,
             sntp: None,
             authorities: Vec::new(),
+            update_url: None,
+            collector: None,
+            discovery: None,
             ignore: Vec::new(),
             interval: Duration::DAY,
             objective: Objective::Freshness,
+            learnt: Vec::new(),
         }
     }
 }
@@ -110,8 +128,9 @@ pub struct Capacity {
     pub ipv6: bool,
 }
 
-/// Makes the image, or says why such a list cannot be run. Pages are sorted by host: the list's
-/// index of each page of the image comes back, too.
+/// Makes the image, or says why such a list cannot be run. Pages are sorted by host, each host's
+/// teller last: the list's index of each page of the image comes back, too, and for tellers numbers
+/// that no page of the list has.
 ///
 /// # Errors
 /// [`Error::Usage`]
@@ -121,13 +140,31 @@ pub fn build(
     capacity: Capacity,
 ) -> Result<(Vec<u8>, Vec<usize>), Error> {
     let list = &listing.list;
+    let tellers = tellers(listing);
     let pages = list.pages.len();
     let hosts = list.hosts.len();
-    if pages > capacity.pages || hosts > capacity.hosts {
+    if pages + tellers.len() > capacity.pages || hosts > capacity.hosts {
         return Err(Error::Usage(format!(
-            "found {pages} pages on {hosts} hosts, expected at most {} pages on {} hosts",
-            capacity.pages, capacity.hosts
+            "found {} pages on {hosts} hosts, expected at most {} pages on {} hosts",
+            pages + tellers.len(),
+            capacity.pages,
+            capacity.hosts
         )));
+    }
+    if options.discovery.is_some() && !tellers.is_empty() {
+        return Err(Error::Usage(
+            "found `hints` of hosts and --discover, expected one of them: --discover reads sitemaps itself"
+                .into(),
+        ));
+    }
+    if let Some(wanted) = &options.discovery {
+        let most = capacity.pages.saturating_sub(SCOUTS);
+        if usize::from(wanted.places) > most {
+            return Err(Error::Usage(format!(
+                "found a collection of {} places, expected --places of at most {most}",
+                wanted.places
+            )));
+        }
     }
     Agent::new(&options.agent, options.contact.as_deref())
         .map_err(|why| Error::Usage(why.to_string()))?;
@@ -136,17 +173,25 @@ pub fn build(
         .try_for_each(|page| reachable(page, options, capacity))?;
     listing.gates.iter().try_for_each(check_politeness)?;
     check_ignored(&options.ignore)?;
+    check_filters(listing, options)?;
     let for_https = !options.authorities.is_empty() || !listing.pins.is_empty();
     if for_https && !capacity.https {
         return Err(Error::Usage(
             "found --ca or a pin, expected neither: this firmware leaves https to a gateway".into(),
         ));
     }
-    let mut order: Vec<usize> = (0..pages).collect();
-    order.sort_by_key(|&page| list.pages[page].host);
+    let mut order: Vec<usize> = (0..pages + tellers.len()).collect();
+    let host_of = |index: usize| match list.pages.get(index) {
+        Some(page) => page.host,
+        None => tellers[index - pages].host,
+    };
+    order.sort_by_key(|&index| host_of(index));
     let mut records = Vec::new();
     for &index in &order {
-        let page = &list.pages[index];
+        let Some(page) = list.pages.get(index) else {
+            records.push(tellers[index - pages].record(options, pages));
+            continue;
+        };
         let rate = match page.change {
             ListedChange::Poisson { rate }
             | ListedChange::Weibull { rate, .. }
@@ -175,7 +220,7 @@ pub fn build(
             confidence,
         });
     }
-    let hosts = host_records(listing, &order);
+    let hosts = host_records(listing, &order, host_of);
     let names: Vec<Name<'_>> = options
         .resolve
         .iter()
@@ -197,22 +242,37 @@ pub fn build(
         .map(|(host, pin)| (host.as_str(), *pin))
         .collect();
     let limited = |(place, &index): (usize, &usize)| {
-        let limits = terms::limits(&list.pages[index], options.interval);
+        let limits = constraints::limits(list.pages.get(index)?, options.interval);
         (limits != CrawlLimits::NONE).then_some((place as u16, limits))
     };
     let limits: Vec<_> = order.iter().enumerate().filter_map(limited).collect();
     let clocks: Vec<Option<Vec<u8>>> = order
         .iter()
-        .map(|&index| terms::clock(&list.pages[index], options.interval))
+        .map(|&index| match list.pages.get(index) {
+            Some(page) => constraints::clock(page, options.interval),
+            None => Ok(None),
+        })
         .collect::<Result<_, _>>()?;
     let lawful = |(place, &index): (usize, &usize)| {
         let clock = clocks[place].as_deref();
-        let law = terms::law(&list.pages[index], options.interval, clock)?;
+        let law = constraints::law(list.pages.get(index)?, options.interval, clock)?;
         Some((place as u16, law))
     };
     let laws: Vec<_> = order.iter().enumerate().filter_map(lawful).collect();
+    let filters = page_filters(listing, &order);
     // What the probe would refuse it for is said here, before it is asked.
-    let image = Builder::new(&config(options))
+    let builder = Builder::new(&config(options));
+    let builder = match &options.discovery {
+        Some(wanted) => {
+            let is_pinned = |index: &usize| list.pinned.binary_search(index).is_ok();
+            let pinned = order.iter().enumerate();
+            let pinned = pinned.filter(|(_, index)| is_pinned(index));
+            let section = wanted.section(pinned.map(|(place, _)| place as u16));
+            builder.section(Tag::DISCOVERY, &section)
+        }
+        None => builder,
+    };
+    let image = builder
         .names(&names)
         .hosts(&hosts)
         .pages(&records)
@@ -220,19 +280,29 @@ pub fn build(
         .limits(&limits)
         .laws(&laws)
         .objective(options.objective)
+        .update_url(options.update_url.as_deref())
         .authorities(&options.authorities)
         .pins(&pins)
+        .collector(options.collector.as_deref())
+        .learnt(&learnt_by_place(&options.learnt, &order))
+        .filters(&filters)
+        .tellers(&placed(&tellers, &order, pages))
         .build()
         .map_err(|why| Error::Usage(why.to_string()))?;
     Ok((image, order))
 }
 
+/// What was learnt about pages, by their place in the image.
+fn learnt_by_place(learnt: &[(usize, Learnt)], order: &[usize]) -> Vec<(u16, Learnt)> {
+    let by_index: HashMap<usize, Learnt> = learnt.iter().copied().collect();
+    let pages = order.iter().enumerate();
+    pages
+        .filter_map(|(place, index)| Some((place as u16, *by_index.get(index)?)))
+        .collect()
+}
+
 /// Can this page be fetched at all by who runs the image?
-fn reachable(
-    page: &crate::lists::pages::ListedPage,
-    options: &Options,
-    capacity: Capacity,
-) -> Result<(), Error> {
+fn reachable(page: &ListedPage, options: &Options, capacity: Capacity) -> Result<(), Error> {
     let Ok(url) = Url::parse(&page.url) else {
         return Ok(());
     };
@@ -287,15 +357,55 @@ fn check_ignored(ignore: &[(String, String)]) -> Result<(), Error> {
     }
 }
 
+/// Are there not more stretches to be ignored of any page than a probe looks for?
+fn check_filters(listing: &Listing, options: &Options) -> Result<(), Error> {
+    let general = options.ignore.len();
+    let own = |page: &ListedPage| page.filter.as_ref().map_or(0, |filter| filter.ignore.len());
+    let too_many = |page: &&ListedPage| !filter::fits_a_probe(general, own(page));
+    match listing.list.pages.iter().find(too_many) {
+        Some(page) => Err(Error::Usage(format!(
+            "{}: found {} stretches to ignore, expected at most {}, those of --ignore included",
+            page.url,
+            general + own(page),
+            Ignore::MOST
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// What of some pages counts as a change, as far as a probe can tell: CSS selectors are not for it.
+fn page_filters<'l>(listing: &'l Listing, order: &[usize]) -> Vec<(u16, PageFilter<'l>)> {
+    let places = order.iter().enumerate();
+    let filtered = places.filter_map(|(place, &index)| {
+        // Tellers are behind the list's own pages.
+        let filter = listing.list.pages.get(index)?.filter.as_ref()?;
+        let ignore = filter.ignore.iter().map(Markers::as_ignore);
+        let filter = PageFilter {
+            select: match &filter.select {
+                Some(Select::Between(markers)) => Some(markers.as_select()),
+                _ => None,
+            },
+            // Counted by `check_filters`.
+            ignore: ignore.take(Ignore::MOST).collect(),
+        };
+        (filter != PageFilter::default()).then_some((place as u16, filter))
+    });
+    filtered.collect()
+}
+
 /// The hosts, with the pages of each in one piece of `order`.
-fn host_records<'l>(listing: &'l Listing, order: &[usize]) -> Vec<Host<'l>> {
+fn host_records<'l>(
+    listing: &'l Listing,
+    order: &[usize],
+    host_of: impl Fn(usize) -> usize,
+) -> Vec<Host<'l>> {
     let list = &listing.list;
     // The first host of a group stands for all.
     let mut first_of_gate = vec![None; listing.gates.len()];
     for (host, gate) in listing.gate_of_host.iter().enumerate() {
         first_of_gate[*gate].get_or_insert(host);
     }
-    let first_of = |host: usize| order.partition_point(|&page| list.pages[page].host < host);
+    let first_of = |host: usize| order.partition_point(|&page| host_of(page) < host);
     let host = |(index, name): (usize, &'l String)| {
         let gate = listing.gate_of_host[index];
         let first = first_of(index);
@@ -313,12 +423,16 @@ fn host_records<'l>(listing: &'l Listing, order: &[usize]) -> Vec<Host<'l>> {
     list.hosts.iter().enumerate().map(host).collect()
 }
 
-fn config(options: &Options) -> Config<'_> {
-    let mut of_seed = [0; 16];
-    of_seed
-        .iter_mut()
-        .zip(options.seed.to_le_bytes().iter().cycle())
+/// The key that a seed stands for.
+pub fn key_of_seed(seed: u32) -> [u8; 16] {
+    let mut key = [0; 16];
+    key.iter_mut()
+        .zip(seed.to_le_bytes().iter().cycle())
         .for_each(|(to, from)| *to = from.wrapping_mul(167));
+    key
+}
+
+fn config(options: &Options) -> Config<'_> {
     let millis = |duration: Duration| u32::try_from(duration.as_millis()).unwrap_or(u32::MAX);
     Config {
         agent: &options.agent,
@@ -328,7 +442,7 @@ fn config(options: &Options) -> Config<'_> {
         deadline_ms: millis(options.deadline),
         body_bytes: 1 << 20,
         seed: options.seed,
-        key: options.key.unwrap_or(of_seed),
+        key: options.key.unwrap_or_else(|| key_of_seed(options.seed)),
         gateway: options
             .gateway
             .as_ref()

@@ -12,6 +12,8 @@ use dunlin::time::Duration;
 
 use crate::duration;
 use crate::error::{Error, InputError, quoted};
+use crate::filter::Filter;
+use crate::filter::markers::Markers;
 use crate::lists::budget::LONGEST_EVERY;
 use crate::lists::markup;
 use crate::lists::table_file::{self, Column, Field, Header, Row, TableFile, optional, required};
@@ -27,6 +29,9 @@ const COLUMNS: &[Column] = &[
     optional("max"),
     optional("every"),
     optional("name"),
+    optional("pinned"),
+    optional("select"),
+    optional("ignore"),
 ];
 
 /// Shorter is a slip of the pen.
@@ -43,6 +48,8 @@ pub struct PageList {
     pub comments: u64,
     /// How many entries named a page that was there already; only sitemaps and OPML may.
     pub repeated: u64,
+    /// Pages that are never replaced by others, in their order.
+    pub pinned: Vec<usize>,
 }
 
 /// One page of the list.
@@ -64,6 +71,8 @@ pub struct ListedPage {
     pub max: Option<u32>,
     /// The time between two visits, within politeness; `None` to leave it to the scheduler.
     pub every: Option<Duration>,
+    /// What of it counts as a change; `None` for all of it.
+    pub filter: Option<Filter>,
 }
 
 /// How a page changes; rates are changes a day, `None` where they are still to be learnt.
@@ -156,6 +165,9 @@ impl PageList {
                         .into());
                 }
             }
+            if row.get("pinned").map(read_pinned).transpose()? == Some(true) {
+                builder.list.pinned.push(builder.list.pages.len());
+            }
             builder.list.pages.push(page);
         }
         builder.list.comments = table.comments();
@@ -185,6 +197,7 @@ impl PageList {
                     min: 0,
                     max: None,
                     every: None,
+                    filter: None,
                 }),
                 // A feed may stand in several folders.
                 Place::Repeated { .. } => builder.list.repeated += 1,
@@ -303,7 +316,36 @@ fn read_page(row: &Row<'_>, url: String, host: usize) -> Result<ListedPage, Inpu
         min,
         max,
         every,
+        filter: read_filter(row)?,
     })
+}
+
+fn read_pinned(field: Field<'_>) -> Result<bool, InputError> {
+    match field.text {
+        "1" | "true" | "yes" => Ok(true),
+        "0" | "false" | "no" => Ok(false),
+        _ => Err(field.error("yes or no")),
+    }
+}
+
+/// What `select` and `ignore` say.
+fn read_filter(row: &Row<'_>) -> Result<Option<Filter>, InputError> {
+    let select = |field: Field<'_>| {
+        Filter::read_select(field.text).map_err(|expected| field.error(expected))
+    };
+    let ignore = |field: Field<'_>| {
+        let markers = Markers::parse_several(field.text);
+        markers.ok_or_else(|| field.error(format!("{}, several separated by |", Markers::EXPECTED)))
+    };
+    let filter = Filter {
+        select: row.get("select").map(select).transpose()?,
+        ignore: row
+            .get("ignore")
+            .map(ignore)
+            .transpose()?
+            .unwrap_or_default(),
+    };
+    Ok(Some(filter).filter(|filter| !filter.is_empty()))
 }
 
 fn read_every(field: Field<'_>) -> Result<Duration, InputError> {
@@ -399,7 +441,11 @@ fn parse_url(text: &str) -> Result<Url<'_>, String> {
     Url::parse(text).map_err(|error| match error {
         UrlError::TooLong => format!("a URL of at most {} bytes", Url::MAX_LENGTH),
         UrlError::Scheme => "a URL that starts with http:// or https://".into(),
-        UrlError::Userinfo => "a URL without user name and password".into(),
+        UrlError::Userinfo => {
+            "a URL without user name and password: these go into `header` of HOSTS.csv, as \
+            Authorization: Basic $USER:$PASSWORD"
+                .into()
+        }
         UrlError::Host => "a URL with a host name, an IPv4 address or [IPv6]".into(),
         UrlError::Port => "a port from 1 to 65535".into(),
         UrlError::Character(at) => {

@@ -4,14 +4,18 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use dunlin::catalog::{Address, LogLevel};
+use dunlin::collect::{Collector, CollectorError};
+use dunlin::fetch::Url;
 use dunlin::time::Duration;
 
 use super::budget::Budget;
+use super::discovery::DiscoverArgs;
 use super::listing::Listing;
 use super::page_image::{Options, pairs};
 use super::trust;
+use crate::board::room::MOST_PLACES;
 use crate::error::Error;
-use crate::lists::terms::{Goal, parse_interval};
+use crate::lists::constraints::{Goal, parse_interval};
 
 /// How a probe is to crawl a list.
 #[derive(Debug, clap::Args)]
@@ -29,6 +33,14 @@ pub struct ProbeArgs {
     /// file
     #[arg(long, value_name = "FILE.pem")]
     ca: Option<PathBuf>,
+    /// Look below this URL for signed firmware and lists, as `cargo xtask release` and `dunlin
+    /// release-list` write them; for firmware with updates
+    #[arg(long, value_name = "URL", value_parser = update_url)]
+    update_url: Option<String>,
+    /// Hand each page that has changed to the collector there while it is fetched. Its token, if it
+    /// asks for one, is the device's own and no part of the list
+    #[arg(long, value_name = "http://HOST:PORT/", value_parser = collector)]
+    collect: Option<String>,
     /// The name the probe gives itself, in requests and before robots.txt
     #[arg(long, value_name = "NAME", default_value_t = Options::default().agent)]
     agent: String,
@@ -65,6 +77,8 @@ pub struct ProbeArgs {
     /// What is to be kept small: the time that copies are stale, or how long they have been so
     #[arg(long, value_enum, default_value_t)]
     objective: Goal,
+    #[command(flatten)]
+    pub discover: DiscoverArgs,
     /// What the probe logs, and in QEMU what is shown of that: error, warn, info (enough to monitor
     /// it) or debug (also the start of every fetch)
     #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = level)]
@@ -84,6 +98,17 @@ impl ProbeArgs {
         self.crawls_per_day.unwrap_or_default()
     }
 
+    /// Certificates of the owner's own certificate authorities.
+    ///
+    /// # Errors
+    /// One cannot be read.
+    pub fn authorities(&self) -> Result<Vec<Vec<u8>>, Error> {
+        match &self.ca {
+            Some(path) => trust::authorities(path),
+            None => Ok(Vec::new()),
+        }
+    }
+
     /// What an image of this list says besides.
     ///
     /// # Errors
@@ -93,22 +118,38 @@ impl ProbeArgs {
             let found = "found no page in the list, expected at least one";
             return Err(Error::Usage(found.into()));
         }
+        refuse_secrets(listing)?;
+        let discovery = self.discover.wanted(listing, MOST_PLACES)?;
+        Ok(Options {
+            per_day: match &discovery {
+                Some(wanted) => wanted.per_day(self.budget(), listing),
+                None => self.budget().per_day(listing),
+            },
+            discovery,
+            ..self.options_of_device()?
+        })
+    }
+
+    /// What an image says besides its list, and how often that is visited.
+    ///
+    /// # Errors
+    /// A certificate that cannot be read.
+    pub fn options_of_device(&self) -> Result<Options, Error> {
         Ok(Options {
             agent: self.agent.clone(),
             contact: self.contact.clone(),
-            per_day: self.budget().per_day(listing),
+            per_day: None,
             seed: self.seed.unwrap_or(DEFAULT_SEED),
             resolve: self.resolve.clone(),
             gateway: self.gateway.clone(),
             sntp: self.sntp.clone(),
+            update_url: self.update_url.clone(),
             utc_offset_minutes: self.utc_offset,
             ignore: pairs(&self.ignore),
             interval: self.interval,
             objective: self.objective.into(),
-            authorities: match &self.ca {
-                Some(path) => trust::authorities(path)?,
-                None => Vec::new(),
-            },
+            authorities: self.authorities()?,
+            collector: self.collect.clone(),
             log: self.log,
             address: self
                 .address
@@ -120,6 +161,33 @@ impl ProbeArgs {
                 }),
             ..Options::default()
         })
+    }
+}
+
+/// Lists for probes are published, and images of them lie where everybody can read them: a secret is
+/// in neither. Headers are in no image at all.
+fn refuse_secrets(listing: &Listing) -> Result<(), Error> {
+    let mut headers = listing.headers.iter();
+    let secret = headers.find_map(|(host, headers)| {
+        let header = headers.iter().find(|header| header.is_literal_secret())?;
+        Some((host, header.name()))
+    });
+    match secret {
+        Some((host, name)) => Err(Error::Usage(format!(
+            "{host}: found the value of header {name} in the list, expected the name of an environment variable, as \
+            {name}: $SECRET; a board takes headers from its settings (flash --settings), never from a list"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn collector(text: &str) -> Result<String, String> {
+    match Collector::new(text, None) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(CollectorError::Url(_)) => {
+            Err("expected a URL such as http://192.168.1.5:8090/".into())
+        }
+        Err(why) => Err(why.to_string()),
     }
 }
 
@@ -141,6 +209,26 @@ fn resolve(text: &str) -> Result<(String, Ipv4Addr), String> {
         .filter(|(host, _)| !host.is_empty())
         .ok_or_else(|| "expected HOST=IPv4 such as example.org=10.0.2.2 or *=10.0.2.2".into())
 }
+
+/// A URL of a folder: the names of manifests are joined with it.
+fn update_url(text: &str) -> Result<String, String> {
+    let folder = match text.ends_with('/') {
+        true => text.to_owned(),
+        false => format!("{text}/"),
+    };
+    let is_plain = Url::parse(&folder).is_ok() && !folder.contains(['?', '#']);
+    // The board joins it with a name, in 160 bytes.
+    if is_plain && folder.len() <= LONGEST_UPDATE_URL {
+        Ok(folder)
+    } else {
+        Err(format!(
+            "expected the URL of a folder in at most {LONGEST_UPDATE_URL} bytes, such as http://updates.example/roof/"
+        ))
+    }
+}
+
+/// Bytes of the URL of a folder with updates.
+const LONGEST_UPDATE_URL: usize = 120;
 
 fn address(text: &str) -> Result<(Ipv4Addr, u8), String> {
     let parts = text

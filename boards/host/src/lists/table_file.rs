@@ -386,6 +386,13 @@ impl<'a> Row<'a> {
 }
 
 impl Field<'_> {
+    /// The same place without its text, for what nobody should read.
+    #[must_use]
+    pub fn hidden(mut self) -> Self {
+        self.text = "…";
+        self
+    }
+
     /// Says what is wrong with this field.
     pub fn error(&self, expected: impl Into<String>) -> InputError {
         InputError {

@@ -142,6 +142,8 @@ pub struct Lost {
 #[derive(Debug)]
 pub struct Decoder {
     firmware: Arc<Firmware>,
+    /// Other builds, which a banner may name.
+    others: Vec<Arc<Firmware>>,
     frame: Vec<u8>,
     /// Bytes of the present frame beyond the longest.
     beyond: u64,
@@ -162,6 +164,7 @@ impl Decoder {
     pub fn new(firmware: Arc<Firmware>) -> Self {
         Self {
             firmware,
+            others: Vec::new(),
             frame: Vec::new(),
             beyond: 0,
             clock: None,
@@ -170,6 +173,13 @@ impl Decoder {
             lost: Lost::default(),
             trust: Trust::Unknown,
         }
+    }
+
+    /// Decodes with these, too: whichever the banner names, as a device that is updated changes
+    /// its firmware.
+    pub fn or_with(mut self, others: Vec<Arc<Firmware>>) -> Self {
+        self.others = others;
+        self
     }
 
     /// The firmware it decodes with.
@@ -234,10 +244,11 @@ impl Decoder {
     fn take_frame(&mut self, plain: &[u8], bytes: usize, show: &mut impl FnMut(Line)) {
         let banner = Banner::find(plain);
         if let Some(banner) = &banner {
-            let known = self
-                .firmware
-                .build
-                .is_some_and(|build| build == banner.build);
+            let is_it = |firmware: &Arc<Firmware>| firmware.build == Some(banner.build);
+            if let Some(other) = self.others.iter_mut().find(|other| is_it(other)) {
+                std::mem::swap(other, &mut self.firmware);
+            }
+            let known = is_it(&self.firmware);
             self.trust = if known {
                 Trust::Confirmed
             } else {

@@ -28,6 +28,25 @@ impl GateState {
     }
 }
 
+/// What a host says about its pages, and what that has turned out to be worth.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct Tells {
+    /// How it tells.
+    pub kind: &'static str,
+    /// Times that it was listened to.
+    pub heard: u64,
+    /// Pages that it said to have changed since our last visit.
+    pub news: u64,
+    /// The share of what it says that is true.
+    pub precision: f64,
+    /// The share of changes that it tells of.
+    pub recall: f64,
+    /// Seconds from a change until it was told, on average of the last time.
+    pub delay_s: f64,
+    /// Visits a day that its signals save.
+    pub saves_per_day: f64,
+}
+
 /// One host, as far as the log has told.
 #[derive(Clone, Debug, Default)]
 pub struct HostStats {
@@ -43,6 +62,8 @@ pub struct HostStats {
     pub opens: Option<f64>,
     /// Whether the gate is closed because of a back-off rather than politeness.
     backing_off: bool,
+    /// What it says about its pages, if it says anything.
+    pub tells: Option<Tells>,
     /// A count that goes up with whatever happens to the host.
     pub revision: u64,
 }

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::state::{DURATIONS, MonitoredProbe};
+use super::counts::DURATIONS;
+use super::host_stats::Tells;
+use super::state::MonitoredProbe;
 use super::view::View;
 use crate::news::Kind;
 
@@ -120,8 +122,39 @@ const FAMILIES: &[(&str, &str, &str, Samples)] = &[
     (
         "dunlin_tls_pool_peak_bytes",
         "gauge",
-        "The most bytes of the pool for https, sessions included, that were ever in use.",
+        "The most bytes of the pool for https that were ever in use beside sessions.",
         |probe, _, family| family.maybe(probe.handshakes.map(|said| said.pool.into())),
+    ),
+    (
+        "dunlin_update_release",
+        "gauge",
+        "The release in use, by kind: firmware or list.",
+        |probe, _, family| {
+            if let Some(said) = &probe.updates {
+                family.labelled(&[("kind", "firmware")], said.sequence.into());
+                family.labelled(&[("kind", "list")], said.list.into());
+            }
+        },
+    ),
+    (
+        "dunlin_update_on_trial",
+        "gauge",
+        "Whether the firmware is on trial: 1 or 0.",
+        |probe, _, family| {
+            let trial = probe.updates.as_ref().map(|said| said.is_on_trial());
+            family.maybe(trial.map(|trial| f64::from(u8::from(trial))));
+        },
+    ),
+    (
+        "dunlin_update_refused_release",
+        "gauge",
+        "The release that was refused or rolled back last, by reason.",
+        |probe, _, family| {
+            let said = probe.updates.as_ref();
+            if let Some((said, why)) = said.and_then(|said| Some((said, said.refusal()?))) {
+                family.labelled(&[("why", why)], said.refused.into());
+            }
+        },
     ),
     (
         "dunlin_redirects_not_followed_total",
@@ -140,6 +173,49 @@ const FAMILIES: &[(&str, &str, &str, Samples)] = &[
         |probe, _, family| {
             family.labelled(&[("what", "encoded")], probe.counts.encoded as f64);
             family.labelled(&[("what", "cut")], probe.counts.cut as f64);
+        },
+    ),
+    (
+        "dunlin_collected_total",
+        "counter",
+        "Versions that a collector has said it has.",
+        |probe, _, family| {
+            family.value(probe.counts.collected as f64);
+        },
+    ),
+    (
+        "dunlin_uncollected_total",
+        "counter",
+        "Versions that a collector did not get, by reason; they are fetched again.",
+        |probe, _, family| {
+            for (why, count) in &probe.counts.uncollected {
+                family.labelled(&[("why", why)], *count as f64);
+            }
+        },
+    ),
+    (
+        "dunlin_collection",
+        "gauge",
+        "Pages that are kept, places for them, and candidates, of a probe that looks beyond its list.",
+        |probe, _, family| {
+            if let Some(it) = &probe.collection {
+                family.labelled(&[("what", "pages")], it.pages.into());
+                family.labelled(&[("what", "places")], it.places.into());
+                family.labelled(&[("what", "candidates")], it.candidates.into());
+            }
+        },
+    ),
+    (
+        "dunlin_discovered_total",
+        "counter",
+        "URLs found, pages admitted, replaced and refused, since the probe's last boot.",
+        |probe, _, family| {
+            if let Some(it) = &probe.collection {
+                family.labelled(&[("what", "found")], it.found.into());
+                family.labelled(&[("what", "admitted")], it.admitted.into());
+                family.labelled(&[("what", "replaced")], it.replaced.into());
+                family.labelled(&[("what", "refused")], it.refused.into());
+            }
         },
     ),
     (
@@ -211,6 +287,30 @@ const FAMILIES: &[(&str, &str, &str, Samples)] = &[
         },
     ),
     (
+        "dunlin_host_hints_precision_ratio",
+        "gauge",
+        "The share of what a host says about its pages that is true.",
+        |_, view, family| each_teller(view, family, |tells| tells.precision),
+    ),
+    (
+        "dunlin_host_hints_recall_ratio",
+        "gauge",
+        "The share of its changes that a host tells of.",
+        |_, view, family| each_teller(view, family, |tells| tells.recall),
+    ),
+    (
+        "dunlin_host_hints_delay_seconds",
+        "gauge",
+        "From a change until its host told of it, on average of the last time.",
+        |_, view, family| each_teller(view, family, |tells| tells.delay_s),
+    ),
+    (
+        "dunlin_host_hints_saved_visits_per_day",
+        "gauge",
+        "Visits a day that what a host says about its pages saves.",
+        |_, view, family| each_teller(view, family, |tells| tells.saves_per_day),
+    ),
+    (
         "dunlin_log_frames_total",
         "counter",
         "Frames of the log that were decoded.",
@@ -243,6 +343,15 @@ const FAMILIES: &[(&str, &str, &str, Samples)] = &[
         },
     ),
 ];
+
+/// A figure of each host that tells.
+fn each_teller(view: &View, family: &mut Family<'_>, figure: fn(&Tells) -> f64) {
+    for host in &view.hosts {
+        if let Some(tells) = &host.tells {
+            family.labelled(&[("host", &host.name)], figure(tells));
+        }
+    }
+}
 
 /// One family of one probe.
 struct Family<'t> {
@@ -329,13 +438,14 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn https_is_counted_by_reason_and_by_handshake() {
+    fn https_and_updates_are_told_by_reason_and_by_kind() {
         let mut probe = MonitoredProbe::new("p".into(), Arc::default());
         for message in [
             "failed page=0 ms=4 why=Tls(Expired)",
             "failed page=1 ms=4 why=Tls(Issuer)",
             "failed page=0 ms=4 why=Tls(Expired)",
             "tls full=3 resumed=40 sessions=2 session_bytes=1800 pool=20480",
+            "updates slot=active state=trial attempt=1 sequence=7 counter=0 list=3 half=1 refused=6 why=digest",
         ] {
             probe.hear(Line {
                 micros: Some(1),
@@ -352,6 +462,10 @@ mod tests {
             "dunlin_tls_handshakes_total{probe=\"p\",kind=\"resumed\"} 40",
             "dunlin_tls_sessions{probe=\"p\"} 2",
             "dunlin_tls_pool_peak_bytes{probe=\"p\"} 20480",
+            "dunlin_update_release{probe=\"p\",kind=\"firmware\"} 7",
+            "dunlin_update_release{probe=\"p\",kind=\"list\"} 3",
+            "dunlin_update_on_trial{probe=\"p\"} 1",
+            "dunlin_update_refused_release{probe=\"p\",why=\"digest\"} 6",
         ] {
             assert!(text.contains(expected), "no {expected} in\n{text}");
         }

@@ -5,6 +5,8 @@
 //! [`view`] is what all ways of looking at it share: [`terminal`], [`plain`], [`web`], [`metrics`].
 //! [`own`] is the short way for a probe of the same process.
 
+pub mod collection;
+pub mod counts;
 pub mod decode;
 pub mod firmware;
 mod frame_layout;
@@ -15,10 +17,12 @@ pub mod own;
 pub mod page_stats;
 pub mod plain;
 pub mod readable;
+pub mod self_report;
 pub mod source;
 pub mod state;
 pub mod stream_reader;
 pub mod terminal;
 pub mod time_series;
+pub mod updates;
 pub mod view;
 pub mod web;

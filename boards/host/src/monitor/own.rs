@@ -3,12 +3,13 @@
 use std::sync::{Arc, Mutex};
 
 use dunlin::catalog::LogLevel;
-use dunlin::probe::Event;
+use dunlin::probe::{Event, FoundEvent};
 use dunlin::time::Instant;
 
 use super::decode::{Level, Line};
 use super::names::Names;
-use super::state::{Identity, MonitoredProbe};
+use super::self_report::Identity;
+use super::state::MonitoredProbe;
 use super::web::Probes;
 
 /// The monitor's side of a probe in this process.
@@ -32,6 +33,19 @@ impl Watched {
     /// All there is to show.
     pub fn probes(&self) -> Probes {
         Arc::new(vec![Arc::clone(&self.0)])
+    }
+
+    /// Takes in what became of a page beyond the list.
+    pub fn hear_found(&self, event: &FoundEvent<'_>, now: Instant) {
+        let Ok(mut probe) = self.0.lock() else { return };
+        if event.level() <= LogLevel::Info {
+            probe.hear(Line {
+                micros: Some(now.as_micros()),
+                level: Level::Info,
+                message: event.to_string(),
+                bytes: 0,
+            });
+        }
     }
 
     /// Takes in an event, as the lines that a board would log of it.

@@ -1,17 +1,21 @@
 //! One probe as its log tells it. Memory is bounded by the vocabulary: 2¹⁶ pages and hosts, a few
 //! kinds of error, a time series of fixed length and the last lines.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-use dunlin::probe::{LoggedBoardEvent, LoggedEvent, Totals};
+use dunlin::probe::LoggedEvent;
 
+use super::collection::Collection;
+use super::counts::{Counts, count};
 use super::decode::{Level, Line, Lost, Trust};
-use super::host_stats::HostStats;
+use super::host_stats::{HostStats, Tells};
 use super::names::{HostName, Names, PageName};
 use super::page_stats::PageStats;
+use super::self_report::{Handshakes, Identity, ReportedTotals};
 use super::time_series::TimeSeries;
+use super::updates::Updates;
 use crate::news::{self, Kind, News};
 
 /// The last lines of the log that are kept.
@@ -20,10 +24,6 @@ const LINES: usize = 200;
 const NEWS: usize = 100;
 /// Seconds over which fetches a minute are counted.
 const MINUTE: usize = 60;
-/// Kinds of error that are told apart; the vocabulary has nine.
-const KINDS: usize = 32;
-/// Upper ends of the histogram of fetch durations, in seconds.
-pub const DURATIONS: [f64; 8] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0];
 
 /// Where a stream stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,148 +35,6 @@ pub enum Stream {
     Ended,
     /// It broke, and is tried again.
     Broken(String),
-}
-
-/// What happened, counted from the lines of the log over all boots.
-#[derive(Clone, Debug, Default)]
-pub struct Counts {
-    /// Pages that were answered, redirects included.
-    pub fetches: u64,
-    /// Answers with status 304.
-    pub not_modified: u64,
-    /// Answers with another version than before.
-    pub changed: u64,
-    /// Answers with the first version of a page.
-    pub first: u64,
-    /// News by its kind, in the order of [`Kind::ALL`].
-    pub news: [u64; Kind::ALL.len()],
-    /// Requests that were not answered, by kind.
-    pub errors: BTreeMap<String, u64>,
-    /// Turns that robots rules forbade.
-    pub denied: u64,
-    /// Redirects that were not followed, by reason.
-    pub astray: BTreeMap<String, u64>,
-    /// Answers that were compressed unasked.
-    pub encoded: u64,
-    /// Answers that were longer than what is read of them.
-    pub cut: u64,
-    /// Bytes of bodies.
-    pub bytes: u64,
-    /// Answers that took no longer than each of [`DURATIONS`], and all others.
-    pub durations: [u64; DURATIONS.len() + 1],
-    /// Seconds all answers took.
-    pub seconds: f64,
-}
-
-/// One more of a kind. A log that makes kinds up does not fill the memory.
-fn count(kinds: &mut BTreeMap<String, u64>, kind: &str) {
-    let known = kinds.contains_key(kind) || kinds.len() < KINDS;
-    *kinds
-        .entry(if known { kind } else { "other" }.to_owned())
-        .or_default() += 1;
-}
-
-impl Counts {
-    /// Counts errors of all kinds.
-    pub fn all_errors(&self) -> u64 {
-        self.errors.values().sum()
-    }
-}
-
-/// The firmware that speaks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Identity {
-    /// Its name, as in the banner.
-    pub name: String,
-    /// Its version.
-    pub version: String,
-    /// Its build identity, in sixteen hexadecimal digits.
-    pub build: String,
-}
-
-impl Identity {
-    /// Reads the banner of firmware of ours, and whether it has just booted.
-    fn read(line: &str) -> Option<(Self, bool)> {
-        let (name, version, build, boots) = match LoggedBoardEvent::read(line)? {
-            LoggedBoardEvent::Banner {
-                name,
-                version,
-                build,
-            } => (name, version, build, true),
-            LoggedBoardEvent::Here {
-                name,
-                version,
-                build,
-            } => (name, version, build, false),
-            _ => return None,
-        };
-        let identity = Self {
-            name: name.to_owned(),
-            version: version.to_owned(),
-            build: build.to_owned(),
-        };
-        (name.split(' ').next() == Some("dunlin")).then_some((identity, boots))
-    }
-}
-
-/// The probe's own count since its boot.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-#[allow(missing_docs)] // As in `dunlin::probe::Totals`.
-pub struct ReportedTotals {
-    pub fetches: u32,
-    pub not_modified: u32,
-    pub changed: u32,
-    pub errors: u32,
-    pub robots_denied: u32,
-    pub bytes: u64,
-    pub late_seconds: u64,
-}
-
-impl From<Totals> for ReportedTotals {
-    fn from(totals: Totals) -> Self {
-        Self {
-            fetches: totals.fetches,
-            not_modified: totals.not_modified,
-            changed: totals.changed,
-            errors: totals.errors,
-            robots_denied: totals.denied,
-            bytes: totals.bytes,
-            late_seconds: totals.late_seconds,
-        }
-    }
-}
-
-/// What a probe that speaks https has said of its handshakes since its boot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Handshakes {
-    /// With certificates.
-    pub full: u32,
-    /// Of sessions that were resumed.
-    pub resumed: u32,
-    /// Sessions that are kept.
-    pub sessions: u32,
-    /// The most bytes of the pool that were ever in use.
-    pub pool: u32,
-}
-
-impl Handshakes {
-    fn read(line: &str) -> Option<Self> {
-        match LoggedBoardEvent::read(line)? {
-            LoggedBoardEvent::Tls {
-                full,
-                resumed,
-                sessions,
-                pool,
-                ..
-            } => Some(Self {
-                full,
-                resumed,
-                sessions,
-                pool,
-            }),
-            _ => None,
-        }
-    }
 }
 
 /// One probe, as far as its log has told.
@@ -211,6 +69,10 @@ pub struct MonitoredProbe {
     pub totals: Option<ReportedTotals>,
     /// Its own count of handshakes, if it speaks https.
     pub handshakes: Option<Handshakes>,
+    /// Where its updates stand, if it is updated.
+    pub updates: Option<Updates>,
+    /// What it keeps and knows beyond its list, if it looks for that.
+    pub collection: Option<Collection>,
     /// What a fetch is worth to it.
     pub price: Option<f64>,
     /// Weighted mean freshness and the best for its budget, as it last reported.
@@ -265,6 +127,8 @@ impl MonitoredProbe {
             counts: Counts::default(),
             totals: None,
             handshakes: None,
+            updates: None,
+            collection: None,
             price: None,
             reported: [None; 2],
             pages,
@@ -287,7 +151,11 @@ impl MonitoredProbe {
 
     /// What the page list says about a page.
     pub fn page_name(&self, page: usize) -> Option<&PageName> {
-        self.names.pages.get(page)
+        let found = self.collection.as_ref().and_then(|it| it.names.get(&page));
+        match found {
+            Some(found) => found.as_ref(),
+            None => self.names.pages.get(page),
+        }
     }
 
     /// What the page list says about a host.
@@ -371,8 +239,16 @@ impl MonitoredProbe {
                             self.tells_first = true;
                         }
                         None => {
+                            let mut collection = self.collection.take().unwrap_or_default();
+                            if collection.hear(&line.message, &self.names) || collection.places > 0
+                            {
+                                self.collection = Some(collection);
+                            }
                             let said = Handshakes::read(&line.message);
                             self.handshakes = said.or(self.handshakes);
+                            if let Some(said) = Updates::read(&line.message) {
+                                self.updates = Some(said);
+                            }
                         }
                     }
                 }
@@ -412,6 +288,8 @@ impl MonitoredProbe {
         self.online = None;
         self.totals = None;
         self.handshakes = None;
+        self.updates = None;
+        self.collection = None;
         self.refused = None;
     }
 
@@ -457,7 +335,7 @@ impl MonitoredProbe {
                 self.counts.changed += u64::from(changed);
                 self.counts.first += u64::from(first);
                 self.counts.bytes += u64::from(bytes);
-                self.count_duration(f64::from(millis) * 1e-3);
+                self.counts.took(f64::from(millis) * 1e-3);
                 let name = self.names.pages.get(usize::from(page));
                 let entry = slot(&mut self.pages, page, self.revision);
                 entry.visited(name, self.time, status, (!first).then_some(changed));
@@ -485,6 +363,8 @@ impl MonitoredProbe {
                 self.counts.cut += u64::from(cut);
             }
             LoggedEvent::Failed { page, why, .. } => self.failed(page, why),
+            LoggedEvent::Collected { .. } => self.counts.collected += 1,
+            LoggedEvent::Uncollected { why, .. } => count(&mut self.counts.uncollected, why),
             LoggedEvent::Denied { page } => {
                 self.counts.denied += 1;
                 slot(&mut self.pages, page, self.revision).denied += 1;
@@ -509,7 +389,36 @@ impl MonitoredProbe {
                 self.price = Some(price);
                 self.reported = [freshness, optimum];
             }
+            LoggedEvent::Collection { .. } => {
+                let collection = self.collection.get_or_insert_default();
+                collection.count(&event);
+            }
             LoggedEvent::Totals(totals) => self.totals = Some(totals.into()),
+            LoggedEvent::Told {
+                page,
+                news,
+                seconds,
+                precision,
+                recall,
+                saves,
+                ..
+            } => {
+                if let Some(host) = self.host_of(page) {
+                    let entry = slot(&mut self.hosts, host, self.revision);
+                    let before = entry
+                        .tells
+                        .map_or((0, 0), |tells| (tells.heard, tells.news));
+                    entry.tells = Some(Tells {
+                        kind: "teller",
+                        heard: before.0 + 1,
+                        news: before.1 + u64::from(news),
+                        precision,
+                        recall,
+                        delay_s: seconds.into(),
+                        saves_per_day: saves,
+                    });
+                }
+            }
             _ => {}
         }
     }
@@ -568,15 +477,6 @@ impl MonitoredProbe {
             *last += 1;
         }
     }
-
-    fn count_duration(&mut self, seconds: f64) {
-        self.counts.seconds += seconds;
-        let place = DURATIONS
-            .iter()
-            .position(|end| seconds <= *end)
-            .unwrap_or(DURATIONS.len());
-        self.counts.durations[place] += 1;
-    }
 }
 
 /// The entry of a number, made if it is new, and marked as changed. There are 2¹⁶ numbers.
@@ -607,171 +507,4 @@ impl Revised for HostStats {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::monitor::decode::Level;
-    use crate::monitor::view::View;
-
-    fn line(seconds: u64, message: &str) -> Line {
-        Line {
-            micros: Some(1_000_000 * seconds),
-            level: Level::Info,
-            message: message.to_owned(),
-            bytes: 20,
-        }
-    }
-
-    #[test]
-    fn who_comes_late_learns_who_speaks_within_a_minute_and_no_boot_is_counted() {
-        let mut probe = MonitoredProbe::new("probe".into(), Arc::new(Names::default()));
-        let end = "end page=3 status=200 bytes=9 ms=1 changed=true";
-        probe.hear(line(
-            5_000,
-            "totals fetches=9 same=1 changed=1 errors=0 denied=0 bytes=9 late_s=0",
-        ));
-        probe.hear(line(
-            5_000,
-            "here dunlin on paper 0.1.0, build 0123456789abcdef",
-        ));
-        probe.hear(line(5_010, end));
-        probe.hear(line(
-            5_060,
-            "here dunlin on paper 0.1.0, build 0123456789abcdef",
-        ));
-        let view = View::new(&probe, 1);
-        assert_eq!(view.firmware.as_deref(), Some("dunlin on paper 0.1.0"));
-        assert_eq!(view.build.as_deref(), Some("0123456789abcdef"));
-        assert_eq!((view.boots, view.online), (0, Some(true)));
-        assert_eq!(probe.last_line(), 60.0, "its clock goes on");
-        assert_eq!(
-            (view.changed, view.first_versions),
-            (1, 0),
-            "it would have said that it is new"
-        );
-    }
-
-    #[test]
-    fn first_visits_are_no_changes() {
-        let mut probe = MonitoredProbe::new("probe".into(), Arc::new(Names::default()));
-        let end = |page: u16| format!("end page={page} status=200 bytes=9 ms=1 changed=true");
-        probe.hear(line(0, "dunlin on paper 0.1.0, build 0123456789abcdef"));
-        for page in [1, 2] {
-            probe.hear(line(1, &format!("first page={page}")));
-            probe.hear(line(1, &end(page)));
-        }
-        probe.hear(line(60, &end(2)));
-        // A restart that has forgotten everything.
-        probe.hear(line(0, "dunlin on paper 0.1.0, build 0123456789abcdef"));
-        probe.hear(line(1, "first page=2"));
-        probe.hear(line(1, &end(2)));
-        let view = View::new(&probe, 0);
-        assert_eq!((view.changed, view.first_versions), (1, 3));
-        let changes: Vec<u64> = view.pages.iter().map(|page| page.changes).collect();
-        assert_eq!(changes, [0, 0, 1]);
-        assert_eq!(view.news.len(), 1, "{:?}", view.news);
-    }
-
-    #[test]
-    fn news_is_kept_counted_and_called_by_name() {
-        let names = Names {
-            pages: vec![PageName {
-                url: "http://a.test/x".into(),
-                host: 0,
-                weight: 1.0,
-                prior: None,
-            }],
-            hosts: vec![HostName {
-                name: "a.test".into(),
-                gap: dunlin::time::Duration::from_secs(15),
-                gate: 0,
-            }],
-        };
-        let mut probe = MonitoredProbe::new("probe".into(), Arc::new(names));
-        probe.hear(line(1, "end page=0 status=404 bytes=0 ms=1 changed=false"));
-        probe.hear(line(2, "failed page=0 ms=4 why=Tls(Expired)"));
-        probe.hear(line(3, "backoff host=0 s=60 why=Server"));
-        probe.hear(line(4, "recovered page=0"));
-        let view = View::new(&probe, 10);
-        let news: Vec<_> = view
-            .news
-            .iter()
-            .map(|news| {
-                (
-                    news.event.name(),
-                    news.about.as_str(),
-                    news.reason.as_deref(),
-                )
-            })
-            .collect();
-        assert_eq!(
-            news,
-            [
-                ("recovered", "http://a.test/x", None),
-                (
-                    "host-backed-off",
-                    "a.test",
-                    Some("left alone for 60 s: the server answered with 5xx")
-                ),
-                (
-                    "failed",
-                    "http://a.test/x",
-                    Some("its certificate has expired")
-                ),
-                ("gone", "http://a.test/x", Some("status 404 (not found)")),
-            ]
-        );
-        let lines: Vec<&str> = view.lines.iter().map(|line| &*line.message).collect();
-        assert_eq!(lines[1], "failed http://a.test/x ms=4 why=Tls(Expired)");
-        assert_eq!(lines[2], "backoff a.test s=60 why=Server");
-        (0..1_000).for_each(|second| probe.hear(line(10 + second, "denied page=0")));
-        assert_eq!(View::new(&probe, 0).news.len(), 100, "the last hundred");
-        assert_eq!(probe.counts.news[Kind::Refused as usize], 1_000);
-    }
-
-    #[test]
-    fn a_redirect_to_https_is_told_apart_from_others_and_from_pages() {
-        let mut probe = MonitoredProbe::new("probe".into(), Arc::new(Names::default()));
-        let hear = |probe: &mut MonitoredProbe, message: &str| {
-            let message = message.to_owned();
-            probe.hear(Line {
-                micros: Some(1_000_000),
-                level: Level::Info,
-                message,
-                bytes: 20,
-            });
-            View::new(probe, 1)
-                .pages
-                .into_iter()
-                .map(|page| page.status.unwrap_or_default())
-                .collect::<Vec<_>>()
-        };
-        hear(
-            &mut probe,
-            "end page=0 status=200 bytes=9 ms=1 changed=true",
-        );
-        hear(&mut probe, "flagged page=0 encoded=true cut=false");
-        hear(&mut probe, "astray page=1 status=301 why=Some(NeedsTls)");
-        hear(&mut probe, "astray page=2 status=302 why=Some(Loop)");
-        assert_eq!(
-            hear(&mut probe, "astray page=2 status=302 why=None"),
-            ["200", "https", "astray"]
-        );
-        let counted: Vec<_> = probe
-            .counts
-            .astray
-            .iter()
-            .map(|(why, count)| (why.as_str(), *count))
-            .collect();
-        assert_eq!(counted, [("Loop", 1), ("NeedsTls", 1), ("Target", 1)]);
-        assert_eq!((probe.counts.encoded, probe.counts.cut), (1, 0));
-        assert_eq!((probe.counts.fetches, probe.counts.all_errors()), (4, 0));
-        hear(
-            &mut probe,
-            "end page=1 status=200 bytes=9 ms=1 changed=true",
-        );
-        assert_eq!(
-            hear(&mut probe, "failed page=2 ms=1 why=Name"),
-            ["200", "200", "failed"]
-        );
-    }
-}
+mod tests;

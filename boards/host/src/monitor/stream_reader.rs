@@ -30,6 +30,8 @@ pub struct Setting {
     pub source: Source,
     /// The firmware whose strings decode them.
     pub firmware: Arc<Firmware>,
+    /// Other builds that the probe may run, before or after an update.
+    pub other_builds: Vec<Arc<Firmware>>,
     /// Where to keep what is read, byte for byte.
     pub record: Option<PathBuf>,
     /// The speed of a serial line.
@@ -80,7 +82,8 @@ impl StreamReader {
         let create =
             |path: &PathBuf| File::create(path).map_err(|source| Error::writing(path, source));
         let record = setting.record.as_ref().map(create).transpose()?;
-        let decoder = Decoder::new(Arc::clone(&setting.firmware));
+        let decoder =
+            Decoder::new(Arc::clone(&setting.firmware)).or_with(setting.other_builds.clone());
         Ok(Self {
             setting,
             input,

@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 use dunlin::probe::LoggedEvent;
 use serde::Serialize;
 
+use super::collection::Collection;
 use super::decode::Line;
-use super::host_stats::GateState;
-use super::state::{MonitoredProbe, ReportedTotals, Stream};
+use super::host_stats::{GateState, Tells};
+use super::self_report::ReportedTotals;
+use super::state::{MonitoredProbe, Stream};
 use super::time_series::Point;
 use crate::news::{Kind, News, Subject};
 
@@ -23,6 +25,9 @@ pub struct View {
     /// Name and version of the firmware, as in its boot banner.
     pub firmware: Option<String>,
     pub build: Option<String>,
+    /// Where its updates stand: slot, release, trial or confirmed, what was refused last and why;
+    /// `None` for firmware without updates.
+    pub updates: Option<String>,
     /// Why nothing, or little, is decoded.
     pub complaint: Option<String>,
     /// `open`, `ended`, or what is wrong with it.
@@ -57,6 +62,12 @@ pub struct View {
     pub errors: u64,
     pub errors_by_kind: BTreeMap<String, u64>,
     pub robots_denied: u64,
+    /// Versions that a collector has, and those that it did not get.
+    pub collected: u64,
+    pub uncollected: u64,
+    /// What is kept beyond the list, if that is looked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub collection: Option<Collection>,
     pub bytes: u64,
     pub mean_fetch_s: Option<f64>,
     /// The probe's own count since its last boot.
@@ -86,6 +97,9 @@ pub struct HostRow {
     pub robots: Option<u16>,
     pub fetches: u64,
     pub errors: u64,
+    /// What it says about its pages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tells: Option<Tells>,
 }
 
 /// One page.
@@ -213,6 +227,7 @@ impl View {
                 .as_ref()
                 .map(|who| who.build.clone())
                 .filter(|build| !build.is_empty()),
+            updates: probe.updates.as_ref().map(ToString::to_string),
             complaint: probe.complaint.clone(),
             stream: match &probe.stream {
                 Stream::Open => "open".into(),
@@ -241,6 +256,9 @@ impl View {
             errors: counts.all_errors(),
             errors_by_kind: counts.errors.clone(),
             robots_denied: counts.denied,
+            collected: counts.collected,
+            uncollected: counts.uncollected.values().sum(),
+            collection: probe.collection.clone(),
             bytes: counts.bytes,
             mean_fetch_s: (answered > 0).then(|| counts.seconds / answered as f64),
             reported: probe.totals,
@@ -290,6 +308,7 @@ fn hosts(probe: &MonitoredProbe, now: f64, revision: u64) -> Vec<HostRow> {
             robots: host.robots,
             fetches: host.fetches,
             errors: host.errors,
+            tells: host.tells,
         })
     };
     probe.hosts.iter().enumerate().filter_map(row).collect()

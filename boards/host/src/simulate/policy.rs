@@ -1,9 +1,9 @@
 //! What decides in a simulation: the crate's own scheduler, or one of the rules it is compared
 //! with.
 
+use dunlin::constraints::{CrawlLimits, ListedConstraints, Update};
 use dunlin::learn::hints::Hint;
 use dunlin::scheduler::{Decision, LargeScheduler, Outcome, PageSettings, Settings};
-use dunlin::terms::{CrawlLimits, ListedTerms, Update};
 use dunlin::time::{Duration, Instant};
 
 use super::{Change, World};
@@ -61,7 +61,7 @@ impl Policy for LargeScheduler {
 }
 
 /// What a list would say of a page. Who has to learn is not told by which clock it changes.
-fn terms_of(world: &World, page: usize, learn: bool) -> ListedTerms {
+fn constraints_of(world: &World, page: usize, learn: bool) -> ListedConstraints {
     let limits = world.limits_of(page);
     let clock = match &world.pages[page].change {
         Change::Quasi(quasi) if !learn => {
@@ -77,7 +77,7 @@ fn terms_of(world: &World, page: usize, learn: bool) -> ListedTerms {
         }
         _ => None,
     };
-    ListedTerms { limits, clock }
+    ListedConstraints { limits, clock }
 }
 
 /// The scheduler that ships, on a world: with its rates, or without so that it has to learn them.
@@ -98,23 +98,23 @@ pub fn scheduler(
     for (id, host) in hosts.iter().zip(&world.hosts) {
         let _ = scheduler.set_hours(*id, host.hours);
     }
-    let terms: Vec<ListedTerms> = (0..world.pages.len())
-        .map(|page| terms_of(world, page, learn))
+    let constraints: Vec<ListedConstraints> = (0..world.pages.len())
+        .map(|page| constraints_of(world, page, learn))
         .collect();
-    let has_terms: Vec<bool> = terms
+    let has_constraints: Vec<bool> = constraints
         .iter()
-        .map(|terms| terms.limits != CrawlLimits::NONE || terms.clock.is_some())
+        .map(|constraints| constraints.limits != CrawlLimits::NONE || constraints.clock.is_some())
         .collect();
-    if has_terms.contains(&true) {
-        scheduler.set_terms(terms);
+    if has_constraints.contains(&true) {
+        scheduler.set_constraints(constraints);
     }
-    for (page, has_terms) in world.pages.iter().zip(has_terms) {
+    for (page, has_constraints) in world.pages.iter().zip(has_constraints) {
         let rate = (!learn).then_some(page.mean_rate as f32);
         let settings = PageSettings::DEFAULT
             .with_weight(page.weight as f32)
             .with_rate(rate)
             .with_confidence(1e6)
-            .with_terms(has_terms);
+            .with_constraints(has_constraints);
         let _ = scheduler.add_page(hosts[page.host], &settings, Instant::ZERO);
     }
     scheduler

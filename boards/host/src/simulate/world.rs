@@ -6,7 +6,7 @@ use dunlin::polite::Hours;
 use dunlin::time::Duration;
 
 use super::Change;
-use dunlin::terms::CrawlLimits;
+use dunlin::constraints::CrawlLimits;
 
 /// Pages and hosts.
 #[derive(Clone, Debug, Default)]

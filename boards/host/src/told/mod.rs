@@ -21,6 +21,7 @@ pub mod webhook;
 
 use self::atom::FeedFile;
 use self::message::Message;
+use self::outbox::Outbox;
 use self::recent::Recent;
 use self::telling::Telling;
 use crate::error::Error;
@@ -43,9 +44,19 @@ impl Told {
         }
     }
 
+    /// Tells one more.
+    pub fn also(&mut self, outbox: Outbox) {
+        self.telling.add(outbox);
+    }
+
     /// The latest news, for who asks.
     pub fn recent(&self) -> Recent {
         self.recent.clone()
+    }
+
+    /// Was the last news of this page or host bad?
+    pub fn knows(&self, about: &str) -> bool {
+        self.telling.knows(about)
     }
 
     /// Passes news on, without waiting for anybody.

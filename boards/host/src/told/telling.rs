@@ -10,6 +10,8 @@ use crate::news::Kind;
 
 /// A host that is given rests again and again is told of once in this time.
 const HOST_AGAIN_S: u64 = 3600;
+/// Subjects whose bad news is remembered: beyond that, some is told once more.
+const MOST_KNOWN: usize = 65_536;
 /// What recipients get at the end to take what waits for them.
 const LAST_MOMENTS: Duration = Duration::from_secs(5);
 
@@ -30,6 +32,16 @@ impl Telling {
         }
     }
 
+    /// Tells one more.
+    pub fn add(&mut self, outbox: Outbox) {
+        self.outboxes.push(outbox);
+    }
+
+    /// Was the last news of this page or host bad?
+    pub fn knows(&self, about: &str) -> bool {
+        self.known.contains_key(about)
+    }
+
     /// Passes a message on, if it is news, and says whether it is. It never waits. What is
     /// remembered is bounded by the list's pages and hosts.
     pub fn tell(&mut self, message: &Message) -> bool {
@@ -45,13 +57,18 @@ impl Telling {
     fn is_news(&mut self, message: &Message) -> bool {
         let about = message.about();
         match message.event {
+            // What follows a first version may be that the page is back.
+            Kind::Changed if message.is_first() => false,
             Kind::Changed => {
                 self.known.remove(about);
-                !message.is_first()
+                true
             }
             // It is back only for those who were told that it was away.
             Kind::Recovered => self.known.remove(about).is_some(),
             kind => {
+                if self.known.len() >= MOST_KNOWN {
+                    self.known.clear();
+                }
                 let new = (kind, message.time);
                 match self.known.insert(about.to_owned(), new) {
                     Some((Kind::HostBackedOff, then)) if kind == Kind::HostBackedOff => {
@@ -108,6 +125,9 @@ mod tests {
             cut: false,
         });
         assert!(!telling.is_news(&first));
+        assert!(telling.is_news(&message(Kind::Gone, "http://c.test/")));
+        assert!(!telling.is_news(&first));
+        assert!(telling.is_news(&message(Kind::Recovered, "http://c.test/")));
     }
 
     #[test]

@@ -61,29 +61,33 @@ pub fn options(title: &str, program: &Command) -> String {
         .filter(|option| option.is_global_set());
     page += "\n## Everywhere\n\n| option | default | what it is |\n|---|---|---|\n";
     page.extend(everywhere.map(row));
-    let commands = program
-        .get_subcommands()
-        .filter(|command| command.get_name() != "help");
-    for command in commands {
-        let shown = |option: &&Arg| !option.is_hide_set() && option.get_id() != "help";
-        let options: Vec<&Arg> = command.get_arguments().filter(shown).collect();
-        let about = command
-            .get_about()
-            .map_or_else(String::new, ToString::to_string);
-        page += &format!(
-            "\n## {} {}\n\n{about}.\n",
-            program.get_name(),
-            command.get_name()
-        );
-        if options.is_empty() {
-            continue;
-        }
-        page += "\n| option | default | what it is |\n|---|---|---|\n";
-        for option in options {
-            page += &row(option);
-        }
+    for command in commands_of(program) {
+        section(&mut page, program.get_name(), command);
     }
     page
+}
+
+fn commands_of(command: &Command) -> impl Iterator<Item = &Command> {
+    let all = command.get_subcommands();
+    all.filter(|command| command.get_name() != "help")
+}
+
+/// A command, and the commands in it.
+fn section(page: &mut String, before: &str, command: &Command) {
+    let shown = |option: &&Arg| !option.is_hide_set() && option.get_id() != "help";
+    let options: Vec<&Arg> = command.get_arguments().filter(shown).collect();
+    let about = command
+        .get_about()
+        .map_or_else(String::new, ToString::to_string);
+    let name = format!("{before} {}", command.get_name());
+    *page += &format!("\n## {name}\n\n{about}.\n");
+    if !options.is_empty() {
+        *page += "\n| option | default | what it is |\n|---|---|---|\n";
+        page.extend(options.into_iter().map(row));
+    }
+    for inner in commands_of(command) {
+        section(page, &name, inner);
+    }
 }
 
 fn row(option: &Arg) -> String {

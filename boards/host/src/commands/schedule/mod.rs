@@ -19,9 +19,9 @@ use serde::Serialize;
 
 use crate::duration;
 use crate::error::Error;
+use crate::lists::constraints;
 use crate::lists::listing::{Listing, ListingArgs};
 use crate::lists::pages::{ListedChange, ListedPage};
-use crate::lists::terms;
 use crate::output::{self, Format, Table, file, picture};
 use crate::planning::{
     Assumed, Assumption, after_open_time, explain, gate_hours, in_intervals, open_time, plan_hosts,
@@ -311,7 +311,7 @@ fn make(args: &Args, listing: &Listing) -> Result<Vec<Visit>, Error> {
 
 /// The least time between two crawls of a page.
 fn shortest_gap(args: &Args, listing: &Listing, page: u32) -> Duration {
-    terms::limits(&listing.list.pages[page as usize], args.interval).shortest_gap()
+    constraints::limits(&listing.list.pages[page as usize], args.interval).shortest_gap()
 }
 
 /// Moves crawls of pages that may be crawled so often only later, where they are too close. What

@@ -1,9 +1,9 @@
 //! From the command line to a world, and what could be reached in it.
 
+use dunlin::constraints::CrawlLimits;
 use dunlin::model::Objective;
 use dunlin::plan::{PlanPage, optimal};
 use dunlin::polite::Hours;
-use dunlin::terms::CrawlLimits;
 use dunlin::time::Duration;
 
 use super::{Args, Crawlers};
@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::lists::hosts::ProviderKind;
 use crate::lists::listing::Listing;
 use crate::lists::pages;
-use crate::lists::{terms, trace};
+use crate::lists::{constraints, trace};
 use crate::planning::{Assumed, explain, plan_hosts, plan_pages, quasi_costs};
 use crate::simulate::change::Quasi;
 use crate::simulate::trial::{self, Trial};
@@ -194,12 +194,12 @@ fn world(args: &Args, listing: &Listing, assumed: f64) -> Result<World, Error> {
         .list
         .pages
         .iter()
-        .try_for_each(|page| terms::clock(page, args.interval).map(|_| ()))?;
+        .try_for_each(|page| constraints::clock(page, args.interval).map(|_| ()))?;
     let limits: Vec<CrawlLimits> = listing
         .list
         .pages
         .iter()
-        .map(|page| terms::limits(page, args.interval))
+        .map(|page| constraints::limits(page, args.interval))
         .collect();
     let limited = limits.iter().any(|limits| *limits != CrawlLimits::NONE);
     Ok(World {

@@ -83,6 +83,9 @@ fn heading(app: &App, names: &[String], view: &View) -> Vec<Line<'static>> {
     if let Some(build) = &view.build {
         first.push(format!(", build {build}").dim());
     }
+    if let Some(updates) = &view.updates {
+        first.push(format!(", {updates}").dim());
+    }
     if app.paused.is_some() {
         first.push("  PAUSED".yellow().bold());
     }
@@ -190,6 +193,16 @@ fn draw_figures(frame: &mut Frame<'_>, view: &View, area: Rect) {
         "{:>6} denied by robots",
         view.robots_denied
     )));
+    if view.collected + view.uncollected > 0 {
+        let (collected, lost) = (view.collected, view.uncollected);
+        lines.push(Line::from(format!("{collected:>6} collected, {lost} not")));
+    }
+    if let Some(it) = &view.collection {
+        lines.push(Line::from(format!(
+            "{:>6} of {} kept, {} candidates",
+            it.pages, it.places, it.candidates
+        )));
+    }
     let title = format!("errors: {}", view.errors);
     frame.render_widget(
         Paragraph::new(lines).block(Block::bordered().title(title)),

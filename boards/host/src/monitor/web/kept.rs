@@ -13,6 +13,7 @@ use crate::archive::compare::{self, Comparison, Pair};
 use crate::archive::reader::Reader;
 use crate::date;
 use crate::error::Error;
+use crate::filter::Filters;
 use crate::news::Kind;
 use crate::output::plot::escape;
 use crate::told::message::Message;
@@ -25,7 +26,7 @@ const LONGEST_LINE: usize = 2_000;
 const MOST_LINES: usize = 2_000;
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;margin:1rem auto;max-width:72rem;padding:0 1rem;\
-    color:#1b1f24;background:#fff}a{color:#0b57d0}a:focus-visible,input:focus-visible,select:focus-visible,\
+    color:#1b1f24;background:#fff;overflow-wrap:anywhere}a{color:#0b57d0}a:focus-visible,input:focus-visible,select:focus-visible,\
     button:focus-visible{outline:3px solid #0b57d0;outline-offset:2px}\
     table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.3rem .6rem;vertical-align:top;\
     border-bottom:1px solid #d0d7de;overflow-wrap:anywhere}\
@@ -34,7 +35,7 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;margin:1rem auto;ma
     del,ins{text-decoration:none;display:block}del{background:#ffe3e0;color:#1b1f24}ins{background:#d7f5dd;color:#1b1f24}\
     .quiet{color:#57606a}.bad{color:#b3261e}form{display:flex;gap:.6rem;flex-wrap:wrap;margin:1rem 0}\
     input,select,button{font:inherit;padding:.3rem .5rem;max-width:100%}ol{padding-left:1.2rem}li{margin:.4rem 0}\
-    @media(prefers-color-scheme:dark){body{background:#0d1117;color:#e6edf3}a{color:#79b8ff}td,th{border-color:#30363d}\
+    @media(max-width:40rem){.diff td{padding:.1rem .2rem}.diff .n{width:auto}}@media(prefers-color-scheme:dark){body{background:#0d1117;color:#e6edf3}a{color:#79b8ff}td,th{border-color:#30363d}\
     del{background:#5c1f1b;color:#e6edf3}ins{background:#12401f;color:#e6edf3}.quiet,.diff .n{color:#9aa4ae}.bad{color:#ff8a80}}";
 
 fn document(title: &str, body: &str) -> String {
@@ -189,7 +190,7 @@ fn against(query: &Query, url: &str, before: &Entry, entry: &Entry) -> String {
 ///
 /// # Errors
 /// The archive cannot be read.
-pub fn diff(archive: &Path, query: &Query) -> Result<String, Error> {
+pub fn diff(archive: &Path, query: &Query, filters: &Filters) -> Result<String, Error> {
     let url = query.get("url").unwrap_or_default();
     let moment_of = |name: &str| query.get(name).and_then(date::parse);
     let raw = query.get("raw").is_some();
@@ -199,7 +200,7 @@ pub fn diff(archive: &Path, query: &Query) -> Result<String, Error> {
     let mut body = format!("<p>{}</p>\n", escape(url));
     let pair = compare::pair(&versions, moment_of("from"), moment_of("to"));
     if let Some((old, new)) = pair {
-        let found = compare::compare(&reader, old, new, raw)?;
+        let found = compare::compare(&reader, old, new, raw, filters.get(url))?;
         let _ = writeln!(
             body,
             "<p>{} → {}: {} lines added, {} removed</p>",

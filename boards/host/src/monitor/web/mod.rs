@@ -18,6 +18,7 @@ use super::state::MonitoredProbe;
 use super::view::View;
 use crate::board::computer::unix_time;
 use crate::error::Error;
+use crate::filter::Filters;
 use crate::output;
 use crate::told::atom;
 use crate::told::recent::Recent;
@@ -62,6 +63,8 @@ pub struct Site {
     pub recent: Option<Recent>,
     /// Where versions of pages are; `None` where nobody keeps them.
     pub archive: Option<PathBuf>,
+    /// What of pages counts as a change.
+    pub filters: Arc<Filters>,
 }
 
 /// Starts the server; it lasts as long as the process. Returns where it listens. With a token,
@@ -184,7 +187,7 @@ fn kept_page(route: Route, query: &Query, site: &Site) -> String {
             Ok(kept::changes(&recent.latest(), query, archive.is_some()))
         }
         (Route::History, _, Some(archive)) => kept::history(archive, query),
-        (Route::Diff, _, Some(archive)) => kept::diff(archive, query),
+        (Route::Diff, _, Some(archive)) => kept::diff(archive, query, &site.filters),
         _ => return refusal(Refusal::NotFound),
     };
     match page {

@@ -185,7 +185,8 @@ pub fn read(head: &[u8], access: &Access) -> Option<Result<Asked, Refusal>> {
     Some(Ok((route, Query::parse(query))))
 }
 
-fn is_loopback(host: &str) -> bool {
+/// Does a `Host` field name this computer itself?
+pub fn is_loopback(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => host,
