@@ -6,9 +6,9 @@ use dunlin_tools::shell::{capture, cargo};
 
 use super::row::{Complexity, Limit, Place, Row};
 
-/// Builds and runs the host benches.
-pub fn rows() -> Result<Vec<Row>> {
-    let text = capture(cargo().args([
+/// Builds and runs the host benches, or those of some rooms.
+pub fn rows(rooms: &[&str]) -> Result<Vec<Row>> {
+    let run = [
         "run",
         "--quiet",
         "--release",
@@ -16,7 +16,9 @@ pub fn rows() -> Result<Vec<Row>> {
         "dunlin-bench",
         "--bin",
         "host-bench",
-    ]))?;
+        "--",
+    ];
+    let text = capture(cargo().args(run).args(rooms))?;
     let rows: Vec<Row> = text
         .lines()
         .map(|line| {

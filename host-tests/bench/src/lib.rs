@@ -2,6 +2,7 @@
 //! each figure beside what else there is and what it has to keep.
 
 mod baseline;
+mod collecting;
 mod computer;
 mod device;
 pub mod host;
@@ -61,9 +62,10 @@ pub fn bench(install: bool, wanted: Wanted) -> Result<()> {
     if !wanted.device_only {
         progress.begin("bench wire");
         rows.extend(wire::rows(install)?);
+        rows.extend(collecting::rows(install)?);
         progress.begin("bench host");
         say("host figures: processor time of one thread; clocks are noisy, compare ratios");
-        rows.extend(computer::rows()?);
+        rows.extend(computer::rows(&[])?);
     }
     progress.end();
     let growth = growth(&rows);
@@ -88,6 +90,17 @@ pub fn https(install: bool) -> Result<()> {
     setup::qemu(install)?;
     setup::tls_peers(install)?;
     print!("{}", table(&tls::rows(install, true)?, &[]));
+    Ok(())
+}
+
+/// Measures and prints what keeping a collection costs.
+///
+/// # Errors
+/// It cannot be measured.
+pub fn collection(install: bool) -> Result<()> {
+    // One after the other: each is of use without the other one.
+    print!("{}", table(&collecting::rows(install)?, &[]));
+    print!("{}", table(&computer::rows(&["archive"])?, &[]));
     Ok(())
 }
 

@@ -12,6 +12,7 @@ use dunlin_tools::firmware::modules::modules;
 use dunlin_tools::firmware::sizes::{self, Sizes};
 use dunlin_tools::firmware::{self, panics};
 use dunlin_tools::qemu::Time;
+use qemu_mps2_capacity::SLOTS;
 
 use super::row::{Limit, Row};
 
@@ -137,6 +138,18 @@ pub fn rows(install: bool, images: &[Weighed]) -> Result<Vec<Row>> {
         None,
         Limit::Most(24.0),
     );
+    let named = |name: &str| {
+        let found = images.iter().find(|weighed| weighed.image.name == name);
+        found.map(|weighed| weighed.sizes.static_ram as f64)
+    };
+    if let (Some(with), Some(without)) = (named("qemu-mps2+collect"), named("qemu-mps2")) {
+        row(
+            "copies to a collector, static RAM a slot",
+            (with - without) / SLOTS as f64,
+            None,
+            Limit::Most(4096.0),
+        );
+    }
     for Weighed { image, sizes } in images {
         let budget = image.budget;
         row(

@@ -7,19 +7,18 @@
 //! million.
 
 use std::cell::Cell;
-use std::future::Future as _;
 use std::io::{self, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::pin::pin;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
-use std::{fs, task, thread};
+use std::{fs, thread};
 
 use anyhow::{Context, Result, ensure};
 use dunlin::fetch::Connection;
+use dunlin_tls::computer::{Machine, Socket, finish};
 use dunlin_tls::rehearsal::{DATE, HOST, SCENES, SEED, Scene, play};
-use dunlin_tls::{Clock, Memory, Owner, RecordBuffer, Records, Sessions, Tls, seed};
+use dunlin_tls::{PUBLIC_ROOTS, Tls};
 use dunlin_tools::firmware::budgets::{self, HTTPS};
 use dunlin_tools::firmware::{self, boards, sizes};
 use dunlin_tools::qemu;
@@ -137,17 +136,7 @@ fn memory(install: bool) -> Result<Vec<Row>> {
     let image = budgets::image(&format!("{}+{HTTPS}", firmware::BOARD))?;
     let elf = firmware::build_image(install, &image)?;
     let secure = sizes::measure(&elf)?;
-    let roots: usize = webpki_roots::TLS_SERVER_ROOTS
-        .iter()
-        .map(|root| {
-            let constraints = root
-                .name_constraints
-                .as_ref()
-                .map_or(0, |bytes| bytes.len());
-            // Three addresses and lengths, and what kind each is.
-            root.subject.len() + root.subject_public_key_info.len() + constraints + 9 * 4
-        })
-        .sum();
+    let roots = PUBLIC_ROOTS.len();
     let bytes = fs::read(&elf)?;
     let file = object::File::parse(&*bytes)?;
     let pool = boards::symbol_size(&file, "pool::PLACE")?;
@@ -183,7 +172,7 @@ fn memory(install: bool) -> Result<Vec<Row>> {
 
 /// How many sessions are resumed, by hosts, and what one takes.
 fn sessions(install: bool) -> Result<Vec<Row>> {
-    firmware::build_firmware(install, true)?;
+    firmware::build_https_firmware(install)?;
     let elf = firmware::build(install, firmware::BOARD)?;
     let mut rows = Vec::new();
     for hosts in [4, 16, 64] {
@@ -267,16 +256,17 @@ fn record() -> Result<Recording> {
     let middle = CertifiedIssuer::signed_by(authority_params("P-384"), middle, &root)?;
     ports.push(serve(&middle, p256()?, &[middle.der().clone()])?);
     authorities.push(root.der().to_vec());
-    let machine: &Machine = Box::leak(Box::new(Machine(authorities.clone())));
-    let buffer = Box::leak(Box::new(RecordBuffer::new()));
-    let records = Box::leak(Box::new(Records::new(buffer)));
-    let sessions = Box::leak(Box::new(Sessions::new(48 * 1024)));
-    seed(SEED);
-    let tls = Tls::new(records, sessions, machine, machine, machine).context("no TLS")?;
+    let machine = Machine {
+        date: DATE,
+        authorities: authorities.clone(),
+        sessions: 48 * 1024,
+        seed: SEED,
+    };
+    let tls = machine.client();
     let mut scenes = Vec::new();
     for scene in &SCENES {
         let port = ports[usize::from(scene.port) - 1];
-        scenes.push(listen(&tls, port, scene)?);
+        scenes.push(listen(tls, port, scene)?);
     }
     Ok(Recording {
         authorities,
@@ -291,17 +281,11 @@ fn listen(tls: &Tls, port: u16, scene: &Scene) -> Result<Heard> {
     let passed = Cell::new(0);
     let open = Cell::new(0);
     let ear = Ear {
-        socket,
+        socket: Socket(socket),
         said: &mut said,
         passed: &passed,
     };
-    // Its sockets block, so that it never waits.
-    let played = match pin!(play(tls, ear, scene, || open.set(passed.get())))
-        .poll(&mut task::Context::from_waker(task::Waker::noop()))
-    {
-        task::Poll::Ready(played) => played,
-        task::Poll::Pending => anyhow::bail!("{}: it waits", scene.handshake),
-    };
+    let played = finish(play(tls, ear, scene, || open.set(passed.get())));
     played.map_err(|why| anyhow::anyhow!("{}: {why}", scene.handshake))?;
     let open = open.get();
     ensure!(open > 0, "no handshake");
@@ -312,34 +296,9 @@ fn listen(tls: &Tls, port: u16, scene: &Scene) -> Result<Heard> {
     })
 }
 
-#[derive(Debug)]
-struct Machine(Vec<Vec<u8>>);
-
-impl Clock for Machine {
-    fn unix_time(&self) -> Option<u64> {
-        Some(DATE)
-    }
-}
-
-impl Memory for Machine {
-    fn has_room(&self, _: usize, _: usize) -> bool {
-        true
-    }
-}
-
-impl Owner for Machine {
-    fn is_own(&self, _: &str) -> bool {
-        true
-    }
-
-    fn authority(&self, index: usize) -> Option<&[u8]> {
-        self.0.get(index).map(Vec::as_slice)
-    }
-}
-
 /// A socket that writes down what comes.
 struct Ear<'e> {
-    socket: TcpStream,
+    socket: Socket,
     said: &'e mut Vec<u8>,
     /// Bytes both ways.
     passed: &'e Cell<usize>,
@@ -351,7 +310,7 @@ impl ErrorType for Ear<'_> {
 
 impl Read for Ear<'_> {
     async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.socket.read(buffer)?;
+        let count = self.socket.read(buffer).await?;
         self.said.extend(&buffer[..count]);
         self.passed.set(self.passed.get() + count);
         Ok(count)
@@ -360,7 +319,7 @@ impl Read for Ear<'_> {
 
 impl Write for Ear<'_> {
     async fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let count = self.socket.write(bytes)?;
+        let count = self.socket.write(bytes).await?;
         self.passed.set(self.passed.get() + count);
         Ok(count)
     }

@@ -38,18 +38,7 @@ fn run_and_watch(
     mut watch: impl FnMut(&Line),
 ) -> Result<Report> {
     let options = options();
-    let crawl = Crawl {
-        elf,
-        listing,
-        options: &options,
-        seconds,
-        state: None,
-        monitor: None,
-        stop: None,
-        log_port: None,
-        epoch: None,
-        forward: None,
-    };
+    let crawl = Crawl::new(elf, listing, &options, seconds);
     let report = crawl.run(|line| {
         show(line);
         watch(line);
@@ -315,16 +304,8 @@ pub fn link_loss(elf: &Path) -> Result<()> {
     let crawl = thread::spawn(move || {
         let options = options();
         let crawl = Crawl {
-            elf: &probe,
-            listing: &list,
-            options: &options,
-            seconds: 28,
-            state: None,
             monitor: Some(&socket),
-            stop: None,
-            log_port: None,
-            epoch: None,
-            forward: None,
+            ..Crawl::new(&probe, &list, &options, 28)
         };
         let mut states = Vec::new();
         let report = crawl.run(|line| {

@@ -129,16 +129,8 @@ impl Tour<'_> {
             options.authorities = tls::authorities(&[&front.root])?;
         }
         let crawl = Crawl {
-            elf: self.elf,
-            listing: &listing,
-            options: &options,
-            seconds: self.seconds,
-            state: None,
-            monitor: None,
-            stop: None,
-            log_port: None,
             epoch: (self.https > 0).then(tls::now),
-            forward: None,
+            ..Crawl::new(self.elf, &listing, &options, self.seconds)
         };
         let report = crawl.run(show)?;
         let log = web.log();
@@ -166,7 +158,7 @@ impl Tour<'_> {
 /// Boots the probe on a small changing web, shows it at work and sums up.
 pub fn demo(install: bool) -> Result<()> {
     setup::qemu(install)?;
-    let elf = firmware::build_firmware(install, true)?;
+    let elf = firmware::build_https_firmware(install)?;
     say(format_args!(
         "a web of {PAGES} pages on {HOSTS} hosts, on loopback, {HTTPS} of them with https; a probe that knows none of their change rates; {SECONDS} s"
     ));

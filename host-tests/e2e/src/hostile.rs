@@ -160,18 +160,7 @@ fn firmware(elf: &Path, web: &HostileWeb, pages: &[(String, &str)], seconds: u32
         },
         ..options()
     };
-    let crawl = Crawl {
-        elf,
-        listing: &listing,
-        options: &options,
-        seconds,
-        state: None,
-        monitor: None,
-        stop: None,
-        log_port: None,
-        forward: None,
-        epoch: None,
-    };
+    let crawl = Crawl::new(elf, &listing, &options, seconds);
     let mut boots = 0;
     let mut last = std::collections::VecDeque::new();
     let report = crawl.run(|line| {

@@ -46,16 +46,8 @@ pub fn monitors_read_it(_: &Path) -> Result<()> {
     };
     let here = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let crawl = Crawl {
-        elf: &elf,
-        listing: &listing,
-        options: &options,
-        seconds: SECONDS,
-        state: None,
-        monitor: None,
-        stop: None,
-        log_port: None,
-        epoch: None,
         forward: Some((here, PORT)),
+        ..Crawl::new(&elf, &listing, &options, SECONDS)
     };
     let mut serial = Vec::new();
     let read = thread::scope(|scope| {
@@ -104,6 +96,7 @@ fn read(elf: &Path, port: u16) -> Result<Vec<String>> {
     let setting = Setting {
         source: Source::parse(&format!("tcp:127.0.0.1:{port}")),
         firmware: Arc::new(Firmware::read(elf)?),
+        other_builds: Vec::new(),
         record: None,
         baud: 0,
         speed: None,

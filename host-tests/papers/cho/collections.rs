@@ -1,5 +1,6 @@
 //! Section 7.2: steady or in batches, in place or shadowed.
 
+use dunlin_host::collect::publish::{Publish, Publishing};
 use dunlin_host::simulate::repeat::Mean;
 use dunlin_suite::bench::Random;
 use host_tests::learn::{exponential, unit};
@@ -20,6 +21,12 @@ impl Scheme {
     /// Simulated mean freshness of pages that change `rate` times a month, after the first month.
     fn simulate(self, rate: f64, pages: usize, seed: u64) -> f64 {
         const MONTHS: u32 = 25;
+        let how = match self.shadowed {
+            true => Publish::Shadow,
+            false => Publish::InPlace,
+        };
+        // The collector's own rule, once a month, when the last page has been crawled.
+        let publishing = Publishing::new(how, 1.0, self.crawling);
         let mut random = Random(seed);
         let mut fresh = 0.0;
         for _ in 0..pages {
@@ -27,11 +34,7 @@ impl Scheme {
             let mut change = exponential(&mut random) / rate;
             for month in 0..MONTHS {
                 let taken = f64::from(month) + place;
-                let shown = if self.shadowed {
-                    f64::from(month) + self.crawling
-                } else {
-                    taken
-                };
+                let shown = publishing.shown(taken);
                 // The copy is up to date from when it was taken to the next change, and shown for
                 // a month.
                 while change <= taken {

@@ -86,6 +86,11 @@ pub fn signify(install: bool) -> Result<()> {
     package(install, "signify-openbsd", "signify-openbsd")
 }
 
+/// Makes sure that the broker is there that fleets are tested on.
+pub fn broker(install: bool) -> Result<()> {
+    package(install, "mosquitto", "mosquitto")
+}
+
 /// Makes sure that C++ can be compiled: libFuzzer is built from source.
 pub fn compiler(install: bool) -> Result<()> {
     package(install, "c++", "g++")

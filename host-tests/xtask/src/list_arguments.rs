@@ -6,6 +6,7 @@ use clap::Args;
 use dunlin::time::Duration;
 use dunlin_host::duration;
 use dunlin_host::error::Error;
+use dunlin_host::fleet::join_args::JoinArgs;
 use dunlin_host::lists::budget::Budget;
 use dunlin_host::lists::listing::{Listing, ListingArgs};
 use dunlin_host::lists::page_image::Options;
@@ -18,8 +19,13 @@ const POLITE: Duration = Duration::from_secs(15);
 #[derive(Debug, Args)]
 pub struct ListArguments {
     /// The page list: a header row, then one page a line
-    #[arg(long, value_name = "PAGES.csv")]
-    pub pages: PathBuf,
+    #[arg(
+        long,
+        value_name = "PAGES.csv",
+        required_unless_present = "fleet",
+        conflicts_with = "fleet"
+    )]
+    pub pages: Option<PathBuf>,
     /// What is special about some hosts: politeness, group, hours
     #[arg(long, value_name = "HOSTS.csv")]
     hosts: Option<PathBuf>,
@@ -28,6 +34,8 @@ pub struct ListArguments {
     politeness: Duration,
     #[command(flatten)]
     pub probe: ProbeArgs,
+    #[command(flatten)]
+    pub join: JoinArgs,
 }
 
 impl ListArguments {
@@ -38,7 +46,9 @@ impl ListArguments {
 
     /// What tells a monitor the names of pages and hosts, as its options.
     pub fn monitor_options(&self) -> Vec<String> {
-        let mut options = vec!["--pages".into(), self.pages.display().to_string()];
+        let pages = self.pages.iter();
+        let pages = pages.flat_map(|pages| ["--pages".into(), pages.display().to_string()]);
+        let mut options: Vec<String> = pages.collect();
         if let Some(hosts) = &self.hosts {
             options.extend(["--hosts".into(), hosts.display().to_string()]);
         }
@@ -50,8 +60,12 @@ impl ListArguments {
 
     /// Reads the list.
     pub fn read(&self) -> Result<(Listing, Options), Error> {
+        let Some(pages) = &self.pages else {
+            // The list of a fleet's probe comes from the planner.
+            return Ok((Listing::default(), self.probe.options_of_device()?));
+        };
         let files = ListingArgs {
-            pages: self.pages.clone(),
+            pages: pages.clone(),
             hosts: self.hosts.clone(),
             politeness: Some(self.politeness),
         };

@@ -7,6 +7,7 @@ mod qemu;
 #[cfg(test)]
 #[path = "../../../boards/host/tests/program/readme.rs"]
 mod readme;
+mod release;
 mod test;
 
 use std::path::PathBuf;
@@ -14,7 +15,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use dunlin_bench::{self as bench, throughput};
-use dunlin_e2e::{self as e2e, day, demo, monitor};
+use dunlin_e2e::{self as e2e, day, demo, monitor, update};
 use dunlin_tools::firmware::{boards, sizes};
 use dunlin_tools::{fuzz, mutants};
 use test::Settings;
@@ -37,7 +38,12 @@ struct Arguments {
 enum Command {
     /// Let the probe, on an emulated Cortex-M4F, crawl a small changing web for a minute (the first
     /// time, a few more go into building)
-    Demo,
+    Demo {
+        /// Instead: sign a firmware, let the probe fetch, try and confirm it, and take back one that
+        /// panics
+        #[arg(long)]
+        update: bool,
+    },
     /// Run everything that must pass; after a failure nothing more is begun
     ///
     /// Formatting, clippy and rustdoc without warnings, unit, doc and host tests, the on-target
@@ -54,6 +60,8 @@ enum Command {
     },
     Qemu(qemu::Arguments),
     Flash(flash::Arguments),
+    Keygen(release::KeygenArguments),
+    Release(release::Arguments),
     /// List the boards: what the firmware takes of each chip, and how many pages and hosts it
     /// holds
     ///
@@ -102,8 +110,8 @@ enum Command {
     /// Put faults into the crate one at a time, with cargo-mutants, and see whether its tests catch
     /// them
     ///
-    /// Fails below 90 %, and when a survivor has no reason in host-tests/mutants.toml. A sample
-    /// takes hours.
+    /// Fails below 90 %, and when a survivor has no reason in host-tests/mutants.toml. What became of
+    /// each is printed.
     Mutants {
         /// Only this part of the crate
         #[arg(value_parser = mutants::rooms())]
@@ -154,6 +162,10 @@ enum Command {
         /// Only what https costs: instructions, bytes, memory, and sessions of 4, 16 and 64 hosts
         #[arg(long, conflicts_with_all = ["device", "renew", "check", "page", "peers"])]
         https: bool,
+        /// Only what keeping a collection costs: bodies and look-ups of the archive, and what copies to
+        /// a collector cost a probe
+        #[arg(long, conflicts_with_all = ["device", "renew", "check", "page", "peers", "https"])]
+        collection: bool,
     },
     /// Reproduce the papers' experiments and write host-tests/papers (all of them at full size:
     /// half an hour on two cores)
@@ -181,10 +193,13 @@ fn main() -> ExitCode {
     } = Arguments::parse();
     let install = !no_install;
     let result = match command {
-        Command::Demo => demo::demo(install),
+        Command::Demo { update: true } => update::demo::demo(install),
+        Command::Demo { update: false } => demo::demo(install),
         Command::Test { long, step } => test::test(Settings { install, long }, step.as_deref()),
         Command::Qemu(arguments) => qemu::qemu(install, &arguments),
         Command::Flash(arguments) => flash::flash(install, &arguments),
+        Command::Keygen(arguments) => release::keygen(&arguments),
+        Command::Release(arguments) => release::release(install, &arguments),
         Command::Boards { check: true, .. } => boards::check(install),
         Command::Boards { readme, .. } => boards::boards(install, readme),
         Command::E2e { name, long } => {
@@ -220,12 +235,16 @@ fn main() -> ExitCode {
         Command::Bench { peers: true, .. } => bench::beside_peers(),
         Command::Bench { https: true, .. } => bench::https(install),
         Command::Bench {
+            collection: true, ..
+        } => bench::collection(install),
+        Command::Bench {
             device,
             renew,
             page,
             check: false,
             peers: false,
             https: false,
+            collection: false,
         } => bench::bench(
             install,
             bench::Wanted {

@@ -4,6 +4,7 @@
 //! Clocks on shared machines are noisy: prefer ratios against an alternative measured in the same
 //! run.
 
+pub mod archive;
 mod fetch;
 mod learn;
 pub mod monitor;
@@ -71,6 +72,7 @@ pub const ROOMS: &[Room] = &[
     ("simulate", scheduler::simulation),
     ("fetch", fetch::rows),
     ("monitor", monitor::rows),
+    ("archive", archive::rows),
 ];
 
 /// Seconds that the fastest of `runs` runs took on the processor. On Linux time in which other

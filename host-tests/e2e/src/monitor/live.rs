@@ -164,16 +164,9 @@ fn crawl(
         ..Options::default()
     };
     let crawl = Crawl {
-        elf,
-        listing: list,
-        options: &options,
-        seconds: SECONDS,
-        state: None,
-        monitor: None,
         stop: Some(stop),
         log_port: Some(port),
-        epoch: None,
-        forward: None,
+        ..Crawl::new(elf, list, &options, SECONDS)
     };
     crawl.run(|_| {
         heard.fetch_add(1, Ordering::Relaxed);
@@ -424,7 +417,7 @@ fn same_figures(browser: &Browser, counted: &Summary, decoded: &Value) -> Result
 }
 
 /// No error in the console, and no request to anybody but the monitor.
-fn asked_nobody_else(browser: &Browser, url: &str) -> Result<()> {
+pub(super) fn asked_nobody_else(browser: &Browser, url: &str) -> Result<()> {
     let console = browser.log("browser")?;
     ensure!(console.is_empty(), "the console says {console:?}");
     let mut requests = 0;

@@ -3,6 +3,7 @@
 
 mod ansi;
 mod browser;
+mod collection;
 mod live;
 mod log_strings;
 pub(crate) mod program;
@@ -31,6 +32,8 @@ pub fn monitor(install: bool, bless: bool) -> Result<()> {
     if bless {
         record.keep(&elf, &Fixture::folder())?;
     }
+    say("monitor: what changed, on a phone and by keyboard");
+    collection::check(&program, &browser)?;
     let fixture = Fixture::new();
     say("monitor: the terminal view in tmux");
     let terminal = screens::check(&program, &fixture, bless)?;

@@ -29,8 +29,13 @@ pub struct Monitor {
 impl Monitor {
     /// Starts one, at a port that is free.
     pub fn serve(program: &Path, arguments: &[String]) -> Result<Self> {
+        Self::start(program, "monitor", arguments)
+    }
+
+    /// The same of another command that has such a page.
+    pub fn start(program: &Path, command: &str, arguments: &[String]) -> Result<Self> {
         let mut child = Command::new(program)
-            .arg("monitor")
+            .arg(command)
             .args(arguments)
             .args(["--web", "127.0.0.1:0"])
             .stdin(Stdio::null())

@@ -9,8 +9,10 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use dunlin_tools::qemu::temporary;
 
+use super::peers::{Peers, pem};
 use super::pki::{Authority, Case, Fate, Identity, ROOT, cases, leaf, pinned};
-use super::server::{Ending, Server};
+use super::server::{Ending, MEDDLINGS, Server, meddle};
+use super::sessions::Rotating;
 use super::{raw, rogue};
 use crate::command::TextFile;
 use crate::monitor::program;
@@ -58,6 +60,8 @@ pub fn on_this_computer(_: &Path) -> Result<()> {
     }
     cases.extend(pins.into_iter().map(|(case, _)| case));
     cases.retain(|case| !LIMITS_OF_BOARDS.contains(&case.host));
+    let right = root.sign(&leaf(&["127.0.0.1"])?, &[])?;
+    let wrong = root.sign(&leaf(&["127.0.0.2"])?, &[])?;
     let mut list = String::from("url\n");
     let mut expected: BTreeMap<String, Option<Fate>> = BTreeMap::new();
     let mut expect = |host: &str, port: u16, fate| -> Result<()> {
@@ -77,7 +81,25 @@ pub fn on_this_computer(_: &Path) -> Result<()> {
         expect(name, rogue::start(&identity, *way)?, *fate)?;
     }
     expect("silent", raw::silent()?, None)?;
-    let said = run(&program, &root, &list, &hosts)?;
+    expect("dripping", raw::dripping()?, None)?;
+    for (identity, fate) in [(&right, Fate::Fetched), (&wrong, Fate::Refused("Name"))] {
+        let server = Server::start(&[], Some(identity), Ending::Length)?;
+        expect("127.0.0.1", server.port, Some(fate))?;
+    }
+    for (how, fate) in MEDDLINGS {
+        let port = meddle(server.port, *how)?;
+        expect("good.test", port, *fate)?;
+    }
+    for (ending, fate) in [(Ending::Goodbye, Some(Fate::Fetched)), (Ending::Cut, None)] {
+        let good = root.sign(&leaf(&["good.test"])?, &[])?;
+        let server = Server::start(&[("good.test", &good)], None, ending)?;
+        expect("good.test", server.port, fate)?;
+    }
+    let peers = Peers::start(&root)?;
+    for (host, port) in peers.hosts() {
+        expect(&host, port, Some(Fate::Fetched))?;
+    }
+    let said = run(&program, &[&root], &list, &hosts, SECONDS)?;
     for (url, fate) in &expected {
         let heard = said.get(url).map_or("", String::as_str);
         match fate {
@@ -96,17 +118,38 @@ pub fn on_this_computer(_: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Certificates that change are followed, by `dunlin run`.
+pub fn rotates(_: &Path) -> Result<()> {
+    let program = program::build()?;
+    let rotating = Rotating::start()?;
+    let port = rotating.server.port;
+    let list = format!("url\nhttps://{}:{port}/page\n", Rotating::HOST);
+    let [first, second] = &rotating.authorities;
+    let said = run(
+        &program,
+        &[first, second],
+        &list,
+        "host\n",
+        Rotating::SECONDS,
+    )?;
+    let said: Vec<&String> = said.values().collect();
+    ensure!(said == ["changed"], "{said:?}");
+    rotating.judge()
+}
+
 /// Runs the program: what it said of each page the last time, `changed` or why not.
 fn run(
     program: &Path,
-    root: &Authority,
+    trusted: &[&Authority],
     list: &str,
     hosts: &str,
+    seconds: u32,
 ) -> Result<BTreeMap<String, String>> {
     let pages = TextFile::new(list)?;
     let hosts = TextFile::new(hosts)?;
     let ca = temporary("pem");
-    fs::write(&ca, root.pem())?;
+    let pem: String = trusted.iter().map(|root| root.pem()).collect();
+    fs::write(&ca, pem)?;
     let output = Command::new(program)
         .arg("run")
         .arg(&pages.0)
@@ -116,7 +159,9 @@ fn run(
         .arg(&ca)
         .args(["--politeness", "1s", "--slots", "8"])
         .args(["--resolve", "*=127.0.0.1", "--crawls-per-day", "max"])
-        .args(["--seconds", &SECONDS.to_string()])
+        .args(["--seconds", &seconds.to_string()])
+        // Nobody listens there.
+        .env("https_proxy", "http://127.0.0.1:9")
         .stdin(Stdio::null())
         .output()
         .context("cannot start dunlin run")?;
@@ -124,6 +169,8 @@ fn run(
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{}:\n{errors}", output.status);
     ensure!(!errors.contains("panicked"), "it panicked:\n{errors}");
+    let is_said = errors.contains("https_proxy is set, but not used");
+    ensure!(is_said, "no word of the proxy:\n{errors}");
     let mut said = BTreeMap::new();
     for line in String::from_utf8_lossy(&output.stdout).lines() {
         let news: serde_json::Value = serde_json::from_str(line)?;
@@ -140,7 +187,7 @@ fn run(
 }
 
 fn base64(bytes: &[u8]) -> String {
-    super::peers::pem("", bytes)
+    pem("", bytes)
         .lines()
         .filter(|line| !line.starts_with('-'))
         .collect()

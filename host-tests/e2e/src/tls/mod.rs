@@ -1,9 +1,11 @@
 //! End to end: https, judged by the servers and by what the probe says of those it refuses.
 
-mod computer;
+pub mod computer;
 pub mod front;
 mod peers;
 mod pki;
+#[cfg(test)]
+mod pool;
 mod raw;
 mod rogue;
 mod server;
@@ -24,10 +26,9 @@ use dunlin_tools::qemu::page_image::Options;
 use dunlin_tools::qemu::{Line, temporary};
 
 use crate::show;
-pub use computer::on_this_computer;
 pub use peers::real_peers;
 use pki::{Authority, Fate, Identity, ROOT, cases, leaf, pinned};
-use server::{Ending, Meddling, Server, meddle};
+use server::{Ending, MEDDLINGS, Server, meddle};
 
 /// What the stack may take.
 const STACK: u64 = 28_000;
@@ -120,16 +121,8 @@ fn crawl(
         ..Options::default()
     };
     let crawl = Crawl {
-        elf: &elf,
-        listing: list,
-        options: &options,
-        seconds,
-        state: None,
-        monitor: None,
-        stop: None,
-        log_port: None,
         epoch,
-        forward: None,
+        ..Crawl::new(&elf, list, &options, seconds)
     };
     let mut outcome = Outcome::default();
     let report = crawl.run(|line| {
@@ -143,12 +136,7 @@ fn crawl(
         outcome.pool, outcome.full, outcome.resumed
     ));
     ensure!(stack <= STACK, "the stack took {stack} bytes");
-    ensure!(
-        outcome.pool <= POOL + outcome.session_bytes,
-        "the pool took {} bytes, {} of them for sessions",
-        outcome.pool,
-        outcome.session_bytes
-    );
+    ensure!(outcome.pool <= POOL, "the pool took {} bytes", outcome.pool);
     Ok(outcome)
 }
 
@@ -266,25 +254,14 @@ pub fn protocol(elf: &Path) -> Result<()> {
         .collect::<Result<_>>()?;
     let named: Vec<(&str, &Identity)> = hosts.into_iter().zip(&identities).collect();
     let server = Server::start(&named, None, Ending::Length)?;
-    let meddled = [
-        ("a.test", Meddling::ByteByByte, Some(Fate::Fetched)),
-        ("b.test", Meddling::Fragments, Some(Fate::Fetched)),
-        (
-            "c.test",
-            Meddling::HandshakeBit,
-            Some(Fate::Refused("Protocol")),
-        ),
-        ("d.test", Meddling::PageBit, None),
-        ("e.test", Meddling::PlainText, None),
-    ];
     let page = |host, port| Page {
         host,
         port,
         path: "/page",
     };
     let mut pages = vec![page("honest.test", server.port)];
-    for (host, how, _) in meddled {
-        pages.push(page(host, meddle(server.port, how)?));
+    for (host, (how, _)) in hosts[1..].iter().zip(MEDDLINGS) {
+        pages.push(page(host, meddle(server.port, *how)?));
     }
     for (name, speech) in raw::SPEECHES {
         pages.push(page(name, raw::start(*speech)?));
@@ -298,7 +275,9 @@ pub fn protocol(elf: &Path) -> Result<()> {
     let list = https_list(&pages, GAP);
     const SECONDS: u32 = 30;
     let outcome = crawl(elf, &[&root], &list, SECONDS, Some(now()))?;
-    let meddled = meddled.map(|(host, how, fate)| (format!("{host} with {how:?}"), fate));
+    let meddled = MEDDLINGS
+        .iter()
+        .map(|(how, fate)| (format!("{how:?}"), *fate));
     let spoken = raw::SPEECHES.iter().map(|(name, _)| {
         let fate = Some(Fate::Refused("Protocol"));
         (name.to_string(), fate)
@@ -307,7 +286,7 @@ pub fn protocol(elf: &Path) -> Result<()> {
         .iter()
         .map(|(name, _, fate)| (name.to_string(), *fate));
     let slow = ["silent", "dripping"].map(|name| (name.to_owned(), None));
-    let expected = meddled.into_iter().chain(spoken).chain(rogues).chain(slow);
+    let expected = meddled.chain(spoken).chain(rogues).chain(slow);
     for (index, (what, fate)) in (1..).zip(expected) {
         match fate {
             Some(fate) => outcome.expect(index, &what, fate)?,

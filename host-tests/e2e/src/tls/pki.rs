@@ -219,7 +219,7 @@ pub fn cases(root: &Authority) -> Result<Vec<Case>> {
     case("gap.test", simple("g*.test")?, Refused("Name"));
     case("one.wild.test", simple("*.wild.test")?, Fetched);
     case("one.two.wide.test", simple("*.wide.test")?, Refused("Name"));
-    case("long.test", fat(root, "long.test", 12_000)?, Fetched);
+    case("long.test", fat(root, "long.test", 12_500)?, Fetched);
     case(
         "toolong.test",
         fat(root, "toolong.test", 13_400)?,

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use ring::{aead, agreement, digest, hmac, rand};
 use rustls::SignatureScheme;
 use rustls::crypto::ring::sign::any_supported_type;
@@ -40,6 +40,12 @@ pub enum Way {
     KeyUpdate,
     /// A ticket of 15 kB.
     LongTicket,
+    /// Ticket after ticket, each as long as may be kept.
+    Tickets,
+    /// A request for a certificate by one of as many authorities as fit.
+    Names,
+    /// As many extensions as fit, none of which was asked for.
+    Extensions,
 }
 
 /// Every way by name, and what has to become of the server.
@@ -50,6 +56,9 @@ pub const WAYS: &[(&str, Way, Option<Fate>)] = {
         ("rogue-honest.test", Way::Honest, Some(Fetched)),
         ("rogue-key-update.test", Way::KeyUpdate, Some(Fetched)),
         ("rogue-ticket.test", Way::LongTicket, Some(Fetched)),
+        ("rogue-tickets.test", Way::Tickets, Some(Fetched)),
+        ("rogue-names.test", Way::Names, Some(Fetched)),
+        ("rogue-extensions.test", Way::Extensions, PROTOCOL),
         ("rogue-nobody.test", Way::NoCertificate, PROTOCOL),
         ("rogue-no-proof.test", Way::NoProof, PROTOCOL),
         (
@@ -72,15 +81,15 @@ pub const WAYS: &[(&str, Way, Option<Fate>)] = {
 /// Starts a server that goes this way, and returns its port.
 pub fn start(identity: &Identity, way: Way) -> Result<u16> {
     let key = any_supported_type(&identity.key)?;
-    let certificate = identity.chain.first().context("no certificate")?.to_vec();
-    let certificate = Arc::new(certificate);
-    raw::start(move |client, hello| serve(client, hello, &certificate, &*key, way))
+    let certificates: Vec<Vec<u8>> = identity.chain.iter().map(|der| der.to_vec()).collect();
+    let certificates = Arc::new(certificates);
+    raw::start(move |client, hello| serve(client, hello, &certificates, &*key, way))
 }
 
 fn serve(
     client: &mut TcpStream,
     hello: &Hello,
-    certificate: &[u8],
+    certificates: &[Vec<u8>],
     key: &dyn SigningKey,
     way: Way,
 ) -> io::Result<()> {
@@ -103,10 +112,13 @@ fn serve(
             .write_all(&keys.seal(22, &message))
             .map(|()| hash(&said))
     };
-    let mut hashed = say(&mut keys, client, message(8, &[0, 0]))?;
+    let mut hashed = say(&mut keys, client, extensions(way))?;
+    if way == Way::Names {
+        hashed = say(&mut keys, client, names())?;
+    }
     if way != Way::NoCertificate {
         for _ in 0..1 + u8::from(way == Way::CertificateTwice) {
-            hashed = say(&mut keys, client, chain(certificate, way))?;
+            hashed = say(&mut keys, client, chain(certificates, way))?;
         }
         if way != Way::NoProof {
             let proof = prove(key, &hashed, way).ok_or_else(|| wrong("no signature"))?;
@@ -135,18 +147,47 @@ fn serve(
             (0..1_000_000).try_for_each(|_| client.write_all(&keys.seal(23, &[])))?;
         }
         Way::KeyUpdate => update(client, &mut keys)?,
-        Way::LongTicket => {
-            let ticket = vec![0xa5; 15_000];
-            let length = (ticket.len() as u16).to_be_bytes();
-            // Lifetime, what is added to its age, a nonce of one byte; no extensions.
-            let head = [0, 0, 0x0e, 0x10, 1, 2, 3, 4, 1, 0];
-            let body = [&head[..], &length, &ticket, &[0, 0]].concat();
-            client.write_all(&keys.seal(22, &message(4, &body)))?;
+        Way::LongTicket => client.write_all(&keys.seal(22, &ticket(15_000)))?,
+        Way::Tickets => {
+            // Two a record, in one piece: they come together.
+            let pair = ticket(610).repeat(2);
+            let records: Vec<Vec<u8>> = (0..6).map(|_| keys.seal(22, &pair)).collect();
+            client.write_all(&records.concat())?;
         }
         _ => {}
     }
     let answer = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nhello\n";
     client.write_all(&keys.seal(23, answer.as_bytes()))
+}
+
+/// A ticket of so many bytes.
+fn ticket(bytes: usize) -> Vec<u8> {
+    let ticket = vec![0xa5; bytes];
+    let length = (ticket.len() as u16).to_be_bytes();
+    // Lifetime, what is added to its age, a nonce of one byte; no extensions.
+    let head = [0, 0, 0x0e, 0x10, 1, 2, 3, 4, 1, 0];
+    message(4, &[&head[..], &length, &ticket, &[0, 0]].concat())
+}
+
+/// Behind a length of two bytes.
+fn counted(bytes: &[u8]) -> Vec<u8> {
+    [&(bytes.len() as u16).to_be_bytes()[..], bytes].concat()
+}
+
+/// What a server answers to extensions of a hello.
+fn extensions(way: Way) -> Vec<u8> {
+    let count = if way == Way::Extensions { 127 } else { 0 };
+    let empty = (0..count).flat_map(|kind: u16| [0xee, kind as u8, 0, 0]);
+    message(8, &counted(&empty.collect::<Vec<u8>>()))
+}
+
+/// A request for a certificate, with names of a byte each.
+fn names() -> Vec<u8> {
+    let schemes = [&[0, 13][..], &counted(&counted(&[4, 3]))].concat();
+    let names = counted(&counted(b"x").repeat(58));
+    let authorities = [&[0, 47][..], &counted(&names)].concat();
+    let all = counted(&[schemes, authorities].concat());
+    message(13, &[&[0], all.as_slice()].concat())
 }
 
 /// New keys, and the client is asked for new ones of its own.
@@ -156,16 +197,16 @@ fn update(client: &mut TcpStream, keys: &mut Keys) -> io::Result<()> {
     Ok(())
 }
 
-fn chain(certificate: &[u8], way: Way) -> Vec<u8> {
+fn chain(certificates: &[Vec<u8>], way: Way) -> Vec<u8> {
     let length = |bytes: usize| (bytes as u32).to_be_bytes()[1..].to_vec();
-    let entry = [&length(certificate.len()), certificate, &[0, 0]].concat();
-    let entry = if way == Way::EmptyChain {
-        Vec::new()
-    } else {
-        entry
-    };
+    let mut entries = Vec::new();
+    if way != Way::EmptyChain {
+        for certificate in certificates {
+            entries.extend([&length(certificate.len()), certificate.as_slice(), &[0, 0]].concat());
+        }
+    }
     let lie = if way == Way::LyingChain { 1_000 } else { 0 };
-    let list = [&length(entry.len() + lie), entry.as_slice()].concat();
+    let list = [&length(entries.len() + lie), entries.as_slice()].concat();
     message(11, &[&[0], list.as_slice()].concat())
 }
 

@@ -14,7 +14,7 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{HandshakeKind, ServerConfig, ServerConnection, StreamOwned};
 
-use super::pki::Identity;
+use super::pki::{Fate, Identity};
 
 /// A request, and what came before it.
 #[derive(Clone, Debug)]
@@ -206,6 +206,16 @@ pub enum Meddling {
     /// After the handshake comes a record that nobody has encrypted.
     PlainText,
 }
+
+/// Every way, and what has to become of a page behind it. What happens behind the handshake has no
+/// reason of its own.
+pub const MEDDLINGS: &[(Meddling, Option<Fate>)] = &[
+    (Meddling::ByteByByte, Some(Fate::Fetched)),
+    (Meddling::Fragments, Some(Fate::Fetched)),
+    (Meddling::HandshakeBit, Some(Fate::Refused("Protocol"))),
+    (Meddling::PageBit, None),
+    (Meddling::PlainText, None),
+];
 
 /// Stands between clients and the server on `port`.
 pub fn meddle(port: u16, how: Meddling) -> Result<u16> {

@@ -95,54 +95,77 @@ pub fn greediest(elf: &Path, seconds: u32, least: u32) -> Result<()> {
     Ok(())
 }
 
-/// A host gets another certificate, then one of another authority, and keeps none of its sessions:
-/// it is followed without a visit that fails.
+/// A host that gets another certificate after six seconds, and after twelve one of another authority,
+/// and keeps none of its sessions.
+pub struct Rotating {
+    pub authorities: [Authority; 2],
+    pub server: Server,
+    turns: thread::JoinHandle<Result<Vec<usize>>>,
+}
+
+impl Rotating {
+    pub const HOST: &str = "rotating.test";
+    pub const SECONDS: u32 = 18;
+
+    pub fn start() -> Result<Self> {
+        let authorities = [Authority::root(ROOT)?, Authority::root("the next one")?];
+        let [first, second] = &authorities;
+        let identities: Vec<Identity> = [first, first, second]
+            .iter()
+            .map(|root| root.sign(&leaf(&[Self::HOST])?, &[]))
+            .collect::<Result<_>>()?;
+        let server = Server::start(&[(Self::HOST, &identities[0])], None, Ending::Close)?;
+        let rotating = server.clone();
+        let turns = thread::spawn(move || -> Result<Vec<usize>> {
+            let mut turns = Vec::new();
+            for identity in &identities[1..] {
+                thread::sleep(Duration::from_secs(6));
+                turns.push(rotating.log().len());
+                rotating.rotate(&[(Self::HOST, identity)])?;
+            }
+            Ok(turns)
+        });
+        Ok(Self {
+            authorities,
+            server,
+            turns,
+        })
+    }
+
+    /// Was it followed? By its own word: a full handshake for each certificate, and no more.
+    pub fn judge(self) -> Result<()> {
+        let turns = self
+            .turns
+            .join()
+            .map_err(|_| anyhow::anyhow!("the server panicked"))??;
+        let visits = self.server.log();
+        let full = visits.iter().filter(|visit| !visit.resumed).count();
+        show(format_args!(
+            "{} visits; certificates changed after {turns:?}; {full} full handshakes",
+            visits.len()
+        ));
+        ensure!(full == 3, "{full} full handshakes");
+        let ends = [0, turns[0], turns[1], visits.len()];
+        for span in ends.windows(2) {
+            ensure!(span[1] >= span[0] + 3, "{span:?} with one certificate");
+        }
+        Ok(())
+    }
+}
+
+/// Certificates that change are followed without a visit that fails.
 pub fn rotates(elf: &Path) -> Result<()> {
-    const HOST: &str = "rotating.test";
-    let authorities = [Authority::root(ROOT)?, Authority::root("the next one")?];
-    let [first, second] = &authorities;
-    let identities: Vec<Identity> = [first, first, second]
-        .iter()
-        .map(|root| root.sign(&leaf(&[HOST])?, &[]))
-        .collect::<Result<_>>()?;
-    let server = Server::start(&[(HOST, &identities[0])], None, Ending::Close)?;
+    let rotating = Rotating::start()?;
     let page = Page {
-        host: HOST,
-        port: server.port,
+        host: Rotating::HOST,
+        port: rotating.server.port,
         path: "/page",
     };
     let list = https_list(&[page], Duration::from_secs(1));
-    let rotating = server.clone();
-    let turns = thread::spawn(move || -> Result<Vec<usize>> {
-        let mut turns = Vec::new();
-        for identity in &identities[1..] {
-            thread::sleep(Duration::from_secs(6));
-            turns.push(rotating.log().len());
-            rotating.rotate(&[(HOST, identity)])?;
-        }
-        Ok(turns)
-    });
-    let outcome = crawl(elf, &[first, second], &list, 18, Some(now()))?;
-    let turns = turns
-        .join()
-        .map_err(|_| anyhow::anyhow!("the server panicked"))??;
-    let visits = server.log();
-    show(format_args!(
-        "{} visits; certificates changed after {turns:?}; {} full and {} resumed handshakes",
-        visits.len(),
-        outcome.full,
-        outcome.resumed
-    ));
+    let [first, second] = &rotating.authorities;
+    let outcome = crawl(elf, &[first, second], &list, Rotating::SECONDS, Some(now()))?;
     ensure!(outcome.failed.is_empty(), "{:?}", outcome.failed);
-    ensure!(outcome.full == 3, "{} full handshakes", outcome.full);
-    for (from, to) in [
-        (0, turns[0]),
-        (turns[0], turns[1]),
-        (turns[1], visits.len()),
-    ] {
-        ensure!(to >= from + 3, "{from} to {to} visits with one certificate");
-    }
-    Ok(())
+    rotating.judge()
 }
 
 /// How sessions of so many hosts were kept.
@@ -185,7 +208,7 @@ pub fn kept(elf: &Path, hosts: usize) -> Result<Kept> {
     Ok(Kept {
         resumed: resumed as f64 / later.max(1) as f64,
         bytes: f64::from(outcome.session_bytes) / f64::from(outcome.sessions.max(1)),
-        pool: f64::from(outcome.pool.saturating_sub(outcome.session_bytes)),
+        pool: f64::from(outcome.pool),
         stack: outcome.report.stack.unwrap_or_default(),
     })
 }

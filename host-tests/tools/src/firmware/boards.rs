@@ -49,8 +49,11 @@ pub struct Board {
     /// How the log can leave it besides RTT: the feature of that name and `-log`, and what a
     /// monitor reads then.
     pub lines: &'static [Line],
-    /// It has to be told which network to join, when it is built.
+    /// It has to be told which network to join.
     pub wifi: bool,
+    /// The folder of the boot loader that starts a firmware with updates; its binary has the board's
+    /// name and `-boot`.
+    pub boot_loader: &'static str,
 }
 
 /// A way out for the log.
@@ -87,6 +90,7 @@ pub const BOARDS: &[Board] = &[
         image_definition: false,
         lines: &[TCP],
         wifi: false,
+        boot_loader: "qemu-mps2-boot",
     },
     Board {
         name: "nucleo-h753zi",
@@ -98,6 +102,7 @@ pub const BOARDS: &[Board] = &[
         image_definition: false,
         lines: &[SERIAL, TCP],
         wifi: false,
+        boot_loader: "nucleo-h753zi-boot",
     },
     Board {
         name: "pico2-w",
@@ -109,6 +114,7 @@ pub const BOARDS: &[Board] = &[
         image_definition: true,
         lines: &[USB, TCP],
         wifi: true,
+        boot_loader: "rp2350-boot",
     },
     Board {
         name: "w5500-evb-pico2",
@@ -120,6 +126,7 @@ pub const BOARDS: &[Board] = &[
         image_definition: true,
         lines: &[USB, TCP],
         wifi: false,
+        boot_loader: "rp2350-boot",
     },
 ];
 
@@ -146,6 +153,11 @@ impl Board {
         format!("{}-suite", self.name)
     }
 
+    /// The binary that starts its firmware with updates.
+    pub fn boot_binary(&self) -> String {
+        format!("{}-boot", self.name)
+    }
+
     /// The features that let the log out this way.
     ///
     /// # Errors
@@ -166,27 +178,6 @@ impl Board {
         features.sort_unstable();
         features.dedup();
         Ok(features)
-    }
-
-    /// Can it join a network, if it needs to be told which one?
-    ///
-    /// # Errors
-    /// [`Error::Usage`] says where the network's name belongs.
-    pub fn check_wifi(&self) -> Result<(), Error> {
-        const NAME: &str = "DUNLIN_WIFI_NETWORK";
-        let file = root().join("boards").join(self.name).join("wifi.txt");
-        let text = fs::read_to_string(&file).unwrap_or_default();
-        let in_file = text.lines().next().is_some_and(|name| !name.is_empty());
-        let told = std::env::var(NAME).map_or(in_file, |name| !name.is_empty());
-        if !self.wifi || told {
-            return Ok(());
-        }
-        Err(Error::Usage(format!(
-            "found no Wi-Fi network for {}, expected its name in {NAME} and its password in DUNLIN_WIFI_PASSWORD, \
-            or both in {}, a line each",
-            self.name,
-            file.display()
-        )))
     }
 
     /// Builds its firmware, and returns the ELF file.
@@ -335,8 +326,10 @@ pub fn check(install: bool) -> Result<()> {
         Holdings::read(board, &elf)?.check(image)?;
         // A chip whose flash begins a sector later could not run it: if that goes unnoticed, the
         // check is blind.
+        let bytes = fs::read(&elf)?;
+        let base = layout::base(board, &object::File::parse(&*bytes)?);
         let later = Memory {
-            start: board.flash.start + 4 * KIB,
+            start: base + 4 * KIB,
             ..board.flash
         };
         let other = Board {
@@ -352,6 +345,17 @@ pub fn check(install: bool) -> Result<()> {
             check_uf2(board, &elf)?;
         }
         println!("{}: lies where the {} looks", image.name, board.chip);
+    }
+    for image in budgets::images()?
+        .iter()
+        .filter(|image| image.is_boot_loader())
+    {
+        let elf = firmware::build_image(install, image)?;
+        // The emulated board's borrows the machine's other RAM.
+        if image.board.probe_chip.is_some() {
+            layout::check_boot_loader(image.board, &elf)?;
+        }
+        println!("{}: lies where the {} looks", image.name, image.board.chip);
     }
     for board in BOARDS {
         let suite = firmware::build_board(install, board, &board.suite())?;

@@ -47,6 +47,11 @@ impl Image {
         self.binary == self.board.name
     }
 
+    /// Is it a board's boot loader?
+    pub fn is_boot_loader(&self) -> bool {
+        self.binary == self.board.boot_binary()
+    }
+
     /// Does it speak https itself?
     pub fn speaks_https(&self) -> bool {
         self.features.iter().any(|feature| feature == HTTPS)
@@ -55,6 +60,24 @@ impl Image {
 
 /// The feature with which a board speaks https.
 pub const HTTPS: &str = "tls";
+/// The feature with which a board takes signed updates.
+pub const UPDATE: &str = "update";
+
+/// The feature with which a board is a probe of a fleet.
+pub const FLEET: &str = "fleet";
+
+/// The feature with which a board listens to what hosts say about their pages.
+pub const HINTS: &str = "hints";
+
+/// The feature with which a board hands copies to a collector.
+pub const COLLECT: &str = "collect";
+/// The feature with which a board knows what of single pages counts as a change.
+pub const FILTER: &str = "filter";
+/// The feature with which a board puts headers of its owner's into requests.
+pub const HEADERS: &str = "headers";
+
+/// The feature with which a board finds pages beyond its list.
+pub const DISCOVER: &str = "discover";
 
 /// Every image that has a row, boards' firmware first.
 ///
@@ -83,8 +106,8 @@ pub fn image(name: &str) -> Result<Image> {
 }
 
 /// Is a board's firmware with these features known to fit? It is if a row has all of them, and
-/// perhaps more: what a log takes is not missed where there is none. With https or without it is
-/// another memory map, so in that a row has to be the same.
+/// perhaps more: what a log takes is not missed where there is none. With https or updates, or
+/// without, it is another memory map, so in that a row has to be the same.
 ///
 /// # Errors
 /// [`Error::Usage`], if no row has them.
@@ -92,7 +115,10 @@ pub fn check_combination(board: &Board, features: &[String]) -> Result<()> {
     let covers = |image: &Image| {
         image.is_firmware()
             && image.board.name == board.name
-            && image.speaks_https() == features.iter().any(|feature| feature == HTTPS)
+            && [HTTPS, UPDATE].iter().all(|map| {
+                let has = |features: &[String]| features.iter().any(|one| one == map);
+                has(&image.features) == has(features)
+            })
             && features.iter().all(|one| image.features.contains(one))
     };
     if images()?.iter().any(covers) {
@@ -282,6 +308,7 @@ mod tests {
         assert_eq!(check(&[]), Ok(()));
         assert_eq!(check(&["usb-log"]), Ok(()));
         assert_eq!(check(&["tls", "usb-log"]), Ok(()));
+        assert_eq!(check(&["tls", "update"]), Ok(()));
         let said = check(&["fleet", "tls"]).unwrap_err();
         assert!(said.contains("pico2-w+fleet+tls"), "{said}");
     }

@@ -23,13 +23,35 @@ pub fn check(board: &Board, elf: &Path) -> Result<()> {
     checked(board, &image).with_context(|| format!("{} for {}", elf.display(), board.chip))
 }
 
+/// The same for a board's boot loader, which has no partitions of its own.
+pub fn check_boot_loader(board: &Board, elf: &Path) -> Result<()> {
+    let bytes = fs::read(elf).with_context(|| format!("cannot read {}", elf.display()))?;
+    let image =
+        object::File::parse(&*bytes).with_context(|| format!("{} is no ELF", elf.display()))?;
+    let checked = || -> Result<()> {
+        sections(board, &image)?;
+        vectors(board, &image, board.flash.start)?;
+        if board.image_definition {
+            image_definition(board, &image)?;
+        }
+        Ok(())
+    };
+    checked().with_context(|| format!("{} for {}", elf.display(), board.chip))
+}
+
 fn checked(board: &Board, image: &object::File<'_>) -> Result<()> {
     sections(board, image)?;
-    vectors(board, image)?;
-    if board.image_definition {
+    vectors(board, image, base(board, image).max(board.flash.start))?;
+    // What a boot loader starts is not the boot ROM's to find.
+    if board.image_definition && base(board, image) == board.flash.start {
         image_definition(board, image)?;
     }
     partitions(board, image)
+}
+
+/// Where the image begins: with the flash, or in its slot behind a boot loader.
+pub fn base(board: &Board, image: &object::File<'_>) -> u64 {
+    symbol(image, "_active_start").unwrap_or(board.flash.start)
 }
 
 /// Everything that occupies memory at run time is inside flash or RAM; what has a first value, has
@@ -91,15 +113,14 @@ fn load_address(image: &object::File<'_>, segment: &object::Segment<'_, '_>) -> 
 }
 
 /// The vector table is the first thing in flash; it points to a stack in RAM and to code in flash.
-fn vectors(board: &Board, image: &object::File<'_>) -> Result<()> {
+fn vectors(board: &Board, image: &object::File<'_>, start: u64) -> Result<()> {
     let table = image
         .section_by_name(".vector_table")
         .context("no vector table")?;
     ensure!(
-        table.address() == board.flash.start,
-        "the vector table is at {:#x}, the chip looks at {:#x}",
+        table.address() == start,
+        "the vector table is at {:#x}, the chip looks at {start:#x}",
         table.address(),
-        board.flash.start
     );
     let word = |index: usize| {
         let bytes = table.data().ok()?.get(4 * index..)?.first_chunk()?;
@@ -164,7 +185,8 @@ fn partitions(board: &Board, image: &object::File<'_>) -> Result<()> {
     {
         end = end.max(load_address(image, &segment)? + segment.file_range().1);
     }
-    let code = span(board.flash.start, end - board.flash.start);
+    let start = base(board, image);
+    let code = span(start, end - start);
     let pages = between("_image_start", "_image_end")?;
     let mut parts = vec![("the firmware", code), ("the page image", pages)];
     if board.probe_chip.is_some() {

@@ -7,6 +7,8 @@ pub mod layout;
 pub mod modules;
 pub mod panics;
 pub mod sizes;
+pub mod stamp;
+pub mod told;
 pub mod uf2;
 
 use std::fs;
@@ -30,6 +32,9 @@ pub const DAY: &str = "qemu-mps2-day";
 pub const THROUGHPUT: &str = "qemu-mps2-throughput";
 /// The binary that counts instructions.
 pub const BENCH: &str = "qemu-mps2-bench";
+
+/// The crate of the QEMU board's boot loader, and its binary.
+pub const BOOT_LOADER: &str = "qemu-mps2-boot";
 
 /// The binary that counts what TLS costs.
 const TLS_BENCH: &str = "qemu-mps2-tls-bench";
@@ -60,10 +65,25 @@ pub fn build_for(install: bool, binary: &str, target: &str) -> Result<PathBuf> {
     build_in(install, BOARD, binary, target, &[])
 }
 
-/// Builds the QEMU board's firmware, with https or without.
-pub fn build_firmware(install: bool, https: bool) -> Result<PathBuf> {
-    let features: &[String] = if https { &[HTTPS.to_owned()] } else { &[] };
+/// Builds the QEMU board's firmware with some of its features.
+pub fn build_firmware(install: bool, features: &[String]) -> Result<PathBuf> {
     build_in(install, BOARD, BOARD, CORTEX_M4F, features)
+}
+
+/// Builds the QEMU board's firmware with https.
+pub fn build_https_firmware(install: bool) -> Result<PathBuf> {
+    build_firmware(install, &[HTTPS.to_owned()])
+}
+
+/// Builds the QEMU board's boot loader.
+pub fn build_boot_loader(install: bool) -> Result<PathBuf> {
+    build_in(install, BOOT_LOADER, BOOT_LOADER, CORTEX_M4F, &[])
+}
+
+/// Builds the boot loader of any board.
+pub fn build_boot_loader_of(install: bool, board: &Board) -> Result<PathBuf> {
+    let binary = board.boot_binary();
+    build_in(install, board.boot_loader, &binary, board.target, &[])
 }
 
 /// Builds the binary that counts what TLS costs.
@@ -84,9 +104,14 @@ pub fn build_with(install: bool, board: &Board, features: &[String]) -> Result<P
 /// Builds an image that has a budget.
 pub fn build_image(install: bool, image: &Image) -> Result<PathBuf> {
     let board = image.board;
+    // Boot loaders are crates of their own.
+    let folder = match image.is_boot_loader() {
+        true => board.boot_loader,
+        false => board.name,
+    };
     build_in(
         install,
-        board.name,
+        folder,
         &image.binary,
         board.target,
         &image.features,
@@ -109,6 +134,7 @@ pub fn build_all(install: bool) -> Result<()> {
             .filter(of_board)
             .map(|image| image.binary.clone())
             .collect();
+        binaries.retain(|binary| *binary != board.boot_binary());
         binaries.push(board.suite());
         if board.name == BOARD {
             binaries.extend([DAY, BENCH].map(str::to_owned));
@@ -121,6 +147,9 @@ pub fn build_all(install: bool) -> Result<()> {
             build.args(["--bin", &binary]);
         }
         check(&mut build)?;
+    }
+    for board in BOARDS {
+        build_boot_loader_of(install, board)?;
     }
     build_examples(install)?;
     build(install, BOARD)?;
@@ -140,6 +169,22 @@ fn build_examples(install: bool) -> Result<()> {
     check(&mut build)
 }
 
+/// Builds one of them.
+pub fn build_example(install: bool, name: &str) -> Result<PathBuf> {
+    let elf = built_in("examples", CORTEX_M4F).join(name);
+    if std::env::var_os(IS_BUILT).is_none() || !elf.is_file() {
+        build_examples(install)?;
+    }
+    Ok(elf)
+}
+
+/// Where cargo puts what it builds in a board's folder.
+fn built_in(board: &str, target: &str) -> PathBuf {
+    let folder = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "../target".into());
+    let folder = root().join("boards").join(board).join(folder);
+    folder.join(target).join("release")
+}
+
 /// Cargo in a board's folder, with the flags of all its images.
 fn cargo_in(board: &str) -> Command {
     let mut command = cargo();
@@ -156,9 +201,7 @@ fn build_in(
     target: &str,
     features: &[String],
 ) -> Result<PathBuf> {
-    let folder = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "../target".into());
-    let folder = root().join("boards").join(board).join(folder);
-    let folder = folder.join(target).join("release");
+    let folder = built_in(board, target);
     let mut name = vec![binary];
     name.extend(features.iter().map(String::as_str));
     let elf = folder.join(name.join("+"));

@@ -173,10 +173,10 @@ pub fn measure(file: &Path) -> Result<Sizes> {
     };
     for section in image.sections().filter(is_loaded) {
         let name = section.name().unwrap_or_default();
-        let in_ram = [".data", ".bss", ".uninit"].contains(&name);
+        let in_ram = [".data", ".bss", ".uninit", ".kept"].contains(&name);
         // Variables that start with a value occupy both: RAM, and flash to copy the value from.
         sizes.static_ram += if in_ram { section.size() } else { 0 };
-        sizes.flash += if [".bss", ".uninit"].contains(&name) {
+        sizes.flash += if [".bss", ".uninit", ".kept"].contains(&name) {
             0
         } else {
             section.size()

@@ -1,13 +1,14 @@
 //! Runs the probe in QEMU on a page list and sums up what its log says.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use dunlin::probe::{LoggedBoardEvent, LoggedEvent};
+use dunlin::probe::{LoggedBoardEvent, LoggedEvent, LoggedFoundEvent};
 use dunlin_host::lists::listing::Listing;
 use serde::Serialize;
 
@@ -34,6 +35,25 @@ pub struct Crawl<'a> {
     pub epoch: Option<u64>,
     /// A port of this computer's loopback, and the port of the device that it leads to.
     pub forward: Option<(u16, u16)>,
+    /// What the collector knows the probe by.
+    pub token: Option<&'a str>,
+    /// What the device was told by a cable alone.
+    pub settings: Option<&'a [u8]>,
+    /// Lines of an origin and its headers, as the board's `headers` takes them.
+    pub headers: Option<&'a str>,
+    /// For a firmware with updates, which starts from a slot of the state file.
+    pub updates: Option<Updates<'a>>,
+}
+
+/// What a firmware with updates needs besides.
+#[derive(Clone, Copy, Debug)]
+pub struct Updates<'a> {
+    /// The boot loader's ELF file.
+    pub boot_loader: &'a Path,
+    /// ELF files of other builds that may run.
+    pub other_builds: &'a [PathBuf],
+    /// Options of the firmware, such as `look=10`.
+    pub options: &'a [String],
 }
 
 /// What the firmware's random numbers are made of: the emulated board has no generator.
@@ -59,6 +79,10 @@ pub struct Summary {
     /// The best there is for this budget, as far as the scheduler knows rates.
     pub optimum_estimate: Option<f64>,
     pub resumed_pages: u64,
+    /// URLs beyond the list that became candidates, pages that were kept, and pages that gave way.
+    pub found: u64,
+    pub admitted: u64,
+    pub replaced: u64,
 }
 
 /// What the log of a run said.
@@ -73,24 +97,81 @@ pub struct Report {
     pub awake: Option<Duration>,
     /// Lines that could not be decoded.
     pub lost: usize,
+    /// The collection beyond the list, by the numbers of its pages.
+    pub collection: BTreeMap<u16, Option<String>>,
 }
 
-impl Crawl<'_> {
+impl<'a> Crawl<'a> {
+    /// A run of so many seconds with nothing attached to it.
+    pub fn new(elf: &'a Path, listing: &'a Listing, options: &'a Options, seconds: u32) -> Self {
+        Self {
+            elf,
+            listing,
+            options,
+            seconds,
+            state: None,
+            monitor: None,
+            stop: None,
+            log_port: None,
+            epoch: None,
+            forward: None,
+            updates: None,
+            token: None,
+            settings: None,
+            headers: None,
+        }
+    }
+
+    /// The pages that were kept at the end of a run, those of the list included.
+    ///
+    /// # Errors
+    /// The list cannot be run.
+    pub fn collection(&self, report: &Report) -> Result<Vec<String>> {
+        let (_, order) = page_image::build(self.listing, self.options)?;
+        let pages = &self.listing.list.pages;
+        let listed = order.iter().zip(0..).filter_map(|(index, number)| {
+            let gone = report.collection.contains_key(&number);
+            (!gone).then(|| pages[*index].url.clone())
+        });
+        let found = report.collection.values().flatten().cloned();
+        Ok(listed.chain(found).collect())
+    }
+
     /// Boots the firmware and hands each line of its log to `show`.
     pub fn run(&self, mut show: impl FnMut(&Line)) -> Result<Report> {
         let https = page_image::wants_https(self.listing, self.options);
         let (image, _) = page_image::build(self.listing, self.options)?;
         let image = ImageFile::write(&image, self.elf)?;
+        let settings = self.settings;
+        let settings = settings.map(|told| ImageFile::write_settings(told, self.elf));
+        let settings = settings.transpose()?;
         let deadline = Duration::from_secs(self.seconds.into()) + GRACE;
-        let state = self.state.map(StateFile::open).transpose()?;
+        // Without a file, URLs that are found would have no flash.
+        let scratch = (self.state.is_none() && self.options.discovery.is_some())
+            .then(|| Scratch(qemu::temporary("found")));
+        let state = self.state.or(scratch.as_ref().map(|file| file.0.as_path()));
+        let state = match (state, self.updates) {
+            (Some(state), Some(_)) => Some(StateFile::open_with_slots(state, self.elf)?),
+            (state, _) => state.map(StateFile::open).transpose()?,
+        };
         let mut options = vec![format!("seconds={}", self.seconds)];
         options.extend(state.iter().map(StateFile::option));
         options.extend(self.epoch.map(|epoch| format!("epoch={epoch}")));
-        if https {
+        options.extend(self.token.map(|token| format!("token={token}")));
+        options.extend(self.headers.map(|lines| {
+            let digits: String = lines.bytes().map(|byte| format!("{byte:02x}")).collect();
+            format!("headers={digits}")
+        }));
+        if https || settings.is_some() {
             options.push(format!("entropy={}", entropy()?));
         }
+        let updates = self.updates;
+        options.extend(updates.iter().flat_map(|updates| updates.options.to_vec()));
         let attached = Attached {
+            boot_loader: updates.map(|updates| updates.boot_loader),
+            other_builds: updates.map_or(&[], |updates| updates.other_builds),
             image: Some((&image.path, image.address)),
+            settings: settings.as_ref().map(|file| (&*file.path, file.address)),
             network: true,
             monitor: self.monitor,
             stop: self.stop,
@@ -120,6 +201,15 @@ impl Crawl<'_> {
     }
 }
 
+/// A file that is removed when dropped.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
 impl Report {
     pub fn read(&mut self, line: &Line) {
         self.lost += usize::from(line.level == Level::Lost);
@@ -135,11 +225,30 @@ impl Report {
                 summary.bytes = totals.bytes;
             }
             Some(LoggedEvent::Resumed(resumed)) => summary.resumed_pages = resumed.pages.into(),
+            Some(LoggedEvent::Collection {
+                found,
+                admitted,
+                replaced,
+                ..
+            }) => {
+                summary.found = found.into();
+                summary.admitted = admitted.into();
+                summary.replaced = replaced.into();
+            }
             Some(LoggedEvent::Plan {
                 freshness, optimum, ..
             }) => {
                 summary.freshness_estimate = freshness;
                 summary.optimum_estimate = optimum;
+            }
+            _ => {}
+        }
+        match LoggedFoundEvent::read(&line.message) {
+            Some(
+                LoggedFoundEvent::Admitted { page, url, .. } | LoggedFoundEvent::Kept { page, url },
+            ) => _ = self.collection.insert(page, Some(url.to_owned())),
+            Some(LoggedFoundEvent::Replaced { page, .. }) => {
+                self.collection.insert(page, None);
             }
             _ => {}
         }

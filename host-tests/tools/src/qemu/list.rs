@@ -31,6 +31,7 @@ pub fn listing(port: u16, pages: &[(&str, &str)], gap: Duration) -> Listing {
             min: 0,
             max: None,
             every: None,
+            filter: None,
         });
     }
     let gate = |name: &String| Gate {
@@ -43,6 +44,8 @@ pub fn listing(port: u16, pages: &[(&str, &str)], gap: Duration) -> Listing {
         gates: list.hosts.iter().map(gate).collect(),
         gate_of_host: (0..list.hosts.len()).collect(),
         pins: Vec::new(),
+        headers: Vec::new(),
+        tellers: Vec::new(),
         list,
     }
 }

@@ -43,8 +43,14 @@ pub struct Machine<'a> {
 /// What is plugged into the machine besides its firmware.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Attached<'a> {
+    /// The boot loader, which is started instead of the firmware: that lies in the state file.
+    pub boot_loader: Option<&'a Path>,
+    /// ELF files of other builds that may run, before or after an update.
+    pub other_builds: &'a [PathBuf],
     /// A page image, and the address it is loaded at.
     pub image: Option<(&'a Path, u64)>,
+    /// What the device was told by a cable alone, and the address that it is loaded at.
+    pub settings: Option<(&'a Path, u64)>,
     /// A cable: without it, the network chip hears nothing.
     pub network: bool,
     /// A file that receives every frame on the cable (pcap).
@@ -110,7 +116,11 @@ impl Drop for Guard {
 
 /// Boots `machine` and hands each log line to `show` as it arrives.
 pub fn run(machine: Machine<'_>, mut show: impl FnMut(&Line)) -> Result<End> {
-    let mut decoder = Decoder::new(Arc::new(Firmware::read(machine.elf)?));
+    let mut others = Vec::new();
+    for elf in machine.attached.other_builds {
+        others.push(Arc::new(Firmware::read(elf)?));
+    }
+    let mut decoder = Decoder::new(Arc::new(Firmware::read(machine.elf)?)).or_with(others);
     let mut show = |line: Line| show(&line);
     let record = Record::for_machine(&machine);
     let mut child = Guard(
@@ -278,7 +288,8 @@ fn command(machine: Machine<'_>, record: &Record) -> Command {
             file.display()
         ));
     }
-    if let Some((image, address)) = machine.attached.image {
+    let loaded = [machine.attached.image, machine.attached.settings];
+    for (image, address) in loaded.into_iter().flatten() {
         command.arg("-device");
         command.arg(format!(
             "loader,file={},addr={address:#x},force-raw=on",
@@ -297,7 +308,8 @@ fn command(machine: Machine<'_>, record: &Record) -> Command {
         Time::Counted => drop(command.args(["-icount", &format!("shift={COUNTED}")])),
         Time::Skipping => drop(command.args(["-icount", &format!("shift={SKIPPING},sleep=off")])),
     }
-    command.arg("-kernel").arg(machine.elf);
+    let loaded = machine.attached.boot_loader.unwrap_or(machine.elf);
+    command.arg("-kernel").arg(loaded);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     // Ctrl-C is for us to hear, and for the firmware to be told politely.
     std::os::unix::process::CommandExt::process_group(&mut command, 0);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use dunlin_host::error::Error;
+use dunlin_host::filter::Filter;
 use dunlin_host::lists::listing::Listing;
 use dunlin_host::lists::page_image::{self, Capacity};
 use dunlin_host::lists::pages::ListedPage;
@@ -12,6 +13,7 @@ use object::{Object, ObjectSymbol};
 
 pub use dunlin_host::lists::page_image::{Options, pairs};
 
+use crate::firmware::budgets;
 use crate::qemu::temporary;
 use qemu_mps2_capacity::{HOSTS, PAGES};
 
@@ -37,9 +39,32 @@ pub fn build(listing: &Listing, options: &Options) -> Result<(Vec<u8>, Vec<usize
 pub fn wants_https(listing: &Listing, options: &Options) -> bool {
     let is_https = |page: &ListedPage| page.url.starts_with("https:");
     let pages = &listing.list.pages;
-    options.gateway.is_none() && pages.iter().any(is_https)
+    let updates = options.update_url.as_deref();
+    let updates = updates.is_some_and(|url| url.starts_with("https:"));
+    options.gateway.is_none() && (updates || pages.iter().any(is_https))
         || !options.authorities.is_empty()
         || !listing.pins.is_empty()
+}
+
+/// The features of a firmware that does what this list and these options ask for.
+pub fn features(listing: &Listing, options: &Options) -> Vec<String> {
+    let asked = [
+        (budgets::COLLECT, options.collector.is_some()),
+        (budgets::DISCOVER, options.discovery.is_some()),
+        (budgets::FILTER, listing.list.pages.iter().any(is_filtered)),
+        (budgets::HEADERS, !listing.headers.is_empty()),
+        (budgets::HINTS, !listing.tellers.is_empty()),
+        (budgets::HTTPS, wants_https(listing, options)),
+        (budgets::UPDATE, options.update_url.is_some()),
+    ];
+    let asked = asked.into_iter().filter(|(_, asked)| *asked);
+    asked.map(|(feature, _)| feature.to_owned()).collect()
+}
+
+/// Does the list say what of a page counts, so that a probe can follow it?
+fn is_filtered(page: &ListedPage) -> bool {
+    let markers = |filter: &Filter| !filter.ignore.is_empty() || filter.css().is_none();
+    page.filter.as_ref().is_some_and(markers)
 }
 
 /// An image in a file of its own, removed when dropped.
@@ -51,8 +76,17 @@ pub struct ImageFile {
 }
 
 impl ImageFile {
-    /// Writes `bytes` for the firmware `elf`.
+    /// Writes a page image for the firmware `elf`.
     pub fn write(bytes: &[u8], elf: &Path) -> Result<Self> {
+        Self::write_at(["_image_start", "_image_end"], bytes, elf)
+    }
+
+    /// Writes what a device is told by a cable alone, for the firmware `elf`.
+    pub fn write_settings(bytes: &[u8], elf: &Path) -> Result<Self> {
+        Self::write_at(["_settings_start", "_settings_end"], bytes, elf)
+    }
+
+    fn write_at([start, end]: [&str; 2], bytes: &[u8], elf: &Path) -> Result<Self> {
         let elf = fs::read(elf)?;
         let file = object::File::parse(&*elf)?;
         let symbol = |name| {
@@ -60,13 +94,13 @@ impl ImageFile {
                 .find(|symbol| symbol.name() == Ok(name))
                 .map(|symbol| symbol.address())
         };
-        let (start, end) = symbol("_image_start")
-            .zip(symbol("_image_end"))
-            .context("the firmware has no place for images")?;
+        let (start, end) = symbol(start)
+            .zip(symbol(end))
+            .with_context(|| format!("the firmware has no {start}"))?;
         let room = (end - start) as usize;
         ensure!(
             bytes.len() <= room,
-            "the page image takes {} bytes, the firmware has room for {room}",
+            "found {} bytes to be loaded, the firmware has room for {room}",
             bytes.len()
         );
         let path = temporary("image");

@@ -1,15 +1,16 @@
 //! The state file: the emulated device's flash, kept between runs.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::Write as _;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use dunlin::image::Image;
 use dunlin_host::error::Error;
 
+use crate::firmware::stamp;
 use crate::qemu::temporary;
-use qemu_mps2_capacity::{IMAGE, STATE};
+use qemu_mps2_capacity::{ACTIVE, ACTIVE_ROOM, IMAGE, LINKED_AT, STATE, STATE_WITH_SLOTS};
 
 /// How a page image begins. A device keeps the one it was started with, before anything else.
 const IMAGE_MAGIC: &[u8] = b"dnln";
@@ -21,7 +22,7 @@ pub struct StateFile {
     name: PathBuf,
     key: Option<[u8; 16]>,
     /// Its lock ends with it.
-    _locked: File,
+    locked: File,
 }
 
 impl StateFile {
@@ -30,15 +31,56 @@ impl StateFile {
     /// # Errors
     /// [`Error::Usage`] for a file that is something else.
     pub fn open(file: &Path) -> Result<Self> {
+        Self::open_of(file, STATE)
+    }
+
+    /// The same for a firmware with updates: a file of a firmware without them grows, and keeps what
+    /// is in it. Where no firmware is in the slot that is started, this one is put there, as a cable
+    /// would.
+    ///
+    /// # Errors
+    /// As above, and a firmware that does not fit.
+    pub fn open_with_slots(file: &Path, elf: &Path) -> Result<Self> {
+        let mut opened = Self::open_of(file, STATE_WITH_SLOTS)?;
+        let length = opened.locked.metadata()?.len() as usize;
+        let cannot = || format!("cannot write {}", file.display());
+        if length < STATE_WITH_SLOTS {
+            opened.locked.seek(SeekFrom::End(0)).with_context(cannot)?;
+            let blank = vec![0xff; STATE_WITH_SLOTS - length];
+            opened.locked.write_all(&blank).with_context(cannot)?;
+        }
+        let mut first = [0; 4];
+        opened.locked.seek(SeekFrom::Start(ACTIVE as u64))?;
+        opened.locked.read_exact(&mut first)?;
+        if first == [0xff; 4] {
+            let elf = fs::read(elf).with_context(|| format!("cannot read {}", elf.display()))?;
+            let firmware = stamp::flat(&elf)?;
+            ensure!(
+                firmware.bytes.len() <= ACTIVE_ROOM && firmware.address == LINKED_AT as u64,
+                "the firmware takes {} bytes at {:#x}, the slot holds {ACTIVE_ROOM} for {LINKED_AT:#x}",
+                firmware.bytes.len(),
+                firmware.address
+            );
+            opened.locked.seek(SeekFrom::Start(ACTIVE as u64))?;
+            opened
+                .locked
+                .write_all(&firmware.bytes)
+                .with_context(cannot)?;
+        }
+        Ok(opened)
+    }
+
+    /// Checks the file, or makes a blank one of so many bytes.
+    fn open_of(file: &Path, length: usize) -> Result<Self> {
         let wrong = |found: String| {
             let file = file.display();
             Error::Usage(format!(
-                "{file}: found {found}, expected a state file of {STATE} bytes, or none yet"
+                "{file}: found {found}, expected a state file of {STATE} bytes, of {STATE_WITH_SLOTS} with updates, or none yet"
             ))
         };
         match fs::metadata(file) {
             Ok(found) if !found.is_file() => return Err(wrong("no plain file".into()).into()),
-            Ok(found) if found.len() != STATE as u64 => {
+            Ok(found) if ![STATE, STATE_WITH_SLOTS].contains(&(found.len() as usize)) => {
                 return Err(wrong(format!("a file of {} bytes", found.len())).into());
             }
             Ok(_) => {}
@@ -46,7 +88,7 @@ impl StateFile {
                 let made = OpenOptions::new().write(true).create_new(true).open(file);
                 let mut made =
                     made.map_err(|why| wrong(format!("that it cannot be made ({why})")))?;
-                made.write_all(&vec![0xff; STATE])
+                made.write_all(&vec![0xff; length])
                     .with_context(|| format!("cannot write {}", file.display()))?;
             }
         }
@@ -70,7 +112,7 @@ impl StateFile {
         Ok(Self {
             name,
             key: key_of(&content),
-            _locked: locked,
+            locked,
         })
     }
 

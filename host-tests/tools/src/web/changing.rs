@@ -112,6 +112,7 @@ impl World {
             min: 0,
             max: None,
             every: None,
+            filter: None,
         };
         let hosts: Vec<String> = (0..self.hosts)
             .map(|index| format!("{}:{port}", host(index)))
@@ -126,6 +127,8 @@ impl World {
             gates: hosts.iter().map(gate).collect(),
             gate_of_host: (0..self.hosts).collect(),
             pins: Vec::new(),
+            headers: Vec::new(),
+            tellers: Vec::new(),
             list: PageList {
                 pages: self.pages.iter().map(page).collect(),
                 hosts,
@@ -169,7 +172,8 @@ pub enum Rates {
 }
 
 impl Changing {
-    fn version(&self, at: Duration) -> usize {
+    /// Which version it has then, counted from 0.
+    pub fn version(&self, at: Duration) -> usize {
         self.changes
             .partition_point(|&change| change <= at.as_secs_f64())
     }

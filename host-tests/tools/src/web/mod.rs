@@ -25,6 +25,8 @@ pub struct Hit {
     pub known: Option<String>,
     /// The value of `User-Agent`.
     pub agent: String,
+    /// The value of `X-Token`, if there was one.
+    pub token: Option<String>,
     /// What we answered; 0 for nothing.
     pub status: u16,
     /// Which connection it came on.
@@ -95,7 +97,18 @@ pub struct Web {
 impl Web {
     /// Starts a web in which `site` answers for every host.
     pub fn start(site: impl Fn(&Hit) -> Answer + Send + Sync + 'static) -> Result<Self> {
-        Self::on_port(0, Instant::now(), Arc::default(), Arc::new(site))
+        Self::start_at(0, site)
+    }
+
+    /// The same at a port that was chosen before.
+    ///
+    /// # Errors
+    /// The port is taken.
+    pub fn start_at(
+        port: u16,
+        site: impl Fn(&Hit) -> Answer + Send + Sync + 'static,
+    ) -> Result<Self> {
+        Self::on_port(port, Instant::now(), Arc::default(), Arc::new(site))
     }
 
     /// The same at a port that was used before, with the same log.
@@ -246,6 +259,7 @@ fn read_request(
         path,
         known: None,
         agent: String::new(),
+        token: None,
         status: 0,
         connection,
         port,
@@ -259,6 +273,7 @@ fn read_request(
             "host" => hit.host = value.split(':').next().unwrap_or_default().to_owned(),
             "if-none-match" => hit.known = Some(value.to_owned()),
             "user-agent" => hit.agent = value.to_owned(),
+            "x-token" => hit.token = Some(value.to_owned()),
             _ => {}
         }
     }

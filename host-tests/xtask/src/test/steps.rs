@@ -21,8 +21,13 @@ const HOST_FEATURES: &[&str] = &[
     "log",
     "fetch",
     "probe",
+    "collect",
+    "filter",
+    "headers",
     "update",
     "discover",
+    "fleet",
+    "hints",
     DOCS_FEATURES,
 ];
 /// The crate's feature sets on a device.
@@ -32,11 +37,17 @@ const DEVICE_FEATURES: &[&str] = &[
     "defmt,fetch",
     "defmt,probe",
     "defmt,additions",
+    "defmt,collect",
+    "defmt,filter",
+    "defmt,headers",
     "defmt,update",
     "defmt,discover",
+    "defmt,fleet",
+    "defmt,hints",
 ];
 /// What docs.rs documents: `defmt` and `log` exclude each other.
-const DOCS_FEATURES: &str = "std,log,fetch,probe,additions,update,discover";
+const DOCS_FEATURES: &str =
+    "std,log,fetch,probe,additions,collect,filter,headers,update,discover,fleet,hints";
 
 /// One step.
 #[derive(Clone, Copy, Debug)]
@@ -133,6 +144,7 @@ fn tools(settings: Settings) -> Result<()> {
     setup::qemu(settings.install)?;
     setup::servers(settings.install)?;
     setup::signify(settings.install)?;
+    setup::broker(settings.install)?;
     setup::python(settings.install)?;
     if settings.long {
         setup::compiler(settings.install)?;

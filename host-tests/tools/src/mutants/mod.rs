@@ -1,18 +1,30 @@
-//! `cargo xtask mutants`: faults put into the crate one at a time by cargo-mutants, each to be
-//! caught by the tests of its room.
+//! `cargo xtask mutants`: faults put into the crate one at a time, each to be caught by the tests of
+//! its room. cargo-mutants says which faults there are.
 //!
 //! A sample that is the same for the same seed, or all of them. Survivors have to be known, with a
 //! reason each, in `host-tests/mutants.toml`.
+//!
+//! Compiling takes longer than testing, so that all mutants are compiled at once, each behind a
+//! switch. Only those without a place for a switch are compiled one by one.
+
+mod mutant;
+mod switches;
+mod trial;
+mod workplace;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 use dunlin::math::split_mix;
+use dunlin_host::output::progress::Progress;
 use serde::Deserialize;
 
+use self::mutant::Mutant;
+use self::switches::Switches;
+use self::trial::Trial;
+use self::workplace::Workplace;
 use crate::setup;
 use crate::shell::{capture, cargo, root, say};
 
@@ -27,8 +39,6 @@ struct Room {
     name: &'static str,
     files: &'static [&'static str],
     tests: &'static [&'static str],
-    /// Some of them need the program for this computer, which is most of what there is to compile.
-    needs_program: bool,
 }
 
 /// Unit tests in files of their own, which are no code to put faults into.
@@ -39,13 +49,11 @@ const ROOMS: &[Room] = &[
         name: "store",
         files: &["src/store/**"],
         tests: &["store"],
-        needs_program: false,
     },
     Room {
         name: "scheduler",
         files: &["src/scheduler/**", "src/polite.rs"],
         tests: &["scheduler"],
-        needs_program: true,
     },
     Room {
         name: "fetch",
@@ -58,19 +66,21 @@ const ROOMS: &[Room] = &[
             "suite",
             "probe",
         ],
-        needs_program: false,
     },
     Room {
         name: "discover",
         files: &["src/discover/**", "src/rank/**", "src/xml/**"],
         tests: &["discover"],
-        needs_program: true,
+    },
+    Room {
+        name: "fleet",
+        files: &["src/fleet/**"],
+        tests: &["fleet"],
     },
     Room {
         name: "probe",
         files: &["src/probe/**"],
         tests: &["probe", "cancellation"],
-        needs_program: false,
     },
 ];
 
@@ -100,50 +110,30 @@ struct Outcomes {
     survivors: Vec<String>,
 }
 
-/// Tries mutants room by room and prints who survived.
+/// Tries mutants and prints who survived.
 ///
 /// # Errors
 /// Too few were caught, a survivor has no reason, or cargo-mutants cannot work.
 pub fn mutants(install: bool, choice: Choice<'_>) -> Result<()> {
     setup::cargo_mutants(install)?;
-    let mut listed: Vec<(Room, String)> = Vec::new();
+    let mut listed: Vec<(Room, Mutant)> = Vec::new();
     let rooms = ROOMS.iter();
     for room in rooms.filter(|room| choice.room.is_none_or(|name| name == room.name)) {
-        let names = capture(&mut list(room))?;
-        listed.extend(names.lines().map(|name| (*room, name.to_owned())));
+        let names: Vec<Mutant> = serde_json::from_str(&capture(&mut list(room))?)
+            .context("cannot read what cargo mutants lists")?;
+        listed.extend(names.into_iter().map(|mutant| (*room, mutant)));
     }
     let total = listed.len();
     if !choice.all {
         sample(&mut listed, choice.sample, choice.seed);
     }
-    let mut all = Outcomes::default();
-    for room in ROOMS {
-        let names: Vec<&str> = listed
-            .iter()
-            .filter(|(of, _)| of.name == room.name)
-            .map(|(_, name)| name.as_str())
-            .collect();
-        if names.is_empty() {
-            continue;
-        }
-        let outcomes = run(room, &names)?;
-        println!(
-            "mutants {}: {} of {} caught, {} do not compile",
-            room.name,
-            outcomes.caught,
-            outcomes.caught + outcomes.survivors.len(),
-            outcomes.unviable
-        );
-        all.caught += outcomes.caught;
-        all.unviable += outcomes.unviable;
-        all.survivors.extend(outcomes.survivors);
-    }
-    judge(&all, total)
+    let outcomes = tried(&listed)?;
+    judge(&outcomes, total)
 }
 
 fn list(room: &Room) -> Command {
     let mut command = cargo();
-    command.args(["mutants", "--list", "--package", "dunlin"]);
+    command.args(["mutants", "--list", "--json", "--package", "dunlin"]);
     command.args(["--exclude", TESTS]);
     for file in room.files {
         command.args(["--file", file]);
@@ -159,85 +149,104 @@ fn sample<T>(of: &mut Vec<T>, count: usize, mut seed: u64) {
     }
 }
 
-/// Tries these mutants with the room's tests.
-fn run(room: &Room, names: &[&str]) -> Result<Outcomes> {
-    let target = root().join("target/mutants");
-    let folder = target.join(room.name);
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let mut command = cargo();
-    command
-        .args(["mutants", "--package", "dunlin", "--exclude", TESTS])
-        // The unit tests of the crate, and the room's test programs.
-        .args(["--test-package", "dunlin", "--test-package", "host-tests"])
-        .args(["--cargo-test-arg=--lib", "--no-shuffle", "--output"])
-        .arg(&folder)
-        // Dependencies are compiled once, not once a run.
-        .env("CARGO_TARGET_DIR", target.join("build"))
-        // A mutant that never ends is caught, too; a room's tests take a minute.
-        .args(["--minimum-test-timeout", "120"]);
-    if !room.needs_program {
-        command.arg("--no-default-features");
-    }
-    for test in room.tests {
-        command.args([
-            "--cargo-test-arg=--test",
-            &format!("--cargo-test-arg={test}"),
-        ]);
-    }
-    for name in names {
-        command.args(["--re", &format!("^{}$", escaped(name))]);
-    }
+/// What becomes of each of these.
+fn tried(mutants: &[(Room, Mutant)]) -> Result<Outcomes> {
+    let workplace = Workplace::new()?;
     say(format_args!(
-        "cargo mutants: {} of {}, log in {}",
-        names.len(),
-        room.name,
-        folder.display()
+        "{} mutants, in target/mutants/copy; compiling it takes a few minutes",
+        mutants.len()
     ));
-    let status = command
-        .stdin(Stdio::null())
-        .status()
-        .context("cannot start cargo mutants")?;
-    // 2: some survived; 3: some never ended. What became of each is in a file.
-    if !matches!(status.code(), Some(0 | 2 | 3)) {
-        bail!("cargo mutants failed: {status}");
+    let switches = Switches::new(&workplace, mutants)?;
+    let mut rooms: Vec<Room> = mutants.iter().map(|(room, _)| *room).collect();
+    rooms.dedup_by_key(|room| room.name);
+    let programs = match workplace.build(&rooms)? {
+        Ok(programs) => programs,
+        Err(why) => bail!("the tests do not compile in target/mutants/copy: {why}"),
+    };
+    let mut trials = Vec::new();
+    for program in programs {
+        let name = program.name.clone();
+        let trial = Trial::new(program)?;
+        trials.push(trial.with_context(|| format!("{name} fails without any mutant"))?);
     }
-    let outcomes = read(&folder.join("mutants.out"))?;
-    let tried = outcomes.caught + outcomes.survivors.len() + outcomes.unviable;
-    ensure!(
-        tried == names.len(),
-        "{tried} mutants of {} were tried, expected {}",
-        room.name,
-        names.len()
-    );
+    let mut outcomes = Outcomes::default();
+    let mut progress = Progress::new("trying mutants", mutants.len() as u64);
+    for (number, (room, mutant)) in mutants.iter().enumerate() {
+        if switches.left.contains(&number) {
+            continue;
+        }
+        let fate = if switches.unviable.contains(&number) {
+            Fate::Unviable
+        } else {
+            fate(&of_room(&trials, room), Some(number))?
+        };
+        outcomes.add(room, mutant, fate);
+        progress.at(number as u64);
+    }
+    for (number, (room, mutant)) in mutants.iter().enumerate() {
+        if switches.left.contains(&number) {
+            let fate = alone(&workplace, room, mutant, &trials)?;
+            outcomes.add(room, mutant, fate);
+        }
+    }
     Ok(outcomes)
 }
 
-/// What cargo-mutants wrote down: one name a line.
-fn read(folder: &Path) -> Result<Outcomes> {
-    let lines = |name: &str| -> Result<Vec<String>> {
-        let file: PathBuf = folder.join(name);
-        let text =
-            fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        Ok(text.lines().map(str::to_owned).collect())
-    };
-    Ok(Outcomes {
-        caught: lines("caught.txt")?.len() + lines("timeout.txt")?.len(),
-        unviable: lines("unviable.txt")?.len(),
-        survivors: lines("missed.txt")?,
-    })
+/// What became of one mutant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Fate {
+    /// By the test program of this name.
+    Caught(String),
+    Survived,
+    /// It does not compile.
+    Unviable,
 }
 
-/// A name as a regular expression that matches it alone.
-fn escaped(name: &str) -> String {
-    let special = |c: char| r"\.+*?()|[]{}^$-".contains(c);
-    let escape = |c: char| {
-        if special(c) {
-            format!("\\{c}")
-        } else {
-            c.to_string()
+impl Outcomes {
+    fn add(&mut self, room: &Room, mutant: &Mutant, fate: Fate) {
+        println!("{fate:?}\t{}\t{}", room.name, mutant.name);
+        match fate {
+            Fate::Caught(_) => self.caught += 1,
+            Fate::Unviable => self.unviable += 1,
+            Fate::Survived => self.survivors.push(mutant.name.clone()),
+        }
+    }
+}
+
+/// The unit tests and the room's own.
+fn of_room(trials: &[Trial], room: &Room) -> Vec<Trial> {
+    let belongs = |trial: &&Trial| trial.name() == "dunlin" || room.tests.contains(&trial.name());
+    trials.iter().filter(belongs).cloned().collect()
+}
+
+fn fate(trials: &[Trial], number: Option<usize>) -> Result<Fate> {
+    for trial in trials {
+        if trial.catches(number)? {
+            return Ok(Fate::Caught(trial.name().to_owned()));
+        }
+    }
+    Ok(Fate::Survived)
+}
+
+/// Compiles one mutant and tries it.
+fn alone(workplace: &Workplace, room: &Room, mutant: &Mutant, trials: &[Trial]) -> Result<Fate> {
+    let original = workplace.original(&mutant.file)?;
+    let text = mutant
+        .alone(original)
+        .context("a mutant lies outside its file")?;
+    workplace.write(&mutant.file, text.as_bytes())?;
+    let fate = match workplace.build(&[*room])? {
+        Err(_) => Fate::Unviable,
+        Ok(programs) => {
+            let known = |name: &str| trials.iter().find(|trial| trial.name() == name);
+            let trials = programs
+                .iter()
+                .filter_map(|program| Some(known(&program.name)?.of(program)));
+            fate(&trials.collect::<Vec<_>>(), None)?
         }
     };
-    name.chars().map(escape).collect()
+    workplace.write(&mutant.file, original.as_bytes())?;
+    Ok(fate)
 }
 
 /// A survivor's name without its line and column, which move when code above it changes.
@@ -306,12 +315,8 @@ mod tests {
     }
 
     #[test]
-    fn names_match_themselves_and_survive_moves() {
+    fn names_survive_moves() {
         let name = "src/a.rs:15:9: replace <impl A for B<E>>::f -> Option<[u8]> with Some(())";
-        assert_eq!(
-            escaped(name),
-            r"src/a\.rs:15:9: replace <impl A for B<E>>::f \-> Option<\[u8\]> with Some\(\(\)\)"
-        );
         assert_eq!(
             without_place(name),
             "src/a.rs: replace <impl A for B<E>>::f -> Option<[u8]> with Some(())"

@@ -1,0 +1,200 @@
+//! The collection: how fast bodies are kept, and how fast one version of a million is found.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use dunlin_host::archive::cdxj::Entry;
+use dunlin_host::archive::exchange::Exchange;
+use dunlin_host::archive::index::{Index, IndexWriter};
+use dunlin_host::archive::{Archive, Settings};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::{Row, grouped, peak_bytes, seconds};
+
+/// Bodies, and bytes of each.
+const BODIES: usize = 96;
+const BYTES: usize = 1 << 20;
+/// Versions in the index.
+const RECORDS: usize = 1_000_000;
+/// Look-ups that are timed together.
+const LOOKUPS: usize = 1_000;
+
+/// A folder of our own, removed when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let name = format!("dunlin-bench-{}-{name}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let _ = std::fs::remove_dir_all(&path);
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Ingest, with and without compression, and look-ups.
+pub fn rows(rows: &mut Vec<Row>) {
+    let bodies: Vec<Vec<u8>> = (0..BODIES).map(body).collect();
+    let megabytes = (BODIES * BYTES) as f64 / 1e6;
+    let mut row = |what: &str, time: f64, other, limit: &str| {
+        rows.push(Row {
+            room: "archive",
+            what: format!("{what}, {BODIES} bodies of 1 MiB"),
+            ours: megabytes / time,
+            unit: "MB/s",
+            other,
+            limit: limit.into(),
+            grows: None,
+        });
+    };
+    row("keep, not compressed", ingest(&bodies, 0), None, ">= 100");
+    let alone = seconds(1, || {
+        let mut bytes = 0;
+        for body in &bodies {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::new(6));
+            let _ = encoder.write_all(body);
+            bytes += encoder.finish().map_or(0, |packed| packed.len());
+        }
+        bytes
+    });
+    let other = Some(("the compressor alone", megabytes / alone));
+    row("keep, compressed as a rule", ingest(&bodies, 6), other, "");
+    look_up(rows);
+}
+
+/// Seconds that keeping all bodies takes.
+fn ingest(bodies: &[Vec<u8>], compression: u32) -> f64 {
+    let folder = Folder::new("ingest");
+    let settings = Settings {
+        compression,
+        ..Settings::default()
+    };
+    let mut exchanges: Vec<Exchange> = Vec::new();
+    for (place, body) in bodies.iter().enumerate() {
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+        exchanges.push(Exchange {
+            url: format!("http://example.org/{place}"),
+            address: None,
+            time: 1_794_000_000,
+            request: b"GET / HTTP/1.1\r\n\r\n".to_vec(),
+            response: [head.as_bytes(), body].concat(),
+        });
+    }
+    seconds(1, || {
+        let Ok(mut archive) = Archive::open(&folder.0, settings) else {
+            return 0;
+        };
+        let kept = exchanges.iter().filter_map(|one| archive.keep(one).ok());
+        kept.count()
+    })
+}
+
+/// Text as pages have it: words that repeat, and some that do not.
+fn body(seed: usize) -> Vec<u8> {
+    let words = [
+        "<p>",
+        "the ",
+        "collection ",
+        "of ",
+        "pages ",
+        "is ",
+        "fresh",
+        "</p>\n",
+    ];
+    let mut body = Vec::with_capacity(BYTES + 16);
+    let mut state = seed as u64 + 1;
+    while body.len() < BYTES {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        match state >> 61 {
+            7 => body.extend(format!("{:x} ", state >> 32).bytes()),
+            word => body.extend(words[word as usize].bytes()),
+        }
+    }
+    body.truncate(BYTES);
+    body
+}
+
+fn entry(place: usize) -> Entry {
+    Entry {
+        time: 1_794_000_000 + (place % 4) as u64,
+        url: url(place / 4),
+        media_type: "text/html".into(),
+        status: Some(200),
+        digest: "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ".into(),
+        file: "dunlin-00001-20261117045008.warc.gz".into(),
+        offset: place as u64 * 5_000,
+        length: 4_321,
+    }
+}
+
+fn url(page: usize) -> String {
+    format!(
+        "http://host{}.example.org/section/page{page}.html",
+        page % 997
+    )
+}
+
+/// Indexes a million versions of a quarter of a million pages, and finds some.
+fn look_up(rows: &mut Vec<Row>) {
+    let folder = Folder::new("index");
+    if write_index(&folder.0).is_none() {
+        return;
+    }
+    let mut found = 0;
+    let mut search = || -> Option<f64> {
+        let index = Index::open(&folder.0).ok()?;
+        let pages = RECORDS / 4;
+        Some(seconds(1, || {
+            for place in 0..LOOKUPS {
+                let page = place.wrapping_mul(7_919) % pages;
+                found += index.versions(&url(page), 100).map_or(0, |all| all.len());
+            }
+        }))
+    };
+    let mut time = None;
+    let memory = peak_bytes(|| time = search());
+    let Some(time) = time.filter(|_| found == 4 * LOOKUPS) else {
+        return;
+    };
+    let what = format!("{} records indexed", grouped(RECORDS));
+    rows.push(Row {
+        room: "archive",
+        what: format!("find a page's versions, {what}"),
+        ours: time * 1e3 / LOOKUPS as f64,
+        unit: "ms",
+        other: None,
+        limit: "<= 10".into(),
+        grows: None,
+    });
+    if let Some(memory) = memory {
+        rows.push(Row {
+            room: "archive",
+            what: format!("memory for that, {what}"),
+            ours: memory / 1e6,
+            unit: "MB",
+            other: None,
+            limit: "<= 200".into(),
+            grows: None,
+        });
+    }
+}
+
+fn write_index(folder: &Path) -> Option<()> {
+    std::fs::create_dir_all(folder).ok()?;
+    let mut writer = IndexWriter::open(folder).ok()?;
+    for place in 0..RECORDS {
+        writer.add(entry(place)).ok()?;
+        if place % 65_536 == 65_535 && writer.should_fold() {
+            writer.fold().ok()?;
+        }
+    }
+    writer.fold().ok()
+}

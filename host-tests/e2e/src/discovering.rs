@@ -1,0 +1,226 @@
+//! Pages beyond the list, on a web whose PageRank only the server knows: judged by the server.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use dunlin::discover::Scope;
+use dunlin_host::crawl::generate::{Web as Shape, generate};
+use dunlin_host::crawl::graph::Graph;
+use dunlin_host::lists::discovery::Wanted;
+use dunlin_tools::firmware::budgets::DISCOVER;
+use dunlin_tools::qemu::crawl::Crawl;
+use dunlin_tools::qemu::list::{LOOPBACK, listing, options};
+use dunlin_tools::web::{Answer, Hit, Web, shortest_gap};
+
+use crate::show;
+
+/// A web, and what a probe is given.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    pub pages: usize,
+    pub hosts: usize,
+    pub places: u16,
+    pub gap: Duration,
+    pub seconds: u32,
+    /// The least share of the best pages' PageRank that has to be held.
+    pub share: f64,
+}
+
+/// A run of half a minute.
+pub const SHORT: Setting = Setting {
+    pages: 240,
+    hosts: 4,
+    places: 40,
+    gap: Duration::from_millis(200),
+    seconds: 40,
+    share: 0.65,
+};
+/// Ten visits a place.
+pub const LONG: Setting = Setting {
+    pages: 2_000,
+    hosts: 10,
+    places: 256,
+    gap: Duration::from_millis(200),
+    seconds: 300,
+    share: 0.70,
+};
+
+/// The firmware that discovers, beside the other.
+fn firmware(elf: &Path) -> PathBuf {
+    let name = elf.file_name().unwrap_or_default().to_string_lossy();
+    elf.with_file_name(format!("{name}+{DISCOVER}"))
+}
+
+/// One page in eleven is not for robots.
+fn is_denied(page: usize) -> bool {
+    page % 11 == 7
+}
+
+/// The site of a graph: its pages, its robots.txt and, on the first host, an endless calendar.
+struct Site {
+    graph: Graph,
+    by_address: HashMap<(String, String), usize>,
+}
+
+impl Site {
+    fn new(graph: Graph) -> Self {
+        let pages = 0..graph.len();
+        let by_address = pages
+            .filter_map(|page| {
+                let rest = graph.url(page).strip_prefix("http://")?;
+                let (host, path) = rest.split_once('/')?;
+                Some(((host.to_owned(), format!("/{path}")), page))
+            })
+            .collect();
+        Self { graph, by_address }
+    }
+
+    fn page(&self, hit: &Hit) -> Option<usize> {
+        let address = (hit.host.clone(), hit.path.clone());
+        self.by_address.get(&address).copied()
+    }
+
+    fn path(&self, page: usize) -> &str {
+        let url = self.graph.url(page);
+        url.splitn(4, '/').nth(3).unwrap_or_default()
+    }
+
+    fn answer(&self, hit: &Hit, port: u16) -> Answer {
+        if hit.path == "/robots.txt" {
+            let denied = (0..self.graph.len()).filter(|page| {
+                is_denied(*page) && self.graph.url(*page).contains(&format!("//{}/", hit.host))
+            });
+            let rules: String = denied
+                .map(|page| format!("Disallow: /{}$\n", self.path(page)))
+                .collect();
+            return Answer::page(&format!("User-agent: *\n{rules}"));
+        }
+        if let Some(day) = hit.path.strip_prefix("/cal/") {
+            let day: u64 = day.parse().unwrap_or(0);
+            let links = [day + 1, day.saturating_sub(1), day + 7];
+            let links = links.map(|day| format!("<a href=/cal/{day}>{day}</a>"));
+            return Answer::page(&format!("<h1>{day}</h1>{}", links.concat()));
+        }
+        let Some(page) = self.page(hit) else {
+            return Answer::status(404, "X: none");
+        };
+        let links = self.graph.targets(page).iter().map(|target| {
+            let url = self.graph.url(*target as usize);
+            let rest = url.strip_prefix("http://").unwrap_or(url);
+            let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+            format!("<a href=\"http://{host}:{port}/{path}\">on</a>\n")
+        });
+        let links: String = links.collect();
+        let trap = match page {
+            0 => "<a href=/cal/1>calendar</a><a href=/?PHPSESSID=1>again</a>",
+            _ => "",
+        };
+        Answer::page(&format!("<title>{page}</title>{links}{trap}"))
+    }
+}
+
+/// The best pages are held, traps are not, and nobody is asked too soon or against its will.
+pub fn holds_the_best(elf: &Path, setting: &Setting) -> Result<()> {
+    let shape = Shape::new(setting.pages, setting.hosts);
+    let site = Arc::new(Site::new(generate(&shape, 11)));
+    let serving = Arc::clone(&site);
+    let web = Web::start(move |hit| serving.answer(hit, hit.port))?;
+    let fronts: Vec<String> = (0..setting.hosts)
+        .map(|host| format!("s{host}.test"))
+        .collect();
+    let seeds: Vec<(&str, &str)> = fronts.iter().map(|host| (host.as_str(), "/")).collect();
+    let listing = listing(web.port(), &seeds, setting.gap);
+    let mut options = options();
+    options.resolve = vec![("*".into(), LOOPBACK)];
+    options.discovery = Some(Wanted {
+        scope: Scope::Hosts,
+        places: setting.places,
+        gap_ms: setting.gap.as_millis() as u32,
+    });
+    let elf = firmware(elf);
+    let crawl = Crawl::new(&elf, &listing, &options, setting.seconds);
+    let report = crawl.run(|line| show(line))?;
+    let held = crawl.collection(&report)?;
+    let log = web.log();
+    judge(&site, setting, &held, &log)?;
+    let summary = &report.summary;
+    ensure!(
+        summary.found > 0 && summary.admitted > 0 && summary.replaced > 0,
+        "found {}, admitted {}, replaced {}",
+        summary.found,
+        summary.admitted,
+        summary.replaced
+    );
+    Ok(())
+}
+
+fn judge(site: &Site, setting: &Setting, held: &[String], log: &[Hit]) -> Result<()> {
+    let rank = site.graph.page_rank();
+    let places = usize::from(setting.places);
+    let of = |url: &String| {
+        let rest = url.strip_prefix("http://")?;
+        let (host, path) = rest.split_once('/')?;
+        let host = host.split(':').next()?.to_owned();
+        site.by_address.get(&(host, format!("/{path}"))).copied()
+    };
+    let pages: HashSet<usize> = held.iter().filter_map(of).collect();
+    let own: f64 = pages.iter().map(|page| rank[*page]).sum();
+    let may: Vec<f64> = (0..rank.len())
+        .filter(|page| !is_denied(*page))
+        .map(|page| rank[page])
+        .collect();
+    let mut best = may;
+    best.sort_unstable_by(|one, other| other.total_cmp(one));
+    let best: f64 = best.iter().take(places).sum();
+    let share = own / best;
+    let visits = log.iter().filter(|hit| hit.path != "/robots.txt").count();
+    let trapped = log
+        .iter()
+        .filter(|hit| hit.path.starts_with("/cal/"))
+        .count();
+    let robots = log.len() - visits;
+    let kept_traps = held.iter().filter(|url| url.contains("/cal/")).count();
+    show(format_args!(
+        "{share:.3} of the best {places} pages' PageRank after {visits} visits ({robots} robots.txt), \
+         {trapped} visits and {kept_traps} places in traps"
+    ));
+    ensure!(
+        held.len() <= places,
+        "{} pages in {places} places",
+        held.len()
+    );
+    ensure!(
+        pages.len() + kept_traps == held.len(),
+        "pages that nobody serves"
+    );
+    ensure!(
+        share >= setting.share,
+        "{share:.3} of the best, expected {}",
+        setting.share
+    );
+    ensure!(
+        20 * trapped <= visits,
+        "{trapped} of {visits} visits in traps"
+    );
+    ensure!(
+        20 * kept_traps <= places,
+        "{kept_traps} of {places} places in traps"
+    );
+    let sessions = log.iter().filter(|hit| hit.path.contains("PHPSESSID"));
+    ensure!(sessions.count() == 0, "a session was followed");
+    for hit in log {
+        if let Some(page) = site.page(hit).filter(|page| is_denied(*page)) {
+            let url = site.graph.url(page);
+            ensure!(false, "{url} was asked for against robots.txt");
+        }
+    }
+    for host in 0..setting.hosts {
+        let name = format!("s{host}.test");
+        let gap = shortest_gap(log, &name).with_context(|| format!("{name} was not asked"))?;
+        ensure!(gap >= setting.gap, "{gap:?} between two requests to {name}");
+    }
+    Ok(())
+}

@@ -1,0 +1,249 @@
+//! A fleet on loopback: a broker, a planner, probes in QEMU and `dunlin run`, judged by the web's own
+//! log.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use dunlin_host::fleet::broker_url::BrokerUrl;
+use dunlin_host::fleet::join_args::Place;
+use dunlin_host::lists::listing::Listing;
+use dunlin_tools::firmware::budgets::FLEET;
+use dunlin_tools::firmware::told::Told;
+use dunlin_tools::qemu::crawl::{Crawl, Report};
+use dunlin_tools::qemu::list::{LOOPBACK, options};
+use dunlin_tools::qemu::temporary;
+use dunlin_tools::web::{Answer, Hit, Web};
+
+use crate::monitor::program;
+use crate::show;
+
+const HOSTS: usize = 6;
+const PAGES: usize = 2;
+/// The gap between two requests to a host, by whichever probe.
+const GAP: Duration = Duration::from_secs(1);
+/// A busy computer reads one request late and the next one in time.
+const SLACK: Duration = Duration::from_millis(150);
+/// How long a probe goes on without its planner.
+const LEASE: Duration = Duration::from_secs(6);
+
+/// The firmware of a fleet's probe, beside the other.
+fn firmware(elf: &Path) -> PathBuf {
+    let name = elf.file_name().unwrap_or_default().to_string_lossy();
+    elf.with_file_name(format!("{name}+{FLEET}"))
+}
+
+/// A process of `dunlin`, ended when dropped.
+struct Process(Child);
+
+impl Process {
+    /// Its words go to our own.
+    fn start(mut command: Command) -> Result<Self> {
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .context("cannot start dunlin")?;
+        let stderr = child.stderr.take().context("a pipe")?;
+        thread::spawn(move || {
+            let lines = BufReader::new(stderr).lines().map_while(Result::ok);
+            lines.for_each(|line| eprintln!("{line}"))
+        });
+        Ok(Self(child))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // As Ctrl-C would: a planner ends the broker that it has started.
+        let _ = Command::new("kill")
+            .args(["-INT", &self.0.id().to_string()])
+            .status();
+        for _ in 0..50 {
+            if matches!(self.0.try_wait(), Ok(Some(_))) {
+                return;
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A folder of our own, removed when dropped.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A fleet's folder with credentials for so many probes, and its planner at work.
+struct Fleet {
+    // Ends before its folder goes.
+    _planner: Process,
+    folder: Folder,
+    program: PathBuf,
+}
+
+impl Fleet {
+    fn start(port: u16, probes: usize) -> Result<Self> {
+        let program = program::build()?;
+        let folder = Folder(temporary("fleet"));
+        let free = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+        let made = Command::new(&program)
+            .args(["fleet", "init"])
+            .arg(&folder.0)
+            .args([
+                "--probes",
+                &probes.to_string(),
+                "--broker",
+                &free.to_string(),
+            ])
+            .stdout(Stdio::null())
+            .status()?;
+        ensure!(made.success(), "dunlin fleet init ended with {made}");
+        let mut pages = "url\n".to_owned();
+        for (host, page) in all() {
+            pages += &format!("http://{host}:{port}{page}\n");
+        }
+        let list = folder.0.join("pages.csv");
+        fs::write(&list, pages)?;
+        let mut planner = Command::new(&program);
+        planner.arg("fleet").arg(&list);
+        planner.arg("--mosquitto").arg(&folder.0);
+        planner.arg("--state").arg(folder.0.join("state"));
+        planner.args(["--crawls-per-day", "200000", "--listen", "127.0.0.1:0"]);
+        planner.args(["--politeness", &format!("{}ms", GAP.as_millis())]);
+        planner.args(["--lease", &format!("{}s", LEASE.as_secs())]);
+        Ok(Self {
+            _planner: Process::start(planner)?,
+            folder,
+            program,
+        })
+    }
+
+    /// Where a probe's credentials are.
+    fn url(&self, name: &str) -> PathBuf {
+        self.folder.0.join(format!("{name}.url"))
+    }
+
+    /// A probe in QEMU, for so many seconds; then it is gone as if its power was.
+    fn in_qemu(&self, elf: &Path, name: &str, seconds: u32) -> Result<Report> {
+        let text = fs::read_to_string(self.url(name))?;
+        let broker = BrokerUrl::parse(text.trim()).map_err(anyhow::Error::msg)?;
+        let told = Told::default().with_fleet(Place {
+            broker: &broker,
+            probe: name,
+            lease: dunlin::time::Duration::HOUR,
+        })?;
+        let told = told.bytes()?;
+        let mut options = options();
+        options.resolve = ["*", "127.0.0.1"]
+            .map(|name| (name.into(), LOOPBACK))
+            .into();
+        let nothing = Listing::default();
+        let crawl = Crawl {
+            settings: told.as_deref(),
+            ..Crawl::new(elf, &nothing, &options, seconds)
+        };
+        crawl.run(|line| show(format_args!("{name}: {line}")))
+    }
+
+    /// A probe on this computer.
+    fn on_this_computer(&self, name: &str) -> Result<Process> {
+        let mut run = Command::new(&self.program);
+        let url = self.url(name);
+        run.args(["run", "--fleet", &format!("@{}", url.display())]);
+        run.args(["--lease", &format!("{}s", LEASE.as_secs())]);
+        run.args(["--resolve", "*=127.0.0.1"]);
+        Process::start(run)
+    }
+}
+
+/// Every page of the web, by its host.
+fn all() -> impl Iterator<Item = (String, String)> {
+    let hosts = (0..HOSTS).map(|host| format!("h{host}.test"));
+    hosts.flat_map(|host| (0..PAGES).map(move |page| (host.clone(), format!("/page{page}"))))
+}
+
+/// No two requests to a host are closer than its gap, whoever makes them.
+fn judge(log: &[Hit]) -> Result<Duration> {
+    let mut last = BTreeMap::new();
+    let mut shortest = Duration::MAX;
+    for hit in log {
+        if let Some(before) = last.insert(hit.host.clone(), hit.at) {
+            let gap = hit.at.saturating_sub(before);
+            shortest = shortest.min(gap);
+            ensure!(
+                gap + SLACK >= GAP,
+                "{}{} was asked for {gap:?} after the last request to its host",
+                hit.host,
+                hit.path
+            );
+        }
+    }
+    Ok(shortest)
+}
+
+/// Every page was visited in this time.
+fn visited(log: &[Hit], from: Duration, to: Duration) -> Result<()> {
+    for (host, page) in all() {
+        let found = log
+            .iter()
+            .any(|hit| hit.host == host && hit.path == page && (from..to).contains(&hit.at));
+        ensure!(
+            found,
+            "{host}{page} was not visited from {from:?} to {to:?}"
+        );
+    }
+    Ok(())
+}
+
+/// Two probes in QEMU and one on this computer share a web. One in QEMU is gone after a while: its
+/// pages are visited by the others, and no host is asked too soon by anybody at any time.
+pub fn shares(elf: &Path) -> Result<()> {
+    const WHOLE: u32 = 40;
+    const PART: u32 = 16;
+    let elf = firmware(elf);
+    let web = Web::start(|hit| match hit.path.as_str() {
+        "/robots.txt" => Answer::status(404, "X: none"),
+        _ => Answer::version(hit, 1),
+    })?;
+    let fleet = Fleet::start(web.port(), 3)?;
+    let (stays, leaves) = thread::scope(|scope| {
+        let stays = scope.spawn(|| fleet.in_qemu(&elf, "p1", WHOLE));
+        let leaves = scope.spawn(|| fleet.in_qemu(&elf, "p2", PART));
+        let run = fleet.on_this_computer("p3");
+        let leaves = leaves.join().map(|report| (report, web.now()));
+        let stays = stays.join();
+        drop(run?);
+        match (stays, leaves) {
+            (Ok(stays), Ok((leaves, gone))) => Ok((stays?, (leaves?, gone))),
+            _ => bail!("a probe's thread panicked"),
+        }
+    })?;
+    let (leaves, gone) = leaves;
+    let log = web.log();
+    let shortest = judge(&log)?;
+    show(format_args!(
+        "{} requests, {} by p1 and {} by p2, the closest two after {shortest:?}",
+        log.len(),
+        stays.summary.fetches,
+        leaves.summary.fetches
+    ));
+    ensure!(
+        stays.summary.fetches > 0 && leaves.summary.fetches > 0,
+        "a probe in QEMU has fetched nothing"
+    );
+    visited(&log, Duration::ZERO, gone)?;
+    visited(&log, gone + LEASE + GAP, Duration::MAX)
+}

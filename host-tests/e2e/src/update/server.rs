@@ -1,0 +1,185 @@
+//! An update server that does as it is told: files with tags, parts of them, and every way to
+//! answer wrongly.
+
+use std::collections::HashMap;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+
+/// How the server answers a request for a payload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Trick {
+    /// As it should.
+    #[default]
+    None,
+    /// It hangs up after so many bytes, each time.
+    HangsUpAfter(usize),
+    /// It announces more than it sends.
+    Announces(usize),
+    /// It sends so many bytes more than there are, without saying how many there are.
+    SendsMore(usize),
+    /// It sends so many bytes fewer, and says that this is all.
+    SendsFewer(usize),
+    /// Asked for a part, it sends another one.
+    OtherRange,
+    /// Asked for a part, it sends that of another version.
+    OtherVersion,
+}
+
+/// One request that was answered.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The first byte that was asked for.
+    pub from: usize,
+    pub status: u16,
+    /// Bytes of the body that were sent.
+    pub sent: usize,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    files: HashMap<String, (Vec<u8>, u64)>,
+    versions: u64,
+    trick: Trick,
+    log: Vec<Asked>,
+}
+
+/// A running server; its threads end with the process.
+#[derive(Clone, Debug)]
+pub struct UpdateServer {
+    port: u16,
+    inner: Arc<Mutex<Inner>>,
+}
+
+impl UpdateServer {
+    pub fn start() -> Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).context("cannot listen on loopback")?;
+        let port = listener.local_addr()?.port();
+        let inner = Arc::new(Mutex::new(Inner::default()));
+        let shared = Arc::clone(&inner);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let shared = Arc::clone(&shared);
+                // A client that went away is not the server's problem.
+                thread::spawn(move || drop(serve(stream, &shared)));
+            }
+        });
+        Ok(Self { port, inner })
+    }
+
+    /// As the device sees it.
+    pub fn url(&self) -> String {
+        format!("http://10.0.2.2:{}/updates/", self.port)
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a file where devices look, as a new version.
+    pub fn put(&self, name: &str, bytes: &[u8]) {
+        let mut inner = self.inner();
+        inner.versions += 1;
+        let version = inner.versions;
+        let path = format!("/updates/{name}");
+        inner.files.insert(path, (bytes.to_vec(), version));
+    }
+
+    pub fn set_trick(&self, trick: Trick) {
+        self.inner().trick = trick;
+    }
+
+    /// What was asked for so far.
+    pub fn log(&self) -> Vec<Asked> {
+        self.inner().log.clone()
+    }
+}
+
+fn serve(stream: TcpStream, inner: &Mutex<Inner>) -> std::io::Result<()> {
+    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+    let mut lines = BufReader::new(stream.try_clone()?).lines();
+    let first = lines.next().transpose()?.unwrap_or_default();
+    let path = first.split(' ').nth(1).unwrap_or_default().to_owned();
+    let mut from = 0;
+    let mut known = None;
+    for line in lines {
+        let line = line?;
+        let Some((name, value)) = line.split_once(": ") else {
+            break;
+        };
+        match name.to_ascii_lowercase().as_str() {
+            "range" => {
+                let digits = value.trim_start_matches("bytes=").trim_end_matches('-');
+                from = digits.parse().unwrap_or(0);
+            }
+            "if-none-match" => known = Some(value.to_owned()),
+            _ => {}
+        }
+    }
+    let (answer, status, sent) = {
+        let inner = inner.lock().unwrap_or_else(PoisonError::into_inner);
+        answer(&inner, &path, from, known.as_deref())
+    };
+    let asked = Asked { from, status, sent };
+    inner
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .log
+        .push(asked);
+    let mut stream = stream;
+    stream.write_all(&answer)
+}
+
+/// The bytes of an answer, its status, and how many of them are its body.
+fn answer(inner: &Inner, path: &str, from: usize, known: Option<&str>) -> (Vec<u8>, u16, usize) {
+    const CLOSE: &str = "Connection: close\r\n";
+    let Some((bytes, version)) = inner.files.get(path) else {
+        let head = format!("HTTP/1.1 404 None\r\n{CLOSE}Content-Length: 0\r\n\r\n");
+        return (head.into_bytes(), 404, 0);
+    };
+    let tag = format!("\"v{version}\"");
+    if known == Some(&tag) && from == 0 {
+        let head = format!("HTTP/1.1 304 Same\r\n{CLOSE}ETag: {tag}\r\n\r\n");
+        return (head.into_bytes(), 304, 0);
+    }
+    let trick = match path.ends_with(".sig") {
+        true => Trick::None,
+        false => inner.trick,
+    };
+    let total = bytes.len();
+    let (status, start, tag) = match trick {
+        _ if from == 0 => (200, 0, tag),
+        Trick::OtherRange => (206, from + 4, tag),
+        Trick::OtherVersion => (206, from, "\"another\"".into()),
+        _ => (206, from, tag),
+    };
+    let mut body = bytes.get(start..).unwrap_or_default().to_vec();
+    let mut announced = Some(body.len());
+    match trick {
+        Trick::HangsUpAfter(count) => body.truncate(count),
+        Trick::Announces(more) => announced = Some(body.len() + more),
+        Trick::SendsMore(more) => {
+            body.extend(vec![7; more]);
+            announced = None;
+        }
+        Trick::SendsFewer(fewer) => {
+            body.truncate(total.saturating_sub(fewer));
+            announced = None;
+        }
+        _ => {}
+    }
+    let mut head = format!("HTTP/1.1 {status} Said\r\n{CLOSE}ETag: {tag}\r\n");
+    if status == 206 {
+        head += &format!("Content-Range: bytes {start}-{}/{total}\r\n", total - 1);
+    }
+    if let Some(length) = announced {
+        head += &format!("Content-Length: {length}\r\n");
+    }
+    head += "\r\n";
+    let sent = body.len();
+    ([head.into_bytes(), body].concat(), status, sent)
+}
