@@ -26,7 +26,7 @@ use flate2::read::MultiGzDecoder;
 
 use crate::command::TextFile;
 use crate::monitor::program;
-use crate::show;
+use crate::{show, trace};
 
 /// Probes in QEMU; one more host is for `dunlin run`.
 const PROBES: usize = 3;
@@ -170,7 +170,7 @@ fn crawl(
         token: to.map(|(_, token)| token),
         ..Crawl::new(elf, listing, &options, seconds)
     };
-    crawl.run(|line| show(line))
+    crawl.run(|line| trace(line))
 }
 
 /// `dunlin run` on one host of the world.
@@ -411,7 +411,7 @@ pub fn filters(elf: &Path) -> Result<()> {
         headers: Some(&headers),
         ..Crawl::new(&elf, &listing, &options, SECONDS)
     };
-    crawl.run(|line| show(line))?;
+    crawl.run(|line| trace(line))?;
     let log = web.log();
     let of = |host: &str| {
         log.iter()

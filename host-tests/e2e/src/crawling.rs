@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use dunlin::probe::LoggedEvent;
 use dunlin_host::lists::listing::Listing;
 use dunlin_host::lists::page_image::Capacity;
 use dunlin_tools::qemu::crawl::{Crawl, Report};
@@ -18,7 +19,7 @@ use dunlin_tools::web::{Answer, Hit, Web, shortest_gap};
 use qemu_mps2_capacity::PAGES;
 
 use crate::demo;
-use crate::show;
+use crate::{show, trace};
 
 /// The gap that most cases ask for.
 pub const GAP: Duration = Duration::from_millis(400);
@@ -40,7 +41,7 @@ fn run_and_watch(
     let options = options();
     let crawl = Crawl::new(elf, listing, &options, seconds);
     let report = crawl.run(|line| {
-        show(line);
+        trace(line);
         watch(line);
     })?;
     ensure!(
@@ -185,7 +186,14 @@ pub fn bad_hosts(elf: &Path) -> Result<()> {
     ];
     let mut nameless = false;
     run_and_watch(elf, &listing(web.port(), &pages, GAP), 16, |line| {
-        nameless |= line.message.starts_with("backoff ") && line.message.ends_with("why=Name");
+        let event = LoggedEvent::read(&line.message);
+        nameless |= matches!(
+            event,
+            Some(LoggedEvent::BackOff {
+                why: Some("Name"),
+                ..
+            })
+        );
     })?;
     let log = web.log();
     ensure!(nameless, "the probe did not say that a name has no address");
@@ -309,12 +317,12 @@ pub fn link_loss(elf: &Path) -> Result<()> {
         };
         let mut states = Vec::new();
         let report = crawl.run(|line| {
-            show(line);
-            states.extend(
-                line.message
-                    .strip_prefix("network ")
-                    .map(|state| state.chars().take(2).collect::<String>()),
-            );
+            trace(line);
+            states.extend(match LoggedEvent::read(&line.message) {
+                Some(LoggedEvent::Up { .. }) => Some("up"),
+                Some(LoggedEvent::Down) => Some("down"),
+                _ => None,
+            });
         });
         report.map(|_| states)
     });
@@ -346,7 +354,7 @@ pub fn link_loss(elf: &Path) -> Result<()> {
         "only {after} requests came after the link was back"
     );
     ensure!(
-        states.join(" ") == "up do up",
+        states == ["up", "down", "up"],
         "the probe saw the network go {states:?}"
     );
     Ok(())

@@ -15,7 +15,7 @@ use dunlin_tools::qemu::crawl::Crawl;
 use dunlin_tools::qemu::list::{LOOPBACK, listing, options};
 use dunlin_tools::web::{Answer, Hit, Web, shortest_gap};
 
-use crate::show;
+use crate::{show, trace};
 
 /// A web, and what a probe is given.
 #[derive(Clone, Copy, Debug)]
@@ -142,7 +142,7 @@ pub fn holds_the_best(elf: &Path, setting: &Setting) -> Result<()> {
     });
     let elf = firmware(elf);
     let crawl = Crawl::new(&elf, &listing, &options, setting.seconds);
-    let report = crawl.run(|line| show(line))?;
+    let report = crawl.run(|line| trace(line))?;
     let held = crawl.collection(&report)?;
     let log = web.log();
     judge(&site, setting, &held, &log)?;

@@ -22,7 +22,7 @@ use dunlin_tools::qemu::temporary;
 use dunlin_tools::web::{Answer, Hit, Web};
 
 use crate::monitor::program;
-use crate::show;
+use crate::{show, trace};
 
 const HOSTS: usize = 6;
 const PAGES: usize = 2;
@@ -155,7 +155,7 @@ impl Fleet {
             settings: told.as_deref(),
             ..Crawl::new(elf, &nothing, &options, seconds)
         };
-        crawl.run(|line| show(format_args!("{name}: {line}")))
+        crawl.run(|line| trace(format_args!("{name}: {line}")))
     }
 
     /// A probe on this computer.

@@ -25,8 +25,10 @@ pub mod update;
 pub use tls::front::Handshakes;
 pub use tls::sessions::{Kept, kept};
 
-use std::cell::RefCell;
+use std::cell::Cell;
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, ensure};
@@ -264,6 +266,7 @@ pub fn run(install: bool, only: Option<&str>, long: bool) -> Result<u64> {
     firmware::build_firmware(install, &[UPDATE.to_owned()])?;
     firmware::build_boot_loader(install)?;
     let elf = firmware::build(install, firmware::BOARD)?;
+    WATCHED.store(only.is_some(), Ordering::Relaxed);
     let mut passed = conclude(CASES, &elf, only, AT_ONCE)?;
     if long {
         passed += conclude(LONG_CASES, &elf, only, 1)?;
@@ -296,6 +299,7 @@ fn conclude(cases: &[Case], elf: &Path, only: Option<&str>, at_once: usize) -> R
     for (name, case) in &failed {
         CASE.set(name);
         show("begins again, alone");
+        WATCHED.store(true, Ordering::Relaxed);
         case(elf).with_context(|| format!("{name} failed twice, the second time alone"))?;
         show("passed alone, after it had failed beside other cases");
     }
@@ -310,7 +314,7 @@ fn trial((name, case): Case, elf: PathBuf, failed: Arc<Mutex<Vec<Case>>>) -> Tri
         CASE.set(name);
         show("begins");
         case(&elf).map_err(|error| {
-            // Said now: the other cases go on for a while and would bury it.
+            show_recent();
             show(format_args!("FAILED: {error:#}"));
             let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
             failed.push((name, case));
@@ -320,11 +324,45 @@ fn trial((name, case): Case, elf: PathBuf, failed: Arc<Mutex<Vec<Case>>>) -> Tri
 }
 
 thread_local! {
-    /// The case that runs in this thread.
-    static CASE: RefCell<&'static str> = const { RefCell::new("") };
+    /// The case that runs in this thread; empty in threads that a case has started.
+    static CASE: Cell<&'static str> = const { Cell::new("") };
 }
 
 /// Prints a line of the case that runs in this thread, after the beginning of the case's name.
 pub(crate) fn show(line: impl std::fmt::Display) {
-    CASE.with_borrow(|name| eprintln!("{name:.16}| {line}"));
+    eprintln!("{:.16}| {line}", CASE.get());
+}
+
+/// A single case is watched: its probes' lines are printed as they come.
+static WATCHED: AtomicBool = AtomicBool::new(false);
+
+/// The latest lines of all probes, each with its case.
+static RECENT: Mutex<VecDeque<(&str, String)>> = Mutex::new(VecDeque::new());
+
+/// Lines of probes that are kept: some hundreds a case that runs.
+const MOST_RECENT: usize = 2_000;
+
+/// Takes a line of a probe. Dozens of cases would drown what counts in them, so they are printed
+/// only where one case is asked for by name, or when it has failed.
+pub(crate) fn trace(line: impl std::fmt::Display) {
+    if WATCHED.load(Ordering::Relaxed) {
+        return show(line);
+    }
+    let mut recent = RECENT.lock().unwrap_or_else(PoisonError::into_inner);
+    if recent.len() >= MOST_RECENT {
+        recent.pop_front();
+    }
+    recent.push_back((CASE.get(), line.to_string()));
+}
+
+/// Prints what probes said lately in this thread's case, and in threads that some case has started.
+fn show_recent() {
+    let case = CASE.get();
+    let recent = RECENT.lock().unwrap_or_else(PoisonError::into_inner);
+    let of_this_case = recent
+        .iter()
+        .filter(|(name, _)| *name == case || name.is_empty());
+    for (name, line) in of_this_case {
+        eprintln!("{name:.16}| {line}");
+    }
 }

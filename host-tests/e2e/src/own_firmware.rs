@@ -8,7 +8,7 @@ use dunlin_tools::firmware;
 use dunlin_tools::qemu::{self, Attached, End, Machine, Time};
 use dunlin_tools::web::{Answer, Web};
 
-use crate::show;
+use crate::{show, trace};
 
 /// Where `boards/examples/pages.csv` looks for its pages.
 const PORT: u16 = 8000;
@@ -34,7 +34,7 @@ pub fn crawls(_: &Path) -> Result<()> {
             ..Attached::default()
         },
     };
-    let end = qemu::run(machine, |line| show(line))?;
+    let end = qemu::run(machine, |line| trace(line))?;
     ensure!(end == End::Deadline, "it ended: {end:?}");
     let log = web.log();
     let paths: Vec<&str> = log.iter().map(|hit| hit.path.as_str()).collect();

@@ -18,7 +18,7 @@ use dunlin_tools::web::{Answer, Web, shortest_gap};
 
 use crate::crawling::{GAP, hits, no_robots, polite};
 use crate::debugger;
-use crate::show;
+use crate::trace;
 
 /// A state file of our own, removed when dropped.
 struct Scratch(PathBuf);
@@ -62,7 +62,7 @@ fn boot(
     };
     let mut log = Vec::new();
     let end = qemu::run(machine, |line| {
-        show(line);
+        trace(line);
         log.push(line.clone());
     })?;
     Ok((end, log))
@@ -321,7 +321,7 @@ pub fn hangs(elf: &Path) -> Result<()> {
     let mut starts = Vec::<Vec<Line>>::new();
     let mut hung = Ok(());
     let end = qemu::run(machine, |line| {
-        show(line);
+        trace(line);
         if line.message.starts_with("boot ") {
             starts.push(Vec::new());
         }

@@ -20,7 +20,7 @@ use dunlin_tools::qemu::list::{LOOPBACK, listing};
 use dunlin_tools::qemu::page_image::Options;
 use dunlin_tools::web::{Answer, Web};
 
-use crate::show;
+use crate::trace;
 
 /// The image, as host-tests/budgets.toml has it.
 const IMAGE: &str = "qemu-mps2+tcp-log";
@@ -55,7 +55,7 @@ pub fn monitors_read_it(_: &Path) -> Result<()> {
             Ok(vec![read(&elf, here)?, read(&elf, here)?])
         });
         let report = crawl.run(|line| {
-            show(line);
+            trace(line);
             serial.push(line.message.clone());
         });
         let read = readers

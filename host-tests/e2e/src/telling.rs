@@ -17,7 +17,7 @@ use dunlin_tools::qemu::list::{LOOPBACK, options};
 use dunlin_tools::web::changing::{Changing, DAY, Rates, World, host};
 use dunlin_tools::web::{Answer, Hit, Web, shortest_gap};
 
-use crate::show;
+use crate::{show, trace};
 
 /// Pages of each host.
 const PAGES: usize = 12;
@@ -158,7 +158,7 @@ fn crawl(elf: &Path, says: Says, seconds: u32) -> Result<[f64; 2]> {
     let mut options = options();
     options.resolve = vec![("*".into(), LOOPBACK)];
     options.per_day = Some(per_day);
-    let report = Crawl::new(elf, &listing, &options, seconds).run(|line| show(line))?;
+    let report = Crawl::new(elf, &listing, &options, seconds).run(|line| trace(line))?;
     let log = web.log();
     let asked = |path: &str| {
         let hits = log.iter().filter(|hit| hit.path == path);

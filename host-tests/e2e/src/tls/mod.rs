@@ -25,7 +25,7 @@ use dunlin_tools::qemu::list::{LOOPBACK, listing};
 use dunlin_tools::qemu::page_image::Options;
 use dunlin_tools::qemu::{Line, temporary};
 
-use crate::show;
+use crate::{show, trace};
 pub use peers::real_peers;
 use pki::{Authority, Fate, Identity, ROOT, cases, leaf, pinned};
 use server::{Ending, MEDDLINGS, Server, meddle};
@@ -126,7 +126,7 @@ fn crawl(
     };
     let mut outcome = Outcome::default();
     let report = crawl.run(|line| {
-        show(line);
+        trace(line);
         outcome.read(line);
     })?;
     outcome.report = report;

@@ -51,7 +51,7 @@ pub fn demo(install: bool) -> Result<()> {
 
 /// The case that the tests run: the demo as people see it.
 pub fn case(elf: &Path) -> Result<()> {
-    let seen = run(elf, crate::show)?;
+    let seen = run(elf, crate::trace)?;
     crate::show(seen);
     Ok(())
 }

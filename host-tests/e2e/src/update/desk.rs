@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use dunlin::probe::LoggedBoardEvent;
 use dunlin::update::{Kind, Manifest, SecretKey, digest_of, manifest_ending};
 use dunlin_host::lists::listing::Listing;
 use dunlin_tools::firmware::stamp::{self, Keys};
@@ -18,7 +19,7 @@ use dunlin_tools::web::{Answer, Web};
 
 use super::server::UpdateServer;
 use crate::crawling::{GAP, no_robots};
-use crate::show;
+use crate::trace;
 
 /// One build of the firmware: the same code under another identity.
 #[derive(Clone, Debug)]
@@ -168,7 +169,7 @@ impl Desk {
         };
         let mut log = Vec::new();
         let end = qemu::run(machine, |line| {
-            show(line);
+            trace(line);
             log.push(line.clone());
             if enough(line) {
                 stop.store(true, Ordering::Relaxed);
@@ -191,9 +192,9 @@ pub fn count(log: &[Line], words: &str) -> usize {
 
 /// The builds that were started, one after the other.
 pub fn started(log: &[Line]) -> Vec<String> {
-    let build = |line: &Line| {
-        let (name, build) = line.message.split_once(", build ")?;
-        (name.starts_with("dunlin on ")).then(|| build.to_owned())
+    let build = |line: &Line| match LoggedBoardEvent::read(&line.message) {
+        Some(LoggedBoardEvent::Banner { build, .. }) => Some(build.to_owned()),
+        _ => None,
     };
     log.iter().filter_map(build).collect()
 }

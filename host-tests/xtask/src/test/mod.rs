@@ -7,10 +7,10 @@
 
 mod steps;
 
-use std::io::{BufRead as _, BufReader, Read};
-use std::process::{Command, Stdio};
+use std::io::IsTerminal as _;
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Mutex;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::RecvTimeoutError;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,6 +18,7 @@ use anyhow::{Context, Result, bail};
 use dunlin_host::error::Error;
 use dunlin_tools::firmware;
 use dunlin_tools::shell::{find, say};
+use dunlin_tools::words::{Words, hand_on};
 
 use steps::{ALONE, COMPUTER, FIRMWARE, FIRST, Step};
 
@@ -59,7 +60,7 @@ fn named(name: &str) -> Result<&'static Step, Error> {
 #[derive(Debug, Default)]
 struct Outcomes {
     passed: Vec<(&'static str, Duration)>,
-    failed: Vec<&'static str>,
+    failed: Vec<(&'static str, Words)>,
 }
 
 /// Runs every step. After a failure no more are begun, and those that failed are named.
@@ -74,7 +75,8 @@ fn all(settings: Settings) -> Result<()> {
             }
             say(format_args!("step `{}` begins", step.name));
             let start = Instant::now();
-            let result = step_in_child(step, place, settings);
+            let words = Words::default();
+            let result = step_in_child(step, place, settings, &words);
             let mut outcomes = lock(&outcomes);
             match result {
                 Ok(()) => {
@@ -87,7 +89,7 @@ fn all(settings: Settings) -> Result<()> {
                     ));
                 }
                 Err(error) => {
-                    outcomes.failed.push(step.name);
+                    outcomes.failed.push((step.name, words));
                     say(format_args!("step `{}` FAILED: {error:#}", step.name));
                 }
             }
@@ -102,12 +104,16 @@ fn all(settings: Settings) -> Result<()> {
         run(ALONE, Place::Front);
     }
     let Outcomes { passed, failed } = outcomes.into_inner().unwrap_or_default();
+    // Said again at the end: the other lane went on for a while, and its words lie between.
+    for (name, words) in &failed {
+        println!("step `{name}` failed; what it said of failures, and its last words:\n{words}");
+    }
     for (name, time) in &passed {
         println!("{:6.0} s  {name}", time.as_secs_f64());
     }
     println!("{:6.0} s  in all", begin.elapsed().as_secs_f64());
     println!("{} passed, {} failed", passed.len(), failed.len());
-    if let Some(name) = failed.first() {
+    if let Some((name, _)) = failed.first() {
         bail!("step `{name}` failed");
     }
     Ok(())
@@ -123,15 +129,15 @@ fn lock(outcomes: &Mutex<Outcomes>) -> std::sync::MutexGuard<'_, Outcomes> {
 /// Where a step's words go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// Straight to where ours go. Steps here compile most of the time, and give way to the clocks
-    /// and browsers of the other lane.
+    /// To where ours go, as they are. Steps here compile most of the time, and give way to the
+    /// clocks and browsers of the other lane.
     Front,
     /// The same, each line after a mark that tells it from the other lane's.
     Beside,
 }
 
 /// Runs the step in a process of its own, so that the words of the two lanes can be told apart.
-fn step_in_child(step: &Step, place: Place, settings: Settings) -> Result<()> {
+fn step_in_child(step: &Step, place: Place, settings: Settings, words: &Words) -> Result<()> {
     let program = std::env::current_exe().context("cannot find this program")?;
     let mut command = match find("nice").filter(|_| place == Place::Front) {
         Some(nice) => {
@@ -151,54 +157,48 @@ fn step_in_child(step: &Step, place: Place, settings: Settings) -> Result<()> {
     if step.needs_images {
         command.env(firmware::IS_BUILT, "1");
     }
-    finish(&mut command, place)
+    finish(&mut command, place, words)
 }
 
 /// What a step has said is read by then. Only a program that outlives its step keeps a pipe open
 /// for longer.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// Runs a command to its end; an error unless it ends with success.
-fn finish(command: &mut Command, place: Place) -> Result<()> {
+/// Runs a command to its end; an error unless it ends with success. On a terminal, a step in front
+/// has it for itself, for the progress bars of cargo.
+fn finish(command: &mut Command, place: Place, words: &Words) -> Result<()> {
     command.stdin(Stdio::null());
     let cannot_start = "cannot start a step";
-    let status = match place {
-        Place::Front => command.status().context(cannot_start)?,
-        Place::Beside => {
-            command.stdout(Stdio::piped()).stderr(Stdio::piped());
-            let mut child = command.spawn().context(cannot_start)?;
-            let output = marked(child.stdout.take(), |line| println!("    | {line}"));
-            let errors = marked(child.stderr.take(), |line| eprintln!("    | {line}"));
-            let status = child.wait().context("cannot wait for a step")?;
-            for end in [output, errors] {
-                if end.recv_timeout(LAST_WORDS) == Err(RecvTimeoutError::Timeout) {
-                    bail!("{status}, but a program that it started still runs");
-                }
-            }
-            status
-        }
+    if place == Place::Front && std::io::stderr().is_terminal() {
+        let status = command.status().context(cannot_start)?;
+        return judge(status);
+    }
+    let mark = match place {
+        Place::Front => "",
+        Place::Beside => "    | ",
     };
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().context(cannot_start)?;
+    let output = hand_on(child.stdout.take(), words, move |line| {
+        println!("{mark}{line}")
+    });
+    let errors = hand_on(child.stderr.take(), words, move |line| {
+        eprintln!("{mark}{line}")
+    });
+    let status = child.wait().context("cannot wait for a step")?;
+    for end in [output, errors] {
+        if end.recv_timeout(LAST_WORDS) == Err(RecvTimeoutError::Timeout) {
+            bail!("{status}, but a program that it started still runs");
+        }
+    }
+    judge(status)
+}
+
+fn judge(status: ExitStatus) -> Result<()> {
     if !status.success() {
         bail!("{status}, see above");
     }
     Ok(())
-}
-
-/// Hands on every line in the background, whatever bytes are in it. The channel is disconnected
-/// when the pipe ends.
-fn marked(
-    pipe: Option<impl Read + Send + 'static>,
-    show: impl Fn(&str) + Send + 'static,
-) -> Receiver<()> {
-    let (until_the_end, end) = channel();
-    thread::spawn(move || {
-        let _until_the_end = until_the_end;
-        let lines = pipe.map(|pipe| BufReader::new(pipe).split(b'\n'));
-        for line in lines.into_iter().flatten().map_while(Result::ok) {
-            show(&String::from_utf8_lossy(&line));
-        }
-    });
-    end
 }
 
 #[cfg(test)]
@@ -219,7 +219,7 @@ mod tests {
         for place in [Place::Front, Place::Beside] {
             let end = |script: &str| {
                 let mut shell = Command::new("sh");
-                finish(shell.args(["-c", script]), place)
+                finish(shell.args(["-c", script]), place, &Words::default())
             };
             assert!(end("echo it").is_ok(), "{place:?}");
             assert!(end("exit 1").is_err(), "{place:?}");
@@ -231,7 +231,8 @@ mod tests {
     #[test]
     fn a_program_that_outlives_its_step_fails_it_and_keeps_nobody_waiting() {
         let mut shell = Command::new("sh");
-        let ended = finish(shell.args(["-c", "sleep 20 & exit 1"]), Place::Beside);
+        let shell = shell.args(["-c", "sleep 20 & exit 1"]);
+        let ended = finish(shell, Place::Beside, &Words::default());
         let why = ended.expect_err("a failure").to_string();
         assert!(why.contains("exit status: 1"), "{why}");
         assert!(why.contains("still runs"), "{why}");

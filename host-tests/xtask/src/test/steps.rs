@@ -242,7 +242,8 @@ fn documentation(_: Settings) -> Result<()> {
 
 fn tests(settings: Settings) -> Result<()> {
     let mut test = cargo();
-    test.args(["test", "--workspace"]).env("INSTA_UPDATE", "no");
+    test.args(["test", "--workspace", "--no-fail-fast"])
+        .env("INSTA_UPDATE", "no");
     if settings.long {
         test.env("DUNLIN_LONG", "1");
     }
