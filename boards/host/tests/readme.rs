@@ -2,8 +2,6 @@
 //! themselves are run, beside the files that the page shows.
 
 mod program;
-#[path = "program/readme.rs"]
-mod readme;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +9,7 @@ use std::process::Command;
 
 use clap::{CommandFactory as _, Parser as _};
 use dunlin_host::cli::Cli;
-use readme::{commands, compare, options};
+use dunlin_readme::{commands, compare, options};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))

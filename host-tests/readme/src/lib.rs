@@ -1,9 +1,6 @@
 //! The commands that a page of documentation tells its reader to type, and the table of options
 //! that stands beside it.
 
-// Not every test uses all of it.
-#![allow(dead_code)]
-
 use clap::{Arg, ArgAction, Command};
 
 /// Commands in blocks of text and between backticks that begin with one of `programs`, without their
@@ -45,7 +42,7 @@ fn words(line: &str) -> Vec<String> {
             (None, '\'' | '"') => quote = Some(c),
             (Some(open), c) if c == open => quote = None,
             (None, ' ') => words.push(String::new()),
-            (_, c) => words.last_mut().expect("there is one").push(c),
+            (_, c) => words.last_mut().into_iter().for_each(|word| word.push(c)),
         }
     }
     words.retain(|word| !word.is_empty());
@@ -126,7 +123,10 @@ fn row(option: &Arg) -> String {
     format!("| `{name}` | {default} | {help} |\n")
 }
 
-/// Compares a file with what it should hold, or writes it if DUNLIN_BLESS is set.
+/// Compares a file with what it should hold, or writes it if `DUNLIN_BLESS` is set.
+///
+/// # Panics
+/// They differ, or the file cannot be written.
 pub fn compare(file: &std::path::Path, expected: &str) {
     if std::env::var_os("DUNLIN_BLESS").is_some() {
         std::fs::write(file, expected).expect("written");
