@@ -197,3 +197,22 @@ fn the_walk_of_a_page_names_functions_that_are_there_and_never_goes_back() {
         }
     }
 }
+
+/// All lines of Rust below a folder of `host-tests`.
+fn lines_below(folder: &Path) -> usize {
+    let entries = fs::read_dir(folder).expect("a folder");
+    entries
+        .map(|entry| entry.expect("an entry").path())
+        .map(|path| match path.is_dir() {
+            true => lines_below(&path),
+            false => fs::read_to_string(&path).map_or(0, |text| text.lines().count()),
+        })
+        .sum()
+}
+
+#[test]
+fn commands_stay_a_thin_shell_around_other_crates() {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR")).join("xtask/src");
+    let lines = lines_below(&xtask);
+    assert!((500..=1_500).contains(&lines), "{lines} lines in xtask");
+}

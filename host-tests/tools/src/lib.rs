@@ -10,16 +10,20 @@
 //! | [`hostile`] | a web that misbehaves, with a trap that nobody may be led to |
 //! | [`fuzz`] | libFuzzer on everything that reads what strangers send |
 //! | [`mutants`] | faults put into the crate, which its tests have to catch |
+//! | [`papers`] | the papers' experiments, by the program that runs them |
 //! | [`python_package`] | the Python package, built as a user would and held against the program |
+//! | [`words`] | what a program has said: handed on, and what speaks of failures kept |
 //! | [`supply_chain`] | where the code of others comes from, and on which terms |
 
 pub mod firmware;
 pub mod fuzz;
 pub mod hostile;
 pub mod mutants;
+pub mod papers;
 pub mod python_package;
 pub mod qemu;
 pub mod setup;
 pub mod shell;
 pub mod supply_chain;
 pub mod web;
+pub mod words;

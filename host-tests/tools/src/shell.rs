@@ -1,8 +1,10 @@
 //! Other programs: say what is run, run it, and turn a failure into a sentence.
 
 use std::ffi::OsString;
-use std::io::IsTerminal as _;
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::io::{IsTerminal as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -93,6 +95,20 @@ pub fn find(program: &str) -> Option<PathBuf> {
     folders
         .map(|folder| folder.join(program))
         .find(|file| file.is_file())
+}
+
+/// Writes a new file that only its owner can read.
+///
+/// # Errors
+/// There is one, or it cannot be written.
+pub fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .and_then(|mut file| file.write_all(bytes))
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Returns the command line as a person would type it.

@@ -1,22 +1,20 @@
 //! `cargo xtask flash`: firmware and page image onto a board, and a look at what it does.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use boot_chain::NOTHING_TO_DO;
 use clap::Args;
 use dunlin_host::error::Error;
 use dunlin_host::lists::page_image;
-use dunlin_tools::firmware::boards::{Board, Holdings, symbol};
-use dunlin_tools::firmware::stamp::{Keys, stamp};
+use dunlin_tools::firmware::boards::{Board, Holdings};
+use dunlin_tools::firmware::flash::{Boot, Built, place, settings};
+use dunlin_tools::firmware::stamp::Keys;
 use dunlin_tools::firmware::told::Told;
-use dunlin_tools::firmware::{self, budgets, uf2};
+use dunlin_tools::firmware::{self, budgets};
 use dunlin_tools::qemu::page_image::features as features_of;
-use dunlin_tools::shell::{cargo, check, find, output, say, words};
+use dunlin_tools::shell::{find, output, say};
 
 use crate::list_arguments::ListArguments;
 use crate::release::default_keys;
@@ -62,19 +60,6 @@ pub struct Arguments {
     no_monitor: bool,
 }
 
-/// What was built, and where it belongs.
-struct Built {
-    elf: PathBuf,
-    image: PathBuf,
-    address: u64,
-    /// What comes before a firmware with updates.
-    boot: Option<Boot>,
-    /// What the device is told, and where that belongs.
-    settings: Option<(PathBuf, u64)>,
-    /// How often the list is visited, in a line.
-    manners: String,
-}
-
 /// Runs the command.
 pub fn flash(install: bool, arguments: &Arguments) -> Result<()> {
     let board = Board::named(&arguments.board)?;
@@ -104,7 +89,7 @@ pub fn flash(install: bool, arguments: &Arguments) -> Result<()> {
     }
     let built = build(install, board, &features, arguments, told)?;
     if arguments.uf2 {
-        return hand_over(board, &built, ways, &arguments.list.monitor_options());
+        return built.hand_over(board, ways, &arguments.list.monitor_options());
     }
     let mut files = format!(
         "built the firmware {} and the page image {} (for address {:#x})",
@@ -127,11 +112,11 @@ pub fn flash(install: bool, arguments: &Arguments) -> Result<()> {
     if !probes.contains("[0]") {
         bail!("nothing was written: no debug probe is attached (`probe-rs list`); {files}");
     }
-    write(chip, &built)?;
+    built.write(chip)?;
     if arguments.no_monitor {
         Ok(())
     } else {
-        watch(chip, &built, &arguments.list.monitor_options())
+        built.watch(chip, &arguments.list.monitor_options())
     }
 }
 
@@ -195,219 +180,4 @@ fn updatable(arguments: &Arguments, asked: bool) -> Result<Option<Keys>> {
         true => Some(Keys::read(&folder)?),
         false => None,
     })
-}
-
-/// What comes before a firmware with updates.
-struct Boot {
-    elf: PathBuf,
-    /// What tells the boot loader that there is nothing to be done, and the firmware that the list
-    /// which is written now counts, whatever came as an update before: where it belongs, and what it
-    /// is.
-    marks: [(u64, PathBuf); 2],
-}
-
-/// A word of every flash, with error correction or without: what is written is one whole.
-const MARK: usize = 32;
-
-impl Boot {
-    /// Builds the boot loader, and puts the keys into the firmware, which is another file from then
-    /// on.
-    fn build(install: bool, board: &Board, elf: &mut PathBuf, keys: &Keys) -> Result<Self> {
-        let mut bytes = fs::read(&*elf)?;
-        stamp(&mut bytes, keys, "")?;
-        *elf = elf.with_file_name(format!("{}-trusting.elf", board.name));
-        fs::write(&*elf, &bytes).with_context(|| format!("cannot write {}", elf.display()))?;
-        let image = object::File::parse(&*bytes)?;
-        let mark = |name: &str, place: &str, byte: u8| -> Result<(u64, PathBuf)> {
-            let file = elf.with_file_name(format!("{}-{name}.bin", board.name));
-            fs::write(&file, [byte; MARK])
-                .with_context(|| format!("cannot write {}", file.display()))?;
-            Ok((symbol(&image, place)?, file))
-        };
-        Ok(Self {
-            elf: firmware::build_boot_loader_of(install, board)?,
-            marks: [
-                mark("boot-state", "_boot_state_start", NOTHING_TO_DO)?,
-                mark("no-list", "_spare_image_start", 0)?,
-            ],
-        })
-    }
-}
-
-/// Writes what the device is told to a file that only its owner can read; says where it belongs.
-fn settings(board: &Board, elf: &Path, told: &[u8]) -> Result<(PathBuf, u64)> {
-    let bytes = fs::read(elf)?;
-    let address = symbol(&object::File::parse(&*bytes)?, "_settings_start")?;
-    let file = elf.with_file_name(format!("{}-settings.bin", board.name));
-    let cannot = || format!("cannot write {}", file.display());
-    // Made anew, so that the mode is ours.
-    let _ = fs::remove_file(&file);
-    OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&file)
-        .and_then(|mut open| open.write_all(told))
-        .with_context(cannot)?;
-    Ok((file, address))
-}
-
-/// Where the image belongs, if it fits.
-fn place(elf: &Path, bytes: usize) -> Result<u64> {
-    let elf = fs::read(elf)?;
-    let file = object::File::parse(&*elf)?;
-    let start = symbol(&file, "_image_start")?;
-    let end = symbol(&file, "_image_end")?;
-    if bytes as u64 > end - start {
-        bail!(
-            "the page image takes {bytes} bytes, the board has room for {}",
-            end - start
-        );
-    }
-    Ok(start)
-}
-
-/// Writes the UF2 file, onto the board's drive if this computer shows it.
-fn hand_over(board: &Board, built: &Built, ways: &[String], list: &[String]) -> Result<()> {
-    let elf = fs::read(&built.elf)?;
-    let image = fs::read(&built.image)?;
-    let mut parts = uf2::parts(&elf)?;
-    parts.push(uf2::Part {
-        address: built.address,
-        bytes: &image,
-    });
-    let boot_loader;
-    let mut marks = Vec::new();
-    if let Some(boot) = &built.boot {
-        boot_loader = fs::read(&boot.elf)?;
-        for (address, file) in &boot.marks {
-            marks.push((*address, fs::read(file)?));
-        }
-        parts.extend(uf2::parts(&boot_loader)?);
-    }
-    parts.extend(marks.iter().map(|(address, bytes)| uf2::Part {
-        address: *address,
-        bytes,
-    }));
-    let settings = match &built.settings {
-        Some((file, address)) => Some((fs::read(file)?, *address)),
-        None => None,
-    };
-    parts.extend(settings.iter().map(|(bytes, address)| uf2::Part {
-        address: *address,
-        bytes,
-    }));
-    let bytes = uf2::file(&parts)?;
-    let name = format!("{}.uf2", board.name);
-    let file = built.elf.with_file_name(&name);
-    fs::write(&file, &bytes).with_context(|| format!("cannot write {}", file.display()))?;
-    println!("{}", file.display());
-    match uf2::drive() {
-        Some(drive) => {
-            fs::write(drive.join(&name), &bytes)
-                .with_context(|| format!("cannot copy {name} to {}", drive.display()))?;
-            say(format_args!(
-                "copied to {}: the board starts by itself",
-                drive.display()
-            ));
-        }
-        None => say(
-            "no drive of an RP2350 is there: hold BOOTSEL down, plug the USB cable in, and copy this file onto it",
-        ),
-    }
-    for line in board
-        .lines
-        .iter()
-        .filter(|line| ways.iter().any(|way| way == line.name))
-    {
-        say(format_args!(
-            "watch it: cargo dunlin monitor --elf {} --log {} {}",
-            built.elf.display(),
-            line.source,
-            words(list)
-        ));
-    }
-    Ok(())
-}
-
-/// The image first: the firmware starts as soon as it is written. What the device is told comes
-/// last, and leaves what else is in its sector.
-fn write(chip: &str, built: &Built) -> Result<()> {
-    download(chip, &built.image, built.address, &[])?;
-    if let Some(boot) = &built.boot {
-        // The device's own key may lie in the same sector.
-        check(
-            Command::new("probe-rs")
-                .args(["download", "--chip", chip, "--restore-unwritten"])
-                .arg(&boot.elf),
-        )?;
-        for (address, file) in &boot.marks {
-            download(chip, file, *address, &[])?;
-        }
-    }
-    check(
-        Command::new("probe-rs")
-            .args(["download", "--chip", chip])
-            .arg(&built.elf),
-    )?;
-    if let Some((file, address)) = &built.settings {
-        download(chip, file, *address, &["--restore-unwritten"])?;
-    }
-    check(Command::new("probe-rs").args(["reset", "--chip", chip]))
-}
-
-fn download(chip: &str, file: &Path, address: u64, more: &[&str]) -> Result<()> {
-    let address = format!("{address:#x}");
-    let mut command = Command::new("probe-rs");
-    command.args(["download", "--chip", chip, "--binary-format", "bin"]);
-    command.args(["--base-address", &address]).args(more);
-    check(command.arg(file))
-}
-
-/// The monitor, on the log's bytes as the probe reads them.
-fn watch(chip: &str, built: &Built, options: &[String]) -> Result<()> {
-    let bytes = fs::read(&built.elf)?;
-    let log = symbol(&object::File::parse(&*bytes)?, "_SEGGER_RTT")?;
-    let mut reader = cargo();
-    reader.args([
-        "run",
-        "--quiet",
-        "--release",
-        "--manifest-path",
-        "host-tests/rtt/Cargo.toml",
-        "--",
-    ]);
-    reader
-        .arg(chip)
-        .arg(format!("{log:#x}"))
-        .stdout(Stdio::piped());
-    let mut reader = reader
-        .spawn()
-        .context("cannot start the reader of the log")?;
-    let log = reader
-        .stdout
-        .take()
-        .context("the reader's output is not piped")?;
-    let mut monitor = cargo();
-    monitor.args([
-        "run",
-        "--quiet",
-        "--package",
-        "dunlin-host",
-        "--",
-        "monitor",
-        "--log",
-        "-",
-        "--elf",
-    ]);
-    monitor.arg(&built.elf).args(options).stdin(log);
-    let status = monitor.status().context("cannot start the monitor");
-    // Whoever ends the monitor has seen enough.
-    let _ = reader.kill();
-    let _ = reader.wait();
-    if status?.success() {
-        Ok(())
-    } else {
-        bail!("the monitor failed")
-    }
 }

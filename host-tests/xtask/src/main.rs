@@ -2,11 +2,7 @@
 
 mod flash;
 mod list_arguments;
-mod papers;
 mod qemu;
-#[cfg(test)]
-#[path = "../../../boards/host/tests/program/readme.rs"]
-mod readme;
 mod release;
 mod test;
 
@@ -17,7 +13,7 @@ use clap::{Parser, Subcommand};
 use dunlin_bench::{self as bench, throughput};
 use dunlin_e2e::{self as e2e, day, demo, monitor, update};
 use dunlin_tools::firmware::{boards, sizes};
-use dunlin_tools::{fuzz, mutants};
+use dunlin_tools::{fuzz, mutants, papers};
 use test::Settings;
 
 /// dunlin's own commands: see it run, test it, measure it.
@@ -273,9 +269,8 @@ fn main() -> ExitCode {
 mod tests {
     use super::*;
     use clap::CommandFactory as _;
+    use dunlin_readme::{commands, compare, options};
     use dunlin_tools::shell::root;
-
-    use crate::readme::{commands, compare, options};
 
     /// Every page that says what to type.
     const PAGES: [&str; 6] = [

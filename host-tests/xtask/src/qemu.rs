@@ -18,8 +18,7 @@ use dunlin_tools::firmware::boards::Board;
 use dunlin_tools::firmware::budgets;
 use dunlin_tools::firmware::stamp::{Keys, stamp};
 use dunlin_tools::firmware::told::Told;
-use dunlin_tools::qemu::Level;
-use dunlin_tools::qemu::crawl::{Crawl, Report, Updates};
+use dunlin_tools::qemu::crawl::{Crawl, Updates};
 use dunlin_tools::qemu::list::LOOPBACK;
 use dunlin_tools::qemu::log_port::LogPort;
 use dunlin_tools::qemu::page_image;
@@ -156,7 +155,7 @@ pub fn qemu(install: bool, arguments: &Arguments) -> Result<()> {
         ..Crawl::new(&elf, &listing, &options, seconds)
     };
     let report = crawl.run(|line| {
-        if is_shown(line.level, shown) {
+        if line.level.is_shown(shown) {
             eprintln!("{line}");
         }
     })?;
@@ -169,7 +168,7 @@ pub fn qemu(install: bool, arguments: &Arguments) -> Result<()> {
     if arguments.json {
         println!("{}", serde_json::to_string(&report.summary)?);
     } else {
-        print(&report);
+        println!("{}", report.summary);
     }
     Ok(())
 }
@@ -224,38 +223,4 @@ impl Updatable {
             .with_context(|| format!("cannot write {}", trusting.display()))?;
         Ok(trusting)
     }
-}
-
-/// Is a line of this level among those that were asked for? What is lost always is.
-fn is_shown(level: Level, asked: LogLevel) -> bool {
-    match level {
-        Level::Error | Level::Print | Level::Lost => true,
-        Level::Warn => asked >= LogLevel::Warn,
-        Level::Info => asked >= LogLevel::Info,
-        Level::Debug | Level::Trace => asked >= LogLevel::Debug,
-    }
-}
-
-fn print(report: &Report) {
-    let summary = &report.summary;
-    let share = |share: Option<f64>| {
-        share.map_or_else(|| "not known yet".into(), |share| format!("{share:.3}"))
-    };
-    println!(
-        "fetches        {} ({} not modified)",
-        summary.fetches, summary.not_modified
-    );
-    println!("changes found  {}", summary.changed);
-    println!("resumed        {} pages", summary.resumed_pages);
-    println!("errors         {}", summary.errors);
-    println!("robots denied  {}", summary.robots_denied);
-    println!("bytes          {}", summary.bytes);
-    println!(
-        "freshness      {} (the probe's estimate)",
-        share(summary.freshness_estimate)
-    );
-    println!(
-        "optimum        {} (for this budget, as far as rates are known)",
-        share(summary.optimum_estimate)
-    );
 }

@@ -1,19 +1,16 @@
 //! `cargo xtask keygen` and `release`: signed firmware.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use dunlin::update::{Kind, SecretKey};
-use dunlin_host::board::state_file::random_key;
-use dunlin_host::error::Error;
+use dunlin::update::Kind;
 use dunlin_host::release::{Payload, ReleaseArgs};
 use dunlin_tools::firmware;
 use dunlin_tools::firmware::boards::Board;
 use dunlin_tools::firmware::budgets::{self, HTTPS, UPDATE};
+use dunlin_tools::firmware::keys;
 use dunlin_tools::firmware::stamp::{self, Keys};
 use dunlin_tools::shell::{root, say};
 
@@ -39,46 +36,10 @@ pub struct KeygenArguments {
 /// Runs the command.
 pub fn keygen(arguments: &KeygenArguments) -> Result<()> {
     let out = arguments.out.clone().unwrap_or_else(default_keys);
-    let files = |name: &str| ["sec", "pub"].map(|ending| out.join(format!("{name}.{ending}")));
-    for file in stamp::NAMES.iter().flat_map(|name| files(name)) {
-        if file.exists() {
-            return Err(Error::Usage(format!(
-                "found {}, expected a folder without keys: what is signed with lost keys is trusted no more",
-                file.display()
-            ))
-            .into());
-        }
-    }
-    fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
-    for name in stamp::NAMES {
-        let [secret_file, public_file] = files(name);
-        let mut seed = [0; 32];
-        let (low, high) = seed.split_at_mut(16);
-        low.copy_from_slice(&random_key()?);
-        high.copy_from_slice(&random_key()?);
-        let mut number = [0; 8];
-        number.copy_from_slice(&random_key()?[..8]);
-        let key = SecretKey::new(&seed, number);
-        let comment = format!("dunlin {name} secret key");
-        private(&secret_file, &key.file(&seed, &comment))?;
-        let comment = format!("dunlin {name} public key");
-        fs::write(&public_file, key.public().file(&comment))
-            .with_context(|| format!("cannot write {}", public_file.display()))?;
-        println!("{}", secret_file.display());
-        println!("{}", public_file.display());
+    for file in keys::draw(&out)? {
+        println!("{}", file.display());
     }
     Ok(())
-}
-
-/// Writes a file that only its owner can read.
-fn private(path: &Path, text: &str) -> Result<()> {
-    OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Build a firmware and release it as a signed update for probes that are out there

@@ -11,6 +11,8 @@ use std::fmt;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
+use dunlin::catalog::LogLevel;
+
 use super::firmware::Firmware;
 
 /// No frame of a firmware is longer: whatever is, is garbage.
@@ -53,6 +55,16 @@ pub enum Level {
 }
 
 impl Level {
+    /// Is a line of this level among those that were asked for? What is lost always is.
+    pub fn is_shown(self, asked: LogLevel) -> bool {
+        match self {
+            Self::Error | Self::Print | Self::Lost => true,
+            Self::Warn => asked >= LogLevel::Warn,
+            Self::Info => asked >= LogLevel::Info,
+            Self::Debug | Self::Trace => asked >= LogLevel::Debug,
+        }
+    }
+
     /// `INFO`, `LOST`, …
     pub const fn name(self) -> &'static str {
         match self {

@@ -3,6 +3,8 @@
 
 pub mod boards;
 pub mod budgets;
+pub mod flash;
+pub mod keys;
 pub mod layout;
 pub mod modules;
 pub mod panics;

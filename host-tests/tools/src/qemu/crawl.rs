@@ -1,6 +1,7 @@
 //! Runs the probe in QEMU on a page list and sums up what its log says.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -83,6 +84,32 @@ pub struct Summary {
     pub found: u64,
     pub admitted: u64,
     pub replaced: u64,
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let share = |share: Option<f64>| {
+            share.map_or_else(|| "not known yet".into(), |share| format!("{share:.3}"))
+        };
+        let freshness = share(self.freshness_estimate);
+        let optimum = share(self.optimum_estimate);
+        let not_modified = self.not_modified;
+        writeln!(
+            f,
+            "fetches        {} ({not_modified} not modified)",
+            self.fetches
+        )?;
+        writeln!(f, "changes found  {}", self.changed)?;
+        writeln!(f, "resumed        {} pages", self.resumed_pages)?;
+        writeln!(f, "errors         {}", self.errors)?;
+        writeln!(f, "robots denied  {}", self.robots_denied)?;
+        writeln!(f, "bytes          {}", self.bytes)?;
+        writeln!(f, "freshness      {freshness} (the probe's estimate)")?;
+        write!(
+            f,
+            "optimum        {optimum} (for this budget, as far as rates are known)"
+        )
+    }
 }
 
 /// What the log of a run said.

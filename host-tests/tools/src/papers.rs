@@ -2,13 +2,16 @@
 
 use std::path::PathBuf;
 
+use crate::shell::{cargo, check, quiet};
 use anyhow::{Context, Result};
-use dunlin_tools::shell::{cargo, check, quiet};
 
 /// Which experiments there are; the program that runs them has the same list.
 pub const NAMES: [&str; 6] = ["cho", "wolf", "azar", "desouza", "xu", "real"];
 
 /// Runs one experiment or all.
+///
+/// # Errors
+/// One has failed, or the traces are not there.
 pub fn papers(
     name: Option<&str>,
     reduced: bool,

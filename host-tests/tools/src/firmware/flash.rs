@@ -1,0 +1,259 @@
+//! Files for a board, and how they get onto it: by a debug probe, or as a UF2 file over USB.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use boot_chain::NOTHING_TO_DO;
+
+use super::boards::{Board, symbol};
+use super::stamp::{Keys, stamp};
+use super::uf2;
+use crate::shell::{cargo, check, say, words, write_private};
+
+/// What was built, and where it belongs.
+#[derive(Debug)]
+pub struct Built {
+    pub elf: PathBuf,
+    /// The page image.
+    pub image: PathBuf,
+    /// Where the page image belongs.
+    pub address: u64,
+    /// What comes before a firmware with updates.
+    pub boot: Option<Boot>,
+    /// What the device is told, and where that belongs.
+    pub settings: Option<(PathBuf, u64)>,
+    /// How often the list is visited, in a line.
+    pub manners: String,
+}
+
+impl Built {
+    /// Writes the UF2 file, onto the board's drive if this computer shows it.
+    ///
+    /// # Errors
+    /// A file cannot be read or written.
+    pub fn hand_over(&self, board: &Board, ways: &[String], list: &[String]) -> Result<()> {
+        let elf = fs::read(&self.elf)?;
+        let image = fs::read(&self.image)?;
+        let mut parts = uf2::parts(&elf)?;
+        parts.push(uf2::Part {
+            address: self.address,
+            bytes: &image,
+        });
+        let boot_loader;
+        let mut marks = Vec::new();
+        if let Some(boot) = &self.boot {
+            boot_loader = fs::read(&boot.elf)?;
+            for (address, file) in &boot.marks {
+                marks.push((*address, fs::read(file)?));
+            }
+            parts.extend(uf2::parts(&boot_loader)?);
+        }
+        parts.extend(marks.iter().map(|(address, bytes)| uf2::Part {
+            address: *address,
+            bytes,
+        }));
+        let settings = match &self.settings {
+            Some((file, address)) => Some((fs::read(file)?, *address)),
+            None => None,
+        };
+        parts.extend(settings.iter().map(|(bytes, address)| uf2::Part {
+            address: *address,
+            bytes,
+        }));
+        let bytes = uf2::file(&parts)?;
+        let name = format!("{}.uf2", board.name);
+        let file = self.elf.with_file_name(&name);
+        fs::write(&file, &bytes).with_context(|| format!("cannot write {}", file.display()))?;
+        println!("{}", file.display());
+        match uf2::drive() {
+            Some(drive) => {
+                fs::write(drive.join(&name), &bytes)
+                    .with_context(|| format!("cannot copy {name} to {}", drive.display()))?;
+                say(format_args!(
+                    "copied to {}: the board starts by itself",
+                    drive.display()
+                ));
+            }
+            None => say(
+                "no drive of an RP2350 is there: hold BOOTSEL down, plug the USB cable in, and copy this file onto it",
+            ),
+        }
+        for line in board
+            .lines
+            .iter()
+            .filter(|line| ways.iter().any(|way| way == line.name))
+        {
+            say(format_args!(
+                "watch it: cargo dunlin monitor --elf {} --log {} {}",
+                self.elf.display(),
+                line.source,
+                words(list)
+            ));
+        }
+        Ok(())
+    }
+
+    /// The image first: the firmware starts as soon as it is written. What the device is told comes
+    /// last, and leaves what else is in its sector.
+    ///
+    /// # Errors
+    /// probe-rs cannot be started, or has failed.
+    pub fn write(&self, chip: &str) -> Result<()> {
+        download(chip, &self.image, self.address, &[])?;
+        if let Some(boot) = &self.boot {
+            // The device's own key may lie in the same sector.
+            check(
+                Command::new("probe-rs")
+                    .args(["download", "--chip", chip, "--restore-unwritten"])
+                    .arg(&boot.elf),
+            )?;
+            for (address, file) in &boot.marks {
+                download(chip, file, *address, &[])?;
+            }
+        }
+        check(
+            Command::new("probe-rs")
+                .args(["download", "--chip", chip])
+                .arg(&self.elf),
+        )?;
+        if let Some((file, address)) = &self.settings {
+            download(chip, file, *address, &["--restore-unwritten"])?;
+        }
+        check(Command::new("probe-rs").args(["reset", "--chip", chip]))
+    }
+
+    /// The monitor, on the log's bytes as the probe reads them.
+    ///
+    /// # Errors
+    /// The reader of the log or the monitor cannot be started, or has failed.
+    pub fn watch(&self, chip: &str, options: &[String]) -> Result<()> {
+        let bytes = fs::read(&self.elf)?;
+        let log = symbol(&object::File::parse(&*bytes)?, "_SEGGER_RTT")?;
+        let mut reader = cargo();
+        reader.args([
+            "run",
+            "--quiet",
+            "--release",
+            "--manifest-path",
+            "host-tests/rtt/Cargo.toml",
+            "--",
+        ]);
+        reader
+            .arg(chip)
+            .arg(format!("{log:#x}"))
+            .stdout(Stdio::piped());
+        let mut reader = reader
+            .spawn()
+            .context("cannot start the reader of the log")?;
+        let log = reader
+            .stdout
+            .take()
+            .context("the reader's output is not piped")?;
+        let mut monitor = cargo();
+        monitor.args([
+            "run",
+            "--quiet",
+            "--package",
+            "dunlin-host",
+            "--",
+            "monitor",
+            "--log",
+            "-",
+            "--elf",
+        ]);
+        monitor.arg(&self.elf).args(options).stdin(log);
+        let status = monitor.status().context("cannot start the monitor");
+        // Whoever ends the monitor has seen enough.
+        let _ = reader.kill();
+        let _ = reader.wait();
+        if status?.success() {
+            Ok(())
+        } else {
+            bail!("the monitor failed")
+        }
+    }
+}
+
+fn download(chip: &str, file: &Path, address: u64, more: &[&str]) -> Result<()> {
+    let address = format!("{address:#x}");
+    let mut command = Command::new("probe-rs");
+    command.args(["download", "--chip", chip, "--binary-format", "bin"]);
+    command.args(["--base-address", &address]).args(more);
+    check(command.arg(file))
+}
+
+/// What comes before a firmware with updates.
+#[derive(Debug)]
+pub struct Boot {
+    /// The boot loader.
+    pub elf: PathBuf,
+    /// What tells the boot loader that there is nothing to be done, and the firmware that the list
+    /// which is written now counts, whatever came as an update before: where it belongs, and what it
+    /// is.
+    marks: [(u64, PathBuf); 2],
+}
+
+/// A word of every flash, with error correction or without: what is written is one whole.
+const MARK: usize = 32;
+
+impl Boot {
+    /// Builds the boot loader, and puts the keys into the firmware, which is another file from then
+    /// on.
+    ///
+    /// # Errors
+    /// Something cannot be built, read or written.
+    pub fn build(install: bool, board: &Board, elf: &mut PathBuf, keys: &Keys) -> Result<Self> {
+        let mut bytes = fs::read(&*elf)?;
+        stamp(&mut bytes, keys, "")?;
+        *elf = elf.with_file_name(format!("{}-trusting.elf", board.name));
+        fs::write(&*elf, &bytes).with_context(|| format!("cannot write {}", elf.display()))?;
+        let image = object::File::parse(&*bytes)?;
+        let mark = |name: &str, place: &str, byte: u8| -> Result<(u64, PathBuf)> {
+            let file = elf.with_file_name(format!("{}-{name}.bin", board.name));
+            fs::write(&file, [byte; MARK])
+                .with_context(|| format!("cannot write {}", file.display()))?;
+            Ok((symbol(&image, place)?, file))
+        };
+        Ok(Self {
+            elf: super::build_boot_loader_of(install, board)?,
+            marks: [
+                mark("boot-state", "_boot_state_start", NOTHING_TO_DO)?,
+                mark("no-list", "_spare_image_start", 0)?,
+            ],
+        })
+    }
+}
+
+/// Writes what the device is told to a file that only its owner can read; says where it belongs.
+///
+/// # Errors
+/// The firmware has no place for it, or the file cannot be written.
+pub fn settings(board: &Board, elf: &Path, told: &[u8]) -> Result<(PathBuf, u64)> {
+    let bytes = fs::read(elf)?;
+    let address = symbol(&object::File::parse(&*bytes)?, "_settings_start")?;
+    let file = elf.with_file_name(format!("{}-settings.bin", board.name));
+    // Made anew, so that the mode is ours.
+    let _ = fs::remove_file(&file);
+    write_private(&file, told)?;
+    Ok((file, address))
+}
+
+/// Where the image belongs, if it fits.
+///
+/// # Errors
+/// It does not, or the firmware cannot be read.
+pub fn place(elf: &Path, bytes: usize) -> Result<u64> {
+    let elf = fs::read(elf)?;
+    let file = object::File::parse(&*elf)?;
+    let start = symbol(&file, "_image_start")?;
+    let end = symbol(&file, "_image_end")?;
+    if bytes as u64 > end - start {
+        bail!(
+            "the page image takes {bytes} bytes, the board has room for {}",
+            end - start
+        );
+    }
+    Ok(start)
+}
