@@ -4,20 +4,20 @@
 use std::time::Duration;
 
 use async_io::Timer;
-use dunlin::fetch::{Addresses, Agent, Connect as _, Endpoint, Request, Resolve as _, Url};
-use embedded_io_async::{Read as _, Write as _};
+use dunlin::fetch::{
+    Agent, AnswerKind, Ask, Body, Client, ClientError, Head, Hops, Limits, Request, Url,
+};
 use futures_lite::FutureExt as _;
 
 use crate::archive::LONGEST_BODY;
-use crate::archive::exchange::{Answer, header};
+use crate::archive::exchange::Answer;
 use crate::board::net::{HostConnect, HostResolve};
+use crate::board::tape::Tapes;
 
 /// For the whole of it.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Redirects that are followed.
-const HOPS: usize = 5;
-/// Bytes of an answer: a body of 1 MiB, however it is cut into chunks.
-const LONGEST: usize = 8 << 20;
+/// The window that an answer passes through; a redirect's target has to fit.
+const WINDOW: usize = 16 * 1024;
 
 /// Gets a page; where it was found, and what was answered.
 ///
@@ -33,75 +33,61 @@ pub fn get(
         Timer::after(PATIENCE).await;
         Err(format!("no answer within {} s", PATIENCE.as_secs()))
     };
-    async_io::block_on(follow(url, agent, connect, resolve).or(late))
+    let tapes = Tapes::new(1);
+    let found = tapes.during(0, follow(url, agent, connect, resolve, &tapes));
+    async_io::block_on(found.or(late))
 }
 
 /// *Cancellation*: connections are dropped where they are.
 async fn follow(
     url: &str,
     agent: Agent<'_>,
-    mut connect: HostConnect,
+    connect: HostConnect,
     mut resolve: HostResolve,
+    tapes: &Tapes,
 ) -> Result<(String, Answer), String> {
+    let mut hops = Hops::from(&Url::parse(url).map_err(said)?);
     let mut at = url.to_owned();
-    for _ in 0..=HOPS {
-        let url = Url::parse(&at).map_err(said)?;
-        let answer = ask(url, agent, &mut connect, &mut resolve).await?;
-        let location = header(&answer.head, "location");
-        let moved = matches!(answer.status, 301 | 302 | 303 | 307 | 308);
-        let Some(location) = location.filter(|_| moved) else {
+    let mut window = vec![0; WINDOW];
+    loop {
+        let here = Url::parse(&at).map_err(said)?;
+        let mut connect = tapes.around(0, connect.clone());
+        let mut client = Client::new(&mut connect);
+        let mut ask = Ask {
+            // The user wrote the first URL; where others lead, is checked.
+            hops: Some(&hops).filter(|hops| hops.count() > 0),
+            listed: hops.count() == 0,
+            limits: Limits {
+                body_bytes: LONGEST_BODY,
+                ..Limits::DEFAULT
+            },
+            ..Ask::new(Request::get(here, agent))
+        };
+        let mut body = Dropped;
+        let asked = client.request(&mut ask, &mut resolve, &mut window, &mut body);
+        let fetched = asked.await.map_err(|why| match why {
+            ClientError::Resolve(why) | ClientError::Connect(why) => said(why),
+            why => said(why),
+        })?;
+        let is_redirect = fetched.kind == AnswerKind::Redirect;
+        let Some(next) = fetched.target.filter(|_| is_redirect) else {
+            let exchange = tapes.take().ok_or("nothing was answered")?;
+            let answer = Answer::read(&exchange.response, LONGEST_BODY).map_err(said)?;
             return Ok((at, answer));
         };
-        let mut room = vec![0; Url::MAX_LENGTH * 2];
-        let next = url.join(location.as_bytes(), &mut room).map_err(said)?;
+        let next = next.map_err(said)?;
+        hops.follow(fetched.head.status, &next, true)
+            .map_err(said)?;
         at = next.to_string();
     }
-    Err(format!("more than {HOPS} redirects"))
 }
 
-/// One request and its answer.
-///
-/// *Cancellation*: the connection is dropped where it is.
-async fn ask(
-    url: Url<'_>,
-    agent: Agent<'_>,
-    connect: &mut HostConnect,
-    resolve: &mut HostResolve,
-) -> Result<Answer, String> {
-    let host = url.host_text();
-    let addresses = match host.trim_matches(['[', ']']).parse() {
-        Ok(address) => Addresses::from_iter([address]),
-        Err(_) => resolve.resolve(host).await.map_err(said)?,
-    };
-    let address = *addresses.first().ok_or("its name has no address")?;
-    let to = Endpoint {
-        scheme: url.scheme(),
-        host,
-        address,
-        port: url.port(),
-    };
-    let mut connection = connect.connect(to).await.map_err(said)?;
-    let mut request = vec![0; Url::MAX_LENGTH * 4];
-    let length = Request::get(url, agent).render(0, &mut request);
-    connection
-        .write_all(&request[..length])
-        .await
-        .map_err(said)?;
-    connection.flush().await.map_err(said)?;
-    let mut bytes = Vec::new();
-    let mut buffer = [0; 16 * 1024];
-    loop {
-        let count = match connection.read(&mut buffer).await {
-            Ok(count) => count,
-            // What has come may be all there is.
-            Err(_) if !bytes.is_empty() => 0,
-            Err(why) => return Err(said(why)),
-        };
-        bytes.extend_from_slice(&buffer[..count]);
-        if count == 0 || bytes.len() >= LONGEST {
-            return Answer::read(&bytes, LONGEST_BODY)
-                .map_err(|_| "its answer is no HTTP, or ends in the middle".to_owned());
-        }
+/// The tape has the body already.
+struct Dropped;
+
+impl Body for Dropped {
+    fn take(&mut self, _: &Head, _: &mut &[u8]) -> bool {
+        true
     }
 }
 

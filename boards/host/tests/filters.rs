@@ -194,6 +194,40 @@ fn a_filter_is_tried_on_a_file_an_archive_and_the_network() {
 }
 
 #[test]
+fn a_page_to_look_at_leads_nobody_into_a_private_network() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let heads = Heads::default();
+    let kept = Arc::clone(&heads);
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let head = head_of(&stream).unwrap_or_default();
+            let moved = head.starts_with("GET / ");
+            kept.lock().expect("no panic").push(head);
+            let _ = match moved {
+                true => write!(
+                    stream,
+                    "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:{port}/secret\r\nContent-Length: 0\r\n\r\n"
+                ),
+                false => write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecret"),
+            };
+        }
+    });
+    let url = format!("http://a.test:{port}/");
+    let output = dunlin(&["test-filter", &url, "--resolve", "a.test=127.0.0.1"], b"");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("an address that is not public"), "{said}");
+    assert_eq!(heads.lock().expect("no panic").len(), 1, "it was asked");
+    // Whoever writes the address means it.
+    let direct = format!("http://127.0.0.1:{port}/secret");
+    assert_eq!(
+        text(&dunlin(&["test-filter", &direct], b"").stdout),
+        "secret\n"
+    );
+}
+
+#[test]
 fn filters_and_headers_that_are_none_are_refused_by_their_place() {
     let list = |column: &str, value: &str| format!("url,{column}\nhttp://a.test/,{value}\n");
     for (column, value) in [
