@@ -26,8 +26,8 @@
 //! ```
 //!
 //! Decisions are sans-IO: time and bytes come in as arguments, values go out, nothing sleeps. Only
-//! three rooms await: `fetch` on a connection, `store` on a flash, both through traits that a board
-//! implements, and `probe`, the thin loop that joins the rooms.
+//! four rooms await: `fetch` on a connection, `store` on a flash and `update` on both, through traits
+//! that a board implements, and `probe`, the loop that joins the rooms.
 //! It needs no allocator and contains no `unsafe`. Algorithms take slices, so the same code serves
 //! 500 pages in static memory and a million on a workstation.
 //!
@@ -46,15 +46,19 @@
 //! ```text
 //!   catalog ──► scheduler ──► polite ──► fetch ──► learn ──┐
 //!   what there  what next?    may we,    get it    did it  │
-//!   is               ▲        now?                 change? │
-//!                    └─────────────────────────────────────┘
+//!   is               ▲        now?         │       change? │
+//!       ▲            └─────────────────────┼───────────────┘
+//!       │                                  ├─► feed ──► learn      when do hosts say they change?
+//!       └─────────────── rank ◄── discover ┤                       what else is there?
+//!                                          └─► collect             the copy, for who keeps it
 //! ```
 //!
 //! The scheduler does the work of plan and pace together, page by page, with learnt instead of
 //! known rates. What a visit is worth, the gap that follows from a price, and a carousel's rhythm
 //! are written once, in [`plan`] and [`pace`], and called from both roads. `probe` walks the second
 //! road for months, `store` keeps what was learnt over power cuts, and `image` is the form in which
-//! the catalog lies in flash.
+//! the catalog lies in flash. The last three branches are features that can be left out, and `fleet`
+//! lets several probes share one road.
 //!
 //! # Who may use whom
 //!
