@@ -58,7 +58,7 @@ pub enum Reset {
 /// How the device started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Boot {
-    /// Why.
+    /// Why it started.
     pub reset: Reset,
     /// How long it had run, if that is known.
     pub uptime: Option<Duration>,

@@ -79,7 +79,7 @@ pub struct Client {
     poll: Duration,
     /// The next one's wait.
     retry: Duration,
-    /// For spreading.
+    /// What spreads requests of many devices over time.
     random: u64,
 }
 

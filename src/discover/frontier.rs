@@ -15,7 +15,7 @@ use crate::rank::{Account, Bank, Choice, Evidence, Measure, Replacement};
 pub struct Memory<'m> {
     /// One for each place of the collection.
     pub accounts: &'m mut [Account],
-    /// As many.
+    /// One for each place, too.
     pub order: &'m mut [u16],
     /// One for each page that is known and not kept; a multiple of eight.
     pub candidates: &'m mut [Candidate],

@@ -72,7 +72,9 @@ fn mail_date(text: &[u8]) -> Option<HttpDate> {
     }
     let mut parts = clock.split(|byte| matches!(byte, b':' | b'.'));
     let mut part = || parts.next().map_or(Some(0), number);
-    let (hour, minute, second) = (part()?, part()?, part()?);
+    let hour = part()?;
+    let minute = part()?;
+    let second = part()?;
     let local = moment(year?, month?, day?, hour, minute, second)?;
     let unix = i64::try_from(local.as_unix()).ok()? - i64::from(minutes_east) * 60;
     HttpDate::from_unix(u64::try_from(unix).ok()?)

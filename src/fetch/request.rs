@@ -74,9 +74,9 @@ impl<'a> Agent<'a> {
 /// A request for one page.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// Of what.
+    /// The page that is asked for.
     pub url: Url<'a>,
-    /// From whom.
+    /// Who asks.
     pub agent: Agent<'a>,
     /// GET, as a rule.
     pub method: Method,

@@ -6,7 +6,7 @@ use crate::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Drift {
-    /// In millionths.
+    /// The rate in millionths.
     millionths: u32,
 }
 

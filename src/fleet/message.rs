@@ -115,7 +115,7 @@ pub struct Visits {
     pub list: u32,
     /// Counts this boot's visits: the number of the first one here.
     pub first: u32,
-    /// In their order.
+    /// The visits in their order.
     pub visits: heapless::Vec<Visit, MOST_VISITS>,
 }
 
@@ -147,7 +147,7 @@ pub struct Command {
 pub struct Done {
     /// See [`Report::boot`].
     pub boot: u32,
-    /// The command's.
+    /// The number of the command.
     pub id: u32,
     /// It was done; otherwise it makes no sense here, such as a page of another list.
     pub done: bool,

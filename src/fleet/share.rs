@@ -75,7 +75,8 @@ pub fn share(total: f32, demands: &[Demand], shares: &mut [f32]) {
     let rest = f64::from(total) - aside;
     let logs: f64 = known().map(|one| Real::ln(f64::from(one.price))).sum();
     let mean = logs / (known().count().max(1) as f64);
-    let (mut low, mut high) = (mean - SPREAD, mean + SPREAD);
+    let mut low = mean - SPREAD;
+    let mut high = mean + SPREAD;
     for _ in 0..STEPS {
         let middle = (low + high) / 2.0;
         let wanted: f64 = known().map(|one| one.at(middle)).sum();

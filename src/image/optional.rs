@@ -121,7 +121,8 @@ fn read_constraints(bytes: &[u8], page: usize) -> PageConstraints<'_> {
     let mut constraints = PageConstraints::default();
     if let Some((_, mut from)) = reader(Tag::LIMITS) {
         // As `CrawlLimits` is read.
-        let (min, max) = (from.number(), from.option(Reader::number));
+        let min = from.number();
+        let max = from.option(Reader::number);
         let interval_ms = from.number();
         if !from.has_failed() {
             constraints = PageConstraints::of_crawls(min, max, interval_ms, Clockwork::default());

@@ -120,7 +120,7 @@ enum Stage<T> {
 /// The copy of one answer, on its way to the collector.
 struct Delivery<'t, 'a, B, K: Connect + 't, R> {
     probe: &'t Probe<'a, B>,
-    /// The slot's.
+    /// The number of the slot.
     number: usize,
     /// It is taken when the connection is opened.
     connect: Option<&'t mut K>,
@@ -216,7 +216,8 @@ impl<B: Board, K: Connect, R: Resolve> Copying for Delivery<'_, '_, B, K, R> {
             }
         }
         if let (true, Stage::Failed(why)) = (owed, &self.stage) {
-            let (page, why) = (self.page, *why);
+            let page = self.page;
+            let why = *why;
             self.probe.board.log(&Event::Uncollected { page, why });
         }
     }

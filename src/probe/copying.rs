@@ -28,7 +28,7 @@ pub(super) trait Copying: Tee {
     fn finish(&mut self, version: Option<u64>) -> impl Future<Output = ()>;
 }
 
-/// Nobody does.
+/// Nobody copies.
 impl Copyist for () {
     type Copy<'t> = ();
 

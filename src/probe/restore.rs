@@ -259,7 +259,8 @@ impl State<'_> {
             let sound = 1..=2 * HostRobots::LONGEST.as_secs() as u32;
             let holds = host.robots_until.is_certain() && sound.contains(&left);
             if host.earlier != Access::Unknown && holds {
-                let (earlier, until) = (host.earlier, now + Duration::from_secs(left.into()));
+                let earlier = host.earlier;
+                let until = now + Duration::from_secs(left.into());
                 host.robots_mut(host.earlier_scheme())
                     .restore(earlier, until);
             }

@@ -180,7 +180,7 @@ mod owned;
 mod page;
 mod pages;
 mod price;
-#[cfg_attr(not(feature = "hints"), path = "silence.rs")]
+#[cfg(feature = "hints")]
 mod providers;
 mod queue;
 mod read;
@@ -188,6 +188,8 @@ mod record;
 mod replan;
 mod restore;
 mod settings;
+#[cfg(not(feature = "hints"))]
+mod silence;
 mod state;
 mod tables;
 mod tick;
@@ -209,3 +211,6 @@ pub use tables::Tables;
 #[cfg(feature = "std")]
 pub use vectors::DynTables;
 pub use view::SchedulerView;
+
+#[cfg(not(feature = "hints"))]
+use silence as providers;

@@ -135,7 +135,7 @@ pub struct TextLog<F> {
     /// The next sector is blank. If not, it is being emptied: pages first, then candidates.
     blank: bool,
     candidates: bool,
-    /// So far.
+    /// How many of them have been copied so far.
     emptied: usize,
     budget: Budget,
 }

@@ -49,7 +49,7 @@ pub enum Refusal {
     Image,
     /// It was tried as often as anything is.
     Tried {
-        /// How often.
+        /// How often that was.
         attempts: u8,
     },
     /// The firmware that runs is on trial itself: lists have to wait.

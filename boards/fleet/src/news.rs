@@ -77,7 +77,7 @@ pub enum News {
     NotListed {
         /// Its version.
         version: u32,
-        /// Why.
+        /// Why it was not taken.
         why: ListError,
     },
     /// The planner has told it to pause, or to go on.

@@ -25,7 +25,7 @@ pub trait TextSource {
 pub(super) enum Kind {
     /// The page of the list that has this number, if there is one.
     Listed,
-    /// Nothing.
+    /// There is no page.
     Free,
     /// A page that was found, and is kept.
     Kept,

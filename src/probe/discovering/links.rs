@@ -18,7 +18,7 @@ const RESOLVED: usize = 512;
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)] // One a slot, and there is no allocator.
 enum Reader<'v> {
-    /// Nobody.
+    /// Nobody reads this answer.
     None,
     Page(LinkReader<'v>, PageLinks),
     Sitemap(FeedReader),
@@ -83,7 +83,8 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
         if !(200..300).contains(&head.status) {
             return;
         }
-        let (probe, host) = (self.probe, self.host);
+        let probe = self.probe;
+        let host = self.host;
         match &mut self.reader {
             Reader::None => {}
             Reader::Page(reader, found) => {
@@ -118,7 +119,8 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
         let Some(base) = self.base else {
             return;
         };
-        let (probe, host) = (self.probe, self.host);
+        let probe = self.probe;
+        let host = self.host;
         match &mut self.reader {
             Reader::None => {}
             Reader::Page(reader, found) => {

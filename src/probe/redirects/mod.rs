@@ -5,9 +5,6 @@
 //! needed; one that is on its way is never given up for another. Without any bytes, no redirect is
 //! followed. The store keeps a copy of the moves, see [`MoveRecord`](crate::store::MoveRecord).
 
-#[cfg(test)]
-mod tests;
-
 use super::verdicts::Verdict;
 use crate::fetch::{Hops, Url};
 use crate::store::NOWHERE;
@@ -438,7 +435,8 @@ impl<'a> Redirects<'a> {
 
     /// What was read is stored in this sector; [`NOWHERE`] if it is not.
     pub(super) fn saved(&mut self, page: u16, sector: u8) {
-        let (moved, returned) = (Subject::Page(page), Subject::Returned(page));
+        let moved = Subject::Page(page);
+        let returned = Subject::Returned(page);
         if sector == NOWHERE {
             self.change(moved, Some(sector), true);
             self.change(returned, Some(sector), true);
@@ -516,3 +514,6 @@ impl<'a> Redirects<'a> {
         Some((start + Header::BYTES, header, record))
     }
 }
+
+#[cfg(test)]
+mod tests;
