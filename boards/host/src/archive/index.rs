@@ -231,6 +231,13 @@ pub struct IndexWriter {
     behind: bool,
 }
 
+impl Drop for IndexWriter {
+    fn drop(&mut self) {
+        // A program that is just being started shares our files until it runs.
+        let _ = self.journal.unlock();
+    }
+}
+
 impl IndexWriter {
     /// Opens the index for writing; one process at a time can. A line that a crash has cut is
     /// removed.

@@ -82,7 +82,14 @@ pub struct SavedPage {
 pub struct Folder {
     path: PathBuf,
     /// Locked as long as it is open.
-    _lock: File,
+    lock: File,
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // A program that is just being started shares our files until it runs.
+        let _ = self.lock.unlock();
+    }
 }
 
 impl Folder {
@@ -107,7 +114,7 @@ impl Folder {
         match file.try_lock() {
             Ok(()) => Ok(Self {
                 path: path.to_owned(),
-                _lock: file,
+                lock: file,
             }),
             Err(fs::TryLockError::WouldBlock) => Err(Error::Usage(format!(
                 "found {} in use by another planner, expected a folder of its own: two planners would give one host to two probes",

@@ -149,6 +149,8 @@ fn key_of(content: &[u8]) -> Option<[u8; 16]> {
 
 impl Drop for StateFile {
     fn drop(&mut self) {
+        // A program that is just being started elsewhere shares our files until it runs.
+        let _ = self.locked.unlock();
         let _ = fs::remove_file(&self.name);
     }
 }
