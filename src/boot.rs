@@ -40,6 +40,7 @@ const BODY: usize = 10;
 /// What made the device start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum Reset {
     /// Power came (back).
     PowerOn,

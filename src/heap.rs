@@ -71,6 +71,7 @@ pub struct Entry<K, I> {
 /// Why an entry was not taken. It is handed back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum PushError<K, I> {
     /// Every place is taken.
     Full(Entry<K, I>),

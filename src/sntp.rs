@@ -54,6 +54,7 @@ const OLDEST: u64 = 1_767_225_600;
 /// Why there is no time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum NoTime {
     /// The server's name has no address.
     Name,

@@ -98,6 +98,7 @@ impl Fetched<'_> {
 /// Why a fetch brought nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum FetchError<E> {
     /// The connection failed inside the response.
     Connection(E),

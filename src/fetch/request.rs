@@ -26,6 +26,7 @@ pub struct Agent<'a> {
 /// Why an agent cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum AgentError {
     /// The product is not a letter followed by letters, digits and `-_./`.
     Product,

@@ -58,6 +58,7 @@ pub enum Host<'a> {
 /// What is wrong with a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum UrlError {
     /// Longer than [`Url::MAX_LENGTH`], or than the buffer it should be joined in.
     TooLong,

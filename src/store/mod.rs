@@ -241,6 +241,7 @@ pub struct Found {
 /// Why nothing was stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum StoreError<E> {
     /// The flash refused.
     Flash(E),

@@ -119,6 +119,7 @@ pub struct PageRecord {
 /// Why a record is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum RecordError {
     /// Made by a newer firmware.
     Newer {

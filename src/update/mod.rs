@@ -80,13 +80,13 @@ pub use digest::digest_of;
 pub use download::{Download, Receiver};
 pub use journal::{Attempt, Begun, Fall, Journal, Last, Record, Released, Standing};
 pub use manifest::{Kind, Manifest};
-pub use pull::{Found, Place, Puller, Server};
+pub use pull::{Found, Puller, Server, SpareSlot};
 pub use refusal::Refusal;
 pub use signify::{KEY_BYTES, PublicKey};
 #[cfg(feature = "std")]
 pub use signify::{SecretKey, SecretKeyError};
 pub use transport::{Network, Transport};
-pub use trial::{Terms, Verdict};
+pub use trial::{Terms, TrialStatus};
 
 /// What the file name of a manifest ends with, behind the board's name: below one URL lie the
 /// manifests of several boards, and of both kinds.

@@ -29,7 +29,7 @@ pub struct Server<'a> {
 
 /// Where a payload goes.
 #[derive(Debug)]
-pub struct Place<'f, F> {
+pub struct SpareSlot<'f, F> {
     /// The flash that the place is a part of.
     pub flash: &'f mut F,
     /// Where it begins: at a sector.
@@ -98,7 +98,7 @@ impl<'k> Puller<'k> {
         &mut self,
         transport: &mut T,
         device: &Device<'_>,
-        place: Place<'_, F>,
+        place: SpareSlot<'_, F>,
         journal: &mut Journal<J>,
         quiet: impl AsyncFn(),
         file: &'m mut [u8; LONGEST_MANIFEST],
@@ -175,7 +175,7 @@ impl<'k> Puller<'k> {
         &mut self,
         transport: &mut T,
         manifest: &Manifest<'_>,
-        mut place: Place<'_, F>,
+        mut place: SpareSlot<'_, F>,
         journal: &mut Journal<J>,
         quiet: impl AsyncFn(),
         room: &mut [u8],
@@ -330,7 +330,7 @@ fn id(manifest: &Manifest<'_>) -> [u8; 8] {
 ///
 /// *Cancellation*: safe; as a power cut, and asked again at the next attempt.
 async fn resume<F: NorFlash>(
-    place: &mut Place<'_, F>,
+    place: &mut SpareSlot<'_, F>,
     length: u32,
     quiet: impl AsyncFn(),
 ) -> Result<u32, Refusal> {

@@ -139,6 +139,7 @@ pub struct SecretKey {
 /// Why a key file cannot be used to sign.
 #[cfg(feature = "std")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SecretKeyError {
     /// It is no secret key of signify's.
     Format,

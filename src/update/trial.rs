@@ -23,15 +23,16 @@ impl Terms {
 
     /// What becomes of it, by its time up, the pages that were answered, and whether a good manifest
     /// was fetched since it started: a firmware that cannot do that could not be updated any more.
-    pub fn judge(&self, up: Duration, answered: u32, manifest: bool) -> Verdict {
+    #[must_use]
+    pub fn judge(&self, up: Duration, answered: u32, manifest: bool) -> TrialStatus {
         if up >= self.least && answered >= self.fetches && manifest {
-            Verdict::Confirm
+            TrialStatus::Confirm
         } else if up < self.most {
-            Verdict::Wait
+            TrialStatus::Wait
         } else if answered < self.fetches {
-            Verdict::NoPages
+            TrialStatus::NoPages
         } else {
-            Verdict::NoServer
+            TrialStatus::NoServer
         }
     }
 }
@@ -39,7 +40,7 @@ impl Terms {
 /// What becomes of a firmware on trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Verdict {
+pub enum TrialStatus {
     /// It is not known yet.
     Wait,
     /// It stays.
@@ -59,13 +60,13 @@ mod tests {
         let judge = |seconds, answered, manifest| {
             Terms::DEFAULT.judge(Duration::from_secs(seconds), answered, manifest)
         };
-        assert_eq!(judge(119, 100, true), Verdict::Wait);
-        assert_eq!(judge(120, 2, true), Verdict::Wait);
-        assert_eq!(judge(120, 3, false), Verdict::Wait);
-        assert_eq!(judge(120, 3, true), Verdict::Confirm);
-        assert_eq!(judge(599, 0, false), Verdict::Wait);
-        assert_eq!(judge(600, 2, true), Verdict::NoPages);
-        assert_eq!(judge(600, 3, false), Verdict::NoServer);
-        assert_eq!(judge(600, 3, true), Verdict::Confirm);
+        assert_eq!(judge(119, 100, true), TrialStatus::Wait);
+        assert_eq!(judge(120, 2, true), TrialStatus::Wait);
+        assert_eq!(judge(120, 3, false), TrialStatus::Wait);
+        assert_eq!(judge(120, 3, true), TrialStatus::Confirm);
+        assert_eq!(judge(599, 0, false), TrialStatus::Wait);
+        assert_eq!(judge(600, 2, true), TrialStatus::NoPages);
+        assert_eq!(judge(600, 3, false), TrialStatus::NoServer);
+        assert_eq!(judge(600, 3, true), TrialStatus::Confirm);
     }
 }

@@ -61,6 +61,7 @@ impl Default for Limits {
 /// Why a response is not worth reading on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum ResponseError {
     /// Does not begin with `HTTP/1.x` and a status: another protocol.
     StatusLine,

@@ -8,7 +8,7 @@ use boot_chain::{FlashError, Marks, StateWords, start, state_sectors};
 use dunlin::fetch::{Agent, Url};
 use dunlin::update::{
     Device as Facts, Fall, Found, Journal, Kind as What, LONGEST_MANIFEST, Manifest, Network,
-    Place, PublicKey, Puller, Refusal, Server as Where, Standing,
+    PublicKey, Puller, Refusal, Server as Where, SpareSlot, Standing,
 };
 use embedded_storage::nor_flash::NorFlash as _;
 use futures_lite::future::block_on;
@@ -231,7 +231,7 @@ impl<const WORD: usize, const STATE: usize> Device<WORD, STATE> {
         let mut journal = self.journal();
         let mut file = [0; LONGEST_MANIFEST];
         let mut buffer = [0; 512];
-        let place = Place {
+        let place = SpareSlot {
             bytes: dfu.length as u32,
             flash: &mut dfu,
             start: 0,

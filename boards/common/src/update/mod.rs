@@ -14,7 +14,7 @@ use boot_chain::Marks;
 use dunlin::boot::{Boot, Reset};
 use dunlin::probe::{Board, BoardEvent, Probe};
 use dunlin::time::Duration;
-use dunlin::update::{Fall, Journal, Kind, Released, Standing, Terms, Verdict};
+use dunlin::update::{Fall, Journal, Kind, Released, Standing, Terms, TrialStatus};
 use embassy_net::Stack;
 use embassy_time::Timer;
 use embedded_storage::nor_flash::NorFlash;
@@ -152,10 +152,10 @@ impl<F: NorFlash, const WORD: usize> Updates<F, WORD> {
         let up = probe.board().now() - dunlin::time::Instant::ZERO;
         let answered = probe.totals().fetches;
         let words = match self.particulars.terms.judge(up, answered, has_verified) {
-            Verdict::Wait => return,
-            Verdict::Confirm => return self.confirm(),
-            Verdict::NoPages => NO_PAGES,
-            Verdict::NoServer => NO_SERVER,
+            TrialStatus::Wait => return,
+            TrialStatus::Confirm => return self.confirm(),
+            TrialStatus::NoPages => NO_PAGES,
+            TrialStatus::NoServer => NO_SERVER,
         };
         defmt::error!("{=str}", words);
         persist::end().await;

@@ -9,8 +9,8 @@ use dunlin::probe::{Board, BoardEvent, Probe, Slot};
 use dunlin::time::{Duration, Instant};
 use dunlin::update::halves::{self, HEADER, Header};
 use dunlin::update::{
-    Device, Found, Kind, LONGEST_MANIFEST, Manifest, Place, PublicKey, Puller, Refusal, Released,
-    Server, Transport,
+    Device, Found, Kind, LONGEST_MANIFEST, Manifest, PublicKey, Puller, Refusal, Released, Server,
+    SpareSlot, Transport,
 };
 use dunlin::{store, update};
 use embassy_net::Stack;
@@ -191,7 +191,7 @@ impl Look {
                     (spare, &mut updates.journal)
                 }
             };
-            let place = Place {
+            let place = SpareSlot {
                 bytes: place.capacity() as u32,
                 flash: place,
                 start: 0,

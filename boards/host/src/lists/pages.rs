@@ -451,6 +451,7 @@ fn parse_url(text: &str) -> Result<Url<'_>, String> {
         UrlError::Character(at) => {
             format!("no space or control character, as at byte {at}: percent-encode it")
         }
+        other => format!("a URL ({other})"),
     })
 }
 
