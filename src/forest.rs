@@ -88,38 +88,50 @@ pub(crate) fn meld<I: Id, N: Node<I>>(nodes: &mut [N], a: I, b: I) -> I {
         (a, b)
     };
     set_up(nodes, root, I::NONE);
-    // Down the right spine of `root`: where `other` stands above what follows there, the two
-    // change places.
-    let mut above = root;
-    let mut changed = I::NONE;
-    while let Some(next) = nodes.get(above.index()).map(|node| node.links().right) {
-        let is_end = next == I::NONE;
-        if !is_end && !stands_above(nodes, other, next) {
-            above = next;
-            continue;
-        }
-        if let Some(node) = nodes.get_mut(above.index()) {
-            node.links_mut().right = other;
-        }
+    let (mut above, mut below) = last_above(nodes, root, other);
+    let first = above;
+    // What follows on the spine hangs below `other` now: the two change places, and go on.
+    while let Some(node) = nodes.get_mut(above.index()) {
+        node.links_mut().right = other;
         set_up(nodes, other, above);
-        if changed == I::NONE {
-            changed = above;
-        }
-        if is_end {
+        if below == I::NONE {
             break;
         }
-        above = other;
-        other = next;
+        let spine = other;
+        other = below;
+        (above, below) = last_above(nodes, spine, other);
     }
-    balance_spine(nodes, root, above, changed);
+    balance_spine(nodes, above, first);
     root
 }
 
-/// Brings a right spine in order, from the node above its last link up to `root`; above `changed`
-/// only ranks can be others than before.
-fn balance_spine<I: Id, N: Node<I>>(nodes: &mut [N], root: I, from: I, changed: I) {
-    let mut id = from;
-    let mut is_settled = false;
+/// The last node of a right spine, which begins at `spine`, that stands above `other`, and the one
+/// that follows there.
+fn last_above<I: Id, N: Node<I>>(nodes: &[N], spine: I, other: I) -> (I, I) {
+    let mut above = spine;
+    let mut below = I::NONE;
+    if let (Some(first), Some(node)) = (nodes.get(spine.index()), nodes.get(other.index())) {
+        below = first.links().right;
+        while let Some(next) = nodes.get(below.index()) {
+            let is_above = if node.ties_with(next) {
+                other < below
+            } else {
+                node.is_before(next)
+            };
+            if is_above {
+                break;
+            }
+            above = below;
+            below = next.links().right;
+        }
+    }
+    (above, below)
+}
+
+/// Brings a right spine in order, from the node above its last new link up to that above its
+/// first; and ranks above that.
+fn balance_spine<I: Id, N: Node<I>>(nodes: &mut [N], last: I, first: I) {
+    let mut id = last;
     let below = nodes
         .get(id.index())
         .map_or(I::NONE, |node| node.links().right);
@@ -127,16 +139,38 @@ fn balance_spine<I: Id, N: Node<I>>(nodes: &mut [N], root: I, from: I, changed: 
     while let Some(node) = nodes.get(id.index()) {
         let &Links {
             left,
-            up,
             rank: was,
+            up,
             ..
         } = node.links();
+        let above = node.above();
         on_right = weigh(nodes, id, rank(nodes, left), on_right);
-        is_settled |= id == changed;
-        if id == root || (is_settled && on_right == was) {
+        if id == first {
+            if on_right != was {
+                balance_ranks(nodes, above);
+            }
             return;
         }
         id = up;
+    }
+}
+
+/// Brings ranks in order from a node upwards, below which one has changed. They are at most log₂ n
+/// and fall along the way.
+fn balance_ranks<I: Id, N: Node<I>>(nodes: &mut [N], from: I) {
+    let mut id = from;
+    while let Some(node) = nodes.get(id.index()) {
+        let &Links {
+            left,
+            right,
+            rank: was,
+            ..
+        } = node.links();
+        let above = node.above();
+        if weigh(nodes, id, rank(nodes, left), rank(nodes, right)) == was {
+            return;
+        }
+        id = above;
     }
 }
 
@@ -174,21 +208,7 @@ pub(crate) fn remove<I: Id, N: Node<I>>(nodes: &mut [N], root: I, id: I) -> I {
     } else {
         parent.right = rest;
     }
-    // Above, only ranks can change. They are at most log₂ n and fall along the way.
-    let mut next = up;
-    while let Some(node) = nodes.get(next.index()) {
-        let &Links {
-            left,
-            right,
-            rank: was,
-            ..
-        } = node.links();
-        let up = node.above();
-        if weigh(nodes, next, rank(nodes, left), rank(nodes, right)) == was {
-            break;
-        }
-        next = up;
-    }
+    balance_ranks(nodes, up);
     root
 }
 

@@ -100,7 +100,7 @@ impl<I: Id> Core<'_, I> {
             })
     }
 
-    /// Starts the fetch of the first page of a gate.
+    /// Starts the fetch of the first page of a gate, the first of the open ones.
     fn start(&mut self, gate: I, now: Instant, tick: Tick) -> Option<I> {
         let id = self.host(gate).ok()?.queue();
         let root = forest::remove(self.pages, id, id);
@@ -108,7 +108,7 @@ impl<I: Id> Core<'_, I> {
         host.set_queue(root);
         host.gate.begin();
         let earliest = host.gate.earliest_after(now);
-        self.open.remove(gate);
+        self.open.pop();
         self.state.budget.spend(now);
         self.state.counters.count(Counter::Fetch);
         let earliest = self.state.clock.tick_after(earliest);

@@ -3,7 +3,6 @@
 //! A gate is in at most one heap: in `closed` until the moment it opens, in `open` while a fetch
 //! may start and a page waits, in neither while a page is being fetched or none waits.
 
-use super::host::HostState;
 use super::page::Place;
 use super::read::Read as _;
 use super::state::{Chores, Core};
@@ -15,9 +14,15 @@ use crate::heap::Id;
 impl<I: Id> Core<'_, I> {
     /// Puts a page into the queue of a gate.
     pub(super) fn enqueue(&mut self, gate: I, id: I) {
-        if let Ok(queue) = self.host(gate).map(HostState::queue) {
-            let root = forest::push(self.pages, queue, id);
-            self.set_queue(gate, root);
+        self.insert(gate, id);
+        self.settle(gate);
+    }
+
+    /// The same without settling the gate: one that is closed need not be.
+    pub(super) fn insert(&mut self, gate: I, id: I) {
+        let pages = &mut *self.pages;
+        if let Some(host) = self.hosts.get_mut(gate.index()) {
+            host.set_queue(forest::push(pages, host.queue(), id));
         }
     }
 
@@ -27,15 +32,9 @@ impl<I: Id> Core<'_, I> {
         let gate = self.gate_of(host)?;
         let queue = self.host(gate)?.queue();
         let root = forest::remove(self.pages, queue, id);
-        self.set_queue(gate, root);
+        self.host_mut(gate)?.set_queue(root);
+        self.settle(gate);
         Ok(gate)
-    }
-
-    fn set_queue(&mut self, gate: I, root: I) {
-        if let Ok(host) = self.host_mut(gate) {
-            host.set_queue(root);
-            self.settle(gate);
-        }
     }
 
     /// Moves a page to another due time.

@@ -62,7 +62,7 @@ impl<I: Id> Core<'_, I> {
         page.due = due;
         page.place = place;
         self.close(gate, opens);
-        self.enqueue(gate, id);
+        self.insert(gate, id);
         // As a rule `next` re-plans when there is nothing to fetch; there may always be something.
         let fetches = self.state.counters.get(Counter::Fetch);
         if !self.state.prices.settled || fetches.is_multiple_of(BUSY) {

@@ -96,7 +96,7 @@ const MEASUREMENTS: &[About] = &[
         .grows(Complexity::Logarithmic),
     about("scheduler next+record by its owner", "scheduler")
         .beside("scheduler next+record, 32 hosts", "on a view of its tables")
-        .most(1024, 3_300.0)
+        .most(1024, 3_000.0)
         .grows(Complexity::Logarithmic),
     about("estimate update, changed", "learn")
         .beside(
