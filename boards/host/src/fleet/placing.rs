@@ -125,11 +125,11 @@ impl Coordinator {
         let report = self.planner.entries().get(number);
         let report = report.and_then(|entry| entry.report);
         let probe = self.roster.get(number);
-        let link = report.map_or(0.0, |report| report.link);
+        let link = report.map_or(0.0, |report| report.outlook.link);
         Place {
             key: probe.map_or(0, |probe| probe.key),
-            pages: report.map_or(0, |report| report.pages.into()),
-            hosts: report.map_or(0, |report| report.hosts.into()),
+            pages: report.map_or(0, |report| report.outlook.pages.into()),
+            hosts: report.map_or(0, |report| report.outlook.hosts.into()),
             link: if link > 0.0 { link } else { 0.0 },
             fair,
         }
@@ -272,13 +272,13 @@ impl Coordinator {
             let pages = pages.map_or(0, |probe| probe.list.pages.len() as u32);
             let wished = report.map_or(0.0, |report| {
                 let (least, most) = ELASTICITY;
-                let elasticity = if report.elasticity > least {
-                    report.elasticity.min(most)
+                let elasticity = if report.outlook.elasticity > least {
+                    report.outlook.elasticity.min(most)
                 } else {
                     least
                 };
                 let budget = entry.map_or(0.0, |entry| entry.ledger.budget());
-                budget * (report.price / common).powf(elasticity)
+                budget * (report.outlook.price / common).powf(elasticity)
             });
             let wished = if wished.is_finite() { wished } else { 0.0 };
             let excess = wished - room.link;
@@ -329,9 +329,9 @@ impl Coordinator {
         for number in here {
             let entry = self.planner.entries().get(*number)?;
             let Some(report) = entry.report else { continue };
-            let is_free = entry.ledger.budget() < 0.99 * report.link;
-            if is_free && report.price > 0.0 && report.price.is_finite() {
-                logs += f64::from(report.price).ln();
+            let is_free = entry.ledger.budget() < 0.99 * report.outlook.link;
+            if is_free && report.outlook.price > 0.0 && report.outlook.price.is_finite() {
+                logs += f64::from(report.outlook.price).ln();
                 count += 1;
             }
         }

@@ -136,11 +136,11 @@ impl Coordinator {
             pages: probe.list.pages.len(),
             budget: entry.ledger.committed(self.settings.drift, now),
             target: entry.target(),
-            price: said(|report| report.price),
-            elasticity: said(|report| report.elasticity),
-            freshness: said(|report| report.freshness),
-            fetches: report.map_or(0, |report| report.fetches),
-            errors: report.map_or(0, |report| report.errors),
+            price: said(|report| report.outlook.price),
+            elasticity: said(|report| report.outlook.elasticity),
+            freshness: said(|report| report.outlook.freshness),
+            fetches: report.map_or(0, |report| report.outlook.fetches),
+            errors: report.map_or(0, |report| report.outlook.errors),
             visits: probe.visits,
         })
     }
