@@ -99,11 +99,8 @@ impl Coordinator {
             fleet: self.settings.fleet.clone(),
             epoch: self.planner.rules().epoch,
             pages: self.collection.pages(),
-            pages_without_owner: without.map(|group| group.pages.len()).sum(),
-            hosts: groups
-                .iter()
-                .filter(|group| !group.pages.is_empty())
-                .count(),
+            pages_without_owner: without.map(|group| group.pages as usize).sum(),
+            hosts: groups.iter().filter(|group| group.pages > 0).count(),
             hosts_moving: groups.iter().filter(|group| moving(&group.holder)).count(),
             budget: self.settings.budget,
             granted: self.planner.committed(now),
