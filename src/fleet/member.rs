@@ -1,32 +1,11 @@
 //! The probe's side: may it visit now, and how much in a day?
 
 use super::drift::Drift;
-use super::message::{Grant, Report};
+use super::message::{Grant, Outlook, Report};
 use crate::time::{Duration, Instant};
 
 /// Reports whose time is remembered: a grant that answers an older one is ignored.
 const REMEMBERED: usize = 4;
-
-/// What a probe says of itself in a report; see the fields of [`Report`].
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Outlook {
-    /// What a fetch is worth.
-    pub price: f32,
-    /// How much demand falls when the price rises.
-    pub elasticity: f32,
-    /// Weighted mean freshness.
-    pub freshness: f32,
-    /// Pages that it has room for.
-    pub pages: u16,
-    /// Hosts that it has room for.
-    pub hosts: u16,
-    /// Fetches a day that it can make.
-    pub link: f32,
-    /// Fetches since it started.
-    pub fetches: u32,
-    /// Those that failed.
-    pub errors: u32,
-}
 
 /// A grant in force.
 #[derive(Clone, Copy, Debug)]
@@ -90,14 +69,7 @@ impl Member {
             epoch: self.epoch,
             grant: self.lease.map_or(0, |lease| lease.number),
             budget: self.budget(),
-            price: outlook.price,
-            elasticity: outlook.elasticity,
-            freshness: outlook.freshness,
-            pages: outlook.pages,
-            hosts: outlook.hosts,
-            link: outlook.link,
-            fetches: outlook.fetches,
-            errors: outlook.errors,
+            outlook: *outlook,
         }
     }
 

@@ -39,7 +39,14 @@ pub struct Report {
     pub grant: u32,
     /// … and the fetches a day that it allows.
     pub budget: f32,
-    /// What a fetch is worth to it at that budget.
+    /// What it says of itself.
+    pub outlook: Outlook,
+}
+
+/// What a probe says of itself in a report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Outlook {
+    /// What a fetch is worth to it at its budget.
     pub price: f32,
     /// How much its demand falls when the price rises; see [`Demand`](super::Demand).
     pub elasticity: f32,

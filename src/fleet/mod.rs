@@ -73,10 +73,10 @@ pub use assign::{Group, NOBODY, Place, assign, score};
 pub use departure::Departure;
 pub use drift::Drift;
 pub use ledger::Ledger;
-pub use member::{Member, Outlook};
+pub use member::Member;
 pub use message::{
-    Command, Done, Grant, LONGEST, ListNotice, MOST_VISITS, MessageError, Presence, Report,
-    VERSION, Verb, Visit, Visits, decode, encode, list_digest,
+    Command, Done, Grant, LONGEST, ListNotice, MOST_VISITS, MessageError, Outlook, Presence,
+    Report, VERSION, Verb, Visit, Visits, decode, encode, list_digest,
 };
 pub use rehome::{Balance, rehome};
 pub use share::{Demand, ELASTICITY, share};

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use dunlin::fleet::{LONGEST, Report, Topic, Verb, encode, topic};
+use dunlin::fleet::{LONGEST, Outlook, Report, Topic, Verb, encode, topic};
 use dunlin_host::board::net::{HostConnect, HostResolve};
 use dunlin_host::board::verify::Trust;
 use dunlin_host::fleet::broker_url::BrokerUrl;
@@ -287,14 +287,16 @@ fn what_a_probe_says_is_believed_of_itself_only() {
         epoch: u32::MAX,
         grant: 9,
         budget: 1e9,
-        price: f32::NAN,
-        elasticity: f32::NAN,
-        freshness: f32::NAN,
-        pages: 9,
-        hosts: 9,
-        link: f32::NAN,
-        fetches: 0,
-        errors: 0,
+        outlook: Outlook {
+            price: f32::NAN,
+            elasticity: f32::NAN,
+            freshness: f32::NAN,
+            pages: 9,
+            hosts: 9,
+            link: f32::NAN,
+            fetches: 0,
+            errors: 0,
+        },
     };
     let mut buffer = [0; LONGEST];
     let bytes = encode(&report, &mut buffer).expect("short").to_vec();

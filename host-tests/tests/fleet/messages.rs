@@ -1,8 +1,8 @@
 //! What goes over the wire stays readable: each message as it was first written.
 
 use dunlin::fleet::{
-    Command, Done, Grant, LONGEST, ListNotice, MOST_VISITS, MessageError, Presence, Report,
-    VERSION, Verb, Visit, Visits, decode, encode,
+    Command, Done, Grant, LONGEST, ListNotice, MOST_VISITS, MessageError, Outlook, Presence,
+    Report, VERSION, Verb, Visit, Visits, decode, encode,
 };
 
 const REPORT: Report = Report {
@@ -13,14 +13,16 @@ const REPORT: Report = Report {
     epoch: 3,
     grant: 1_200,
     budget: 1_250.0,
-    price: 0.0123,
-    elasticity: 0.7,
-    freshness: 0.91,
-    pages: 3_000,
-    hosts: 512,
-    link: 20_000.0,
-    fetches: 123_456,
-    errors: 78,
+    outlook: Outlook {
+        price: 0.0123,
+        elasticity: 0.7,
+        freshness: 0.91,
+        pages: 3_000,
+        hosts: 512,
+        link: 20_000.0,
+        fetches: 123_456,
+        errors: 78,
+    },
 };
 
 const VISIT: Visit = Visit {

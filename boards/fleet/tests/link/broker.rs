@@ -30,6 +30,12 @@ pub struct Broker {
     pub is_over: bool,
     pub good_byes: usize,
     pub connections: usize,
+    /// What has gone over all connections: from the probe, …
+    pub packets_up: usize,
+    pub bytes_up: usize,
+    /// … and to it.
+    pub packets_down: usize,
+    pub bytes_down: usize,
 }
 
 impl Broker {
@@ -51,6 +57,7 @@ impl Broker {
     }
 
     fn packet(&mut self, first: u8, body: &[u8]) {
+        let before = self.going.len();
         self.going.push_back(first);
         let mut length = body.len();
         loop {
@@ -63,12 +70,16 @@ impl Broker {
             }
         }
         self.going.extend(body);
+        self.packets_down += 1;
+        self.bytes_down += self.going.len() - before;
     }
 
     /// Takes bytes of the probe, and answers.
     pub fn take(&mut self, bytes: &[u8]) {
         self.coming.extend(bytes);
+        self.bytes_up += bytes.len();
         while let Some((first, body)) = self.whole() {
+            self.packets_up += 1;
             match first >> 4 {
                 1 => self.packet(0x20, &[0, 0, 0]),
                 3 => self.take_publish(first, &body),

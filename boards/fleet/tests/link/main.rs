@@ -3,6 +3,7 @@
 //! end-to-end cases.
 
 mod broker;
+mod day;
 mod hostile;
 mod lists;
 mod messages;

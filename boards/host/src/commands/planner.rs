@@ -27,6 +27,7 @@ use crate::fleet::saved::Folder;
 use crate::fleet::service::Service;
 use crate::lists::hosts;
 use crate::lists::listing::ListingArgs;
+use crate::lists::page_image::Options;
 use crate::lists::probe_args::ProbeArgs;
 use crate::output::{self, Format};
 
@@ -97,17 +98,17 @@ pub fn run(args: &PlannerArgs, format: Format) -> Result<(), Error> {
             duration::format(args.lease)
         )));
     }
-    let collection = collection(args, pages)?;
+    let (collection, options) = collection(args, pages)?;
     let url = broker_url(args)?;
     let folder = Folder::open(state)?;
     let (listener, address) = http::bind(args.listen)?;
-    let settings = settings(args, &collection.1, &url, address)?;
+    let settings = settings(args, options, &url, address)?;
     let budget = settings.budget;
     let start = Instant::now();
     let now = dunlin::time::Instant::ZERO;
     let random = random_key()?;
     let (planner, seed) = (number(&random[..8]), number(&random[8..]));
-    let coordinator = Coordinator::start(settings, collection.0, folder, [planner, seed], now)?;
+    let coordinator = Coordinator::start(settings, collection, folder, [planner, seed], now)?;
     let _broker = args.mosquitto.as_deref().map(Broker::start).transpose()?;
     let shared = Arc::new(Shared {
         coordinator: Mutex::new(coordinator),
@@ -161,11 +162,8 @@ fn number(bytes: &[u8]) -> u64 {
         .fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// The pages; and the list that they are, for what is said of it.
-fn collection(
-    args: &PlannerArgs,
-    pages: &std::path::Path,
-) -> Result<(Collection, crate::lists::listing::Listing), Error> {
+/// The pages, and what lists of them say besides.
+fn collection(args: &PlannerArgs, pages: &std::path::Path) -> Result<(Collection, Options), Error> {
     let listing = ListingArgs {
         pages: pages.to_owned(),
         hosts: args.hosts.clone(),
@@ -173,9 +171,10 @@ fn collection(
     };
     let politeness = args.politeness.unwrap_or(POLITENESS);
     let listed = listing.read(POLITENESS)?;
+    let options = args.probe.options(&listed)?;
     let special = args.hosts.as_deref().map(hosts::read).transpose()?;
-    let collection = Collection::new(listed.clone(), special.unwrap_or_default(), politeness);
-    Ok((collection, listed))
+    let collection = Collection::new(listed, special.unwrap_or_default(), politeness);
+    Ok((collection, options))
 }
 
 /// Where the broker is: as it is said, or as the folder of a broker says.
@@ -195,11 +194,10 @@ fn broker_url(args: &PlannerArgs) -> Result<BrokerUrl, Error> {
 
 fn settings(
     args: &PlannerArgs,
-    listing: &crate::lists::listing::Listing,
+    options: Options,
     url: &BrokerUrl,
     address: SocketAddr,
 ) -> Result<Settings, Error> {
-    let options = args.probe.options(listing)?;
     let Some(budget) = options.per_day else {
         return Err(Error::Usage(
             "found --crawls-per-day max, expected a number: it is what the probes share".into(),

@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, HashMap};
 use dunlin::fetch::Url;
 use dunlin::fleet::Departure;
 use dunlin::image::Learnt;
-use dunlin::math::split_mix;
 use dunlin::time::Duration;
 
+use super::page_table::{PageTable, UrlIndex, hash, insert};
 use crate::error::Error;
-use crate::lists::hosts::ListedHost;
+use crate::lists::hosts::{ListedHost, ListedHours};
 use crate::lists::listing::{Gate, Listing, host_name};
 use crate::lists::pages::{ListedChange, ListedPage, PageList, encode_spaces, host_of};
+use crate::lists::trust::Pin;
 
 /// Who has a group of hosts.
 #[derive(Clone, Copy, Debug)]
@@ -51,47 +52,77 @@ impl Holder {
 #[derive(Clone, Debug)]
 pub struct HostGroup {
     /// What it is called in the planner's state: `host NAME` or `group NAME`.
-    pub name: String,
+    pub name: Box<str>,
     /// A hash of that.
     pub key: u64,
-    /// Its pages, by number, in their order.
-    pub pages: Vec<u32>,
+    /// How many pages it has.
+    pub pages: u32,
+    /// Where these are in the collection's column of them.
+    first: u32,
     /// How many hosts it has.
     pub hosts: u32,
     /// Least time between two requests.
     pub politeness: Duration,
+    hours: Option<ListedHours>,
     /// Who has it.
     pub holder: Holder,
 }
 
-/// All pages, and what is known of them.
-#[derive(Debug)]
-pub struct Collection {
-    listing: Listing,
-    special: HashMap<String, ListedHost>,
-    politeness: Duration,
-    /// One for each gate of the listing, and behind them those whose pages are gone.
-    groups: Vec<HostGroup>,
-    /// For each page, what has been learnt; a shape of zero for nothing.
-    learnt: Vec<Learnt>,
-    /// By the hash of its URL.
-    by_url: HashMap<u64, u32>,
-    pages: usize,
+impl HostGroup {
+    /// Without hosts and pages, behind so many pages of others.
+    fn new(name: String, politeness: Duration, first: usize) -> Self {
+        Self {
+            key: hash(&name),
+            name: name.into(),
+            pages: 0,
+            first: first as u32,
+            hosts: 0,
+            politeness,
+            hours: None,
+            holder: Holder::FREE,
+        }
+    }
+
+    fn gate(&self) -> Gate {
+        let name = self.name.split_once(' ').map_or("", |(_, name)| name);
+        Gate {
+            name: name.to_owned(),
+            politeness: self.politeness,
+            hours: self.hours,
+            provider: Default::default(),
+        }
+    }
 }
 
-const NOTHING: Learnt = Learnt {
-    shape: 0.0,
-    time: 0.0,
-    watch: [0; 2],
-};
+/// A host of the collection.
+#[derive(Debug)]
+struct KnownHost {
+    name: Box<str>,
+    group: u32,
+}
 
-/// A hash of a name that is the same everywhere and for ever.
-pub fn hash(text: &str) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for byte in text.bytes() {
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+/// All pages, and what is known of them, in columns: `tests/planner_memory.rs` holds how much a page
+/// takes.
+#[derive(Debug)]
+pub struct Collection {
+    table: PageTable,
+    index: UrlIndex,
+    hosts: Vec<KnownHost>,
+    /// One for each gate of the listing, and behind them those whose pages are gone.
+    groups: Vec<HostGroup>,
+    /// The pages of each group, in the order of the groups.
+    members: Vec<u32>,
+    special: HashMap<String, ListedHost>,
+    politeness: Duration,
+    pins: Vec<(String, Pin)>,
+}
+
+/// What a group is called.
+fn group_name(special: Option<&ListedHost>, host: &str) -> String {
+    match special.and_then(|host| host.group.as_ref()) {
+        Some(group) => format!("group {group}"),
+        None => format!("host {host}"),
     }
-    split_mix(&mut hash)
 }
 
 impl Collection {
@@ -99,59 +130,61 @@ impl Collection {
     pub fn new(listing: Listing, special: Vec<ListedHost>, politeness: Duration) -> Self {
         let special = special.into_iter().map(|host| (host.name.clone(), host));
         let mut collection = Self {
-            listing,
+            table: PageTable::default(),
+            index: UrlIndex::default(),
+            hosts: Vec::with_capacity(listing.list.hosts.len()),
+            groups: Vec::with_capacity(listing.gates.len()),
+            members: Vec::new(),
             special: special.collect(),
             politeness,
-            groups: Vec::new(),
-            learnt: Vec::new(),
-            by_url: HashMap::new(),
-            pages: 0,
+            pins: listing.pins,
         };
-        for host in 0..collection.listing.list.hosts.len() {
-            collection.group_host(host);
+        for (name, group) in listing.list.hosts.into_iter().zip(listing.gate_of_host) {
+            if group == collection.groups.len() {
+                let full = group_name(collection.special.get(&name), &name);
+                let gate = &listing.gates[group];
+                collection.groups.push(HostGroup {
+                    hours: gate.hours,
+                    ..HostGroup::new(full, gate.politeness, 0)
+                });
+            }
+            collection.groups[group].hosts += 1;
+            collection.hosts.push(KnownHost {
+                name: name.into(),
+                group: group as u32,
+            });
         }
-        for page in 0..collection.listing.list.pages.len() {
-            collection.enter(page as u32);
-        }
+        collection.take(listing.list.pages);
         collection
     }
 
-    /// Puts a host into the group of its gate.
-    fn group_host(&mut self, host: usize) {
-        let name = &self.listing.list.hosts[host];
-        let gate = self.listing.gate_of_host[host];
-        let group = self.special.get(name).and_then(|host| host.group.as_ref());
-        if gate == self.groups.len() {
-            let name = match group {
-                Some(group) => format!("group {group}"),
-                None => format!("host {name}"),
-            };
-            self.groups.push(HostGroup {
-                key: hash(&name),
-                name,
-                pages: Vec::new(),
-                hosts: 0,
-                politeness: self.listing.gates[gate].politeness,
-                holder: Holder::FREE,
-            });
+    /// Takes the pages of a list.
+    fn take(&mut self, pages: Vec<ListedPage>) {
+        let bytes = pages.iter().map(|page| page.url.len()).sum();
+        self.table.reserve(pages.len(), bytes);
+        for page in pages {
+            let page = self.table.take(page);
+            let group = self.group_of(page);
+            self.groups[group].pages += 1;
         }
-        if let Some(group) = self.groups.get_mut(gate) {
-            group.hosts += 1;
+        let mut first = 0;
+        for group in &mut self.groups {
+            group.first = first;
+            first += group.pages;
         }
-    }
-
-    fn enter(&mut self, page: u32) {
-        let gate = self.listing.gate_of_page(page as usize);
-        let url = hash(&self.listing.list.pages[page as usize].url);
-        self.groups[gate].pages.push(page);
-        self.by_url.insert(url, page);
-        self.learnt.resize(page as usize + 1, NOTHING);
-        self.pages += 1;
+        self.members = vec![0; self.table.len()];
+        let mut next: Vec<u32> = self.groups.iter().map(|group| group.first).collect();
+        for page in 0..self.table.len() as u32 {
+            let next = &mut next[self.group_of(page)];
+            self.members[*next as usize] = page;
+            *next += 1;
+        }
+        self.index = UrlIndex::new(&self.table);
     }
 
     /// How many pages there are.
     pub fn pages(&self) -> usize {
-        self.pages
+        self.members.len()
     }
 
     /// The groups.
@@ -164,65 +197,55 @@ impl Collection {
         &mut self.groups
     }
 
+    /// All pages, those of a group together.
+    pub fn members(&self) -> &[u32] {
+        &self.members
+    }
+
     /// A group that an earlier run knew, and of which no page is left.
     pub fn add_empty(&mut self, name: &str) -> usize {
-        // Gates and groups stay side by side.
-        self.listing.gates.push(Gate {
-            name: name.to_owned(),
-            politeness: self.politeness,
-            hours: None,
-            provider: Default::default(),
-        });
-        self.groups.push(HostGroup {
-            name: name.to_owned(),
-            key: hash(name),
-            pages: Vec::new(),
-            hosts: 0,
-            politeness: self.politeness,
-            holder: Holder::FREE,
-        });
+        let group = HostGroup::new(name.to_owned(), self.politeness, self.members.len());
+        self.groups.push(group);
         self.groups.len() - 1
     }
 
     /// The URL of a page.
     pub fn url(&self, page: u32) -> &str {
-        let page = self.listing.list.pages.get(page as usize);
-        page.map_or("", |page| page.url.as_str())
+        self.table.url(page)
     }
 
     /// The page of this URL, if it is in the collection.
     pub fn find(&self, url: &str) -> Option<u32> {
-        let page = *self.by_url.get(&hash(url))?;
-        (self.url(page) == url).then_some(page)
+        let mut found = self.index.candidates(hash(url));
+        found.find(|page| self.url(*page) == url)
     }
 
     /// The group that a page is in.
     pub fn group_of(&self, page: u32) -> usize {
-        self.listing.gate_of_page(page as usize)
+        self.hosts[self.table.host(page)].group as usize
     }
 
     /// What has been learnt about a page.
     pub fn learnt(&self, page: u32) -> Option<Learnt> {
-        let learnt = self.learnt.get(page as usize).copied();
-        learnt.filter(|learnt| learnt.shape > 0.0)
+        self.table.learnt(page)
     }
 
     /// A page was visited: this is believed of it now.
     pub fn learn(&mut self, page: u32, learnt: Learnt) {
-        if let Some(place) = self.learnt.get_mut(page as usize) {
-            *place = learnt;
-        }
+        self.table.learn(page, learnt);
     }
 
     /// The pages of which something has been learnt, by the hashes of their URLs.
     pub fn all_learnt(&self) -> impl Iterator<Item = (u64, Learnt)> {
-        let all = self.by_url.iter();
-        all.filter_map(|(url, page)| Some((*url, self.learnt(*page)?)))
+        let all = self.index.pages();
+        all.filter_map(|page| Some((hash(self.url(page)), self.learnt(page)?)))
     }
 
     /// Takes over what an earlier run knew.
     pub fn recall(&mut self, url: u64, learnt: Learnt) {
-        if let Some(page) = self.by_url.get(&url).copied() {
+        let is_same = |page: &u32| hash(self.url(*page)) == url;
+        let found = self.index.candidates(url).find(is_same);
+        if let Some(page) = found {
             self.learn(page, learnt);
         }
     }
@@ -242,12 +265,11 @@ impl Collection {
             Error::Usage(format!("found {url:?} ({why:?}), {expected}"))
         })?;
         let name = host_of(&parsed);
-        let list = &mut self.listing.list;
-        let host = match list.hosts.iter().position(|host| *host == name) {
+        let host = match self.hosts.iter().position(|host| *host.name == *name) {
             Some(host) => host,
             None => self.add_host(name),
         };
-        self.listing.list.pages.push(ListedPage {
+        let page = self.table.take(ListedPage {
             url,
             name: None,
             host,
@@ -258,98 +280,106 @@ impl Collection {
             every: None,
             filter: None,
         });
-        let page = self.listing.list.pages.len() as u32 - 1;
-        self.enter(page);
+        self.index.enter(hash(self.url(page)), page);
+        let group = self.group_of(page);
+        let end = self.groups[group].first + self.groups[group].pages;
+        insert(&mut self.members, end as usize, page);
+        self.groups[group].pages += 1;
+        let behind = &mut self.groups[group + 1..];
+        behind.iter_mut().for_each(|group| group.first += 1);
         Ok((page, true))
     }
 
     /// A host that no page was on before.
     fn add_host(&mut self, name: String) -> usize {
         let special = self.special.get(&name);
-        let group = special.and_then(|host| host.group.clone());
         let politeness = special.and_then(|host| host.politeness);
         let politeness = politeness.unwrap_or(self.politeness);
         let hours = special.and_then(|host| host.hours);
-        let full = match &group {
-            Some(group) => format!("group {group}"),
-            None => format!("host {name}"),
-        };
-        let known = self.groups.iter().position(|group| group.name == full);
-        let gate = known.unwrap_or(self.groups.len());
-        match self.listing.gates.get_mut(gate) {
-            Some(gate) => {
-                gate.politeness = gate.politeness.max(politeness);
-                gate.hours = gate.hours.or(hours);
-            }
-            None => self.listing.gates.push(Gate {
-                name: group.unwrap_or_else(|| name.clone()),
-                politeness,
-                hours,
-                provider: Default::default(),
-            }),
-        }
-        self.listing.list.hosts.push(name);
-        self.listing.gate_of_host.push(gate);
-        let host = self.listing.list.hosts.len() - 1;
-        self.group_host(host);
-        if let (Some(group), Some(gate)) = (self.groups.get_mut(gate), self.listing.gates.get(gate))
-        {
-            group.politeness = gate.politeness;
-        }
-        host
+        let full = group_name(special, &name);
+        let known = self.groups.iter().position(|group| *group.name == *full);
+        let number = known.unwrap_or_else(|| {
+            let group = HostGroup::new(full, politeness, self.members.len());
+            self.groups.push(group);
+            self.groups.len() - 1
+        });
+        let group = &mut self.groups[number];
+        group.politeness = group.politeness.max(politeness);
+        group.hours = group.hours.or(hours);
+        group.hosts += 1;
+        self.hosts.push(KnownHost {
+            name: name.into(),
+            group: number as u32,
+        });
+        self.hosts.len() - 1
     }
 
-    /// Removes a page; the group that it was in.
+    /// Removes a page; the group that it was in. Its number is nobody's from now on.
     pub fn remove(&mut self, page: u32) -> Option<usize> {
-        self.by_url.remove(&hash(self.url(page)))?;
+        if !self.index.forget(hash(self.url(page)), page) {
+            return None;
+        }
         let group = self.group_of(page);
-        self.groups.get_mut(group)?.pages.retain(|of| *of != page);
-        self.pages -= 1;
+        let first = self.groups[group].first as usize;
+        let place = self.pages_in(group).iter().position(|of| *of == page)?;
+        self.members.remove(first + place);
+        self.groups[group].pages -= 1;
+        let behind = &mut self.groups[group + 1..];
+        behind.iter_mut().for_each(|group| group.first -= 1);
         Some(group)
     }
 
-    /// The pages of a probe's groups, in their order.
-    pub fn pages_of(&self, probe: u32) -> Vec<u32> {
-        let own = |group: &&HostGroup| group.holder.owner() == Some(probe);
-        let groups = self.groups.iter().filter(own);
-        let mut pages: Vec<u32> = groups.flat_map(|group| group.pages.clone()).collect();
+    /// The pages of a group.
+    pub fn pages_in(&self, group: usize) -> &[u32] {
+        let pages = self.groups.get(group).and_then(|group| {
+            let first = group.first as usize;
+            self.members.get(first..first + group.pages as usize)
+        });
+        pages.unwrap_or_default()
+    }
+
+    /// The groups of each of so many probes.
+    pub fn groups_by_probe(&self, probes: usize) -> Vec<Vec<u32>> {
+        let mut lists = vec![Vec::new(); probes];
+        for (number, group) in self.groups.iter().enumerate() {
+            let owner = group.holder.owner();
+            if let Some(list) = owner.and_then(|owner| lists.get_mut(owner as usize)) {
+                list.push(number as u32);
+            }
+        }
+        lists
+    }
+
+    /// The pages of groups, in their order.
+    pub fn pages_of(&self, groups: &[u32]) -> Vec<u32> {
+        let pages = groups.iter().map(|group| self.pages_in(*group as usize));
+        let mut pages: Vec<u32> = pages.flatten().copied().collect();
         pages.sort_unstable();
         pages
     }
 
     /// The list of these pages alone, with their hosts and gates in the order of the whole.
     pub fn part(&self, pages: &[u32]) -> Listing {
-        let whole = &self.listing;
-        let host_of = |page: &u32| whole.list.pages[*page as usize].host;
+        let host_of = |page: &u32| self.table.host(*page);
         let mut hosts: BTreeMap<usize, usize> =
             pages.iter().map(|page| (host_of(page), 0)).collect();
-        let mut gates: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut gates: BTreeMap<u32, usize> = BTreeMap::new();
         for (place, (host, local)) in hosts.iter_mut().enumerate() {
             *local = place;
-            gates.insert(whole.gate_of_host[*host], 0);
+            gates.insert(self.hosts[*host].group, 0);
         }
         for (place, local) in gates.values_mut().enumerate() {
             *local = place;
         }
-        let page = |page: &u32| ListedPage {
-            host: hosts[&host_of(page)],
-            ..whole.list.pages[*page as usize].clone()
-        };
-        let names: Vec<String> = hosts
-            .keys()
-            .map(|host| whole.list.hosts[*host].clone())
-            .collect();
-        let pins = whole.pins.iter();
+        let page = |page: &u32| self.table.listed(*page, hosts[&host_of(page)]);
+        let known = || hosts.keys().map(|host| &self.hosts[*host]);
+        let names: Vec<String> = known().map(|host| host.name.clone().into()).collect();
+        let pins = self.pins.iter();
         let has_pin = |name: &str| names.iter().any(|host| host_name(host) == name);
+        let gate = |group: &u32| self.groups[*group as usize].gate();
         Listing {
-            gates: gates
-                .keys()
-                .map(|gate| whole.gates[*gate].clone())
-                .collect(),
-            gate_of_host: hosts
-                .keys()
-                .map(|host| gates[&whole.gate_of_host[*host]])
-                .collect(),
+            gates: gates.keys().map(gate).collect(),
+            gate_of_host: known().map(|host| gates[&host.group]).collect(),
             pins: pins.filter(|(host, _)| has_pin(host)).cloned().collect(),
             headers: Vec::new(),
             tellers: Vec::new(),
@@ -367,15 +397,8 @@ mod tests {
     use super::*;
 
     fn collection(urls: &[&str]) -> Collection {
-        let listing = Listing {
-            list: PageList::default(),
-            gates: Vec::new(),
-            gate_of_host: Vec::new(),
-            pins: Vec::new(),
-            headers: Vec::new(),
-            tellers: Vec::new(),
-        };
-        let mut collection = Collection::new(listing, Vec::new(), Duration::from_secs(15));
+        let politeness = Duration::from_secs(15);
+        let mut collection = Collection::new(Listing::default(), Vec::new(), politeness);
         for url in urls {
             collection.add(url, 1.0).expect("a URL");
         }
@@ -388,7 +411,9 @@ mod tests {
         let mut all = collection(&urls);
         assert_eq!((all.pages(), all.groups().len()), (3, 2));
         all.groups_mut()[0].holder = Holder::Probe(7);
-        assert_eq!(all.pages_of(7), [0, 2]);
+        assert_eq!(all.groups_by_probe(8)[7], [0]);
+        assert_eq!(all.pages_of(&[0]), [0, 2]);
+        assert_eq!(all.members(), [0, 2, 1]);
         let part = all.part(&[1]);
         assert_eq!(part.list.hosts, ["b.test"]);
         assert_eq!((part.gates.len(), part.gate_of_host), (1, vec![0]));
@@ -403,14 +428,7 @@ mod tests {
         assert_eq!((all.remove(0), all.pages()), (None, 0));
         assert_eq!(all.groups().len(), 1);
         assert_eq!(all.add("http://a.test/1", 1.0).expect("a URL"), (1, true));
-        assert_eq!(all.groups()[0].pages, [1]);
+        assert_eq!((all.pages_in(0), all.url(1)), (&[1][..], "http://a.test/1"));
         assert!(all.add("ftp://a.test/", 1.0).is_err());
-    }
-
-    #[test]
-    fn a_hash_stays_what_it_was() {
-        // Probes and pages are known by it in the planner's state.
-        assert_eq!(hash("host example.org"), hash("host example.org"));
-        assert_ne!(hash("host example.org"), hash("group example.org"));
     }
 }

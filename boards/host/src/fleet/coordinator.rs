@@ -4,14 +4,16 @@
 //! What leaves is in [`Coordinator::tick`]'s hands: it is handed out once everything that it rests
 //! on has been saved.
 
+use std::collections::HashMap;
 use std::io;
 
 use dunlin::fleet::{Departure, Drift, Ledger, NOBODY, Verb};
 use dunlin::time::{Duration, Instant};
 
 use super::asking::{self, Control};
-use super::collection::{Collection, Holder, hash};
+use super::collection::{Collection, Holder};
 use super::link::Outgoing;
+use super::page_table::hash;
 use super::planner::{Planner, Rules};
 use super::roster::Roster;
 use super::saved::{Folder, Saved, SavedGroup, SavedPage, SavedProbe, VERSION};
@@ -141,9 +143,7 @@ impl Coordinator {
                 collection.remove(page);
             }
         }
-        for (url, learnt) in folder.load_learnt() {
-            collection.recall(url, learnt);
-        }
+        folder.load_learnt(|url, learnt| collection.recall(url, learnt));
         settings.budget = saved.budget.unwrap_or(settings.budget);
         let lease = settings.lease.max(Duration::from_millis(saved.lease_ms));
         let drift = settings.drift;
@@ -186,24 +186,17 @@ impl Coordinator {
         };
         coordinator.check_lists()?;
         coordinator.recall(&saved, lease, now);
-        coordinator.make_lists(now);
+        let made = coordinator.make_lists(now);
         let path = coordinator.folder.path().to_owned();
-        coordinator
-            .save()
+        made.and_then(|()| coordinator.save())
             .map_err(|why| Error::writing(&path, why))?;
         Ok(coordinator)
     }
 
     /// Would a probe take any list of these pages? Said before anybody is told of one.
     fn check_lists(&self) -> Result<(), Error> {
-        let all: Vec<u32> = self
-            .collection
-            .groups()
-            .iter()
-            .flat_map(|group| group.pages.clone())
-            .collect();
-        all.chunks(MOST_LISTED)
-            .try_for_each(|pages| self.image(pages).map(drop))
+        let mut parts = self.collection.members().chunks(MOST_LISTED);
+        parts.try_for_each(|pages| self.image(pages).map(drop))
     }
 
     /// Takes over who has what.
@@ -226,27 +219,28 @@ impl Coordinator {
                 known.saved_budget = budget;
             }
         }
-        let names: std::collections::HashMap<String, usize> = self
-            .collection
-            .groups()
-            .iter()
-            .enumerate()
-            .map(|(number, group)| (group.name.clone(), number))
+        let groups = self.collection.groups().iter().enumerate();
+        let names: HashMap<&str, usize> = groups
+            .map(|(number, group)| (&*group.name, number))
             .collect();
-        for group in &saved.groups {
-            let number = names.get(&group.name).copied();
-            let number = number.unwrap_or_else(|| self.collection.add_empty(&group.name));
+        let saved_groups = saved.groups.iter();
+        let known: Vec<Option<usize>> = saved_groups
+            .map(|group| names.get(group.name.as_str()).copied())
+            .collect();
+        for (group, known) in saved.groups.iter().zip(known) {
+            let number = known.unwrap_or_else(|| self.collection.add_empty(&group.name));
             if let Some(place) = self.collection.groups_mut().get_mut(number) {
                 place.holder = Holder::Probe(group.probe);
             }
-            let is_gone = self.collection.groups()[number].pages.is_empty();
+            let is_gone = self.collection.groups()[number].pages == 0;
             if group.leaving || is_gone {
                 // Already off its list; a new version costs nothing and is certain.
                 self.take_away(number, None);
             }
         }
-        for (number, probe) in saved.probes.iter().enumerate() {
-            let pages = self.collection.pages_of(number as u32);
+        let groups = self.collection.groups_by_probe(saved.probes.len());
+        for (number, (probe, groups)) in saved.probes.iter().zip(&groups).enumerate() {
+            let pages = self.collection.pages_of(groups);
             let is_same = self.pages_hash(&pages) == probe.pages;
             if !is_same {
                 self.make_stale(number);
@@ -368,9 +362,9 @@ impl Coordinator {
         }
         self.settle(now);
         self.place(now);
-        self.make_lists(now);
+        let made = self.make_lists(now);
         self.answer(now);
-        if let Err(why) = self.save_all(now) {
+        if let Err(why) = made.and_then(|()| self.save_all(now)) {
             // Nobody has heard of what was not saved. Grants are asked for again.
             self.outbox.clear();
             return Err(why);
@@ -478,7 +472,7 @@ impl Coordinator {
                 Holder::Nobody { .. } => (NOBODY, false),
             };
             (probe != NOBODY).then(|| SavedGroup {
-                name: group.name.clone(),
+                name: group.name.clone().into(),
                 probe,
                 leaving,
             })

@@ -267,7 +267,7 @@ fn control(asked: &Asked, body: &[u8], token: &str, shared: &Shared) -> Reply {
     if let (["", "lists", probe, version, secret], "GET") = (&parts[..], asked.method.as_str()) {
         let list = shared.lock().list(probe, version, secret);
         return match list {
-            Some(image) => Reply::ok("application/octet-stream", image.to_vec()),
+            Some(image) => Reply::ok("application/octet-stream", image),
             None => Reply::text("404 Not Found", "there is no such list any more"),
         };
     }

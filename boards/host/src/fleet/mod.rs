@@ -15,6 +15,7 @@
 //! | `hearing`, `telling` | what it makes of messages, and what it says |
 //! | `placing` | who gets which hosts, and who gives some away |
 //! | [`collection`], [`roster`] | the pages with their hosts, and the probes |
+//! | `page_table` | pages by the million in a computer's memory |
 //! | [`saved`] | what has to be known when a planner starts again |
 //! | [`orders`], [`asking`] | what its owner can ask of it, and how |
 //! | [`service`], [`link`] | the planner on a broker, and any client of one |
@@ -34,6 +35,7 @@ pub mod join_args;
 pub mod joined;
 pub mod link;
 pub mod orders;
+mod page_table;
 mod placing;
 pub mod planner;
 pub mod roster;

@@ -140,7 +140,7 @@ impl Coordinator {
         let owner = self.collection.groups()[group].holder.owner();
         match owner {
             // The host is nobody's: who gets it again, if it comes back, waits for its politeness.
-            Some(_) if self.collection.groups()[group].pages.is_empty() => {
+            Some(_) if self.collection.groups()[group].pages == 0 => {
                 self.take_away(group, None);
             }
             Some(owner) => self.make_stale(owner as usize),

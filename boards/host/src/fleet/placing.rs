@@ -15,6 +15,11 @@ const MOST_MOVED: f64 = 0.08;
 /// A probe that asks for less beyond its link than this share of it is not worth moving hosts for.
 const WORTH_MOVING: f32 = 0.1;
 
+/// The place of a probe among those that are here, which are in order, by its number.
+fn places_of(here: &[usize]) -> impl Fn(u32) -> Option<usize> {
+    move |number| here.binary_search(&(number as usize)).ok()
+}
+
 impl Coordinator {
     /// Takes hosts from probes whose lease is over everywhere, and frees those that nobody can ask
     /// any more.
@@ -95,7 +100,7 @@ impl Coordinator {
 
     /// Fetches a day that a group is likely to ask for: its share, as far as politeness allows.
     fn demand(&self, group: &HostGroup) -> f32 {
-        let share = group.pages.len() as f32 / self.collection.pages().max(1) as f32;
+        let share = group.pages as f32 / self.collection.pages().max(1) as f32;
         let politeness = group.politeness.as_secs_f64() as f32;
         let most = if politeness > 0.0 {
             86_400.0 / politeness
@@ -108,7 +113,7 @@ impl Coordinator {
     fn group(&self, group: &HostGroup) -> Group {
         Group {
             key: group.key,
-            pages: group.pages.len() as u32,
+            pages: group.pages,
             hosts: group.hosts,
             demand: self.demand(group),
         }
@@ -125,11 +130,11 @@ impl Coordinator {
         let report = self.planner.entries().get(number);
         let report = report.and_then(|entry| entry.report);
         let probe = self.roster.get(number);
-        let link = report.map_or(0.0, |report| report.link);
+        let link = report.map_or(0.0, |report| report.outlook.link);
         Place {
             key: probe.map_or(0, |probe| probe.key),
-            pages: report.map_or(0, |report| report.pages.into()),
-            hosts: report.map_or(0, |report| report.hosts.into()),
+            pages: report.map_or(0, |report| report.outlook.pages.into()),
+            hosts: report.map_or(0, |report| report.outlook.hosts.into()),
             link: if link > 0.0 { link } else { 0.0 },
             fair,
         }
@@ -139,14 +144,14 @@ impl Coordinator {
     fn assign(&mut self, here: &[usize]) {
         let fair = self.fair(here.len());
         let mut places: Vec<Place> = here.iter().map(|number| self.room(*number, fair)).collect();
-        let place_of = |number: u32| here.iter().position(|own| *own == number as usize);
+        let place_of = places_of(here);
         let mut wanted: Vec<(usize, u32)> = Vec::new();
         for (number, group) in self.collection.groups().iter().enumerate() {
-            if group.pages.is_empty() {
+            if group.pages == 0 {
                 continue;
             }
             let owner = match group.holder {
-                Holder::Nobody { wanted_by } => wanted_by.and_then(place_of),
+                Holder::Nobody { wanted_by } => wanted_by.and_then(&place_of),
                 Holder::Probe(owner) => match place_of(owner) {
                     Some(place) => Some(place),
                     // It may come back: its lease decides.
@@ -156,7 +161,7 @@ impl Coordinator {
             };
             wanted.push((number, owner.map_or(NOBODY, |place| place as u32)));
         }
-        let pages = |number: &usize| self.collection.groups()[*number].pages.len();
+        let pages = |number: &usize| self.collection.groups()[*number].pages;
         wanted.sort_by_key(|(number, _)| std::cmp::Reverse(pages(number)));
         let groups: Vec<Group> = wanted
             .iter()
@@ -201,7 +206,7 @@ impl Coordinator {
     fn make_room(&mut self, here: &[usize]) {
         let fair = self.fair(here.len());
         let mut load = vec![0_u32; here.len()];
-        let place_of = |number: u32| here.iter().position(|own| *own == number as usize);
+        let place_of = places_of(here);
         let mut own: Vec<Vec<usize>> = vec![Vec::new(); here.len()];
         for (number, group) in self.collection.groups().iter().enumerate() {
             // What is promised counts already.
@@ -212,7 +217,7 @@ impl Coordinator {
             };
             let place = holder.and_then(|(owner, has)| Some((place_of(owner)?, has)));
             if let Some((place, has)) = place {
-                load[place] += group.pages.len() as u32;
+                load[place] += group.pages;
                 if has {
                     own[place].push(number);
                 }
@@ -235,7 +240,7 @@ impl Coordinator {
                 if load[place] <= fair {
                     break;
                 }
-                let pages = self.collection.groups()[group].pages.len() as u32;
+                let pages = self.collection.groups()[group].pages;
                 let group_key = self.collection.groups()[group].key;
                 let has_room = |to: &usize| *to != place && load[*to] + pages <= room[*to];
                 let to = (0..here.len())
@@ -272,13 +277,13 @@ impl Coordinator {
             let pages = pages.map_or(0, |probe| probe.list.pages.len() as u32);
             let wished = report.map_or(0.0, |report| {
                 let (least, most) = ELASTICITY;
-                let elasticity = if report.elasticity > least {
-                    report.elasticity.min(most)
+                let elasticity = if report.outlook.elasticity > least {
+                    report.outlook.elasticity.min(most)
                 } else {
                     least
                 };
                 let budget = entry.map_or(0.0, |entry| entry.ledger.budget());
-                budget * (report.price / common).powf(elasticity)
+                budget * (report.outlook.price / common).powf(elasticity)
             });
             let wished = if wished.is_finite() { wished } else { 0.0 };
             let excess = wished - room.link;
@@ -295,14 +300,15 @@ impl Coordinator {
                 hosts: room.hosts,
             });
         }
+        let place_of = places_of(&here);
         let mut wanted: Vec<(usize, Group)> = Vec::new();
         let mut owners = Vec::new();
         for (number, group) in self.collection.groups().iter().enumerate() {
             let owner = group.holder.owner();
-            let place = owner.and_then(|owner| here.iter().position(|own| *own == owner as usize));
-            if let Some(place) = place.filter(|_| !group.pages.is_empty()) {
+            let place = owner.and_then(&place_of);
+            if let Some(place) = place.filter(|_| group.pages > 0) {
                 let (wished, pages) = wish[place];
-                let demand = wished * group.pages.len() as f32 / pages.max(1) as f32;
+                let demand = wished * group.pages as f32 / pages.max(1) as f32;
                 let group = Group {
                     demand,
                     ..self.group(group)
@@ -329,9 +335,9 @@ impl Coordinator {
         for number in here {
             let entry = self.planner.entries().get(*number)?;
             let Some(report) = entry.report else { continue };
-            let is_free = entry.ledger.budget() < 0.99 * report.link;
-            if is_free && report.price > 0.0 && report.price.is_finite() {
-                logs += f64::from(report.price).ln();
+            let is_free = entry.ledger.budget() < 0.99 * report.outlook.link;
+            if is_free && report.outlook.price > 0.0 && report.outlook.price.is_finite() {
+                logs += f64::from(report.outlook.price).ln();
                 count += 1;
             }
         }

@@ -239,11 +239,15 @@ impl Planner {
 /// capped.
 fn demand(entry: &Entry, cap: f32, rules: &Rules, now: Instant) -> Option<Demand> {
     let report = entry.report?;
-    let link = if report.link >= 0.0 { report.link } else { 0.0 };
+    let link = if report.outlook.link >= 0.0 {
+        report.outlook.link
+    } else {
+        0.0
+    };
     Some(Demand {
         budget: report.budget.min(entry.ledger.committed(rules.drift, now)),
-        price: report.price,
-        elasticity: report.elasticity,
+        price: report.outlook.price,
+        elasticity: report.outlook.elasticity,
         most: link.min(cap),
     })
 }

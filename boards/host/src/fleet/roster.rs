@@ -1,11 +1,10 @@
 //! The probes of a fleet, by name and number.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use dunlin::time::Instant;
 
-use super::collection::hash;
+use super::page_table::hash;
 
 /// Probes that are known at most: whoever invents names does not fill the memory.
 pub const MOST_PROBES: usize = 16_384;
@@ -17,8 +16,10 @@ pub struct List {
     pub version: u32,
     /// The pages, by their place in it.
     pub pages: Vec<u32>,
-    /// The page image.
-    pub image: Arc<Vec<u8>>,
+    /// Bytes of the page image, which is in the planner's folder.
+    pub length: u32,
+    /// What tells these bytes from others.
+    pub image: u32,
     /// What tells its pages from others.
     pub digest: u64,
     /// What one has to know to get it.

@@ -2,7 +2,7 @@
 //! folder holds what was last saved, or what was saved before that.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, BufReader, BufWriter, Read as _, Write};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -20,6 +20,8 @@ const LEARNT_RECORD: usize = 20;
 const PLANNER: &str = "planner.json";
 const BUDGETS: &str = "budgets.json";
 const LEARNT: &str = "learnt.bin";
+/// The page image of each probe's list, by the probe's number.
+const LISTS: &str = "lists";
 
 /// What may be granted, and who has what.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -191,30 +193,70 @@ impl Folder {
     /// # Errors
     /// It cannot be written; the one before is still there.
     pub fn save_learnt(&self, learnt: impl Iterator<Item = (u64, Learnt)>) -> io::Result<()> {
-        let mut bytes = LEARNT_MAGIC.to_vec();
-        for (url, learnt) in learnt {
-            let [risen, fallen] = learnt.watch;
-            bytes.extend(url.to_le_bytes());
-            bytes.extend(learnt.shape.to_le_bytes());
-            bytes.extend(learnt.time.to_le_bytes());
-            bytes.extend(risen.to_le_bytes());
-            bytes.extend(fallen.to_le_bytes());
-        }
-        let mut sum = flate2::Crc::new();
-        sum.update(&bytes);
-        bytes.extend(sum.sum().to_le_bytes());
-        self.replace(LEARNT, &bytes)
+        // One page at a time: a planner's memory has no room for a second copy of all.
+        self.replace_with(LEARNT, |file| {
+            let mut file = flate2::CrcWriter::new(file);
+            file.write_all(&LEARNT_MAGIC)?;
+            for (url, learnt) in learnt {
+                file.write_all(&record(url, learnt))?;
+            }
+            let sum = file.crc().sum().to_le_bytes();
+            file.into_inner().write_all(&sum)
+        })
     }
 
-    /// What was learnt; nothing, if the file is damaged: then it is learnt anew.
-    pub fn load_learnt(&self) -> Vec<(u64, Learnt)> {
-        let mut bytes = Vec::new();
-        let file = File::open(self.path.join(LEARNT));
-        let read = file.and_then(|mut file| file.read_to_end(&mut bytes));
-        match (read, bytes.split_last_chunk::<4>()) {
-            (Ok(_), Some((bytes, sum))) => read_learnt(bytes, u32::from_le_bytes(*sum)),
-            _ => Vec::new(),
+    /// What was learnt, page by page; nothing, if the file is damaged: then it is learnt anew.
+    pub fn load_learnt(&self, mut each: impl FnMut(u64, Learnt)) {
+        // The sum at the end is looked at before anything is believed.
+        let whole = self.read_learnt(|_, _| {});
+        if whole.is_ok_and(|whole| whole) {
+            let _ = self.read_learnt(&mut each);
         }
+    }
+
+    /// Reads what was learnt; is it as it was written?
+    fn read_learnt(&self, mut each: impl FnMut(u64, Learnt)) -> io::Result<bool> {
+        let file = File::open(self.path.join(LEARNT))?;
+        let frame = LEARNT_MAGIC.len() as u64 + 4;
+        let Some(records) = file.metadata()?.len().checked_sub(frame) else {
+            return Ok(false);
+        };
+        let mut file = flate2::CrcReader::new(BufReader::new(file));
+        let mut magic = [0; LEARNT_MAGIC.len()];
+        file.read_exact(&mut magic)?;
+        for _ in 0..records / LEARNT_RECORD as u64 {
+            let mut record = [0; LEARNT_RECORD];
+            file.read_exact(&mut record)?;
+            if let Some((url, learnt)) = read_record(&record) {
+                each(url, learnt);
+            }
+        }
+        let found = file.crc().sum();
+        let mut sum = [0; 4];
+        file.read_exact(&mut sum)?;
+        let is_whole = records % LEARNT_RECORD as u64 == 0;
+        Ok(is_whole && magic == LEARNT_MAGIC && found == u32::from_le_bytes(sum))
+    }
+
+    /// Keeps the page image of a probe's list for who asks for it. It is made again at every start.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn save_list(&self, probe: usize, image: &[u8]) -> io::Result<()> {
+        let lists = self.path.join(LISTS);
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&lists)?;
+        fs::write(lists.join(probe.to_string()), image)
+    }
+
+    /// The page image of a probe's list.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn load_list(&self, probe: usize) -> io::Result<Vec<u8>> {
+        fs::read(self.path.join(LISTS).join(probe.to_string()))
     }
 
     /// Replaces a file: beside it, onto the disk, then in its place.
@@ -222,44 +264,60 @@ impl Folder {
     /// # Errors
     /// It cannot be written; the one before is still there.
     pub fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.replace_with(name, |file| file.write_all(bytes))
+    }
+
+    fn replace_with(
+        &self,
+        name: &str,
+        write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+    ) -> io::Result<()> {
         let new = self.path.join(format!("{name}.new"));
-        let mut file = OpenOptions::new()
+        let file = OpenOptions::new()
             .create(true)
             .truncate(true)
             .write(true)
             .mode(0o600)
             .open(&new)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
+        let mut file = BufWriter::new(file);
+        write(&mut file)?;
+        file.into_inner()?.sync_all()?;
         fs::rename(&new, self.path.join(name))?;
         File::open(&self.path)?.sync_all()
     }
 }
 
-fn read_learnt(bytes: &[u8], expected: u32) -> Vec<(u64, Learnt)> {
-    let mut sum = flate2::Crc::new();
-    sum.update(bytes);
-    let Some(records) = bytes.strip_prefix(&LEARNT_MAGIC) else {
-        return Vec::new();
+/// What was learnt about the page of a URL, as it is written.
+fn record(url: u64, learnt: Learnt) -> [u8; LEARNT_RECORD] {
+    let [risen, fallen] = learnt.watch;
+    let mut record = [0; LEARNT_RECORD];
+    let parts = [
+        &url.to_le_bytes()[..],
+        &learnt.shape.to_le_bytes(),
+        &learnt.time.to_le_bytes(),
+        &risen.to_le_bytes(),
+        &fallen.to_le_bytes(),
+    ];
+    let bytes = parts.into_iter().flatten();
+    record
+        .iter_mut()
+        .zip(bytes)
+        .for_each(|(to, from)| *to = *from);
+    record
+}
+
+fn read_record(record: &[u8; LEARNT_RECORD]) -> Option<(u64, Learnt)> {
+    let (url, rest) = record.split_first_chunk::<8>()?;
+    let (shape, rest) = rest.split_first_chunk::<4>()?;
+    let (time, rest) = rest.split_first_chunk::<4>()?;
+    let (risen, rest) = rest.split_first_chunk::<2>()?;
+    let fallen = rest.first_chunk::<2>()?;
+    let learnt = Learnt {
+        shape: f32::from_le_bytes(*shape),
+        time: f32::from_le_bytes(*time),
+        watch: [u16::from_le_bytes(*risen), u16::from_le_bytes(*fallen)],
     };
-    if sum.sum() != expected {
-        return Vec::new();
-    }
-    let (records, _) = records.as_chunks::<LEARNT_RECORD>();
-    let record = |record: &[u8; LEARNT_RECORD]| {
-        let (url, rest) = record.split_first_chunk::<8>()?;
-        let (shape, rest) = rest.split_first_chunk::<4>()?;
-        let (time, rest) = rest.split_first_chunk::<4>()?;
-        let (risen, rest) = rest.split_first_chunk::<2>()?;
-        let fallen = rest.first_chunk::<2>()?;
-        let learnt = Learnt {
-            shape: f32::from_le_bytes(*shape),
-            time: f32::from_le_bytes(*time),
-            watch: [u16::from_le_bytes(*risen), u16::from_le_bytes(*fallen)],
-        };
-        Some((u64::from_le_bytes(*url), learnt))
-    };
-    records.iter().filter_map(record).collect()
+    Some((u64::from_le_bytes(*url), learnt))
 }
 
 #[cfg(test)]
@@ -339,15 +397,22 @@ mod tests {
         };
         let all = [(5, learnt), (u64::MAX, learnt)];
         folder.save_learnt(all.into_iter()).expect("saved");
-        assert_eq!(folder.load_learnt(), all);
+        let read = || {
+            let mut found = Vec::new();
+            folder.load_learnt(|url, learnt| found.push((url, learnt)));
+            found
+        };
+        assert_eq!(read(), all);
         let file = path.join(LEARNT);
         let bytes = fs::read(&file).expect("a file");
         for place in [0, 7, 8, 20, bytes.len() - 1] {
             let mut damaged = bytes.clone();
             damaged[place] ^= 1;
             fs::write(&file, damaged).expect("written");
-            assert_eq!(folder.load_learnt(), [], "byte {place}");
+            assert_eq!(read(), [], "byte {place}");
         }
+        fs::write(&file, &bytes[..bytes.len() - 1]).expect("written");
+        assert_eq!(read(), [], "cut short");
         fs::remove_dir_all(&path).expect("removed");
     }
 }

@@ -2,8 +2,8 @@
 //! how soon do grants come near the optimum, and does a host ever have two owners?
 
 use dunlin::fleet::{
-    Balance, Departure, Drift, Group, LONGEST, Ledger, MOST_VISITS, Member, NOBODY, Outlook, Place,
-    Visit, Visits, assign, encode, rehome,
+    Balance, Departure, Drift, Group, LONGEST, Ledger, Member, NOBODY, Outlook, Place, Visit,
+    Visits, assign, encode, rehome,
 };
 use dunlin::math::split_mix;
 use dunlin::time::{Duration, Instant};
@@ -35,8 +35,12 @@ const MOST_MOVED: f64 = 0.08;
 const PACKET: usize = 80;
 /// Of a message: fixed header, length of the topic, its text, properties.
 const HEADER: usize = 5 + "dunlin/1/fleet/probe/p1234/up/report".len();
-/// A ping and its answer, every ten minutes.
-const PINGS: usize = 144 * 2 * (PACKET + 2);
+/// Of the number by which a message is acknowledged.
+const NUMBER: usize = 2;
+/// Of an acknowledgement.
+const ACKNOWLEDGED: usize = 4 + PACKET;
+/// A ping and its answer, one between two reports.
+const PING: usize = 2 * (PACKET + 2);
 /// Visits of a probe and day, as the traffic is reckoned with.
 const DAY_VISITS: usize = 1_250;
 
@@ -321,8 +325,8 @@ impl Fleet {
     }
 
     fn bytes_per_day(&self, before: u64) -> f64 {
-        let rounds = Duration::DAY.as_secs() as f64 / REPORT.as_secs() as f64;
-        let control = (self.bytes - before) as f64 * rounds / self.probes.len() as f64;
+        let rounds = Duration::DAY.as_secs() / REPORT.as_secs();
+        let control = (self.bytes - before) as f64 * rounds as f64 / self.probes.len() as f64;
         let visit = Visit {
             page: 1_000,
             ago_s: 300,
@@ -335,14 +339,13 @@ impl Fleet {
             boot: u32::MAX,
             list: u32::MAX,
             first: 100_000,
-            visits: std::iter::repeat_n(visit, MOST_VISITS).collect(),
+            // Told with each report: there are fewer than a batch has room for.
+            visits: std::iter::repeat_n(visit, DAY_VISITS.div_ceil(rounds as usize)).collect(),
         };
         let mut buffer = [0; LONGEST];
         let length = encode(&batch, &mut buffer).map_or(LONGEST, <[u8]>::len);
-        let batches = DAY_VISITS.div_ceil(MOST_VISITS);
-        // Batches are acknowledged by the broker.
-        let visits = batches * (length + HEADER + PACKET + PACKET + 4);
-        control + (visits + PINGS) as f64
+        let batch = length + HEADER + NUMBER + PACKET + ACKNOWLEDGED;
+        control + (rounds as usize * (batch + PING)) as f64
     }
 
     fn held_by_liars(&self) -> f64 {

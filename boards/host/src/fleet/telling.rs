@@ -1,6 +1,6 @@
 //! What a planner says to probes: grants, lists and commands.
 
-use std::sync::Arc;
+use std::io;
 
 use dunlin::fleet::{Command, LONGEST, ListNotice, Topic, Verb, encode, list_digest, topic};
 use dunlin::time::Instant;
@@ -98,12 +98,20 @@ impl Coordinator {
     }
 
     /// Makes the lists that have changed, and announces them.
-    pub(super) fn make_lists(&mut self, now: Instant) {
-        let stale: Vec<usize> = (0..self.roster.probes().len())
-            .filter(|number| self.roster.get(*number).is_some_and(|probe| probe.stale))
+    ///
+    /// # Errors
+    /// One cannot be written into the folder: it is tried again.
+    pub(super) fn make_lists(&mut self, now: Instant) -> io::Result<()> {
+        let probes = self.roster.probes();
+        let stale: Vec<usize> = (0..probes.len())
+            .filter(|number| probes[*number].stale)
             .collect();
+        if stale.is_empty() {
+            return Ok(());
+        }
+        let groups = self.collection.groups_by_probe(probes.len());
         for number in stale {
-            let pages = self.collection.pages_of(number as u32);
+            let pages = self.collection.pages_of(&groups[number]);
             let digest = self.pages_hash(&pages);
             // Every page was in a list that could be made; if one cannot, hosts that were taken away
             // are still to go.
@@ -114,6 +122,7 @@ impl Coordinator {
             let version = self.planner.entries().get(number);
             let version = version.map_or(0, |entry| entry.ledger.list());
             let token = dunlin::math::split_mix(&mut self.random);
+            self.folder.save_list(number, &image)?;
             let Some(probe) = self.roster.get_mut(number) else {
                 continue;
             };
@@ -124,7 +133,8 @@ impl Coordinator {
             probe.list = List {
                 version,
                 pages,
-                image: Arc::new(image),
+                length: image.len() as u32,
+                image: list_digest(&image),
                 digest,
                 token,
             };
@@ -132,6 +142,7 @@ impl Coordinator {
             self.unsaved = true;
             self.announce(number, now);
         }
+        Ok(())
     }
 
     /// Tells a probe where its list is.
@@ -145,6 +156,7 @@ impl Coordinator {
         probe.announced = Some(now);
         let List {
             version,
+            length,
             image,
             token,
             ..
@@ -155,8 +167,8 @@ impl Coordinator {
         );
         let notice = ListNotice {
             version: *version,
-            digest: list_digest(image),
-            length: image.len() as u32,
+            digest: *image,
+            length: *length,
             url: &url,
         };
         let mut buffer = [0; LONGEST];
@@ -170,13 +182,14 @@ impl Coordinator {
     }
 
     /// A list, for who knows its token.
-    pub fn list(&self, probe: &str, version: &str, token: &str) -> Option<Arc<Vec<u8>>> {
-        let probe = self.roster.get(self.roster.find(probe)?)?;
-        let list = &probe.list;
+    pub fn list(&self, probe: &str, version: &str, token: &str) -> Option<Vec<u8>> {
+        let number = self.roster.find(probe)?;
+        let list = &self.roster.get(number)?.list;
         let expected = format!("{:016x}", list.token);
         let is_right = is_same(token.as_bytes(), expected.as_bytes());
         let is_same = version == list.version.to_string() && list.version > 0;
-        (is_right && is_same).then(|| Arc::clone(&list.image))
+        let image = (is_right && is_same).then(|| self.folder.load_list(number));
+        image?.ok()
     }
 
     /// Tells a probe to do something; what its answer is known by.

@@ -99,11 +99,8 @@ impl Coordinator {
             fleet: self.settings.fleet.clone(),
             epoch: self.planner.rules().epoch,
             pages: self.collection.pages(),
-            pages_without_owner: without.map(|group| group.pages.len()).sum(),
-            hosts: groups
-                .iter()
-                .filter(|group| !group.pages.is_empty())
-                .count(),
+            pages_without_owner: without.map(|group| group.pages as usize).sum(),
+            hosts: groups.iter().filter(|group| group.pages > 0).count(),
             hosts_moving: groups.iter().filter(|group| moving(&group.holder)).count(),
             budget: self.settings.budget,
             granted: self.planner.committed(now),
@@ -136,11 +133,11 @@ impl Coordinator {
             pages: probe.list.pages.len(),
             budget: entry.ledger.committed(self.settings.drift, now),
             target: entry.target(),
-            price: said(|report| report.price),
-            elasticity: said(|report| report.elasticity),
-            freshness: said(|report| report.freshness),
-            fetches: report.map_or(0, |report| report.fetches),
-            errors: report.map_or(0, |report| report.errors),
+            price: said(|report| report.outlook.price),
+            elasticity: said(|report| report.outlook.elasticity),
+            freshness: said(|report| report.outlook.freshness),
+            fetches: report.map_or(0, |report| report.outlook.fetches),
+            errors: report.map_or(0, |report| report.outlook.errors),
             visits: probe.visits,
         })
     }

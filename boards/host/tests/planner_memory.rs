@@ -1,0 +1,161 @@
+//! What a page takes in a planner's memory, beside the text of its URL.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use dunlin::fleet::{Drift, LONGEST, Member, Outlook, Topic, encode, topic};
+use dunlin::math::split_mix;
+use dunlin::time::{Duration, Instant};
+use dunlin_host::fleet::collection::Collection;
+use dunlin_host::fleet::coordinator::{Coordinator, Settings};
+use dunlin_host::fleet::saved::Folder;
+use dunlin_host::lists::listing::{Gate, Listing};
+use dunlin_host::lists::page_image::Options;
+use dunlin_host::lists::pages::{ListedChange, ListedPage};
+
+/// Bytes a page, beside its URL.
+const MOST: f64 = 64.0;
+const FLEET: &str = "roof";
+const POLITENESS: Duration = Duration::from_secs(10);
+/// Pages of a probe, on average.
+const A_PROBE: usize = 2_500;
+
+/// Counts what is allocated, and the most that ever was.
+struct Counting;
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+static HELD: AtomicUsize = AtomicUsize::new(0);
+static MOST_HELD: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: all is the system's own, which is only counted.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let held = HELD.fetch_add(layout.size(), Relaxed) + layout.size();
+        MOST_HELD.fetch_max(held, Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, piece: *mut u8, layout: Layout) {
+        HELD.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(piece, layout) }
+    }
+}
+
+/// So many pages, on hosts of 8 to 400 with 31 on average.
+fn listing(pages: usize) -> Listing {
+    let mut listing = Listing::default();
+    let mut random = 1;
+    while listing.list.pages.len() < pages {
+        let host = listing.list.hosts.len();
+        let name = format!("www{host}.example.org");
+        let share = (split_mix(&mut random) >> 40) as f64 / 16_777_216.0;
+        for page in 0..(8.0 / (1.0 - share).max(0.02)) as u32 {
+            listing.list.pages.push(ListedPage {
+                url: format!("http://{name}/section/{page}/article.html"),
+                name: None,
+                host,
+                weight: 1.0,
+                change: ListedChange::Poisson { rate: Some(0.5) },
+                min: 0,
+                max: None,
+                every: None,
+                filter: None,
+            });
+        }
+        listing.gate_of_host.push(host);
+        listing.gates.push(Gate {
+            name: name.clone(),
+            politeness: POLITENESS,
+            hours: None,
+            provider: Default::default(),
+        });
+        listing.list.hosts.push(name);
+    }
+    listing
+}
+
+/// Probes report, and the planner gives them lists.
+fn pass(coordinator: &mut Coordinator, probes: &mut [Member], now: Instant) {
+    let outlook = Outlook {
+        price: 0.01,
+        elasticity: 1.0,
+        pages: 4_096,
+        hosts: 1_024,
+        link: 1e6,
+        ..Outlook::default()
+    };
+    for (number, probe) in probes.iter_mut().enumerate() {
+        let report = probe.report(&outlook, now);
+        let place = topic(FLEET, &format!("p{number}"), Topic::Report).expect("a name");
+        let mut buffer = [0; LONGEST];
+        let bytes = encode(&report, &mut buffer).expect("short");
+        coordinator.heard(&place, bytes, false, now);
+    }
+    let outbox = coordinator.tick(now).expect("saved");
+    assert!(!outbox.is_empty());
+}
+
+#[test]
+fn a_page_takes_64_bytes_at_most_beside_its_url() {
+    let pages = match std::env::var_os("DUNLIN_LONG") {
+        Some(_) => 2_000_000,
+        None => 200_000,
+    };
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("planner-memory");
+    let _ = std::fs::remove_dir_all(&folder);
+    let before = HELD.load(Relaxed);
+    let listing = listing(pages);
+    let read = HELD.load(Relaxed) - before;
+    let pages = listing.list.pages.len();
+    let urls: usize = listing.list.pages.iter().map(|page| page.url.len()).sum();
+    let a_page = |bytes: usize| (bytes as f64 - urls as f64) / pages as f64;
+    let collection = Collection::new(listing, Vec::new(), POLITENESS);
+    let settings = Settings {
+        fleet: FLEET.into(),
+        lists: "http://127.0.0.1:1/".into(),
+        options: Options::default(),
+        https: false,
+        budget: pages as f32 / 2.0,
+        cap: 3.0,
+        lease: Duration::HOUR,
+        drift: Drift::DEFAULT,
+    };
+    let kept = Folder::open(&folder).expect("a folder");
+    let mut now = Instant::ZERO + Duration::HOUR;
+    MOST_HELD.store(HELD.load(Relaxed), Relaxed);
+    let mut coordinator =
+        Coordinator::start(settings, collection, kept, [7, 8], now).expect("a planner");
+    coordinator.connected(now);
+    let probe = |boot: usize| Member::new(boot as u32 + 1, 0, now, Drift::DEFAULT);
+    let mut probes: Vec<Member> = (0..pages / A_PROBE).map(probe).collect();
+    // One joins later, so that every probe has two lists: the one in force and the one before.
+    for count in [probes.len() - 1, probes.len()] {
+        for _ in 0..3 {
+            now += Duration::from_secs(20);
+            pass(&mut coordinator, &mut probes[..count], now);
+        }
+    }
+    let view = coordinator.view(now);
+    assert_eq!(view.pages_without_owner, 0);
+    assert!(view.probes.iter().all(|probe| probe.pages > 0));
+    let lists = view.probes.iter().map(|probe| probe.list);
+    let held = a_page(HELD.load(Relaxed) - before);
+    let most = a_page(MOST_HELD.load(Relaxed) - before);
+    println!(
+        "{pages} pages on {} hosts, {} probes with {} lists so far: {held:.1} B a page, {most:.1} B at most \
+         while planning; {:.1} B as a list that was read",
+        view.hosts,
+        view.probes.len(),
+        lists.sum::<u32>(),
+        a_page(read),
+    );
+    assert!(held <= MOST, "{held} B a page");
+    assert!(most <= MOST, "{most} B a page while planning");
+    drop(coordinator);
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
