@@ -197,3 +197,60 @@ pub(crate) fn host_text(name: &ServerName<'_>) -> heapless::String<256> {
     };
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+    use std::vec::Vec;
+
+    use rcgen::{
+        BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair,
+        KeyUsagePurpose,
+    };
+
+    use super::*;
+    use crate::{PUBLIC_ROOTS, provider};
+
+    /// Has an authority of its own, for one host.
+    #[derive(Debug)]
+    struct OfOneHost(Vec<u8>);
+
+    impl Owner for OfOneHost {
+        fn is_own(&self, host: &str) -> bool {
+            host == "own.test"
+        }
+
+        fn authority(&self, index: usize) -> Option<&[u8]> {
+            (index == 0).then_some(&self.0)
+        }
+    }
+
+    #[test]
+    fn the_owners_authority_vouches_for_listed_hosts_alone() {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, "ours");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = Vec::from([KeyUsagePurpose::KeyCertSign]);
+        let authority = KeyPair::generate().expect("a key");
+        let authority = CertifiedIssuer::self_signed(params, authority).expect("an authority");
+        let verifier = Verifier {
+            owner: OfOneHost(authority.der().to_vec()),
+            roots: Roots::Packed(PUBLIC_ROOTS),
+            algorithms: provider::ALGORITHMS,
+        };
+        let now = SystemTime::UNIX_EPOCH.elapsed().expect("after 1970");
+        for (host, expected) in [
+            ("own.test", None),
+            ("other.test", Some(CertificateError::UnknownIssuer)),
+        ] {
+            let params = CertificateParams::new(std::vec![host.into()]).expect("a name");
+            let key = KeyPair::generate().expect("a key");
+            let certificate = params.signed_by(&key, &authority).expect("signed");
+            let name = ServerName::try_from(host).expect("a name");
+            let now = UnixTime::since_unix_epoch(now);
+            let verified = verifier.verify_server_cert(certificate.der(), &[], &name, &[], now);
+            let refused = verified.err();
+            assert_eq!(refused, expected.map(Error::from), "{host}");
+        }
+    }
+}

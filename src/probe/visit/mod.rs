@@ -369,12 +369,6 @@ impl<'a> Visit<'a> {
         at: Moment,
         conclusion: &mut Conclusion,
     ) {
-        if self.checks {
-            // Where it has moved to is not to blame.
-            known.redirects.checked(self.page, at.now);
-        } else if why != Failure::Busy {
-            known.redirects.forget(self.page);
-        }
         conclusion.outcome = match why {
             Failure::Url => Outcome::Gone,
             Failure::PrivateAddress | Failure::NoIpv6 => Outcome::Redirected,
@@ -390,6 +384,13 @@ impl<'a> Visit<'a> {
             }
             _ => Outcome::Failed,
         };
+        if self.checks {
+            // Where it has moved to is not to blame.
+            known.redirects.checked(self.page, at.now);
+        } else if why != Failure::Busy && conclusion.outcome != Outcome::Postponed {
+            // Whoever is not to blame is asked there again at the next turn.
+            known.redirects.forget(self.page);
+        }
         conclusion.failure = Some(why);
         conclusion.say(Event::Failed {
             page: self.page,

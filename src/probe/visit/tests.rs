@@ -364,6 +364,45 @@ fn a_page_that_moved_for_good_is_asked_for_there_until_it_is_gone() {
 }
 
 #[test]
+fn a_move_outlives_what_is_not_its_fault() {
+    let gateway = Gateway {
+        host: "gateway.test",
+        port: 3128,
+    };
+    let moved = open(|url| match url {
+        "http://a.test/1" => Said::Moved(301, "https://a.test/1"),
+        _ => Said::Body("here"),
+    });
+    let cases = [
+        (Failure::Tls(TlsError::Time), true, true),
+        (Failure::Tls(TlsError::Memory), true, true),
+        (Failure::Connection, false, true),
+        (Failure::Tls(TlsError::Expired), true, false),
+        (Failure::Connection, true, false),
+    ];
+    for (why, online, is_kept) in cases {
+        let mut desk = Desk::with(Some(gateway), 1024);
+        let _ = desk.visit(0, &moved);
+        assert_eq!(desk.visit(0, &moved).0, ["https://a.test/1"]);
+        desk.online = online;
+        let (asked, next) = desk.turn(0, |_| Said::Failed(why));
+        assert_eq!(asked.as_deref(), Some("https://a.test/1"));
+        let Next::Conclude(conclusion) = next else {
+            panic!("{next:?}");
+        };
+        let is_postponed = conclusion.outcome == Outcome::Postponed;
+        assert_eq!(is_postponed, is_kept, "{why:?}: {:?}", conclusion.outcome);
+        desk.online = true;
+        let (asked, _) = desk.turn(0, &moved);
+        let place = match is_kept {
+            true => "https://a.test/1",
+            false => "http://a.test/1",
+        };
+        assert_eq!(asked.as_deref(), Some(place), "{why:?}");
+    }
+}
+
+#[test]
 fn answers_become_outcomes() {
     let gone = Outcome::Gone;
     let failed = Outcome::Failed;

@@ -328,3 +328,259 @@ fn is_pss(encoded: &mut [u8], modulus: &[u8], hash: SignatureHash, hashed: &[u8]
     let expected = hash.hash(&[&[0; 8], hashed, salt]);
     (is_padded && expected.as_slice() == seed).then_some(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+    use std::string::String;
+    use std::vec::Vec;
+
+    use rcgen::{KeyPair, PKCS_RSA_SHA256, PublicKeyData as _};
+    use rustls::SignatureScheme as Scheme;
+    use rustls::crypto::ring::sign::any_supported_type;
+    use rustls::pki_types::PrivateKeyDer;
+
+    use super::*;
+
+    /// A key of so many bits, by which others sign.
+    struct Signer(KeyPair);
+
+    impl Signer {
+        fn new(bits: &str) -> Self {
+            let made = Command::new("openssl").args(["genrsa", bits]).output();
+            let pem = String::from_utf8(made.expect("openssl is installed").stdout);
+            let pem = pem.expect("PEM is ASCII");
+            let key = KeyPair::from_pem_and_sign_algo(&pem, &PKCS_RSA_SHA256);
+            Self(key.expect("an RSA key"))
+        }
+
+        /// As it stands in certificates.
+        fn public(&self) -> &[u8] {
+            self.0.der_bytes()
+        }
+
+        fn sign(&self, scheme: Scheme, message: &[u8]) -> Vec<u8> {
+            let key = PrivateKeyDer::try_from(self.0.serialize_der()).expect("a key");
+            let key = any_supported_type(&key).expect("a key that ring knows");
+            let signer = key
+                .choose_scheme(&[scheme])
+                .expect("a scheme that ring knows");
+            signer.sign(message).expect("a signature")
+        }
+
+        /// What a signature is the padded form of.
+        fn opened(&self, signature: &[u8]) -> Vec<u8> {
+            let (modulus, exponent) = read_key(self.public()).expect("a key");
+            let mut encoded = std::vec![0; modulus.len()];
+            let modulus = Modulus::new(modulus).expect("whole words");
+            let power = modulus.power(signature, exponent, &mut encoded);
+            power.expect("below the modulus");
+            encoded
+        }
+    }
+
+    use Padding::{Pkcs1, Pss};
+    use SignatureHash::{Sha256, Sha384, Sha512};
+
+    const ALL: [(Scheme, Padding, SignatureHash); 6] = [
+        (Scheme::RSA_PKCS1_SHA256, Pkcs1, Sha256),
+        (Scheme::RSA_PKCS1_SHA384, Pkcs1, Sha384),
+        (Scheme::RSA_PKCS1_SHA512, Pkcs1, Sha512),
+        (Scheme::RSA_PSS_SHA256, Pss, Sha256),
+        (Scheme::RSA_PSS_SHA384, Pss, Sha384),
+        (Scheme::RSA_PSS_SHA512, Pss, Sha512),
+    ];
+    const MESSAGE: &[u8] = b"what was signed";
+
+    #[test]
+    fn a_signature_holds_for_its_key_message_hash_and_padding_alone() {
+        let signer = Signer::new("2048");
+        let other = Signer::new("2048");
+        for (scheme, padding, hash) in ALL {
+            let signature = signer.sign(scheme, MESSAGE);
+            let is_valid =
+                |key: &Signer, padding, hash: SignatureHash, message: &[u8], signature: &[u8]| {
+                    let hashed = hash.hash(&[message]);
+                    verify(key.public(), padding, hash, &hashed, signature).is_some()
+                };
+            assert!(
+                is_valid(&signer, padding, hash, MESSAGE, &signature),
+                "{scheme:?}"
+            );
+            assert!(!is_valid(&other, padding, hash, MESSAGE, &signature));
+            assert!(!is_valid(
+                &signer,
+                padding,
+                hash,
+                b"what was not",
+                &signature
+            ));
+            for (_, wrong_padding, wrong) in ALL {
+                let is_other = (wrong_padding, wrong) != (padding, hash);
+                let is_valid = is_valid(&signer, wrong_padding, wrong, MESSAGE, &signature);
+                assert_ne!(
+                    is_valid, is_other,
+                    "{scheme:?} as {wrong_padding:?}, {wrong:?}"
+                );
+            }
+            for place in [0, 1, 100, 254, 255] {
+                let mut changed = signature.clone();
+                changed[place] ^= 1;
+                assert!(
+                    !is_valid(&signer, padding, hash, MESSAGE, &changed),
+                    "byte {place}"
+                );
+            }
+            let shorter = &signature[..255];
+            assert!(!is_valid(&signer, padding, hash, MESSAGE, shorter));
+            let longer = [&[0], signature.as_slice()].concat();
+            assert!(!is_valid(&signer, padding, hash, MESSAGE, &longer));
+        }
+    }
+
+    #[test]
+    fn a_number_that_is_not_below_the_modulus_is_no_signature() {
+        let signer = Signer::new("2048");
+        let hashed = Sha256.hash(&[MESSAGE]);
+        let (modulus, _) = read_key(signer.public()).expect("a key");
+        // The same remainder, as soon as the sum of both has no more bytes.
+        let (signature, above) = (0..1_000)
+            .find_map(|_| {
+                let signature = signer.sign(Scheme::RSA_PSS_SHA256, MESSAGE);
+                let mut above = std::vec![0; modulus.len()];
+                let mut carry = 0;
+                for place in (0..modulus.len()).rev() {
+                    let sum = u16::from(signature[place]) + u16::from(modulus[place]) + carry;
+                    above[place] = sum as u8;
+                    carry = sum >> 8;
+                }
+                (carry == 0).then_some((signature, above))
+            })
+            .expect("one in two, at worst one in a few hundred");
+        let is_valid =
+            |signature: &[u8]| verify(signer.public(), Pss, Sha256, &hashed, signature).is_some();
+        assert!(is_valid(&signature));
+        assert!(!is_valid(&above));
+        assert!(!is_valid(modulus));
+    }
+
+    #[test]
+    fn padding_is_what_it_has_to_be_to_the_last_byte() {
+        let signer = Signer::new("2048");
+        let hashed = Sha256.hash(&[MESSAGE]);
+        let right = signer.opened(&signer.sign(Scheme::RSA_PKCS1_SHA256, MESSAGE));
+        assert!(is_pkcs1(&right, Sha256, &hashed));
+        for place in 0..right.len() {
+            let mut changed = right.clone();
+            changed[place] ^= 1;
+            assert!(!is_pkcs1(&changed, Sha256, &hashed), "byte {place}");
+        }
+        // Less padding, and room for what nobody has signed behind the hash.
+        let mut forged = right.clone();
+        forged.drain(2..102);
+        forged.extend([0x5a; 100]);
+        assert!(!is_pkcs1(&forged, Sha256, &hashed));
+
+        let (modulus, _) = read_key(signer.public()).expect("a key");
+        let right = signer.opened(&signer.sign(Scheme::RSA_PSS_SHA256, MESSAGE));
+        let is_right =
+            |mut encoded: Vec<u8>| is_pss(&mut encoded, modulus, Sha256, &hashed).is_some();
+        assert!(is_right(right.clone()));
+        for place in 0..right.len() {
+            let mut changed = right.clone();
+            changed[place] ^= 1;
+            assert!(!is_right(changed), "byte {place}");
+        }
+        let mut changed = right.clone();
+        changed[0] |= 0x80;
+        assert!(!is_right(changed), "a bit more than the modulus allows");
+    }
+
+    /// A DER element.
+    fn element_of(tag: u8, contents: &[u8]) -> Vec<u8> {
+        let length = contents.len();
+        let head = match length {
+            0..0x80 => std::vec![tag, length as u8],
+            0x80..0x100 => std::vec![tag, 0x81, length as u8],
+            _ => std::vec![tag, 0x82, (length >> 8) as u8, length as u8],
+        };
+        [head.as_slice(), contents].concat()
+    }
+
+    fn key_of(modulus: &[u8], exponent: &[u8]) -> Vec<u8> {
+        let numbers = [element_of(2, modulus), element_of(2, exponent)].concat();
+        element_of(0x30, &numbers)
+    }
+
+    /// An odd number of so many bits, as DER has it.
+    fn modulus_of(bits: usize) -> Vec<u8> {
+        let mut number = std::vec![0xa5; bits / 8];
+        number.insert(0, 0);
+        number
+    }
+
+    #[test]
+    fn keys_are_read_if_they_are_in_use_and_spelt_the_only_way() {
+        const USUAL: &[u8] = &[1, 0, 1];
+        let modulus = modulus_of(2048);
+        let key = key_of(&modulus, USUAL);
+        assert_eq!(read_key(&key), Some((&modulus[1..], 65_537)));
+        for (bits, is_read) in [
+            (1_024, false),
+            (2_040, false),
+            (4_096, true),
+            (4_128, false),
+        ] {
+            let key = key_of(&modulus_of(bits), USUAL);
+            assert_eq!(read_key(&key).is_some(), is_read, "{bits} bits");
+        }
+        for (exponent, is_read) in [
+            (&[3][..], true),
+            (&[0, 0x80, 0, 0, 1], true),
+            (&[1], false),
+            (&[0], false),
+            (&[4], false),
+            (&[], false),
+            // Negative, with a zero too many, with a byte too many.
+            (&[0x81], false),
+            (&[0, 1, 0, 1], false),
+            (&[1, 0, 0, 0, 1], false),
+        ] {
+            let key = key_of(&modulus, exponent);
+            assert_eq!(read_key(&key).is_some(), is_read, "{exponent:?}");
+        }
+        let mut even = modulus.clone();
+        *even.last_mut().expect("not empty") ^= 1;
+        let mut padded = modulus.clone();
+        padded.insert(0, 0);
+        let mut behind = key.clone();
+        behind.push(0);
+        let three = [
+            element_of(2, &modulus),
+            element_of(2, USUAL),
+            element_of(2, USUAL),
+        ];
+        for (what, wrong) in [
+            ("even", key_of(&even, USUAL)),
+            ("negative", key_of(&modulus[1..], USUAL)),
+            ("two zeros", key_of(&padded, USUAL)),
+            ("a byte behind it", behind),
+            ("three numbers", element_of(0x30, &three.concat())),
+            ("no list", element_of(0x31, &key[4..])),
+        ] {
+            assert_eq!(read_key(&wrong), None, "{what}");
+        }
+        // A length is spelt in as few bytes as it takes.
+        assert_eq!(element(&[2, 0x81, 1, 7], 2), None);
+        assert_eq!(element(&[2, 0x82, 0, 1, 7], 2), None);
+        assert_eq!(element(&[2, 1, 7], 2), Some((&[7][..], &[][..])));
+        for length in 0..key.len() {
+            assert_eq!(read_key(&key[..length]), None, "{length} bytes of it");
+        }
+        // Between two words: nobody has such a key.
+        let odd = key_of(&modulus_of(2_056), USUAL);
+        assert!(read_key(&odd).is_some());
+        let signature = [7; 257];
+        assert_eq!(verify(&odd, Pkcs1, Sha256, &[0; 32], &signature), None);
+    }
+}

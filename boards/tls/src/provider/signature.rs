@@ -15,23 +15,33 @@ use super::rsa::{self, Padding};
 /// Signatures that are checked for one certificate path. The longest path has five; webpki would
 /// try a hundred, which takes minutes.
 const MOST_CHECKS: u32 = 8;
-static CHECKS: AtomicU32 = AtomicU32::new(0);
+static CHECKS: Checks = Checks(AtomicU32::new(0));
+
+/// How many were checked since it began to count.
+struct Checks(AtomicU32);
+
+impl Checks {
+    /// Begins to count anew.
+    fn restart(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    /// One more: may it be checked?
+    fn count(&self) -> Result<(), InvalidSignature> {
+        // No read-modify-write: there is one core, and nothing interrupts a check to make another.
+        let checks = self.0.load(Ordering::Relaxed);
+        self.0.store(checks.saturating_add(1), Ordering::Relaxed);
+        if checks < MOST_CHECKS {
+            Ok(())
+        } else {
+            Err(InvalidSignature)
+        }
+    }
+}
 
 /// Begins to count anew, for the next path.
 pub(crate) fn restart_count() {
-    CHECKS.store(0, Ordering::Relaxed);
-}
-
-/// One more: may it be checked?
-fn count() -> Result<(), InvalidSignature> {
-    // No read-modify-write: there is one core, and nothing interrupts a check to make another.
-    let checks = CHECKS.load(Ordering::Relaxed);
-    CHECKS.store(checks.saturating_add(1), Ordering::Relaxed);
-    if checks < MOST_CHECKS {
-        Ok(())
-    } else {
-        Err(InvalidSignature)
-    }
+    CHECKS.restart();
 }
 
 /// A kind of signature.
@@ -57,7 +67,7 @@ impl SignatureVerificationAlgorithm for Algorithm {
         message: &[u8],
         signature: &[u8],
     ) -> Result<(), InvalidSignature> {
-        count()?;
+        CHECKS.count()?;
         let hashed = self.hash.hash(&[message]);
         let is_valid = match self.key {
             Key::P256 => is_by_p256(public_key, &hashed, signature),
@@ -141,3 +151,22 @@ pub(crate) const ALGORITHMS: WebPkiSupportedAlgorithms = WebPkiSupportedAlgorith
         (SignatureScheme::RSA_PKCS1_SHA512, &[&RSA_SHA512]),
     ],
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_signatures_are_checked_for_a_path_and_no_more() {
+        let checks = Checks(AtomicU32::new(0));
+        for path in 0..2 {
+            for check in 0..8 {
+                assert!(checks.count().is_ok(), "check {check} of path {path}");
+            }
+            for _ in 0..200 {
+                assert!(checks.count().is_err());
+            }
+            checks.restart();
+        }
+    }
+}

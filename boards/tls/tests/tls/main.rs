@@ -1,12 +1,13 @@
 //! The client that boards have, against servers on this computer.
 
 mod client;
+mod exhausted;
 mod peers;
 mod shared;
 
 use client::{Fetch, fetch};
 use dunlin::fetch::TlsError;
-use peers::{Authority, Leaf, Server, Versions};
+use peers::{Authority, Leaf, Server, Versions, flipping};
 
 #[test]
 fn a_page_comes_over_both_versions_and_every_kind_of_key() {
@@ -66,4 +67,58 @@ fn strangers_are_refused() {
     assert_eq!(refused.error(), TlsError::Certificate);
     let refused = fetch(&Fetch::of(&server, "a.test"));
     assert_eq!(refused.error(), TlsError::Issuer);
+}
+
+#[test]
+fn who_shows_the_certificate_of_another_is_refused() {
+    let authority = Authority::new("our own");
+    for key in ["p256", "p384", "2048", "4096"] {
+        let identity = authority.leaf(&Leaf::named("a.test").with_key(key));
+        let stolen = identity.stolen(key);
+        for versions in [Versions::Tls13, Versions::Tls12] {
+            let thief = Server::start(stolen.clone(), versions);
+            let refused = fetch(&Fetch::of(&thief, "a.test").trusting(&authority));
+            let why = refused.error();
+            assert_eq!(why, TlsError::Certificate, "{key} over {versions:?}");
+        }
+    }
+}
+
+#[test]
+fn an_authority_with_rsa_is_believed_and_nobody_in_its_name() {
+    for bits in ["2048", "4096"] {
+        let authority = Authority::with_key("our own", bits);
+        let leaf = Leaf::named("a.test");
+        let server = |identity| Server::start(identity, Versions::Tls13);
+        let honest = authority.leaf(&leaf);
+        let ask = Fetch::of(&server(honest.clone()), "a.test").trusting(&authority);
+        assert_eq!(fetch(&ask).text(), "hello", "{bits}");
+        let forged = ask.at(&server(honest.forged()));
+        assert_eq!(fetch(&forged).error(), TlsError::Certificate, "{bits}");
+        let namesake = Authority::with_key("our own", "2048");
+        let false_root = ask.at(&server(namesake.leaf(&leaf)));
+        assert_eq!(fetch(&false_root).error(), TlsError::Certificate, "{bits}");
+    }
+}
+
+#[test]
+fn a_record_of_tls_12_that_was_changed_on_its_way_is_refused() {
+    const HANDSHAKE: u8 = 22;
+    const TEXT: u8 = 23;
+    let authority = Authority::new("our own");
+    let identity = authority.leaf(&Leaf::named("a.test"));
+    let server = Server::start(identity, Versions::Tls12);
+    for kind in [HANDSHAKE, TEXT] {
+        let changed = flipping(&server, kind);
+        let refused = fetch(&Fetch::of(&changed, "a.test").trusting(&authority));
+        assert_eq!(
+            refused.error(),
+            TlsError::Protocol,
+            "records of type {kind}"
+        );
+    }
+    assert_eq!(
+        fetch(&Fetch::of(&server, "a.test").trusting(&authority)).text(),
+        "hello"
+    );
 }

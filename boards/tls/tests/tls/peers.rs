@@ -1,7 +1,7 @@
 //! Servers, and the certificates they show.
 
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener};
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::Arc;
 use std::thread;
@@ -11,6 +11,7 @@ use rcgen::{
     KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384, PKCS_RSA_SHA256,
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 #[derive(Clone, Copy, Debug)]
@@ -24,11 +25,15 @@ pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
     pub fn new(name: &str) -> Self {
+        Self::with_key(name, "p256")
+    }
+
+    pub fn with_key(name: &str, key: &str) -> Self {
         let mut params = CertificateParams::default();
         params.distinguished_name = named(name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
-        let key = KeyPair::generate().unwrap();
+        let key = new_key(key);
         Self(CertifiedIssuer::self_signed(params, key).unwrap())
     }
 
@@ -39,16 +44,20 @@ impl Authority {
     pub fn leaf(&self, leaf: &Leaf) -> Identity {
         let mut params = CertificateParams::new(leaf.names.clone()).unwrap();
         params.distinguished_name = named("leaf");
-        let key = match leaf.key {
-            "p256" => KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap(),
-            "p384" => KeyPair::generate_for(&PKCS_ECDSA_P384_SHA384).unwrap(),
-            bits => KeyPair::from_pem_and_sign_algo(&rsa_key(bits), &PKCS_RSA_SHA256).unwrap(),
-        };
+        let key = new_key(leaf.key);
         let certificate = params.signed_by(&key, &self.0).unwrap();
         Identity {
             chain: vec![certificate.der().clone()],
             key: PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
         }
+    }
+}
+
+fn new_key(kind: &str) -> KeyPair {
+    match kind {
+        "p256" => KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap(),
+        "p384" => KeyPair::generate_for(&PKCS_ECDSA_P384_SHA384).unwrap(),
+        bits => KeyPair::from_pem_and_sign_algo(&rsa_key(bits), &PKCS_RSA_SHA256).unwrap(),
     }
 }
 
@@ -88,6 +97,31 @@ pub struct Identity {
     pub key: PrivateKeyDer<'static>,
 }
 
+impl Identity {
+    /// The same certificates, shown by somebody who has another key of that kind.
+    pub fn stolen(&self, kind: &str) -> Self {
+        let key = PrivateKeyDer::try_from(new_key(kind).serialize_der()).unwrap();
+        Self {
+            key,
+            chain: self.chain.clone(),
+        }
+    }
+
+    /// The same, but for the last bit of the signature that vouches for it.
+    pub fn forged(mut self) -> Self {
+        let mut der = self.chain[0].to_vec();
+        *der.last_mut().unwrap() ^= 1;
+        self.chain[0] = der.into();
+        self
+    }
+
+    /// Shows these certificates without a look at the key.
+    fn resolver(self) -> SingleCertAndKey {
+        let key = rustls::crypto::ring::sign::any_supported_type(&self.key).unwrap();
+        CertifiedKey::new(self.chain, key).into()
+    }
+}
+
 /// Answers every request with `hello`.
 pub struct Server {
     pub address: SocketAddr,
@@ -113,8 +147,7 @@ impl Server {
             .with_protocol_versions(&versions)
             .unwrap()
             .with_no_client_auth()
-            .with_single_cert(identity.chain, identity.key)
-            .unwrap();
+            .with_cert_resolver(Arc::new(identity.resolver()));
         config.ticketer = rustls::crypto::ring::Ticketer::new().unwrap();
         let config = Arc::new(config);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -133,5 +166,39 @@ impl Server {
             }
         });
         Self { address }
+    }
+}
+
+/// Stands before a server, and changes a bit of each record of this type that comes from it, once it
+/// has sent a change of ciphers.
+pub fn flipping(server: &Server, kind: u8) -> Server {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let behind = server.address;
+    thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let server = TcpStream::connect(behind).unwrap();
+            let (mut from, mut to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+            thread::spawn(move || io::copy(&mut from, &mut to));
+            thread::spawn(move || pass_on(server, client, kind));
+        }
+    });
+    Server { address }
+}
+
+fn pass_on(mut server: TcpStream, mut client: TcpStream, kind: u8) -> io::Result<()> {
+    const CHANGE_OF_CIPHERS: u8 = 20;
+    let mut is_encrypted = false;
+    loop {
+        let mut record = vec![0; 5];
+        server.read_exact(&mut record)?;
+        let length = usize::from(u16::from_be_bytes([record[3], record[4]]));
+        record.resize(5 + length, 0);
+        server.read_exact(&mut record[5..])?;
+        if is_encrypted && record[0] == kind {
+            *record.last_mut().unwrap() ^= 1;
+        }
+        is_encrypted |= record[0] == CHANGE_OF_CIPHERS;
+        client.write_all(&record)?;
     }
 }
