@@ -29,10 +29,10 @@ pub const fn sockets(slots: usize) -> usize {
 /// Of a collector, a status line is read.
 #[cfg(feature = "collect")]
 const FROM_COLLECTOR: usize = 128;
-/// What a slot holds of a body on its way to the collector: two windows of what is read, so that one is
-/// acknowledged while the other is under way.
+/// What a slot holds of a body on its way to the collector: two whole segments, so that one is filled
+/// while the other is under way. With less than two, none is ever whole, and each costs as much.
 #[cfg(feature = "collect")]
-const TO_COLLECTOR: usize = 2400;
+const TO_COLLECTOR: usize = 2 * 1460;
 
 /// Moves frames, tells the probe when the network comes and goes, and asks its time server if it
 /// has one; for ever.

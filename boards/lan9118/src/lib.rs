@@ -157,13 +157,16 @@ impl<B: Bus> Chip<B> {
             let words = length.div_ceil(4);
             let body = length.saturating_sub(CHECKSUM);
             let good = status & 1 << 15 == 0 && (SHORTEST..=frame.len()).contains(&body);
-            let mut place = if good { frame.get_mut(..body) } else { None }.unwrap_or_default();
-            for _ in 0..words {
+            let place = if good { frame.get_mut(..body) } else { None }.unwrap_or_default();
+            let (whole, mut rest) = place.as_chunks_mut::<4>();
+            for word in &mut *whole {
+                *word = self.bus.read(r::RX_DATA).to_le_bytes();
+            }
+            // Bytes that are left, and a checksum that nobody wants.
+            for _ in whole.len()..words {
                 let bytes = self.bus.read(r::RX_DATA).to_le_bytes();
-                let count = place.len().min(4);
-                let (now, later) = place.split_at_mut(count);
-                now.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
-                place = later;
+                let rest = core::mem::take(&mut rest);
+                rest.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
             }
             if good {
                 return Some(body);
@@ -202,11 +205,13 @@ impl<B: Bus> Chip<B> {
         self.bus
             .write(r::TX_DATA, 1 << 13 | 1 << 12 | length as u32); // first and last piece
         self.bus.write(r::TX_DATA, length as u32);
-        for chunk in frame.chunks(4) {
+        let (words, rest) = frame.as_chunks::<4>();
+        for word in words {
+            self.bus.write(r::TX_DATA, u32::from_le_bytes(*word));
+        }
+        if !rest.is_empty() {
             let mut word = [0; 4];
-            word.iter_mut()
-                .zip(chunk)
-                .for_each(|(to, from)| *to = *from);
+            word.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
             self.bus.write(r::TX_DATA, u32::from_le_bytes(word));
         }
     }
