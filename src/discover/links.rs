@@ -1,9 +1,9 @@
 //! Links out of HTML, as it streams by.
 
-use super::directives::Directives;
 use super::raw_text::RawText;
 use super::reference::Step;
 use super::tag::{Attribute, Element, Relations, Tag, is_space};
+use crate::fetch::robots::Directives;
 
 /// Longest link that is read; longer ones are left out.
 pub const LONGEST_LINK: usize = 256;

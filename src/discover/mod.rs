@@ -13,7 +13,6 @@
 mod candidates;
 mod config;
 mod digest;
-mod directives;
 mod doorkeeper;
 mod frontier;
 mod limits;
@@ -24,10 +23,10 @@ mod resolve;
 mod tag;
 mod word;
 
+pub use crate::fetch::robots::Directives;
 pub use candidates::{Candidate, Candidates, Offer, Verdict};
 pub use config::Discovery;
 pub use digest::{branch_digest, digest, directory_digest};
-pub use directives::Directives;
 pub use doorkeeper::Doorkeeper;
 pub use frontier::{Frontier, FrontierSettings, Memory, Step, Target};
 pub use limits::{Refusal, Scope, UrlLimits};

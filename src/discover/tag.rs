@@ -1,8 +1,8 @@
 //! The tag at hand: which element it is, and what its attributes say.
 
-use super::directives::Directives;
 use super::reference::Reference;
 use super::word::Word;
+use crate::fetch::robots::Directives;
 
 /// Elements that mean something to us.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -185,7 +185,7 @@ impl Tag {
                 let known = RELATIONS.iter().find(|(known, _)| known.as_bytes() == word);
                 self.relations.0 |= known.map_or(0, |(_, bit)| *bit);
             }
-            Attribute::Content => self.directives = self.directives.and(Directives::of(&self.word)),
+            Attribute::Content => self.directives = self.directives.and(Directives::of(word)),
             Attribute::Name if !word.is_empty() => {
                 self.is_for_robots |=
                     word == b"robots" || word.eq_ignore_ascii_case(agent.as_bytes());

@@ -217,6 +217,8 @@ pub(super) fn exchange<'b, C: Read + Write, T: Tee>(
         let request = &ask.request;
         send(connection, request, buffer).await?;
         let mut response = Response::new(request.method, ask.limits);
+        #[cfg(feature = "discover")]
+        response.read_by(request.agent.token());
         let leftover = receive(connection, request, &mut response, buffer, body, tee).await?;
         let target = response
             .location()

@@ -511,6 +511,52 @@ fn sitemaps_and_their_indexes_are_read_and_believed_of_their_own_host_only() {
 }
 
 #[test]
+fn what_the_head_of_an_answer_asks_of_robots_is_heeded() {
+    let texts = TextFlash::blank();
+    let setting = Setting {
+        seconds: 400,
+        ..setting(1, 20, Scope::Hosts, &texts)
+    };
+    let tagged = |tag: &str, body: &str| {
+        let headers = format!("X-Robots-Tag: noarchive\r\nx-robots-tag: {tag}\r\n");
+        Answer::new(200, &headers, body)
+    };
+    let (world, held, _) = run(&setting, move |hit| match hit.target.as_str() {
+        "/" => Answer::page(
+            "<a href=/out>1</a><a href=/none>2</a><a href=/blind>3</a><a href=/named>4</a>\
+             <a href=/other>5</a><a href=/late>6</a><a href=/same>7</a><a href=/file>8</a>",
+        ),
+        // What links from there lead to is found, but it is not kept itself.
+        "/out" => tagged("noindex", "<a href=/behind>b</a>"),
+        "/none" => tagged("None", "<a href=/no1>n</a>"),
+        "/blind" => tagged("nofollow", "blind<a href=/no2>n</a>"),
+        "/named" => tagged("Dunlin: noindex, nofollow", "named<a href=/no3>n</a>"),
+        "/other" => tagged("otherbot: none", "other<a href=/beyond>b</a>"),
+        // It changes its mind.
+        "/late" if hit.at >= Duration::from_secs(200) => tagged("noindex", "late"),
+        "/late" => Answer::page("late"),
+        // The same, where the page itself has not changed.
+        "/same" if hit.conditional && hit.at >= Duration::from_secs(200) => {
+            Answer::new(304, "X-Robots-Tag: noindex\r\n", "")
+        }
+        "/same" => Answer::new(200, "ETag: \"one\"\r\n", "same"),
+        "/file" => tagged("noindex", "%PDF"),
+        "/behind" | "/beyond" | "/no1" | "/no2" | "/no3" => Answer::page(&hit.target),
+        _ => Answer::none(),
+    });
+    let urls: Vec<&str> = held.keys().map(String::as_str).collect();
+    let expected = ["", "behind", "beyond", "blind", "other"];
+    let expected = expected.map(|path| format!("http://h0.test/{path}"));
+    assert_eq!(urls, expected);
+    for never in ["/no1", "/no2", "/no3"] {
+        assert!(world.asked("h0.test", never).is_empty(), "{never}");
+    }
+    let lines = world.found.borrow();
+    let unwilling = lines.iter().filter(|(_, line)| line.contains("Unwilling"));
+    assert_eq!(unwilling.count(), 4, "each was looked at once: {lines:?}");
+}
+
+#[test]
 fn a_scope_says_where_pages_may_be() {
     let held = |scope| {
         let texts = TextFlash::blank();

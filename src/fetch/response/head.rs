@@ -12,6 +12,8 @@ use super::{Limits, ResponseError};
 use crate::fetch::ascii::{same, trimmed};
 use crate::fetch::date::HttpDate;
 use crate::fetch::number::decimal;
+#[cfg(feature = "discover")]
+use crate::fetch::robots::{AgentName, Directives};
 use crate::fetch::validator::{Etag, RetryAfter, cache_lifetime, list, members};
 
 /// Longest `Location` that is kept.
@@ -41,6 +43,9 @@ pub struct Head {
     pub age: u32,
     /// Encoded (gzip, …) although we asked for `identity`: the fingerprint is of the encoded bytes.
     pub encoded: bool,
+    /// What `X-Robots-Tag` asks of everybody, and of the agent that reads the response.
+    #[cfg(feature = "discover")]
+    pub directives: Directives,
     /// The body is the rest of a whole, by an answer to a request for it.
     #[cfg(feature = "update")]
     pub rest: Option<Rest>,
@@ -140,6 +145,9 @@ pub(super) struct HeadReader {
     /// The line at hand did not fit.
     long: bool,
     location_too_long: bool,
+    /// Who reads it: a field may be for one agent alone.
+    #[cfg(feature = "discover")]
+    pub(super) agent: AgentName,
     pub(super) head: Head,
 }
 
@@ -170,6 +178,8 @@ impl HeadReader {
             line: 0,
             long: false,
             location_too_long: false,
+            #[cfg(feature = "discover")]
+            agent: AgentName::default(),
             head: Head::default(),
         }
     }
@@ -179,6 +189,8 @@ impl HeadReader {
         *self = Self {
             bytes: self.bytes,
             fields: self.fields,
+            #[cfg(feature = "discover")]
+            agent: self.agent,
             ..Self::new()
         };
     }
@@ -283,6 +295,12 @@ impl HeadReader {
             let value_start = end - value.len();
             let value = value.trim_ascii_end();
             let length = value.len();
+            #[cfg(feature = "discover")]
+            if same(name, b"x-robots-tag") {
+                // As far as it was kept: what is asked for at its beginning is asked for.
+                let said = Directives::of_value(value, self.agent);
+                self.head.directives = self.head.directives.and(said);
+            }
             let is_location = self.head.field(name, value, self.long)?;
             if is_location && (300..400).contains(&self.head.status) && self.location == 0 {
                 self.keep_location(value_start, length);

@@ -186,6 +186,12 @@ impl Response {
         }
     }
 
+    /// Says who reads it: `X-Robots-Tag` may be for one agent alone.
+    #[cfg(feature = "discover")]
+    pub fn read_by(&mut self, agent: &str) {
+        self.reader.agent = super::robots::AgentName::new(agent);
+    }
+
     /// What the head said; meaningful after [`Step::Head`].
     pub fn head(&self) -> &Head {
         &self.reader.head

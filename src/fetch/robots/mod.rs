@@ -6,15 +6,21 @@
 //! URL, exactly and without keeping any; [`Rules`] keeps them in a fixed budget for URLs yet to
 //! come. [`HostRobots`] remembers for how long the answer holds. `Crawl-delay`, which is not in the
 //! RFC, is read all the same: people write it and mean it. `X-Robots-Tag` and robots meta elements
-//! govern indexing, not fetching, and are not read.
+//! govern indexing, not fetching: they are read where pages are looked for, as `Directives`.
 
 mod access;
+#[cfg(feature = "discover")]
+mod directives;
 mod judge;
 mod pattern;
 mod reader;
 mod rules;
 
 pub use access::{Access, HostRobots};
+#[cfg(feature = "discover")]
+pub(super) use directives::AgentName;
+#[cfg(feature = "discover")]
+pub use directives::Directives;
 pub use judge::Judge;
 pub(crate) use reader::product_token;
 pub use reader::{Reader, Rule};

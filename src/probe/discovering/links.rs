@@ -77,10 +77,16 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
     /// Bytes of the body.
     #[inline(never)] // Out of the futures' code, which would be larger.
     pub(in crate::probe) fn take(&mut self, head: &Head, mut bytes: &[u8]) {
+        let is_good = (200..300).contains(&head.status);
+        if let Reader::Page(_, found) = &mut self.reader
+            && (is_good || head.status == 304)
+        {
+            found.directives = found.directives.and(head.directives);
+        }
         let Some(base) = self.base.filter(|_| !head.encoded) else {
             return;
         };
-        if !(200..300).contains(&head.status) {
+        if !is_good {
             return;
         }
         let probe = self.probe;
@@ -133,6 +139,9 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
                 reader.finish(&mut sink);
                 if is_version {
                     probe.spend(self.page, found);
+                } else {
+                    // Its links are not known this time, what it wants is.
+                    probe.note_wish(self.page, found);
                 }
             }
             Reader::Sitemap(reader) => {
@@ -253,13 +262,22 @@ impl<B: Board> Probe<'_, B> {
 
     /// A page was read to its end: its cash goes to what it links to.
     fn spend(&self, page: u16, found: &PageLinks) {
-        let state = &mut *self.state();
+        let mut state = self.state();
         if let Some(discovery) = state.discovery.as_mut() {
             let links = match found.directives.nofollow {
                 true => &[][..],
                 false => &found.links,
             };
             discovery.frontier.visited_at(page, links, found.near);
+        }
+        drop(state);
+        self.note_wish(page, found);
+    }
+
+    /// A page says whether it wants to be kept.
+    fn note_wish(&self, page: u16, found: &PageLinks) {
+        let state = &mut *self.state();
+        if let Some(discovery) = state.discovery.as_mut() {
             let unwilling = found.directives.noindex || found.is_elsewhere;
             discovery.set_unwilling(page, unwilling);
         }

@@ -50,6 +50,8 @@ impl<B: Board> Probe<'_, B> {
                 let _ = state.free(&self.setup, page, Candidates::Allowed);
             }
             Kind::Kept if matches!(outcome, Outcome::Gone | Outcome::Denied) => self.lose(page),
+            // It was willing when it was found. The list's own pages are the owner's choice.
+            Kind::Kept if self.state().is_unwilling(page) => self.lose(page),
             Kind::Kept | Kind::Listed | Kind::Free => {}
         }
         self.launch();
@@ -228,6 +230,12 @@ impl State<'_> {
             }
             _ => Fate::Return,
         }
+    }
+
+    /// Was a page read that does not want to be kept?
+    fn is_unwilling(&mut self, place: u16) -> bool {
+        let discovery = self.discovery.as_mut();
+        discovery.is_some_and(|discovery| discovery.take_unwilling(place))
     }
 
     /// Learns which parts of hosts are worth looking at. While there is room, everything is.
