@@ -95,7 +95,7 @@
 //!   settings    →
 //!   fleet       →
 //!   collect     → fetch
-//!   probe       → catalog, image, scheduler, polite, fetch, learn, store, sntp, boot, plan, fleet, collect, feed, rank, discover
+//!   probe       → catalog, image, scheduler, polite, fetch, learn, model, store, sntp, boot, plan, fleet, collect, feed, rank, discover
 //! ```
 //!
 //! # Words

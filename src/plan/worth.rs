@@ -14,7 +14,7 @@
 use libm::{expf, expm1f, log1pf, logf};
 
 use crate::math::{Real, h_inverse, root};
-use crate::model::Poisson;
+use crate::model::{Objective, Poisson};
 
 /// Steps towards the root; the guess is good, one or two are the rule.
 const MOST_STEPS: u32 = 5;
@@ -85,6 +85,17 @@ impl Belief {
         let rest = self.shape - 1.0;
         let b = self.time;
         weight * b * scaled_value(rest, log1pf(days / b)).0
+    }
+
+    /// The gap in days at which a visit is worth its price toward an objective: the age of copies,
+    /// or their freshness.
+    #[inline]
+    pub fn gap_toward(&self, objective: Objective, weight: f32, price: f32, guess: f32) -> f32 {
+        match objective {
+            // The age of a copy grows by the day whoever is right about the rate.
+            Objective::Age => self.gap_for_age(weight, price),
+            _ => self.gap(weight, price, guess),
+        }
     }
 
     /// The gap in days at which a visit is worth its price if it is the age of copies that counts,

@@ -13,6 +13,7 @@ use super::{Board, Probe, State};
 use crate::fleet::{ELASTICITY, Member, Outlook};
 use crate::learn::Estimate;
 use crate::math::Real;
+use crate::model::Objective;
 use crate::plan::worth::Belief;
 use crate::scheduler::PageSettings;
 use crate::store::NOWHERE;
@@ -29,7 +30,7 @@ impl State<'_> {
 
     /// ln[D(p e^−½) / D(p e^½)] of the demand D at the present price p, by some of the pages. Work:
     /// 128 gaps.
-    fn elasticity(&self, weight: impl Fn(usize) -> f32) -> f32 {
+    fn elasticity(&self, objective: Objective, weight: impl Fn(usize) -> f32) -> f32 {
         let price = self.scheduler.price();
         let half = Real::exp(0.5_f32);
         let mut demand = [0.0_f32; 2];
@@ -44,7 +45,7 @@ impl State<'_> {
                 time: estimate.time(),
             };
             for (sum, price) in demand.iter_mut().zip([price / half, price * half]) {
-                let gap = belief.gap(weight(index), price, 0.0);
+                let gap = belief.gap_toward(objective, weight(index), price, 0.0);
                 if gap > 0.0 && gap.is_finite() {
                     *sum += 1.0 / gap;
                 }
@@ -166,7 +167,7 @@ impl<B: Board> Probe<'_, B> {
         let weight = |index| self.setup.page(index).map_or(1.0, |page| page.weight);
         Outlook {
             price: state.scheduler.price(),
-            elasticity: state.elasticity(weight),
+            elasticity: state.elasticity(self.setup.image.objective(), weight),
             freshness: state.scheduler.freshness().unwrap_or(0.0),
             pages,
             hosts,

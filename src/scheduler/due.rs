@@ -48,11 +48,8 @@ impl<I: Id> Core<'_, I> {
     /// The same at a price.
     pub(super) fn gap_at(&self, id: I, page: &PageState<I>, price: f32, guess: f32) -> f32 {
         let believed = self.believed(page);
-        let gap = match self.state.settings.objective {
-            // The age of a copy grows by the day whoever is right about the rate.
-            Objective::Age => belief(&believed).gap_for_age(page.weight, price),
-            _ => belief(&believed).gap(page.weight, price, guess),
-        };
+        let objective = self.state.settings.objective;
+        let gap = belief(&believed).gap_toward(objective, page.weight, price, guess);
         if page.has_constraints() {
             return self.gap_by_constraints(id, page, price, gap);
         }
