@@ -36,6 +36,19 @@ impl<I: Id> Core<'_, I> {
         self.signal(id, at, tick)
     }
 
+    pub(super) fn hint_sibling(&mut self, page: PageId, now: Instant) -> Result<(), Error> {
+        let (_, tick) = self.advance(now);
+        let id = page_key(page)?;
+        // Once is enough: a sibling that changes all the time says no more than that it does.
+        if self.page_mut(id)?.signals() > 0 {
+            return Ok(());
+        }
+        match self.host_of_news(id, tick, tick)? {
+            Some(host) if self.state.providers.meet_siblings(host) => self.signal(id, tick, tick),
+            _ => Ok(()),
+        }
+    }
+
     /// The host of a page of which a change at that moment would be news.
     fn host_of_news(&mut self, id: I, at: Tick, now: Tick) -> Result<Option<I>, Error> {
         let page = self.page_mut(id)?;
