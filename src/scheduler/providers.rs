@@ -4,6 +4,11 @@
 //! what its signals save: it may have as many visits as its pages would ask for if it said nothing,
 //! its tellers' own included. What it does not need goes to all; what it saves it may spend a little
 //! later ([`SAVED`]). Who lies has wasted nobody's visits but its own pages'.
+//!
+//! What pages say about their siblings is kept in the same records, for hosts that say nothing: how
+//! often a page has changed, too, is learnt for each host, and what a host's pages have in common
+//! differs so much that one record for all was worth nothing. Silence means nothing here, and nobody
+//! is told more often than visits find changes, so that such a host lives like all others.
 
 use super::tick::Tick;
 use crate::heap::{Id, Key as _};
@@ -50,6 +55,36 @@ struct Record<I> {
     /// When what it has spent is earned.
     spent: Tick,
     host: I,
+    /// The host itself says nothing: its signals are changes of siblings.
+    by_siblings: bool,
+}
+
+impl<I> Record<I> {
+    const fn new(host: I) -> Self {
+        Self {
+            provider: Provider::new(),
+            silent: 0.0,
+            told: 0.0,
+            share: 0.0,
+            saved: 0.0,
+            spent: Tick::FILLER,
+            host,
+            by_siblings: false,
+        }
+    }
+
+    fn by_siblings(host: I) -> Self {
+        Self {
+            provider: Provider::without_recall(),
+            by_siblings: true,
+            ..Self::new(host)
+        }
+    }
+
+    /// Does it say anything about a page that has sent so many signals?
+    fn speaks(&self, signals: u32) -> bool {
+        signals > 0 || !self.by_siblings
+    }
 }
 
 /// What is known of signals, by host.
@@ -67,15 +102,7 @@ pub(super) struct Providers<I> {
 impl<I: Id> Providers<I> {
     pub(super) const fn new() -> Self {
         Self {
-            own: [Record {
-                provider: Provider::new(),
-                silent: 0.0,
-                told: 0.0,
-                share: 0.0,
-                saved: 0.0,
-                spent: Tick::FILLER,
-                host: I::NONE,
-            }; RECORDS],
+            own: [Record::new(I::NONE); RECORDS],
             met: 0,
             fair: 1.0,
             others: Provider::new(),
@@ -83,16 +110,39 @@ impl<I: Id> Providers<I> {
     }
 
     /// A signal came from this host: from now on it has a record, if there is one left. Hosts that
-    /// are `expected` to change, and do not say that they have, leave some to the others.
+    /// are `expected` to change, and do not say that they have, leave some to the others. Whoever
+    /// tells comes before siblings.
     pub(super) fn meet(&mut self, host: I, expected: bool) {
         let room = if expected { BY_HEADERS } else { RECORDS };
-        if self.met < room
-            && self.of(host).is_none()
-            && let Some(record) = self.own.get_mut(self.met)
-        {
-            record.host = host;
-            self.met += 1;
+        if self.tells(host) {
+            return;
         }
+        if let Some(record) = self.of_mut(host) {
+            *record = Record::new(host);
+        } else if !self.add(Record::new(host), room) {
+            let mut met = self.own.iter_mut().take(self.met);
+            if let Some(record) = met.find(|record| record.by_siblings) {
+                *record = Record::new(host);
+            }
+        }
+    }
+
+    /// A page of this host is signalled by a change of another one. Says whether that has a record:
+    /// not that of a host that tells, nor where none is left.
+    pub(super) fn meet_siblings(&mut self, host: I) -> bool {
+        match self.of(host) {
+            Some(record) => record.by_siblings,
+            None => self.add(Record::by_siblings(host), RECORDS),
+        }
+    }
+
+    /// Takes one record more, if fewer than so many are taken.
+    fn add(&mut self, new: Record<I>, room: usize) -> bool {
+        let free = self.own.get_mut(self.met).filter(|_| self.met < room);
+        let Some(record) = free else { return false };
+        *record = new;
+        self.met += 1;
+        true
     }
 
     fn of(&self, host: I) -> Option<&Record<I>> {
@@ -111,8 +161,9 @@ impl<I: Id> Providers<I> {
         if self.met == 0 {
             return None;
         }
-        let own = self.of(host).map(|record| &record.provider);
-        own.or_else(|| (signals > 0).then_some(&self.others))
+        let own = self.of(host).filter(|record| record.speaks(signals));
+        own.map(|record| &record.provider)
+            .or_else(|| (signals > 0).then_some(&self.others))
     }
 
     pub(super) fn record_mut(&mut self, host: I, signals: u32) -> Option<&mut Provider> {
@@ -122,12 +173,13 @@ impl<I: Id> Providers<I> {
         if self.of(host).is_none() {
             return (signals > 0).then_some(&mut self.others);
         }
-        self.of_mut(host).map(|record| &mut record.provider)
+        let own = self.of_mut(host).filter(|record| record.speaks(signals));
+        own.map(|record| &mut record.provider)
     }
 
     /// Does this host tell?
     pub(super) fn tells(&self, host: I) -> bool {
-        self.met > 0 && self.of(host).is_some()
+        self.met > 0 && self.of(host).is_some_and(|record| !record.by_siblings)
     }
 
     /// Books the visits a day that a page of this host asks for, and what it would ask for without
@@ -212,4 +264,31 @@ fn sane(visits: f32) -> f32 {
 pub(super) fn signals(provider: &Provider, rate: f32) -> Signals<f32> {
     let recall = lesser(provider.recall(), MOST_RECALL);
     Signals::new(rate, recall, provider.precision())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_tells_comes_before_siblings() {
+        let mut providers: Providers<u16> = Providers::new();
+        for host in 0..RECORDS as u16 {
+            assert!(providers.meet_siblings(host) && !providers.tells(host));
+        }
+        assert!(!providers.meet_siblings(1_000), "no record is left");
+        providers.meet(1_000, true);
+        assert!(providers.tells(1_000), "in the place of one of them");
+        providers.meet(5, false);
+        assert!(providers.tells(5) && !providers.meet_siblings(5));
+    }
+
+    #[test]
+    fn the_silence_of_siblings_says_nothing() {
+        let mut providers: Providers<u16> = Providers::new();
+        assert!(providers.meet_siblings(3));
+        assert!(providers.record(3, 0).is_none() && providers.record_mut(3, 0).is_none());
+        assert_eq!(providers.record(3, 1).map(Provider::recall), Some(0.0));
+        assert_eq!(providers.settle(3, 7.0), 7.0);
+    }
 }

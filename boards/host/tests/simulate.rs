@@ -98,6 +98,7 @@ fn all_policies_meet_the_same_changes() {
         "nutch",
         "stormcrawler",
         "hints",
+        "siblings",
     ];
     assert_eq!(names, known);
     for row in rows {
@@ -484,4 +485,67 @@ fn constraints_that_make_no_sense_are_refused() {
     );
     let greedy = "url,min\nhttp://a/,9\n";
     refuses(&run, greedy.as_bytes(), "need 9 crawls at least");
+}
+
+/// Real changes (of the Open Terms Archive) of documents that come in four languages, all changed at
+/// once: those of a document beside each other, or each in a directory of its own. A list and its
+/// trace.
+fn translated(beside: bool) -> (String, String) {
+    const START: u64 = 1_577_836_800;
+    let changes = include_str!("../../../host-tests/data/open-terms-archive-excerpt.tsv");
+    let mut documents: Vec<&str> = Vec::new();
+    let mut list = "url\n".to_owned();
+    let mut trace = "url,time_s\n".to_owned();
+    for line in changes.lines().filter(|line| !line.starts_with('#')) {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let Ok(time) = fields[2].parse::<u64>() else {
+            continue;
+        };
+        let known = documents.iter().position(|document| *document == fields[0]);
+        let document = known.unwrap_or(documents.len());
+        for language in ["da", "de", "en", "fr"] {
+            let url = if beside {
+                format!("http://{document}.test/terms/{language}")
+            } else {
+                format!("http://{document}.test/{language}/terms")
+            };
+            if known.is_none() {
+                list += &format!("{url}\n");
+            }
+            if time >= START {
+                trace += &format!("{url},{}\n", time - START);
+            }
+        }
+        if known.is_none() {
+            documents.push(fields[0]);
+        }
+    }
+    (list, trace)
+}
+
+#[test]
+fn siblings_that_change_together_are_visited_together() {
+    let name = format!("dunlin-simulate-siblings-{}.csv", std::process::id());
+    let file = std::env::temp_dir().join(name);
+    let path = file.to_str().expect("a UTF-8 path");
+    let reached = |beside: bool, policy: &str| {
+        let (list, trace) = translated(beside);
+        std::fs::write(path, trace).expect("written");
+        let budget = ["--days", "2190", "--crawls-per-day", "9", "--learn"];
+        let options = [&budget[..], &["--trace", path, "--policy", policy]].concat();
+        simulate_list(&list, &options)
+    };
+    let alone = reached(true, "carousel");
+    let together = reached(true, "siblings");
+    assert!(
+        number(&together["staleness"]) < 0.85 * number(&alone["staleness"]),
+        "{together} {alone}"
+    );
+    assert_eq!(together["politeness_violations"], 0, "{together}");
+    // Who has no siblings is visited as ever.
+    let strangers = reached(false, "siblings");
+    let ever = reached(false, "carousel");
+    assert_eq!(strangers["freshness"], ever["freshness"]);
+    assert_eq!(strangers["fetches"], ever["fetches"]);
+    std::fs::remove_file(path).expect("removed");
 }

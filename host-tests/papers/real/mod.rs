@@ -15,6 +15,12 @@ use super::page::{Section, digits};
 use super::traces::{self, Traces};
 
 const SEED: u64 = 1;
+/// The scheduler, in its forms.
+const OURS: [PolicyName; 3] = [
+    PolicyName::Index,
+    PolicyName::Carousel,
+    PolicyName::Siblings,
+];
 /// Visits a page, in a year.
 const BUDGETS: [f64; 4] = [6.0, 12.0, 52.0, 180.0];
 
@@ -116,9 +122,7 @@ fn policies(section: &mut Section, traces: &Traces) {
     };
     for (budget, visits) in BUDGETS.iter().enumerate() {
         let ours = fresh(PolicyName::Index, budget);
-        let rivals = policies
-            .iter()
-            .filter(|policy| !matches!(policy, PolicyName::Index | PolicyName::Carousel));
+        let rivals = policies.iter().filter(|policy| !OURS.contains(policy));
         let best = rivals
             .copied()
             .max_by(|a, b| fresh(*a, budget).total_cmp(&fresh(*b, budget)))
@@ -136,6 +140,19 @@ fn policies(section: &mut Section, traces: &Traces) {
         section.limit(
             format!("ours is within 1 % of the best of the others, or above, at {visits} visits"),
             ours > 0.99 * theirs,
+        );
+    }
+    for (budget, visits) in BUDGETS.iter().enumerate() {
+        let alone = fresh(PolicyName::default(), budget);
+        let told = fresh(PolicyName::Siblings, budget);
+        section.say(&format!(
+            "At {visits} visits a page and year, looking at the other documents of a service when one has changed \
+             (Cho §8.1) brings {:+.4}.",
+            told - alone
+        ));
+        section.limit(
+            format!("siblings cost at most 0.002 of freshness at {visits} visits"),
+            told > alone - 0.002,
         );
     }
     section.limit(

@@ -55,6 +55,16 @@ impl Provider {
         FIRST
     }
 
+    /// A source whose silence says nothing, as that of the pages beside a page: its recall is 0, and
+    /// stays so if it learns from visits after signals only.
+    #[cfg(feature = "hints")]
+    pub(crate) const fn without_recall() -> Self {
+        Self {
+            missed: FIRST.silence,
+            ..FIRST
+        }
+    }
+
     /// The share of its signals that come from changes.
     pub fn precision(&self) -> f32 {
         self.right / self.signals

@@ -1,12 +1,14 @@
 //! The calls of a scheduler, written down once for all that have them.
 //!
-//! [`changing`] and [`reading`] list them with their documentation, as a trait would. They are no
+//! [`changing`], [`reading`] and `hints` list them with their documentation, as a trait would. They are no
 //! trait, so that nobody has to import one, and so that no signature names the types behind it. A
 //! call that changes something borrows the tables as a [`Core`](super::state::Core); what is done
 //! there is in the file of its subject: `hosts`, `pages`, `next`, `record`, `restore`. One that
 //! only looks is in [`read`](super::read).
 
 mod changing;
+#[cfg(feature = "hints")]
+mod hints;
 mod reading;
 
 #[cfg(doc)]
@@ -19,10 +21,14 @@ use super::{
     SchedulerView, Settings,
 };
 use crate::learn::Estimate;
+#[cfg(feature = "hints")]
+use crate::learn::hints::{Hint, Provider};
 use crate::polite::Hours;
 use crate::time::{Duration, Instant};
 
 use changing::changing;
+#[cfg(feature = "hints")]
+use hints::{hinting, told};
 use reading::reading;
 
 /// Calls with their documentation.
@@ -68,15 +74,27 @@ macro_rules! brief {
 impl<const PAGES: usize, const HOSTS: usize> Scheduler<PAGES, HOSTS> {
     changing!(documented);
     reading!(documented);
+    #[cfg(feature = "hints")]
+    hinting!(documented);
+    #[cfg(feature = "hints")]
+    told!(documented);
 }
 
 impl SchedulerView<'_> {
     changing!(brief);
     reading!(brief);
+    #[cfg(feature = "hints")]
+    hinting!(brief);
+    #[cfg(feature = "hints")]
+    told!(brief);
 }
 
 #[cfg(feature = "std")]
 impl LargeScheduler {
     changing!(brief);
     reading!(brief);
+    #[cfg(feature = "hints")]
+    hinting!(brief);
+    #[cfg(feature = "hints")]
+    told!(brief);
 }

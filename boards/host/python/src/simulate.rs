@@ -37,7 +37,7 @@ use crate::columns::{Arrays, Columns, Given, plan_hosts};
 ///     Start without the rates: the policy has to learn them.
 /// policy : str
 ///     "carousel", "index", "psp", "mp2", "m-wolf", "random", "uniform", "proportional", "nutch",
-///     "stormcrawler" or "hints". Default: the engine the firmware uses.
+///     "stormcrawler", "hints" or "siblings". Default: the engine the firmware uses.
 /// seed, seeds : int
 ///     The first seed of the changes, and how many simulations there are.
 /// warm_up_s : float

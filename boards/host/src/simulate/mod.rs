@@ -11,6 +11,7 @@ pub mod repeat;
 pub mod rules;
 pub mod run;
 pub mod scored;
+pub mod siblings;
 pub mod timetable;
 pub mod trial;
 pub mod world;

@@ -8,6 +8,7 @@ use super::World;
 use super::policy::{Policy, scheduler};
 use super::rules::{Adaptive, adaptive, proportional, random, uniform};
 use super::scored::scored;
+use super::siblings::Siblings;
 use super::timetable::{Method, timetable};
 
 /// Which policy decides.
@@ -37,6 +38,8 @@ pub enum PolicyName {
     Stormcrawler,
     /// The highest score by what providers tell (Xu 2007)
     Hints,
+    /// The scheduler, which looks at a page's siblings when it has changed (Cho 2001)
+    Siblings,
 }
 
 /// The engine the firmware uses.
@@ -64,6 +67,7 @@ impl PolicyName {
             Self::Nutch => "nutch",
             Self::Stormcrawler => "stormcrawler",
             Self::Hints => "hints",
+            Self::Siblings => "siblings",
         };
         name.to_owned()
     }
@@ -101,6 +105,10 @@ impl PolicyName {
             Self::Nutch => Box::new(adaptive(world, per_day, Adaptive::NUTCH)),
             Self::Stormcrawler => Box::new(adaptive(world, per_day, Adaptive::STORMCRAWLER)),
             Self::Hints => Box::new(scored(world, per_day)),
+            Self::Siblings => {
+                let scheduler = *core(Settings::DEFAULT.engine);
+                Box::new(Siblings::new(scheduler, world))
+            }
         }
     }
 }

@@ -17,6 +17,8 @@ pub struct World {
     pub hosts: Vec<SimHost>,
     /// How often each page may and has to be visited; empty where no page has limits.
     pub limits: Vec<CrawlLimits>,
+    /// The directory of each page, counted from 0; empty where hosts have one each.
+    pub directories: Vec<u32>,
 }
 
 /// A page.
@@ -85,6 +87,12 @@ impl World {
     /// How often a page may and has to be visited.
     pub fn limits_of(&self, page: usize) -> CrawlLimits {
         self.limits.get(page).copied().unwrap_or_default()
+    }
+
+    /// Which pages are siblings: those with the same answer.
+    pub fn directory_of(&self, page: usize) -> u32 {
+        let directory = self.directories.get(page).copied();
+        directory.unwrap_or_else(|| self.pages.get(page).map_or(0, |page| page.host as u32))
     }
 
     /// Hosts as the planner sees them, with an interval of a day.

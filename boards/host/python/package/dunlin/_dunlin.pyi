@@ -31,6 +31,7 @@ Policy: TypeAlias = Literal[
     "nutch",
     "stormcrawler",
     "hints",
+    "siblings",
 ]
 
 class Assumed(TypedDict):

@@ -1,5 +1,7 @@
 //! From the command line to a world, and what could be reached in it.
 
+use std::collections::HashMap;
+
 use dunlin::constraints::CrawlLimits;
 use dunlin::model::Objective;
 use dunlin::plan::{PlanPage, optimal};
@@ -206,7 +208,24 @@ fn world(args: &Args, listing: &Listing, assumed: f64) -> Result<World, Error> {
         pages,
         hosts,
         limits: if limited { limits } else { Vec::new() },
+        directories: directories(listing),
     })
+}
+
+/// The directory of each page: its URL up to the last slash of the path, on its host.
+fn directories(listing: &Listing) -> Vec<u32> {
+    let mut known = HashMap::new();
+    (listing.list.pages.iter().enumerate())
+        .map(|(index, page)| {
+            let path = page.url.split(['?', '#']).next().unwrap_or_default();
+            let directory = path
+                .rsplit_once('/')
+                .map_or(path, |(directory, _)| directory);
+            let next = known.len() as u32;
+            let key = (listing.gate_of_page(index), directory);
+            *known.entry(key).or_insert(next)
+        })
+        .collect()
 }
 
 /// Lets pages change as the trace says. Their rates are those of the list, and the trace's own
