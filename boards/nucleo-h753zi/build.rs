@@ -11,7 +11,11 @@ fn main() {
     // room for two, but not for two with https.
     let has = |feature: &str| env::var_os(format!("CARGO_FEATURE_{feature}")).is_some();
     let map = match (has("UPDATE"), has("TLS")) {
-        (true, _) => "memory-update.x",
+        (true, true) => panic!(
+            "found features tls and update for nucleo-h753zi, expected one of them: \
+            two images with https do not fit its flash"
+        ),
+        (true, false) => "memory-update.x",
         (false, true) => "memory-tls.x",
         (false, false) => "memory.x",
     };

@@ -7,10 +7,16 @@ use std::{env, fs};
 
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let has = |feature: &str| env::var_os(format!("CARGO_FEATURE_{feature}")).is_some();
+    assert!(
+        !(has("UPDATE") && has("TLS")),
+        "found features tls and update for qemu-mps2, expected one of them: there is no memory map \
+        for both"
+    );
     // With updates the boot loader comes first, and the firmware lies behind it.
-    let map = match env::var_os("CARGO_FEATURE_UPDATE") {
-        Some(_) => "memory-update.x",
-        None => "../../memory.x",
+    let map = match has("UPDATE") {
+        true => "memory-update.x",
+        false => "../../memory.x",
     };
     copy(map, &out.join("memory.x"));
     copy("device.x", &out.join("device.x"));

@@ -8,10 +8,14 @@ use std::{env, fs};
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     // With https the firmware is larger, and what lies behind it begins later; with updates there is
-    // room for two of them.
+    // room for two of them, but not for two with https.
     let has = |feature: &str| env::var_os(format!("CARGO_FEATURE_{feature}")).is_some();
     let map = match (has("UPDATE"), has("TLS")) {
-        (true, _) => "memory-update.x",
+        (true, true) => panic!(
+            "found features tls and update for w5500-evb-pico2, expected one of them: \
+            two images with https leave too little of its flash for lists"
+        ),
+        (true, false) => "memory-update.x",
         (false, true) => "memory-tls.x",
         (false, false) => "memory.x",
     };

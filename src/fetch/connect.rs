@@ -72,6 +72,24 @@ pub enum TlsError {
     Time,
     /// There is no memory left for what it sent.
     Memory,
+    /// This device has no random numbers, without which nothing can be kept secret.
+    Random,
+}
+
+impl TlsError {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Expired,
+        Self::NotYetValid,
+        Self::Name,
+        Self::Issuer,
+        Self::Certificate,
+        Self::Pin,
+        Self::Protocol,
+        Self::Time,
+        Self::Memory,
+        Self::Random,
+    ];
 }
 
 impl core::fmt::Display for TlsError {
@@ -86,6 +104,7 @@ impl core::fmt::Display for TlsError {
             Self::Protocol => "the server breaks TLS's rules, or speaks another version",
             Self::Time => "the date is not known yet, so no certificate can be checked",
             Self::Memory => "no memory is left for what the server sent",
+            Self::Random => "this device has no random numbers, so it has no https",
         })
     }
 }

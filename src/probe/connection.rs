@@ -1,9 +1,11 @@
 //! A slot's connection: how long it is kept for the next request to the same host, and what a
 //! failure on it means for the page.
 
+use embedded_io_async::{Error as _, ErrorKind};
+
 use super::Failure;
 use super::visit::Answer;
-use crate::fetch::{Ask, Body, Client, ClientError, Connect, Resolve, Tee};
+use crate::fetch::{Ask, Body, Client, ClientError, Connect, FetchError, Resolve, Tee, TlsError};
 use crate::time::{Duration, Instant};
 
 /// A next request that is further away gets a connection of its own: many servers close an idle one
@@ -80,6 +82,12 @@ impl<'c, C: Connect> SlotConnection<'c, C> {
             ClientError::Unreachable => Failure::NoIpv6,
             ClientError::Connect(why) => {
                 C::tls_error(&why).map_or(Failure::Connection, Failure::Tls)
+            }
+            // Not the server's fault.
+            ClientError::Exchange(FetchError::Connection(why) | FetchError::Unanswered(why))
+                if why.kind() == ErrorKind::OutOfMemory =>
+            {
+                Failure::Tls(TlsError::Memory)
             }
             ClientError::Exchange(_) => Failure::Response,
         }))

@@ -256,6 +256,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_firm_but_before_the_floor_is_no_date() {
+        let mut clock = WallClock::new();
+        clock.was_root(Stamp::new(NOON as u32 + 10_000, true), true);
+        (0..3).for_each(|host| clock.hear(host, NOON, at(0)));
+        assert!(clock.is_firm(at(1)) && clock.is_certain(at(1)));
+        assert_eq!(clock.certain(at(1)), None, "three hosts are early");
+        assert_eq!(clock.certain(at(10_000)), Some(NOON + 10_000));
+        clock.set(NOON + 500, at(1));
+        assert_eq!(clock.certain(at(1)), None, "so is the time server");
+        // What it said is stored, and counts from the next start on.
+        clock.was_root(clock.stamp(at(1), at(1)), clock.is_firm(at(1)));
+        assert_eq!(clock.certain(at(1)), Some(NOON + 500));
+    }
+
+    #[test]
     fn hours_are_not_decided_by_one_host_at_once_nor_by_two_that_a_third_denies() {
         let mut clock = WallClock::new();
         clock.hear(0, NOON, at(0));

@@ -152,6 +152,9 @@ fn spelt(why: &str) -> &str {
         "Tls(Certificate)" => "its certificate is not valid",
         "Tls(Pin)" => "its key is not the pinned one",
         "Tls(Protocol)" => "it breaks TLS's rules, or speaks another version",
+        "Tls(Time)" => "the date is not known yet, so no certificate can be checked",
+        "Tls(Memory)" => "no memory was left for what it sent",
+        "Tls(Random)" => "the device has no random numbers, so it has no https",
         "Response" => "the connection broke, or the answer made no sense",
         "Server" => "the server answered with 5xx",
         "Busy" => "the server wants to be left alone (429 or 503)",
@@ -170,6 +173,7 @@ fn spelt(why: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dunlin::fetch::TlsError;
 
     fn news(line: &str) -> Option<(&'static str, Option<String>)> {
         let event = LoggedEvent::read(line).expect("a line of the table");
@@ -216,6 +220,16 @@ mod tests {
                 "left alone for 60 s: the server answered with 5xx"
             )
         );
+    }
+
+    #[test]
+    fn every_reason_of_tls_is_said_in_words() {
+        for why in TlsError::ALL {
+            let line = format!("failed page=1 ms=3 why=Tls({why:?})");
+            let (_, reason) = news(&line).expect("bad news");
+            let reason = reason.expect("a reason");
+            assert!(!reason.contains("Tls("), "{why:?} stays {reason:?}");
+        }
     }
 
     #[test]

@@ -286,3 +286,13 @@ fn laws_that_a_probe_does_not_know_are_named_in_a_line() {
     let plain = check("url,changes_per_day\nhttp://a.test/1,1\n");
     assert!(!plain.contains("note:"), "{plain}");
 }
+
+#[test]
+fn a_list_of_https_alone_needs_somebody_who_knows_the_date() {
+    let note = "fetches nothing until it knows the date";
+    let secure = check("url\nhttps://a.test/1\nhttps://b.test/2\n");
+    let notes = secure.lines().filter(|line| line.contains(note));
+    assert_eq!(notes.count(), 1, "{secure}");
+    let mixed = check("url\nhttps://a.test/1\nhttp://b.test/2\n");
+    assert!(!mixed.contains(note), "{mixed}");
+}

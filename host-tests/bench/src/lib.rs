@@ -85,11 +85,28 @@ pub fn bench(install: bool, wanted: Wanted) -> Result<()> {
 /// Measures and prints what https costs.
 ///
 /// # Errors
-/// It cannot be measured.
+/// It cannot be measured, or costs more than it may.
 pub fn https(install: bool) -> Result<()> {
     setup::qemu(install)?;
     setup::tls_peers(install)?;
-    print!("{}", table(&tls::rows(install, true)?, &[]));
+    let rows = tls::rows(install, true)?;
+    print!("{}", table(&rows, &[]));
+    within_limits(&rows)
+}
+
+/// Does every figure keep what it has to?
+fn within_limits(rows: &[Row]) -> Result<()> {
+    let is_missed = |row: &&Row| row.limit.is_met(row.ours) == Some(false);
+    let missed: Vec<String> = rows
+        .iter()
+        .filter(is_missed)
+        .map(|row| format!("{}: {} {}, {}", row.what, row.ours, row.unit, row.limit))
+        .collect();
+    ensure!(
+        missed.is_empty(),
+        "beyond their limits: {}",
+        missed.join("; ")
+    );
     Ok(())
 }
 
@@ -139,4 +156,39 @@ fn list(missed: &[&Growth]) -> String {
         )
     };
     missed.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::row::Limit;
+    use super::*;
+
+    #[test]
+    fn figures_beyond_their_limits_are_named() {
+        let row = |what: &str, ours, limit| Row {
+            room: "M4F · https".into(),
+            what: what.into(),
+            ours,
+            unit: "bytes".into(),
+            other: None,
+            limit,
+            place: None,
+        };
+        let kept = [
+            row("roots", 57_000.0, Limit::Most(58_000.0)),
+            row("resumed", 0.95, Limit::Least(0.9)),
+            row("wire", 451.0, Limit::None),
+        ];
+        assert!(within_limits(&kept).is_ok());
+        let missed = [
+            row("roots", 58_001.0, Limit::Most(58_000.0)),
+            row("resumed", 0.95, Limit::Least(0.9)),
+            row("stack", 30_000.0, Limit::Most(28_000.0)),
+        ];
+        let why = within_limits(&missed)
+            .expect_err("two are missed")
+            .to_string();
+        assert!(why.contains("roots") && why.contains("stack"), "{why}");
+        assert!(!why.contains("resumed"), "{why}");
+    }
 }

@@ -153,6 +153,14 @@ const CASES: &[Case] = &[
     ),
     ("https: nothing without the date", tls::without_time),
     (
+        "https: beside http in one list, and redirects to it",
+        tls::mixed::mixed,
+    ),
+    (
+        "https: three long pages through one buffer",
+        tls::mixed::at_once,
+    ),
+    (
         "a log over the network, for monitors that come and go",
         tcp_log::monitors_read_it,
     ),

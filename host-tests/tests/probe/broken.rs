@@ -1,5 +1,6 @@
 //! One broken page is not a broken host: who waits for whom, and what is said about it.
 
+use dunlin::fetch::TlsError;
 use dunlin::probe::{Event, Failure};
 use dunlin::time::Duration;
 
@@ -160,4 +161,23 @@ fn a_host_to_which_several_connections_fail_is_left_alone() {
         "{} tries in five minutes",
         totals.errors
     );
+}
+
+#[test]
+fn nobody_is_blamed_for_memory_that_the_device_does_not_have() {
+    let (world, _) = thirty().run(|hit| match (hit.target.as_str(), hit.at.as_secs()) {
+        ("/robots.txt", _) => Answer::none(),
+        (_, 60..120) => Answer::too_much(),
+        _ => Answer::page("here"),
+    });
+    let events = world.events.borrow();
+    let failed = events.iter().filter_map(|(_, event)| match event {
+        Event::Failed { why, .. } => Some(*why),
+        _ => None,
+    });
+    let failed: Vec<Failure> = failed.collect();
+    assert!(failed.len() > 5, "{failed:?}");
+    let is_memory = |why: &Failure| *why == Failure::Tls(TlsError::Memory);
+    assert!(failed.iter().all(is_memory), "{failed:?}");
+    assert_eq!(back_offs(&world), 0);
 }

@@ -192,6 +192,24 @@ fn a_page_that_moved_for_good_is_asked_for_at_its_new_place() {
 }
 
 #[test]
+fn a_page_that_moved_to_https_is_asked_for_there() {
+    let setting = Setting {
+        https: true,
+        ..Setting::of(GAP, &[("a.test", &["/old"])])
+    };
+    let (world, _) = setting.run(|hit| match (hit.https, hit.target.as_str()) {
+        (_, "/robots.txt") => Answer::none(),
+        (false, "/old") => Answer::moved(301, "https://a.test/old"),
+        _ => Answer::page("here"),
+    });
+    let asked = world.asked("a.test", "/old");
+    let plain = asked.iter().filter(|hit| !hit.https).count();
+    assert_eq!(plain, 1, "asked for {plain} times at its old place");
+    assert!(asked.len() > 11, "{asked:?}");
+    assert!(world.shortest_gap("a.test") >= GAP, "one host, one gate");
+}
+
+#[test]
 fn a_page_that_moved_for_a_while_is_asked_for_where_the_list_says() {
     let setting = Setting::of(GAP, &[("a.test", &["/old"])]);
     let (world, _) = setting.run(|hit| {

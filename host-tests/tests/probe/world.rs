@@ -91,7 +91,18 @@ impl Answer {
             ..Self::page("")
         }
     }
+
+    /// The device has no memory left for the rest.
+    pub fn too_much() -> Self {
+        Self {
+            text: TOO_MUCH.into(),
+            ..Self::page("")
+        }
+    }
 }
+
+/// An answer that is no more than this is more than the device can read.
+const TOO_MUCH: &str = "HTTP/1.1 2";
 
 type Site = dyn Fn(&Hit) -> Answer;
 
@@ -921,6 +932,9 @@ impl Read for Conversation<'_> {
             self.ready
         };
         self.world.sleep(then).await;
+        if self.answer == TOO_MUCH.as_bytes() {
+            return Err(ErrorKind::OutOfMemory);
+        }
         let count = self.answer.len().min(buffer.len());
         buffer[..count].copy_from_slice(&self.answer[..count]);
         self.answer.drain(..count);

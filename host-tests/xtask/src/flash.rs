@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use dunlin_host::error::Error;
-use dunlin_host::lists::page_image;
+use dunlin_host::lists::{page_image, trust};
 use dunlin_tools::firmware::boards::{Board, Holdings};
 use dunlin_tools::firmware::flash::{Boot, Built, place, settings};
 use dunlin_tools::firmware::stamp::Keys;
@@ -142,6 +142,10 @@ fn build(
     features.sort();
     // A board without a budget for it has never been seen to hold it.
     budgets::check_combination(board, &features)?;
+    let is_told = options.gateway.is_some() || options.sntp.is_some();
+    if let Some(note) = trust::needs_time_server(&listing).filter(|_| !is_told) {
+        say(note);
+    }
     say(format_args!(
         "building the firmware; the first time takes some minutes"
     ));

@@ -373,7 +373,9 @@ impl<'a> Visit<'a> {
             Failure::Url => Outcome::Gone,
             Failure::PrivateAddress | Failure::NoIpv6 => Outcome::Redirected,
             // Not the host's fault either.
-            Failure::Tls(TlsError::Time | TlsError::Memory) => Outcome::Postponed,
+            Failure::Tls(TlsError::Time | TlsError::Memory | TlsError::Random) => {
+                Outcome::Postponed
+            }
             _ if !at.online => Outcome::Postponed,
             // One failed connection is not a host that is down: several in a row are.
             Failure::Connection | Failure::Server | Failure::Response | Failure::Deadline

@@ -376,6 +376,7 @@ fn a_move_outlives_what_is_not_its_fault() {
     let cases = [
         (Failure::Tls(TlsError::Time), true, true),
         (Failure::Tls(TlsError::Memory), true, true),
+        (Failure::Tls(TlsError::Random), true, true),
         (Failure::Connection, false, true),
         (Failure::Tls(TlsError::Expired), true, false),
         (Failure::Connection, true, false),

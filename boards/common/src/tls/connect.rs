@@ -70,7 +70,7 @@ impl TlsConnector {
         to: Endpoint<'_>,
         protocols: &[&str],
     ) -> Result<Link<'_>, LinkError> {
-        let tls = shared().ok_or(LinkError::Tls(StreamError::Tls(TlsError::Memory)))?;
+        let tls = shared().ok_or(LinkError::Tls(StreamError::Tls(TlsError::Random)))?;
         if !tls.knows_time() {
             // No need to disturb the server.
             return Err(LinkError::Tls(StreamError::Tls(TlsError::Time)));

@@ -138,11 +138,23 @@ impl Connect for HostConnect {
                 let name = ServerName::try_from(host).map_err(io::Error::other)?;
                 let stream = TlsConnector::from(Arc::clone(&self.tls))
                     .connect(name, socket)
-                    .await?;
+                    .await
+                    .map_err(cut_short)?;
                 Stream::Tls(Box::new(stream))
             }
         };
         Ok(HostConnection { stream, own })
+    }
+}
+
+/// It is no TLS that ends in the middle of a handshake; rustls has no error of its own for that.
+fn cut_short(why: io::Error) -> io::Error {
+    match why.kind() {
+        io::ErrorKind::UnexpectedEof => {
+            let cut = rustls::Error::General("the server ended the handshake".into());
+            io::Error::new(why.kind(), cut)
+        }
+        _ => why,
     }
 }
 

@@ -9,6 +9,7 @@ use crate::lists::discovery::DiscoverArgs;
 use crate::lists::headers::Header;
 use crate::lists::listing::ListingArgs;
 use crate::lists::pages::{ListedChange, ListedPage};
+use crate::lists::trust;
 use crate::output::{self, Format, Table};
 
 /// Check a page list and say what is in it
@@ -105,6 +106,9 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
                 output::say(format_args!(
                     "note: {other} pages of model weibull or pareto: a probe takes them for poisson pages of the same rate"
                 ));
+            }
+            if let Some(note) = trust::needs_time_server(&listing) {
+                output::say(note);
             }
             if let Some(wanted) = &wanted {
                 output::say(format_args!("note: {}", wanted.describe(&listing)));

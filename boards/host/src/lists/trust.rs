@@ -8,6 +8,8 @@ use futures_rustls::rustls::RootCertStore;
 use futures_rustls::rustls::pki_types::CertificateDer;
 use futures_rustls::rustls::pki_types::pem::PemObject as _;
 
+use super::listing::Listing;
+use super::pages::ListedPage;
 use crate::error::Error;
 
 /// SHA-256 of a public key (SubjectPublicKeyInfo).
@@ -42,6 +44,18 @@ pub fn authorities(path: &Path) -> Result<Vec<Vec<u8>>, Error> {
         1..=MOST => Ok(found),
         count => Err(wrong(format!("{count} certificates"))),
     }
+}
+
+/// What to say of a list of https pages alone: no https without the date, and `Date` headers come by
+/// http pages. (A gateway is asked for https pages by http.)
+pub fn needs_time_server(listing: &Listing) -> Option<&'static str> {
+    let pages = &listing.list.pages;
+    let is_secure = |page: &ListedPage| page.url.starts_with("https:");
+    let needs = !pages.is_empty() && pages.iter().all(is_secure);
+    needs.then_some(
+        "note: all pages are https: a board without a gateway fetches nothing until it knows the \
+        date, and only a time server tells it (--sntp HOST): Date headers come by http pages alone",
+    )
 }
 
 /// Reads a pin such as `sha256/` and 44 characters of base64.

@@ -169,8 +169,8 @@ impl Server {
     }
 }
 
-/// Stands before a server, and changes a bit of each record of this type that comes from it, once it
-/// has sent a change of ciphers.
+/// Stands before a server, and changes a bit of each record of this type that comes from it behind
+/// a change of ciphers.
 pub fn flipping(server: &Server, kind: u8) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

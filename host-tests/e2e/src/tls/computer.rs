@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use dunlin_tools::qemu::temporary;
 
+use super::mixed::Redirecting;
 use super::peers::{Peers, pem};
 use super::pki::{Authority, Case, Fate, Identity, ROOT, cases, leaf, pinned};
 use super::server::{Ending, MEDDLINGS, Server, meddle};
@@ -64,6 +65,17 @@ pub fn on_this_computer(_: &Path) -> Result<()> {
     let wrong = root.sign(&leaf(&["127.0.0.2"])?, &[])?;
     let mut list = String::from("url\n");
     let mut expected: BTreeMap<String, Option<Fate>> = BTreeMap::new();
+    let redirecting = Redirecting::start(&root)?;
+    let redirects = [
+        (Redirecting::MOVED, Fate::Fetched),
+        (Redirecting::STRAYING, Fate::Refused("Issuer")),
+    ];
+    for (host, fate) in redirects {
+        let port = redirecting.web.port();
+        let url = format!("http://{host}:{port}{}", Redirecting::PATH);
+        writeln!(list, "{url}")?;
+        expected.insert(url, Some(fate));
+    }
     let mut expect = |host: &str, port: u16, fate| -> Result<()> {
         let url = format!("https://{host}:{port}/page");
         writeln!(list, "{url}")?;
@@ -74,7 +86,7 @@ pub fn on_this_computer(_: &Path) -> Result<()> {
         expect(host, server.port, Some(*fate))?;
     }
     for (name, speech) in raw::SPEECHES {
-        expect(name, raw::start(*speech)?, None)?;
+        expect(name, raw::start(*speech)?, Some(Fate::Refused("Protocol")))?;
     }
     for (name, way, fate) in rogue::WAYS {
         let identity = root.sign(&leaf(&[name])?, &[])?;
@@ -107,9 +119,22 @@ pub fn on_this_computer(_: &Path) -> Result<()> {
             Some(Fate::Refused(why)) => {
                 ensure!(heard.contains(spelt(why)), "{url}: {heard:?}, not {why}");
             }
-            None => ensure!(heard != "changed", "{url} was fetched"),
+            // What happens behind the handshake has no reason of its own; there is one.
+            None => ensure!(
+                !["", "changed"].contains(&heard),
+                "{url} did not fail: {heard:?}"
+            ),
         }
     }
+    redirecting.judge(5)?;
+    // All the while an honest host keeps its pace: a visit a second.
+    let honest = format!("good.test:{}", server.port);
+    let visits = server.log();
+    let visits = visits.iter().filter(|visit| visit.host == honest).count();
+    show(format_args!(
+        "the honest host had {visits} of {SECONDS} visits"
+    ));
+    ensure!(visits >= SECONDS as usize / 2, "it had {visits} visits");
     let failed = said.values().filter(|heard| *heard != "changed").count();
     show(format_args!(
         "{} pages, {failed} of them failed",
@@ -157,7 +182,7 @@ fn run(
         .arg(&hosts.0)
         .arg("--ca")
         .arg(&ca)
-        .args(["--politeness", "1s", "--slots", "8"])
+        .args(["--politeness", "1s", "--slots", "8", "--deadline", "4s"])
         .args(["--resolve", "*=127.0.0.1", "--crawls-per-day", "max"])
         .args(["--seconds", &seconds.to_string()])
         // Nobody listens there.

@@ -172,6 +172,13 @@ pub fn cases(root: &Authority) -> Result<Vec<Case>> {
     let namesake = Authority::root(ROOT)?;
     let false_root = namesake.sign(&leaf(&["false.test"])?, &[])?;
     case("false.test", false_root, Refused("Certificate"));
+    // Four authorities with the trusted one's name: each may stand above each other one.
+    let namesakes: Vec<Authority> = (0..4)
+        .map(|_| Authority::root(ROOT))
+        .collect::<Result<_>>()?;
+    let above: Vec<&Authority> = namesakes.iter().collect();
+    let maze = namesakes[3].sign(&leaf(&["maze.test"])?, &above)?;
+    case("maze.test", maze, Refused("Certificate"));
     let middle = root.below(authority_params("middle"))?;
     let missing = middle.sign(&leaf(&["missing.test"])?, &[])?;
     case("missing.test", missing, Refused("Issuer"));

@@ -20,6 +20,8 @@ pub enum Way {
     /// Nothing: it is a server like any other.
     Honest,
     NoCertificate,
+    /// Text that is encrypted, before anybody knows who speaks.
+    EarlyText,
     /// A certificate, but no word that it is its own.
     NoProof,
     WrongProof,
@@ -60,6 +62,7 @@ pub const WAYS: &[(&str, Way, Option<Fate>)] = {
         ("rogue-names.test", Way::Names, Some(Fetched)),
         ("rogue-extensions.test", Way::Extensions, PROTOCOL),
         ("rogue-nobody.test", Way::NoCertificate, PROTOCOL),
+        ("rogue-early.test", Way::EarlyText, PROTOCOL),
         ("rogue-no-proof.test", Way::NoProof, PROTOCOL),
         (
             "rogue-proof.test",
@@ -115,6 +118,9 @@ fn serve(
     let mut hashed = say(&mut keys, client, extensions(way))?;
     if way == Way::Names {
         hashed = say(&mut keys, client, names())?;
+    }
+    if way == Way::EarlyText {
+        client.write_all(&keys.seal(23, b"HTTP/1.1 200 OK\r\n"))?;
     }
     if way != Way::NoCertificate {
         for _ in 0..1 + u8::from(way == Way::CertificateTwice) {

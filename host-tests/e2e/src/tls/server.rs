@@ -6,25 +6,30 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use rustls::crypto::ring;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
-use rustls::{HandshakeKind, ServerConfig, ServerConnection, StreamOwned};
+use rustls::{CipherSuite, HandshakeKind, ServerConfig, ServerConnection, StreamOwned};
 
 use super::pki::{Fate, Identity};
 
 /// A request, and what came before it.
 #[derive(Clone, Debug)]
 pub struct Visit {
+    pub at: Instant,
     pub host: String,
     pub path: String,
     /// The handshake of its connection resumed a session.
     pub resumed: bool,
     /// It is the first request on its connection.
     pub first: bool,
+    /// Both sides have agreed on `http/1.1` (ALPN).
+    pub speaks_http: bool,
+    /// What the client named first of what both know is ChaCha20-Poly1305.
+    pub is_chacha: bool,
 }
 
 /// How an answer ends.
@@ -158,10 +163,16 @@ fn serve(
             .lines()
             .find_map(|line| line.strip_prefix("Host: "))?;
         log.lock().ok()?.push(Visit {
+            at: Instant::now(),
             host: host.to_owned(),
             path: path.clone(),
             resumed: stream.conn.handshake_kind() == Some(HandshakeKind::Resumed),
             first,
+            speaks_http: stream.conn.alpn_protocol() == Some(&b"http/1.1"[..]),
+            is_chacha: stream
+                .conn
+                .negotiated_cipher_suite()
+                .is_some_and(|suite| suite.suite() == CipherSuite::TLS13_CHACHA20_POLY1305_SHA256),
         });
         first = false;
         let (status, body) = match path.as_str() {
@@ -205,7 +216,12 @@ pub enum Meddling {
     PageBit,
     /// After the handshake comes a record that nobody has encrypted.
     PlainText,
+    /// Half of each record, and after [`HALF_TIME`] the rest.
+    Halves,
 }
+
+/// How long the second half of a record is waited for.
+pub const HALF_TIME: Duration = Duration::from_millis(200);
 
 /// Every way, and what has to become of a page behind it. What happens behind the handshake has no
 /// reason of its own.
@@ -291,13 +307,14 @@ fn pass_on(
             continue;
         }
         let record = [&header, contents.as_slice()].concat();
-        if how == Meddling::ByteByByte {
-            for byte in record {
-                client.write_all(&[byte]).ok()?;
-                thread::sleep(Duration::from_micros(200));
-            }
-        } else {
-            client.write_all(&record).ok()?;
+        let (piece, pause) = match how {
+            Meddling::ByteByByte => (1, Duration::from_micros(200)),
+            Meddling::Halves => (record.len().div_ceil(2), HALF_TIME),
+            _ => (record.len(), Duration::ZERO),
+        };
+        for piece in record.chunks(piece) {
+            client.write_all(piece).ok()?;
+            thread::sleep(pause);
         }
     }
 }

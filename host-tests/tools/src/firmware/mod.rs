@@ -14,7 +14,7 @@ pub mod told;
 pub mod uf2;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
@@ -22,7 +22,7 @@ use anyhow::{Context, Result, ensure};
 use crate::firmware::boards::{BOARDS, Board};
 use crate::firmware::budgets::{HTTPS, Image};
 use crate::setup::{self, CORTEX_M0, CORTEX_M4F};
-use crate::shell::{cargo, check, quiet, root};
+use crate::shell::{cargo, check, output, quiet, root};
 
 /// The emulated board, and its firmware.
 pub const BOARD: &str = "qemu-mps2";
@@ -98,9 +98,28 @@ pub fn build_board(install: bool, board: &Board, binary: &str) -> Result<PathBuf
     build_in(install, board.name, binary, board.target, &[])
 }
 
-/// Builds the firmware of any board with some of the board's features.
+/// Builds the firmware of any board with some of the board's features, to be let out: it believes
+/// no date before its commit. Others know a fixed one, so that not every commit builds them anew.
 pub fn build_with(install: bool, board: &Board, features: &[String]) -> Result<PathBuf> {
-    build_in(install, board.name, board.name, board.target, features)
+    let date = commit_time(&root());
+    let date = date.as_deref();
+    build_dated(
+        install,
+        board.name,
+        board.name,
+        board.target,
+        features,
+        date,
+    )
+}
+
+/// When the commit that is checked out in a folder was made, in seconds since 1970; `None` without
+/// git.
+fn commit_time(folder: &Path) -> Option<String> {
+    let mut git = Command::new("git");
+    git.current_dir(folder).args(["log", "-1", "--format=%ct"]);
+    let seconds = output(&mut git)?.trim().to_owned();
+    seconds.parse::<u64>().is_ok().then_some(seconds)
 }
 
 /// Builds an image that has a budget.
@@ -203,6 +222,17 @@ fn build_in(
     target: &str,
     features: &[String],
 ) -> Result<PathBuf> {
+    build_dated(install, board, binary, target, features, None)
+}
+
+fn build_dated(
+    install: bool,
+    board: &str,
+    binary: &str,
+    target: &str,
+    features: &[String],
+    date: Option<&str>,
+) -> Result<PathBuf> {
     let folder = built_in(board, target);
     let mut name = vec![binary];
     name.extend(features.iter().map(String::as_str));
@@ -211,6 +241,7 @@ fn build_in(
         setup::targets(install, &[target])?;
         let mut build = cargo_in(board);
         build.arg("rustc").args(quiet());
+        build.envs(date.map(|date| ("SOURCE_DATE_EPOCH", date)));
         build.args(["--release", "--target", target]);
         build.args(["--bin", binary]);
         if !features.is_empty() {
@@ -256,4 +287,18 @@ fn flags() -> String {
     flags.sort_unstable();
     // The separator that cargo asks for: paths may contain spaces.
     flags.join("\u{1f}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_has_a_time_and_a_folder_without_git_has_none() {
+        let seconds = commit_time(&root()).and_then(|seconds| seconds.parse().ok());
+        if root().join(".git").exists() {
+            assert!(seconds > Some(1_767_225_600_u64), "{seconds:?}");
+        }
+        assert_eq!(commit_time(Path::new("/")), None);
+    }
 }

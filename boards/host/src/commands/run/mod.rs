@@ -26,6 +26,7 @@ use crate::board::proxy::Proxy;
 use crate::board::room::MOST_PLACES;
 use crate::board::state_file::random_key;
 use crate::board::verify::Trust;
+use crate::duration;
 use crate::error::Error;
 use crate::fleet::join_args::JoinArgs;
 use crate::fleet::joined::{Joined, listing_of};
@@ -77,6 +78,9 @@ pub struct Args {
     /// Fetches at once, from different hosts
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=8))]
     slots: u16,
+    /// How long a whole fetch may take, from its host's address to the last byte
+    #[arg(long, value_name = "DURATION", value_parser = parse_deadline, default_value = "30s")]
+    deadline: Duration,
     /// Who asks, as the servers and their robots.txt know it
     #[arg(long, value_name = "NAME", default_value = concat!("dunlin/", env!("CARGO_PKG_VERSION")))]
     agent: String,
@@ -190,6 +194,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
             (None, None) => budget.per_day(&listing),
         },
         discovery: wanted,
+        deadline: args.deadline,
         seed: args.seed.unwrap_or(DEFAULT_SEED),
         ignore: page_image::pairs(&args.ignore),
         interval: args.interval,
@@ -258,6 +263,14 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     }
     report(&whole, format)?;
     missed.map_or(Ok(()), Err)
+}
+
+fn parse_deadline(text: &str) -> Result<Duration, String> {
+    let deadline = duration::parse(text)?;
+    if (Duration::from_secs(1)..=Duration::HOUR).contains(&deadline) {
+        return Ok(deadline);
+    }
+    Err("expected a deadline from 1s to 1h, such as 30s".into())
 }
 
 /// What a probe of a fleet begins with.
