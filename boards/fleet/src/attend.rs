@@ -126,7 +126,10 @@ async fn open<'c, C: Connect, R: Resolve>(
             *found.first().ok_or(Left::Name)?
         }
     };
-    if !connect.reaches(address) || broker.is_secure && !connect.speaks_https() {
+    if broker.is_secure && !connect.speaks_https() {
+        return Err(Left::Tls);
+    }
+    if !connect.reaches(address) {
         return Err(Left::Name);
     }
     let to = Endpoint {

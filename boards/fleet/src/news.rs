@@ -10,6 +10,8 @@ use crate::list::ListError;
 pub enum Left {
     /// The broker's name has no address that can be reached.
     Name,
+    /// The broker is spoken to through TLS, which this firmware is without.
+    Tls,
     /// No connection could be opened.
     Connection,
     /// The broker refuses the probe: wrong credentials, as a rule. With MQTT's reason code.
@@ -30,6 +32,9 @@ impl fmt::Display for Left {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name => f.write_str("the broker's name has no address"),
+            Self::Tls => {
+                f.write_str("the broker speaks TLS, and this firmware does not: use mqtt://")
+            }
             Self::Connection => f.write_str("no connection to the broker"),
             Self::Refused(code) => write!(
                 f,

@@ -10,7 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use scripted::{LEASE, POLITENESS, Site, wait_for};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use scripted::{LEASE, POLITENESS, Site, place_of, wait_for};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const HOSTS: usize = 6;
@@ -89,12 +90,13 @@ impl Log {
 struct Run(Child);
 
 impl Run {
-    fn start(site: &Site, name: &str) -> Self {
+    fn start(site: &Site, name: &str, options: &[&str]) -> Self {
         let url = site.folder.join(format!("{name}.url"));
         let log = std::fs::File::create(site.folder.join(format!("{name}.log"))).expect("a log");
         let child = Command::new(env!("CARGO_BIN_EXE_dunlin"))
             .args(["run", "--fleet", &format!("@{}", url.display())])
             .args(["--lease", "4s", "--resolve", "*=127.0.0.1"])
+            .args(options)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
@@ -133,8 +135,8 @@ fn two_runs_share_a_web_and_one_takes_over_from_the_other() {
     // About as often as politeness allows.
     arguments[place.expect("an option") + 1] = "400000".into();
     let planner = scripted::Planner::start(&arguments, &site.folder);
-    let mut first = Run::start(&site, "p1");
-    let _second = Run::start(&site, "p2");
+    let mut first = Run::start(&site, "p1", &[]);
+    let _second = Run::start(&site, "p2", &[]);
     let shares = || {
         let view = planner.view.lock().expect("no panic").clone();
         let probes = view["probes"].as_array().cloned().unwrap_or_default();
@@ -159,4 +161,81 @@ fn two_runs_share_a_web_and_one_takes_over_from_the_other() {
     let requests = log.judge();
     println!("{requests} requests");
     assert!(requests > 30, "{requests} requests");
+}
+
+/// An authority, and a certificate of it for 127.0.0.1 with its key, in PEM.
+fn identity() -> [String; 3] {
+    let mut authority = CertificateParams::default();
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().expect("a key");
+    let authority = CertifiedIssuer::self_signed(authority, key).expect("an authority");
+    let key = KeyPair::generate().expect("a key");
+    let broker = CertificateParams::new(["127.0.0.1".to_owned()]).expect("an address");
+    let broker = broker.signed_by(&key, &authority).expect("a certificate");
+    [authority.pem(), broker.pem(), key.serialize_pem()]
+}
+
+#[test]
+fn a_fleet_speaks_tls_with_its_broker_and_only_with_one_that_it_trusts() {
+    let log = Log::default();
+    let port = log.serve();
+    let url = format!("http://h0.test:{port}/");
+    let folder = place_of("tls");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let names = ["authority.pem", "broker.pem", "broker-key.pem"];
+    let files = names.map(|name| folder.join(name).display().to_string());
+    for (file, pem) in files.iter().zip(identity()) {
+        std::fs::write(file, pem).expect("written");
+    }
+    let [authority, certificate, key] = &files;
+    let secured = ["--certificate", certificate, "--key", key];
+    let site = Site::with(&folder, 2, &format!("url\n{url}\n"), &secured);
+    assert!(site.url("p1").tls && site.url("planner").tls);
+    let mut arguments = site.planner_arguments("state");
+    arguments.extend(["--ca".to_owned(), authority.clone()]);
+    let planner = scripted::Planner::start(&arguments, &site.folder);
+    let here = || {
+        let view = planner.view.lock().expect("no panic").clone();
+        let probes = view["probes"].as_array().cloned().unwrap_or_default();
+        let is_here = |probe: &&serde_json::Value| probe["here"] == true;
+        let id = |probe: &serde_json::Value| probe["id"].as_str().unwrap_or_default().to_owned();
+        probes.iter().filter(is_here).map(id).collect::<Vec<_>>()
+    };
+    // Nobody vouches for the broker to this one.
+    let _stranger = Run::start(&site, "p2", &[]);
+    let _probe = Run::start(&site, "p1", &["--ca", authority]);
+    let then = Instant::now();
+    wait_for("a visit by who trusts the broker", PATIENCE, || {
+        log.since(then)
+            .contains(&(format!("h0.test:{port}"), "/".to_owned()))
+    });
+    assert_eq!(here(), ["p1"]);
+    let said = std::fs::read_to_string(site.folder.join("p2.log")).expect("a log");
+    assert!(said.contains("no connection to the broker"), "{said}");
+    assert!(!said.contains("connected to the broker"), "{said}");
+    // Who only looks.
+    let monitor = format!("@{}", site.folder.join("monitor.url").display());
+    let watch = [
+        "fleet",
+        "watch",
+        &monitor,
+        "--ca",
+        authority,
+        "--seconds",
+        "4",
+    ];
+    let watched = scripted::dunlin(&watch);
+    let said = String::from_utf8_lossy(&watched.stderr).into_owned();
+    assert!(
+        watched.status.success() && said.contains("1 of 1 probes here"),
+        "{said}"
+    );
+    // What is no certificate is refused before anything is written.
+    let other = folder.join("other").display().to_string();
+    let wrong = [
+        &["fleet", "init", &other][..],
+        &["--certificate", &url, "--key", key],
+    ]
+    .concat();
+    assert_eq!(scripted::dunlin(&wrong).status.code(), Some(2));
 }

@@ -1,6 +1,8 @@
 //! A fleet on loopback: a broker, a planner, probes in QEMU and `dunlin run`, judged by the web's own
 //! log.
 
+pub mod ten_minutes;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -24,6 +26,7 @@ use dunlin_tools::web::{Answer, Hit, Web};
 use crate::monitor::program;
 use crate::{show, trace};
 
+/// Hosts of the small web.
 const HOSTS: usize = 6;
 const PAGES: usize = 2;
 /// The gap between two requests to a host, by whichever probe.
@@ -60,12 +63,27 @@ impl Process {
     }
 }
 
+impl Process {
+    fn signal(&self, signal: &str) -> Result<()> {
+        let mut kill = Command::new("kill");
+        let sent = kill.args([signal, &self.0.id().to_string()]).status()?;
+        ensure!(sent.success(), "kill {signal} ended with {sent}");
+        Ok(())
+    }
+
+    /// Waits for its end.
+    fn ended(mut self) -> Result<()> {
+        self.0.wait().map(drop).context("a process that ends")
+    }
+}
+
 impl Drop for Process {
     fn drop(&mut self) {
+        if matches!(self.0.try_wait(), Ok(Some(_))) {
+            return;
+        }
         // As Ctrl-C would: a planner ends the broker that it has started.
-        let _ = Command::new("kill")
-            .args(["-INT", &self.0.id().to_string()])
-            .status();
+        let _ = self.signal("-INT");
         for _ in 0..50 {
             if matches!(self.0.try_wait(), Ok(Some(_))) {
                 return;
@@ -86,16 +104,23 @@ impl Drop for Folder {
     }
 }
 
-/// A fleet's folder with credentials for so many probes, and its planner at work.
+/// What a fleet is to do.
+struct Plan {
+    /// PAGES.csv.
+    pages: String,
+    per_day: f64,
+    lease: Duration,
+}
+
+/// A fleet's folder with credentials for so many probes.
 struct Fleet {
-    // Ends before its folder goes.
-    _planner: Process,
     folder: Folder,
     program: PathBuf,
+    plan: Plan,
 }
 
 impl Fleet {
-    fn start(port: u16, probes: usize) -> Result<Self> {
+    fn new(plan: Plan, probes: usize) -> Result<Self> {
         let program = program::build()?;
         let folder = Folder(temporary("fleet"));
         let free = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
@@ -111,24 +136,26 @@ impl Fleet {
             .stdout(Stdio::null())
             .status()?;
         ensure!(made.success(), "dunlin fleet init ended with {made}");
-        let mut pages = "url\n".to_owned();
-        for (host, page) in all() {
-            pages += &format!("http://{host}:{port}{page}\n");
-        }
-        let list = folder.0.join("pages.csv");
-        fs::write(&list, pages)?;
-        let mut planner = Command::new(&program);
-        planner.arg("fleet").arg(&list);
-        planner.arg("--mosquitto").arg(&folder.0);
-        planner.arg("--state").arg(folder.0.join("state"));
-        planner.args(["--crawls-per-day", "200000", "--listen", "127.0.0.1:0"]);
-        planner.args(["--politeness", &format!("{}ms", GAP.as_millis())]);
-        planner.args(["--lease", &format!("{}s", LEASE.as_secs())]);
+        fs::write(folder.0.join("pages.csv"), &plan.pages)?;
         Ok(Self {
-            _planner: Process::start(planner)?,
             folder,
             program,
+            plan,
         })
+    }
+
+    /// Starts the planner, on the broker that these options name.
+    fn planner(&self, broker: [&str; 2]) -> Result<Process> {
+        let Plan { per_day, lease, .. } = self.plan;
+        let mut planner = Command::new(&self.program);
+        planner.arg("fleet").arg(self.folder.0.join("pages.csv"));
+        planner.args(broker);
+        planner.arg("--state").arg(self.folder.0.join("state"));
+        planner.args(["--crawls-per-day", &per_day.to_string()]);
+        planner.args(["--listen", "127.0.0.1:0"]);
+        planner.args(["--politeness", &format!("{}ms", GAP.as_millis())]);
+        planner.args(["--lease", &format!("{}s", lease.as_secs())]);
+        Process::start(planner)
     }
 
     /// Where a probe's credentials are.
@@ -163,7 +190,7 @@ impl Fleet {
         let mut run = Command::new(&self.program);
         let url = self.url(name);
         run.args(["run", "--fleet", &format!("@{}", url.display())]);
-        run.args(["--lease", &format!("{}s", LEASE.as_secs())]);
+        run.args(["--lease", &format!("{}s", self.plan.lease.as_secs())]);
         run.args(["--resolve", "*=127.0.0.1"]);
         Process::start(run)
     }
@@ -218,7 +245,14 @@ pub fn shares(elf: &Path) -> Result<()> {
         "/robots.txt" => Answer::status(404, "X: none"),
         _ => Answer::version(hit, 1),
     })?;
-    let fleet = Fleet::start(web.port(), 3)?;
+    let pages = all().map(|(host, page)| format!("http://{host}:{}{page}\n", web.port()));
+    let plan = Plan {
+        pages: ["url\n".to_owned()].into_iter().chain(pages).collect(),
+        per_day: 200_000.0,
+        lease: LEASE,
+    };
+    let fleet = Fleet::new(plan, 3)?;
+    let _planner = fleet.planner(["--mosquitto", &fleet.folder.0.to_string_lossy()])?;
     let (stays, leaves) = thread::scope(|scope| {
         let stays = scope.spawn(|| fleet.in_qemu(&elf, "p1", WHOLE));
         let leaves = scope.spawn(|| fleet.in_qemu(&elf, "p2", PART));

@@ -222,6 +222,10 @@ const LONG_CASES: &[Case] = &[
         tls::sessions::ten_minutes,
     ),
     (
+        "a fleet: ten minutes in which everything dies once",
+        fleet::ten_minutes::survives,
+    ),
+    (
         "collected: three probes and a computer for five minutes",
         |elf| collecting::delivers(elf, 300, false),
     ),

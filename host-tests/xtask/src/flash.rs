@@ -137,9 +137,9 @@ fn build(
     let told = told.bytes()?;
     let mut features = features.to_vec();
     features.extend(features_of(&listing, &options));
-    let joins = list.join.fleet.is_some();
-    features.extend(joins.then(|| budgets::FLEET.to_owned()));
+    features.extend(list.fleet_features());
     features.sort();
+    features.dedup();
     // A board without a budget for it has never been seen to hold it.
     budgets::check_combination(board, &features)?;
     let is_told = options.gateway.is_some() || options.sntp.is_some();

@@ -11,6 +11,7 @@ use dunlin_host::lists::budget::Budget;
 use dunlin_host::lists::listing::{Listing, ListingArgs};
 use dunlin_host::lists::page_image::Options;
 use dunlin_host::lists::probe_args::ProbeArgs;
+use dunlin_tools::firmware::budgets;
 
 /// What a host gets between two fetches unless the user says otherwise.
 const POLITE: Duration = Duration::from_secs(15);
@@ -58,6 +59,17 @@ impl ListArguments {
         options
     }
 
+    /// What the firmware of a fleet's probe needs: TLS as well, where the broker speaks it.
+    pub fn fleet_features(&self) -> Vec<String> {
+        match &self.join.fleet {
+            Some(broker) if broker.tls => {
+                [budgets::FLEET, budgets::HTTPS].map(str::to_owned).into()
+            }
+            Some(_) => vec![budgets::FLEET.to_owned()],
+            None => Vec::new(),
+        }
+    }
+
     /// Reads the list.
     pub fn read(&self) -> Result<(Listing, Options), Error> {
         let Some(pages) = &self.pages else {
@@ -90,5 +102,17 @@ mod tests {
     fn the_default_is_polite() {
         let Command { list } = Command::parse_from(["test", "--pages", "pages.csv"]);
         assert_eq!(list.politeness, Duration::from_secs(15));
+        assert_eq!(list.fleet_features(), [""; 0]);
+    }
+
+    #[test]
+    fn a_broker_that_speaks_tls_needs_a_firmware_that_does() {
+        let features = |url: &str| {
+            Command::parse_from(["test", "--fleet", url])
+                .list
+                .fleet_features()
+        };
+        assert_eq!(features("mqtt://a:b@192.0.2.1/f"), ["fleet"]);
+        assert_eq!(features("mqtts://a:b@192.0.2.1/f"), ["fleet", "tls"]);
     }
 }

@@ -103,8 +103,9 @@ pub fn qemu(install: bool, arguments: &Arguments) -> Result<()> {
     };
     // Before anything is installed or built.
     let mut features = page_image::features(&listing, &options);
-    features.extend(place.map(|_| budgets::FLEET.to_owned()));
+    features.extend(arguments.list.fleet_features());
     features.sort();
+    features.dedup();
     budgets::check_combination(Board::named(firmware::BOARD)?, &features)?;
     page_image::build(&listing, &options)?;
     // What is stored stays known by the key that it was stored with.

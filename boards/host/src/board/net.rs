@@ -54,6 +54,18 @@ impl HostConnect {
         Self::trusting(own, trust)
     }
 
+    /// To a broker of this name, for which these authorities, in DER, may vouch besides.
+    pub fn to_broker(host: &str, authorities: Vec<Vec<u8>>) -> Self {
+        let mut connect = Self::new(Trust {
+            authorities,
+            own: [host.to_ascii_lowercase()].into(),
+            ..Trust::default()
+        });
+        // A broker that knows protocols by name may refuse who asks for HTTP.
+        Arc::make_mut(&mut connect.tls).alpn_protocols.clear();
+        connect
+    }
+
     /// Trusts exactly these.
     pub fn trusting(roots: RootCertStore, trust: Trust) -> Self {
         Self::with(Roots::Listed(roots.roots), trust)

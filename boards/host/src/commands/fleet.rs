@@ -142,6 +142,13 @@ struct InitArgs {
     /// Where the broker listens: a port on loopback, or an address and a port
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:1883", value_parser = super::web_args::address)]
     broker: std::net::SocketAddr,
+    /// Speak TLS, with this certificate and those that it rests on: a PEM file. Probes reach the
+    /// broker by mqtts://, and trust its authority by --ca
+    #[arg(long, value_name = "FILE.pem", requires = "key")]
+    certificate: Option<PathBuf>,
+    /// The key of the certificate: a PEM file
+    #[arg(long, value_name = "FILE.pem", requires = "certificate")]
+    key: Option<PathBuf>,
 }
 
 /// Runs the command.
@@ -215,12 +222,13 @@ fn init(args: &InitArgs, format: Format) -> Result<(), Error> {
             fleet: args.fleet.clone(),
             probes: args.probes,
             listen: args.broker,
+            identity: args.certificate.clone().zip(args.key.clone()),
         },
     )?;
-    if !args.broker.ip().is_loopback() {
+    if !args.broker.ip().is_loopback() && args.certificate.is_none() {
         output::say(
             "warning: the broker can be reached by others, and passwords cross the network as they are: \
-             give it a certificate (certfile, keyfile), and use mqtts://",
+             give it a certificate with --certificate and --key",
         );
     }
     if format == Format::Json {

@@ -1,5 +1,6 @@
 //! `dunlin fleet watch`: a fleet as its broker tells it.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -9,11 +10,11 @@ use super::planner::show;
 use super::run::until_told;
 use super::web_args::WebArgs;
 use crate::board::net::{HostConnect, HostResolve};
-use crate::board::verify::Trust;
 use crate::error::Error;
 use crate::fleet::broker_url::BrokerUrl;
 use crate::fleet::link::{self, Outgoing, Peer};
 use crate::fleet::view::{FleetView, ProbeView, fleet_topic, line, probe_topic};
+use crate::lists::trust;
 use crate::output::{self, Format};
 
 /// At most one line in this time.
@@ -25,6 +26,9 @@ pub struct WatchArgs {
     /// The broker: mqtt://USER:PASSWORD@HOST:PORT/FLEET, or @FILE with that in it
     #[arg(value_name = "URL", value_parser = BrokerUrl::parse)]
     broker: BrokerUrl,
+    /// Trust this certificate authority for the broker, besides the public ones: a PEM file
+    #[arg(long, value_name = "FILE.pem")]
+    ca: Option<PathBuf>,
     /// Stop after this long
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<u64>,
@@ -66,7 +70,8 @@ pub fn run(args: &WatchArgs, format: Format) -> Result<(), Error> {
         said: None,
         away: false,
     };
-    let connect = HostConnect::new(Trust::default());
+    let authorities = args.ca.as_deref().map(trust::authorities).transpose()?;
+    let connect = HostConnect::to_broker(&args.broker.host, authorities.unwrap_or_default());
     let resolve = HostResolve::default();
     let stop = until_told(args.seconds)?;
     async_io::block_on(stop.or(link::serve(&settings, &connect, &resolve, &mut watcher)));

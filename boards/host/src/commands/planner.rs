@@ -13,7 +13,6 @@ use super::run::{POLITENESS, until_told};
 use super::web_args::{self, WebArgs};
 use crate::board::net::{HostConnect, HostResolve};
 use crate::board::state_file::random_key;
-use crate::board::verify::Trust;
 use crate::duration;
 use crate::error::Error;
 use crate::fleet::asking::Control;
@@ -194,10 +193,14 @@ fn broker_url(args: &PlannerArgs) -> Result<BrokerUrl, Error> {
 
 fn settings(
     args: &PlannerArgs,
-    options: Options,
+    mut options: Options,
     url: &BrokerUrl,
     address: SocketAddr,
 ) -> Result<Settings, Error> {
+    if url.tls && !args.https {
+        // The authority vouches for the broker: probes without https could not take it in a list.
+        options.authorities.clear();
+    }
     let Some(budget) = options.per_day else {
         return Err(Error::Usage(
             "found --crawls-per-day max, expected a number: it is what the probes share".into(),
@@ -251,12 +254,7 @@ fn work(
         will: None,
         url,
     };
-    let trust = Trust {
-        authorities: args.probe.authorities()?,
-        own: [link.url.host.to_ascii_lowercase()].into_iter().collect(),
-        ..Trust::default()
-    };
-    let connect = HostConnect::new(trust);
+    let connect = HostConnect::to_broker(&link.url.host, args.probe.authorities()?);
     let resolve = HostResolve::default();
     let mut service = Service::new(Arc::clone(shared), format == Format::Json);
     let stop = until_told(args.seconds)?;

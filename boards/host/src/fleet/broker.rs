@@ -20,6 +20,9 @@ const PROGRAM: &str = "mosquitto";
 const PASSWORDS: &str = "mosquitto_passwd";
 /// Whom Debian's package runs it as.
 const USER: &str = "mosquitto";
+/// What the broker's certificate and its key are called in its folder.
+const CERTIFICATE: &str = "certificate.pem";
+const KEY: &str = "key.pem";
 /// A broker that has started answers within this.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -32,6 +35,8 @@ pub struct Setup {
     pub probes: u16,
     /// Where the broker listens.
     pub listen: SocketAddr,
+    /// Its certificate and the key of that, in PEM: who has them is spoken to through TLS.
+    pub identity: Option<(PathBuf, PathBuf)>,
 }
 
 /// What was written.
@@ -59,6 +64,12 @@ pub fn init(folder: &Path, setup: &Setup) -> Result<Written, Error> {
             dunlin::fleet::LONGEST_NAME
         )));
     }
+    if setup.listen.ip().is_unspecified() {
+        return Err(Error::Usage(format!(
+            "found --broker {}, expected the address by which probes reach it, such as 192.0.2.1:1883",
+            setup.listen
+        )));
+    }
     let broker = folder.join("broker");
     if broker.exists() {
         return Err(Error::Usage(format!(
@@ -69,6 +80,10 @@ pub fn init(folder: &Path, setup: &Setup) -> Result<Written, Error> {
     if find(PASSWORDS).is_none() {
         return Err(missing(PASSWORDS));
     }
+    let identity = match &setup.identity {
+        Some((certificate, key)) => Some([read_pem(certificate)?, read_pem(key)?]),
+        None => None,
+    };
     let make = |path: &Path| {
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true).mode(0o700);
@@ -89,6 +104,14 @@ pub fn init(folder: &Path, setup: &Setup) -> Result<Written, Error> {
     let probes: Vec<String> = (1..=setup.probes)
         .map(|number| format!("p{number}"))
         .collect();
+    let scheme = match &identity {
+        Some([certificate, key]) => {
+            write(&new.join(CERTIFICATE), certificate)?;
+            write(&new.join(KEY), key)?;
+            "mqtts"
+        }
+        None => "mqtt",
+    };
     let mut passwords = String::new();
     let mut written = Written {
         configuration: broker.join("mosquitto.conf"),
@@ -104,7 +127,7 @@ pub fn init(folder: &Path, setup: &Setup) -> Result<Written, Error> {
         passwords += &format!("{user}:{password}\n");
         let path = folder.join(format!("{user}.url"));
         let url = format!(
-            "mqtt://{user}:{password}@{}/{}\n",
+            "{scheme}://{user}:{password}@{}/{}\n",
             setup.listen, setup.fleet
         );
         write(&path, &url)?;
@@ -123,7 +146,7 @@ pub fn init(folder: &Path, setup: &Setup) -> Result<Written, Error> {
     write(&new.join("acl"), &acl(&setup.fleet))?;
     write(
         &new.join("mosquitto.conf"),
-        &configuration(&absolute, setup.listen),
+        &configuration(&absolute, setup),
     )?;
     hand_over(folder, &new)?;
     fs::rename(&new, &broker).map_err(|why| Error::writing(&broker, why))?;
@@ -147,6 +170,18 @@ fn write(path: &Path, text: &str) -> Result<(), Error> {
     written.map_err(|why| Error::writing(path, why))
 }
 
+/// A certificate or a key.
+fn read_pem(path: &Path) -> Result<String, Error> {
+    let text = fs::read_to_string(path).map_err(|why| Error::reading(path, why))?;
+    if !text.contains("-----BEGIN ") {
+        return Err(Error::Usage(format!(
+            "{}: found no PEM, expected a line with -----BEGIN",
+            path.display()
+        )));
+    }
+    Ok(text)
+}
+
 /// Who may write and read what. A probe is known by its user name, and speaks and listens on its own
 /// topics only.
 fn acl(fleet: &str) -> String {
@@ -162,13 +197,19 @@ fn acl(fleet: &str) -> String {
     )
 }
 
-fn configuration(folder: &Path, listen: SocketAddr) -> String {
+fn configuration(folder: &Path, setup: &Setup) -> String {
     let folder = folder.display();
+    let secured = match &setup.identity {
+        Some(_) => {
+            format!("certfile {folder}/{CERTIFICATE}\nkeyfile {folder}/{KEY}\n")
+        }
+        None => "# Beyond loopback, passwords need TLS: dunlin fleet init --certificate\n".into(),
+    };
     format!(
-        "# Written by dunlin fleet init. Beyond loopback, passwords need TLS: see certfile and keyfile\n\
-         # in mosquitto.conf(5).\n\
+        "# Written by dunlin fleet init.\n\
          per_listener_settings false\n\
          listener {} {}\n\
+         {secured}\
          allow_anonymous false\n\
          password_file {folder}/passwords\n\
          acl_file {folder}/acl\n\
@@ -184,8 +225,8 @@ fn configuration(folder: &Path, listen: SocketAddr) -> String {
          log_dest stderr\n\
          log_type error\n\
          log_type warning\n",
-        listen.port(),
-        listen.ip(),
+        setup.listen.port(),
+        setup.listen.ip(),
     )
 }
 
@@ -198,13 +239,11 @@ fn hand_over(folder: &Path, broker: &Path) -> Result<(), Error> {
     let Some((user, group)) = user_of(USER) else {
         return Ok(());
     };
-    for name in ["", "data", "passwords", "acl", "mosquitto.conf"] {
-        let path = if name.is_empty() {
-            broker.to_owned()
-        } else {
-            broker.join(name)
-        };
-        chown(&path, Some(user), Some(group)).map_err(wrong)?;
+    let written = fs::read_dir(broker).map_err(wrong)?;
+    let written = written.map(|entry| Ok(entry?.path()));
+    let written: io::Result<Vec<PathBuf>> = written.collect();
+    for path in written.map_err(wrong)?.iter().chain([&broker.to_owned()]) {
+        chown(path, Some(user), Some(group)).map_err(wrong)?;
     }
     // It passes through the folder, and reads nothing else in it.
     use std::os::unix::fs::PermissionsExt as _;

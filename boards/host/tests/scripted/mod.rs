@@ -55,6 +55,15 @@ pub fn wait_for(what: &str, patience: Duration, mut is_so: impl FnMut() -> bool)
     }
 }
 
+/// Where the folder of a test is, which is not there yet. The broker is somebody else, who has to get
+/// there: not so into everybody's checkout.
+pub fn place_of(name: &str) -> PathBuf {
+    let folder = format!("dunlin-fleet-{name}-{}", std::process::id());
+    let folder = std::env::temp_dir().join(folder);
+    let _ = std::fs::remove_dir_all(&folder);
+    folder
+}
+
 /// A folder with a broker's configuration and credentials, and the broker.
 pub struct Site {
     pub folder: PathBuf,
@@ -67,12 +76,14 @@ pub struct Site {
 impl Site {
     /// Writes a list and a broker's configuration, and starts the broker.
     pub fn new(name: &str, probes: u16, pages: &str) -> Self {
-        // The broker is somebody else, who has to get there: not so into everybody's checkout.
-        let folder = format!("dunlin-fleet-{name}-{}", std::process::id());
-        let folder = std::env::temp_dir().join(folder);
-        let _ = std::fs::remove_dir_all(&folder);
+        Self::with(&place_of(name), probes, pages, &[])
+    }
+
+    /// The same with more options of `fleet init`.
+    pub fn with(folder: &Path, probes: u16, pages: &str, options: &[&str]) -> Self {
+        let folder = folder.to_owned();
         let broker_port = free_port();
-        let init = dunlin(&[
+        let usual = [
             "fleet",
             "init",
             folder.to_str().expect("a path"),
@@ -82,7 +93,8 @@ impl Site {
             FLEET,
             "--broker",
             &broker_port.to_string(),
-        ]);
+        ];
+        let init = dunlin(&[&usual, options].concat());
         let error = String::from_utf8_lossy(&init.stderr);
         assert!(init.status.success(), "{error}");
         std::fs::write(folder.join("PAGES.csv"), pages).expect("a list");

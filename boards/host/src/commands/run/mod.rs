@@ -232,12 +232,8 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         return lost.map_or(Ok(()), Err);
     };
     let mut memory = Box::new(dunlin_fleet::Memory::NEW);
-    let broker = Trust {
-        authorities: authorities.clone(),
-        own: [place.broker.host.to_ascii_lowercase()].into(),
-        pins: Default::default(),
-    };
-    let network = (HostConnect::new(broker), to_broker);
+    let broker = HostConnect::to_broker(&place.broker.host, authorities.clone());
+    let network = (broker, to_broker);
     let [a, b, c, d, ..] = random_key()?;
     let boot = (u32::from_le_bytes([a, b, c, d]), args.slots);
     let mut joined = Joined::new(place, network, &mut memory, boot);

@@ -1,0 +1,256 @@
+//! Ten minutes of a fleet: four probes in QEMU and two on this computer share 400 pages on 20 hosts.
+//! For five minutes nothing happens, and it is as fresh as one who knows everything could be; then
+//! probes, broker and planner die one after the other.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use dunlin_tools::web::changing::{DAY, World, host};
+use dunlin_tools::web::{Hit, Web};
+
+use super::{Fleet, GAP, Plan, Process, firmware, judge};
+use crate::show;
+
+const PAGES: usize = 400;
+const HOSTS: usize = 20;
+/// Pages change every so many seconds: the busiest and the quietest.
+const CHANGES: (f64, f64) = (40.0, 600.0);
+/// Of every tenth page nobody says how often it changes.
+const UNKNOWN: usize = 10;
+/// Fetches a second, over all probes.
+const BUDGET: f64 = 8.0;
+const LEASE: Duration = Duration::from_secs(20);
+/// What a planner takes besides: it waits for probes that a broker knows of, and for those that come
+/// together.
+const PLACING: Duration = Duration::from_secs(12);
+/// The share of the optimum that has to be reached while nothing happens.
+const NEAR: f64 = 0.97;
+
+const fn at(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// Every page has been visited a few times.
+const SETTLED: Duration = at(90);
+/// A probe in QEMU is gone for good.
+const KILLED: Duration = at(300);
+/// A probe on this computer stands still for longer than its lease, …
+const FROZEN: Duration = at(345);
+/// … and goes on without knowing.
+const THAWED: Duration = at(375);
+/// A probe in QEMU is gone, and comes back with an empty flash.
+const WIPED: Duration = at(420);
+const RESTARTED: Duration = at(455);
+const BROKER_KILLED: Duration = at(490);
+const PLANNER_KILLED: Duration = at(525);
+const END: Duration = at(600);
+/// How long a broker or a planner is away.
+const AWAY: Duration = at(3);
+
+/// Changes of what is believed of pages, as the planner's file has it.
+#[derive(Default)]
+struct Beliefs {
+    /// The days in which something was seen, by the hash of a page's URL.
+    seen: HashMap<u64, f32>,
+    relearnt: usize,
+}
+
+impl Beliefs {
+    /// Looks at what the planner has saved; a file that is being replaced is looked at later.
+    fn look(&mut self, folder: &Path) {
+        let bytes = fs::read(folder.join("state/learnt.bin")).unwrap_or_default();
+        let (records, _) = bytes.get(8..).unwrap_or_default().as_chunks::<20>();
+        for record in records {
+            let (Some(url), Some(time)) = (
+                record.first_chunk().copied().map(u64::from_le_bytes),
+                record[12..].first_chunk().copied().map(f32::from_le_bytes),
+            ) else {
+                continue;
+            };
+            let before = self.seen.insert(url, time).unwrap_or(0.0);
+            self.relearnt += usize::from(time < before / 2.0);
+        }
+    }
+}
+
+/// The list: a rate for most pages.
+fn pages(world: &World, port: u16) -> String {
+    let mut text = "url,changes_per_day\n".to_owned();
+    for (number, page) in world.pages.iter().enumerate() {
+        let rate = match number % UNKNOWN {
+            0 => String::new(),
+            _ => (page.rate * DAY).to_string(),
+        };
+        text += &format!("http://{}:{port}{},{rate}\n", host(page.host), page.path);
+    }
+    text
+}
+
+/// Waits for a moment, and looks at beliefs meanwhile.
+fn until(then: Duration, web: &Web, fleet: &Fleet, beliefs: &mut Beliefs) {
+    while web.now() < then {
+        thread::sleep((then - web.now()).min(at(2)));
+        beliefs.look(&fleet.folder.0);
+    }
+}
+
+/// Everything that happens to the probes on this computer, the broker and the planner.
+fn trouble(web: &Web, fleet: &Fleet, beliefs: &mut Beliefs) -> Result<()> {
+    let folder = &fleet.folder.0;
+    let broker = || {
+        let mut mosquitto = Command::new("mosquitto");
+        // Debian has it where only root looks.
+        let path = std::env::var("PATH").unwrap_or_default();
+        mosquitto.env("PATH", format!("{path}:/usr/sbin"));
+        mosquitto
+            .arg("-c")
+            .arg(folder.join("broker/mosquitto.conf"));
+        Process::start(mosquitto)
+    };
+    let url = format!("@{}", folder.join("planner.url").display());
+    let plans = || fleet.planner(["--broker", &url]);
+    let mut mosquitto = broker()?;
+    let mut planner = plans()?;
+    let frozen = fleet.on_this_computer("p5")?;
+    let _stays = fleet.on_this_computer("p6")?;
+    until(FROZEN, web, fleet, beliefs);
+    frozen.signal("-STOP")?;
+    until(THAWED, web, fleet, beliefs);
+    frozen.signal("-CONT")?;
+    until(RESTARTED, web, fleet, beliefs);
+    mosquitto.signal("-TERM")?;
+    mosquitto.ended()?;
+    thread::sleep(AWAY);
+    mosquitto = broker()?;
+    until(BROKER_KILLED, web, fleet, beliefs);
+    mosquitto.signal("-KILL")?;
+    mosquitto.ended()?;
+    thread::sleep(AWAY);
+    let _mosquitto = broker()?;
+    until(PLANNER_KILLED, web, fleet, beliefs);
+    planner.signal("-KILL")?;
+    planner.ended()?;
+    thread::sleep(AWAY);
+    planner = plans()?;
+    until(END, web, fleet, beliefs);
+    drop(planner);
+    Ok(())
+}
+
+/// The visits of each page, in order.
+fn visits<'w>(world: &'w World, log: &[Hit]) -> Vec<(&'w str, usize, Vec<Duration>)> {
+    let page = |page: &'w dunlin_tools::web::changing::Changing| {
+        let own = |hit: &&Hit| hit.path == page.path;
+        let mut at: Vec<Duration> = log.iter().filter(own).map(|hit| hit.at).collect();
+        at.sort();
+        (page.path.as_str(), page.host, at)
+    };
+    world.pages.iter().map(page).collect()
+}
+
+/// After everything that happens, every page is visited again within lease, politeness and the
+/// longest time between two visits while nothing happened. The longest wait beyond that gap.
+fn visited_again(world: &World, log: &[Hit]) -> Result<Duration> {
+    let mut worst = Duration::ZERO;
+    for (path, number, at) in visits(world, log) {
+        let calm = at.iter().filter(|at| (SETTLED..KILLED).contains(*at));
+        let calm: Vec<Duration> = calm.copied().collect();
+        let gaps = calm.windows(2).map(|pair| pair[1] - pair[0]);
+        let gap = gaps.max().unwrap_or(KILLED - SETTLED);
+        for then in [
+            KILLED,
+            FROZEN,
+            WIPED,
+            RESTARTED,
+            BROKER_KILLED,
+            PLANNER_KILLED,
+        ] {
+            let most = LEASE + GAP + gap + PLACING;
+            let next = at.iter().find(|at| **at > then);
+            let waited = next.map_or(END - then, |next| *next - then);
+            // What has not been waited for long enough is not judged.
+            let is_over = next.is_some() || END - then > most;
+            ensure!(
+                waited <= most || !is_over,
+                "{}{path} was visited {waited:?} after {then:?}, expected at most {most:?}",
+                host(number)
+            );
+            worst = worst.max(waited.saturating_sub(gap));
+        }
+    }
+    Ok(worst)
+}
+
+/// The whole case.
+pub fn survives(elf: &Path) -> Result<()> {
+    let elf = firmware(elf);
+    let (shortest, longest) = CHANGES;
+    let seconds = END.as_secs_f64() + 60.0;
+    let world = Arc::new(World::between(shortest, longest, PAGES, HOSTS, seconds, 1));
+    let web = world.serve()?;
+    let plan = Plan {
+        pages: pages(&world, web.port()),
+        per_day: BUDGET * DAY,
+        lease: LEASE,
+    };
+    let fleet = Fleet::new(plan, 6)?;
+    let mut beliefs = Beliefs::default();
+    let lasting = |from: Duration, to: Duration| (to - from).as_secs() as u32;
+    thread::scope(|scope| {
+        let (elf, fleet, web) = (&elf, &fleet, &web);
+        let probe = |name: &'static str, seconds: u32| {
+            scope.spawn(move || fleet.in_qemu(elf, name, seconds))
+        };
+        let gone = probe("p1", lasting(web.now(), KILLED));
+        let wiped = scope.spawn(move || {
+            fleet.in_qemu(elf, "p2", lasting(web.now(), WIPED))?;
+            // What is in its flash is kept by nobody.
+            fleet.in_qemu(elf, "p2", lasting(web.now(), END))
+        });
+        let stay = ["p3", "p4"].map(|name| probe(name, lasting(web.now(), END)));
+        let trouble = trouble(web, fleet, &mut beliefs);
+        for probe in [gone, wiped].into_iter().chain(stay) {
+            let joined = probe.join();
+            let report = joined.map_err(|_| anyhow::anyhow!("a probe's thread panicked"))??;
+            ensure!(report.summary.fetches > 0, "a probe has fetched nothing");
+        }
+        trouble
+    })?;
+    let log = web.log();
+    let closest = judge(&log)?;
+    let optimum = world.optimum(BUDGET, GAP)?;
+    let calm = world.freshness(&log, SETTLED, KILLED);
+    let whole = world.freshness(&log, SETTLED, END);
+    let asked = |from: Duration, to: Duration| {
+        let hits = log.iter().filter(|hit| (from..to).contains(&hit.at));
+        hits.count() as f64 / (to - from).as_secs_f64()
+    };
+    let again = visited_again(&world, &log).context("after something has happened");
+    println!(
+        "{} requests, {:.2} a second while nothing happens (budget {BUDGET}), {:.2} after that, the closest two to a \
+         host after {closest:?}; freshness {calm:.4} while nothing happens, {optimum:.4} at best ({:.1} %), {whole:.4} \
+         over all ({:.1} %); {} pages with beliefs, {} relearnt; longest wait beyond a page's own gap {again:?}",
+        log.len(),
+        asked(SETTLED, KILLED),
+        asked(KILLED, END),
+        100.0 * calm / optimum,
+        100.0 * whole / optimum,
+        beliefs.seen.len(),
+        beliefs.relearnt,
+    );
+    show(format_args!("{calm:.4} of {optimum:.4}"));
+    again?;
+    ensure!(
+        beliefs.seen.len() * 10 >= PAGES / UNKNOWN * 9,
+        "hardly anything was learnt"
+    );
+    ensure!(beliefs.relearnt == 0, "what was learnt was learnt again");
+    ensure!(calm >= NEAR * optimum, "below 97 % of the optimum");
+    Ok(())
+}
