@@ -30,7 +30,7 @@ pub struct CollectingSlot<'b, C, R, K> {
     /// How it fetches.
     pub slot: Slot<'b, C, R>,
     /// Opens connections to the collector, with buffers of its own. Its window for sending is what
-    /// a slot holds of a body: 2 kB serve well.
+    /// a slot holds of a body: two whole segments of TCP, 2,920 bytes, serve well.
     pub connect: K,
     /// Turns the collector's name into an address, if it has no address of its own.
     pub resolve: R,

@@ -13,7 +13,7 @@ use embedded_io_async::{ErrorType, Read, Write};
 static LINES: Mutex<CriticalSectionRawMutex, Cell<&str>> = Mutex::new(Cell::new(""));
 
 /// Tells the device its headers, before anything is fetched.
-pub fn set(lines: &'static str) {
+pub(crate) fn set(lines: &'static str) {
     LINES.lock(|known| known.set(lines));
 }
 

@@ -7,6 +7,8 @@ use dunlin::catalog::LogLevel;
 use dunlin::image::{Image, ImageError};
 use dunlin::probe::{Board, BoardEvent, Event, HostMemory, Memory, PageMemory, Probe, most_moves};
 use dunlin::scheduler::{Settings, Tables as SchedulerTables};
+#[cfg(any(feature = "collect", feature = "headers"))]
+use dunlin::settings::Key;
 use dunlin::time::Instant;
 use embassy_executor::{SpawnError, SpawnToken, Spawner};
 use embassy_time::Timer;
@@ -22,10 +24,17 @@ pub trait Hardware {
     fn unix_time(&self) -> Option<u64> {
         None
     }
-    /// What the collector knows this device by; `None` if it has not been told.
+    /// What the collector knows this device by; `None` if it has not been told. As a rule it is told
+    /// by a cable.
     #[cfg(feature = "collect")]
     fn collector_token(&self) -> Option<&'static str> {
-        None
+        crate::settings::read().get(Key::CollectorToken)
+    }
+    /// Headers for single hosts, in lines of an origin, a space and headers with `|` between them;
+    /// `None` if it has not been told any. As a rule it is told by a cable.
+    #[cfg(feature = "headers")]
+    fn headers(&self) -> Option<&'static str> {
+        crate::settings::read().get(Key::Headers)
     }
     /// The image that the device was loaded with, if it is a probe of a fleet: its list comes from
     /// the planner.
@@ -223,6 +232,8 @@ pub fn load_from<const PAGES: usize, const HOSTS: usize, H: Hardware>(
         let discovery = hardware.discovery();
         #[cfg(feature = "collect")]
         let token = hardware.collector_token();
+        #[cfg(feature = "headers")]
+        crate::headers::set(hardware.headers().unwrap_or_default());
         #[cfg(feature = "fleet")]
         let device = hardware.fleet_image();
         let probe = Probe::new(image, memory, slots, Device { log, hardware })?;

@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use dunlin_host::archive::cdxj::Entry;
 use dunlin_host::archive::index::IndexWriter;
-use program::{dunlin, read_by_others, refuses, text};
+use program::{dunlin, read_by_others, refuses, set_read_only, text, unprivileged};
 use serde_json::Value;
 
 /// The bodies that were delivered, by path, in order.
@@ -50,6 +51,9 @@ fn answer(
         "<title>{path}</title><p>Common line</p>\n<p>Version {version} &amp; \u{2713}</p>\
         <script>alert({version})</script>\n"
     );
+    // Longer than a file of the archive may be with `--archive-size 1`.
+    let more = if path == "/large" { 1_010_000 } else { 0 };
+    let body = body + &" ".repeat(more);
     let response = match path.as_str() {
         "/robots.txt" => "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n".to_owned(),
         "/moved" => {
@@ -285,6 +289,50 @@ fn a_full_disk_is_said_and_crawling_goes_on() {
         std::fs::remove_dir_all(&folder),
         std::fs::remove_file(&list_file),
     );
+}
+
+/// A disk that becomes read-only: said, and the crawl goes on.
+#[test]
+fn a_read_only_disk_is_said_and_crawling_goes_on() {
+    let (port, delivered) = serve();
+    let folder = folder("read-only");
+    let mut child = unprivileged()
+        .args(arguments("6", &folder))
+        .args(["--archive-compression", "0", "--archive-size", "1"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut list = child.stdin.take().expect("stdin is piped");
+    write!(list, "url\nhttp://a.test:{port}/large\n").expect("it reads");
+    drop(list);
+    let versions = || {
+        delivered
+            .lock()
+            .expect("nobody panics")
+            .get("/large")
+            .map_or(0, Vec::len)
+    };
+    let end = Instant::now() + Duration::from_secs(5);
+    while versions() < 2 && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    set_read_only(&folder, true);
+    let before = versions();
+    let output = child.wait_with_output().expect("the program ends");
+    set_read_only(&folder, false);
+    let said = text(&output.stderr);
+    let words = "cannot write to the archive: Permission denied";
+    assert!(said.contains(words), "{said}");
+    assert!(versions() > before + 3, "{before} then {}", versions());
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    // What was finished is readable.
+    let again = dunlin(&arguments("0", &folder), b"url\nhttp://z.test/\n");
+    assert!(again.status.success(), "{}", text(&again.stderr));
+    let read = read_by_others(&folder, &[]);
+    assert!(!read["/large"].is_empty() && read["/large"].len() < versions());
+    let _ = std::fs::remove_dir_all(&folder);
 }
 
 /// Serves a body without end at `/endless`, ten gigabytes of it at most, a small bomb at `/bomb` and

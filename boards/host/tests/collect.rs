@@ -6,15 +6,18 @@ mod program;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use program::{dunlin, read_by_others, refuses, text};
+use program::{dunlin, read_by_others, refuses, set_read_only, text, unprivileged};
 
 /// A collector that runs. Ends, without a word, when dropped.
 struct Collector {
     child: Child,
     address: String,
+    /// What it has said since it began to listen.
+    said: Arc<Mutex<Vec<String>>>,
 }
 
 impl Collector {
@@ -37,11 +40,25 @@ impl Collector {
             let rest = line.strip_prefix("collecting at http://")?;
             Some(rest.trim_end_matches('/').to_owned())
         });
-        std::thread::spawn(move || lines.for_each(drop));
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&said);
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                heard.lock().expect("nobody panics").push(line);
+            }
+        });
         Self {
             child,
             address: address.expect("it says where"),
+            said,
         }
+    }
+
+    /// How often it has said this, a moment from now.
+    fn count(&self, words: &str) -> usize {
+        std::thread::sleep(Duration::from_millis(200));
+        let said = self.said.lock().expect("nobody panics");
+        said.iter().filter(|line| line.contains(words)).count()
     }
 
     /// Posts bytes as they are; the answer's first line and its body.
@@ -198,6 +215,7 @@ fn what_was_acknowledged_survives_kills() {
         let delivering = std::mem::ManuallyDrop::new(Collector {
             child: Command::new("true").spawn().expect("a process"),
             address,
+            said: Arc::default(),
         });
         loop {
             number += 1;
@@ -246,11 +264,10 @@ fn what_was_acknowledged_survives_kills() {
     let _ = std::fs::remove_dir_all(&folder);
 }
 
-/// A crawl that delivers to a collector, which is not there at first.
-#[test]
-fn a_run_delivers_and_waits_for_a_collector_that_is_late() {
+/// Serves a page that is another one each time, with so many bytes more; its port.
+fn serve_changing(more: usize) -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let pages = listener.local_addr().expect("an address").port();
+    let port = listener.local_addr().expect("an address").port();
     std::thread::spawn(move || {
         for (count, stream) in listener.incoming().flatten().enumerate() {
             let mut head = [0; 2048];
@@ -258,7 +275,7 @@ fn a_run_delivers_and_waits_for_a_collector_that_is_late() {
             let body = if head.starts_with(b"GET /robots") {
                 String::new()
             } else {
-                format!("version {count}")
+                format!("version {count}{}", " ".repeat(more))
             };
             let _ = write!(
                 &stream,
@@ -267,6 +284,13 @@ fn a_run_delivers_and_waits_for_a_collector_that_is_late() {
             );
         }
     });
+    port
+}
+
+/// A crawl that delivers to a collector, which is not there at first.
+#[test]
+fn a_run_delivers_and_waits_for_a_collector_that_is_late() {
+    let pages = serve_changing(0);
     let folder = folder("late");
     let spare = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = spare.local_addr().expect("an address").port();
@@ -288,35 +312,32 @@ fn a_run_delivers_and_waits_for_a_collector_that_is_late() {
             b"",
         )
     });
-    let url = format!("http://127.0.0.1:{port}/");
-    let output = dunlin(
-        &[
-            "run",
-            "-",
-            "--seconds",
-            "6",
-            "--politeness",
-            "300ms",
-            "--crawls-per-day",
-            "max",
-            "--collect",
-            &url,
-        ],
-        format!("url\nhttp://127.0.0.1:{pages}/page\n").as_bytes(),
-    );
+    let output = run_into(&format!("127.0.0.1:{port}"), pages);
     let (said, news) = (text(&output.stderr), text(&output.stdout));
     assert!(output.status.success(), "{said}");
     assert!(said.contains("the collector takes nothing now"), "{said}");
-    let fetched = news
-        .lines()
-        .filter(|line| line.contains("\"changed\""))
-        .count();
+    let fetched = changes(&news);
     let collected = collector.join().expect("it ran");
     assert!(collected.status.success(), "{}", text(&collected.stderr));
     let read = read_by_others(&folder, &[]);
     assert_eq!(read["/page"].len(), fetched, "{said}");
     assert!(fetched > 8, "{news}");
     let _ = std::fs::remove_dir_all(&folder);
+}
+
+/// Crawls a page for six seconds, and delivers to a collector.
+fn run_into(collector: &str, pages: u16) -> Output {
+    let url = format!("http://{collector}/");
+    let run = "run - --seconds 6 --politeness 300ms --crawls-per-day max --collect";
+    let arguments: Vec<&str> = run.split(' ').chain([url.as_str()]).collect();
+    let list = format!("url\nhttp://127.0.0.1:{pages}/page\n");
+    dunlin(&arguments, list.as_bytes())
+}
+
+/// Versions that a crawl has found.
+fn changes(news: &str) -> usize {
+    let changed = |line: &&str| line.contains("\"changed\"");
+    news.lines().filter(changed).count()
 }
 
 /// Deliveries without end, with every trick in their heads, and answers that are bombs: refused or
@@ -417,6 +438,7 @@ fn a_full_disk_is_told_to_the_probes_and_harms_nothing() {
         !acknowledged.is_empty() && refused > 10,
         "{refused} refused"
     );
+    assert_eq!(collector.count("cannot write to the archive: "), 1);
     drop(collector);
     drop(Collector::start(&folder, &[]));
     let again = [
@@ -432,6 +454,81 @@ fn a_full_disk_is_told_to_the_probes_and_harms_nothing() {
     let read = read_by_others(&folder, &[]);
     let there = |body: &String| read["/page"].contains(body);
     assert!(acknowledged.iter().all(there));
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+/// A disk on which the index finds no room, but for half a line, and then room again: what was
+/// acknowledged is found after a kill.
+#[test]
+fn a_disk_that_is_full_for_the_index_alone_harms_nothing() {
+    let folder = folder("full-index");
+    let mut limited = Command::new("bash");
+    let script = "trap '' XFSZ; ulimit -S -f 8; exec \"$0\" \"$@\"";
+    limited.args(["-c", script, env!("CARGO_BIN_EXE_dunlin")]);
+    let collector = Collector::begin(limited, &folder, &[]);
+    // Long lines for the index, and little for the archive, which is compressed.
+    let url = |page: usize| format!("http://a.test/{page}/{}", "x".repeat(1_500));
+    let refused = (0..12).filter(|page| !collector.deliver(&url(*page), "short"));
+    assert!(refused.count() > 3);
+    let pid = collector.child.id().to_string();
+    let freed = Command::new("prlimit")
+        .args(["--pid", &pid, "--fsize=unlimited"])
+        .status();
+    assert!(freed.expect("prlimit starts").success());
+    for page in 0..20 {
+        assert!(collector.deliver(&url(page), "short"), "page {page}");
+    }
+    drop(collector);
+    drop(Collector::start(&folder, &[]));
+    for page in 0..20 {
+        let history = [
+            "history",
+            &url(page),
+            "--archive",
+            folder.to_str().expect("UTF-8"),
+        ];
+        let output = dunlin(&history, b"");
+        assert!(output.status.success(), "{page}: {}", text(&output.stderr));
+    }
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+/// A disk that becomes read-only while a crawl delivers, and is written to again: said once, probes
+/// are told so, the crawl goes on, and nothing of what it found is lost.
+#[test]
+fn a_read_only_disk_is_said_and_holds_no_crawl_up() {
+    let folder = folder("read-only");
+    // Longer than a file of the archive may be: each version begins another one.
+    const LONG: usize = 1_010_000;
+    let rotating = ["--archive-compression", "0", "--archive-size", "1"];
+    let collector = Collector::begin(unprivileged(), &folder, &rotating);
+    let pages = serve_changing(LONG);
+    assert!(collector.deliver("http://a.test/first", &"x".repeat(LONG)));
+    set_read_only(&folder, true);
+    let posted = request(&frames("http://a.test/second", "y", "changed"), "");
+    let (status, _) = collector.post(&posted).expect("it answers all the same");
+    assert_eq!(status, "HTTP/1.1 507 Insufficient Storage");
+    let address = collector.address.clone();
+    let crawl = std::thread::spawn(move || run_into(&address, pages));
+    std::thread::sleep(Duration::from_millis(2_500));
+    set_read_only(&folder, false);
+    let output = crawl.join().expect("it ran");
+    let (said, news) = (text(&output.stderr), text(&output.stdout));
+    assert!(output.status.success(), "{said}");
+    let told = "the collector takes nothing now: it answered 507";
+    assert!(said.contains(told), "{said}");
+    for words in ["to the archive", "the archive's index"] {
+        let words = format!("cannot write {words}: Permission denied");
+        assert_eq!(collector.count(&words), 1, "{words}");
+    }
+    assert!(collector.deliver("http://a.test/second", "y"));
+    std::thread::sleep(Duration::from_millis(1_500));
+    drop(collector);
+    let read = read_by_others(&folder, &[]);
+    let fetched = changes(&news);
+    assert!(fetched > 8, "{news}");
+    assert_eq!(read["/page"].len(), fetched, "{said}");
+    assert_eq!((read["/first"].len(), read["/second"].len()), (1, 1));
     let _ = std::fs::remove_dir_all(&folder);
 }
 

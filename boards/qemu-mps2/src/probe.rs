@@ -31,6 +31,8 @@ pub struct Mps2 {
     kept: bool,
     #[cfg(feature = "collect")]
     token: Option<&'static str>,
+    #[cfg(feature = "headers")]
+    headers: &'static str,
     #[cfg(feature = "fleet")]
     fleet: Option<Image<'static>>,
 }
@@ -73,6 +75,11 @@ impl Hardware for Mps2 {
     #[cfg(feature = "collect")]
     fn collector_token(&self) -> Option<&'static str> {
         self.token
+    }
+
+    #[cfg(feature = "headers")]
+    fn headers(&self) -> Option<&'static str> {
+        Some(self.headers)
     }
 }
 
@@ -159,12 +166,6 @@ pub fn load(options: &Options) -> Result<&'static BoardProbe, ImageError> {
     static PROBE: StaticCell<BoardProbe> = StaticCell::new();
     #[cfg(feature = "fleet")]
     let membership = Membership::find();
-    #[cfg(feature = "headers")]
-    {
-        use crate::options::HEADERS;
-        static LINES: StaticCell<heapless::String<HEADERS>> = StaticCell::new();
-        dunlin_board::headers::set(LINES.init(options.headers.clone()).as_str());
-    }
     let hardware = Mps2 {
         epoch: options.epoch,
         #[cfg(feature = "discover")]
@@ -174,6 +175,12 @@ pub fn load(options: &Options) -> Result<&'static BoardProbe, ImageError> {
             static TOKEN: StaticCell<heapless::String<64>> = StaticCell::new();
             let token = TOKEN.init(options.token.clone()).as_str();
             Some(token).filter(|token| !token.is_empty())
+        },
+        #[cfg(feature = "headers")]
+        headers: {
+            use crate::options::HEADERS;
+            static LINES: StaticCell<heapless::String<HEADERS>> = StaticCell::new();
+            LINES.init(options.headers.clone()).as_str()
         },
         #[cfg(feature = "fleet")]
         fleet: membership.map(|membership| membership.image),

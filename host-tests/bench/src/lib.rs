@@ -113,11 +113,20 @@ fn within_limits(rows: &[Row]) -> Result<()> {
 /// Measures and prints what keeping a collection costs.
 ///
 /// # Errors
-/// It cannot be measured.
+/// It cannot be measured, or exceeds a limit.
 pub fn collection(install: bool) -> Result<()> {
     // One after the other: each is of use without the other one.
-    print!("{}", table(&collecting::rows(install)?, &[]));
-    print!("{}", table(&computer::rows(&["archive"])?, &[]));
+    let mut rows = collecting::rows(install)?;
+    print!("{}", table(&rows, &[]));
+    let kept = computer::rows(&["archive"])?;
+    print!("{}", table(&kept, &[]));
+    rows.extend(kept);
+    let missed = rows
+        .iter()
+        .filter(|row| row.limit.is_met(row.ours) == Some(false))
+        .map(|row| row.what.as_str());
+    let missed: Vec<&str> = missed.collect();
+    ensure!(missed.is_empty(), "not kept: {}", missed.join("; "));
     Ok(())
 }
 

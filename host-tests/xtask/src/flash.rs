@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use dunlin_host::board::own::OwnFields;
 use dunlin_host::error::Error;
 use dunlin_host::lists::{page_image, trust};
 use dunlin_tools::firmware::boards::{Board, Holdings};
@@ -134,12 +135,15 @@ fn build(
         .update_url(options.update_url.as_deref())
         .map(str::to_owned);
     let keys = updatable(arguments, options.update_url.is_some())?;
-    let told = told.bytes()?;
+    let headers = OwnFields::of_list(&listing, |name| std::env::var(name).ok())?.lines();
+    let told = told.with_headers(&headers);
     let mut features = features.to_vec();
     features.extend(features_of(&listing, &options));
+    features.extend(told.has_headers().then(|| budgets::HEADERS.to_owned()));
     features.extend(list.fleet_features());
     features.sort();
     features.dedup();
+    let told = told.bytes()?;
     // A board without a budget for it has never been seen to hold it.
     budgets::check_combination(board, &features)?;
     let is_told = options.gateway.is_some() || options.sntp.is_some();

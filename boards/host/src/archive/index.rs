@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, BufWriter, Write as _};
+use std::io::{self, BufRead as _, BufReader, BufWriter, Seek as _, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
@@ -227,6 +227,8 @@ pub struct IndexWriter {
     folder: PathBuf,
     index: Index,
     journal: File,
+    /// Lines that are not in the journal yet, as on a full disk: those that follow wait for them.
+    unwritten: String,
     /// Has anything come since the last fold?
     behind: bool,
 }
@@ -266,9 +268,11 @@ impl IndexWriter {
             .map_err(|why| Error::writing(&path, why))?;
         Ok(Self {
             folder: folder.to_owned(),
-            behind: index.recent.len() > 1,
+            // One line alone says how far the index got, and is in the sorted file, if there is one.
+            behind: index.recent.len() > usize::from(index.sorted.file.is_some()),
             index,
             journal,
+            unwritten: String::new(),
         })
     }
 
@@ -284,7 +288,7 @@ impl IndexWriter {
     /// It cannot be written down; it can be looked up all the same, until the end.
     pub fn add(&mut self, entry: Entry) -> io::Result<()> {
         let line = entry.line();
-        let written = self.journal.write_all(format!("{line}\n").as_bytes());
+        let written = self.write_down(&line);
         self.index.put(line, entry);
         self.behind = true;
         if self.index.recent_bytes >= SMALL.max(self.index.sorted.length / PART) {
@@ -293,12 +297,28 @@ impl IndexWriter {
         written
     }
 
+    /// Writes a line into the journal, after those that could not be written before: the last line
+    /// says how far the archive's files are indexed, so that none may be missing before it.
+    fn write_down(&mut self, line: &str) -> io::Result<()> {
+        self.unwritten.push_str(line);
+        self.unwritten.push('\n');
+        let end = self.journal.metadata()?.len();
+        if let Err(why) = self.journal.write_all(self.unwritten.as_bytes()) {
+            // Half a line would spoil the one that follows it.
+            let _ = self.journal.set_len(end);
+            return Err(why);
+        }
+        self.unwritten.clear();
+        Ok(())
+    }
+
     /// Forgets everything: it is about to be made anew from the archive's files.
     ///
     /// # Errors
     /// It cannot be written.
     pub fn clear(&mut self) -> io::Result<()> {
         self.journal.set_len(0)?;
+        self.unwritten.clear();
         match fs::remove_file(self.folder.join(SORTED)) {
             Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(why),
             _ => {}
@@ -329,10 +349,34 @@ impl IndexWriter {
     /// It cannot be written; nothing is lost then.
     pub fn fold(&mut self) -> io::Result<()> {
         let new = self.folder.join("index.cdxj.new");
-        let mut out = BufWriter::new(File::create(&new)?);
+        let sorted = self.folder.join(SORTED);
+        let written = self.write_sorted(&new);
+        if let Err(why) = written.and_then(|()| fs::rename(&new, &sorted)) {
+            // On a full disk, it would take the room that others need.
+            let _ = fs::remove_file(&new);
+            return Err(why);
+        }
+        self.index.sorted = Sorted::open(&sorted)?;
+        self.index.recent.clear();
+        self.index.recent_bytes = 0;
+        self.behind = false;
+        // A crash before this leaves lines in both: they are told apart as one.
+        self.journal.set_len(0)?;
+        self.unwritten.clear();
+        match self.index.last.as_ref().map(Entry::line) {
+            Some(line) => self.write_down(&line),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes all lines in order, and hands them to the disk.
+    fn write_sorted(&self, new: &Path) -> io::Result<()> {
+        let mut out = BufWriter::new(File::create(new)?);
         let mut recent = self.index.recent.iter().peekable();
-        if let Some(file) = &self.index.sorted.file {
-            for line in BufReader::new(io::Read::by_ref(&mut &*file)).lines() {
+        if let Some(mut file) = self.index.sorted.file.as_ref() {
+            // One that failed half-way has read to somewhere else.
+            file.rewind()?;
+            for line in BufReader::new(file).lines() {
                 let line = line?;
                 while let Some(newer) = recent.next_if(|newer| **newer < line) {
                     writeln!(out, "{newer}")?;
@@ -345,20 +389,7 @@ impl IndexWriter {
             writeln!(out, "{newer}")?;
         }
         let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-        file.sync_data()?;
-        let sorted = self.folder.join(SORTED);
-        fs::rename(&new, &sorted)?;
-        self.index.sorted = Sorted::open(&sorted)?;
-        self.index.recent.clear();
-        self.index.recent_bytes = 0;
-        self.behind = false;
-        // A crash before this leaves lines in both: they are told apart as one.
-        self.journal.set_len(0)?;
-        if let Some(last) = &self.index.last {
-            let line = last.line();
-            self.journal.write_all(format!("{line}\n").as_bytes())?;
-        }
-        Ok(())
+        file.sync_data()
     }
 }
 
@@ -420,6 +451,38 @@ mod tests {
         let sorted = fs::read_to_string(folder.join(SORTED)).expect("an index");
         assert!(sorted.lines().is_sorted() && sorted.lines().count() == all.len());
         assert!(IndexWriter::open(&folder).is_err(), "one writes at a time");
+        let _ = fs::remove_dir_all(&folder);
+    }
+
+    /// A sorted file that could not be written, up to its last step, is written the next time, with
+    /// everything in it.
+    #[test]
+    fn a_fold_that_failed_loses_nothing() {
+        let folder = std::env::temp_dir().join(format!("dunlin-fold-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("a folder");
+        let mut writer = IndexWriter::open(&folder).expect("an index");
+        assert!(!writer.should_fold(), "there is nothing yet");
+        writer.add(entry(0)).expect("written");
+        drop(writer);
+        let mut writer = IndexWriter::open(&folder).expect("an index");
+        assert!(writer.should_fold(), "others cannot see it yet");
+        for number in 1..300 {
+            writer.add(entry(number)).expect("written");
+        }
+        writer.fold().expect("folded");
+        assert!(!writer.should_fold());
+        writer.add(entry(300)).expect("written");
+        // A folder in its place cannot be replaced by a file.
+        let sorted = folder.join(SORTED);
+        fs::remove_file(&sorted).expect("it is there");
+        fs::create_dir(&sorted).expect("in its place");
+        writer.fold().expect_err("no place");
+        assert!(!folder.join("index.cdxj.new").exists(), "it takes no room");
+        fs::remove_dir(&sorted).expect("it is there");
+        writer.fold().expect("folded");
+        let lines = fs::read_to_string(&sorted).expect("an index");
+        assert_eq!(lines.lines().count(), 301);
         let _ = fs::remove_dir_all(&folder);
     }
 }

@@ -133,6 +133,7 @@ pub fn run(args: &Args) -> Result<(), Error> {
     let stop = until_told(args.seconds)?;
     async_io::block_on(async {
         let mut stop = std::pin::pin!(stop);
+        let mut failing = false;
         loop {
             let told = async {
                 stop.as_mut().await;
@@ -143,8 +144,11 @@ pub fn run(args: &Args) -> Result<(), Error> {
                 false
             };
             let over = told.or(quiet).await;
-            if let Err(why) = tidy(publisher.as_mut()) {
-                output::say(format_args!("cannot write the archive's index: {why}"));
+            match tidy(publisher.as_mut()) {
+                Ok(()) => failing = false,
+                // It is tried again every second, and said once.
+                Err(_) if std::mem::replace(&mut failing, true) => {}
+                Err(why) => output::say(format_args!("cannot write the archive's index: {why}")),
             }
             if over {
                 break;

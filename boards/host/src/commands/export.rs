@@ -7,6 +7,8 @@ use dunlin::store::{PageRecord, Record, Store, identity};
 
 use crate::board::state_file::StateFile;
 use crate::error::Error;
+use crate::filter::Filter;
+use crate::filter::markers::Markers;
 use crate::lists::page_image::key_of_seed;
 use crate::lists::pages::{ListedChange, ListedPage, PageList};
 use crate::output::{self, Format, Table};
@@ -40,7 +42,7 @@ pub struct Args {
 /// # Errors
 /// Something wrong with a file, or a state of another list.
 pub fn run(args: &Args, format: Format) -> Result<(), Error> {
-    let pages = PageList::read(&args.pages)?.pages;
+    let PageList { pages, pinned, .. } = PageList::read(&args.pages)?;
     if !args.state.exists() {
         let file = args.state.display();
         return Err(Error::Usage(format!(
@@ -70,7 +72,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
             "{file}: found no page of the list in it, expected the list and the seed of its run"
         )));
     }
-    let table = table(&pages, learnt);
+    let table = table(&pages, &pinned, learnt);
     match format {
         Format::Csv => output::print(&table.to_csv()),
         Format::Table => output::print(&table.to_text()),
@@ -102,7 +104,12 @@ fn rate(page: &ListedPage, record: Option<&PageRecord>) -> Option<f64> {
     }
 }
 
-fn table(pages: &[ListedPage], learnt: impl Fn(&ListedPage) -> Option<PageRecord>) -> Table {
+/// All columns of a list, with rates that were learnt; `pinned` are places of pages.
+fn table(
+    pages: &[ListedPage],
+    pinned: &[usize],
+    learnt: impl Fn(&ListedPage) -> Option<PageRecord>,
+) -> Table {
     let mut table = Table::new(&[
         "url",
         "weight",
@@ -114,8 +121,11 @@ fn table(pages: &[ListedPage], learnt: impl Fn(&ListedPage) -> Option<PageRecord
         "max",
         "every",
         "name",
+        "ignore",
+        "select",
+        "pinned",
     ]);
-    for page in pages {
+    for (place, page) in pages.iter().enumerate() {
         let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
         let (model, shape, updates) = match &page.change {
             ListedChange::Poisson { .. } => ("poisson", None, String::new()),
@@ -132,6 +142,8 @@ fn table(pages: &[ListedPage], learnt: impl Fn(&ListedPage) -> Option<PageRecord
             ListedChange::Quasi { .. } => None,
             _ => rate(page, learnt(page).as_ref()),
         };
+        let filter = page.filter.as_ref();
+        let selected = filter.and_then(Filter::selected);
         table.row(vec![
             page.url.clone(),
             page.weight.to_string(),
@@ -148,6 +160,14 @@ fn table(pages: &[ListedPage], learnt: impl Fn(&ListedPage) -> Option<PageRecord
             page.every
                 .map_or_else(String::new, |every| format!("{}ms", every.as_millis())),
             page.name.clone().unwrap_or_default(),
+            Markers::write_several(filter.map_or(&[], |filter| filter.ignore.as_slice())),
+            selected.unwrap_or_default().into_owned(),
+            if pinned.binary_search(&place).is_ok() {
+                "yes"
+            } else {
+                ""
+            }
+            .to_owned(),
         ]);
     }
     table

@@ -14,6 +14,14 @@ pub struct Markers {
     pub to: String,
 }
 
+/// As a list writes them, for [`Markers::parse`].
+impl std::fmt::Display for Markers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let escaped = |text: &str| text.replace('…', "\\…");
+        write!(f, "{}…{}", escaped(&self.from), escaped(&self.to))
+    }
+}
+
 impl Markers {
     /// What a list has to say to name markers.
     pub const EXPECTED: &'static str = "markers such as <main>…</main> or <main>...</main>, of at most 200 bytes, the first not empty";
@@ -40,6 +48,12 @@ impl Markers {
             .iter()
             .map(|part| Self::parse(part))
             .collect()
+    }
+
+    /// Several as a list writes them, for [`Self::parse_several`].
+    pub fn write_several(several: &[Self]) -> String {
+        let one = |markers: &Self| markers.to_string().replace('|', "\\|");
+        several.iter().map(one).collect::<Vec<_>>().join("|")
     }
 
     /// As the crate takes what is ignored.

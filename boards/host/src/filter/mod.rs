@@ -88,7 +88,7 @@ impl Filter {
     pub fn selected(&self) -> Option<Cow<'_, str>> {
         self.select.as_ref().map(|select| match select {
             Select::Css(query) => query.text().into(),
-            Select::Between(markers) => format!("{}…{}", markers.from, markers.to).into(),
+            Select::Between(markers) => markers.to_string().into(),
         })
     }
 

@@ -4,7 +4,9 @@
 #![allow(dead_code)]
 
 use std::collections::HashMap;
+use std::fs::Permissions;
 use std::io::Write;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -20,6 +22,25 @@ pub fn dunlin(arguments: &[&str], input: &[u8]) -> Output {
     // A program that refuses its input early closes the pipe: that is no failure of the test.
     let _ = child.stdin.take().expect("stdin is piped").write_all(input);
     child.wait_with_output().expect("the program ends")
+}
+
+/// Starts the program without root's privilege to write where nobody may: for a user who has none,
+/// as it is.
+pub fn unprivileged() -> Command {
+    let program = env!("CARGO_BIN_EXE_dunlin");
+    let own = std::fs::metadata("/proc/self").expect("Linux says who we are");
+    if own.uid() != 0 {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--bounding-set=-all", program]);
+    command
+}
+
+/// Makes a folder one that nobody without privileges writes to, or ends that.
+pub fn set_read_only(folder: &Path, read_only: bool) {
+    let mode = if read_only { 0o555 } else { 0o755 };
+    std::fs::set_permissions(folder, Permissions::from_mode(mode)).expect("it is ours");
 }
 
 /// Output as text.

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
+use dunlin::fetch::Url;
 use dunlin::settings::{Key, build};
 use dunlin_host::error::Error;
 use dunlin_host::fleet::join_args::Place;
@@ -63,6 +64,30 @@ impl Told {
         Ok(self)
     }
 
+    /// With headers for single hosts, in lines as the device reads them, before those of the file:
+    /// the first for an origin counts.
+    #[must_use]
+    pub fn with_headers(mut self, lines: &str) -> Self {
+        if !lines.is_empty() {
+            self.add_headers(lines, true);
+        }
+        self
+    }
+
+    /// Has it headers for single hosts?
+    pub fn has_headers(&self) -> bool {
+        self.get(Key::Headers).is_some()
+    }
+
+    fn add_headers(&mut self, lines: &str, first: bool) {
+        let before = self.0.iter_mut().find(|(key, _)| *key == Key::Headers);
+        match before {
+            Some((_, known)) if first => *known = format!("{}\n{known}", lines.trim_end()),
+            Some((_, known)) => *known = format!("{known}\n{lines}"),
+            None => self.0.push((Key::Headers, lines.trim_end().to_owned())),
+        }
+    }
+
     /// Lines of `key = value`; empty ones and those that begin with `#` say nothing.
     fn parse(file: &str, text: &str) -> Result<Self, Error> {
         let mut told = Self::default();
@@ -89,10 +114,13 @@ impl Told {
                 )));
             };
             // One for each host: they become lines of one setting.
-            let before = told.0.iter_mut().find(|(known, _)| *known == key);
-            if let (Key::Headers, Some((_, lines))) = (key, before) {
-                lines.push('\n');
-                lines.push_str(value);
+            if key == Key::Headers {
+                if !is_header_line(value) {
+                    return Err(Error::Usage(format!(
+                        "{file}, line {number}: found no origin and header, expected header = http://HOST[:PORT] NAME: VALUE"
+                    )));
+                }
+                told.add_headers(value, false);
                 continue;
             }
             if told.get(key).is_some() {
@@ -162,6 +190,18 @@ impl Told {
     }
 }
 
+/// An origin, a space, and headers with `|` between them? The value may be a secret: it is not shown.
+fn is_header_line(line: &str) -> bool {
+    let is_header = |field: &str| {
+        field
+            .split_once(':')
+            .is_some_and(|(name, _)| !name.is_empty())
+    };
+    line.split_once(' ').is_some_and(|(origin, fields)| {
+        Url::parse(origin).is_ok() && fields.split('|').all(|field| is_header(field.trim()))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,6 +224,16 @@ mod tests {
     }
 
     #[test]
+    fn headers_of_the_list_come_before_those_of_the_file() {
+        let told = Told::parse("file", "header = http://b.test X-Key: 3\n").expect("settings");
+        assert!(told.has_headers() && !Told::default().with_headers("").has_headers());
+        let told = told.with_headers("http://b.test X-Key: 4\n");
+        let bytes = told.bytes().expect("they fit").expect("some");
+        let lines = "http://b.test X-Key: 4\nhttp://b.test X-Key: 3";
+        assert_eq!(Settings::parse(&bytes).get(Key::Headers), Some(lines));
+    }
+
+    #[test]
     fn the_file_counts_more_than_the_list() {
         let mut told = Told::parse("file", "update-url = http://a.test/\n").expect("settings");
         assert_eq!(
@@ -203,6 +253,7 @@ mod tests {
         for (text, expected) in [
             ("wifi-network", "line 1: found no `=`"),
             ("\nwifi = x", "line 2: found \"wifi\""),
+            ("header = X-Key: 1", "line 1: found no origin and header"),
             (
                 "update-url=a\nupdate-url=b",
                 "line 2: found update-url once more",
