@@ -95,6 +95,7 @@
 //!   settings    →
 //!   fleet       →
 //!   collect     → fetch
+//!   push        →
 //!   probe       → catalog, image, scheduler, polite, fetch, learn, model, store, sntp, boot, plan, fleet, collect, feed, rank, discover
 //! ```
 //!
@@ -121,6 +122,7 @@
 //! | budget | How many fetches a day there may be, over all hosts. |
 //! | carousel | The engine that keeps every page's rhythm however late single visits are. |
 //! | hint, signal | What a host (a *provider*) says about a page's changes. |
+//! | push | What somebody else says about a page, signed with a key that the probe knows. |
 //! | teller | A document in which a host lists its pages and their dates: a sitemap or a feed. |
 //! | fingerprint | A keyed hash of a page's body: another one means that the page has changed. |
 //! | candidate | A page that is known by links only. |
@@ -165,6 +167,8 @@ pub mod plan;
 pub mod polite;
 #[cfg(feature = "probe")]
 pub mod probe;
+#[cfg(feature = "push")]
+pub mod push;
 #[cfg(feature = "discover")]
 pub mod rank;
 pub mod scheduler;

@@ -61,11 +61,13 @@ pub enum Key {
     Broker = 7,
     /// Headers for single hosts, in lines of an origin, a space, and headers with `|` between them.
     Headers = 8,
+    /// Who may say that pages have changed: keys of 32 hexadecimal digits, with spaces between them.
+    PushKeys = 9,
 }
 
 impl Key {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::WifiNetwork,
         Self::WifiPassword,
         Self::UpdateUrl,
@@ -74,6 +76,7 @@ impl Key {
         Self::BrokerPassword,
         Self::Broker,
         Self::Headers,
+        Self::PushKeys,
     ];
 
     /// The word that a settings file has for it.
@@ -87,6 +90,7 @@ impl Key {
             Self::BrokerPassword => "broker-password",
             Self::Broker => "broker",
             Self::Headers => "header",
+            Self::PushKeys => "push-keys",
         }
     }
 
@@ -99,7 +103,11 @@ impl Key {
     pub const fn is_secret(self) -> bool {
         matches!(
             self,
-            Self::WifiPassword | Self::CollectorToken | Self::BrokerPassword | Self::Headers
+            Self::WifiPassword
+                | Self::CollectorToken
+                | Self::BrokerPassword
+                | Self::Headers
+                | Self::PushKeys
         )
     }
 }

@@ -69,6 +69,7 @@ pub struct Fetched<'b> {
     /// The connection may be used for another request.
     pub reusable: bool,
     /// Where a redirect leads, joined with the URL that was asked for. In the buffer that was lent.
+    /// With feature `hints`, of a page: where its `Link` header says that a feed is.
     pub target: Option<Result<Url<'b>, UrlError>>,
 }
 

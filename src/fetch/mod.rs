@@ -96,6 +96,8 @@ mod fingerprint;
 mod insert;
 #[cfg(any(feature = "discover", feature = "hints"))]
 mod keyed_digest;
+#[cfg(feature = "hints")]
+mod link;
 mod number;
 mod percent;
 mod redirect;

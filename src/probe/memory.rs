@@ -138,6 +138,13 @@ impl PageMemory {
             .flatten()
     }
 
+    /// It is asked for whole the next time.
+    #[cfg(feature = "hints")]
+    pub(super) fn forget_validators(&mut self) {
+        self.etag = None;
+        self.last_modified = 0;
+    }
+
     /// What is kept of it, but for what the scheduler knows.
     pub(super) fn to_record(self, page: u64, estimate: Estimate, fetched: Stamp) -> PageRecord {
         let [low, high] = self.fingerprint.map(u64::from);

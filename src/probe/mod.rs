@@ -38,7 +38,7 @@
 //! | `visited.rs` | which visits a planner is told of (feature `fleet`) |
 //! | `copying.rs`, `collecting.rs` | how long a fetch waits for a collector (feature `collect`) |
 //! | `discovering/` | which pages are found, ranked and kept beyond the list (feature `discover`) |
-//! | `tellers.rs` | what hosts say about their pages, and how far that is heeded (feature `hints`) |
+//! | `tellers/` | what hosts say about their pages, and how far that is heeded (feature `hints`) |
 //! | `additions.rs` | which pages came after the list was made (feature `additions`) |
 //! | [`polite`](crate::polite) | how long to wait after a 503, and between two requests |
 //! | [`fetch::Client`](crate::fetch::Client) | which addresses may be connected to |
@@ -390,6 +390,21 @@ impl<'a, B: Board> Probe<'a, B> {
         state.scheduler.hint(id, hint, now)?;
         state.slots.wake_all();
         Ok(())
+    }
+
+    /// The page of this URL, as the list has it; `None` if there is none. Work: a comparison of four
+    /// bytes with each page, and of those without a store, of the URL.
+    #[cfg(feature = "push")]
+    pub fn page_at(&self, url: &str) -> Option<u16> {
+        let id = crate::store::identity(&self.setup.config.key, url) as u32;
+        let state = self.state();
+        let is_it = |page: &usize| {
+            let known = state.known.pages.get(*page);
+            known.is_some_and(|known| known.id == id || known.id == 0)
+                && self.setup.page(*page).is_ok_and(|page| page.url == url)
+        };
+        let page = (0..self.setup.page_places()).find(is_it)?;
+        Some(page as u16)
     }
 
     /// What keeps that which was learnt over a power cut, in a store.

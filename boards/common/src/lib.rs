@@ -14,6 +14,7 @@
 //! - [`settings`] are what the device was told by a cable alone.
 //! - `headers` (feature) puts headers of the owner's into requests.
 //! - [`suite`] runs the on-target suite.
+//! - `push` (feature) hears others say that a page has changed.
 //! - `fleet` (feature) makes it a probe of a fleet.
 //! - `tls` (feature) is https.
 //! - `update` (feature) looks for signed firmware and lists, tries them and rolls them back.
@@ -47,6 +48,8 @@ pub mod partition;
 pub mod persist;
 pub mod power;
 pub mod probe;
+#[cfg(feature = "push")]
+pub mod push;
 #[cfg(feature = "rp2350")]
 pub mod rp2350;
 #[cfg(feature = "rtt")]

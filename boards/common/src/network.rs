@@ -15,8 +15,8 @@ pub use dunlin_embassy_net::{
 };
 
 /// A full socket set panics, so it is counted here: one a slot, another one where pages are
-/// collected, what the adapter needs besides, the log's if it goes over TCP, and those of updates and of a
-/// fleet's broker.
+/// collected, what the adapter needs besides, the log's if it goes over TCP, and those of updates, of a
+/// fleet's broker and of who says that pages have changed.
 /// Each further [`connector`] counts as a slot.
 pub const fn sockets(slots: usize) -> usize {
     slots * (1 + cfg!(feature = "collect") as usize)
@@ -24,6 +24,7 @@ pub const fn sockets(slots: usize) -> usize {
         + cfg!(feature = "tcp-log") as usize
         + cfg!(feature = "update") as usize
         + cfg!(feature = "fleet") as usize
+        + cfg!(feature = "push") as usize
 }
 
 /// Of a collector, a status line is read.

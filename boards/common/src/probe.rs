@@ -75,6 +75,10 @@ impl<H: Hardware> Board for Device<H> {
         if event.level() <= self.log {
             event.emit();
         }
+        #[cfg(feature = "push")]
+        if let Event::End { page, changed, .. } = event {
+            crate::push::visited(*page, *changed);
+        }
         if let Event::Totals(_) = event {
             let awake_millis = executor::awake().as_millis();
             BoardEvent::Power { awake_millis }.emit();

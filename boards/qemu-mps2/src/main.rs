@@ -182,6 +182,8 @@ fn start(
         spawn(spawner, net(runner, stack, probe));
         #[cfg(feature = "tcp-log")]
         spawn(spawner, dunlin_board::tcp_log::serve(stack));
+        #[cfg(feature = "push")]
+        spawn(spawner, pushes(probe, stack));
         spawn(spawner, hurry());
         for (number, memory) in probe::slots(stack).enumerate() {
             spawn(spawner, slot(number, probe, memory));
@@ -223,6 +225,13 @@ async fn fleet(
         persist::end().await;
     }
     qemu_mps2::restart::begin_again()
+}
+
+/// Hears who says that pages have changed.
+#[cfg(feature = "push")]
+#[embassy_executor::task]
+async fn pushes(probe: &'static BoardProbe, stack: Stack<'static>) {
+    dunlin_board::push::listen(probe, stack).await
 }
 
 /// Looks for updates.

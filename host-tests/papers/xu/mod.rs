@@ -1,5 +1,6 @@
 //! Xu et al. (2007): content providers that help.
 
+mod tellers;
 mod web;
 
 use dunlin_host::output::plot::{Line, lines};
@@ -52,6 +53,8 @@ pub fn run(settings: &Settings) -> Section {
     figure_3(&mut section, &webs);
     figure_4(&mut section, &webs);
     figure_5(&mut section, &webs);
+    let both = [("news", &webs.news), ("real changes", &webs.real)];
+    tellers::tabulate(&mut section, both, settings.size(3, 10));
     section
 }
 

@@ -86,7 +86,8 @@ impl Web {
         }
     }
 
-    fn per_day(&self) -> f64 {
+    /// As many fetches a day as there are changes.
+    pub fn per_day(&self) -> f64 {
         match self {
             Self::News { .. } => NEWS_PER_DAY,
             Self::Real { changes_a_day, .. } => *changes_a_day,
@@ -101,7 +102,7 @@ impl Web {
     }
 
     /// Hosts that help as the case says of each; accesses by Zipf's law, in an order by chance.
-    fn world(&self, case: &Case, seed: u64) -> World {
+    pub fn world(&self, case: &Case, seed: u64) -> World {
         let help = |hosts: usize| (0..hosts).map(&case.help).collect::<Vec<Help>>();
         match self {
             Self::News { days } => {

@@ -1,6 +1,7 @@
 //! Pages that change by a known law, and visits to them: the ground truth of the learning tests.
 
 pub mod providers;
+pub mod scheduled;
 
 use dunlin::learn::Visit;
 use dunlin::math::Real;

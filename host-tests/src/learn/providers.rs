@@ -197,7 +197,7 @@ impl Measure {
     }
 
     /// What is lost, in days, from the first of the missed changes to `until`.
-    fn loss(&self, missed: &[f64], until: f64) -> f64 {
+    pub fn loss(&self, missed: &[f64], until: f64) -> f64 {
         let Some(first) = missed.first() else {
             return 0.0;
         };

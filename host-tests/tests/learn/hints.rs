@@ -7,7 +7,8 @@ use dunlin::learn::hints::{Hint, Provider, scores};
 use dunlin::learn::{Estimate, Prior, Settings, Visit};
 use dunlin::time::{Duration, Instant};
 use dunlin_suite::bench::Random;
-use host_tests::learn::providers::{Crawler, Help, IndexCrawler, Value, World, XuCrawler};
+use host_tests::learn::providers::{Crawler, Help, IndexCrawler, Measure, Value, World, XuCrawler};
+use host_tests::learn::scheduled::scheduled;
 use host_tests::learn::{exponential, unit};
 
 const PERFECT: Help = Help::Smart {
@@ -253,4 +254,16 @@ fn sources_in_the_wild_become_signals() {
         Hint::max_age(Duration::MAX, Duration::ZERO, at(3)).map(Hint::at),
         Some(Instant::MAX)
     );
+}
+
+#[test]
+fn the_scheduler_that_ships_is_fresher_when_it_listens() {
+    let world = World::new(&[PERFECT; 6], 40.0, 0.3, 3);
+    let changes: usize = world.pages.iter().map(|page| page.changes.len()).sum();
+    let per_day = changes as f64 / world.days;
+    let [deaf] = scheduled(&world, per_day, false, &[Measure::Fresh]);
+    let [told] = scheduled(&world, per_day, true, &[Measure::Fresh]);
+    println!("{told:.4} beside {deaf:.4}");
+    assert!(told > deaf + 0.02, "{told} beside {deaf}");
+    assert!((0.5..1.0).contains(&deaf) && told < 1.0, "{deaf} {told}");
 }

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::rc::Rc;
 
 use dunlin::fetch::HttpDate;
@@ -36,6 +37,19 @@ enum Says {
     MaxAge,
 }
 
+/// Where the first host says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Where the list says.
+    Listed,
+    /// Where its robots.txt says.
+    Robots,
+    /// In an RSS feed, where the `Link` of its pages says.
+    Link,
+    /// In two sitemaps of an index, beside others that lead nowhere; the index changes with them.
+    Index,
+}
+
 /// When pages change, in days, by host.
 fn changes(seed: u64) -> Vec<Vec<f64>> {
     let mut random = Random(seed);
@@ -68,34 +82,73 @@ fn page_of(hit: &Hit) -> Option<usize> {
     Some(host * PAGES + page)
 }
 
-fn sitemap(changes: &[Vec<f64>], now: f64, says: Says) -> String {
+/// The date that the first host says of a page.
+fn said(changes: &[Vec<f64>], page: usize, now: f64, says: Says) -> f64 {
+    let last = changes[page].iter().rev().find(|at| **at <= now);
+    match says {
+        Says::Now => now,
+        _ => *last.unwrap_or(&0.0),
+    }
+}
+
+fn sitemap(changes: &[Vec<f64>], pages: Range<usize>, now: f64, says: Says) -> String {
     let mut text = String::from("<urlset>");
-    for (page, times) in changes.iter().take(PAGES).enumerate() {
-        let last = times.iter().rev().find(|at| **at <= now);
-        let at = match says {
-            Says::Now => now,
-            _ => *last.unwrap_or(&0.0),
-        };
+    for page in pages {
+        let date = date(said(changes, page, now, says));
         let _ = write!(
             text,
-            "<url><loc>http://a.test/page{page}</loc><lastmod>{}</lastmod></url>",
-            date(at)
+            "<url><loc>http://a.test/page{page}</loc><lastmod>{date}</lastmod></url>"
         );
     }
     text + "</urlset>"
 }
 
+fn feed(changes: &[Vec<f64>], now: f64, says: Says) -> String {
+    let mut text = String::from("<rss version='2.0'><channel>");
+    for page in 0..PAGES {
+        let date = date(said(changes, page, now, says));
+        let _ = write!(
+            text,
+            "<item><link>/page{page}</link><pubDate>{date}</pubDate></item>"
+        );
+    }
+    text + "</channel></rss>"
+}
+
+/// An index of the two halves of the sitemap, of one on another host, of itself and of another index.
+fn index(changes: &[Vec<f64>], now: f64, says: Says) -> String {
+    let mut text = String::from("<sitemapindex>");
+    for (name, pages) in [("/one.xml", 0..PAGES / 2), ("/two.xml", PAGES / 2..PAGES)] {
+        let dates = pages.map(|page| said(changes, page, now, says));
+        let date = date(dates.fold(0.0, f64::max));
+        let _ = write!(
+            text,
+            "<sitemap><loc>http://a.test{name}</loc><lastmod>{date}</lastmod></sitemap>"
+        );
+    }
+    for other in [
+        "http://b.test/three.xml",
+        "/sitemap.xml",
+        "http://",
+        "/index.xml",
+    ] {
+        let _ = write!(text, "<sitemap><loc>{other}</loc>");
+        let _ = write!(text, "<lastmod>{}</lastmod></sitemap>", date(0.01));
+    }
+    text + "</sitemapindex>"
+}
+
 /// Runs a probe on both hosts, with so many visits to a page in the mean time between two changes.
-fn run(says: Says, source: TellerSource, visits: f64, seed: u64) -> World {
+fn run(says: Says, place: Place, visits: f64, seed: u64) -> World {
     let changes = Rc::new(changes(seed));
     let own: Vec<&'static str> = (0..PAGES)
         .map(|page| &*format!("/page{page}").leak())
         .collect();
     let tells = matches!(says, Says::Truth | Says::Now);
     let mut first = own.clone();
-    let path = match source {
-        TellerSource::Given => "/news.xml",
-        TellerSource::Auto => "/sitemap.xml",
+    let (path, source) = match place {
+        Place::Listed => ("/news.xml", TellerSource::Given),
+        Place::Robots | Place::Link | Place::Index => ("/sitemap.xml", TellerSource::Auto),
     };
     first.extend(tells.then_some(path));
     let setting = Setting {
@@ -119,36 +172,44 @@ fn run(says: Says, source: TellerSource, visits: f64, seed: u64) -> World {
     let served = RefCell::new(String::new());
     let (world, _) = setting.run(move |hit| {
         let now = days(hit.at);
-        let head = format!("Date: {}\r\n", date(now));
+        let mut head = format!("Date: {}\r\n", date(now));
         if let Some(page) = page_of(hit) {
             let version = changes[page].iter().filter(|at| **at <= now).count();
-            let good = match says {
-                Says::MaxAge if hit.host == HOSTS[0] => {
-                    format!(
-                        "{head}Cache-Control: max-age={:.0}\r\n",
-                        86_400.0 / RATE / 5.0
-                    )
-                }
-                _ => head,
-            };
-            return Answer::new(200, &good, &format!("version {version}"));
-        }
-        match hit.target.as_str() {
-            "/robots.txt" if source == TellerSource::Auto => Answer::new(
-                200,
-                &head,
-                "User-agent: *\nDisallow: /x\nSitemap: http://a.test/news.xml\n",
-            ),
-            "/news.xml" => {
-                let text = sitemap(&changes, now, says);
-                if hit.conditional && *served.borrow() == text {
-                    return Answer::new(304, &head, "");
-                }
-                served.replace(text.clone());
-                Answer::new(200, &format!("{head}ETag: \"x\"\r\n"), &text)
+            if says == Says::MaxAge && hit.host == HOSTS[0] {
+                let _ = write!(
+                    head,
+                    "Cache-Control: max-age={:.0}\r\n",
+                    86_400.0 / RATE / 5.0
+                );
             }
-            _ => Answer::none(),
+            if place == Place::Link && hit.host == HOSTS[0] {
+                head += "Link: </de>; rel=alternate; hreflang=de, \
+                         </news.rss>; rel=\"alternate\"; type=\"application/rss+xml\"\r\n";
+            }
+            return Answer::new(200, &head, &format!("version {version}"));
         }
+        let text = match (hit.target.as_str(), place) {
+            ("/robots.txt", Place::Robots) => {
+                "User-agent: *\nDisallow: /x\nSitemap: http://a.test/news.xml\n".to_owned()
+            }
+            ("/robots.txt", Place::Index) => "User-agent: *\nDisallow: /x\n".to_owned(),
+            ("/news.xml", Place::Listed | Place::Robots) => sitemap(&changes, 0..PAGES, now, says),
+            ("/news.rss", Place::Link) => feed(&changes, now, says),
+            ("/sitemap.xml", Place::Index) => index(&changes, now, says),
+            ("/one.xml", Place::Index) => sitemap(&changes, 0..PAGES / 2, now, says),
+            ("/two.xml", Place::Index) => sitemap(&changes, PAGES / 2..PAGES, now, says),
+            ("/index.xml", Place::Index) => index(&changes, now, says).replace("/one", "/deep"),
+            _ => return Answer::none(),
+        };
+        if hit.conditional && *served.borrow() == text {
+            return Answer::new(304, &head, "");
+        }
+        let is_part = place == Place::Index && hit.target != "/sitemap.xml";
+        if hit.target != "/robots.txt" && !is_part {
+            served.replace(text.clone());
+            head += "ETag: \"x\"\r\n";
+        }
+        Answer::new(200, &head, &text)
     });
     world
 }
@@ -185,7 +246,7 @@ fn mean(says: Says, visits: f64) -> [f64; 2] {
     const SEEDS: u64 = 3;
     let mut sum = [0.0; 2];
     for seed in 1..=SEEDS {
-        let world = run(says, TellerSource::Given, visits, seed);
+        let world = run(says, Place::Listed, visits, seed);
         let [told, silent] = freshness(&world, &changes(seed));
         sum[0] += told / SEEDS as f64;
         sum[1] += silent / SEEDS as f64;
@@ -238,7 +299,7 @@ fn a_lifetime_that_means_nothing_costs_next_to_nothing() {
 
 #[test]
 fn a_robots_txt_says_where_the_teller_is() {
-    let world = run(Says::Truth, TellerSource::Auto, 2.0, 1);
+    let world = run(Says::Truth, Place::Robots, 2.0, 1);
     assert_eq!(world.asked("b.test", "/news.xml").len(), 0);
     let asked = world.asked("a.test", "/news.xml");
     assert!(asked.len() > 100, "{} times", asked.len());
@@ -247,6 +308,11 @@ fn a_robots_txt_says_where_the_teller_is() {
         "it is asked for conditionally"
     );
     assert!(world.shortest_gap("a.test") >= Duration::from_secs(1));
+    assert_told(&world);
+}
+
+/// The teller was believed in the end, and was no news itself.
+fn assert_told(world: &World) {
     let events = world.events.borrow();
     let told = |event: &&(Duration, Event)| matches!(event.1, Event::Told { .. });
     let last = events.iter().rfind(told);
@@ -257,5 +323,54 @@ fn a_robots_txt_says_where_the_teller_is() {
     assert!(
         !events.iter().any(|(_, event)| news(event)),
         "a teller is no news"
+    );
+}
+
+#[test]
+fn pages_say_where_the_feed_is() {
+    let world = run(Says::Truth, Place::Link, 2.0, 1);
+    let asked = world.asked("a.test", "/news.rss");
+    assert!(asked.len() > 100, "{} times", asked.len());
+    assert!(asked.iter().skip(1).all(|hit| hit.conditional));
+    for elsewhere in ["/de", "/news.xml"] {
+        assert_eq!(world.asked("a.test", elsewhere).len(), 0, "{elsewhere}");
+    }
+    // Where it would be as a rule is looked at from time to time.
+    let usual = world.asked("a.test", "/sitemap.xml").len();
+    assert!(usual < asked.len() / 10, "{usual} of {}", asked.len());
+    assert!(world.shortest_gap("a.test") >= Duration::from_secs(1));
+    assert_told(&world);
+    let [told, silent] = freshness(&world, &changes(1));
+    assert!(told > silent + 0.03, "{told:.4} beside {silent:.4}");
+}
+
+#[test]
+fn an_index_of_sitemaps_is_followed_one_at_a_time() {
+    const VISITS: f64 = 2.0;
+    let world = run(Says::Truth, Place::Index, VISITS, 1);
+    let [index, one, two] =
+        ["/sitemap.xml", "/one.xml", "/two.xml"].map(|path| world.asked("a.test", path).len());
+    println!("index {index}, parts {one} and {two}");
+    assert!(one > 50 && two > 50, "{one} and {two} times");
+    assert!(one + two <= index, "at most one for each time");
+    assert!(one.abs_diff(two) < index / 4, "{one} and {two}");
+    assert_eq!(world.asked("b.test", "/three.xml").len(), 0, "another host");
+    assert_eq!(world.asked("a.test", "/deep.xml").len(), 0, "too deep");
+    assert!(world.shortest_gap("a.test") >= Duration::from_secs(1));
+    let budget = 2.0 * PAGES as f64 * RATE * VISITS * DAYS;
+    let rules = world.asked("a.test", "/robots.txt").len();
+    assert!(rules < 40, "robots.txt was asked for {rules} times");
+    let asked = (world.hits.borrow().len() - rules) as f64;
+    assert!(asked <= budget + 20.0, "{asked} requests of {budget}");
+    assert_told(&world);
+    let [told, silent] = freshness(&world, &changes(1));
+    let untold = run(Says::Nothing, Place::Index, VISITS, 1);
+    let [before, other_before] = freshness(&untold, &changes(1));
+    println!("{before:.4} {other_before:.4} -> {told:.4} {silent:.4}");
+    // Two requests for each look, and half of twenty pages in each: that brings what it costs, no more.
+    assert!(told > before - 0.01, "{before:.4} to {told:.4}");
+    assert!(
+        silent > 0.99 * other_before,
+        "{other_before:.4} to {silent:.4}"
     );
 }

@@ -200,7 +200,8 @@ impl HeadReader {
         self.bytes > 0
     }
 
-    /// What `Location` said, if it said something and the status is a redirect.
+    /// What `Location` said, if it said something and the status is a redirect. Of an answer that
+    /// is none, where its `Link` says that a feed is, if anybody reads feeds.
     pub(super) fn location(&self) -> Option<&[u8]> {
         self.window
             .get(..usize::from(self.location))
@@ -302,8 +303,17 @@ impl HeadReader {
                 self.head.directives = self.head.directives.and(said);
             }
             let is_location = self.head.field(name, value, self.long)?;
+            #[cfg(feature = "hints")]
+            let feed = match same(name, b"link") {
+                true => self.head.feed(value, self.long),
+                false => None,
+            };
             if is_location && (300..400).contains(&self.head.status) && self.location == 0 {
                 self.keep_location(value_start, length);
+            }
+            #[cfg(feature = "hints")]
+            if let Some(feed) = feed.filter(|_| self.location == 0) {
+                self.keep_location(value_start + feed.start, feed.len());
             }
             self.count_field(limits)?;
         }
@@ -338,6 +348,14 @@ impl Head {
         self.framing
             .content_length
             .filter(|_| !self.framing.transfer_encoding)
+    }
+
+    /// Where the value of a `Link` has the URL of a feed, if this is the head of a page. Cut off, it
+    /// could mean something else.
+    #[cfg(feature = "hints")]
+    fn feed(&self, value: &[u8], long: bool) -> Option<core::ops::Range<usize>> {
+        let is_page = (200..300).contains(&self.status) && !long;
+        is_page.then(|| crate::fetch::link::feed(value)).flatten()
     }
 
     /// Takes what we need from one field. True for `Location`, which the reader keeps itself.

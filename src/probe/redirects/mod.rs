@@ -43,6 +43,9 @@ pub(super) enum Subject {
     RobotsOfPage(u16),
     /// A page that is where the list says again, while the store still says otherwise.
     Returned(u16),
+    /// The sitemap that is read next, or was read last, of the index that this teller is.
+    #[cfg(feature = "hints")]
+    Part(u16),
 }
 
 impl Subject {
@@ -53,6 +56,8 @@ impl Subject {
             Self::HttpsRobotsOfHost(host) => (2, host),
             Self::RobotsOfPage(page) => (3, page),
             Self::Returned(page) => (4, page),
+            #[cfg(feature = "hints")]
+            Self::Part(page) => (5, page),
         };
         let [low, high] = number.to_le_bytes();
         [kind, low, high]
@@ -65,6 +70,8 @@ impl Subject {
             1 => Self::RobotsOfHost(number),
             2 => Self::HttpsRobotsOfHost(number),
             3 => Self::RobotsOfPage(number),
+            #[cfg(feature = "hints")]
+            5 => Self::Part(number),
             _ => Self::Returned(number),
         }
     }
@@ -82,9 +89,10 @@ pub(super) struct Redirect {
     /// Seconds since boot until which the verdict holds; without one, until which the way there is
     /// remembered.
     until: u32,
-    /// Seconds since boot when the list's own URL was last asked for.
+    /// Seconds since boot when the list's own URL was last asked for. Of a part of an index: seconds
+    /// since 1970 when it changed.
     checked: u32,
-    /// Visits since then.
+    /// Visits since then. Of a part of an index: 1 if others have changed, too.
     visits: u8,
     /// Seconds between two requests, by the robots rules of the target; whole ones, rounded up. The
     /// host may be forgotten before the verdict is, and its own wish must not be.
@@ -143,6 +151,28 @@ impl Redirect {
             under_way: false,
             ..self.clone()
         }
+    }
+
+    /// The same for a part of an index that changed then, in seconds since 1970, and whether others
+    /// have changed, too.
+    #[cfg(feature = "hints")]
+    pub(super) fn part(mut self, changed: u32, more: bool) -> Self {
+        self.checked = changed;
+        self.visits = more.into();
+        self
+    }
+
+    /// What the URL that it leads to is known by.
+    #[cfg(feature = "hints")]
+    fn digest(&self) -> u32 {
+        let (seen, _) = self.hops.parts();
+        seen.last().copied().unwrap_or_default()
+    }
+
+    /// When a part of an index changed, and whether others have changed, too.
+    #[cfg(feature = "hints")]
+    pub(super) fn part_changed(&self) -> (u32, bool) {
+        (self.checked, self.visits > 0)
     }
 
     /// The verdict of its own host's robots rules, if there is one that still holds.
@@ -269,12 +299,29 @@ impl Header {
 pub(super) struct Redirects<'a> {
     bytes: &'a mut [u8],
     used: usize,
+    /// Sitemaps of indexes that robots rules allow, the oldest first: their robots.txt need not be
+    /// read again for each of them.
+    #[cfg(feature = "hints")]
+    allowed: heapless::Deque<AllowedPart, ALLOWED_PARTS>,
 }
+
+/// A sitemap of an index: the digest of its URL, for how long it is allowed, in seconds since boot,
+/// and what has to pass between two requests, in seconds.
+#[cfg(feature = "hints")]
+type AllowedPart = (u32, u32, u16);
+/// How many of them are known.
+#[cfg(feature = "hints")]
+const ALLOWED_PARTS: usize = 4;
 
 impl<'a> Redirects<'a> {
     /// An empty table in these bytes.
     pub(super) fn new(bytes: &'a mut [u8]) -> Self {
-        Self { bytes, used: 0 }
+        Self {
+            bytes,
+            used: 0,
+            #[cfg(feature = "hints")]
+            allowed: heapless::Deque::new(),
+        }
     }
 
     /// Where something is, if not where it belongs. Work: the records.
@@ -333,6 +380,49 @@ impl<'a> Redirects<'a> {
         }
     }
 
+    /// The sitemap that comes next of the index that a teller is.
+    #[cfg(feature = "hints")]
+    pub(super) fn next_part(&self, teller: u16) -> Option<Redirect> {
+        let part = self.get(Subject::Part(teller));
+        part.filter(|part| part.under_way)
+    }
+
+    /// A sitemap of an index has been read, or cannot be: it stays known which was the last.
+    #[cfg(feature = "hints")]
+    pub(super) fn leave_part(&mut self, mut part: Redirect) {
+        part.under_way = false;
+        // It fits where it was.
+        self.put(&part);
+        let digest = part.digest();
+        let is_known = |(known, ..): &AllowedPart| *known == digest;
+        if part.verdict == Verdict::Allowed && !self.allowed.iter().any(is_known) {
+            if self.allowed.is_full() {
+                self.allowed.pop_front();
+            }
+            // One has made room.
+            let _ = self.allowed.push_back((digest, part.until, part.gap));
+        }
+    }
+
+    /// The way to a sitemap of an index, with the verdict on it, if that is known and still holds.
+    #[cfg(feature = "hints")]
+    pub(super) fn judged_part(&mut self, mut part: Redirect, now: Instant) -> Redirect {
+        // What has run out is in the way of a new verdict.
+        while let Some((_, until, _)) = self.allowed.front()
+            && *until <= seconds(now)
+        {
+            self.allowed.pop_front();
+        }
+        let digest = part.digest();
+        let mut allowed = self.allowed.iter();
+        if let Some((_, until, gap)) = allowed.find(|(known, ..)| *known == digest) {
+            part.verdict = Verdict::Allowed;
+            part.until = *until;
+            part.gap = *gap;
+        }
+        part
+    }
+
     /// A page was answered where it has moved to.
     pub(super) fn visited(&mut self, page: u16) {
         if let Some(mut redirect) = self.get(Subject::Page(page)) {
@@ -366,6 +456,8 @@ impl<'a> Redirects<'a> {
             }
             Subject::RobotsOfHost(other) | Subject::HttpsRobotsOfHost(other) => other == host,
             Subject::Returned(_) => false,
+            #[cfg(feature = "hints")]
+            Subject::Part(_) => false,
         };
         let mut taken = 0;
         for (_, header, record) in self.records() {

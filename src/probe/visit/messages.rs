@@ -31,7 +31,8 @@ pub(in crate::probe) struct Answer {
     pub lifetime: Option<Duration>,
     /// How long ago the page last changed, by the server's word.
     pub age: Option<Duration>,
-    /// Where a redirect leads; `None` if that is no URL, or too long to be kept.
+    /// Where a redirect leads, or where a page says that its feed is; `None` if that is no URL, or
+    /// too long to be kept.
     pub target: Option<Target>,
 }
 

@@ -111,6 +111,8 @@ impl<'a> Visit<'a> {
         };
         let record = setup.page(page.into());
         let redirect = known.redirects.get(Subject::Page(page));
+        #[cfg(feature = "hints")]
+        let redirect = known.redirects.next_part(page).or(redirect);
         let checks = redirect.as_ref().is_some_and(|to| to.is_to_be_checked(now));
         let mut visit = Self {
             page,
@@ -145,6 +147,12 @@ impl<'a> Visit<'a> {
                 },
                 #[cfg(feature = "discover")]
                 Some(memory) if memory.is_wanted_whole() => Step::Page {
+                    etag: None,
+                    last_modified: None,
+                },
+                // What is known is the index.
+                #[cfg(feature = "hints")]
+                Some(_) if self.is_part() => Step::Page {
                     etag: None,
                     last_modified: None,
                 },
@@ -188,6 +196,23 @@ impl<'a> Visit<'a> {
     /// Does the page itself follow what is asked for?
     pub(super) fn page_follows(&self) -> bool {
         matches!(self.step, Step::Robots { .. })
+    }
+
+    /// Is it a sitemap of the index that the page is?
+    #[cfg(feature = "hints")]
+    pub(super) fn is_part(&self) -> bool {
+        let redirect = self.redirect.as_ref();
+        redirect.is_some_and(|redirect| matches!(redirect.subject, Subject::Part(_)))
+    }
+
+    /// The page is not looked for there any more, but where the list says.
+    fn turn_back(&self, known: &mut Knowledge<'_>) {
+        #[cfg(feature = "hints")]
+        if let Some(part) = self.redirect.clone().filter(|_| self.is_part()) {
+            known.redirects.leave_part(part);
+            return;
+        }
+        known.redirects.forget(self.page);
     }
 
     /// Is the page somewhere else than its own URL says?
@@ -296,7 +321,7 @@ impl<'a> Visit<'a> {
     pub(super) fn unasked(&self, known: &mut Knowledge<'_>, at: Moment) -> Conclusion {
         match self.step {
             Step::Denied => {
-                known.redirects.forget(self.page);
+                self.turn_back(known);
                 let mut conclusion = Conclusion::new(Outcome::Denied);
                 conclusion.say(Event::Denied { page: self.page });
                 conclusion
@@ -339,7 +364,7 @@ impl<'a> Visit<'a> {
                 }
                 // It stands in the way of others. The list's own URL is asked another day.
                 self.failed(Failure::Busy, known, at, said);
-                known.redirects.forget(self.page);
+                self.turn_back(known);
                 said.outcome = Outcome::Redirected;
             }
             // Once more, at the next turn, on a connection that nobody has used: the gate counts
@@ -391,7 +416,7 @@ impl<'a> Visit<'a> {
             known.redirects.checked(self.page, at.now);
         } else if why != Failure::Busy && conclusion.outcome != Outcome::Postponed {
             // Whoever is not to blame is asked there again at the next turn.
-            known.redirects.forget(self.page);
+            self.turn_back(known);
         }
         conclusion.failure = Some(why);
         conclusion.say(Event::Failed {

@@ -30,8 +30,16 @@ impl<'a> Visit<'a> {
             good_for: answer.good_for(),
         };
         let mut first = false;
+        #[cfg(feature = "hints")]
+        let mut is_index = false;
         let outcome = match answer.kind {
+            #[cfg(feature = "hints")]
+            AnswerKind::Page if self.is_part() => Outcome::Unchanged,
             AnswerKind::Page => {
+                #[cfg(feature = "hints")]
+                let part = known.redirects.next_part(self.page);
+                #[cfg(feature = "hints")]
+                known.hear_of_feed(setup, self.page, answer.target.as_ref(), at.now);
                 if let Some(memory) = known.page_mut(self.page) {
                     // A page without a fingerprint counts as changed at its first fetch.
                     first = memory.is_new();
@@ -39,6 +47,14 @@ impl<'a> Visit<'a> {
                         memory.update(fingerprint | 1, answer.head.etag, answer.head.last_modified);
                     // What a teller says is for us, and no news for anybody.
                     counted.changed &= !setup.is_teller(self.page);
+                    #[cfg(feature = "hints")]
+                    if let Some(part) = part {
+                        is_index = true;
+                        // Its other parts are asked for even if it does not change any more.
+                        if part.part_changed().1 {
+                            memory.forget_validators();
+                        }
+                    }
                     // Until the collector says that it has it.
                     #[cfg(feature = "collect")]
                     if counted.changed && setup.collector.is_some() {
@@ -77,6 +93,11 @@ impl<'a> Visit<'a> {
             AnswerKind::Nonsense => return self.failed(Failure::Response, known, at, conclusion),
         };
         conclusion.outcome = self.arrived(outcome, known, at);
+        // The turn of its part comes next.
+        #[cfg(feature = "hints")]
+        if is_index {
+            conclusion.outcome = Outcome::Postponed;
+        }
         conclusion.counted = Some(counted);
         conclusion.say(Event::End {
             page: self.page,
@@ -113,6 +134,12 @@ impl<'a> Visit<'a> {
             });
             return known.redirects.checked(self.page, at.now);
         }
+        #[cfg(feature = "hints")]
+        if self.is_part() {
+            self.turn_back(known);
+            conclusion.outcome = Outcome::Redirected;
+            return;
+        }
         let hops = match &self.redirect {
             Some(redirect) => Some(redirect.hops.clone()),
             None => Url::parse(self.own_url()).ok().as_ref().map(Hops::from),
@@ -138,8 +165,14 @@ impl<'a> Visit<'a> {
             }
             return outcome;
         };
+        #[cfg(feature = "hints")]
+        if self.is_part() {
+            self.turn_back(known);
+            // Whatever it was, the index is there.
+            return Outcome::Unchanged;
+        }
         if !outcome.is_answer() || !redirect.hops.is_permanent() {
-            known.redirects.forget(self.page);
+            self.turn_back(known);
             // What was remembered may have moved on: the list's own URL knows.
             return if redirect.under_way || outcome.is_answer() {
                 outcome

@@ -11,9 +11,17 @@
 //! | a sitemap or a feed: a page's date is after our last visit | the page has changed then |
 //! | `Cache-Control: max-age` or `Expires` of a page, less `Age` | the page may change then; not heeded where a teller knows more |
 //! | `Sitemap:` of a robots.txt | where the teller is, if the list leaves that to the host |
+//! | `Link` of a page, with the relation `alternate` and a feed's type | the same, while no teller is known |
+//! | an index of sitemaps | which of them is read next, see `parts.rs` |
 //!
-//! One document is read at a time, in 670 bytes; a second teller waits for its turn. Work for an entry:
+//! One document is read at a time, in 700 bytes; a second teller waits for its turn. Work for an entry:
 //! a hash of its URL, and a comparison of four bytes with each page of the host.
+
+mod parts;
+mod sitemap_line;
+
+use parts::Choice;
+use sitemap_line::SitemapLine;
 
 use super::memory::Knowledge;
 use super::redirects::{LONGEST_TARGET, Redirect, Subject, Target, spell};
@@ -22,7 +30,7 @@ use super::slots::Runner;
 use super::turn::Turn;
 use super::visit::{Answer, Conclusion, Visit};
 use super::{Board, Event, Probe, State};
-use crate::feed::{Entry, FeedReader, LONGEST_URL};
+use crate::feed::{Entry, FeedReader};
 use crate::fetch::{Head, Hops, HttpDate, Url};
 use crate::image::{Image, TellerSource};
 use crate::learn::hints::Hint;
@@ -40,6 +48,8 @@ pub(super) struct Tellers<'a> {
     /// Those of them that were news, and for how long they had been true, in seconds, all together.
     news: u16,
     delays: u32,
+    /// If the document is an index of sitemaps, which of them comes next.
+    choice: Choice,
 }
 
 /// What is being read.
@@ -61,6 +71,7 @@ impl<'a> Tellers<'a> {
             entries: 0,
             news: 0,
             delays: 0,
+            choice: Choice::None,
         }
     }
 
@@ -86,6 +97,7 @@ impl<'a> Tellers<'a> {
             self.entries = 0;
             self.news = 0;
             self.delays = 0;
+            self.choice = Choice::None;
         }
         free
     }
@@ -112,6 +124,10 @@ impl<'p, 'a, B: Board> Runner<'p, 'a, B> {
                 return None;
             }
             state.known.identify(setup, visit.host());
+            // A sitemap of an index is no index itself.
+            if !visit.is_part() {
+                state.tellers.choice = Choice::begin(setup, &state.known, page);
+            }
             return Some(Ear { probe, hears: true });
         }
         let is_sought = |teller: &crate::image::Teller| {
@@ -164,7 +180,11 @@ impl<B: Board> Ear<'_, '_, B> {
             Document::Robots(_, line) => line.take(bytes),
             Document::Feed(teller, reader) => {
                 while let Some(Ok(entry)) = reader.next(&mut bytes) {
-                    state.tell(setup, *teller, &entry, unix, now);
+                    if entry.is_sitemap {
+                        state.choose_part(setup, *teller, &entry, unix, now);
+                    } else {
+                        state.tell(setup, *teller, &entry, unix, now);
+                    }
                 }
             }
         }
@@ -195,7 +215,9 @@ impl<B: Board> Ear<'_, '_, B> {
                         let unix = unix.or(state.clock.certain(now));
                         state.tell(setup, teller, &entry, unix, now);
                     }
-                    Some(state.told(teller))
+                    // An index has not told anything yet.
+                    let is_index = matches!(state.tellers.choice, Choice::Made { .. });
+                    (!is_index).then(|| state.told(teller))
                 }
                 _ => None,
             }
@@ -242,8 +264,7 @@ impl State<'_> {
         unix: Option<u64>,
         now: Instant,
     ) {
-        let dated = entry.modified.filter(|_| !entry.is_sitemap);
-        let Some((modified, unix)) = dated.map(HttpDate::as_unix).zip(unix) else {
+        let Some((modified, unix)) = entry.modified.map(HttpDate::as_unix).zip(unix) else {
             return;
         };
         self.tellers.entries = self.tellers.entries.saturating_add(1);
@@ -364,112 +385,9 @@ fn place(setup: &Setup<'_>, teller: u16, url: &[u8], now: Instant) -> Option<Red
     Some(Redirect::new(subject, hops, false, url.clone(), now).settled())
 }
 
-/// Finds the first `Sitemap:` of a robots.txt, as it streams by.
-#[derive(Debug)]
-struct SitemapLine {
-    /// Bytes of the key that the line at hand begins with.
-    at: u8,
-    url: heapless::Vec<u8, LONGEST_URL>,
-}
-
-/// What such a line begins with.
-const SITEMAP: &[u8] = b"sitemap:";
-/// The line at hand is another one.
-const OTHER: u8 = 0xfe;
-/// The line was found, and has ended.
-const DONE: u8 = 0xff;
-
-impl SitemapLine {
-    const fn new() -> Self {
-        Self {
-            at: 0,
-            url: heapless::Vec::new(),
-        }
-    }
-
-    fn take(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.push(*byte);
-        }
-    }
-
-    fn push(&mut self, byte: u8) {
-        let ends = matches!(byte, b'\r' | b'\n');
-        self.at = match self.at {
-            DONE => DONE,
-            _ if ends && !self.url.is_empty() => DONE,
-            _ if ends => 0,
-            OTHER => OTHER,
-            0 if byte.is_ascii_whitespace() || !byte.is_ascii() => 0,
-            at if usize::from(at) < SITEMAP.len() => {
-                let expected = SITEMAP.get(usize::from(at));
-                match expected == Some(&byte.to_ascii_lowercase()) {
-                    true => at + 1,
-                    false => OTHER,
-                }
-            }
-            at if byte.is_ascii_whitespace() && self.url.is_empty() => at,
-            at => match self.url.push(byte) {
-                Ok(()) => at,
-                Err(_) => {
-                    // Too long to be kept.
-                    self.url.clear();
-                    OTHER
-                }
-            },
-        };
-    }
-
-    /// What it says, if there was one.
-    fn url(&self) -> Option<&[u8]> {
-        let url = self.url.trim_ascii();
-        (!url.is_empty()).then_some(url)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn found(text: &str, split: usize) -> Option<std::string::String> {
-        extern crate std;
-        let mut line = SitemapLine::new();
-        let (first, second) = text.as_bytes().split_at(split);
-        line.take(first);
-        line.take(second);
-        line.url()
-            .map(|url| std::string::String::from_utf8_lossy(url).into_owned())
-    }
-
-    extern crate std;
-
-    #[test]
-    fn a_robots_txt_says_where_its_sitemap_is() {
-        let cases = [
-            (
-                "Sitemap: http://a.test/s.xml\n",
-                Some("http://a.test/s.xml"),
-            ),
-            (
-                "User-agent: *\r\nDisallow: /x\r\nSITEMAP:/s.xml \r\nSitemap: /t.xml",
-                Some("/s.xml"),
-            ),
-            ("\u{feff}sitemap:\t/s.xml", Some("/s.xml")),
-            ("Disallow: /sitemap: x\nSite: y\n", None),
-            ("Sitemap:\n\nDisallow: /\n", None),
-        ];
-        for (text, expected) in cases {
-            for split in (0..=text.len()).filter(|at| text.is_char_boundary(*at)) {
-                assert_eq!(
-                    found(text, split).as_deref(),
-                    expected,
-                    "{text:?} at {split}"
-                );
-            }
-        }
-        let long = std::format!("Sitemap: /{}\nSitemap: /b\n", "a".repeat(LONGEST_URL));
-        assert_eq!(found(&long, 0).as_deref(), Some("/b"));
-    }
 
     #[test]
     fn dates_mean_what_people_mean_by_them() {
