@@ -60,15 +60,14 @@ impl Teller {
     /// Lets a page's host say what such a teller says.
     fn tell(self, page: &mut Page, days: f64, random: &mut Random) {
         let mut at_random = |rate: f64| {
-            let mut at = 0.0;
             let mut times = Vec::new();
-            while rate > 0.0 {
+            let mut at = if rate > 0.0 { 0.0 } else { days };
+            while at < days {
                 at += exponential(random) / rate;
-                if at >= days {
-                    break;
-                }
                 times.push(at);
             }
+            // The last one came too late.
+            times.pop();
             times
         };
         match self {
