@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use dunlin::discover::{Discovery, Scope};
 use dunlin::probe::{FoundTotals, LoggedFoundEvent};
+use dunlin::rank::{Measure, Ranking};
 use dunlin::store::{Store, TextKind};
 use dunlin::time::Duration;
 use host_tests::flash::Flash;
@@ -658,6 +659,112 @@ fn a_scope_says_where_pages_may_be() {
         any.iter().any(|url| url.starts_with("http://b.test/")),
         "{any:?}"
     );
+}
+
+/// A front page that links to forty others, all alike by PageRank: which of them are held in half as
+/// many places, by this ranking.
+fn ranked(measure: Measure, words: &str, site: fn(&Hit) -> Answer) -> (World, Vec<String>) {
+    let texts = TextFlash::blank();
+    let mut ranking = Ranking::header(measure).to_vec();
+    ranking.extend(words.bytes());
+    let setting = Setting {
+        seconds: 1_500,
+        ranking,
+        ..setting(1, 21, Scope::Hosts, &texts)
+    };
+    let (world, held, _) = run(&setting, site);
+    (world, held.into_keys().collect())
+}
+
+/// Every second page says something about waders: in its title, its text, or in the links to it.
+fn waders(hit: &Hit) -> Answer {
+    // Only the front page's links say what they lead to: those of others would be text about it.
+    let anchor = |page: usize| match (hit.target.as_str(), page % 8) {
+        ("/", 6) => "the <b>Wader</b>",
+        _ => "on",
+    };
+    let link = |page: usize| {
+        let name = if page % 8 == 4 { "wader" } else { "x" };
+        format!("<a href=\"/{name}-{page}\">{}</a>", anchor(page))
+    };
+    let links: String = (0..40).map(link).collect();
+    let page = hit.target.rsplit('-').next().map(str::parse::<usize>);
+    match (hit.target.as_str(), page) {
+        ("/", _) => Answer::page(&links),
+        (_, Some(Ok(page))) => Answer::page(&match page % 8 {
+            0 => format!("<title>{page} Wader</title>{links}"),
+            2 => format!("{page}<p>on</p>waders,<p>a wader</p>x{links}"),
+            6 => format!("{page} wader{links}"),
+            _ => format!("{page} nothing of that{links}"),
+        }),
+        _ => Answer::none(),
+    }
+}
+
+#[test]
+fn pages_about_a_topic_are_kept_rather_than_others() {
+    let (world, held) = ranked(Measure::DEFAULT, "estuary wader", waders);
+    let is_about = |url: &String| {
+        let page: Option<usize> = url.rsplit('-').next().and_then(|page| page.parse().ok());
+        page.is_some_and(|page| page % 2 == 0)
+    };
+    let about = held.iter().filter(|url| is_about(url)).count();
+    println!("{about} of {} pages are about waders", held.len());
+    assert!(about >= 18, "{held:?}");
+    // What links and URLs say counts before a page was seen: those are looked at first.
+    let hits = world.hits.borrow();
+    let of = |hit: &&Hit| hit.target.rsplit('-').next()?.parse::<usize>().ok();
+    let mut first: Vec<usize> = Vec::new();
+    for page in hits.iter().filter_map(|hit| of(&hit)) {
+        if !first.contains(&page) {
+            first.push(page);
+        }
+    }
+    let early = first
+        .iter()
+        .take(10)
+        .filter(|page| matches!(**page % 8, 4 | 6))
+        .count();
+    assert!(early >= 8, "{first:?}");
+    let (_, held) = ranked(Measure::DEFAULT, "", waders);
+    let about = held.iter().filter(|url| is_about(url)).count();
+    assert!((5..=16).contains(&about), "by PageRank alone: {held:?}");
+}
+
+#[test]
+fn short_paths_are_kept_rather_than_others_if_location_counts() {
+    let site = |hit: &Hit| {
+        let link = |page: usize| match page % 2 {
+            0 => format!("<a href=\"/{page}\">on</a>"),
+            _ => format!("<a href=\"/a/b/c/d/{page}\">on</a>"),
+        };
+        let links: String = (0..40).map(link).collect();
+        match hit.target.as_str() {
+            "/robots.txt" | "/sitemap.xml" => Answer::none(),
+            target => Answer::page(&format!("{target}{links}")),
+        }
+    };
+    let measure = Measure {
+        location: true,
+        ..Measure::DEFAULT
+    };
+    let (_, held) = ranked(measure, "", site);
+    let short = held.iter().filter(|url| !url.contains("/a/")).count();
+    assert!(short >= 20, "{held:?}");
+}
+
+#[test]
+fn the_section_for_ranking_keeps_its_format() {
+    let mut section = Ranking::header(Measure::DEFAULT).to_vec();
+    section.extend(b"wader estuary");
+    assert_eq!(section, b"\x01\x02wader estuary", "images are out there");
+    let read = Ranking::read(&section).expect("it is good");
+    assert!(read.measure.page_rank && read.measure.topic && !read.measure.location);
+    assert!(Ranking::read(b"\x02\x02wader").is_none(), "a newer version");
+    assert!(Ranking::read(b"\x01").is_none(), "one that was cut short");
+    let many = format!("\x01\x02{}", "word ".repeat(17));
+    assert!(Ranking::read(many.as_bytes()).is_none(), "too many words");
+    assert!(Ranking::read(b"\x01\x02\xff").is_none(), "no text");
 }
 
 #[test]
