@@ -168,6 +168,13 @@ impl Candidate {
         self.flags = self.flags & !WORTH | steps << 3;
     }
 
+    /// A link that says more of it was seen: it is worth at least this.
+    pub fn raise_worth(&mut self, worth: f32) {
+        if worth > self.worth() {
+            self.set_worth(worth);
+        }
+    }
+
     fn is_free(&self) -> bool {
         self.digest == 0
     }

@@ -410,9 +410,12 @@ fn importance(candidate: &Candidate, measure: Measure) -> f32 {
         backlinks: candidate.backlinks().into(),
         page_rank: candidate.income(),
         location: candidate.worth(),
-        // What URL and anchors are worth is one figure.
         topic: 1.0,
         weight: 1.0,
     };
-    evidence.importance(measure)
+    // What URL and anchors are worth is one figure, of all parts of these that count.
+    evidence.importance(Measure {
+        location: measure.location || measure.topic,
+        ..measure
+    })
 }

@@ -60,6 +60,8 @@ pub trait LinkSink {
     fn directives(&mut self, _directives: Directives) {}
     /// Text, in any pieces; references as they are written.
     fn text(&mut self, _place: TextPlace, _text: &[u8]) {}
+    /// A tag stands here: no word of the text before it goes on behind it.
+    fn text_ends(&mut self) {}
 }
 
 /// Where in the markup the reader is (HTML §13.2.5).
@@ -228,6 +230,7 @@ impl<'a> LinkReader<'a> {
             return &[];
         };
         if raw.push(*byte) {
+            sink.text_ends();
             self.begin_tag(true);
             self.state = State::BeforeAttribute;
             return rest;
@@ -334,6 +337,7 @@ impl<'a> LinkReader<'a> {
 
     fn tag_named(&mut self, sink: &mut dyn LinkSink) {
         self.tag.named();
+        sink.text_ends();
         // The window is needed for another link, or the anchor has ended.
         let element = self.tag.element;
         if element == Element::A || element.has_link() && !self.tag.is_end {

@@ -48,6 +48,8 @@ impl Tag {
     /// Whether and where pages are looked for that are not on the list. Who skips it visits the list
     /// alone.
     pub const DISCOVERY: Self = Self(*b"disc");
+    /// How pages are ranked that are not on the list. Who skips it ranks by PageRank.
+    pub const RANKING: Self = Self(*b"rank");
     /// Which pages are tellers. Who skips it visits them like other pages.
     pub const TELLERS: Self = Self(*b"tell");
     /// Keys that hosts must have. Who skipped them would accept what the owner refuses.

@@ -65,6 +65,11 @@ impl Found {
 impl Topic {
     /// Words that can be looked for.
     pub const MOST: usize = 16;
+    /// No words: everything is about it.
+    pub const NONE: Self = Self {
+        words: [0; Self::MOST],
+        count: 0,
+    };
     /// What a page is worth that holds none of them: it may link to one that does.
     const OFF_TOPIC: f32 = 0.1;
 
@@ -163,6 +168,9 @@ impl WordReader {
 
     /// The text has ended, and with it the last word.
     pub fn finish(&mut self, topic: &Topic) -> Found {
+        if self.hash == START {
+            return Found::default();
+        }
         topic.found(core::mem::replace(&mut self.hash, START))
     }
 }

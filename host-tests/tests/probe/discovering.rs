@@ -6,7 +6,8 @@ use std::rc::Rc;
 
 use dunlin::discover::{Discovery, Scope};
 use dunlin::probe::{FoundTotals, LoggedFoundEvent};
-use dunlin::store::Store;
+use dunlin::rank::{Measure, Ranking};
+use dunlin::store::{Store, TextKind};
 use dunlin::time::Duration;
 use host_tests::flash::Flash;
 
@@ -272,65 +273,116 @@ fn a_restart_keeps_the_whole_collection_and_what_was_learnt_of_it() {
     );
 }
 
-#[test]
-fn a_power_cut_at_any_flash_operation_loses_no_page_and_doubles_none() {
-    let web = Web::new(3, 30, 5);
-    let mut kept_before = 0;
-    for cut in (0..40).map(|step| 400 + 997 * step) {
-        let texts = TextFlash::blank();
-        texts.0.borrow_mut().power = Some(cut);
-        let base = Setting {
-            seconds: 300,
-            ..setting(3, 16, Scope::Hosts, &texts)
-        };
-        // What the log has confirmed: the last word on each place before the power went.
-        let site = web.clone();
-        let confirmed = Rc::new(RefCell::new(BTreeSet::new()));
-        let all = Rc::clone(&confirmed);
-        let flash = texts.clone();
-        let (_, _) = base.run_keeping(
-            None::<Keeper<'_, Flash<3, 1024, 4>>>,
-            move |hit| site.answer(hit),
-            move |_, probe| {
-                if flash.0.borrow().power != Some(0) {
-                    *all.borrow_mut() = collection(probe).into_keys().collect();
-                }
-            },
-        );
-        let texts = texts.switched_on();
-        let again = Setting {
-            seconds: 3,
-            ..setting(3, 16, Scope::Hosts, &texts)
-        };
-        let site = web.clone();
-        let first = Rc::new(RefCell::new(None));
-        let seen = Rc::clone(&first);
-        again.run_keeping(
-            None::<Keeper<'_, Flash<3, 1024, 4>>>,
-            move |hit| site.answer(hit),
-            move |_, probe| {
-                seen.borrow_mut().get_or_insert_with(|| collection(probe));
-            },
-        );
-        let first: BTreeSet<String> = first.take().unwrap_or_default().into_keys().collect();
-        let before = confirmed.borrow();
-        // The page that was being written when the power went, and whom it replaced.
-        let lost: Vec<_> = before.difference(&first).collect();
-        assert!(
-            lost.len() <= 2,
-            "cut at {cut}: {lost:?} of {} are lost",
-            before.len()
-        );
-        for url in &first {
-            assert!(url.starts_with("http://h"), "a page without URL");
+/// What the log has confirmed, as a restart should see it.
+#[derive(Debug, Default)]
+struct Confirmed {
+    pages: BTreeMap<u16, String>,
+    retired: BTreeSet<String>,
+    known: BTreeSet<String>,
+}
+
+impl Confirmed {
+    fn take(&mut self, kind: TextKind, url: &str) {
+        match kind {
+            TextKind::Candidate => {}
+            TextKind::Retired => _ = self.retired.insert(url.to_owned()),
+            TextKind::Free(place) => _ = self.pages.remove(&place),
+            TextKind::Page(place) => {
+                self.pages.retain(|_, page| page != url);
+                self.pages.insert(place, url.to_owned());
+            }
         }
-        assert!(first.len() <= 16, "cut at {cut}: {} pages", first.len());
-        kept_before = kept_before.max(first.len());
+        if !url.is_empty() {
+            self.known.insert(url.to_owned());
+        }
     }
-    assert_eq!(
-        kept_before, 16,
-        "the cuts come before and after the first pages"
+
+    /// Pages that should be held: those of the list that have not given way, and the others.
+    fn held(&self, listed: &[String]) -> BTreeSet<String> {
+        let stays = |(place, url): &(usize, &String)| {
+            let taken = self.pages.contains_key(&(*place as u16));
+            !taken && !self.retired.contains(*url)
+        };
+        let listed = listed.iter().enumerate().filter(stays);
+        let listed = listed.map(|(_, url)| url.clone());
+        listed.chain(self.pages.values().cloned()).collect()
+    }
+}
+
+/// A run on this flash, until the power goes or for so long; what it holds when it starts.
+fn life(web: &Web, texts: &TextFlash, seconds: u64) -> (BTreeSet<String>, FoundTotals) {
+    let setting = Setting {
+        seconds,
+        ..setting(2, PLACES, Scope::Hosts, texts)
+    };
+    let site = web.clone();
+    let first = Rc::new(RefCell::new(None));
+    let seen = Rc::clone(&first);
+    setting.run_keeping(
+        None::<Keeper<'_, Flash<3, 1024, 4>>>,
+        move |hit| site.answer(hit),
+        move |_, probe| {
+            let now = || (collection(probe), probe.found_totals().expect("on"));
+            seen.borrow_mut().get_or_insert_with(now);
+        },
     );
+    let (held, totals) = first.take().expect("it ran");
+    (held.into_keys().collect(), totals)
+}
+
+/// Room for so many pages while the power goes.
+const PLACES: u16 = 10;
+
+/// At the first boot, where sectors are begun; and later, when the oldest sector is emptied, which
+/// holds pages and candidates. The power goes before each write and erase, and in the middle of it.
+#[test]
+fn a_power_cut_at_every_flash_operation_loses_nothing_and_doubles_nothing() {
+    let web = Web::new(2, 30, 5);
+    let listed = ["http://h0.test/".to_owned(), "http://h1.test/".to_owned()];
+    let worn = TextFlash::blank();
+    // Not for so long that it knows everything.
+    life(&web, &worn, 12);
+    worn.wear();
+    let mut cuts = 0;
+    let mut copied = false;
+    for start in [TextFlash::blank(), worn] {
+        let whole = start.switched_on();
+        life(&web, &whole, 45);
+        let operations = whole.1.borrow().operations.clone();
+        let earlier = start.texts();
+        let mut written = earlier.iter().filter(|(_, url)| !url.is_empty());
+        copied |= written.any(|text| whole.1.borrow().texts.contains(text));
+        for (before, bytes) in operations {
+            for cut in [before, before + bytes / 2] {
+                cuts += 1;
+                let texts = start.switched_on();
+                texts.0.borrow_mut().power = Some(cut);
+                life(&web, &texts, 45);
+                let mut confirmed = Confirmed::default();
+                let done = texts.1.borrow();
+                for (kind, url) in earlier.iter().chain(&done.texts) {
+                    confirmed.take(*kind, url);
+                }
+                let (held, totals) = life(&web, &texts.switched_on(), 3);
+                let expected = confirmed.held(&listed);
+                if expected.len() <= PLACES.into() {
+                    assert_eq!(held, expected, "after a cut at byte {cut}");
+                } else {
+                    // Who came last, and whom it should have replaced.
+                    assert_eq!(held.len(), PLACES.into(), "after a cut at byte {cut}");
+                    assert!(held.is_subset(&expected), "after a cut at byte {cut}");
+                }
+                let candidates = confirmed.known.difference(&held).count();
+                assert!(
+                    usize::from(totals.candidates) >= candidates,
+                    "{} of {candidates} candidates after a cut at byte {cut}",
+                    totals.candidates
+                );
+            }
+        }
+    }
+    println!("{cuts} power cuts");
+    assert!(cuts > 100 && copied, "{cuts}, texts copied: {copied}");
 }
 
 #[test]
@@ -607,6 +659,112 @@ fn a_scope_says_where_pages_may_be() {
         any.iter().any(|url| url.starts_with("http://b.test/")),
         "{any:?}"
     );
+}
+
+/// A front page that links to forty others, all alike by PageRank: which of them are held in half as
+/// many places, by this ranking.
+fn ranked(measure: Measure, words: &str, site: fn(&Hit) -> Answer) -> (World, Vec<String>) {
+    let texts = TextFlash::blank();
+    let mut ranking = Ranking::header(measure).to_vec();
+    ranking.extend(words.bytes());
+    let setting = Setting {
+        seconds: 1_500,
+        ranking,
+        ..setting(1, 21, Scope::Hosts, &texts)
+    };
+    let (world, held, _) = run(&setting, site);
+    (world, held.into_keys().collect())
+}
+
+/// Every second page says something about waders: in its title, its text, or in the links to it.
+fn waders(hit: &Hit) -> Answer {
+    // Only the front page's links say what they lead to: those of others would be text about it.
+    let anchor = |page: usize| match (hit.target.as_str(), page % 8) {
+        ("/", 6) => "the <b>Wader</b>",
+        _ => "on",
+    };
+    let link = |page: usize| {
+        let name = if page % 8 == 4 { "wader" } else { "x" };
+        format!("<a href=\"/{name}-{page}\">{}</a>", anchor(page))
+    };
+    let links: String = (0..40).map(link).collect();
+    let page = hit.target.rsplit('-').next().map(str::parse::<usize>);
+    match (hit.target.as_str(), page) {
+        ("/", _) => Answer::page(&links),
+        (_, Some(Ok(page))) => Answer::page(&match page % 8 {
+            0 => format!("<title>{page} Wader</title>{links}"),
+            2 => format!("{page}<p>on</p>waders,<p>a wader</p>x{links}"),
+            6 => format!("{page} wader{links}"),
+            _ => format!("{page} nothing of that{links}"),
+        }),
+        _ => Answer::none(),
+    }
+}
+
+#[test]
+fn pages_about_a_topic_are_kept_rather_than_others() {
+    let (world, held) = ranked(Measure::DEFAULT, "estuary wader", waders);
+    let is_about = |url: &String| {
+        let page: Option<usize> = url.rsplit('-').next().and_then(|page| page.parse().ok());
+        page.is_some_and(|page| page % 2 == 0)
+    };
+    let about = held.iter().filter(|url| is_about(url)).count();
+    println!("{about} of {} pages are about waders", held.len());
+    assert!(about >= 18, "{held:?}");
+    // What links and URLs say counts before a page was seen: those are looked at first.
+    let hits = world.hits.borrow();
+    let of = |hit: &&Hit| hit.target.rsplit('-').next()?.parse::<usize>().ok();
+    let mut first: Vec<usize> = Vec::new();
+    for page in hits.iter().filter_map(|hit| of(&hit)) {
+        if !first.contains(&page) {
+            first.push(page);
+        }
+    }
+    let early = first
+        .iter()
+        .take(10)
+        .filter(|page| matches!(**page % 8, 4 | 6))
+        .count();
+    assert!(early >= 8, "{first:?}");
+    let (_, held) = ranked(Measure::DEFAULT, "", waders);
+    let about = held.iter().filter(|url| is_about(url)).count();
+    assert!((5..=16).contains(&about), "by PageRank alone: {held:?}");
+}
+
+#[test]
+fn short_paths_are_kept_rather_than_others_if_location_counts() {
+    let site = |hit: &Hit| {
+        let link = |page: usize| match page % 2 {
+            0 => format!("<a href=\"/{page}\">on</a>"),
+            _ => format!("<a href=\"/a/b/c/d/{page}\">on</a>"),
+        };
+        let links: String = (0..40).map(link).collect();
+        match hit.target.as_str() {
+            "/robots.txt" | "/sitemap.xml" => Answer::none(),
+            target => Answer::page(&format!("{target}{links}")),
+        }
+    };
+    let measure = Measure {
+        location: true,
+        ..Measure::DEFAULT
+    };
+    let (_, held) = ranked(measure, "", site);
+    let short = held.iter().filter(|url| !url.contains("/a/")).count();
+    assert!(short >= 20, "{held:?}");
+}
+
+#[test]
+fn the_section_for_ranking_keeps_its_format() {
+    let mut section = Ranking::header(Measure::DEFAULT).to_vec();
+    section.extend(b"wader estuary");
+    assert_eq!(section, b"\x01\x02wader estuary", "images are out there");
+    let read = Ranking::read(&section).expect("it is good");
+    assert!(read.measure.page_rank && read.measure.topic && !read.measure.location);
+    assert!(Ranking::read(b"\x02\x02wader").is_none(), "a newer version");
+    assert!(Ranking::read(b"\x01").is_none(), "one that was cut short");
+    let many = format!("\x01\x02{}", "word ".repeat(17));
+    assert!(Ranking::read(many.as_bytes()).is_none(), "too many words");
+    assert!(Ranking::read(b"\x01\x02\xff").is_none(), "no text");
 }
 
 #[test]

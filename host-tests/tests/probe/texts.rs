@@ -6,26 +6,93 @@ use std::rc::Rc;
 use dunlin::discover::{Candidate, Discovery, Memory};
 use dunlin::probe::{DiscoveryMemory, FoundHost, FoundPage, SCOUTS, TextSource};
 use dunlin::rank::Account;
-use dunlin::store::Partition;
-use dunlin::time::Duration;
+use dunlin::store::{LONGEST_TEXT, Partition, Text, TextKind, TextLedger, TextLog};
+use dunlin::time::{Duration, Instant};
 use embedded_storage_async::nor_flash::{ErrorType, NorFlash, ReadNorFlash};
+use futures_lite::future::block_on;
 use host_tests::flash::{Fault, Flash};
 
 /// 128 KiB, as on a chip: one owner writes it, and everybody reads it.
 type Chip = Flash<32, 4096, 4>;
 
 #[derive(Clone, Debug)]
-pub struct TextFlash(pub Rc<RefCell<Chip>>);
+pub struct TextFlash(pub Rc<RefCell<Chip>>, pub Rc<RefCell<Done>>);
+
+/// What was done to a flash.
+#[derive(Clone, Debug, Default)]
+pub struct Done {
+    /// Each write and erase: bytes that were written or erased before it, and its own.
+    pub operations: Vec<(u64, u64)>,
+    /// Texts that were written whole: the log has confirmed them.
+    pub texts: Vec<(TextKind, String)>,
+}
 
 impl TextFlash {
     pub fn blank() -> Self {
-        Self(Rc::new(RefCell::new(Chip::blank())))
+        Self::of(Chip::blank())
+    }
+
+    fn of(chip: Chip) -> Self {
+        Self(Rc::new(RefCell::new(chip)), Rc::default())
     }
 
     /// What is in it after the power came back.
     pub fn switched_on(&self) -> Self {
-        Self(Rc::new(RefCell::new(self.0.borrow().switched_on())))
+        Self::of(self.0.borrow().switched_on())
     }
+
+    /// Texts that a restart would find, oldest first.
+    pub fn texts(&self) -> Vec<(TextKind, String)> {
+        let mut log = TextLog::new(self.switched_on());
+        let mut texts = Vec::new();
+        let opened = log.open(|text, _| texts.push((text.kind, text.url.to_owned())));
+        block_on(opened).expect("flash with power");
+        texts
+    }
+
+    /// Goes on writing texts that mean nothing, until the last sector but one is nearly full: the
+    /// next one is emptied soon, and the oldest after that.
+    pub fn wear(&self) {
+        let mut log = TextLog::new(self.clone());
+        block_on(log.open(|_, _| ())).expect("flash with power");
+        let used = || {
+            let chip = self.0.borrow();
+            let sector = &chip.bytes()[30 * 4096..31 * 4096];
+            sector.iter().filter(|byte| **byte != 0xff).count()
+        };
+        while used() < 2_780 {
+            let step = log.step(&Nothing, true, Instant::MAX);
+            assert!(block_on(step).is_ok(), "flash with power");
+        }
+        self.1.replace(Done::default());
+    }
+
+    fn begin(&self, bytes: usize) {
+        let before = self.0.borrow().count.bytes;
+        let operations = &mut self.1.borrow_mut().operations;
+        operations.push((before, bytes as u64));
+    }
+}
+
+/// Writes that a place is free which nobody has.
+struct Nothing;
+
+impl TextLedger for Nothing {
+    fn next<'u>(&self, _: &'u mut [u8; LONGEST_TEXT]) -> Option<Text<'u>> {
+        Some(Text {
+            kind: TextKind::Free(u16::MAX),
+            value: 0,
+            url: "",
+        })
+    }
+
+    fn written(&self, _: &Text<'_>, _: u32) {}
+
+    fn wanted(&self, text: &Text<'_>, _: u32) -> Option<TextKind> {
+        (!text.url.is_empty()).then_some(text.kind)
+    }
+
+    fn moved(&self, _: &Text<'_>, _: u32, _: Option<u32>) {}
 }
 
 impl ErrorType for TextFlash {
@@ -36,7 +103,7 @@ impl ReadNorFlash for TextFlash {
     const READ_SIZE: usize = 4;
 
     async fn read(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), Fault> {
-        futures_lite::future::block_on(self.0.borrow_mut().read(offset, bytes))
+        block_on(self.0.borrow_mut().read(offset, bytes))
     }
 
     fn capacity(&self) -> usize {
@@ -49,11 +116,18 @@ impl NorFlash for TextFlash {
     const ERASE_SIZE: usize = 4096;
 
     async fn erase(&mut self, from: u32, to: u32) -> Result<(), Fault> {
-        futures_lite::future::block_on(self.0.borrow_mut().erase(from, to))
+        self.begin((to - from) as usize);
+        block_on(self.0.borrow_mut().erase(from, to))
     }
 
     async fn write(&mut self, offset: u32, bytes: &[u8]) -> Result<(), Fault> {
-        futures_lite::future::block_on(self.0.borrow_mut().write(offset, bytes))
+        self.begin(bytes.len());
+        block_on(self.0.borrow_mut().write(offset, bytes))?;
+        if let Some(text) = Text::read(bytes) {
+            let confirmed = &mut self.1.borrow_mut().texts;
+            confirmed.push((text.kind, text.url.to_owned()));
+        }
+        Ok(())
     }
 }
 

@@ -289,6 +289,8 @@ pub struct Setting {
     pub collector: Option<Moods>,
     /// Where pages are looked for beyond the list: the image's section, and the flash of the log.
     pub discover: Option<(Vec<u8>, TextFlash)>,
+    /// How pages are ranked: the image's section; empty for an image without it.
+    pub ranking: Vec<u8>,
     /// Pages in which hosts say when others changed.
     pub tellers: Vec<Teller>,
 }
@@ -329,6 +331,7 @@ impl Default for Setting {
             window: 700,
             collector: None,
             discover: None,
+            ranking: Vec::new(),
             tellers: Vec::new(),
         }
     }
@@ -427,6 +430,10 @@ impl Setting {
         let builder = match &self.discover {
             Some((section, _)) => builder.section(Tag::DISCOVERY, section),
             None => builder,
+        };
+        let builder = match self.ranking.is_empty() {
+            true => builder,
+            false => builder.section(Tag::RANKING, &self.ranking),
         };
         builder
             .names(&self.names)

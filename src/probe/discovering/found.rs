@@ -6,6 +6,7 @@ use core::cell::{Cell, RefCell};
 use crate::catalog::Page;
 use crate::fetch::Url;
 use crate::image::{ImageError, Tag};
+use crate::rank::{Found as Words, Ranking, location};
 use crate::store::{LONGEST_TEXT, TEXT_BYTES, Text};
 use crate::time::Duration;
 
@@ -39,7 +40,10 @@ pub(super) enum Kind {
 #[derive(Debug)]
 pub struct FoundPage {
     /// Where its URL's text is, in words of four bytes.
-    pub(super) text: Cell<u32>,
+    text: Cell<[u8; 3]>,
+    /// What its URL and its words take from its worth, in 255ths. Nothing at first: tables of zeros
+    /// are not part of an image.
+    lacks: Cell<u8>,
     pub(super) host: Cell<u16>,
     pub(super) kind: Cell<Kind>,
     /// The log does not know what is here.
@@ -53,11 +57,35 @@ impl FoundPage {
         reason = "each use is meant to be a place of its own"
     )]
     pub const NEW: Self = Self {
-        text: Cell::new(0),
+        text: Cell::new([0; 3]),
+        lacks: Cell::new(0),
         host: Cell::new(0),
         kind: Cell::new(Kind::Listed),
         unsaved: Cell::new(false),
     };
+
+    /// Where its URL's text is, in words of four bytes.
+    pub(super) fn text(&self) -> u32 {
+        let [low, middle, high] = self.text.get();
+        u32::from_le_bytes([low, middle, high, 0])
+    }
+
+    /// It is there now, below [`Candidate::MOST_TEXT`](crate::discover::Candidate::MOST_TEXT).
+    pub(super) fn set_text(&self, at: u32) {
+        let [low, middle, high, _] = at.to_le_bytes();
+        self.text.set([low, middle, high]);
+    }
+
+    /// What its URL and its words make of it, 1 at most.
+    pub(super) fn worth(&self) -> f32 {
+        f32::from(u8::MAX - self.lacks.get()) / 255.0
+    }
+
+    /// Never less than one step.
+    pub(super) fn set_worth(&self, worth: f32) {
+        let steps = (worth * 255.0 + 0.5).clamp(1.0, 255.0) as u8;
+        self.lacks.set(u8::MAX - steps);
+    }
 }
 
 /// Room for a host that is not in the list.
@@ -92,6 +120,7 @@ pub(in crate::probe) struct Found<'a> {
     pub(super) gap: Duration,
     /// Hosts of the image, which come first.
     pub(super) listed_hosts: u16,
+    pub(super) ranking: Ranking,
 }
 
 impl core::fmt::Debug for Found<'_> {
@@ -115,7 +144,36 @@ impl<'a> Found<'a> {
         sitemap: RefCell::new(UrlText::new()),
         gap: Duration::ZERO,
         listed_hosts: 0,
+        ranking: Ranking::DEFAULT,
     };
+
+    /// What a URL makes of a page that holds these words, or whose links do: 1 at most.
+    pub(super) fn worth_of(&self, url: &Url<'_>, about: Words) -> f32 {
+        let Ranking { measure, topic } = &self.ranking;
+        // Where nobody asks for a topic, what is looked at first depends on the URL all the same.
+        let by_url = match measure.topic && !measure.location {
+            true => 1.0,
+            false => location(url),
+        };
+        by_url * topic.worth(about)
+    }
+
+    /// Words of the topic in a URL.
+    pub(super) fn words_of(&self, url: &Url<'_>) -> Words {
+        match self.ranking.topic.is_empty() {
+            true => Words::default(),
+            false => self.ranking.topic.in_text(url.path_and_query().as_bytes()),
+        }
+    }
+
+    /// What the PageRank of the page at a place is multiplied by.
+    pub(super) fn factor(&self, place: usize) -> f32 {
+        let measure = self.ranking.measure;
+        match self.pages.get(place) {
+            Some(page) if measure.location || measure.topic => page.worth(),
+            _ => 1.0,
+        }
+    }
 
     /// How many places there are.
     pub(in crate::probe) fn len(&self) -> usize {
@@ -153,7 +211,7 @@ impl<'a> Found<'a> {
         match page.kind.get() {
             Kind::Listed | Kind::Free => None,
             Kind::Sitemap => Some(self.sitemap.borrow().clone()),
-            Kind::Kept | Kind::Scout => self.text(page.text.get()),
+            Kind::Kept | Kind::Scout => self.text(page.text()),
         }
     }
 

@@ -1,12 +1,13 @@
 //! What a body leads to, as it streams by: links of a page, pages of a sitemap, sitemaps of a
 //! robots.txt.
 
-use super::{Kind, UrlText};
-use crate::discover::{Directives, Link, LinkKind, LinkReader, LinkSink, digest};
+use super::Kind;
+use crate::discover::{Directives, Link, LinkKind, LinkReader, LinkSink, TextPlace, digest};
 use crate::feed::FeedReader;
 use crate::fetch::{Body, Head, Url};
 use crate::probe::visit::Visit;
 use crate::probe::{Board, Probe};
+use crate::rank::{Found as Words, WordReader};
 use crate::store::LONGEST_TEXT;
 
 /// Links of a page that count; its first ones.
@@ -33,6 +34,9 @@ pub(super) struct PageLinks {
     /// Bits of those that lead to the page's own part of its host.
     pub near: u128,
     pub directives: Directives,
+    /// Words of the topic that it holds.
+    about: Words,
+    words: WordReader,
     /// It names another URL as its own.
     pub is_elsewhere: bool,
 }
@@ -137,7 +141,13 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
                     found: &mut *found,
                 };
                 reader.finish(&mut sink);
+                sink.text_ends();
                 if is_version {
+                    let all = &probe.setup.found;
+                    if let Some(page) = all.pages.get(usize::from(self.page)) {
+                        let about = found.about.and(all.words_of(&base));
+                        page.set_worth(all.worth_of(&base, about));
+                    }
                     probe.spend(self.page, found);
                 } else {
                     // Its links are not known this time, what it wants is.
@@ -186,8 +196,15 @@ impl<B: Board> LinkSink for Sink<'_, '_, '_, '_, B> {
         if link.kind == LinkKind::Canonical {
             found.is_elsewhere = true;
         }
+        let topic = &self.probe.setup.found.ranking.topic;
+        let about = match topic.is_empty() {
+            true => Words::default(),
+            false => topic
+                .in_text(link.anchor)
+                .and(self.probe.setup.found.words_of(&url)),
+        };
         if !found.links.contains(&other)
-            && let Some(other) = self.probe.meet(&url, &self.base, self.host)
+            && let Some(other) = self.probe.meet(&url, about, &self.base, self.host)
         {
             if is_near(&self.base, &url) {
                 self.found.near |= 1 << self.found.links.len();
@@ -199,6 +216,17 @@ impl<B: Board> LinkSink for Sink<'_, '_, '_, '_, B> {
 
     fn directives(&mut self, directives: Directives) {
         self.found.directives = self.found.directives.and(directives);
+    }
+
+    fn text(&mut self, _: TextPlace, text: &[u8]) {
+        let topic = &self.probe.setup.found.ranking.topic;
+        let found = self.found.words.update(topic, text);
+        self.found.about = self.found.about.and(found);
+    }
+
+    fn text_ends(&mut self) {
+        let topic = &self.probe.setup.found.ranking.topic;
+        self.found.about = self.found.about.and(self.found.words.finish(topic));
     }
 }
 
@@ -232,9 +260,10 @@ impl<B: Board> Probe<'_, B> {
             return self.add_sitemap(&url);
         }
         // The host vouches for it: it counts as seen twice.
-        let first = self.meet(&url, sitemap, host);
+        let about = self.setup.found.words_of(&url);
+        let first = self.meet(&url, about, sitemap, host);
         if first.is_some() {
-            let _ = self.meet(&url, sitemap, host);
+            let _ = self.meet(&url, about, sitemap, host);
         }
     }
 
@@ -287,7 +316,7 @@ impl<B: Board> Probe<'_, B> {
 /// Finds the lines `Sitemap: URL` of a robots.txt.
 #[derive(Debug, Default)]
 struct RobotsLines {
-    line: UrlText,
+    line: heapless::Vec<u8, LONGEST_TEXT>,
     /// The line is too long.
     long: bool,
     has_named: bool,
@@ -295,19 +324,20 @@ struct RobotsLines {
 
 impl RobotsLines {
     fn take(&mut self, bytes: &[u8], named: &mut dyn FnMut(&[u8])) {
-        const FIELD: &str = "sitemap:";
+        const FIELD: &[u8] = b"sitemap:";
         for byte in bytes {
             if !matches!(byte, b'\r' | b'\n') {
-                let letter = char::from(*byte);
-                self.long |= !byte.is_ascii() || self.line.push(letter).is_err();
+                self.long |= !byte.is_ascii() || self.line.push(*byte).is_err();
                 continue;
             }
-            let start = self.line.get(..FIELD.len());
-            if start.is_some_and(|start| start.eq_ignore_ascii_case(FIELD)) && !self.long {
-                let url = self.line.get(FIELD.len()..).unwrap_or_default().trim();
-                let url = url.split(['#', ' ']).next().unwrap_or_default();
+            if let Some((field, url)) = self.line.split_at_checked(FIELD.len())
+                && field.eq_ignore_ascii_case(FIELD)
+                && !self.long
+            {
+                let url = url.trim_ascii();
+                let end = url.iter().position(|byte| matches!(byte, b'#' | b' '));
                 self.has_named = true;
-                named(url.as_bytes());
+                named(url.get(..end.unwrap_or(url.len())).unwrap_or_default());
             }
             self.line.clear();
             self.long = false;

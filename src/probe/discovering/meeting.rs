@@ -1,13 +1,15 @@
 //! Which URLs may become candidates: limits, scope, doorkeepers.
 
+use super::queue::Waiting;
 use super::{Discovery, Found, FoundEvent, UrlText};
 use crate::catalog::Page;
-use crate::discover::{Refusal, Scope, Target, UrlLimits, digest, directory_digest};
+use crate::discover::{Candidate, Refusal, Scope, Target, UrlLimits, digest, directory_digest};
 use crate::fetch::Url;
 use crate::probe::origin::Origin;
 use crate::probe::redirects::spell;
 use crate::probe::setup::Setup;
 use crate::probe::{Board, Probe, State};
+use crate::rank::Found as Words;
 
 /// Mixed into the digest of a host, so that it is not taken for its front page's.
 const OF_HOST: u32 = 0x9e37_79b9;
@@ -16,12 +18,18 @@ impl<'a, B: Board> Probe<'a, B> {
     /// A link leads to this URL: its digest, if it leads to a page that is kept or may become a
     /// candidate. Work: a look at the tables, and for what is new the hosts of the list.
     #[inline(never)] // Out of the futures' code, which would be larger.
-    pub(super) fn meet(&self, url: &Url<'_>, from: &Url<'_>, from_host: u16) -> Option<u32> {
+    pub(super) fn meet(
+        &self,
+        url: &Url<'_>,
+        about: Words,
+        from: &Url<'_>,
+        from_host: u16,
+    ) -> Option<u32> {
         let key = &self.setup.config.key;
         let digest = digest(url, key);
         let refused = {
             let state = &mut *self.state();
-            match state.meet(&self.setup, digest, url, from, from_host) {
+            match state.meet(&self.setup, digest, (url, about), from, from_host) {
                 Ok(()) => return Some(digest),
                 Err(why) => why,
             }
@@ -39,14 +47,17 @@ impl State<'_> {
         &mut self,
         setup: &Setup<'_>,
         digest: u32,
-        url: &Url<'_>,
+        (url, about): (&Url<'_>, Words),
         from: &Url<'_>,
         from_host: u16,
     ) -> Result<(), Refusal> {
         let Some(discovery) = self.discovery.as_mut() else {
             return Ok(());
         };
-        if discovery.knows(digest) {
+        let worth = || setup.found.worth_of(url, about);
+        // The URL alone says nothing that it did not say before.
+        let raised = if about.is_empty() { 0.0 } else { worth() };
+        if discovery.knows(digest, raised) {
             return Ok(());
         }
         let refused = UrlLimits::DEFAULT.check(url).err();
@@ -61,7 +72,7 @@ impl State<'_> {
         let Some(discovery) = self.discovery.as_mut() else {
             return Ok(());
         };
-        let met = host.and_then(|host| discovery.ask_for_room(setup, digest, url, host));
+        let met = host.and_then(|host| discovery.ask_for_room(setup, digest, (url, worth()), host));
         discovery.totals.refused = discovery
             .totals
             .refused
@@ -124,13 +135,18 @@ fn discover_root(url: &Url<'_>, key: &[u8; 16]) -> u32 {
 }
 
 impl Discovery<'_> {
-    /// Is it the URL of a page that is kept, or of a candidate?
-    fn knows(&mut self, digest: u32) -> bool {
+    /// Is it the URL of a page that is kept, or of a candidate, which is worth at least this by the
+    /// link that leads there?
+    fn knows(&mut self, digest: u32, worth: f32) -> bool {
         if self.frontier.bank().find(digest).is_some() {
             return true;
         }
         let candidate = self.frontier.candidates_mut().find_mut(digest);
-        candidate.map(|candidate| candidate.linked()).is_some()
+        let linked = |candidate: &mut Candidate| {
+            candidate.linked();
+            candidate.raise_worth(worth);
+        };
+        candidate.map(linked).is_some()
     }
 
     /// Something new: it waits for the log if it may become a candidate.
@@ -138,7 +154,7 @@ impl Discovery<'_> {
         &mut self,
         setup: &Setup<'_>,
         digest: u32,
-        url: &Url<'_>,
+        (url, worth): (&Url<'_>, f32),
         host: u16,
     ) -> Result<(), Refusal> {
         let directory = directory_digest(url, &setup.config.key);
@@ -151,7 +167,8 @@ impl Discovery<'_> {
                 text.push_str(&spelt).map_err(|_| Refusal::Length)?;
                 if !self.queue.has(&text) {
                     // Without room, whoever links to it will do so again.
-                    let _ = self.queue.push(false, &text);
+                    let retired = false;
+                    let _ = self.queue.push(Waiting { retired, worth }, &text);
                 }
                 Ok(())
             }

@@ -42,6 +42,7 @@ use super::{Board, Event, Probe};
 use crate::discover::{self, Discovery as Wanted, Doorkeeper, Frontier, FrontierSettings, digest};
 use crate::fetch::Url;
 use crate::image::Tag;
+use crate::rank::Ranking;
 use crate::time::{Duration, Instant};
 use found::Kind;
 use queue::Queue;
@@ -143,10 +144,15 @@ impl<'a, B: Board> Probe<'a, B> {
             sitemap: RefCell::new(UrlText::new()),
             gap: Duration::from_millis(wanted.gap_ms.into()),
             listed_hosts: image.hosts() as u16,
+            ranking: image
+                .section(Tag::RANKING)
+                .and_then(Ranking::read)
+                .unwrap_or(Ranking::DEFAULT),
         };
         let candidates = memory.frontier.candidates.len();
         let several = image.hosts() + memory.hosts.len() > 1;
         let settings = FrontierSettings {
+            measure: self.setup.found.ranking.measure,
             exploring: f32::from(wanted.exploring) / 256.0,
             // One host leaves room for the others.
             host: if several {

@@ -5,6 +5,32 @@ use super::found::UrlText;
 /// Bytes before each URL: its kind and its length.
 const HEADER: usize = 2;
 
+/// What a URL waits for, beside its text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Waiting {
+    /// It was a page of the list.
+    pub retired: bool,
+    /// What its URL and the link to it make of it, 1 at most.
+    pub worth: f32,
+}
+
+/// Steps of what URLs are worth in the queue.
+const STEPS: f32 = 127.0;
+
+impl Waiting {
+    fn byte(self) -> u8 {
+        let worth = (self.worth * STEPS + 0.5).clamp(1.0, STEPS) as u8;
+        worth << 1 | u8::from(self.retired)
+    }
+
+    fn of(byte: u8) -> Self {
+        Self {
+            retired: byte & 1 != 0,
+            worth: f32::from(byte >> 1) / STEPS,
+        }
+    }
+}
+
 /// The queue. A URL that does not fit is left out: who links to it will do so again.
 #[derive(Debug)]
 pub(super) struct Queue<'a> {
@@ -17,8 +43,8 @@ impl<'a> Queue<'a> {
         Self { bytes, used: 0 }
     }
 
-    /// Appends a URL; false if there is no room. `retired`: it was a page of the list.
-    pub(super) fn push(&mut self, retired: bool, url: &str) -> bool {
+    /// Appends a URL; false if there is no room.
+    pub(super) fn push(&mut self, waiting: Waiting, url: &str) -> bool {
         let Ok(length) = u8::try_from(url.len()) else {
             return false;
         };
@@ -26,20 +52,20 @@ impl<'a> Queue<'a> {
         let Some(room) = self.bytes.get_mut(self.used..end) else {
             return false;
         };
-        let bytes = [u8::from(retired), length].into_iter().chain(url.bytes());
+        let bytes = [waiting.byte(), length].into_iter().chain(url.bytes());
         room.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
         self.used = end;
         true
     }
 
     /// The first of them.
-    pub(super) fn first(&self) -> Option<(bool, UrlText)> {
+    pub(super) fn first(&self) -> Option<(Waiting, UrlText)> {
         let (head, rest) = self.bytes.get(..self.used)?.split_first_chunk::<HEADER>()?;
-        let [retired, length] = *head;
+        let [waiting, length] = *head;
         let text = core::str::from_utf8(rest.get(..usize::from(length))?).ok()?;
         let mut url = UrlText::new();
         url.push_str(text).ok()?;
-        Some((retired != 0, url))
+        Some((Waiting::of(waiting), url))
     }
 
     /// Takes the first of them out. Work: the queue's bytes.

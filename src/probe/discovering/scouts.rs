@@ -1,6 +1,7 @@
 //! Which candidate is looked at, and who gives way to whom.
 
 use super::links::part_of;
+use super::queue::Waiting;
 use super::{Discovery, FoundEvent, Kind, SCOUTS, UrlText};
 use crate::discover::{Candidate, Refusal, Verdict as Candidates, branch_digest, digest};
 use crate::fetch::Url;
@@ -19,6 +20,12 @@ const VAIN: u8 = 8;
 const SITEMAP_HOLDS: Duration = Duration::DAY;
 /// Sitemaps of which is remembered when they were read.
 pub(super) const READ_SITEMAPS: usize = 16;
+
+/// How a page of the list waits that gave way.
+const RETIRED: Waiting = Waiting {
+    retired: true,
+    worth: 0.0,
+};
 
 /// What becomes of a scout.
 enum Fate {
@@ -222,7 +229,7 @@ impl State<'_> {
         if discovery.has_room() {
             return Fate::Keep;
         }
-        let worth = discovery.frontier.bank().importance(place);
+        let worth = discovery.frontier.bank().importance(place) * setup.found.factor(place.into());
         let least = discovery.least(setup, pages);
         match least {
             Some((other, least)) if discovery.frontier.is_better(worth, least) => {
@@ -258,7 +265,7 @@ impl State<'_> {
             return false;
         };
         // The log has to know that a page of the list is gone: it is there after a restart.
-        if is_listed && !discovery.queue.push(true, url) {
+        if is_listed && !discovery.queue.push(RETIRED, url) {
             return false;
         }
         if !self.free(setup, place, verdict) {
@@ -277,7 +284,7 @@ impl State<'_> {
     /// A scout is a candidate again.
     fn return_scout(&mut self, setup: &Setup<'_>, place: u16, verdict: Candidates) {
         let page = setup.found.pages.get(usize::from(place));
-        let text = page.map(|page| (page.host.get(), page.text.get()));
+        let text = page.map(|page| (page.host.get(), page.text()));
         if let Some(discovery) = self.discovery.as_mut() {
             // Whoever had to go for it is known by links again some day.
             let _ = discovery.frontier.retire(place, text, verdict);
@@ -299,7 +306,7 @@ impl State<'_> {
         }
         let kind = page.kind.replace(Kind::Free);
         if let Some(discovery) = self.discovery.as_mut() {
-            let text = (kind == Kind::Kept).then_some((page.host.get(), page.text.get()));
+            let text = (kind == Kind::Kept).then_some((page.host.get(), page.text()));
             let _ = discovery.frontier.retire(place, text, verdict);
             if kind == Kind::Scout {
                 discovery.scouts = discovery.scouts.saturating_sub(1);
@@ -356,7 +363,8 @@ impl State<'_> {
             .is_some();
         discovery.scouts += 1;
         if let Some(page) = setup.found.pages.get(usize::from(place)) {
-            page.text.set(candidate.text());
+            page.set_text(candidate.text());
+            page.set_worth(candidate.worth());
             page.host.set(candidate.host());
             page.kind.set(Kind::Scout);
         }
@@ -429,9 +437,12 @@ impl Discovery<'_> {
                 return None;
             }
             match setup.found.kind(index) {
-                Kind::Kept => Some(1.0),
+                Kind::Kept => Some(setup.found.factor(index)),
                 Kind::Listed if self.wanted.is_pinned(place) => None,
-                Kind::Listed => Some(setup.image.page(index).ok()?.weight),
+                Kind::Listed => {
+                    let page = setup.image.page(index).ok()?;
+                    Some(page.weight * setup.found.factor(index))
+                }
                 Kind::Free | Kind::Scout | Kind::Sitemap => None,
             }
         })

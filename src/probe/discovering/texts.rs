@@ -17,7 +17,6 @@ use crate::fetch::Url;
 use crate::probe::persist::Persistence;
 use crate::probe::setup::Setup;
 use crate::probe::{Board, Event, PageMemory, Probe, State};
-use crate::rank::location;
 use crate::scheduler::PageSettings;
 use crate::store::{LONGEST_TEXT, Partition, Step, Text, TextKind, TextLedger, TextLog};
 use crate::time::{Duration, Instant};
@@ -159,8 +158,8 @@ impl<B: Board> TextLedger for Texts<'_, '_, B> {
             let url = put(&url.unwrap_or_default(), buffer);
             return Some(Text { kind, value, url });
         }
-        let (retired, url) = discovery.queue.first()?;
-        let kind = match retired {
+        let (waiting, url) = discovery.queue.first()?;
+        let kind = match waiting.retired {
             true => TextKind::Retired,
             false => TextKind::Candidate,
         };
@@ -186,10 +185,15 @@ impl<B: Board> TextLedger for Texts<'_, '_, B> {
                     false
                 }
                 TextKind::Candidate | TextKind::Retired => {
-                    if let Some(discovery) = state.discovery.as_mut() {
+                    let waiting = state.discovery.as_mut().and_then(|discovery| {
+                        let first = discovery.queue.first();
                         discovery.queue.pop();
-                    }
-                    state.candidate(setup, text.url, at, None)
+                        first
+                    });
+                    let found = state.candidate(setup, text.url, at, None);
+                    let worth = waiting.map(|(waiting, _)| waiting.worth);
+                    state.raise_worth(setup, text.url, worth);
+                    found
                 }
             }
         };
@@ -206,7 +210,7 @@ impl<B: Board> TextLedger for Texts<'_, '_, B> {
         let digest = digest(&url, &setup.config.key);
         if let Some(place) = discovery.frontier.bank().find(digest) {
             let page = setup.found.pages.get(usize::from(place))?;
-            if page.text.get() == at {
+            if page.text() == at {
                 match page.kind.get() {
                     // Not before the place is its own in the log, too.
                     Kind::Kept if !page.unsaved.get() => return Some(TextKind::Page(place)),
@@ -233,10 +237,10 @@ impl<B: Board> TextLedger for Texts<'_, '_, B> {
         let digest = digest(&url, &setup.config.key);
         if let Some(place) = discovery.frontier.bank().find(digest)
             && let Some(page) = setup.found.pages.get(usize::from(place))
-            && page.text.get() == from
+            && page.text() == from
             && let Some(to) = to
         {
-            return page.text.set(to);
+            return page.set_text(to);
         }
         let candidates = discovery.frontier.candidates_mut();
         match (candidates.find_mut(digest), to) {
@@ -298,7 +302,7 @@ impl State<'_> {
         let bank = discovery.frontier.bank();
         for (place, page) in setup.found.pages.iter().enumerate() {
             if page.kind.get() == Kind::Kept && !page.unsaved.get() {
-                let written = setup.found.value(page.text.get()).map_or(0.0, income);
+                let written = setup.found.value(page.text()).map_or(0.0, income);
                 let today = bank.importance(place as u16) / mean;
                 page.unsaved
                     .set(today > 2.0 * written || 2.0 * today < written);
@@ -325,7 +329,7 @@ impl State<'_> {
             && page.kind.get() == Kind::Kept
             && discovery.frontier.bank().digest(place.into()) == digest
         {
-            page.text.set(at);
+            page.set_text(at);
             page.unsaved.set(false);
         }
     }
@@ -352,7 +356,7 @@ impl State<'_> {
             return false;
         }
         let mut newcomer = Candidate::new(digest, host, at);
-        newcomer.set_worth(location(&url));
+        newcomer.set_worth(setup.found.worth_of(&url, setup.found.words_of(&url)));
         let directory = directory_digest(&url, key);
         let offer = discovery.frontier.offer(newcomer, directory);
         if let (Some(income), Some(candidate)) =
@@ -363,6 +367,18 @@ impl State<'_> {
         let taken = matches!(offer, Offer::Taken { .. });
         discovery.totals.found += u32::from(taken);
         taken
+    }
+
+    /// The link to a candidate has said what it may be worth.
+    fn raise_worth(&mut self, setup: &Setup<'_>, url: &str, worth: Option<f32>) {
+        if let (Some(discovery), Ok(url), Some(worth)) =
+            (self.discovery.as_mut(), Url::parse(url), worth)
+        {
+            let candidates = discovery.frontier.candidates_mut();
+            if let Some(candidate) = candidates.find_mut(digest(&url, &setup.config.key)) {
+                candidate.raise_worth(worth);
+            }
+        }
     }
 
     /// Takes over a text of an earlier run: a later one overrules it.
@@ -452,7 +468,8 @@ impl State<'_> {
             .restore(place, digest, income(text.value))
         {
             page.kind.set(Kind::Kept);
-            page.text.set(at);
+            page.set_worth(setup.found.worth_of(&url, setup.found.words_of(&url)));
+            page.set_text(at);
             page.host.set(host);
         }
     }
@@ -463,7 +480,7 @@ impl State<'_> {
             && page.kind.get() == Kind::Kept
             && let Some(discovery) = self.discovery.as_mut()
         {
-            let text = Some((page.host.get(), page.text.get()));
+            let text = Some((page.host.get(), page.text()));
             let _ = discovery.frontier.retire(place, text, Candidates::Unknown);
             page.kind.set(Kind::Free);
         }
