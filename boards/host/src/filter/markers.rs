@@ -42,6 +42,12 @@ impl Markers {
             .collect()
     }
 
+    /// As a list has them: what [`parse`](Self::parse) reads.
+    pub fn written(&self) -> String {
+        let [from, to] = [&self.from, &self.to].map(|marker| marker.replace('…', "\\…"));
+        format!("{from}…{to}")
+    }
+
     /// As the crate takes what is ignored.
     pub fn as_ignore(&self) -> Ignore<'_> {
         Ignore {
@@ -147,6 +153,13 @@ mod tests {
 
     fn markers(text: &str) -> Markers {
         Markers::parse(text).expect("markers")
+    }
+
+    #[test]
+    fn what_is_written_reads_the_same() {
+        for text in ["<main>…</main>", "seen...", r"a\…b…c", r"x|y…\z"] {
+            assert_eq!(markers(&markers(text).written()), markers(text), "{text}");
+        }
     }
 
     #[test]
