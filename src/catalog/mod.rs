@@ -59,13 +59,21 @@
 //! |---|---|---|---|
 //! | [`catalog::Page`](Page) | host, URL, weight, given rate and its confidence | decoded from the image when it is asked for | as long as its reader looks at it; the image itself stays until another list is loaded |
 //! | [`catalog::CrawlLimits`](CrawlLimits), [`catalog::ChangeLaw`](ChangeLaw) | crawls an interval; the law of its changes | the same, in sections of their own | the same |
+//! | `catalog::PageFilter` | what of it counts as a change (feature `filter`) | the same | the same |
+//! | `image::Learnt` | belief, as a list brings it from another probe | the same | until the restart at which it is taken over |
+//! | `image::Teller` | that it is no page, but where a host says what has changed (feature `hints`) | the same | the same as the image |
 //! | `scheduler::PageSettings` | weight, rate, confidence: the argument of `add_page` | stack | one call |
 //! | `scheduler::PageId` | its index | wherever it is asked about | as long as the page is in the scheduler |
 //! | `scheduler::PageState` | weight, belief about its rate, last fetch, next due time, place in its host's queue | RAM, 36 bytes | from `add_page` until it is removed or the device resets |
 //! | `probe::PageMemory` | validators, fingerprint, robots verdict, where the store keeps it | RAM, 64 bytes | until the device resets |
 //! | `probe`'s redirects | where it moved to, and the robots verdict there with its end | RAM, the bytes of the new URL | until the move is over, forgotten for want of room, or the device resets |
+//! | `probe::AddedPage` | number, host, URL, weight, given rate of a page that was added (feature `additions`) | RAM, a place of the firmware's | until it is removed or the device resets |
+//! | `probe::FoundPage` | host, and where the text of its URL lies, of a page that was found (feature `discover`) | RAM, 8 bytes | until it gives way or the device resets |
+//! | `discover::Candidate` | digest of its URL, where the text lies, income, backlinks, robots verdict, of a page that might be kept | RAM, 16 bytes | until it is kept, gives way, or the device resets |
+//! | `fleet::Visit` | belief after a visit, and whether it had changed: what a planner is told (feature `fleet`) | RAM, then a message | until the planner has it |
 //! | `store::PageRecord` | belief, last fetch, fingerprint, validators, robots verdict | flash, 84 bytes | across resets, until the page is no longer on the list |
 //! | `store::MoveRecord` | where it moved to for good | flash, 84 bytes | across resets, until it moves again |
+//! | texts of the `store` | URL of a page or candidate that was found, and its place (feature `discover`) | flash, 12 bytes and the URL | across resets, until it is neither kept nor a candidate |
 //!
 //! In the crate, for plans made ahead of time:
 //!

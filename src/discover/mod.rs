@@ -9,6 +9,40 @@
 //! [`rank`](crate::rank) knows, and says who takes whose place in the collection.
 //!
 //! What one fetch holds in memory: 560 bytes for a [`LinkReader`].
+//!
+//! # Example
+//! A page streams by in two pieces, and its links become URLs that may be asked for:
+//!
+//! ```
+//! use dunlin::discover::{Link, LinkReader, LinkSink, Scope, UrlLimits};
+//! use dunlin::fetch::{Url, UrlError};
+//!
+//! struct Found<'a> {
+//!     page: Url<'a>,
+//!     paths: Vec<String>,
+//! }
+//!
+//! impl LinkSink for Found<'_> {
+//!     fn link(&mut self, link: &Link<'_>) {
+//!         let mut room = [0; 256];
+//!         let Ok(url) = link.resolve(&self.page, &mut room) else {
+//!             return;
+//!         };
+//!         if Scope::Hosts.lets_in(&self.page, &url) && UrlLimits::DEFAULT.check(&url).is_ok() {
+//!             self.paths.push(url.path_and_query().into());
+//!         }
+//!     }
+//! }
+//!
+//! let page = Url::parse("http://example.org/news/")?;
+//! let mut found = Found { page, paths: Vec::new() };
+//! let mut reader = LinkReader::new("dunlin");
+//! reader.update(b"<a href=today>Today</a> <a href=http://elsewhere.test/>Else", &mut found);
+//! reader.update(b"where</a> <a href='/archive?PHPSESSID=1'>Archive</a>", &mut found);
+//! reader.finish(&mut found);
+//! assert_eq!(found.paths, ["/news/today"]);
+//! # Ok::<(), UrlError>(())
+//! ```
 
 mod candidates;
 mod config;

@@ -28,11 +28,14 @@
 //! | `names.rs`, `memory.rs` | how long the address of a host is remembered |
 //! | `connection.rs` | how long a connection is kept; what a failure on it is called |
 //! | `slots.rs` | which slot fetches which page |
+//! | `turn.rs` | nothing: it takes a visit's request through the gate and to the network, under a deadline |
+//! | `beside.rs` | nothing: requests that belong to no page go out by it |
 //! | `wall_clock.rs`, `time_server.rs` | what time it is, and whom to believe |
 //! | `persist.rs` | what is written to flash when |
 //! | `restore.rs` | what a restart believes of it |
 //! | `setup.rs` | what the page image says |
 //! | `totals.rs` | what counts as a fetch, an error, a change |
+//! | `event.rs`, `log_line.rs` | what the log says, and how a line of it is written and read back |
 //! | `board.rs`, `body.rs` | what a board has to bring; what it is shown of bodies |
 //! | `fleet.rs` | what a lease allows, and what more budget would be worth (feature `fleet`) |
 //! | `visited.rs` | which visits a planner is told of (feature `fleet`) |

@@ -146,9 +146,11 @@ fn refuse(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return ExitCode::from(2);
     }
+    let text = error.render().to_string();
     output::say(format_args!(
-        "{}; see 'dunlin --help'",
-        one_line(&error.render().to_string())
+        "{}; see '{} --help'",
+        one_line(&text),
+        asked(&text)
     ));
     ExitCode::from(2)
 }
@@ -166,9 +168,32 @@ fn one_line(text: &str) -> String {
     words.join(" ").replace(" tip: ", "; tip: ")
 }
 
+/// The command that was asked for, as far as the usage of a clap error says which.
+fn asked(text: &str) -> String {
+    let usage = text.split("\n\nUsage: ").nth(1).unwrap_or_default();
+    let name = |word: &&str| !word.starts_with(['[', '<', '-']);
+    let words: Vec<&str> = usage.split_whitespace().take_while(name).collect();
+    match words.as_slice() {
+        [_, commands @ ..] if !commands.is_empty() => format!("dunlin {}", commands.join(" ")),
+        _ => "dunlin".to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_help_that_is_named_is_that_of_the_command() {
+        let help = |arguments: &[&str]| {
+            let error = Cli::try_parse_from(arguments).expect_err("it is wrong");
+            asked(&error.render().to_string())
+        };
+        assert_eq!(help(&["dunlin", "plan", "PAGES.csv"]), "dunlin plan");
+        assert_eq!(help(&["dunlin", "plan", "--crawl", "1"]), "dunlin plan");
+        assert_eq!(help(&["dunlin", "fleet", "pull"]), "dunlin fleet pull");
+        assert_eq!(help(&["dunlin", "--nonsense"]), "dunlin");
+    }
 
     #[test]
     fn a_tip_stands_apart_from_what_is_wrong() {

@@ -80,7 +80,7 @@ fn tables_and_pictures() {
     assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"));
     assert!(picture.contains("netorg") && picture.contains("Visible lifespan"));
     let csv = dunlin(&["evolution", "-", "--format", "csv"], history().as_bytes());
-    assert!(text(&csv.stdout).starts_with("domain,pages,half_changed_days,changes<=1d,"));
+    assert!(text(&csv.stdout).starts_with("name,pages,half_changed_days,intervals_1d,"));
 }
 
 #[test]

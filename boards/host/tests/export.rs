@@ -67,10 +67,9 @@ fn what_a_run_has_learnt_is_a_list_for_the_next() {
     let port = serve();
     let [pages, state, visits] = ["pages.csv", "state", "visits.csv"].map(|name| folder.path(name));
     let list = format!(
-        "url,weight,every,name,select,ignore,pinned\n\
-        http://a.test:{port}/busy,2,,busy,,<i>…</i>|a\\|b…c\\…,\n\
-        http://a.test:{port}/still,1,2s,\"a, b\",#news > li,,yes\n\
-        http://gone.invalid/never,1,,,,,\n"
+        "url,weight,every,name,pinned,select,ignore\nhttp://a.test:{port}/busy,2,,busy,,,\n\
+        http://a.test:{port}/still,1,2s,\"a, b\",yes,<p>...</p>,<i>…</i>|seen …times\n\
+        http://gone.invalid/never,1,,,,#news li,\n"
     );
     fs::write(&pages, list).expect("a list");
     let run = || {
@@ -103,11 +102,12 @@ fn what_a_run_has_learnt_is_a_list_for_the_next() {
     let checked = dunlin(&["check", &learnt, "--format", "json"], b"");
     assert!(checked.status.success(), "{}", text(&checked.stderr));
     let said = text(&exported.stdout);
+    // Nothing that the first list says is lost on the way.
     assert!(
-        said.contains(",2000ms,\"a, b\",,#news > li,yes\n"),
+        said.contains(",2000ms,\"a, b\",yes,<p>…</p>,<i>…</i>|seen …times\n"),
         "{said}"
     );
-    assert!(said.contains(",busy,<i>…</i>|a\\|b…c\\…,,\n"), "{said}");
+    assert!(said.contains(",,#news li,\n"), "{said}");
     let rates = dunlin(&["export", &state, &pages, "--format", "json"], b"");
     let rates: Value = serde_json::from_slice(&rates.stdout).expect("JSON");
     let rate = |place: usize| rates[place]["changes_per_day"].as_f64();

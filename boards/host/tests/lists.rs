@@ -70,10 +70,7 @@ fn tables_come_from_spreadsheets() {
         assert_eq!(urls(list), expected, "{list}");
     }
     let said = check("url\n# one\nhttp://a.test/\n# two\n");
-    assert!(
-        said.contains("1 pages on 1 hosts, 2 comment lines"),
-        "{said}"
-    );
+    assert!(said.contains("1 page on 1 host, 2 comment lines"), "{said}");
 }
 
 #[test]

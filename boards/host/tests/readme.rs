@@ -114,6 +114,16 @@ fn what_the_readme_says_to_type_works() {
 }
 
 #[test]
+fn a_command_goes_on_after_a_backslash() {
+    let page = "```text\ndunlin check PAGES.csv \\\n    --hosts HOSTS.csv\ndunlin terms\n```\n";
+    let words = [
+        vec!["dunlin", "check", "PAGES.csv", "--hosts", "HOSTS.csv"],
+        vec!["dunlin", "terms"],
+    ];
+    assert_eq!(commands(page, &["dunlin"]), words);
+}
+
+#[test]
 fn a_command_of_the_readme_that_is_wrong_is_noticed() {
     let page =
         "```text\ncargo dunlin plan PAGES.csv --crawl 5 # how often\n```\nor `dunlin chek X`\n";

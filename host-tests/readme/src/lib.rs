@@ -6,15 +6,22 @@ use clap::{Arg, ArgAction, Command};
 /// Commands in blocks of text and between backticks that begin with one of `programs`, without their
 /// comments, as words.
 pub fn commands(page: &str, programs: &[&str]) -> Vec<Vec<String>> {
-    let mut found = Vec::new();
+    let mut found: Vec<String> = Vec::new();
     let mut in_block = false;
     let mut is_text = false;
+    let mut goes_on = false;
     for line in page.lines() {
         if line.starts_with("```") {
             in_block = !in_block;
             is_text = line == "```text";
         } else if in_block && is_text {
-            found.push(line.to_owned());
+            // As in a shell, a line goes on after a backslash at its end.
+            let text = line.strip_suffix('\\').unwrap_or(line);
+            match found.last_mut().filter(|_| goes_on) {
+                Some(begun) => begun.push_str(text),
+                None => found.push(text.to_owned()),
+            }
+            goes_on = text != line;
         } else if !in_block {
             found.extend(line.split('`').skip(1).step_by(2).map(str::to_owned));
         }

@@ -9,6 +9,7 @@ use crate::lists::discovery::DiscoverArgs;
 use crate::lists::headers::Header;
 use crate::lists::listing::ListingArgs;
 use crate::lists::pages::{ListedChange, ListedPage};
+use crate::lists::table_file::plural;
 use crate::lists::trust;
 use crate::output::{self, Format, Table};
 
@@ -89,10 +90,11 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         Format::Csv => output::print(&table(&rows, |rate| rate.to_string()).to_csv()),
         Format::Table => {
             output::print(&table(&rows, |rate| format!("{rate:.4}")).to_text())?;
-            let pages = list.pages.len();
-            let hosts = list.hosts.len();
+            let pages = plural(list.pages.len(), "page");
+            let hosts = plural(list.hosts.len(), "host");
             let comments = match list.comments {
                 0 => String::new(),
+                1 => ", 1 comment line".to_owned(),
                 lines => format!(", {lines} comment lines"),
             };
             let smooth = |page: &&ListedPage| {
@@ -129,7 +131,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
                 ));
             }
             output::say(format_args!(
-                "{}: {pages} pages on {hosts} hosts{comments}, nothing wrong",
+                "{}: {pages} on {hosts}{comments}, nothing wrong",
                 args.listing.pages.display()
             ));
             Ok(())

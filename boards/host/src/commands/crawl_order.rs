@@ -293,23 +293,40 @@ fn share(
         replicated: args.replicate,
         limit: args.pages.unwrap_or(usize::MAX),
     };
-    let achieved = parallel::simulate(graph, &crawlers, seeds);
-    let mut table = Table::new(&["crawlers", "overlap", "coverage", "communication"]);
+    let shared = Shared {
+        crawlers: count,
+        partition: args.partition,
+        mode: args.mode,
+        replicated: args.replicate,
+        achieved: parallel::simulate(graph, &crawlers, seeds),
+    };
+    let mut table = Table::new(&[
+        "crawlers",
+        "partition",
+        "mode",
+        "replicated",
+        "overlap",
+        "coverage",
+        "communication",
+    ]);
     table.row(vec![
         count.to_string(),
-        format!("{:.3}", achieved.overlap),
-        format!("{:.3}", achieved.coverage),
-        format!("{:.3}", achieved.communication),
+        word(args.partition),
+        word(args.mode),
+        args.replicate.to_string(),
+        format!("{:.3}", shared.achieved.overlap),
+        format!("{:.3}", shared.achieved.coverage),
+        format!("{:.3}", shared.achieved.communication),
     ]);
     output::print(&match format {
-        Format::Json => output::json(&Shared {
-            crawlers: count,
-            partition: args.partition,
-            mode: args.mode,
-            replicated: args.replicate,
-            achieved,
-        }),
+        Format::Json => output::json(&shared),
         Format::Csv => table.to_csv(),
         Format::Table => table.to_text(),
     })
+}
+
+/// What an option's value is called.
+fn word(value: impl clap::ValueEnum) -> String {
+    let named = value.to_possible_value();
+    named.map_or_else(String::new, |named| named.get_name().to_owned())
 }

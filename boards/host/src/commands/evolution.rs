@@ -17,8 +17,9 @@ use crate::output::{self, Format, Table, file, plot};
 ///   dunlin evolution HISTORY.csv --svg evolution.svg
 ///
 /// The picture also has the gaps between changes of the pages that changed most (Wolf, Figure 6).
-/// In the table, `life` is the time that a page was seen, and `life2` twice that for pages that
-/// were there at the beginning or at the end; JSON has the curves as well.
+/// `lifespans` are the times that pages were seen, by classes (up to a week, a month, four months,
+/// longer), and `lifespans_doubled` twice that for pages that were there at the beginning or at the
+/// end; JSON has the curves as well.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -51,34 +52,37 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     }
     output::print(&match format {
         Format::Json => output::json(&evolution),
-        Format::Csv => table(&evolution.groups, |share| share.to_string()).to_csv(),
+        Format::Csv => table(&evolution.groups, f64::to_string, f64::to_string).to_csv(),
         Format::Table => {
-            table(&evolution.groups, |share| format!("{:.1}%", 100.0 * share)).to_text()
+            let days = |days: &f64| format!("{days:.1}");
+            let share = |share: &f64| format!("{:.1}%", 100.0 * share);
+            table(&evolution.groups, days, share).to_text()
         }
     })
 }
 
-fn table(groups: &[Group], show: impl Fn(f64) -> String) -> Table {
+/// Columns are named as in JSON; a list there has a column for each of its classes.
+fn table(groups: &[Group], days: impl Fn(&f64) -> String, share: impl Fn(&f64) -> String) -> Table {
     let mut table = Table::new(&[
-        "domain",
+        "name",
         "pages",
         "half_changed_days",
-        "changes<=1d",
-        "<=1w",
-        "<=1m",
-        "<=4m",
-        "longer",
-        "life<=1w",
-        "life<=1m",
-        "life<=4m",
-        "life_longer",
-        "life2<=1w",
-        "life2<=1m",
-        "life2<=4m",
-        "life2_longer",
+        "intervals_1d",
+        "intervals_1w",
+        "intervals_1m",
+        "intervals_4m",
+        "intervals_longer",
+        "lifespans_1w",
+        "lifespans_1m",
+        "lifespans_4m",
+        "lifespans_longer",
+        "lifespans_doubled_1w",
+        "lifespans_doubled_1m",
+        "lifespans_doubled_4m",
+        "lifespans_doubled_longer",
     ]);
     for group in groups {
-        let half = group.half_changed_days.map(|days| format!("{days:.1}"));
+        let half = group.half_changed_days.as_ref().map(&days);
         let shares = group.intervals.iter().chain(&group.lifespans);
         let shares = shares.chain(&group.lifespans_doubled);
         let mut row = vec![
@@ -86,7 +90,7 @@ fn table(groups: &[Group], show: impl Fn(f64) -> String) -> Table {
             group.pages.to_string(),
             half.unwrap_or_default(),
         ];
-        row.extend(shares.map(|share| show(*share)));
+        row.extend(shares.map(&share));
         table.row(row);
     }
     table

@@ -1,16 +1,17 @@
 //! `dunlin export`: what a run has learnt, as a list for the next.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
 use dunlin::store::{PageRecord, Record, Store, identity};
+use serde::Serialize;
 
 use crate::board::state_file::StateFile;
 use crate::error::Error;
 use crate::filter::Filter;
-use crate::filter::markers::Markers;
 use crate::lists::page_image::key_of_seed;
-use crate::lists::pages::{ListedChange, ListedPage, PageList};
+use crate::lists::pages::{ListedChange, ListedPage, ListedUpdate, PageList};
 use crate::output::{self, Format, Table};
 
 /// Print what a run has learnt as a page list: PAGES.csv with the rates that were found
@@ -18,7 +19,7 @@ use crate::output::{self, Format, Table};
 /// STATE is the file of `run --state`, PAGES.csv the list that it ran on: the state holds no URLs.
 /// Rates are changes a day; a page that was never visited, and one that keeps to the clock, stay as
 /// the list has them. The state is only read, and must not be in use. With --format csv, which is
-/// what a list is, columns are those of PAGES.csv:
+/// what a list is, columns are those of PAGES.csv; JSON has `visited` besides:
 ///
 ///   dunlin export STATE PAGES.csv --format csv > LEARNT.csv
 ///
@@ -42,7 +43,8 @@ pub struct Args {
 /// # Errors
 /// Something wrong with a file, or a state of another list.
 pub fn run(args: &Args, format: Format) -> Result<(), Error> {
-    let PageList { pages, pinned, .. } = PageList::read(&args.pages)?;
+    let list = PageList::read(&args.pages)?;
+    let pages = &list.pages;
     if !args.state.exists() {
         let file = args.state.display();
         return Err(Error::Usage(format!(
@@ -72,44 +74,83 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
             "{file}: found no page of the list in it, expected the list and the seed of its run"
         )));
     }
-    let table = table(&pages, &pinned, learnt);
-    match format {
-        Format::Csv => output::print(&table.to_csv()),
-        Format::Table => output::print(&table.to_text()),
-        Format::Json => {
-            let row = |page: &ListedPage| {
-                let record = learnt(page);
-                serde_json::json!({
-                    "url": page.url,
-                    "changes_per_day": rate(page, record.as_ref()),
-                    "visited": record.is_some_and(|record| record.fingerprint != 0),
-                })
-            };
-            output::print(&output::json(&pages.iter().map(row).collect::<Vec<_>>()))
+    let is_pinned = |index: usize| list.pinned.binary_search(&index).is_ok();
+    let rows: Vec<Row> = pages
+        .iter()
+        .enumerate()
+        .map(|(index, page)| Row::of(page, is_pinned(index), learnt(page).as_ref()))
+        .collect();
+    output::print(&match format {
+        Format::Csv => table(&rows).to_csv(),
+        Format::Table => table(&rows).to_text(),
+        Format::Json => output::json(&rows),
+    })
+}
+
+/// A page as a list has it, with what was learnt. The names are the columns of PAGES.csv.
+#[derive(Debug, Serialize)]
+struct Row {
+    url: String,
+    weight: f64,
+    model: &'static str,
+    changes_per_day: Option<f64>,
+    shape: Option<f64>,
+    updates: Option<String>,
+    min: Option<u32>,
+    max: Option<u32>,
+    every: Option<String>,
+    name: Option<String>,
+    pinned: Option<&'static str>,
+    select: Option<String>,
+    ignore: Option<String>,
+    /// Is the rate learnt? A list has no such column.
+    visited: bool,
+}
+
+impl Row {
+    fn of(page: &ListedPage, is_pinned: bool, record: Option<&PageRecord>) -> Self {
+        let (model, listed, shape, updates) = match &page.change {
+            ListedChange::Poisson { rate } => ("poisson", *rate, None, None),
+            ListedChange::Weibull { rate, shape } => ("weibull", *rate, Some(*shape), None),
+            ListedChange::Pareto { rate, shape } => ("pareto", *rate, Some(*shape), None),
+            ListedChange::Quasi { updates } => ("quasi", None, None, Some(written(updates))),
+        };
+        let visited = record.filter(|record| record.fingerprint != 0);
+        let learnt = visited.map(|record| f64::from(record.estimate.rate()));
+        let filter = page.filter.as_ref();
+        Self {
+            url: page.url.clone(),
+            weight: page.weight,
+            model,
+            // A page that keeps to the clock stays as the list has it.
+            changes_per_day: learnt.filter(|_| updates.is_none()).or(listed),
+            shape,
+            updates,
+            min: Some(page.min).filter(|min| *min > 0),
+            max: page.max,
+            every: page.every.map(|every| format!("{}ms", every.as_millis())),
+            name: page.name.clone(),
+            pinned: is_pinned.then_some("yes"),
+            select: filter.and_then(|filter| filter.selected().map(Cow::into_owned)),
+            ignore: filter.and_then(Filter::ignored),
+            visited: visited.is_some(),
         }
     }
 }
 
-/// Changes a day: what was learnt, or what the list says of a page that was never visited.
-fn rate(page: &ListedPage, record: Option<&PageRecord>) -> Option<f64> {
-    let listed = match page.change {
-        ListedChange::Poisson { rate }
-        | ListedChange::Weibull { rate, .. }
-        | ListedChange::Pareto { rate, .. } => rate,
-        ListedChange::Quasi { .. } => None,
+/// Updates as PAGES.csv has them.
+fn written(updates: &[ListedUpdate]) -> String {
+    let update = |update: &ListedUpdate| {
+        let at = update.offset.as_millis();
+        format!("{at}ms:{}", update.probability)
     };
-    match record {
-        Some(record) if record.fingerprint != 0 => Some(f64::from(record.estimate.rate())),
-        _ => listed,
-    }
+    updates.iter().map(update).collect::<Vec<_>>().join(";")
 }
 
-/// All columns of a list, with rates that were learnt; `pinned` are places of pages.
-fn table(
-    pages: &[ListedPage],
-    pinned: &[usize],
-    learnt: impl Fn(&ListedPage) -> Option<PageRecord>,
-) -> Table {
+fn table(rows: &[Row]) -> Table {
+    fn cell(value: Option<impl ToString>) -> String {
+        value.map_or_else(String::new, |value| value.to_string())
+    }
     let mut table = Table::new(&[
         "url",
         "weight",
@@ -121,53 +162,25 @@ fn table(
         "max",
         "every",
         "name",
-        "ignore",
-        "select",
         "pinned",
+        "select",
+        "ignore",
     ]);
-    for (place, page) in pages.iter().enumerate() {
-        let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-        let (model, shape, updates) = match &page.change {
-            ListedChange::Poisson { .. } => ("poisson", None, String::new()),
-            ListedChange::Weibull { shape, .. } => ("weibull", Some(*shape), String::new()),
-            ListedChange::Pareto { shape, .. } => ("pareto", Some(*shape), String::new()),
-            ListedChange::Quasi { updates } => {
-                let update = updates.iter().map(|update| {
-                    format!("{}ms:{}", update.offset.as_millis(), update.probability)
-                });
-                ("quasi", None, update.collect::<Vec<_>>().join(";"))
-            }
-        };
-        let rate = match &page.change {
-            ListedChange::Quasi { .. } => None,
-            _ => rate(page, learnt(page).as_ref()),
-        };
-        let filter = page.filter.as_ref();
-        let selected = filter.and_then(Filter::selected);
+    for row in rows {
         table.row(vec![
-            page.url.clone(),
-            page.weight.to_string(),
-            model.to_owned(),
-            number(rate),
-            number(shape),
-            updates,
-            if page.min > 0 {
-                page.min.to_string()
-            } else {
-                String::new()
-            },
-            page.max.map_or_else(String::new, |max| max.to_string()),
-            page.every
-                .map_or_else(String::new, |every| format!("{}ms", every.as_millis())),
-            page.name.clone().unwrap_or_default(),
-            Markers::write_several(filter.map_or(&[], |filter| filter.ignore.as_slice())),
-            selected.unwrap_or_default().into_owned(),
-            if pinned.binary_search(&place).is_ok() {
-                "yes"
-            } else {
-                ""
-            }
-            .to_owned(),
+            row.url.clone(),
+            row.weight.to_string(),
+            row.model.to_owned(),
+            cell(row.changes_per_day),
+            cell(row.shape),
+            cell(row.updates.as_ref()),
+            cell(row.min),
+            cell(row.max),
+            cell(row.every.as_ref()),
+            cell(row.name.as_ref()),
+            cell(row.pinned),
+            cell(row.select.as_ref()),
+            cell(row.ignore.as_ref()),
         ]);
     }
     table

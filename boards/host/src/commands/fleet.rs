@@ -326,23 +326,32 @@ fn table(simulated: &Simulated) -> Table {
         "rounds",
         "loss",
         "equal_loss",
+        "second_loss",
         "bytes_per_probe_day",
         "violations",
-        "moved_pages",
+        "liars_share",
         "left_pages",
+        "moved_pages",
+        "fixed_loss",
         "rehomed_loss",
+        "rehomed_pages",
     ]);
+    let share = |share: f64| format!("{share:.5}");
     table.row(vec![
         simulated.probes.to_string(),
         simulated.pages.to_string(),
         simulated.rounds.to_string(),
-        format!("{:.5}", simulated.loss),
-        format!("{:.5}", simulated.equal_loss),
-        format!("{:.0}", simulated.bytes_per_probe_day),
+        share(simulated.loss),
+        share(simulated.equal_loss),
+        share(simulated.second_loss),
+        format!("{:.1}", simulated.bytes_per_probe_day),
         simulated.violations.to_string(),
-        simulated.moved_pages.to_string(),
+        share(simulated.liars_share),
         simulated.left_pages.to_string(),
-        format!("{:.5}", simulated.rehomed_loss),
+        simulated.moved_pages.to_string(),
+        share(simulated.fixed_loss),
+        share(simulated.rehomed_loss),
+        share(simulated.rehomed_pages),
     ]);
     table
 }

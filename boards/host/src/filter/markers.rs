@@ -14,14 +14,6 @@ pub struct Markers {
     pub to: String,
 }
 
-/// As a list writes them, for [`Markers::parse`].
-impl std::fmt::Display for Markers {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let escaped = |text: &str| text.replace('…', "\\…");
-        write!(f, "{}…{}", escaped(&self.from), escaped(&self.to))
-    }
-}
-
 impl Markers {
     /// What a list has to say to name markers.
     pub const EXPECTED: &'static str = "markers such as <main>…</main> or <main>...</main>, of at most 200 bytes, the first not empty";
@@ -50,10 +42,10 @@ impl Markers {
             .collect()
     }
 
-    /// Several as a list writes them, for [`Self::parse_several`].
-    pub fn write_several(several: &[Self]) -> String {
-        let one = |markers: &Self| markers.to_string().replace('|', "\\|");
-        several.iter().map(one).collect::<Vec<_>>().join("|")
+    /// As a list has them: what [`parse`](Self::parse) reads.
+    pub fn written(&self) -> String {
+        let [from, to] = [&self.from, &self.to].map(|marker| marker.replace('…', "\\…"));
+        format!("{from}…{to}")
     }
 
     /// As the crate takes what is ignored.
@@ -161,6 +153,13 @@ mod tests {
 
     fn markers(text: &str) -> Markers {
         Markers::parse(text).expect("markers")
+    }
+
+    #[test]
+    fn what_is_written_reads_the_same() {
+        for text in ["<main>…</main>", "seen...", r"a\…b…c", r"x|y…\z"] {
+            assert_eq!(markers(&markers(text).written()), markers(text), "{text}");
+        }
     }
 
     #[test]

@@ -88,8 +88,15 @@ impl Filter {
     pub fn selected(&self) -> Option<Cow<'_, str>> {
         self.select.as_ref().map(|select| match select {
             Select::Css(query) => query.text().into(),
-            Select::Between(markers) => markers.to_string().into(),
+            Select::Between(markers) => markers.written().into(),
         })
+    }
+
+    /// The stretches that do not count, as they were written; `None` where all of it counts.
+    pub fn ignored(&self) -> Option<String> {
+        let stretch = |markers: &Markers| markers.written().replace('|', "\\|");
+        let written: Vec<String> = self.ignore.iter().map(stretch).collect();
+        (!written.is_empty()).then(|| written.join("|"))
     }
 
     /// What is left of a body.

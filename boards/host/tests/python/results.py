@@ -80,6 +80,21 @@ def flat(page):
     return {**page, "law": law.get("model"), **rest}
 
 
+CLASSES = {
+    "intervals": ("1d", "1w", "1m", "4m", "longer"),
+    "lifespans": ("1w", "1m", "4m", "longer"),
+    "lifespans_doubled": ("1w", "1m", "4m", "longer"),
+}
+
+
+def classes(group):
+    """A group of `evolution` as a row: each class has a column of its own."""
+    row = {name: group[name] for name in ("name", "pages", "half_changed_days")}
+    for name, ends in CLASSES.items():
+        row |= {f"{name}_{end}": share for end, share in zip(ends, group[name], strict=True)}
+    return row
+
+
 def names(schema):
     """The names that a schema describes, of rows where it describes rows."""
     schema = schema.get("items", schema)
@@ -104,6 +119,12 @@ with tempfile.TemporaryDirectory() as folder:
         row = document[0] if isinstance(document, list) else document
         assert set(row) == names(schema), set(row) ^ names(schema)
     check("estimate", "estimate", str(history), rows=lambda pages: [flat(page) for page in pages])
+    check("evolution", "evolution", str(history), rows=lambda found: [classes(group) for group in found["groups"]])
+    web = ("crawl-order", "--web", "200", "--pages", "20")
+    check("crawl-order", *web, rows=lambda report: report["curve"])
+    check("crawl-order", *web, "--model", "incremental", rows=lambda report: report["visits"])
+    check("crawl-order", *web, "--crawlers", "3")
+    check("fleet-simulate", "fleet", "--simulate", "2")
     check("image", "image", str(pages), "--out", str(Path(folder) / "pages.img"))
     for path in ("private/x", "public"):
         check("robots", "robots", str(robots), "--agent", "me", f"http://a.test/{path}")
@@ -143,10 +164,10 @@ def validated(schema, documents):
 with tempfile.TemporaryDirectory() as folder, http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     base = f"127.0.0.1:{server.server_port}"
-    pages, feed, kept = (Path(folder) / name for name in ("pages.csv", "feed.atom", "kept"))
+    pages, feed, kept, state = (Path(folder) / name for name in ("pages.csv", "feed.atom", "kept", "state"))
     pages.write_text(f"url,name\nhttp://{base}/changing,<b>&\nhttp://{base}/gone,\n")
     lines = dunlin("run", str(pages), "--seconds", "3", "--politeness", "200ms", "--crawls-per-day", "max",
-                   "--webhook", f"http://{base}/hook", "--feed", str(feed), "--archive", str(kept))
+                   "--webhook", f"http://{base}/hook", "--feed", str(feed), "--archive", str(kept), "--state", str(state))
     server.shutdown()
     lines = [json.loads(line) for line in lines.splitlines()]
     validated("run", lines)
@@ -162,3 +183,14 @@ with tempfile.TemporaryDirectory() as folder, http.server.ThreadingHTTPServer(("
     print(f"run: {len(lines)} lines, {len(Site.told)} messages, {len(entries)} entries")
     check("history", "history", f"http://{base}/changing", "--archive", str(kept))
     validated("diff", [json.loads(dunlin("diff", f"http://{base}/changing", "--archive", str(kept), "--format", "json"))])
+    listed = lambda page: {name: value for name, value in page.items() if name != "visited"}
+    check("export", "export", str(state), str(pages), rows=lambda pages: [listed(page) for page in pages])
+
+# Every command that prints results has a schema. The others go on until they are told to stop, print text, or need a
+# key (`release-list`).
+BESIDES = {"collect", "completions", "help", "monitor", "release-list", "report", "terms"}
+listing = dunlin("--help").split("Commands:")[1].split("Options:")[0]
+commands = {line.split()[0] for line in listing.splitlines() if line.startswith("  ") and line[2] != " "}
+described = {path.name.removesuffix(".schema.json") for path in SCHEMAS.glob("*.schema.json")}
+missing = {command for command in commands - BESIDES if not any(name.startswith(command) for name in described)}
+assert len(commands) > 20 and not missing, (commands, missing)
