@@ -53,6 +53,9 @@ enum Command {
         /// Only this step; a name that does not exist lists those that do
         #[arg(long, value_name = "NAME")]
         step: Option<String>,
+        /// Begin the other steps after a failure, too
+        #[arg(long)]
+        no_fail_fast: bool,
     },
     Qemu(qemu::Arguments),
     Flash(flash::Arguments),
@@ -191,7 +194,18 @@ fn main() -> ExitCode {
     let result = match command {
         Command::Demo { update: true } => update::demo::demo(install),
         Command::Demo { update: false } => demo::demo(install),
-        Command::Test { long, step } => test::test(Settings { install, long }, step.as_deref()),
+        Command::Test {
+            long,
+            step,
+            no_fail_fast: keep_going,
+        } => {
+            let settings = Settings {
+                install,
+                long,
+                keep_going,
+            };
+            test::test(settings, step.as_deref())
+        }
         Command::Qemu(arguments) => qemu::qemu(install, &arguments),
         Command::Flash(arguments) => flash::flash(install, &arguments),
         Command::Keygen(arguments) => release::keygen(&arguments),

@@ -29,6 +29,8 @@ pub struct Settings {
     pub install: bool,
     /// Run the long variants, too.
     pub long: bool,
+    /// Go on after a failure.
+    pub keep_going: bool,
 }
 
 /// Runs every step, or the one of this name in this very process.
@@ -70,7 +72,7 @@ fn all(settings: Settings) -> Result<()> {
     let outcomes = Mutex::new(Outcomes::default());
     let run = |lane: &'static [Step], place: Place| {
         for step in lane {
-            if !lock(&outcomes).failed.is_empty() {
+            if !settings.keep_going && !lock(&outcomes).failed.is_empty() {
                 return;
             }
             say(format_args!("step `{}` begins", step.name));
