@@ -284,7 +284,7 @@ mod tests {
         let mut now = Instant::ZERO + Duration::HOUR;
         let mut heard = [0, 0];
         for push in 0..100_u16 {
-            now = now + Duration::from_secs(10);
+            now += Duration::from_secs(10);
             let ms = at + now.as_micros() / 1_000;
             for (place, (sender, key)) in [(0, 1), (2, 3)].into_iter().enumerate() {
                 if hear(&mut inbox, (sender, key), ms, now) == Ok(()) {

@@ -39,7 +39,7 @@ pub enum Verdict {
 ///     if liar.push(now) == Verdict::Heard {
 ///         liar.visited(false);
 ///     }
-///     now = now + Duration::from_secs(60);
+///     now += Duration::from_secs(60);
 /// }
 /// assert!(liar.precision() < 0.2);
 /// assert_eq!(liar.push(now), Verdict::Doubted);
