@@ -131,6 +131,10 @@ const CASES: &[Case] = &[
         tls::certificates,
     ),
     (
+        "https: a maze of namesakes, within the stack that boards leave",
+        tls::lost_in_a_maze,
+    ),
+    (
         "https: servers that break the rules hold nobody up",
         tls::protocol,
     ),

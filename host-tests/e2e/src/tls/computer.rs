@@ -11,7 +11,7 @@ use dunlin_tools::qemu::temporary;
 
 use super::mixed::Redirecting;
 use super::peers::{Peers, pem};
-use super::pki::{Authority, Case, Fate, Identity, ROOT, cases, leaf, pinned};
+use super::pki::{Authority, Case, Fate, Identity, ROOT, cases, leaf, maze, pinned};
 use super::server::{Ending, MEDDLINGS, Server, meddle};
 use super::sessions::Rotating;
 use super::{raw, rogue};
@@ -42,6 +42,7 @@ pub fn on_this_computer(_: &Path) -> Result<()> {
     let program = program::build()?;
     let root = Authority::root(ROOT)?;
     let mut cases = cases(&root)?;
+    cases.push(maze()?);
     let mut hosts = String::from("host,pin\n");
     let pins = pinned(&root)?;
     let named: Vec<(&str, &Identity)> = cases
