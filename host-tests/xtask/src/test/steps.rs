@@ -193,49 +193,26 @@ fn clippy(command: &mut Command) -> Result<()> {
 }
 
 fn documentation(_: Settings) -> Result<()> {
-    let crate_itself = [
-        "doc",
-        "--quiet",
-        "--no-deps",
-        "--package",
-        "dunlin",
-        "--features",
-        DOCS_FEATURES,
-    ];
+    let crate_itself = "doc --quiet --no-deps --package dunlin --features";
     check(
         cargo()
-            .args(crate_itself)
+            .args(crate_itself.split(' '))
+            .arg(DOCS_FEATURES)
             .env("RUSTDOCFLAGS", "--deny warnings"),
     )?;
     // Programs write their --help as doc comments, where a bare URL is an example and not a link.
-    let others = [
-        "doc",
-        "--quiet",
-        "--no-deps",
-        "--workspace",
-        "--exclude",
-        "dunlin",
-    ];
+    let others = "doc --quiet --no-deps --workspace --exclude dunlin";
     check(
         cargo()
-            .args(others)
+            .args(others.split(' '))
             .env("RUSTDOCFLAGS", "--deny warnings --allow rustdoc::bare_urls"),
     )?;
     // Optimised, as firmware and clippy for devices are: nothing is compiled for this alone.
-    let shared = [
-        "doc",
-        "--quiet",
-        "--release",
-        "--no-deps",
-        "--lib",
-        "--package",
-        firmware::BOARD,
-        "--package",
-        "dunlin-board",
-    ];
+    let shared = "doc --quiet --release --no-deps --lib --package dunlin-board --package";
     check(
         board(firmware::BOARD)
-            .args(shared)
+            .args(shared.split(' '))
+            .arg(firmware::BOARD)
             .env("RUSTDOCFLAGS", "--deny warnings"),
     )
 }
