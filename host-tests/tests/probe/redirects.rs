@@ -204,7 +204,12 @@ fn a_page_that_moved_to_https_is_asked_for_there() {
     });
     let asked = world.asked("a.test", "/old");
     let plain = asked.iter().filter(|hit| !hit.https).count();
-    assert_eq!(plain, 1, "asked for {plain} times at its old place");
+    // Once, and again at every 32nd visit: a portal's redirect must not capture a page for good.
+    let most = 1 + asked.len() / 32;
+    assert!(
+        (1..=most).contains(&plain),
+        "{plain} times at its old place"
+    );
     assert!(asked.len() > 11, "{asked:?}");
     assert!(world.shortest_gap("a.test") >= GAP, "one host, one gate");
 }
