@@ -28,6 +28,7 @@ const HOST_FEATURES: &[&str] = &[
     "discover",
     "fleet",
     "hints",
+    "push",
     DOCS_FEATURES,
 ];
 /// The crate's feature sets on a device.
@@ -44,10 +45,11 @@ const DEVICE_FEATURES: &[&str] = &[
     "defmt,discover",
     "defmt,fleet",
     "defmt,hints",
+    "defmt,push",
 ];
 /// What docs.rs documents: `defmt` and `log` exclude each other.
 const DOCS_FEATURES: &str =
-    "std,log,fetch,probe,additions,collect,filter,headers,update,discover,fleet,hints";
+    "std,log,fetch,probe,additions,collect,filter,headers,update,discover,fleet,hints,push";
 
 /// One step.
 #[derive(Clone, Copy, Debug)]
