@@ -7,7 +7,7 @@ use dunlin::pace::carousel::Seat;
 use dunlin::scheduler::Scheduler;
 use dunlin_e2e::day;
 use dunlin_tools::firmware::boards::{BOARDS, Holdings};
-use dunlin_tools::firmware::budgets::{self, Image};
+use dunlin_tools::firmware::budgets::{self, Image, Rows};
 use dunlin_tools::firmware::modules::modules;
 use dunlin_tools::firmware::sizes::{self, Sizes};
 use dunlin_tools::firmware::{self, panics};
@@ -23,13 +23,16 @@ pub struct Weighed {
     pub sizes: Sizes,
 }
 
-/// Builds and weighs every image that has a budget.
+/// Builds and weighs every image that is built in every run of the tests.
 pub fn images(install: bool) -> Result<Vec<Weighed>> {
     let weigh = |image| {
         let sizes = sizes::measure(&firmware::build_image(install, &image)?)?;
         Ok(Weighed { image, sizes })
     };
-    budgets::images()?.into_iter().map(weigh).collect()
+    budgets::images(Rows::Ordinary)?
+        .into_iter()
+        .map(weigh)
+        .collect()
 }
 
 /// What one more page, and one more host, adds to a scheduler with 16-bit ids; the same on every

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use dunlin_bench::{self as bench, throughput};
 use dunlin_e2e::{self as e2e, day, demo, monitor, update};
+use dunlin_tools::firmware::budgets::Rows;
 use dunlin_tools::firmware::{boards, sizes};
 use dunlin_tools::{fuzz, mutants, papers};
 use test::Settings;
@@ -210,7 +211,7 @@ fn main() -> ExitCode {
         Command::Flash(arguments) => flash::flash(install, &arguments),
         Command::Keygen(arguments) => release::keygen(&arguments),
         Command::Release(arguments) => release::release(install, &arguments),
-        Command::Boards { check: true, .. } => boards::check(install),
+        Command::Boards { check: true, .. } => boards::check(install, Rows::All),
         Command::Boards { readme, .. } => boards::boards(install, readme),
         Command::E2e { name, long } => {
             e2e::run(install, name.as_deref(), long).map(|passed| println!("{passed} passed"))
@@ -234,7 +235,7 @@ fn main() -> ExitCode {
             };
             mutants::mutants(install, choice)
         }
-        Command::Size { image, modules } => sizes::size(install, &image, modules),
+        Command::Size { image, modules } => sizes::size(install, Rows::All, &image, modules),
         Command::Papers {
             name,
             reduced,

@@ -9,7 +9,7 @@ use dunlin_host::error::Error;
 use dunlin_host::lists::page_image::Capacity;
 use object::{Object, ObjectSection, ObjectSymbol};
 
-use crate::firmware::budgets::{self, Budget, Image};
+use crate::firmware::budgets::{self, Budget, Image, Rows};
 use crate::firmware::sizes::{self, Sizes};
 use crate::firmware::{self, layout, uf2};
 use crate::setup::{CORTEX_M4F, CORTEX_M33};
@@ -305,10 +305,10 @@ pub fn symbol_size(image: &object::File<'_>, ending: &str) -> Result<u64> {
     found.with_context(|| format!("the firmware has no variable {ending}"))
 }
 
-/// Builds every firmware that has a budget and checks its ELF against the chip, and that each
+/// Builds the firmware of these rows and checks its ELF against the chip, and that each
 /// board's suite links.
-pub fn check(install: bool) -> Result<()> {
-    let images: Vec<Image> = budgets::images()?
+pub fn check(install: bool, rows: Rows) -> Result<()> {
+    let images: Vec<Image> = budgets::images(rows)?
         .into_iter()
         .filter(Image::is_firmware)
         .collect();
@@ -346,7 +346,7 @@ pub fn check(install: bool) -> Result<()> {
         }
         println!("{}: lies where the {} looks", image.name, board.chip);
     }
-    for image in budgets::images()?
+    for image in budgets::images(rows)?
         .iter()
         .filter(|image| image.is_boot_loader())
     {
@@ -429,7 +429,7 @@ fn table(install: bool) -> Result<String> {
             .filter(|feature| *feature != budgets::HTTPS);
         image.is_firmware() && others.count() == 0
     };
-    for image in budgets::images()?.into_iter().filter(plain) {
+    for image in budgets::images(Rows::Ordinary)?.into_iter().filter(plain) {
         let board = image.board;
         let holds = Holdings::read(board, &firmware::build_image(install, &image)?)?;
         let ram: u64 = board.ram.iter().map(|ram| ram.bytes).sum();

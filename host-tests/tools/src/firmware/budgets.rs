@@ -24,6 +24,28 @@ pub struct Budget {
     pub pages: Option<u32>,
     /// Calls of panic functions in the image.
     pub panic_sites: usize,
+    /// Built by `cargo xtask test --long` alone: other rows have the same parts.
+    #[serde(default)]
+    pub long: bool,
+}
+
+/// Which rows are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// Every one.
+    All,
+    /// All but those that are left to `--long`.
+    Ordinary,
+}
+
+impl Rows {
+    /// Those of a run of the tests.
+    pub fn of_run(long: bool) -> Self {
+        match long {
+            true => Self::All,
+            false => Self::Ordinary,
+        }
+    }
 }
 
 /// An image that has a budget: a binary of a board, with some of the board's features.
@@ -79,15 +101,17 @@ pub const HEADERS: &str = "headers";
 /// The feature with which a board finds pages beyond its list.
 pub const DISCOVER: &str = "discover";
 
-/// Every image that has a row, boards' firmware first.
+/// The images that have a row, boards' firmware first.
 ///
 /// # Errors
 /// The file is malformed, a row is for what no board can build, or a board has none.
-pub fn images() -> Result<Vec<Image>> {
+pub fn images(rows: Rows) -> Result<Vec<Image>> {
     let file = root().join("host-tests/budgets.toml");
     let text =
         fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-    parse(&text, features_of).with_context(|| format!("in {}", file.display()))
+    let mut images = parse(&text, features_of).with_context(|| format!("in {}", file.display()))?;
+    images.retain(|image| rows == Rows::All || !image.budget.long);
+    Ok(images)
 }
 
 /// The image of this name.
@@ -95,7 +119,7 @@ pub fn images() -> Result<Vec<Image>> {
 /// # Errors
 /// [`Error::Usage`], if it has no row.
 pub fn image(name: &str) -> Result<Image> {
-    let images = images()?;
+    let images = images(Rows::All)?;
     let known: Vec<&str> = images.iter().map(|image| image.name.as_str()).collect();
     let missing = Error::Usage(format!(
         "found image {name:?}, for which host-tests/budgets.toml has no row; expected one of {}, or a new table [\"{name}\"]",
@@ -121,7 +145,7 @@ pub fn check_combination(board: &Board, features: &[String]) -> Result<()> {
             })
             && features.iter().all(|one| image.features.contains(one))
     };
-    if images()?.iter().any(covers) {
+    if images(Rows::All)?.iter().any(covers) {
         return Ok(());
     }
     let parts: Vec<&str> = [board.name]
@@ -326,7 +350,18 @@ mod tests {
 
     #[test]
     fn the_file_itself_is_sound() {
-        let images = images().unwrap();
-        assert!(images.len() >= BOARDS.len());
+        let all = images(Rows::All).unwrap();
+        let ordinary = images(Rows::Ordinary).unwrap();
+        assert!(ordinary.len() < all.len());
+        // Every feature of a board that is built at all is built in every run.
+        for image in &all {
+            let is_built = |feature: &String| {
+                let same_board = |other: &&Image| other.binary == image.binary;
+                let mut others = ordinary.iter().filter(same_board);
+                others.any(|other| other.features.contains(feature))
+            };
+            let left: Vec<_> = image.features.iter().filter(|one| !is_built(one)).collect();
+            assert!(left.is_empty(), "{}: {left:?}", image.name);
+        }
     }
 }

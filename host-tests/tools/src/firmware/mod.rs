@@ -20,7 +20,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use crate::firmware::boards::{BOARDS, Board};
-use crate::firmware::budgets::{HTTPS, Image};
+use crate::firmware::budgets::{HTTPS, Image, Rows};
 use crate::setup::{self, CORTEX_M0, CORTEX_M4F};
 use crate::shell::{cargo, check, output, quiet, root};
 
@@ -139,10 +139,10 @@ pub fn build_image(install: bool, image: &Image) -> Result<PathBuf> {
     )
 }
 
-/// Builds all that tests look at: images that have a budget, suites, and the QEMU board's other
+/// Builds all that tests look at: the images of these rows, suites, and the QEMU board's other
 /// binaries. What has no flags of its own is compiled side by side.
-pub fn build_all(install: bool) -> Result<()> {
-    let images = budgets::images()?;
+pub fn build_all(install: bool, rows: Rows) -> Result<()> {
+    let images = budgets::images(rows)?;
     // Those with features first: cargo puts them where the plain ones belong.
     for image in images.iter().filter(|image| !image.features.is_empty()) {
         build_image(install, image)?;

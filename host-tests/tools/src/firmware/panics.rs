@@ -11,18 +11,19 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 
+use crate::firmware;
 use crate::firmware::boards::BOARDS;
-use crate::firmware::{self, budgets};
+use crate::firmware::budgets::{self, Rows};
 
 /// Counts the panic sites of each board's firmware and fails above its budget.
-pub fn panic_sites(install: bool) -> Result<()> {
+pub fn panic_sites(install: bool, rows: Rows) -> Result<()> {
     // The suite is full of assertions: if none is seen there, the counter is blind.
     let seen = count(&firmware::build(install, firmware::SUITE)?)?;
     ensure!(
         seen > 0,
         "no panic site found in the on-target suite, which is full of them: the count is broken"
     );
-    for image in budgets::images()? {
+    for image in budgets::images(rows)? {
         let callers = sites(&firmware::build_image(install, &image)?)?;
         let count: usize = callers.values().sum();
         let budget = image.budget.panic_sites;
@@ -46,9 +47,9 @@ pub fn count(file: &Path) -> Result<usize> {
 /// Fails if an allocator was linked into the firmware or the suite, but for images with https,
 /// whose pool has to be seen: else the check would be blind. That they link at all proves
 /// more: rustc refuses to link a crate that asks for an allocator where there is none.
-pub fn no_allocator(install: bool) -> Result<()> {
+pub fn no_allocator(install: bool, rows: Rows) -> Result<()> {
     let mut elves = Vec::new();
-    for image in budgets::images()? {
+    for image in budgets::images(rows)? {
         let elf = firmware::build_image(install, &image)?;
         let has_pool = image.speaks_https();
         elves.push((image.name, elf, has_pool));

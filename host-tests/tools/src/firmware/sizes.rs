@@ -10,7 +10,7 @@ use object::{Object, ObjectSection, SectionFlags, elf};
 
 use crate::firmware;
 use crate::firmware::boards::Holdings;
-use crate::firmware::budgets::{self, Budget};
+use crate::firmware::budgets::{self, Budget, Rows};
 use crate::firmware::modules::modules;
 use crate::shell;
 
@@ -23,12 +23,12 @@ pub struct Sizes {
     pub static_ram: u64,
 }
 
-/// Prints what each image that has a budget occupies, or only those of these names, and fails if
-/// one exceeds it, holds fewer pages than it says there, or leaves less for the stack.
-pub fn size(install: bool, only: &[String], by_module: bool) -> Result<()> {
+/// Prints what the images of these rows occupy, or only those of these names, and fails if
+/// one exceeds its budget, holds fewer pages than it says there, or leaves less for the stack.
+pub fn size(install: bool, rows: Rows, only: &[String], by_module: bool) -> Result<()> {
     // All names before the first build.
     let images = if only.is_empty() {
-        budgets::images()?
+        budgets::images(rows)?
     } else {
         only.iter()
             .map(|name| budgets::image(name))

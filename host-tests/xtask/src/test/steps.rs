@@ -6,6 +6,7 @@ use anyhow::Result;
 use dunlin_bench::{self as bench, throughput};
 use dunlin_e2e::{self as e2e, day, monitor, suite};
 use dunlin_tools::firmware::boards::{self, BOARDS};
+use dunlin_tools::firmware::budgets::Rows;
 use dunlin_tools::firmware::{self, panics, sizes};
 use dunlin_tools::setup::{self, CORTEX_M0, CORTEX_M4F, CORTEX_M33};
 use dunlin_tools::shell::{cargo, check, root};
@@ -96,16 +97,20 @@ pub const COMPUTER: &[Step] = &[
 /// The lane of boards, emulated and not. The monitor comes last: it needs a program that the other
 /// lane compiles, too.
 pub const FIRMWARE: &[Step] = &[
-    step("firmware", |settings| firmware::build_all(settings.install)),
+    step("firmware", |settings| {
+        firmware::build_all(settings.install, Rows::of_run(settings.long))
+    }),
     on_images("no allocator", |settings| {
-        panics::no_allocator(settings.install)
+        panics::no_allocator(settings.install, Rows::of_run(settings.long))
     }),
     on_images("panic sites", |settings| {
-        panics::panic_sites(settings.install)
+        panics::panic_sites(settings.install, Rows::of_run(settings.long))
     }),
-    on_images("boards", |settings| boards::check(settings.install)),
+    on_images("boards", |settings| {
+        boards::check(settings.install, Rows::of_run(settings.long))
+    }),
     on_images("flash and RAM", |settings| {
-        sizes::size(settings.install, &[], true)
+        sizes::size(settings.install, Rows::of_run(settings.long), &[], true)
     }),
     on_images("on-target suite in QEMU", on_target),
     on_images("end to end in QEMU", |settings| {
