@@ -1,7 +1,9 @@
 //! Every law against its definition, integrated numerically; quasi-deterministic pages against all
 //! choices.
 
-use dunlin::model::quasi::{Update, choose, choose_greedily, costs};
+use dunlin::model::quasi::{
+    Update, choose, choose_for_long_run, choose_greedily, costs, long_run_costs,
+};
 use dunlin::model::{ChangeModel, Objective, Pareto, Poisson, Weibull};
 use dunlin::weight::{click_chances, embarrassment};
 use dunlin_suite::bench::Random;
@@ -227,6 +229,92 @@ fn quasi_costs_are_exact_and_convex() {
     }
 }
 
+/// The same where every interval has these crawls: the second interval of two.
+fn long_run_staleness(updates: &[Update<f64>], crawled: u32) -> f64 {
+    let mut fresh = 0.0;
+    let mut sum = 0.0;
+    for round in 0..2 {
+        for (j, update) in updates.iter().enumerate() {
+            fresh = if crawled >> j & 1 == 1 {
+                1.0
+            } else {
+                fresh * (1.0 - update.probability)
+            };
+            let next = updates
+                .get(j + 1)
+                .map_or(1.0 + updates[0].offset, |next| next.offset);
+            sum += f64::from(round) * (next - update.offset) * (1.0 - fresh);
+        }
+    }
+    sum
+}
+
+#[test]
+fn long_run_costs_know_the_night_and_are_the_lowest_mix() {
+    let mut random = Random(22);
+    let mut beyond_one_interval = 0;
+    for _ in 0..400 {
+        let updates = random_updates(&mut random);
+        let count = updates.len();
+        let mut best = vec![f64::INFINITY; count + 1];
+        best[0] = 1.0;
+        for crawled in 1..1_u32 << count {
+            let place = &mut best[crawled.count_ones() as usize];
+            *place = place.min(long_run_staleness(&updates, crawled));
+        }
+        // Below every line between two of them.
+        let mixed = |at: usize| {
+            let below = (0..=at).flat_map(|low| (at..=count).map(move |high| (low, high)));
+            below.fold(best[at], |least, (low, high)| {
+                let share = (at - low) as f64 / (high - low).max(1) as f64;
+                least.min(best[low] + share * (best[high] - best[low]))
+            })
+        };
+        let mut found = vec![0.0; count + 1];
+        let mut rotated = updates.clone();
+        let mut scratch = vec![0.0; 2 * count + 1];
+        let freshness = Objective::Freshness;
+        let filled = long_run_costs(&updates, freshness, &mut found, &mut rotated, &mut scratch);
+        assert_eq!(filled, count + 1);
+        for (crawls, found) in found.iter().enumerate() {
+            let expected = mixed(crawls);
+            assert!(
+                (found - expected).abs() < 1e-12,
+                "{crawls}: {found} {expected}"
+            );
+        }
+        for crawls in 1..=count {
+            let mut times = vec![0; crawls];
+            let mut rows = vec![0.0; crawls * (count + 1)];
+            let chosen =
+                choose_for_long_run(&updates, freshness, &mut times, &mut rotated, &mut rows);
+            assert_eq!(chosen, crawls);
+            assert!(times.is_sorted_by(|one, next| one < next), "{times:?}");
+            let mask = |times: &[u16]| times.iter().fold(0, |mask, j| mask | 1 << j);
+            assert!((long_run_staleness(&updates, mask(&times)) - best[crawls]).abs() < 1e-12);
+            let mut rows = vec![0.0; crawls * count];
+            choose(&updates, freshness, &mut times, &mut rows);
+            let of_one_interval = long_run_staleness(&updates, mask(&times));
+            beyond_one_interval += usize::from(of_one_interval > best[crawls] + 0.01);
+        }
+        long_run_costs(
+            &updates,
+            Objective::Age,
+            &mut found,
+            &mut rotated,
+            &mut scratch,
+        );
+        for three in found.windows(3) {
+            assert!(
+                three[0] - three[1] >= three[1] - three[2] - 1e-12,
+                "{found:?}"
+            );
+        }
+    }
+    // Otherwise the choice of one interval would do.
+    assert!(beyond_one_interval > 100, "{beyond_one_interval}");
+}
+
 #[test]
 fn scratch_that_is_too_short_is_refused() {
     let updates = [Update {
@@ -239,6 +327,22 @@ fn scratch_that_is_too_short_is_refused() {
     );
     assert_eq!(
         choose(&updates, Objective::Freshness, &mut [0; 2], &mut [0.0; 3]),
+        0
+    );
+    let mut rotated = updates;
+    let mut scratch = [0.0; 5];
+    let freshness = Objective::Freshness;
+    let (scratch, short) = scratch.split_at_mut(4);
+    assert_eq!(
+        long_run_costs(&updates, freshness, &mut [0.0; 3], &mut rotated, scratch),
+        0
+    );
+    assert_eq!(
+        long_run_costs(&updates, freshness, &mut [0.0; 3], &mut [], scratch),
+        0
+    );
+    assert_eq!(
+        choose_for_long_run(&updates, freshness, &mut [0; 2], &mut rotated, short),
         0
     );
 }

@@ -235,6 +235,182 @@ pub fn choose<F: Real>(
     count
 }
 
+/// Work that the search for the best first crawl may take, in steps.
+const MOST_STEPS: usize = 1 << 24;
+
+/// The updates on which the first crawl is tried: all of them, if there are few.
+fn starts<F: Real>(updates: &[Update<F>]) -> impl Iterator<Item = usize> {
+    let count = updates.len();
+    let tries = (MOST_STEPS / count.pow(3).max(1)).clamp(1, count.max(1));
+    let surest = updates.iter().enumerate().fold(0, |best, (j, update)| {
+        let is_surer = |best: &Update<F>| update.probability > best.probability;
+        if updates.get(best).is_some_and(is_surer) {
+            j
+        } else {
+            best
+        }
+    });
+    let stride = count.div_ceil(tries).max(1);
+    (0..count)
+        .map(move |j| (j + surest) % count)
+        .step_by(stride)
+}
+
+/// Fills `rotated` with the updates after `first`, seen from there, round to the one before it.
+fn rotate<'a, F: Real>(
+    updates: &[Update<F>],
+    first: usize,
+    rotated: &'a mut [Update<F>],
+) -> &'a [Update<F>] {
+    let (before, after) = updates.split_at(first.min(updates.len()));
+    let Some((start, after)) = after.split_first() else {
+        return &[];
+    };
+    let others = after
+        .iter()
+        .map(|update| (update, F::ZERO))
+        .chain(before.iter().map(|update| (update, F::ONE)));
+    let mut filled = 0;
+    for (place, (update, round)) in rotated.iter_mut().zip(others) {
+        *place = Update {
+            offset: update.offset - start.offset + round,
+            probability: update.probability,
+        };
+        filled += 1;
+    }
+    rotated.get(..filled).unwrap_or(&[])
+}
+
+/// Lowers costs to the straight lines between the lowest: what a mix of two numbers of crawls,
+/// now the one and now the other, comes to. O(n²) steps.
+fn make_convex<F: Real>(costs: &mut [F]) {
+    let mut from = 0;
+    while let Some((cost, rest)) = costs
+        .get_mut(from..)
+        .and_then(|costs| costs.split_first_mut())
+    {
+        let slope = |(index, next): (usize, &F)| (*next - *cost) / F::from_u32(index as u32 + 1);
+        let steepest = rest.iter().enumerate().map(slope).enumerate().fold(
+            None,
+            |best: Option<(usize, F)>, (index, slope)| match best {
+                Some((_, least)) if least <= slope => best,
+                _ => Some((index, slope)),
+            },
+        );
+        let Some((to, slope)) = steepest else { return };
+        for (index, cost_between) in rest.iter_mut().take(to).enumerate() {
+            *cost_between = *cost + slope * F::from_u32(index as u32 + 1);
+        }
+        from += to + 1;
+    }
+}
+
+/// What [`costs`] is for one interval, for one after the other, all with the same crawls: the copy
+/// is as old in the morning as the evening left it, and one that is never fetched is stale for good.
+/// By age, a crawl every other interval leaves the copy half an interval older than one in each; that
+/// line is drawn on to no crawls at all, where the age has no end.
+///
+/// One crawl is on some update; from there on it is the problem of one interval. All updates are
+/// tried up to 64 of them, fewer beyond, down to the surest alone from 256 on, where a day with so
+/// many leaves little to choose. `rotated` holds at least one place an update, `scratch` one number
+/// an update and one a cost, or nothing is filled and the answer is 0. O(Q³ x) steps, at most Q² x
+/// where those are more than 2²⁴.
+///
+/// ```
+/// use dunlin::model::{Objective, quasi::{Update, long_run_costs}};
+/// // An update at 6:00 nine days in ten and one at 18:00 every day, in units of the day.
+/// let updates = [Update { offset: 0.25, probability: 0.9 }, Update { offset: 0.75, probability: 1.0 }];
+/// let mut rotated = updates;
+/// let (mut curve, mut scratch) = ([0.0_f64; 3], [0.0; 5]);
+/// long_run_costs(&updates, Objective::Freshness, &mut curve, &mut rotated, &mut scratch);
+/// // One crawl, at 18:00: stale from 6:00 on, nine days in ten.
+/// assert!((curve[0] - 1.0).abs() < 1e-12 && (curve[1] - 0.45).abs() < 1e-12 && curve[2] < 1e-12);
+/// ```
+pub fn long_run_costs<F: Real>(
+    updates: &[Update<F>],
+    objective: Objective,
+    costs: &mut [F],
+    rotated: &mut [Update<F>],
+    scratch: &mut [F],
+) -> usize {
+    let useful = costs.len().min(updates.len() + 1);
+    let Some((row, scratch)) = scratch.split_at_mut_checked(useful) else {
+        return 0;
+    };
+    if scratch.len() < updates.len() || rotated.len() < updates.len() {
+        return 0;
+    }
+    let Some((never, some)) = costs
+        .get_mut(..useful)
+        .and_then(|costs| costs.split_first_mut())
+    else {
+        return 0;
+    };
+    let Some(row) = row.get_mut(..some.len()) else {
+        return 0;
+    };
+    some.fill(F::INFINITY);
+    for first in starts(updates) {
+        let others = rotate(updates, first, rotated);
+        let found = self::costs(others, objective, row, scratch);
+        for (cost, found) in some.iter_mut().zip(row.iter().take(found)) {
+            *cost = cost.min(*found);
+        }
+    }
+    let changes = updates.iter().any(|update| update.probability > F::ZERO);
+    *never = match objective {
+        _ if !changes => F::ZERO,
+        Objective::Age => F::ONE + some.first().copied().unwrap_or(F::ZERO),
+        Objective::Freshness | Objective::Harmonic => F::ONE,
+    };
+    make_convex(costs.get_mut(..useful).unwrap_or(&mut []));
+    useful
+}
+
+/// What [`choose`] is for one interval, for one after the other, as [`long_run_costs`] counts.
+///
+/// `rotated` holds at least one place an update, `scratch` `updates.len()` numbers for each crawl
+/// and one more a crawl, or nothing is chosen and the answer is 0.
+pub fn choose_for_long_run<F: Real>(
+    updates: &[Update<F>],
+    objective: Objective,
+    times: &mut [u16],
+    rotated: &mut [Update<F>],
+    scratch: &mut [F],
+) -> usize {
+    let count = times.len().min(updates.len());
+    let Some((head, tail)) = times
+        .get_mut(..count)
+        .and_then(|times| times.split_first_mut())
+    else {
+        return 0;
+    };
+    if rotated.len() < updates.len() || scratch.len() < count * updates.len() + count {
+        return 0;
+    }
+    let mut least = (F::INFINITY, 0);
+    for first in starts(updates) {
+        let others = rotate(updates, first, rotated);
+        let (row, scratch) = scratch.split_at_mut(count);
+        self::costs(others, objective, row, scratch);
+        // With fewer updates than crawls the last cost is the least.
+        let cost = row.get(count - 1).copied().unwrap_or(F::ZERO);
+        if cost < least.0 {
+            least = (cost, first);
+        }
+    }
+    let (_, first) = least;
+    let others = rotate(updates, first, rotated);
+    let chosen = choose(others, objective, tail, scratch);
+    *head = first as u16;
+    for time in tail.iter_mut().take(chosen) {
+        *time = ((usize::from(*time) + first + 1) % updates.len()) as u16;
+    }
+    let chosen = times.get_mut(..=chosen).unwrap_or(&mut []);
+    chosen.sort_unstable();
+    chosen.len()
+}
+
 /// The updates to crawl on, as Wolf chooses them: one by one, each where it saves most. At least 1
 /// − 1/e of the best freshness. O(Q² x) steps, no scratch; fills `times` in rising order and
 /// returns the cost.

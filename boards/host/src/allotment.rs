@@ -167,7 +167,6 @@ pub fn divide(
     let mut age_s = Vec::with_capacity(count);
     let mut weight = 0.0;
     let mut fresh_weight = 0.0;
-    let mut steady = 0.0;
     for (index, &crawls) in crawls.iter().enumerate() {
         let fresh = by_freshness.page(index);
         let aged = by_age.page(index);
@@ -176,14 +175,7 @@ pub fn divide(
         age_s.push(interval * page_cost(&aged, plan::Objective::Age, spacing, crawls));
         weight += fresh.weight;
         fresh_weight += fresh.weight * (1.0 - stale);
-        // The harmonic plan is told in freshness, here, too.
-        steady += fresh.weight
-            * match demand.objective {
-                Objective::Age => page_cost(&aged, plan::Objective::Age, Spacing::Steady, crawls),
-                _ => page_cost(&fresh, plan::Objective::Freshness, Spacing::Steady, crawls),
-            };
     }
-    let steady = steady / weight;
     let (value, bound) = match (demand.objective, fresh) {
         (Objective::Age, _) => (interval * allocation.cost, interval * allocation.bound),
         (Objective::Harmonic, Some(fresh)) => (fresh_weight / weight, 1.0 - fresh.bound),
@@ -191,8 +183,8 @@ pub fn divide(
     };
     let (holds, long_run_value) = match (spacing, demand.objective) {
         (Spacing::Steady, _) => (Holds::LongRun, value),
-        (Spacing::Whole, Objective::Age) => (Holds::OneInterval, interval * steady),
-        (Spacing::Whole, _) => (Holds::OneInterval, 1.0 - steady),
+        (Spacing::Whole, Objective::Age) => (Holds::OneInterval, long_run(demand, by_age, &crawls)),
+        (Spacing::Whole, _) => (Holds::OneInterval, long_run(demand, by_freshness, &crawls)),
     };
     Ok(Planned {
         crawls,
@@ -206,6 +198,28 @@ pub fn divide(
         harmonic_bound: fresh.map(|_| allocation.bound),
         price: allocation.price,
     })
+}
+
+/// What so many crawls of each page come to when every interval has them: freshness, or seconds of
+/// age. A quasi-deterministic page is judged by the costs that it was given.
+pub fn long_run(demand: &Demand, pages: &(impl Pages<f64> + ?Sized), crawls: &[f64]) -> f64 {
+    // The harmonic plan is told in freshness, here, too.
+    let objective = match demand.objective {
+        Objective::Age => plan::Objective::Age,
+        Objective::Freshness | Objective::Harmonic => plan::Objective::Freshness,
+    };
+    let mut weight = 0.0;
+    let mut cost = 0.0;
+    for (index, &crawls) in crawls.iter().enumerate() {
+        let page = pages.page(index);
+        weight += page.weight;
+        cost += page.weight * page_cost(&page, objective, Spacing::Steady, crawls);
+    }
+    let cost = cost / weight;
+    match demand.objective {
+        Objective::Age => demand.interval.as_secs_f64() * cost,
+        Objective::Freshness | Objective::Harmonic => 1.0 - cost,
+    }
 }
 
 /// Crawls of each page, and what that costs.

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 
 use dunlin::model::{Change, Objective, Quasi, quasi};
-use dunlin::plan::{Pages, PlanError, PlanHost, PlanPage, assumed_rate};
+use dunlin::plan::{Pages, PlanError, PlanHost, PlanPage, Spacing, assumed_rate};
 use dunlin::polite;
 use dunlin::time::{Duration, Instant};
 use serde::Serialize;
@@ -16,6 +16,8 @@ use crate::output;
 use crate::output::progress::Progress;
 
 /// What each quasi-deterministic page costs after 0, 1, 2, … crawls; empty for the other pages.
+/// Rates are judged by what holds in the long run, whole crawls by one interval that begins with
+/// fresh copies, as everywhere.
 ///
 /// # Errors
 /// An update that lies beyond the interval, by the page's URL.
@@ -23,13 +25,26 @@ pub fn quasi_costs(
     listing: &Listing,
     interval: Duration,
     objective: Objective,
+    spacing: Spacing,
 ) -> Result<Vec<Vec<f64>>, Error> {
     let costs = |page: &ListedPage| match &page.change {
         ListedChange::Quasi { updates } => {
             let updates = in_intervals(&page.url, updates, interval)?;
             let mut costs = vec![0.0; updates.len() + 1];
-            let mut scratch = vec![0.0; updates.len()];
-            quasi::costs(&updates, objective, &mut costs, &mut scratch);
+            let mut scratch = vec![0.0; 2 * updates.len() + 1];
+            match spacing {
+                Spacing::Whole => quasi::costs(&updates, objective, &mut costs, &mut scratch),
+                Spacing::Steady => {
+                    let mut rotated = updates.clone();
+                    quasi::long_run_costs(
+                        &updates,
+                        objective,
+                        &mut costs,
+                        &mut rotated,
+                        &mut scratch,
+                    )
+                }
+            };
             Ok(costs)
         }
         _ => Ok(Vec::new()),

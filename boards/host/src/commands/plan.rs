@@ -1,6 +1,6 @@
 //! `dunlin plan`: how often to visit each page?
 
-use dunlin::plan::{self, PlanHost, PlanPage};
+use dunlin::plan::{self, PlanHost, PlanPage, Spacing};
 use dunlin::time::Duration;
 use serde::Serialize;
 
@@ -127,24 +127,36 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
 
 fn make<'a>(args: &Args, listing: &'a Listing) -> Result<Plan<'a>, Error> {
     // A quasi-deterministic page has one table of costs for each thing that is asked about it.
-    let fresh_costs = quasi_costs(listing, args.interval, plan::Objective::Freshness)?;
-    let age_costs = quasi_costs(listing, args.interval, plan::Objective::Age)?;
+    let spacing = args.method.spacing();
+    let costs = |objective, spacing| quasi_costs(listing, args.interval, objective, spacing);
+    let fresh_costs = costs(plan::Objective::Freshness, spacing)?;
+    let age_costs = costs(plan::Objective::Age, spacing)?;
     let by_freshness = plan_pages(listing, args.interval, &fresh_costs, args.assumption);
     let by_age = plan_pages(listing, args.interval, &age_costs, args.assumption);
     let mut hosts = plan_hosts(&listing.gates, args.interval);
     let reads = args.method.reads(by_freshness.len(), args.crawls);
-    let planned = allotment::divide(
-        &Demand {
-            method: args.method,
-            objective: args.objective,
-            interval: args.interval,
-            crawls: args.crawls,
-        },
+    let demand = Demand {
+        method: args.method,
+        objective: args.objective,
+        interval: args.interval,
+        crawls: args.crawls,
+    };
+    let mut planned = allotment::divide(
+        &demand,
         &Watched::new(&by_freshness, reads),
         &Watched::new(&by_age, reads),
         &mut hosts,
     )
     .map_err(|error| explain(error, listing))?;
+    if planned.holds == Holds::OneInterval && fresh_costs.iter().any(|costs| !costs.is_empty()) {
+        let objective = match args.objective {
+            Objective::Age => plan::Objective::Age,
+            Objective::Freshness | Objective::Harmonic => plan::Objective::Freshness,
+        };
+        let costs = costs(objective, Spacing::Steady)?;
+        let pages = plan_pages(listing, args.interval, &costs, args.assumption);
+        planned.long_run_value = allotment::long_run(&demand, &pages[..], &planned.crawls);
+    }
     let rows: Vec<PageRow<'a>> = (listing.list.pages.iter().enumerate())
         .map(|(index, listed)| PageRow {
             url: &listed.url,

@@ -282,7 +282,12 @@ fn make(args: &Args, listing: &Listing) -> Result<Vec<Visit>, Error> {
             "found --last, which only --method transport uses, expected that method".into(),
         ));
     }
-    let costs = quasi_costs(listing, args.interval, Objective::Freshness)?;
+    let costs = quasi_costs(
+        listing,
+        args.interval,
+        Objective::Freshness,
+        Spacing::Steady,
+    )?;
     let pages = plan_pages(listing, args.interval, &costs, args.assumption);
     let planned = match args.method {
         Method::Carousel => turn(args, listing, &pages)?,
@@ -348,8 +353,15 @@ pub(super) fn at_updates(
     };
     let offsets = in_intervals(&page.url, updates, args.interval)?;
     let mut times = vec![0; crawls as usize];
-    let mut scratch = vec![0.0; offsets.len() * crawls as usize];
-    let chosen = quasi::choose(&offsets, Objective::Freshness, &mut times, &mut scratch);
+    let mut scratch = vec![0.0; (offsets.len() + 1) * crawls as usize];
+    let mut rotated = offsets.clone();
+    let chosen = quasi::choose_for_long_run(
+        &offsets,
+        Objective::Freshness,
+        &mut times,
+        &mut rotated,
+        &mut scratch,
+    );
     let chosen = times.iter().take(chosen);
     let moments = chosen.map(|time| Instant::ZERO + updates[usize::from(*time)].offset);
     Ok(Some(moments.collect()))

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use dunlin::constraints::CrawlLimits;
 use dunlin::model::Objective;
-use dunlin::plan::{PlanPage, optimal};
+use dunlin::plan::{PlanPage, Spacing, optimal};
 use dunlin::polite::Hours;
 use dunlin::time::Duration;
 
@@ -112,7 +112,7 @@ type Planned = (f64, Option<Assumed>, (f64, f64));
 fn planned(args: &Args, listing: &Listing) -> Result<Planned, Error> {
     let objective = args.objective.into();
     let days: f64 = args.interval.as_days();
-    let costs = quasi_costs(listing, args.interval, objective)?;
+    let costs = quasi_costs(listing, args.interval, objective, Spacing::Steady)?;
     let plan: Vec<PlanPage<'_, f64>> = plan_pages(listing, args.interval, &costs, args.assumption);
     let unknown = listing
         .list
