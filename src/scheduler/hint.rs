@@ -1,6 +1,6 @@
 //! Hints: what hosts say about their pages, and what a scheduler makes of it.
 
-use super::page::Place;
+use super::page::{BY_CLOCK, Place};
 use super::read::{Read as _, page_key};
 use super::state::Core;
 use super::tick::Tick;
@@ -39,8 +39,10 @@ impl<I: Id> Core<'_, I> {
     pub(super) fn hint_sibling(&mut self, page: PageId, now: Instant) -> Result<(), Error> {
         let (_, tick) = self.advance(now);
         let id = page_key(page)?;
-        // Once is enough: a sibling that changes all the time says no more than that it does.
-        if self.page_mut(id)?.signals() > 0 {
+        let known = self.page_mut(id)?;
+        // Once is enough: a sibling that changes all the time says no more than that it does. And
+        // who changes by the clock follows no sibling.
+        if known.signals() > 0 || known.signals & BY_CLOCK != 0 {
             return Ok(());
         }
         match self.host_of_news(id, tick, tick)? {

@@ -196,6 +196,18 @@ fn the_law_is_told_and_judged() {
     );
     let few = hourly(|hour| hour % 300 == 0);
     assert_eq!(few["fit"], "few");
+    // Visits every two hours meet every second hour only: that is no time of day.
+    let coarse: Vec<_> = (1..720)
+        .map(|visit| {
+            (
+                7_200,
+                hours.contains(&(2 * visit)) || hours.contains(&(2 * visit + 1)),
+                None,
+            )
+        })
+        .collect();
+    let coarse = &estimates(&(HEADER.to_owned() + &rows("http://a/", &coarse)))[0]["law"];
+    assert_eq!(coarse["model"], "poisson", "{coarse}");
     // Visits that mostly find a change cannot tell when it was.
     assert!(hourly(|hour| hour % 3 < 2).is_null());
 }

@@ -455,6 +455,78 @@ fn a_mix_of_all_laws_is_as_fresh_as_the_plan_says() {
     assert!(off <= printed, "off by {off}: {row}, {}", plan["value"]);
 }
 
+/// What `plan` promises of so many crawls a day.
+fn planned(list: &str, crawls: &str) -> f64 {
+    let plan = dunlin(
+        &["plan", "-", "--crawls", crawls, "--format", "json"],
+        list.as_bytes(),
+    );
+    let plan: Value = serde_json::from_slice(&plan.stdout).expect("a plan");
+    number(&plan["value"])
+}
+
+#[test]
+fn the_plan_promises_no_more_of_clocks_than_the_long_run_keeps() {
+    // At 18:00 the copy of 6:00 is stale again, whichever of the two is visited.
+    for updates in ["6h:0.9;18h:0.5", "0h:0.9;12h:0.5"] {
+        let list = format!("url,model,updates\nhttp://a/,quasi,{updates}\n");
+        let promised = planned(&list, "1");
+        assert!((promised - 0.75).abs() < 1e-9, "{updates}: {promised}");
+        let options = ["--days", "60", "--crawls-per-day", "1"];
+        let row = simulate_list(&list, &options);
+        assert!((number(&row["freshness"]) - promised).abs() < 0.02, "{row}");
+        assert!((number(&row["optimum"]) - promised).abs() < 1e-9, "{row}");
+    }
+    // Who is never visited is stale, not fresh until the first update.
+    let list = "url,model,updates\nhttp://a/,quasi,12h:1\n";
+    assert!(planned(list, "0.001") < 0.01);
+}
+
+#[test]
+fn few_crawls_on_clocks_and_chance_come_near_the_plan() {
+    let mut list = "url,model,changes_per_day,updates\n".to_owned();
+    for page in 0..20 {
+        list += &format!(
+            "http://p{page}.test/,poisson,{},\n",
+            0.3 + 0.2 * f64::from(page)
+        );
+        list += &format!("http://q{page}.test/,quasi,,{}m:1\n", 72 * page + 7);
+    }
+    for crawls in ["40", "80", "200"] {
+        let options = ["--days", "60", "--crawls-per-day", crawls];
+        let row = simulate_list(&list, &options);
+        let off = planned(&list, crawls) - number(&row["freshness"]);
+        let printed = number(&row["freshness_plus_minus"]);
+        assert!(off.abs() <= printed, "{crawls}: off by {off}: {row}");
+    }
+}
+
+#[test]
+fn a_trace_takes_no_clock_and_no_limit_off_the_list() {
+    let path = std::env::temp_dir().join(format!("dunlin-clock-{}.csv", std::process::id()));
+    let path = path.to_str().expect("UTF-8");
+    let times = |page: u32| (0..60).map(move |day| 86_400 * day + 60 * 36 * page);
+    let rows: String = (0..40)
+        .flat_map(|page| times(page).map(move |time| format!("http://a/{page},{time}\n")))
+        .collect();
+    std::fs::write(path, "url,time_s\n".to_owned() + &rows).expect("written");
+    let options = ["--days", "50", "--crawls-per-day", "40", "--trace", path];
+    let row = simulate_list(&clockwork(), &options);
+    assert!(number(&row["freshness"]) >= 0.99, "{row}");
+    let limited: String = (0..40).map(|page| format!("http://a/{page},1\n")).collect();
+    let options = ["--days", "50", "--crawls-per-day", "200", "--trace", path];
+    let free = simulate_list(
+        &format!("url,max\n{}", limited.replace(",1", ",")),
+        &options,
+    );
+    let row = simulate_list(&format!("url,max\n{limited}"), &options);
+    assert!(
+        number(&row["optimum"]) < number(&free["optimum"]) - 0.1,
+        "{row}"
+    );
+    std::fs::remove_file(path).expect("removed");
+}
+
 #[test]
 fn who_wants_young_copies_says_so() {
     let options = ["--days", "60", "--crawls-per-day", "8"];

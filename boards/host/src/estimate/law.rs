@@ -8,11 +8,11 @@ use super::History;
 
 /// Fewer gaps between changes tell no law from another.
 const FEWEST_GAPS: usize = 10;
-/// Changes that carry no date are placed in the middle between two visits. That is near enough for
-/// a law if visits find a change no more often than this,
-const MOST_CHANGED: f64 = 0.3;
-/// and for a time of day if they are no farther apart than this.
-const HOURLY: Duration = Duration::from_secs(7_200);
+/// A visit finds the last change only, and one without a date is placed in the middle between two
+/// visits. That is near enough for a law if visits find a change no more often than this,
+const MOST_CHANGED: f64 = 0.1;
+/// and for a time of day, which is judged by the hour, if they are no farther apart than this.
+const HOURLY: Duration = Duration::HOUR;
 /// The largest distance between what was seen and an exponential law whose mean is fitted, once in
 /// a hundred histories that do follow it (Stephens 1974).
 const CRITICAL: f64 = 1.308;
@@ -88,7 +88,7 @@ pub fn fitted(history: &History) -> Option<Fitted> {
 fn changes(history: &History) -> Option<Vec<f64>> {
     let found = history.visits.iter().filter(|visit| visit.changed).count();
     let dated = all_dated(history);
-    if !dated && found as f64 > MOST_CHANGED * history.visits.len() as f64 {
+    if found as f64 > MOST_CHANGED * history.visits.len() as f64 {
         return None;
     }
     let times = history.timed().filter(|(_, visit)| visit.changed);

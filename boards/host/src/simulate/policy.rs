@@ -6,7 +6,7 @@ use dunlin::learn::hints::Hint;
 use dunlin::scheduler::{Decision, LargeScheduler, Outcome, PageSettings, Settings};
 use dunlin::time::{Duration, Instant};
 
-use super::{Change, World};
+use super::World;
 
 /// What a policy wants to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,8 +63,8 @@ impl Policy for LargeScheduler {
 /// What a list would say of a page. Who has to learn is not told by which clock it changes.
 fn constraints_of(world: &World, page: usize, learn: bool) -> ListedConstraints {
     let limits = world.limits_of(page);
-    let clock = match &world.pages[page].change {
-        Change::Quasi(quasi) if !learn => {
+    let clock = match world.clock_of(page) {
+        Some(quasi) if !learn => {
             let update = |&(offset, probability): &(f64, f64)| {
                 Update {
                     offset: Duration::from_days(offset),

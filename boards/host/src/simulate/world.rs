@@ -6,6 +6,7 @@ use dunlin::polite::Hours;
 use dunlin::time::Duration;
 
 use super::Change;
+use super::change::Quasi;
 use dunlin::constraints::CrawlLimits;
 
 /// Pages and hosts.
@@ -19,6 +20,9 @@ pub struct World {
     pub limits: Vec<CrawlLimits>,
     /// The directory of each page, counted from 0; empty where hosts have one each.
     pub directories: Vec<u32>,
+    /// When the list expects each page to change, where a trace decides when it does; empty where
+    /// there is no trace.
+    pub clocks: Vec<Option<Quasi>>,
 }
 
 /// A page.
@@ -89,6 +93,15 @@ impl World {
         self.limits.get(page).copied().unwrap_or_default()
     }
 
+    /// When the list says that a page changes, if it says so.
+    pub fn clock_of(&self, page: usize) -> Option<&Quasi> {
+        let listed = self.clocks.get(page).and_then(Option::as_ref);
+        match &self.pages.get(page)?.change {
+            Change::Quasi(quasi) => Some(quasi),
+            _ => listed,
+        }
+    }
+
     /// Which pages are siblings: those with the same answer.
     pub fn directory_of(&self, page: usize) -> u32 {
         let directory = self.directories.get(page).copied();
@@ -127,6 +140,13 @@ impl Pages<f64> for World {
             Change::Pareto { shape, .. } => model::Change::Pareto { rate, shape },
             _ => model::Change::Poisson(rate),
         };
-        PlanPage::new(page.weight, change).on_host(page.host as u32)
+        // A plan counts in whole crawls a day.
+        let limits = self.limits_of(index);
+        let days: f64 = limits.interval.as_days();
+        let least = (f64::from(limits.min) / days).floor() as u32;
+        let most = limits.max.map(|max| (f64::from(max) / days).ceil() as u32);
+        PlanPage::new(page.weight, change)
+            .on_host(page.host as u32)
+            .between(least, most.unwrap_or(u32::MAX))
     }
 }

@@ -209,6 +209,7 @@ fn world(args: &Args, listing: &Listing, assumed: f64) -> Result<World, Error> {
         hosts,
         limits: if limited { limits } else { Vec::new() },
         directories: directories(listing),
+        clocks: Vec::new(),
     })
 }
 
@@ -236,7 +237,12 @@ fn follow(world: &mut World, listing: &Listing, trace: &[Vec<f64>], days: f64, w
         if known_rate(listed) == Some(None) {
             page.mean_rate = times.iter().filter(|time| **time < days).count() as f64 / days;
         }
-        page.change = Change::Trace(times.into_iter().map(|time| time + warm_up).collect());
+        let times = times.into_iter().map(|time| time + warm_up).collect();
+        let listed = std::mem::replace(&mut page.change, Change::Trace(times));
+        world.clocks.push(match listed {
+            Change::Quasi(clock) => Some(*clock),
+            _ => None,
+        });
     }
 }
 
