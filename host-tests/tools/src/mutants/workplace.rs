@@ -12,6 +12,9 @@ use serde::Deserialize;
 use super::Room;
 use crate::shell::{capture, cargo, root};
 
+/// Every feature that goes with the tests': a mutant may be in code that only one of them has.
+const FEATURES: &str = "std,log,additions,collect,filter,headers,update,discover,fleet,hints,push";
+
 /// The copy.
 #[derive(Debug)]
 pub(super) struct Workplace {
@@ -86,7 +89,7 @@ impl Workplace {
     pub fn complaints(&self) -> Result<Vec<Complaint>> {
         let mut check = self.cargo();
         check.args(["check", "--lib", "--package", "dunlin", "--features"]);
-        check.arg("std,log,additions,update,discover,fleet");
+        check.arg(FEATURES);
         let (succeeded, messages) = run(&mut check)?;
         let complaints: Vec<Complaint> = messages
             .into_iter()
