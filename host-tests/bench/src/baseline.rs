@@ -31,7 +31,7 @@ struct Baseline {
     figures: BTreeMap<String, BTreeMap<String, f64>>,
 }
 
-/// Fails if a figure is worse than the committed one, new, or gone.
+/// Fails if a count is beyond its limit, or a figure worse than the committed one, new, or gone.
 pub fn guard(install: bool) -> Result<()> {
     setup::qemu(install)?;
     let mut counts = Vec::new();
@@ -50,6 +50,7 @@ pub fn guard(install: bool) -> Result<()> {
             "two runs of one image for {core} counted differently: {}",
             changed.join("; ")
         );
+        super::within_limits(&device::rows(&counted, core))?;
         counts.push((core, counted));
     }
     let found = figures(&counts, &memory::images(install)?);

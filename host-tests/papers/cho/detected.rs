@@ -376,8 +376,7 @@ pub fn changes(section: &mut Section, settings: &Settings) {
         "Table 6.1: changes detected",
         "Daily snapshots for 13 weeks; five weekly visits to learn from, then as many visits again as there are weeks left, in proportion to the \
          estimate (the rule by which Cho divides is not printed), at most one a day. Pages that change daily differ in every snapshot, as more than 20 % did. With the shares of \
-         Figure 4.2 weekly visits find a change in 37 % of cases, but the table itself prints 2,147,589 in 9.26 million visits, 23 %: its pages change less. \
- XX",
+         Figure 4.2 weekly visits find a change in 37 % of cases, but the table itself prints 2,147,589 in 9.26 million visits, 23 %: its pages change less.",
     );
     let pages = settings.size(20_000, 720_000);
     let estimators: [fn(u32) -> f64; 2] = [
