@@ -7,7 +7,6 @@ use dunlin::time::Duration;
 use dunlin_host::duration;
 use dunlin_host::error::Error;
 use dunlin_host::fleet::join_args::JoinArgs;
-use dunlin_host::lists::budget::Budget;
 use dunlin_host::lists::listing::{Listing, ListingArgs};
 use dunlin_host::lists::page_image::Options;
 use dunlin_host::lists::probe_args::ProbeArgs;
@@ -40,9 +39,9 @@ pub struct ListArguments {
 }
 
 impl ListArguments {
-    /// How many fetches a day it gets.
-    pub fn budget(&self) -> Budget {
-        self.probe.budget()
+    /// How many fetches a day it gets, in a line for whoever starts it.
+    pub fn manners(&self, listing: &Listing) -> String {
+        self.probe.manners(listing)
     }
 
     /// What tells a monitor the names of pages and hosts, as its options.
