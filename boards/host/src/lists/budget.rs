@@ -129,7 +129,7 @@ impl Budget {
             Self::Most => "--crawls-per-day N asks for less",
             Self::PerDay(_) => "by --crawls-per-day",
         };
-        let tight = tight(listing, interval, most);
+        let tight = tight(listing, interval, most, cap);
         format!(
             "{pages} {} on {hosts} {}, {requests}, first round takes {first} ({change}){tight}",
             plural(pages, "page"),
@@ -138,15 +138,28 @@ impl Budget {
     }
 }
 
-/// What is to be said of pages with a rhythm of their own where the budget, which they share with
-/// all others, has too little room.
-fn tight(listing: &Listing, interval: Duration, most: f64) -> String {
-    let timed: f64 = gates(listing, interval).map(|gate| gate.timed).sum();
-    if timed > most / 2.0 {
+/// What is to be said of pages with a rhythm of their own where they will not be on time: politeness
+/// forbids it, or the budget, which they share with all others, has too little room.
+fn tight(listing: &Listing, interval: Duration, most: f64, cap: f64) -> String {
+    let (mut timed, mut through) = (0.0, 0.0);
+    for gate in gates(listing, interval) {
+        timed += gate.timed;
+        through += gate.timed.min(gate.cap);
+    }
+    let (asked, polite) = (Rounded(timed), Rounded(through));
+    if is_above(timed, through) {
+        let more = match is_above(through, most) {
+            true => "; a larger --crawls-per-day comes nearer to that",
+            false => "",
+        };
         return format!(
-            "; `every` asks for {} of these, and has to wait for the others now and then: \
-            a larger --crawls-per-day keeps it on time",
-            Rounded(timed)
+            "; `every` asks for {asked} a day, but politeness lets {polite} through{more}"
+        );
+    }
+    if timed > most / 2.0 && most < cap {
+        return format!(
+            "; `every` asks for {asked} of these, and has to wait for the others now and then: \
+            a larger --crawls-per-day keeps it on time"
         );
     }
     String::new()
@@ -387,6 +400,24 @@ mod tests {
         let said = refused(Budget::Manners, &listing);
         let expected = "http://h0.test/1: found a minimum of 6000 crawls";
         assert!(said.starts_with(expected), "{said}");
+    }
+
+    #[test]
+    fn a_rhythm_that_politeness_forbids_is_not_a_question_of_the_budget() {
+        let mut listing = listing(&[1, 1]);
+        listing.list.pages[0].every = Some(Duration::from_secs(1));
+        for budget in [Budget::Manners, Budget::Most, Budget::PerDay(10_000.0)] {
+            let line = budget.describe(&listing, DAY);
+            let expected = "; `every` asks for 86400 a day, but politeness lets 5760 through";
+            assert!(line.ends_with(expected), "{line}");
+        }
+        let line = Budget::PerDay(100.0).describe(&listing, DAY);
+        let expected = "5760 through; a larger --crawls-per-day comes nearer to that";
+        assert!(line.ends_with(expected), "{line}");
+        // Politeness allows this one, and nothing more can be had than what it allows.
+        listing.list.pages[0].every = Some(Duration::from_secs(16));
+        let line = Budget::Most.describe(&listing, DAY);
+        assert!(!line.contains("every"), "{line}");
     }
 
     #[test]
