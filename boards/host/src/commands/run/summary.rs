@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::board::computer::Computer;
 use crate::error::Error;
+use crate::monitor::readable;
 use crate::output::{self, Format, Table};
 
 /// What came of it.
@@ -14,7 +15,10 @@ use crate::output::{self, Format, Table};
 pub(super) struct Summary {
     fetches: u32,
     not_modified: u32,
+    /// Versions that differ from the one before.
     changed: u32,
+    /// First versions of pages: there is no earlier one to differ from.
+    first_versions: u32,
     errors: u32,
     robots_denied: u32,
     bytes: u64,
@@ -23,6 +27,9 @@ pub(super) struct Summary {
     resumed_pages: u16,
     #[serde(flatten)]
     found: Option<Found>,
+    /// Answers that a page has given on average.
+    #[serde(skip)]
+    visits_a_page: Option<f64>,
 }
 
 /// What was found beyond the list.
@@ -53,16 +60,18 @@ impl Summary {
         self.fetches += next.fetches;
         self.not_modified += next.not_modified;
         self.changed += next.changed;
+        self.first_versions += next.first_versions;
         self.errors += next.errors;
         self.robots_denied += next.robots_denied;
         self.bytes += next.bytes;
         self.freshness_estimate = next.freshness_estimate;
         self.optimum_estimate = next.optimum_estimate;
         self.resumed_pages = next.resumed_pages;
+        self.visits_a_page = next.visits_a_page;
     }
 
-    /// Of a run that began with what was known of so many pages.
-    pub fn new(probe: &Probe<'_, Computer<'_>>, resumed_pages: u16) -> Self {
+    /// Of a run of so many pages that began with what was known of some.
+    pub fn new(probe: &Probe<'_, Computer<'_>>, pages: usize, resumed_pages: u16) -> Self {
         let Totals {
             fetches,
             not_modified,
@@ -73,17 +82,22 @@ impl Summary {
             ..
         } = probe.totals();
         let (freshness_estimate, optimum_estimate) = probe.freshness();
+        let first_versions = probe.board().first_versions();
+        let found = probe.found_totals();
+        let pages = found.map_or(pages, |found| found.pages.into());
         Self {
             fetches,
             not_modified,
-            changed,
+            changed: changed.saturating_sub(first_versions),
+            first_versions,
             errors,
             robots_denied: denied,
             bytes,
             freshness_estimate,
             optimum_estimate,
             resumed_pages,
-            found: probe.found_totals().map(Found::from),
+            found: found.map(Found::from),
+            visits_a_page: (pages > 0).then(|| f64::from(fetches) / pages as f64),
         }
     }
 }
@@ -97,17 +111,24 @@ pub(super) fn report(summary: &Summary, format: Format) -> Result<(), Error> {
         "fetches",
         "304",
         "changed",
+        "first_versions",
         "errors",
         "robots_denied",
         "bytes",
         "freshness",
         "optimum",
     ]);
-    let share = |share: Option<f32>| share.map_or_else(String::new, |share| format!("{share:.4}"));
+    // A person is not shown an estimate of freshness before it is one.
+    let learning = readable::learning(summary.visits_a_page);
+    let share = |share: Option<f32>| match &learning {
+        Some(learning) if format == Format::Table => learning.clone(),
+        _ => share.map_or_else(String::new, |share| format!("{share:.4}")),
+    };
     table.row(vec![
         summary.fetches.to_string(),
         summary.not_modified.to_string(),
         summary.changed.to_string(),
+        summary.first_versions.to_string(),
         summary.errors.to_string(),
         summary.robots_denied.to_string(),
         summary.bytes.to_string(),
