@@ -133,6 +133,15 @@ fn spaces_that_were_encoded_are_said() {
 }
 
 #[test]
+fn an_update_beyond_the_interval_is_found_by_check() {
+    let list = b"url,model,updates\nhttp://a.test/,quasi,25h:1\n";
+    let expected = "http://a.test/: found an update at 90000 s, expected one within the interval of 86400 s";
+    refuses(&["check", "-"], list, expected);
+    let output = dunlin(&["check", "-", "--interval", "2d"], list);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}
+
+#[test]
 fn sitemaps_are_page_lists() {
     let map = r#"<?xml version="1.0" encoding="UTF-8"?>
 <!-- <url><loc>http://no.test/</loc></url> -->

@@ -18,7 +18,7 @@ const POLITE: Duration = Duration::from_secs(15);
 /// A page list, and how it is to be crawled.
 #[derive(Debug, Args)]
 pub struct ListArguments {
-    /// The page list: a header row, then one page a line
+    /// The page list: a header row, then one page a line; or a URL a line, a sitemap, OPML
     #[arg(
         long,
         value_name = "PAGES.csv",
@@ -26,7 +26,7 @@ pub struct ListArguments {
         conflicts_with = "fleet"
     )]
     pub pages: Option<PathBuf>,
-    /// What is special about some hosts: politeness, group, hours
+    /// What is special about some hosts: politeness, group, hours, hints, pin, header
     #[arg(long, value_name = "HOSTS.csv")]
     hosts: Option<PathBuf>,
     /// Least time between two requests to a host

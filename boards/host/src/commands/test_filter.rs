@@ -18,6 +18,7 @@ use crate::board::verify::Trust;
 use crate::error::Error;
 use crate::get::get;
 use crate::lists::listing::ListingArgs;
+use crate::lists::table_file::plural;
 use crate::output::{self, Format, Table};
 
 /// Show what of a page counts as a change, by `select` and `ignore`
@@ -140,12 +141,15 @@ pub fn run(args: &Args, format: Format) -> Result<ExitCode, Error> {
         Format::Table => harmless(&left),
     })?;
     if format == Format::Table {
-        let selected = filtered
-            .selected
-            .map_or_else(String::new, |count| format!("{count} parts selected, "));
+        let selected = filtered.selected.map_or_else(String::new, |count| {
+            format!("{} selected, ", plural(count, "part"))
+        });
+        let ignored = match filtered.ignored {
+            1 => "1 stretch".to_owned(),
+            count => format!("{count} stretches"),
+        };
         output::say(format_args!(
-            "{selected}{} stretches ignored: {} of {} bytes count",
-            filtered.ignored,
+            "{selected}{ignored} ignored: {} of {} bytes count",
             filtered.bytes.len(),
             page.body.len()
         ));
