@@ -104,6 +104,15 @@ fn tables_and_csv_have_the_same_columns() {
 }
 
 #[test]
+fn a_history_without_visits_is_refused() {
+    refuses(
+        &["estimate", "-"],
+        HEADER.as_bytes(),
+        "-: found no visits, expected one row or more below the header",
+    );
+}
+
+#[test]
 fn bad_histories_are_named_with_line_and_column() {
     let wrong = |rows: &str, expected: &str| {
         refuses(

@@ -165,7 +165,7 @@ fn a_filter_is_tried_on_a_file_an_archive_and_the_network() {
     assert_eq!(text(&output.stdout), "story\n");
     let said = text(&output.stderr);
     assert!(
-        said.contains("1 parts selected, 1 stretches ignored"),
+        said.contains("1 part selected, 1 stretch ignored:"),
         "{said}"
     );
     assert!(said.contains("a probe compares all of the page"), "{said}");

@@ -74,6 +74,16 @@ fn what_no_firmware_could_use_is_refused() {
         &["--agent", "a b"],
         "agent must be a name",
     );
+    make(
+        "url,min\nhttp://a.test/,48\n",
+        &["--crawls-per-day", "24"],
+        "`min` of the pages needs 48 crawls a day at least, but --crawls-per-day is 24",
+    );
+    make(
+        "url,min\nhttp://a.test/,9\n",
+        &["--politeness", "6h"],
+        "http://a.test/: found a minimum of 9 crawls, expected at most the 4.0 its host allows",
+    );
     let https = ["image", "-", "--out", out, "--https"];
     let output = dunlin(&https, b"url\nhttps://a.test/\n");
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));

@@ -103,6 +103,20 @@ fn a_run_of_more_than_a_century_is_refused() {
 }
 
 #[test]
+fn a_run_that_cannot_visit_as_often_as_the_list_asks_for_is_refused() {
+    refuses(
+        &["run", "-", "--seconds", "1", "--crawls-per-day", "24"],
+        b"url,min\nhttp://a.test/,48\n",
+        "`min` of the pages needs 48 crawls a day at least, but --crawls-per-day is 24",
+    );
+    refuses(
+        &["run", "-", "--seconds", "1", "--interval", "1h"],
+        b"url,min\nhttp://a.test/,241\n",
+        "http://a.test/: found a minimum of 241 crawls, expected at most the 240.0",
+    );
+}
+
+#[test]
 fn results_that_find_no_room_are_a_failure() {
     let history = b"url,time_s,changed\nhttp://a.test/,0,0\nhttp://a.test/,60,1\n";
     let robots = b"User-agent: *\nDisallow: /x\n";

@@ -111,6 +111,36 @@ fn spaces_are_encoded_as_browsers_do() {
     );
 }
 
+/// A list of another program has tags behind its URLs: they are not another page without a word.
+#[test]
+fn spaces_that_were_encoded_are_said() {
+    let said = check("# mine\nhttp://a.test/my page\nhttp://a.test/2\nhttp://a.test/b tag, tag\n");
+    let expected = "note: -: 2 URLs have spaces, which were encoded; \
+        the first is line 2: http://a.test/my%20page\n";
+    assert!(said.contains(expected), "{said}");
+    let said = check("url\nhttp://a.test/ page\n");
+    assert!(said.contains("1 URL has spaces"), "{said}");
+    let said = check("<urlset><url><loc>http://a.test/a b</loc></url></urlset>");
+    assert!(said.contains("1 URL has spaces"), "{said}");
+    assert!(!check("http://a.test/my%20page\n").contains("spaces"));
+    let run = ["run", "-", "--seconds", "0"];
+    let said = text(&dunlin(&run, b"http://a.test/my page\n").stderr);
+    assert!(said.contains("1 URL has spaces"), "{said}");
+    for list in ["https://a.test/ tag1, tag2\n", "http://a.test/\nhttp://b.test/x/ news\n"] {
+        let expected = "expected a URL alone, without tags behind a space";
+        refuses(&["check", "-"], list.as_bytes(), expected);
+    }
+}
+
+#[test]
+fn an_update_beyond_the_interval_is_found_by_check() {
+    let list = b"url,model,updates\nhttp://a.test/,quasi,25h:1\n";
+    let expected = "http://a.test/: found an update at 90000 s, expected one within the interval of 86400 s";
+    refuses(&["check", "-"], list, expected);
+    let output = dunlin(&["check", "-", "--interval", "2d"], list);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}
+
 #[test]
 fn sitemaps_are_page_lists() {
     let map = r#"<?xml version="1.0" encoding="UTF-8"?>

@@ -44,6 +44,15 @@ fn goes_on(words: &[String]) -> bool {
 }
 
 #[test]
+fn the_readme_shows_every_column_of_hosts() {
+    let block = block_after(&readme(), "What is special about some hosts is");
+    let shown: Vec<&str> = block.lines().next().expect("a header").split(',').collect();
+    let known = dunlin_host::lists::hosts::columns();
+    let missing: Vec<&str> = known.filter(|name| !shown.contains(name)).collect();
+    assert_eq!(missing, [""; 0]);
+}
+
+#[test]
 fn what_the_readme_says_to_type_works() {
     let page = readme();
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("readme");

@@ -187,9 +187,15 @@ fn changes_are_seen_politely_and_robots_obeyed() {
     );
     assert!(summary["not_modified"].as_u64() > Some(0), "{summary}");
     assert!(summary["robots_denied"].as_u64() > Some(0), "{summary}");
+    // The first version of a page differs from nothing.
     assert_eq!(
         summary["changed"].as_u64(),
-        Some(changes.len() as u64),
+        Some(later.len() as u64),
+        "{summary}"
+    );
+    assert_eq!(
+        summary["first_versions"].as_u64(),
+        Some((changes.len() - later.len()) as u64),
         "{summary}"
     );
 }

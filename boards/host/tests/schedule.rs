@@ -380,6 +380,10 @@ fn bad_times_are_refused() {
     refused(&["--last", "/nowhere.csv"], "/nowhere.csv");
     refused(&["--closed", "3h-2h"], "the shorter first");
     refused(&["--closed", "noon"], "expected two durations");
+    for late in ["25h-26h", "23h-25h"] {
+        let found = format!("found --closed {late}, expected a part of the interval of 24h");
+        refused(&["--closed", late], &found);
+    }
     let merge = ["--method", "merge", "--crawls", "9", "--last", "-"];
     let output = schedule(PAGES, &merge);
     assert_eq!(output.status.code(), Some(2));

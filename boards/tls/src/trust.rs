@@ -96,6 +96,13 @@ impl<O: Owner> ServerCertVerifier for Verifier<O> {
                 None,
             )
             .map(|_| ServerCertVerified::assertion())
+            .map_err(|why| match why {
+                // Made in one command, as an authority of its own: sound, but nobody vouches for it.
+                webpki::Error::CaUsedAsEndEntity if end.issuer() == end.subject() => {
+                    webpki::Error::UnknownIssuer
+                }
+                why => why,
+            })
         };
         let own = if self.owner.is_own(&host) {
             let certificates = (0..MOST_AUTHORITIES).map_while(|index| self.owner.authority(index));
@@ -223,6 +230,27 @@ mod tests {
         fn authority(&self, index: usize) -> Option<&[u8]> {
             (index == 0).then_some(&self.0)
         }
+    }
+
+    /// As `openssl req -x509` makes them.
+    #[test]
+    fn nobody_vouches_for_an_authority_that_serves_pages_itself() {
+        let mut params = CertificateParams::new(std::vec!["own.test".into()]).expect("a name");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().expect("a key");
+        let certificate = params.self_signed(&key).expect("signed");
+        let another = CertificateParams::default().self_signed(&key);
+        let verifier = Verifier {
+            owner: OfOneHost(another.expect("signed").der().to_vec()),
+            roots: Roots::Packed(PUBLIC_ROOTS),
+            algorithms: provider::ALGORITHMS,
+        };
+        let name = ServerName::try_from("own.test").expect("a name");
+        let now = SystemTime::UNIX_EPOCH.elapsed().expect("after 1970");
+        let now = UnixTime::since_unix_epoch(now);
+        let verified = verifier.verify_server_cert(certificate.der(), &[], &name, &[], now);
+        let expected = Error::from(CertificateError::UnknownIssuer);
+        assert_eq!(verified.err(), Some(expected));
     }
 
     #[test]

@@ -185,7 +185,7 @@ pub fn resumes(elf: &Path) -> Result<()> {
         second.summary.resumed_pages
     );
     ensure!(
-        second.summary.changed == 0,
+        second.summary.changed + second.summary.first_versions == 0,
         "what has not changed was taken for new"
     );
     let other = listing(

@@ -57,6 +57,9 @@ fn words(line: &str) -> Vec<String> {
 }
 
 /// Every option of every command, with its default, as a page.
+///
+/// # Panics
+/// A row of it could not be read as one.
 pub fn options(title: &str, program: &Command) -> String {
     let mut page =
         format!("# {title}\n\nWritten by `DUNLIN_BLESS=1 cargo test`, from what `--help` says.\n");
@@ -68,7 +71,17 @@ pub fn options(title: &str, program: &Command) -> String {
     for command in commands_of(program) {
         section(&mut page, program.get_name(), command);
     }
+    let rows = page.lines().filter(|line| line.starts_with("| `"));
+    rows.for_each(check_row);
     page
+}
+
+/// A row of a table is one wherever Markdown is read, and what it says of defaults is true.
+fn check_row(row: &str) {
+    let bars = row.replace("\\|", "").matches('|').count();
+    assert_eq!(bars, 4, "four bars that are not escaped: {row}");
+    let default = row.contains("[default:");
+    assert!(!default, "a default in its own column: {row}");
 }
 
 fn commands_of(command: &Command) -> impl Iterator<Item = &Command> {
@@ -111,15 +124,8 @@ fn row(option: &Arg) -> String {
     let help = option
         .get_help()
         .map_or_else(String::new, ToString::to_string);
-    let help = help.replace('|', "\\|").replace('\n', " ");
+    let (help, said) = split_default(&help.replace('\n', " "));
     let defaults = option.get_default_values();
-    let (help, said) = match help.split_once("Default: ") {
-        Some((help, said)) => (
-            help.trim_end_matches([' ', '.']).to_owned(),
-            Some(said.to_owned()),
-        ),
-        None => (help, None),
-    };
     let default = match (defaults.first(), said) {
         (_, Some(said)) => said,
         (Some(default), _) if takes => format!("`{}`", default.to_string_lossy()),
@@ -127,7 +133,26 @@ fn row(option: &Arg) -> String {
         (_, _) if takes => "none".into(),
         _ => "off".into(),
     };
+    let [name, default, help] = [name, default, help].map(|cell| cell.replace('|', "\\|"));
     format!("| `{name}` | {default} | {help} |\n")
+}
+
+/// What an option is, and the default that the text names because the parser does not know it: at
+/// its end as `Default: …`, or anywhere as `[default: …]`.
+fn split_default(help: &str) -> (String, Option<String>) {
+    if let Some((before, rest)) = help.split_once("[default: ")
+        && let Some((said, after)) = rest.split_once(']')
+    {
+        let help = format!("{}{after}", before.trim_end());
+        return (help, Some(said.to_owned()));
+    }
+    match help.split_once("Default: ") {
+        Some((help, said)) => {
+            let help = help.trim_end_matches([' ', '.']);
+            (help.to_owned(), Some(said.to_owned()))
+        }
+        None => (help.to_owned(), None),
+    }
 }
 
 /// Compares a file with what it should hold, or writes it if `DUNLIN_BLESS` is set.
@@ -144,4 +169,48 @@ pub fn compare(file: &std::path::Path, expected: &str) {
         "{} is not what --help says: write it with `DUNLIN_BLESS=1 cargo test` and look at the difference",
         file.display()
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_has_three_cells_and_the_default_in_the_second() {
+        let program = Command::new("test")
+            .arg(
+                Arg::new("budget")
+                    .long("budget")
+                    .value_name("X|max")
+                    .help("Fetches a day, a|b [default: 24 a page]"),
+            )
+            .arg(
+                Arg::new("out")
+                    .long("out")
+                    .value_name("DIR")
+                    .help("Where. Default: here|there"),
+            )
+            .arg(
+                Arg::new("plain")
+                    .long("plain")
+                    .value_name("N")
+                    .default_value("1|2"),
+            );
+        let rows: Vec<String> = program.get_arguments().map(row).collect();
+        assert_eq!(
+            rows,
+            [
+                "| `--budget X\\|max` | 24 a page | Fetches a day, a\\|b |\n",
+                "| `--out DIR` | here\\|there | Where |\n",
+                "| `--plain N` | `1\\|2` |  |\n",
+            ]
+        );
+        rows.iter().for_each(|row| check_row(row));
+    }
+
+    #[test]
+    #[should_panic(expected = "four bars")]
+    fn a_row_that_a_bar_breaks_is_seen() {
+        check_row("| `--budget X|max` | none | Fetches a day |");
+    }
 }

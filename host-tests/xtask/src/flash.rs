@@ -173,7 +173,7 @@ fn build(
         address,
         boot,
         settings,
-        manners: list.budget().describe(&listing),
+        manners: list.manners(&listing),
     })
 }
 

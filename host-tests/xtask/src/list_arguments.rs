@@ -7,7 +7,6 @@ use dunlin::time::Duration;
 use dunlin_host::duration;
 use dunlin_host::error::Error;
 use dunlin_host::fleet::join_args::JoinArgs;
-use dunlin_host::lists::budget::Budget;
 use dunlin_host::lists::listing::{Listing, ListingArgs};
 use dunlin_host::lists::page_image::Options;
 use dunlin_host::lists::probe_args::ProbeArgs;
@@ -19,7 +18,7 @@ const POLITE: Duration = Duration::from_secs(15);
 /// A page list, and how it is to be crawled.
 #[derive(Debug, Args)]
 pub struct ListArguments {
-    /// The page list: a header row, then one page a line
+    /// The page list: a header row, then one page a line; or a URL a line, a sitemap, OPML
     #[arg(
         long,
         value_name = "PAGES.csv",
@@ -27,7 +26,7 @@ pub struct ListArguments {
         conflicts_with = "fleet"
     )]
     pub pages: Option<PathBuf>,
-    /// What is special about some hosts: politeness, group, hours
+    /// What is special about some hosts: politeness, group, hours, hints, pin, header
     #[arg(long, value_name = "HOSTS.csv")]
     hosts: Option<PathBuf>,
     /// Least time between two requests to a host
@@ -40,9 +39,9 @@ pub struct ListArguments {
 }
 
 impl ListArguments {
-    /// How many fetches a day it gets.
-    pub fn budget(&self) -> Budget {
-        self.probe.budget()
+    /// How many fetches a day it gets, in a line for whoever starts it.
+    pub fn manners(&self, listing: &Listing) -> String {
+        self.probe.manners(listing)
     }
 
     /// What tells a monitor the names of pages and hosts, as its options.

@@ -125,7 +125,7 @@ pub fn qemu(install: bool, arguments: &Arguments) -> Result<()> {
     let seconds = arguments.seconds;
     let how = match place {
         Some(place) => format!("as {} of the fleet at {}", place.probe, place.broker),
-        None => arguments.list.budget().describe(&listing),
+        None => arguments.list.manners(&listing),
     };
     say(format_args!(
         "an emulated Cortex-M4F crawls for {seconds} s: {how}"

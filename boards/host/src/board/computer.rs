@@ -1,6 +1,6 @@
 //! This computer as a board for the probe: its clock, and a log that tells the news.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader, IsTerminal, Read as _, Write};
@@ -52,6 +52,8 @@ pub struct Computer<'l> {
     judge: Option<Judge>,
     /// Who said that pages have changed, if anybody may.
     pushes: Option<Arc<Pushes>>,
+    /// First versions of pages so far.
+    first_versions: Cell<u32>,
     /// What could not be written first.
     lost: RefCell<Option<Error>>,
 }
@@ -235,6 +237,7 @@ impl<'l> Computer<'l> {
             found: RefCell::default(),
             judge: None,
             pushes: None,
+            first_versions: Cell::new(0),
             lost: RefCell::new(None),
         }
     }
@@ -309,6 +312,11 @@ impl<'l> Computer<'l> {
             _ => return false,
         };
         self.page(page).is_none()
+    }
+
+    /// How many first versions of pages there were so far: the probe counts them as changes, too.
+    pub fn first_versions(&self) -> u32 {
+        self.first_versions.get()
     }
 
     fn host(&self, host: u16) -> &'l str {
@@ -460,8 +468,18 @@ impl Board for Computer<'_> {
             return;
         }
         self.keep(event);
-        if let Event::End { page, changed, .. } = *event {
-            self.visited(page, changed);
+        if let Event::End {
+            page,
+            changed,
+            flags,
+            ..
+        } = *event
+        {
+            // There is no earlier version that the first could differ from.
+            let first = changed && flags.first;
+            let count = self.first_versions.get() + u32::from(first);
+            self.first_versions.set(count);
+            self.visited(page, changed && !first);
             if let Some(pushes) = &self.pushes {
                 pushes.visited(page, changed);
             }

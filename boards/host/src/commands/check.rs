@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::board::room::MOST_PLACES;
 use crate::error::Error;
+use crate::lists::constraints::{self, parse_interval};
 use crate::lists::discovery::DiscoverArgs;
 use crate::lists::headers::Header;
 use crate::lists::listing::ListingArgs;
@@ -30,6 +31,9 @@ use crate::output::{self, Format, Table};
 pub struct Args {
     #[command(flatten)]
     listing: ListingArgs,
+    /// What `updates` of the list are counted in
+    #[arg(long, value_name = "DURATION", value_parser = parse_interval, default_value = "24h")]
+    interval: Duration,
     #[command(flatten)]
     discover: DiscoverArgs,
 }
@@ -53,6 +57,9 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     let listing = args.listing.read(Duration::ZERO)?;
     let wanted = args.discover.wanted(&listing, MOST_PLACES)?;
     let list = &listing.list;
+    for page in &list.pages {
+        constraints::clock(page, args.interval)?;
+    }
     let mut rows: Vec<Host<'_>> = list
         .hosts
         .iter()

@@ -10,7 +10,7 @@ use crate::archive::compare;
 use crate::archive::reader::Reader;
 use crate::date;
 use crate::error::Error;
-use crate::output::{self, Format};
+use crate::output::{self, Format, Table};
 
 /// Show what has changed between two versions of a page in an archive
 ///
@@ -70,19 +70,30 @@ pub fn run(args: &Args, format: Format) -> Result<ExitCode, Error> {
     };
     let found = compare::compare(&reader, old, new, args.raw, filters.get(&args.url))?;
     let (from, to) = (date::iso(old.time), date::iso(new.time));
-    if format == Format::Json {
-        output::print(&output::json(&Difference {
+    output::print(&match format {
+        Format::Json => output::json(&Difference {
             url: &args.url,
             from: &from,
             to: &to,
             added: found.added,
             removed: found.removed,
             diff: &found.unified,
-        }))?;
-    } else {
+        }),
+        Format::Csv => {
+            let mut table = Table::new(&["url", "from", "to", "added", "removed", "diff"]);
+            table.row(vec![
+                args.url.clone(),
+                from.clone(),
+                to.clone(),
+                found.added.to_string(),
+                found.removed.to_string(),
+                harmless(&found.unified),
+            ]);
+            table.to_csv()
+        }
         // What strangers wrote gives no orders to a terminal.
-        output::print(&harmless(&found.unified))?;
-    }
+        Format::Table => harmless(&found.unified),
+    })?;
     if found.hunks.is_empty() {
         let what = if args.raw { "bytes" } else { "text" };
         output::say(format_args!("the {what} of {from} and {to} are the same"));

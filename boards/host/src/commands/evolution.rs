@@ -40,12 +40,6 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     let input = ("HISTORY.csv", args.history.as_path());
     file::keep_apart(&outputs.collect::<Vec<_>>(), &[input])?;
     let histories = history::read(&args.history)?;
-    if histories.is_empty() {
-        return Err(Error::Usage(format!(
-            "{}: found no visits, expected one row or more below the header",
-            args.history.display()
-        )));
-    }
     let evolution = Evolution::of(&histories, domain);
     if let Some(path) = &args.svg {
         file::write(path, &plot::svg(&evolution.plots()))?;

@@ -11,6 +11,7 @@ use crate::fleet::asking::Control;
 use crate::fleet::broker::{self, Setup};
 use crate::fleet::orders::{Answered, Order};
 use crate::fleet::simulate::{Setting, Simulated, simulate};
+use crate::fleet::view::{self, FleetView};
 use crate::output::{self, Format, Table};
 
 /// Plan for many probes that keep one collection fresh, or simulate them
@@ -234,8 +235,16 @@ fn init(args: &InitArgs, format: Format) -> Result<(), Error> {
     if format == Format::Json {
         return output::print(&output::json(&written));
     }
-    let mut table = Table::new(&["file", "for"]);
     let file = |path: &PathBuf| path.display().to_string();
+    if format == Format::Csv {
+        let mut table = Table::new(&["configuration", "planner", "monitor", "probes"]);
+        let common = [&written.configuration, &written.planner, &written.monitor];
+        for probe in &written.probes {
+            table.row(common.into_iter().chain([probe]).map(file).collect());
+        }
+        return output::print(&table.to_csv());
+    }
+    let mut table = Table::new(&["file", "for"]);
     table.row(vec![
         file(&written.configuration),
         "mosquitto -c FILE".into(),
@@ -248,7 +257,7 @@ fn init(args: &InitArgs, format: Format) -> Result<(), Error> {
     for probe in &written.probes {
         table.row(vec![file(probe), "a probe's --fleet".into()]);
     }
-    print(&table, format)
+    output::print(&table.to_text())
 }
 
 fn status(of: &Of, format: Format) -> Result<(), Error> {
@@ -256,35 +265,12 @@ fn status(of: &Of, format: Format) -> Result<(), Error> {
     if format == Format::Json {
         return output::print(&said);
     }
-    let view: serde_json::Value = serde_json::from_str(&said)
+    let view: FleetView = serde_json::from_str(&said)
         .map_err(|why| Error::Usage(format!("the planner's answer: {why}")))?;
-    let mut table = Table::new(&[
-        "probe",
-        "here",
-        "paused",
-        "lease_s",
-        "pages",
-        "budget",
-        "price",
-        "freshness",
-    ]);
-    for probe in view["probes"].as_array().into_iter().flatten() {
-        let number = |name: &str, digits: usize| {
-            let number = probe[name].as_f64().unwrap_or(0.0);
-            format!("{number:.digits$}")
-        };
-        table.row(vec![
-            probe["id"].as_str().unwrap_or_default().to_owned(),
-            probe["here"].to_string(),
-            probe["paused"].to_string(),
-            number("lease_s", 0),
-            number("pages", 0),
-            number("budget", 1),
-            number("price", 5),
-            number("freshness", 3),
-        ]);
-    }
-    print(&table, format)
+    output::print(&match format {
+        Format::Csv => view::csv(&view, true),
+        _ => view::table(&view).to_text(),
+    })
 }
 
 fn print(table: &Table, format: Format) -> Result<(), Error> {
@@ -313,13 +299,18 @@ fn simulated(args: &Args, probes: usize, format: Format) -> Result<(), Error> {
         loss: args.message_loss,
         liars: args.liars,
     });
-    if format == Format::Json {
-        return output::print(&output::json(&simulated));
-    }
-    print(&table(&simulated), format)
+    output::print(&match format {
+        Format::Json => output::json(&simulated),
+        Format::Csv => table(&simulated, |number, _| number.to_string()).to_csv(),
+        Format::Table => {
+            let rounded = |number: f64, digits: usize| format!("{number:.digits$}");
+            table(&simulated, rounded).to_text()
+        }
+    })
 }
 
-fn table(simulated: &Simulated) -> Table {
+/// With numbers shown to so many digits, or exactly.
+fn table(simulated: &Simulated, show: impl Fn(f64, usize) -> String) -> Table {
     let mut table = Table::new(&[
         "probes",
         "pages",
@@ -336,7 +327,7 @@ fn table(simulated: &Simulated) -> Table {
         "rehomed_loss",
         "rehomed_pages",
     ]);
-    let share = |share: f64| format!("{share:.5}");
+    let share = |share: f64| show(share, 5);
     table.row(vec![
         simulated.probes.to_string(),
         simulated.pages.to_string(),
@@ -344,7 +335,7 @@ fn table(simulated: &Simulated) -> Table {
         share(simulated.loss),
         share(simulated.equal_loss),
         share(simulated.second_loss),
-        format!("{:.1}", simulated.bytes_per_probe_day),
+        show(simulated.bytes_per_probe_day, 1),
         simulated.violations.to_string(),
         share(simulated.liars_share),
         simulated.left_pages.to_string(),

@@ -13,7 +13,7 @@ use crate::board::net::{HostConnect, HostResolve};
 use crate::error::Error;
 use crate::fleet::broker_url::BrokerUrl;
 use crate::fleet::link::{self, Outgoing, Peer};
-use crate::fleet::view::{FleetView, ProbeView, fleet_topic, line, probe_topic};
+use crate::fleet::view::{FleetView, ProbeView, csv, fleet_topic, line, probe_topic};
 use crate::lists::trust;
 use crate::output::{self, Format};
 
@@ -66,7 +66,8 @@ pub fn run(args: &WatchArgs, format: Format) -> Result<(), Error> {
         probes: probe_topic(fleet, ""),
         whole: fleet_topic(fleet),
         view,
-        json: format == Format::Json,
+        format,
+        names_said: false,
         said: None,
         away: false,
     };
@@ -84,7 +85,9 @@ struct Watcher {
     probes: String,
     whole: String,
     view: Arc<Mutex<FleetView>>,
-    json: bool,
+    format: Format,
+    /// Whether the names of columns were printed.
+    names_said: bool,
     said: Option<(Instant, String)>,
     away: bool,
 }
@@ -135,10 +138,14 @@ impl Peer for Watcher {
             let is_new = self.said.as_ref().is_none_or(|(_, last)| *last != text);
             if is_new && view.epoch > 0 {
                 output::say(&text);
-                if self.json {
-                    // Nobody reads any more: the line on stderr is still there.
-                    let _ = output::print(&output::json(&view));
-                }
+                let names = !std::mem::replace(&mut self.names_said, true);
+                let text = match self.format {
+                    Format::Json => output::json(&view),
+                    Format::Csv => csv(&view, names),
+                    Format::Table => String::new(),
+                };
+                // Nobody reads any more: the line on stderr is still there.
+                let _ = output::print(&text);
             }
             self.said = Some((Instant::now(), text));
         }

@@ -74,8 +74,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         hosts: listing.list.hosts.len(),
         bytes: image.len(),
     };
-    let budget = args.probe.budget();
-    output::say(budget.describe(&listing));
+    output::say(args.probe.manners(&listing));
     match format {
         Format::Json => output::print(&output::json(&written)),
         Format::Csv => output::print(&table(&written).to_csv()),

@@ -40,10 +40,11 @@ const LONGEST_LEASE: Duration = Duration::from_secs(49 * 86_400);
 /// What a planner takes.
 #[derive(Debug, clap::Args)]
 pub struct PlannerArgs {
-    /// The page list of the whole fleet
+    /// The page list of the whole fleet: a header row, then one page a line; or a URL a line, a
+    /// sitemap, OPML
     #[arg(value_name = "PAGES.csv")]
     pages: Option<PathBuf>,
-    /// What is special about some hosts: politeness, group, hours
+    /// What is special about some hosts: politeness, group, hours, hints, pin
     #[arg(long, value_name = "HOSTS.csv")]
     hosts: Option<PathBuf>,
     /// Least time between two fetches from one host, by whichever probe [default: 15s]

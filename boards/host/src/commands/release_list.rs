@@ -67,13 +67,17 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         image: VERSION,
     };
     let written = args.release.write(&key, &payload)?;
-    let mut table = Table::new(&["manifest", "payload", "sequence", "counter", "bytes"]);
+    let names = [
+        "manifest", "payload", "sequence", "counter", "bytes", "build",
+    ];
+    let mut table = Table::new(&names);
     table.row(vec![
         written.manifest.display().to_string(),
         written.payload.display().to_string(),
         written.sequence.to_string(),
         written.counter.to_string(),
         written.bytes.to_string(),
+        written.build.clone(),
     ]);
     match format {
         Format::Json => output::print(&output::json(&written)),

@@ -18,7 +18,8 @@ use crate::board::verify::Trust;
 use crate::error::Error;
 use crate::get::get;
 use crate::lists::listing::ListingArgs;
-use crate::output::{self, Format};
+use crate::lists::table_file::plural;
+use crate::output::{self, Format, Table};
 
 /// Show what of a page counts as a change, by `select` and `ignore`
 ///
@@ -67,6 +68,33 @@ struct Shown<'s> {
     text: &'s str,
 }
 
+impl Shown<'_> {
+    fn table(&self) -> Table {
+        let mut table = Table::new(&[
+            "url",
+            "select",
+            "selected",
+            "ignored",
+            "bytes",
+            "counted_bytes",
+            "on_a_probe",
+            "text",
+        ]);
+        let selected = self.selected.map(|count| count.to_string());
+        table.row(vec![
+            self.url.to_owned(),
+            self.select.unwrap_or_default().to_owned(),
+            selected.unwrap_or_default(),
+            self.ignored.to_string(),
+            self.bytes.to_string(),
+            self.counted_bytes.to_string(),
+            self.on_a_probe.to_string(),
+            harmless(self.text),
+        ]);
+        table
+    }
+}
+
 /// A page's body, and what it is.
 struct Page {
     body: Vec<u8>,
@@ -96,25 +124,32 @@ pub fn run(args: &Args, format: Format) -> Result<ExitCode, Error> {
     };
     let left = plain.unwrap_or_else(|| String::from_utf8_lossy(&filtered.bytes).into_owned());
     let on_a_probe = filter.css().is_none();
-    if format == Format::Json {
-        output::print(&output::json(&Shown {
-            url: &args.url,
-            select: filter.selected().as_deref(),
-            selected: filtered.selected,
-            ignored: filtered.ignored,
-            bytes: page.body.len(),
-            counted_bytes: filtered.bytes.len(),
-            on_a_probe,
-            text: &left,
-        }))?;
-    } else {
-        output::print(&harmless(&left))?;
-        let selected = filtered
-            .selected
-            .map_or_else(String::new, |count| format!("{count} parts selected, "));
+    let select = filter.selected();
+    let shown = Shown {
+        url: &args.url,
+        select: select.as_deref(),
+        selected: filtered.selected,
+        ignored: filtered.ignored,
+        bytes: page.body.len(),
+        counted_bytes: filtered.bytes.len(),
+        on_a_probe,
+        text: &left,
+    };
+    output::print(&match format {
+        Format::Json => output::json(&shown),
+        Format::Csv => shown.table().to_csv(),
+        Format::Table => harmless(&left),
+    })?;
+    if format == Format::Table {
+        let selected = filtered.selected.map_or_else(String::new, |count| {
+            format!("{} selected, ", plural(count, "part"))
+        });
+        let ignored = match filtered.ignored {
+            1 => "1 stretch".to_owned(),
+            count => format!("{count} stretches"),
+        };
         output::say(format_args!(
-            "{selected}{} stretches ignored: {} of {} bytes count",
-            filtered.ignored,
+            "{selected}{ignored} ignored: {} of {} bytes count",
             filtered.bytes.len(),
             page.body.len()
         ));

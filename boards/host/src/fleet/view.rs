@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::collection::Holder;
 use super::coordinator::{Coordinator, Ignored};
 use super::link::Outgoing;
+use crate::output::Table;
 
 /// The whole fleet.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -141,6 +142,81 @@ impl Coordinator {
             visits: probe.visits,
         })
     }
+}
+
+/// The probes as comma-separated values, all that JSON says of each under the same names. Whoever
+/// prints several has the names once.
+pub fn csv(view: &FleetView, with_names: bool) -> String {
+    let mut table = Table::new(&[
+        "id",
+        "online",
+        "here",
+        "paused",
+        "lease_s",
+        "list",
+        "list_in_force",
+        "pages",
+        "budget",
+        "target",
+        "price",
+        "elasticity",
+        "freshness",
+        "fetches",
+        "errors",
+        "visits",
+    ]);
+    for probe in &view.probes {
+        table.row(vec![
+            probe.id.clone(),
+            probe.online.to_string(),
+            probe.here.to_string(),
+            probe.paused.to_string(),
+            probe.lease_s.to_string(),
+            probe.list.to_string(),
+            probe.list_in_force.to_string(),
+            probe.pages.to_string(),
+            probe.budget.to_string(),
+            probe.target.to_string(),
+            probe.price.to_string(),
+            probe.elasticity.to_string(),
+            probe.freshness.to_string(),
+            probe.fetches.to_string(),
+            probe.errors.to_string(),
+            probe.visits.to_string(),
+        ]);
+    }
+    let text = table.to_csv();
+    match text.split_once('\n') {
+        Some((_, rows)) if !with_names => rows.to_owned(),
+        _ => text,
+    }
+}
+
+/// The probes for people.
+pub fn table(view: &FleetView) -> Table {
+    let mut table = Table::new(&[
+        "id",
+        "here",
+        "paused",
+        "lease_s",
+        "pages",
+        "budget",
+        "price",
+        "freshness",
+    ]);
+    for probe in &view.probes {
+        table.row(vec![
+            probe.id.clone(),
+            probe.here.to_string(),
+            probe.paused.to_string(),
+            format!("{:.0}", probe.lease_s),
+            probe.pages.to_string(),
+            format!("{:.1}", probe.budget),
+            format!("{:.5}", probe.price),
+            format!("{:.3}", probe.freshness),
+        ]);
+    }
+    table
 }
 
 /// The whole in one line, for whoever watches.

@@ -5,10 +5,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use dunlin::fetch::Url;
+use dunlin::plan::PlanError;
 use dunlin::time::Duration;
 
 use super::listing::{Gate, Listing};
 use super::pages::ListedPage;
+use crate::error::Error;
+use crate::planning;
 
 /// Visits a page and day, where nobody says otherwise.
 pub const VISITS: f64 = 24.0;
@@ -19,8 +22,8 @@ const DAY_S: f64 = 86_400.0;
 /// Fetches a day, over all hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Budget {
-    /// [`VISITS`] of each page, or as many as its `every` asks for; at no host more than politeness
-    /// allows.
+    /// [`VISITS`] of each page within its `min` and `max`, or as many as its `every` asks for; at
+    /// no host more than politeness allows.
     #[default]
     Manners,
     /// As many as politeness allows.
@@ -44,10 +47,15 @@ impl FromStr for Budget {
 }
 
 impl Budget {
-    /// What a page image is told: fetches a day, or `None` for what politeness allows.
-    pub fn per_day(self, listing: &Listing) -> Option<f64> {
+    /// What a page image is told: fetches a day, or `None` for what politeness allows. `min` and
+    /// `max` of the list are counted in the interval.
+    pub fn per_day(self, listing: &Listing, interval: Duration) -> Option<f64> {
         match self {
-            Self::Manners => Some(gates(listing).map(|gate| gate.wanted.min(gate.cap)).sum()),
+            Self::Manners => {
+                let gates = gates(listing, interval);
+                let sum: f64 = gates.map(|gate| gate.wanted.min(gate.cap)).sum();
+                Some(sum.max(*PER_DAY.start()))
+            }
             Self::Most => None,
             Self::PerDay(number) => Some(number),
         }
@@ -55,15 +63,55 @@ impl Budget {
 
     /// What politeness allows, in requests a day; infinite without any.
     pub fn allowed(self, listing: &Listing) -> f64 {
-        gates(listing).map(|gate| gate.cap).sum()
+        let gates = listing.gates.iter();
+        gates.map(|gate| open_share(gate) * DAY_S / gap_s(gate)).sum()
+    }
+
+    /// Can every page be visited as often as its `min` says?
+    ///
+    /// # Errors
+    /// A page or a host that politeness does not let be visited so often, or a smaller budget: the
+    /// same words as a plan has for it.
+    pub fn check(self, listing: &Listing, interval: Duration) -> Result<(), Error> {
+        let days: f64 = interval.as_days();
+        let wrong = |error| Err(planning::explain(error, listing));
+        let demands: Vec<Demand> = gates(listing, interval).collect();
+        for (index, page) in listing.list.pages.iter().enumerate() {
+            let cap = demands[listing.gate_of_page(index)].cap * days;
+            if is_above(page.min.into(), cap) {
+                let min = page.min;
+                return wrong(PlanError::PageAboveCap {
+                    page: index,
+                    min,
+                    cap,
+                });
+            }
+        }
+        for (host, demand) in demands.iter().enumerate() {
+            if is_above(demand.least, demand.cap) {
+                return wrong(PlanError::HostAboveCap {
+                    host,
+                    needed: (demand.least * days).round(),
+                    cap: demand.cap * days,
+                });
+            }
+        }
+        let needed: f64 = demands.iter().map(|demand| demand.least).sum();
+        match self {
+            Self::PerDay(budget) if is_above(needed, budget) => Err(Error::Usage(format!(
+                "`min` of the pages needs {} crawls a day at least, but --crawls-per-day is {budget}",
+                Rounded(needed)
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// What this comes to, in a line for whoever starts a probe.
-    pub fn describe(self, listing: &Listing) -> String {
+    pub fn describe(self, listing: &Listing, interval: Duration) -> String {
         let pages = listing.list.pages.len();
         let hosts = listing.list.hosts.len();
-        let cap: f64 = gates(listing).map(|gate| gate.cap).sum();
-        let most = self.per_day(listing).unwrap_or(cap).min(cap);
+        let cap = self.allowed(listing);
+        let most = self.per_day(listing, interval).unwrap_or(cap).min(cap);
         let requests = if most < cap {
             // What politeness allows includes these; a budget is one of visits.
             format!(
@@ -75,26 +123,13 @@ impl Budget {
         } else {
             "as many requests as the hosts answer".into()
         };
-        let first = readable(first_round(listing, most));
+        let first = readable(first_round(listing, interval, most));
         let change = match self {
             Self::Manners => "change it with --crawls-per-day N, or max for what politeness allows",
             Self::Most => "--crawls-per-day N asks for less",
             Self::PerDay(_) => "by --crawls-per-day",
         };
-        let timed: f64 = (listing.list.pages.iter())
-            .filter(|page| page.every.is_some())
-            .map(visits)
-            .sum();
-        // Pages with a rhythm share the budget with all others: where it is tight, they wait, too.
-        let tight = if timed > most / 2.0 {
-            format!(
-                "; `every` asks for {} of these, and has to wait for the others now and then: \
-                a larger --crawls-per-day keeps it on time",
-                Rounded(timed)
-            )
-        } else {
-            String::new()
-        };
+        let tight = tight(listing, interval, most, cap);
         format!(
             "{pages} {} on {hosts} {}, {requests}, first round takes {first} ({change}){tight}",
             plural(pages, "page"),
@@ -103,60 +138,113 @@ impl Budget {
     }
 }
 
+/// What is to be said of pages with a rhythm of their own where they will not be on time: politeness
+/// forbids it, or the budget, which they share with all others, has too little room.
+fn tight(listing: &Listing, interval: Duration, most: f64, cap: f64) -> String {
+    let (mut timed, mut through) = (0.0, 0.0);
+    for gate in gates(listing, interval) {
+        timed += gate.timed;
+        through += gate.timed.min(gate.cap);
+    }
+    let (asked, polite) = (Rounded(timed), Rounded(through));
+    if is_above(timed, through) {
+        let more = match is_above(through, most) {
+            true => "; a larger --crawls-per-day comes nearer to that",
+            false => "",
+        };
+        return format!(
+            "; `every` asks for {asked} a day, but politeness lets {polite} through{more}"
+        );
+    }
+    if timed > most / 2.0 && most < cap {
+        return format!(
+            "; `every` asks for {asked} of these, and has to wait for the others now and then: \
+            a larger --crawls-per-day keeps it on time"
+        );
+    }
+    String::new()
+}
+
+/// Whether a sum of demands is above what it may be, by more than its rounding.
+fn is_above(demand: f64, most: f64) -> bool {
+    demand > most * (1.0 + 1e-9)
+}
+
 /// What the pages behind one gate come to.
 struct Demand {
     /// Visits a day that they want.
     wanted: f64,
+    /// Those of pages with an `every`.
+    timed: f64,
+    /// Visits a day that their `min` asks for.
+    least: f64,
     /// Requests a day that politeness and allowed hours let through.
     cap: f64,
     /// The time from the first request to the last, when each is visited once.
     round_s: f64,
 }
 
-fn gates(listing: &Listing) -> impl Iterator<Item = Demand> {
-    let mut wanted = vec![0.0; listing.gates.len()];
-    let mut requests = vec![0_usize; listing.gates.len()];
+fn gates(listing: &Listing, interval: Duration) -> impl Iterator<Item = Demand> {
+    let demand = |gate: &Gate| Demand {
+        wanted: 0.0,
+        timed: 0.0,
+        least: 0.0,
+        cap: open_share(gate) * DAY_S / gap_s(gate),
+        round_s: 0.0,
+    };
+    let mut demands: Vec<Demand> = listing.gates.iter().map(demand).collect();
+    let mut requests = vec![0_usize; demands.len()];
     let mut servers = HashSet::new();
     for (index, page) in listing.list.pages.iter().enumerate() {
         let gate = listing.gate_of_page(index);
-        wanted[gate] += visits(page);
+        let visits = visits(page, interval);
+        demands[gate].wanted += visits;
+        if page.every.is_some() {
+            demands[gate].timed += visits;
+        }
+        let days: f64 = interval.as_days();
+        demands[gate].least += f64::from(page.min) / days;
         requests[gate] += 1;
         // Each server is asked for its robots.txt first.
         let scheme = Url::parse(&page.url).map(|url| url.scheme()).ok();
         requests[gate] += usize::from(servers.insert((page.host, scheme)));
     }
-    let demand = |((gate, wanted), requests): ((&Gate, f64), usize)| {
-        let polite_s = gate.politeness.as_secs_f64();
-        let open = gate.hours.map_or(1.0, |hours| {
-            let (from, to) = (u32::from(hours.from), u32::from(hours.to));
-            f64::from((to + 24 - from - 1) % 24 + 1) / 24.0
-        });
-        Demand {
-            wanted,
-            cap: open * DAY_S / polite_s,
-            round_s: polite_s * requests.saturating_sub(1) as f64 / open,
-        }
-    };
-    listing
-        .gates
-        .iter()
-        .zip(wanted)
-        .zip(requests)
-        .map(demand)
-        .collect::<Vec<_>>()
-        .into_iter()
+    for ((demand, requests), gate) in demands.iter_mut().zip(requests).zip(&listing.gates) {
+        demand.round_s = gap_s(gate) * requests.saturating_sub(1) as f64 / open_share(gate);
+    }
+    demands.into_iter()
+}
+
+fn gap_s(gate: &Gate) -> f64 {
+    gate.politeness.as_secs_f64()
+}
+
+/// The share of a day in which a gate is open.
+fn open_share(gate: &Gate) -> f64 {
+    gate.hours.map_or(1.0, |hours| {
+        let (from, to) = (u32::from(hours.from), u32::from(hours.to));
+        f64::from((to + 24 - from - 1) % 24 + 1) / 24.0
+    })
 }
 
 /// Visits a day that a page wants.
-fn visits(page: &ListedPage) -> f64 {
-    page.every
-        .map_or(VISITS, |every| DAY_S / every.as_secs_f64())
+fn visits(page: &ListedPage, interval: Duration) -> f64 {
+    if let Some(every) = page.every {
+        return DAY_S / every.as_secs_f64();
+    }
+    let days: f64 = interval.as_days();
+    let least = f64::from(page.min) / days;
+    let most = page.max.map_or(f64::INFINITY, |max| f64::from(max) / days);
+    VISITS.max(least).min(most)
 }
 
 /// How long the first round takes: politeness' pace, for no more pages than a day's budget.
-fn first_round(listing: &Listing, per_day: f64) -> f64 {
-    let polite = gates(listing).map(|gate| gate.round_s).fold(0.0, f64::max);
-    let late = listing.list.pages.len() as f64 - per_day.floor();
+fn first_round(listing: &Listing, interval: Duration, per_day: f64) -> f64 {
+    let gates = gates(listing, interval);
+    let polite = gates.map(|gate| gate.round_s).fold(0.0, f64::max);
+    let visited = |page: &&ListedPage| page.max != Some(0);
+    let visited = listing.list.pages.iter().filter(visited).count();
+    let late = visited as f64 - per_day.floor();
     polite.max(late / per_day * DAY_S)
 }
 
@@ -197,6 +285,8 @@ mod tests {
     use crate::lists::hosts::{ListedHours, ProviderKind};
     use crate::lists::pages::{ListedChange, PageList};
 
+    const DAY: Duration = Duration::DAY;
+
     /// Hosts of so many pages each, all 15 s apart.
     fn listing(hosts: &[usize]) -> Listing {
         let mut list = PageList::default();
@@ -235,8 +325,8 @@ mod tests {
     #[test]
     fn thirty_pages_of_a_host_are_asked_for_720_times_a_day() {
         let listing = listing(&[30]);
-        assert_eq!(Budget::Manners.per_day(&listing), Some(720.0));
-        let line = Budget::Manners.describe(&listing);
+        assert_eq!(Budget::Manners.per_day(&listing, DAY), Some(720.0));
+        let line = Budget::Manners.describe(&listing, DAY);
         let expected = "30 pages on 1 host, at most 720 requests a day besides robots.txt, \
             first round takes 7.5 min";
         assert!(line.starts_with(expected), "{line}");
@@ -248,11 +338,11 @@ mod tests {
         // 300 pages of one host want 7,200 visits; 15 s apart, 5,760 fit into a day. What the one
         // cannot take is not spent on the other.
         let mut listing = listing(&[300, 2]);
-        assert_eq!(Budget::Manners.per_day(&listing), Some(5_760.0 + 48.0));
+        assert_eq!(Budget::Manners.per_day(&listing, DAY), Some(5_760.0 + 48.0));
         listing.gates[0].hours = Some(ListedHours { from: 22, to: 4 });
-        assert_eq!(Budget::Manners.per_day(&listing), Some(1_440.0 + 48.0));
-        assert_eq!(Budget::Most.per_day(&listing), None);
-        let line = Budget::Most.describe(&listing);
+        assert_eq!(Budget::Manners.per_day(&listing, DAY), Some(1_440.0 + 48.0));
+        assert_eq!(Budget::Most.per_day(&listing, DAY), None);
+        let line = Budget::Most.describe(&listing, DAY);
         assert!(line.contains("at most 7200 requests a day"), "{line}");
     }
 
@@ -260,16 +350,79 @@ mod tests {
     fn a_page_that_is_wanted_more_often_has_the_budget_for_it() {
         let mut listing = listing(&[1, 1]);
         listing.list.pages[0].every = Some(Duration::from_secs(600));
-        assert_eq!(Budget::Manners.per_day(&listing), Some(144.0 + 24.0));
-        let line = Budget::Manners.describe(&listing);
+        assert_eq!(Budget::Manners.per_day(&listing, DAY), Some(144.0 + 24.0));
+        let line = Budget::Manners.describe(&listing, DAY);
         assert!(line.contains("`every` asks for 144 of these"), "{line}");
-        let line = Budget::PerDay(300.0).describe(&listing);
+        let line = Budget::PerDay(300.0).describe(&listing, DAY);
+        assert!(!line.contains("every"), "{line}");
+    }
+
+    #[test]
+    fn manners_keep_to_what_a_page_asks_for_at_least_and_at_most() {
+        let mut listing = listing(&[2]);
+        listing.list.pages[0].max = Some(1);
+        assert_eq!(Budget::Manners.per_day(&listing, DAY), Some(25.0));
+        assert_eq!(Budget::Manners.per_day(&listing, DAY * 2), Some(24.5));
+        listing.list.pages[0].max = None;
+        listing.list.pages[0].min = 48;
+        assert_eq!(Budget::Manners.per_day(&listing, DAY), Some(72.0));
+        let line = Budget::Manners.describe(&listing, DAY);
+        assert!(line.contains("at most 72 requests a day"), "{line}");
+        assert_eq!(
+            Budget::Manners.per_day(&listing, DAY / 24),
+            Some(48.0 * 24.0 + 24.0)
+        );
+    }
+
+    #[test]
+    fn a_demand_that_cannot_be_met_is_refused_as_a_plan_refuses_it() {
+        let mut listing = listing(&[2]);
+        let refused = |budget: Budget, listing: &Listing| {
+            let wrong = budget.check(listing, DAY).err();
+            wrong.map_or_else(String::new, |wrong| wrong.to_string())
+        };
+        for page in &mut listing.list.pages {
+            page.min = 48;
+        }
+        assert_eq!(refused(Budget::Manners, &listing), "");
+        assert_eq!(refused(Budget::PerDay(96.0), &listing), "");
+        let said = refused(Budget::PerDay(95.0), &listing);
+        let expected = "needs 96 crawls a day at least, but --crawls-per-day is 95";
+        assert!(said.contains(expected), "{said}");
+        // 15 s apart, a day has room for 5,760.
+        for page in &mut listing.list.pages {
+            page.min = 3_000;
+        }
+        let said = refused(Budget::Most, &listing);
+        let expected = "h0.test: its pages need 6000 crawls at least, but it allows 5760.0";
+        assert_eq!(said, expected);
+        listing.list.pages[1].min = 6_000;
+        let said = refused(Budget::Manners, &listing);
+        let expected = "http://h0.test/1: found a minimum of 6000 crawls";
+        assert!(said.starts_with(expected), "{said}");
+    }
+
+    #[test]
+    fn a_rhythm_that_politeness_forbids_is_not_a_question_of_the_budget() {
+        let mut listing = listing(&[1, 1]);
+        listing.list.pages[0].every = Some(Duration::from_secs(1));
+        for budget in [Budget::Manners, Budget::Most, Budget::PerDay(10_000.0)] {
+            let line = budget.describe(&listing, DAY);
+            let expected = "; `every` asks for 86400 a day, but politeness lets 5760 through";
+            assert!(line.ends_with(expected), "{line}");
+        }
+        let line = Budget::PerDay(100.0).describe(&listing, DAY);
+        let expected = "5760 through; a larger --crawls-per-day comes nearer to that";
+        assert!(line.ends_with(expected), "{line}");
+        // Politeness allows this one, and nothing more can be had than what it allows.
+        listing.list.pages[0].every = Some(Duration::from_secs(16));
+        let line = Budget::Most.describe(&listing, DAY);
         assert!(!line.contains("every"), "{line}");
     }
 
     #[test]
     fn a_budget_below_a_visit_a_day_has_a_long_first_round() {
-        let line = Budget::PerDay(10.0).describe(&listing(&[30]));
+        let line = Budget::PerDay(10.0).describe(&listing(&[30]), DAY);
         let expected = "at most 10 requests a day besides robots.txt, first round takes 2 days";
         assert!(line.contains(expected), "{line}");
     }

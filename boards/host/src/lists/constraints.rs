@@ -36,10 +36,10 @@ pub fn clock(page: &ListedPage, interval: Duration) -> Result<Option<Vec<u8>>, E
     };
     if let Some(late) = updates.iter().find(|update| update.offset >= interval) {
         return Err(Error::Usage(format!(
-            "{}: found an update at {}, expected one within the interval of {}",
+            "{}: found an update at {} s, expected one within the interval of {} s",
             page.url,
-            duration::format(late.offset),
-            duration::format(interval)
+            late.offset.as_secs_f64(),
+            interval.as_secs_f64()
         )));
     }
     let bytes = |update: &super::pages::ListedUpdate| {

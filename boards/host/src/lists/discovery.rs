@@ -2,6 +2,7 @@
 //! `cargo xtask flash` take it.
 
 use dunlin::discover::{Discovery, Scope};
+use dunlin::time::Duration;
 
 use super::budget::{Budget, VISITS};
 use super::listing::Listing;
@@ -114,14 +115,18 @@ impl Wanted {
         wanted.header().into_iter().chain(pinned).collect()
     }
 
-    /// Fetches a day, where nobody says how many: those of a list as long as the collection.
-    pub fn per_day(&self, budget: Budget, listing: &Listing) -> Option<f64> {
+    /// Fetches a day, where nobody says how many: those that the list asks for, and as many for
+    /// each further place as for a page that says nothing.
+    pub fn per_day(&self, budget: Budget, listing: &Listing, interval: Duration) -> Option<f64> {
+        let listed = budget.per_day(listing, interval);
         match budget {
             Budget::Manners => {
-                let most = Budget::Most.allowed(listing);
-                Some((VISITS * f64::from(self.places)).min(most))
+                let places = usize::from(self.places);
+                let free = places.saturating_sub(listing.list.pages.len());
+                let wanted = listed.unwrap_or(0.0) + VISITS * free as f64;
+                Some(wanted.min(budget.allowed(listing)))
             }
-            other => other.per_day(listing),
+            _ => listed,
         }
     }
 

@@ -19,7 +19,7 @@ const COLUMNS: &[Column] = &[
 /// Reads a history file, pages in the order in which they first appear.
 ///
 /// # Errors
-/// The first thing wrong with it, with its place.
+/// The first thing wrong with it, with its place; there is no visit in it.
 pub fn read(path: &Path) -> Result<Vec<History>, Error> {
     let mut table = TableFile::open(path, COLUMNS)?;
     let mut histories: Vec<History> = Vec::new();
@@ -38,6 +38,12 @@ pub fn read(path: &Path) -> Result<Vec<History>, Error> {
                 histories.push(history);
             }
         }
+    }
+    if histories.is_empty() {
+        return Err(Error::Usage(format!(
+            "{}: found no visits, expected one row or more below the header",
+            path.display()
+        )));
     }
     Ok(histories)
 }

@@ -23,6 +23,11 @@ const COLUMNS: &[Column] = &[
     optional("header"),
 ];
 
+/// The names of all columns.
+pub fn columns() -> impl Iterator<Item = &'static str> {
+    COLUMNS.iter().map(|column| column.name)
+}
+
 /// What the file says about one host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListedHost {

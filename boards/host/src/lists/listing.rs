@@ -74,8 +74,9 @@ impl ListingArgs {
             .collect()
     }
 
-    /// Reads the files, and says on stderr what in them is without effect. A group takes the longest politeness of its hosts, the hours of the
-    /// first that states them, and the provider of the first.
+    /// Reads the files, and says on stderr what in them is without effect or was mended. A group
+    /// takes the longest politeness of its hosts, the hours of the first that states them, and the
+    /// provider of the first.
     ///
     /// # Errors
     /// The first thing wrong with a file.
@@ -150,6 +151,17 @@ impl ListingArgs {
                 "warning: {}: {} entries name a page that is there already",
                 self.pages.display(),
                 list.repeated
+            ));
+        }
+        if let Some((line, url)) = &list.first_spaced {
+            let (urls, have) = match list.spaced {
+                1 => ("URL", "has"),
+                _ => ("URLs", "have"),
+            };
+            say(format_args!(
+                "note: {}: {} {urls} {have} spaces, which were encoded; the first is line {line}: {url}",
+                self.pages.display(),
+                list.spaced
             ));
         }
         let listed: HashSet<&str> = list.hosts.iter().map(String::as_str).collect();

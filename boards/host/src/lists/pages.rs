@@ -48,6 +48,10 @@ pub struct PageList {
     pub comments: u64,
     /// How many entries named a page that was there already; only sitemaps and OPML may.
     pub repeated: u64,
+    /// How many URLs had spaces, which were encoded.
+    pub spaced: u64,
+    /// The first of them: its line, and the URL it became.
+    pub first_spaced: Option<(u64, String)>,
     /// Pages that are never replaced by others, in their order.
     pub pinned: Vec<usize>,
 }
@@ -143,9 +147,14 @@ impl PageList {
     fn from_table(mut table: TableFile) -> Result<Self, Error> {
         let mut builder = Builder::default();
         let mut work = 0;
+        let is_plain = table.is_plain();
         while let Some(row) = table.next_row()? {
             let field = row.need("url", EXPECTED_URL)?;
+            if is_plain && field.text.contains("/ ") {
+                return Err(field.error(EXPECTED_NO_TAGS).into());
+            }
             let url = encode_spaces(field.text);
+            builder.list.note_spaces(&url, row.line());
             let host = match builder.enter(&url, row.line()) {
                 Ok(Place::New { host }) => host,
                 Ok(Place::Repeated { line }) => {
@@ -178,6 +187,7 @@ impl PageList {
         let mut builder = Builder::default();
         markup::read(file, input, |entry| {
             let url = encode_spaces(&entry.url);
+            builder.list.note_spaces(&url, entry.line);
             let place = builder
                 .enter(&url, entry.line)
                 .map_err(|expected| InputError {
@@ -205,6 +215,14 @@ impl PageList {
             Ok(())
         })?;
         Ok(builder.list)
+    }
+
+    /// Counts a URL whose spaces had to be encoded: it may be another page than its owner means.
+    fn note_spaces(&mut self, url: &Cow<'_, str>, line: u64) {
+        if let Cow::Owned(url) = url {
+            self.spaced += 1;
+            self.first_spaced.get_or_insert_with(|| (line, url.clone()));
+        }
     }
 }
 
@@ -435,6 +453,9 @@ fn read_updates(field: &Field<'_>) -> Result<Vec<ListedUpdate>, InputError> {
 }
 
 const EXPECTED_URL: &str = "a URL such as http://example.org/page";
+/// Other programs' lists have tags behind their URLs. A file's name hardly begins with a space.
+const EXPECTED_NO_TAGS: &str = "a URL alone, without tags behind a space: names go into a column \
+    `name`, below a header line `url,name`; a URL with this space has it as %20";
 
 /// Parses a URL, or says what was expected of it.
 fn parse_url(text: &str) -> Result<Url<'_>, String> {

@@ -94,8 +94,13 @@ const DEFAULT_SEED: u32 = 1;
 
 impl ProbeArgs {
     /// How many fetches a day it gets.
-    pub fn budget(&self) -> Budget {
+    fn budget(&self) -> Budget {
         self.crawls_per_day.unwrap_or_default()
+    }
+
+    /// What that comes to, in a line for whoever starts a probe.
+    pub fn manners(&self, listing: &Listing) -> String {
+        self.budget().describe(listing, self.interval)
     }
 
     /// Certificates of the owner's own certificate authorities.
@@ -112,18 +117,21 @@ impl ProbeArgs {
     /// What an image of this list says besides.
     ///
     /// # Errors
-    /// A certificate that cannot be read, or a list without pages.
+    /// A certificate that cannot be read, a list without pages, or one that cannot be visited as
+    /// often as it asks for.
     pub fn options(&self, listing: &Listing) -> Result<Options, Error> {
         if listing.list.pages.is_empty() {
             let found = "found no page in the list, expected at least one";
             return Err(Error::Usage(found.into()));
         }
         refuse_secrets(listing)?;
+        let budget = self.budget();
+        budget.check(listing, self.interval)?;
         let discovery = self.discover.wanted(listing, MOST_PLACES)?;
         Ok(Options {
             per_day: match &discovery {
-                Some(wanted) => wanted.per_day(self.budget(), listing),
-                None => self.budget().per_day(listing),
+                Some(wanted) => wanted.per_day(budget, listing, self.interval),
+                None => budget.per_day(listing, self.interval),
             },
             discovery,
             ..self.options_of_device()?

@@ -137,6 +137,11 @@ impl TableFile {
         Ok(file)
     }
 
+    /// Is it a plain list, a URL a line without a header row?
+    pub fn is_plain(&self) -> bool {
+        self.plain
+    }
+
     /// How many comment lines there were so far.
     pub fn comments(&self) -> u64 {
         self.comments

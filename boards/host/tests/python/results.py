@@ -2,24 +2,28 @@
 
 Every JSON document is held against its schema, and every CSV table is loaded by pandas and compared
 with the JSON beside it: the same names, in the same order, with the same values, and numbers that
-are numbers. Arguments: the program `dunlin`, and the folder of schemas.
+are numbers. Arguments: the program `dunlin`, the folder of schemas, that of a probe's recorded log, and a key that
+signs lists.
 """
 
 import http.server
 import io
 import json
 import math
+import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import xml.etree.ElementTree
 from pathlib import Path
 
 import jsonschema
 import pandas
 
-DUNLIN, SCHEMAS = sys.argv[1], Path(sys.argv[2])
+DUNLIN, SCHEMAS, RECORDED, KEY = sys.argv[1], *map(Path, sys.argv[2:])
 
 PAGES = """\
 url,name,weight,changes_per_day
@@ -49,7 +53,7 @@ def same(left, right):
     if isinstance(right, bool):
         return bool(left) == right
     if isinstance(right, (int, float)):
-        return math.isclose(float(left), right, rel_tol=1e-6, abs_tol=1e-3)
+        return math.isclose(float(left), right, rel_tol=1e-9, abs_tol=1e-9)
     return left == right
 
 
@@ -102,6 +106,14 @@ def names(schema):
     return set(schema["properties"])
 
 
+def validated(schema, documents):
+    described = json.loads((SCHEMAS / f"{schema}.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(described)
+    for document in documents:
+        jsonschema.validate(document, described)
+        assert set(document) <= set(described["properties"]), document
+
+
 with tempfile.TemporaryDirectory() as folder:
     pages, history, robots = (Path(folder) / name for name in ("pages.csv", "history.csv", "robots.txt"))
     pages.write_text(PAGES)
@@ -128,7 +140,29 @@ with tempfile.TemporaryDirectory() as folder:
     check("image", "image", str(pages), "--out", str(Path(folder) / "pages.img"))
     for path in ("private/x", "public"):
         check("robots", "robots", str(robots), "--agent", "me", f"http://a.test/{path}")
-    json.loads((SCHEMAS / "run.schema.json").read_text())
+    release = ("release-list", str(pages), "--key", str(KEY), "--out", str(Path(folder) / "updates"), "--format")
+    first = json.loads(dunlin(*release, "json"))
+    validated("release-list", [first])
+    second = pandas.read_csv(io.StringIO(dunlin(*release, "csv")), dtype={"build": str})
+    assert list(second.columns) == list(first), list(second.columns)
+    assert second["sequence"][0] == first["sequence"] + 1 and second["bytes"][0] == first["bytes"], second
+    html = Path(folder) / "page.html"
+    html.write_text("<main>one, <b>two</b></main><i>seen 3 times</i>")
+    for more in (("--select", "main b"), ("--ignore", "seen ", " times")):
+        check("test-filter", "test-filter", "http://a.test/", "--file", str(html), *more)
+    log = str(RECORDED / "probe.defmt")
+    elf = ("--elf", str(RECORDED / "probe.elf"), "--pages", str(RECORDED / "pages.csv"))
+    figures = ("probe", "fetches", "not_modified", "changed", "errors", "robots_denied", "bytes", "freshness",
+               "freshness_reported", "optimum", "frames", "lost_frames", "lost_bytes")
+    report = ("report", log, *elf, "--html", str(Path(folder) / "report.html"))
+    check("report", *report, rows=lambda view: {name: view[name] for name in figures})
+    heard = dunlin("monitor", "--log", log, *elf, "--plain", "--format", "json").splitlines()
+    heard = [json.loads(line) for line in heard]
+    validated("monitor", heard)
+    table = pandas.read_csv(io.StringIO(dunlin("monitor", "--log", log, *elf, "--plain", "--format", "csv")))
+    assert list(table.columns) == list(heard[0]) and len(table) == len(heard) > 10
+    assert all(same(left, line["time_s"]) for left, line in zip(table["time_s"], heard))
+    print(f"monitor: {len(heard)} lines")
 
 
 class Site(http.server.BaseHTTPRequestHandler):
@@ -153,14 +187,6 @@ class Site(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def validated(schema, documents):
-    described = json.loads((SCHEMAS / f"{schema}.schema.json").read_text())
-    jsonschema.Draft202012Validator.check_schema(described)
-    for document in documents:
-        jsonschema.validate(document, described)
-        assert set(document) <= set(described["properties"]), document
-
-
 with tempfile.TemporaryDirectory() as folder, http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     base = f"127.0.0.1:{server.server_port}"
@@ -182,15 +208,93 @@ with tempfile.TemporaryDirectory() as folder, http.server.ThreadingHTTPServer(("
     assert len(entries) == len(Site.told), (titles, Site.told)
     print(f"run: {len(lines)} lines, {len(Site.told)} messages, {len(entries)} entries")
     check("history", "history", f"http://{base}/changing", "--archive", str(kept))
-    validated("diff", [json.loads(dunlin("diff", f"http://{base}/changing", "--archive", str(kept), "--format", "json"))])
+    check("diff", "diff", f"http://{base}/changing", "--archive", str(kept))
     listed = lambda page: {name: value for name, value in page.items() if name != "visited"}
     check("export", "export", str(state), str(pages), rows=lambda pages: [listed(page) for page in pages])
 
-# Every command that prints results has a schema. The others go on until they are told to stop, print text, or need a
-# key (`release-list`).
-BESIDES = {"collect", "completions", "help", "monitor", "release-list", "report", "terms"}
-listing = dunlin("--help").split("Commands:")[1].split("Options:")[0]
-commands = {line.split()[0] for line in listing.splitlines() if line.startswith("  ") and line[2] != " "}
+
+def columns(text):
+    return pandas.read_csv(io.StringIO(text))
+
+
+with tempfile.TemporaryDirectory() as folder, http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    pages, broker, state = (Path(folder) / name for name in ("pages.csv", "broker", "state"))
+    pages.write_text("".join(f"http://127.0.0.1:{server.server_port}/{page}\n" for page in range(4)))
+    run = (DUNLIN, "run", str(pages), "--seconds", "2", "--politeness", "200ms", "--crawls-per-day", "max")
+    said = subprocess.run([*run, "--format", "json"], capture_output=True, text=True, check=True).stdout
+    summary = json.loads(said.splitlines()[-1])
+    validated("run-summary", [summary])
+    said = subprocess.run([*run, "--format", "csv"], capture_output=True, text=True, check=True).stderr
+    table = columns("\n".join(said.splitlines()[-2:]))
+    assert list(table.columns) == list(summary), list(table.columns)
+    assert table["first_versions"][0] == summary["first_versions"] == 4, summary
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    init = ("fleet", "init", str(broker), "--probes", "1", "--broker", f"127.0.0.1:{port}", "--format")
+    written = json.loads(dunlin(*init, "json"))
+    validated("fleet-init", [written])
+    shutil.rmtree(broker)
+    table = columns(dunlin(*init, "csv"))
+    assert list(table.columns) == list(written) and table["probes"][0] == written["probes"][0], table
+    planner = subprocess.Popen(
+        [DUNLIN, "fleet", str(pages), "--mosquitto", str(broker), "--state", str(state), "--listen", "127.0.0.1:0",
+         "--crawls-per-day", "100000", "--politeness", "200ms", "--seconds", "60"])
+    probe = subprocess.Popen([DUNLIN, "run", "--fleet", f"@{broker / 'p1.url'}", "--seconds", "60"], stdout=subprocess.DEVNULL)
+    try:
+        status = ("fleet", "status", "--state", str(state), "--format")
+        for _ in range(300):
+            asked = subprocess.run([DUNLIN, *status, "json"], capture_output=True, text=True)
+            view = json.loads(asked.stdout) if asked.returncode == 0 else {"visits": 0}
+            if view["visits"] > 4:
+                break
+            time.sleep(0.1)
+        validated("fleet-status", [view])
+        table = columns(dunlin(*status, "csv"))
+        assert list(table.columns) == list(view["probes"][0]), list(table.columns)
+        assert table["id"][0] == view["probes"][0]["id"] == "p1", table
+        assert same(table["budget"][0], view["probes"][0]["budget"]), (table, view)
+        for order in (("pause", "p1"), ("resume", "p1"), ("budget", "90000")):
+            order = ("fleet", *order, "--state", str(state), "--format")
+            answered = json.loads(dunlin(*order, "json"))
+            validated("fleet-order", [answered])
+            assert answered["changed"], order
+            table = columns(dunlin(*order, "csv"))
+            assert list(table.columns) == list(answered) and not table["changed"][0], table
+        watch = ("fleet", "watch", f"@{broker / 'monitor.url'}", "--seconds", "3", "--format")
+        lines = [json.loads(line) for line in dunlin(*watch, "json").splitlines()]
+        validated("fleet-status", lines)
+        table = columns(dunlin(*watch, "csv"))
+        assert lines and list(table.columns) == list(view["probes"][0]), list(table.columns)
+        assert set(table["id"]) == {"p1"}, table
+    finally:
+        for process in (probe, planner):
+            process.terminate()
+            process.wait()
+    server.shutdown()
+    print("fleet: init, status, orders, watch")
+
+# Every command that prints results has a schema, those in commands included. The others go on until they are told to
+# stop, or print text.
+BESIDES = {"collect", "completions", "help", "terms"}
+OTHERS = {"run": ("run", "run-summary", "news"), "fleet": ("fleet-simulate",)}
+ORDERS = {f"fleet-{order}" for order in ("pull", "add", "remove", "pause", "resume", "budget")}
+
+
+def commands(*of):
+    listing = dunlin(*of, "--help").split("Commands:")[1].split("Options:")[0]
+    return {line.split()[0] for line in listing.splitlines() if line.startswith("  ") and line[2] != " "}
+
+
+def schemas(command):
+    if command in ORDERS:
+        return ("fleet-order",)
+    return {"fleet-watch": ("fleet-status",), **OTHERS}.get(command, (command,))
+
+
+inner = {f"fleet-{command}" for command in commands("fleet") - BESIDES}
+needed = {name for command in (commands() - BESIDES) | inner for name in schemas(command)}
 described = {path.name.removesuffix(".schema.json") for path in SCHEMAS.glob("*.schema.json")}
-missing = {command for command in commands - BESIDES if not any(name.startswith(command) for name in described)}
-assert len(commands) > 20 and not missing, (commands, missing)
+assert len(needed) > 20 and needed == described, needed ^ described

@@ -179,6 +179,11 @@ pub fn cases(root: &Authority) -> Result<Vec<Case>> {
     let alone = leaf(&["alone.test"])?.self_signed(&key)?;
     let alone = Identity::new(vec![alone.der().clone()], &key);
     case("alone.test", alone, Refused("Issuer"));
+    // As `openssl req -x509` makes them.
+    let mut params = leaf(&["own.test"])?;
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let itself = Identity::new(vec![params.self_signed(&key)?.der().clone()], &key);
+    case("own.test", itself, Refused("Issuer"));
     let stranger = Authority::root("a stranger")?;
     let strange = stranger.sign(&leaf(&["strange.test"])?, &[&stranger])?;
     case("strange.test", strange, Refused("Issuer"));

@@ -87,7 +87,7 @@ impl Built {
         {
             say(format_args!(
                 "watch it: cargo dunlin monitor --elf {} --log {} {}",
-                self.elf.display(),
+                words(&[self.elf.display().to_string()]),
                 line.source,
                 words(list)
             ));

@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use dunlin::probe::{LoggedBoardEvent, LoggedEvent, LoggedFoundEvent};
 use dunlin_host::lists::listing::Listing;
+use dunlin_host::monitor::readable;
 use serde::Serialize;
 
 use crate::qemu::log_port::LogPort;
@@ -71,7 +72,10 @@ fn entropy() -> Result<String> {
 pub struct Summary {
     pub fetches: u64,
     pub not_modified: u64,
+    /// Versions that differ from the one before.
     pub changed: u64,
+    /// First versions of pages: there is no earlier one to differ from.
+    pub first_versions: u64,
     pub errors: u64,
     pub robots_denied: u64,
     pub bytes: u64,
@@ -84,12 +88,19 @@ pub struct Summary {
     pub found: u64,
     pub admitted: u64,
     pub replaced: u64,
+    /// Answers that a page has given on average.
+    #[serde(skip)]
+    pub visits_a_page: Option<f64>,
 }
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let share = |share: Option<f64>| {
-            share.map_or_else(|| "not known yet".into(), |share| format!("{share:.3}"))
+        // An estimate of freshness is not shown before it is one.
+        let learning = readable::learning(self.visits_a_page);
+        let share = |share: Option<f64>| match (&learning, share) {
+            (_, None) => "not known yet".into(),
+            (Some(learning), _) => learning.clone(),
+            (None, Some(share)) => format!("{share:.3}"),
         };
         let freshness = share(self.freshness_estimate);
         let optimum = share(self.optimum_estimate);
@@ -99,7 +110,12 @@ impl fmt::Display for Summary {
             "fetches        {} ({not_modified} not modified)",
             self.fetches
         )?;
-        writeln!(f, "changes found  {}", self.changed)?;
+        let first = self.first_versions;
+        writeln!(
+            f,
+            "changes found  {} (besides {first} first versions)",
+            self.changed
+        )?;
         writeln!(f, "resumed        {} pages", self.resumed_pages)?;
         writeln!(f, "errors         {}", self.errors)?;
         writeln!(f, "robots denied  {}", self.robots_denied)?;
@@ -126,6 +142,12 @@ pub struct Report {
     pub lost: usize,
     /// The collection beyond the list, by the numbers of its pages.
     pub collection: BTreeMap<u16, Option<String>>,
+    /// Pages of the list.
+    pages: u16,
+    /// The page whose end follows as that of its first version.
+    first: Option<u16>,
+    /// First versions since the device started.
+    firsts: u32,
 }
 
 impl<'a> Crawl<'a> {
@@ -242,11 +264,25 @@ impl Report {
         self.lost += usize::from(line.level == Level::Lost);
         let summary = &mut self.summary;
         match LoggedEvent::read(&line.message) {
-            Some(LoggedEvent::End { .. }) => self.longest_end = self.longest_end.max(line.bytes),
+            Some(LoggedEvent::Loaded { pages, .. }) => {
+                // The firmware counts from here on.
+                self.pages = pages;
+                self.firsts = 0;
+            }
+            Some(LoggedEvent::First { page }) => self.first = Some(page),
+            Some(LoggedEvent::End { page, changed, .. }) => {
+                self.longest_end = self.longest_end.max(line.bytes);
+                let first = self.first.take() == Some(page);
+                self.firsts += u32::from(changed && first);
+            }
             Some(LoggedEvent::Totals(totals)) => {
                 summary.fetches = totals.fetches.into();
                 summary.not_modified = totals.not_modified.into();
-                summary.changed = totals.changed.into();
+                summary.changed = totals.changed.saturating_sub(self.firsts).into();
+                summary.first_versions = self.firsts.into();
+                let pages = f64::from(self.pages);
+                let visits = f64::from(totals.fetches) / pages;
+                summary.visits_a_page = (pages > 0.0).then_some(visits);
                 summary.errors = totals.errors.into();
                 summary.robots_denied = totals.denied.into();
                 summary.bytes = totals.bytes;
@@ -286,5 +322,64 @@ impl Report {
             Some(LoggedBoardEvent::Done { stack, .. }) => self.stack = Some(stack.into()),
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(lines: &[&str]) -> Report {
+        let mut report = Report::default();
+        for message in lines {
+            report.read(&Line {
+                micros: Some(0),
+                level: Level::Info,
+                message: (*message).to_owned(),
+                bytes: 0,
+            });
+        }
+        report
+    }
+
+    #[test]
+    fn the_first_version_of_a_page_is_no_change() {
+        let lines = [
+            "loaded pages=2 hosts=1",
+            "first page=0",
+            "end page=0 status=200 bytes=9 ms=1 changed=true",
+            "first page=1",
+            "end page=1 status=200 bytes=9 ms=1 changed=true",
+            "end page=0 status=200 bytes=9 ms=1 changed=true",
+            "plan price=1 freshness=0.5 optimum=0.75",
+            "totals fetches=3 same=0 changed=3 errors=0 denied=0 bytes=27 late_s=0",
+        ];
+        let summary = report(&lines).summary;
+        assert_eq!((summary.changed, summary.first_versions), (1, 2));
+        let text = summary.to_string();
+        assert!(
+            text.contains("changes found  1 (besides 2 first versions)"),
+            "{text}"
+        );
+        assert!(
+            text.contains("freshness      still learning (1.5 visits a page)"),
+            "{text}"
+        );
+        // What a machine reads is what the firmware believes.
+        let json = serde_json::to_value(&summary).expect("JSON");
+        assert_eq!(json["freshness_estimate"], 0.5);
+        assert_eq!(json["first_versions"], 2);
+    }
+
+    #[test]
+    fn an_estimate_after_ten_visits_a_page_is_shown() {
+        let summary = report(&[
+            "loaded pages=2 hosts=1",
+            "plan price=1 freshness=0.5 optimum=0.75",
+            "totals fetches=20 same=0 changed=3 errors=0 denied=0 bytes=27 late_s=0",
+        ])
+        .summary;
+        let text = summary.to_string();
+        assert!(text.contains("freshness      0.500"), "{text}");
     }
 }

@@ -194,6 +194,7 @@ fn crawl<S: Future<Output = ()>>(
     args: &Args,
     (mut stop, mut joined): Until<'_, '_, '_, S>,
 ) -> Result<Crawled, Error> {
+    let listed = image.pages();
     let mut room = kept.wanted.as_ref().map(Room::new);
     let page_count = room.as_ref().map_or(0, Room::places).max(image.pages());
     let host_count = image.hosts() + room.as_ref().map_or(0, Room::hosts);
@@ -310,7 +311,7 @@ fn crawl<S: Future<Output = ()>>(
         lost = lost.or(store.flash().finish().err());
     }
     let resumed = resumed.map_or(0, |resumed| resumed.pages);
-    let summary = Summary::new(&probe, resumed);
+    let summary = Summary::new(&probe, listed, resumed);
     Ok((summary, lost, next))
 }
 
@@ -329,12 +330,13 @@ async fn heed(probe: &Probe<'_, Computer<'_>>, pushes: &Pushes) {
 async fn show_status(probe: &Probe<'_, Computer<'_>>) -> ! {
     loop {
         let totals = probe.totals();
+        let first = probe.board().first_versions();
         let _ = write!(
             std::io::stderr(),
-            "\r\x1b[K{} fetched, {} unchanged (304), {} changed, {} errors, {} denied by robots, {} bytes",
+            "\r\x1b[K{} fetched, {} unchanged (304), {} changed, {first} for the first time, {} errors, {} denied by robots, {} bytes",
             totals.fetches,
             totals.not_modified,
-            totals.changed,
+            totals.changed.saturating_sub(first),
             totals.errors,
             totals.denied,
             totals.bytes

@@ -179,6 +179,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         (found, _) => return Err(one_list(found.is_some())),
     };
     let budget = args.crawls_per_day.unwrap_or_default();
+    budget.check(&listing, args.interval)?;
     let wanted = match place {
         None => args.discover.wanted(&listing, MOST_PLACES)?,
         Some(_) => None,
@@ -190,8 +191,8 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         contact: args.contact.clone(),
         per_day: match (place, &wanted) {
             (Some(_), _) => None,
-            (None, Some(wanted)) => wanted.per_day(budget, &listing),
-            (None, None) => budget.per_day(&listing),
+            (None, Some(wanted)) => wanted.per_day(budget, &listing, args.interval),
+            (None, None) => budget.per_day(&listing, args.interval),
         },
         discovery: wanted,
         deadline: args.deadline,
@@ -223,7 +224,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     let Some(place) = place else {
         let list = (&listing, order, image);
         let connect = HostConnect::new(trust(&listing, authorities)).through(proxy);
-        let mut said = vec![budget.describe(&listing)];
+        let mut said = vec![budget.describe(&listing, args.interval)];
         said.extend(wanted.iter().map(|wanted| wanted.describe(&listing)));
         let network = (connect, resolve);
         let until = (stop.as_mut(), None);

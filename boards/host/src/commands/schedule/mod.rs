@@ -3,6 +3,7 @@
 mod transport;
 
 use std::collections::HashMap;
+use std::fmt;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
@@ -94,6 +95,17 @@ enum Method {
 struct Closed {
     from: Instant,
     to: Instant,
+}
+
+fn hours(duration: Duration) -> f64 {
+    duration.as_secs_f64() / 3_600.0
+}
+
+impl fmt::Display for Closed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [from, to] = [self.from, self.to].map(|at| hours(at - Instant::ZERO));
+        write!(f, "{from}h-{to}h")
+    }
 }
 
 impl Closed {
@@ -191,6 +203,13 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         return Err(Error::Usage(
             "found an interval of 0, expected a time such as 24h".into(),
         ));
+    }
+    let end = Instant::ZERO + args.interval;
+    if let Some(late) = args.closed.iter().find(|closed| closed.to > end) {
+        return Err(Error::Usage(format!(
+            "found --closed {late}, expected a part of the interval of {}h",
+            hours(args.interval)
+        )));
     }
     let mut visits = make(args, &listing)?;
     visits.sort_unstable();
