@@ -6,6 +6,7 @@
 
 pub mod azar;
 pub mod cho;
+pub mod crawling;
 pub mod desouza;
 pub mod overview;
 pub mod page;
@@ -51,6 +52,7 @@ pub type Paper = (&'static str, fn(&Settings) -> Section);
 /// All of them, by name.
 pub const PAPERS: &[Paper] = &[
     ("cho", cho::run),
+    ("crawling", crawling::run),
     ("wolf", wolf::run),
     ("azar", azar::run),
     ("desouza", desouza::run),

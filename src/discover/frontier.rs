@@ -36,7 +36,7 @@ pub struct FrontierSettings {
     pub exploring: f32,
     /// How often a URL has to be seen before it may displace another candidate.
     pub sightings: u8,
-    /// URLs of one directory that may become candidates, lately.
+    /// URLs of one directory that may become candidates, lately; 255 for any number.
     pub directory: u8,
     /// Candidates of one host.
     pub host: u16,
@@ -151,7 +151,8 @@ impl<'m> Frontier<'m> {
             return Target::Candidate;
         }
         let sightings = self.doorkeeper.see(digest);
-        if self.directories.count(directory) >= self.settings.directory {
+        let most = self.settings.directory;
+        if most < u8::MAX && self.directories.count(directory) >= most {
             return Target::Refused(Refusal::Directory);
         }
         if self.settings.host < u16::MAX {

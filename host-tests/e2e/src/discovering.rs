@@ -135,11 +135,11 @@ pub fn holds_the_best(elf: &Path, setting: &Setting) -> Result<()> {
     let listing = listing(web.port(), &seeds, setting.gap);
     let mut options = options();
     options.resolve = vec![("*".into(), LOOPBACK)];
-    options.discovery = Some(Wanted {
-        scope: Scope::Hosts,
-        places: setting.places,
-        gap_ms: setting.gap.as_millis() as u32,
-    });
+    options.discovery = Some(Wanted::new(
+        Scope::Hosts,
+        setting.places,
+        setting.gap.as_millis() as u32,
+    ));
     let elf = firmware(elf);
     let crawl = Crawl::new(&elf, &listing, &options, setting.seconds);
     let report = crawl.run(|line| trace(line))?;

@@ -55,6 +55,11 @@ fn cho() {
 }
 
 #[test]
+fn crawling() {
+    holds(papers::crawling::run);
+}
+
+#[test]
 fn wolf() {
     holds(papers::wolf::run);
 }

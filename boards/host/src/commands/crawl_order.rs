@@ -46,9 +46,9 @@ pub struct Args {
     /// On so many sites
     #[arg(long, value_name = "N", default_value_t = 12)]
     sites: usize,
-    /// Which page is crawled next
-    #[arg(long, value_enum, default_value = "pagerank")]
-    order: Order,
+    /// Which page is crawled next [default: pagerank; with --crawlers: breadth]
+    #[arg(long, value_enum)]
+    order: Option<Order>,
     /// How the crawl ends, and what it is judged by
     #[arg(long, value_enum, default_value = "stop")]
     model: Model,
@@ -85,6 +85,17 @@ pub struct Args {
     /// What crawlers do with links to each other's pages
     #[arg(long, value_enum, default_value = "exchange")]
     mode: Mode,
+    /// Let each crawler start from so many pages of its own, by chance
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "crawlers",
+        conflicts_with = "start"
+    )]
+    seeds: Option<usize>,
+    /// Pages that a crawler downloads before it tells the others of theirs
+    #[arg(long, value_name = "PAGES", default_value_t = 1)]
+    batch: usize,
     /// The so many most popular pages are known to all crawlers
     #[arg(long, value_name = "N", default_value_t = 0)]
     replicate: usize,
@@ -193,12 +204,13 @@ fn seeds(args: &Args, graph: &Graph) -> Result<Vec<usize>, Error> {
 }
 
 fn simulate(args: &Args, graph: &Graph, seeds: &[usize], pages: usize) -> Result<Report, Error> {
+    let order = args.order.unwrap_or(Order::Pagerank);
     let topic = Topic::new(args.topic.iter().map(String::as_str))
         .map_err(|error| Error::Usage(format!("--topic: {error}")))?;
     let measure = args.importance.of(graph);
     let mut report = Report {
         model: args.model,
-        order: args.order,
+        order,
         importance: args.importance,
         web_pages: graph.len(),
         web_links: graph.links(),
@@ -214,10 +226,9 @@ fn simulate(args: &Args, graph: &Graph, seeds: &[usize], pages: usize) -> Result
     };
     match args.model {
         Model::Stop | Model::Threshold => {
-            report.curve = curve(graph, args.order, &topic, seeds, pages, &hot, args.seed);
+            report.curve = curve(graph, order, &topic, seeds, pages, &hot, args.seed);
         }
         Model::Buffer => {
-            let order = args.order;
             report.curve = limited_buffer(graph, order, &topic, seeds, pages, &measure, args.seed);
         }
         Model::Incremental => {
@@ -277,6 +288,8 @@ fn share(
         crawlers: usize,
         partition: Partition,
         mode: Mode,
+        order: Order,
+        batch: usize,
         replicated: usize,
         #[serde(flatten)]
         achieved: Achieved,
@@ -286,36 +299,61 @@ fn share(
             "--crawlers: found {count}, expected 1 to 1024"
         )));
     }
+    let order = args.order.unwrap_or(Order::Breadth);
+    if !matches!(order, Order::Breadth | Order::Backlink) {
+        return Err(Error::Usage(format!(
+            "--order: found {} with --crawlers, expected breadth or backlink",
+            word(order)
+        )));
+    }
+    if args.batch == 0 {
+        let found = "--batch: found 0, expected 1 page or more";
+        return Err(Error::Usage(found.into()));
+    }
     let crawlers = Crawlers {
         count,
         partition: args.partition,
         mode: args.mode,
+        by_backlinks: order == Order::Backlink,
+        batch: args.batch,
         replicated: args.replicate,
         limit: args.pages.unwrap_or(usize::MAX),
     };
+    let own = args
+        .seeds
+        .map(|each| crawlers.seeds(graph, each, args.seed));
+    let seeds = own.as_deref().unwrap_or(seeds);
     let shared = Shared {
         crawlers: count,
         partition: args.partition,
         mode: args.mode,
+        order,
+        batch: args.batch,
         replicated: args.replicate,
-        achieved: parallel::simulate(graph, &crawlers, seeds),
+        achieved: parallel::simulate(graph, &crawlers, seeds, &mut |_, _| {}),
     };
     let mut table = Table::new(&[
         "crawlers",
         "partition",
         "mode",
+        "order",
+        "batch",
         "replicated",
         "overlap",
         "coverage",
+        "quality",
         "communication",
     ]);
     table.row(vec![
         count.to_string(),
         word(args.partition),
         word(args.mode),
+        word(order),
+        args.batch.to_string(),
         args.replicate.to_string(),
         format!("{:.3}", shared.achieved.overlap),
         format!("{:.3}", shared.achieved.coverage),
+        format!("{:.3}", shared.achieved.quality),
         format!("{:.3}", shared.achieved.communication),
     ]);
     output::print(&match format {

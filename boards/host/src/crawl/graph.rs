@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use dunlin::fetch::Url;
 
 /// The chance that a reader follows a link, as in Cho §2.2.
-const DAMPING: f64 = 0.9;
+pub(crate) const DAMPING: f64 = 0.9;
 /// A web with more pages has places that the device's numbers do not reach.
 pub const MOST_PAGES: usize = 60_000;
 

@@ -10,7 +10,7 @@ use dunlin::fetch::Url;
 use dunlin::rank::{Account, Topic, location};
 
 use super::generate::Random;
-use super::graph::Graph;
+use super::graph::{DAMPING, Graph};
 
 /// In what order pages are crawled (Cho §2.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
@@ -22,8 +22,10 @@ pub enum Order {
     Breadth,
     /// Pages that most pages link to, as far as was seen
     Backlink,
-    /// Pages of the highest PageRank, as far as was seen
+    /// Pages of the highest PageRank, computed anew from all links that were seen
     Pagerank,
+    /// The same as a probe estimates it, which stores no links
+    Cash,
     /// Pages whose URLs look important
     Location,
     /// Pages whose URLs hold topic words, those that many link to first
@@ -165,10 +167,14 @@ pub fn crawl(
     let mut random = Random(seed);
     let mut queue: Vec<usize> = seeds.iter().rev().copied().collect();
     let mut kept: Vec<usize> = Vec::new();
+    let mut ranks = SeenRank::new(graph);
     // Cash goes round once for each hundredth that is crawled, as the thesis recomputes PageRank.
     let interval = (graph.len() / 100).max(1);
     while kept.len() < pages {
         let next = queue.pop().or_else(|| {
+            if order == Order::Pagerank {
+                return best_by_rank(&frontier, &reader, &ranks);
+            }
             let best = choose(&frontier, order, &mut random)?;
             reader.page(best)
         });
@@ -180,7 +186,11 @@ pub fn crawl(
         kept.push(page);
         crawled(page);
         reader.visit(&mut frontier, page, place);
+        ranks.crawled(page);
         if order == Order::Pagerank && kept.len().is_multiple_of(interval) {
+            ranks.renew();
+        }
+        if order == Order::Cash && kept.len().is_multiple_of(interval) {
             for (place, page) in kept.iter().enumerate() {
                 reader.visit(&mut frontier, *page, place as u16);
             }
@@ -188,13 +198,98 @@ pub fn crawl(
     }
 }
 
+/// The candidate of the highest PageRank, of equals the one that was found first.
+fn best_by_rank(
+    frontier: &Frontier<'_>,
+    reader: &Reader<'_>,
+    ranks: &SeenRank<'_>,
+) -> Option<usize> {
+    let candidates = frontier.candidates().iter();
+    let pages =
+        candidates.filter_map(|candidate| Some((reader.page(candidate.digest())?, candidate)));
+    let best = pages.max_by(|(one, a), (other, b)| {
+        let by_rank = ranks.of(*one).total_cmp(&ranks.of(*other));
+        by_rank.then(b.text().cmp(&a.text()))
+    });
+    best.map(|(page, _)| page)
+}
+
+/// PageRank of what was seen so far (IR'), by all links of the pages that were crawled.
+#[derive(Debug)]
+pub struct SeenRank<'g> {
+    graph: &'g Graph,
+    crawled: Vec<u32>,
+    is_known: Vec<bool>,
+    known: usize,
+    rank: Vec<f64>,
+}
+
+impl<'g> SeenRank<'g> {
+    /// Rounds of one computation; it begins with what the last one has found.
+    const ROUNDS: usize = 12;
+
+    /// Nothing was crawled yet.
+    pub fn new(graph: &'g Graph) -> Self {
+        Self {
+            graph,
+            crawled: Vec::new(),
+            is_known: vec![false; graph.len()],
+            known: 0,
+            rank: vec![0.0; graph.len()],
+        }
+    }
+
+    /// A page was crawled: its links are known, and what they lead to counts as much as any page
+    /// until ranks are computed anew.
+    pub fn crawled(&mut self, page: usize) {
+        self.crawled.push(page as u32);
+        let targets = self.graph.targets(page).iter().map(|page| *page as usize);
+        for page in targets.chain([page]) {
+            if !std::mem::replace(&mut self.is_known[page], true) {
+                self.known += 1;
+                self.rank[page] = 1.0 - DAMPING;
+            }
+        }
+    }
+
+    /// Computes all ranks anew. Pages whose links are not known lead everywhere.
+    pub fn renew(&mut self) {
+        for _ in 0..Self::ROUNDS {
+            let mut next = vec![0.0; self.graph.len()];
+            let mut handed = 0.0;
+            for page in &self.crawled {
+                let targets = self.graph.targets(*page as usize);
+                let own = self.rank[*page as usize];
+                for target in targets {
+                    next[*target as usize] += DAMPING * own / targets.len() as f64;
+                }
+                if !targets.is_empty() {
+                    handed += own;
+                }
+            }
+            let all: f64 = self.rank.iter().sum();
+            let known = self.known as f64;
+            let everywhere = 1.0 - DAMPING + DAMPING * (all - handed) / known;
+            for (next, is_known) in next.iter_mut().zip(&self.is_known) {
+                *next += if *is_known { everywhere } else { 0.0 };
+            }
+            self.rank = next;
+        }
+    }
+
+    /// Of a page; 0 if nothing that was crawled leads to it.
+    pub fn of(&self, page: usize) -> f64 {
+        self.rank[page]
+    }
+}
+
 /// The candidate that comes next.
 fn choose(frontier: &Frontier<'_>, order: Order, random: &mut Random) -> Option<u32> {
     let candidates = frontier.candidates();
     let importance = |candidate: &Candidate| match order {
-        Order::Random | Order::Breadth => 0.0,
+        Order::Random | Order::Breadth | Order::Pagerank => 0.0,
         Order::Backlink => f32::from(candidate.backlinks()),
-        Order::Pagerank => candidate.income(),
+        Order::Cash => candidate.income(),
         Order::Location => candidate.worth(),
         Order::Topic => {
             // On topic first, and of those the ones that many link to.

@@ -268,7 +268,11 @@ pub fn build(
             let pinned = order.iter().enumerate();
             let pinned = pinned.filter(|(_, index)| is_pinned(index));
             let section = wanted.section(pinned.map(|(place, _)| place as u16));
-            builder.section(Tag::DISCOVERY, &section)
+            let builder = builder.section(Tag::DISCOVERY, &section);
+            match wanted.ranking() {
+                Some(ranking) => builder.section(Tag::RANKING, &ranking),
+                None => builder,
+            }
         }
         None => builder,
     };

@@ -194,7 +194,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
             (None, Some(wanted)) => wanted.per_day(budget, &listing, args.interval),
             (None, None) => budget.per_day(&listing, args.interval),
         },
-        discovery: wanted,
+        discovery: wanted.clone(),
         deadline: args.deadline,
         seed: args.seed.unwrap_or(DEFAULT_SEED),
         ignore: page_image::pairs(&args.ignore),

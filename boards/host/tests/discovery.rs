@@ -1,0 +1,183 @@
+//! `--discover` and what goes with it, as a user meets it.
+
+mod program;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+
+use dunlin::discover::Discovery;
+use dunlin::image::{Image, Tag};
+use dunlin::rank::Ranking;
+use program::{dunlin, refuses, text};
+
+const LIST: &str = "url\nhttp://a.test/\nhttp://a.test/b\n";
+
+fn scratch(name: &str) -> String {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    path.to_str().expect("a path").to_owned()
+}
+
+/// What `check` says of the list with these options.
+fn note(options: &[&str]) -> String {
+    let arguments = [&["check", "-"], options].concat();
+    let output = dunlin(&arguments, LIST.as_bytes());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    text(&output.stderr)
+}
+
+/// The image of the list with these options.
+fn image(name: &str, options: &[&str]) -> Vec<u8> {
+    let out = scratch(name);
+    let arguments = [&["image", "-", "--out", &out], options].concat();
+    let output = dunlin(&arguments, LIST.as_bytes());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    fs::read(out).expect("written")
+}
+
+#[test]
+fn check_says_what_will_be_done() {
+    assert!(!note(&[]).contains("looks for pages"));
+    let plain = note(&["--discover"]);
+    let expected = "note: looks for pages on the hosts of the list, and keeps the 256 most important ones, \
+                    0 of the list pinned; important by PageRank; 25 % of the visits explore\n";
+    assert!(plain.contains(expected), "{plain}");
+    let ranked = [
+        "--discover",
+        "--rank",
+        "backlink,location",
+        "--topic",
+        "Wader,estuary",
+        "--explore",
+        "0.5",
+    ];
+    let said = note(&ranked);
+    let expected = "important by links to a candidate × location × the topic (Wader, estuary); \
+                    50 % of the visits explore\n";
+    assert!(said.contains(expected), "{said}");
+}
+
+#[test]
+fn an_image_says_how_pages_are_ranked() {
+    let plain = image("discovery-plain.img", &["--discover"]);
+    let plain = Image::parse(&plain).expect("as a probe reads it");
+    assert!(plain.section(Tag::RANKING).is_none(), "PageRank is all");
+    let options = [
+        "--discover",
+        "--rank",
+        "pagerank,location",
+        "--topic",
+        "wader estuary",
+        "--explore",
+        "0.125",
+    ];
+    let ranked = image("discovery-ranked.img", &options);
+    let ranked = Image::parse(&ranked).expect("as a probe reads it");
+    let ranking = ranked.section(Tag::RANKING).and_then(Ranking::read);
+    let Ranking { measure, topic } = ranking.expect("a section");
+    assert!(measure.page_rank && measure.location && !measure.backlinks);
+    assert_eq!(topic.share(topic.in_text(b"a Wader in the estuary")), 1.0);
+    assert_eq!(topic.share(topic.in_text(b"the estuary")), 0.5);
+    let wanted = ranked.section(Tag::DISCOVERY).and_then(Discovery::read);
+    assert_eq!(wanted.map(|wanted| wanted.exploring), Some(32));
+}
+
+#[test]
+fn bad_input_is_refused_in_one_line() {
+    let many = vec!["word"; 17].join(",");
+    let words = "expected 1 to 16 words of letters and digits";
+    for (options, said) in [
+        (vec!["--topic", "wader"], "--discover"),
+        (vec!["--discover", "--topic", "a-b"], words),
+        (vec!["--discover", "--topic", " , "], words),
+        (vec!["--discover", "--topic", &many], "--topic of 17 words"),
+        (vec!["--discover", "--rank", "best"], "pagerank"),
+        (vec!["--discover", "--explore", "1"], "from 0 to 0.9"),
+        (vec!["--discover", "--explore", "NaN"], "from 0 to 0.9"),
+        (vec!["--discover", "--places", "1"], "expected at least 2"),
+        (vec!["--discover", "--places", "70000"], "expected at most"),
+    ] {
+        for command in [
+            &["check", "-"][..],
+            &["run", "-", "--seconds", "1"],
+            &["image", "-", "--out", &scratch("discovery-refused.img")],
+        ] {
+            let arguments = [command, &options[..]].concat();
+            refuses(&arguments, LIST.as_bytes(), said);
+        }
+    }
+}
+
+/// A site of forty pages that all link to all; every second one is about waders.
+fn serve() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = listener.local_addr().expect("an address").port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || answer(&stream));
+        }
+    });
+    port
+}
+
+fn answer(mut stream: &TcpStream) -> Option<()> {
+    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+    let path = lines.next()?.split(' ').nth(1)?.to_owned();
+    lines.take_while(|line| !line.is_empty()).for_each(drop);
+    let links: String = (0..40)
+        .map(|page| format!("<a href=/{page}>x</a>"))
+        .collect();
+    let number: Option<usize> = path.trim_start_matches('/').parse().ok();
+    let (status, body) = match number {
+        Some(page) if page < 40 => {
+            let about = if page % 2 == 0 { "a wader" } else { "nothing" };
+            ("200 OK", format!("<title>{page}</title>{about}{links}"))
+        }
+        _ if path == "/" => ("200 OK", links),
+        _ => ("404 Not Found", String::new()),
+    };
+    let length = body.len();
+    let head =
+        format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+    stream.write_all((head + &body).as_bytes()).ok()
+}
+
+/// Pages about waders that are held at the end, of ten that were found.
+fn held(name: &str, options: &[&str]) -> usize {
+    let port = serve();
+    let out = scratch(name);
+    let list = format!("url,pinned\nhttp://a.test:{port}/,yes\n");
+    let arguments = [
+        &[
+            "run",
+            "-",
+            "--resolve",
+            "*=127.0.0.1",
+            "--politeness",
+            "20ms",
+        ],
+        &["--seconds", "8", "--seed", "1", "--crawls-per-day", "max"],
+        &["--discover", "--places", "11", "--export", &out][..],
+        options,
+    ]
+    .concat();
+    let output = dunlin(&arguments, list.as_bytes());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let kept = fs::read_to_string(out).expect("written");
+    let urls = kept.lines().filter_map(|line| line.split(',').next());
+    let numbers = urls.filter_map(|url| url.rsplit('/').next());
+    let numbers: Vec<usize> = numbers.filter_map(|number| number.parse().ok()).collect();
+    assert_eq!(numbers.len(), 10, "{kept}");
+    numbers.iter().filter(|number| **number % 2 == 0).count()
+}
+
+#[test]
+fn a_topic_changes_what_is_admitted() {
+    let plain = std::thread::spawn(|| held("discovery-no-topic.csv", &[]));
+    let about = held("discovery-topic.csv", &["--topic", "wader,estuary"]);
+    let plain = plain.join().expect("no panic");
+    println!("{about} of 10 about waders with the topic, {plain} without");
+    assert!(about >= 9, "{about} of 10");
+    assert!(plain <= 8, "{plain} of 10 without a topic");
+}
