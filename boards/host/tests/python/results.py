@@ -9,6 +9,7 @@ import http.server
 import io
 import json
 import math
+import socket
 import subprocess
 import sys
 import tempfile
@@ -128,6 +129,14 @@ with tempfile.TemporaryDirectory() as folder:
     check("image", "image", str(pages), "--out", str(Path(folder) / "pages.img"))
     for path in ("private/x", "public"):
         check("robots", "robots", str(robots), "--agent", "me", f"http://a.test/{path}")
+    key = Path(folder) / "sender.key"
+    key.write_text("000102030405060708090a0b0c0d0e0f\n")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as device:
+        device.bind(("127.0.0.1", 0))
+        where = f"127.0.0.1:{device.getsockname()[1]}"
+        document, schema = check("push", "push", "http://a.test/", "--to", where, "--key", str(key))
+        assert set(document) == names(schema), set(document) ^ names(schema)
+        assert device.recv(512).startswith(b"dpsh\x01")
     json.loads((SCHEMAS / "run.schema.json").read_text())
 
 
