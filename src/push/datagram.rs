@@ -90,6 +90,28 @@ impl<'d> Datagram<'d> {
     }
 }
 
+/// A key by its 32 hexadecimal digits; `None` if that is none.
+///
+/// ```
+/// use dunlin::push::key;
+///
+/// let digits = "000102030405060708090A0B0C0D0E0F";
+/// assert_eq!(key(digits), Some(core::array::from_fn(|index| index as u8)));
+/// assert_eq!(key("0001"), None);
+/// ```
+pub fn key(text: &str) -> Option<[u8; KEY]> {
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    let mut key = [0; KEY];
+    if pairs.len() != KEY || !rest.is_empty() {
+        return None;
+    }
+    for (byte, [high, low]) in key.iter_mut().zip(pairs) {
+        let digit = |digit: u8| char::from(digit).to_digit(16);
+        *byte = (digit(*high)? * 16 + digit(*low)?) as u8;
+    }
+    Some(key)
+}
+
 /// What is signed, and the digest.
 fn split(bytes: &[u8]) -> Option<(&[u8], &[u8; DIGEST])> {
     bytes.split_last_chunk()

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::datagram::{Datagram, KEY};
+use super::datagram::{Datagram, KEY, key};
 use super::sender::{Sender, Verdict};
 use crate::time::Instant;
 
@@ -184,20 +184,6 @@ impl Inbox {
         let known = self.known.get(usize::from(sender))?;
         Some(known.sender.precision())
     }
-}
-
-/// A key by its digits.
-fn key(text: &str) -> Option<[u8; KEY]> {
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    let mut key = [0; KEY];
-    if pairs.len() != KEY || !rest.is_empty() {
-        return None;
-    }
-    for (byte, [high, low]) in key.iter_mut().zip(pairs) {
-        let digit = |digit: u8| char::from(digit).to_digit(16);
-        *byte = (digit(*high)? * 16 + digit(*low)?) as u8;
-    }
-    Some(key)
 }
 
 #[cfg(test)]

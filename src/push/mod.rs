@@ -17,7 +17,8 @@
 //! | 14 … | the URL of the page, as the list has it: UTF-8, 1 to [`LONGEST_URL`] bytes |
 //! | the last 16 | SipHash-2-4-128 of all bytes before, under the sender's key of 16 bytes |
 //!
-//! A sender is a few lines with [`Datagram::sign`], or in any language that has SipHash with 128 bits.
+//! `dunlin push` sends them. A sender of one's own is a few lines with [`Datagram::sign`], or in any
+//! language that has SipHash with 128 bits.
 //! Without a certain time a device heeds nobody: what was said once could be said again
 //! after it has started anew.
 //!
@@ -31,9 +32,9 @@ mod datagram;
 mod inbox;
 mod sender;
 
-pub use datagram::{Datagram, KEY, LONGEST, LONGEST_URL};
+pub use datagram::{Datagram, KEY, LONGEST, LONGEST_URL, key};
 pub use inbox::{Inbox, PushError, SENDERS, WINDOW_S};
-pub use sender::{Sender, Verdict};
+pub use sender::{BURST, PER_SECOND, Sender, Verdict};
 
 /// Where a device listens.
 pub const PORT: u16 = 19022;

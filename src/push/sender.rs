@@ -4,9 +4,9 @@ use crate::math::{greater, lesser};
 use crate::time::Instant;
 
 /// Pages that a sender may push at once.
-const BURST: f32 = 60.0;
+pub const BURST: f32 = 60.0;
 /// And so many a second after that.
-const PER_SECOND: f32 = 1.0;
+pub const PER_SECOND: f32 = 1.0;
 /// What a sender is believed to have said before it has said anything: two things, both true.
 const FIRST: f32 = 2.0;
 /// A sender of whose pushes less than this share was true …

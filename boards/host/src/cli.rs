@@ -7,7 +7,7 @@ use clap_complete::Shell;
 
 use crate::commands::{
     check, collect, crawl_order, diff, estimate, evolution, export, fleet, history, image, monitor,
-    plan, release_list, report, robots, run, schedule, simulate, terms, test_filter,
+    plan, push, release_list, report, robots, run, schedule, simulate, terms, test_filter,
 };
 use crate::error::Error;
 use crate::output::{self, Format};
@@ -33,6 +33,7 @@ use crate::output::{self, Format};
 ///   dunlin test-filter URL --select S  what of a page counts as a change
 ///   dunlin image PAGES.csv --out FILE  the list as a firmware of your own takes it
 ///   dunlin release-list PAGES.csv --key FILE --out DIR    the list as a signed update for probes
+///   dunlin push URL --to WHERE --key FILE    tell a probe that a page has changed
 ///   dunlin monitor --elf FILE --log SOURCE    watch a probe at work, by its log
 ///   dunlin report LOG --elf FILE      a finished run as a page with plots
 ///   dunlin robots robots.txt URL      may this URL be fetched, and which rule says so?
@@ -70,6 +71,7 @@ enum Command {
     Image(image::Args),
     Monitor(monitor::Args),
     Plan(plan::Args),
+    Push(push::Args),
     ReleaseList(release_list::Args),
     Report(report::Args),
     Robots(robots::Args),
@@ -115,6 +117,7 @@ impl Cli {
             Command::Image(args) => image::run(args, self.format)?,
             Command::Monitor(args) => monitor::run(args, self.format)?,
             Command::Plan(args) => plan::run(args, self.format)?,
+            Command::Push(args) => return push::run(args, self.format),
             Command::ReleaseList(args) => release_list::run(args, self.format)?,
             Command::Report(args) => report::run(args, self.format)?,
             Command::Robots(args) => return robots::run(args, self.format),

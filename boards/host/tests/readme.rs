@@ -40,7 +40,7 @@ fn goes_on(words: &[String]) -> bool {
             || ["SOURCE", "LOG", "DIR", "STATE"].contains(&word.as_str())
     };
     let is_planner = words[0] == "fleet" && words.iter().any(|word| word == "--state");
-    words[0] == "run" || is_planner || words.iter().any(open)
+    ["run", "push"].contains(&&*words[0]) || is_planner || words.iter().any(open)
 }
 
 #[test]

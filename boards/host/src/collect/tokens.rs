@@ -8,6 +8,11 @@ use crate::monitor::web::request::is_same;
 /// The shortest token that is accepted; shorter ones are guessed.
 const SHORTEST: usize = 16;
 
+/// Is it long enough, and of letters, digits and signs?
+pub fn is_token(text: &str) -> bool {
+    text.len() >= SHORTEST && text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
 /// Probes and their tokens.
 #[derive(Clone, Default)]
 pub struct Tokens(Vec<(String, String)>);
@@ -54,8 +59,7 @@ impl Tokens {
                 return Err(wrong("one word", expected).into());
             };
             let token = token.trim();
-            let plain = |byte: u8| byte.is_ascii_graphic();
-            if token.len() < SHORTEST || !token.bytes().all(plain) {
+            if !is_token(token) {
                 let found = format!("a token of {} bytes", token.len());
                 let expected = "16 or more letters, digits and signs without a space";
                 return Err(wrong(&found, expected).into());

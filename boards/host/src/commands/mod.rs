@@ -16,6 +16,7 @@ pub mod image;
 pub mod monitor;
 pub mod plan;
 pub mod planner;
+pub mod push;
 mod push_args;
 pub mod release_list;
 pub mod report;

@@ -10,6 +10,7 @@
 //! wrong too often is no longer heeded: see [`senders`].
 
 pub mod message;
+pub mod send;
 pub mod senders;
 
 use std::collections::HashMap;
@@ -191,7 +192,7 @@ impl Pushes {
 
     /// A sender says that these have changed.
     fn push(&self, name: &str, urls: &[String]) -> &'static str {
-        let now = self.begin.elapsed().as_secs_f64();
+        let now = dunlin::time::Instant::ZERO + self.begin.elapsed().into();
         let inner = &mut *self.inner();
         let mut ours = 0;
         for url in urls {

@@ -2,31 +2,11 @@
 
 use std::collections::HashMap;
 
+use dunlin::push::Sender;
+pub use dunlin::push::Verdict;
+use dunlin::time::Instant;
+
 use crate::collect::tokens::Tokens;
-
-/// URLs that a sender may push at once.
-const BURST: f64 = 60.0;
-/// And so many a second after that.
-const PER_SECOND: f64 = 1.0;
-/// What a sender is believed to have said before it has said anything: two things, both true.
-const FIRST: f64 = 2.0;
-/// A sender of whose pushes less than this share was true …
-const LEAST_TRUE: f64 = 0.2;
-/// … is heard once in so many times, so that it can mend its ways.
-const HEARD_ONCE_IN: u64 = 8;
-/// Pushes that are remembered.
-const MEMORY: f64 = 64.0;
-
-/// One who pushes.
-#[derive(Clone, Copy, Debug)]
-struct Sender {
-    /// What is left of what it may push, at `at` seconds.
-    room: f64,
-    at: f64,
-    sent: f64,
-    right: f64,
-    doubted: u64,
-}
 
 /// All who push, by name, and whose word each page waits for.
 #[derive(Debug)]
@@ -35,17 +15,6 @@ pub struct Senders {
     known: HashMap<String, Sender>,
     /// Who said of which page that it has changed, before the next visit shows it.
     said: HashMap<u16, String>,
-}
-
-/// What becomes of a push.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It is heeded.
-    Heard,
-    /// Its sender was wrong too often.
-    Doubted,
-    /// Its sender pushes too much.
-    TooMany,
 }
 
 impl Senders {
@@ -68,57 +37,39 @@ impl Senders {
         self.tokens.token(name)
     }
 
-    fn get(&mut self, name: &str, now: f64) -> &mut Sender {
-        self.known.entry(name.to_owned()).or_insert(Sender {
-            room: BURST,
-            at: now,
-            sent: FIRST,
-            right: FIRST,
-            doubted: 0,
-        })
-    }
-
-    /// A sender says, at so many seconds, that a page has changed.
-    pub fn push(&mut self, name: &str, page: u16, now: f64) -> Verdict {
-        let sender = self.get(name, now);
-        sender.room = (sender.room + (now - sender.at).max(0.0) * PER_SECOND).min(BURST);
-        sender.at = now;
-        if sender.room < 1.0 {
-            return Verdict::TooMany;
+    /// A sender says that a page has changed.
+    pub fn push(&mut self, name: &str, page: u16, now: Instant) -> Verdict {
+        let sender = self.known.entry(name.to_owned()).or_default();
+        let verdict = sender.push(now);
+        if verdict == Verdict::Heard {
+            self.said.entry(page).or_insert_with(|| name.to_owned());
         }
-        sender.room -= 1.0;
-        if sender.right < LEAST_TRUE * sender.sent {
-            sender.doubted += 1;
-            if !sender.doubted.is_multiple_of(HEARD_ONCE_IN) {
-                return Verdict::Doubted;
-            }
-        }
-        self.said.entry(page).or_insert_with(|| name.to_owned());
-        Verdict::Heard
+        verdict
     }
 
     /// A page was visited, and has changed or not: who said that it has was right or wrong.
     pub fn visited(&mut self, page: u16, changed: bool) {
-        let Some(name) = self.said.remove(&page) else {
-            return;
-        };
-        if let Some(sender) = self.known.get_mut(&name) {
-            let kept = MEMORY / sender.sent.max(MEMORY);
-            sender.sent = sender.sent * kept + 1.0;
-            sender.right = sender.right * kept + f64::from(u8::from(changed));
+        let name = self.said.remove(&page);
+        let sender = name.and_then(|name| self.known.get_mut(&name));
+        if let Some(sender) = sender {
+            sender.visited(changed);
         }
     }
 
     /// The share of a sender's pushes that were true; `None` if it has said nothing yet.
-    pub fn precision(&self, name: &str) -> Option<f64> {
-        let sender = self.known.get(name)?;
-        Some(sender.right / sender.sent)
+    pub fn precision(&self, name: &str) -> Option<f32> {
+        self.known.get(name).map(Sender::precision)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dunlin::time::Duration;
+
+    fn at(minutes: u16) -> Instant {
+        Instant::ZERO + Duration::from_secs(60) * u64::from(minutes)
+    }
 
     fn senders() -> Senders {
         let tokens = "good 0123456789abcdef\nliar fedcba9876543210\n";
@@ -130,7 +81,7 @@ mod tests {
         let mut senders = senders();
         let mut heard = [0, 0];
         for minute in 0..200_u16 {
-            let now = f64::from(minute) * 60.0;
+            let now = at(minute);
             for (place, name) in ["good", "liar"].into_iter().enumerate() {
                 let page = 2 * minute + place as u16;
                 if senders.push(name, page, now) == Verdict::Heard {
@@ -149,12 +100,12 @@ mod tests {
     fn a_sender_that_floods_is_held_back_alone() {
         let mut senders = senders();
         let verdicts: Vec<Verdict> = (0..100)
-            .map(|page| senders.push("liar", page, 0.0))
+            .map(|page| senders.push("liar", page, at(0)))
             .collect();
         assert_eq!(verdicts[59], Verdict::Heard);
         assert_eq!(verdicts[60], Verdict::TooMany);
-        assert_eq!(senders.push("good", 200, 0.0), Verdict::Heard);
-        assert_eq!(senders.push("liar", 0, 2.0), Verdict::Heard);
+        assert_eq!(senders.push("good", 200, at(0)), Verdict::Heard);
+        assert_eq!(senders.push("liar", 0, at(1)), Verdict::Heard);
     }
 
     #[test]
@@ -163,7 +114,7 @@ mod tests {
         let mut say = |right: bool, from: u16| {
             let mut heard = 0;
             for push in from..from + 400 {
-                if senders.push("liar", push, f64::from(push) * 60.0) == Verdict::Heard {
+                if senders.push("liar", push, at(push)) == Verdict::Heard {
                     heard += 1;
                     senders.visited(push, right);
                 }

@@ -163,6 +163,14 @@ with tempfile.TemporaryDirectory() as folder:
     assert list(table.columns) == list(heard[0]) and len(table) == len(heard) > 10
     assert all(same(left, line["time_s"]) for left, line in zip(table["time_s"], heard))
     print(f"monitor: {len(heard)} lines")
+    key = Path(folder) / "sender.key"
+    key.write_text("000102030405060708090a0b0c0d0e0f\n")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as device:
+        device.bind(("127.0.0.1", 0))
+        where = f"127.0.0.1:{device.getsockname()[1]}"
+        document, schema = check("push", "push", "http://a.test/", "--to", where, "--key", str(key))
+        assert set(document) == names(schema), set(document) ^ names(schema)
+        assert device.recv(512).startswith(b"dpsh\x01")
 
 
 class Site(http.server.BaseHTTPRequestHandler):
