@@ -251,6 +251,11 @@ fn no_file_that_is_read_is_written() {
     let new = folder.0.join("new");
     let new = new.to_str().expect("a UTF-8 path");
     let same = format!("{}/./new", folder.0.display());
+    let found = format!("{new}.found");
+    // The log lies where a run would keep what it finds.
+    let state = folder.0.join("found");
+    let state = state.to_str().expect("a UTF-8 path");
+    fs::hard_link(&log, format!("{state}.found")).expect("a link");
     let simulate = [
         "simulate",
         &pages,
@@ -280,6 +285,8 @@ fn no_file_that_is_read_is_written() {
         (&run, &["--log", &hosts]),
         (&run, &["--state", &pages]),
         (&run, &["--log", new, "--state", &same]),
+        (&run, &["--discover", "--state", new, "--log", &found]),
+        (&run, &["--discover", "--state", &state, "--export", &log]),
     ];
     let files = [&pages, &hosts, &trace, &elf, &log];
     let before = files.map(|file| fs::read(file).expect("a file"));
