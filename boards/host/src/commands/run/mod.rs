@@ -143,7 +143,7 @@ pub struct Args {
 }
 
 /// What runs longer can as well run without an end.
-const A_CENTURY_S: u64 = 36_500 * 86_400;
+pub const A_CENTURY_S: u64 = 36_500 * 86_400;
 /// The seed where none is given.
 const DEFAULT_SEED: u32 = 1;
 /// More than this would have to be numbered with more bits.
