@@ -475,6 +475,9 @@ fn a_simulation_without_end_is_refused() {
         simulate(&rates("1"), crawls, "expected a number above 0");
     }
     simulate(&rates("1"), "1e300", "at most 10000000000 fetches in all");
+    // Said in a few digits, and not in hundreds of zeros.
+    simulate(&rates("1"), "1e300", "found --crawls-per-day 1e300, ");
+    simulate(&rates("1"), "1e-308", "found --crawls-per-day 1e-308, ");
     let least = [
         "simulate",
         "-",
