@@ -23,7 +23,7 @@ use super::url::{Host, Scheme};
 pub struct Ask<'q> {
     /// What is asked for.
     pub request: Request<'q>,
-    /// The redirects that led to its URL; `None` if the owner wrote the URL.
+    /// The redirects, or the link, that led to its URL; `None` if the owner wrote the URL.
     pub hops: Option<&'q Hops>,
     /// The URL's host is an address that stands in the owner's page list: redirects may lead there,
     /// even into a private network.
@@ -59,7 +59,7 @@ pub enum ClientError<R, C, E> {
     Resolve(R),
     /// The name has no address.
     NoAddress,
-    /// A redirect led to where none may lead.
+    /// A redirect or a link led to where none may lead.
     Refused(RedirectError),
     /// The connector's network does not reach the address: it is an IPv6 one, and the network knows
     /// IPv4 only.
@@ -159,8 +159,9 @@ impl<'c, C: Connect> Client<'c, C> {
     ///
     /// The address must be public, or the owner must have chosen it: by writing the URL, by listing
     /// its address, or by an entry of the resolver's table. What a gateway is asked for after a
-    /// redirect is looked up and checked in the same way. `buffer` is the window that everything
-    /// passes through (512 bytes or more serve well); a redirect's target comes back in it.
+    /// redirect or a link is looked up and checked in the same way. `buffer` is the window that
+    /// everything passes through (512 bytes or more serve well); a redirect's target comes back in
+    /// it.
     ///
     /// # Errors
     /// [`ClientError`] says what went wrong. After [`ClientError::Stale`] and
@@ -203,9 +204,9 @@ impl<'c, C: Connect> Client<'c, C> {
                 let named =
                     ask.listed || matches!(url.host(), Host::Name(name) if resolve.is_named(name));
                 let mut hops = ask.hops.filter(|_| !named);
-                // A gateway connects to whomever it is told: where a redirect leads is looked up
-                // and checked here first.
-                let mut checks = by_gateway && hops.is_some_and(|hops| hops.count() > 0);
+                // A gateway connects to whomever it is told: where a redirect or a link leads is
+                // looked up and checked here first.
+                let mut checks = by_gateway && hops.is_some_and(|hops| !hops.is_owners_url());
                 let address = loop {
                     let (whom, given) = if checks {
                         (url.host_text(), None)

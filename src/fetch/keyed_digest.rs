@@ -14,4 +14,20 @@ impl Url<'_> {
         self.hash(&mut hasher);
         hasher.finish() as u32
     }
+
+    /// The same for a part of what this URL's server has, by its port, its name in either case, and
+    /// the part's own name.
+    #[cfg(feature = "discover")]
+    pub(crate) fn keyed_digest_of_part(&self, key: &[u8; 16], part: &str, mark: bool) -> u32 {
+        let mut hasher = SipHasher13::new_with_key(key);
+        hasher.write_u16(self.port());
+        for byte in self.name_bytes() {
+            hasher.write_u8(byte.to_ascii_lowercase());
+        }
+        // A host has no slash: no two hosts and parts read the same.
+        hasher.write_u8(b'/');
+        hasher.write(part.as_bytes());
+        hasher.write_u8(mark.into());
+        hasher.finish() as u32
+    }
 }

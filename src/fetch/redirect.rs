@@ -67,6 +67,14 @@ impl Hops {
     /// How many redirects in a row are followed.
     pub const MOST: usize = 5;
 
+    /// No page of the list is at its beginning: somebody's link led to the URL, and not the owner's
+    /// word.
+    #[cfg(all(feature = "discover", feature = "probe"))]
+    pub(crate) const LINK: Self = Self {
+        seen: heapless::Vec::new(),
+        permanent: false,
+    };
+
     /// A chain that begins at a page of the list.
     pub fn from(start: &Url<'_>) -> Self {
         let mut seen = heapless::Vec::new();
@@ -96,6 +104,11 @@ impl Hops {
     /// How many redirects have been followed.
     pub fn count(&self) -> usize {
         self.seen.len().saturating_sub(1)
+    }
+
+    /// Is it the owner's own URL, to which neither a redirect nor a link has led?
+    pub(super) fn is_owners_url(&self) -> bool {
+        self.seen.len() == 1
     }
 
     /// Was every redirect so far permanent (301 or 308)? Then the page may be remembered under its
@@ -141,7 +154,7 @@ impl Hops {
     /// The first URL of a chain is the owner's own choice; from then on only public addresses are
     /// connected to.
     pub(super) fn may_connect(&self, address: IpAddr) -> Result<(), RedirectError> {
-        if self.count() == 0 || is_public(address) {
+        if self.is_owners_url() || is_public(address) {
             Ok(())
         } else {
             Err(RedirectError::PrivateAddress)

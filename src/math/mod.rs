@@ -2,12 +2,7 @@
 //!
 //! ε is [`Real::EPSILON`] of the number type: 1.2e-7 for `f32`, 2.2e-16 for `f64`.
 
-#[cfg(any(
-    feature = "probe",
-    feature = "update",
-    feature = "fleet",
-    feature = "discover"
-))]
+#[cfg(any(feature = "probe", feature = "update", feature = "fleet"))]
 mod checksum;
 mod exponential;
 mod extremes;
@@ -18,12 +13,7 @@ mod real;
 mod root;
 mod sum;
 
-#[cfg(any(
-    feature = "probe",
-    feature = "update",
-    feature = "fleet",
-    feature = "discover"
-))]
+#[cfg(any(feature = "probe", feature = "update", feature = "fleet"))]
 pub(crate) use checksum::crc32;
 pub use exponential::{age_excess, age_fraction, excess, g, h, harmonic, staleness_drop};
 pub(crate) use extremes::{greater, lesser};

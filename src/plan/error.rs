@@ -13,6 +13,11 @@ pub enum PlanError {
         /// What was found.
         found: f64,
     },
+    /// The budget of a method that divides whole crawls is none of them, or too many to be counted.
+    Whole {
+        /// What was found.
+        found: f64,
+    },
     /// The result slice, or a scratch slice, is shorter than the list of pages.
     TooShort {
         /// How many places are needed.
@@ -127,14 +132,36 @@ impl PlanError {
     }
 }
 
+/// A number in as many digits as it has, and not in hundreds of zeros.
+struct Number(f64);
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(number) = self;
+        match number.is_finite() && *number != 0.0 && !(1e-6..1e15).contains(&number.abs()) {
+            true => write!(f, "{number:e}"),
+            false => write!(f, "{number}"),
+        }
+    }
+}
+
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::NoPages => write!(f, "found no pages, expected at least one"),
             Self::Budget { found } => {
+                let found = Number(found);
                 write!(
                     f,
                     "found a budget of {found} crawls, expected a number above 0"
+                )
+            }
+            Self::Whole { found } => {
+                let found = Number(found);
+                write!(
+                    f,
+                    "found a budget of {found} crawls, expected a whole number up to {}",
+                    u32::MAX
                 )
             }
             Self::TooShort { needed, found } => {
@@ -144,24 +171,28 @@ impl fmt::Display for PlanError {
                 )
             }
             Self::Weight { page, found } => {
+                let found = Number(found);
                 write!(
                     f,
                     "page {page}: found weight {found}, expected a number from 0"
                 )
             }
             Self::Rate { page, found } => {
+                let found = Number(found);
                 write!(
                     f,
                     "page {page}: found change rate {found}, expected a number from 0"
                 )
             }
             Self::Shape { page, found, above } => {
+                let found = Number(found);
                 write!(
                     f,
                     "page {page}: found shape {found}, expected a number above {above}"
                 )
             }
             Self::Slot { page, found } => {
+                let found = Number(found);
                 write!(
                     f,
                     "page {page}: found {found} changes a slot, expected less than 1: use shorter slots"
@@ -180,6 +211,7 @@ impl fmt::Display for PlanError {
                 )
             }
             Self::Cap { host, found } => {
+                let found = Number(found);
                 write!(
                     f,
                     "host {host}: found a cap of {found} crawls, expected a number from 0"

@@ -343,8 +343,8 @@ impl<B: Board, K: Connect, R: Resolve> Delivery<'_, '_, B, K, R> {
     ///
     /// *Cancellation*: the copy is lost; the collector drops what has come of it.
     async fn answer(&mut self) -> Result<u16, Uncollected> {
-        let deadline = self.probe.board.now() + STALL;
-        let deadline = pin!(self.probe.board.sleep_until(deadline));
+        let began = self.probe.board.now();
+        let deadline = pin!(self.probe.board.sleep_until(began + STALL));
         let Stage::Open(connection) = &mut self.stage else {
             return Err(Uncollected::Lost);
         };
@@ -364,9 +364,9 @@ impl<B: Board, K: Connect, R: Resolve> Delivery<'_, '_, B, K, R> {
                 }
             }
         };
-        within(deadline, pin!(reading))
-            .await
-            .unwrap_or(Err(Uncollected::Slow))
+        let answer = within(deadline, pin!(reading)).await;
+        self.waited += self.probe.board.now() - began;
+        answer.unwrap_or(Err(Uncollected::Slow))
     }
 
     /// The copy is lost, the fetch goes on. A collector that closes the connection may have said

@@ -324,6 +324,12 @@ impl<'a> Setup<'a> {
         )
     }
 
+    /// Is it a host that is in the collection because of links, and not in the list?
+    #[cfg(feature = "discover")]
+    pub(super) fn is_found(&self, origin: &Origin<'_>) -> bool {
+        matches!(origin, Origin::Listed(host, _) if self.found.is_found(*host))
+    }
+
     /// Does this URL, to which a page of the list has led, belong to nobody of a fleet's list?
     #[cfg(feature = "fleet")]
     pub(super) fn leads_elsewhere(&self, url: &Url<'_>, page: &Page<'a>) -> bool {

@@ -133,7 +133,9 @@ pub use record::{
 };
 
 #[cfg(feature = "discover")]
-pub use texts::{LONGEST_TEXT, TEXT_BYTES, Text, TextKind, TextLedger, TextLog};
+pub use texts::{
+    LONGEST_TEXT, TEXT_BYTES, Text, TextKind, TextLedger, TextLog, text_sector_number,
+};
 
 use core::fmt;
 

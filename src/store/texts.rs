@@ -109,6 +109,15 @@ impl<'t> Text<'t> {
     }
 }
 
+/// The number of a log's sector that begins with these bytes; `None` if it is blank, or no sector of
+/// a log.
+pub fn text_sector_number(bytes: &[u8]) -> Option<u32> {
+    let [m0, m1, m2, m3, n0, n1, n2, n3, t0, t1, t2, t3] = *bytes.first_chunk()?;
+    let number = u32::from_le_bytes([n0, n1, n2, n3]);
+    let turned = u32::from_le_bytes([t0, t1, t2, t3]);
+    ([m0, m1, m2, m3] == MAGIC && turned == !number).then_some(number)
+}
+
 /// The truth in RAM, of which the log holds the texts. Places of texts are words of four bytes from
 /// the beginning of the partition.
 pub trait TextLedger {
@@ -399,10 +408,7 @@ impl<F: Partition> TextLog<F> {
     async fn number_of(&mut self, sector: u8) -> Result<Option<u32>, StoreError<F::Error>> {
         let mut buffer = Aligned([0; BUFFER]);
         self.get(sector, 0, &mut buffer.0).await?;
-        let [m0, m1, m2, m3, n0, n1, n2, n3, t0, t1, t2, t3, ..] = buffer.0;
-        let number = u32::from_le_bytes([n0, n1, n2, n3]);
-        let turned = u32::from_le_bytes([t0, t1, t2, t3]);
-        Ok(([m0, m1, m2, m3] == MAGIC && turned == !number).then_some(number))
+        Ok(text_sector_number(&buffer.0))
     }
 
     /// The byte from which on a sector is blank.

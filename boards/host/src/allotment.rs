@@ -257,7 +257,7 @@ fn allot_whole(
     hosts: &mut [PlanHost<f64>],
 ) -> Result<(Vec<f64>, Allocation<f64>), PlanError> {
     if crawls != crawls.trunc() || crawls > f64::from(u32::MAX) || crawls < 0.0 {
-        return Err(PlanError::Budget { found: crawls });
+        return Err(PlanError::Whole { found: crawls });
     }
     let budget = crawls as u32;
     let count = pages.len();

@@ -116,7 +116,7 @@ fn frames(url: &str, body: &str, verdict: &str) -> Vec<u8> {
 fn request(body: &[u8], more: &str) -> Vec<u8> {
     let (one, two) = body.split_at(body.len() / 2);
     let mut out = format!(
-        "POST /v1/exchanges HTTP/1.1\r\nHost: collector\r\n{more}Transfer-Encoding: chunked\r\n\r\n"
+        "POST /v1/exchanges HTTP/1.1\r\nHost: 127.0.0.1:8090\r\n{more}Transfer-Encoding: chunked\r\n\r\n"
     )
     .into_bytes();
     for chunk in [one, two] {
@@ -161,7 +161,7 @@ fn what_has_changed_is_kept_once_and_what_is_cut_or_the_same_is_not() {
     let half = &frames(url, "x", "changed")[..60];
     assert_eq!(wrong(half, ""), "HTTP/1.1 400 Bad Request");
     let get = collector
-        .post(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        .post(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         .expect("an answer");
     assert_eq!(get.0, "HTTP/1.1 404 Not Found");
     std::thread::sleep(Duration::from_millis(1_500));
@@ -185,6 +185,8 @@ fn only_probes_with_a_token_deliver() {
     assert_eq!(status(wrong), "HTTP/1.1 401 Unauthorized");
     let right = "Authorization: Bearer correct-horse-battery\r\n";
     assert_eq!(status(right), "HTTP/1.1 200 OK");
+    let by_a_page = format!("{right}Origin: https://evil.example\r\n");
+    assert_eq!(status(&by_a_page), "HTTP/1.1 403 Forbidden");
     drop(collector);
     let archive = folder.to_str().expect("UTF-8");
     let open = ["collect", "--archive", archive, "--listen", "0.0.0.0:0"];
@@ -197,6 +199,54 @@ fn only_probes_with_a_token_deliver() {
         std::fs::remove_dir_all(&folder),
         std::fs::remove_file(&tokens),
     );
+}
+
+/// A page of some other site can make a browser on this computer send what it likes to loopback.
+#[test]
+fn no_page_of_another_site_delivers_by_a_browser() {
+    let folder = folder("browser");
+    let collector = Collector::start(&folder, &[]);
+    let gone = r#"{"time":1,"event":"gone","url":"http://a.test/","reason":"status 404"}"#;
+    let changed = frames("http://a.test/", "one", "changed");
+    let post = |path: &str, body: &[u8], host: &str, more: &str| {
+        let length = body.len();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: {host}\r\n{more}Content-Length: {length}\r\n\r\n"
+        );
+        let whole = [head.as_bytes(), body].concat();
+        collector.post(&whole).expect("an answer").0
+    };
+    let port = collector.address.rsplit_once(':').expect("a port").1;
+    let origin = "Origin: https://evil.example\r\n";
+    let own = format!("Origin: http://127.0.0.1:{port}\r\n");
+    for (path, body) in [("/v1/news", gone.as_bytes()), ("/v1/exchanges", &changed)] {
+        let status = |host: &str, more: &str| post(path, body, host, more);
+        for origin in [origin, own.as_str(), "Origin: null\r\n"] {
+            assert_eq!(status("127.0.0.1", origin), "HTTP/1.1 403 Forbidden");
+        }
+        // Names that lead here because their owner says so.
+        for host in [
+            "evil.example",
+            "evil.example:8090",
+            "127.0.0.1.evil.example",
+            "",
+        ] {
+            assert_eq!(status(host, ""), "HTTP/1.1 403 Forbidden", "{host}");
+        }
+        // A probe on this computer, and one in a virtual machine on it.
+        for host in [
+            &collector.address,
+            "localhost:8090",
+            "[::1]:8090",
+            "10.0.2.2:8090",
+        ] {
+            assert_eq!(status(host, ""), "HTTP/1.1 200 OK", "{host}");
+        }
+    }
+    let read = std::fs::read_dir(&folder).expect("an archive");
+    assert!(read.count() > 0, "the honest ones were kept");
+    drop(collector);
+    let _ = std::fs::remove_dir_all(&folder);
 }
 
 /// Thirty kills: every acknowledged body is there, once, and nothing by halves.
@@ -349,7 +399,8 @@ fn hostile_deliveries_are_bounded() {
     let url = "http://a.test/page";
     // An answer without end.
     let mut stream = TcpStream::connect(&collector.address).expect("it listens");
-    let head = "POST /v1/exchanges HTTP/1.1\r\nHost: c\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let head =
+        "POST /v1/exchanges HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
     stream.write_all(head.as_bytes()).expect("sent");
     let meta = serde_json::json!({ "url": url }).to_string();
     let mut frames_of = frame(b'm', meta.as_bytes());
@@ -388,7 +439,8 @@ fn hostile_deliveries_are_bounded() {
         .post(&request(&frames(url, "x", "changed"), both))
         .expect("an answer");
     assert_eq!(status, "HTTP/1.1 411 Length Required");
-    let huge = b"POST /v1/exchanges HTTP/1.1\r\nHost: c\r\nContent-Length: 4000000000\r\n\r\n";
+    let huge =
+        b"POST /v1/exchanges HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4000000000\r\n\r\n";
     let (status, _) = collector.post(huge).expect("an answer");
     assert_eq!(status, "HTTP/1.1 413 Content Too Large");
     // A compressed bomb and a head of tricks are kept as they are, and unpacked by nobody.

@@ -235,6 +235,32 @@ fn a_probe_that_joins_gets_its_share_and_one_that_leaves_moves_only_its_own() {
 }
 
 #[test]
+fn an_epoch_that_no_planner_has_begun_is_a_lie() {
+    let mut world = World::new("liar", 6);
+    world.join("a", 50_000.0, 0.01);
+    world.join("liar", 50_000.0, 0.01);
+    let now = world.now;
+    let liar = world.probes.get_mut("liar").expect("a probe");
+    let mut lie = liar.member.report(&liar.outlook, now);
+    world.probes.remove("liar");
+    for (epoch, nonsense) in [(u32::MAX, 1), ((1 << 20) + 100, 2)] {
+        lie.epoch = epoch;
+        world.say("liar", Topic::Report, &lie);
+        let view = world.coordinator.view(now);
+        assert_eq!(view.ignored.nonsense, nonsense);
+        assert!(view.epoch < 10, "{}", view.epoch);
+    }
+    // Nor is another planner that says so.
+    world.coordinator.follow(u32::MAX, now);
+    assert!(world.coordinator.view(now).epoch < 10);
+    world.pass(LEASE.as_secs() + POLITENESS.as_secs() + 10);
+    assert_eq!(world.hosts("a").len(), 6);
+    // What a planner of before may well have reached is followed.
+    world.coordinator.follow(1_000, world.now);
+    assert_eq!(world.coordinator.view(world.now).epoch, 1_001);
+}
+
+#[test]
 fn a_planner_that_starts_again_knows_who_has_what_and_gives_nothing_away_too_soon() {
     let mut world = World::new("again", 12);
     world.join("a", 50_000.0, 0.01);

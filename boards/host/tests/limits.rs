@@ -5,7 +5,7 @@ mod program;
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -113,6 +113,70 @@ fn a_run_that_cannot_visit_as_often_as_the_list_asks_for_is_refused() {
         &["run", "-", "--seconds", "1", "--interval", "1h"],
         b"url,min\nhttp://a.test/,241\n",
         "http://a.test/: found a minimum of 241 crawls, expected at most the 240.0",
+    );
+}
+
+#[test]
+fn a_collector_or_planner_for_more_than_a_century_is_refused() {
+    let commands: [&[&str]; 3] = [
+        &["collect", "--archive", "/no/such/folder"],
+        &[
+            "fleet",
+            "-",
+            "--broker",
+            "mqtt://a:b@127.0.0.1:1/roof",
+            "--state",
+            "/no/such/folder",
+        ],
+        &["fleet", "watch", "mqtt://a:b@127.0.0.1:1/roof"],
+    ];
+    for command in commands {
+        for seconds in ["18446744073709551615", "3153600001"] {
+            let arguments = [command, &["--seconds", seconds]].concat();
+            refuses(&arguments, b"", "is not in 0..=3153600000");
+        }
+    }
+}
+
+#[test]
+fn news_of_a_collector_that_finds_no_room_is_a_failure() {
+    let folder = Folder::new("collect-full");
+    let full = File::options().write(true).open("/dev/full").expect("it");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_dunlin"))
+        .args([
+            "collect",
+            "--listen",
+            "127.0.0.1:0",
+            "--seconds",
+            "2",
+            "--archive",
+        ])
+        .arg(folder.0.join("archive"))
+        .stdout(full)
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("stderr")).lines();
+    let first = lines.next().expect("a line").expect("text");
+    let address = first.strip_prefix("collecting at http://").expect("where");
+    let news = r#"{"time":1,"event":"gone","url":"http://a.test/","reason":"status 404"}"#;
+    for _ in 0..2 {
+        let mut stream = TcpStream::connect(address.trim_end_matches('/')).expect("it listens");
+        let length = news.len();
+        let head = "POST /v1/news HTTP/1.1\r\nHost: localhost\r\n";
+        let sent = write!(stream, "{head}Content-Length: {length}\r\n\r\n{news}");
+        sent.expect("sent");
+        let _ = BufReader::new(stream).lines().count();
+    }
+    let said: Vec<String> = lines.map_while(Result::ok).collect();
+    let said = said.join("\n");
+    assert_eq!(child.wait().expect("it ends").code(), Some(2), "{said}");
+    let no_room = "cannot write standard output: No space left on device";
+    assert!(said.contains(no_room), "{said}");
+    assert_eq!(
+        said.matches("news is lost until that works again").count(),
+        1,
+        "{said}"
     );
 }
 
@@ -265,6 +329,11 @@ fn no_file_that_is_read_is_written() {
     let new = folder.0.join("new");
     let new = new.to_str().expect("a UTF-8 path");
     let same = format!("{}/./new", folder.0.display());
+    let found = format!("{new}.found");
+    // The log lies where a run would keep what it finds.
+    let state = folder.0.join("found");
+    let state = state.to_str().expect("a UTF-8 path");
+    fs::hard_link(&log, format!("{state}.found")).expect("a link");
     let simulate = [
         "simulate",
         &pages,
@@ -294,6 +363,8 @@ fn no_file_that_is_read_is_written() {
         (&run, &["--log", &hosts]),
         (&run, &["--state", &pages]),
         (&run, &["--log", new, "--state", &same]),
+        (&run, &["--discover", "--state", new, "--log", &found]),
+        (&run, &["--discover", "--state", &state, "--export", &log]),
     ];
     let files = [&pages, &hosts, &trace, &elf, &log];
     let before = files.map(|file| fs::read(file).expect("a file"));
@@ -418,6 +489,9 @@ fn a_simulation_without_end_is_refused() {
         simulate(&rates("1"), crawls, "expected a number above 0");
     }
     simulate(&rates("1"), "1e300", "at most 10000000000 fetches in all");
+    // Said in a few digits, and not in hundreds of zeros.
+    simulate(&rates("1"), "1e300", "found --crawls-per-day 1e300, ");
+    simulate(&rates("1"), "1e-308", "found --crawls-per-day 1e-308, ");
     let least = [
         "simulate",
         "-",

@@ -163,7 +163,23 @@ fn what_cannot_be_met_is_named() {
     refuses(
         &["--crawls", "2.5", "--method", "greedy"],
         CHO,
-        "found a budget of 2.5 crawls",
+        "found a budget of 2.5 crawls, expected a whole number up to 4294967295",
+    );
+    refuses(
+        &["--crawls", "1e12", "--method", "select"],
+        CHO,
+        "found a budget of 1000000000000 crawls, expected a whole number up to 4294967295",
+    );
+    // In as many digits as it takes.
+    refuses(
+        &["--crawls", "1e308", "--method", "select"],
+        CHO,
+        "found a budget of 1e308 crawls, expected a whole number",
+    );
+    refuses(
+        &["--crawls=-1e-308"],
+        CHO,
+        "found a budget of -1e-308 crawls",
     );
     refuses(
         &["--crawls", "5"],

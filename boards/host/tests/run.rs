@@ -103,6 +103,12 @@ fn answer(stream: TcpStream, log: &Mutex<Vec<Seen>>) -> Option<()> {
         "/endless" => page(&"x".repeat(1 << 20 | 1), ""),
         "/nonce" => page(&format!("<p nonce=\"{count}\">always the same</p>"), ""),
         path if path.starts_with("/to?") => moved(301, &path[4..]),
+        path if path.starts_with("/links?") => {
+            let links = path[7..]
+                .split(';')
+                .map(|url| format!("<a href={url}>on</a>\n"));
+            page(&format!("{count}{}", links.collect::<String>()), "")
+        }
         _ => page(&format!("version {count}"), ""),
     };
     (&stream).write_all(response.as_bytes()).ok()
@@ -600,4 +606,53 @@ fn a_second_run_resumes_and_touches_no_other_file() {
     assert_eq!(run(&pages).0, Some(2));
     assert_eq!(std::fs::read(&pages).expect("the list"), before);
     let _ = (std::fs::remove_file(&pages), std::fs::remove_file(&state));
+}
+
+/// Links lead to no address of this computer that its owner has not named, and a host that is not in
+/// the list is no news of its own.
+#[test]
+fn links_lead_into_no_private_network() {
+    let (port, log) = serve();
+    let trap = TcpListener::bind("127.0.0.2:0").expect("another address of loopback");
+    let inside = trap.local_addr().expect("an address").port();
+    let (_, trapped) = serve_on(trap);
+    let links = [
+        format!("http://127.0.0.2:{inside}/"),
+        format!("http://localhost:{port}/x"),
+        format!("http://found.test:{port}/steady"),
+        format!("http://busy.test:{port}/busy"),
+    ];
+    let links = links.join(";");
+    let list =
+        format!("url\nhttp://a.test:{port}/links?{links}\nhttp://a.test:{port}/links?{links};/y\n");
+    let arguments = [
+        "run",
+        "-",
+        "--seconds",
+        "8",
+        "--politeness",
+        "200ms",
+        "--crawls-per-day",
+        "max",
+        "--discover",
+        "--scope",
+        "any",
+    ];
+    let named = ["a", "found", "busy"].map(|host| format!("--resolve={host}.test=127.0.0.1"));
+    let named = named.iter().map(String::as_str);
+    let arguments: Vec<&str> = arguments.into_iter().chain(named).collect();
+    let output = dunlin(&arguments, list.as_bytes());
+    let (news, said) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let asked = |host: &str| {
+        let log = log.lock().expect("nobody panics");
+        log.iter()
+            .filter(|seen| seen.host.starts_with(host))
+            .count()
+    };
+    assert!(asked("found.test") > 1, "what the owner has named: {said}");
+    assert!(asked("busy.test") > 1, "{said}");
+    assert_eq!(asked("localhost"), 0);
+    assert_eq!(trapped.lock().expect("nobody panics").len(), 0);
+    assert!(!news.contains("\"?\""), "{news}");
 }

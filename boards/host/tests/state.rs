@@ -4,6 +4,8 @@
 mod program;
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -249,6 +251,83 @@ fn a_full_disk_is_said_and_what_is_there_is_read_next_time() {
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("none.state: File too large"), "{said}");
     assert_eq!(folder.resumed(&none, &[]), 0, "and is a new one later");
+}
+
+/// Answers every request with links to a few pages. Returns its port.
+fn serve_links() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = listener.local_addr().expect("an address").port();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let lines = BufReader::new(stream.try_clone().expect("a handle")).lines();
+            let head = lines.map_while(Result::ok);
+            let target = head.take_while(|line| !line.is_empty()).last();
+            let links: String = (0..5)
+                .map(|page| format!("<a href=/{page}>on</a>"))
+                .collect();
+            let body = format!("{target:?}{links}");
+            let length = body.len();
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close");
+            let _ = write!(stream, "{head}\r\n\r\n{body}");
+        }
+    });
+    port
+}
+
+#[test]
+fn the_file_of_found_pages_is_recognised_locked_and_missed() {
+    let folder = Folder::new("found");
+    let state = folder.path("a.state");
+    let found = folder.path("a.state.found");
+    let discover = ["--discover"];
+    // What an earlier run has left: nothing, blank sectors, one with a head behind a blank one.
+    let number = 7_u32;
+    let mut log = vec![0xff; 2 * 16_384];
+    let head = [*b"dtx1", number.to_le_bytes(), (!number).to_le_bytes()].concat();
+    log[16_384..16_384 + head.len()].copy_from_slice(&head);
+    for left in [vec![], vec![0xff; 16_384], log.clone()] {
+        fs::write(&found, &left).expect("written");
+        let output = folder.ran(&state, &discover);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    }
+    let mut image = vec![0; 3 * SECTOR];
+    image[510..512].copy_from_slice(&[0x55, 0xaa]);
+    let too_long = [log.clone(), vec![0xff; 129 * 16_384]].concat();
+    for bytes in [image, b"somebody's own text\n".to_vec(), too_long] {
+        fs::write(&found, &bytes).expect("written");
+        let output = folder.ran(&state, &discover);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("a.state.found: found another file"), "{said}");
+        assert!(fs::read(&found).expect("the file") == bytes, "not touched");
+    }
+    // Another process has it.
+    fs::write(&found, &log).expect("written");
+    let file = fs::File::open(&found).expect("the file");
+    file.lock().expect("locked");
+    let output = folder.ran(&state, &discover);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("a.state.found: found that another process uses it"),
+        "{said}"
+    );
+    drop(file);
+    // A link to a device.
+    fs::remove_file(&found).expect("removed");
+    symlink("/dev/full", &found).expect("a link");
+    let output = folder.ran(&state, &discover);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("found no plain file"));
+    // A full disk: not even a sector of the log fits.
+    fs::remove_file(&found).expect("removed");
+    let port = serve_links();
+    let list = format!("url\nhttp://a.test:{port}/\n");
+    fs::write(folder.path("pages.csv"), list).expect("a list");
+    let output = limited(&folder.run(&state, "4", &discover), 16_384 / 512 - 1);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("a.state.found: File too large"), "{said}");
 }
 
 #[test]

@@ -6,10 +6,12 @@
 //! xtask test`. What it finds is kept in `host-tests/fuzz/corpus`, and is where the mutator here
 //! starts.
 
+mod messages;
 mod pattern;
 mod stored;
 mod words;
 
+pub use messages::{fleet, push};
 pub use pattern::pattern;
 pub use stored::{image, state};
 
@@ -37,6 +39,8 @@ pub const TARGETS: &[(&str, Target, &[&str])] = &[
     ("links", crate::discover::links, words::LINKS),
     ("sitemap", crate::discover::sitemap, words::SITEMAP),
     ("feed", crate::discover::sitemap, words::FEED),
+    ("push", push, words::PUSH),
+    ("fleet", fleet, words::FLEET),
 ];
 
 /// Cuts `data` into pieces whose sizes depend on its content alone, so that a failure can be

@@ -252,3 +252,31 @@ pub const FEED: &[&str] = &[
     "\\ud83d",
     "\n",
 ];
+
+pub const PUSH: &[&str] = &[
+    "dpsh",
+    "dpsh\u{1}\u{0}",
+    "dpsh\u{2}",
+    "\u{1}",
+    "\u{3}",
+    "http://a.test/",
+    "https://",
+    "é",
+    "\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}",
+    "0123456789abcdef",
+];
+
+pub const FLEET: &[&str] = &[
+    "\u{1}",
+    "\u{0}",
+    "\u{7}\u{1}",
+    "\u{7f}",
+    "\u{10}",
+    "dunlin/1/roof/probe/",
+    "/up/report",
+    "/up/state",
+    "/down/grant",
+    "/down/list",
+    "p1",
+    "http://127.0.0.1:8091/lists/p1/3/0123456789abcdef",
+];

@@ -267,6 +267,28 @@ fn a_collector_that_breaks_the_connection_anywhere_stops_nothing() {
     }
 }
 
+/// Four seconds are the host's own, two the collector's: together they would make a slow host.
+#[test]
+fn the_wait_for_the_last_word_of_a_collector_makes_no_host_slow() {
+    let visits = |collector: Option<Moods>| {
+        let setting = Setting {
+            collector,
+            ..setting(|_| Mood::Takes)
+        };
+        let (world, _) = setting.run(|hit| Answer {
+            after: Duration::from_secs(4),
+            ..site(hit)
+        });
+        let lost = uncollected(&world).len();
+        (world.hits.borrow().len(), lost)
+    };
+    let dumb: Moods = |_| Mood::Dumb;
+    let (alone, _) = visits(None);
+    let (beside, lost) = visits(Some(dumb));
+    assert!(lost > 1, "it was asked again");
+    assert!(beside * 10 >= alone * 8, "{beside} of {alone} requests");
+}
+
 #[test]
 fn what_was_not_collected_is_remembered_over_a_restart() {
     let mut store = dunlin::store::Store::new(Flash::<8, 4096, 4>::blank());

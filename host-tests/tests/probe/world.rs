@@ -167,6 +167,8 @@ pub enum Mood {
     Crawls,
     /// It takes so many bytes of a delivery, and closes the connection.
     BreaksAfter(usize),
+    /// It takes nothing, and does not close the connection either.
+    Dumb,
     /// It answers with another status.
     Answers(u16),
     /// It is not there.
@@ -798,6 +800,7 @@ impl Write for Delivery<'_> {
                 Mood::BreaksAfter(count) if self.posted.len() >= count => {
                     return Err(ErrorKind::ConnectionReset);
                 }
+                Mood::Dumb => return Err(ErrorKind::ConnectionReset),
                 Mood::Crawls => {
                     most = 1;
                     self.world.sleep(self.world.now.get() + SLOWLY).await;
@@ -818,6 +821,9 @@ impl Write for Delivery<'_> {
 
 impl Read for Delivery<'_> {
     async fn read(&mut self, buffer: &mut [u8]) -> Result<usize, ErrorKind> {
+        if (self.world.moods)(self.world.elapsed()) == Mood::Dumb {
+            return std::future::pending().await;
+        }
         if !self.posted.ends_with(b"\r\n0\r\n\r\n") {
             return Ok(0);
         }

@@ -27,6 +27,8 @@ struct ModelGate {
     earliest: Instant,
     before: Instant,
     busy: bool,
+    /// It is backed off, for longer than the model knows.
+    failing: bool,
 }
 
 impl ModelGate {
@@ -140,6 +142,7 @@ impl Checked {
             earliest,
             before,
             busy: false,
+            failing: false,
         });
     }
 
@@ -184,6 +187,7 @@ impl Checked {
         let gate = &mut self.gates[to];
         gate.gap = gate.gap.max(other.gap);
         gate.earliest = gate.earliest.max(other.earliest);
+        gate.failing |= other.failing;
         self.hosts
             .iter_mut()
             .filter(|gate| **gate == from)
@@ -305,11 +309,14 @@ impl Checked {
         let end = self.now;
         let settings = self.settings.gate;
         if outcome == Outcome::Denied {
-            self.denials.push(end);
-            self.starts.retain(|(_, started)| *started != page);
+            self.refund(page);
         }
         let gate = self.gate(page);
         gate.busy = false;
+        gate.failing = match outcome {
+            Outcome::Denied => gate.failing,
+            _ => !outcome.is_answer(),
+        };
         if settings.gap_from_end {
             gate.earliest = gate.earliest.max(end + gate.gap);
         }
@@ -328,6 +335,50 @@ impl Checked {
         }
     }
 
+    /// A page that is being fetched is somewhere else: nobody was asked, and it goes on there.
+    fn hand_over(&mut self, page: PageId, host: usize, now: Instant) {
+        /// Times are kept in ticks: what is over for longer than this is over for the scheduler.
+        const LATE: Duration = Duration::from_secs(2);
+        let result = self.scheduler.hand_over(page, self.host_id(host), now);
+        self.now = self.now.max(now);
+        match self.pages.get(&page) {
+            None => return assert_eq!(result, Err(Error::UnknownPage)),
+            Some(known) if !known.in_flight => return assert_eq!(result, Err(Error::NotInFlight)),
+            Some(_) if host >= self.hosts.len() => {
+                return assert_eq!(result, Err(Error::UnknownHost));
+            }
+            Some(_) => {}
+        }
+        assert_eq!(result, Ok(()));
+        let counted = self.starts.iter().any(|(_, started)| *started == page);
+        self.refund(page);
+        let gate = self.gate(page);
+        gate.busy = false;
+        gate.earliest = gate.before;
+        let known = self.pages.get_mut(&page).expect("it is there");
+        known.in_flight = false;
+        let from = std::mem::replace(&mut known.host, host);
+        let moves = self.hosts[from] != self.hosts[host];
+        assert_eq!(self.scheduler.host_of(page), Ok(self.host_id(host)));
+        // The request that was not made is made there, as soon as the gate is open.
+        let gate = self.gate(page);
+        let is_free = !gate.busy && !gate.failing && gate.hours.is_none();
+        let is_open = is_free && gate.earliest + LATE <= now;
+        if moves && is_open && counted && self.now == now {
+            let next = self.next(now);
+            assert!(
+                matches!(next, Decision::Fetch(_)),
+                "{next:?} after {page:?}"
+            );
+        }
+    }
+
+    /// A fetch that had begun asked nobody: the budget gets it back.
+    fn refund(&mut self, page: PageId) {
+        self.denials.push(self.now);
+        self.starts.retain(|(_, started)| *started != page);
+    }
+
     /// One random operation.
     pub fn operate(&mut self, random: &mut Random) {
         let now = self.some_time(random);
@@ -335,7 +386,14 @@ impl Checked {
         let host = random.below(HOSTS as u32 + 1) as usize;
         match random.below(100) {
             0..45 => _ = self.next(now),
-            45..75 => self.record_one(random, now),
+            45..72 => {
+                let page = self.one_in_flight(random);
+                self.record(page, some_outcome(random), now);
+            }
+            72..75 => {
+                let page = self.one_in_flight(random);
+                self.hand_over(page, host, now);
+            }
             75..80 => self.add_page(host, &some_page(random), now),
             80..83 => self.remove(page),
             83..88 => self.hint(page, random, now),
@@ -408,17 +466,17 @@ impl Checked {
         }
     }
 
-    fn record_one(&mut self, random: &mut Random, now: Instant) {
+    /// A page that is being fetched, as a rule.
+    fn one_in_flight(&self, random: &mut Random) -> PageId {
         let in_flight: Vec<_> = self
             .pages
             .iter()
             .filter(|(_, page)| page.in_flight)
             .collect();
-        let page = match in_flight.get(random.below(in_flight.len() as u32 + 1) as usize) {
+        match in_flight.get(random.below(in_flight.len() as u32 + 1) as usize) {
             Some((page, _)) => **page,
             None => self.any_page(random),
-        };
-        self.record(page, some_outcome(random), now);
+        }
     }
 
     fn remove(&mut self, page: PageId) {

@@ -14,9 +14,9 @@ use crate::setup;
 use crate::shell::{capture, cargo, check, root, say};
 
 /// Every target, by the name of its program and of its corpus.
-pub const TARGETS: [&str; 11] = [
+pub const TARGETS: [&str; 13] = [
     "response", "robots", "pattern", "url", "date", "image", "state", "names", "links", "sitemap",
-    "feed",
+    "feed", "push", "fleet",
 ];
 /// How long each runs in the long mode of `cargo xtask test`.
 pub const SECONDS: u32 = 120;

@@ -4,7 +4,7 @@ use super::queue::Waiting;
 use super::{Discovery, Found, FoundEvent, UrlText};
 use crate::catalog::Page;
 use crate::discover::{Candidate, Refusal, Scope, Target, UrlLimits, digest, directory_digest};
-use crate::fetch::Url;
+use crate::fetch::{Host, Url, is_public};
 use crate::probe::origin::Origin;
 use crate::probe::redirects::spell;
 use crate::probe::setup::Setup;
@@ -108,6 +108,10 @@ impl State<'_> {
             Scope::Site | Scope::Any => listed.any(|page| scope.lets_in(&page, url)),
         };
         if !lets_in || url.scheme() == crate::fetch::Scheme::Https && !setup.reaches_https {
+            return Err(Refusal::Scope);
+        }
+        // It would take a host's place in vain: nobody connects there. Names are looked up first.
+        if matches!(url.host(), Host::Address(address) if !is_public(address)) {
             return Err(Refusal::Scope);
         }
         let root = discover_root(url, &setup.config.key);

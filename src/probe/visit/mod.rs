@@ -41,6 +41,10 @@ use crate::fetch::{
 use crate::scheduler::Outcome;
 use crate::time::{Duration, Instant};
 
+/// What led to a page on a host that was found.
+#[cfg(feature = "discover")]
+static LINK: Hops = Hops::LINK;
+
 /// Where a redirect did not lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DeadEnd {
@@ -255,14 +259,21 @@ impl<'a> Visit<'a> {
         }
         let origin = setup.origin_of(&url, &self.record);
         let gateway = setup.config.gateway;
+        // A name of the list may lead anywhere, an address of the list to itself.
+        let listed = matches!(
+            (&origin, url.host()),
+            (Origin::Listed(..), Host::Address(_))
+        );
+        // A host that links led to is nobody's word, neither its name nor its address.
+        #[cfg(feature = "discover")]
+        let (hops, listed) = match setup.is_found(&origin) {
+            true => (hops.or(Some(&LINK)), false),
+            false => (hops, listed),
+        };
         let ask = Ask {
             request,
             hops,
-            // A name of the list may lead anywhere, an address of the list to itself.
-            listed: matches!(
-                (&origin, url.host()),
-                (Origin::Listed(..), Host::Address(_))
-            ),
+            listed,
             gateway: gateway.map(|gateway| (gateway.host, gateway.port)),
             limits,
         };

@@ -319,9 +319,10 @@ impl<'l> Computer<'l> {
         self.first_versions.get()
     }
 
-    fn host(&self, host: u16) -> &'l str {
+    /// A host of the user's list; `None` for one that only links lead to.
+    fn host(&self, host: u16) -> Option<&'l str> {
         let hosts = &self.listing.list.hosts;
-        hosts.get(usize::from(host)).map_or("?", String::as_str)
+        hosts.get(usize::from(host)).map(String::as_str)
     }
 
     /// Writes news to standard output and to the file, for a person who does not see the first, and
@@ -329,7 +330,11 @@ impl<'l> Computer<'l> {
     fn tell(&self, news: News, answer: Option<Answer>) {
         let (page, host) = match news.about {
             Subject::Page(page) => (self.page(page), None),
-            Subject::Host(host) => (None, Some(self.host(host).to_owned())),
+            Subject::Host(host) => match self.host(host) {
+                Some(name) => (None, Some(name.to_owned())),
+                // The owner has not listed it: its pages are news, and not what it is like.
+                None => return,
+            },
         };
         let found = match news.about {
             Subject::Page(number) => match self.found.borrow().get(&number).cloned() {
@@ -507,7 +512,7 @@ impl Board for Computer<'_> {
         }
         match *event {
             Event::Costly { host } => {
-                let name = self.host(host);
+                let name = self.host(host).unwrap_or("a host that was found");
                 self.say(&format!(
                     "robots.txt of {name} takes too much work: what it may forbid is forbidden"
                 ));

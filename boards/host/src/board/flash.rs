@@ -50,7 +50,7 @@ impl FileFlash {
         failed.map_or(Ok(()), |source| Err(Error::writing(&self.path, source)))
     }
 
-    fn fill(&self, offset: u32, mut bytes: &mut [u8]) -> Result<(), FileError> {
+    pub(super) fn fill(&self, offset: u32, mut bytes: &mut [u8]) -> Result<(), FileError> {
         let mut place = self.start + u64::from(offset);
         while !bytes.is_empty() {
             match self.file.read_at(bytes, place) {
@@ -69,7 +69,7 @@ impl FileFlash {
         Ok(())
     }
 
-    fn put(&mut self, offset: u32, bytes: &[u8]) -> Result<(), FileError> {
+    pub(super) fn put(&mut self, offset: u32, bytes: &[u8]) -> Result<(), FileError> {
         let written = self
             .file
             .write_all_at(bytes, self.start + u64::from(offset));

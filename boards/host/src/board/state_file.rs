@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use dunlin::store::{Record, Store};
 
 use super::flash::{FileFlash, SECTOR, SECTORS};
-use super::texts::TextFlash;
+use super::texts::{self, TextFlash};
 use crate::error::Error;
 
 /// How the file begins.
@@ -32,6 +32,11 @@ const HEADER: usize = 4_096;
 const COPY: usize = HEADER / 2;
 /// Bytes of one copy.
 const FIELDS: usize = 44;
+/// What a state file has to be.
+const STATE: &str = "a state file of `dunlin run` that nobody else uses, or none yet";
+/// What the file beside it has to be.
+const TEXTS: &str =
+    "URLs that `dunlin run --discover` has found, in a file that nobody else uses, or none yet";
 /// How often a file is opened again because another process has put a new one in its place.
 const TRIES: usize = 5;
 
@@ -69,7 +74,7 @@ impl StateFile {
     /// It cannot be opened, another process uses it, or it is something else; nothing was written
     /// to it then.
     pub fn open(path: &Path, new_key: Option<[u8; 16]>) -> Result<Self, Error> {
-        let (file, path) = open_locked(path)?;
+        let (file, path) = open_locked(path, STATE)?;
         let header = match kind_of(&file, &path)? {
             Kind::State(header) => {
                 return Ok(Self {
@@ -91,23 +96,29 @@ impl StateFile {
 }
 
 impl StateFile {
-    /// Where URLs of found pages are kept: a file beside this one, whose name ends with `.found`.
+    /// Where URLs of found pages are kept: a file beside this one, see [`beside`]. It is recognised
+    /// by the heads of its sectors.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// It cannot be opened, another process uses it, or it is something else; nothing was written
+    /// to it then.
     pub fn texts(&self) -> Result<TextFlash, Error> {
-        let mut name = OsString::from(self.path.file_name().unwrap_or_default());
-        name.push(".found");
-        let path = self.path.with_file_name(name);
-        let opened = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path);
-        let file = opened.map_err(|source| Error::opening(&path, source))?;
-        Ok(TextFlash::in_file(file, 0))
+        let (file, path) = open_locked(&beside(&self.path), TEXTS)?;
+        match texts::is_log(&file) {
+            Ok(true) => Ok(TextFlash::in_file(FileFlash::new(file, path, 0))),
+            Ok(false) => Err(refused(&path, "another file", TEXTS)),
+            Err(source) => Err(Error::reading(&path, source)),
+        }
     }
+}
+
+/// The file beside a state file that URLs of found pages are kept in: its name ends with `.found`.
+pub fn beside(state: &Path) -> PathBuf {
+    // A link's own name says nothing: both files are where it leads to.
+    let state = state.canonicalize().unwrap_or_else(|_| state.to_owned());
+    let mut name = OsString::from(state.file_name().unwrap_or_default());
+    name.push(".found");
+    state.with_file_name(name)
 }
 
 impl Header {
@@ -156,12 +167,12 @@ fn checksum(bytes: &[u8]) -> u32 {
 
 /// Opens a plain file, or makes an empty one, and locks it. Returns it with the path that links lead
 /// to.
-fn open_locked(path: &Path) -> Result<(File, PathBuf), Error> {
+fn open_locked(path: &Path, expected: &str) -> Result<(File, PathBuf), Error> {
     let wrong = |source| Error::opening(path, source);
     for _ in 0..TRIES {
         // Before it is opened: opening is enough to make some devices act.
         match fs::metadata(path) {
-            Ok(found) if !found.is_file() => return Err(refused(path, "no plain file")),
+            Ok(found) if !found.is_file() => return Err(refused(path, "no plain file", expected)),
             _ => {}
         }
         let file = OpenOptions::new()
@@ -174,7 +185,7 @@ fn open_locked(path: &Path) -> Result<(File, PathBuf), Error> {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(refused(path, "that another process uses it"));
+                return Err(refused(path, "that another process uses it", expected));
             }
             Err(TryLockError::Error(why)) => return Err(wrong(why)),
         }
@@ -186,12 +197,16 @@ fn open_locked(path: &Path) -> Result<(File, PathBuf), Error> {
             return Ok((file, real));
         }
     }
-    Err(refused(path, "another file each time it was opened"))
+    Err(refused(
+        path,
+        "another file each time it was opened",
+        expected,
+    ))
 }
 
-fn refused(path: &Path, found: &str) -> Error {
+fn refused(path: &Path, found: &str, expected: &str) -> Error {
     Error::Usage(format!(
-        "{}: found {found}, expected a state file of `dunlin run` that nobody else uses, or none yet",
+        "{}: found {found}, expected {expected}",
         path.display()
     ))
 }
@@ -208,7 +223,7 @@ fn kind_of(file: &File, path: &Path) -> Result<Kind, Error> {
         Some(Ok(header)) => return Ok(Kind::State(header)),
         Some(Err(version)) => {
             let found = format!("a state file of version {version}, this program knows {VERSION}");
-            return Err(refused(path, &found));
+            return Err(refused(path, &found, STATE));
         }
         None if length == 0 => return Ok(Kind::Empty),
         None => {}
@@ -219,7 +234,7 @@ fn kind_of(file: &File, path: &Path) -> Result<Kind, Error> {
     let found = store.open(|record, _| root |= matches!(record, Record::Root(_)));
     match async_io::block_on(found) {
         Ok(_) if root => Ok(Kind::WithoutHeader),
-        _ => Err(refused(path, "another file")),
+        _ => Err(refused(path, "another file", STATE)),
     }
 }
 

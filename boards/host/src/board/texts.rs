@@ -2,15 +2,16 @@
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::os::unix::fs::FileExt as _;
+use std::io::{self, Read as _};
 use std::rc::Rc;
 
 use dunlin::probe::TextSource;
-use dunlin::store::Partition;
+use dunlin::store::{Partition, text_sector_number};
 use dunlin::time::Duration;
-use embedded_storage_async::nor_flash::{
-    ErrorType, NorFlash, NorFlashError, NorFlashErrorKind, ReadNorFlash,
-};
+use embedded_storage_async::nor_flash::{ErrorType, NorFlash, ReadNorFlash};
+
+use super::flash::{FileError, FileFlash};
+use crate::error::Error;
 
 /// Bytes of a sector.
 const SECTOR: usize = 16_384;
@@ -22,36 +23,35 @@ pub struct TextFlash(Rc<Place>);
 
 #[derive(Debug)]
 enum Place {
-    /// From this byte of a file on; what is beyond its end is blank.
-    File(File, u64),
+    /// In a file; what is beyond its end is blank.
+    File(RefCell<FileFlash>),
     Memory(RefCell<Vec<u8>>),
 }
 
-/// The file cannot be read or written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TextError;
-
-impl NorFlashError for TextError {
-    fn kind(&self) -> NorFlashErrorKind {
-        NorFlashErrorKind::Other
-    }
-}
-
 impl TextFlash {
-    /// In a file, from this byte on.
-    pub fn in_file(file: File, start: u64) -> Self {
-        Self(Rc::new(Place::File(file, start)))
+    /// In a file.
+    pub fn in_file(file: FileFlash) -> Self {
+        Self(Rc::new(Place::File(RefCell::new(file))))
     }
 
     /// In memory, for a run that keeps nothing.
     pub fn in_memory() -> Self {
-        Self(Rc::new(Place::Memory(RefCell::new(vec![
-            0xff;
-            SECTOR * SECTORS
-        ]))))
+        let blank = vec![0xff; SECTOR * SECTORS];
+        Self(Rc::new(Place::Memory(RefCell::new(blank))))
     }
 
-    fn fill(&self, offset: u32, bytes: &mut [u8]) -> Result<(), TextError> {
+    /// As for [`FileFlash::finish`].
+    ///
+    /// # Errors
+    /// The last write failed, as on a full disk, or the disk refuses.
+    pub fn finish(&self) -> Result<(), Error> {
+        match &*self.0 {
+            Place::File(file) => file.borrow_mut().finish(),
+            Place::Memory(_) => Ok(()),
+        }
+    }
+
+    fn fill(&self, offset: u32, bytes: &mut [u8]) -> Result<(), FileError> {
         match &*self.0 {
             Place::Memory(all) => {
                 bytes.fill(0xff);
@@ -63,26 +63,11 @@ impl TextFlash {
                     .for_each(|(to, from)| *to = *from);
                 Ok(())
             }
-            Place::File(file, start) => {
-                let mut done = 0;
-                while done < bytes.len() {
-                    let at = start + u64::from(offset) + done as u64;
-                    match file.read_at(&mut bytes[done..], at) {
-                        Ok(0) => {
-                            bytes[done..].fill(0xff);
-                            return Ok(());
-                        }
-                        Ok(count) => done += count,
-                        Err(why) if why.kind() == std::io::ErrorKind::Interrupted => {}
-                        Err(_) => return Err(TextError),
-                    }
-                }
-                Ok(())
-            }
+            Place::File(file) => file.borrow().fill(offset, bytes),
         }
     }
 
-    fn put(&self, offset: u32, bytes: &[u8]) -> Result<(), TextError> {
+    fn put(&self, offset: u32, bytes: &[u8]) -> Result<(), FileError> {
         match &*self.0 {
             Place::Memory(all) => {
                 let mut all = all.borrow_mut();
@@ -90,11 +75,21 @@ impl TextFlash {
                 place.zip(bytes).for_each(|(to, from)| *to = *from);
                 Ok(())
             }
-            Place::File(file, start) => file
-                .write_all_at(bytes, start + u64::from(offset))
-                .map_err(|_| TextError),
+            Place::File(file) => file.borrow_mut().put(offset, bytes),
         }
     }
+}
+
+/// Is it a log of URL texts? One of its sectors has a head; or it is blank, as before the first.
+/// Reads only.
+pub(super) fn is_log(file: &File) -> io::Result<bool> {
+    let most = (SECTOR * SECTORS) as u64;
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    let is_headed = |sector: &[u8]| text_sector_number(sector).is_some();
+    let is_headed = bytes.chunks(SECTOR).any(is_headed);
+    let is_blank = || bytes.iter().all(|byte| *byte == 0xff);
+    Ok(bytes.len() as u64 <= most && (is_headed || is_blank()))
 }
 
 impl TextSource for TextFlash {
@@ -104,13 +99,13 @@ impl TextSource for TextFlash {
 }
 
 impl ErrorType for TextFlash {
-    type Error = TextError;
+    type Error = FileError;
 }
 
 impl ReadNorFlash for TextFlash {
     const READ_SIZE: usize = 4;
 
-    async fn read(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), TextError> {
+    async fn read(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), FileError> {
         self.fill(offset, bytes)
     }
 
@@ -123,11 +118,11 @@ impl NorFlash for TextFlash {
     const WRITE_SIZE: usize = 4;
     const ERASE_SIZE: usize = SECTOR;
 
-    async fn erase(&mut self, from: u32, to: u32) -> Result<(), TextError> {
+    async fn erase(&mut self, from: u32, to: u32) -> Result<(), FileError> {
         self.put(from, &vec![0xff; (to - from) as usize])
     }
 
-    async fn write(&mut self, offset: u32, bytes: &[u8]) -> Result<(), TextError> {
+    async fn write(&mut self, offset: u32, bytes: &[u8]) -> Result<(), FileError> {
         self.put(offset, bytes)
     }
 }

@@ -17,6 +17,7 @@ use crate::archive::{Archive, Kept};
 use crate::board::computer::unix_time;
 use crate::error::Error;
 use crate::monitor::web::places::Places;
+use crate::monitor::web::request::{is_address, is_loopback};
 use crate::output;
 use crate::told::message::Message;
 
@@ -62,6 +63,8 @@ struct Collector {
     heard: Mutex<Heard>,
     held: AtomicUsize,
     failing: Mutex<bool>,
+    /// It listens on loopback: who delivers is on this computer.
+    local_only: bool,
 }
 
 /// Starts the server; it lasts as long as the process. Without `tokens` everybody may deliver.
@@ -86,6 +89,7 @@ pub fn start(
         heard: Mutex::new(heard),
         held: AtomicUsize::new(0),
         failing: Mutex::new(false),
+        local_only: address.ip().is_loopback(),
     });
     let shared = Arc::clone(&collector);
     let places = Places::default();
@@ -298,6 +302,16 @@ fn parse(
             .filter(|field| field.name.eq_ignore_ascii_case(name));
         named.next().map(|field| field.value)
     };
+    // No probe is a browser. What one sends here, a page of some other site has made it send.
+    if field("origin").is_some() {
+        return Some(Err(("403 Forbidden", "not from a web page")));
+    }
+    // Such a page could have its own name lead here, but it has no token.
+    let host = field("host").and_then(|value| std::str::from_utf8(value).ok());
+    let is_ours = |host: &str| is_loopback(host) || is_address(host);
+    if collector.local_only && collector.tokens.is_none() && !host.is_some_and(is_ours) {
+        return Some(Err(("403 Forbidden", "not by this name without a token")));
+    }
     let receiving = match (request.method, request.path) {
         (Some("POST"), Some(PATH)) => Receiving::Exchange(frames::Reader::default()),
         (Some("POST"), Some(news::PATH)) => Receiving::News(Vec::new()),

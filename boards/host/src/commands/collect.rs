@@ -10,7 +10,7 @@ use async_io::Timer;
 use futures_lite::FutureExt as _;
 
 use super::archive_args::ArchiveArgs;
-use super::run::until_told;
+use super::run::{A_CENTURY_S, until_told};
 use super::told_args::ToldArgs;
 use super::web_args::{self, WebArgs};
 use crate::archive::LONGEST_BODY;
@@ -49,8 +49,8 @@ pub struct Args {
     /// The probes that may deliver, and their tokens; needed where the address is not loopback
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
-    /// Stop after this long
-    #[arg(long, value_name = "SECONDS")]
+    /// Stop after this long, at most a century
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=A_CENTURY_S))]
     seconds: Option<u64>,
     /// The page list, whose columns `select` and `ignore` say what of a page counts: what differs in
     /// nothing that counts is the same version. Names of pages are told, too
@@ -77,7 +77,7 @@ const TIDY: Duration = Duration::from_secs(1);
 /// Runs the command.
 ///
 /// # Errors
-/// Something wrong with an option, a file or the archive.
+/// Something wrong with an option, a file or the archive; at the end, news that was not written.
 pub fn run(args: &Args) -> Result<(), Error> {
     args.web.check()?;
     if args.tokens.is_none() && !args.listen.ip().is_loopback() {
@@ -117,15 +117,22 @@ pub fn run(args: &Args) -> Result<(), Error> {
     let names: HashMap<String, String> = names
         .filter_map(|page| Some((page.url, page.name?)))
         .collect();
-    let told = Arc::new(Mutex::new(told));
+    let told = Arc::new(Mutex::new((told, None)));
     let heard = Arc::clone(&told);
     let (address, tidy) = server::start(
         args.listen,
         archive.with_filters(filters),
         tokens,
         Box::new(move |said| {
-            if let Ok(mut told) = heard.lock() {
-                tell(&mut told, &message(said, &names));
+            if let Ok(mut heard) = heard.lock() {
+                let (told, lost) = &mut *heard;
+                let Err(why) = tell(told, &message(said, &names)) else {
+                    return;
+                };
+                if lost.is_none() {
+                    output::say(format_args!("{why}; news is lost until that works again"));
+                    *lost = Some(why);
+                }
             }
         }),
     )?;
@@ -155,10 +162,12 @@ pub fn run(args: &Args) -> Result<(), Error> {
             }
         }
     });
-    if let Ok(mut told) = told.lock() {
-        std::mem::take(&mut *told).finish();
-    }
-    Ok(())
+    let Ok(mut told) = told.lock() else {
+        return Ok(());
+    };
+    let (told, lost) = std::mem::take(&mut *told);
+    told.finish();
+    lost.map_or(Ok(()), Err)
 }
 
 /// What was heard, as a message.
@@ -187,14 +196,14 @@ fn message(said: Said<'_>, names: &HashMap<String, String>) -> Message {
 }
 
 /// Prints a message, and passes it on.
-fn tell(told: &mut Told, message: &Message) {
+///
+/// # Errors
+/// It could not be printed, or the feed not be written; everybody else was told.
+fn tell(told: &mut Told, message: &Message) -> Result<(), Error> {
     // That a page is as it was is news for those alone who know that it was away.
     if message.event == Kind::Recovered && !told.knows(message.about()) {
-        return;
+        return Ok(());
     }
-    // Who cannot be written to is told of by the others.
-    let written = output::print(&output::json(message)).and(told.hear(message));
-    if let Err(why) = written {
-        output::say(format_args!("{why}"));
-    }
+    let heard = told.hear(message);
+    output::print(&output::json(message)).and(heard)
 }

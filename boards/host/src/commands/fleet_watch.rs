@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use futures_lite::FutureExt as _;
 
 use super::planner::show;
-use super::run::until_told;
+use super::run::{A_CENTURY_S, until_told};
 use super::web_args::WebArgs;
 use crate::board::net::{HostConnect, HostResolve};
 use crate::error::Error;
@@ -29,8 +29,8 @@ pub struct WatchArgs {
     /// Trust this certificate authority for the broker, besides the public ones: a PEM file
     #[arg(long, value_name = "FILE.pem")]
     ca: Option<PathBuf>,
-    /// Stop after this long
-    #[arg(long, value_name = "SECONDS")]
+    /// Stop after this long, at most a century
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=A_CENTURY_S))]
     seconds: Option<u64>,
     #[command(flatten)]
     web: WebArgs,

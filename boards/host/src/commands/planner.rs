@@ -9,7 +9,7 @@ use dunlin::fleet::Drift;
 use dunlin::time::Duration;
 use futures_lite::FutureExt as _;
 
-use super::run::{POLITENESS, until_told};
+use super::run::{A_CENTURY_S, POLITENESS, until_told};
 use super::web_args::{self, WebArgs};
 use crate::board::net::{HostConnect, HostResolve};
 use crate::board::state_file::random_key;
@@ -72,8 +72,8 @@ pub struct PlannerArgs {
     /// The probes speak https themselves: https pages need no --gateway
     #[arg(long)]
     https: bool,
-    /// Stop after this long
-    #[arg(long, value_name = "SECONDS")]
+    /// Stop after this long, at most a century
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=A_CENTURY_S))]
     seconds: Option<u64>,
     #[command(flatten)]
     pub(super) probe: ProbeArgs,

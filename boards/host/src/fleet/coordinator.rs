@@ -28,6 +28,9 @@ const GATHER: Duration = Duration::from_secs(10);
 const LEARNT_EVERY: Duration = Duration::from_secs(5);
 const LEARNT_EVERY_OF_MANY: Duration = Duration::from_secs(60);
 const MANY: usize = 100_000;
+/// An epoch is a start of a planner: nobody has started one so many times more often than this one
+/// knows of.
+const MOST_AHEAD: u32 = 1 << 20;
 
 /// How a fleet is run.
 #[derive(Clone, Debug)]
@@ -68,7 +71,7 @@ pub struct SentCommand {
 pub struct Ignored {
     /// On a topic that is none of a probe's.
     pub foreign: u64,
-    /// No message of its topic, or of another version.
+    /// No message of its topic, of another version, or of an epoch that cannot be.
     pub nonsense: u64,
     /// Older than what was heard already, a duplicate, or kept by the broker.
     pub stale: u64,
@@ -274,11 +277,17 @@ impl Coordinator {
         Outgoing::new(self.presence_topic(), text).retained()
     }
 
+    /// Is an epoch so far ahead that no planner has begun it? One lie would use all of them up.
+    pub(super) fn is_absurd(&self, epoch: u32) -> bool {
+        epoch > self.planner.rules().epoch.saturating_add(MOST_AHEAD)
+    }
+
     /// Another planner was there until now, in this epoch: probes obey only a later one, and what
     /// it has granted may hold for a lease's time.
     pub fn follow(&mut self, epoch: u32, now: Instant) {
+        let is_absurd = self.is_absurd(epoch);
         let rules = self.planner.rules_mut();
-        if epoch >= rules.epoch {
+        if epoch >= rules.epoch && !is_absurd {
             rules.epoch = epoch.saturating_add(1);
             self.unsaved = true;
         }

@@ -54,6 +54,10 @@ impl Coordinator {
     }
 
     fn reported(&mut self, name: &str, report: Report, now: Instant) {
+        if self.is_absurd(report.epoch) {
+            self.ignored.nonsense += 1;
+            return;
+        }
         let Some(number) = self.number_of(name) else {
             return;
         };

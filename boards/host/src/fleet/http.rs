@@ -1,7 +1,7 @@
 //! What a planner answers by HTTP: lists to probes, orders of its owner, and a page for everybody who
 //! may look.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,12 +13,15 @@ use crate::error::Error;
 use crate::monitor::metrics::CONTENT_TYPE;
 use crate::monitor::web::places::Places;
 use crate::monitor::web::request::{is_loopback, is_same};
+use crate::monitor::web::send_within;
 use crate::output::Table;
 
 /// The longest head of a request, and the longest order.
 const LONGEST: usize = 8 * 1024;
-/// For a whole request, and for a whole answer: a list over a slow line.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// For a whole request, however slowly it trickles: others wait for its place.
+const ASKING: Duration = Duration::from_secs(5);
+/// For a whole answer: a list over a slow line.
+const ANSWERING: Duration = Duration::from_secs(60);
 const HEADERS: usize = 64;
 /// A browser asks for the page again after so many seconds.
 const REFRESH_S: u32 = 5;
@@ -147,8 +150,8 @@ impl Reply {
         }
     }
 
-    fn write(&self, mut stream: &TcpStream) -> io::Result<()> {
-        stream.set_write_timeout(Some(PATIENCE))?;
+    /// Writes all of it within [`ANSWERING`], or drops the client.
+    fn write(&self, stream: &TcpStream) -> io::Result<()> {
         let Self {
             status,
             content_type,
@@ -161,7 +164,7 @@ impl Reply {
              form-action 'none'; frame-ancestors 'none'\r\nConnection: close\r\n\r\n",
             body.len()
         );
-        stream.write_all(&[head.as_bytes(), body].concat())
+        send_within(ANSWERING, stream, &[head.as_bytes(), body].concat())
     }
 }
 
@@ -177,7 +180,7 @@ struct Asked {
 
 fn answer(stream: &TcpStream, site: &Site, local_only: bool) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + ASKING;
     let mut bytes = vec![0; LONGEST];
     let mut length = 0;
     let asked = loop {
@@ -188,11 +191,11 @@ fn answer(stream: &TcpStream, site: &Site, local_only: bool) -> io::Result<()> {
             None => {}
         }
     };
-    let end = asked.body_from + asked.length;
-    if end > LONGEST {
+    let end = asked.body_from.checked_add(asked.length);
+    let Some(end) = end.filter(|end| *end <= LONGEST) else {
         let status = "413 Content Too Large";
         return Reply::text(status, status).write(stream);
-    }
+    };
     while length < end {
         length += read(stream, &mut bytes[length..], deadline)?;
     }
@@ -372,4 +375,80 @@ fn page(view: &FleetView) -> String {
         view.changes,
         view.epoch,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    /// A page for everybody who may look, and where it is.
+    fn seen() -> SocketAddr {
+        let (listener, address) = bind(([127, 0, 0, 1], 0).into()).expect("a free port");
+        let look: Look = Arc::new(|| panic!("nobody is shown anything here"));
+        let token = Some("correct-horse".into());
+        serve(listener, Site::Seen { token, look });
+        address
+    }
+
+    /// What is answered, up to the end of the connection.
+    fn said(mut stream: &TcpStream) -> String {
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    #[test]
+    fn a_length_beyond_all_measure_is_refused() {
+        let address = seen();
+        for length in ["18446744073709551615", "18446744073709551600", "9000"] {
+            let mut stream = TcpStream::connect(address).expect("it listens");
+            let head =
+                format!("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n");
+            stream.write_all(head.as_bytes()).expect("sent");
+            assert!(said(&stream).starts_with("HTTP/1.1 413 "), "{length}");
+        }
+    }
+
+    #[test]
+    fn who_does_not_come_to_the_end_of_a_request_loses_the_place_soon() {
+        let mut stream = TcpStream::connect(seen()).expect("it listens");
+        let start = Instant::now();
+        let patience = Duration::from_secs(30);
+        stream.set_read_timeout(Some(patience)).expect("a socket");
+        stream.write_all(b"GET / HTTP/1.1\r\nX: ").expect("sent");
+        let writing = stream.try_clone().expect("a handle");
+        // A byte now and then is no sign of life.
+        std::thread::spawn(move || {
+            let mut writing = &writing;
+            while writing.write_all(b"x").is_ok() {
+                std::thread::sleep(Duration::from_millis(200));
+            }
+        });
+        assert_eq!(said(&stream), "");
+        assert!(start.elapsed() < patience / 2, "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn who_reads_too_slowly_is_dropped_however_the_bytes_trickle() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let reader = TcpStream::connect(address).expect("it listens");
+        let (writer, _) = listener.accept().expect("it connects");
+        let reading = std::thread::spawn(move || {
+            let mut piece = [0; 4_096];
+            // Far slower than the answer is long, and never silent for long.
+            while (&reader).read(&mut piece).is_ok_and(|count| count > 0) {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let start = Instant::now();
+        let answer = vec![b'x'; 64 << 20];
+        let sent = send_within(Duration::from_millis(600), &writer, &answer);
+        assert!(sent.is_err(), "64 MiB at 200 kB a second");
+        assert!(start.elapsed() < Duration::from_secs(5));
+        drop(writer);
+        reading.join().expect("it ends");
+    }
 }

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::repeat::{Mean, parallel};
 use super::run::run_watched;
 use super::{Change, Options, PolicyName, Report, World};
+use crate::output;
 
 /// How many simulations there are unless the user says: so many that their spread says something.
 pub const SEEDS: u16 = 5;
@@ -107,7 +108,8 @@ impl OutOfRange {
     /// The same in the words of the command line.
     pub fn as_option(&self) -> String {
         let name = self.name.replace('_', "-");
-        format!("found --{name} {}, expected {}", self.found, self.expected)
+        let found = output::number(self.found);
+        format!("found --{name} {found}, expected {}", self.expected)
     }
 }
 
@@ -118,6 +120,7 @@ impl fmt::Display for OutOfRange {
             found,
             expected,
         } = self;
+        let found = output::number(*found);
         write!(f, "found {name} {found}, expected {expected}")
     }
 }

@@ -7,6 +7,8 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal};
+
 use super::outbox::{Delivery, NotTaken, Recipient};
 use crate::output;
 
@@ -78,7 +80,7 @@ impl Recipient for Exec {
     }
 }
 
-/// Waits until it has ended; ends it if it does not by `deadline`.
+/// Waits until it has ended; ends it, and what it has started, if it does not by `deadline`.
 fn wait(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
     let mut pause = Duration::from_millis(1);
     while Instant::now() < deadline {
@@ -88,6 +90,8 @@ fn wait(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(50));
     }
+    // It leads a group of its own, see `start`.
+    let _ = rustix::process::kill_process_group(Pid::from_child(child), Signal::KILL);
     let _ = child.kill();
     let _ = child.wait();
     None
@@ -150,5 +154,40 @@ mod tests {
         let mut child = exec.start().expect("it runs");
         assert_eq!(wait(&mut child, Instant::now()), None);
         assert!(matches!(child.try_wait(), Ok(Some(_))), "it is over");
+    }
+
+    #[test]
+    fn what_a_command_has_started_ends_with_it() {
+        let file = std::env::temp_dir().join(format!("dunlin-exec-{}", std::process::id()));
+        let script = format!("sh -c 'sleep 100 & echo $! >{}; wait'", file.display());
+        let mut child = Exec::parse(&script).and_then(|exec| {
+            let started = exec.start();
+            started.map_err(|why| why.to_string())
+        });
+        let child = child.as_mut().expect("it runs");
+        let sleeper = || {
+            std::fs::read_to_string(&file)
+                .ok()?
+                .trim()
+                .parse::<u32>()
+                .ok()
+        };
+        let patience = Instant::now() + Duration::from_secs(20);
+        while sleeper().is_none() && Instant::now() < patience {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let sleeper = sleeper().expect("the shell starts it");
+        let is_running = || {
+            let stat = std::fs::read_to_string(format!("/proc/{sleeper}/stat"));
+            // Behind the name: Z is what nobody has asked about yet.
+            stat.is_ok_and(|stat| !stat.contains(") Z "))
+        };
+        assert!(is_running());
+        assert_eq!(wait(child, Instant::now()), None);
+        while is_running() && Instant::now() < patience {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert!(!is_running(), "{sleeper} is left");
+        let _ = std::fs::remove_file(&file);
     }
 }

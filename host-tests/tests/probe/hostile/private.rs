@@ -1,13 +1,16 @@
-//! The owner's private network: no redirect, no name that changes, no gateway leads into it.
+//! The owner's private network: no redirect, no link, no name that changes, no gateway leads into it.
 
 use std::net::IpAddr;
 
 use dunlin::catalog::{Gateway, Name};
+use dunlin::discover::{Discovery, Scope};
 use dunlin::probe::{Event, Failure};
 use dunlin::time::Duration;
 
 use super::{GAP, earlier::second, no_robots};
-use crate::world::{Answer, Hit, Setting};
+use crate::discovering;
+use crate::texts::TextFlash;
+use crate::world::{Answer, Hit, Setting, World};
 
 fn private(hit: &Hit) -> bool {
     !dunlin::fetch::is_public(hit.address)
@@ -160,4 +163,133 @@ fn a_gateway_is_asked_for_nothing_private_that_the_owner_did_not_name() {
         .iter()
         .filter(|hit| hit.target == "https://public.test/here");
     assert!(public.count() > 3, "where a redirect may lead");
+}
+
+/// A probe that looks for pages beyond `http://a.test/`, whose front page and two others link to
+/// these URLs; what the servers saw of a private network.
+fn linked(scope: Scope, setting: Setting, links: &'static [&'static str]) -> (World, Vec<String>) {
+    let section = Discovery::new(scope, 20, 1_000).header().to_vec();
+    let setting = Setting {
+        discover: Some((section, TextFlash::blank())),
+        seconds: 900,
+        ..setting
+    };
+    let (world, _, _) = discovering::run(&setting, |hit| match hit.target.as_str() {
+        "/" | "/1" | "/2" | "https://a.test/" if hit.host == "a.test" => {
+            let links = links.iter().map(|url| format!("<a href={url}>on</a>\n"));
+            let links: String = links.collect();
+            let own = &hit.target;
+            Answer::page(&format!(
+                "<h1>{own}</h1><a href=/1>1</a><a href=/2>2</a>{links}"
+            ))
+        }
+        "/to-found" => Answer::moved(302, "http://10.0.0.8/admin"),
+        target if target.ends_with("/robots.txt") => Answer::none(),
+        _ => Answer::page(&format!("{}{}", hit.host, hit.target)),
+    });
+    let hits = world.hits.borrow().clone();
+    let inside = hits.iter().filter(|hit| private(hit));
+    let inside = inside.map(|hit| format!("{}{}", hit.host, hit.target));
+    (world, inside.collect())
+}
+
+#[test]
+fn a_link_leads_into_no_private_network() {
+    let listed = || Setting::of(Duration::from_secs(1), &[("a.test", &["/"])]);
+    // By address: such a host takes no place.
+    let literals = &[
+        "http://127.0.0.2:8080/",
+        "http://[::1]/",
+        "http://10.0.0.8/",
+        "http://b.test/to-found",
+    ];
+    let (world, inside) = linked(Scope::Any, listed(), literals);
+    assert_eq!(inside, [""; 0], "by an address");
+    assert!(
+        !world.asked("b.test", "/to-found").is_empty(),
+        "a public host"
+    );
+    let resolved = world.resolved.borrow();
+    assert!(resolved.iter().all(|name| name.ends_with(".test")));
+    let lines = world.found.borrow();
+    let refused = |line: &str| line.contains("refused why=Scope url=http://10.0.0.8/");
+    assert!(lines.iter().any(|(_, line)| refused(line)), "{lines:?}");
+    // By name: page, robots.txt and sitemap.
+    let names = &[
+        "http://inside.test/",
+        "http://loopback6.test/",
+        "http://b.test/",
+    ];
+    let (world, inside) = linked(Scope::Any, listed(), names);
+    assert_eq!(inside, [""; 0], "by a name");
+    assert!(!world.asked("b.test", "/").is_empty(), "a public host");
+    assert!(
+        world
+            .resolved
+            .borrow()
+            .iter()
+            .any(|name| name == "inside.test")
+    );
+    // By a name below that of a listed one.
+    let setting = Setting {
+        whereabouts: |name, _| (name == "router.a.test").then_some([192, 168, 0, 1]),
+        ..listed()
+    };
+    let below = &["http://router.a.test/", "http://www.a.test/"];
+    let (world, inside) = linked(Scope::Site, setting, below);
+    assert_eq!(inside, [""; 0], "by a name of the site");
+    assert!(!world.asked("www.a.test", "/").is_empty(), "a public host");
+}
+
+#[test]
+fn a_link_asks_a_gateway_for_nothing_private() {
+    let setting = Setting {
+        gateway: Some(Gateway {
+            host: "93.184.215.99",
+            port: 3128,
+        }),
+        ..Setting::of(Duration::from_secs(1), &[("a.test", &["/"])])
+    };
+    let links = &[
+        "https://127.0.0.2/",
+        "https://inside.test/",
+        "https://b.test/",
+    ];
+    let (world, inside) = linked(Scope::Any, setting, links);
+    assert_eq!(inside, [""; 0]);
+    let hits = world.hits.borrow();
+    let asked = |url: &str| {
+        hits.iter()
+            .filter(|hit| hit.target.starts_with(url))
+            .count()
+    };
+    assert!(asked("https://b.test/") > 1, "a public host");
+    assert_eq!(
+        asked("https://127.0.0.2/") + asked("https://inside.test/"),
+        0
+    );
+}
+
+#[test]
+fn a_link_leads_where_the_owner_says_even_into_a_private_network() {
+    let setting = Setting {
+        names: vec![Name {
+            host: "named.test",
+            address: [10, 0, 0, 9],
+        }],
+        ..Setting::of(
+            Duration::from_secs(1),
+            &[("a.test", &["/"]), ("inside.test", &["/own"])],
+        )
+    };
+    let links = &["http://named.test/", "http://inside.test/more"];
+    let (world, _) = linked(Scope::Any, setting, links);
+    assert!(
+        !world.asked("named.test", "/").is_empty(),
+        "in the owner's table"
+    );
+    assert!(
+        !world.asked("inside.test", "/more").is_empty(),
+        "on a host of the list that was private from the first"
+    );
 }

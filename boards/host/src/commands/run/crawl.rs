@@ -302,6 +302,7 @@ fn crawl<S: Future<Output = ()>>(
     let mut lost = probe.board().lost();
     if let Some(log) = &mut log {
         async_io::block_on(probe.persistence().save_found(log));
+        lost = lost.or(texts.finish().err());
     }
     if let Some(path) = &args.export {
         lost = lost.or(export(&probe, path).err());

@@ -24,7 +24,7 @@ use super::web_args::WebArgs;
 use crate::board::net::{HostConnect, HostResolve};
 use crate::board::proxy::Proxy;
 use crate::board::room::MOST_PLACES;
-use crate::board::state_file::random_key;
+use crate::board::state_file::{beside, random_key};
 use crate::board::verify::Trust;
 use crate::duration;
 use crate::error::Error;
@@ -143,7 +143,7 @@ pub struct Args {
 }
 
 /// What runs longer can as well run without an end.
-const A_CENTURY_S: u64 = 36_500 * 86_400;
+pub const A_CENTURY_S: u64 = 36_500 * 86_400;
 /// The seed where none is given.
 const DEFAULT_SEED: u32 = 1;
 /// More than this would have to be numbered with more bits.
@@ -161,6 +161,8 @@ pub const POLITENESS: Duration = Duration::from_secs(15);
 /// Something wrong with a file or an option; nothing has been fetched then.
 pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     args.web.check()?;
+    let found = args.state.as_deref().filter(|_| args.discover.discover);
+    let found = found.map(beside);
     let log = args.log.iter().map(|path| ("--log", path.as_path()));
     let state = args.state.iter().map(|path| ("--state", path.as_path()));
     let visits = args.visits.iter().map(|path| ("--visits", path.as_path()));
@@ -168,6 +170,8 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     let export = export.map(|path| ("--export", path.as_path()));
     let written = log.chain(state).chain(visits).chain(export);
     let written = written.chain(args.told.files());
+    let found = found.iter();
+    let written = written.chain(found.map(|path| ("--state with .found", path.as_path())));
     let read = args.listing.as_ref().map(ListingArgs::files);
     let mut read = read.unwrap_or_default();
     read.extend(args.push.files());

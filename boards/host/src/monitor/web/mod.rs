@@ -231,8 +231,16 @@ fn listen(mut stream: &TcpStream, access: &Access) -> io::Result<Result<Asked, R
 }
 
 /// Writes all of it within [`PATIENCE`], or drops the client.
-fn send(mut stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
-    let deadline = Instant::now() + PATIENCE;
+fn send(stream: &TcpStream, bytes: &[u8]) -> io::Result<()> {
+    send_within(PATIENCE, stream, bytes)
+}
+
+/// Writes all of it within this time, however slowly the client reads.
+///
+/// # Errors
+/// The client has gone, or was too slow.
+pub fn send_within(patience: Duration, mut stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+    let deadline = Instant::now() + patience;
     while !bytes.is_empty() {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {

@@ -187,15 +187,26 @@ pub fn read(head: &[u8], access: &Access) -> Option<Result<Asked, Refusal>> {
 
 /// Does a `Host` field name this computer itself?
 pub fn is_loopback(host: &str) -> bool {
-    let name = match host.rsplit_once(':') {
+    without_port(host).eq_ignore_ascii_case("localhost")
+        || address(host).is_some_and(|address| address.is_loopback())
+}
+
+/// Is a `Host` field an address? No name of somebody else's was looked up then.
+pub fn is_address(host: &str) -> bool {
+    address(host).is_some()
+}
+
+fn address(host: &str) -> Option<std::net::IpAddr> {
+    let name = without_port(host);
+    let name = name.trim_start_matches('[').trim_end_matches(']');
+    name.parse().ok()
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => host,
-    };
-    let address = name
-        .trim_start_matches('[')
-        .trim_end_matches(']')
-        .parse::<std::net::IpAddr>();
-    name.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+    }
 }
 
 #[cfg(test)]
