@@ -301,15 +301,27 @@ impl<B: Board> Persistence<'_, '_, B> {
     ///
     /// *Cancellation*: as for [`Self::run`].
     pub async fn flush<F: Partition>(&self, store: &mut Store<F>) {
-        let board = &self.probe.board;
-        let now = board.now();
+        let now = self.probe.board.now();
         {
             let persist = &mut self.probe.state().persist;
             persist.root_unsaved |= now >= persist.root_due;
         }
+        let books = Books(self.probe);
+        self.write(async |quiet, now| store.step(&books, quiet, now).await)
+            .await;
+    }
+
+    /// Takes steps until there is nothing left to write. A step is told whether it is quiet, so that a
+    /// sector may be erased, and what time it is.
+    ///
+    /// *Cancellation*: as for [`Self::run`].
+    pub(super) async fn write<E>(
+        &self,
+        mut step: impl AsyncFnMut(bool, Instant) -> Result<Step, E>,
+    ) {
+        let board = &self.probe.board;
         loop {
-            let quiet = self.is_quiet();
-            match store.step(&Books(self.probe), quiet, board.now()).await {
+            match step(self.is_quiet(), board.now()).await {
                 Ok(Step::Wrote) => self.hold(false),
                 Ok(Step::NeedsErase) => {
                     self.hold(true);
@@ -358,12 +370,12 @@ impl<B: Board> Persistence<'_, '_, B> {
     }
 
     /// Is nothing being fetched, and will nothing be?
-    pub(super) fn is_quiet(&self) -> bool {
+    fn is_quiet(&self) -> bool {
         let state = self.probe.state();
         state.persist.holds && state.slots.are_idle()
     }
 
-    pub(super) fn hold(&self, holds: bool) {
+    fn hold(&self, holds: bool) {
         let mut state = self.probe.state();
         if state.persist.holds != holds {
             state.persist.holds = holds;

@@ -34,7 +34,7 @@ use crate::feed::{Entry, FeedReader};
 use crate::fetch::{Head, Hops, HttpDate, Url};
 use crate::image::{Image, TellerSource};
 use crate::learn::hints::Hint;
-use crate::scheduler::{Outcome, PageId};
+use crate::scheduler::{Outcome, PageId, SchedulerView};
 use crate::store::identity;
 use crate::time::{Duration, Instant};
 
@@ -311,38 +311,36 @@ impl State<'_> {
             saves: page.map_or(0.0, |page| self.scheduler.saved_by_hints(page)),
         }
     }
+}
 
-    /// Plans when a teller is asked again, or heeds how long a page is said to be good for.
-    #[inline(never)] // Once, and out of a function that is long enough.
-    pub(super) fn heed(
-        &mut self,
-        setup: &Setup<'_>,
-        turn: &Turn,
-        conclusion: &Conclusion,
-        now: Instant,
-    ) {
-        let page = turn.page.index() as u16;
-        if !conclusion.outcome.is_answer() {
-            return;
-        }
-        if setup.is_teller(page) {
-            // It is there, and nobody fetches it now.
-            let _ = self.scheduler.pace_teller(turn.page, now);
-            return;
-        }
-        let good_for = conclusion.counted.and_then(|counted| counted.good_for);
-        let host = setup.page(page.into()).map(|page| page.host).ok();
-        let tells = |teller: crate::image::Teller| {
-            let teller = setup.page(teller.page.into());
-            teller.is_ok_and(|teller| Some(teller.host) == host)
-        };
-        if let Some(left) = good_for
-            && !setup.image.tellers().any(tells)
-        {
-            let _ = self
-                .scheduler
-                .hint(turn.page, Hint::Expected(now + left), now);
-        }
+/// Plans when a teller is asked again, or heeds how long a page is said to be good for.
+#[inline(never)] // Once, and out of a function that is long enough.
+pub(super) fn heed(
+    scheduler: &mut SchedulerView<'_>,
+    setup: &Setup<'_>,
+    turn: &Turn,
+    conclusion: &Conclusion,
+    now: Instant,
+) {
+    let page = turn.page.index() as u16;
+    if !conclusion.outcome.is_answer() {
+        return;
+    }
+    if setup.is_teller(page) {
+        // It is there, and nobody fetches it now.
+        let _ = scheduler.pace_teller(turn.page, now);
+        return;
+    }
+    let good_for = conclusion.counted.and_then(|counted| counted.good_for);
+    let host = setup.page(page.into()).map(|page| page.host).ok();
+    let tells = |teller: crate::image::Teller| {
+        let teller = setup.page(teller.page.into());
+        teller.is_ok_and(|teller| Some(teller.host) == host)
+    };
+    if let Some(left) = good_for
+        && !setup.image.tellers().any(tells)
+    {
+        let _ = scheduler.hint(turn.page, Hint::Expected(now + left), now);
     }
 }
 
