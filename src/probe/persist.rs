@@ -12,6 +12,8 @@
 //! written once. Records of the sector that is erased next are written again. What is read at the
 //! next start is in `restore.rs`.
 
+use core::ops::ControlFlow;
+
 use super::memory::{Knowledge, PageMemory};
 use super::setup::Setup;
 use super::wall_clock::WallClock;
@@ -306,35 +308,34 @@ impl<B: Board> Persistence<'_, '_, B> {
             let persist = &mut self.probe.state().persist;
             persist.root_unsaved |= now >= persist.root_due;
         }
-        let books = Books(self.probe);
-        self.write(async |quiet, now| store.step(&books, quiet, now).await)
-            .await;
-    }
-
-    /// Takes steps until there is nothing left to write. A step is told whether it is quiet, so that a
-    /// sector may be erased, and what time it is.
-    ///
-    /// *Cancellation*: as for [`Self::run`].
-    pub(super) async fn write<E>(
-        &self,
-        mut step: impl AsyncFnMut(bool, Instant) -> Result<Step, E>,
-    ) {
         let board = &self.probe.board;
         loop {
-            match step(self.is_quiet(), board.now()).await {
-                Ok(Step::Wrote) => self.hold(false),
-                Ok(Step::NeedsErase) => {
-                    self.hold(true);
-                    board.sleep_until(board.now() + LOOK_AGAIN).await;
-                }
-                Ok(Step::Idle | Step::Spent(_)) => break,
-                Err(_) => {
-                    board.log(&Event::NotStored);
-                    break;
-                }
+            let quiet = self.is_quiet();
+            let step = store.step(&Books(self.probe), quiet, board.now()).await;
+            match self.stepped(step) {
+                ControlFlow::Continue(None) => {}
+                ControlFlow::Continue(Some(then)) => board.sleep_until(then).await,
+                ControlFlow::Break(()) => break,
             }
         }
-        self.hold(false);
+    }
+
+    /// What follows a step of a store or a log: the next one, at once or at that moment, or the end,
+    /// because there is nothing to write or it cannot be written. Nothing is fetched while a sector
+    /// waits to be erased.
+    // No async function that takes the step: each one is a place that can panic, and takes RAM.
+    pub(super) fn stepped<E>(&self, step: Result<Step, E>) -> ControlFlow<(), Option<Instant>> {
+        let board = &self.probe.board;
+        self.hold(matches!(step, Ok(Step::NeedsErase)));
+        match step {
+            Ok(Step::Wrote) => ControlFlow::Continue(None),
+            Ok(Step::NeedsErase) => ControlFlow::Continue(Some(board.now() + LOOK_AGAIN)),
+            Ok(Step::Idle | Step::Spent(_)) => ControlFlow::Break(()),
+            Err(_) => {
+                board.log(&Event::NotStored);
+                ControlFlow::Break(())
+            }
+        }
     }
 
     /// Stores what has changed when nothing is fetched any more: a slot that was dropped at a page
@@ -370,7 +371,7 @@ impl<B: Board> Persistence<'_, '_, B> {
     }
 
     /// Is nothing being fetched, and will nothing be?
-    fn is_quiet(&self) -> bool {
+    pub(super) fn is_quiet(&self) -> bool {
         let state = self.probe.state();
         state.persist.holds && state.slots.are_idle()
     }

@@ -11,6 +11,8 @@
 //! sixteen bits, compared with the mean of the collection, and sixteen bits of the list's identity: places below the list's length mean
 //! something only as long as the list is the same.
 
+use core::ops::ControlFlow;
+
 use super::{Discovery, FoundEvent, Kind, Pages};
 use crate::catalog::Page;
 use crate::discover::{Candidate, Offer, Verdict as Candidates, digest, directory_digest};
@@ -100,8 +102,16 @@ impl<B: Board> Persistence<'_, '_, B> {
         if has_texts != Some(true) {
             return;
         }
-        self.write(async |quiet, now| log.step(&Texts(probe), quiet, now).await)
-            .await;
+        let board = &probe.board;
+        loop {
+            let quiet = self.is_quiet();
+            let step = log.step(&Texts(probe), quiet, board.now()).await;
+            match self.stepped(step) {
+                ControlFlow::Continue(None) => {}
+                ControlFlow::Continue(Some(then)) => board.sleep_until(then).await,
+                ControlFlow::Break(()) => break,
+            }
+        }
         // Somebody may have been waiting for the first candidates.
         let now = probe.board.now();
         if probe.discover(|discovery, pages| discovery.launch_first(pages, now)) == Some(true) {
