@@ -3,9 +3,10 @@
 //! State machines first: [`Url`], [`Request::render`], [`Response`], [`robots::Reader`],
 //! [`HttpDate`] take bytes and give values; they neither wait nor allocate, and no input makes them
 //! panic or run on. A thin async layer over `embedded-io-async` drives them: a [`Client`] resolves
-//! a name, checks the address, connects and exchanges, and is the only way to the network. Who
-//! connects, resolves and keeps time is the board's business, behind [`Connect`], [`Resolve`] and a
-//! deadline that is any future (see [`within`]).
+//! a name, checks the address, connects and exchanges, and is the only way to a page. A collector or
+//! a broker is an [`OwnerServer`], which is connected to without that check. Who connects, resolves
+//! and keeps time is the board's business, behind [`Connect`], [`Resolve`] and a deadline that is any
+//! future (see [`within`]).
 //!
 //! ```
 //! use dunlin::fetch::{Agent, AnswerKind, Ask, Client, Fingerprinter, Request, Url};
@@ -99,6 +100,7 @@ mod keyed_digest;
 #[cfg(feature = "hints")]
 mod link;
 mod number;
+mod owner_server;
 mod percent;
 mod redirect;
 mod request;
@@ -128,6 +130,7 @@ pub use insert::{Insert, Inserter};
 pub(crate) use number::Decimal;
 #[cfg(feature = "update")]
 pub(crate) use number::decimal;
+pub use owner_server::OwnerServer;
 pub use redirect::{Hops, RedirectError};
 pub use request::{Agent, AgentError, Request};
 #[cfg(feature = "collect")]

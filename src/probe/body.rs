@@ -1,8 +1,10 @@
 //! The body of a page on its way by: shown to the board, then read for its fingerprint.
 
-#[cfg(feature = "hints")]
+use super::discovering::{self, JudgedTexts};
+use super::setup::Setup;
 use super::tellers::Ear;
-use super::visit::Reading;
+use super::verdicts::Judges;
+use super::visit::{Answer, Finding, Reading, Visit};
 use super::{Board, Probe};
 use crate::fetch::{Body, Head};
 
@@ -20,15 +22,102 @@ pub struct BodyPiece<'b> {
     pub bytes: &'b [u8],
 }
 
+/// What an answer is held against besides the rules for all pages: it outlives the reading, which
+/// borrows it.
+pub(super) struct Criteria<'a> {
+    /// What of the page counts as a change.
+    #[cfg(feature = "filter")]
+    filter: crate::catalog::PageFilter<'a>,
+    #[cfg(not(feature = "filter"))]
+    filter: core::marker::PhantomData<&'a ()>,
+    /// URLs that a robots.txt should judge and the image has not.
+    judged: JudgedTexts,
+}
+
+impl<'a> Criteria<'a> {
+    pub(super) fn new<B: Board>(probe: &Probe<'a, B>, visit: &Visit<'a>, page: u16) -> Self {
+        Self {
+            #[cfg(feature = "filter")]
+            filter: probe.setup.filter(page.into()),
+            #[cfg(not(feature = "filter"))]
+            filter: core::marker::PhantomData,
+            judged: JudgedTexts::of(probe, visit, page),
+        }
+    }
+
+    /// Judges for URLs that the image has not; the others are still to be added.
+    pub(super) fn judges(&self) -> Judges<'_> {
+        let mut judges = Judges::new();
+        self.judged.add_to(&mut judges);
+        judges
+    }
+
+    fn reading<'r, 'u>(
+        &'r self,
+        visit: &Visit<'a>,
+        judges: &'r mut Judges<'u>,
+        setup: &'r Setup<'a>,
+    ) -> Reading<'r, 'u> {
+        #[cfg(feature = "filter")]
+        return visit.reading_filtered(judges, setup, &self.filter);
+        #[cfg(not(feature = "filter"))]
+        visit.reading(judges, setup)
+    }
+
+    /// A robots.txt was read to its end: what it says of those URLs is remembered.
+    pub(super) fn judge<B: Board>(&self, probe: &Probe<'_, B>, judges: &Judges<'_>, head: &Head) {
+        self.judged.judge(probe, judges, head);
+    }
+}
+
 /// Who reads a body, with the board looking on.
 pub(super) struct Shown<'p, 'a, 'r, 'u, B> {
-    pub reading: Reading<'r, 'u>,
-    pub probe: &'p Probe<'a, B>,
+    reading: Reading<'r, 'u>,
+    probe: &'p Probe<'a, B>,
     /// Who listens to a host's own word.
-    #[cfg(feature = "hints")]
-    pub ear: Ear<'p, 'a, B>,
-    pub page: u16,
-    pub offset: u32,
+    ear: Ear<'p, 'a, B>,
+    /// Who looks for what the body leads to.
+    links: discovering::Reading<'p, 'a, 'u, B>,
+    page: u16,
+    offset: u32,
+}
+
+impl<'p, 'a, 'r, 'u, B: Board> Shown<'p, 'a, 'r, 'u, B> {
+    /// For the answer to what a visit asks for.
+    pub(super) fn new(
+        probe: &'p Probe<'a, B>,
+        visit: &'u Visit<'a>,
+        page: u16,
+        ear: Ear<'p, 'a, B>,
+        judges: &'r mut Judges<'u>,
+        criteria: &'r Criteria<'a>,
+    ) -> Self
+    where
+        'p: 'r,
+    {
+        Self {
+            reading: criteria.reading(visit, judges, &probe.setup),
+            probe,
+            ear,
+            links: discovering::Reading::new(probe, visit, page),
+            page,
+            offset: 0,
+        }
+    }
+
+    /// The answer has come to its end: what was found in it, and the fingerprint of the version of a
+    /// page that it brought, if any.
+    pub(super) fn finish(mut self, answer: &Answer) -> (Finding<'r, 'u>, Option<u64>) {
+        self.ear.finish(answer);
+        let finding = self.reading.finish();
+        #[cfg(feature = "filter")]
+        let finding = finding.judged(answer, |found| {
+            self.probe.board.fingerprint(self.page, found)
+        });
+        let version = finding.version(answer);
+        self.links.finish(version.is_some());
+        (finding, version)
+    }
 }
 
 impl<B: Board> Body for Shown<'_, '_, '_, '_, B> {
@@ -43,12 +132,11 @@ impl<B: Board> Body for Shown<'_, '_, '_, '_, B> {
             });
             self.offset = self.offset.saturating_add(bytes.len() as u32);
         }
-        #[cfg(feature = "hints")]
         let before = *bytes;
         let taken = self.reading.take(head, bytes);
-        #[cfg(feature = "hints")]
         self.ear
             .hear(head, before, if taken { 0 } else { bytes.len() });
+        self.links.overhear(head, before, bytes.len());
         taken
     }
 }

@@ -1,17 +1,20 @@
 //! Copies to a collector: what a page's answer brings goes there as it comes, over a second
 //! connection, and the fetch waits for it – but never for long.
 
+use core::net::IpAddr;
 use core::pin::pin;
 
 use super::copying::{Copying, Copyist};
 use super::slots::Runner;
 use super::{Board, Event, Probe, Slot};
 use crate::collect::{
-    Collector, LONGEST_PIECE, Preamble, Rest, Uncollected, Verdict, ending, piece, status,
+    Collector, LONGEST_PIECE, Preamble, Uncollected, Verdict, ending, piece, status,
 };
 use crate::fetch::{
-    Connect, Connection as _, Endpoint, Request, Resolve, Scheme, Tee, literal, within,
+    Addresses, ClientError, Connect, Connection as _, OwnerServer, Request, Resolve, Scheme, Tee,
+    within,
 };
+use crate::image::Image;
 use crate::time::{Duration, Instant};
 use embedded_io_async::{Read as _, Write as _};
 
@@ -70,10 +73,6 @@ impl<'a, B: Board> Probe<'a, B> {
         };
         runner.run(&mut slot.slot, &mut desk).await
     }
-
-    fn with_rest(&self, change: impl FnOnce(&mut Rest)) {
-        change(&mut self.state().rest);
-    }
 }
 
 /// Makes copies for one slot.
@@ -102,6 +101,24 @@ impl<'a, B: Board, K: Connect, R: Resolve> Copyist for Desk<'_, 'a, B, K, R> {
             began: Instant::ZERO,
             waited: Duration::ZERO,
         }
+    }
+}
+
+/// The owner's table of names in the image, before the board's resolver.
+struct OwnerNames<'s, 'a, R> {
+    image: &'s Image<'a>,
+    resolve: &'s mut R,
+}
+
+impl<R: Resolve> Resolve for OwnerNames<'_, '_, R> {
+    type Error = R::Error;
+
+    fn owner_address(&self, host: &str) -> Option<IpAddr> {
+        self.image.named(host).map(IpAddr::from)
+    }
+
+    async fn resolve(&mut self, name: &str) -> Result<Addresses, R::Error> {
+        self.resolve.resolve(name).await
     }
 }
 
@@ -230,44 +247,32 @@ impl<B: Board, K: Connect, R: Resolve> Delivery<'_, '_, B, K, R> {
     async fn open(&mut self, request: &Request<'_>) -> Result<(), Uncollected> {
         let probe = self.probe;
         self.began = probe.board.now();
-        let mut rests = false;
-        probe.with_rest(|rest| rests = rest.lasts(self.began));
-        if rests {
+        if probe.state().rest.lasts(self.began) {
             return Err(Uncollected::Resting);
         }
         let (Some(collector), Some(connect)) = (&probe.setup.collector, self.connect.take()) else {
             return Err(Uncollected::Connection);
         };
         let opened = {
-            let resolve = &mut *self.resolve;
-            let named = probe.setup.image.named(collector.url().host_text());
-            let opening = async move {
-                let url = collector.url();
-                let host = url.host_text();
-                let address = match named.map(Into::into).or_else(|| literal(host)) {
-                    Some(address) => address,
-                    None => {
-                        let found = resolve.resolve(host).await.ok();
-                        let first = found.and_then(|found| found.first().copied());
-                        first.ok_or(Uncollected::Name)?
-                    }
-                };
-                let to = Endpoint {
-                    scheme: Scheme::Http,
-                    host,
-                    address,
-                    port: url.port(),
-                };
-                connect
-                    .connect(to)
-                    .await
-                    .map_err(|_| Uncollected::Connection)
+            let url = collector.url();
+            let server = OwnerServer {
+                scheme: Scheme::Http,
+                host: url.host_text(),
+                port: url.port(),
+            };
+            let mut names = OwnerNames {
+                image: &probe.setup.image,
+                resolve: &mut *self.resolve,
             };
             let deadline = pin!(probe.board.sleep_until(self.began + STALL));
-            within(deadline, pin!(opening)).await
+            within(deadline, pin!(server.open(connect, &mut names))).await
         };
         self.waited = probe.board.now() - self.began;
-        self.stage = Stage::Open(opened.ok_or(Uncollected::Slow)??);
+        let opened = opened.ok_or(Uncollected::Slow)?;
+        self.stage = Stage::Open(opened.map_err(|why| match why {
+            ClientError::Resolve(_) | ClientError::NoAddress => Uncollected::Name,
+            _ => Uncollected::Connection,
+        })?);
         let preamble = Preamble {
             collector,
             request,
@@ -385,7 +390,7 @@ impl<B: Board, K: Connect, R: Resolve> Delivery<'_, '_, B, K, R> {
         self.stage = Stage::Failed(why);
         if why != Uncollected::Resting {
             let now = self.probe.board.now();
-            self.probe.with_rest(|rest| rest.failed(now));
+            self.probe.state().rest.failed(now);
         }
     }
 

@@ -9,90 +9,127 @@ use super::origin::Origin;
 use super::setup::Setup;
 use super::slots::Runner;
 use super::turn::Turn;
-use super::{Board, Probe, State};
+pub(super) use super::visited::Visited;
+use super::{Board, PageMemory, Probe};
 use crate::fleet::{ELASTICITY, Member, Outlook};
 use crate::learn::Estimate;
 use crate::math::Real;
 use crate::model::Objective;
 use crate::plan::worth::Belief;
-use crate::scheduler::PageSettings;
+use crate::scheduler::{PageSettings, SchedulerView};
 use crate::store::NOWHERE;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 
 /// Pages that are looked at for an elasticity: one that is right to a tenth is good enough.
 const SAMPLE: usize = 64;
 
-impl State<'_> {
+/// Until when anybody may be asked, and how much.
+#[derive(Debug)]
+pub(super) struct Lease {
+    /// Nobody is asked from then on: the end of a lease, or never.
+    until: Instant,
+    /// The budget that was granted last.
+    budget: f32,
+}
+
+impl Lease {
+    /// A probe that is alone needs none.
+    pub(super) const UNNEEDED: Self = Self {
+        until: Instant::MAX,
+        budget: 0.0,
+    };
+
     /// May anybody be asked now?
-    pub(super) fn is_leased(&self, now: Instant) -> bool {
-        now < self.leased_until
+    pub(super) fn holds(&self, now: Instant) -> bool {
+        now < self.until
     }
 
-    /// ln[D(p e^−½) / D(p e^½)] of the demand D at the present price p, by some of the pages. Work:
-    /// 128 gaps.
-    fn elasticity(&self, objective: Objective, weight: impl Fn(usize) -> f32) -> f32 {
-        let price = self.scheduler.price();
-        let half = Real::exp(0.5_f32);
-        let mut demand = [0.0_f32; 2];
-        let step = self.scheduler.pages() / SAMPLE + 1;
-        for index in (0..self.scheduler.pages()).step_by(step) {
-            let page = self.scheduler.page_id(index);
-            let Some(Ok(estimate)) = page.map(|page| self.scheduler.estimate(page)) else {
-                continue;
-            };
-            let belief = Belief {
-                shape: estimate.shape(),
-                time: estimate.time(),
-            };
-            for (sum, price) in demand.iter_mut().zip([price / half, price * half]) {
-                let gap = belief.gap_toward(objective, weight(index), price, 0.0);
-                if gap > 0.0 && gap.is_finite() {
-                    *sum += 1.0 / gap;
-                }
-            }
+    /// When it ends.
+    pub(super) fn until(&self) -> Instant {
+        self.until
+    }
+
+    /// There is none, until one is granted.
+    pub(super) fn end(&mut self) {
+        self.until = Instant::ZERO;
+    }
+
+    /// Takes over what a member was granted; the budget if that is another one than before.
+    fn grant(&mut self, member: &Member) -> Option<f32> {
+        let budget = member.budget();
+        let until = member.leased_until().filter(|_| budget > 0.0);
+        self.until = until.unwrap_or(Instant::ZERO);
+        let is_new = self.budget != budget && budget > 0.0 && budget.is_finite();
+        if is_new {
+            self.budget = budget;
         }
-        let (least, most) = ELASTICITY;
-        let [low, high] = demand;
-        if high > 0.0 && low > 0.0 {
-            Real::ln(low / high).clamp(least, most)
-        } else {
-            most
-        }
+        is_new.then_some(budget)
     }
 }
 
-impl State<'_> {
-    /// Believes what the list says that others have learnt, of pages that the store knows nothing
-    /// of; of how many? Work: the pages, each with a binary search.
-    pub(super) fn seed(&mut self, setup: &Setup<'_>) -> u16 {
-        let mut seeded = 0;
-        for index in 0..setup.image.pages() as u16 {
-            let known = self.known.pages.get(usize::from(index));
-            let is_known = known.is_none_or(|page| page.sector() != NOWHERE);
-            let Some(learnt) = setup.image.learnt(index).filter(|_| !is_known) else {
-                continue;
-            };
-            let estimate = Estimate::from_parts(learnt.shape, learnt.time, learnt.watch);
-            let is_open = setup
-                .page(index.into())
-                .is_ok_and(|page| page.rate.is_none() || page.confidence < PageSettings::CERTAIN);
-            if let (Some(id), Some(estimate), true) =
-                (self.scheduler.page_id(index.into()), estimate, is_open)
-            {
-                seeded += u16::from(self.scheduler.believe(id, estimate).is_ok());
+/// ln[D(p e^−½) / D(p e^½)] of the demand D at the present price p, by some of the pages. Work:
+/// 128 gaps.
+fn elasticity(
+    scheduler: &SchedulerView<'_>,
+    objective: Objective,
+    weight: impl Fn(usize) -> f32,
+) -> f32 {
+    let price = scheduler.price();
+    let half = Real::exp(0.5_f32);
+    let mut demand = [0.0_f32; 2];
+    let step = scheduler.pages() / SAMPLE + 1;
+    for index in (0..scheduler.pages()).step_by(step) {
+        let page = scheduler.page_id(index);
+        let Some(Ok(estimate)) = page.map(|page| scheduler.estimate(page)) else {
+            continue;
+        };
+        let belief = Belief {
+            shape: estimate.shape(),
+            time: estimate.time(),
+        };
+        for (sum, price) in demand.iter_mut().zip([price / half, price * half]) {
+            let gap = belief.gap_toward(objective, weight(index), price, 0.0);
+            if gap > 0.0 && gap.is_finite() {
+                *sum += 1.0 / gap;
             }
         }
-        seeded
     }
+    let (least, most) = ELASTICITY;
+    let [low, high] = demand;
+    if high > 0.0 && low > 0.0 {
+        Real::ln(low / high).clamp(least, most)
+    } else {
+        most
+    }
+}
+/// Believes what the list says that others have learnt, of pages that the store knows nothing
+/// of; of how many? Work: the pages, each with a binary search.
+pub(super) fn seed(
+    scheduler: &mut SchedulerView<'_>,
+    pages: &[PageMemory],
+    setup: &Setup<'_>,
+) -> u16 {
+    let mut seeded = 0;
+    for index in 0..setup.image.pages() as u16 {
+        let known = pages.get(usize::from(index));
+        let is_known = known.is_none_or(|page| page.sector() != NOWHERE);
+        let Some(learnt) = setup.image.learnt(index).filter(|_| !is_known) else {
+            continue;
+        };
+        let estimate = Estimate::from_parts(learnt.shape, learnt.time, learnt.watch);
+        let is_open = setup
+            .page(index.into())
+            .is_ok_and(|page| page.rate.is_none() || page.confidence < PageSettings::CERTAIN);
+        if let (Some(id), Some(estimate), true) =
+            (scheduler.page_id(index.into()), estimate, is_open)
+        {
+            seeded += u16::from(scheduler.believe(id, estimate).is_ok());
+        }
+    }
+    seeded
 }
 
 impl<B: Board> Runner<'_, '_, B> {
-    /// May anybody be asked now?
-    pub(super) fn is_leased(&self) -> bool {
-        let now = self.probe.board.now();
-        self.probe.state().is_leased(now)
-    }
-
     /// Would this request go to a host that is not in a fleet's list? It was led there before the
     /// list was: the page is forgotten to have moved, and waits as after a request.
     pub(super) fn is_elsewhere(&self, turn: &Turn, origin: &Origin<'_>) -> bool {
@@ -127,27 +164,28 @@ impl<B: Board> Probe<'_, B> {
     /// lease.
     pub fn obey(&self, member: &Member) {
         let now = self.board.now();
-        let budget = member.budget();
-        let lease = member.leased_until().filter(|_| budget > 0.0);
         let state = &mut *self.state();
-        if state.granted != budget && budget > 0.0 && budget.is_finite() {
-            state.granted = budget;
+        if let Some(budget) = state.lease.grant(member) {
             // It is a number above zero: nothing else is refused.
             let _ = state.scheduler.set_budget(Some(budget), now);
         }
-        state.leased_until = lease.unwrap_or(Instant::ZERO);
         state.slots.wake_all();
     }
 
     /// Leaves every host alone until its politeness has passed since the probe started: nobody knows
     /// who asked it before. To be called before any slot runs. Work: the hosts of the list.
     pub fn rest(&self, member: &Member) {
+        self.close_hosts(|gap| member.rests_until(gap));
+    }
+
+    /// Leaves every host of the list alone until a moment that its gap decides.
+    pub(super) fn close_hosts(&self, until: impl Fn(Duration) -> Instant) {
         let state = &mut *self.state();
         for index in 0..self.setup.image.hosts() {
             if let Some(host) = state.scheduler.host_id(index)
                 && let Some(gap) = state.scheduler.gap(host)
             {
-                let _ = state.scheduler.close_until(host, member.rests_until(gap));
+                let _ = state.scheduler.close_until(host, until(gap));
             }
         }
     }
@@ -156,7 +194,8 @@ impl<B: Board> Probe<'_, B> {
     /// probe without a store, before any slot runs; [`Persistence::restore`](super::Persistence)
     /// does it by itself. Work: the pages, each with a binary search.
     pub fn seed(&self) -> u16 {
-        self.state().seed(&self.setup)
+        let state = &mut *self.state();
+        seed(&mut state.scheduler, state.known.pages, &self.setup)
     }
 
     /// What a report says of this probe; `room` has the pages, hosts and fetches a day that it could
@@ -167,7 +206,7 @@ impl<B: Board> Probe<'_, B> {
         let weight = |index| self.setup.page(index).map_or(1.0, |page| page.weight);
         Outlook {
             price: state.scheduler.price(),
-            elasticity: state.elasticity(self.setup.image.objective(), weight),
+            elasticity: elasticity(&state.scheduler, self.setup.image.objective(), weight),
             freshness: state.scheduler.freshness().unwrap_or(0.0),
             pages,
             hosts,

@@ -37,6 +37,7 @@
 //! | `totals.rs` | what counts as a fetch, an error, a change |
 //! | `event.rs`, `log_line.rs` | what the log says, and how a line of it is written and read back |
 //! | `board.rs`, `body.rs` | what a board has to bring; what it is shown of bodies |
+//! | `without.rs` | nothing: it stands in for the parts whose features are off |
 //! | `fleet.rs` | what a lease allows, and what more budget would be worth (feature `fleet`) |
 //! | `visited.rs` | which visits a planner is told of (feature `fleet`) |
 //! | `copying.rs`, `collecting.rs` | how long a fetch waits for a collector (feature `collect`) |
@@ -184,6 +185,7 @@ mod visit;
 #[cfg(feature = "fleet")]
 mod visited;
 mod wall_clock;
+mod without;
 
 #[cfg(feature = "additions")]
 pub use additions::{AddError, AddedPage};
@@ -220,6 +222,12 @@ use redirects::Redirects;
 use setup::Setup;
 use slots::Slots;
 use wall_clock::WallClock;
+#[cfg(not(feature = "discover"))]
+use without::discovering;
+#[cfg(not(feature = "fleet"))]
+use without::fleet;
+#[cfg(not(feature = "hints"))]
+use without::tellers;
 
 /// The time between two looks whether every slot makes progress.
 const HOUSE_TICK: Duration = Duration::from_secs(1);
@@ -236,7 +244,6 @@ struct State<'a> {
     totals: Totals,
     online: bool,
     /// Whose word is listened to.
-    #[cfg(feature = "hints")]
     tellers: tellers::Tellers<'a>,
     /// How long the collector is left alone.
     #[cfg(feature = "collect")]
@@ -246,24 +253,13 @@ struct State<'a> {
     discovery: Option<discovering::Discovery<'a>>,
     /// What the scheduler last said to wait for.
     due: Option<Instant>,
-    /// Nobody is asked from then on: the end of a lease, or never.
-    #[cfg(feature = "fleet")]
-    leased_until: Instant,
-    /// The budget that was granted last.
-    #[cfg(feature = "fleet")]
-    granted: f32,
+    /// Until when anybody may be asked.
+    lease: fleet::Lease,
     /// What the planner has not been told yet.
-    #[cfg(feature = "fleet")]
-    visited: visited::Visited,
+    visited: fleet::Visited,
 }
 
 impl State<'_> {
-    /// May anybody be asked now? A probe that is alone needs no lease.
-    #[cfg(not(feature = "fleet"))]
-    fn is_leased(&self, _now: Instant) -> bool {
-        true
-    }
-
     /// The host at whose gate a page waits: its own, as a rule.
     fn waits_at(&self, page: PageId) -> u16 {
         let host = self.scheduler.host_of(page);
@@ -329,19 +325,14 @@ impl<'a, B: Board> Probe<'a, B> {
             slots: Slots::new(slots),
             totals: Totals::default(),
             online: false,
-            #[cfg(feature = "hints")]
             tellers: tellers::Tellers::new(image),
             #[cfg(feature = "collect")]
             rest: crate::collect::Rest::NONE,
             #[cfg(feature = "discover")]
             discovery: None,
             due: None,
-            #[cfg(feature = "fleet")]
-            leased_until: Instant::MAX,
-            #[cfg(feature = "fleet")]
-            granted: 0.0,
-            #[cfg(feature = "fleet")]
-            visited: visited::Visited::NEW,
+            lease: fleet::Lease::UNNEEDED,
+            visited: fleet::Visited::NEW,
         };
         if let Some(unix) = board.unix_time() {
             state.clock.set(unix, now);
@@ -477,7 +468,7 @@ impl<'a, B: Board> Probe<'a, B> {
     /// long?
     fn hangs(&self, now: Instant, patience: Duration) -> bool {
         let state = self.state();
-        let waits = state.online && !state.persist.is_holding() && state.is_leased(now);
+        let waits = state.online && !state.persist.is_holding() && state.lease.holds(now);
         state.slots.hangs(now, patience)
             || waits && state.due.is_some_and(|due| now - due > patience)
     }

@@ -12,6 +12,8 @@
 //! written once. Records of the sector that is erased next are written again. What is read at the
 //! next start is in `restore.rs`.
 
+use core::ops::ControlFlow;
+
 use super::memory::{Knowledge, PageMemory};
 use super::setup::Setup;
 use super::wall_clock::WallClock;
@@ -301,28 +303,39 @@ impl<B: Board> Persistence<'_, '_, B> {
     ///
     /// *Cancellation*: as for [`Self::run`].
     pub async fn flush<F: Partition>(&self, store: &mut Store<F>) {
-        let board = &self.probe.board;
-        let now = board.now();
+        let now = self.probe.board.now();
         {
             let persist = &mut self.probe.state().persist;
             persist.root_unsaved |= now >= persist.root_due;
         }
+        let board = &self.probe.board;
         loop {
             let quiet = self.is_quiet();
-            match store.step(&Books(self.probe), quiet, board.now()).await {
-                Ok(Step::Wrote) => self.hold(false),
-                Ok(Step::NeedsErase) => {
-                    self.hold(true);
-                    board.sleep_until(board.now() + LOOK_AGAIN).await;
-                }
-                Ok(Step::Idle | Step::Spent(_)) => break,
-                Err(_) => {
-                    board.log(&Event::NotStored);
-                    break;
-                }
+            let step = store.step(&Books(self.probe), quiet, board.now()).await;
+            match self.stepped(step) {
+                ControlFlow::Continue(None) => {}
+                ControlFlow::Continue(Some(then)) => board.sleep_until(then).await,
+                ControlFlow::Break(()) => break,
             }
         }
-        self.hold(false);
+    }
+
+    /// What follows a step of a store or a log: the next one, at once or at that moment, or the end,
+    /// because there is nothing to write or it cannot be written. Nothing is fetched while a sector
+    /// waits to be erased.
+    // No async function that takes the step: each one is a place that can panic, and takes RAM.
+    pub(super) fn stepped<E>(&self, step: Result<Step, E>) -> ControlFlow<(), Option<Instant>> {
+        let board = &self.probe.board;
+        self.hold(matches!(step, Ok(Step::NeedsErase)));
+        match step {
+            Ok(Step::Wrote) => ControlFlow::Continue(None),
+            Ok(Step::NeedsErase) => ControlFlow::Continue(Some(board.now() + LOOK_AGAIN)),
+            Ok(Step::Idle | Step::Spent(_)) => ControlFlow::Break(()),
+            Err(_) => {
+                board.log(&Event::NotStored);
+                ControlFlow::Break(())
+            }
+        }
     }
 
     /// Stores what has changed when nothing is fetched any more: a slot that was dropped at a page
@@ -363,7 +376,7 @@ impl<B: Board> Persistence<'_, '_, B> {
         state.persist.holds && state.slots.are_idle()
     }
 
-    pub(super) fn hold(&self, holds: bool) {
+    fn hold(&self, holds: bool) {
         let mut state = self.probe.state();
         if state.persist.holds != holds {
             state.persist.holds = holds;

@@ -87,7 +87,7 @@ impl<B: Board> Persistence<'_, '_, B> {
                 resumed.pages += u16::from(state.resume_page(index, now));
             }
             #[cfg(feature = "fleet")]
-            state.seed(setup);
+            super::fleet::seed(&mut state.scheduler, state.known.pages, setup);
             let new = setup.first_round(resumed.pages);
             state.scheduler.begin_ahead(new);
             state.persist.root_unsaved = true;

@@ -308,7 +308,7 @@ impl<B: Board> Runner<'_, '_, B> {
             return Decision::Fetch(page);
         }
         loop {
-            if !state.online || state.persist.is_holding() || !state.is_leased(now) {
+            if !state.online || state.persist.is_holding() || !state.lease.holds(now) {
                 return Decision::Idle;
             }
             let decision = state.scheduler.next(now);

@@ -3,7 +3,7 @@
 
 use core::pin::pin;
 
-use super::body::Shown;
+use super::body::{Criteria, Shown};
 use super::connection::{NEAR, SlotConnection, Unanswered};
 use super::copying::Copying;
 use super::names::Names;
@@ -11,7 +11,7 @@ use super::origin::{Origin, Passage, Refusal};
 use super::slots::{Runner, SLOW_FOR};
 use super::verdicts::Judges;
 use super::visit::{Conclusion, Moment, Next, Reply, Visit};
-use super::{Board, Event, Failure, PageMemory, State};
+use super::{Board, Event, Failure, PageMemory, State, tellers};
 use crate::fetch::{Connect, Resolve, within};
 use crate::scheduler::{Outcome, PageId};
 use crate::time::{Duration, Instant};
@@ -42,128 +42,85 @@ impl<B: Board> Runner<'_, '_, B> {
         buffer: &mut [u8],
         copy: &mut impl Copying,
     ) -> (bool, Option<u64>) {
+        let probe = self.probe;
         let visit = self.begin(turn);
-        let Some((mut ask, origin)) = visit.ask(&self.probe.setup) else {
+        let Some((mut ask, origin)) = visit.ask(&probe.setup) else {
             self.end_unasked(turn, &visit);
             return (false, None);
         };
-        #[cfg(feature = "fleet")]
         if self.is_elsewhere(turn, &origin) {
             return (false, None);
         }
         if let Err(refusal) = self.pass(turn, &visit, &origin) {
             if refusal == Refusal::Closed {
-                let then = self.probe.board.now() + CLOSED_WAIT;
-                self.probe.board.sleep_until(then).await;
+                let then = probe.board.now() + CLOSED_WAIT;
+                probe.board.sleep_until(then).await;
             }
             return (self.end(turn, &visit, Reply::Refused(refusal)), None);
         }
-        // On a kept connection a request may have to be made twice, which a page with a limit may
-        // not be.
-        let page = turn.page.index();
-        if self.probe.state().was_lost(turn) || self.probe.setup.is_limited(page) {
+        if self.needs_new_connection(turn) {
             connection.expire();
         }
-        if !self.is_leased() {
-            self.put_back(turn, turn.host, true);
-            return (false, None);
-        }
-        #[cfg(feature = "hints")]
-        let Some(ear) = self.listen(turn, &visit) else {
+        let ear = match self.is_leased() {
+            true => self.listen(turn, &visit),
+            false => None,
+        };
+        let Some(ear) = ear else {
             self.put_back(turn, turn.host, true);
             return (false, None);
         };
-        #[cfg(feature = "discover")]
-        let judged = super::discovering::JudgedTexts::of(self.probe, &visit, page as u16);
-        let mut judges = Judges::new();
-        #[cfg(feature = "discover")]
-        judged.add_to(&mut judges);
-        if visit.asks_for_page() && !self.probe.setup.is_teller(page as u16) {
-            copy.watch(page as u16);
+        let page = turn.page.index() as u16;
+        let criteria = Criteria::new(probe, &visit, page);
+        let mut judges = criteria.judges();
+        if visit.asks_for_page() && !probe.setup.is_teller(page) {
+            copy.watch(page);
         }
         ask.request.keep_alive = self.prepare(turn, &visit, &mut judges);
-        #[cfg(feature = "filter")]
-        let filter = self.probe.setup.filter(page);
-        let mut body = Shown {
-            #[cfg(not(feature = "filter"))]
-            reading: visit.reading(&mut judges, &self.probe.setup),
-            #[cfg(feature = "filter")]
-            reading: visit.reading_filtered(&mut judges, &self.probe.setup, &filter),
-            probe: self.probe,
-            page: turn.page.index() as u16,
-            offset: 0,
-            #[cfg(feature = "hints")]
-            ear,
-        };
-        #[cfg(feature = "discover")]
-        let mut found = super::discovering::Reading::new(self.probe, &visit, page as u16);
+        let mut body = Shown::new(probe, &visit, page, ear, &mut judges, &criteria);
         let answered = {
-            #[cfg(feature = "discover")]
-            let body = &mut super::discovering::Overheard {
-                body: &mut body,
-                found: &mut found,
-            };
-            #[cfg(not(feature = "discover"))]
-            let body = &mut body;
             let mut names = Names {
-                probe: self.probe,
+                probe,
                 origin,
                 resolve,
                 kept_until: connection.kept().map(|(_, until)| until),
             };
             let request = pin!(connection.request(
                 &mut ask,
-                self.probe.board.now(),
+                probe.board.now(),
                 &mut names,
                 buffer,
-                body,
+                &mut body,
                 &mut *copy,
             ));
-            let deadline = pin!(self.probe.board.sleep_until(self.deadline(turn)));
-            let exchange = within(deadline, request);
-            #[cfg(feature = "fleet")]
-            let exchange = pin!(exchange);
-            #[cfg(feature = "fleet")]
-            let exchange = self.while_leased(exchange);
-            exchange.await
+            let deadline = pin!(probe.board.sleep_until(self.deadline(turn)));
+            let exchange = pin!(within(deadline, request));
+            self.while_leased(exchange).await
         };
-        let now = self.probe.board.now();
+        let now = probe.board.now();
         let wait = match &answered {
             Some(Ok(answer)) => answer.wait,
             _ => None,
         };
-        self.probe.state().known.origins.leave(&origin, wait, now);
+        probe.state().known.origins.leave(&origin, wait, now);
         if answered.is_none() && !self.is_leased() {
             // Nobody failed: the lease has ended.
             self.put_back(turn, turn.host, true);
             return (false, None);
         }
-        let mut version = None;
-        let reply = match &answered {
+        let (reply, version) = match &answered {
             Some(Ok(answer)) => {
                 connection.keep(turn.host, now);
-                #[cfg(feature = "hints")]
-                body.ear.finish(answer);
-                let finding = body.reading.finish();
-                #[cfg(feature = "filter")]
-                let finding = finding.judged(answer, |found| {
-                    self.probe.board.fingerprint(page as u16, found)
-                });
-                version = finding.version(answer);
-                #[cfg(feature = "discover")]
-                found.finish(version.is_some());
-                Reply::Answered(answer, finding)
+                let (finding, version) = body.finish(answer);
+                (Reply::Answered(answer, finding), version)
             }
-            Some(Err(Unanswered::Stale)) => Reply::Stale,
-            Some(Err(Unanswered::Lost)) => Reply::Lost,
-            Some(Err(Unanswered::Failed(why))) => Reply::Failed(*why),
-            None => Reply::Failed(Failure::Deadline),
+            Some(Err(Unanswered::Stale)) => (Reply::Stale, None),
+            Some(Err(Unanswered::Lost)) => (Reply::Lost, None),
+            Some(Err(Unanswered::Failed(why))) => (Reply::Failed(*why), None),
+            None => (Reply::Failed(Failure::Deadline), None),
         };
         let again = self.end(turn, &visit, reply);
-        #[cfg(feature = "discover")]
         if let Some(Ok(answer)) = &answered {
-            self.probe
-                .judge_found(&judges, &judged, answer.head.status, answer.head.encoded);
+            criteria.judge(probe, &judges, &answer.head);
         }
         (again, version)
     }
@@ -174,22 +131,25 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
     /// When a request has to be over: at its deadline, or when the lease ends.
     fn deadline(&self, turn: &Turn) -> Instant {
         let deadline = turn.start + self.probe.setup.deadline();
-        #[cfg(feature = "fleet")]
-        let deadline = deadline.min(self.probe.state().leased_until);
-        deadline
+        deadline.min(self.probe.state().lease.until())
     }
 
-    /// A probe that is alone needs no lease.
-    #[cfg(not(feature = "fleet"))]
-    fn is_leased(&self) -> bool {
-        true
+    /// May anybody be asked now?
+    pub(super) fn is_leased(&self) -> bool {
+        let now = self.probe.board.now();
+        self.probe.state().lease.holds(now)
+    }
+
+    /// Must a request not be made on a connection that was kept? It may have to be made twice there,
+    /// which a page with a limit may not be.
+    fn needs_new_connection(&self, turn: &Turn) -> bool {
+        self.probe.state().was_lost(turn) || self.probe.setup.is_limited(turn.page.index())
     }
 
     fn begin(&self, turn: &Turn) -> Visit<'a> {
         let page = turn.page.index() as u16;
         let now = self.probe.board.now();
-        #[cfg(feature = "discover")]
-        self.probe.want_links(page);
+        self.want_links(page);
         Visit::begin(
             &self.probe.setup,
             &mut self.probe.state().known,
@@ -291,12 +251,17 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
                 };
             }
             let back_off = state.record(turn, conclusion, now);
-            #[cfg(feature = "fleet")]
             if let Some(counted) = conclusion.counted {
-                state.visited(turn.page, counted.changed, now);
+                let visited = &mut state.visited;
+                visited.note(&state.scheduler, turn.page, counted.changed, now);
             }
-            #[cfg(feature = "hints")]
-            state.heed(&self.probe.setup, turn, conclusion, now);
+            tellers::heed(
+                &mut state.scheduler,
+                &self.probe.setup,
+                turn,
+                conclusion,
+                now,
+            );
             back_off
         };
         if let (Some(wait), Some(why)) = (back_off, conclusion.failure) {
@@ -306,8 +271,7 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
                 why,
             });
         }
-        #[cfg(feature = "discover")]
-        self.probe.looked_at(page as u16, conclusion.outcome);
+        self.look_further(page as u16, conclusion.outcome);
     }
 }
 
@@ -372,10 +336,7 @@ impl State<'_> {
             let _ = self.scheduler.set_gap(host, gap);
         }
         let before = self.failures(turn.host);
-        #[cfg(feature = "hints")]
         let recorded = self.tellers.recorded(turn.page, outcome);
-        #[cfg(not(feature = "hints"))]
-        let recorded = outcome;
         // It was in flight: nobody else records it.
         let _ = self.scheduler.record(turn.page, recorded, now);
         self.slots.wake_all();

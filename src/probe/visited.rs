@@ -1,10 +1,10 @@
 //! What a fleet's planner is told of visits, and what it may ask for besides: a probe in a fleet
 //! keeps what it has seen until somebody has taken it.
 
-use super::{Board, Probe, State};
-use crate::fleet::{MOST_VISITS, Visit};
+use super::{Board, Probe};
+use crate::fleet::{Drift, MOST_VISITS, Visit};
 use crate::image::Image;
-use crate::scheduler::{self, PageId};
+use crate::scheduler::{self, PageId, SchedulerView};
 use crate::time::{Duration, Instant};
 
 /// Visits that are kept: two batches, so that one can be full while another is under way.
@@ -34,17 +34,21 @@ impl Visited {
         }
         let _ = self.visits.push_back(visit);
     }
-}
 
-impl State<'_> {
     /// A page was visited, and what it brought has been learnt.
-    pub(super) fn visited(&mut self, page: PageId, changed: bool, now: Instant) {
-        let Ok(estimate) = self.scheduler.estimate(page) else {
+    pub(super) fn note(
+        &mut self,
+        scheduler: &SchedulerView<'_>,
+        page: PageId,
+        changed: bool,
+        now: Instant,
+    ) {
+        let Ok(estimate) = scheduler.estimate(page) else {
             return;
         };
         let (shape, time, watch) = estimate.parts();
         let seconds = (now - Instant::ZERO).as_secs();
-        self.visited.push(Visit {
+        self.push(Visit {
             page: page.index() as u16,
             ago_s: seconds.min(u32::MAX.into()) as u32,
             changed,
@@ -64,28 +68,20 @@ impl<'a, B: Board> Probe<'a, B> {
     pub fn in_fleet(mut self, device: Option<Image<'a>>) -> Self {
         self.setup.is_member = true;
         self.setup.device = device;
-        self.state().leased_until = Instant::ZERO;
+        self.state().lease.end();
         self
     }
 
     /// Leaves every host alone until its politeness has passed since this moment: nobody knows who
     /// asked it before. To be called before any slot runs. Work: the hosts of the list.
     pub fn rest_since(&self, moment: Instant) {
-        let state = &mut *self.state();
-        for index in 0..self.setup.image.hosts() {
-            if let Some(host) = state.scheduler.host_id(index)
-                && let Some(gap) = state.scheduler.gap(host)
-            {
-                let gap = crate::fleet::Drift::DEFAULT.lengthen(gap);
-                let _ = state.scheduler.close_until(host, moment + gap);
-            }
-        }
+        self.close_hosts(|gap| moment + Drift::DEFAULT.lengthen(gap));
     }
 
     /// Asks nobody any more, until [`Self::obey`] is called.
     pub fn pause(&self) {
         let state = &mut *self.state();
-        state.leased_until = Instant::ZERO;
+        state.lease.end();
         state.slots.wake_all();
     }
 

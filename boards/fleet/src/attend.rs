@@ -1,9 +1,8 @@
 //! One connection to the broker, from its opening to its end.
 
-use core::net::IpAddr;
 use core::pin::pin;
 
-use dunlin::fetch::{Connect, Connection as _, Endpoint, Resolve, Scheme, within};
+use dunlin::fetch::{ClientError, Connect, Connection as _, OwnerServer, Resolve, Scheme, within};
 use dunlin::fleet::{MOST_VISITS, Presence, Topic, encode, topic};
 use dunlin::probe::{Board, Probe};
 use dunlin::time::{Duration, Instant};
@@ -117,32 +116,21 @@ async fn open<'c, C: Connect, R: Resolve>(
     resolve: &mut R,
     broker: &Broker<'_>,
 ) -> Step<C::Connection<'c>> {
-    let host = broker.host;
-    let known: Option<IpAddr> = resolve.owner_address(host).or_else(|| host.parse().ok());
-    let address = match known {
-        Some(address) => address,
-        None => {
-            let found = resolve.resolve(host).await.map_err(|_| Left::Name)?;
-            *found.first().ok_or(Left::Name)?
-        }
-    };
-    if broker.is_secure && !connect.speaks_https() {
-        return Err(Left::Tls);
-    }
-    if !connect.reaches(address) {
-        return Err(Left::Name);
-    }
-    let to = Endpoint {
+    let server = OwnerServer {
         scheme: if broker.is_secure {
             Scheme::Https
         } else {
             Scheme::Http
         },
-        host,
-        address,
+        host: broker.host,
         port: broker.port,
     };
-    connect.connect(to).await.map_err(|_| Left::Connection)
+    let opened = server.open(connect, resolve).await;
+    opened.map_err(|why| match why {
+        ClientError::NeedsTls => Left::Tls,
+        ClientError::Connect(_) => Left::Connection,
+        _ => Left::Name,
+    })
 }
 
 /// Who connects; `None` if a name is too long for a broker.

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use async_io::Timer;
-use dunlin::fetch::{Addresses, Connect as _, Endpoint, Resolve as _, Url};
+use dunlin::fetch::{ClientError, OwnerServer, Url};
 use embedded_io_async::{Read as _, Write as _};
 use futures_lite::FutureExt as _;
 
-use crate::board::net::{HostConnect, HostResolve};
+use crate::board::net::{HostConnect, HostResolve, open_any};
 
 /// For the whole of it, from the look-up of a name to the answer's status.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -96,24 +96,17 @@ impl Post {
     ) -> Result<u16, String> {
         let url = Url::parse(&self.url.0).map_err(said)?;
         let (host, port) = (url.host_text(), url.port());
-        let addresses = match host.trim_matches(['[', ']']).parse() {
-            Ok(address) => Addresses::from_iter([address]),
-            Err(_) => self.resolve.resolve(host).await.map_err(said)?,
+        let server = OwnerServer {
+            scheme: url.scheme(),
+            host,
+            port,
         };
-        let mut connected = Err("its name has no address".to_owned());
-        for address in addresses {
-            let to = Endpoint {
-                scheme: url.scheme(),
-                host,
-                address,
-                port,
-            };
-            connected = self.connect.connect(to).await.map_err(said);
-            if connected.is_ok() {
-                break;
-            }
-        }
-        let mut connection = connected?;
+        let opened = open_any(&server, &mut self.connect, &mut self.resolve).await;
+        let mut connection = opened.map_err(|why| match why {
+            ClientError::Resolve(why) | ClientError::Connect(why) => said(why),
+            ClientError::NoAddress => "its name has no address".to_owned(),
+            other => said(other),
+        })?;
         let authority = match port == url.scheme().default_port() {
             true => host.to_owned(),
             false => format!("{host}:{port}"),

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, ensure};
+use dunlin::probe::LoggedEvent;
 use dunlin_tools::qemu::temporary;
 use dunlin_tools::web::Web;
 
@@ -49,15 +50,16 @@ pub fn time_server(_: &Path) -> Result<()> {
         let (_, said) = summary(&qemu(&pages.0, 14, &more)?.output()?)?;
         Ok(said)
     };
+    // Before its message, a line says when it was and how grave it is.
+    let event = |line: &str| -> Option<(u64, String)> {
+        match LoggedEvent::read(line.get(line.find("clock ")?..)?)? {
+            LoggedEvent::Clock { unix, from } => Some((unix.into(), from?.to_owned())),
+            _ => None,
+        }
+    };
     let clock = |said: &str| -> Result<(u64, String)> {
-        let line = said
-            .lines()
-            .find_map(|line| Some(line.split_once("clock unix=")?.1.to_owned()));
-        let line = line.with_context(|| format!("the clock was never certain:\n{said}"))?;
-        let (unix, from) = line
-            .split_once(" from=")
-            .context("it does not say who said so")?;
-        Ok((unix.parse()?, from.trim().to_owned()))
+        let found = said.lines().find_map(event);
+        found.with_context(|| format!("the clock was never certain:\n{said}"))
     };
 
     let server = TimeServer::start(move |request| packet(request, 2, future))?;

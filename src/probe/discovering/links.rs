@@ -1,10 +1,10 @@
 //! What a body leads to, as it streams by: links of a page, pages of a sitemap, sitemaps of a
 //! robots.txt.
 
-use super::Kind;
+use super::{Discovery, Kind, Pages};
 use crate::discover::{Directives, Link, LinkKind, LinkReader, LinkSink, TextPlace, digest};
-use crate::feed::FeedReader;
-use crate::fetch::{Body, Head, Url};
+use crate::feed::{Entry, FeedReader};
+use crate::fetch::{Head, Url};
 use crate::probe::visit::Visit;
 use crate::probe::{Board, Probe};
 use crate::rank::{Found as Words, WordReader};
@@ -78,9 +78,18 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
         }
     }
 
-    /// Bytes of the body.
+    /// These bytes were read by somebody else, all but so many of the last.
+    pub(in crate::probe) fn overhear(&mut self, head: &Head, bytes: &[u8], left: usize) {
+        // What is offered again was not read yet. A fingerprint leaves nothing, and takes nothing.
+        let used = match self.reader {
+            Reader::Robots(_) => bytes.len().saturating_sub(left),
+            _ => bytes.len(),
+        };
+        self.take(head, bytes.get(..used).unwrap_or_default());
+    }
+
     #[inline(never)] // Out of the futures' code, which would be larger.
-    pub(in crate::probe) fn take(&mut self, head: &Head, mut bytes: &[u8]) {
+    fn take(&mut self, head: &Head, mut bytes: &[u8]) {
         let is_good = (200..300).contains(&head.status);
         if let Reader::Page(_, found) = &mut self.reader
             && (is_good || head.status == 304)
@@ -107,18 +116,15 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
                 reader.update(bytes, &mut sink);
             }
             Reader::Sitemap(reader) => {
-                while let Some(entry) = reader.next(&mut bytes) {
-                    match entry {
-                        Ok(entry) => {
-                            probe.listed_in_sitemap(&base, host, entry.url, entry.is_sitemap)
-                        }
-                        // It was said by the reader, and nothing comes any more.
-                        Err(_) => break,
-                    }
+                // After an error, nothing comes any more.
+                while let Some(Ok(entry)) = reader.next(&mut bytes) {
+                    probe.discover(|discovery, pages| {
+                        discovery.listed_in_sitemap(pages, &probe.board, (&base, host), &entry);
+                    });
                 }
             }
             Reader::Robots(lines) => lines.take(bytes, &mut |sitemap| {
-                probe.sitemap_named(&base, sitemap);
+                probe.discover(|discovery, _| discovery.sitemap_named(&base, sitemap));
             }),
         }
     }
@@ -148,22 +154,27 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
                         let about = found.about.and(all.words_of(&base));
                         page.set_worth(all.worth_of(&base, about));
                     }
-                    probe.spend(self.page, found);
+                    probe.discover(|discovery, _| discovery.spend(self.page, found));
                 } else {
                     // Its links are not known this time, what it wants is.
-                    probe.note_wish(self.page, found);
+                    probe.discover(|discovery, _| discovery.note_wish(self.page, found));
                 }
             }
             Reader::Sitemap(reader) => {
                 if let Some(entry) = reader.finish() {
-                    probe.listed_in_sitemap(&base, host, entry.url, entry.is_sitemap);
+                    probe.discover(|discovery, pages| {
+                        discovery.listed_in_sitemap(pages, &probe.board, (&base, host), &entry);
+                    });
                 }
             }
             Reader::Robots(lines) => {
-                lines.take(b"\n", &mut |sitemap| probe.sitemap_named(&base, sitemap));
+                let mut named = |sitemap: &[u8]| {
+                    probe.discover(|discovery, _| discovery.sitemap_named(&base, sitemap));
+                };
+                lines.take(b"\n", &mut named);
                 if !lines.has_named {
                     // Where most sites have one.
-                    probe.sitemap_named(&base, b"/sitemap.xml");
+                    named(b"/sitemap.xml");
                 }
             }
         }
@@ -203,9 +214,14 @@ impl<B: Board> LinkSink for Sink<'_, '_, '_, '_, B> {
                 .in_text(link.anchor)
                 .and(self.probe.setup.found.words_of(&url)),
         };
-        if !found.links.contains(&other)
-            && let Some(other) = self.probe.meet(&url, about, &self.base, self.host)
-        {
+        if found.links.contains(&other) {
+            return;
+        }
+        let met = self.probe.discover(|discovery, pages| {
+            let from = (&self.base, self.host);
+            discovery.meet(pages, &self.probe.board, (&url, about), from)
+        });
+        if let Some(other) = met.flatten() {
             if is_near(&self.base, &url) {
                 self.found.near |= 1 << self.found.links.len();
             }
@@ -245,30 +261,36 @@ pub(super) fn part_of<'u>(url: &Url<'u>) -> Option<(&'u str, bool)> {
     (has_query || !first.is_empty()).then_some((first, has_query))
 }
 
-impl<B: Board> Probe<'_, B> {
+impl Discovery<'_> {
     /// A sitemap lists a page of its own host, or another sitemap.
-    fn listed_in_sitemap(&self, sitemap: &Url<'_>, host: u16, url: &[u8], is_sitemap: bool) {
+    fn listed_in_sitemap(
+        &mut self,
+        pages: &mut Pages<'_, '_>,
+        board: &impl Board,
+        (sitemap, host): (&Url<'_>, u16),
+        entry: &Entry<'_>,
+    ) {
         let mut text = [0; LONGEST_TEXT];
-        let Ok(url) = sitemap.join(url, &mut text) else {
+        let Ok(url) = sitemap.join(entry.url, &mut text) else {
             return;
         };
         // What it says of others is not believed.
         if !url.same_server(sitemap) {
             return;
         }
-        if is_sitemap {
+        if entry.is_sitemap {
             return self.add_sitemap(&url);
         }
         // The host vouches for it: it counts as seen twice.
-        let about = self.setup.found.words_of(&url);
-        let first = self.meet(&url, about, sitemap, host);
+        let about = pages.setup.found.words_of(&url);
+        let first = self.meet(pages, board, (&url, about), (sitemap, host));
         if first.is_some() {
-            let _ = self.meet(&url, about, sitemap, host);
+            let _ = self.meet(pages, board, (&url, about), (sitemap, host));
         }
     }
 
     /// A robots.txt names a sitemap.
-    fn sitemap_named(&self, robots: &Url<'_>, url: &[u8]) {
+    fn sitemap_named(&mut self, robots: &Url<'_>, url: &[u8]) {
         let mut text = [0; LONGEST_TEXT];
         if let Ok(url) = robots.join(url, &mut text)
             && url.same_server(robots)
@@ -277,39 +299,20 @@ impl<B: Board> Probe<'_, B> {
         }
     }
 
-    fn add_sitemap(&self, url: &Url<'_>) {
-        let Some(text) = crate::probe::redirects::spell(url) else {
-            return;
-        };
-        let state = &mut *self.state();
-        if let Some(discovery) = state.discovery.as_mut()
-            && discovery.wanted.sitemaps
-        {
-            discovery.add_sitemap(&text);
-        }
-    }
-
     /// A page was read to its end: its cash goes to what it links to.
-    fn spend(&self, page: u16, found: &PageLinks) {
-        let mut state = self.state();
-        if let Some(discovery) = state.discovery.as_mut() {
-            let links = match found.directives.nofollow {
-                true => &[][..],
-                false => &found.links,
-            };
-            discovery.frontier.visited_at(page, links, found.near);
-        }
-        drop(state);
+    fn spend(&mut self, page: u16, found: &PageLinks) {
+        let links = match found.directives.nofollow {
+            true => &[][..],
+            false => &found.links,
+        };
+        self.frontier.visited_at(page, links, found.near);
         self.note_wish(page, found);
     }
 
     /// A page says whether it wants to be kept.
-    fn note_wish(&self, page: u16, found: &PageLinks) {
-        let state = &mut *self.state();
-        if let Some(discovery) = state.discovery.as_mut() {
-            let unwilling = found.directives.noindex || found.is_elsewhere;
-            discovery.set_unwilling(page, unwilling);
-        }
+    fn note_wish(&mut self, page: u16, found: &PageLinks) {
+        let unwilling = found.directives.noindex || found.is_elsewhere;
+        self.set_unwilling(page, unwilling);
     }
 }
 
@@ -342,26 +345,5 @@ impl RobotsLines {
             self.line.clear();
             self.long = false;
         }
-    }
-}
-
-/// A body that is read for its links, too.
-pub(in crate::probe) struct Overheard<'b, 'p, 'a, 'v, B, R> {
-    pub body: &'b mut R,
-    pub found: &'b mut Reading<'p, 'a, 'v, B>,
-}
-
-impl<B: Board, R: Body> Body for Overheard<'_, '_, '_, '_, B, R> {
-    fn take(&mut self, head: &Head, bytes: &mut &[u8]) -> bool {
-        let before = *bytes;
-        let all = self.body.take(head, bytes);
-        // What is offered again was not read yet. A fingerprint leaves nothing, and takes nothing.
-        let used = match self.found.reader {
-            Reader::Robots(_) => before.len() - bytes.len(),
-            _ => before.len(),
-        };
-        self.found
-            .take(head, before.get(..used).unwrap_or_default());
-        all
     }
 }

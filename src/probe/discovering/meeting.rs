@@ -1,92 +1,76 @@
 //! Which URLs may become candidates: limits, scope, doorkeepers.
 
 use super::queue::Waiting;
-use super::{Discovery, Found, FoundEvent, UrlText};
+use super::{Discovery, FoundEvent, Pages, UrlText};
 use crate::catalog::Page;
 use crate::discover::{Candidate, Refusal, Scope, Target, UrlLimits, digest, directory_digest};
 use crate::fetch::{Host, Url, is_public};
+use crate::probe::Board;
 use crate::probe::origin::Origin;
 use crate::probe::redirects::spell;
 use crate::probe::setup::Setup;
-use crate::probe::{Board, Probe, State};
 use crate::rank::Found as Words;
 
 /// Mixed into the digest of a host, so that it is not taken for its front page's.
 const OF_HOST: u32 = 0x9e37_79b9;
 
-impl<'a, B: Board> Probe<'a, B> {
+impl Discovery<'_> {
     /// A link leads to this URL: its digest, if it leads to a page that is kept or may become a
     /// candidate. Work: a look at the tables, and for what is new the hosts of the list.
     #[inline(never)] // Out of the futures' code, which would be larger.
     pub(super) fn meet(
-        &self,
-        url: &Url<'_>,
-        about: Words,
-        from: &Url<'_>,
-        from_host: u16,
+        &mut self,
+        pages: &mut Pages<'_, '_>,
+        board: &impl Board,
+        (url, about): (&Url<'_>, Words),
+        (from, from_host): (&Url<'_>, u16),
     ) -> Option<u32> {
-        let key = &self.setup.config.key;
-        let digest = digest(url, key);
-        let refused = {
-            let state = &mut *self.state();
-            match state.meet(&self.setup, digest, (url, about), from, from_host) {
-                Ok(()) => return Some(digest),
-                Err(why) => why,
-            }
+        let digest = digest(url, &pages.setup.config.key);
+        let why = match self.consider(pages, digest, (url, about), (from, from_host)) {
+            Ok(()) => return Some(digest),
+            Err(why) => why,
         };
         if let Some(text) = spell(url) {
-            let why = refused;
-            self.board.found(&FoundEvent::Refused { why, url: &text });
+            board.found(&FoundEvent::Refused { why, url: &text });
         }
         None
     }
-}
 
-impl State<'_> {
-    fn meet(
+    fn consider(
         &mut self,
-        setup: &Setup<'_>,
+        pages: &mut Pages<'_, '_>,
         digest: u32,
         (url, about): (&Url<'_>, Words),
-        from: &Url<'_>,
-        from_host: u16,
+        (from, from_host): (&Url<'_>, u16),
     ) -> Result<(), Refusal> {
-        let Some(discovery) = self.discovery.as_mut() else {
-            return Ok(());
-        };
+        let setup = pages.setup;
         let worth = || setup.found.worth_of(url, about);
         // The URL alone says nothing that it did not say before.
         let raised = if about.is_empty() { 0.0 } else { worth() };
-        if discovery.knows(digest, raised) {
+        if self.knows(digest, raised) {
             return Ok(());
         }
         let refused = UrlLimits::DEFAULT.check(url).err();
         let host = match refused {
             Some(why) => Err(why),
-            None if url.same_server(from) && discovery.wanted.scope != Scope::Prefix => {
-                Ok(from_host)
-            }
-            None => self.host_for(setup, url),
+            None if url.same_server(from) && self.wanted.scope != Scope::Prefix => Ok(from_host),
+            None => self.host_for(pages, url),
         };
-        // Again, because hosts may have been taken in meanwhile.
-        let Some(discovery) = self.discovery.as_mut() else {
-            return Ok(());
-        };
-        let met = host.and_then(|host| discovery.ask_for_room(setup, digest, (url, worth()), host));
-        discovery.totals.refused = discovery
-            .totals
-            .refused
-            .saturating_add(u32::from(met.is_err()));
+        let met = host.and_then(|host| self.ask_for_room(setup, digest, (url, worth()), host));
+        let refused = u32::from(met.is_err());
+        self.totals.refused = self.totals.refused.saturating_add(refused);
         met
     }
 
     /// The number of the host of a URL, if the scope lets that in. A host that is not in the list is
     /// taken in once it was seen twice. Work: the hosts; for the scope `prefix`, the host's pages.
-    pub(super) fn host_for(&mut self, setup: &Setup<'_>, url: &Url<'_>) -> Result<u16, Refusal> {
-        let Some(discovery) = self.discovery.as_mut() else {
-            return Err(Refusal::Scope);
-        };
-        let scope = discovery.wanted.scope;
+    pub(super) fn host_for(
+        &mut self,
+        pages: &mut Pages<'_, '_>,
+        url: &Url<'_>,
+    ) -> Result<u16, Refusal> {
+        let setup = pages.setup;
+        let scope = self.wanted.scope;
         // A page of nobody: only the hosts that are known can own the URL.
         if let Origin::Listed(host, _) = setup.origin_of(url, &Page::new(u16::MAX, "")) {
             let lets_in = match scope {
@@ -115,19 +99,10 @@ impl State<'_> {
             return Err(Refusal::Scope);
         }
         let root = discover_root(url, &setup.config.key);
-        if !discovery.frontier.is_seen_again(root ^ OF_HOST) {
+        if !self.frontier.is_seen_again(root ^ OF_HOST) {
             return Err(Refusal::Host);
         }
-        self.add_found_host(&setup.found, url).ok_or(Refusal::Host)
-    }
-
-    fn add_found_host(&mut self, found: &Found<'_>, url: &Url<'_>) -> Option<u16> {
-        let next = found.count_hosts();
-        // What the rest of the probe knows of it needs a place, too.
-        self.known.origins.hosts.get(next)?;
-        let id = self.scheduler.add_host(found.gap).ok()?;
-        (id.index() == next).then_some(())?;
-        found.add_host(url)
+        pages.add_host(url).ok_or(Refusal::Host)
     }
 }
 
@@ -179,11 +154,11 @@ impl Discovery<'_> {
         }
     }
 
-    /// A sitemap waits to be read, unless enough do.
-    pub(super) fn add_sitemap(&mut self, url: &str) {
+    /// A sitemap waits to be read, if any are, and unless enough do.
+    pub(super) fn add_sitemap(&mut self, url: &Url<'_>) {
         let mut text = UrlText::new();
-        let fits = text.push_str(url).is_ok();
-        if fits && !self.sitemaps.contains(&text) {
+        let fits = spell(url).is_some_and(|url| text.push_str(&url).is_ok());
+        if fits && self.wanted.sitemaps && !self.sitemaps.contains(&text) {
             let _ = self.sitemaps.push(text);
         }
     }

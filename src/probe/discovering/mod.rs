@@ -17,6 +17,7 @@
 //! | `meeting.rs` | which URLs may become candidates |
 //! | `scouts.rs` | which candidate is looked at, and who gives way to whom |
 //! | `judged.rs` | what a robots.txt says of candidates |
+//! | `pages.rs` | nothing: it fills and frees places of the probe's pages and hosts |
 //! | `texts.rs` | what is written to the log, and what a restart makes of it |
 //! | `found.rs` | how the rest of the probe sees found pages and hosts |
 
@@ -25,6 +26,7 @@ mod found;
 mod judged;
 mod links;
 mod meeting;
+mod pages;
 mod queue;
 mod scouts;
 mod texts;
@@ -33,7 +35,8 @@ pub use event::{FoundEvent, LoggedFoundEvent};
 pub(super) use found::{Found, UrlText};
 pub use found::{FoundHost, FoundPage, TextSource};
 pub(super) use judged::JudgedTexts;
-pub(super) use links::{Overheard, Reading};
+pub(super) use links::Reading;
+use pages::Pages;
 pub use texts::TextsKept;
 
 use core::cell::RefCell;
@@ -198,9 +201,7 @@ impl<'a, B: Board> Probe<'a, B> {
 
     /// What was found so far; `None` if nothing is looked for.
     pub fn found_totals(&self) -> Option<FoundTotals> {
-        let state = self.state();
-        let discovery = state.discovery.as_ref()?;
-        Some(FoundTotals {
+        self.discover(|discovery, _| FoundTotals {
             candidates: discovery.frontier.candidates().len().min(u16::MAX.into()) as u16,
             ..discovery.totals
         })
@@ -225,12 +226,9 @@ impl<'a, B: Board> Probe<'a, B> {
     /// average. Work: the places, each a read of flash.
     pub fn each_kept(&self, mut each: impl FnMut(u16, &str, f32)) {
         for place in 0..self.setup.page_places() {
-            let importance = {
-                let state = self.state();
-                let Some(discovery) = state.discovery.as_ref() else {
-                    return;
-                };
-                discovery.importance(place as u16)
+            let importance = self.discover(|discovery, _| discovery.importance(place as u16));
+            let Some(importance) = importance else {
+                return;
             };
             match self.setup.found.kind(place) {
                 Kind::Listed => {

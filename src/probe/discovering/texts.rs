@@ -11,20 +11,21 @@
 //! sixteen bits, compared with the mean of the collection, and sixteen bits of the list's identity: places below the list's length mean
 //! something only as long as the list is the same.
 
-use super::{Discovery, FoundEvent, Kind};
+use core::ops::ControlFlow;
+
+use super::{Discovery, FoundEvent, Kind, Pages};
+use crate::catalog::Page;
 use crate::discover::{Candidate, Offer, Verdict as Candidates, digest, directory_digest};
 use crate::fetch::Url;
+use crate::probe::origin::Origin;
 use crate::probe::persist::Persistence;
 use crate::probe::setup::Setup;
-use crate::probe::{Board, Event, PageMemory, Probe, State};
-use crate::scheduler::PageSettings;
+use crate::probe::{Board, Event, Probe};
 use crate::store::{LONGEST_TEXT, Partition, Step, Text, TextKind, TextLedger, TextLog};
 use crate::time::{Duration, Instant};
 
 /// Between two looks whether something has to be written.
 const LOOK: Duration = Duration::from_millis(250);
-/// Between two looks whether the last fetch has ended, when a sector has to be erased.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// What a candidate has earned when it is found, compared with the pages that are kept.
 const LITTLE: f32 = 0.1;
@@ -59,14 +60,14 @@ impl<B: Board> Persistence<'_, '_, B> {
         let probe = self.probe;
         let opened = log.open(|text, at| {
             if trust {
-                probe.state().take_text(&probe.setup, text, at);
+                probe.discover(|discovery, pages| discovery.take_text(pages, text, at));
             }
         });
         if opened.await.is_err() {
             probe.board.log(&Event::NotStored);
         }
         let now = probe.board.now();
-        let kept = probe.state().settle_texts(&probe.setup, now);
+        let kept = probe.discover(|discovery, pages| discovery.settle_texts(pages, now));
         for place in 0..probe.setup.found.len() {
             let url = probe.setup.found.url(place);
             if let Some(url) = &url {
@@ -74,7 +75,7 @@ impl<B: Board> Persistence<'_, '_, B> {
                 probe.board.found(&FoundEvent::Kept { page, url });
             }
         }
-        kept
+        kept.unwrap_or_default()
     }
 
     /// Writes what is found, for ever.
@@ -93,35 +94,28 @@ impl<B: Board> Persistence<'_, '_, B> {
     /// *Cancellation*: as for [`Self::run_found`].
     pub async fn flush_found<F: Partition>(&self, log: &mut TextLog<F>) {
         let probe = self.probe;
-        let board = &probe.board;
-        probe.state().renew_texts(&probe.setup, board.now());
-        if !probe.state().has_texts(&probe.setup) {
+        let now = probe.board.now();
+        let has_texts = probe.discover(|discovery, pages| {
+            discovery.renew_texts(pages.setup, now);
+            discovery.has_texts(pages.setup)
+        });
+        if has_texts != Some(true) {
             return;
         }
+        let board = &probe.board;
         loop {
             let quiet = self.is_quiet();
-            match log.step(&Texts(probe), quiet, board.now()).await {
-                Ok(Step::Wrote) => self.hold(false),
-                Ok(Step::NeedsErase) => {
-                    self.hold(true);
-                    board.sleep_until(board.now() + LOOK_AGAIN).await;
-                }
-                Ok(Step::Idle | Step::Spent(_)) => break,
-                Err(_) => {
-                    board.log(&Event::NotStored);
-                    break;
-                }
+            let step = log.step(&Texts(probe), quiet, board.now()).await;
+            match self.stepped(step) {
+                ControlFlow::Continue(None) => {}
+                ControlFlow::Continue(Some(then)) => board.sleep_until(then).await,
+                ControlFlow::Break(()) => break,
             }
         }
-        self.hold(false);
         // Somebody may have been waiting for the first candidates.
-        let idle = probe
-            .state()
-            .discovery
-            .as_ref()
-            .is_some_and(|it| it.scouts == 0);
-        if idle {
-            probe.launch();
+        let now = probe.board.now();
+        if probe.discover(|discovery, pages| discovery.launch_first(pages, now)) == Some(true) {
+            probe.state().slots.wake_all();
         }
     }
 
@@ -131,9 +125,13 @@ impl<B: Board> Persistence<'_, '_, B> {
     pub async fn save_found<F: Partition>(&self, log: &mut TextLog<F>) {
         let texts = Texts(self.probe);
         let board = &self.probe.board;
-        while self.probe.state().has_texts(&self.probe.setup)
-            && matches!(log.step(&texts, true, board.now()).await, Ok(Step::Wrote))
-        {}
+        let has_texts = || {
+            let waits = |discovery: &mut Discovery<'_>, pages: &mut Pages<'_, '_>| {
+                discovery.has_texts(pages.setup)
+            };
+            self.probe.discover(waits) == Some(true)
+        };
+        while has_texts() && matches!(log.step(&texts, true, board.now()).await, Ok(Step::Wrote)) {}
     }
 }
 
@@ -142,9 +140,37 @@ struct Texts<'p, 'a, B>(&'p Probe<'a, B>);
 
 impl<B: Board> TextLedger for Texts<'_, '_, B> {
     fn next<'u>(&self, buffer: &'u mut [u8; LONGEST_TEXT]) -> Option<Text<'u>> {
-        let setup = &self.0.setup;
-        let state = &*self.0.state();
-        let discovery = state.discovery.as_ref()?;
+        self.0
+            .discover(move |discovery, pages| discovery.next_text(pages.setup, buffer))?
+    }
+
+    fn written(&self, text: &Text<'_>, at: u32) {
+        let found = self
+            .0
+            .discover(|discovery, pages| discovery.text_written(pages, text, at));
+        if found == Some(true) {
+            self.0.board.found(&FoundEvent::Found { url: text.url });
+        }
+    }
+
+    fn wanted(&self, text: &Text<'_>, at: u32) -> Option<TextKind> {
+        self.0
+            .discover(|discovery, pages| discovery.wanted_text(pages.setup, text, at))?
+    }
+
+    fn moved(&self, text: &Text<'_>, from: u32, to: Option<u32>) {
+        self.0
+            .discover(|discovery, pages| discovery.text_moved(pages.setup, text, from, to));
+    }
+}
+
+// What the log is told, and what it says.
+impl Discovery<'_> {
+    fn next_text<'u>(
+        &self,
+        setup: &Setup<'_>,
+        buffer: &'u mut [u8; LONGEST_TEXT],
+    ) -> Option<Text<'u>> {
         let places = setup.found.pages.iter();
         if let Some(place) = places.into_iter().position(|page| page.unsaved.get()) {
             let kept = setup.found.kind(place) == Kind::Kept;
@@ -153,12 +179,12 @@ impl<B: Board> TextLedger for Texts<'_, '_, B> {
                 Some(_) => TextKind::Page(place as u16),
                 None => TextKind::Free(place as u16),
             };
-            let income = discovery.importance(place as u16);
+            let income = self.importance(place as u16);
             let value = value(income, setup.list_identity());
             let url = put(&url.unwrap_or_default(), buffer);
             return Some(Text { kind, value, url });
         }
-        let (waiting, url) = discovery.queue.first()?;
+        let (waiting, url) = self.queue.first()?;
         let kind = match waiting.retired {
             true => TextKind::Retired,
             false => TextKind::Candidate,
@@ -168,47 +194,37 @@ impl<B: Board> TextLedger for Texts<'_, '_, B> {
         Some(Text { kind, value, url })
     }
 
-    fn written(&self, text: &Text<'_>, at: u32) {
-        let setup = &self.0.setup;
-        let is_found = {
-            let state = &mut *self.0.state();
-            match text.kind {
-                TextKind::Page(place) => {
-                    state.page_written(setup, place, text.url, at);
-                    false
-                }
-                TextKind::Free(place) => {
-                    let page = setup.found.pages.get(usize::from(place));
-                    if let Some(page) = page.filter(|page| page.kind.get() != Kind::Kept) {
-                        page.unsaved.set(false);
-                    }
-                    false
-                }
-                TextKind::Candidate | TextKind::Retired => {
-                    let waiting = state.discovery.as_mut().and_then(|discovery| {
-                        let first = discovery.queue.first();
-                        discovery.queue.pop();
-                        first
-                    });
-                    let found = state.candidate(setup, text.url, at, None);
-                    let worth = waiting.map(|(waiting, _)| waiting.worth);
-                    state.raise_worth(setup, text.url, worth);
-                    found
-                }
+    /// A text is there; true if it is that of a new candidate.
+    fn text_written(&mut self, pages: &mut Pages<'_, '_>, text: &Text<'_>, at: u32) -> bool {
+        let setup = pages.setup;
+        match text.kind {
+            TextKind::Page(place) => {
+                self.page_written(setup, place, text.url, at);
+                false
             }
-        };
-        if is_found {
-            self.0.board.found(&FoundEvent::Found { url: text.url });
+            TextKind::Free(place) => {
+                let page = setup.found.pages.get(usize::from(place));
+                if let Some(page) = page.filter(|page| page.kind.get() != Kind::Kept) {
+                    page.unsaved.set(false);
+                }
+                false
+            }
+            TextKind::Candidate | TextKind::Retired => {
+                let waiting = self.queue.first();
+                self.queue.pop();
+                let found = self.candidate(pages, text.url, at, None);
+                let worth = waiting.map(|(waiting, _)| waiting.worth);
+                self.raise_worth(setup, text.url, worth);
+                found
+            }
         }
     }
 
-    fn wanted(&self, text: &Text<'_>, at: u32) -> Option<TextKind> {
-        let setup = &self.0.setup;
-        let state = &*self.0.state();
-        let discovery = state.discovery.as_ref()?;
+    /// What a text still says; `None` if another one or none counts.
+    fn wanted_text(&self, setup: &Setup<'_>, text: &Text<'_>, at: u32) -> Option<TextKind> {
         let url = Url::parse(text.url).ok()?;
         let digest = digest(&url, &setup.config.key);
-        if let Some(place) = discovery.frontier.bank().find(digest) {
+        if let Some(place) = self.frontier.bank().find(digest) {
             let page = setup.found.pages.get(usize::from(place))?;
             if page.text() == at {
                 match page.kind.get() {
@@ -219,7 +235,7 @@ impl<B: Board> TextLedger for Texts<'_, '_, B> {
                 }
             }
         }
-        let candidate = discovery.frontier.candidates().find(digest);
+        let candidate = self.frontier.candidates().find(digest);
         let is_candidate = candidate.is_some_and(|candidate| candidate.text() == at);
         // Without it, a page of the list would be back after a restart.
         if text.kind == TextKind::Retired && setup.is_retired(digest) {
@@ -228,21 +244,20 @@ impl<B: Board> TextLedger for Texts<'_, '_, B> {
         is_candidate.then_some(TextKind::Candidate)
     }
 
-    fn moved(&self, text: &Text<'_>, from: u32, to: Option<u32>) {
-        let setup = &self.0.setup;
-        let state = &mut *self.0.state();
-        let (Some(discovery), Ok(url)) = (state.discovery.as_mut(), Url::parse(text.url)) else {
+    /// A text was copied to another place of the log, or there was no room for it.
+    fn text_moved(&mut self, setup: &Setup<'_>, text: &Text<'_>, from: u32, to: Option<u32>) {
+        let Ok(url) = Url::parse(text.url) else {
             return;
         };
         let digest = digest(&url, &setup.config.key);
-        if let Some(place) = discovery.frontier.bank().find(digest)
+        if let Some(place) = self.frontier.bank().find(digest)
             && let Some(page) = setup.found.pages.get(usize::from(place))
             && page.text() == from
             && let Some(to) = to
         {
             return page.set_text(to);
         }
-        let candidates = discovery.frontier.candidates_mut();
+        let candidates = self.frontier.candidates_mut();
         match (candidates.find_mut(digest), to) {
             (Some(candidate), Some(to)) if candidate.text() == from => candidate.set_text(to),
             (Some(candidate), None) if candidate.text() == from => {
@@ -289,17 +304,17 @@ impl Setup<'_> {
     }
 }
 
-impl State<'_> {
+impl Discovery<'_> {
     /// Lets pages be written again whose importance is another than the log says, now and then. Work:
     /// linear in the pages, with a read of flash each.
     fn renew_texts(&mut self, setup: &Setup<'_>, now: Instant) {
-        let Some(discovery) = self.discovery.as_mut().filter(|it| it.renew_at <= now) else {
+        if self.renew_at > now {
             return;
-        };
-        discovery.renew_at = now + discovery.renew_after;
-        discovery.renew_after = (discovery.renew_after * 2).min(RENEW_SELDOM);
-        let mean = discovery.mean_importance();
-        let bank = discovery.frontier.bank();
+        }
+        self.renew_at = now + self.renew_after;
+        self.renew_after = (self.renew_after * 2).min(RENEW_SELDOM);
+        let mean = self.mean_importance();
+        let bank = self.frontier.bank();
         for (place, page) in setup.found.pages.iter().enumerate() {
             if page.kind.get() == Kind::Kept && !page.unsaved.get() {
                 let written = setup.found.value(page.text()).map_or(0.0, income);
@@ -312,14 +327,13 @@ impl State<'_> {
 
     /// Has anything to be written?
     fn has_texts(&self, setup: &Setup<'_>) -> bool {
-        let waits = |discovery: &Discovery<'_>| !discovery.queue.is_empty();
         let mut pages = setup.found.pages.iter();
-        self.discovery.as_ref().is_some_and(waits) || pages.any(|page| page.unsaved.get())
+        !self.queue.is_empty() || pages.any(|page| page.unsaved.get())
     }
 
     /// The text of a page that is kept is there.
-    fn page_written(&mut self, setup: &Setup<'_>, place: u16, url: &str, at: u32) {
-        let (Some(discovery), Ok(url)) = (self.discovery.as_ref(), Url::parse(url)) else {
+    fn page_written(&self, setup: &Setup<'_>, place: u16, url: &str, at: u32) {
+        let Ok(url) = Url::parse(url) else {
             return;
         };
         let digest = digest(&url, &setup.config.key);
@@ -327,7 +341,7 @@ impl State<'_> {
         // Another page may be there by now.
         if let Some(page) = page
             && page.kind.get() == Kind::Kept
-            && discovery.frontier.bank().digest(place.into()) == digest
+            && self.frontier.bank().digest(place.into()) == digest
         {
             page.set_text(at);
             page.unsaved.set(false);
@@ -335,46 +349,51 @@ impl State<'_> {
     }
 
     /// A URL whose text is there asks for a place among the candidates; true if it got one.
-    fn candidate(&mut self, setup: &Setup<'_>, url: &str, at: u32, income: Option<f32>) -> bool {
+    fn candidate(
+        &mut self,
+        pages: &mut Pages<'_, '_>,
+        url: &str,
+        at: u32,
+        income: Option<f32>,
+    ) -> bool {
+        let setup = pages.setup;
         let Ok(url) = Url::parse(url) else {
             return false;
         };
-        let host = match setup.origin_of(&url, &crate::catalog::Page::new(u16::MAX, "")) {
-            crate::probe::origin::Origin::Listed(host, _) => Some(host),
-            crate::probe::origin::Origin::Unlisted(_) => self.host_for(setup, &url).ok(),
+        let host = match setup.origin_of(&url, &Page::new(u16::MAX, "")) {
+            Origin::Listed(host, _) => Some(host),
+            Origin::Unlisted(_) => self.host_for(pages, &url).ok(),
         };
-        let (Some(host), Some(discovery)) = (host, self.discovery.as_mut()) else {
+        let Some(host) = host else {
             return false;
         };
         let key = &setup.config.key;
         let digest = digest(&url, key);
-        if discovery.frontier.bank().find(digest).is_some() {
+        if self.frontier.bank().find(digest).is_some() {
             return false;
         }
-        if let Some(known) = discovery.frontier.candidates_mut().find_mut(digest) {
+        if let Some(known) = self.frontier.candidates_mut().find_mut(digest) {
             known.set_text(at);
             return false;
         }
         let mut newcomer = Candidate::new(digest, host, at);
         newcomer.set_worth(setup.found.worth_of(&url, setup.found.words_of(&url)));
         let directory = directory_digest(&url, key);
-        let offer = discovery.frontier.offer(newcomer, directory);
+        let offer = self.frontier.offer(newcomer, directory);
         if let (Some(income), Some(candidate)) =
-            (income, discovery.frontier.candidates_mut().find_mut(digest))
+            (income, self.frontier.candidates_mut().find_mut(digest))
         {
             candidate.set_income(income, 0.0);
         }
         let taken = matches!(offer, Offer::Taken { .. });
-        discovery.totals.found += u32::from(taken);
+        self.totals.found += u32::from(taken);
         taken
     }
 
     /// The link to a candidate has said what it may be worth.
     fn raise_worth(&mut self, setup: &Setup<'_>, url: &str, worth: Option<f32>) {
-        if let (Some(discovery), Ok(url), Some(worth)) =
-            (self.discovery.as_mut(), Url::parse(url), worth)
-        {
-            let candidates = discovery.frontier.candidates_mut();
+        if let (Ok(url), Some(worth)) = (Url::parse(url), worth) {
+            let candidates = self.frontier.candidates_mut();
             if let Some(candidate) = candidates.find_mut(digest(&url, &setup.config.key)) {
                 candidate.raise_worth(worth);
             }
@@ -382,26 +401,26 @@ impl State<'_> {
     }
 
     /// Takes over a text of an earlier run: a later one overrules it.
-    fn take_text(&mut self, setup: &Setup<'_>, text: &Text<'_>, at: u32) {
-        let pages = setup.found.pages;
+    fn take_text(&mut self, pages: &mut Pages<'_, '_>, text: &Text<'_>, at: u32) {
+        let setup = pages.setup;
+        let places = setup.found.pages;
         match text.kind {
             TextKind::Candidate => {
-                self.candidate(setup, text.url, at, Some(income(text.value)));
+                self.candidate(pages, text.url, at, Some(income(text.value)));
             }
             TextKind::Retired => {
                 let Ok(url) = Url::parse(text.url) else {
                     return;
                 };
                 let digest = digest(&url, &setup.config.key);
-                if let Some(discovery) = self.discovery.as_mut()
-                    && let Some(place) = discovery.frontier.bank().find(digest)
+                if let Some(place) = self.frontier.bank().find(digest)
                     && setup.found.is_listed(place.into())
-                    && let Some(page) = pages.get(usize::from(place))
+                    && let Some(page) = places.get(usize::from(place))
                 {
                     page.kind.set(Kind::Free);
-                    let _ = discovery.frontier.retire(place, None, Candidates::Unknown);
+                    let _ = self.frontier.retire(place, None, Candidates::Unknown);
                 }
-                self.candidate(setup, text.url, at, Some(income(text.value)));
+                self.candidate(pages, text.url, at, Some(income(text.value)));
             }
             TextKind::Free(place) => self.demote(setup, place),
             TextKind::Page(place) => {
@@ -410,63 +429,53 @@ impl State<'_> {
                 // Of another list, a place among the list's own means nothing.
                 let place = if listed && !same {
                     let free = |page: &super::FoundPage| page.kind.get() == Kind::Free;
-                    let above = pages.iter().skip(setup.image.pages());
+                    let above = places.iter().skip(setup.image.pages());
                     let at = above.into_iter().position(free);
                     at.map(|at| (setup.image.pages() + at) as u16)
                 } else {
                     Some(place)
                 };
-                match place.filter(|place| usize::from(*place) < pages.len()) {
-                    Some(place) => self.take_page_text(setup, place, text, at),
+                match place.filter(|place| usize::from(*place) < places.len()) {
+                    Some(place) => self.take_page_text(pages, place, text, at),
                     None => {
-                        self.candidate(setup, text.url, at, Some(income(text.value)));
+                        self.candidate(pages, text.url, at, Some(income(text.value)));
                     }
                 }
             }
         }
     }
 
-    fn take_page_text(&mut self, setup: &Setup<'_>, place: u16, text: &Text<'_>, at: u32) {
+    fn take_page_text(&mut self, pages: &mut Pages<'_, '_>, place: u16, text: &Text<'_>, at: u32) {
+        let setup = pages.setup;
         let Ok(url) = Url::parse(text.url) else {
             return;
         };
         let key = &setup.config.key;
         let digest = digest(&url, key);
         // An earlier text of the same page, wherever it was then.
-        let before = self
-            .discovery
-            .as_ref()
-            .and_then(|it| it.frontier.bank().find(digest));
-        match before {
+        match self.frontier.bank().find(digest) {
             Some(before) if setup.found.is_listed(before.into()) => return,
             Some(before) => self.demote(setup, before),
             None => {}
         }
         self.demote(setup, place);
-        let host = match setup.origin_of(&url, &crate::catalog::Page::new(u16::MAX, "")) {
-            crate::probe::origin::Origin::Listed(host, _) => Some(host),
-            crate::probe::origin::Origin::Unlisted(_) => {
+        let host = match setup.origin_of(&url, &Page::new(u16::MAX, "")) {
+            Origin::Listed(host, _) => Some(host),
+            Origin::Unlisted(_) => {
                 // It was seen before.
-                let _ = self.host_for(setup, &url);
-                self.host_for(setup, &url).ok()
+                let _ = self.host_for(pages, &url);
+                self.host_for(pages, &url).ok()
             }
         };
-        let (Some(host), Some(discovery), Some(page)) = (
-            host,
-            self.discovery.as_mut(),
-            setup.found.pages.get(usize::from(place)),
-        ) else {
+        let Some((host, page)) = host.zip(setup.found.pages.get(usize::from(place))) else {
             return;
         };
         if page.kind.get() == Kind::Listed {
             // The page of the list had given way to it.
-            let _ = discovery.frontier.retire(place, None, Candidates::Unknown);
+            let _ = self.frontier.retire(place, None, Candidates::Unknown);
             page.kind.set(Kind::Free);
         }
-        if discovery
-            .frontier
-            .restore(place, digest, income(text.value))
-        {
+        if self.frontier.restore(place, digest, income(text.value)) {
             page.kind.set(Kind::Kept);
             page.set_worth(setup.found.worth_of(&url, setup.found.words_of(&url)));
             page.set_text(at);
@@ -478,16 +487,16 @@ impl State<'_> {
     fn demote(&mut self, setup: &Setup<'_>, place: u16) {
         if let Some(page) = setup.found.pages.get(usize::from(place))
             && page.kind.get() == Kind::Kept
-            && let Some(discovery) = self.discovery.as_mut()
         {
             let text = Some((page.host.get(), page.text()));
-            let _ = discovery.frontier.retire(place, text, Candidates::Unknown);
+            let _ = self.frontier.retire(place, text, Candidates::Unknown);
             page.kind.set(Kind::Free);
         }
     }
 
     /// All texts were read: the scheduler gets the pages, each at its place.
-    fn settle_texts(&mut self, setup: &Setup<'_>, now: Instant) -> TextsKept {
+    fn settle_texts(&mut self, pages: &mut Pages<'_, '_>, now: Instant) -> TextsKept {
+        let setup = pages.setup;
         let mut kept = TextsKept::default();
         let places = setup.found.len();
         let listed = setup.image.pages();
@@ -497,14 +506,11 @@ impl State<'_> {
         loop {
             let all =
                 count(Kind::Kept).count() + count(Kind::Listed).filter(|at| *at < listed).count();
-            let Some(discovery) = self.discovery.as_mut() else {
-                return kept;
-            };
-            discovery.totals.pages = all as u16;
-            if all <= usize::from(discovery.totals.places) {
+            self.totals.pages = all as u16;
+            if all <= usize::from(self.totals.places) {
                 break;
             }
-            let bank = discovery.frontier.bank();
+            let bank = self.frontier.bank();
             let worth = |place: &usize| bank.importance(*place as u16);
             let least = (0..places)
                 .filter(is_kept)
@@ -519,63 +525,17 @@ impl State<'_> {
                 None => break,
             }
         }
-        self.place_pages(setup, now);
-        if let Some(discovery) = self.discovery.as_mut() {
-            discovery.totals.found = 0;
-            let all = if count(Kind::Kept).count() > 0 {
-                listed
-            } else {
-                0
-            };
-            (0..all).for_each(|place| discovery.frontier.earned(place as u16, MEAN));
-            let candidates = discovery.frontier.candidates().len();
-            kept.candidates = candidates.min(u16::MAX.into()) as u16;
-        }
+        pages.restore(now);
+        self.totals.found = 0;
+        let all = if count(Kind::Kept).count() > 0 {
+            listed
+        } else {
+            0
+        };
+        (0..all).for_each(|place| self.frontier.earned(place as u16, MEAN));
+        let candidates = self.frontier.candidates().len();
+        kept.candidates = candidates.min(u16::MAX.into()) as u16;
         kept.pages = count(Kind::Kept).count() as u16;
         kept
-    }
-
-    /// Gives the scheduler a page for each place that is kept. It numbers pages in the order in which
-    /// they come, so places that are free are filled and emptied again.
-    fn place_pages(&mut self, setup: &Setup<'_>, now: Instant) {
-        let found = &setup.found;
-        let listed = setup.image.pages();
-        let last = (0..found.len())
-            .rev()
-            .find(|place| found.kind(*place) == Kind::Kept);
-        let end = last.map_or(listed, |last| (last + 1).max(listed));
-        for place in listed..end {
-            let host = found.pages.get(place).map_or(0, |page| page.host.get());
-            let _ = self.add_restored(host, place, now);
-        }
-        for place in (0..end).rev() {
-            let kind = found.kind(place);
-            let Some(id) = self.scheduler.page_id(place) else {
-                continue;
-            };
-            if kind == Kind::Listed || kind == Kind::Kept && place >= listed {
-                continue;
-            }
-            let _ = self.scheduler.remove_page(id);
-            if kind == Kind::Kept {
-                // The place that was freed last is given away first.
-                let host = found.pages.get(place).map_or(0, |page| page.host.get());
-                let _ = self.add_restored(host, place, now);
-            }
-        }
-    }
-
-    fn add_restored(&mut self, host: u16, place: usize, now: Instant) -> Option<()> {
-        let host = self
-            .scheduler
-            .host_id(host.into())
-            .or_else(|| self.scheduler.host_id(0))?;
-        let added = self.scheduler.add_page(host, &PageSettings::DEFAULT, now);
-        let id = added.ok()?;
-        debug_assert_eq!(id.index(), place, "places are numbered in their order");
-        if let Some(memory) = self.known.pages.get_mut(place) {
-            *memory = PageMemory::NEW;
-        }
-        Some(())
     }
 }

@@ -29,12 +29,12 @@ use super::setup::Setup;
 use super::slots::Runner;
 use super::turn::Turn;
 use super::visit::{Answer, Conclusion, Visit};
-use super::{Board, Event, Probe, State};
+use super::{Board, Event, Probe};
 use crate::feed::{Entry, FeedReader};
 use crate::fetch::{Head, Hops, HttpDate, Url};
 use crate::image::{Image, TellerSource};
 use crate::learn::hints::Hint;
-use crate::scheduler::{Outcome, PageId};
+use crate::scheduler::{Outcome, PageId, SchedulerView};
 use crate::store::identity;
 use crate::time::{Duration, Instant};
 
@@ -180,10 +180,20 @@ impl<B: Board> Ear<'_, '_, B> {
             Document::Robots(_, line) => line.take(bytes),
             Document::Feed(teller, reader) => {
                 while let Some(Ok(entry)) = reader.next(&mut bytes) {
+                    let word = Word {
+                        teller: *teller,
+                        entry: &entry,
+                        unix,
+                        now,
+                    };
+                    let state = &mut *state;
                     if entry.is_sitemap {
-                        state.choose_part(setup, *teller, &entry, unix, now);
-                    } else {
-                        state.tell(setup, *teller, &entry, unix, now);
+                        state.tellers.choose_part(setup, &mut state.known, &word);
+                    } else if state
+                        .tellers
+                        .tell(setup, &state.known, &mut state.scheduler, &word)
+                    {
+                        state.slots.wake_all();
                     }
                 }
             }
@@ -212,12 +222,20 @@ impl<B: Board> Ear<'_, '_, B> {
                 Document::Feed(teller, mut reader) if answer.head.status == 200 => {
                     let unix = answer.head.date.map(HttpDate::as_unix);
                     if let Some(entry) = reader.finish() {
-                        let unix = unix.or(state.clock.certain(now));
-                        state.tell(setup, teller, &entry, unix, now);
+                        let word = Word {
+                            teller,
+                            entry: &entry,
+                            unix: unix.or(state.clock.certain(now)),
+                            now,
+                        };
+                        let state = &mut *state;
+                        if (state.tellers).tell(setup, &state.known, &mut state.scheduler, &word) {
+                            state.slots.wake_all();
+                        }
                     }
                     // An index has not told anything yet.
                     let is_index = matches!(state.tellers.choice, Choice::Made { .. });
-                    (!is_index).then(|| state.told(teller))
+                    (!is_index).then(|| state.tellers.told(&state.scheduler, teller))
                 }
                 _ => None,
             }
@@ -254,53 +272,65 @@ impl Knowledge<'_> {
     }
 }
 
-impl State<'_> {
-    /// What a teller says about a page, at a time that it calls `unix`.
+/// What a teller says about a page.
+struct Word<'w> {
+    teller: u16,
+    entry: &'w Entry<'w>,
+    /// The time that the teller calls the present.
+    unix: Option<u64>,
+    now: Instant,
+}
+
+impl Tellers<'_> {
+    /// Heeds what a teller says about a page; true if it was news.
     fn tell(
         &mut self,
         setup: &Setup<'_>,
-        teller: u16,
-        entry: &Entry<'_>,
-        unix: Option<u64>,
-        now: Instant,
-    ) {
-        let Some((modified, unix)) = entry.modified.map(HttpDate::as_unix).zip(unix) else {
-            return;
+        known: &Knowledge<'_>,
+        scheduler: &mut SchedulerView<'_>,
+        word: &Word<'_>,
+    ) -> bool {
+        let Word {
+            teller, entry, now, ..
+        } = *word;
+        let Some((modified, unix)) = entry.modified.map(HttpDate::as_unix).zip(word.unix) else {
+            return false;
         };
-        self.tellers.entries = self.tellers.entries.saturating_add(1);
+        self.entries = self.entries.saturating_add(1);
         // Dates of tomorrow are made up.
         let Some(ago) = ago(modified, unix) else {
-            return;
+            return false;
         };
-        let page = self.known.named(setup, teller, entry.url);
-        let id = page.and_then(|page| self.scheduler.page_id(page));
+        let page = known.named(setup, teller, entry.url);
+        let id = page.and_then(|page| scheduler.page_id(page));
         // What has been said once is not said louder by repeating it.
-        let Some(id) = id.filter(|id| !self.scheduler.is_told(*id)) else {
-            return;
+        let Some(id) = id.filter(|id| !scheduler.is_told(*id)) else {
+            return false;
         };
-        if self.scheduler.last_fetch(id).is_none() {
-            return;
+        if scheduler.last_fetch(id).is_none() {
+            return false;
         }
         // The page is there.
-        let _ = self.scheduler.hint(id, Hint::Changed(now - ago), now);
-        if self.scheduler.is_told(id) {
-            self.tellers.news = self.tellers.news.saturating_add(1);
+        let _ = scheduler.hint(id, Hint::Changed(now - ago), now);
+        let is_news = scheduler.is_told(id);
+        if is_news {
+            self.news = self.news.saturating_add(1);
             let seconds = ago.as_secs().min(u32::MAX.into()) as u32;
-            self.tellers.delays = self.tellers.delays.saturating_add(seconds);
-            self.slots.wake_all();
+            self.delays = self.delays.saturating_add(seconds);
         }
+        is_news
     }
 
     /// What came of reading a teller.
-    fn told(&self, teller: u16) -> Event {
-        let page = self.scheduler.page_id(teller.into());
-        let worth = page.and_then(|page| self.scheduler.provider_of(page));
+    fn told(&self, scheduler: &SchedulerView<'_>, teller: u16) -> Event {
+        let page = scheduler.page_id(teller.into());
+        let worth = page.and_then(|page| scheduler.provider_of(page));
         let Tellers {
             entries,
             news,
             delays,
             ..
-        } = self.tellers;
+        } = *self;
         Event::Told {
             page: teller,
             entries,
@@ -308,41 +338,39 @@ impl State<'_> {
             seconds: delays / u32::from(news).max(1),
             precision: worth.map_or(0.0, |worth| worth.precision()),
             recall: worth.map_or(0.0, |worth| worth.recall()),
-            saves: page.map_or(0.0, |page| self.scheduler.saved_by_hints(page)),
+            saves: page.map_or(0.0, |page| scheduler.saved_by_hints(page)),
         }
     }
+}
 
-    /// Plans when a teller is asked again, or heeds how long a page is said to be good for.
-    #[inline(never)] // Once, and out of a function that is long enough.
-    pub(super) fn heed(
-        &mut self,
-        setup: &Setup<'_>,
-        turn: &Turn,
-        conclusion: &Conclusion,
-        now: Instant,
-    ) {
-        let page = turn.page.index() as u16;
-        if !conclusion.outcome.is_answer() {
-            return;
-        }
-        if setup.is_teller(page) {
-            // It is there, and nobody fetches it now.
-            let _ = self.scheduler.pace_teller(turn.page, now);
-            return;
-        }
-        let good_for = conclusion.counted.and_then(|counted| counted.good_for);
-        let host = setup.page(page.into()).map(|page| page.host).ok();
-        let tells = |teller: crate::image::Teller| {
-            let teller = setup.page(teller.page.into());
-            teller.is_ok_and(|teller| Some(teller.host) == host)
-        };
-        if let Some(left) = good_for
-            && !setup.image.tellers().any(tells)
-        {
-            let _ = self
-                .scheduler
-                .hint(turn.page, Hint::Expected(now + left), now);
-        }
+/// Plans when a teller is asked again, or heeds how long a page is said to be good for.
+#[inline(never)] // Once, and out of a function that is long enough.
+pub(super) fn heed(
+    scheduler: &mut SchedulerView<'_>,
+    setup: &Setup<'_>,
+    turn: &Turn,
+    conclusion: &Conclusion,
+    now: Instant,
+) {
+    let page = turn.page.index() as u16;
+    if !conclusion.outcome.is_answer() {
+        return;
+    }
+    if setup.is_teller(page) {
+        // It is there, and nobody fetches it now.
+        let _ = scheduler.pace_teller(turn.page, now);
+        return;
+    }
+    let good_for = conclusion.counted.and_then(|counted| counted.good_for);
+    let host = setup.page(page.into()).map(|page| page.host).ok();
+    let tells = |teller: crate::image::Teller| {
+        let teller = setup.page(teller.page.into());
+        teller.is_ok_and(|teller| Some(teller.host) == host)
+    };
+    if let Some(left) = good_for
+        && !setup.image.tellers().any(tells)
+    {
+        let _ = scheduler.hint(turn.page, Hint::Expected(now + left), now);
     }
 }
 

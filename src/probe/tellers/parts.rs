@@ -9,11 +9,9 @@
 //! Which one comes next, and which one was the last, is a record in the table of redirects: a sitemap
 //! is asked for as if the index had sent us there, for once.
 
-use super::absolute;
-use crate::feed::Entry;
+use super::{Tellers, Word, absolute};
 use crate::fetch::{Hops, HttpDate, Url};
 use crate::image::TellerSource;
-use crate::probe::State;
 use crate::probe::memory::Knowledge;
 use crate::probe::origin::Origin;
 use crate::probe::redirects::{Redirect, Subject, Target};
@@ -77,17 +75,18 @@ impl Choice {
     }
 }
 
-impl State<'_> {
-    /// An index names a sitemap, at a time that it calls `unix`.
+impl Tellers<'_> {
+    /// An index names a sitemap.
     pub(super) fn choose_part(
         &mut self,
         setup: &Setup<'_>,
-        teller: u16,
-        entry: &Entry<'_>,
-        unix: Option<u64>,
-        now: Instant,
+        known: &mut Knowledge<'_>,
+        word: &Word<'_>,
     ) {
-        let Some(unix) = unix else {
+        let Word {
+            teller, entry, now, ..
+        } = *word;
+        let Some(unix) = word.unix else {
             return;
         };
         let Some(way) = way_to_part(setup, teller, entry.url, now) else {
@@ -97,19 +96,19 @@ impl State<'_> {
         let changed = entry.modified.map_or(unix, HttpDate::as_unix).min(unix);
         let id = identity(&setup.config.key, &way.url) as u32;
         let part = (changed.min(u32::MAX.into()) as u32, id);
-        let Some((choice, more)) = self.tellers.choice.weigh(part) else {
+        let Some((choice, more)) = self.choice.weigh(part) else {
             return;
         };
-        self.tellers.choice = choice;
+        self.choice = choice;
         let Choice::Made { next, .. } = choice else {
             return;
         };
         if next == part {
-            let way = self.known.redirects.judged_part(way, now);
+            let way = known.redirects.judged_part(way, now);
             // Without room for it, the index is all that is read.
-            self.known.redirects.put(&way.part(part.0, more));
-        } else if more && let Some(chosen) = self.known.redirects.next_part(teller) {
-            self.known.redirects.put(&chosen.part(next.0, true));
+            known.redirects.put(&way.part(part.0, more));
+        } else if more && let Some(chosen) = known.redirects.next_part(teller) {
+            known.redirects.put(&chosen.part(next.0, true));
         }
     }
 }

@@ -4,6 +4,7 @@
 //! The same [`Connect`] and [`Resolve`] that a microcontroller's network stack implements.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
@@ -11,7 +12,8 @@ use std::sync::Arc;
 
 use async_io::{Async, Timer};
 use dunlin::fetch::{
-    Addresses, Connect, Connection, Endpoint, Insert, Inserter, Resolve, Scheme, TlsError,
+    Addresses, ClientError, Connect, Connection, Endpoint, Insert, Inserter, OwnerServer, Resolve,
+    Scheme, TlsError,
 };
 use dunlin::time::Duration;
 use dunlin_tls::{PUBLIC_ROOTS, Roots, Verifier};
@@ -266,6 +268,31 @@ impl Write for HostConnection {
 }
 
 impl Connection for HostConnection {}
+
+/// Why a server that the owner named could not be connected to.
+pub type Unopened = ClientError<io::Error, io::Error, Infallible>;
+
+/// Connects to a server that the owner named: to the first of its addresses that answers.
+///
+/// # Errors
+/// That of the last address, if it has any.
+///
+/// *Cancellation*: start over.
+pub async fn open_any(
+    server: &OwnerServer<'_>,
+    connect: &mut HostConnect,
+    resolve: &mut HostResolve,
+) -> Result<HostConnection, Unopened> {
+    let addresses = server.addresses(resolve).await;
+    let mut last = ClientError::NoAddress;
+    for address in addresses.map_err(ClientError::Resolve)? {
+        match connect.connect(server.at(address)).await {
+            Ok(connection) => return Ok(connection),
+            Err(why) => last = ClientError::Connect(why),
+        }
+    }
+    Err(last)
+}
 
 /// Asks a table (`--resolve`), then the operating system.
 #[derive(Clone, Debug, Default)]

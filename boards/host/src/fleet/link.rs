@@ -4,11 +4,10 @@
 //! matters is said again until it has been heard.
 
 use std::future::Future;
-use std::net::IpAddr;
 use std::time::Duration;
 
 use async_io::Timer;
-use dunlin::fetch::{Connect as _, Endpoint, Resolve as _, Scheme};
+use dunlin::fetch::{ClientError, OwnerServer, Scheme};
 use futures_lite::FutureExt as _;
 use minimq::{
     Buffers, ConfigBuilder, Connection, Property, Publication, QoS, Session, SubscriptionOptions,
@@ -16,7 +15,7 @@ use minimq::{
 };
 
 use super::broker_url::BrokerUrl;
-use crate::board::net::{HostConnect, HostConnection, HostResolve};
+use crate::board::net::{HostConnect, HostConnection, HostResolve, open_any};
 
 /// For a connection, a handshake, or one message on its way out.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -195,29 +194,18 @@ async fn open(
     mut connect: HostConnect,
     mut resolve: HostResolve,
 ) -> Result<HostConnection, String> {
-    let addresses = match url.host.parse::<IpAddr>() {
-        Ok(address) => vec![address],
-        Err(_) => {
-            let found = resolve.resolve(&url.host).await;
-            let found = found.map_err(|why| format!("{}: {why}", url.host))?;
-            found.into_iter().collect()
-        }
+    let server = OwnerServer {
+        scheme: if url.tls { Scheme::Https } else { Scheme::Http },
+        host: &url.host,
+        port: url.port,
     };
-    let mut last = format!("{} has no address", url.host);
-    for address in addresses {
-        let scheme = if url.tls { Scheme::Https } else { Scheme::Http };
-        let to = Endpoint {
-            scheme,
-            host: &url.host,
-            address,
-            port: url.port,
-        };
-        match connect.connect(to).await {
-            Ok(socket) => return Ok(socket),
-            Err(why) => last = why.to_string(),
-        }
-    }
-    Err(last)
+    let opened = open_any(&server, &mut connect, &mut resolve).await;
+    opened.map_err(|why| match why {
+        ClientError::Resolve(why) => format!("{}: {why}", url.host),
+        ClientError::NoAddress => format!("{} has no address", url.host),
+        ClientError::Connect(why) => why.to_string(),
+        other => other.to_string(),
+    })
 }
 
 /// Sends a message.
