@@ -126,7 +126,10 @@ fn spaces_that_were_encoded_are_said() {
     let run = ["run", "-", "--seconds", "0"];
     let said = text(&dunlin(&run, b"http://a.test/my page\n").stderr);
     assert!(said.contains("1 URL has spaces"), "{said}");
-    for list in ["https://a.test/ tag1, tag2\n", "http://a.test/\nhttp://b.test/x/ news\n"] {
+    for list in [
+        "https://a.test/ tag1, tag2\n",
+        "http://a.test/\nhttp://b.test/x/ news\n",
+    ] {
         let expected = "expected a URL alone, without tags behind a space";
         refuses(&["check", "-"], list.as_bytes(), expected);
     }
@@ -135,7 +138,8 @@ fn spaces_that_were_encoded_are_said() {
 #[test]
 fn an_update_beyond_the_interval_is_found_by_check() {
     let list = b"url,model,updates\nhttp://a.test/,quasi,25h:1\n";
-    let expected = "http://a.test/: found an update at 90000 s, expected one within the interval of 86400 s";
+    let expected =
+        "http://a.test/: found an update at 90000 s, expected one within the interval of 86400 s";
     refuses(&["check", "-"], list, expected);
     let output = dunlin(&["check", "-", "--interval", "2d"], list);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));

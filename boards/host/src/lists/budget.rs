@@ -64,7 +64,9 @@ impl Budget {
     /// What politeness allows, in requests a day; infinite without any.
     pub fn allowed(self, listing: &Listing) -> f64 {
         let gates = listing.gates.iter();
-        gates.map(|gate| open_share(gate) * DAY_S / gap_s(gate)).sum()
+        gates
+            .map(|gate| open_share(gate) * DAY_S / gap_s(gate))
+            .sum()
     }
 
     /// Can every page be visited as often as its `min` says?

@@ -174,7 +174,10 @@ mod tests {
             let found = json[place..].find(&format!("\"{name}\":"));
             place += found.unwrap_or_else(|| panic!("{name} is not next in {json}"));
         }
-        assert_eq!(json.matches("\":").count(), csv.matches(',').count() / 2 + 1);
+        assert_eq!(
+            json.matches("\":").count(),
+            csv.matches(',').count() / 2 + 1
+        );
         assert!(csv.contains(",0.12345679,"), "{csv}");
     }
 
@@ -186,7 +189,10 @@ mod tests {
             ..Summary::default()
         };
         let text = for_people(&summary);
-        assert!(text.contains("still learning (2.0 visits a page)"), "{text}");
+        assert!(
+            text.contains("still learning (2.0 visits a page)"),
+            "{text}"
+        );
         assert!(!text.contains("0.750"), "{text}");
         summary.visits_a_page = Some(10.0);
         let text = for_people(&summary);
