@@ -364,7 +364,7 @@ fn no_file_that_is_read_is_written() {
         (&run, &["--state", &pages]),
         (&run, &["--log", new, "--state", &same]),
         (&run, &["--discover", "--state", new, "--log", &found]),
-        (&run, &["--discover", "--state", &state, "--export", &log]),
+        (&run, &["--discover", "--state", state, "--export", &log]),
     ];
     let files = [&pages, &hosts, &trace, &elf, &log];
     let before = files.map(|file| fs::read(file).expect("a file"));

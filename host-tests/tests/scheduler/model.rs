@@ -27,8 +27,6 @@ struct ModelGate {
     earliest: Instant,
     before: Instant,
     busy: bool,
-    /// It is backed off, for longer than the model knows.
-    failing: bool,
 }
 
 impl ModelGate {
@@ -142,7 +140,6 @@ impl Checked {
             earliest,
             before,
             busy: false,
-            failing: false,
         });
     }
 
@@ -187,7 +184,6 @@ impl Checked {
         let gate = &mut self.gates[to];
         gate.gap = gate.gap.max(other.gap);
         gate.earliest = gate.earliest.max(other.earliest);
-        gate.failing |= other.failing;
         self.hosts
             .iter_mut()
             .filter(|gate| **gate == from)
@@ -313,15 +309,11 @@ impl Checked {
         }
         let gate = self.gate(page);
         gate.busy = false;
-        gate.failing = match outcome {
-            Outcome::Denied => gate.failing,
-            _ => !outcome.is_answer(),
-        };
         if settings.gap_from_end {
             gate.earliest = gate.earliest.max(end + gate.gap);
         }
         match outcome {
-            Outcome::Denied => gate.earliest = gate.before,
+            Outcome::Denied => gate.earliest = gate.before.max(end),
             Outcome::Refused {
                 retry_after: Some(asked),
             } => {
@@ -337,8 +329,6 @@ impl Checked {
 
     /// A page that is being fetched is somewhere else: nobody was asked, and it goes on there.
     fn hand_over(&mut self, page: PageId, host: usize, now: Instant) {
-        /// Times are kept in ticks: what is over for longer than this is over for the scheduler.
-        const LATE: Duration = Duration::from_secs(2);
         let result = self.scheduler.hand_over(page, self.host_id(host), now);
         self.now = self.now.max(now);
         match self.pages.get(&page) {
@@ -350,27 +340,15 @@ impl Checked {
             Some(_) => {}
         }
         assert_eq!(result, Ok(()));
-        let counted = self.starts.iter().any(|(_, started)| *started == page);
+        let end = self.now;
         self.refund(page);
         let gate = self.gate(page);
         gate.busy = false;
-        gate.earliest = gate.before;
+        gate.earliest = gate.before.max(end);
         let known = self.pages.get_mut(&page).expect("it is there");
         known.in_flight = false;
-        let from = std::mem::replace(&mut known.host, host);
-        let moves = self.hosts[from] != self.hosts[host];
+        known.host = host;
         assert_eq!(self.scheduler.host_of(page), Ok(self.host_id(host)));
-        // The request that was not made is made there, as soon as the gate is open.
-        let gate = self.gate(page);
-        let is_free = !gate.busy && !gate.failing && gate.hours.is_none();
-        let is_open = is_free && gate.earliest + LATE <= now;
-        if moves && is_open && counted && self.now == now {
-            let next = self.next(now);
-            assert!(
-                matches!(next, Decision::Fetch(_)),
-                "{next:?} after {page:?}"
-            );
-        }
     }
 
     /// A fetch that had begun asked nobody: the budget gets it back.

@@ -1,7 +1,7 @@
 //! Millions of random operations, each checked by the model.
 
 use dunlin::polite::GateSettings;
-use dunlin::scheduler::{Engine, Settings};
+use dunlin::scheduler::{Decision, Engine, Outcome, PageSettings, Scheduler, Settings};
 use dunlin::time::{Duration, Instant};
 use dunlin_suite::bench::Random;
 
@@ -44,4 +44,32 @@ fn polite_within_budget_and_nothing_lost() {
             std::panic::resume_unwind(panic);
         }
     }
+}
+
+/// One request a day: one that was handed over before it was made is made at the other host at once,
+/// however often that happens, and the next one a day later.
+#[test]
+fn what_is_handed_over_costs_the_budget_nothing() {
+    /// Times are kept in ticks, which are shorter than this.
+    const TICK: Duration = Duration::from_millis(10);
+    let mut scheduler: Scheduler<1, 2> = Scheduler::new(Settings::DEFAULT.with_burst(1));
+    let start = Instant::ZERO;
+    let hosts = [1, 2].map(|seconds| {
+        let added = scheduler.add_host(Duration::from_secs(seconds));
+        added.expect("there is room")
+    });
+    let added = scheduler.add_page(hosts[0], &PageSettings::DEFAULT, start);
+    let page = added.expect("there is room");
+    scheduler.set_budget(Some(1.0), start).expect("a budget");
+    let mut now = start;
+    for to in [hosts[1], hosts[0], hosts[1]] {
+        assert_eq!(scheduler.next(now), Decision::Fetch(page));
+        scheduler.hand_over(page, to, now).expect("in flight");
+        now += TICK;
+    }
+    assert_eq!(scheduler.next(now), Decision::Fetch(page));
+    let changed = Outcome::Changed { modified_ago: None };
+    scheduler.record(page, changed, now).expect("in flight");
+    let almost = now + Duration::DAY - Duration::HOUR;
+    assert!(!matches!(scheduler.next(almost), Decision::Fetch(_)));
 }
