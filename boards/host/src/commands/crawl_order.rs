@@ -159,8 +159,8 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     let report = simulate(args, &graph, &seeds, pages)?;
     output::print(&match format {
         Format::Json => output::json(&report),
-        Format::Csv => table(&report).to_csv(),
-        Format::Table => table(&report).to_text(),
+        Format::Csv => table(&report, format).to_csv(),
+        Format::Table => table(&report, format).to_text(),
     })
 }
 
@@ -252,13 +252,21 @@ fn simulate(args: &Args, graph: &Graph, seeds: &[usize], pages: usize) -> Result
     Ok(report)
 }
 
-fn table(report: &Report) -> Table {
+/// A share as a format has it: to the last digit for machines.
+fn shown(share: f64, format: Format) -> String {
+    match format {
+        Format::Table => format!("{share:.3}"),
+        _ => share.to_string(),
+    }
+}
+
+fn table(report: &Report, format: Format) -> Table {
     if report.model == Model::Incremental {
         let mut table = Table::new(&["visits", "share", "replaced", "explored"]);
         for held in &report.visits {
             table.row(vec![
                 held.visits.to_string(),
-                format!("{:.3}", held.share),
+                shown(held.share, format),
                 held.replaced.to_string(),
                 held.explored.to_string(),
             ]);
@@ -267,10 +275,8 @@ fn table(report: &Report) -> Table {
     }
     let mut table = Table::new(&["crawled", "share"]);
     for point in &report.curve {
-        table.row(vec![
-            point.crawled.to_string(),
-            format!("{:.3}", point.share),
-        ]);
+        let share = shown(point.share, format);
+        table.row(vec![point.crawled.to_string(), share]);
     }
     table
 }
@@ -351,10 +357,10 @@ fn share(
         word(order),
         args.batch.to_string(),
         args.replicate.to_string(),
-        format!("{:.3}", shared.achieved.overlap),
-        format!("{:.3}", shared.achieved.coverage),
-        format!("{:.3}", shared.achieved.quality),
-        format!("{:.3}", shared.achieved.communication),
+        shown(shared.achieved.overlap, format),
+        shown(shared.achieved.coverage, format),
+        shown(shared.achieved.quality, format),
+        shown(shared.achieved.communication, format),
     ]);
     output::print(&match format {
         Format::Json => output::json(&shared),

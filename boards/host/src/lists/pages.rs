@@ -154,7 +154,7 @@ impl PageList {
                 return Err(field.error(EXPECTED_NO_TAGS).into());
             }
             let url = encode_spaces(field.text);
-            builder.list.note_spaces(&url, row.line());
+            builder.list.note_spaces(field.text, &url, row.line());
             let host = match builder.enter(&url, row.line()) {
                 Ok(Place::New { host }) => host,
                 Ok(Place::Repeated { line }) => {
@@ -187,7 +187,7 @@ impl PageList {
         let mut builder = Builder::default();
         markup::read(file, input, |entry| {
             let url = encode_spaces(&entry.url);
-            builder.list.note_spaces(&url, entry.line);
+            builder.list.note_spaces(&entry.url, &url, entry.line);
             let place = builder
                 .enter(&url, entry.line)
                 .map_err(|expected| InputError {
@@ -218,10 +218,11 @@ impl PageList {
     }
 
     /// Counts a URL whose spaces had to be encoded: it may be another page than its owner means.
-    fn note_spaces(&mut self, url: &Cow<'_, str>, line: u64) {
-        if let Cow::Owned(url) = url {
+    fn note_spaces(&mut self, written: &str, url: &str, line: u64) {
+        if url != written {
             self.spaced += 1;
-            self.first_spaced.get_or_insert_with(|| (line, url.clone()));
+            self.first_spaced
+                .get_or_insert_with(|| (line, url.to_owned()));
         }
     }
 }

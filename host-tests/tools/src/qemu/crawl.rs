@@ -143,11 +143,11 @@ pub struct Report {
     /// The collection beyond the list, by the numbers of its pages.
     pub collection: BTreeMap<u16, Option<String>>,
     /// Pages of the list.
-    pages: u16,
+    pub pages: u16,
     /// The page whose end follows as that of its first version.
-    first: Option<u16>,
+    pub first: Option<u16>,
     /// First versions since the device started.
-    firsts: u32,
+    pub firsts: u32,
 }
 
 impl<'a> Crawl<'a> {
