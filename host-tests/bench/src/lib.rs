@@ -5,6 +5,7 @@ mod baseline;
 mod collecting;
 mod computer;
 mod device;
+mod discovery;
 pub mod host;
 mod memory;
 mod page;
@@ -128,6 +129,17 @@ pub fn collection(install: bool) -> Result<()> {
     let missed: Vec<&str> = missed.collect();
     ensure!(missed.is_empty(), "not kept: {}", missed.join("; "));
     Ok(())
+}
+
+/// Measures and prints what finding pages costs.
+///
+/// # Errors
+/// It cannot be measured, or exceeds a limit.
+pub fn discovery(install: bool) -> Result<()> {
+    setup::qemu(install)?;
+    let rows = discovery::rows(install)?;
+    print!("{}", table(&rows, &[]));
+    within_limits(&rows)
 }
 
 /// Measures what a user would pick instead, prints it and writes its section of the performance

@@ -166,6 +166,9 @@ enum Command {
         /// a collector cost a probe
         #[arg(long, conflicts_with_all = ["device", "renew", "check", "page", "peers", "https"])]
         collection: bool,
+        /// Only what finding pages costs: instructions, memory and flash
+        #[arg(long, conflicts_with_all = ["device", "renew", "check", "page", "peers", "https", "collection"])]
+        discovery: bool,
     },
     /// Reproduce the papers' experiments and write host-tests/papers (all of them at full size:
     /// half an hour on two cores)
@@ -249,6 +252,9 @@ fn main() -> ExitCode {
             collection: true, ..
         } => bench::collection(install),
         Command::Bench {
+            discovery: true, ..
+        } => bench::discovery(install),
+        Command::Bench {
             device,
             renew,
             page,
@@ -256,6 +262,7 @@ fn main() -> ExitCode {
             peers: false,
             https: false,
             collection: false,
+            discovery: false,
         } => bench::bench(
             install,
             bench::Wanted {

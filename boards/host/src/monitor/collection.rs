@@ -35,7 +35,80 @@ pub struct Collection {
     pub names: BTreeMap<usize, Option<PageName>>,
 }
 
+/// A host of a collection, with its pages.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Branch {
+    /// `name` or `name:port`.
+    pub host: String,
+    /// Pages of it that are kept.
+    pub pages: usize,
+    /// Of these, the ones that were found.
+    pub found: usize,
+    /// The most important ones, first those whose importance is known.
+    pub leaves: Vec<Leaf>,
+}
+
+/// A page of a host.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Leaf {
+    /// Its path, and its query.
+    pub path: String,
+    /// When it was admitted, 1 on average; `None` for pages of the list.
+    pub importance: Option<f64>,
+    /// It is not on the list.
+    pub is_found: bool,
+}
+
+/// Hosts that a tree shows, and pages of each: a view is sent every second.
+const MOST_BRANCHES: usize = 100;
+const MOST_LEAVES: usize = 50;
+
 impl Collection {
+    /// What is kept, by host: those with the most pages first.
+    pub fn tree(&self, names: &Names) -> Vec<Branch> {
+        let listed = names.pages.iter().enumerate();
+        let listed = listed.filter(|(page, _)| !self.names.contains_key(page));
+        let listed = listed.map(|(_, name)| (None, false, name));
+        let found = self.names.iter().filter_map(|(page, name)| {
+            let importance = u16::try_from(*page).ok();
+            let importance = importance.and_then(|page| self.importance.get(&page));
+            Some((importance.copied(), true, name.as_ref()?))
+        });
+        let mut hosts: BTreeMap<String, Vec<Leaf>> = BTreeMap::new();
+        for (importance, is_found, name) in listed.chain(found) {
+            let url = Url::parse(&name.url);
+            let (host, path) = match &url {
+                Ok(url) => (host_of(url), url.path_and_query()),
+                Err(_) => ("?".into(), name.url.as_str()),
+            };
+            hosts.entry(host).or_default().push(Leaf {
+                path: path.to_owned(),
+                importance,
+                is_found,
+            });
+        }
+        let branch = |(host, mut leaves): (String, Vec<Leaf>)| {
+            let worth = |leaf: &Leaf| leaf.importance.unwrap_or(f64::NEG_INFINITY);
+            leaves.sort_by(|one, other| {
+                let by_worth = worth(other).total_cmp(&worth(one));
+                by_worth.then_with(|| one.path.cmp(&other.path))
+            });
+            let pages = leaves.len();
+            let found = leaves.iter().filter(|leaf| leaf.is_found).count();
+            leaves.truncate(MOST_LEAVES);
+            Branch {
+                host,
+                pages,
+                found,
+                leaves,
+            }
+        };
+        let mut branches: Vec<Branch> = hosts.into_iter().map(branch).collect();
+        branches.sort_by_key(|branch| std::cmp::Reverse(branch.pages));
+        branches.truncate(MOST_BRANCHES);
+        branches
+    }
+
     /// Takes in what an event tells of it; true if it was told of.
     pub fn count(&mut self, event: &LoggedEvent<'_>) -> bool {
         let LoggedEvent::Collection {
@@ -93,5 +166,46 @@ impl Collection {
             prior: None,
         };
         self.names.insert(page.into(), Some(name));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_has_hosts_with_most_pages_first_and_their_best_pages() {
+        let page = |url: &str, host| PageName {
+            url: url.into(),
+            host,
+            weight: 1.0,
+            prior: None,
+        };
+        let names = Names {
+            pages: vec![page("http://a.test/", 0), page("http://b.test/", 1)],
+            hosts: Vec::new(),
+        };
+        let mut collection = Collection::default();
+        for line in [
+            "admitted page=2 importance=0.5 url=http://b.test/x?y=1",
+            "admitted page=3 importance=2.5 url=http://b.test/z",
+            "replaced page=0 importance=0.1 url=http://a.test/",
+            "admitted page=0 importance=1.5 url=http://c.test:81/",
+        ] {
+            assert!(collection.hear(line, &names), "{line}");
+        }
+        let tree = collection.tree(&names);
+        let shown: Vec<String> = tree
+            .iter()
+            .map(|branch| {
+                let leaves = branch.leaves.iter().map(|leaf| leaf.path.as_str());
+                let leaves: Vec<&str> = leaves.collect();
+                let (host, pages, found) = (&branch.host, branch.pages, branch.found);
+                format!("{host} {pages} {found}: {}", leaves.join(" "))
+            })
+            .collect();
+        assert_eq!(shown, ["b.test 3 2: /z /x?y=1 /", "c.test:81 1 1: /"]);
+        let importance: Vec<_> = tree[0].leaves.iter().map(|leaf| leaf.importance).collect();
+        assert_eq!(importance, [Some(2.5), Some(0.5), None]);
     }
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use dunlin::probe::LoggedEvent;
 
-use super::collection::Collection;
+use super::collection::{Branch, Collection};
 use super::counts::{Counts, count};
 use super::decode::{Level, Line, Lost, Trust};
 use super::host_stats::{HostStats, Tells};
@@ -147,6 +147,12 @@ impl MonitoredProbe {
             minute: VecDeque::with_capacity(MINUTE),
             second: 0,
         }
+    }
+
+    /// What it keeps beyond its list, by host; nothing if it does not look for that.
+    pub fn collection_tree(&self) -> Vec<Branch> {
+        let collection = self.collection.as_ref();
+        collection.map_or_else(Vec::new, |it| it.tree(&self.names))
     }
 
     /// What the page list says about a page.

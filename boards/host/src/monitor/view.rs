@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use dunlin::probe::LoggedEvent;
 use serde::Serialize;
 
-use super::collection::Collection;
+use super::collection::{Branch, Collection};
 use super::decode::Line;
 use super::host_stats::{GateState, Tells};
 use super::self_report::ReportedTotals;
@@ -68,6 +68,9 @@ pub struct View {
     /// What is kept beyond the list, if that is looked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub collection: Option<Collection>,
+    /// The same by host.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub collection_tree: Vec<Branch>,
     pub bytes: u64,
     pub mean_fetch_s: Option<f64>,
     /// The probe's own count since its last boot.
@@ -259,6 +262,7 @@ impl View {
             collected: counts.collected,
             uncollected: counts.uncollected.values().sum(),
             collection: probe.collection.clone(),
+            collection_tree: probe.collection_tree(),
             bytes: counts.bytes,
             mean_fetch_s: (answered > 0).then(|| counts.seconds / answered as f64),
             reported: probe.totals,

@@ -20,7 +20,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use crate::firmware::boards::{BOARDS, Board};
-use crate::firmware::budgets::{HTTPS, Image, Rows};
+use crate::firmware::budgets::{DISCOVER, HTTPS, Image, Rows};
 use crate::setup::{self, CORTEX_M0, CORTEX_M4F};
 use crate::shell::{cargo, check, output, quiet, root};
 
@@ -40,6 +40,9 @@ pub const BOOT_LOADER: &str = "qemu-mps2-boot";
 
 /// The binary that counts what TLS costs.
 const TLS_BENCH: &str = "qemu-mps2-tls-bench";
+
+/// The binary that counts what finding pages costs.
+const DISCOVER_BENCH: &str = "qemu-mps2-discover-bench";
 
 /// Sequences of instructions that come up again and again are made functions: that takes 2 kB off
 /// the firmware whose budget is tight, for four instructions in a hundred more. LLVM does it on its
@@ -91,6 +94,12 @@ pub fn build_boot_loader_of(install: bool, board: &Board) -> Result<PathBuf> {
 /// Builds the binary that counts what TLS costs.
 pub fn build_tls_bench(install: bool) -> Result<PathBuf> {
     build_in(install, BOARD, TLS_BENCH, CORTEX_M4F, &[HTTPS.to_owned()])
+}
+
+/// Builds the binary that counts what finding pages costs.
+pub fn build_discover_bench(install: bool) -> Result<PathBuf> {
+    let features = [DISCOVER.to_owned()];
+    build_in(install, BOARD, DISCOVER_BENCH, CORTEX_M4F, &features)
 }
 
 /// Builds one binary of any board for its own core.

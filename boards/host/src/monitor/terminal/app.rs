@@ -18,6 +18,8 @@ pub enum Table {
     Log,
     /// The news.
     News,
+    /// The collection beyond the list, by host.
+    Collection,
 }
 
 /// Columns of the pages, in order, by which they can be sorted.
@@ -129,7 +131,8 @@ impl App {
                 Table::Pages => Table::Hosts,
                 Table::Hosts => Table::Log,
                 Table::Log => Table::News,
-                Table::News => Table::Pages,
+                Table::News if view.collection.is_some() => Table::Collection,
+                Table::News | Table::Collection => Table::Pages,
             }),
             KeyCode::Left => self.switch(self.probes - 1),
             KeyCode::Right => self.switch(1),

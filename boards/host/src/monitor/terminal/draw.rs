@@ -60,6 +60,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, names: &[String], view: &View) {
         Table::Hosts => draw_hosts(frame, app, view, bottom, true),
         Table::Log => draw_log(frame, app, view, bottom),
         Table::News => draw_news(frame, app, view, bottom, true),
+        Table::Collection => draw_collection(frame, app, view, bottom),
     }
     frame.render_widget(Paragraph::new(help(app)).dim(), keys);
 }
@@ -336,6 +337,56 @@ fn draw_news(frame: &mut Frame<'_>, app: &App, view: &View, area: Rect, chosen: 
     ];
     let title = format!("news: the last {}", view.news.len());
     frame.render_widget(Grid::new(rows, widths).block(block(title, chosen)), area);
+}
+
+/// Hosts of the collection, and below each its pages.
+fn draw_collection(frame: &mut Frame<'_>, app: &App, view: &View, area: Rect) {
+    let mut lines = Vec::new();
+    for branch in &view.collection_tree {
+        let is_wanted = |path: &str| app.is_wanted(&format!("{}{path}", branch.host));
+        let mut leaves = branch.leaves.iter().filter(|leaf| is_wanted(&leaf.path));
+        let Some(mut leaf) = leaves.next() else {
+            continue;
+        };
+        let title = format!(
+            "{}: {} pages, {} found",
+            branch.host, branch.pages, branch.found
+        );
+        lines.push(Line::from(title.bold()));
+        loop {
+            let next = leaves.next();
+            let more = branch.pages - branch.leaves.len();
+            let twig = if next.is_some() || more > 0 {
+                "├─"
+            } else {
+                "└─"
+            };
+            let worth = match (leaf.importance, leaf.is_found) {
+                (Some(importance), _) => format!("{importance:>8.2}"),
+                (None, true) => format!("{:>8}", "–"),
+                (None, false) => format!("{:>8}", "listed"),
+            };
+            lines.push(Line::from(format!("{twig} {worth} {}", leaf.path)));
+            let Some(following) = next else {
+                if more > 0 {
+                    lines.push(Line::from(format!("└─ and {more} more").dim()));
+                }
+                break;
+            };
+            leaf = following;
+        }
+    }
+    let room = usize::from(area.height.saturating_sub(2));
+    let first = app.scroll.min(lines.len().saturating_sub(room));
+    let shown: Vec<Line<'_>> = lines.into_iter().skip(first).take(room).collect();
+    let title = match &view.collection {
+        Some(it) => format!(
+            "collection: {} of {}, by host, with importance",
+            it.pages, it.places
+        ),
+        None => "collection: nothing is looked for beyond the list".into(),
+    };
+    frame.render_widget(Paragraph::new(shown).block(block(title, true)), area);
 }
 
 fn draw_log(frame: &mut Frame<'_>, app: &App, view: &View, area: Rect) {

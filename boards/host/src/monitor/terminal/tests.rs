@@ -20,6 +20,9 @@ fn view() -> View {
         "network up address=10.0.2.15".into(),
         "backoff host=1 s=30".into(),
         "failed page=2 ms=5 why=Deadline".into(),
+        "collection pages=2 places=9 candidates=5 found=7 admitted=2 replaced=0 refused=1".into(),
+        "admitted page=7 importance=2.5 url=http://a.test/birds".into(),
+        "admitted page=8 importance=0.5 url=http://a.test/waders".into(),
     ];
     let ends = (0..200).map(|n| {
         format!(
@@ -61,7 +64,13 @@ fn no_size_of_the_terminal_is_too_small() {
         let mut terminal =
             Terminal::new(TestBackend::new(width, height)).expect("a terminal on paper");
         let mut app = App::new(1);
-        for table in [Table::Pages, Table::Hosts, Table::Log, Table::News] {
+        for table in [
+            Table::Pages,
+            Table::Hosts,
+            Table::Log,
+            Table::News,
+            Table::Collection,
+        ] {
             app.table = table;
             for scroll in [0, 5, 100_000] {
                 app.scroll = scroll;
@@ -71,6 +80,40 @@ fn no_size_of_the_terminal_is_too_small() {
             }
         }
     }
+}
+
+#[test]
+fn the_collection_is_a_tree_by_host() {
+    let view = view();
+    let mut app = App::new(1);
+    for _ in 0..4 {
+        press(&mut app, KeyCode::Tab);
+    }
+    assert_eq!(app.table, Table::Collection);
+    let mut terminal = Terminal::new(TestBackend::new(80, 40)).expect("a terminal on paper");
+    let mut shown = |app: &App| {
+        terminal
+            .draw(|frame| draw(frame, app, &["probe".into()], &view))
+            .expect("drawn");
+        terminal.backend().to_string()
+    };
+    let all = shown(&app);
+    let branches = [
+        "a.test: 2 pages, 2 found",
+        "├─     2.50 /birds",
+        "└─     0.50 /waders",
+    ];
+    for branch in branches {
+        assert!(all.contains(branch), "{branch} in\n{all}");
+    }
+    app.search = "waders".into();
+    let some = shown(&app);
+    assert!(
+        some.contains("/waders") && !some.contains("/birds"),
+        "{some}"
+    );
+    press(&mut app, KeyCode::Tab);
+    assert_eq!(app.table, Table::Pages);
 }
 
 #[test]

@@ -1,0 +1,83 @@
+//! What finding, ranking and replacing pages costs a device.
+
+use anyhow::{Context, Result};
+use dunlin::discover::Candidate;
+use dunlin::probe::FoundPage;
+use dunlin::rank::Account;
+use dunlin_tools::firmware::{self, budgets, sizes};
+use dunlin_tools::qemu::Attached;
+
+use super::device;
+use super::row::{Limit, Row};
+
+/// All rows.
+pub fn rows(install: bool) -> Result<Vec<Row>> {
+    let elf = firmware::build_discover_bench(install)?;
+    let counts = device::run(&elf, Attached::default())?;
+    let count = |name: &str| {
+        let found = counts.iter().find(|count| count.name == name);
+        let found = found.with_context(|| format!("the firmware has not counted {name:?}"));
+        found.map(|count| count.each)
+    };
+    let instructions = [
+        (
+            "links of a page, a byte beyond the fingerprint",
+            "discover: links, per byte",
+            Limit::Most(25.0),
+        ),
+        (
+            "the same with 16 topic words",
+            "discover: links and 16 topic words, per byte",
+            Limit::None,
+        ),
+        (
+            "who gives way to whom, 4,096 pages and 2,048 candidates",
+            "discover: who gives way to whom",
+            Limit::Most(100e3),
+        ),
+        (
+            "the same, and whom to explore",
+            "discover: the same, and whom to explore",
+            Limit::Most(100e3),
+        ),
+    ];
+    let row = |what: &str, ours: f64, unit: &str, limit| Row {
+        room: "M4F · discover".into(),
+        what: what.into(),
+        ours,
+        unit: unit.into(),
+        other: None,
+        limit,
+        place: None,
+    };
+    let mut rows = Vec::new();
+    for (what, name, limit) in instructions {
+        rows.push(row(what, count(name)?, "instructions", limit));
+    }
+    let hash = count("discover: the fingerprint alone, per byte")?;
+    for row in rows.iter_mut().take(2) {
+        row.other = Some(("the fingerprint alone".into(), hash));
+    }
+    let candidate = size_of::<Candidate>() as f64;
+    rows.push(row("a candidate", candidate, "bytes", Limit::Most(16.0)));
+    // Its account, its place in the order of digests, and where its URL is.
+    let page = size_of::<Account>() + size_of::<u16>() + size_of::<FoundPage>();
+    rows.push(row(
+        "a page, besides what the scheduler knows",
+        page as f64,
+        "bytes",
+        Limit::Most(14.0),
+    ));
+    let flash = |features: &[String]| {
+        let elf = firmware::build_firmware(install, features)?;
+        Ok::<f64, anyhow::Error>(sizes::measure(&elf)?.flash as f64)
+    };
+    let more = flash(&[budgets::DISCOVER.to_owned()])? - flash(&[])?;
+    rows.push(row(
+        "flash, beyond the plain firmware",
+        more,
+        "bytes",
+        Limit::Most(24.0 * 1024.0),
+    ));
+    Ok(rows)
+}
