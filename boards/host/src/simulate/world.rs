@@ -19,6 +19,9 @@ pub struct World {
     pub limits: Vec<CrawlLimits>,
     /// The directory of each page, counted from 0; empty where hosts have one each.
     pub directories: Vec<u32>,
+    /// When each page is asked for by those whom the collection is for, in days and in order; empty
+    /// where nobody counts, and weights stand in for it.
+    pub accesses: Vec<Vec<f64>>,
 }
 
 /// A page.
