@@ -91,7 +91,7 @@
 //! | `monitor::page_stats::PageStats` | what the log has told: visits, changes, errors, belief | one run of the monitor |
 //! | `monitor::view::PageRow` | both, as a row of the screen or the web page | one screen |
 //! | `simulate::world::SimPage` | host, weight, and when it really changes | one simulation |
-//! | `simulate::scored::Page` with `learn::hints::ScoredPage` | score, host and pending signal under the policy `hints` | one simulation |
+//! | `simulate::scored::Page` with `learn::hints::scores::Missed` | score, host and pending signal under the policy `hints` | one simulation |
 //! | `commands::plan::PageRow`, `estimate::Estimated` | a row of the output | one command |
 
 mod config;

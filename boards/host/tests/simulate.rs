@@ -288,6 +288,38 @@ fn smart_and_super_hosts_help_those_who_listen() {
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 
+/// By Xu's scores, what people ask for is visited more often: good for freshness if that changes.
+#[test]
+fn accesses_decide_what_is_visited() {
+    let row = |page| format!("http://a/busy{page},4\nhttp://a/still{page},0\n");
+    let rows: String = (0..10).map(row).collect();
+    let pages = &format!("url,changes_per_day\n{rows}");
+    let name = format!("dunlin-simulate-accesses-{}", std::process::id());
+    let file = std::env::temp_dir().join(name);
+    let path = file.to_str().expect("a UTF-8 path");
+    let usual = ["--days", "20", "--crawls-per-day", "80", "--accesses", path];
+    let freshness = |asked_for: &str| {
+        let row = |access| format!("http://a/{asked_for}{},{}\n", access % 10, access * 86);
+        let rows: String = (0..20_000).map(row).collect();
+        std::fs::write(&file, "url,time_s\n".to_owned() + &rows).expect("written");
+        let options = [&usual[..], &["--policy", "hints"]].concat();
+        number(&simulate_list(pages, &options)["freshness"])
+    };
+    let (busy, still) = (freshness("busy"), freshness("still"));
+    assert!(busy > still + 0.05, "{busy} and {still}");
+
+    let refuses = |text: &str, policy: &str, expected: &str| {
+        std::fs::write(&file, text).expect("written");
+        let asked = [&["simulate", "-"], &usual[..], &["--policy", policy]].concat();
+        refuses(&asked, pages.as_bytes(), expected);
+    };
+    let row = |row: &str| format!("url,time_s\n{row}\n");
+    refuses(&row("http://a/,1"), "hints", "line 2, column 1 (url)");
+    refuses(&row("http://a/busy1,x"), "hints", "column 2 (time_s)");
+    refuses(&row("http://a/busy1,1"), "index", "expected --policy hints");
+    std::fs::remove_file(&file).expect("removed");
+}
+
 #[test]
 fn bad_usage_is_one_line() {
     let wrong = |options: &[&str], expected: &str| {

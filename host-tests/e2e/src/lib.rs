@@ -13,6 +13,7 @@ mod fleet;
 mod hostile;
 pub mod monitor;
 mod own_firmware;
+mod pushing;
 mod state;
 pub mod suite;
 mod tcp_log;
@@ -196,6 +197,13 @@ const CASES: &[Case] = &[
         "hints: a host is listened to within budget, and a liar gains nothing",
         |elf| telling::tells(elf, 40, -0.06, 0.12),
     ),
+    (
+        "pushes: who has a key is heard, and nobody else",
+        pushing::hears,
+    ),
+    ("pushes: a flood of lies costs others nothing", |_| {
+        pushing::floods(40, 0.05)
+    }),
     ("Ctrl-C", command::interrupted),
     ("a log of warnings alone", command::quiet),
     ("a key of its own", command::key_of_its_own),
@@ -248,6 +256,9 @@ const LONG_CASES: &[Case] = &[
         "hints: telling the truth and lying, for five minutes",
         |elf| telling::tells(elf, 300, 0.05, 0.04),
     ),
+    ("pushes: a flood of lies, for five minutes", |_| {
+        pushing::floods(300, 0.01)
+    }),
     ("near the optimum", crawling::near_the_optimum),
     (
         "learns from nothing in seconds",

@@ -1,5 +1,7 @@
 //! Figures as people read them; the web page spells them the same way.
 
+use super::host_stats::Tells;
+
 /// Writes a length of time: `3.2 s`, `45 s`, `12 min`, `5.0 h`, `3.1 d`.
 pub fn span(seconds: f64) -> String {
     match seconds.abs() {
@@ -49,6 +51,22 @@ pub fn estimate(freshness: Option<f64>, visits_a_page: Option<f64>) -> String {
 /// Writes a share in per cent.
 pub fn percent(share: Option<f64>) -> String {
     share.map_or_else(none, |share| format!("{:.1} %", 100.0 * share))
+}
+
+/// Writes what a host says about its pages, and what that has turned out to be worth.
+pub fn tells(tells: &Tells) -> String {
+    let Tells {
+        kind,
+        precision,
+        delay_s,
+        saves_per_day,
+        ..
+    } = tells;
+    let late = span(*delay_s);
+    format!(
+        "{kind}: {:.0} % true, {late} late, saves {saves_per_day:.0}/d",
+        100.0 * precision
+    )
 }
 
 /// Writes a rate in changes a day.

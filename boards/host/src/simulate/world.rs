@@ -23,6 +23,9 @@ pub struct World {
     /// When the list expects each page to change, where a trace decides when it does; empty where
     /// there is no trace.
     pub clocks: Vec<Option<Quasi>>,
+    /// When each page is asked for by those whom the collection is for, in days and in order; empty
+    /// where nobody counts, and weights stand in for it.
+    pub accesses: Vec<Vec<f64>>,
 }
 
 /// A page.

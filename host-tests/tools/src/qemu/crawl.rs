@@ -37,6 +37,8 @@ pub struct Crawl<'a> {
     pub epoch: Option<u64>,
     /// A port of this computer's loopback, and the port of the device that it leads to.
     pub forward: Option<(u16, u16)>,
+    /// The same for datagrams.
+    pub datagrams: Option<(u16, u16)>,
     /// What the collector knows the probe by.
     pub token: Option<&'a str>,
     /// What the device was told by a cable alone.
@@ -164,6 +166,7 @@ impl<'a> Crawl<'a> {
             log_port: None,
             epoch: None,
             forward: None,
+            datagrams: None,
             updates: None,
             token: None,
             settings: None,
@@ -226,6 +229,7 @@ impl<'a> Crawl<'a> {
             stop: self.stop,
             log_port: self.log_port,
             forward: self.forward,
+            datagrams: self.datagrams,
             ..Attached::default()
         };
         let machine = Machine {

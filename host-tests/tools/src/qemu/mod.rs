@@ -65,6 +65,8 @@ pub struct Attached<'a> {
     pub log_port: Option<&'a LogPort>,
     /// A port of this computer's loopback, and the port of the device that it leads to.
     pub forward: Option<(u16, u16)>,
+    /// The same for datagrams.
+    pub datagrams: Option<(u16, u16)>,
     /// The log passes a file instead of a pipe, and is read when the run is over: nobody wakes up
     /// for it meanwhile.
     pub log_to_file: bool,
@@ -273,12 +275,13 @@ fn command(machine: Machine<'_>, record: &Record) -> Command {
     } else {
         "on"
     };
-    let forward = machine
-        .attached
-        .forward
-        .map_or_else(String::new, |(here, there)| {
-            format!(",hostfwd=tcp:127.0.0.1:{here}-:{there}")
-        });
+    let attached = &machine.attached;
+    let forwards = [("tcp", attached.forward), ("udp", attached.datagrams)];
+    let forward = |(protocol, ports): (&str, Option<(u16, u16)>)| {
+        let (here, there) = ports?;
+        Some(format!(",hostfwd={protocol}:127.0.0.1:{here}-:{there}"))
+    };
+    let forward: String = forwards.into_iter().filter_map(forward).collect();
     command.arg("-nic").arg(format!(
         "user,id=net,model=lan9118,restrict={cable},ipv6=off{forward}"
     ));

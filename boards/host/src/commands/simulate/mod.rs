@@ -72,6 +72,11 @@ pub struct Args {
     /// change; a URL that is not on the list, or a time that is not a number from 0, is refused
     #[arg(long, value_name = "TRACE.csv")]
     trace: Option<PathBuf>,
+    /// For --policy hints: when pages are asked for by those whom the collection is for, as url,time_s
+    /// in seconds from the start, rows in any order, several at a time if there were so many. Default:
+    /// as often as pages weigh
+    #[arg(long, value_name = "ACCESSES.csv")]
+    accesses: Option<PathBuf>,
     /// Start without the rates: policies have to learn them
     #[arg(long)]
     learn: bool,
@@ -123,8 +128,9 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     let svg = args.svg.iter().map(|path| ("--svg", path.as_path()));
     let html = args.html.iter().map(|path| ("--html", path.as_path()));
     let trace = args.trace.iter().map(|path| ("--trace", path.as_path()));
+    let accesses = (args.accesses.iter()).map(|path| ("--accesses", path.as_path()));
     let mut inputs = args.listing.files();
-    inputs.extend(trace);
+    inputs.extend(trace.chain(accesses));
     file::keep_apart(&svg.chain(html).collect::<Vec<_>>(), &inputs)?;
     let setting = Setting::new(args)?;
     let rows = simulate(args, &setting);

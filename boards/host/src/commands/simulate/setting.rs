@@ -17,7 +17,7 @@ use crate::lists::{constraints, trace};
 use crate::planning::{Assumed, explain, plan_hosts, plan_pages, quasi_costs};
 use crate::simulate::change::Quasi;
 use crate::simulate::trial::{self, Trial};
-use crate::simulate::{Change, Options, SimHost, SimPage, Tells, World};
+use crate::simulate::{Change, Options, PolicyName, SimHost, SimPage, Tells, World};
 
 /// Pieces of the course of freshness in a report.
 const PIECES: usize = 60;
@@ -54,6 +54,7 @@ impl Setting {
             .transpose()?;
         let (assumed, made, modelled) = planned(args, &listing)?;
         let mut world = world(args, &listing, assumed)?;
+        world.accesses = accesses(args, &listing, warm_up)?;
         let (bound, optimum) = match trace {
             // Whoever is told of changes can do better than any rates; how much better has no
             // formula.
@@ -210,7 +211,25 @@ fn world(args: &Args, listing: &Listing, assumed: f64) -> Result<World, Error> {
         limits: if limited { limits } else { Vec::new() },
         directories: directories(listing),
         clocks: Vec::new(),
+        accesses: Vec::new(),
     })
+}
+
+/// When pages are asked for, in days.
+fn accesses(args: &Args, listing: &Listing, warm_up: f64) -> Result<Vec<Vec<f64>>, Error> {
+    let Some(path) = &args.accesses else {
+        return Ok(Vec::new());
+    };
+    if !args.compare && args.policy != PolicyName::Hints {
+        return Err(Error::Usage(format!(
+            "found --accesses with --policy {}, expected --policy hints or --compare: no other counts them",
+            args.policy.name()
+        )));
+    }
+    let mut accesses = trace::read_accesses(path, &listing.list)?;
+    let days = |time: &mut f64| *time = *time / 86_400.0 + warm_up;
+    accesses.iter_mut().flatten().for_each(days);
+    Ok(accesses)
 }
 
 /// The directory of each page: its URL up to the last slash of the path, on its host.

@@ -34,7 +34,7 @@ pub const PAGE_COLUMNS: [&str; 8] = [
     "errors",
 ];
 /// Columns of the hosts.
-pub const HOST_COLUMNS: [&str; 7] = [
+pub const HOST_COLUMNS: [&str; 8] = [
     "host",
     "gate",
     "next allowed",
@@ -42,6 +42,7 @@ pub const HOST_COLUMNS: [&str; 7] = [
     "robots",
     "fetches",
     "errors",
+    "tells",
 ];
 
 /// What the person at the keyboard has chosen to see.
@@ -230,7 +231,8 @@ impl App {
             3 => row.gap_s,
             4 => row.robots.map(f64::from),
             5 => count(row.fetches),
-            _ => count(row.errors),
+            6 => count(row.errors),
+            _ => row.tells.map(|tells| tells.saves_per_day),
         };
         rows.sort_by(|a, b| ordered(key(a), key(b), descending));
         rows

@@ -8,7 +8,9 @@ use ratatui::widgets::{Block, Cell, Paragraph, Row, Sparkline, Table as Grid};
 
 use super::app::{App, HOST_COLUMNS, PAGE_COLUMNS, Table};
 use crate::monitor::host_stats::GateState;
-use crate::monitor::readable::{ago, learning, percent, rate, share, span, status, trend, until};
+use crate::monitor::readable::{
+    ago, learning, percent, rate, share, span, status, tells, trend, until,
+};
 use crate::monitor::view::View;
 use crate::news::Kind;
 
@@ -22,6 +24,10 @@ const HIGH: u16 = 30;
 const NEWS: u16 = 6;
 /// Screens narrower than this have no room for trends beside figures.
 const NARROW: u16 = 70;
+/// Screens narrower than this have no room for all that there is about hosts.
+const WIDE: u16 = 120;
+/// Columns of the screen for what a host tells.
+const TELLS: u16 = 42;
 
 /// Draws `view`; `names` are those of all probes.
 pub fn draw(frame: &mut Frame<'_>, app: &App, names: &[String], view: &View) {
@@ -240,6 +246,7 @@ fn draw_trend(frame: &mut Frame<'_>, view: &View, area: Rect) {
 
 fn draw_hosts(frame: &mut Frame<'_>, app: &App, view: &View, area: Rect, chosen: bool) {
     let hosts = app.hosts(view);
+    let shown = host_columns(view, area.width);
     let rows = hosts
         .iter()
         .skip(if chosen { app.scroll } else { 0 })
@@ -250,31 +257,41 @@ fn draw_hosts(frame: &mut Frame<'_>, app: &App, view: &View, area: Rect, chosen:
                 GateState::Open => Style::new().green(),
                 GateState::Unused => Style::new(),
             };
-            Row::new(vec![
-                Cell::from(host.name.clone()),
-                Cell::from(host.state.text()).style(style),
-                until(view.now_s, host.opens_s).into(),
-                host.gap_s.map_or_else(|| "–".into(), span).into(),
-                status(host.robots).into(),
-                host.fetches.to_string().into(),
-                host.errors.to_string().into(),
-            ])
+            Row::new(shown.iter().map(|column| match column {
+                0 => Cell::from(host.name.clone()),
+                1 => Cell::from(host.state.text()).style(style),
+                2 => until(view.now_s, host.opens_s).into(),
+                3 => host.gap_s.map_or_else(|| "–".into(), span).into(),
+                4 => status(host.robots).into(),
+                5 => host.fetches.to_string().into(),
+                6 => host.errors.to_string().into(),
+                _ => host.tells.as_ref().map(tells).unwrap_or_default().into(),
+            }))
         });
-    let widths = [
-        Constraint::Min(16),
-        Constraint::Length(13),
-        Constraint::Length(12),
-        Constraint::Length(7),
-    ]
-    .into_iter()
-    .chain([
-        Constraint::Length(6),
-        Constraint::Length(8),
-        Constraint::Length(6),
-    ]);
+    let widths = shown.iter().map(|column| match column {
+        0 => Constraint::Min(12),
+        1 => Constraint::Length(13),
+        2 => Constraint::Length(12),
+        3 => Constraint::Length(7),
+        5 => Constraint::Length(8),
+        4 | 6 => Constraint::Length(6),
+        _ => Constraint::Length(TELLS),
+    });
     let title = format!("hosts: {} of {}", hosts.len(), view.hosts.len());
-    let grid = Grid::new(rows, widths).header(header(&HOST_COLUMNS, app.host_order));
+    let header = header(&HOST_COLUMNS, shown.iter().copied(), app.host_order);
+    let grid = Grid::new(rows, widths).header(header);
     frame.render_widget(grid.block(block(title, chosen)), area);
+}
+
+/// Which columns there are of the hosts: what they tell where one of them tells anything, and where
+/// the screen is narrow, that instead of what can be missed.
+fn host_columns(view: &View, width: u16) -> &'static [usize] {
+    let tells = view.hosts.iter().any(|host| host.tells.is_some());
+    match (tells, width < WIDE) {
+        (false, _) => &[0, 1, 2, 3, 4, 5, 6],
+        (true, false) => &[0, 1, 2, 3, 4, 5, 6, 7],
+        (true, true) => &[0, 1, 5, 7],
+    }
 }
 
 fn draw_pages(frame: &mut Frame<'_>, app: &App, view: &View, area: Rect) {
@@ -305,7 +322,8 @@ fn draw_pages(frame: &mut Frame<'_>, app: &App, view: &View, area: Rect) {
         Constraint::Length(7),
     ]);
     let title = format!("pages: {} of {}", pages.len(), view.pages.len());
-    let grid = Grid::new(rows, widths).header(header(&PAGE_COLUMNS, app.page_order));
+    let header = header(&PAGE_COLUMNS, 0..PAGE_COLUMNS.len(), app.page_order);
+    let grid = Grid::new(rows, widths).header(header);
     frame.render_widget(grid.block(block(title, true)), area);
 }
 
@@ -420,16 +438,20 @@ fn draw_log(frame: &mut Frame<'_>, app: &App, view: &View, area: Rect) {
     frame.render_widget(list.block(block("log".into(), true)), area);
 }
 
-fn header<'c>(columns: &[&'c str], (column, descending): (usize, bool)) -> Row<'c> {
-    let cells = columns.iter().enumerate().map(|(index, name)| {
+fn header<'c>(
+    names: &[&'c str],
+    shown: impl Iterator<Item = usize>,
+    (column, descending): (usize, bool),
+) -> Row<'c> {
+    Row::new(shown.map(|index| {
+        let name = names.get(index).copied().unwrap_or_default();
         let mark = if descending { "▼" } else { "▲" };
         if index == column {
             Cell::from(format!("{name}{mark}")).bold()
         } else {
-            Cell::from(*name).dim()
+            Cell::from(name).dim()
         }
-    });
-    Row::new(cells)
+    }))
 }
 
 fn block(title: String, chosen: bool) -> Block<'static> {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use dunlin::time::Duration;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -9,12 +10,17 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::app::{App, Table};
 use super::draw::draw;
 use crate::monitor::decode::{Level, Line};
-use crate::monitor::names::Names;
+use crate::monitor::names::{HostName, Names, PageName};
 use crate::monitor::state::MonitoredProbe;
 use crate::monitor::view::View;
 
 fn view() -> View {
-    let mut probe = MonitoredProbe::new("probe".into(), Arc::new(Names::default()));
+    let probe = MonitoredProbe::new("probe".into(), Arc::new(Names::default()));
+    after(probe, &[])
+}
+
+/// What is known of a probe after a while, and after these lines.
+fn after(mut probe: MonitoredProbe, last: &[&str]) -> View {
     let messages = [
         "dunlin on paper 0.1.0, build 0123456789abcdef".to_owned(),
         "network up address=10.0.2.15".into(),
@@ -32,7 +38,9 @@ fn view() -> View {
             n % 2 == 0
         )
     });
-    for (second, message) in messages.into_iter().chain(ends).enumerate() {
+    let last = last.iter().map(|line| (*line).to_owned());
+    let lines = messages.into_iter().chain(ends).chain(last);
+    for (second, message) in lines.enumerate() {
         let micros = Some(1_000_000 * second as u64);
         probe.hear(Line {
             micros,
@@ -114,6 +122,39 @@ fn the_collection_is_a_tree_by_host() {
     );
     press(&mut app, KeyCode::Tab);
     assert_eq!(app.table, Table::Pages);
+}
+
+#[test]
+fn what_a_host_tells_is_shown_with_what_it_is_worth() {
+    let names = Names {
+        pages: vec![PageName {
+            url: "http://a.test/sitemap.xml".into(),
+            host: 0,
+            weight: 1.0,
+            prior: None,
+        }],
+        hosts: vec![HostName {
+            name: "a.test".into(),
+            gap: Duration::from_secs(1),
+            gate: 0,
+        }],
+    };
+    let told = "told page=0 entries=9 news=2 delay_s=4 precision=0.92 recall=0.4 saves=12.3";
+    let probe = MonitoredProbe::new("probe".into(), Arc::new(names));
+    let view = after(probe, &[told]);
+    let mut app = App::new(1);
+    app.table = Table::Hosts;
+    for width in [80, 119, 120, 300] {
+        let mut terminal = Terminal::new(TestBackend::new(width, 24)).expect("a terminal on paper");
+        terminal
+            .draw(|frame| draw(frame, &app, &["probe".into()], &view))
+            .expect("drawn");
+        let shown = terminal.backend().to_string();
+        let worth = "teller: 92 % true, 4.0 s late, saves 12/d";
+        assert!(shown.contains(worth), "{width}:\n{shown}");
+        assert!(shown.contains("tells") && shown.contains("fetches"));
+        assert_eq!(shown.contains("next allowed"), width >= 120, "{width}");
+    }
 }
 
 #[test]
