@@ -26,10 +26,10 @@
 //! ```
 //!
 //! Decisions are sans-IO: time and bytes come in as arguments, values go out, nothing sleeps. Only
-//! four rooms await: `fetch` on a connection, `store` on a flash and `update` on both, through traits
-//! that a board implements, and `probe`, the loop that joins the rooms.
-//! It needs no allocator and contains no `unsafe`. Algorithms take slices, so the same code serves
-//! 500 pages in static memory and a million on a workstation.
+//! four rooms await: `fetch` on a connection, `store` on a flash and `update` on both, through
+//! traits that a board implements, and `probe`, the loop that joins the rooms. It needs no
+//! allocator and contains no `unsafe`. Algorithms take slices, so the same code serves 500 pages in
+//! static memory and a million on a workstation.
 //!
 //! # Two roads
 //!
@@ -57,8 +57,8 @@
 //! known rates. What a visit is worth, the gap that follows from a price, and a carousel's rhythm
 //! are written once, in [`plan`] and [`pace`], and called from both roads. `probe` walks the second
 //! road for months, `store` keeps what was learnt over power cuts, and `image` is the form in which
-//! the catalog lies in flash. The last three branches are features that can be left out, and `fleet`
-//! lets several probes share one road.
+//! the catalog lies in flash. The last three branches are features that can be left out, and
+//! `fleet` lets several probes share one road.
 //!
 //! # Who may use whom
 //!

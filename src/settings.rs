@@ -61,7 +61,8 @@ pub enum Key {
     Broker = 7,
     /// Headers for single hosts, in lines of an origin, a space, and headers with `|` between them.
     Headers = 8,
-    /// Who may say that pages have changed: keys of 32 hexadecimal digits, with spaces between them.
+    /// Who may say that pages have changed: keys of 32 hexadecimal digits, with spaces between
+    /// them.
     PushKeys = 9,
 }
 

@@ -7,8 +7,8 @@ use std::{env, fs};
 
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    // With https the firmware is larger, and what lies behind it begins later; with updates there is
-    // room for two, but not for two with https.
+    // With https the firmware is larger, and what lies behind it begins later; with updates there
+    // is room for two, but not for two with https.
     let has = |feature: &str| env::var_os(format!("CARGO_FEATURE_{feature}")).is_some();
     let map = match (has("UPDATE"), has("TLS")) {
         (true, true) => panic!(

@@ -8,8 +8,8 @@ use std::{env, fs};
 
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    // With https the firmware is larger, and what lies behind it begins later; with updates there is
-    // room for two of them.
+    // With https the firmware is larger, and what lies behind it begins later; with updates there
+    // is room for two of them.
     let has = |feature: &str| env::var_os(format!("CARGO_FEATURE_{feature}")).is_some();
     let map = match (has("UPDATE"), has("TLS")) {
         (true, _) => "memory-update.x",

@@ -261,8 +261,8 @@ fn stale_time(rate: f64, gap: Duration) -> f64 {
 }
 
 impl Web {
-    /// Mean staleness by weight over the interval, from fresh copies at its start; crawls in order of time,
-    /// page by page.
+    /// Mean staleness by weight over the interval, from fresh copies at its start; crawls in order
+    /// of time, page by page.
     fn staleness(&self, updates: &[Update]) -> f64 {
         let mut last = vec![Instant::ZERO; self.rates.len()];
         let mut stale = 0.0;

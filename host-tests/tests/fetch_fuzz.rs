@@ -73,8 +73,8 @@ fn messages_of_a_fleet() {
     fuzz("fleet");
 }
 
-/// What reads these is a part of the program, which libFuzzer would have to compile with all that it
-/// rests on: this one is mutated here alone.
+/// What reads these is a part of the program, which libFuzzer would have to compile with all that
+/// it rests on: this one is mutated here alone.
 #[cfg(feature = "program")]
 #[test]
 fn frames_for_a_collector() {

@@ -139,7 +139,8 @@ impl Preamble<'_, '_> {
         put(b"{\"url\":\"");
         put(url.scheme().name().as_bytes());
         put(b"://");
-        // As they go into a request: bytes that JSON would want written otherwise are encoded there.
+        // As they go into a request: bytes that JSON would want written otherwise are encoded
+        // there.
         url.authority_pieces(put);
         url.target_pieces(put);
         put(b"\"");

@@ -1,12 +1,12 @@
 //! collect: the copy itself, to whoever keeps it.
 //!
-//! While a page is fetched, what comes is handed on to a *collector* over a second connection, piece
-//! by piece: nothing of it is kept here, and a collector that is slow, full or gone stops nothing.
-//! This room says which bytes go there, and when it is tried again after a failure; `probe` moves
-//! them.
+//! While a page is fetched, what comes is handed on to a *collector* over a second connection,
+//! piece by piece: nothing of it is kept here, and a collector that is slow, full or gone stops
+//! nothing. This room says which bytes go there, and when it is tried again after a failure;
+//! `probe` moves them.
 //!
-//! A delivery is one `POST /v1/exchanges` whose body is chunked, and each chunk a frame: a letter, a
-//! length in two bytes (big end first), and so many bytes.
+//! A delivery is one `POST /v1/exchanges` whose body is chunked, and each chunk a frame: a letter,
+//! a length in two bytes (big end first), and so many bytes.
 //!
 //! | letter | what it holds | how often |
 //! |---|---|---|

@@ -9,8 +9,8 @@ const AHEAD: usize = 12;
 /// in it.
 ///
 /// A visit belongs just after an update. Which updates are worth one follows from what a visit
-/// costs: [`Self::next`] looks at the next twelve and finds the visits that cost least together with
-/// the staleness they leave (a dynamic programme over the last visit; see
+/// costs: [`Self::next`] looks at the next twelve and finds the visits that cost least together
+/// with the staleness they leave (a dynamic programme over the last visit; see
 /// [`model::quasi`](crate::model::quasi)).
 ///
 /// ```

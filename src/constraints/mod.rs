@@ -1,8 +1,8 @@
 //! What does the list say of single pages beside their weight? How often a page may and has to be
 //! visited ([`CrawlLimits`]), and by which law it changes ([`ChangeLaw`]).
 //!
-//! Most pages have none, so nobody keeps constraints in RAM: [`Constraints`] says where they are read
-//! when a page that has some is looked at.
+//! Most pages have none, so nobody keeps constraints in RAM: [`Constraints`] says where they are
+//! read when a page that has some is looked at.
 
 mod clockwork;
 mod law;

@@ -29,7 +29,8 @@ pub struct Discovery<'a> {
 }
 
 impl<'a> Discovery<'a> {
-    /// A quarter of the visits explores, as [`Replacement::SHARE`](crate::rank::Replacement::SHARE).
+    /// A quarter of the visits explores, as
+    /// [`Replacement::SHARE`](crate::rank::Replacement::SHARE).
     pub const EXPLORING: u8 = 64;
 
     /// With sitemaps, nothing pinned.

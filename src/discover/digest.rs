@@ -19,8 +19,8 @@ pub fn directory_digest(url: &Url<'_>, key: &[u8; 16]) -> u32 {
     part_digest(url, key, directory.unwrap_or("/"), false)
 }
 
-/// The same for the part of a host that a URL is in: the first directory of its path, and whether it
-/// has a query. Traps have parts of their own, as a rule.
+/// The same for the part of a host that a URL is in: the first directory of its path, and whether
+/// it has a query. Traps have parts of their own, as a rule.
 pub fn branch_digest(url: &Url<'_>, key: &[u8; 16]) -> u32 {
     let target = url.path_and_query();
     let (path, query) = target.split_once('?').unwrap_or((target, ""));

@@ -176,9 +176,9 @@ impl<'m> Frontier<'m> {
     pub fn offer(&mut self, newcomer: Candidate, directory: u32) -> Offer {
         let settings = self.settings;
         let mut newcomer = newcomer;
-        // It was seen by as many pages as the doorkeeper has counted. Each link brings about as much
-        // as rain does, on average: without that, newcomers could never displace another candidate.
-        // They begin with rain alone: pages that are kept have that, too.
+        // It was seen by as many pages as the doorkeeper has counted. Each link brings about as
+        // much as rain does, on average: without that, newcomers could never displace another
+        // candidate. They begin with rain alone: pages that are kept have that, too.
         let sightings = self.doorkeeper.count(newcomer.digest());
         (1..sightings).for_each(|_| newcomer.linked());
         newcomer.set_income(self.bank.rain(), 0.0);
@@ -194,8 +194,8 @@ impl<'m> Frontier<'m> {
         let offer = self.candidates.offer(newcomer, true, &worth);
         if let Offer::Taken { evicted } = &offer {
             let _ = self.directories.see(directory);
-            // With each page that is known more comes as much cash as the others have on average, so
-            // that earnings of today weigh as much as those of when few were known.
+            // With each page that is known more comes as much cash as the others have on average,
+            // so that earnings of today weigh as much as those of when few were known.
             let new = match evicted {
                 Some(evicted) => evicted.cash(),
                 None => {
@@ -233,9 +233,9 @@ impl<'m> Frontier<'m> {
 
     /// What should the next visit be for? `factor` says what the PageRank of the page at a place is
     /// multiplied by – its weight, what its URL is worth – or that it must not be replaced: it is
-    /// pinned, or was not visited yet. Candidates are compared with pages by PageRank and what their
-    /// URLs are worth, for nobody counts links to pages. Work: linear in pages and candidates, some
-    /// 15 instructions each.
+    /// pinned, or was not visited yet. Candidates are compared with pages by PageRank and what
+    /// their URLs are worth, for nobody counts links to pages. Work: linear in pages and
+    /// candidates, some 15 instructions each.
     pub fn next(&mut self, factor: &dyn Fn(u16) -> Option<f32>) -> Step {
         let (least, worth) = self.least(factor).unzip();
         match (self.scout(worth), least) {
@@ -248,8 +248,8 @@ impl<'m> Frontier<'m> {
         }
     }
 
-    /// Which candidate should be looked at next, if the least important page that may go is worth so
-    /// much, and whether that only explores. Work: linear in the candidates.
+    /// Which candidate should be looked at next, if the least important page that may go is worth
+    /// so much, and whether that only explores. Work: linear in the candidates.
     pub fn scout(&mut self, worth: Option<f32>) -> Option<(u32, bool)> {
         let best = self.best();
         let measure = Measure {

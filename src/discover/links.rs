@@ -107,8 +107,8 @@ enum Comment {
 ///
 /// Work per byte is constant. The same bytes give the same links however they are split.
 ///
-/// There is no crate that does this in a few kilobytes and without an allocator: html5ever, lol_html
-/// and tl own strings. That is why it is written here.
+/// There is no crate that does this in a few kilobytes and without an allocator: html5ever,
+/// lol_html and tl own strings. That is why it is written here.
 ///
 /// ```
 /// use dunlin::discover::{Link, LinkReader, LinkSink};

@@ -2,10 +2,11 @@
 //!
 //! [`LinkReader`] finds the links of a page and hands them to a [`LinkSink`]; [`Link::resolve`]
 //! makes URLs of them. [`Directives`] is what a page asks of robots. The pages that a host lists
-//! itself are found by [`feed`](crate::feed). [`UrlLimits`] and [`Scope`] refuse URLs by their looks.
+//! itself are found by [`feed`](crate::feed). [`UrlLimits`] and [`Scope`] refuse URLs by their
+//! looks.
 //!
-//! What is found becomes a [`Candidate`], one of a fixed number; a [`Doorkeeper`] keeps URLs that are
-//! seen once from costing one a place. A [`Frontier`] joins them with the importance that
+//! What is found becomes a [`Candidate`], one of a fixed number; a [`Doorkeeper`] keeps URLs that
+//! are seen once from costing one a place. A [`Frontier`] joins them with the importance that
 //! [`rank`](crate::rank) knows, and says who takes whose place in the collection.
 //!
 //! What one fetch holds in memory: 560 bytes for a [`LinkReader`].

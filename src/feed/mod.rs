@@ -2,8 +2,8 @@
 //! feed, or a list with a URL in each line.
 //!
 //! [`FeedReader`] takes a document of any kind and size, in any pieces, and gives an [`Entry`] for
-//! each page that it names: where the page is, and when it last changed. Nothing in a document makes
-//! it grow, or work longer than the document is. It holds 660 bytes.
+//! each page that it names: where the page is, and when it last changed. Nothing in a document
+//! makes it grow, or work longer than the document is. It holds 660 bytes.
 //!
 //! | document | pages | dates |
 //! |---|---|---|

@@ -1,8 +1,8 @@
 //! The one door to the network: resolve → check → connect → exchange.
 //!
 //! Whoever fetches – the probe, the program on a computer, a test – does it through a [`Client`],
-//! so the check of addresses stands here and nowhere else: no caller can forget it. What is no page –
-//! a collector, a broker, a webhook – is a server that the owner named, and needs no check:
+//! so the check of addresses stands here and nowhere else: no caller can forget it. What is no page
+//! – a collector, a broker, a webhook – is a server that the owner named, and needs no check:
 //! [`OwnerServer`](super::OwnerServer) connects to it.
 
 use core::fmt;

@@ -229,7 +229,8 @@ fn month(name: &[u8; 3]) -> Option<u32> {
 /// Days from 0000-03-01 to 1970-01-01: with the year starting in March, the leap day comes last.
 const EPOCH: u32 = 719_468;
 
-/// Days since 1970 of a date in the Gregorian calendar, for years from 1970 and months from 1 to 12.
+/// Days since 1970 of a date in the Gregorian calendar, for years from 1970 and months from 1 to
+/// 12.
 fn days_from_civil(year: u32, month: u32, day: u32) -> u32 {
     let year = if month <= 2 { year - 1 } else { year };
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day;

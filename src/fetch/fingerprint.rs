@@ -46,8 +46,8 @@ impl Ignore<'_> {
 /// Turns a body, in pieces of any size, into a [`Fingerprint`].
 ///
 /// Work per byte: one SipHash step, and with `ignore` one comparison a marker and four bytes (more,
-/// up to the marker's length squared, where the text keeps almost matching). The same bytes give the same
-/// result however they are split.
+/// up to the marker's length squared, where the text keeps almost matching). The same bytes give
+/// the same result however they are split.
 ///
 /// ```
 /// use dunlin::fetch::{Fingerprinter, Ignore};

@@ -1,8 +1,8 @@
 //! Where lines of the owner's go into requests that are on their way: headers that a host wants to
 //! see, and the whole URL that a proxy does.
 //!
-//! They are put in as late as this, below everybody who looks at requests, because some are secrets:
-//! neither an archive nor a collector has any business with them.
+//! They are put in as late as this, below everybody who looks at requests, because some are
+//! secrets: neither an archive nor a collector has any business with them.
 
 /// Finds the places in the requests of one connection, as they are written.
 ///
@@ -39,8 +39,8 @@ enum Place {
 }
 
 impl Inserter {
-    /// How many of the next bytes of a request go out as they are, and what follows them. Work: those
-    /// bytes.
+    /// How many of the next bytes of a request go out as they are, and what follows them. Work:
+    /// those bytes.
     pub fn next(&mut self, bytes: &[u8]) -> (usize, Option<Insert>) {
         let (end, after, insert) = match self.place {
             Place::Method => (b' ', Place::Target, Insert::Origin),

@@ -11,8 +11,8 @@ const FEEDS: [&[u8]; 3] = [
     b"application/feed+json",
 ];
 
-/// Where the value of a `Link` field has the URL of a feed: that of its first link with the relation
-/// `alternate` and a feed's media type. Work: the length of the value.
+/// Where the value of a `Link` field has the URL of a feed: that of its first link with the
+/// relation `alternate` and a feed's media type. Work: the length of the value.
 pub(super) fn feed(value: &[u8]) -> Option<Range<usize>> {
     let mut at = 0;
     loop {

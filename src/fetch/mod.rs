@@ -3,10 +3,10 @@
 //! State machines first: [`Url`], [`Request::render`], [`Response`], [`robots::Reader`],
 //! [`HttpDate`] take bytes and give values; they neither wait nor allocate, and no input makes them
 //! panic or run on. A thin async layer over `embedded-io-async` drives them: a [`Client`] resolves
-//! a name, checks the address, connects and exchanges, and is the only way to a page. A collector or
-//! a broker is an [`OwnerServer`], which is connected to without that check. Who connects, resolves
-//! and keeps time is the board's business, behind [`Connect`], [`Resolve`] and a deadline that is any
-//! future (see [`within`]).
+//! a name, checks the address, connects and exchanges, and is the only way to a page. A collector
+//! or a broker is an [`OwnerServer`], which is connected to without that check. Who connects,
+//! resolves and keeps time is the board's business, behind [`Connect`], [`Resolve`] and a deadline
+//! that is any future (see [`within`]).
 //!
 //! ```
 //! use dunlin::fetch::{Agent, AnswerKind, Ask, Client, Fingerprinter, Request, Url};

@@ -30,7 +30,8 @@ impl Ledger {
         }
     }
 
-    /// What a planner that has started takes for true: it may have granted this budget a moment ago.
+    /// What a planner that has started takes for true: it may have granted this budget a moment
+    /// ago.
     pub fn restarted(list: u32, budget: f32, lease: Duration, now: Instant) -> Self {
         Self {
             granted: Some((now, lease)),

@@ -73,8 +73,8 @@ impl Member {
         }
     }
 
-    /// Takes a grant, if it answers a report of this boot whose time is remembered, is no older than
-    /// the one in force, and makes sense; says so.
+    /// Takes a grant, if it answers a report of this boot whose time is remembered, is no older
+    /// than the one in force, and makes sense; says so.
     pub fn granted(&mut self, grant: &Grant) -> bool {
         let sent = self.sent.get(grant.seq as usize % REMEMBERED);
         let sent = sent.filter(|(seq, _)| *seq == grant.seq && grant.seq != 0);
@@ -88,7 +88,8 @@ impl Member {
         }
         let lease = Duration::from_millis(grant.lease_ms.into());
         let until = *sent + self.drift.shorten(lease);
-        // An answer to an earlier report does not take back what a later one gave, but for the list.
+        // An answer to an earlier report does not take back what a later one gave, but for the
+        // list.
         let earlier = self.lease.map_or(Instant::ZERO, |lease| lease.until);
         self.epoch = grant.epoch;
         self.lease = Some(Lease {

@@ -25,8 +25,8 @@
 //! rule broken in turn.
 //!
 //! # Sharing the budget
-//! Budgets are granted, not prices broadcast: the sum holds at every step. [`share`] gives each probe
-//! what it would ask for at a common price, by the price and the elasticity that it reports;
+//! Budgets are granted, not prices broadcast: the sum holds at every step. [`share`] gives each
+//! probe what it would ask for at a common price, by the price and the elasticity that it reports;
 //! [`Ledger`] keeps in escrow what an earlier grant may still spend.
 //!
 //! | question | file |

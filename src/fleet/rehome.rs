@@ -17,9 +17,10 @@ pub struct Balance {
     pub hosts: u32,
 }
 
-/// Moves groups, whose `demand` is at the common price, from probes with an excess to probes without,
-/// up to so many pages in all; the number of pages that have moved. A group moves only if that brings
-/// both probes nearer to balance. Groups that come first move first: large demands should.
+/// Moves groups, whose `demand` is at the common price, from probes with an excess to probes
+/// without, up to so many pages in all; the number of pages that have moved. A group moves only if
+/// that brings both probes nearer to balance. Groups that come first move first: large demands
+/// should.
 ///
 /// Work: one look at each group, and at each probe for every group that may move.
 ///

@@ -45,8 +45,8 @@ impl Tag {
     pub const COLLECTOR: Self = Self(*b"coll");
     /// What others have learnt about pages. Who skips it learns that anew.
     pub const LEARNT: Self = Self(*b"lrnt");
-    /// Whether and where pages are looked for that are not on the list. Who skips it visits the list
-    /// alone.
+    /// Whether and where pages are looked for that are not on the list. Who skips it visits the
+    /// list alone.
     pub const DISCOVERY: Self = Self(*b"disc");
     /// How pages are ranked that are not on the list. Who skips it ranks by PageRank.
     pub const RANKING: Self = Self(*b"rank");

@@ -9,11 +9,11 @@
 //! | a change, made s ago (`Last-Modified`) | λ e^{−λs} | a += 1, b += s, exactly |
 //! | a change, some time since | 1 − e^{−λt} | the Gamma with the same mean and variance as the true posterior |
 //!
-//! Old evidence fades: a and b shrink together, so the rate stays and the doubt grows. It fades with
-//! the days, because sites change their habits however seldom they are visited, and if so set with
-//! every visit, which holds in any unit of time. A scheduler keeps apart what a page has
-//! shown itself and what its host's pages have ([`HostPrior`](super::HostPrior)), so that evidence
-//! fades towards the host's present word and every page profits from what the others show.
+//! Old evidence fades: a and b shrink together, so the rate stays and the doubt grows. It fades
+//! with the days, because sites change their habits however seldom they are visited, and if so set
+//! with every visit, which holds in any unit of time. A scheduler keeps apart what a page has shown
+//! itself and what its host's pages have ([`HostPrior`](super::HostPrior)), so that evidence fades
+//! towards the host's present word and every page profits from what the others show.
 //!
 //! Fading alone follows a page that changes its habits only after a half-life or two. So two
 //! cumulative sums (Page 1954) watch for a rate four times as high or as low as believed; when one
@@ -132,8 +132,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Half the evidence is gone after 180 days, however many visits that are; a jump is believed at
-    /// odds of e⁹ ≈ 8,000 to 1.
+    /// Half the evidence is gone after 180 days, however many visits that are; a jump is believed
+    /// at odds of e⁹ ≈ 8,000 to 1.
     pub const DEFAULT: Self = Self {
         per_visit: 0.0,
         per_day: core::f32::consts::LN_2 / 180.0,
@@ -180,7 +180,8 @@ impl Settings {
     }
 
     /// With another threshold, in nats, for believing a four-fold jump. Steady pages raise a false
-    /// alarm less than once in e^`nats` visits. Infinity turns the watch off; below 1 is taken as 1.
+    /// alarm less than once in e^`nats` visits. Infinity turns the watch off; below 1 is taken as
+    /// 1.
     #[must_use]
     pub fn with_surprise(self, nats: f32) -> Self {
         Self {

@@ -6,8 +6,8 @@
 /// and halves it. `libm`'s root is right to the last bit and takes 70 instructions more, because it
 /// does without the processor's own: that one can only be had by unstable or unsafe means.
 ///
-/// Of 0, and of numbers below 10⁻³⁸, it is some number near 0; of infinity and of what is no number,
-/// no number.
+/// Of 0, and of numbers below 10⁻³⁸, it is some number near 0; of infinity and of what is no
+/// number, no number.
 pub(crate) fn root(x: f32) -> f32 {
     let guess = f32::from_bits((x.to_bits() >> 1) + 0x1fbd_1df5);
     let once = 0.5 * (guess + x / guess);

@@ -192,7 +192,8 @@ pub fn costs<F: Real>(
 /// The updates to crawl on, exactly: fills `times` with indices in rising order and returns how
 /// many there are.
 ///
-/// `scratch` holds `updates.len()` numbers for each crawl, or nothing is chosen and the answer is 0.
+/// `scratch` holds `updates.len()` numbers for each crawl, or nothing is chosen and the answer is
+/// 0.
 pub fn choose<F: Real>(
     updates: &[Update<F>],
     objective: Objective,
@@ -306,9 +307,9 @@ fn make_convex<F: Real>(costs: &mut [F]) {
 }
 
 /// What [`costs`] is for one interval, for one after the other, all with the same crawls: the copy
-/// is as old in the morning as the evening left it, and one that is never fetched is stale for good.
-/// By age, a crawl every other interval leaves the copy half an interval older than one in each; that
-/// line is drawn on to no crawls at all, where the age has no end.
+/// is as old in the morning as the evening left it, and one that is never fetched is stale for
+/// good. By age, a crawl every other interval leaves the copy half an interval older than one in
+/// each; that line is drawn on to no crawls at all, where the age has no end.
 ///
 /// One crawl is on some update; from there on it is the problem of one interval. All updates are
 /// tried up to 64 of them, fewer beyond, down to the surest alone from 256 on, where a day with so

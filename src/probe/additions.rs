@@ -112,8 +112,8 @@ impl<'a> Additions<'a> {
 }
 
 impl<'a, B: Board> Probe<'a, B> {
-    /// Lends places for pages that will be added while it runs. The scheduler and the probe's memory
-    /// need room for them, too, beyond the pages of the image.
+    /// Lends places for pages that will be added while it runs. The scheduler and the probe's
+    /// memory need room for them, too, beyond the pages of the image.
     #[must_use]
     pub fn with_additions(mut self, places: &'a [AddedPage<'a>]) -> Self {
         self.setup.additions = Additions(places);

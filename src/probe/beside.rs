@@ -7,9 +7,9 @@ use super::{Board, Probe, Slot};
 use crate::fetch::{Ask, Body, Connect, Resolve};
 
 impl<B: Board> Probe<'_, B> {
-    /// Makes one request that belongs to no page, in a slot that fetches none, on a connection of its
-    /// own; true if the answer came whole. Names are looked up as for pages: in the owner's table
-    /// first. It is the code that fetches pages, so it takes no room of its own.
+    /// Makes one request that belongs to no page, in a slot that fetches none, on a connection of
+    /// its own; true if the answer came whole. Names are looked up as for pages: in the owner's
+    /// table first. It is the code that fetches pages, so it takes no room of its own.
     ///
     /// Work: bounded by the limits of `ask`. *Cancellation*: the connection is dropped where it is.
     pub async fn request<C: Connect, R: Resolve>(

@@ -22,10 +22,10 @@ pub trait Board {
     }
     /// Takes note of something that happened.
     fn log(&self, event: &Event);
-    /// Is shown the body of a page, piece by piece, as it streams by: nothing of it is kept. The end
-    /// of a body is a piece without bytes; a visit that fails has none, and the next visit of the
-    /// page begins at offset 0 again. What became of the visit is then logged: the
-    /// `changed` of [`Event::End`] says whether these bytes were news. An answer 304 has no body.
+    /// Is shown the body of a page, piece by piece, as it streams by: nothing of it is kept. The
+    /// end of a body is a piece without bytes; a visit that fails has none, and the next visit of
+    /// the page begins at offset 0 again. What became of the visit is then logged: the `changed` of
+    /// [`Event::End`] says whether these bytes were news. An answer 304 has no body.
     ///
     /// It must return soon: other fetches wait meanwhile. A board that does not implement it pays
     /// nothing for it.
@@ -33,8 +33,8 @@ pub trait Board {
     /// Takes note of what became of a URL that is not on the list.
     #[cfg(feature = "discover")]
     fn found(&self, _event: &super::FoundEvent<'_>) {}
-    /// Another fingerprint of a version than that of its bytes, for a board that knows better what of
-    /// the page counts. The same version must always have the same one.
+    /// Another fingerprint of a version than that of its bytes, for a board that knows better what
+    /// of the page counts. The same version must always have the same one.
     #[cfg(feature = "filter")]
     fn fingerprint(&self, _page: u16, found: u64) -> u64 {
         found

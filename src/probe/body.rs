@@ -105,8 +105,8 @@ impl<'p, 'a, 'r, 'u, B: Board> Shown<'p, 'a, 'r, 'u, B> {
         }
     }
 
-    /// The answer has come to its end: what was found in it, and the fingerprint of the version of a
-    /// page that it brought, if any.
+    /// The answer has come to its end: what was found in it, and the fingerprint of the version of
+    /// a page that it brought, if any.
     pub(super) fn finish(mut self, answer: &Answer) -> (Finding<'r, 'u>, Option<u64>) {
         self.ear.finish(answer);
         let finding = self.reading.finish();

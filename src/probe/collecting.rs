@@ -163,8 +163,8 @@ impl<B: Board, K: Connect, R: Resolve> Tee for Delivery<'_, '_, B, K, R> {
                 // There is room for what is missing.
                 let _ = head.extend_from_slice(bytes.get(..missing).unwrap_or(bytes));
                 match head.last() {
-                    // What comes before the answer itself is followed by it. That a page is gone, or not
-                    // for us, is news, which the collector passes on.
+                    // What comes before the answer itself is followed by it. That a page is gone,
+                    // or not for us, is news, which the collector passes on.
                     Some(b'1' | b'2') if head.is_full() => {}
                     Some(b'4') if head.is_full() => self.refused = true,
                     _ if head.is_full() => {

@@ -99,7 +99,8 @@ events! {
     info Robots { host: u16, status: u16, judged: u16, denied: u16 }
         => "robots host={=u16} status={=u16} judged={=u16} denied={=u16}";
 
-    /// Rules of a robots.txt take too much work to be compared with pages, which count as forbidden.
+    /// Rules of a robots.txt take too much work to be compared with pages, which count as
+    /// forbidden.
     warn Costly { host: u16 } => "robots too costly host={=u16}";
 
     /// What a host gets between two requests, its robots.txt considered.
@@ -120,13 +121,14 @@ events! {
     #[cfg(feature = "collect")]
     info Collected { page: u16, millis: u32 } => "collected page={=u16} ms={=u32}";
 
-    /// A version of a page is not with the collector: it is fetched again, whole, at the page's next
-    /// visit.
+    /// A version of a page is not with the collector: it is fetched again, whole, at the page's
+    /// next visit.
     #[cfg(feature = "collect")]
     warn Uncollected { page: u16, why: Uncollected as &'l str }
         => "not collected page={=u16} why={}";
 
-    /// The collection of pages that is kept, each minute: see [`Probe::with_discovery`](super::Probe::with_discovery).
+    /// The collection of pages that is kept, each minute: see
+    /// [`Probe::with_discovery`](super::Probe::with_discovery).
     #[cfg(feature = "discover")]
     info Collection {
         pages: u16, places: u16, candidates: u16, found: u32, admitted: u32, replaced: u32,
@@ -134,8 +136,8 @@ events! {
     } => "collection pages={=u16} places={=u16} candidates={=u16} found={=u32} admitted={=u32} \
         replaced={=u32} refused={=u32}";
 
-    /// A teller was read: how many pages it names with a date, how many of them were news and how long
-    /// before on average, and what the signals of its host have turned out to be worth: their
+    /// A teller was read: how many pages it names with a date, how many of them were news and how
+    /// long before on average, and what the signals of its host have turned out to be worth: their
     /// precision and recall, and how many visits a day they save.
     #[cfg(feature = "hints")]
     info Told {

@@ -159,9 +159,9 @@ impl<B: Board> Runner<'_, '_, B> {
 
 impl<B: Board> Probe<'_, B> {
     /// Does what the fleet's planner has granted: nothing is asked without a lease, no request is
-    /// under way when it ends, and no more is fetched than granted. To be called whenever the member
-    /// was granted something or has taken a list. A probe that never calls it is alone, and needs no
-    /// lease.
+    /// under way when it ends, and no more is fetched than granted. To be called whenever the
+    /// member was granted something or has taken a list. A probe that never calls it is alone, and
+    /// needs no lease.
     pub fn obey(&self, member: &Member) {
         let now = self.board.now();
         let state = &mut *self.state();
@@ -172,8 +172,8 @@ impl<B: Board> Probe<'_, B> {
         state.slots.wake_all();
     }
 
-    /// Leaves every host alone until its politeness has passed since the probe started: nobody knows
-    /// who asked it before. To be called before any slot runs. Work: the hosts of the list.
+    /// Leaves every host alone until its politeness has passed since the probe started: nobody
+    /// knows who asked it before. To be called before any slot runs. Work: the hosts of the list.
     pub fn rest(&self, member: &Member) {
         self.close_hosts(|gap| member.rests_until(gap));
     }
@@ -190,16 +190,16 @@ impl<B: Board> Probe<'_, B> {
         }
     }
 
-    /// Begins where others were: believes what the list says that has been learnt about pages. For a
-    /// probe without a store, before any slot runs; [`Persistence::restore`](super::Persistence)
+    /// Begins where others were: believes what the list says that has been learnt about pages. For
+    /// a probe without a store, before any slot runs; [`Persistence::restore`](super::Persistence)
     /// does it by itself. Work: the pages, each with a binary search.
     pub fn seed(&self) -> u16 {
         let state = &mut *self.state();
         seed(&mut state.scheduler, state.known.pages, &self.setup)
     }
 
-    /// What a report says of this probe; `room` has the pages, hosts and fetches a day that it could
-    /// have.
+    /// What a report says of this probe; `room` has the pages, hosts and fetches a day that it
+    /// could have.
     pub fn outlook(&self, room: (u16, u16, f32)) -> Outlook {
         let state = self.state();
         let (pages, hosts, link) = room;

@@ -218,9 +218,9 @@ pub(super) fn write(
 ///
 /// `as` says what a field is read back as, where that is not its own type. What stands behind a `;`
 /// is part of the event but not of its line. A `#[cfg(feature = "…")]` before the level leaves the
-/// event out of firmware without that feature; its line is read all the same. A variant may instead hold a struct whose fields are
-/// the line's: `Totals(Totals { fetches: u32 })`. Lines are tried in the table's order when one is
-/// read.
+/// event out of firmware without that feature; its line is read all the same. A variant may instead
+/// hold a struct whose fields are the line's: `Totals(Totals { fetches: u32 })`. Lines are tried in
+/// the table's order when one is read.
 ///
 /// Made of it: the enum, its documentation with the table, `level()`, the line that is handed to
 /// defmt or `log`, [`Display`] with the same text, the enum that a line is read back as with its

@@ -386,8 +386,8 @@ impl<'a, B: Board> Probe<'a, B> {
         Ok(())
     }
 
-    /// The page of this URL, as the list has it; `None` if there is none. Work: a comparison of four
-    /// bytes with each page, and of those without a store, of the URL.
+    /// The page of this URL, as the list has it; `None` if there is none. Work: a comparison of
+    /// four bytes with each page, and of those without a store, of the URL.
     #[cfg(feature = "push")]
     pub fn page_at(&self, url: &str) -> Option<u16> {
         let id = crate::store::identity(&self.setup.config.key, url) as u32;

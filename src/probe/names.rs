@@ -16,7 +16,8 @@ pub(super) struct Names<'n, 'a, B, R> {
     /// Who is asked, and whose address is remembered.
     pub origin: Origin<'n>,
     pub resolve: &'n mut R,
-    /// Until when the slot's connection may be used again, if it has one: a look-up may take longer.
+    /// Until when the slot's connection may be used again, if it has one: a look-up may take
+    /// longer.
     pub kept_until: Option<Instant>,
 }
 

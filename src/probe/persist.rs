@@ -320,9 +320,9 @@ impl<B: Board> Persistence<'_, '_, B> {
         }
     }
 
-    /// What follows a step of a store or a log: the next one, at once or at that moment, or the end,
-    /// because there is nothing to write or it cannot be written. Nothing is fetched while a sector
-    /// waits to be erased.
+    /// What follows a step of a store or a log: the next one, at once or at that moment, or the
+    /// end, because there is nothing to write or it cannot be written. Nothing is fetched while a
+    /// sector waits to be erased.
     // No async function that takes the step: each one is a place that can panic, and takes RAM.
     pub(super) fn stepped<E>(&self, step: Result<Step, E>) -> ControlFlow<(), Option<Instant>> {
         let board = &self.probe.board;

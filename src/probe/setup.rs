@@ -137,7 +137,8 @@ impl<'a> Setup<'a> {
     }
 
     /// What of a page counts as a change: what is ignored of all pages, and what the list says of
-    /// this one. A filter that cannot be read says nothing; a page that was added or found has none.
+    /// this one. A filter that cannot be read says nothing; a page that was added or found has
+    /// none.
     #[cfg(feature = "filter")]
     pub(super) fn filter(&self, page: usize) -> crate::catalog::PageFilter<'a> {
         #[cfg(feature = "additions")]

@@ -140,8 +140,8 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
         self.probe.state().lease.holds(now)
     }
 
-    /// Must a request not be made on a connection that was kept? It may have to be made twice there,
-    /// which a page with a limit may not be.
+    /// Must a request not be made on a connection that was kept? It may have to be made twice
+    /// there, which a page with a limit may not be.
     fn needs_new_connection(&self, turn: &Turn) -> bool {
         self.probe.state().was_lost(turn) || self.probe.setup.is_limited(turn.page.index())
     }

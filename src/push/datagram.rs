@@ -44,8 +44,8 @@ impl<'d> Datagram<'d> {
         })
     }
 
-    /// Writes it, signed with this key, to the beginning of `out`; how many bytes that are, or `None`
-    /// if the URL is empty or too long, or there is no room.
+    /// Writes it, signed with this key, to the beginning of `out`; how many bytes that are, or
+    /// `None` if the URL is empty or too long, or there is no room.
     ///
     /// ```
     /// use dunlin::push::{Datagram, LONGEST};

@@ -17,10 +17,9 @@
 //! | 14 … | the URL of the page, as the list has it: UTF-8, 1 to [`LONGEST_URL`] bytes |
 //! | the last 16 | SipHash-2-4-128 of all bytes before, under the sender's key of 16 bytes |
 //!
-//! `dunlin push` sends them. A sender of one's own is a few lines with [`Datagram::sign`], or in any
-//! language that has SipHash with 128 bits.
-//! Without a certain time a device heeds nobody: what was said once could be said again
-//! after it has started anew.
+//! `dunlin push` sends them. A sender of one's own is a few lines with [`Datagram::sign`], or in
+//! any language that has SipHash with 128 bits. Without a certain time a device heeds nobody: what
+//! was said once could be said again after it has started anew.
 //!
 //! | question | file |
 //! |---|---|

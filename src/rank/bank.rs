@@ -196,8 +196,8 @@ where
     }
 
     /// A page was visited, and has these links, each once. What those to pages that are not kept
-    /// earn is offered to `candidate`, by digest: true if it takes it, or it goes to the pool. Work:
-    /// linear in the links.
+    /// earn is offered to `candidate`, by digest: true if it takes it, or it goes to the pool.
+    /// Work: linear in the links.
     pub fn spend(
         &mut self,
         place: u16,
@@ -207,9 +207,9 @@ where
         self.spend_at(place, links, 0, candidate);
     }
 
-    /// The same, where some links lead to the page's own neighbourhood: those of the first 128 whose
-    /// bits are set in `near` get a quarter, and the rest of it rains on all. What a part of a site
-    /// says of itself counts less, and a trap, which leads nowhere else, gathers nothing.
+    /// The same, where some links lead to the page's own neighbourhood: those of the first 128
+    /// whose bits are set in `near` get a quarter, and the rest of it rains on all. What a part of
+    /// a site says of itself counts less, and a trap, which leads nowhere else, gathers nothing.
     pub fn spend_at(
         &mut self,
         place: u16,
@@ -247,8 +247,8 @@ where
         }
     }
 
-    /// Lets the pool rain, on so many candidates as well, and old earnings fade, when it is time: at
-    /// most once for some twentieth of the pages that were visited. Work: linear in the pages.
+    /// Lets the pool rain, on so many candidates as well, and old earnings fade, when it is time:
+    /// at most once for some twentieth of the pages that were visited. Work: linear in the pages.
     pub fn settle(&mut self, candidates: usize) -> Settled {
         let mut settled = Settled {
             fading: 1.0,

@@ -2,7 +2,8 @@
 //!
 //! [`Bank`] is PageRank without stored links: every page holds cash, and hands it to the pages it
 //! links to while its links stream by. [`location()`] judges by the URL alone, [`Topic`] by words,
-//! and [`Measure`] says which of them are multiplied; [`Ranking`] is what an image says of it. [`Replacement`] decides who gives way to whom.
+//! and [`Measure`] says which of them are multiplied; [`Ranking`] is what an image says of it.
+//! [`Replacement`] decides who gives way to whom.
 //!
 //! The names of Cho's thesis (§2.2): backlinks are IB, PageRank is IR, location is IL, similarity
 //! to a topic is IS; what is estimated from the pages seen so far has a prime there.

@@ -2,8 +2,8 @@
 //! its place (Cho §7.3), but not at every flicker of the estimates; and some visits explore.
 //!
 //! Greedy replacement alone stalls: what is not in the collection is never asked what it links to,
-//! so the pages of a collection vouch for each other. A share of all visits goes to candidates, those
-//! with the most cash to hand on first and now and then any.
+//! so the pages of a collection vouch for each other. A share of all visits goes to candidates,
+//! those with the most cash to hand on first and now and then any.
 
 /// What to do with the next visit that is not needed to keep pages fresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

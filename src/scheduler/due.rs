@@ -21,15 +21,15 @@ const MOST_GAP: f32 = 180.0;
 const UNPROVEN: f32 = 2.0;
 /// What a visit after a gap of 1 is worth at the most, whatever the rate: h(x)/x at x = 1.79.
 const MOST_WORTH: f32 = 0.298;
-/// The evidence is a look after so many even gaps: what has changed by then, too, changes faster than
-/// visits can follow, and what has not is worth its visits after all.
+/// The evidence is a look after so many even gaps: what has changed by then, too, changes faster
+/// than visits can follow, and what has not is worth its visits after all.
 const SHORT_LOOK: f32 = 0.5;
-/// One visit in so many is followed by such a look, the others by an even gap: were all pages to ask
-/// for a short gap at once, none would have one.
+/// One visit in so many is followed by such a look, the others by an even gap: were all pages to
+/// ask for a short gap at once, none would have one.
 const LOOK_ONCE_IN: u32 = 4;
 /// A page whose last fetch failed or led nowhere is tried again after so many even gaps at most,
-/// even if the price says never: the price may fall. And after so many days, because a time set from
-/// outside has to be one that the clock can hold.
+/// even if the price says never: the price may fall. And after so many days, because a time set
+/// from outside has to be one that the clock can hold.
 const MOST_RETRY: f32 = 32.0;
 
 /// A page that changes by the clock is fetched so long after an update: clocks differ.
@@ -69,8 +69,8 @@ impl<I: Id> Core<'_, I> {
             return if look { SHORT_LOOK * even } else { even };
         }
         // The value of a visit is an average over the belief, so doubt about a page is in its price
-        // already. But what was seen a half-life ago says half as much: by then a belief is renewed,
-        // whatever the page seems to be worth.
+        // already. But what was seen a half-life ago says half as much: by then a belief is
+        // renewed, whatever the page seems to be worth.
         let longest = self.state.settings.learn.memory() * self.mean_gap();
         lesser(lesser(gap, longest), MOST_GAP)
     }
@@ -207,8 +207,8 @@ impl<I: Id> Core<'_, I> {
     }
 }
 
-/// A price of a page's own, a tenth up or down: pages that change alike by the clock would otherwise
-/// all ask for a visit, or none.
+/// A price of a page's own, a tenth up or down: pages that change alike by the clock would
+/// otherwise all ask for a visit, or none.
 fn spread<I: Id>(id: I, price: f32) -> f32 {
     let share = (id.index() as u32).wrapping_mul(0x9e37_79b9) >> 8;
     price * (0.9 + 0.2 / (1 << 24) as f32 * share as f32)

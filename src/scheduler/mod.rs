@@ -69,46 +69,46 @@
 //! visits of a page if all had the same share of the budget. Where nothing is known, pages are
 //! taken to change about that often, give or take a factor of three. What a page shows counts on
 //! top of what its host's pages have shown, and that on top of what all pages have
-//! ([`HostPrior`](crate::learn::HostPrior)); so a page is treated like the others until it has shown
-//! that it is not, which makes a round robin of the first rounds. The same world in seconds and in
-//! weeks ends equally fresh, and in none of a set of thirteen worlds, after 3 to 1,000 visits a
-//! page, is the scheduler more than half a per cent below round robin
+//! ([`HostPrior`](crate::learn::HostPrior)); so a page is treated like the others until it has
+//! shown that it is not, which makes a round robin of the first rounds. The same world in seconds
+//! and in weeks ends equally fresh, and in none of a set of thirteen worlds, after 3 to 1,000
+//! visits a page, is the scheduler more than half a per cent below round robin
 //! (`host-tests/tests/scheduler/floor.rs`).
 //!
-//! Exploring is part of the value: a visit is worth the average over all rates that a page may have,
-//! so doubt makes a visit worth more where it may pay, and a page of which little is known is never
-//! given up. Visits at one gap that all find a change cannot tell a page that changes once in that gap
-//! from one that changes all the time. So before a page that seems to be too fast is left alone for
-//! more than two even gaps, it has to have been found changed after a short gap, too, or to date its
-//! changes; until then it has its even share, and after one visit in four it is looked at after half
-//! an even gap. What it costs: such a page has up to a quarter more visits than its even share, four
-//! or five times in a row.
+//! Exploring is part of the value: a visit is worth the average over all rates that a page may
+//! have, so doubt makes a visit worth more where it may pay, and a page of which little is known is
+//! never given up. Visits at one gap that all find a change cannot tell a page that changes once in
+//! that gap from one that changes all the time. So before a page that seems to be too fast is left
+//! alone for more than two even gaps, it has to have been found changed after a short gap, too, or
+//! to date its changes; until then it has its even share, and after one visit in four it is looked
+//! at after half an even gap. What it costs: such a page has up to a quarter more visits than its
+//! even share, four or five times in a row.
 //!
-//! What was seen fades; when half of what is known of a page has faded – 30 mean gaps after its last
-//! visit – it is visited, whatever it seems to be worth, and if it was given up, looked at again. That
-//! costs a page that was given up for good reason some five visits in 30 mean gaps, a sixth of an even
-//! share. Pages that change at every visit are worth no more than others until one visit finds them
-//! unchanged: a quarter of the pages that does so takes 23 % of the requests.
+//! What was seen fades; when half of what is known of a page has faded – 30 mean gaps after its
+//! last visit – it is visited, whatever it seems to be worth, and if it was given up, looked at
+//! again. That costs a page that was given up for good reason some five visits in 30 mean gaps, a
+//! sixth of an even share. Pages that change at every visit are worth no more than others until one
+//! visit finds them unchanged: a quarter of the pages that does so takes 23 % of the requests.
 //! [`Settings::host_share`] caps a host.
 //!
 //! # What the list says
 //! A page may have [`constraints`](crate::constraints), which are read where they are kept whenever
 //! such a page is looked at ([`PageSettings::has_constraints`]). Between the starts of two requests
-//! for a page, whatever came of the first, lies at least interval/max; robots.txt and the steps of one redirect
-//! ([`Outcome::RulesFirst`], [`Outcome::Postponed`]) are no requests of their own. No more than
-//! interval/min lies between two visits, if budget and gates allow. A page that changes by the clock
-//! is due two seconds after the next update that is worth its price, as soon as the local time is
-//! known ([`set_clock`](Scheduler::set_clock)), and does not wait for the budget. A page with
-//! constraints is never fetched early, and whoever waits behind it waits with it; where there is one,
-//! nothing late is made up for, so that moments are kept. Pages that are late for want of budget still
-//! come first. Pages that change alike by the clock ask for a visit all together or not at all, so
-//! each of them has a price of its own, up to a tenth off the common one, and that moves by shorter
-//! and shorter strides. After a restart one request of a page more is allowed: the times of requests
-//! that failed are not kept, and [`restore_page`](Scheduler::restore_page) may not know how long ago
-//! the last one was.
+//! for a page, whatever came of the first, lies at least interval/max; robots.txt and the steps of
+//! one redirect ([`Outcome::RulesFirst`], [`Outcome::Postponed`]) are no requests of their own. No
+//! more than interval/min lies between two visits, if budget and gates allow. A page that changes
+//! by the clock is due two seconds after the next update that is worth its price, as soon as the
+//! local time is known ([`set_clock`](Scheduler::set_clock)), and does not wait for the budget. A
+//! page with constraints is never fetched early, and whoever waits behind it waits with it; where
+//! there is one, nothing late is made up for, so that moments are kept. Pages that are late for
+//! want of budget still come first. Pages that change alike by the clock ask for a visit all
+//! together or not at all, so each of them has a price of its own, up to a tenth off the common
+//! one, and that moves by shorter and shorter strides. After a restart one request of a page more
+//! is allowed: the times of requests that failed are not kept, and
+//! [`restore_page`](Scheduler::restore_page) may not know how long ago the last one was.
 //!
-//! The budget is one of visits: a host's robots.txt does not count, which is asked for once a day as a
-//! rule and once an hour at the most. The steps of redirects do.
+//! The budget is one of visits: a host's robots.txt does not count, which is asked for once a day
+//! as a rule and once an hour at the most. The steps of redirects do.
 //!
 //! # Start, restart, overload
 //! New pages are fetched at the pace of the budget, heavy ones first. After a restart
@@ -127,8 +127,8 @@
 //! | `share_gate` | O(hosts), a comparison each |
 //! | every 101 days, inside the call that is told the time | O(pages + hosts), some 20 instructions each: the clock is set back, and nothing else is done in that call |
 //!
-//! What is left for the next call makes `next` answer [`Decision::WaitUntil`] a millisecond later at
-//! most, if there is nothing to fetch meanwhile.
+//! What is left for the next call makes `next` answer [`Decision::WaitUntil`] a millisecond later
+//! at most, if there is nothing to fetch meanwhile.
 //!
 //! At 4,096 pages on 512 hosts the dearest call of all, which sets the clock back, takes 94,000
 //! instructions on a Cortex-M4F: 4 ms at 25 MHz. One that opens 64 gates takes 40,000, one that

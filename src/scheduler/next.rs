@@ -13,8 +13,8 @@ use crate::time::{Duration, Instant};
 /// Where there is a budget, a page may be fetched so many mean gaps before it is due.
 const LEAD: f32 = 1.0 / 16.0;
 
-/// Pages that change by the clock may be fetched before the budget allows it, so that all can be that
-/// change at the same time: by the budget of the first round's day, and of one more.
+/// Pages that change by the clock may be fetched before the budget allows it, so that all can be
+/// that change at the same time: by the budget of the first round's day, and of one more.
 const AHEAD: Duration = Duration::from_secs(2 * 86_400);
 
 /// What to do now. There are these three answers and no others: a loop that matches them is
@@ -153,8 +153,8 @@ impl<I> State<I> {
         }
     }
 
-    /// When there will be something to do: `first` is when the first page of an open gate is due, and
-    /// how long before it may be fetched; `opens` is when the first closed gate opens.
+    /// When there will be something to do: `first` is when the first page of an open gate is due,
+    /// and how long before it may be fetched; `opens` is when the first closed gate opens.
     pub(super) fn wakes(&self, first: Option<(Tick, f32)>, opens: Option<Tick>) -> Option<Instant> {
         let due = first.map(|(due, _)| due);
         // Only calls correct prices and due times. While prices are far off, that goes at the pace

@@ -27,16 +27,17 @@ pub enum Outcome {
     },
     /// The host could not be asked, or failed as a whole: its name, its robots.txt.
     Failed,
-    /// This page brought no usable answer (5xx, time-out, nonsense, no connection). It is left alone
-    /// for a while; its host is, too, once [`polite::SEVERAL`](crate::polite::SEVERAL) of its pages do that.
+    /// This page brought no usable answer (5xx, time-out, nonsense, no connection). It is left
+    /// alone for a while; its host is, too, once [`polite::SEVERAL`](crate::polite::SEVERAL) of its
+    /// pages do that.
     Broken {
         /// How many times in a row by now, 1 for the first.
         times: u8,
     },
     /// Robots rules forbid it; no request was made.
     Denied,
-    /// Something else had to be fetched first, such as a redirect's next step: the page is still due,
-    /// as soon as the gate lets it.
+    /// Something else had to be fetched first, such as a redirect's next step: the page is still
+    /// due, as soon as the gate lets it.
     Postponed,
     /// The same, for its host's robots.txt, which does not count against the budget: that is one of
     /// visits, and a host with one page would need twice as much.

@@ -35,8 +35,9 @@ impl<const PAGES: usize, const HOSTS: usize> Scheduler<PAGES, HOSTS> {
         }
     }
 
-    /// Tells where the constraints of pages are; see [`PageSettings::has_constraints`](super::PageSettings).
-    /// Before pages are added that have some.
+    /// Tells where the constraints of pages are; see
+    /// [`PageSettings::has_constraints`](super::PageSettings). Before pages are added that have
+    /// some.
     pub fn set_constraints(&mut self, constraints: Constraints<'static>) {
         self.constraints = constraints;
     }

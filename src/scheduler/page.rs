@@ -69,9 +69,9 @@ pub(super) const BY_CLOCK: u8 = 0x10;
 /// kept from an earlier run, or its habits changed.
 pub(super) const OWN: u8 = 0x80;
 
-/// There is evidence that it changes faster than it is usually visited: it was found changed after a
-/// short gap, or its changes are dated. Visits at one and the same gap that all find a change cannot
-/// tell a page that changes once in that gap from one that changes all the time.
+/// There is evidence that it changes faster than it is usually visited: it was found changed after
+/// a short gap, or its changes are dated. Visits at one and the same gap that all find a change
+/// cannot tell a page that changes once in that gap from one that changes all the time.
 pub(super) const TOO_FAST: u8 = 0x40;
 
 /// What of [`PageState::signals`] is no number of signals, and outlives a visit.
@@ -110,7 +110,8 @@ impl<I> PageState<I> {
         self.signals & OWN != 0
     }
 
-    /// Is there evidence that it changes faster than visits can follow? Without, it is not given up.
+    /// Is there evidence that it changes faster than visits can follow? Without, it is not given
+    /// up.
     pub(super) fn may_be_given_up(&self) -> bool {
         self.signals & TOO_FAST != 0
     }

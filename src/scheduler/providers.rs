@@ -1,14 +1,14 @@
 //! Records of the few hosts that send signals, kept apart: most hosts never say anything.
 //!
-//! A host that tells is worth more visits, and would take them from those that do not. So it lives on
-//! what its signals save: it may have as many visits as its pages would ask for if it said nothing,
-//! its tellers' own included. What it does not need goes to all; what it saves it may spend a little
-//! later ([`SAVED`]). Who lies has wasted nobody's visits but its own pages'.
+//! A host that tells is worth more visits, and would take them from those that do not. So it lives
+//! on what its signals save: it may have as many visits as its pages would ask for if it said
+//! nothing, its tellers' own included. What it does not need goes to all; what it saves it may
+//! spend a little later ([`SAVED`]). Who lies has wasted nobody's visits but its own pages'.
 //!
 //! What pages say about their siblings is kept in the same records, for hosts that say nothing: how
 //! often a page has changed, too, is learnt for each host, and what a host's pages have in common
-//! differs so much that one record for all was worth nothing. Silence means nothing here, and nobody
-//! is told more often than visits find changes, so that such a host lives like all others.
+//! differs so much that one record for all was worth nothing. Silence means nothing here, and
+//! nobody is told more often than visits find changes, so that such a host lives like all others.
 
 use super::tick::Tick;
 use crate::heap::{Id, Key as _};
@@ -20,15 +20,15 @@ const RECORDS: usize = if cfg!(feature = "std") { 256 } else { 8 };
 /// So many of them may be taken by hosts that only say how long their pages are good for, as most
 /// servers do.
 const BY_HEADERS: usize = RECORDS / 2;
-/// However well a host has told so far, its pages are looked at after so much of the time that others
-/// are left alone: a host that falls silent is found out.
+/// However well a host has told so far, its pages are looked at after so much of the time that
+/// others are left alone: a host that falls silent is found out.
 const MOST_RECALL: f32 = 15.0 / 16.0;
-/// Visits that a host may have saved up. With more, what it tells all at once would make the pages of
-/// others late, and what is made up for after that looks like pages that change too fast.
+/// Visits that a host may have saved up. With more, what it tells all at once would make the pages
+/// of others late, and what is made up for after that looks like pages that change too fast.
 const SAVED: f32 = 2.0;
 
-/// Of what its pages would ask for without signals, a host that tells has a little less: what it asks
-/// for comes first, so that it would have all of it where others have to wait.
+/// Of what its pages would ask for without signals, a host that tells has a little less: what it
+/// asks for comes first, so that it would have all of it where others have to wait.
 const TOLL: f32 = 31.0 / 32.0;
 /// However little a teller was worth so far, it is listened to as if it were worth this.
 const LEAST_WORTH: f32 = 1.0 / 16.0;
@@ -93,8 +93,8 @@ pub(super) struct Providers<I> {
     own: [Record<I>; RECORDS],
     /// Records that are taken.
     met: usize,
-    /// What there is of what all ask for, by the last round: late pages of silent hosts must not wait
-    /// for those of hosts that tell.
+    /// What there is of what all ask for, by the last round: late pages of silent hosts must not
+    /// wait for those of hosts that tell.
     fair: f32,
     others: Provider,
 }
@@ -221,9 +221,9 @@ impl<I: Id> Providers<I> {
     /// visited every `mean_gap` days.
     ///
     /// A page that is told of late is stale for as long: with n pages of weight w and rate λ each,
-    /// a gap of I costs n w λ I/2 a day, and visits cost 1/I prices, which are w λ G²/2 where silent
-    /// pages have a gap of G. The sum is least at I = G/√n; what is told in vain or not told at all
-    /// does not count.
+    /// a gap of I costs n w λ I/2 a day, and visits cost 1/I prices, which are w λ G²/2 where
+    /// silent pages have a gap of G. The sum is least at I = G/√n; what is told in vain or not told
+    /// at all does not count.
     pub(super) fn teller_gap(&self, host: I, pages: f32, mean_gap: f32) -> f32 {
         let record = self.of(host);
         let pages = greater(pages, 1.0);
@@ -253,8 +253,8 @@ impl<I: Id> Providers<I> {
     }
 }
 
-/// Visits a day that are a number and not below 0: what signals make of extreme rates must not reach
-/// the price of all.
+/// Visits a day that are a number and not below 0: what signals make of extreme rates must not
+/// reach the price of all.
 fn sane(visits: f32) -> f32 {
     lesser(greater(0.0, visits), MOST_VISITS)
 }

@@ -41,13 +41,13 @@ pub struct Settings {
     pub burst: u16,
     /// What holds for every gate.
     pub gate: GateSettings,
-    /// How evidence about change rates is weighed: it fades with a half-life of 30 visits, or of 180
-    /// days if that is less.
+    /// How evidence about change rates is weighed: it fades with a half-life of 30 visits, or of
+    /// 180 days if that is less.
     pub learn: learn::Settings,
-    /// The largest share of the budget that the pages of one gate may take in the long run, above 0;
-    /// 1, the default, for no such cap. An optimal plan may rightly give a host more than the weight
-    /// of its pages; whoever does not trust a host sets this. It works by a higher price for that
-    /// host, and needs a budget.
+    /// The largest share of the budget that the pages of one gate may take in the long run, above
+    /// 0; 1, the default, for no such cap. An optimal plan may rightly give a host more than the
+    /// weight of its pages; whoever does not trust a host sets this. It works by a higher price for
+    /// that host, and needs a budget.
     pub host_share: f32,
     /// Fetch from hosts with allowed hours while the time of day is not known.
     pub fetch_without_clock: bool,

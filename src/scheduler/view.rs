@@ -32,8 +32,9 @@ impl<'a> SchedulerView<'a> {
         Self(core)
     }
 
-    /// Tells where the constraints of pages are; see [`PageSettings::has_constraints`](super::PageSettings).
-    /// Before pages are added that have some.
+    /// Tells where the constraints of pages are; see
+    /// [`PageSettings::has_constraints`](super::PageSettings). Before pages are added that have
+    /// some.
     pub fn set_constraints(&mut self, constraints: Constraints<'a>) {
         self.0.constraints = constraints;
     }

@@ -1,10 +1,11 @@
 //! URLs that a probe has found, in flash: a log beside the records.
 //!
-//! RAM knows a URL by its digest and by where its text is. The log is a ring of sectors, one of them
-//! blank or about to be. Texts are appended to the current sector; when that is full, the blank one
-//! becomes the current one, what is still wanted of the sector behind it is copied, and that is
-//! erased. So a power cut at any byte costs the text that was being written, and nothing else: what
-//! was cut short has a wrong checksum, and a sector that was being emptied is emptied again.
+//! RAM knows a URL by its digest and by where its text is. The log is a ring of sectors, one of
+//! them blank or about to be. Texts are appended to the current sector; when that is full, the
+//! blank one becomes the current one, what is still wanted of the sector behind it is copied, and
+//! that is erased. So a power cut at any byte costs the text that was being written, and nothing
+//! else: what was cut short has a wrong checksum, and a sector that was being emptied is emptied
+//! again.
 //!
 //! ```text
 //! sector   "dtx1" · number u32 · the same, all bits turned · text · text · …
@@ -109,8 +110,8 @@ impl<'t> Text<'t> {
     }
 }
 
-/// The number of a log's sector that begins with these bytes; `None` if it is blank, or no sector of
-/// a log.
+/// The number of a log's sector that begins with these bytes; `None` if it is blank, or no sector
+/// of a log.
 pub fn text_sector_number(bytes: &[u8]) -> Option<u32> {
     let [m0, m1, m2, m3, n0, n1, n2, n3, t0, t1, t2, t3] = *bytes.first_chunk()?;
     let number = u32::from_le_bytes([n0, n1, n2, n3]);
@@ -254,7 +255,8 @@ impl<F: Partition> TextLog<F> {
     /// Copies one text of the next sector that is still wanted, or erases the sector if there is
     /// none.
     ///
-    /// *Cancellation*: as a power cut; what is half written is passed over once the log is opened again.
+    /// *Cancellation*: as a power cut; what is half written is passed over once the log is opened
+    /// again.
     async fn empty_next(
         &mut self,
         ledger: &impl TextLedger,
@@ -310,7 +312,8 @@ impl<F: Partition> TextLog<F> {
 
     /// The next sector, which is blank, becomes the current one.
     ///
-    /// *Cancellation*: as a power cut; what is half written is passed over once the log is opened again.
+    /// *Cancellation*: as a power cut; what is half written is passed over once the log is opened
+    /// again.
     async fn advance(&mut self) -> Result<(), StoreError<F::Error>> {
         let next = self.next_sector();
         let number = self.number.saturating_add(1);
@@ -335,7 +338,8 @@ impl<F: Partition> TextLog<F> {
 
     /// Writes a text behind the others; its place.
     ///
-    /// *Cancellation*: as a power cut; what is half written is passed over once the log is opened again.
+    /// *Cancellation*: as a power cut; what is half written is passed over once the log is opened
+    /// again.
     async fn append(&mut self, text: &Text<'_>) -> Result<u32, StoreError<F::Error>> {
         let mut buffer = Aligned([0; BUFFER]);
         text.write(&mut buffer.0).ok_or(StoreError::Damaged)?;
@@ -350,7 +354,8 @@ impl<F: Partition> TextLog<F> {
 
     /// Writes bytes at a place of a sector.
     ///
-    /// *Cancellation*: as a power cut; what is half written is passed over once the log is opened again.
+    /// *Cancellation*: as a power cut; what is half written is passed over once the log is opened
+    /// again.
     async fn put(
         &mut self,
         sector: u8,

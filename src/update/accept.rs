@@ -54,12 +54,13 @@ impl Device<'_> {
         if manifest.kind != self.kind {
             return Err(Refusal::Kind);
         }
-        // Before anything that could refuse it: the manifest of what runs is the usual answer, and a
-        // firmware on trial is confirmed by it.
+        // Before anything that could refuse it: the manifest of what runs is the usual answer, and
+        // a firmware on trial is confirmed by it.
         if manifest.build == self.build {
             return Ok(Offer::Current);
         }
-        // A list in use does not know its digest any more; what has its sequence could not replace it.
+        // A list in use does not know its digest any more; what has its sequence could not replace
+        // it.
         if manifest.kind == Kind::List && self.sequence > 0 && manifest.sequence == self.sequence {
             return Ok(Offer::Current);
         }

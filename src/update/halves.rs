@@ -6,8 +6,8 @@
 //! header  "dlst" · version u8 · sequence u32 · counter u32 · length u32 · blank · checksum u32
 //! ```
 //!
-//! The header is written last; the image has a checksum of its own. A half without one may hold a page image from its first byte on, as a
-//! cable puts it there: it counts as sequence 0.
+//! The header is written last; the image has a checksum of its own. A half without one may hold a
+//! page image from its first byte on, as a cable puts it there: it counts as sequence 0.
 
 use embedded_storage::nor_flash::NorFlash;
 

@@ -1,9 +1,9 @@
 //! What must be known of updates after a restart: which sequences are in use, which build is being
 //! tried and how often, what was refused, and how far a download is.
 //!
-//! Records of one size are appended to two sectors in turn; the newest whole one counts. A write that
-//! was cut leaves a place that is passed over, so the record before or after it is found, never a
-//! mix. Words are written once.
+//! Records of one size are appended to two sectors in turn; the newest whole one counts. A write
+//! that was cut leaves a place that is passed over, so the record before or after it is found,
+//! never a mix. Words are written once.
 //!
 //! ```text
 //! partition   sector 0 | sector 1

@@ -1,7 +1,7 @@
 //! What is signed: ten lines that say what the payload is and for whom.
 //!
-//! The fields are those of RFC 9124; the encoding is text, so that `cat` shows it and `signify` signs
-//! it. Lines stand in this order and end with a line feed; nothing may follow.
+//! The fields are those of RFC 9124; the encoding is text, so that `cat` shows it and `signify`
+//! signs it. Lines stand in this order and end with a line feed; nothing may follow.
 //!
 //! ```text
 //! dunlin update 1

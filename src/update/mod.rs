@@ -2,12 +2,12 @@
 //! back.
 //!
 //! A probe asks one URL for a small signed [`Manifest`], in the embedded format of OpenBSD's
-//! signify. What it says is held against what the device is ([`Device::accept`]); then the payload is
-//! streamed into a spare part of flash ([`Download`]), read back and compared with the digest that
-//! was signed, and only then marked. A new firmware runs on [trial](Terms) until it has shown that it
-//! can fetch and can still be updated; the [`Journal`] remembers what was tried, so that a build that
-//! fails is not tried for ever. A page list has two [halves] of flash, of which the newest
-//! good one counts.
+//! signify. What it says is held against what the device is ([`Device::accept`]); then the payload
+//! is streamed into a spare part of flash ([`Download`]), read back and compared with the digest
+//! that was signed, and only then marked. A new firmware runs on [trial](Terms) until it has shown
+//! that it can fetch and can still be updated; the [`Journal`] remembers what was tried, so that a
+//! build that fails is not tried for ever. A page list has two [halves] of flash, of which the
+//! newest good one counts.
 //!
 //! These are *signed updates*, not secure boot: the application verifies, the boot loader starts
 //! whatever lies in its slot. Who can write to the flash by a cable needs no signature.
@@ -97,8 +97,8 @@ pub const fn manifest_ending(kind: Kind) -> &'static str {
     }
 }
 
-/// Bytes of the longest signed manifest that is read: it says some 450 besides its URL, which, joined
-/// with the manifest's own, has to find room behind it.
+/// Bytes of the longest signed manifest that is read: it says some 450 besides its URL, which,
+/// joined with the manifest's own, has to find room behind it.
 pub const LONGEST_MANIFEST: usize = 768;
 
 #[cfg(all(test, feature = "std"))]

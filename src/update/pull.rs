@@ -1,7 +1,7 @@
 //! One look at the update server: the manifest, and what it promises.
 //!
-//! The board's task decides when to look, and what to do with what is ready: mark a firmware, or seal
-//! a list, and restart.
+//! The board's task decides when to look, and what to do with what is ready: mark a firmware, or
+//! seal a list, and restart.
 
 use embedded_storage::nor_flash::NorFlash;
 
@@ -53,8 +53,8 @@ pub enum Found<'m> {
     Broken,
 }
 
-/// Asks one update server. It remembers which manifest it has dealt with, so that the usual answer is
-/// 304.
+/// Asks one update server. It remembers which manifest it has dealt with, so that the usual answer
+/// is 304.
 #[derive(Clone, Copy, Debug)]
 pub struct Puller<'k> {
     keys: &'k [PublicKey],
@@ -92,8 +92,8 @@ impl<'k> Puller<'k> {
     /// which may stop the processor.
     ///
     /// Work: a manifest, and one answer of the payload's length; others have a turn after each
-    /// sector. *Cancellation*: what is in flash stays, and the next look goes on from the sector that
-    /// was written last, as after a restart.
+    /// sector. *Cancellation*: what is in flash stays, and the next look goes on from the sector
+    /// that was written last, as after a restart.
     pub async fn look<'m, T: Transport, F: NorFlash, J: NorFlash>(
         &mut self,
         transport: &mut T,

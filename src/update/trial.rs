@@ -21,8 +21,9 @@ impl Terms {
         most: Duration::from_secs(600),
     };
 
-    /// What becomes of it, by its time up, the pages that were answered, and whether a good manifest
-    /// was fetched since it started: a firmware that cannot do that could not be updated any more.
+    /// What becomes of it, by its time up, the pages that were answered, and whether a good
+    /// manifest was fetched since it started: a firmware that cannot do that could not be updated
+    /// any more.
     #[must_use]
     pub fn judge(&self, up: Duration, answered: u32, manifest: bool) -> TrialStatus {
         if up >= self.least && answered >= self.fetches && manifest {

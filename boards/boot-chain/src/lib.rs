@@ -2,11 +2,11 @@
 #![forbid(unsafe_code)]
 //! How a boot loader and its application agree on which firmware starts.
 //!
-//! embassy-boot keeps three partitions: ACTIVE, from which the firmware runs; DFU, one sector larger,
-//! into which the application puts a new one; and STATE, words that say what is to be done and how
-//! far it is. [`start`] is the boot loader's part, [`Marks`] the application's. Both see STATE
-//! through [`StateWords`]: without it, a power cut on flash with error correction can leave a word
-//! that is neither written nor can be written again, and the device never starts any more.
+//! embassy-boot keeps three partitions: ACTIVE, from which the firmware runs; DFU, one sector
+//! larger, into which the application puts a new one; and STATE, words that say what is to be done
+//! and how far it is. [`start`] is the boot loader's part, [`Marks`] the application's. Both see
+//! STATE through [`StateWords`]: without it, a power cut on flash with error correction can leave a
+//! word that is neither written nor can be written again, and the device never starts any more.
 
 mod part;
 mod state_words;
@@ -48,8 +48,8 @@ pub fn start<A: NorFlash, D: NorFlash, S: NorFlash, const WORD: usize>(
         .map_err(|_| FlashError)
 }
 
-/// What is at the beginning of STATE where there is nothing to be done: a word of these bytes. A cable
-/// that brings a firmware puts it there, for what was begun before does not count any more.
+/// What is at the beginning of STATE where there is nothing to be done: a word of these bytes. A
+/// cable that brings a firmware puts it there, for what was begun before does not count any more.
 pub const NOTHING_TO_DO: u8 = 0xd0;
 
 /// What the application tells the boot loader.

@@ -7,13 +7,13 @@ use embedded_storage::nor_flash::{
 /// Blank flash.
 const BLANK: u8 = 0xff;
 
-/// A partition in words of `WORD` bytes, for which a word begun is done: what a power cut has left of
-/// one reads as zeros, which embassy-boot takes for "done", and is not written again.
+/// A partition in words of `WORD` bytes, for which a word begun is done: what a power cut has left
+/// of one reads as zeros, which embassy-boot takes for "done", and is not written again.
 ///
-/// embassy-boot writes words whose bytes are all the same, and writes each only after what it stands
-/// for has happened. So a word of which a part was written means that it has happened. Taking it for
-/// blank would do it again, harmlessly, but then write the word a second time: chips with error
-/// correction refuse that for ever.
+/// embassy-boot writes words whose bytes are all the same, and writes each only after what it
+/// stands for has happened. So a word of which a part was written means that it has happened.
+/// Taking it for blank would do it again, harmlessly, but then write the word a second time: chips
+/// with error correction refuse that for ever.
 ///
 /// `WORD` is a multiple of what the flash writes at once, and 8 at least: of one byte, the mark
 /// "start" looks like the mark "swap" while half of its bits are written.

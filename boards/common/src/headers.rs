@@ -1,5 +1,5 @@
-//! Headers of the owner's: what a device was told by a cable goes into requests to the hosts that it
-//! was told for, and nowhere else. Neither log nor collector sees it.
+//! Headers of the owner's: what a device was told by a cable goes into requests to the hosts that
+//! it was told for, and nowhere else. Neither log nor collector sees it.
 
 use core::cell::Cell;
 use core::net::IpAddr;

@@ -1,11 +1,11 @@
-//! A small `memcpy`, for cores that read and write words at any address. The one that comes with Rust
-//! is for those, too, that do not, and takes 0.7 kB of flash for that.
+//! A small `memcpy`, for cores that read and write words at any address. The one that comes with
+//! Rust is for those, too, that do not, and takes 0.7 kB of flash for that.
 
 use core::arch::global_asm;
 
-// By the ABI: r0 is where to, r1 where from, r2 how many, and r0 is left as it is. In assembly, because
-// a compiler makes a call of `memcpy` of such a loop. From the first byte to the last: `memmove` relies
-// on it.
+// By the ABI: r0 is where to, r1 where from, r2 how many, and r0 is left as it is. In assembly,
+// because a compiler makes a call of `memcpy` of such a loop. From the first byte to the last:
+// `memmove` relies on it.
 global_asm!(
     ".section .text.memcpy, \"ax\"",
     ".global memcpy, __aeabi_memcpy, __aeabi_memcpy4, __aeabi_memcpy8",

@@ -1,12 +1,13 @@
 //! A small `memmove`. The one that comes with Rust moves a word at a time in any alignment and in
-//! both directions, and takes 1.5 kB of flash for that. Towards lower addresses, which is how buffers
-//! are emptied, Rust's `memcpy` does the same. Towards higher ones a probe moves bytes when it
-//! inserts into a small table: some times a day.
+//! both directions, and takes 1.5 kB of flash for that. Towards lower addresses, which is how
+//! buffers are emptied, Rust's `memcpy` does the same. Towards higher ones a probe moves bytes when
+//! it inserts into a small table: some times a day.
 
 use core::arch::global_asm;
 
 // By the ABI: r0 is where to, r1 where from, r2 how many, and r0 is left as it is. In instructions
-// that every Cortex-M has. In assembly, because a compiler makes a call of `memmove` of such a loop.
+// that every Cortex-M has. In assembly, because a compiler makes a call of `memmove` of such a
+// loop.
 //
 // Rust's `memcpy` copies from the first byte to the last, as its `memmove` does unless the target
 // begins within the source.

@@ -1,11 +1,12 @@
-//! A small `memset`. The ones that come with Rust, one for each alignment with a number and without,
-//! take 1.1 kB of flash together. A probe fills memory when it starts and when it forgets something.
+//! A small `memset`. The ones that come with Rust, one for each alignment with a number and
+//! without, take 1.1 kB of flash together. A probe fills memory when it starts and when it forgets
+//! something.
 
 use core::arch::global_asm;
 
-// By the ABI of Arm: r0 is where, r1 how many bytes, r2 the byte; nothing is returned, and r0 to r3 are
-// free. In instructions that every Cortex-M has. In assembly, because a compiler makes a call of
-// `memset` of such a loop.
+// By the ABI of Arm: r0 is where, r1 how many bytes, r2 the byte; nothing is returned, and r0 to r3
+// are free. In instructions that every Cortex-M has. In assembly, because a compiler makes a call
+// of `memset` of such a loop.
 global_asm!(
     ".section .text.memset, \"ax\"",
     ".global __aeabi_memclr, __aeabi_memclr4, __aeabi_memclr8",

@@ -15,9 +15,9 @@ pub use dunlin_embassy_net::{
 };
 
 /// A full socket set panics, so it is counted here: one a slot, another one where pages are
-/// collected, what the adapter needs besides, the log's if it goes over TCP, and those of updates, of a
-/// fleet's broker and of who says that pages have changed.
-/// Each further [`connector`] counts as a slot.
+/// collected, what the adapter needs besides, the log's if it goes over TCP, and those of updates,
+/// of a fleet's broker and of who says that pages have changed. Each further [`connector`] counts
+/// as a slot.
 pub const fn sockets(slots: usize) -> usize {
     slots * (1 + cfg!(feature = "collect") as usize)
         + dunlin_embassy_net::SOCKETS_BESIDES
@@ -30,8 +30,9 @@ pub const fn sockets(slots: usize) -> usize {
 /// Of a collector, a status line is read.
 #[cfg(feature = "collect")]
 const FROM_COLLECTOR: usize = 128;
-/// What a slot holds of a body on its way to the collector: two whole segments, so that one is filled
-/// while the other is under way. With less than two, none is ever whole, and each costs as much.
+/// What a slot holds of a body on its way to the collector: two whole segments, so that one is
+/// filled while the other is under way. With less than two, none is ever whole, and each costs as
+/// much.
 #[cfg(feature = "collect")]
 const TO_COLLECTOR: usize = 2 * 1460;
 
@@ -122,9 +123,10 @@ fn wrap_slot(connector: Connector) -> SlotConnector {
     wrap(connector)
 }
 
-/// Opens connections for whoever is no slot: an update, what is collected, a broker. It shares TLS's
-/// memory and trust with the slots, and waits for them as they do for each other. `buffers` are of
-/// one connection at a time: put them in a `ConstStaticCell`, and count one more in [`sockets`].
+/// Opens connections for whoever is no slot: an update, what is collected, a broker. It shares
+/// TLS's memory and trust with the slots, and waits for them as they do for each other. `buffers`
+/// are of one connection at a time: put them in a `ConstStaticCell`, and count one more in
+/// [`sockets`].
 pub fn connector(stack: Stack<'static>, buffers: &'static mut Buffers) -> NetworkConnector {
     wrap(Connector::new(stack, buffers))
 }

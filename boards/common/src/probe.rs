@@ -24,8 +24,8 @@ pub trait Hardware {
     fn unix_time(&self) -> Option<u64> {
         None
     }
-    /// What the collector knows this device by; `None` if it has not been told. As a rule it is told
-    /// by a cable.
+    /// What the collector knows this device by; `None` if it has not been told. As a rule it is
+    /// told by a cable.
     #[cfg(feature = "collect")]
     fn collector_token(&self) -> Option<&'static str> {
         crate::settings::read().get(Key::CollectorToken)

@@ -107,8 +107,8 @@ impl Duty {
         Some(batch)
     }
 
-    /// Takes a message. What is not for this probe, makes no sense or was kept by the broker without
-    /// being meant to changes nothing. Work: the message's length.
+    /// Takes a message. What is not for this probe, makes no sense or was kept by the broker
+    /// without being meant to changes nothing. Work: the message's length.
     pub(crate) fn hear<B: Board>(
         &mut self,
         broker: &Broker<'_>,

@@ -4,14 +4,14 @@
 //! planner. The same on a microcontroller and on a computer: a board brings connections, names, a
 //! clock (the probe's [`Board`](dunlin::probe::Board)) and a place for lists ([`Device`]).
 //!
-//! What messages mean is decided in [`dunlin::fleet`]. This crate carries them: it connects with the
-//! probe's own credentials, reports, obeys what is granted, answers commands, and fetches lists. It
-//! tries again for ever, with pauses that grow and differ between probes. The crawl never waits for
-//! it: while the broker is away or stalls, the probe goes on within its lease.
+//! What messages mean is decided in [`dunlin::fleet`]. This crate carries them: it connects with
+//! the probe's own credentials, reports, obeys what is granted, answers commands, and fetches
+//! lists. It tries again for ever, with pauses that grow and differ between probes. The crawl never
+//! waits for it: while the broker is away or stalls, the probe goes on within its lease.
 //!
-//! Nothing that a broker sends makes it panic, loop or grow: messages that do not fit, make no sense
-//! or belong to somebody else are passed over, and a broker that sends more than [`MOST_A_SECOND`]
-//! is left alone for a while.
+//! Nothing that a broker sends makes it panic, loop or grow: messages that do not fit, make no
+//! sense or belong to somebody else are passed over, and a broker that sends more than
+//! [`MOST_A_SECOND`] is left alone for a while.
 //!
 //! | question | file |
 //! |---|---|

@@ -138,8 +138,8 @@ pub struct Planned {
     pub price: f64,
 }
 
-/// Divides the crawls. Pages are given twice, as a quasi-deterministic page has a table of costs for
-/// freshness and one for age; without such pages both are the same.
+/// Divides the crawls. Pages are given twice, as a quasi-deterministic page has a table of costs
+/// for freshness and one for age; without such pages both are the same.
 ///
 /// # Errors
 /// What is wrong with the demand, by the index of the page or host.

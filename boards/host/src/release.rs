@@ -1,4 +1,5 @@
-//! Signed updates on their owner's desk: keys, and releases in a folder that a web server hands out.
+//! Signed updates on their owner's desk: keys, and releases in a folder that a web server hands
+//! out.
 //!
 //! ```text
 //! DIR/qemu-mps2.sig            the newest firmware's manifest, signed

@@ -335,8 +335,8 @@ fn a_read_only_disk_is_said_and_crawling_goes_on() {
     let _ = std::fs::remove_dir_all(&folder);
 }
 
-/// Serves a body without end at `/endless`, ten gigabytes of it at most, a small bomb at `/bomb` and
-/// markup at `/hostile`; counts the bytes that were taken of the first.
+/// Serves a body without end at `/endless`, ten gigabytes of it at most, a small bomb at `/bomb`
+/// and markup at `/hostile`; counts the bytes that were taken of the first.
 fn serve_hostile() -> (u16, Arc<AtomicU64>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = listener.local_addr().expect("an address").port();

@@ -1,8 +1,8 @@
 //! A watcher's evening, from a list to a change that was seen: three commands, and a browser.
 //!
-//! 36 pages on 12 hosts are checked and watched; one changes, into something that would like to take
-//! the browser over. The change is in the live view's events, at the webhook, in the feed, and a
-//! real browser shows what changed, as text.
+//! 36 pages on 12 hosts are checked and watched; one changes, into something that would like to
+//! take the browser over. The change is in the live view's events, at the webhook, in the feed, and
+//! a real browser shows what changed, as text.
 
 mod program;
 

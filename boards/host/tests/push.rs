@@ -1,5 +1,5 @@
-//! Pushes: `dunlin run --push` as a running program, judged by its answers and by when the pages are
-//! asked for; and `dunlin push`, judged by what arrives.
+//! Pushes: `dunlin run --push` as a running program, judged by its answers and by when the pages
+//! are asked for; and `dunlin push`, judged by what arrives.
 
 mod program;
 
@@ -162,7 +162,8 @@ impl Run {
         found.map(|(_, at)| *at)
     }
 
-    /// Is the page that has just been visited visited again at once, after this was said of its URL?
+    /// Is the page that has just been visited visited again at once, after this was said of its
+    /// URL?
     fn is_visited(&self, say: impl FnOnce(&str)) -> bool {
         let path = self.just_visited();
         let since = Instant::now();

@@ -608,8 +608,8 @@ fn a_second_run_resumes_and_touches_no_other_file() {
     let _ = (std::fs::remove_file(&pages), std::fs::remove_file(&state));
 }
 
-/// Links lead to no address of this computer that its owner has not named, and a host that is not in
-/// the list is no news of its own.
+/// Links lead to no address of this computer that its owner has not named, and a host that is not
+/// in the list is no news of its own.
 #[test]
 fn links_lead_into_no_private_network() {
     let (port, log) = serve();

@@ -591,9 +591,9 @@ fn constraints_that_make_no_sense_are_refused() {
     refuses(&run, greedy.as_bytes(), "need 9 crawls at least");
 }
 
-/// Real changes (of the Open Terms Archive) of documents that come in four languages, all changed at
-/// once: those of a document beside each other, or each in a directory of its own. A list and its
-/// trace.
+/// Real changes (of the Open Terms Archive) of documents that come in four languages, all changed
+/// at once: those of a document beside each other, or each in a directory of its own. A list and
+/// its trace.
 fn translated(beside: bool) -> (String, String) {
     const START: u64 = 1_577_836_800;
     let changes = include_str!("../../../host-tests/data/open-terms-archive-excerpt.tsv");

@@ -14,8 +14,8 @@ use nucleo_h753zi_flash::{BASE, EccFlash, WORD};
 
 /// Bytes that are copied at once.
 const PIECE: usize = 4096;
-/// The watchdog's count, at 32 kHz divided by 128: ten seconds, as in the firmware. Erasing a sector
-/// takes four at most.
+/// The watchdog's count, at 32 kHz divided by 128: ten seconds, as in the firmware. Erasing a
+/// sector takes four at most.
 const PATIENCE: u16 = 2_500;
 
 unsafe extern "C" {

@@ -9,8 +9,8 @@ use embedded_storage::nor_flash::{ErrorType, NorFlash, ReadNorFlash};
 pub use nucleo_h753zi_flash::ignoring_bus_faults;
 use nucleo_h753zi_flash::{BASE, EccFlash, WORD};
 
-/// All of the flash. What a power cut has left of a word reads as whatever it holds, and the store's
-/// checksums judge.
+/// All of the flash. What a power cut has left of a word reads as whatever it holds, and the
+/// store's checksums judge.
 #[derive(Debug)]
 pub struct H753Flash(EccFlash);
 

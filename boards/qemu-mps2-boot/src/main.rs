@@ -70,8 +70,9 @@ fn main() -> ! {
     run()
 }
 
-/// The boot loader's state, of which it reads each word again and again: each time, the computer would
-/// have to be asked. A word is written for each sector that is swapped, so the watchdog is fed then.
+/// The boot loader's state, of which it reads each word again and again: each time, the computer
+/// would have to be asked. A word is written for each sector that is swapped, so the watchdog is
+/// fed then.
 struct KnownState {
     part: Part,
     bytes: [u8; BOOT_STATE_ROOM],

@@ -1,5 +1,6 @@
 //! RAM that a reset leaves alone, at the same place in every build: the boot loader, a firmware and
-//! the one before it read each other's words there. The memory maps put it first among what is kept.
+//! the one before it read each other's words there. The memory maps put it first among what is
+//! kept.
 
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;

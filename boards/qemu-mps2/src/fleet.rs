@@ -57,8 +57,8 @@ fn set_header(place: usize, header: [u32; HEADER]) {
 /// So many bytes of a place's list.
 fn bytes(place: usize, length: usize) -> &'static [u8] {
     let start = start_of(place).wrapping_add(4 * HEADER);
-    // SAFETY: RAM that the memory map leaves to this module. What is in use is not written, and what
-    // is written is not in use: see `Lists`.
+    // SAFETY: RAM that the memory map leaves to this module. What is in use is not written, and
+    // what is written is not in use: see `Lists`.
     unsafe { core::slice::from_raw_parts(start, length.min(IMAGE_ROOM)) }
 }
 

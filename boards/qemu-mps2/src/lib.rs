@@ -3,8 +3,8 @@
 //! Ethernet.
 //!
 //! The library is what the binaries share: clock, log, network, ways out; what all boards share is
-//! in `boards/common`. With feature `update`, `boards/qemu-mps2-boot` starts it. The binaries are the firmware (`main.rs`), the on-target suite and the
-//! instruction bench (`bin/`).
+//! in `boards/common`. With feature `update`, `boards/qemu-mps2-boot` starts it. The binaries are
+//! the firmware (`main.rs`), the on-target suite and the instruction bench (`bin/`).
 
 pub mod clock;
 pub mod ethernet;

@@ -1,7 +1,7 @@
 #![no_std]
 //! The boot loader of boards with an RP2350, after the chip's boot ROM: firmware is swapped in or
-//! back if need be, and started from where it lies. The boot ROM's own slots are not used: under its
-//! address translation, what lies outside of the running slot could not be read.
+//! back if need be, and started from where it lies. The boot ROM's own slots are not used: under
+//! its address translation, what lies outside of the running slot could not be read.
 //!
 //! It has no log and no cryptography: what lies in its slot is started, whoever put it there.
 

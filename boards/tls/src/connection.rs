@@ -77,8 +77,8 @@ impl<S> fmt::Debug for TlsConnection<'_, S> {
 }
 
 impl<'t, S: Connection> TlsConnection<'t, S> {
-    /// Shakes hands with the server on `below`, which has to be `host`; `port` is where it was asked.
-    /// It is going to be asked for pages.
+    /// Shakes hands with the server on `below`, which has to be `host`; `port` is where it was
+    /// asked. It is going to be asked for pages.
     ///
     /// # Errors
     /// Why it is not to be trusted, or cannot be talked to. *Cancellation*: the connection is given
@@ -87,8 +87,8 @@ impl<'t, S: Connection> TlsConnection<'t, S> {
         Self::open_for(tls, below, host, port, &["http/1.1"]).await
     }
 
-    /// The same for other protocols, by the names that ALPN has for them; none, if the server is not
-    /// to be asked for any.
+    /// The same for other protocols, by the names that ALPN has for them; none, if the server is
+    /// not to be asked for any.
     ///
     /// # Errors
     /// As of [`open`](Self::open). *Cancellation*: the connection is given up.
@@ -308,8 +308,8 @@ impl<'t, S: Connection> TlsConnection<'t, S> {
 
     /// Sends what was put behind what came.
     ///
-    /// *Cancellation*: dropping the future may leave half a record sent: the connection is of no use
-    /// any more.
+    /// *Cancellation*: dropping the future may leave half a record sent: the connection is of no
+    /// use any more.
     async fn send(&mut self, length: usize) -> Result<(), S> {
         let Some(incoming) = &mut self.buffer else {
             return Ok(());

@@ -70,8 +70,8 @@ pub trait Clock: Send + Sync + fmt::Debug {
 /// The pool that rustls allocates from: a part for handshakes and connections, and as much as
 /// sessions may take.
 pub trait Memory: Send + Sync + fmt::Debug {
-    /// Is one piece free that is long enough? Then whatever is allocated, that many bytes of it fit.
-    /// Of what is in use, `kept` bytes are sessions.
+    /// Is one piece free that is long enough? Then whatever is allocated, that many bytes of it
+    /// fit. Of what is in use, `kept` bytes are sessions.
     fn room(&self, need: Need, kept: usize) -> Room;
 }
 

@@ -29,10 +29,11 @@ const FOR_GOOD: usize = 2 * 1024;
 const OPEN: usize = 4 * 1024;
 /// What rustls allocates to say hello without a ticket.
 const HELLO: usize = 7 * 1024;
-/// How often a ticket is in what it allocates: a hello is written several times, in buffers that grow.
+/// How often a ticket is in what it allocates: a hello is written several times, in buffers that
+/// grow.
 const TICKET_COPIES: usize = 16;
-/// What rustls allocates for messages besides their bytes: keys, hashes, lists, what it answers. Most
-/// of it are addresses and lengths: 6,656 bytes on a board, twice as much on a computer.
+/// What rustls allocates for messages besides their bytes: keys, hashes, lists, what it answers.
+/// Most of it are addresses and lengths: 6,656 bytes on a board, twice as much on a computer.
 const BESIDE: usize = 1664 * size_of::<usize>();
 /// What it allocates for a record after the handshake, or to send one.
 const TRAFFIC: usize = 2 * 1024;
@@ -41,8 +42,8 @@ const USUAL: usize = 14 * 1024;
 /// A session without its chain and ticket.
 const SESSION: usize = 512;
 
-/// A connection whose chain is as long as the caps allow, when that chain is processed. (A ticket of
-/// TLS 1.2 as long as the caps allow may find no room behind it; nobody has such tickets.)
+/// A connection whose chain is as long as the caps allow, when that chain is processed. (A ticket
+/// of TLS 1.2 as long as the caps allow may find no room behind it; nobody has such tickets.)
 const GREEDIEST: usize = FOR_GOOD + OPEN + LONGEST_CHAIN as usize + BESIDE;
 // On boards, whose addresses are short.
 const _: () = assert!(size_of::<usize>() > 4 || GREEDIEST + RESERVE <= POOL);
@@ -72,8 +73,8 @@ impl Need {
         }
     }
 
-    /// Of a step that processes so many bytes of a handshake. A session of so many bytes was offered,
-    /// and the server's chain is so long, as far as it is known.
+    /// Of a step that processes so many bytes of a handshake. A session of so many bytes was
+    /// offered, and the server's chain is so long, as far as it is known.
     pub(crate) const fn of_handshake(bytes: usize, offered: usize, chain: usize) -> Self {
         Self {
             connection: bytes + BESIDE + offered,

@@ -57,8 +57,8 @@ impl Records {
         }
     }
 
-    /// Waits for its turn, first come, first served. *Cancellation*: safe; the place in the queue is
-    /// lost.
+    /// Waits for its turn, first come, first served. *Cancellation*: safe; the place in the queue
+    /// is lost.
     pub(crate) async fn take(&self) -> Option<Taken<'_>> {
         let turn = self.free.acquire(1).await.ok()?;
         self.taken(turn)

@@ -1,5 +1,5 @@
-//! A few connections that are always the same, from the first random number on. What servers said to
-//! a computer that went through them can therefore be said again to a device, without a network:
+//! A few connections that are always the same, from the first random number on. What servers said
+//! to a computer that went through them can therefore be said again to a device, without a network:
 //! that is how a handshake's instructions are counted.
 
 use dunlin::fetch::Connection;

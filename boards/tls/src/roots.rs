@@ -1,8 +1,8 @@
 //! Whom everybody trusts: on a board packed in flash, on a computer in a list.
 //!
-//! A packed root is three lengths of two bytes, then its subject, its public key, and the names that
-//! it is limited to, if there are any. As webpki's own type, with addresses and lengths in words, each
-//! would take 30 bytes more.
+//! A packed root is three lengths of two bytes, then its subject, its public key, and the names
+//! that it is limited to, if there are any. As webpki's own type, with addresses and lengths in
+//! words, each would take 30 bytes more.
 
 use alloc::vec::Vec;
 
@@ -25,8 +25,8 @@ pub enum Roots {
 }
 
 impl Roots {
-    /// Those whose names some certificate of this chain has as its issuer: nobody else can vouch for
-    /// it. Work: the roots for each certificate.
+    /// Those whose names some certificate of this chain has as its issuer: nobody else can vouch
+    /// for it. Work: the roots for each certificate.
     pub(crate) fn above<'r, 'c>(
         &'r self,
         chain: impl Iterator<Item = &'c CertificateDer<'c>>,

@@ -3,11 +3,12 @@
 //! A session that is resumed takes a seventh of the work of a full handshake. rustls keeps the
 //! server's chain in each, so an entry is the chain, the ticket and some 300 bytes.
 //!
-//! A probe visits its hosts in turn. If there are more of them than fit, forgetting the session that
-//! was used least recently would always forget the one that is needed next, and none would ever be
-//! resumed. So a newcomer that needs somebody else's room is the next to go, unless it comes back
-//! before another one: whoever is here stays. Each eighth newcomer stays itself, instead of the one
-//! that was used least recently: that is how hosts that are visited no more lose their places.
+//! A probe visits its hosts in turn. If there are more of them than fit, forgetting the session
+//! that was used least recently would always forget the one that is needed next, and none would
+//! ever be resumed. So a newcomer that needs somebody else's room is the next to go, unless it
+//! comes back before another one: whoever is here stays. Each eighth newcomer stays itself, instead
+//! of the one that was used least recently: that is how hosts that are visited no more lose their
+//! places.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -97,7 +97,8 @@ impl<O: Owner> ServerCertVerifier for Verifier<O> {
             )
             .map(|_| ServerCertVerified::assertion())
             .map_err(|why| match why {
-                // Made in one command, as an authority of its own: sound, but nobody vouches for it.
+                // Made in one command, as an authority of its own: sound, but nobody vouches for
+                // it.
                 webpki::Error::CaUsedAsEndEntity if end.issuer() == end.subject() => {
                     webpki::Error::UnknownIssuer
                 }

@@ -204,7 +204,8 @@ fn run(program: &Path, listing: &Listing, seconds: u32, to: SocketAddr) -> Resul
     Ok(())
 }
 
-/// The versions of a page that an archive holds, oldest first. Each is a version of the page, whole.
+/// The versions of a page that an archive holds, oldest first. Each is a version of the page,
+/// whole.
 fn kept(archive: &Reader, url: &str, path: &str) -> Result<Vec<usize>> {
     let mut versions = Vec::new();
     for entry in archive.history(url)? {
@@ -269,9 +270,9 @@ fn seen(page: &Changing, log: &[Hit], from: Duration, to: Duration) -> Vec<usize
     versions
 }
 
-/// Three probes and a computer deliver to one collector: every version that a visit brought is there
-/// once, byte for byte. If it is killed in between, nothing that is there is half a version, and the
-/// current ones are there after their next visit.
+/// Three probes and a computer deliver to one collector: every version that a visit brought is
+/// there once, byte for byte. If it is killed in between, nothing that is there is half a version,
+/// and the current ones are there after their next visit.
 pub fn delivers(elf: &Path, seconds: u32, killed: bool) -> Result<()> {
     let program = program::build()?;
     let elf = firmware(elf);
@@ -367,9 +368,9 @@ fn busy(hit: &Hit, story: usize) -> String {
     .repeat(3)
 }
 
-/// What of a page counts is the list's to say, and what requests carry the device's own: only stories
-/// are changes, one host is answered because of its token, the other one never sees it, and neither
-/// does the collector.
+/// What of a page counts is the list's to say, and what requests carry the device's own: only
+/// stories are changes, one host is answered because of its token, the other one never sees it, and
+/// neither does the collector.
 pub fn filters(elf: &Path) -> Result<()> {
     const SECONDS: u32 = 16;
     const SECRET: &str = "s3cret-of-the-roof";

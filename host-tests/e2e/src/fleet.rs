@@ -1,5 +1,5 @@
-//! A fleet on loopback: a broker, a planner, probes in QEMU and `dunlin run`, judged by the web's own
-//! log.
+//! A fleet on loopback: a broker, a planner, probes in QEMU and `dunlin run`, judged by the web's
+//! own log.
 
 pub mod ten_minutes;
 

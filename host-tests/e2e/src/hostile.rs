@@ -1,9 +1,9 @@
 //! End to end: a web that misbehaves in more than 150 ways, against `dunlin run` and against the
 //! firmware, judged by the servers alone.
 //!
-//! Nobody may be harmed by it: the probe goes on and ends by itself, no host is asked sooner than its
-//! gap allows, nobody is led into the trap on this computer's own addresses, and honest hosts are
-//! visited as before.
+//! Nobody may be harmed by it: the probe goes on and ends by itself, no host is asked sooner than
+//! its gap allows, nobody is led into the trap on this computer's own addresses, and honest hosts
+//! are visited as before.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -83,8 +83,8 @@ pub fn in_qemu(elf: &Path, all: bool) -> Result<()> {
     Ok(())
 }
 
-/// One run of the firmware on honest and these hostile hosts, and one on the honest ones alone at the
-/// same time: whatever slows this computer down slows both.
+/// One run of the firmware on honest and these hostile hosts, and one on the honest ones alone at
+/// the same time: whatever slows this computer down slows both.
 fn firmware_beside(
     elf: &Path,
     web: &HostileWeb,

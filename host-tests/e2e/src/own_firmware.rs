@@ -1,4 +1,5 @@
-//! The firmware that `boards/EMBEDDING.md` shows, as somebody would write it who has no board of ours.
+//! The firmware that `boards/EMBEDDING.md` shows, as somebody would write it who has no board of
+//! ours.
 
 use std::path::Path;
 use std::time::Duration;

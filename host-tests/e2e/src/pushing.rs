@@ -1,5 +1,5 @@
-//! Signed datagrams in which somebody says that a page has changed, to a probe in QEMU: who is heard,
-//! who is not, and what a flood of lies costs, by the web's own log.
+//! Signed datagrams in which somebody says that a page has changed, to a probe in QEMU: who is
+//! heard, who is not, and what a flood of lies costs, by the web's own log.
 
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
@@ -31,14 +31,14 @@ const KEYS: [&str; 2] = [
 const STRANGER: &str = "ffffffffffffffffffffffffffffffff";
 /// Pages of each of two hosts.
 const PAGES: usize = 6;
-/// Seconds between two changes of a page, by the list, and between two visits if nobody pushes. What
-/// a sender says for the first time is worth a quarter of the first to the scheduler.
+/// Seconds between two changes of a page, by the list, and between two visits if nobody pushes.
+/// What a sender says for the first time is worth a quarter of the first to the scheduler.
 const CHANGES: f64 = 60.0;
 const VISITS: f64 = 4.0;
 const GAP: Duration = Duration::from_millis(200);
-/// A page that has just been visited is visited again so soon if it is pushed, and only then: a second
-/// before its turn. Pages that are late go before one whose last visit was after they were due, and
-/// where the budget is just enough, all are a little late.
+/// A page that has just been visited is visited again so soon if it is pushed, and only then: a
+/// second before its turn. Pages that are late go before one whose last visit was after they were
+/// due, and where the budget is just enough, all are a little late.
 const BEFORE_ITS_TURN: Duration = Duration::from_millis(2_700);
 /// The device says why it heeds somebody not once in five seconds.
 const SILENCE: Duration = Duration::from_millis(5_500);
@@ -165,7 +165,8 @@ fn signed(sender: u8, digits: &str, url: &str) -> Result<Vec<u8>> {
 /// Sends pushes, right and wrong ones, and looks at what is asked for then.
 fn talk(web: &Web, hears: u16) -> Result<()> {
     wait_for_all(web)?;
-    // The first round is ahead of the budget, and has to be paid for: then nothing is late any more.
+    // The first round is ahead of the budget, and has to be paid for: then nothing is late any
+    // more.
     thread::sleep(Duration::from_secs_f64(6.0 * VISITS));
     let socket = UdpSocket::bind("127.0.0.1:0")?;
     socket.connect(("127.0.0.1", hears))?;
@@ -231,8 +232,8 @@ pub fn hears(_: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Pushes lies about the first host's pages twice a second, and what no key has signed as fast as the
-/// network takes it, until told to end; how many of each.
+/// Pushes lies about the first host's pages twice a second, and what no key has signed as fast as
+/// the network takes it, until told to end; how many of each.
 fn flood(web: &Web, hears: u16, stop: &AtomicBool) -> Result<[usize; 2]> {
     wait_for_all(web)?;
     let socket = UdpSocket::bind("127.0.0.1:0")?;
@@ -303,8 +304,8 @@ fn beside(elf: &Path, world: &Arc<World>, flooded: bool, seconds: u32) -> Result
     Ok((fresh, count))
 }
 
-/// A flood of lies costs other pages at most this much of their freshness, beside a probe that nobody
-/// floods.
+/// A flood of lies costs other pages at most this much of their freshness, beside a probe that
+/// nobody floods.
 pub fn floods(seconds: u32, most: f64) -> Result<()> {
     let elf = firmware::build_image(false, &budgets::image(IMAGE)?)?;
     let mut random = Random(24);

@@ -192,8 +192,8 @@ fn crawl(elf: &Path, says: Says, seconds: u32) -> Result<[f64; 2]> {
 }
 
 /// A host that tells the truth is fresher than one that says nothing; one that always says "now" is
-/// not. `least` and `most` are by how much: in seconds, a probe has hardly begun to believe anybody,
-/// and a few dozen changes are a matter of luck.
+/// not. `least` and `most` are by how much: in seconds, a probe has hardly begun to believe
+/// anybody, and a few dozen changes are a matter of luck.
 pub fn tells(elf: &Path, seconds: u32, least: f64, most: f64) -> Result<()> {
     let elf = firmware(elf);
     let results = thread::scope(|scope| {

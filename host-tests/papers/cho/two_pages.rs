@@ -122,7 +122,8 @@ impl Rule for Fixed {
     }
 }
 
-/// Mean freshness of `copies` such pairs, with a share of `visits` a day and pair for the slow page.
+/// Mean freshness of `copies` such pairs, with a share of `visits` a day and pair for the slow
+/// page.
 fn simulated(copies: usize, visits: f64, share: f64) -> f64 {
     let page = |index: usize| {
         let rate = if index.is_multiple_of(2) { FAST } else { SLOW };

@@ -1,5 +1,5 @@
-//! How real pages change: Cho's chapter 4 and Wolf's Figure 6 on another web, a quarter of a century
-//! later.
+//! How real pages change: Cho's chapter 4 and Wolf's Figure 6 on another web, a quarter of a
+//! century later.
 
 use std::collections::BTreeMap;
 

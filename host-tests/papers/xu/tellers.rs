@@ -1,5 +1,5 @@
-//! Rates unknown, and tellers of every kind: the scheduler that ships, with and without hints, beside
-//! the published scores.
+//! Rates unknown, and tellers of every kind: the scheduler that ships, with and without hints,
+//! beside the published scores.
 
 use dunlin_host::simulate::repeat::{Mean, parallel};
 use dunlin_suite::bench::Random;

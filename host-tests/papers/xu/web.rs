@@ -29,8 +29,8 @@ impl Case {
 
 /// Pages that change.
 pub enum Web {
-    /// News: 150 pages on 15 hosts, rates from one change in 20 days to five a day, for so many days
-    /// (61 in the paper). Crawled in cycles of 0.3 days.
+    /// News: 150 pages on 15 hosts, rates from one change in 20 days to five a day, for so many
+    /// days (61 in the paper). Crawled in cycles of 0.3 days.
     News { days: f64 },
     /// Two years of real changes, in cycles of two days.
     Real {

@@ -3,8 +3,8 @@
 
 use clap::{Arg, ArgAction, Command};
 
-/// Commands in blocks of text and between backticks that begin with one of `programs`, without their
-/// comments, as words.
+/// Commands in blocks of text and between backticks that begin with one of `programs`, without
+/// their comments, as words.
 pub fn commands(page: &str, programs: &[&str]) -> Vec<Vec<String>> {
     let mut found: Vec<String> = Vec::new();
     let mut in_block = false;

@@ -3,8 +3,8 @@
 use dunlin::fetch::Url;
 use dunlin::fetch::robots::{Judge, Reason, Rule, RuleSink as _};
 
-/// A pattern, and behind the first line end a path: compared by the judge, in one go and a few steps
-/// at a time, and by an oracle that keeps every place where the pattern may be.
+/// A pattern, and behind the first line end a path: compared by the judge, in one go and a few
+/// steps at a time, and by an oracle that keeps every place where the pattern may be.
 pub fn pattern(data: &[u8]) {
     let mut lines = data.splitn(2, |byte| *byte == b'\n');
     let pattern = lines.next().unwrap_or_default();

@@ -62,8 +62,8 @@ fn crc32<'b>(bytes: impl IntoIterator<Item = &'b u8>) -> u32 {
 type SmallFlash = Flash<4, 1024, 4>;
 
 /// A probe's flash of these bytes, or with items of these bytes whose checksums are right: whatever
-/// is in it, it can be opened, what is stored on top of it is found again, and records that are read
-/// mean the same when they are written.
+/// is in it, it can be opened, what is stored on top of it is found again, and records that are
+/// read mean the same when they are written.
 pub fn state(data: &[u8]) {
     let Some((kind, data)) = data.split_first() else {
         return;

@@ -31,8 +31,8 @@ fn instant(day: f64) -> Instant {
     Instant::from_micros((day * 86_400e6).ceil() as u64 + 1)
 }
 
-/// The quality of copies under the scheduler by each measure, with `per_day` fetches a day after a first
-/// round that is free; it `listens` to what hosts say or does not.
+/// The quality of copies under the scheduler by each measure, with `per_day` fetches a day after a
+/// first round that is free; it `listens` to what hosts say or does not.
 pub fn scheduled<const N: usize>(
     world: &World,
     per_day: f64,

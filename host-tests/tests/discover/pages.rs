@@ -262,8 +262,8 @@ proptest! {
         prop_assert_eq!(read_page(pieces), read_page([page.as_bytes()]));
     }
 
-    /// URLs as browsers make them, but for names of hosts that are not ASCII, and for apostrophes in
-    /// queries, which browsers encode and we leave.
+    /// URLs as browsers make them, but for names of hosts that are not ASCII, and for apostrophes
+    /// in queries, which browsers encode and we leave.
     #[test]
     fn links_lead_where_the_url_crate_says(
         base in prop::option::of("(\\.\\./|/)?[a-z]{1,3}/?"),

@@ -97,8 +97,8 @@ fn strangers_are_not_trusted() {
     );
 }
 
-/// An authority that vouches for nobody here. Its name differs from the server's: else the signature
-/// would be what is wrong.
+/// An authority that vouches for nobody here. Its name differs from the server's: else the
+/// signature would be what is wrong.
 fn somebody_else() -> RootCertStore {
     let mut params = rcgen::CertificateParams::new(["other.example".to_owned()]).unwrap();
     let name = &mut params.distinguished_name;

@@ -1,7 +1,8 @@
-//! The six rules of leases under everything that a network, a flash and a clock can do: no two visits
-//! to one host are closer than its politeness, and no rule can be left out.
+//! The six rules of leases under everything that a network, a flash and a clock can do: no two
+//! visits to one host are closer than its politeness, and no rule can be left out.
 //!
-//! The state machines are the crate's own. A rule is broken from outside, by what is told to them: see
+//! The state machines are the crate's own. A rule is broken from outside, by what is told to them:
+//! see
 //! [`Broken`].
 
 use std::cmp::Reverse;

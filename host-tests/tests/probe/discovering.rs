@@ -26,8 +26,8 @@ fn collection(probe: &WorldProbe<'_, '_>) -> Collection {
     all
 }
 
-/// A web of hosts `h0.test`, `h1.test` …, each with as many pages; links go to a few pages that many
-/// link to, and to any others.
+/// A web of hosts `h0.test`, `h1.test` …, each with as many pages; links go to a few pages that
+/// many link to, and to any others.
 #[derive(Clone, Debug)]
 pub struct Web {
     hosts: usize,
@@ -661,8 +661,8 @@ fn a_scope_says_where_pages_may_be() {
     );
 }
 
-/// A front page that links to forty others, all alike by PageRank: which of them are held in half as
-/// many places, by this ranking.
+/// A front page that links to forty others, all alike by PageRank: which of them are held in half
+/// as many places, by this ranking.
 fn ranked(measure: Measure, words: &str, site: fn(&Hit) -> Answer) -> (World, Vec<String>) {
     let texts = TextFlash::blank();
     let mut ranking = Ranking::header(measure).to_vec();

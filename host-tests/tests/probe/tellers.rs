@@ -115,7 +115,8 @@ fn feed(changes: &[Vec<f64>], now: f64, says: Says) -> String {
     text + "</channel></rss>"
 }
 
-/// An index of the two halves of the sitemap, of one on another host, of itself and of another index.
+/// An index of the two halves of the sitemap, of one on another host, of itself and of another
+/// index.
 fn index(changes: &[Vec<f64>], now: f64, says: Says) -> String {
     let mut text = String::from("<sitemapindex>");
     for (name, pages) in [("/one.xml", 0..PAGES / 2), ("/two.xml", PAGES / 2..PAGES)] {
@@ -367,7 +368,8 @@ fn an_index_of_sitemaps_is_followed_one_at_a_time() {
     let untold = run(Says::Nothing, Place::Index, VISITS, 1);
     let [before, other_before] = freshness(&untold, &changes(1));
     println!("{before:.4} {other_before:.4} -> {told:.4} {silent:.4}");
-    // Two requests for each look, and half of twenty pages in each: that brings what it costs, no more.
+    // Two requests for each look, and half of twenty pages in each: that brings what it costs, no
+    // more.
     assert!(told > before - 0.01, "{before:.4} to {told:.4}");
     assert!(
         silent > 0.99 * other_before,

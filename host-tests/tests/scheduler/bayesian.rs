@@ -1,10 +1,10 @@
 //! How much is left to be won by a better estimator: beside an exact Bayesian who is told what the
-//! scheduler has to find out – the mean and the spread of the rates of each host – and who keeps the
-//! whole distribution of every page's rate on a grid. It visits a page when the visit is worth its
-//! price, averaged over that distribution, as the scheduler does over a Gamma of twelve bytes.
+//! scheduler has to find out – the mean and the spread of the rates of each host – and who keeps
+//! the whole distribution of every page's rate on a grid. It visits a page when the visit is worth
+//! its price, averaged over that distribution, as the scheduler does over a Gamma of twelve bytes.
 //!
-//! It is greedy, too: who knew when the measuring begins could learn more before, at the cost of the
-//! freshness until then.
+//! It is greedy, too: who knew when the measuring begins could learn more before, at the cost of
+//! the freshness until then.
 
 use dunlin::scheduler::Outcome;
 use dunlin::time::{Duration, Instant};

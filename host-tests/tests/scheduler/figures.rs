@@ -27,8 +27,8 @@ struct Watched {
 impl Policy for Watched {
     fn next(&mut self, now: Instant) -> Step {
         let seconds = now.as_micros() as f64 * 1e-6;
-        // At moments of their own: just before a fetch, where the scheduler is asked, copies are older
-        // than usual. Nothing has happened since then.
+        // At moments of their own: just before a fetch, where the scheduler is asked, copies are
+        // older than usual. Nothing has happened since then.
         while seconds >= self.next {
             let moment = self.next;
             self.next += SAMPLE;
@@ -59,8 +59,8 @@ impl Policy for Watched {
 
 #[test]
 fn agree_after_ten_visits_a_page() {
-    // Of pages that have changed at every visit, nobody but the server knows how soon: that world is
-    // left out. Two pages are too few for a probe that looks at its copies right after a fetch.
+    // Of pages that have changed at every visit, nobody but the server knows how soon: that world
+    // is left out. Two pages are too few for a probe that looks at its copies right after a fetch.
     for name in WORLDS
         .iter()
         .filter(|name| !["too fast", "two pages"].contains(name))
@@ -100,8 +100,9 @@ fn agree_after_ten_visits_a_page() {
         println!(
             "{name}: server {server:.3}, probe {probe:.3}, monitor {monitor:.3}; optimum {optimum:.3} of {best:.3}"
         );
-        // Visits tell how often pages change, and next to nothing about the law by which they do, which
-        // moves freshness by that much: changes by the clock, in bursts, after gaps with a long tail.
+        // Visits tell how often pages change, and next to nothing about the law by which they do,
+        // which moves freshness by that much: changes by the clock, in bursts, after gaps with a
+        // long tail.
         let allowed = match *name {
             "clockwork" | "bursty" | "long gaps" => 0.04,
             _ => 0.03,

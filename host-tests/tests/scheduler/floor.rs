@@ -1,12 +1,12 @@
 //! Learning from nothing: in no world of the published set is the scheduler below round robin, in
 //! no unit of time, and not for a host that pretends to change all the time.
 //!
-//! *Not below* means: the whole 95 % interval of the difference, over paired seeds, is above −0.5 % of
-//! round robin's freshness. Worlds that chance treats differently need more seeds for that than
-//! others, so each is given seeds until its interval is clear of −0.5 %, or until it has had as many
-//! as there may be, which counts as a failure. (Looking at an interval several times makes it a
-//! little too narrow; a world at −0.5 % sharp would pass once in some ten sets of seeds. The seeds
-//! are fixed, so that a run says the same as the one before.)
+//! *Not below* means: the whole 95 % interval of the difference, over paired seeds, is above −0.5 %
+//! of round robin's freshness. Worlds that chance treats differently need more seeds for that than
+//! others, so each is given seeds until its interval is clear of −0.5 %, or until it has had as
+//! many as there may be, which counts as a failure. (Looking at an interval several times makes it
+//! a little too narrow; a world at −0.5 % sharp would pass once in some ten sets of seeds. The
+//! seeds are fixed, so that a run says the same as the one before.)
 //!
 //! The ordinary run takes horizons up to 30 visits a page; `DUNLIN_LONG=1` all, and more seeds.
 

@@ -1,5 +1,5 @@
-//! What a scheduler makes of what it is told: hints that are news and hints that are not, pages whose
-//! host is known, and fetches that may go ahead.
+//! What a scheduler makes of what it is told: hints that are news and hints that are not, pages
+//! whose host is known, and fetches that may go ahead.
 
 use dunlin::learn::hints::Hint;
 use dunlin::scheduler::{

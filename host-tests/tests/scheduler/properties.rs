@@ -46,8 +46,8 @@ fn polite_within_budget_and_nothing_lost() {
     }
 }
 
-/// One request a day: one that was handed over before it was made is made at the other host at once,
-/// however often that happens, and the next one a day later.
+/// One request a day: one that was handed over before it was made is made at the other host at
+/// once, however often that happens, and the next one a day later.
 #[test]
 fn what_is_handed_over_costs_the_budget_nothing() {
     /// Times are kept in ticks, which are shorter than this.

@@ -13,8 +13,9 @@ use dunlin_host::simulate::repeat::{Mean, parallel};
 use dunlin_host::simulate::{Change, Options, PolicyName, Random, SimHost, SimPage, World, run};
 
 const EXCERPT: &str = include_str!("../../data/open-terms-archive-excerpt.tsv");
-/// A page more or less at one moment moves everything that follows, and single runs differ by 0.003.
-/// So a figure is the mean over so many budgets, from 5 % below the one that is named to 5 % above.
+/// A page more or less at one moment moves everything that follows, and single runs differ by
+/// 0.003. So a figure is the mean over so many budgets, from 5 % below the one that is named to 5 %
+/// above.
 const BUDGETS: u32 = 25;
 /// What the index engine and the carousel reached by the same measure before they learnt across
 /// pages and hosts, in the order of the table.

@@ -195,8 +195,8 @@ impl Ledger for Truth {
     fn read(&self, key: Key) -> Record {
         let version = {
             let entry = &mut self.entries.borrow_mut()[self.index(key)];
-            // From here on it counts as saved, as the trait says: a store that does not take it back
-            // when writing fails would lose it.
+            // From here on it counts as saved, as the trait says: a store that does not take it
+            // back when writing fails would lose it.
             entry.saved = entry.version;
             entry.version
         };

@@ -24,8 +24,8 @@ use crate::release::default_keys;
 ///
 /// Builds the firmware and the page image, writes both with probe-rs through a debug probe, and
 /// attaches the monitor. The image lies beside the firmware: a new list needs no new build. Without
-/// probe-rs or a probe, it names the files that it built and where they belong. With --update-url, a
-/// boot loader comes before the firmware, which takes signed updates from then on.
+/// probe-rs or a probe, it names the files that it built and where they belong. With --update-url,
+/// a boot loader comes before the firmware, which takes signed updates from then on.
 ///
 /// No debug probe is needed for boards with an RP2350: hold BOOTSEL down while you plug the USB
 /// cable in, and let --uf2 copy one file that has both. The log then comes over USB:
@@ -48,9 +48,8 @@ pub struct Arguments {
     #[arg(long)]
     uf2: bool,
     /// What this device alone is told, in lines of `KEY = VALUE`: wifi-network, wifi-password,
-    /// update-url, collector-token, broker, broker-user, broker-password, header (an origin, a space, headers).
-    /// Neither firmware nor page list
-    /// holds it
+    /// update-url, collector-token, broker, broker-user, broker-password, header (an origin, a
+    /// space, headers). Neither firmware nor page list holds it
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
     /// With --update-url: the public keys that the firmware trusts [default: boards/keys]

@@ -36,8 +36,8 @@ enum Command {
     /// Let the probe, on an emulated Cortex-M4F, crawl a small changing web for a minute (the first
     /// time, a few more go into building)
     Demo {
-        /// Instead: sign a firmware, let the probe fetch, try and confirm it, and take back one that
-        /// panics
+        /// Instead: sign a firmware, let the probe fetch, try and confirm it, and take back one
+        /// that panics
         #[arg(long)]
         update: bool,
     },
@@ -110,8 +110,8 @@ enum Command {
     /// Put faults into the crate one at a time, with cargo-mutants, and see whether its tests catch
     /// them
     ///
-    /// Fails below 90 %, and when a survivor has no reason in host-tests/mutants.toml. What became of
-    /// each is printed.
+    /// Fails below 90 %, and when a survivor has no reason in host-tests/mutants.toml. What became
+    /// of each is printed.
     Mutants {
         /// Only this part of the crate
         #[arg(value_parser = mutants::rooms())]
@@ -162,8 +162,8 @@ enum Command {
         /// Only what https costs: instructions, bytes, memory, and sessions of 4, 16 and 64 hosts
         #[arg(long, conflicts_with_all = ["device", "renew", "check", "page", "peers"])]
         https: bool,
-        /// Only what keeping a collection costs: bodies and look-ups of the archive, and what copies to
-        /// a collector cost a probe
+        /// Only what keeping a collection costs: bodies and look-ups of the archive, and what
+        /// copies to a collector cost a probe
         #[arg(long, conflicts_with_all = ["device", "renew", "check", "page", "peers", "https"])]
         collection: bool,
         /// Only what finding pages costs: instructions, memory and flash

@@ -21,10 +21,11 @@ pub fn default_keys() -> PathBuf {
 
 /// Make the keys that updates are signed with
 ///
-/// Two for firmware and two for lists: one of each in use, and one to go on with should the first be
-/// lost. The public keys (.pub) go into every firmware that is built for updates; who has a secret
-/// key (.sec) can put firmware or lists onto your probes, so keep them where only you can read them,
-/// and the second ones somewhere else. The files are signify's: `signify-openbsd -G -n` makes others.
+/// Two for firmware and two for lists: one of each in use, and one to go on with should the first
+/// be lost. The public keys (.pub) go into every firmware that is built for updates; who has a
+/// secret key (.sec) can put firmware or lists onto your probes, so keep them where only you can
+/// read them, and the second ones somewhere else. The files are signify's: `signify-openbsd -G -n`
+/// makes others.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub struct KeygenArguments {
@@ -44,8 +45,8 @@ pub fn keygen(arguments: &KeygenArguments) -> Result<()> {
 
 /// Build a firmware and release it as a signed update for probes that are out there
 ///
-/// Writes the firmware, its ELF file for monitors, and a signed manifest into a folder, which any web
-/// server can hand out:
+/// Writes the firmware, its ELF file for monitors, and a signed manifest into a folder, which any
+/// web server can hand out:
 ///
 ///   cargo xtask release --board qemu-mps2 --key boards/keys/firmware.sec --out updates
 ///
@@ -65,7 +66,8 @@ pub struct Arguments {
     /// A firmware that speaks https itself
     #[arg(long)]
     https: bool,
-    /// Let its log out another way, too, as `cargo xtask flash` does: usb, serial or tcp (repeatable)
+    /// Let its log out another way, too, as `cargo xtask flash` does: usb, serial or tcp
+    /// (repeatable)
     #[arg(long, value_name = "WAY")]
     log_over: Vec<String>,
 }

@@ -36,7 +36,8 @@ pub struct Head {
     pub retry_after: Option<RetryAfter>,
     /// Seconds this version stays good: `Cache-Control: max-age`, 0 for `no-cache` and `no-store`.
     pub max_age: Option<u32>,
-    /// When this version stops being good. A value that is no date means "already" and is kept as 1970.
+    /// When this version stops being good. A value that is no date means "already" and is kept as
+    /// 1970.
     pub expires: Option<HttpDate>,
     /// Seconds that this answer has spent in caches on its way.
     #[cfg(feature = "hints")]
@@ -350,8 +351,8 @@ impl Head {
             .filter(|_| !self.framing.transfer_encoding)
     }
 
-    /// Where the value of a `Link` has the URL of a feed, if this is the head of a page. Cut off, it
-    /// could mean something else.
+    /// Where the value of a `Link` has the URL of a feed, if this is the head of a page. Cut off,
+    /// it could mean something else.
     #[cfg(feature = "hints")]
     fn feed(&self, value: &[u8], long: bool) -> Option<core::ops::Range<usize>> {
         let is_page = (200..300).contains(&self.status) && !long;

@@ -197,8 +197,8 @@ impl Response {
         &self.reader.head
     }
 
-    /// The target of a redirect as the server wrote it, if it fits in 512 bytes. With feature `hints`,
-    /// of a page: where its `Link` header says that a feed is.
+    /// The target of a redirect as the server wrote it, if it fits in 512 bytes. With feature
+    /// `hints`, of a page: where its `Link` header says that a feed is.
     pub fn location(&self) -> Option<&[u8]> {
         self.reader.location()
     }

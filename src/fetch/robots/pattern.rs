@@ -15,8 +15,9 @@ const MOST_STEPS: u32 = 16;
 pub(super) struct Subject<'a> {
     /// What is yet to come.
     text: &'a [u8],
-    /// A `/` comes first: the one that an empty path leaves out. (These two are not a [`Canonical`],
-    /// because there are three subjects in a judge, each of which would be a word larger.)
+    /// A `/` comes first: the one that an empty path leaves out. (These two are not a
+    /// [`Canonical`], because there are three subjects in a judge, each of which would be a word
+    /// larger.)
     slash: bool,
     in_query: bool,
 }
@@ -114,8 +115,8 @@ impl<'a> Progress<'a> {
     }
 
     /// Does the pattern match from the start of a subject of `length` bytes on? `*` stands for
-    /// anything, `$` at the end for the end. `None` if there were too few steps; then go on with the
-    /// same pattern.
+    /// anything, `$` at the end for the end. `None` if there were too few steps; then go on with
+    /// the same pattern.
     ///
     /// Only the last `*` is ever tried again.
     // One copy: it is called for every rule there is.

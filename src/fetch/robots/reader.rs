@@ -38,9 +38,9 @@ pub struct Rule<'a> {
 /// line end, a byte-order mark, a forgotten colon, the usual misspellings. Records other than rules
 /// and Crawl-delay are passed over and end nothing (RFC 9309 §2.2.4).
 ///
-/// Work per byte is constant, per rule what the sink needs. As the body of a response it lets others
-/// have a turn after 360 steps. A file that takes more than 100 million is given up, and the sink
-/// allows nothing.
+/// Work per byte is constant, per rule what the sink needs. As the body of a response it lets
+/// others have a turn after 360 steps. A file that takes more than 100 million is given up, and the
+/// sink allows nothing.
 ///
 /// ```
 /// use dunlin::fetch::Url;

@@ -55,8 +55,8 @@ impl Provider {
         FIRST
     }
 
-    /// A source whose silence says nothing, as that of the pages beside a page: its recall is 0, and
-    /// stays so if it learns from visits after signals only.
+    /// A source whose silence says nothing, as that of the pages beside a page: its recall is 0,
+    /// and stays so if it learns from visits after signals only.
     #[cfg(feature = "hints")]
     pub(crate) const fn without_recall() -> Self {
         Self {

@@ -84,11 +84,11 @@ impl<F: Real> Signals<F> {
     /// Visits a day of a page that is fetched whenever it reaches an equivalent age: what
     /// [`Self::days_until`] comes to on average.
     ///
-    /// A signal takes the page beyond that age as a rule, not just up to it, so that this is much less
-    /// than [`Self::speed`] over the age: a host that is always right asks for one visit a change,
-    /// however much each of its signals alarms. Exactly, the mean time between two visits is
-    /// `Σ_{j: jβ≤ι} P(j+1, γ(ι−jβ)/(1−recall))/γ`, with a signal worth β days of equivalent age, ι
-    /// to be reached, and γ signals a day. Up to 33 terms of up to 96 steps.
+    /// A signal takes the page beyond that age as a rule, not just up to it, so that this is much
+    /// less than [`Self::speed`] over the age: a host that is always right asks for one visit a
+    /// change, however much each of its signals alarms. Exactly, the mean time between two visits
+    /// is `Σ_{j: jβ≤ι} P(j+1, γ(ι−jβ)/(1−recall))/γ`, with a signal worth β days of equivalent age,
+    /// ι to be reached, and γ signals a day. Up to 33 terms of up to 96 steps.
     ///
     /// ```
     /// use dunlin::learn::hints::Signals;

@@ -62,8 +62,9 @@ impl Discovery<'_> {
         met
     }
 
-    /// The number of the host of a URL, if the scope lets that in. A host that is not in the list is
-    /// taken in once it was seen twice. Work: the hosts; for the scope `prefix`, the host's pages.
+    /// The number of the host of a URL, if the scope lets that in. A host that is not in the list
+    /// is taken in once it was seen twice. Work: the hosts; for the scope `prefix`, the host's
+    /// pages.
     pub(super) fn host_for(
         &mut self,
         pages: &mut Pages<'_, '_>,

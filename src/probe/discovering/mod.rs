@@ -8,8 +8,9 @@
 //! ```
 //!
 //! A candidate that is looked at is a *scout*: a page in a place of its own, visited once by the
-//! ordinary rules (robots.txt first, gates, redirects). Then it is kept, or is a candidate again. So
-//! exploring does not disturb the collection, and a page has been seen before it replaces another.
+//! ordinary rules (robots.txt first, gates, redirects). Then it is kept, or is a candidate again.
+//! So exploring does not disturb the collection, and a page has been seen before it replaces
+//! another.
 //!
 //! | file | what is decided there |
 //! |---|---|

@@ -109,8 +109,8 @@ impl Pages<'_, '_> {
         own.is_some_and(|own| copies.any(|(_, other)| own.is_copy_of(other)))
     }
 
-    /// Gives the scheduler a page for each place that is kept. It numbers pages in the order in which
-    /// they come, so places that are free are filled and emptied again.
+    /// Gives the scheduler a page for each place that is kept. It numbers pages in the order in
+    /// which they come, so places that are free are filled and emptied again.
     pub(super) fn restore(&mut self, now: Instant) {
         let found = &self.setup.found;
         let listed = self.setup.image.pages();

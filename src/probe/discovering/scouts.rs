@@ -13,8 +13,8 @@ use crate::time::{Duration, Instant};
 
 /// Candidates that are tried before nobody is looked at: some parts of hosts are not worth it.
 const TRIES: usize = 6;
-/// Exploring visits to one part of a host that may be in vain, lately, and so many more for each that
-/// was not: traps are parts whose pages never replace another.
+/// Exploring visits to one part of a host that may be in vain, lately, and so many more for each
+/// that was not: traps are parts whose pages never replace another.
 const VAIN: u8 = 8;
 /// How long a sitemap is not read again.
 const SITEMAP_HOLDS: Duration = Duration::DAY;

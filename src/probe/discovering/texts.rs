@@ -8,8 +8,8 @@
 //! | a retired page | when a page of the list gives way |
 //!
 //! Of each place and of each URL the last text counts. Its value holds what the page has earned, in
-//! sixteen bits, compared with the mean of the collection, and sixteen bits of the list's identity: places below the list's length mean
-//! something only as long as the list is the same.
+//! sixteen bits, compared with the mean of the collection, and sixteen bits of the list's identity:
+//! places below the list's length mean something only as long as the list is the same.
 
 use core::ops::ControlFlow;
 
@@ -48,8 +48,8 @@ pub struct TextsKept {
 
 impl<B: Board> Persistence<'_, '_, B> {
     /// Takes over which pages an earlier run has found. Call it before [`Self::restore`], which
-    /// brings back what was learnt of them. With `trust` off the log is opened, but nothing in it is
-    /// believed.
+    /// brings back what was learnt of them. With `trust` off the log is opened, but nothing in it
+    /// is believed.
     ///
     /// *Cancellation*: start over.
     pub async fn restore_found<F: Partition>(
@@ -305,8 +305,8 @@ impl Setup<'_> {
 }
 
 impl Discovery<'_> {
-    /// Lets pages be written again whose importance is another than the log says, now and then. Work:
-    /// linear in the pages, with a read of flash each.
+    /// Lets pages be written again whose importance is another than the log says, now and then.
+    /// Work: linear in the pages, with a read of flash each.
     fn renew_texts(&mut self, setup: &Setup<'_>, now: Instant) {
         if self.renew_at > now {
             return;

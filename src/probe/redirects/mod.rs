@@ -89,8 +89,8 @@ pub(super) struct Redirect {
     /// Seconds since boot until which the verdict holds; without one, until which the way there is
     /// remembered.
     until: u32,
-    /// Seconds since boot when the list's own URL was last asked for. Of a part of an index: seconds
-    /// since 1970 when it changed.
+    /// Seconds since boot when the list's own URL was last asked for. Of a part of an index:
+    /// seconds since 1970 when it changed.
     checked: u32,
     /// Visits since then. Of a part of an index: 1 if others have changed, too.
     visits: u8,
@@ -441,8 +441,8 @@ impl<'a> Redirects<'a> {
         }
     }
 
-    /// May the redirects of this page, of a host with these pages, take so many bytes more? A host's
-    /// pages on their way take a quarter of the table at most, besides those of one page.
+    /// May the redirects of this page, of a host with these pages, take so many bytes more? A
+    /// host's pages on their way take a quarter of the table at most, besides those of one page.
     pub(super) fn has_room_for(
         &self,
         page: u16,

@@ -1,10 +1,10 @@
 //! Tellers: sitemaps and feeds in which hosts say when their pages changed, and what pages say of
 //! themselves.
 //!
-//! A teller is a page of the image, so it passes the gate of its host, counts against the budget, is
-//! asked for conditionally and only if robots.txt allows it, and follows redirects. While its answer
-//! streams by, each page that it names with a date becomes a hint. How often it is asked for, and how
-//! far it is believed, is the scheduler's business.
+//! A teller is a page of the image, so it passes the gate of its host, counts against the budget,
+//! is asked for conditionally and only if robots.txt allows it, and follows redirects. While its
+//! answer streams by, each page that it names with a date becomes a hint. How often it is asked
+//! for, and how far it is believed, is the scheduler's business.
 //!
 //! | said by | becomes |
 //! |---|---|
@@ -14,8 +14,8 @@
 //! | `Link` of a page, with the relation `alternate` and a feed's type | the same, while no teller is known |
 //! | an index of sitemaps | which of them is read next, see `parts.rs` |
 //!
-//! One document is read at a time, in 700 bytes; a second teller waits for its turn. Work for an entry:
-//! a hash of its URL, and a comparison of four bytes with each page of the host.
+//! One document is read at a time, in 700 bytes; a second teller waits for its turn. Work for an
+//! entry: a hash of its URL, and a comparison of four bytes with each page of the host.
 
 mod parts;
 mod sitemap_line;
@@ -75,8 +75,8 @@ impl<'a> Tellers<'a> {
         }
     }
 
-    /// What the scheduler is told of a visit: how often a teller changes is of no interest, and says
-    /// nothing of the other pages of its host.
+    /// What the scheduler is told of a visit: how often a teller changes is of no interest, and
+    /// says nothing of the other pages of its host.
     pub(super) fn recorded(&self, page: PageId, outcome: Outcome) -> Outcome {
         let is_teller = |page: usize| {
             let mut tellers = self.image.tellers();
@@ -247,8 +247,8 @@ impl<B: Board> Ear<'_, '_, B> {
 }
 
 impl Knowledge<'_> {
-    /// Makes sure that the pages of a host are known by hashes of their URLs, as they are where there
-    /// is a store. Work: the pages of the host; a hash each, the first time.
+    /// Makes sure that the pages of a host are known by hashes of their URLs, as they are where
+    /// there is a store. Work: the pages of the host; a hash each, the first time.
     fn identify(&mut self, setup: &Setup<'_>, host: u16) {
         for index in setup.every_page_of(host) {
             if let Some(page) = self.pages.get_mut(index).filter(|page| page.id == 0) {
@@ -375,7 +375,8 @@ pub(super) fn heed(
 }
 
 /// How long ago a page changed, by a date that is so many seconds after 1970 when it is `unix`. A
-/// date without a time of day means some time of that day; one with seconds, some time of that second.
+/// date without a time of day means some time of that day; one with seconds, some time of that
+/// second.
 fn ago(modified: u64, unix: u64) -> Option<Duration> {
     const DAY: u64 = 86_400;
     /// Clocks of the machines behind one name differ.

@@ -1,13 +1,13 @@
 //! An index of sitemaps, and which of them is read next.
 //!
 //! One sitemap is read each time the index was read. The first is the one that changed last; from
-//! then on they come in the order in which they changed, those that changed at the same time in turn.
-//! When none has changed since, none is asked for: the index alone, and that conditionally. Only
-//! sitemaps of the index' own host are asked for, each after a verdict by its robots.txt, which is
-//! remembered for a few of them. An index in an index is not followed.
+//! then on they come in the order in which they changed, those that changed at the same time in
+//! turn. When none has changed since, none is asked for: the index alone, and that conditionally.
+//! Only sitemaps of the index' own host are asked for, each after a verdict by its robots.txt,
+//! which is remembered for a few of them. An index in an index is not followed.
 //!
-//! Which one comes next, and which one was the last, is a record in the table of redirects: a sitemap
-//! is asked for as if the index had sent us there, for once.
+//! Which one comes next, and which one was the last, is a record in the table of redirects: a
+//! sitemap is asked for as if the index had sent us there, for once.
 
 use super::{Tellers, Word, absolute};
 use crate::fetch::{Hops, HttpDate, Url};
@@ -43,8 +43,8 @@ impl Choice {
         Self::Open { last }
     }
 
-    /// Holds one more sitemap against the choice so far: the new choice if it comes before that, and
-    /// whether there is more than one to choose from; `None` if it does not count at all.
+    /// Holds one more sitemap against the choice so far: the new choice if it comes before that,
+    /// and whether there is more than one to choose from; `None` if it does not count at all.
     fn weigh(self, part: Part) -> Option<(Self, bool)> {
         let (last, next) = match self {
             Self::None => return None,
@@ -114,8 +114,8 @@ impl Tellers<'_> {
 }
 
 impl Knowledge<'_> {
-    /// A page says where the feed of its host is: there the teller of the host is, if the list leaves
-    /// that to the host and nothing else was found.
+    /// A page says where the feed of its host is: there the teller of the host is, if the list
+    /// leaves that to the host and nothing else was found.
     pub(in crate::probe) fn hear_of_feed(
         &mut self,
         setup: &Setup<'_>,

@@ -58,8 +58,8 @@ impl Answer {
 
 #[cfg(feature = "hints")]
 impl Answer {
-    /// How much longer this version is promised to be good, after what it has spent in caches on its
-    /// way (RFC 9111 §4.2). Nothing is promised by who wants to be asked every time.
+    /// How much longer this version is promised to be good, after what it has spent in caches on
+    /// its way (RFC 9111 §4.2). Nothing is promised by who wants to be asked every time.
     pub(in crate::probe) fn good_for(&self) -> Option<Duration> {
         let left = self.lifetime? - Duration::from_secs(self.head.age.into());
         Some(left).filter(|left| !left.is_zero())

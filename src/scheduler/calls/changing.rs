@@ -211,10 +211,10 @@ macro_rules! changing {
             /// ```
             fn set_weight(page: PageId, weight: f32) -> Result<(), Error>;
 
-            /// Fetches a page so long after its last fetch, whatever that is worth, as far as budget
-            /// and politeness allow: for one whose owner wants it so. What came late is made up for
-            /// as the [`Engine`](super::Engine) does. It holds for one fetch, and says nothing to a
-            /// page that was never fetched.
+            /// Fetches a page so long after its last fetch, whatever that is worth, as far as
+            /// budget and politeness allow: for one whose owner wants it so. What came late is made
+            /// up for as the [`Engine`](super::Engine) does. It holds for one fetch, and says
+            /// nothing to a page that was never fetched.
             ///
             /// # Errors
             /// [`Error::UnknownPage`], also while it is being fetched.

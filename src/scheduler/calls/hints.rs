@@ -9,9 +9,9 @@ macro_rules! hinting {
             /// What a source says about a page: it has changed, or it is expected to. How much that
             /// counts is learnt for each of the first eight hosts that send hints (on a computer,
             /// 256), and for the others together: one that cries wolf is soon ignored. A host that
-            /// tells has no more visits than it would have if it did not, so that what it says costs
-            /// other hosts nothing. What is expected later than the page's next fetch counts for
-            /// nothing: that fetch will bring a newer hint.
+            /// tells has no more visits than it would have if it did not, so that what it says
+            /// costs other hosts nothing. What is expected later than the page's next fetch counts
+            /// for nothing: that fetch will bring a newer hint.
             ///
             /// # Errors
             /// [`Error::UnknownPage`]
@@ -32,9 +32,9 @@ macro_rules! hinting {
             fn hint(page: PageId, hint: Hint, now: Instant) -> Result<(), Error>;
 
             /// A page beside this one, of the same host and directory, was found changed: this one
-            /// may have changed, too (Cho §8.1, sampling). How often that turns out to be so, beyond
-            /// what the page's own rate explains, is learnt for each host as for hints; a host that
-            /// sends hints itself, or for which no record is left, is not heard.
+            /// may have changed, too (Cho §8.1, sampling). How often that turns out to be so,
+            /// beyond what the page's own rate explains, is learnt for each host as for hints; a
+            /// host that sends hints itself, or for which no record is left, is not heard.
             ///
             /// Whether it pays depends on the pages. Where documents come in four languages that
             /// change together, a sixth to a third less of the time is stale; on 598 documents of
@@ -59,10 +59,10 @@ macro_rules! hinting {
             /// ```
             fn hint_sibling(page: PageId, now: Instant) -> Result<(), Error>;
 
-            /// Plans when a page is fetched again that says when others of its host changed, and has
-            /// just been fetched: the more there is to be told, and the truer that turns out to be,
-            /// the sooner; but at most a quarter of the visits that its host has goes to it. What a
-            /// fetch of it found has to be recorded as
+            /// Plans when a page is fetched again that says when others of its host changed, and
+            /// has just been fetched: the more there is to be told, and the truer that turns out to
+            /// be, the sooner; but at most a quarter of the visits that its host has goes to it.
+            /// What a fetch of it found has to be recorded as
             /// [`Outcome::Redirected`](crate::scheduler::Outcome::Redirected), which says nothing of
             /// its rate.
             ///

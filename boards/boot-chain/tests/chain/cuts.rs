@@ -31,7 +31,8 @@ enum Fate {
     Confused,
 }
 
-/// One start: the boot loader, then what the firmware does until the next start. `None` if it goes on.
+/// One start: the boot loader, then what the firmware does until the next start. `None` if it goes
+/// on.
 fn one_start<const W: usize, const S: usize>(
     device: &Device<W, S>,
     world: World,
@@ -163,8 +164,8 @@ const WRAPPED: World = World {
     fetched: false,
 };
 
-/// All words and kinds, at every byte in a long run, else at every `step`-th: how many cuts at every
-/// byte that stands for.
+/// All words and kinds, at every byte in a long run, else at every `step`-th: how many cuts at
+/// every byte that stands for.
 fn all_words(world: World, step: u64) -> u64 {
     let step = match std::env::var_os("DUNLIN_LONG") {
         Some(_) => 1,

@@ -129,7 +129,8 @@ fn a_look_that_is_given_up_is_made_again() {
     let keys = [key(1).public()];
     let mut asking = puller(&keys);
     let ready = |found: Found<'_>| matches!(found, Found::Ready(_));
-    // The manifest has come, and others have a turn while the slot is erased: then a deadline comes.
+    // The manifest has come, and others have a turn while the slot is erased: then a deadline
+    // comes.
     let given_up = block_on(poll_once(device.looking(
         &mut asking,
         &mut server,

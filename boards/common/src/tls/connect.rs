@@ -57,14 +57,14 @@ impl TlsConnector {
     /// Opens a connection with TLS for other protocols than http, by the names that ALPN has for
     /// them; none, if the server is not to be asked for any, as an MQTT broker.
     ///
-    /// It waits for what others have of TLS's memory, three seconds at most, and for the shared buffer
-    /// whenever something comes. Connections that stay open should lead to servers whose chains are
-    /// short: what a chain takes is missing to all others, who are refused with
+    /// It waits for what others have of TLS's memory, three seconds at most, and for the shared
+    /// buffer whenever something comes. Connections that stay open should lead to servers whose
+    /// chains are short: what a chain takes is missing to all others, who are refused with
     /// [`TlsError::Memory`] if too little is left.
     ///
     /// # Errors
-    /// There is no connection, or the server is not to be trusted. *Cancellation*: safe; the attempt
-    /// is given up.
+    /// There is no connection, or the server is not to be trusted. *Cancellation*: safe; the
+    /// attempt is given up.
     pub async fn connect_for(
         &mut self,
         to: Endpoint<'_>,

@@ -47,8 +47,8 @@ pub(super) fn high_water() -> usize {
     POOL.0.lock(|state| state.borrow().high_water)
 }
 
-/// Is one piece free that is long enough, within what the pool has beside sessions, which take `kept`
-/// bytes? Then whatever is allocated, that many bytes of it fit. Work: the free pieces.
+/// Is one piece free that is long enough, within what the pool has beside sessions, which take
+/// `kept` bytes? Then whatever is allocated, that many bytes of it fit. Work: the free pieces.
 pub(super) fn room(need: Need, kept: usize) -> Room {
     let all = need.connection + need.sessions;
     let Ok(layout) = Layout::from_size_align(all + RESERVE, 8) else {

@@ -22,8 +22,8 @@ pub fn keys(kind: Kind) -> Option<[PublicKey; OF_EACH]> {
         let place = DUNLIN_UPDATE_KEYS.get(first + index)?;
         let mut bytes = [0; KEY_BYTES];
         for (to, from) in bytes.iter_mut().zip(place) {
-            // SAFETY: a reference to a byte of our own. Volatile: what the compiler sees is not what
-            // is in flash.
+            // SAFETY: a reference to a byte of our own. Volatile: what the compiler sees is not
+            // what is in flash.
             *to = unsafe { core::ptr::from_ref(from).read_volatile() };
         }
         PublicKey::from_bytes(&bytes)

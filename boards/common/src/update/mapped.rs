@@ -35,8 +35,8 @@ pub struct List {
     pub image: &'static [u8],
 }
 
-/// Chooses the newest list that is good for so many pages and hosts; a list that a cable has brought
-/// is the oldest, and looked at by who loads it. Work: the half that is chosen, as a rule.
+/// Chooses the newest list that is good for so many pages and hosts; a list that a cable has
+/// brought is the oldest, and looked at by who loads it. Work: the half that is chosen, as a rule.
 pub fn choose<const PAGES: usize, const HOSTS: usize>() -> List {
     let halves = halves();
     let by_cable = List {
@@ -90,8 +90,8 @@ fn is_good<const PAGES: usize, const HOSTS: usize>(half: usize, length: u32) -> 
     image.is_some_and(fits::<PAGES, HOSTS>)
 }
 
-/// Finds out where updates of this board stand. `driver` makes one more driver of its flash; words of
-/// the boot loader's state have `WORD` bytes.
+/// Finds out where updates of this board stand. `driver` makes one more driver of its flash; words
+/// of the boot loader's state have `WORD` bytes.
 pub fn start<F: ChipFlash, const WORD: usize, const PAGES: usize, const HOSTS: usize>(
     board: &'static str,
     driver: fn() -> F,

@@ -76,7 +76,8 @@ pub struct Updates<F, const WORD: usize> {
 }
 
 impl<F: NorFlash, const WORD: usize> Updates<F, WORD> {
-    /// Finds out whether the firmware that runs is on trial, or back after another one was; says so.
+    /// Finds out whether the firmware that runs is on trial, or back after another one was; says
+    /// so.
     pub fn new(slots: Slots<F>, particulars: Particulars, boot: &Boot) -> Self {
         let mut updates = Self {
             particulars,

@@ -46,8 +46,8 @@ impl Memory {
 }
 
 const LONGEST_URL: usize = 128;
-/// Bytes that wait to be read, and to be sent, and that are looked at in one go: a download may take
-/// its time, RAM is dear.
+/// Bytes that wait to be read, and to be sent, and that are looked at in one go: a download may
+/// take its time, RAM is dear.
 const RECEIVE: usize = 384;
 const SEND: usize = 64;
 const WINDOW: usize = 128;

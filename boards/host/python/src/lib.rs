@@ -1,8 +1,8 @@
 //! The Python package `dunlin`: the crate's planner, simulator and estimator on numpy arrays.
 //!
-//! Arrays are read where they lie, through slices: an allocator asks [`columns::Columns`] for a page
-//! and gets it out of the caller's own memory. Results are new arrays, handed over without a copy.
-//! Python's lock is released while something is computed.
+//! Arrays are read where they lie, through slices: an allocator asks [`columns::Columns`] for a
+//! page and gets it out of the caller's own memory. Results are new arrays, handed over without a
+//! copy. Python's lock is released while something is computed.
 //!
 //! | file | what is in it |
 //! |---|---|

@@ -13,8 +13,9 @@ use crate::columns::{Arrays, Given, plan_hosts};
 
 /// Plan how often to visit each page.
 ///
-/// Divides the crawls of an interval over the pages so that they are as fresh as can be, within each
-/// host's politeness. The same as `dunlin plan --format json`, with a column for each row there.
+/// Divides the crawls of an interval over the pages so that they are as fresh as can be, within
+/// each host's politeness. The same as `dunlin plan --format json`, with a column for each row
+/// there.
 ///
 /// Arrays are read where they lie and have one element a page; they must be contiguous and of the
 /// type that is named here. Python's lock is released meanwhile: let nobody write to them.

@@ -69,8 +69,8 @@ pub fn pair(versions: &[Entry], from: Option<u64>, to: Option<u64>) -> Option<(&
     Some((versions.get(old)?, versions.get(new)?))
 }
 
-/// Compares two versions: what people read of them, or with `raw` what was sent; with a filter, what
-/// counts of that.
+/// Compares two versions: what people read of them, or with `raw` what was sent; with a filter,
+/// what counts of that.
 ///
 /// # Errors
 /// The archive cannot be read.

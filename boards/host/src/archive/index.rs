@@ -268,7 +268,8 @@ impl IndexWriter {
             .map_err(|why| Error::writing(&path, why))?;
         Ok(Self {
             folder: folder.to_owned(),
-            // One line alone says how far the index got, and is in the sorted file, if there is one.
+            // One line alone says how far the index got, and is in the sorted file, if there is
+            // one.
             behind: index.recent.len() > usize::from(index.sorted.file.is_some()),
             index,
             journal,

@@ -1,5 +1,5 @@
-//! An archive as others read it: versions of a page, and what each of them is. Whoever writes it may
-//! go on doing so.
+//! An archive as others read it: versions of a page, and what each of them is. Whoever writes it
+//! may go on doing so.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom};

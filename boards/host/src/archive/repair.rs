@@ -11,8 +11,8 @@ use super::warc::{Kind, Record};
 use crate::date;
 use crate::error::Error;
 
-/// A crash leaves no more than one answer unfinished: where more would have to be cut off, something
-/// else has happened.
+/// A crash leaves no more than one answer unfinished: where more would have to be cut off,
+/// something else has happened.
 const MOST_CUT: u64 = 16 << 20;
 /// Of a record, as much is read as can hold an answer's head.
 const HEADS: u64 = 64 * 1024;

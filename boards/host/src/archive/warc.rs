@@ -250,8 +250,8 @@ mod tests {
                 "cut at {cut}"
             );
         }
-        // Ten bytes of gzip's own head say nothing of the record, nor do the bits that fill its last
-        // byte up.
+        // Ten bytes of gzip's own head say nothing of the record, nor do the bits that fill its
+        // last byte up.
         let whole = Record::read(&mut &bytes[..], 100).expect("a record");
         let noticed = |spoilt: &usize| {
             let mut bytes = bytes.clone();

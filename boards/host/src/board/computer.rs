@@ -215,8 +215,8 @@ impl<'l> Computer<'l> {
     }
 
     /// A board for the pages of `listing`; `order` says for each page of the image which of them it
-    /// is. News is appended to `log`, too, and `told`; everything is shown to who is `watched` by, and versions of pages go to who is
-    /// `keeping` them.
+    /// is. News is appended to `log`, too, and `told`; everything is shown to who is `watched` by,
+    /// and versions of pages go to who is `keeping` them.
     pub fn new(
         listing: &'l Listing,
         order: Vec<usize>,

@@ -63,7 +63,8 @@ impl OwnFields {
         self.of.get(&key).map(String::as_str)
     }
 
-    /// As a board is told them: on each line an origin, a space, and its headers with `|` between them.
+    /// As a board is told them: on each line an origin, a space, and its headers with `|` between
+    /// them.
     pub fn lines(&self) -> String {
         let line = |((https, host, port), fields): (&(bool, String, u16), &String)| {
             let scheme = if *https { "https" } else { "http" };

@@ -165,8 +165,8 @@ fn checksum(bytes: &[u8]) -> u32 {
     })
 }
 
-/// Opens a plain file, or makes an empty one, and locks it. Returns it with the path that links lead
-/// to.
+/// Opens a plain file, or makes an empty one, and locks it. Returns it with the path that links
+/// lead to.
 fn open_locked(path: &Path, expected: &str) -> Result<(File, PathBuf), Error> {
     let wrong = |source| Error::opening(path, source);
     for _ in 0..TRIES {

@@ -2,8 +2,8 @@
 //! (Cho §7.2: in place, or shadowed).
 //!
 //! The collector writes `published.cdxj` beside its index, for whoever serves the collection: in
-//! place it *is* the index, shadowed it is the index as it was at the last of the moments in between.
-//! The papers' experiments ask the same code when a copy is shown.
+//! place it *is* the index, shadowed it is the index as it was at the last of the moments in
+//! between. The papers' experiments ask the same code when a copy is shown.
 
 use std::fs;
 use std::io;

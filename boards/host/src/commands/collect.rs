@@ -36,8 +36,9 @@ use crate::told::message::{Answer, Message};
 /// Probes, and `dunlin run --collect`, deliver each page that has changed; it is kept in --archive
 /// DIR, as WARC files and an index, once for each version. What has been acknowledged to a probe is
 /// in the archive, whatever happens next. A full disk is said, and told to the probes. What is
-/// kept, and bad news of `dunlin run --collect`, is one line of JSON on stdout, like those of `dunlin
-/// run`; --exec, --webhook and --feed tell others, --web shows changes, histories and differences.
+/// kept, and bad news of `dunlin run --collect`, is one line of JSON on stdout, like those of
+/// `dunlin run`; --exec, --webhook and --feed tell others, --web shows changes, histories and
+/// differences.
 ///
 /// --tokens FILE says who may deliver: on each line the name of a probe, a space and its token.
 #[derive(Debug, clap::Args)]
@@ -52,14 +53,14 @@ pub struct Args {
     /// Stop after this long, at most a century
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=A_CENTURY_S))]
     seconds: Option<u64>,
-    /// The page list, whose columns `select` and `ignore` say what of a page counts: what differs in
-    /// nothing that counts is the same version. Names of pages are told, too
+    /// The page list, whose columns `select` and `ignore` say what of a page counts: what differs
+    /// in nothing that counts is the same version. Names of pages are told, too
     #[arg(long, value_name = "PAGES.csv")]
     pages: Option<PathBuf>,
     #[command(flatten)]
     archive: ArchiveArgs,
-    /// When whoever serves the archive by its published.cdxj sees new versions. Shadowed, readers see
-    /// one state of the whole collection until the next
+    /// When whoever serves the archive by its published.cdxj sees new versions. Shadowed, readers
+    /// see one state of the whole collection until the next
     #[arg(long, value_name = "HOW", value_enum)]
     publish: Option<Publish>,
     /// The time between two publications with --publish shadow, from midnight UTC on

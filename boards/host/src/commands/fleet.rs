@@ -29,8 +29,8 @@ use crate::output::{self, Format, Table};
 ///                                              status
 ///
 /// A probe that is cut off goes on until its lease is over, and its hosts go to others after that.
-/// What the planner knows is in --state; it survives whatever ends it, and one planner at a time can
-/// use it.
+/// What the planner knows is in --state; it survives whatever ends it, and one planner at a time
+/// can use it.
 ///
 /// Without probes, in virtual time, with some 2,500 pages a probe:
 ///
@@ -38,10 +38,10 @@ use crate::output::{self, Format, Table};
 ///   dunlin fleet --simulate 1000 --message-loss 0.2 --liars 9
 ///
 /// `loss` is the share of the central optimum's freshness that is lost after `rounds` of grants
-/// (`equal_loss`: with equal shares; `second_loss`: after two rounds). `violations` counts hosts that
-/// were given away too soon and budgets that were exceeded. `fixed_loss` is what equal budgets that
-/// cannot be changed lose with hosts assigned by name, `rehomed_loss` that after `rehomed_pages` of
-/// the pages have moved.
+/// (`equal_loss`: with equal shares; `second_loss`: after two rounds). `violations` counts hosts
+/// that were given away too soon and budgets that were exceeded. `fixed_loss` is what equal budgets
+/// that cannot be changed lose with hosts assigned by name, `rehomed_loss` that after
+/// `rehomed_pages` of the pages have moved.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment, args_conflicts_with_subcommands = true)]
 pub struct Args {

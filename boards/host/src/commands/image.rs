@@ -13,8 +13,8 @@ use crate::output::{self, Format, Table, file};
 
 /// Make the page image of a list, for a firmware of your own
 ///
-/// `cargo xtask qemu` and `flash` do this by themselves. A firmware of your own has the image in its
-/// flash, or compiled in:
+/// `cargo xtask qemu` and `flash` do this by themselves. A firmware of your own has the image in
+/// its flash, or compiled in:
 ///
 ///   dunlin image PAGES.csv --out pages.img
 ///

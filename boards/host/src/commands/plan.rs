@@ -24,7 +24,7 @@ use crate::planning::{
 /// optimal           rates at even spacing; nothing does better (the default)
 /// azar              rates that would be best for visits at random moments
 /// greedy, select    whole crawls, the best there are; the same plan by a heap and by a price
-/// uniform, proportional, weighted-uniform, weighted-proportional    rules of thumb, to compare with
+/// uniform, proportional, weighted-uniform, weighted-proportional rules of thumb, to compare with
 ///
 /// A page that never changes gets its minimum. A page whose rate is not known yet is taken to
 /// change as often as --assume says, or as the others do (the geometric mean of their rates).

@@ -50,7 +50,8 @@ pub struct PlannerArgs {
     /// Least time between two fetches from one host, by whichever probe [default: 15s]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     politeness: Option<Duration>,
-    /// The broker: mqtt://USER:PASSWORD@HOST:PORT/FLEET, mqtts:// over TLS, or @FILE with that in it
+    /// The broker: mqtt://USER:PASSWORD@HOST:PORT/FLEET, mqtts:// over TLS, or @FILE with that in
+    /// it
     #[arg(long, value_name = "URL", value_parser = BrokerUrl::parse)]
     broker: Option<BrokerUrl>,
     /// Start the broker that `dunlin fleet init DIR` has configured, unless it is running

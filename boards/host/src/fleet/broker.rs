@@ -182,8 +182,8 @@ fn read_pem(path: &Path) -> Result<String, Error> {
     Ok(text)
 }
 
-/// Who may write and read what. A probe is known by its user name, and speaks and listens on its own
-/// topics only.
+/// Who may write and read what. A probe is known by its user name, and speaks and listens on its
+/// own topics only.
 fn acl(fleet: &str) -> String {
     format!(
         "# Written by dunlin fleet init.\n\

@@ -43,8 +43,8 @@ impl std::fmt::Display for BrokerUrl {
 }
 
 impl BrokerUrl {
-    /// Reads a URL, or `@FILE`, whose first line is one: a password on a command line can be seen by
-    /// others.
+    /// Reads a URL, or `@FILE`, whose first line is one: a password on a command line can be seen
+    /// by others.
     ///
     /// # Errors
     /// What was expected.

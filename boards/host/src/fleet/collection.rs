@@ -101,8 +101,8 @@ struct KnownHost {
     group: u32,
 }
 
-/// All pages, and what is known of them, in columns: `tests/planner_memory.rs` holds how much a page
-/// takes.
+/// All pages, and what is known of them, in columns: `tests/planner_memory.rs` holds how much a
+/// page takes.
 #[derive(Debug)]
 pub struct Collection {
     table: PageTable,

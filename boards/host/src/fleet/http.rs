@@ -1,5 +1,5 @@
-//! What a planner answers by HTTP: lists to probes, orders of its owner, and a page for everybody who
-//! may look.
+//! What a planner answers by HTTP: lists to probes, orders of its owner, and a page for everybody
+//! who may look.
 
 use std::io::{self, Read as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -1,4 +1,5 @@
-//! Who may fetch how much: reports in, grants out, and the sum of all grants never above the budget.
+//! Who may fetch how much: reports in, grants out, and the sum of all grants never above the
+//! budget.
 
 use dunlin::fleet::{Demand, Drift, Grant, Ledger, Report, share};
 use dunlin::time::{Duration, Instant};

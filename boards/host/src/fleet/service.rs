@@ -8,8 +8,8 @@ use super::link::{Outgoing, Peer};
 use super::view::{self, FleetView};
 use crate::output;
 
-/// A planner that finds another one's name on the broker waits so long: the other comes back sooner,
-/// if it is there at all, and ends this connection by that.
+/// A planner that finds another one's name on the broker waits so long: the other comes back
+/// sooner, if it is there at all, and ends this connection by that.
 const CONTEST: Duration = Duration::from_secs(4);
 /// What a broker has kept comes within this.
 const KEPT: Duration = Duration::from_millis(700);
@@ -109,8 +109,8 @@ impl Progress {
 }
 
 impl Service {
-    /// A planner that lasts until it is refused. With `json`, its state goes to stdout as well, a line
-    /// each time.
+    /// A planner that lasts until it is refused. With `json`, its state goes to stdout as well, a
+    /// line each time.
     pub fn new(shared: Arc<Shared>, json: bool) -> Self {
         let (presence, fleet) = {
             let coordinator = shared.lock();

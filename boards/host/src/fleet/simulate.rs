@@ -355,8 +355,8 @@ impl Fleet {
         held / self.total
     }
 
-    /// One probe in a hundred falls silent. Its hosts go to others once its lease is over; the pages
-    /// it had, and the pages that moved.
+    /// One probe in a hundred falls silent. Its hosts go to others once its lease is over; the
+    /// pages it had, and the pages that moved.
     fn churn(&mut self) -> (u64, u64) {
         let hosts: Vec<u32> = (0..self.web.hosts().len() as u32).collect();
         let mut owners = vec![NOBODY; hosts.len()];

@@ -113,8 +113,8 @@ impl Coordinator {
         for number in stale {
             let pages = self.collection.pages_of(&groups[number]);
             let digest = self.pages_hash(&pages);
-            // Every page was in a list that could be made; if one cannot, hosts that were taken away
-            // are still to go.
+            // Every page was in a list that could be made; if one cannot, hosts that were taken
+            // away are still to go.
             let (image, pages) = self.image(&pages).unwrap_or_else(|why| {
                 crate::output::say(format_args!("a list cannot be made: {why}"));
                 self.image(&[]).unwrap_or_default()

@@ -140,8 +140,8 @@ impl Budget {
     }
 }
 
-/// What is to be said of pages with a rhythm of their own where they will not be on time: politeness
-/// forbids it, or the budget, which they share with all others, has too little room.
+/// What is to be said of pages with a rhythm of their own where they will not be on time:
+/// politeness forbids it, or the budget, which they share with all others, has too little room.
 fn tight(listing: &Listing, interval: Duration, most: f64, cap: f64) -> String {
     let (mut timed, mut through) = (0.0, 0.0);
     for gate in gates(listing, interval) {

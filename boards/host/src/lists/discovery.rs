@@ -1,5 +1,5 @@
-//! Whether and where pages are looked for beyond the list, as `run`, `check`, `cargo xtask qemu` and
-//! `cargo xtask flash` take it.
+//! Whether and where pages are looked for beyond the list, as `run`, `check`, `cargo xtask qemu`
+//! and `cargo xtask flash` take it.
 
 use dunlin::discover::{Discovery, Scope};
 use dunlin::rank::{Measure, Ranking, Topic, TopicError};

@@ -36,8 +36,8 @@ const SECRET: [&str; 8] = [
     "auth",
     "session",
 ];
-/// Bytes of a name and its value at most: servers take 8 kB of head, and a probe writes them through
-/// a window.
+/// Bytes of a name and its value at most: servers take 8 kB of head, and a probe writes them
+/// through a window.
 const LONGEST: usize = 4096;
 
 /// A header, with the names of environment variables where their values go.

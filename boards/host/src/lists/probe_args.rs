@@ -172,8 +172,8 @@ impl ProbeArgs {
     }
 }
 
-/// Lists for probes are published, and images of them lie where everybody can read them: a secret is
-/// in neither. Headers are in no image at all.
+/// Lists for probes are published, and images of them lie where everybody can read them: a secret
+/// is in neither. Headers are in no image at all.
 fn refuse_secrets(listing: &Listing) -> Result<(), Error> {
     let mut headers = listing.headers.iter();
     let secret = headers.find_map(|(host, headers)| {

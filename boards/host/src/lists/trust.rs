@@ -46,8 +46,8 @@ pub fn authorities(path: &Path) -> Result<Vec<Vec<u8>>, Error> {
     }
 }
 
-/// What to say of a list of https pages alone: no https without the date, and `Date` headers come by
-/// http pages. (A gateway is asked for https pages by http.)
+/// What to say of a list of https pages alone: no https without the date, and `Date` headers come
+/// by http pages. (A gateway is asked for https pages by http.)
 pub fn needs_time_server(listing: &Listing) -> Option<&'static str> {
     let pages = &listing.list.pages;
     let is_secure = |page: &ListedPage| page.url.starts_with("https:");

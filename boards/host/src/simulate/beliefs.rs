@@ -52,8 +52,8 @@ impl Beliefs {
         &self.rates
     }
 
-    /// Learns from a fetch. Says whether it is time to plan anew: after as many fetches as there are
-    /// pages, and only for those who have to learn.
+    /// Learns from a fetch. Says whether it is time to plan anew: after as many fetches as there
+    /// are pages, and only for those who have to learn.
     pub fn record(&mut self, fetched: &Fetched) -> bool {
         let Some((estimate, last)) = self.learnt.get_mut(fetched.page) else {
             return false;

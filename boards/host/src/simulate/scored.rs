@@ -255,8 +255,8 @@ mod tests {
     use super::super::{SimHost, SimPage};
     use super::*;
 
-    /// Two pages of one host that announces two updates a day, with these chances in the morning, and
-    /// these accesses; both were crawled at midnight.
+    /// Two pages of one host that announces two updates a day, with these chances in the morning,
+    /// and these accesses; both were crawled at midnight.
     fn rule(tells: Tells, chances: [f64; 2], accesses: [&[f64]; 2]) -> Scored {
         let page = |chance: f64| SimPage {
             host: 0,

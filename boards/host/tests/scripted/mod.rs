@@ -55,8 +55,8 @@ pub fn wait_for(what: &str, patience: Duration, mut is_so: impl FnMut() -> bool)
     }
 }
 
-/// Where the folder of a test is, which is not there yet. The broker is somebody else, who has to get
-/// there: not so into everybody's checkout.
+/// Where the folder of a test is, which is not there yet. The broker is somebody else, who has to
+/// get there: not so into everybody's checkout.
 pub fn place_of(name: &str) -> PathBuf {
     let folder = format!("dunlin-fleet-{name}-{}", std::process::id());
     let folder = std::env::temp_dir().join(folder);

@@ -26,8 +26,22 @@ const CANDIDATES: usize = 2_048;
 const KEY: [u8; 16] = [7; 16];
 /// Sixteen words, of which the page holds some.
 const WORDS: [&str; 16] = [
-    "wader", "estuary", "tide", "mud", "bird", "coast", "flock", "moult", "ringing", "roost",
-    "sandpiper", "plover", "curlew", "godwit", "knot", "dunlin",
+    "wader",
+    "estuary",
+    "tide",
+    "mud",
+    "bird",
+    "coast",
+    "flock",
+    "moult",
+    "ringing",
+    "roost",
+    "sandpiper",
+    "plover",
+    "curlew",
+    "godwit",
+    "knot",
+    "dunlin",
 ];
 
 struct Tables {
@@ -45,8 +59,7 @@ static TABLES: ConstStaticCell<Tables> = ConstStaticCell::new(Tables {
     doorkeeper: [0; 4_096],
     directories: [0; 2_048],
 });
-static TEXT: ConstStaticCell<heapless::Vec<u8, PAGE>> =
-    ConstStaticCell::new(heapless::Vec::new());
+static TEXT: ConstStaticCell<heapless::Vec<u8, PAGE>> = ConstStaticCell::new(heapless::Vec::new());
 
 impl Tables {
     fn frontier(&mut self, settings: FrontierSettings) -> Frontier<'_> {
@@ -66,7 +79,9 @@ fn write_page(page: &mut heapless::Vec<u8, PAGE>) {
     struct Text<'p>(&'p mut heapless::Vec<u8, PAGE>);
     impl core::fmt::Write for Text<'_> {
         fn write_str(&mut self, text: &str) -> core::fmt::Result {
-            self.0.extend_from_slice(text.as_bytes()).map_err(|_| core::fmt::Error)
+            self.0
+                .extend_from_slice(text.as_bytes())
+                .map_err(|_| core::fmt::Error)
         }
     }
     let mut text = Text(page);
@@ -129,11 +144,16 @@ impl LinkSink for Sink<'_, '_> {
 fn count_links(meter: &mut InstructionMeter, tables: &mut Tables, page: &[u8]) {
     let windows = || page.chunks(1024);
     let size = PAGE as u32;
-    meter.measure("discover: the fingerprint alone, per byte", size, size, &mut || {
-        let mut hasher = Fingerprinter::new(&KEY, &[]);
-        windows().for_each(|window| hasher.update(window));
-        black_box(hasher.finish());
-    });
+    meter.measure(
+        "discover: the fingerprint alone, per byte",
+        size,
+        size,
+        &mut || {
+            let mut hasher = Fingerprinter::new(&KEY, &[]);
+            windows().for_each(|window| hasher.update(window));
+            black_box(hasher.finish());
+        },
+    );
     let Ok(base) = Url::parse("http://example.org/") else {
         return;
     };
@@ -156,7 +176,11 @@ fn count_links(meter: &mut InstructionMeter, tables: &mut Tables, page: &[u8]) {
             reader.finish(&mut sink);
         });
         if sink.links.len() != LINKS {
-            defmt::error!("found {=usize} links, expected {=usize}", sink.links.len(), LINKS);
+            defmt::error!(
+                "found {=usize} links, expected {=usize}",
+                sink.links.len(),
+                LINKS
+            );
             exit::failure();
         }
     }
@@ -177,7 +201,8 @@ fn count_decisions(meter: &mut InstructionMeter, tables: &mut Tables) {
             frontier.keep(place as u16, 1 + place.wrapping_mul(0x9e37_79b1));
         }
         for number in 0..CANDIDATES as u32 {
-            let mut candidate = Candidate::new(0x8000_0001 ^ number.wrapping_mul(0x85eb_ca6b), 0, number);
+            let mut candidate =
+                Candidate::new(0x8000_0001 ^ number.wrapping_mul(0x85eb_ca6b), 0, number);
             candidate.set_verdict(Verdict::Allowed);
             let _ = frontier.offer(candidate, number);
         }

@@ -1,7 +1,8 @@
 #![no_std]
 #![no_main]
-//! Counts what TLS costs in instructions: connections whose servers' part was recorded on a computer
-//! (`dunlin_tls::rehearsal`) and lies where the page image would. Start QEMU with `-icount shift=7`.
+//! Counts what TLS costs in instructions: connections whose servers' part was recorded on a
+//! computer (`dunlin_tls::rehearsal`) and lies where the page image would. Start QEMU with `-icount
+//! shift=7`.
 
 use core::cell::Cell;
 use core::convert::Infallible;

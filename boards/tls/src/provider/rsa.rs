@@ -118,7 +118,8 @@ impl Modulus {
         })
     }
 
-    /// `base` to the power of `exponent`, into as many bytes; `None` if it is not below the modulus.
+    /// `base` to the power of `exponent`, into as many bytes; `None` if it is not below the
+    /// modulus.
     fn power(&self, base: &[u8], exponent: u32, into: &mut [u8]) -> Option<()> {
         let base = from_bytes(base);
         if !self.is_less(&base) {

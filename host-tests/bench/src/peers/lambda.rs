@@ -17,12 +17,12 @@
 //! Σ over changed a/(e^{Δa} − 1)  =  Σ over unchanged a
 //! ```
 //!
-//! Smoothed, as the authors do it, by an imaginary visit of either kind, so that no estimate is 0 or
-//! infinite. Theirs come after half a day, where pages were visited daily: here after half the mean
-//! gap. (Their estimates end at 0.0005 and 7 changes a day; that bound is left out, it would be one
-//! of their data.) Rates are estimated and the budget
-//! divided anew after each round, that is, as many fetches as there are pages. The paper's learner
-//! has no bound on what it keeps of a page, so neither has this one.
+//! Smoothed, as the authors do it, by an imaginary visit of either kind, so that no estimate is 0
+//! or infinite. Theirs come after half a day, where pages were visited daily: here after half the
+//! mean gap. (Their estimates end at 0.0005 and 7 changes a day; that bound is left out, it would
+//! be one of their data.) Rates are estimated and the budget divided anew after each round, that
+//! is, as many fetches as there are pages. The paper's learner has no bound on what it keeps of a
+//! page, so neither has this one.
 
 use dunlin::scheduler::Outcome;
 use dunlin::time::{Duration, Instant};

@@ -1,6 +1,6 @@
-//! Ten minutes of a fleet: four probes in QEMU and two on this computer share 400 pages on 20 hosts.
-//! For five minutes nothing happens, and it is as fresh as one who knows everything could be; then
-//! probes, broker and planner die one after the other.
+//! Ten minutes of a fleet: four probes in QEMU and two on this computer share 400 pages on 20
+//! hosts. For five minutes nothing happens, and it is as fresh as one who knows everything could
+//! be; then probes, broker and planner die one after the other.
 
 use std::collections::HashMap;
 use std::fs;
@@ -26,8 +26,8 @@ const UNKNOWN: usize = 10;
 /// Fetches a second, over all probes.
 const BUDGET: f64 = 8.0;
 const LEASE: Duration = Duration::from_secs(20);
-/// What a planner takes besides: it waits for probes that a broker knows of, and for those that come
-/// together.
+/// What a planner takes besides: it waits for probes that a broker knows of, and for those that
+/// come together.
 const PLACING: Duration = Duration::from_secs(12);
 /// The share of the optimum that has to be reached while nothing happens.
 const NEAR: f64 = 0.97;

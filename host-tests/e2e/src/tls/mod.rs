@@ -33,8 +33,8 @@ use server::{Ending, MEDDLINGS, Server, meddle};
 
 /// What the stack may take.
 const STACK: u64 = 28_000;
-/// The same for the deepest path that a server can have searched: of 37,376 bytes that boards leave,
-/// interrupts need some, too.
+/// The same for the deepest path that a server can have searched: of 37,376 bytes that boards
+/// leave, interrupts need some, too.
 const STACK_IN_A_MAZE: u64 = 32_000;
 /// What the pool has beside its sessions.
 const POOL: u32 = 32 * 1024;

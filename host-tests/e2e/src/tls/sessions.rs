@@ -120,8 +120,8 @@ pub fn greediest(elf: &Path, seconds: u32, least: u32) -> Result<()> {
     Ok(())
 }
 
-/// A host that gets another certificate after six seconds, and after twelve one of another authority,
-/// and keeps none of its sessions.
+/// A host that gets another certificate after six seconds, and after twelve one of another
+/// authority, and keeps none of its sessions.
 pub struct Rotating {
     pub authorities: [Authority; 2],
     pub server: Server,

@@ -1,6 +1,6 @@
 //! Hosts that mean harm: what they may not do to other hosts, to the owner's network, and to
-//! themselves. Here: whose gate and whose rules a request has, however a host is spelled and whatever
-//! it answers.
+//! themselves. Here: whose gate and whose rules a request has, however a host is spelled and
+//! whatever it answers.
 
 mod earlier;
 mod moves;

@@ -1,4 +1,5 @@
-//! The owner's private network: no redirect, no link, no name that changes, no gateway leads into it.
+//! The owner's private network: no redirect, no link, no name that changes, no gateway leads into
+//! it.
 
 use std::net::IpAddr;
 

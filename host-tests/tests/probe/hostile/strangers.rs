@@ -1,5 +1,5 @@
-//! Hosts that are not in the list, and that only redirects lead to: what is remembered of them, how long, and
-//! what they may not take from others.
+//! Hosts that are not in the list, and that only redirects lead to: what is remembered of them, how
+//! long, and what they may not take from others.
 
 use dunlin::time::Duration;
 
@@ -193,8 +193,8 @@ fn a_stranger_that_wants_to_be_left_alone_is_not_forgotten_for_others() {
 #[test]
 fn a_stranger_that_is_closed_keeps_its_place_when_all_are_taken() {
     const CLOSED: Duration = Duration::from_secs(1_000);
-    // Eight hosts lead to a stranger each, which take all places. Then one leads to a ninth, and later
-    // eight more lead to the first eight.
+    // Eight hosts lead to a stranger each, which take all places. Then one leads to a ninth, and
+    // later eight more lead to the first eight.
     let first = (0..8).map(|number| (format!("first{number}.test"), number, 0));
     let ninth = [("ninth.test".to_owned(), 8, 100)];
     let later = (0..8).map(|number| (format!("later{number}.test"), number, 200));

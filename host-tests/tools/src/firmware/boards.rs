@@ -51,8 +51,8 @@ pub struct Board {
     pub lines: &'static [Line],
     /// It has to be told which network to join.
     pub wifi: bool,
-    /// The folder of the boot loader that starts a firmware with updates; its binary has the board's
-    /// name and `-boot`.
+    /// The folder of the boot loader that starts a firmware with updates; its binary has the
+    /// board's name and `-boot`.
     pub boot_loader: &'static str,
 }
 

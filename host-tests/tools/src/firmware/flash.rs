@@ -190,8 +190,8 @@ pub struct Boot {
     /// The boot loader.
     pub elf: PathBuf,
     /// What tells the boot loader that there is nothing to be done, and the firmware that the list
-    /// which is written now counts, whatever came as an update before: where it belongs, and what it
-    /// is.
+    /// which is written now counts, whatever came as an update before: where it belongs, and what
+    /// it is.
     marks: [(u64, PathBuf); 2],
 }
 

@@ -36,7 +36,8 @@ impl Told {
         Ok(told)
     }
 
-    /// With the fleet that the device belongs to, which takes the place of what the file says of one.
+    /// With the fleet that the device belongs to, which takes the place of what the file says of
+    /// one.
     ///
     /// # Errors
     /// [`Error::Usage`]: a device has one name.
@@ -133,7 +134,8 @@ impl Told {
         Ok(told)
     }
 
-    /// Where updates are looked for, if the file says so; else this is from now on, if there is one.
+    /// Where updates are looked for, if the file says so; else this is from now on, if there is
+    /// one.
     pub fn update_url(&mut self, otherwise: Option<&str>) -> Option<&str> {
         if let (None, Some(url)) = (self.get(Key::UpdateUrl), otherwise) {
             self.0.push((Key::UpdateUrl, url.to_owned()));
@@ -190,7 +192,8 @@ impl Told {
     }
 }
 
-/// An origin, a space, and headers with `|` between them? The value may be a secret: it is not shown.
+/// An origin, a space, and headers with `|` between them? The value may be a secret: it is not
+/// shown.
 fn is_header_line(line: &str) -> bool {
     let is_header = |field: &str| {
         field

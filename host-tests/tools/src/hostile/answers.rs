@@ -235,8 +235,8 @@ fn statuses(add: &mut Add<'_>) {
     add("upgrade", Sent::Bytes(upgrade.as_bytes().to_vec()));
 }
 
-/// Where redirects lead: to a server of this computer, by every spelling of its address, and to what
-/// is no place at all.
+/// Where redirects lead: to a server of this computer, by every spelling of its address, and to
+/// what is no place at all.
 fn redirects(add: &mut Add<'_>, own: u16, trap: u16) {
     let private = [
         "http://127.0.0.1:{}/",

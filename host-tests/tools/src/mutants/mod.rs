@@ -1,5 +1,5 @@
-//! `cargo xtask mutants`: faults put into the crate one at a time, each to be caught by the tests of
-//! its room. cargo-mutants says which faults there are.
+//! `cargo xtask mutants`: faults put into the crate one at a time, each to be caught by the tests
+//! of its room. cargo-mutants says which faults there are.
 //!
 //! A sample that is the same for the same seed, or all of them. Survivors have to be known, with a
 //! reason each, in `host-tests/mutants.toml`.

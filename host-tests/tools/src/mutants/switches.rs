@@ -1,4 +1,5 @@
-//! Many mutants in one build, each behind a switch; those that do not compile are found and left out.
+//! Many mutants in one build, each behind a switch; those that do not compile are found and left
+//! out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

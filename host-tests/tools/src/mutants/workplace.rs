@@ -1,5 +1,5 @@
-//! A copy of the repository to put mutants into, with a build folder of its own: in a common one cargo
-//! would take a crate with mutants for the crate.
+//! A copy of the repository to put mutants into, with a build folder of its own: in a common one
+//! cargo would take a crate with mutants for the crate.
 
 use std::collections::BTreeMap;
 use std::fs;

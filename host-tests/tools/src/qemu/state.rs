@@ -34,9 +34,9 @@ impl StateFile {
         Self::open_of(file, STATE)
     }
 
-    /// The same for a firmware with updates: a file of a firmware without them grows, and keeps what
-    /// is in it. Where no firmware is in the slot that is started, this one is put there, as a cable
-    /// would.
+    /// The same for a firmware with updates: a file of a firmware without them grows, and keeps
+    /// what is in it. Where no firmware is in the slot that is started, this one is put there, as a
+    /// cable would.
     ///
     /// # Errors
     /// As above, and a firmware that does not fit.

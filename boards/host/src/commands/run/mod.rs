@@ -1,7 +1,7 @@
 //! `dunlin run`: the probe's own loop on this computer's sockets.
 //!
-//! Options and how a run goes on are here, `crawl.rs` crawls one list, `summary.rs` says what came of
-//! it.
+//! Options and how a run goes on are here, `crawl.rs` crawls one list, `summary.rs` says what came
+//! of it.
 
 mod crawl;
 mod summary;
@@ -57,11 +57,11 @@ use crate::post::PostUrl;
 /// to there.
 ///
 /// --exec, --webhook and --feed tell others of changes and bad news, once each, and never hold the
-/// crawl up. Without --state nothing is kept between runs. At the end, a summary; with --format json as a
-/// last line on stdout.
+/// crawl up. Without --state nothing is kept between runs. At the end, a summary; with --format
+/// json as a last line on stdout.
 ///
-/// With --fleet it is a probe of a fleet: page list, budget and lease come from the fleet's planner,
-/// and nothing is asked without a lease.
+/// With --fleet it is a probe of a fleet: page list, budget and lease come from the fleet's
+/// planner, and nothing is asked without a lease.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment, mut_arg("pages", |pages| pages.required(false)))]
 pub struct Args {
@@ -104,8 +104,8 @@ pub struct Args {
     /// Write these lines to this file as well, behind what it holds
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Write each visit that brought an answer to this file, behind what it holds: a HISTORY.csv for
-    /// `dunlin estimate`
+    /// Write each visit that brought an answer to this file, behind what it holds: a HISTORY.csv
+    /// for `dunlin estimate`
     #[arg(long, value_name = "HISTORY.csv")]
     visits: Option<PathBuf>,
     /// Keep in this file what is learnt: a second run resumes. One run at a time can use it

@@ -45,8 +45,8 @@ use transport::Assigned;
 ///             goes to stderr. Ideal times are even from a page's last crawl on (--last); without
 ///             it, pages take turns all over the interval
 ///
-/// Pages with known update times (quasi) are crawled just after those that matter most, whatever the
-/// method, and no page is crawled twice within an interval/max.
+/// Pages with known update times (quasi) are crawled just after those that matter most, whatever
+/// the method, and no page is crawled twice within an interval/max.
 ///
 /// A crawler that can do S crawls in the interval takes an S-th of it for each. Politeness is kept
 /// whatever the method; crawls that find no polite moment in time start after the interval, and

@@ -72,9 +72,9 @@ pub struct Args {
     /// change; a URL that is not on the list, or a time that is not a number from 0, is refused
     #[arg(long, value_name = "TRACE.csv")]
     trace: Option<PathBuf>,
-    /// For --policy hints: when pages are asked for by those whom the collection is for, as url,time_s
-    /// in seconds from the start, rows in any order, several at a time if there were so many. Default:
-    /// as often as pages weigh
+    /// For --policy hints: when pages are asked for by those whom the collection is for, as
+    /// url,time_s in seconds from the start, rows in any order, several at a time if there were so
+    /// many. Default: as often as pages weigh
     #[arg(long, value_name = "ACCESSES.csv")]
     accesses: Option<PathBuf>,
     /// Start without the rates: policies have to learn them
@@ -89,8 +89,8 @@ pub struct Args {
     /// Of the changes: the same seed, the same result
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// How many simulations, with this seed and those after it. Default: 5, or 1 with a trace, whose
-    /// changes are always the same
+    /// How many simulations, with this seed and those after it. Default: 5, or 1 with a trace,
+    /// whose changes are always the same
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..=1000))]
     seeds: Option<u16>,
     /// What `min`, `max` and `updates` of the list are counted in
