@@ -336,12 +336,11 @@ fn small(section: &mut Section, web: &Crawled) {
         &by_rank,
     );
     let worse = |curves: &[(String, Curve)]| {
-        let below = [PAGERANK, BACKLINK, BREADTH].map(|order| {
+        [PAGERANK, BACKLINK, BREADTH].map(|order| {
             let steps =
                 (1..STEPS).filter(|step| curves[order].1[*step] < *step as f64 / STEPS as f64);
             steps.count()
-        });
-        below
+        })
     };
     let below = worse(&by_links);
     section.claim(
