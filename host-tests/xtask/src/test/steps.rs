@@ -86,9 +86,7 @@ pub const FIRST: &[Step] = &[step("tools", tools), step("format", format)];
 pub const COMPUTER: &[Step] = &[
     step("clippy on this computer", clippy_host),
     step("unit, doc and host tests", tests),
-    step("Python package", |settings| {
-        python_package::test(settings.install)
-    }),
+    step("Python package", |of| python_package::test(of.install)),
     step("documentation", documentation),
     step("package", package),
     step("clippy for devices", clippy_devices),
@@ -97,20 +95,16 @@ pub const COMPUTER: &[Step] = &[
 /// The lane of boards, emulated and not. The monitor comes last: it needs a program that the other
 /// lane compiles, too.
 pub const FIRMWARE: &[Step] = &[
-    step("firmware", |settings| {
-        firmware::build_all(settings.install, Rows::of_run(settings.long))
+    step("firmware", |of| firmware::build_all(of.install, rows(of))),
+    on_images("no allocator", |of| {
+        panics::no_allocator(of.install, rows(of))
     }),
-    on_images("no allocator", |settings| {
-        panics::no_allocator(settings.install, Rows::of_run(settings.long))
+    on_images("panic sites", |of| {
+        panics::panic_sites(of.install, rows(of))
     }),
-    on_images("panic sites", |settings| {
-        panics::panic_sites(settings.install, Rows::of_run(settings.long))
-    }),
-    on_images("boards", |settings| {
-        boards::check(settings.install, Rows::of_run(settings.long))
-    }),
-    on_images("flash and RAM", |settings| {
-        sizes::size(settings.install, Rows::of_run(settings.long), &[], true)
+    on_images("boards", |of| boards::check(of.install, rows(of))),
+    on_images("flash and RAM", |of| {
+        sizes::size(of.install, rows(of), &[], true)
     }),
     on_images("on-target suite in QEMU", on_target),
     on_images("end to end in QEMU", |settings| {
@@ -118,9 +112,7 @@ pub const FIRMWARE: &[Step] = &[
         println!("end to end: {passed} passed, judged by the servers' logs");
         Ok(())
     }),
-    on_images("a day in virtual time in QEMU", |settings| {
-        day::day(settings.install)
-    }),
+    on_images("a day in virtual time in QEMU", |of| day::day(of.install)),
     on_images(
         "instruction counts and sizes beside the baseline",
         |settings| bench::guard(settings.install),
@@ -134,8 +126,8 @@ pub const FIRMWARE: &[Step] = &[
 /// and fuzzing, which finds next to nothing new in a minute (in every run, its corpus is a test of
 /// its own).
 pub const ALONE: &[Step] = &[
-    step("throughput in QEMU", |settings| {
-        throughput::throughput(settings.install)
+    step("throughput in QEMU", |of| {
+        throughput::throughput(of.install)
     }),
     step("supply chain", |settings| {
         supply_chain::supply_chain(settings.install)
@@ -144,6 +136,10 @@ pub const ALONE: &[Step] = &[
         fuzz::fuzz(settings.install, None, fuzz::SECONDS)
     }),
 ];
+
+fn rows(settings: Settings) -> Rows {
+    Rows::of_run(settings.long)
+}
 
 fn tools(settings: Settings) -> Result<()> {
     setup::components(settings.install)?;
