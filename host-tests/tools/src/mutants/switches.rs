@@ -10,6 +10,10 @@ use super::Room;
 use super::mutant::{Mutant, SWITCH, switched};
 use super::workplace::Workplace;
 
+/// What the compiler sees only when it makes code, and would refuse: these are faults to be caught
+/// like others.
+const ALLOWED: &str = "#![allow(arithmetic_overflow, unconditional_panic)]\n";
+
 /// Mutants that are compiled into the copy at once.
 #[derive(Debug, Default)]
 pub(super) struct Switches {
@@ -23,7 +27,7 @@ impl Switches {
     /// Puts all `mutants` into the copy that compile.
     pub fn new(workplace: &Workplace, mutants: &[(Room, Mutant)]) -> Result<Self> {
         let mut switches = Self::default();
-        let lib = workplace.original("src/lib.rs")?.to_owned() + SWITCH;
+        let lib = [ALLOWED, workplace.original("src/lib.rs")?, SWITCH].concat();
         workplace.write("src/lib.rs", lib.as_bytes())?;
         loop {
             let places = switches.write(workplace, mutants)?;
