@@ -283,7 +283,7 @@ fn long_run_costs_know_the_night_and_are_the_lowest_mix() {
                 "{crawls}: {found} {expected}"
             );
         }
-        for crawls in 1..=count {
+        for (crawls, best) in best.iter().enumerate().skip(1) {
             let mut times = vec![0; crawls];
             let mut rows = vec![0.0; crawls * (count + 1)];
             let chosen =
@@ -291,11 +291,11 @@ fn long_run_costs_know_the_night_and_are_the_lowest_mix() {
             assert_eq!(chosen, crawls);
             assert!(times.is_sorted_by(|one, next| one < next), "{times:?}");
             let mask = |times: &[u16]| times.iter().fold(0, |mask, j| mask | 1 << j);
-            assert!((long_run_staleness(&updates, mask(&times)) - best[crawls]).abs() < 1e-12);
+            assert!((long_run_staleness(&updates, mask(&times)) - best).abs() < 1e-12);
             let mut rows = vec![0.0; crawls * count];
             choose(&updates, freshness, &mut times, &mut rows);
             let of_one_interval = long_run_staleness(&updates, mask(&times));
-            beyond_one_interval += usize::from(of_one_interval > best[crawls] + 0.01);
+            beyond_one_interval += usize::from(of_one_interval > best + 0.01);
         }
         long_run_costs(
             &updates,
