@@ -284,7 +284,7 @@ fn what_a_probe_says_is_believed_of_itself_only() {
         seq: 1,
         list: u32::MAX,
         list_for_ms: u32::MAX,
-        epoch: u32::MAX,
+        epoch: 0,
         grant: 9,
         budget: 1e9,
         outlook: Outlook {
@@ -309,10 +309,19 @@ fn what_a_probe_says_is_believed_of_itself_only() {
         forged.say(Outgoing::new(foreign.as_str(), bytes.clone()));
         forged.say(Outgoing::new(grant.as_str(), bytes.clone()));
     }
+    // Nonsense is what cannot be read, and an epoch that no planner has begun.
     forged.say(Outgoing::new(own.as_str(), vec![1, 2, 3]));
+    let absurd = Report {
+        epoch: u32::MAX,
+        seq: 2,
+        ..report
+    };
+    let mut buffer = [0; LONGEST];
+    let bytes = encode(&absurd, &mut buffer).expect("short").to_vec();
+    forged.say(Outgoing::new(own.as_str(), bytes));
     wait_for("duplicates and nonsense are noticed", PATIENCE, || {
         ignored("stale").is_some_and(|count| count >= 2)
-            && ignored("nonsense").is_some_and(|count| count >= 1)
+            && ignored("nonsense").is_some_and(|count| count >= 2)
     });
     std::thread::sleep(Duration::from_secs(2));
     for (probe, list) in all.iter().zip(lists) {
