@@ -127,14 +127,6 @@ fn quote(cell: &str) -> String {
     }
 }
 
-/// A number in as many digits as it has, and not in hundreds of zeros.
-pub fn number(number: f64) -> String {
-    match number.is_finite() && number != 0.0 && !(1e-6..1e15).contains(&number.abs()) {
-        true => format!("{number:e}"),
-        false => number.to_string(),
-    }
-}
-
 /// Writes one JSON document and a line end.
 pub fn json(value: &impl serde::Serialize) -> String {
     // Our own types hold nothing JSON cannot say, and keys are strings.

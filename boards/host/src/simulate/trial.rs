@@ -10,7 +10,6 @@ use serde::Serialize;
 use super::repeat::{Mean, parallel};
 use super::run::run_watched;
 use super::{Change, Options, PolicyName, Report, World};
-use crate::output;
 
 /// How many simulations there are unless the user says: so many that their spread says something.
 pub const SEEDS: u16 = 5;
@@ -108,7 +107,7 @@ impl OutOfRange {
     /// The same in the words of the command line.
     pub fn as_option(&self) -> String {
         let name = self.name.replace('_', "-");
-        let found = output::number(self.found);
+        let found = number(self.found);
         format!("found --{name} {found}, expected {}", self.expected)
     }
 }
@@ -120,7 +119,7 @@ impl fmt::Display for OutOfRange {
             found,
             expected,
         } = self;
-        let found = output::number(*found);
+        let found = number(*found);
         write!(f, "found {name} {found}, expected {expected}")
     }
 }
@@ -261,5 +260,13 @@ impl Trial {
                     .collect()
             }),
         }
+    }
+}
+
+/// A number in as many digits as it has, and not in hundreds of zeros.
+fn number(number: f64) -> String {
+    match number.is_finite() && number != 0.0 && !(1e-6..1e15).contains(&number.abs()) {
+        true => format!("{number:e}"),
+        false => number.to_string(),
     }
 }
