@@ -91,13 +91,11 @@ def replay(entries, found):
                 continue
             status, body = ask(app, f"/kept/{timestamp}id_/{fields['url']}")
             assert status.startswith("200"), (status, fields, body[:300])
-            same = [kept for (url, _), kept in bodies.items() if url == fields["url"]]
+            # Versions of one second cannot be told apart by their moment: it is one of them.
+            same = [bodies[more["url"], more["digest"]] for other, more in entries
+                    if other == timestamp and more["url"] == fields["url"]]
             assert body in same, (fields, body)
-            # Versions of one second cannot be told apart by their moment.
-            alone = sum(1 for other, more in entries if other == timestamp and more["url"] == fields["url"]) == 1
-            if alone:
-                assert body == bodies[fields["url"], fields["digest"]], fields
-                replayed += 1
+            replayed += 1
         assert replayed > 0
 
 
