@@ -316,6 +316,48 @@ fn long_run_costs_know_the_night_and_are_the_lowest_mix() {
 }
 
 #[test]
+fn a_day_of_many_updates_loses_little_by_where_its_crawls_begin() {
+    let mut random = Random(23);
+    for count in [24, 40] {
+        let mut worst: f64 = 0.0;
+        for _ in 0..30 {
+            let mut updates: Vec<_> = (0..count)
+                .map(|_| Update {
+                    offset: f64::from(random.unit()),
+                    probability: f64::from(random.unit()),
+                })
+                .collect();
+            updates.sort_by(|a, b| a.offset.total_cmp(&b.offset));
+            // Every update as the first.
+            let mut exact = vec![f64::INFINITY; count];
+            let mut scratch = vec![0.0; 2 * count + 1];
+            for first in 0..count {
+                let start = updates[first].offset;
+                let others = updates[first + 1..].iter().chain(&updates[..first]);
+                let seen = |update: &Update<f64>| Update {
+                    offset: (update.offset - start).rem_euclid(1.0),
+                    ..*update
+                };
+                let others: Vec<_> = others.map(seen).collect();
+                let mut row = vec![0.0; count];
+                costs(&others, Objective::Freshness, &mut row, &mut scratch);
+                for (exact, found) in exact.iter_mut().zip(&row) {
+                    *exact = exact.min(*found);
+                }
+            }
+            let mut found = vec![0.0; count + 1];
+            let mut rotated = updates.clone();
+            let freshness = Objective::Freshness;
+            long_run_costs(&updates, freshness, &mut found, &mut rotated, &mut scratch);
+            for (found, exact) in found[1..].iter().zip(&exact) {
+                worst = worst.max(found - exact);
+            }
+        }
+        assert!(worst < 0.02, "{count}: {worst}");
+    }
+}
+
+#[test]
 fn scratch_that_is_too_short_is_refused() {
     let updates = [Update {
         offset: 0.5,

@@ -236,25 +236,43 @@ pub fn choose<F: Real>(
     count
 }
 
-/// Work that the search for the best first crawl may take, in steps.
-const MOST_STEPS: usize = 1 << 24;
+/// Trying every update as the first takes no more steps than this, or than two crawls take.
+const MOST_STEPS: usize = 1 << 16;
 
-/// The updates on which the first crawl is tried: all of them, if there are few.
-fn starts<F: Real>(updates: &[Update<F>]) -> impl Iterator<Item = usize> {
-    let count = updates.len();
-    let tries = (MOST_STEPS / count.pow(3).max(1)).clamp(1, count.max(1));
-    let surest = updates.iter().enumerate().fold(0, |best, (j, update)| {
-        let is_surer = |best: &Update<F>| update.probability > best.probability;
-        if updates.get(best).is_some_and(is_surer) {
-            j
-        } else {
-            best
+/// Up to how many crawls each of so many updates is tried as the first: with more of them, little
+/// hangs on it.
+fn crawls_tried(updates: usize) -> usize {
+    (MOST_STEPS / updates.saturating_pow(3).max(1)).clamp(2, updates.max(2))
+}
+
+/// About how many steps [`long_run_costs`] takes for so many updates and as many crawls.
+pub fn long_run_steps(updates: usize) -> usize {
+    let tried = crawls_tried(updates).saturating_add(1);
+    tried.saturating_mul(updates.saturating_pow(3))
+}
+
+/// The update to begin with for as many crawls as `row` is long: that from which they cost least.
+/// `row` is left with anything, `least` with the least cost of 1, 2, … crawls.
+fn best_start<F: Real>(
+    updates: &[Update<F>],
+    objective: Objective,
+    row: &mut [F],
+    least: &mut [F],
+    rotated: &mut [Update<F>],
+    scratch: &mut [F],
+) -> usize {
+    let mut best = (F::INFINITY, 0);
+    for first in 0..updates.len() {
+        let found = costs(rotate(updates, first, rotated), objective, row, scratch);
+        let row = row.get(..found).unwrap_or(&[]);
+        for (least, cost) in least.iter_mut().zip(row) {
+            *least = least.min(*cost);
         }
-    });
-    let stride = count.div_ceil(tries).max(1);
-    (0..count)
-        .map(move |j| (j + surest) % count)
-        .step_by(stride)
+        if let Some(last) = row.last().filter(|last| **last < best.0) {
+            best = (*last, first);
+        }
+    }
+    best.1
 }
 
 /// Fills `rotated` with the updates after `first`, seen from there, round to the one before it.
@@ -311,11 +329,11 @@ fn make_convex<F: Real>(costs: &mut [F]) {
 /// good. By age, a crawl every other interval leaves the copy half an interval older than one in
 /// each; that line is drawn on to no crawls at all, where the age has no end.
 ///
-/// One crawl is on some update; from there on it is the problem of one interval. All updates are
-/// tried up to 64 of them, fewer beyond, down to the surest alone from 256 on, where a day with so
-/// many leaves little to choose. `rotated` holds at least one place an update, `scratch` one number
-/// an update and one a cost, or nothing is filled and the answer is 0. O(Q³ x) steps, at most Q² x
-/// where those are more than 2²⁴.
+/// One crawl is on some update; from there on it is the problem of one interval. For up to 16
+/// updates, and for two crawls of any number, each update is tried as that one, and the costs are
+/// exact; for more crawls the best to begin a few with has to do. `rotated` holds at least one place
+/// an update, `scratch` one number an update and one a cost, or nothing is filled and the answer is
+/// 0. Work: [`long_run_steps`].
 ///
 /// ```
 /// use dunlin::model::{Objective, quasi::{Update, long_run_costs}};
@@ -351,10 +369,12 @@ pub fn long_run_costs<F: Real>(
         return 0;
     };
     some.fill(F::INFINITY);
-    for first in starts(updates) {
-        let others = rotate(updates, first, rotated);
-        let found = self::costs(others, objective, row, scratch);
-        for (cost, found) in some.iter_mut().zip(row.iter().take(found)) {
+    let near = crawls_tried(updates.len()).min(some.len());
+    let (short, _) = row.split_at_mut(near);
+    let first = best_start(updates, objective, short, some, rotated, scratch);
+    if near < some.len() {
+        self::costs(rotate(updates, first, rotated), objective, row, scratch);
+        for (cost, found) in some.iter_mut().zip(row) {
             *cost = cost.min(*found);
         }
     }
@@ -389,18 +409,8 @@ pub fn choose_for_long_run<F: Real>(
     if rotated.len() < updates.len() || scratch.len() < count * updates.len() + count {
         return 0;
     }
-    let mut least = (F::INFINITY, 0);
-    for first in starts(updates) {
-        let others = rotate(updates, first, rotated);
-        let (row, scratch) = scratch.split_at_mut(count);
-        self::costs(others, objective, row, scratch);
-        // With fewer updates than crawls the last cost is the least.
-        let cost = row.get(count - 1).copied().unwrap_or(F::ZERO);
-        if cost < least.0 {
-            least = (cost, first);
-        }
-    }
-    let (_, first) = least;
+    let (row, rest) = scratch.split_at_mut(crawls_tried(updates.len()).min(count));
+    let first = best_start(updates, objective, row, &mut [], rotated, rest);
     let others = rotate(updates, first, rotated);
     let chosen = choose(others, objective, tail, scratch);
     *head = first as u16;

@@ -8,6 +8,7 @@ use std::io::BufRead;
 use std::path::Path;
 
 use dunlin::fetch::{Url, UrlError};
+use dunlin::model::quasi;
 use dunlin::time::Duration;
 
 use crate::duration;
@@ -166,8 +167,8 @@ impl PageList {
             };
             let page = read_page(&row, url.into_owned(), host)?;
             if let ListedChange::Quasi { updates } = &page.change {
-                work += updates.len().pow(3);
-                if work > MOST_WORK {
+                work += quasi::long_run_steps(updates.len());
+                if work > FULL_PAGES * quasi::long_run_steps(MOST_UPDATES) {
                     return Err(row
                         .need("updates", EXPECTED_UPDATES)?
                         .error("fewer updates in the list so far: planning would take minutes")
@@ -423,10 +424,10 @@ fn read_change(row: &Row<'_>) -> Result<ListedChange, InputError> {
 }
 
 /// Finding the best crawls of a page with known update times takes the third power of their count:
-/// less than a second for this many, which is one every three minutes of a day.
+/// about a second for this many, which is one every three minutes of a day.
 const MOST_UPDATES: usize = 480;
-/// Third powers of the counts of all pages, added up: a minute or two.
-const MOST_WORK: usize = 100 * MOST_UPDATES.pow(3);
+/// All pages together may take as long as so many that have the most: a minute or two.
+const FULL_PAGES: usize = 100;
 
 const EXPECTED_UPDATES: &str =
     "times and probabilities such as 6h:0.9;18h:1, in order of time, probabilities from 0 to 1";
