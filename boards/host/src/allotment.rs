@@ -60,6 +60,16 @@ impl Holds {
     }
 }
 
+impl Objective {
+    /// What figures are told in: the harmonic plan is, too, by freshness.
+    pub const fn told_in(self) -> plan::Objective {
+        match self {
+            Self::Age => plan::Objective::Age,
+            Self::Freshness | Self::Harmonic => plan::Objective::Freshness,
+        }
+    }
+}
+
 impl From<Objective> for plan::Objective {
     fn from(objective: Objective) -> Self {
         match objective {
@@ -203,11 +213,7 @@ pub fn divide(
 /// What so many crawls of each page come to when every interval has them: freshness, or seconds of
 /// age. A quasi-deterministic page is judged by the costs that it was given.
 pub fn long_run(demand: &Demand, pages: &(impl Pages<f64> + ?Sized), crawls: &[f64]) -> f64 {
-    // The harmonic plan is told in freshness, here, too.
-    let objective = match demand.objective {
-        Objective::Age => plan::Objective::Age,
-        Objective::Freshness | Objective::Harmonic => plan::Objective::Freshness,
-    };
+    let objective = demand.objective.told_in();
     let mut weight = 0.0;
     let mut cost = 0.0;
     for (index, &crawls) in crawls.iter().enumerate() {

@@ -149,11 +149,7 @@ fn make<'a>(args: &Args, listing: &'a Listing) -> Result<Plan<'a>, Error> {
     )
     .map_err(|error| explain(error, listing))?;
     if planned.holds == Holds::OneInterval && fresh_costs.iter().any(|costs| !costs.is_empty()) {
-        let objective = match args.objective {
-            Objective::Age => plan::Objective::Age,
-            Objective::Freshness | Objective::Harmonic => plan::Objective::Freshness,
-        };
-        let costs = costs(objective, Spacing::Steady)?;
+        let costs = costs(args.objective.told_in(), Spacing::Steady)?;
         let pages = plan_pages(listing, args.interval, &costs, args.assumption);
         planned.long_run_value = allotment::long_run(&demand, &pages[..], &planned.crawls);
     }
