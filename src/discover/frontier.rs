@@ -235,7 +235,7 @@ impl<'m> Frontier<'m> {
     /// multiplied by – its weight, what its URL is worth – or that it must not be replaced: it is
     /// pinned, or was not visited yet. Candidates are compared with pages by PageRank and what
     /// their URLs are worth, for nobody counts links to pages. Work: linear in pages and
-    /// candidates, some 15 instructions each.
+    /// candidates, some 65 instructions each.
     pub fn next(&mut self, factor: &dyn Fn(u16) -> Option<f32>) -> Step {
         let (least, worth) = self.least(factor).unzip();
         match (self.scout(worth), least) {

@@ -30,7 +30,8 @@ pub trait Board {
     /// It must return soon: other fetches wait meanwhile. A board that does not implement it pays
     /// nothing for it.
     fn body(&self, _piece: BodyPiece<'_>) {}
-    /// Takes note of what became of a URL that is not on the list.
+    /// Takes note of what became of a URL that is not on the list. It must not ask the probe for
+    /// anything: that is in the middle of its decision.
     #[cfg(feature = "discover")]
     fn found(&self, _event: &super::FoundEvent<'_>) {}
     /// Another fingerprint of a version than that of its bytes, for a board that knows better what
