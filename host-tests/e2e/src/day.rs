@@ -11,6 +11,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use dunlin::model::Objective;
 use dunlin::probe::LoggedEvent;
 use dunlin_host::lists::listing::{Gate, Listing};
 use dunlin_host::lists::pages::{ListedChange, ListedPage, ListedUpdate, PageList};
@@ -47,6 +48,12 @@ pub fn day(install: bool) -> Result<()> {
     check(&run(install, SECONDS, false)?).context("with the board's own clock")?;
     let fresh = daily(install)?;
     println!("days of pages that change by the clock: freshness {fresh:.4}");
+    let [freshness, age] = both_objectives(install)?;
+    println!(
+        "visits to pages that are always stale: {:.0} % for freshness, {:.0} % for age",
+        100.0 * freshness,
+        100.0 * age
+    );
     println!(
         "a day in virtual time: {} fetches, {} changes, {} errors, {} log lines, the same in two runs",
         summary.fetches,
@@ -152,6 +159,50 @@ fn daily(install: bool) -> Result<f64> {
         "pages that change by the clock were fresh for {fresh:.4} of the time, not for 0.99"
     );
     Ok(fresh)
+}
+
+/// The share of visits that pages get which change many times between two of them, beside as many
+/// that change once a day: for freshness, and for age. Such pages are stale whatever is done, but a
+/// visit makes them younger. Fails unless the objective decides for whom the visits are.
+fn both_objectives(install: bool) -> Result<[f64; 2]> {
+    const PAGES: usize = 64;
+    let mut listing = full_list();
+    listing.list.pages.truncate(PAGES);
+    let is_fast = |page: usize| page % 2 == 1;
+    for (index, page) in listing.list.pages.iter_mut().enumerate() {
+        if !is_fast(index) {
+            page.url = format!("http://host{}.test/daily/{}", page.host, 20 * index);
+        }
+        let rate = Some(if is_fast(index) { 40.0 } else { 1.0 });
+        page.change = ListedChange::Poisson { rate };
+    }
+    let mut shares = [0.0; 2];
+    for (share, objective) in shares
+        .iter_mut()
+        .zip([Objective::Freshness, Objective::Age])
+    {
+        let options = Options {
+            per_day: Some(2.0 * PAGES as f64),
+            objective,
+            ..Options::default()
+        };
+        let log = run_list(install, &listing, &options, 2 * SECONDS, true)?;
+        let visits = log
+            .iter()
+            .filter_map(|line| match LoggedEvent::read(&line.message) {
+                Some(LoggedEvent::End { page, .. }) => Some(is_fast(usize::from(page))),
+                _ => None,
+            });
+        let visits: Vec<bool> = visits.collect();
+        let fast = visits.iter().filter(|fast| **fast).count();
+        *share = fast as f64 / visits.len().max(1) as f64;
+    }
+    let [freshness, age] = shares;
+    ensure!(
+        freshness < 0.25 && age > 0.5,
+        "pages that are always stale got {freshness:.2} of the visits for freshness and {age:.2} for age"
+    );
+    Ok(shares)
 }
 
 /// Runs an hour of such a day, for what it costs.
