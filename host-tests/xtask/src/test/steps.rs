@@ -14,25 +14,9 @@ use dunlin_tools::{fuzz, python_package, supply_chain};
 
 use super::Settings;
 
-/// The crate's feature sets on a computer. Not every combination: each alone, and all that go
-/// together.
-const HOST_FEATURES: &[&str] = &[
-    "",
-    "std",
-    "log",
-    "fetch",
-    "probe",
-    "collect",
-    "filter",
-    "headers",
-    "update",
-    "discover",
-    "fleet",
-    "hints",
-    "push",
-    DOCS_FEATURES,
-];
-/// The crate's feature sets on a device.
+/// The crate's feature sets on a computer: without `defmt`, which devices have.
+const HOST_FEATURES: &[&str] = &["", "std", "log", "fetch", "probe", DOCS_FEATURES];
+/// The crate's feature sets on a device. Not every combination: each alone, and in images together.
 const DEVICE_FEATURES: &[&str] = &[
     "",
     "defmt",
@@ -48,6 +32,8 @@ const DEVICE_FEATURES: &[&str] = &[
     "defmt,hints",
     "defmt,push",
 ];
+/// The same on a core without atomic exchange, where nothing but that is another code.
+const SMALL_DEVICE_FEATURES: &[&str] = &["", "defmt,probe", "defmt,additions,fleet,push"];
 /// What docs.rs documents: `defmt` and `log` exclude each other.
 const DOCS_FEATURES: &str =
     "std,log,fetch,probe,additions,collect,filter,headers,update,discover,fleet,hints,push";
@@ -87,12 +73,10 @@ pub const COMPUTER: &[Step] = &[
     step("clippy on this computer", clippy_host),
     step("unit, doc and host tests", tests),
     step("Python package", |of| python_package::test(of.install)),
-    step("documentation", documentation),
     step("package", package),
-    step("clippy for devices", clippy_devices),
 ];
 
-/// The lane of boards, emulated and not. The monitor comes last: it needs a program that the other
+/// The lane of boards, emulated and not. The monitor comes late: it needs a program that the other
 /// lane compiles, too.
 pub const FIRMWARE: &[Step] = &[
     step("firmware", |of| firmware::build_all(of.install, rows(of))),
@@ -120,6 +104,8 @@ pub const FIRMWARE: &[Step] = &[
     on_images("monitor in browser and terminal", |settings| {
         monitor::monitor(settings.install, false)
     }),
+    step("clippy for devices", clippy_devices),
+    step("documentation", documentation),
 ];
 
 /// In the long mode, when nothing else runs: a clock's word, so not on every machine every time,
@@ -168,8 +154,11 @@ fn clippy_host(_: Settings) -> Result<()> {
 }
 
 fn clippy_devices(_: Settings) -> Result<()> {
-    for target in [CORTEX_M4F, CORTEX_M0] {
-        for features in DEVICE_FEATURES {
+    for (target, sets) in [
+        (CORTEX_M4F, DEVICE_FEATURES),
+        (CORTEX_M0, SMALL_DEVICE_FEATURES),
+    ] {
+        for features in sets {
             clippy(clippy_crate(features).args(["--target", target]))?;
         }
         clippy(board(firmware::BOARD).args(["clippy", "--release", "--target", target]))?;
