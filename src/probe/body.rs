@@ -121,7 +121,10 @@ impl<'p, 'a, 'r, 'u, B: Board> Shown<'p, 'a, 'r, 'u, B> {
 }
 
 impl<B: Board> Body for Shown<'_, '_, '_, '_, B> {
-    fn take(&mut self, head: &Head, bytes: &mut &[u8]) -> bool {
+    fn take(&mut self, head: &Head, all: &mut &[u8]) -> bool {
+        let (mut bytes, later) = all
+            .split_at_checked(self.ear.breath())
+            .unwrap_or((all, &[]));
         // Not robots.txt, and not what a server sends instead of a page.
         if matches!(self.reading, Reading::Page(_)) && (200..300).contains(&head.status) {
             self.probe.board.body(BodyPiece {
@@ -132,11 +135,13 @@ impl<B: Board> Body for Shown<'_, '_, '_, '_, B> {
             });
             self.offset = self.offset.saturating_add(bytes.len() as u32);
         }
-        let before = *bytes;
-        let taken = self.reading.take(head, bytes);
+        let before = bytes;
+        let taken = self.reading.take(head, &mut bytes);
         self.ear
             .hear(head, before, if taken { 0 } else { bytes.len() });
         self.links.overhear(head, before, bytes.len());
-        taken
+        let unread = if taken { 0 } else { bytes.len() } + later.len();
+        *all = all.get(all.len() - unread..).unwrap_or_default();
+        taken && later.is_empty()
     }
 }

@@ -328,6 +328,44 @@ fn assert_told(world: &World) {
 }
 
 #[test]
+fn a_sitemap_is_read_to_its_end_in_small_pieces() {
+    // Room for so many pages that a few entries are looked up at a time, and then others have a
+    // turn: the same is heard, nothing twice.
+    let heard = |additions: usize| {
+        let setting = Setting {
+            hosts: vec![(
+                HOSTS[0],
+                Duration::from_secs(1),
+                vec!["/page0", "/news.xml"],
+            )],
+            seconds: 300,
+            tellers: vec![Teller {
+                page: 1,
+                source: TellerSource::Given,
+            }],
+            additions,
+            ..Setting::default()
+        };
+        let (world, _) = setting.run(|hit| {
+            let text = match hit.target.as_str() {
+                "/news.xml" => sitemap(&changes(1), 0..2 * PAGES, 0.5, Says::Truth),
+                "/page0" => "hello".into(),
+                _ => return Answer::none(),
+            };
+            Answer::new(200, &format!("Date: {}\r\n", date(0.6)), &text)
+        });
+        let events = world.events.take();
+        let told = events.into_iter().find_map(|(_, event)| match event {
+            Event::Told { entries, .. } => Some(entries),
+            _ => None,
+        });
+        told.expect("a sitemap that was read")
+    };
+    assert_eq!(heard(0), 2 * PAGES as u16);
+    assert_eq!(heard(3_000), 2 * PAGES as u16);
+}
+
+#[test]
 fn pages_say_where_the_feed_is() {
     let world = run(Says::Truth, Place::Link, 2.0, 1);
     let asked = world.asked("a.test", "/news.rss");

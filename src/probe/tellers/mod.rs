@@ -144,6 +144,16 @@ impl<'p, 'a, B: Board> Runner<'p, 'a, B> {
     }
 }
 
+/// Bytes of an answer that are listened to at once, where there are so many pages. An entry takes
+/// 23 bytes at least (`<url><loc>/</loc></url>`), and a look at each page of its host, which are
+/// four instructions: together not more than 100,000.
+fn breath(pages: usize) -> usize {
+    const SHORTEST_ENTRY: usize = 23;
+    const INSTRUCTIONS: usize = 100_000 / 4;
+    let entries = INSTRUCTIONS / pages.max(1);
+    entries.max(1).saturating_mul(SHORTEST_ENTRY)
+}
+
 /// Listens to one answer; when it is dropped, somebody else can.
 pub(super) struct Ear<'p, 'a, B> {
     probe: &'p Probe<'a, B>,
@@ -159,6 +169,14 @@ impl<B> Drop for Ear<'_, '_, B> {
 }
 
 impl<B: Board> Ear<'_, '_, B> {
+    /// How many bytes it can hear before everybody else has to have a turn.
+    pub(super) fn breath(&self) -> usize {
+        match self.hears {
+            true => breath(self.probe.state().known.pages.len()),
+            false => usize::MAX,
+        }
+    }
+
     /// The first of these bytes have been read, all but so many.
     pub(super) fn hear(&mut self, head: &Head, bytes: &[u8], left: usize) {
         let read = bytes.get(..bytes.len().saturating_sub(left));
@@ -417,6 +435,15 @@ fn place(setup: &Setup<'_>, teller: u16, url: &[u8], now: Instant) -> Option<Red
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_breath_is_100_000_instructions_at_most() {
+        assert_eq!(breath(1_024), 24 * 23);
+        for pages in 0..=25_000 {
+            assert!(breath(pages) / 23 * pages * 4 <= 100_000, "{pages}");
+        }
+        assert_eq!(breath(65_535), 23, "it gets ahead with any list");
+    }
 
     #[test]
     fn dates_mean_what_people_mean_by_them() {
