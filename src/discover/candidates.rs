@@ -4,22 +4,11 @@
 //! to look at eight. A newcomer to a full bucket takes the place of its least important candidate,
 //! once it has been seen often enough (see [`Doorkeeper`](super::Doorkeeper)) and is worth more.
 
+use crate::fetch::robots::Verdict;
 use crate::rank::Settled;
 
 /// Candidates that are looked at together.
 const BUCKET: usize = 8;
-
-/// What robots.txt says of a candidate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Verdict {
-    /// Nothing yet: it must not be asked for.
-    Unknown,
-    /// It may be asked for.
-    Allowed,
-    /// It may not.
-    Denied,
-}
 
 /// A page that might be worth keeping: 16 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -41,7 +30,6 @@ pub struct Candidate {
     flags: u8,
 }
 
-const VERDICT: u8 = 0b11;
 const VISITED: u8 = 0b100;
 const WORTH: u8 = 0b1111_1000;
 
@@ -130,21 +118,12 @@ impl Candidate {
 
     /// What robots.txt says.
     pub fn verdict(&self) -> Verdict {
-        match self.flags & VERDICT {
-            1 => Verdict::Allowed,
-            2 => Verdict::Denied,
-            _ => Verdict::Unknown,
-        }
+        Verdict::from_bits(self.flags)
     }
 
     /// A robots.txt was read.
     pub fn set_verdict(&mut self, verdict: Verdict) {
-        let bits = match verdict {
-            Verdict::Unknown => 0,
-            Verdict::Allowed => 1,
-            Verdict::Denied => 2,
-        };
-        self.flags = self.flags & !VERDICT | bits;
+        self.flags = self.flags & !Verdict::BITS | verdict.to_bits();
     }
 
     /// Was it visited, and found not to be important enough?

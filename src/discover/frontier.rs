@@ -4,9 +4,10 @@
 //! which candidate should take whose place. It does not know URLs, only their digests: texts lie in
 //! a log, and the scheduler has the pages.
 
-use super::candidates::{Candidate, Candidates, Offer, Verdict};
+use super::candidates::{Candidate, Candidates, Offer};
 use super::doorkeeper::Doorkeeper;
 use super::limits::Refusal;
+use crate::fetch::robots::Verdict;
 use crate::math::split_mix;
 use crate::rank::{Account, Bank, Choice, Evidence, Measure, Replacement};
 

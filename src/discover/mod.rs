@@ -59,7 +59,7 @@ mod tag;
 mod word;
 
 pub use crate::fetch::robots::Directives;
-pub use candidates::{Candidate, Candidates, Offer, Verdict};
+pub use candidates::{Candidate, Candidates, Offer};
 pub use config::Discovery;
 pub use digest::{branch_digest, digest, directory_digest};
 pub use doorkeeper::Doorkeeper;

@@ -4,7 +4,8 @@
 //!
 //! [`Reader`] finds the rules that are ours in a file of any size. A [`Judge`] follows them for one
 //! URL, exactly and without keeping any; [`Rules`] keeps them in a fixed budget for URLs yet to
-//! come. [`HostRobots`] remembers for how long the answer holds. `Crawl-delay`, which is not in the
+//! come. [`HostRobots`] remembers for how long the answer holds, a [`Verdict`] what
+//! it means for one page. `Crawl-delay`, which is not in the
 //! RFC, is read all the same: people write it and mean it. `X-Robots-Tag` and robots meta elements
 //! govern indexing, not fetching: they are read where pages are looked for, as `Directives`.
 
@@ -15,6 +16,7 @@ mod judge;
 mod pattern;
 mod reader;
 mod rules;
+mod verdict;
 
 pub use access::{Access, HostRobots};
 #[cfg(feature = "discover")]
@@ -25,6 +27,7 @@ pub use judge::Judge;
 pub(crate) use reader::product_token;
 pub use reader::{Reader, Rule};
 pub use rules::Rules;
+pub use verdict::Verdict;
 
 use super::response::Limits;
 

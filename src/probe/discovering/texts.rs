@@ -15,8 +15,9 @@ use core::ops::ControlFlow;
 
 use super::{Discovery, FoundEvent, Kind, Pages};
 use crate::catalog::Page;
-use crate::discover::{Candidate, Offer, Verdict as Candidates, digest, directory_digest};
+use crate::discover::{Candidate, Offer, digest, directory_digest};
 use crate::fetch::Url;
+use crate::fetch::robots::Verdict;
 use crate::probe::origin::Origin;
 use crate::probe::persist::Persistence;
 use crate::probe::setup::Setup;
@@ -418,7 +419,7 @@ impl Discovery<'_> {
                     && let Some(page) = places.get(usize::from(place))
                 {
                     page.kind.set(Kind::Free);
-                    let _ = self.frontier.retire(place, None, Candidates::Unknown);
+                    let _ = self.frontier.retire(place, None, Verdict::Unknown);
                 }
                 self.candidate(pages, text.url, at, Some(income(text.value)));
             }
@@ -472,7 +473,7 @@ impl Discovery<'_> {
         };
         if page.kind.get() == Kind::Listed {
             // The page of the list had given way to it.
-            let _ = self.frontier.retire(place, None, Candidates::Unknown);
+            let _ = self.frontier.retire(place, None, Verdict::Unknown);
             page.kind.set(Kind::Free);
         }
         if self.frontier.restore(place, digest, income(text.value)) {
@@ -489,7 +490,7 @@ impl Discovery<'_> {
             && page.kind.get() == Kind::Kept
         {
             let text = Some((page.host.get(), page.text()));
-            let _ = self.frontier.retire(place, text, Candidates::Unknown);
+            let _ = self.frontier.retire(place, text, Verdict::Unknown);
             page.kind.set(Kind::Free);
         }
     }

@@ -31,10 +31,10 @@ use super::memory::Knowledge;
 use super::origin::{Origin, Refusal};
 use super::redirects::{Redirect, Subject, Target};
 use super::setup::Setup;
-use super::verdicts::{self, Judges, Verdict};
+use super::verdicts::{self, Judges};
 use super::{Event, Failure};
 use crate::catalog::Page;
-use crate::fetch::robots::{LIMITS, Reader};
+use crate::fetch::robots::{LIMITS, Reader, Verdict};
 use crate::fetch::{
     Ask, Etag, Fingerprinter, Hops, Host, HttpDate, Limits, RedirectError, Request, TlsError, Url,
 };

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use dunlin::discover::{
-    Candidate, Frontier, FrontierSettings, Memory, Offer, Target, UrlLimits, Verdict,
-    directory_digest,
+    Candidate, Frontier, FrontierSettings, Memory, Offer, Target, UrlLimits, directory_digest,
 };
 use dunlin::fetch::Url;
+use dunlin::fetch::robots::Verdict;
 use dunlin::rank::{Account, Topic, location};
 
 use super::generate::Random;

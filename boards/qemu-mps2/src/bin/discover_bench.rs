@@ -8,8 +8,9 @@ use core::hint::black_box;
 
 use dunlin::discover::{
     Candidate, Frontier, FrontierSettings, Link, LinkReader, LinkSink, Memory, Target, TextPlace,
-    UrlLimits, Verdict, digest, directory_digest,
+    UrlLimits, digest, directory_digest,
 };
+use dunlin::fetch::robots::Verdict;
 use dunlin::fetch::{Fingerprinter, Url};
 use dunlin::rank::{Account, Found, Topic, WordReader};
 use dunlin_board::banner;
