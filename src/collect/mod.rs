@@ -19,7 +19,7 @@
 //! safe. What is cut before that never was.
 //!
 //! ```
-//! use dunlin::collect::{Collector, Preamble, Verdict, ending, piece};
+//! use dunlin::collect::{Collector, Preamble, CopyStatus, ending, piece};
 //! use dunlin::fetch::{Agent, Request, Url};
 //!
 //! let collector = Collector::new("http://keeper.test:8090/", Some("0123456789abcdef")).unwrap();
@@ -31,14 +31,14 @@
 //! assert!(window[..length].starts_with(b"POST /v1/exchanges HTTP/1.1\r\nHost: keeper.test:8090\r\n"));
 //! // Each piece of the answer follows this, and at last the verdict.
 //! assert_eq!(piece(500), *b"\r\n1f7\r\nr\x01\xf4");
-//! assert!(ending(Verdict::Changed, 0xab).starts_with(b"\r\n1b\r\nv\0\x18changed 00000000000000ab"));
+//! assert!(ending(CopyStatus::Changed, 0xab).starts_with(b"\r\n1b\r\nv\0\x18changed 00000000000000ab"));
 //! ```
 
 mod frames;
 mod rest;
 
 pub use frames::{
-    Bytes, Collector, CollectorError, LONGEST_PIECE, Preamble, Verdict, ending, piece,
+    Bytes, Collector, CollectorError, CopyStatus, LONGEST_PIECE, Preamble, ending, piece,
 };
 pub use rest::Rest;
 

@@ -14,7 +14,7 @@ const AHEAD: usize = 12;
 /// [`model::quasi`](crate::model::quasi)).
 ///
 /// ```
-/// use dunlin::constraints::{Clockwork, Update, Updates};
+/// use dunlin::constraints::{Clockwork, ClockUpdate, Updates};
 /// use dunlin::time::Duration;
 ///
 /// // At 0:00 and at 1:00, for sure.
@@ -215,7 +215,7 @@ mod tests {
     extern crate std;
 
     use super::*;
-    use crate::constraints::Update;
+    use crate::constraints::ClockUpdate;
     use crate::time::Duration;
     use std::vec::Vec;
 
@@ -224,7 +224,7 @@ mod tests {
     fn clock_of(updates: &[(u64, f32)]) -> Vec<u8> {
         let bytes = |&(minute, probability): &(u64, f32)| {
             let offset = Duration::from_secs(60 * minute);
-            Update {
+            ClockUpdate {
                 offset,
                 probability,
             }

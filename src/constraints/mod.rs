@@ -9,7 +9,7 @@ mod law;
 mod limits;
 
 pub use clockwork::{Clockwork, NextVisit};
-pub use law::{ChangeLaw, Update, Updates};
+pub use law::{ChangeLaw, ClockUpdate, Updates};
 pub use limits::CrawlLimits;
 
 /// The constraints of one page, as whoever decides about visits needs them. In milliseconds, which
@@ -64,7 +64,7 @@ pub struct ListedConstraints {
     /// How often it may and has to be visited.
     pub limits: CrawlLimits,
     /// The interval in which it keeps to the clock, and the bytes of its updates; see
-    /// [`Update::to_bytes`].
+    /// [`ClockUpdate::to_bytes`].
     pub clock: Option<(crate::time::Duration, std::vec::Vec<u8>)>,
 }
 

@@ -162,7 +162,7 @@ impl Candidate {
 /// What became of a newcomer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use]
-pub enum Offer {
+pub enum Placement {
     /// It has a place now; this one had to go.
     Taken {
         /// Its text is no longer needed.
@@ -175,7 +175,7 @@ pub enum Offer {
 /// A fixed number of candidates: 2,048 of them take 32 KiB.
 ///
 /// ```
-/// use dunlin::discover::{Candidate, Candidates, Offer};
+/// use dunlin::discover::{Candidate, Candidates, Placement};
 ///
 /// let mut candidates = Candidates::new([Candidate::default(); 16]);
 /// let importance = Candidate::income;
@@ -235,16 +235,16 @@ impl<S: AsRef<[Candidate]> + AsMut<[Candidate]>> Candidates<S> {
         newcomer: Candidate,
         vouched: bool,
         importance: &dyn Fn(&Candidate) -> f32,
-    ) -> Offer {
+    ) -> Placement {
         let bucket = self.bucket(newcomer.digest);
         let slots = self.slots.as_mut().get_mut(bucket).unwrap_or_default();
         if newcomer.is_free() || slots.iter().any(|slot| slot.digest == newcomer.digest) {
-            return Offer::Refused;
+            return Placement::Refused;
         }
         if let Some(free) = slots.iter_mut().find(|slot| slot.is_free()) {
             *free = newcomer;
             self.count += 1;
-            return Offer::Taken { evicted: None };
+            return Placement::Taken { evicted: None };
         }
         let least = slots
             .iter_mut()
@@ -253,9 +253,9 @@ impl<S: AsRef<[Candidate]> + AsMut<[Candidate]>> Candidates<S> {
         match least {
             Some((worth, slot)) if vouched && worth < importance(&newcomer) => {
                 let evicted = Some(core::mem::replace(slot, newcomer));
-                Offer::Taken { evicted }
+                Placement::Taken { evicted }
             }
-            _ => Offer::Refused,
+            _ => Placement::Refused,
         }
     }
 

@@ -33,7 +33,7 @@ const STEPS: f32 = 64.0;
 /// visits as there are pages, so that a page speaks with what is known of it now.
 ///
 /// ```
-/// use dunlin::learn::{Estimate, HostPrior, Settings, Visit};
+/// use dunlin::learn::{Estimate, HostPrior, LearningSettings, Visit};
 /// use dunlin::time::Duration;
 ///
 /// // Nothing known yet, but that pages are visited every hour.

@@ -10,7 +10,7 @@ use core::fmt;
 use crate::heap::{Id, SliceHeap};
 use crate::time::{Duration, Hours, Instant};
 
-use super::merge::Update;
+use super::merge::PlannedCrawl;
 
 /// A host's part of the updates, and its terms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct Start<I> {
     /// The host that is asked.
     pub host: I,
     /// The page as the update names it, and the time it was to start at.
-    pub update: Update,
+    pub update: PlannedCrawl,
 }
 
 /// The heaps given have no room for a host.
@@ -71,7 +71,7 @@ impl core::error::Error for NoRoom {}
 /// ```
 /// use dunlin::heap::{Entry, SliceHeap};
 /// use dunlin::pace::dispatch::{Dispatch, Queue};
-/// use dunlin::pace::merge::Update;
+/// use dunlin::pace::merge::PlannedCrawl;
 /// use dunlin::time::{Duration, Instant};
 ///
 /// let second = |n| Instant::ZERO + Duration::from_secs(n);
@@ -95,7 +95,7 @@ impl core::error::Error for NoRoom {}
 /// ```
 #[derive(Debug)]
 pub struct Dispatch<'a, I> {
-    updates: &'a [Update],
+    updates: &'a [PlannedCrawl],
     queues: &'a mut [Queue],
     /// Hosts with nothing to start yet, by when they will have.
     waiting: SliceHeap<'a, Instant, I>,
@@ -112,7 +112,7 @@ impl<'a, I: Id> Dispatch<'a, I> {
     /// # Errors
     /// [`NoRoom`] if a heap is too small.
     pub fn new(
-        updates: &'a [Update],
+        updates: &'a [PlannedCrawl],
         queues: &'a mut [Queue],
         mut waiting: SliceHeap<'a, Instant, I>,
         mut free: SliceHeap<'a, Instant, I>,
@@ -190,7 +190,7 @@ impl<'a, I: Id> Dispatch<'a, I> {
     }
 }
 
-fn pending<'a>(updates: &'a [Update], queue: &Queue) -> Option<&'a Update> {
+fn pending<'a>(updates: &'a [PlannedCrawl], queue: &Queue) -> Option<&'a PlannedCrawl> {
     updates
         .get(queue.next as usize)
         .filter(|_| queue.next < queue.end)

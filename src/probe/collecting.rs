@@ -8,7 +8,7 @@ use super::copying::{Copying, Copyist};
 use super::slots::Runner;
 use super::{Board, Event, Probe, Slot};
 use crate::collect::{
-    Collector, LONGEST_PIECE, Preamble, Uncollected, Verdict, ending, piece, status,
+    Collector, CopyStatus, LONGEST_PIECE, Preamble, Uncollected, ending, piece, status,
 };
 use crate::fetch::{
     Addresses, ClientError, Connect, Connection as _, OwnerServer, Request, Resolve, Scheme, Tee,
@@ -206,7 +206,7 @@ impl<B: Board, K: Connect, R: Resolve> Copying for Delivery<'_, '_, B, K, R> {
         let Some(fingerprint) = version else {
             if self.refused && matches!(self.stage, Stage::Open(_)) {
                 // News that is lost comes again with the next visit.
-                let _ = self.send(&ending(Verdict::Refused, 0)).await;
+                let _ = self.send(&ending(CopyStatus::Refused, 0)).await;
             }
             // Without a verdict, the collector drops what it has of it.
             if let Stage::Open(connection) = &mut self.stage {
@@ -216,9 +216,9 @@ impl<B: Board, K: Connect, R: Resolve> Copying for Delivery<'_, '_, B, K, R> {
         };
         let owed = self.is_owed();
         let verdict = if owed {
-            Verdict::Changed
+            CopyStatus::Changed
         } else {
-            Verdict::Same
+            CopyStatus::Same
         };
         if matches!(self.stage, Stage::Open(_)) {
             let delivered = self.deliver(verdict, fingerprint).await;
@@ -333,11 +333,11 @@ impl<B: Board, K: Connect, R: Resolve> Delivery<'_, '_, B, K, R> {
     /// Sends the verdict. What has changed is delivered once the collector says so.
     ///
     /// *Cancellation*: the copy is lost; the collector drops what has come of it.
-    async fn deliver(&mut self, verdict: Verdict, fingerprint: u64) -> Result<(), Uncollected> {
+    async fn deliver(&mut self, verdict: CopyStatus, fingerprint: u64) -> Result<(), Uncollected> {
         self.send(&ending(verdict, fingerprint)).await?;
         match verdict {
-            Verdict::Same | Verdict::Refused => Ok(()),
-            Verdict::Changed => match self.answer().await? {
+            CopyStatus::Same | CopyStatus::Refused => Ok(()),
+            CopyStatus::Changed => match self.answer().await? {
                 200..300 => Ok(()),
                 status => Err(Uncollected::Refused(status)),
             },

@@ -5,7 +5,7 @@ use core::net::IpAddr;
 use dunlin::fetch::{Addresses, Resolve};
 use dunlin::image::Image;
 use dunlin::probe::{Board, Probe};
-use dunlin::settings::{Key, Settings};
+use dunlin::settings::{DeviceSettings, SettingKey};
 use dunlin::time::Duration;
 pub use dunlin_fleet::{Broker, Device, News, Room};
 use embassy_net::Stack;
@@ -16,10 +16,10 @@ use crate::network::{Buffers, Connector, Names, wrap};
 const LEASE: Duration = Duration::HOUR;
 
 /// The fleet that a device was told to belong to, if it was.
-pub fn broker(settings: Settings<'static>) -> Option<Broker<'static>> {
-    let url = settings.get(Key::Broker)?;
-    let user = settings.get(Key::BrokerUser)?;
-    let broker = Broker::told(url, user, settings.get(Key::BrokerPassword));
+pub fn broker(settings: DeviceSettings<'static>) -> Option<Broker<'static>> {
+    let url = settings.get(SettingKey::Broker)?;
+    let user = settings.get(SettingKey::BrokerUser)?;
+    let broker = Broker::told(url, user, settings.get(SettingKey::BrokerPassword));
     if broker.is_none() {
         defmt::error!("the settings name no broker that can be asked: this probe is alone");
     }

@@ -3,7 +3,7 @@
 use core::pin::pin;
 
 use dunlin::fetch::{ClientError, Connect, Connection as _, OwnerServer, Resolve, Scheme, within};
-use dunlin::fleet::{MOST_VISITS, Presence, Topic, encode, topic};
+use dunlin::fleet::{MOST_VISITS, Presence, ProbeTopic, encode, topic};
 use dunlin::probe::{Board, Probe};
 use dunlin::time::{Duration, Instant};
 use embassy_futures::select::{Either, select};
@@ -140,7 +140,7 @@ fn config<'s>(
     gone: &'s [u8],
     keep_alive: u16,
 ) -> Option<ConfigBuilder<'s>> {
-    let state = topic(broker.fleet, broker.probe, Topic::State)?;
+    let state = topic(broker.fleet, broker.probe, ProbeTopic::State)?;
     let will = Will::new(&state, gone, &[]).ok()?;
     let config = ConfigBuilder::new(buffers)
         .client_id(broker.probe)
@@ -182,12 +182,12 @@ impl<IO: Io> Attending<'_, '_, '_, '_, IO> {
     /// *Cancellation*: the connection ends without a good-bye.
     async fn run<B: Board, D: Device>(mut self, probe: &Probe<'_, B>, device: &mut D) -> Step<()> {
         let board = probe.board();
-        for which in [Topic::Grant, Topic::List, Topic::Command] {
+        for which in [ProbeTopic::Grant, ProbeTopic::List, ProbeTopic::Command] {
             self.subscribe(board, which).await?;
         }
         let boot = self.duty.member.boot();
         let here = Presence { boot, online: true };
-        self.say(board, Topic::State, |window| {
+        self.say(board, ProbeTopic::State, |window| {
             encode(&here, window).map(<[u8]>::len)
         })
         .await?;
@@ -219,7 +219,7 @@ impl<IO: Io> Attending<'_, '_, '_, '_, IO> {
     /// Listens to a topic from now on.
     ///
     /// *Cancellation*: the connection ends without a good-bye.
-    async fn subscribe<B: Board>(&mut self, board: &B, which: Topic) -> Step<()> {
+    async fn subscribe<B: Board>(&mut self, board: &B, which: ProbeTopic) -> Step<()> {
         let name = topic(self.broker.fleet, self.broker.probe, which).ok_or(Left::Names)?;
         let options = SubscriptionOptions::default().maximum_qos(QoS::AtLeastOnce);
         let filter = [TopicFilter::new(&name).options(options)];
@@ -236,7 +236,7 @@ impl<IO: Io> Attending<'_, '_, '_, '_, IO> {
     async fn say<B: Board>(
         &mut self,
         board: &B,
-        which: Topic,
+        which: ProbeTopic,
         write: impl FnOnce(&mut [u8]) -> Option<usize>,
     ) -> Step<Option<Op>> {
         let name = topic(self.broker.fleet, self.broker.probe, which).ok_or(Left::Names)?;
@@ -244,8 +244,8 @@ impl<IO: Io> Attending<'_, '_, '_, '_, IO> {
         let bytes = self.window.get(..length).unwrap_or_default();
         // The moment of a report counts, so it is not sent again later by itself.
         let publication = match which {
-            Topic::Report => Publication::bytes(&name, bytes),
-            Topic::State => Publication::bytes(&name, bytes)
+            ProbeTopic::Report => Publication::bytes(&name, bytes),
+            ProbeTopic::State => Publication::bytes(&name, bytes)
                 .retain()
                 .qos(QoS::AtLeastOnce),
             _ => Publication::bytes(&name, bytes).qos(QoS::AtLeastOnce),
@@ -271,7 +271,7 @@ impl<IO: Io> Attending<'_, '_, '_, '_, IO> {
         let report = self.duty.member.report(&outlook, now);
         let is_leased = self.duty.is_leased(now);
         self.duty.next_report = now + self.duty.pace.reported(is_leased);
-        self.say(board, Topic::Report, |window| {
+        self.say(board, ProbeTopic::Report, |window| {
             encode(&report, window).map(<[u8]>::len)
         })
         .await?;
@@ -294,7 +294,9 @@ impl<IO: Io> Attending<'_, '_, '_, '_, IO> {
             return Ok(());
         };
         let length = encode(batch, self.window).map_or(0, <[u8]>::len);
-        self.told = self.say(board, Topic::Visits, |_| Some(length)).await?;
+        self.told = self
+            .say(board, ProbeTopic::Visits, |_| Some(length))
+            .await?;
         Ok(())
     }
 
@@ -334,7 +336,7 @@ impl<IO: Io> Attending<'_, '_, '_, '_, IO> {
             device.tell(news);
         }
         if let Some(done) = heard.done {
-            self.say(board, Topic::Done, |window| {
+            self.say(board, ProbeTopic::Done, |window| {
                 encode(&done, window).map(<[u8]>::len)
             })
             .await?;

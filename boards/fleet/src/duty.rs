@@ -2,7 +2,7 @@
 //! told, commands it was given. No IO: messages come in, and go out as values.
 
 use dunlin::fleet::{
-    Command, Done, Grant, ListNotice, Member, Topic, Verb, Visits, decode, read_topic,
+    Command, Done, Grant, ListNotice, Member, ProbeTopic, Verb, Visits, decode, read_topic,
 };
 use dunlin::probe::{Board, Probe};
 use dunlin::time::{Duration, Instant};
@@ -117,9 +117,9 @@ impl Duty {
     ) -> Heard {
         match read_topic(broker.fleet, topic) {
             Some((whose, _)) if whose != broker.probe => Heard::default(),
-            Some((_, Topic::Grant)) if !is_kept => self.hear_grant(bytes, probe),
-            Some((_, Topic::List)) => self.hear_list(bytes),
-            Some((_, Topic::Command)) if !is_kept => self.hear_command(bytes, probe),
+            Some((_, ProbeTopic::Grant)) if !is_kept => self.hear_grant(bytes, probe),
+            Some((_, ProbeTopic::List)) => self.hear_list(bytes),
+            Some((_, ProbeTopic::Command)) if !is_kept => self.hear_command(bytes, probe),
             _ => Heard::default(),
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use dunlin::boot::Reset;
 use dunlin::catalog::LogLevel;
 use dunlin::collect::Uncollected;
-use dunlin::discover::Refusal;
+use dunlin::discover::UrlRefusal;
 use dunlin::fetch::RedirectError;
 use dunlin::image::{ImageError, Tag};
 use dunlin::probe::{
@@ -345,7 +345,7 @@ const FOUND_EVENTS: &[(FoundEvent<'static>, &str, LoggedFoundEvent<'static>)] = 
     ),
     (
         FoundEvent::Refused {
-            why: Refusal::Depth,
+            why: UrlRefusal::Depth,
             url: URL,
         },
         "refused why=Depth url=http://a.test/b",

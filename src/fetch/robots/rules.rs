@@ -19,7 +19,7 @@ const PREFIX: usize = 32;
 ///
 /// ```
 /// use dunlin::fetch::Url;
-/// use dunlin::fetch::robots::{Reader, Rules};
+/// use dunlin::fetch::robots::{RobotsReader, Rules};
 ///
 /// let mut reader = Reader::new("dunlin", Rules::new([0; 256]));
 /// reader.update(b"User-agent: dunlin\nDisallow: /*.pdf$\nAllow: /open/\n");

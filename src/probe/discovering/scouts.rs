@@ -3,7 +3,7 @@
 use super::links::part_of;
 use super::queue::Waiting;
 use super::{Discovery, FoundEvent, Kind, Pages, SCOUTS, UrlText};
-use crate::discover::{Candidate, Refusal, branch_digest, digest};
+use crate::discover::{Candidate, UrlRefusal, branch_digest, digest};
 use crate::fetch::Url;
 use crate::fetch::robots::Verdict;
 use crate::probe::setup::Setup;
@@ -40,7 +40,7 @@ enum Fate {
     /// It could not be looked at, and is a candidate again.
     PutBack,
     /// It is not asked for again.
-    Refuse(Refusal),
+    Refuse(UrlRefusal),
 }
 
 // What the rest of the probe asks for.
@@ -149,15 +149,15 @@ impl Discovery<'_> {
         match outcome {
             outcome if is_under_way(outcome) => return Fate::UnderWay,
             outcome if outcome.is_answer() => {}
-            Outcome::Denied => return Fate::Refuse(Refusal::Robots),
-            Outcome::Gone | Outcome::Redirected => return Fate::Refuse(Refusal::Gone),
+            Outcome::Denied => return Fate::Refuse(UrlRefusal::Robots),
+            Outcome::Gone | Outcome::Redirected => return Fate::Refuse(UrlRefusal::Gone),
             _ => return Fate::PutBack,
         }
         if self.take_unwilling(place) {
-            return Fate::Refuse(Refusal::Unwilling);
+            return Fate::Refuse(UrlRefusal::Unwilling);
         }
         if pages.has_copy_of(place) {
-            return Fate::Refuse(Refusal::Duplicate);
+            return Fate::Refuse(UrlRefusal::Duplicate);
         }
         if self.has_room() {
             return Fate::Keep;

@@ -1,6 +1,6 @@
 //! Brokers that misbehave: a probe neither panics, nor goes round without a pause, nor grows.
 
-use dunlin::fleet::Topic;
+use dunlin::fleet::ProbeTopic;
 use dunlin::math::split_mix;
 use dunlin::probe::Board as _;
 use dunlin::time::{Duration, Instant};
@@ -32,7 +32,7 @@ fn bytes_that_are_no_mqtt_end_the_connection_and_nothing_else() {
 #[test]
 fn messages_of_any_content_change_nothing() {
     let mut random = 5;
-    for which in [Topic::Grant, Topic::List, Topic::Command] {
+    for which in [ProbeTopic::Grant, ProbeTopic::List, ProbeTopic::Command] {
         let mut world = World::new();
         let (last, taken) = world.run(3_000, |poll, network, _| {
             let length = split_mix(&mut random) as usize % 90;
@@ -64,7 +64,7 @@ fn a_broker_that_floods_is_left_alone_for_a_while() {
                 boot: 1,
                 online: true,
             });
-            broker.send(&of_north(Topic::Grant), false, &message);
+            broker.send(&of_north(ProbeTopic::Grant), false, &message);
         }
     });
     let floods = |news: &&News| **news == News::Left(Left::Flood);

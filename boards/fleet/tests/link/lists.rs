@@ -1,6 +1,6 @@
 //! Lists: which are taken.
 
-use dunlin::fleet::{ListNotice, Topic, list_digest};
+use dunlin::fleet::{ListNotice, ProbeTopic, list_digest};
 use dunlin_fleet::{ListError, News};
 
 use crate::world::{LIST, World, bytes, list, of_north};
@@ -32,7 +32,7 @@ fn announced(change: impl Fn(&mut ListNotice<'_>), answer: Vec<u8>) -> (Vec<News
                 url: "http://192.0.2.1:7007/list/north/4",
             };
             change(&mut notice);
-            broker.send(&of_north(Topic::List), true, &bytes(&notice));
+            broker.send(&of_north(ProbeTopic::List), true, &bytes(&notice));
         }
     });
     (world.device.news, taken)
@@ -126,7 +126,7 @@ fn a_list_that_cannot_be_had_is_asked_for_again_and_again_but_ever_more_seldom()
                 length: body.len() as u32,
                 url: "http://192.0.2.1:7007/list/north/4",
             };
-            broker.send(&of_north(Topic::List), true, &bytes(&notice));
+            broker.send(&of_north(ProbeTopic::List), true, &bytes(&notice));
         }
         if moments.len() < asked.get() {
             moments.push(dunlin::probe::Board::now(&clock));

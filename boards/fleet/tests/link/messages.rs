@@ -1,6 +1,6 @@
 //! What messages change, and what they do not.
 
-use dunlin::fleet::{Command, Grant, Presence, Topic, Verb};
+use dunlin::fleet::{Command, Grant, Presence, ProbeTopic, Verb};
 use dunlin_fleet::{Left, News};
 
 use crate::broker::Published;
@@ -24,7 +24,7 @@ fn a_probe_says_that_it_is_there_reports_and_listens_to_its_own_topics_alone() {
     let mut world = World::new();
     world.run(200, |_, _, _| {});
     let broker = world.network.broker.borrow();
-    let down = [Topic::Grant, Topic::List, Topic::Command].map(of_north);
+    let down = [ProbeTopic::Grant, ProbeTopic::List, ProbeTopic::Command].map(of_north);
     assert_eq!(broker.subscribed, down);
     let here = Presence {
         boot: BOOT,
@@ -54,7 +54,7 @@ fn a_grant_is_obeyed_once_and_one_that_is_kept_stale_or_foreign_never() {
             budget: 1e6,
             ..good
         };
-        let grant = of_north(Topic::Grant);
+        let grant = of_north(ProbeTopic::Grant);
         broker.send(&grant, false, &bytes(&of_another_boot));
         broker.send(&grant, false, &bytes(&forgotten));
         broker.send(&grant, true, &bytes(&more));
@@ -68,7 +68,7 @@ fn a_grant_is_obeyed_once_and_one_that_is_kept_stale_or_foreign_never() {
             false,
             &bytes(&more),
         );
-        broker.send(&of_north(Topic::Report), false, &bytes(&more));
+        broker.send(&of_north(ProbeTopic::Report), false, &bytes(&more));
         broker.send(&grant, false, &bytes(&good));
         broker.send(&grant, false, &bytes(&good));
     });
@@ -85,7 +85,11 @@ fn a_command_is_done_once_and_answered_each_time() {
         let mut broker = network.broker.borrow_mut();
         if let Some(report) = broker.report().filter(|_| !sent) {
             sent = true;
-            broker.send(&of_north(Topic::Grant), false, &bytes(&answer(&report, 1)));
+            broker.send(
+                &of_north(ProbeTopic::Grant),
+                false,
+                &bytes(&answer(&report, 1)),
+            );
             let pull = |id, list| Command {
                 id,
                 verb: Verb::Pull { page: 1, list },
@@ -102,7 +106,7 @@ fn a_command_is_done_once_and_answered_each_time() {
                 pause,
             ];
             for command in commands {
-                broker.send(&of_north(Topic::Command), false, &bytes(&command));
+                broker.send(&of_north(ProbeTopic::Command), false, &bytes(&command));
             }
         }
     });

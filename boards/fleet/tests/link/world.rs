@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 
 use dunlin::catalog::{Address, Config, Host, LogLevel, Page};
 use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Resolve};
-use dunlin::fleet::{LONGEST, Topic, encode, topic};
+use dunlin::fleet::{LONGEST, ProbeTopic, encode, topic};
 use dunlin::image::{Image, build};
 use dunlin::probe::{Board, Event, OwnedMemory, Probe};
 use dunlin::scheduler::Settings;
@@ -276,7 +276,7 @@ impl World {
 }
 
 /// A topic of the probe.
-pub fn of_north(which: Topic) -> String {
+pub fn of_north(which: ProbeTopic) -> String {
     topic("roofs", "north", which)
         .expect("names")
         .as_str()
