@@ -38,6 +38,7 @@
 //! | how much may each probe fetch? | `share.rs` |
 //! | who looks after which host? | `assign.rs`, and who gives hosts away for balance: `rehome.rs` |
 //! | how much do clocks differ? | `drift.rs` |
+//! | what can go wrong between a probe, its broker and the planner? | `link_error.rs` |
 //!
 //! # Example
 //! A probe reports, is granted a lease, and its lease ends:
@@ -63,6 +64,7 @@ mod assign;
 mod departure;
 mod drift;
 mod ledger;
+mod link_error;
 mod member;
 mod message;
 mod rehome;
@@ -73,6 +75,7 @@ pub use assign::{Group, NOBODY, ProbeCapacity, assign, score};
 pub use departure::Departure;
 pub use drift::Drift;
 pub use ledger::GrantLedger;
+pub use link_error::{LinkError, ListError};
 pub use member::Member;
 pub use message::{
     Command, Done, Grant, LONGEST, ListNotice, MOST_VISITS, MessageError, Outlook, Presence,

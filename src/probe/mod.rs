@@ -39,6 +39,7 @@
 //! | `board.rs`, `body.rs` | what a board has to bring; what it is shown of bodies |
 //! | `without.rs` | nothing: it stands in for the parts whose features are off |
 //! | `fleet.rs` | what a lease allows, and what more budget would be worth (feature `fleet`) |
+//! | `fleet_event.rs` | what is logged of the link to a planner (feature `fleet`) |
 //! | `visited.rs` | which visits a planner is told of (feature `fleet`) |
 //! | `copying.rs`, `collecting.rs` | how long a fetch waits for a collector (feature `collect`) |
 //! | `discovering/` | which pages are found, ranked and kept beyond the list (feature `discover`) |
@@ -166,6 +167,8 @@ mod discovering;
 mod event;
 #[cfg(feature = "fleet")]
 mod fleet;
+#[cfg(feature = "fleet")]
+mod fleet_event;
 mod log_line;
 mod memory;
 mod names;
@@ -199,6 +202,8 @@ pub use discovering::{
     TextSource, TextsKept,
 };
 pub use event::{BoardEvent, Event, Flags, LoggedBoardEvent, LoggedEvent};
+#[cfg(feature = "fleet")]
+pub use fleet_event::{FleetEvent, LoggedFleetEvent};
 pub use memory::{HostMemory, PageMemory};
 pub use persist::Persistence;
 pub use restore::{Resumed, TimeSource};

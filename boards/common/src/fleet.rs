@@ -7,7 +7,7 @@ use dunlin::image::Image;
 use dunlin::probe::{Board, Probe};
 use dunlin::settings::{DeviceSettings, SettingKey};
 use dunlin::time::Duration;
-pub use dunlin_fleet::{Broker, Device, News, Room};
+pub use dunlin_fleet::{Broker, Device, Room};
 use embassy_net::Stack;
 
 use crate::network::{Buffers, Connector, Names, wrap};

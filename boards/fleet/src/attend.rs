@@ -3,8 +3,8 @@
 use core::pin::pin;
 
 use dunlin::fetch::{ClientError, Connect, Connection as _, OwnerServer, Resolve, Scheme, within};
-use dunlin::fleet::{MOST_VISITS, Presence, ProbeTopic, encode, topic};
-use dunlin::probe::{Board, Probe};
+use dunlin::fleet::{LinkError, MOST_VISITS, Presence, ProbeTopic, encode, topic};
+use dunlin::probe::{Board, FleetEvent, Probe};
 use dunlin::time::{Duration, Instant};
 use embassy_futures::select::{Either, select};
 use embassy_futures::yield_now;
@@ -16,7 +16,6 @@ use minimq::{
 use crate::duty::Duty;
 use crate::link::{Broker, Link};
 use crate::list::Device;
-use crate::news::{Left, News};
 
 /// Messages of a second that are listened to. A planner sends one or two a report.
 pub const MOST_A_SECOND: u32 = 32;
@@ -26,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_secs(5);
 
 /// What a step on a connection comes to.
-type Step<T> = Result<T, Left>;
+type Step<T> = Result<T, LinkError>;
 
 /// Connects, and attends to the broker until the connection ends, and why; `None` once it is time
 /// to fetch a list, for which the connection makes room.
@@ -36,7 +35,7 @@ pub(crate) async fn attend<B: Board, C: Connect, R: Resolve, D: Device>(
     link: &mut Link<'_, C, R>,
     probe: &Probe<'_, B>,
     device: &mut D,
-) -> Option<Left> {
+) -> Option<LinkError> {
     let Link {
         connect,
         resolve,
@@ -66,7 +65,7 @@ pub(crate) async fn attend<B: Board, C: Connect, R: Resolve, D: Device>(
     let buffers = Buffers::new(&mut memory.receive, &mut memory.send);
     let keep_alive = duty.pace.keep_alive();
     let Some(config) = config(buffers, broker, gone, keep_alive) else {
-        return Some(Left::Names);
+        return Some(LinkError::Names);
     };
     let mut session = Session::new(config);
     let joined = {
@@ -105,7 +104,7 @@ async fn in_time<B: Board, T>(
     step: core::pin::Pin<&mut impl Future<Output = T>>,
 ) -> Step<T> {
     let deadline = pin!(board.sleep_until(board.now() + PATIENCE));
-    within(deadline, step).await.ok_or(Left::Silence)
+    within(deadline, step).await.ok_or(LinkError::Silence)
 }
 
 /// Finds the broker and opens a connection to it.
@@ -127,9 +126,9 @@ async fn open<'c, C: Connect, R: Resolve>(
     };
     let opened = server.open(connect, resolve).await;
     opened.map_err(|why| match why {
-        ClientError::NeedsTls => Left::Tls,
-        ClientError::Connect(_) => Left::Connection,
-        _ => Left::Name,
+        ClientError::NeedsTls => LinkError::Tls,
+        ClientError::Connect(_) => LinkError::Connection,
+        _ => LinkError::Name,
     })
 }
 
@@ -156,11 +155,11 @@ fn config<'s>(
 }
 
 /// Why a connection is of no use any more.
-fn left<E>(why: &Error<E>) -> Left {
+fn left<E>(why: &Error<E>) -> LinkError {
     match why {
-        Error::Peer(PeerError::Rejected(code)) => Left::Refused(u8::from(*code)),
-        Error::Peer(_) | Error::Resource(_) | Error::InvalidRequest => Left::Nonsense,
-        _ => Left::Ended,
+        Error::Peer(PeerError::Rejected(code)) => LinkError::Refused(u8::from(*code)),
+        Error::Peer(_) | Error::Resource(_) | Error::InvalidRequest => LinkError::Nonsense,
+        _ => LinkError::Ended,
     }
 }
 
@@ -191,7 +190,7 @@ impl<IO: Io> Attending<'_, '_, '_, '_, IO> {
             encode(&here, window).map(<[u8]>::len)
         })
         .await?;
-        device.tell(News::Joined);
+        device.tell(FleetEvent::Joined);
         // Who has lost the broker for a while says how it is, soon.
         self.duty.next_report = Instant::ZERO;
         loop {
@@ -220,7 +219,7 @@ impl<IO: Io> Attending<'_, '_, '_, '_, IO> {
     ///
     /// *Cancellation*: the connection ends without a good-bye.
     async fn subscribe<B: Board>(&mut self, board: &B, which: ProbeTopic) -> Step<()> {
-        let name = topic(self.broker.fleet, self.broker.probe, which).ok_or(Left::Names)?;
+        let name = topic(self.broker.fleet, self.broker.probe, which).ok_or(LinkError::Names)?;
         let options = SubscriptionOptions::default().maximum_qos(QoS::AtLeastOnce);
         let filter = [TopicFilter::new(&name).options(options)];
         let subscribing = pin!(self.connection.subscribe(&filter, &[]));
@@ -239,7 +238,7 @@ impl<IO: Io> Attending<'_, '_, '_, '_, IO> {
         which: ProbeTopic,
         write: impl FnOnce(&mut [u8]) -> Option<usize>,
     ) -> Step<Option<Op>> {
-        let name = topic(self.broker.fleet, self.broker.probe, which).ok_or(Left::Names)?;
+        let name = topic(self.broker.fleet, self.broker.probe, which).ok_or(LinkError::Names)?;
         let length = write(self.window).unwrap_or(0);
         let bytes = self.window.get(..length).unwrap_or_default();
         // The moment of a report counts, so it is not sent again later by itself.
@@ -256,7 +255,7 @@ impl<IO: Io> Attending<'_, '_, '_, '_, IO> {
             // Too many are on their way; this one is sent again when its time comes.
             Err(PubError::Session(Error::NotReady | Error::Resource(_))) => Ok(None),
             Err(PubError::Session(why)) => Err(left(&why)),
-            Err(PubError::Payload(())) => Err(Left::Nonsense),
+            Err(PubError::Payload(())) => Err(LinkError::Nonsense),
         }
     }
 
@@ -329,7 +328,7 @@ impl<IO: Io> Attending<'_, '_, '_, '_, IO> {
         }
         *count += 1;
         if *count > MOST_A_SECOND {
-            return Err(Left::Flood);
+            return Err(LinkError::Flood);
         }
         let Some(heard) = heard else { return Ok(()) };
         if let Some(news) = heard.news {

@@ -1,7 +1,7 @@
 //! What messages change, and what they do not.
 
-use dunlin::fleet::{Command, Grant, Presence, ProbeTopic, Verb};
-use dunlin_fleet::{Left, News};
+use dunlin::fleet::{Command, Grant, LinkError, Presence, ProbeTopic, Verb};
+use dunlin::probe::FleetEvent;
 
 use crate::broker::Published;
 use crate::world::{BOOT, LIST, World, bytes, of_north};
@@ -33,7 +33,7 @@ fn a_probe_says_that_it_is_there_reports_and_listens_to_its_own_topics_alone() {
     assert_eq!(broker.published[0], Published::State(here, true));
     let report = broker.report().expect("a report");
     assert_eq!((report.boot, report.list), (BOOT, LIST));
-    assert_eq!(world.device.news, [News::Joined]);
+    assert_eq!(world.device.news, [FleetEvent::Joined]);
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_grant_is_obeyed_once_and_one_that_is_kept_stale_or_foreign_never() {
         broker.send(&grant, false, &bytes(&good));
         broker.send(&grant, false, &bytes(&good));
     });
-    let granted = |news: &&News| matches!(news, News::Granted { .. });
+    let granted = |news: &&FleetEvent| matches!(news, FleetEvent::Granted { .. });
     assert_eq!(world.device.news.iter().filter(granted).count(), 1);
     assert_eq!(last.budget, 100.0);
 }
@@ -121,7 +121,7 @@ fn a_command_is_done_once_and_answered_each_time() {
         .collect();
     let expected = [(1, true), (1, true), (2, false), (9, true), (9, true)];
     assert_eq!(answers, expected);
-    let paused = |news: &&News| matches!(news, News::Paused(true));
+    let paused = |news: &&FleetEvent| matches!(news, FleetEvent::Paused);
     assert_eq!(world.device.news.iter().filter(paused).count(), 1);
 }
 
@@ -135,7 +135,12 @@ fn who_is_pushed_out_by_its_own_name_comes_back_after_a_pause() {
             broker.going.extend([0xe0, 2, 0x8e, 0]);
         }
     });
-    let left = |news: &&News| **news == News::Left(Left::Ended);
+    let left = |news: &&FleetEvent| {
+        **news
+            == FleetEvent::Left {
+                why: LinkError::Ended,
+            }
+    };
     assert_eq!(world.device.news.iter().filter(left).count(), 1);
     assert_eq!(world.network.broker.borrow().connections, 2);
 }
