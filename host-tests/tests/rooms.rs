@@ -257,6 +257,35 @@ fn the_walk_of_a_page_names_functions_that_are_there_and_never_goes_back() {
     }
 }
 
+#[test]
+fn the_navigation_names_every_room_every_board_and_every_feature() {
+    let root = source().join("..");
+    let read = |name: &str| fs::read_to_string(root.join(name)).expect("a file of the repository");
+    let readme = read("README.md");
+    for room in graph().keys() {
+        let names = [format!("`src/{room}/`"), format!("`src/{room}.rs`")];
+        let named = names.iter().any(|name| readme.contains(name));
+        assert!(named, "src/{room} is not in README's navigation");
+    }
+    let boards = fs::read_dir(root.join("boards")).expect("the boards");
+    for board in boards.map(|entry| entry.expect("an entry").path()) {
+        let name = board.file_name().expect("a name").to_string_lossy();
+        let named = readme.contains(&format!("`boards/{name}/`"));
+        assert!(
+            named || !board.join("Cargo.toml").exists(),
+            "boards/{name} is not in README's navigation"
+        );
+    }
+    let manifest = read("Cargo.toml");
+    let features = manifest.split("[features]").nth(1).expect("features");
+    let features = features.split("\n[").next().expect("its section");
+    let names = features.lines().filter_map(|line| line.split_once(" = ["));
+    for (feature, _) in names.filter(|(name, _)| *name != "default") {
+        let named = readme.contains(&format!("`{feature}`"));
+        assert!(named, "feature `{feature}` is not in README's table");
+    }
+}
+
 /// All lines of Rust below a folder of `host-tests`.
 fn lines_below(folder: &Path) -> usize {
     let entries = fs::read_dir(folder).expect("a folder");
