@@ -26,6 +26,7 @@
 //! | `redirects/mod.rs` | where a page is if not where the list says; which moves are forgotten |
 //! | `origin.rs` | when a host that is not in the list may be asked |
 //! | `names.rs`, `memory.rs` | how long the address of a host is remembered |
+//! | `owner_names.rs` | where a collector or a broker is, by the owner's table (features `collect`, `fleet`) |
 //! | `connection.rs` | how long a connection is kept; what a failure on it is called |
 //! | `slots.rs` | which slot fetches which page |
 //! | `turn.rs` | nothing: it takes a visit's request through the gate and to the network, under a deadline |
@@ -173,6 +174,8 @@ mod log_line;
 mod memory;
 mod names;
 mod origin;
+#[cfg(any(feature = "collect", feature = "fleet"))]
+mod owner_names;
 mod persist;
 mod redirects;
 mod restore;
@@ -205,6 +208,8 @@ pub use event::{BoardEvent, Event, Flags, LoggedBoardEvent, LoggedEvent};
 #[cfg(feature = "fleet")]
 pub use fleet_event::{FleetEvent, LoggedFleetEvent};
 pub use memory::{HostMemory, PageMemory};
+#[cfg(any(feature = "collect", feature = "fleet"))]
+pub use owner_names::OwnerNames;
 pub use persist::Persistence;
 pub use restore::{Resumed, TimeSource};
 pub use time_server::Datagrams;
