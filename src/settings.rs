@@ -5,7 +5,7 @@
 //!
 #![cfg_attr(feature = "std", doc = "```")]
 #![cfg_attr(not(feature = "std"), doc = "```ignore")]
-//! use dunlin::settings::{SettingKey, DeviceSettings, build};
+//! use dunlin::settings::{DeviceSettings, SettingKey, build};
 //!
 //! let flash = build(&[(Key::WifiNetwork, "roof"), (Key::WifiPassword, "a secret")])?;
 //! let settings = Settings::parse(&flash);

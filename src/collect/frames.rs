@@ -186,9 +186,9 @@ pub enum CopyStatus {
     Refused,
 }
 
-/// The verdict, and the end of the delivery.
-pub fn ending(verdict: CopyStatus, fingerprint: u64) -> Bytes<48> {
-    let word: &[u8] = match verdict {
+/// The status of the copy, and the end of the delivery.
+pub fn ending(status: CopyStatus, fingerprint: u64) -> Bytes<48> {
+    let word: &[u8] = match status {
         CopyStatus::Changed => b"changed ",
         CopyStatus::Same => b"same ",
         CopyStatus::Refused => b"failed ",

@@ -14,7 +14,7 @@ const AHEAD: usize = 12;
 /// [`model::quasi`](crate::model::quasi)).
 ///
 /// ```
-/// use dunlin::constraints::{Clockwork, ClockUpdate, Updates};
+/// use dunlin::constraints::{ClockUpdate, Clockwork, Updates};
 /// use dunlin::time::Duration;
 ///
 /// // At 0:00 and at 1:00, for sure.

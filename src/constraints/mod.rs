@@ -83,7 +83,7 @@ impl ListedConstraints {
 /// Where constraints are read, by the index of the page. What cannot be read says nothing.
 ///
 /// ```
-/// use dunlin::constraints::{CrawlLimits, PageConstraints, Constraints};
+/// use dunlin::constraints::{Constraints, CrawlLimits, PageConstraints};
 ///
 /// // One byte a page: its most visits a day.
 /// fn read(bytes: &[u8], page: usize) -> PageConstraints<'_> {

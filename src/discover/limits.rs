@@ -93,7 +93,7 @@ impl UrlLimits {
     /// Is a URL within them? Work: its length, times the segments of its path.
     ///
     /// ```
-    /// use dunlin::discover::{UrlRefusal, UrlLimits};
+    /// use dunlin::discover::{UrlLimits, UrlRefusal};
     /// use dunlin::fetch::Url;
     ///
     /// let check = |text| Url::parse(text).map(|url| UrlLimits::DEFAULT.check(&url));

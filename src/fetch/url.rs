@@ -105,7 +105,7 @@ impl core::error::Error for UrlError {}
 /// A parsed http or https URL. The fragment is dropped: it never reaches a server.
 ///
 /// ```
-/// use dunlin::fetch::{UrlHost, Url};
+/// use dunlin::fetch::{Url, UrlHost};
 ///
 /// let url = Url::parse("http://Example.org:8080/a%7Eb?q=1#top")?;
 /// assert_eq!((url.host(), url.port()), (UrlHost::Name("Example.org"), 8080));

@@ -204,7 +204,7 @@ impl Default for LearningSettings {
 /// pass makes it NaN or infinite.
 ///
 /// ```
-/// use dunlin::learn::{Estimate, Prior, LearningSettings, Visit};
+/// use dunlin::learn::{Estimate, LearningSettings, Prior, Visit};
 /// use dunlin::time::Duration;
 ///
 /// // Daily visits that find a change three times in five: changes missed in between count too.

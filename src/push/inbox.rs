@@ -58,7 +58,7 @@ struct Known {
 /// The senders that a device knows.
 ///
 /// ```
-/// use dunlin::push::{Datagram, Inbox, LONGEST, DatagramError};
+/// use dunlin::push::{Datagram, DatagramError, Inbox, LONGEST};
 /// use dunlin::time::Instant;
 ///
 /// let mut inbox = Inbox::new("000102030405060708090a0b0c0d0e0f");

@@ -30,7 +30,7 @@ pub enum Reception {
 /// One who pushes.
 ///
 /// ```
-/// use dunlin::push::{Sender, Reception};
+/// use dunlin::push::{Reception, Sender};
 /// use dunlin::time::{Duration, Instant};
 ///
 /// let mut liar = Sender::new();

@@ -35,7 +35,7 @@
 //!
 //! ```
 //! use core::cell::Cell;
-//! use dunlin::store::{RecordKey, Ledger, MoveRecord, NOWHERE, Record, StoreStep, Store, identity};
+//! use dunlin::store::{Ledger, MoveRecord, NOWHERE, Record, RecordKey, Store, StoreStep, identity};
 //! use dunlin::time::Instant;
 //! # use core::convert::Infallible;
 //! # use core::future::Future;

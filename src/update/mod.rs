@@ -22,7 +22,7 @@
 //!
 //! ```
 //! # #[cfg(feature = "std")] {
-//! use dunlin::update::{Device, PayloadKind, Manifest, Offer, PublicKey, SecretKey, digest_of};
+//! use dunlin::update::{Device, Manifest, Offer, PayloadKind, PublicKey, SecretKey, digest_of};
 //!
 //! // On the desk: `SecretKey::parse` reads a key file of signify's.
 //! let key = SecretKey::new(&[7; 32], *b"a number");

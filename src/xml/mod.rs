@@ -6,7 +6,7 @@
 //! not expanded, nothing is nested, and nothing is fetched.
 //!
 //! ```
-//! use dunlin::xml::{Token, Reader};
+//! use dunlin::xml::{Reader, Token};
 //!
 //! let mut reader: Reader<64> = Reader::new();
 //! let mut bytes: &[u8] = b"<loc a='1'> http://a.test/?b=1&amp;c=2 </loc>";

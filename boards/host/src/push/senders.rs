@@ -40,11 +40,11 @@ impl Senders {
     /// A sender says that a page has changed.
     pub fn push(&mut self, name: &str, page: u16, now: Instant) -> Reception {
         let sender = self.known.entry(name.to_owned()).or_default();
-        let verdict = sender.push(now);
-        if verdict == Reception::Heard {
+        let reception = sender.push(now);
+        if reception == Reception::Heard {
             self.said.entry(page).or_insert_with(|| name.to_owned());
         }
-        verdict
+        reception
     }
 
     /// A page was visited, and has changed or not: who said that it has was right or wrong.
@@ -99,11 +99,11 @@ mod tests {
     #[test]
     fn a_sender_that_floods_is_held_back_alone() {
         let mut senders = senders();
-        let verdicts: Vec<Reception> = (0..100)
+        let receptions: Vec<Reception> = (0..100)
             .map(|page| senders.push("liar", page, at(0)))
             .collect();
-        assert_eq!(verdicts[59], Reception::Heard);
-        assert_eq!(verdicts[60], Reception::TooMany);
+        assert_eq!(receptions[59], Reception::Heard);
+        assert_eq!(receptions[60], Reception::TooMany);
         assert_eq!(senders.push("good", 200, at(0)), Reception::Heard);
         assert_eq!(senders.push("liar", 0, at(1)), Reception::Heard);
     }
