@@ -7,10 +7,11 @@
 #![cfg_attr(not(feature = "std"), doc = "```ignore")]
 //! use dunlin::settings::{DeviceSettings, SettingKey, build};
 //!
-//! let flash = build(&[(Key::WifiNetwork, "roof"), (Key::WifiPassword, "a secret")])?;
-//! let settings = Settings::parse(&flash);
-//! assert_eq!(settings.get(Key::WifiNetwork), Some("roof"));
-//! assert_eq!(settings.get(Key::UpdateUrl), None);
+//! let network = (SettingKey::WifiNetwork, "roof");
+//! let flash = build(&[network, (SettingKey::WifiPassword, "a secret")])?;
+//! let settings = DeviceSettings::parse(&flash);
+//! assert_eq!(settings.get(SettingKey::WifiNetwork), Some("roof"));
+//! assert_eq!(settings.get(SettingKey::UpdateUrl), None);
 //! # Ok::<(), dunlin::settings::TooLong>(())
 //! ```
 //!

@@ -18,7 +18,7 @@ const AHEAD: usize = 12;
 /// use dunlin::time::Duration;
 ///
 /// // At 0:00 and at 1:00, for sure.
-/// let update = |hour| Update { offset: Duration::HOUR * hour, probability: 1.0 };
+/// let update = |hour| ClockUpdate { offset: Duration::HOUR * hour, probability: 1.0 };
 /// let bytes = [update(0).to_bytes(), update(1).to_bytes()].concat();
 /// let clock = Clockwork::new(86_400_000, Updates::from_bytes(&bytes));
 /// // Visited at 1:00: what is found at 0:00 lasts for an hour, what is found at 1:00 for 23.

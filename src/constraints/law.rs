@@ -83,7 +83,7 @@ impl ClockUpdate {
 /// use dunlin::constraints::{ClockUpdate, Updates};
 /// use dunlin::time::Duration;
 ///
-/// let noon = Update { offset: Duration::HOUR * 12, probability: 0.9 };
+/// let noon = ClockUpdate { offset: Duration::HOUR * 12, probability: 0.9 };
 /// let bytes = noon.to_bytes();
 /// assert!(Updates::from_bytes(&bytes).iter().eq([noon]));
 /// ```

@@ -180,7 +180,7 @@ pub enum Placement {
 /// let mut candidates = Candidates::new([Candidate::default(); 16]);
 /// let importance = Candidate::income;
 /// let offer = candidates.offer(Candidate::new(7, 0, 0), true, &importance);
-/// assert_eq!(offer, Offer::Taken { evicted: None });
+/// assert_eq!(offer, Placement::Taken { evicted: None });
 /// let _lost = candidates.find_mut(7).unwrap().earn(2.0);
 /// assert_eq!(candidates.best(&importance).unwrap().digest(), 7);
 /// assert!(candidates.remove(7).is_some());

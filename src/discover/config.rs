@@ -74,10 +74,10 @@ impl<'a> DiscoverySettings<'a> {
     /// ```
     /// use dunlin::discover::{DiscoverySettings, Scope};
     ///
-    /// let wanted = Discovery::new(Scope::Site, 256, 15_000);
+    /// let wanted = DiscoverySettings::new(Scope::Site, 256, 15_000);
     /// let mut section = wanted.header().to_vec();
     /// section.extend(7_u16.to_le_bytes());
-    /// let read = Discovery::read(&section).unwrap();
+    /// let read = DiscoverySettings::read(&section).unwrap();
     /// assert!(read.is_pinned(7) && !read.is_pinned(6));
     /// assert_eq!((read.scope, read.places), (wanted.scope, wanted.places));
     /// ```

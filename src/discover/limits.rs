@@ -98,8 +98,8 @@ impl UrlLimits {
     ///
     /// let check = |text| Url::parse(text).map(|url| UrlLimits::DEFAULT.check(&url));
     /// assert_eq!(check("http://a.test/b/c?d=1")?, Ok(()));
-    /// assert_eq!(check("http://a.test/b?PHPSESSID=1")?, Err(Refusal::Session));
-    /// assert_eq!(check("http://a.test/b/b/c/b")?, Err(Refusal::Repeats));
+    /// assert_eq!(check("http://a.test/b?PHPSESSID=1")?, Err(UrlRefusal::Session));
+    /// assert_eq!(check("http://a.test/b/b/c/b")?, Err(UrlRefusal::Repeats));
     /// # Ok::<(), dunlin::fetch::UrlError>(())
     /// ```
     pub fn check(&self, url: &Url<'_>) -> Result<(), UrlRefusal> {

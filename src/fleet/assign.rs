@@ -62,7 +62,7 @@ pub fn score(group: u64, probe: u64) -> u64 {
 /// ```
 /// use dunlin::fleet::{Group, NOBODY, ProbeCapacity, assign};
 /// let host = Group { key: 1, pages: 10, hosts: 1, demand: 5.0 };
-/// let probe = Place { key: 2, pages: 15, hosts: 4, link: 100.0, fair: 15 };
+/// let probe = ProbeCapacity { key: 2, pages: 15, hosts: 4, link: 100.0, fair: 15 };
 /// let mut owners = [NOBODY; 2];
 /// let left = assign(&[host, host], &mut [probe], &mut owners);
 /// assert_eq!((owners, left), ([0, NOBODY], 1));

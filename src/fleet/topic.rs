@@ -69,9 +69,9 @@ pub fn is_name(text: &str) -> bool {
 ///
 /// ```
 /// use dunlin::fleet::{ProbeTopic, read_topic, topic};
-/// let name = topic("roofs", "north", Topic::Grant).expect("proper names");
+/// let name = topic("roofs", "north", ProbeTopic::Grant).expect("proper names");
 /// assert_eq!(name, "dunlin/1/roofs/probe/north/down/grant");
-/// assert_eq!(read_topic("roofs", &name), Some(("north", Topic::Grant)));
+/// assert_eq!(read_topic("roofs", &name), Some(("north", ProbeTopic::Grant)));
 /// ```
 pub fn topic(fleet: &str, probe: &str, which: ProbeTopic) -> Option<TopicName> {
     if !is_name(fleet) || !is_name(probe) {

@@ -43,7 +43,7 @@ const STEPS: f32 = 64.0;
 /// for _ in 0..10 {
 ///     let mut page = Estimate::new(&host.prior(&guess));
 ///     for hour in 0..100 {
-///         page.update(&Visit::new(Duration::HOUR, hour % 20 == 0), &Settings::DEFAULT);
+///         page.update(&Visit::new(Duration::HOUR, hour % 20 == 0), &LearningSettings::DEFAULT);
 ///         host.update(&page, 1.0);
 ///     }
 /// }

@@ -210,7 +210,7 @@ impl Default for LearningSettings {
 /// // Daily visits that find a change three times in five: changes missed in between count too.
 /// let mut page = Estimate::new(&Prior::DEFAULT);
 /// for day in 0..200 {
-///     page.update(&Visit::new(Duration::DAY, day % 5 < 3), &Settings::STEADY);
+///     page.update(&Visit::new(Duration::DAY, day % 5 < 3), &LearningSettings::STEADY);
 /// }
 /// assert!((page.rate() - 0.92).abs() < 0.02, "−ln 0.4 = 0.916, not 0.6: {}", page.rate());
 /// assert!(page.standard_deviation() < 0.1);

@@ -75,7 +75,8 @@ impl core::error::Error for NoRoom {}
 /// use dunlin::time::{Duration, Instant};
 ///
 /// let second = |n| Instant::ZERO + Duration::from_secs(n);
-/// let updates = [Update { at: second(1), page: 7 }, Update { at: second(2), page: 8 }];
+/// let crawl = |at, page| PlannedCrawl { at: second(at), page };
+/// let updates = [crawl(1, 7), crawl(2, 8)];
 /// let mut queues = [Queue { next: 0, end: 2, gap: Duration::from_secs(15), ..Queue::default() }];
 /// let (mut entries, mut places) = ([[Entry::UNUSED]; 2], [[0_u16]; 2]);
 /// let [first, second_entries] = &mut entries;

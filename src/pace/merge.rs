@@ -105,7 +105,7 @@ impl core::error::Error for MergeError {}
 /// use dunlin::time::Duration;
 ///
 /// // Figure 1 of the paper: one crawl of the first page, three of the second, at T/5 … 4T/5.
-/// let mut updates = [Update::default(); 4];
+/// let mut updates = [PlannedCrawl::default(); 4];
 /// let times = merge(&[1, 3], Duration::from_secs(5), Duration::ZERO, &mut updates)?;
 /// assert_eq!(times.iter().map(|update| update.page).collect::<Vec<_>>(), [1, 0, 1, 1]);
 /// assert_eq!(times[2].at.as_micros(), 3_000_000);

@@ -127,7 +127,7 @@ pub struct Cost {
 /// use dunlin::pace::transport::{TimeSlot, slots};
 /// use dunlin::time::Duration;
 ///
-/// let mut room = [Slot::default(); 5];
+/// let mut room = [TimeSlot::default(); 5];
 /// let all = slots(&[3, 2], Duration::from_secs(6), &mut room)?;
 /// let at: Vec<_> = all.iter().map(|slot| (slot.at.as_micros() / 1_000_000, slot.crawler)).collect();
 /// assert_eq!(at, [(0, 0), (0, 1), (2, 0), (3, 1), (4, 0)]);

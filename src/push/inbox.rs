@@ -69,9 +69,9 @@ struct Known {
 /// let hear = |inbox: &mut Inbox, unix| {
 ///     inbox.hear(&out[..length], unix, Instant::ZERO).map(|heard| heard.url.len())
 /// };
-/// assert_eq!(hear(&mut inbox, None), Err(PushError::NoTime));
+/// assert_eq!(hear(&mut inbox, None), Err(DatagramError::NoTime));
 /// assert_eq!(hear(&mut inbox, Some(1_800_000_010)), Ok(14));
-/// assert_eq!(hear(&mut inbox, Some(1_800_000_011)), Err(PushError::Time), "said again");
+/// assert_eq!(hear(&mut inbox, Some(1_800_000_011)), Err(DatagramError::Time), "said again");
 /// ```
 pub struct Inbox {
     known: heapless::Vec<Known, SENDERS>,

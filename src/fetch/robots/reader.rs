@@ -46,7 +46,7 @@ pub struct Rule<'a> {
 /// use dunlin::fetch::Url;
 /// use dunlin::fetch::robots::{Judge, RobotsReader};
 ///
-/// let mut reader = Reader::new("dunlin", Judge::new(Url::parse("http://a/private/x")?));
+/// let mut reader = RobotsReader::new("dunlin", Judge::new(Url::parse("http://a/private/x")?));
 /// reader.update(b"User-agent: *\nDisallow: /pri");
 /// reader.update(b"vate/\nCrawl-delay: 2.5\n");
 /// let (judge, crawl_delay) = reader.finish();

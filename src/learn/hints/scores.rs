@@ -137,9 +137,9 @@ pub fn unified<F: Real>(missed: F, all_accesses: F, future: F) -> F {
 /// // Ten accesses a day each, out of a hundred in all; one of them has told that it changed on day 1.
 /// let (quiet, mut told) = (ScoredPage::new(10.0), ScoredPage::new(10.0));
 /// told.change(1.0);
-/// assert_eq!(quiet.score(Kind::Smart, 2.0, 100.0, 0.0), 0.0);
-/// assert_eq!(told.score(Kind::Smart, 2.0, 100.0, 0.0), 0.1);
-/// assert!(quiet.score(Kind::Normal, 2.0, 100.0, 0.0) > 0.0, "who knows");
+/// assert_eq!(quiet.score(ProviderKind::Smart, 2.0, 100.0, 0.0), 0.0);
+/// assert_eq!(told.score(ProviderKind::Smart, 2.0, 100.0, 0.0), 0.1);
+/// assert!(quiet.score(ProviderKind::Normal, 2.0, 100.0, 0.0) > 0.0, "who knows");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
