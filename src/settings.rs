@@ -5,12 +5,13 @@
 //!
 #![cfg_attr(feature = "std", doc = "```")]
 #![cfg_attr(not(feature = "std"), doc = "```ignore")]
-//! use dunlin::settings::{Key, Settings, build};
+//! use dunlin::settings::{DeviceSettings, SettingKey, build};
 //!
-//! let flash = build(&[(Key::WifiNetwork, "roof"), (Key::WifiPassword, "a secret")])?;
-//! let settings = Settings::parse(&flash);
-//! assert_eq!(settings.get(Key::WifiNetwork), Some("roof"));
-//! assert_eq!(settings.get(Key::UpdateUrl), None);
+//! let network = (SettingKey::WifiNetwork, "roof");
+//! let flash = build(&[network, (SettingKey::WifiPassword, "a secret")])?;
+//! let settings = DeviceSettings::parse(&flash);
+//! assert_eq!(settings.get(SettingKey::WifiNetwork), Some("roof"));
+//! assert_eq!(settings.get(SettingKey::UpdateUrl), None);
 //! # Ok::<(), dunlin::settings::TooLong>(())
 //! ```
 //!
@@ -44,7 +45,7 @@ pub const ROOM: usize = 4096;
 /// What can be set. Numbers keep their meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Key {
+pub enum SettingKey {
     /// The name of the Wi-Fi network.
     WifiNetwork = 1,
     /// Its password; none for an open network.
@@ -66,7 +67,7 @@ pub enum Key {
     PushKeys = 9,
 }
 
-impl Key {
+impl SettingKey {
     /// All of them.
     pub const ALL: [Self; 9] = [
         Self::WifiNetwork,
@@ -115,18 +116,18 @@ impl Key {
 
 /// The settings of a device, read in place.
 #[derive(Clone, Copy, Default)]
-pub struct Settings<'a> {
+pub struct DeviceSettings<'a> {
     entries: &'a [u8],
 }
 
-impl core::fmt::Debug for Settings<'_> {
+impl core::fmt::Debug for DeviceSettings<'_> {
     /// Without the values, of which some are secrets.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Settings").finish_non_exhaustive()
+        f.debug_struct("DeviceSettings").finish_non_exhaustive()
     }
 }
 
-impl<'a> Settings<'a> {
+impl<'a> DeviceSettings<'a> {
     /// Nothing is set.
     pub const NONE: Self = Self { entries: &[] };
 
@@ -151,7 +152,7 @@ impl<'a> Settings<'a> {
     }
 
     /// A setting; `None` if it is not set. Work: the settings' length.
-    pub fn get(&self, key: Key) -> Option<&'a str> {
+    pub fn get(&self, key: SettingKey) -> Option<&'a str> {
         let mut rest = self.entries;
         loop {
             let (&[found, low, high], behind) = rest.split_first_chunk()?;
@@ -192,7 +193,7 @@ impl core::error::Error for TooLong {}
 /// # Errors
 /// [`TooLong`]
 #[cfg(feature = "std")]
-pub fn build(settings: &[(Key, &str)]) -> Result<std::vec::Vec<u8>, TooLong> {
+pub fn build(settings: &[(SettingKey, &str)]) -> Result<std::vec::Vec<u8>, TooLong> {
     let entries: usize = settings.iter().map(|(_, value)| 3 + value.len()).sum();
     let found = HEADER + entries;
     if found > ROOM {
@@ -219,18 +220,18 @@ mod tests {
     use std::vec::Vec;
 
     /// What host-tests/data keeps of version 1: a value for every key that there was then.
-    fn full() -> Vec<(Key, String)> {
-        let keys = Key::ALL.into_iter().take(6);
+    fn full() -> Vec<(SettingKey, String)> {
+        let keys = SettingKey::ALL.into_iter().take(6);
         keys.map(|key| (key, key.name().repeat(2))).collect()
     }
 
     #[test]
     fn every_key_is_known_by_its_name_and_kept() {
-        let settings = Key::ALL.map(|key| (key, key.name()));
+        let settings = SettingKey::ALL.map(|key| (key, key.name()));
         let bytes = build(&settings).expect("they fit");
         for (key, name) in settings {
-            assert_eq!(Key::named(name), Some(key));
-            assert_eq!(Settings::parse(&bytes).get(key), Some(name));
+            assert_eq!(SettingKey::named(name), Some(key));
+            assert_eq!(DeviceSettings::parse(&bytes).get(key), Some(name));
         }
     }
 
@@ -244,10 +245,10 @@ mod tests {
     fn settings_of_every_version_are_read_and_the_newest_is_written() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("host-tests/data/settings-v1.bin");
         let stored = std::fs::read(file).expect("the stored settings");
-        let settings = Settings::parse(&stored);
+        let settings = DeviceSettings::parse(&stored);
         for (key, value) in full() {
             assert_eq!(settings.get(key), Some(value.as_str()));
-            assert_eq!(Key::named(key.name()), Some(key));
+            assert_eq!(SettingKey::named(key.name()), Some(key));
         }
         assert_eq!(built(), stored);
     }
@@ -258,36 +259,61 @@ mod tests {
         for bit in 0..8 * good.len() {
             let mut flipped = good.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(Settings::parse(&flipped).get(Key::WifiNetwork), None);
+            assert_eq!(
+                DeviceSettings::parse(&flipped).get(SettingKey::WifiNetwork),
+                None
+            );
         }
         for end in 0..good.len() {
-            assert_eq!(Settings::parse(&good[..end]).get(Key::WifiNetwork), None);
+            assert_eq!(
+                DeviceSettings::parse(&good[..end]).get(SettingKey::WifiNetwork),
+                None
+            );
         }
-        assert_eq!(Settings::parse(&[0xff; ROOM]).get(Key::WifiNetwork), None);
+        assert_eq!(
+            DeviceSettings::parse(&[0xff; ROOM]).get(SettingKey::WifiNetwork),
+            None
+        );
     }
 
     #[test]
     fn a_key_that_is_not_known_is_passed_over() {
-        let entries = [200, 2, 0, b'a', b'b', Key::WifiNetwork as u8, 1, 0, b'c'];
-        let settings = Settings { entries: &entries };
-        assert_eq!(settings.get(Key::WifiNetwork), Some("c"));
-        assert_eq!(settings.get(Key::WifiPassword), None);
+        let entries = [
+            200,
+            2,
+            0,
+            b'a',
+            b'b',
+            SettingKey::WifiNetwork as u8,
+            1,
+            0,
+            b'c',
+        ];
+        let settings = DeviceSettings { entries: &entries };
+        assert_eq!(settings.get(SettingKey::WifiNetwork), Some("c"));
+        assert_eq!(settings.get(SettingKey::WifiPassword), None);
     }
 
     #[test]
     fn there_is_an_end_to_them() {
         let long = "x".repeat(ROOM);
         let found = ROOM + HEADER + 3;
-        assert_eq!(build(&[(Key::UpdateUrl, &long)]), Err(TooLong { found }));
+        assert_eq!(
+            build(&[(SettingKey::UpdateUrl, &long)]),
+            Err(TooLong { found })
+        );
         let most = &long[..ROOM - HEADER - 3];
-        let bytes = build(&[(Key::UpdateUrl, most)]).expect("they fit");
-        assert_eq!(Settings::parse(&bytes).get(Key::UpdateUrl), Some(most));
+        let bytes = build(&[(SettingKey::UpdateUrl, most)]).expect("they fit");
+        assert_eq!(
+            DeviceSettings::parse(&bytes).get(SettingKey::UpdateUrl),
+            Some(most)
+        );
     }
 
     #[test]
     fn secrets_are_not_shown() {
         let bytes = built();
-        let shown = std::format!("{:?}", Settings::parse(&bytes));
-        assert_eq!(shown, "Settings { .. }");
+        let shown = std::format!("{:?}", DeviceSettings::parse(&bytes));
+        assert_eq!(shown, "DeviceSettings { .. }");
     }
 }

@@ -6,10 +6,10 @@
 //! death included.
 //!
 //! ```
-//! use dunlin::sntp::Client;
+//! use dunlin::sntp::TimeClient;
 //! use dunlin::time::{Duration, Instant};
 //!
-//! let (mut client, now) = (Client::new(1), Instant::ZERO);
+//! let (mut client, now) = (TimeClient::new(1), Instant::ZERO);
 //! let request = client.request(0x0123_4567_89ab_cdef, now);
 //! # let mut answer = request;
 //! # (answer[0], answer[1]) = (0x24, 2);
@@ -72,7 +72,7 @@ pub enum NoTime {
 
 /// One server's client. Work of each call: a few dozen instructions.
 #[derive(Clone, Debug)]
-pub struct Client {
+pub struct TimeClient {
     /// Of the request that is not answered yet.
     nonce: Option<u64>,
     sent: Instant,
@@ -84,7 +84,7 @@ pub struct Client {
     random: u64,
 }
 
-impl Client {
+impl TimeClient {
     /// Asks within two seconds; `random` says when.
     pub fn new(random: u64) -> Self {
         let sent = Instant::ZERO;

@@ -4,7 +4,7 @@ use dunlin::heap::{Entry, SliceHeap};
 use dunlin::math::g;
 use dunlin::model::Change;
 use dunlin::pace::dispatch::{Dispatch, Queue};
-use dunlin::pace::merge::{Link, Moments, Update, merge, spread};
+use dunlin::pace::merge::{Moments, PlannedCrawl, SpreadScratch, merge, spread};
 use dunlin::plan::select::select;
 use dunlin::plan::{Objective, PlanHost, PlanPage};
 use dunlin::time::{Duration, Instant};
@@ -162,7 +162,7 @@ pub fn run(setup: Setup) -> Staleness {
 
     let schedule = |improved: Option<Moments>| {
         let total = crawls.iter().map(|count| *count as usize).sum();
-        let mut all = vec![Update::default(); total];
+        let mut all = vec![PlannedCrawl::default(); total];
         let mut links = Vec::new();
         let mut queues = Vec::with_capacity(setup.servers);
         let mut next = 0;
@@ -176,7 +176,7 @@ pub fn run(setup: Setup) -> Staleness {
                 .sum();
             let room = &mut all[next..next + count];
             if let Some(moments) = improved {
-                links.resize(count.max(links.len()), Link::default());
+                links.resize(count.max(links.len()), SpreadScratch::default());
                 let cost = |page: u32, gap: Duration| {
                     weights[page as usize] * stale_time(rates[page as usize], gap)
                 };
@@ -230,7 +230,7 @@ pub fn run(setup: Setup) -> Staleness {
 }
 
 /// Every page at its own even times; hosts see whatever comes of it.
-fn schedule_ideal(web: &Web, crawls: &[u32]) -> (Vec<Update>, Vec<Queue>) {
+fn schedule_ideal(web: &Web, crawls: &[u32]) -> (Vec<PlannedCrawl>, Vec<Queue>) {
     let mut all = Vec::new();
     let mut queues = Vec::new();
     for own in web.starts.windows(2) {
@@ -238,7 +238,7 @@ fn schedule_ideal(web: &Web, crawls: &[u32]) -> (Vec<Update>, Vec<Queue>) {
         for (page, count) in crawls.iter().enumerate().take(own[1]).skip(own[0]) {
             let count = u64::from(*count);
             let times = (1..=count).map(|crawl| Instant::ZERO + INTERVAL * crawl / (count + 1));
-            all.extend(times.map(|at| Update {
+            all.extend(times.map(|at| PlannedCrawl {
                 at,
                 page: page as u32,
             }));
@@ -263,7 +263,7 @@ fn stale_time(rate: f64, gap: Duration) -> f64 {
 impl Web {
     /// Mean staleness by weight over the interval, from fresh copies at its start; crawls in order
     /// of time, page by page.
-    fn staleness(&self, updates: &[Update]) -> f64 {
+    fn staleness(&self, updates: &[PlannedCrawl]) -> f64 {
         let mut last = vec![Instant::ZERO; self.rates.len()];
         let mut stale = 0.0;
         let end = Instant::ZERO + INTERVAL;
@@ -287,7 +287,7 @@ impl Web {
 ///
 /// # Panics
 /// If two crawls of a host come closer than the gap.
-fn dispatch(updates: &[Update], mut queues: Vec<Queue>, setup: Setup) -> Vec<Update> {
+fn dispatch(updates: &[PlannedCrawl], mut queues: Vec<Queue>, setup: Setup) -> Vec<PlannedCrawl> {
     let hosts = queues.len();
     let mut waiting = vec![Entry::UNUSED; hosts];
     let mut places = vec![0_u32; hosts];
@@ -313,7 +313,7 @@ fn dispatch(updates: &[Update], mut queues: Vec<Queue>, setup: Setup) -> Vec<Upd
                 "host {} is fetched too soon",
                 start.host
             );
-            started.push(Update {
+            started.push(PlannedCrawl {
                 at: now,
                 page: start.update.page,
             });

@@ -3,7 +3,7 @@
 
 use dunlin::discover::{Directives, Link, LinkKind, LinkReader, LinkSink, TextPlace};
 use dunlin::feed::FeedReader;
-use dunlin::xml::{Event, Reader};
+use dunlin::xml::{Reader, Token};
 
 /// A link, in strings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,9 +103,9 @@ pub fn read_xml<'p>(pieces: impl IntoIterator<Item = &'p [u8]>) -> Vec<String> {
         while let Some(event) = reader.next(&mut piece) {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             found.push(match event {
-                Event::Start(name) => format!("<{}>", text(name)),
-                Event::End(name) => format!("</{}>", text(name)),
-                Event::Attribute { name, value, cut } => {
+                Token::Start(name) => format!("<{}>", text(name)),
+                Token::End(name) => format!("</{}>", text(name)),
+                Token::Attribute { name, value, cut } => {
                     format!(
                         "{}={}{}",
                         text(name),
@@ -113,7 +113,7 @@ pub fn read_xml<'p>(pieces: impl IntoIterator<Item = &'p [u8]>) -> Vec<String> {
                         if cut { "…" } else { "" }
                     )
                 }
-                Event::Text { text: bytes, cut } => {
+                Token::Text { text: bytes, cut } => {
                     format!("{}{}", text(bytes), if cut { "…" } else { "" })
                 }
             });

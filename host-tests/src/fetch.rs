@@ -1,6 +1,6 @@
 //! Readers of whole responses and robots.txt files for tests, in pieces of any size.
 
-use dunlin::fetch::robots::{Judge, Reader, Rules};
+use dunlin::fetch::robots::{Judge, RobotsReader, Rules};
 use dunlin::fetch::{Head, Limits, Method, Response, ResponseError, Step, Url};
 
 /// A response read to its end.
@@ -63,8 +63,8 @@ pub fn read<'p>(
 /// One URL against a robots.txt fed in pieces of `size`: allowed, by [`Judge`] and by [`Rules`]
 /// with `budget` bytes.
 pub fn judge(file: &[u8], size: usize, agent: &str, url: Url<'_>, budget: usize) -> (bool, bool) {
-    let mut exact = Reader::new(agent, Judge::new(url));
-    let mut kept = Reader::new(agent, Rules::new(vec![0; budget]));
+    let mut exact = RobotsReader::new(agent, Judge::new(url));
+    let mut kept = RobotsReader::new(agent, Rules::new(vec![0; budget]));
     for piece in file.chunks(size.max(1)) {
         exact.update(piece);
         kept.update(piece);

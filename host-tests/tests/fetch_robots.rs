@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dunlin::fetch::Url;
-use dunlin::fetch::robots::{Access, HostRobots, Judge, Reader, Reason, Rule, RuleSink, Rules};
+use dunlin::fetch::robots::{
+    Access, HostRobots, Judge, Reason, RobotsReader, Rule, RuleSink, Rules,
+};
 use dunlin::time::{Duration, Instant};
 use dunlin_suite::bench::Random;
 use host_tests::fetch::judge;
@@ -179,7 +181,7 @@ fn files_as_people_write_them() {
 #[test]
 fn crawl_delay_of_our_group() {
     let delay = |file: &str| {
-        let mut reader = Reader::new("dunlin", Rules::new([0; 64]));
+        let mut reader = RobotsReader::new("dunlin", Rules::new([0; 64]));
         reader.update(file.as_bytes());
         reader.finish().1.map(Duration::as_millis)
     };
@@ -219,7 +221,7 @@ fn half_a_megabyte_passes_through_the_window() {
     file += last;
     let mut judges = ["/private/14/x", "/the/end", "/the/start"]
         .map(|path| Judge::new(Url::parse(format!("http://a{path}").leak()).unwrap()));
-    let mut reader = Reader::new("dunlin", &mut judges[..]);
+    let mut reader = RobotsReader::new("dunlin", &mut judges[..]);
     file.as_bytes()
         .chunks(1024)
         .for_each(|piece| reader.update(piece));
@@ -273,7 +275,7 @@ fn rules_made_to_be_slow_are_given_up_and_forbid_what_they_might_forbid() {
         .map(|text| Judge::new(Url::parse(text).unwrap()))
         .chain([parse("http://a/short"), parse("http://a/robots.txt")])
         .collect();
-    let mut reader = Reader::new(
+    let mut reader = RobotsReader::new(
         "dunlin",
         Counting {
             judges: &mut judges,
@@ -325,7 +327,7 @@ fn a_rule_made_to_be_slow_forbids_no_page_that_it_can_be_compared_with() {
     let long = format!("http://a/{}", "a".repeat(190));
     let mut judges =
         [long.as_str(), "http://a/honest/page"].map(|text| Judge::new(Url::parse(text).unwrap()));
-    let mut reader = Reader::new("dunlin", &mut judges[..]);
+    let mut reader = RobotsReader::new("dunlin", &mut judges[..]);
     reader.update(file.as_bytes());
     reader.finish();
     assert_eq!(judges[0].ruling().reason, Reason::Overflow);
@@ -375,7 +377,7 @@ fn without_room_nothing_is_allowed_that_the_file_disallows() {
 /// … and it says that this is why.
 #[test]
 fn an_overflow_is_named_as_the_reason() {
-    let mut reader = Reader::new("dunlin", Rules::new([0; 24]));
+    let mut reader = RobotsReader::new("dunlin", Rules::new([0; 24]));
     reader.update(
         b"User-agent: *\nDisallow: /kept\nDisallow: /dropped/for/want/of/room\nAllow: /dropped/but/open\n",
     );

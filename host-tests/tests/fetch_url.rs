@@ -1,6 +1,6 @@
 //! URLs: RFC 3986 §5.4's joins, what is refused, what compares equal, which addresses are public.
 
-use dunlin::fetch::{Host, Url, UrlError, is_public};
+use dunlin::fetch::{Url, UrlError, UrlHost, is_public};
 use proptest::prelude::*;
 
 const BASE: &str = "http://a/b/c/d;p?q";
@@ -149,19 +149,22 @@ fn refuses_what_it_cannot_fetch() {
 #[test]
 fn reads_hosts_and_ports() {
     let host = |text| Url::parse(text).map(|url| (url.host(), url.port()));
-    assert_eq!(host("http://a.example"), Ok((Host::Name("a.example"), 80)));
+    assert_eq!(
+        host("http://a.example"),
+        Ok((UrlHost::Name("a.example"), 80))
+    );
     assert_eq!(
         host("https://xn--ksa-8cda.example./"),
-        Ok((Host::Name("xn--ksa-8cda.example."), 443))
+        Ok((UrlHost::Name("xn--ksa-8cda.example."), 443))
     );
-    assert_eq!(host("http://a:/"), Ok((Host::Name("a"), 80)));
+    assert_eq!(host("http://a:/"), Ok((UrlHost::Name("a"), 80)));
     assert_eq!(
         host("http://10.0.2.2:8080?x"),
-        Ok((Host::Address("10.0.2.2".parse().unwrap()), 8080))
+        Ok((UrlHost::Address("10.0.2.2".parse().unwrap()), 8080))
     );
     assert_eq!(
         host("http://[2001:db8::7]:81/"),
-        Ok((Host::Address("2001:db8::7".parse().unwrap()), 81))
+        Ok((UrlHost::Address("2001:db8::7".parse().unwrap()), 81))
     );
 }
 
@@ -283,7 +286,7 @@ proptest! {
         v6 in "(:|[0-9a-fA-F]{1,4}:){0,7}(:|[0-9a-f]{0,5}|::)?([0-9a-f]{1,4}|(25[0-6]|[0-9]{1,2})(\\.[0-9]{1,3}){3})?",
     ) {
         let address = |text: &str| match Url::parse(text).map(|url| url.host()) {
-            Ok(Host::Address(address)) => Some(address),
+            Ok(UrlHost::Address(address)) => Some(address),
             _ => None,
         };
         prop_assert_eq!(address(&format!("http://{v4}/")), v4.parse().ok(), "{}", v4);

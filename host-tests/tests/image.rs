@@ -1,8 +1,8 @@
 //! Page images: what goes in comes out, and no damage goes unnoticed or makes the reader panic.
 
 use dunlin::catalog::{
-    Address, Catalog, ChangeLaw, Config, CrawlLimits, Gateway, Host, Ignore, LogLevel, Name, Page,
-    TimeServer, Update, Updates,
+    Address, Catalog, ChangeLaw, ClockUpdate, Config, CrawlLimits, Gateway, Host, Ignore, LogLevel,
+    Name, Page, TimeServer, Updates,
 };
 use dunlin::image::{
     Builder, Image, ImageError, Learnt, Tag, Teller, TellerSource, VERSION, build,
@@ -193,11 +193,11 @@ fn more_records_than_indexes_are_refused() {
 fn limits_and_laws_of_single_pages_come_out() {
     let updates: Vec<u8> = [(6, 0.9), (18, 1.0)]
         .into_iter()
-        .map(|(hour, probability)| Update {
+        .map(|(hour, probability)| ClockUpdate {
             offset: Duration::HOUR * hour,
             probability,
         })
-        .flat_map(Update::to_bytes)
+        .flat_map(ClockUpdate::to_bytes)
         .collect();
     let laws = [
         (7, ChangeLaw::Weibull { shape: 0.6 }),
@@ -260,11 +260,11 @@ fn limits_and_laws_that_make_no_sense_are_refused() {
             Some(ImageError::Record { section, index: 0 })
         );
     }
-    let at = |hour, probability| Update {
+    let at = |hour, probability| ClockUpdate {
         offset: Duration::HOUR * hour,
         probability,
     };
-    let unsorted = [at(6, 0.5), at(5, 0.5)].map(Update::to_bytes).concat();
+    let unsorted = [at(6, 0.5), at(5, 0.5)].map(ClockUpdate::to_bytes).concat();
     let late = at(24, 0.5).to_bytes();
     let certain = at(6, 1.5).to_bytes();
     let quasi = |updates| ChangeLaw::Quasi {
@@ -530,7 +530,7 @@ fn small_images() -> Vec<Vec<u8>> {
     let mut images: Vec<Vec<u8>> = (1..=VERSION)
         .map(|version| std::fs::read(golden(version)).expect("an image of every version"))
         .collect();
-    let noon = Update {
+    let noon = ClockUpdate {
         offset: Duration::HOUR * 12,
         probability: 0.5,
     };

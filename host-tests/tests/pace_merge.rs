@@ -2,7 +2,7 @@
 
 use dunlin::heap::{Entry, SliceHeap};
 use dunlin::pace::dispatch::{Dispatch, Queue};
-use dunlin::pace::merge::{Link, Moments, Update, merge, spread};
+use dunlin::pace::merge::{Moments, PlannedCrawl, SpreadScratch, merge, spread};
 use dunlin::time::{Duration, Instant};
 use host_tests::desouza::{Setup, run};
 use proptest::prelude::*;
@@ -36,7 +36,7 @@ fn check(
     crawls: &[u32],
     interval: Duration,
     gap: Duration,
-    times: &[Update],
+    times: &[PlannedCrawl],
 ) -> Result<(), TestCaseError> {
     let mut counts = vec![0; crawls.len()];
     times
@@ -56,7 +56,7 @@ fn check(
 }
 
 /// The sum of the squares of all gaps, page by page.
-fn squares(crawls: &[u32], interval: Duration, times: &[Update]) -> f64 {
+fn squares(crawls: &[u32], interval: Duration, times: &[PlannedCrawl]) -> f64 {
     let mut last = vec![Instant::ZERO; crawls.len()];
     let mut sum = 0.0;
     for update in times {
@@ -77,8 +77,8 @@ proptest! {
     #[test]
     fn gaps_are_kept((crawls, interval, gap) in demand()) {
         let total = crawls.iter().sum::<u32>() as usize;
-        let mut room = vec![Update::default(); total];
-        let mut links = vec![Link::default(); total];
+        let mut room = vec![PlannedCrawl::default(); total];
+        let mut links = vec![SpreadScratch::default(); total];
         let cost = |_: u32, gap: Duration| gap.as_secs_f64().powi(2);
         let merged = merge(&crawls, interval, gap, &mut room).unwrap();
         check(&crawls, interval, gap, merged)?;
@@ -103,7 +103,8 @@ proptest! {
         for (mut times, gap) in times.into_iter().zip(gaps) {
             times.sort_unstable();
             let next = updates.len() as u32;
-            updates.extend(times.into_iter().map(|at| Update { at: Instant::from_micros(at), page: 0 }));
+            let planned = |at| PlannedCrawl { at: Instant::from_micros(at), page: 0 };
+            updates.extend(times.into_iter().map(planned));
             queues.push(Queue { next, end: updates.len() as u32, gap: Duration::from_micros(gap), ..Queue::default() });
         }
         let hosts = queues.len();

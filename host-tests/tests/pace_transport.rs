@@ -2,7 +2,9 @@
 //! method.
 
 use dunlin::heap::{Entry, SliceHeap};
-use dunlin::pace::transport::{self, Column, Cost, Crawl, NONE, Slot, SlotPrice, TransportError};
+use dunlin::pace::transport::{
+    self, Column, Cost, Crawl, NONE, SlotPrice, TimeSlot, TransportError,
+};
 use dunlin::time::{Duration, Instant};
 use proptest::prelude::*;
 
@@ -12,7 +14,7 @@ fn at(micros: u64) -> Instant {
 
 fn assign(
     crawls: &[Crawl],
-    slots: &[Slot],
+    slots: &[TimeSlot],
     allowed: impl Fn(usize, usize) -> bool,
 ) -> Result<(Cost, Vec<u32>), TransportError> {
     let mut slot_of = vec![NONE; crawls.len()];
@@ -28,7 +30,7 @@ fn assign(
     Ok((cost, slot_of))
 }
 
-fn sweep(crawls: &[Crawl], slots: &[Slot]) -> Result<(Cost, Vec<u32>), TransportError> {
+fn sweep(crawls: &[Crawl], slots: &[TimeSlot]) -> Result<(Cost, Vec<u32>), TransportError> {
     let mut slot_of = vec![NONE; crawls.len()];
     let mut prices = vec![SlotPrice::UNUSED; slots.len()];
     let mut first = vec![Entry::UNUSED; crawls.len()];
@@ -52,12 +54,12 @@ fn sweep(crawls: &[Crawl], slots: &[Slot]) -> Result<(Cost, Vec<u32>), Transport
 /// those before it.
 fn exhaustive(
     crawls: &[Crawl],
-    slots: &[Slot],
+    slots: &[TimeSlot],
     allowed: &dyn Fn(usize, usize) -> bool,
 ) -> Result<u64, usize> {
     fn least(
         crawls: &[Crawl],
-        slots: &[Slot],
+        slots: &[TimeSlot],
         allowed: &dyn Fn(usize, usize) -> bool,
         next: usize,
         taken: u32,
@@ -84,7 +86,7 @@ fn exhaustive(
 /// The assignment is one: every crawl a slot of its own that it may use, at the cost stated.
 fn check(
     crawls: &[Crawl],
-    slots: &[Slot],
+    slots: &[TimeSlot],
     cost: Cost,
     slot_of: &[u32],
 ) -> Result<(), TestCaseError> {
@@ -123,12 +125,12 @@ fn crawls(
 fn slots(
     count: impl Into<prop::collection::SizeRange>,
     end: u64,
-) -> impl Strategy<Value = Vec<Slot>> {
+) -> impl Strategy<Value = Vec<TimeSlot>> {
     prop::collection::vec((0..end, 0..3_u32), count).prop_map(|mut slots| {
         slots.sort_unstable();
         slots
             .into_iter()
-            .map(|(time, crawler)| Slot {
+            .map(|(time, crawler)| TimeSlot {
                 at: at(time),
                 crawler,
             })
@@ -170,7 +172,7 @@ proptest! {
 
 #[test]
 fn refuses_what_it_cannot_place_or_read() {
-    let one = [Slot {
+    let one = [TimeSlot {
         at: at(5),
         crawler: 0,
     }];
@@ -196,7 +198,7 @@ fn refuses_what_it_cannot_place_or_read() {
         sweep(&[crawl(2, false), crawl(1, false)], &one).unwrap_err(),
         TransportError::Unsorted { index: 1 }
     );
-    let mut room = [Slot::default(); 2];
+    let mut room = [TimeSlot::default(); 2];
     assert!(matches!(
         transport::slots(&[2, 1], Duration::from_secs(1), &mut room),
         Err(TransportError::Storage {

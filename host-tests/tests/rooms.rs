@@ -1,4 +1,5 @@
-//! Who may use whom: the picture in `src/lib.rs` is true, and has no cycles.
+//! Who may use whom: the picture in `src/lib.rs` is true, and has no cycles; and a noun means one
+//! thing in all rooms.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -157,6 +158,64 @@ fn the_reader_sees_paths_in_braces_and_in_code_but_not_in_comments() {
     assert_eq!(used_by(text), BTreeSet::from(expected));
 }
 
+/// Names that public types of several rooms may share, and why.
+const SHARED_NAMES: [(&str, &str); 1] = [(
+    "Sealed",
+    "nobody outside can name it: it keeps others from implementing a trait",
+)];
+
+/// The public types that a file declares, those of its tests left out.
+fn public_types(text: &str) -> Vec<String> {
+    let code = text
+        .lines()
+        .take_while(|line| line.trim() != "#[cfg(test)]")
+        .filter_map(|line| line.trim_start().strip_prefix("pub "));
+    code.filter_map(|line| {
+        let (kind, rest) = line.split_once(' ')?;
+        let name: String = rest
+            .chars()
+            .take_while(|letter| letter.is_alphanumeric() || *letter == '_')
+            .collect();
+        let is_type = ["struct", "enum", "union", "trait", "type"].contains(&kind);
+        (is_type && !name.is_empty()).then_some(name)
+    })
+    .collect()
+}
+
+#[test]
+fn one_noun_has_one_meaning_in_all_rooms() {
+    let mut files = Vec::new();
+    rust_files(&source(), &mut files);
+    let mut declared: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    for file in files {
+        let relative = file.strip_prefix(source()).expect("a file below src");
+        if relative.starts_with("examples") {
+            continue;
+        }
+        let text = fs::read_to_string(&file).expect("a source file");
+        for name in public_types(&text) {
+            let place = relative.to_owned();
+            declared.entry(name).or_default().push(place);
+        }
+    }
+    assert!(declared.len() > 250, "found {} types", declared.len());
+    for (name, places) in &declared {
+        let shared = SHARED_NAMES.iter().any(|(allowed, _)| allowed == name);
+        assert_eq!(
+            places.len() > 1,
+            shared,
+            "`{name}` is declared in {places:?}: one name is for one thing (rename all but one, or \
+             say in SHARED_NAMES why not), and what is in SHARED_NAMES is shared"
+        );
+    }
+}
+
+#[test]
+fn the_reader_of_types_sees_public_ones_alone() {
+    let text = "pub struct A<'a>(&'a u8);\npub(super) struct B;\nenum C {}\n    pub type D = u8;\npub fn e() {}\npub enum $name {}\n/// pub trait F {}\n#[cfg(test)]\npub struct G;";
+    assert_eq!(public_types(text), ["A", "D"]);
+}
+
 /// The hops of the walk in `src/README.md`: a file, and the functions it is named for. A hop may go
 /// on over lines that are indented.
 fn walk(text: &str) -> Vec<(String, Vec<String>)> {
@@ -195,6 +254,35 @@ fn the_walk_of_a_page_names_functions_that_are_there_and_never_goes_back() {
                 "{file} has no function `{function}`"
             );
         }
+    }
+}
+
+#[test]
+fn the_navigation_names_every_room_every_board_and_every_feature() {
+    let root = source().join("..");
+    let read = |name: &str| fs::read_to_string(root.join(name)).expect("a file of the repository");
+    let readme = read("README.md");
+    for room in graph().keys() {
+        let names = [format!("`src/{room}/`"), format!("`src/{room}.rs`")];
+        let named = names.iter().any(|name| readme.contains(name));
+        assert!(named, "src/{room} is not in README's navigation");
+    }
+    let boards = fs::read_dir(root.join("boards")).expect("the boards");
+    for board in boards.map(|entry| entry.expect("an entry").path()) {
+        let name = board.file_name().expect("a name").to_string_lossy();
+        let named = readme.contains(&format!("`boards/{name}/`"));
+        assert!(
+            named || !board.join("Cargo.toml").exists(),
+            "boards/{name} is not in README's navigation"
+        );
+    }
+    let manifest = read("Cargo.toml");
+    let features = manifest.split("[features]").nth(1).expect("features");
+    let features = features.split("\n[").next().expect("its section");
+    let names = features.lines().filter_map(|line| line.split_once(" = ["));
+    for (feature, _) in names.filter(|(name, _)| *name != "default") {
+        let named = readme.contains(&format!("`{feature}`"));
+        assert!(named, "feature `{feature}` is not in README's table");
     }
 }
 

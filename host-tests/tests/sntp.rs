@@ -1,6 +1,6 @@
 //! The time server's client: what it sends, what it believes, when it asks again.
 
-use dunlin::sntp::{Client, NoTime, PACKET, PATIENCE};
+use dunlin::sntp::{NoTime, PACKET, PATIENCE, TimeClient};
 use dunlin::time::{Duration, Instant};
 use proptest::prelude::*;
 
@@ -36,14 +36,14 @@ fn with(change: impl FnOnce(&mut [u8; PACKET])) -> [u8; PACKET] {
 
 /// What a client that has asked makes of it.
 fn ask(answer: &[u8]) -> Option<Result<u64, NoTime>> {
-    let mut client = Client::new(0);
+    let mut client = TimeClient::new(0);
     client.request(NONCE, at(10));
     client.answer(answer, at(10))
 }
 
 #[test]
 fn the_request_is_a_clients_and_tells_nothing_but_the_number() {
-    let request = Client::new(0).request(NONCE, at(10));
+    let request = TimeClient::new(0).request(NONCE, at(10));
     assert_eq!(request[0], 0b00_100_011, "no leap, version 4, client");
     assert!(request[1..40].iter().all(|byte| *byte == 0));
     assert_eq!(request[40..], NONCE.to_be_bytes());
@@ -172,7 +172,7 @@ fn half_of_the_trip_has_passed() {
         (2_900, UNIX + 1),
         (3_100, UNIX + 2),
     ] {
-        let mut client = Client::new(0);
+        let mut client = TimeClient::new(0);
         client.request(NONCE, at(10));
         let later = at(10) + Duration::from_millis(trip);
         assert_eq!(
@@ -181,14 +181,14 @@ fn half_of_the_trip_has_passed() {
             "{trip} ms"
         );
     }
-    let mut client = Client::new(0);
+    let mut client = TimeClient::new(0);
     client.request(NONCE, at(10));
     assert_eq!(client.answer(&good(), at(11) + PATIENCE), None, "too late");
 }
 
 #[test]
 fn an_answer_counts_once_and_only_for_the_last_request() {
-    let mut client = Client::new(0);
+    let mut client = TimeClient::new(0);
     assert_eq!(client.answer(&good(), at(1)), None, "nobody has asked");
     client.request(NONCE, at(10));
     assert_eq!(client.answer(&good(), at(10)), Some(Ok(UNIX)));
@@ -209,14 +209,14 @@ fn an_answer_counts_once_and_only_for_the_last_request() {
 }
 
 /// Seconds until the next request, in the least case and with the longest spread.
-fn wait(client: &Client, now: Instant) -> u64 {
+fn wait(client: &TimeClient, now: Instant) -> u64 {
     (client.ask_at() - now).as_secs()
 }
 
 #[test]
 fn failures_are_followed_by_longer_and_longer_waits() {
     for random in [0, u64::MAX] {
-        let mut client = Client::new(random);
+        let mut client = TimeClient::new(random);
         assert!(client.ask_at() < at(3));
         let mut waits = Vec::new();
         for _ in 0..14 {
@@ -252,7 +252,7 @@ proptest! {
         now in 0..u64::MAX,
         trip in 0..5_000_000_u64,
     ) {
-        let mut client = Client::new(nonce);
+        let mut client = TimeClient::new(nonce);
         let sent = Instant::from_micros(now);
         let came = Instant::from_micros(now.saturating_add(trip));
         client.request(nonce, sent);
@@ -275,7 +275,7 @@ proptest! {
             packet[1] %= 16;
             packet[4..12].fill(0);
         }
-        let mut client = Client::new(0);
+        let mut client = TimeClient::new(0);
         client.request(NONCE, at(100));
         match client.answer(&packet, at(101)) {
             Some(Ok(unix)) => prop_assert!((1_767_225_600..4_233_462_145).contains(&unix), "{}", unix),
@@ -290,7 +290,7 @@ proptest! {
     fn waits_are_spread(one: u64, other: u64) {
         prop_assume!(one >> 59 != other >> 59);
         let ask_at = |random| {
-            let mut client = Client::new(random);
+            let mut client = TimeClient::new(random);
             client.request(random, at(10));
             client.failed(at(10));
             client.ask_at()

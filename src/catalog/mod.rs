@@ -70,7 +70,7 @@
 //! | `probe::AddedPage` | number, host, URL, weight, given rate of a page that was added (feature `additions`) | RAM, a place of the firmware's | until it is removed or the device resets |
 //! | `probe::FoundPage` | host, and where the text of its URL lies, of a page that was found (feature `discover`) | RAM, 8 bytes | until it gives way or the device resets |
 //! | `discover::Candidate` | digest of its URL, where the text lies, income, backlinks, robots verdict, of a page that might be kept | RAM, 16 bytes | until it is kept, gives way, or the device resets |
-//! | `fleet::Visit` | belief after a visit, and whether it had changed: what a planner is told (feature `fleet`) | RAM, then a message | until the planner has it |
+//! | `fleet::VisitReport` | belief after a visit, and whether it had changed: what a planner is told (feature `fleet`) | RAM, then a message | until the planner has it |
 //! | `store::PageRecord` | belief, last fetch, fingerprint, validators, robots verdict | flash, 84 bytes | across resets, until the page is no longer on the list |
 //! | `store::MoveRecord` | where it moved to for good | flash, 84 bytes | across resets, until it moves again |
 //! | texts of the `store` | URL of a page or candidate that was found, and its place (feature `discover`) | flash, 12 bytes and the URL | across resets, until it is neither kept nor a candidate |
@@ -98,7 +98,7 @@ mod config;
 #[cfg(feature = "filter")]
 mod filter;
 
-pub use crate::constraints::{ChangeLaw, CrawlLimits, Update, Updates};
+pub use crate::constraints::{ChangeLaw, ClockUpdate, CrawlLimits, Updates};
 pub use crate::fetch::Ignore;
 #[cfg(feature = "filter")]
 pub use crate::fetch::Select;

@@ -177,7 +177,7 @@ fn frame<const N: usize>(kind: u8, length: usize) -> Bytes<N> {
 
 /// What the probe thinks of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CopyStatus {
     /// It is another version, or one that is not with the collector yet.
     Changed,
     /// It is the one that is known.
@@ -186,12 +186,12 @@ pub enum Verdict {
     Refused,
 }
 
-/// The verdict, and the end of the delivery.
-pub fn ending(verdict: Verdict, fingerprint: u64) -> Bytes<48> {
-    let word: &[u8] = match verdict {
-        Verdict::Changed => b"changed ",
-        Verdict::Same => b"same ",
-        Verdict::Refused => b"failed ",
+/// The status of the copy, and the end of the delivery.
+pub fn ending(status: CopyStatus, fingerprint: u64) -> Bytes<48> {
+    let word: &[u8] = match status {
+        CopyStatus::Changed => b"changed ",
+        CopyStatus::Same => b"same ",
+        CopyStatus::Refused => b"failed ",
     };
     let mut bytes: Bytes<48> = frame(b'v', word.len() + 16);
     // There is room.

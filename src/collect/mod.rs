@@ -13,13 +13,13 @@
 //! | `m` | JSON: `url`, and `time` (Unix, seconds) if that is known | once, first |
 //! | `q` | the request as it was sent, secrets left out | once |
 //! | `r` | a piece of the answer as it came, head and framing included | any number |
-//! | `v` | the verdict, `changed` or `same`, a space, and the fingerprint in hexadecimal | once, last |
+//! | `v` | the copy's status, `changed` or `same`, a space, and the fingerprint in hexadecimal | once, last |
 //!
-//! The collector keeps what has changed once it has the verdict, and answers with 200 when it is
+//! The collector keeps what has changed once it has its status, and answers with 200 when it is
 //! safe. What is cut before that never was.
 //!
 //! ```
-//! use dunlin::collect::{Collector, Preamble, Verdict, ending, piece};
+//! use dunlin::collect::{Collector, CopyStatus, Preamble, ending, piece};
 //! use dunlin::fetch::{Agent, Request, Url};
 //!
 //! let collector = Collector::new("http://keeper.test:8090/", Some("0123456789abcdef")).unwrap();
@@ -29,16 +29,16 @@
 //! let mut window = [0; 1024];
 //! let length = preamble.render(0, &mut window);
 //! assert!(window[..length].starts_with(b"POST /v1/exchanges HTTP/1.1\r\nHost: keeper.test:8090\r\n"));
-//! // Each piece of the answer follows this, and at last the verdict.
+//! // Each piece of the answer follows this, and at last the copy's status.
 //! assert_eq!(piece(500), *b"\r\n1f7\r\nr\x01\xf4");
-//! assert!(ending(Verdict::Changed, 0xab).starts_with(b"\r\n1b\r\nv\0\x18changed 00000000000000ab"));
+//! assert!(ending(CopyStatus::Changed, 0xab).starts_with(b"\r\n1b\r\nv\0\x18changed 00000000000000ab"));
 //! ```
 
 mod frames;
 mod rest;
 
 pub use frames::{
-    Bytes, Collector, CollectorError, LONGEST_PIECE, Preamble, Verdict, ending, piece,
+    Bytes, Collector, CollectorError, CopyStatus, LONGEST_PIECE, Preamble, ending, piece,
 };
 pub use rest::Rest;
 

@@ -14,11 +14,11 @@ const AHEAD: usize = 12;
 /// [`model::quasi`](crate::model::quasi)).
 ///
 /// ```
-/// use dunlin::constraints::{Clockwork, Update, Updates};
+/// use dunlin::constraints::{ClockUpdate, Clockwork, Updates};
 /// use dunlin::time::Duration;
 ///
 /// // At 0:00 and at 1:00, for sure.
-/// let update = |hour| Update { offset: Duration::HOUR * hour, probability: 1.0 };
+/// let update = |hour| ClockUpdate { offset: Duration::HOUR * hour, probability: 1.0 };
 /// let bytes = [update(0).to_bytes(), update(1).to_bytes()].concat();
 /// let clock = Clockwork::new(86_400_000, Updates::from_bytes(&bytes));
 /// // Visited at 1:00: what is found at 0:00 lasts for an hour, what is found at 1:00 for 23.
@@ -215,7 +215,7 @@ mod tests {
     extern crate std;
 
     use super::*;
-    use crate::constraints::Update;
+    use crate::constraints::ClockUpdate;
     use crate::time::Duration;
     use std::vec::Vec;
 
@@ -224,7 +224,7 @@ mod tests {
     fn clock_of(updates: &[(u64, f32)]) -> Vec<u8> {
         let bytes = |&(minute, probability): &(u64, f32)| {
             let offset = Duration::from_secs(60 * minute);
-            Update {
+            ClockUpdate {
                 offset,
                 probability,
             }

@@ -38,7 +38,7 @@ impl ChangeLaw<'_> {
             Self::Weibull { shape } => shape > 0.0 && shape.is_finite(),
             Self::Pareto { shape } => shape > 1.0 && shape.is_finite(),
             Self::Quasi { interval, updates } => {
-                let likely = |update: &Update| (0.0..=1.0).contains(&update.probability);
+                let likely = |update: &ClockUpdate| (0.0..=1.0).contains(&update.probability);
                 updates.is_whole()
                     && updates.iter().is_sorted_by_key(|update| update.offset)
                     && updates.iter().all(|update| update.offset < interval)
@@ -50,14 +50,14 @@ impl ChangeLaw<'_> {
 
 /// A moment at which a page may change.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Update {
+pub struct ClockUpdate {
     /// The time from the start of the interval, in whole milliseconds.
     pub offset: Duration,
     /// The chance that the change is real, 0 to 1.
     pub probability: f32,
 }
 
-impl Update {
+impl ClockUpdate {
     /// The bytes that [`Updates`] reads: the offset in milliseconds as `u32`, the probability as
     /// `f32`, both little-endian. An offset beyond 49 days becomes 49 days.
     pub fn to_bytes(self) -> [u8; 8] {
@@ -80,10 +80,10 @@ impl Update {
 /// The moments at which a page may change, read in place from where they are kept.
 ///
 /// ```
-/// use dunlin::constraints::{Update, Updates};
+/// use dunlin::constraints::{ClockUpdate, Updates};
 /// use dunlin::time::Duration;
 ///
-/// let noon = Update { offset: Duration::HOUR * 12, probability: 0.9 };
+/// let noon = ClockUpdate { offset: Duration::HOUR * 12, probability: 0.9 };
 /// let bytes = noon.to_bytes();
 /// assert!(Updates::from_bytes(&bytes).iter().eq([noon]));
 /// ```
@@ -93,7 +93,7 @@ pub struct Updates<'a> {
 }
 
 impl<'a> Updates<'a> {
-    /// The updates that [`Update::to_bytes`] made these bytes of, one behind the other.
+    /// The updates that [`ClockUpdate::to_bytes`] made these bytes of, one behind the other.
     pub const fn from_bytes(bytes: &'a [u8]) -> Self {
         Self { bytes }
     }
@@ -104,13 +104,13 @@ impl<'a> Updates<'a> {
     }
 
     /// The updates in order. Up to seven bytes left over at the end are ignored.
-    pub fn iter(&self) -> impl Iterator<Item = Update> + use<'a> {
+    pub fn iter(&self) -> impl Iterator<Item = ClockUpdate> + use<'a> {
         self.bytes
             .as_chunks()
             .0
             .iter()
             .copied()
-            .map(Update::from_bytes)
+            .map(ClockUpdate::from_bytes)
     }
 
     /// How many there are.

@@ -9,7 +9,7 @@ mod law;
 mod limits;
 
 pub use clockwork::{Clockwork, NextVisit};
-pub use law::{ChangeLaw, Update, Updates};
+pub use law::{ChangeLaw, ClockUpdate, Updates};
 pub use limits::CrawlLimits;
 
 /// The constraints of one page, as whoever decides about visits needs them. In milliseconds, which
@@ -64,7 +64,7 @@ pub struct ListedConstraints {
     /// How often it may and has to be visited.
     pub limits: CrawlLimits,
     /// The interval in which it keeps to the clock, and the bytes of its updates; see
-    /// [`Update::to_bytes`].
+    /// [`ClockUpdate::to_bytes`].
     pub clock: Option<(crate::time::Duration, std::vec::Vec<u8>)>,
 }
 
@@ -83,7 +83,7 @@ impl ListedConstraints {
 /// Where constraints are read, by the index of the page. What cannot be read says nothing.
 ///
 /// ```
-/// use dunlin::constraints::{CrawlLimits, PageConstraints, Constraints};
+/// use dunlin::constraints::{Constraints, CrawlLimits, PageConstraints};
 ///
 /// // One byte a page: its most visits a day.
 /// fn read(bytes: &[u8], page: usize) -> PageConstraints<'_> {

@@ -4,22 +4,11 @@
 //! to look at eight. A newcomer to a full bucket takes the place of its least important candidate,
 //! once it has been seen often enough (see [`Doorkeeper`](super::Doorkeeper)) and is worth more.
 
+use crate::fetch::robots::Verdict;
 use crate::rank::Settled;
 
 /// Candidates that are looked at together.
 const BUCKET: usize = 8;
-
-/// What robots.txt says of a candidate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Verdict {
-    /// Nothing yet: it must not be asked for.
-    Unknown,
-    /// It may be asked for.
-    Allowed,
-    /// It may not.
-    Denied,
-}
 
 /// A page that might be worth keeping: 16 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -41,7 +30,6 @@ pub struct Candidate {
     flags: u8,
 }
 
-const VERDICT: u8 = 0b11;
 const VISITED: u8 = 0b100;
 const WORTH: u8 = 0b1111_1000;
 
@@ -130,21 +118,12 @@ impl Candidate {
 
     /// What robots.txt says.
     pub fn verdict(&self) -> Verdict {
-        match self.flags & VERDICT {
-            1 => Verdict::Allowed,
-            2 => Verdict::Denied,
-            _ => Verdict::Unknown,
-        }
+        Verdict::from_bits(self.flags)
     }
 
     /// A robots.txt was read.
     pub fn set_verdict(&mut self, verdict: Verdict) {
-        let bits = match verdict {
-            Verdict::Unknown => 0,
-            Verdict::Allowed => 1,
-            Verdict::Denied => 2,
-        };
-        self.flags = self.flags & !VERDICT | bits;
+        self.flags = self.flags & !Verdict::BITS | verdict.to_bits();
     }
 
     /// Was it visited, and found not to be important enough?
@@ -183,7 +162,7 @@ impl Candidate {
 /// What became of a newcomer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use]
-pub enum Offer {
+pub enum Placement {
     /// It has a place now; this one had to go.
     Taken {
         /// Its text is no longer needed.
@@ -196,12 +175,12 @@ pub enum Offer {
 /// A fixed number of candidates: 2,048 of them take 32 KiB.
 ///
 /// ```
-/// use dunlin::discover::{Candidate, Candidates, Offer};
+/// use dunlin::discover::{Candidate, Candidates, Placement};
 ///
 /// let mut candidates = Candidates::new([Candidate::default(); 16]);
 /// let importance = Candidate::income;
 /// let offer = candidates.offer(Candidate::new(7, 0, 0), true, &importance);
-/// assert_eq!(offer, Offer::Taken { evicted: None });
+/// assert_eq!(offer, Placement::Taken { evicted: None });
 /// let _lost = candidates.find_mut(7).unwrap().earn(2.0);
 /// assert_eq!(candidates.best(&importance).unwrap().digest(), 7);
 /// assert!(candidates.remove(7).is_some());
@@ -256,16 +235,16 @@ impl<S: AsRef<[Candidate]> + AsMut<[Candidate]>> Candidates<S> {
         newcomer: Candidate,
         vouched: bool,
         importance: &dyn Fn(&Candidate) -> f32,
-    ) -> Offer {
+    ) -> Placement {
         let bucket = self.bucket(newcomer.digest);
         let slots = self.slots.as_mut().get_mut(bucket).unwrap_or_default();
         if newcomer.is_free() || slots.iter().any(|slot| slot.digest == newcomer.digest) {
-            return Offer::Refused;
+            return Placement::Refused;
         }
         if let Some(free) = slots.iter_mut().find(|slot| slot.is_free()) {
             *free = newcomer;
             self.count += 1;
-            return Offer::Taken { evicted: None };
+            return Placement::Taken { evicted: None };
         }
         let least = slots
             .iter_mut()
@@ -274,9 +253,9 @@ impl<S: AsRef<[Candidate]> + AsMut<[Candidate]>> Candidates<S> {
         match least {
             Some((worth, slot)) if vouched && worth < importance(&newcomer) => {
                 let evicted = Some(core::mem::replace(slot, newcomer));
-                Offer::Taken { evicted }
+                Placement::Taken { evicted }
             }
-            _ => Offer::Refused,
+            _ => Placement::Refused,
         }
     }
 

@@ -13,7 +13,7 @@ const HEADER: usize = 10;
 /// version u8 · scope u8 · places u16 · exploring u8 · sitemaps u8 · gap in ms u32 · pinned page u16 · …
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Discovery<'a> {
+pub struct DiscoverySettings<'a> {
     /// Where pages may be.
     pub scope: Scope,
     /// Pages that are kept, those of the list included.
@@ -28,7 +28,7 @@ pub struct Discovery<'a> {
     pinned: &'a [u8],
 }
 
-impl<'a> Discovery<'a> {
+impl<'a> DiscoverySettings<'a> {
     /// A quarter of the visits explores, as
     /// [`Replacement::SHARE`](crate::rank::Replacement::SHARE).
     pub const EXPLORING: u8 = 64;
@@ -72,12 +72,12 @@ impl<'a> Discovery<'a> {
     /// What a section begins with; numbers of pinned pages follow, two bytes each, in their order.
     ///
     /// ```
-    /// use dunlin::discover::{Discovery, Scope};
+    /// use dunlin::discover::{DiscoverySettings, Scope};
     ///
-    /// let wanted = Discovery::new(Scope::Site, 256, 15_000);
+    /// let wanted = DiscoverySettings::new(Scope::Site, 256, 15_000);
     /// let mut section = wanted.header().to_vec();
     /// section.extend(7_u16.to_le_bytes());
-    /// let read = Discovery::read(&section).unwrap();
+    /// let read = DiscoverySettings::read(&section).unwrap();
     /// assert!(read.is_pinned(7) && !read.is_pinned(6));
     /// assert_eq!((read.scope, read.places), (wanted.scope, wanted.places));
     /// ```

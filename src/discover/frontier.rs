@@ -4,15 +4,16 @@
 //! which candidate should take whose place. It does not know URLs, only their digests: texts lie in
 //! a log, and the scheduler has the pages.
 
-use super::candidates::{Candidate, Candidates, Offer, Verdict};
+use super::candidates::{Candidate, Candidates, Placement};
 use super::doorkeeper::Doorkeeper;
-use super::limits::Refusal;
+use super::limits::UrlRefusal;
+use crate::fetch::robots::Verdict;
 use crate::math::split_mix;
 use crate::rank::{Account, Bank, Choice, Evidence, Measure, Replacement};
 
 /// Memory that is lent to a [`Frontier`].
 #[derive(Debug)]
-pub struct Memory<'m> {
+pub struct FrontierMemory<'m> {
     /// One for each place of the collection.
     pub accounts: &'m mut [Account],
     /// One for each place, too.
@@ -67,12 +68,12 @@ pub enum Target {
     /// To something new that is not worth a place, or not yet.
     Unwanted,
     /// To something that is refused.
-    Refused(Refusal),
+    Refused(UrlRefusal),
 }
 
 /// What the next visit is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum VisitPurpose {
     /// Pages that are kept are visited as planned.
     Refresh,
     /// This candidate should take the place of that page, and be visited.
@@ -100,7 +101,7 @@ pub struct Frontier<'m> {
 
 impl<'m> Frontier<'m> {
     /// Empty. `seed` decides which candidates are looked at when any will do.
-    pub fn new(memory: Memory<'m>, settings: FrontierSettings, seed: u64) -> Self {
+    pub fn new(memory: FrontierMemory<'m>, settings: FrontierSettings, seed: u64) -> Self {
         Self {
             bank: Bank::new(memory.accounts, memory.order),
             candidates: Candidates::new(memory.candidates),
@@ -153,12 +154,12 @@ impl<'m> Frontier<'m> {
         let sightings = self.doorkeeper.see(digest);
         let most = self.settings.directory;
         if most < u8::MAX && self.directories.count(directory) >= most {
-            return Target::Refused(Refusal::Directory);
+            return Target::Refused(UrlRefusal::Directory);
         }
         if self.settings.host < u16::MAX {
             let of_host = |candidate: &&Candidate| candidate.host() == host;
             if self.candidates.iter().filter(of_host).count() >= self.settings.host.into() {
-                return Target::Refused(Refusal::Host);
+                return Target::Refused(UrlRefusal::Host);
             }
         }
         if self.candidates.is_full_for(digest) && sightings < self.settings.sightings {
@@ -173,7 +174,7 @@ impl<'m> Frontier<'m> {
     }
 
     /// A newcomer, whose text is stored, asks for a place among the candidates.
-    pub fn offer(&mut self, newcomer: Candidate, directory: u32) -> Offer {
+    pub fn offer(&mut self, newcomer: Candidate, directory: u32) -> Placement {
         let settings = self.settings;
         let mut newcomer = newcomer;
         // It was seen by as many pages as the doorkeeper has counted. Each link brings about as
@@ -192,7 +193,7 @@ impl<'m> Frontier<'m> {
             }
         };
         let offer = self.candidates.offer(newcomer, true, &worth);
-        if let Offer::Taken { evicted } = &offer {
+        if let Placement::Taken { evicted } = &offer {
             let _ = self.directories.see(directory);
             // With each page that is known more comes as much cash as the others have on average,
             // so that earnings of today weigh as much as those of when few were known.
@@ -236,15 +237,15 @@ impl<'m> Frontier<'m> {
     /// pinned, or was not visited yet. Candidates are compared with pages by PageRank and what
     /// their URLs are worth, for nobody counts links to pages. Work: linear in pages and
     /// candidates, some 65 instructions each.
-    pub fn next(&mut self, factor: &dyn Fn(u16) -> Option<f32>) -> Step {
+    pub fn next(&mut self, factor: &dyn Fn(u16) -> Option<f32>) -> VisitPurpose {
         let (least, worth) = self.least(factor).unzip();
         match (self.scout(worth), least) {
-            (Some((digest, explores)), Some(place)) => Step::Admit {
+            (Some((digest, explores)), Some(place)) => VisitPurpose::Admit {
                 digest,
                 place,
                 explores,
             },
-            _ => Step::Refresh,
+            _ => VisitPurpose::Refresh,
         }
     }
 
@@ -308,12 +309,12 @@ impl<'m> Frontier<'m> {
         old.set_verdict(verdict);
         let worth = |candidate: &Candidate| worth_keeping(candidate, self.settings.measure);
         match self.candidates.offer(old, true, &worth) {
-            Offer::Taken { evicted } => {
+            Placement::Taken { evicted } => {
                 let gone = evicted.as_ref().map_or(0.0, Candidate::cash);
                 self.bank.give_back(closed.cash - old.cash() + gone);
                 evicted
             }
-            Offer::Refused => {
+            Placement::Refused => {
                 self.bank.give_back(closed.cash);
                 None
             }
@@ -323,7 +324,7 @@ impl<'m> Frontier<'m> {
     /// A candidate takes a place. The page that had it becomes a candidate, with this text, if it
     /// is worth a place there; what had to go for that is handed back. `None` if there is no such
     /// candidate or it could not take the place.
-    pub fn admit(&mut self, digest: u32, place: u16, old: Option<(u16, u32)>) -> Option<Offer> {
+    pub fn admit(&mut self, digest: u32, place: u16, old: Option<(u16, u32)>) -> Option<Placement> {
         let candidate = self.candidates.remove(digest)?;
         let closed = self.bank.close(place);
         if !self
@@ -344,13 +345,13 @@ impl<'m> Frontier<'m> {
                 let worth = |candidate: &Candidate| importance(candidate, measure);
                 self.candidates.offer(old, true, &worth)
             }
-            _ => Offer::Refused,
+            _ => Placement::Refused,
         };
         match (&offer, closed) {
-            (Offer::Taken { evicted }, _) => {
+            (Placement::Taken { evicted }, _) => {
                 cash += evicted.as_ref().map_or(0.0, Candidate::cash);
             }
-            (Offer::Refused, Some(closed)) => cash = closed.cash,
+            (Placement::Refused, Some(closed)) => cash = closed.cash,
             _ => {}
         }
         self.bank.give_back(cash);

@@ -30,7 +30,7 @@ impl UrlLimits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum UrlRefusal {
     /// It is outside of the scope.
     Scope,
     /// It is too long.
@@ -57,7 +57,7 @@ pub enum Refusal {
     Unwilling,
 }
 
-impl core::fmt::Display for Refusal {
+impl core::fmt::Display for UrlRefusal {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
             Self::Scope => "outside of the scope",
@@ -93,38 +93,38 @@ impl UrlLimits {
     /// Is a URL within them? Work: its length, times the segments of its path.
     ///
     /// ```
-    /// use dunlin::discover::{Refusal, UrlLimits};
+    /// use dunlin::discover::{UrlLimits, UrlRefusal};
     /// use dunlin::fetch::Url;
     ///
     /// let check = |text| Url::parse(text).map(|url| UrlLimits::DEFAULT.check(&url));
     /// assert_eq!(check("http://a.test/b/c?d=1")?, Ok(()));
-    /// assert_eq!(check("http://a.test/b?PHPSESSID=1")?, Err(Refusal::Session));
-    /// assert_eq!(check("http://a.test/b/b/c/b")?, Err(Refusal::Repeats));
+    /// assert_eq!(check("http://a.test/b?PHPSESSID=1")?, Err(UrlRefusal::Session));
+    /// assert_eq!(check("http://a.test/b/b/c/b")?, Err(UrlRefusal::Repeats));
     /// # Ok::<(), dunlin::fetch::UrlError>(())
     /// ```
-    pub fn check(&self, url: &Url<'_>) -> Result<(), Refusal> {
+    pub fn check(&self, url: &Url<'_>) -> Result<(), UrlRefusal> {
         let target = url.path_and_query();
         let length = url.scheme().name().len() + 3 + url.host_text().len() + target.len();
         if length > usize::from(self.length) {
-            return Err(Refusal::Length);
+            return Err(UrlRefusal::Length);
         }
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let segments = || path.split('/').filter(|segment| !segment.is_empty());
         if segments().count() > usize::from(self.depth) {
-            return Err(Refusal::Depth);
+            return Err(UrlRefusal::Depth);
         }
         let often = |segment: &str| segments().filter(|other| *other == segment).count();
         if segments().any(|segment| often(segment) > usize::from(self.repeats)) {
-            return Err(Refusal::Repeats);
+            return Err(UrlRefusal::Repeats);
         }
         let parameters = || query.split(['&', ';']).filter(|part| !part.is_empty());
         if parameters().count() > usize::from(self.parameters) {
-            return Err(Refusal::Parameters);
+            return Err(UrlRefusal::Parameters);
         }
         // A path may have parameters, too: `/a;jsessionid=1`.
         let of_path = path.split(['/', ';']);
         if parameters().chain(of_path).any(names_session) {
-            return Err(Refusal::Session);
+            return Err(UrlRefusal::Session);
         }
         Ok(())
     }

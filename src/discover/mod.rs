@@ -59,12 +59,12 @@ mod tag;
 mod word;
 
 pub use crate::fetch::robots::Directives;
-pub use candidates::{Candidate, Candidates, Offer, Verdict};
-pub use config::Discovery;
+pub use candidates::{Candidate, Candidates, Placement};
+pub use config::DiscoverySettings;
 pub use digest::{branch_digest, digest, directory_digest};
 pub use doorkeeper::Doorkeeper;
-pub use frontier::{Frontier, FrontierSettings, Memory, Step, Target};
-pub use limits::{Refusal, Scope, UrlLimits};
+pub use frontier::{Frontier, FrontierMemory, FrontierSettings, Target, VisitPurpose};
+pub use limits::{Scope, UrlLimits, UrlRefusal};
 pub use links::{
     ANCHOR, LONGEST_BASE, LONGEST_LINK, Link, LinkKind, LinkReader, LinkSink, TextPlace,
 };

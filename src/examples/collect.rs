@@ -2,7 +2,7 @@
 //!
 //! `cargo run --example collect --features std,collect`
 
-use dunlin::collect::{Collector, Preamble, Verdict, ending, piece};
+use dunlin::collect::{Collector, CopyStatus, Preamble, ending, piece};
 use dunlin::fetch::{Agent, Request, Url};
 
 fn main() {
@@ -31,7 +31,7 @@ fn main() {
         delivery.extend_from_slice(answer.as_bytes());
     }
     // … and at last whether it is worth keeping.
-    delivery.extend_from_slice(&ending(Verdict::Changed, 0xab));
+    delivery.extend_from_slice(&ending(CopyStatus::Changed, 0xab));
 
     let shown = String::from_utf8_lossy(&delivery);
     println!(

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --example fleet --features std,fleet`
 
-use dunlin::fleet::{Demand, Drift, Ledger, Member, Outlook, share};
+use dunlin::fleet::{Demand, Drift, GrantLedger, Member, Outlook, share};
 use dunlin::time::{Duration, Instant};
 
 /// The list of pages that both probes and the planner speak of.
@@ -23,7 +23,7 @@ fn main() {
 
     for (number, (price, budget)) in (1..).zip(prices.into_iter().zip(shares)) {
         let mut probe = Member::new(number, LIST, Instant::ZERO, Drift::DEFAULT);
-        let mut ledger = Ledger::new(LIST); // what the planner knows of this probe
+        let mut ledger = GrantLedger::new(LIST); // what the planner knows of this probe
         let outlook = Outlook {
             price,
             ..Outlook::default()

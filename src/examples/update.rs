@@ -2,11 +2,13 @@
 //!
 //! `cargo run --example update --features std,update`
 
-use dunlin::update::{Device, Kind, Manifest, Offer, PublicKey, Refusal, SecretKey, digest_of};
+use dunlin::update::{
+    Device, Manifest, Offer, PayloadKind, PublicKey, Refusal, SecretKey, digest_of,
+};
 
 /// A device that runs build 1.
 const DEVICE: Device<'static> = Device {
-    kind: Kind::Firmware,
+    kind: PayloadKind::Firmware,
     board: "qemu-mps2",
     build: 1,
     sequence: 1,
@@ -23,7 +25,7 @@ fn main() -> Result<(), Refusal> {
     let key = SecretKey::new(&[7; 32], *b"a number");
     let payload = b"the new firmware";
     let manifest = Manifest {
-        kind: Kind::Firmware,
+        kind: PayloadKind::Firmware,
         board: "qemu-mps2",
         build: 2,
         sequence: 2,

@@ -100,11 +100,11 @@ impl Elements {
         }
     }
 
-    pub(super) fn take(&mut self, event: xml::Event<'_>, draft: &mut Draft) -> Step {
+    pub(super) fn take(&mut self, event: xml::Token<'_>, draft: &mut Draft) -> Step {
         match event {
-            xml::Event::Start(name) => return self.start(name, draft),
-            xml::Event::Attribute { name, value, cut } => self.attribute(name, value, cut, draft),
-            xml::Event::Text { text, cut } => match self.inside {
+            xml::Token::Start(name) => return self.start(name, draft),
+            xml::Token::Attribute { name, value, cut } => self.attribute(name, value, cut, draft),
+            xml::Token::Text { text, cut } => match self.inside {
                 Role::Url => {
                     draft.set_url(text, cut);
                     draft.settle();
@@ -113,7 +113,7 @@ impl Elements {
                 Role::Date => draft.set_date(text),
                 _ => {}
             },
-            xml::Event::End(name) => {
+            xml::Token::End(name) => {
                 self.leave(draft);
                 match self.role(name) {
                     Role::Source => self.in_source = false,

@@ -8,7 +8,7 @@ pub const LONGEST_URL: usize = 256;
 
 /// A page of a document, or another document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry<'s> {
+pub struct FeedEntry<'s> {
     /// Its URL as it was written: not checked, and perhaps relative to that of the document.
     pub url: &'s [u8],
     /// When it last changed, by the host's word.
@@ -93,11 +93,11 @@ impl Draft {
 
     /// Hands out the entry, if there is a URL. What follows it begins anew with [`Self::clear`] or
     /// the next URL.
-    pub(super) fn take(&mut self, is_sitemap: bool) -> Option<Entry<'_>> {
+    pub(super) fn take(&mut self, is_sitemap: bool) -> Option<FeedEntry<'_>> {
         let modified = self.modified.take();
         self.settled = false;
         let url = self.url.take_whole().trim_ascii();
-        (!url.is_empty()).then_some(Entry {
+        (!url.is_empty()).then_some(FeedEntry {
             url,
             modified,
             is_sitemap,

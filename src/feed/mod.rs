@@ -1,8 +1,8 @@
 //! feed: what a host says about its own pages, in one document: a sitemap, an RSS, Atom or JSON
 //! feed, or a list with a URL in each line.
 //!
-//! [`FeedReader`] takes a document of any kind and size, in any pieces, and gives an [`Entry`] for
-//! each page that it names: where the page is, and when it last changed. Nothing in a document
+//! [`FeedReader`] takes a document of any kind and size, in any pieces, and gives a [`FeedEntry`]
+//! for each page that it names: where the page is, and when it last changed. Nothing in a document
 //! makes it grow, or work longer than the document is. It holds 660 bytes.
 //!
 //! | document | pages | dates |
@@ -30,5 +30,5 @@ mod draft;
 mod json;
 mod reader;
 
-pub use draft::{Entry, LONGEST_URL};
+pub use draft::{FeedEntry, LONGEST_URL};
 pub use reader::{FeedError, FeedReader};

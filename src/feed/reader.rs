@@ -3,7 +3,7 @@
 #[cfg(feature = "hints")]
 use super::dialect::Items;
 use super::dialect::{Elements, Step};
-use super::draft::{Draft, Entry, LONGEST_URL};
+use super::draft::{Draft, FeedEntry, LONGEST_URL};
 #[cfg(feature = "hints")]
 use super::json;
 use crate::xml;
@@ -83,7 +83,7 @@ impl FeedReader {
 
     /// Reads on until there is an entry, or an error, after which nothing comes any more; `None` if
     /// all bytes are used up.
-    pub fn next(&mut self, bytes: &mut &[u8]) -> Option<Result<Entry<'_>, FeedError>> {
+    pub fn next(&mut self, bytes: &mut &[u8]) -> Option<Result<FeedEntry<'_>, FeedError>> {
         if let Err(error) = self.recognise(bytes) {
             self.form = Form::Refused;
             return Some(Err(error));
@@ -113,7 +113,7 @@ impl FeedReader {
     }
 
     /// The document has ended: a last line may lack its end.
-    pub fn finish(&mut self) -> Option<Entry<'_>> {
+    pub fn finish(&mut self) -> Option<FeedEntry<'_>> {
         match self.form {
             Form::Lines => self.draft.take(false),
             _ => None,

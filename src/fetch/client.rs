@@ -18,7 +18,7 @@ use super::redirect::{Hops, RedirectError};
 use super::request::Request;
 use super::response::Limits;
 use super::tee::Tee;
-use super::url::{Host, Scheme};
+use super::url::{Scheme, UrlHost};
 
 /// A request, and the way it may take.
 #[derive(Clone, Copy, Debug)]
@@ -203,8 +203,8 @@ impl<'c, C: Connect> Client<'c, C> {
                     None if by_gateway => return Err(ClientError::NeedsTls),
                     _ => (url.host_text(), url.port()),
                 };
-                let named =
-                    ask.listed || matches!(url.host(), Host::Name(name) if resolve.is_named(name));
+                let named = ask.listed
+                    || matches!(url.host(), UrlHost::Name(name) if resolve.is_named(name));
                 let mut hops = ask.hops.filter(|_| !named);
                 // A gateway connects to whomever it is told: where a redirect or a link leads is
                 // looked up and checked here first.

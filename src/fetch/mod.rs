@@ -1,6 +1,6 @@
 //! fetch: HTTP that survives the open web, in a few kilobytes.
 //!
-//! State machines first: [`Url`], [`Request::render`], [`Response`], [`robots::Reader`],
+//! State machines first: [`Url`], [`Request::render`], [`Response`], [`robots::RobotsReader`],
 //! [`HttpDate`] take bytes and give values; they neither wait nor allocate, and no input makes them
 //! panic or run on. A thin async layer over `embedded-io-async` drives them: a [`Client`] resolves
 //! a name, checks the address, connects and exchanges, and is the only way to a page. A collector
@@ -69,7 +69,7 @@
 //! |---|---|
 //! | the buffer everything passes through | 512 to 1,024, the caller's choice |
 //! | [`Response`], with the window for header lines and a redirect's target | 848 |
-//! | [`Fingerprinter`], or [`robots::Reader`] with a [`robots::Judge`] | 96, or 608 |
+//! | [`Fingerprinter`], or [`robots::RobotsReader`] with a [`robots::Judge`] | 96, or 608 |
 //! | [`Ask`] and the [`Etag`] it sends back | 161 |
 //! | the future of [`Client::request`], beyond these | some 200 |
 //!
@@ -136,11 +136,11 @@ pub use request::{Agent, AgentError, Request};
 #[cfg(feature = "collect")]
 pub(crate) use request::{Pieces, render};
 #[cfg(feature = "update")]
-pub use response::Rest;
+pub use response::ContentRange;
 pub use response::{Head, Limits, Method, Response, ResponseError, Step};
 #[cfg(feature = "filter")]
 pub use select::Select;
 #[cfg(feature = "probe")]
 pub(crate) use tee::Tee;
-pub use url::{Host, Scheme, Url, UrlError};
+pub use url::{Scheme, Url, UrlError, UrlHost};
 pub use validator::{Etag, RetryAfter};

@@ -48,7 +48,7 @@ impl Scheme {
 
 /// Who serves a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Host<'a> {
+pub enum UrlHost<'a> {
     /// A name to be resolved.
     Name(&'a str),
     /// An IPv4 or IPv6 literal.
@@ -105,10 +105,10 @@ impl core::error::Error for UrlError {}
 /// A parsed http or https URL. The fragment is dropped: it never reaches a server.
 ///
 /// ```
-/// use dunlin::fetch::{Host, Url};
+/// use dunlin::fetch::{Url, UrlHost};
 ///
 /// let url = Url::parse("http://Example.org:8080/a%7Eb?q=1#top")?;
-/// assert_eq!((url.host(), url.port()), (Host::Name("Example.org"), 8080));
+/// assert_eq!((url.host(), url.port()), (UrlHost::Name("Example.org"), 8080));
 /// assert_eq!(url.path_and_query(), "/a%7Eb?q=1");
 /// assert_eq!(url, Url::parse("http://example.org:8080/a~b?q=1")?);
 /// # Ok::<(), dunlin::fetch::UrlError>(())
@@ -116,7 +116,7 @@ impl core::error::Error for UrlError {}
 #[derive(Clone, Copy, Debug)]
 pub struct Url<'a> {
     scheme: Scheme,
-    host: Host<'a>,
+    host: UrlHost<'a>,
     /// As written, with the brackets of an IPv6 literal.
     host_text: &'a str,
     port: u16,
@@ -247,7 +247,7 @@ impl<'a> Url<'a> {
     }
 
     /// A name to resolve, or an address.
-    pub const fn host(&self) -> Host<'a> {
+    pub const fn host(&self) -> UrlHost<'a> {
         self.host
     }
 
@@ -303,8 +303,8 @@ impl<'a> Url<'a> {
 
     fn same_host(&self, other: &Url<'_>) -> bool {
         match (self.host, other.host) {
-            (Host::Name(_), Host::Name(_)) => same(self.name_bytes(), other.name_bytes()),
-            (Host::Address(a), Host::Address(b)) => a == b,
+            (UrlHost::Name(_), UrlHost::Name(_)) => same(self.name_bytes(), other.name_bytes()),
+            (UrlHost::Address(a), UrlHost::Address(b)) => a == b,
             _ => false,
         }
     }
@@ -372,9 +372,9 @@ impl hash::Hash for Url<'_> {
         state.write_u16(self.port);
         state.write_u8(self.scheme as u8);
         let address = match self.host {
-            Host::Name(_) => None,
-            Host::Address(IpAddr::V4(address)) => Some(address.to_ipv6_mapped()),
-            Host::Address(IpAddr::V6(address)) => Some(address),
+            UrlHost::Name(_) => None,
+            UrlHost::Address(IpAddr::V4(address)) => Some(address.to_ipv6_mapped()),
+            UrlHost::Address(IpAddr::V6(address)) => Some(address),
         };
         match address {
             Some(address) => state.write(&address.octets()),
@@ -448,10 +448,10 @@ fn parse_port(digits: &[u8]) -> Option<u16> {
         .filter(|port| *port != 0)
 }
 
-fn parse_host(text: &str) -> Option<Host<'_>> {
+fn parse_host(text: &str) -> Option<UrlHost<'_>> {
     let bytes = text.as_bytes();
     if let [b'[', literal @ .., b']'] = bytes {
-        return Some(Host::Address(parse_ipv6(literal)?.into()));
+        return Some(UrlHost::Address(parse_ipv6(literal)?.into()));
     }
     let forbidden = |byte: &u8| {
         byte.is_ascii() && !(byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
@@ -475,9 +475,9 @@ fn parse_host(text: &str) -> Option<Host<'_>> {
     if is_number
         || matches!(last, [b'0', b'x' | b'X', digits @ ..] if digits.iter().all(u8::is_ascii_hexdigit))
     {
-        return parse_ipv4(bytes).map(|address| Host::Address(address.into()));
+        return parse_ipv4(bytes).map(|address| UrlHost::Address(address.into()));
     }
-    Some(Host::Name(text))
+    Some(UrlHost::Name(text))
 }
 
 /// `scheme:rest`, if it is one (RFC 3986 §3.1).

@@ -18,7 +18,7 @@ pub struct Group {
 
 /// A probe, and the room it has left.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
+pub struct ProbeCapacity {
     /// A hash of its name.
     pub key: u64,
     /// Pages that it has room for.
@@ -31,7 +31,7 @@ pub struct Place {
     pub fair: u32,
 }
 
-impl Place {
+impl ProbeCapacity {
     fn holds(&self, group: &Group) -> bool {
         self.pages >= group.pages && self.hosts >= group.hosts && self.link >= group.demand
     }
@@ -60,14 +60,14 @@ pub fn score(group: u64, probe: u64) -> u64 {
 /// Large groups should come first. Work: a score for each probe and group that is to be placed.
 ///
 /// ```
-/// use dunlin::fleet::{Group, NOBODY, Place, assign};
+/// use dunlin::fleet::{Group, NOBODY, ProbeCapacity, assign};
 /// let host = Group { key: 1, pages: 10, hosts: 1, demand: 5.0 };
-/// let probe = Place { key: 2, pages: 15, hosts: 4, link: 100.0, fair: 15 };
+/// let probe = ProbeCapacity { key: 2, pages: 15, hosts: 4, link: 100.0, fair: 15 };
 /// let mut owners = [NOBODY; 2];
 /// let left = assign(&[host, host], &mut [probe], &mut owners);
 /// assert_eq!((owners, left), ([0, NOBODY], 1));
 /// ```
-pub fn assign(groups: &[Group], probes: &mut [Place], owners: &mut [u32]) -> usize {
+pub fn assign(groups: &[Group], probes: &mut [ProbeCapacity], owners: &mut [u32]) -> usize {
     for (group, owner) in groups.iter().zip(owners.iter_mut()) {
         match probes.get_mut(*owner as usize) {
             Some(probe) if probe.holds(group) => probe.take(group),
@@ -94,7 +94,7 @@ pub fn assign(groups: &[Group], probes: &mut [Place], owners: &mut [u32]) -> usi
 
 /// The probe for a group: the highest score among those that are below their fair share, else among
 /// those that have room at all.
-fn best(group: &Group, probes: &[Place]) -> Option<usize> {
+fn best(group: &Group, probes: &[ProbeCapacity]) -> Option<usize> {
     let mut fair = (0, None);
     let mut any = (0, None);
     for (number, probe) in probes.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! A host on its way from one probe to another.
 
 use super::drift::Drift;
-use super::ledger::Ledger;
+use super::ledger::GrantLedger;
 use super::message::Report;
 use crate::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ impl Departure {
     /// The host is in no list of its owner any more, the ledger's included: its owner's last lease
     /// that was granted before this list runs out in any case. The caller has not granted anything
     /// since it made that list.
-    pub fn new(ledger: &Ledger, politeness: Duration, drift: Drift) -> Self {
+    pub fn new(ledger: &GrantLedger, politeness: Duration, drift: Drift) -> Self {
         Self {
             list: ledger.list(),
             politeness,

@@ -6,7 +6,7 @@ use crate::time::{Duration, Instant};
 
 /// One probe, as far as the planner knows. All calls take constant time.
 #[derive(Clone, Copy, Debug)]
-pub struct Ledger {
+pub struct GrantLedger {
     /// The version of the list that was made for it.
     list: u32,
     /// When the last grant was sent, and for how long it holds.
@@ -18,7 +18,7 @@ pub struct Ledger {
     most: f32,
 }
 
-impl Ledger {
+impl GrantLedger {
     /// A probe that was never granted anything, for which a list of this version was made.
     pub fn new(list: u32) -> Self {
         Self {

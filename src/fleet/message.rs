@@ -98,7 +98,7 @@ pub struct ListNotice<'a> {
 
 /// One visit, and what is believed of the page after it: whoever has the last one knows all.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Visit {
+pub struct VisitReport {
     /// The page's place in the list.
     pub page: u16,
     /// How long before the batch was sent, in seconds.
@@ -123,7 +123,7 @@ pub struct Visits {
     /// Counts this boot's visits: the number of the first one here.
     pub first: u32,
     /// The visits in their order.
-    pub visits: heapless::Vec<Visit, MOST_VISITS>,
+    pub visits: heapless::Vec<VisitReport, MOST_VISITS>,
 }
 
 /// What a probe can be told to do.

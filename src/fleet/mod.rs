@@ -18,7 +18,7 @@
 //!    after the old one was last able to visit it: as its report says, or else once its last lease is
 //!    over ([`Departure`]).
 //! 5. After it has started, a probe asks no host before P has passed ([`Member::rests_until`]).
-//! 6. A planner that has started takes every lease for valid for L ([`Ledger::restarted`]).
+//! 6. A planner that has started takes every lease for valid for L ([`GrantLedger::restarted`]).
 //!
 //! A probe that is cut off for longer than L stops; until then it crawls on. A model of all of this
 //! under loss, delay, repetition, partition and reboots is in `host-tests/tests/fleet`, with every
@@ -27,7 +27,7 @@
 //! # Sharing the budget
 //! Budgets are granted, not prices broadcast: the sum holds at every step. [`share`] gives each
 //! probe what it would ask for at a common price, by the price and the elasticity that it reports;
-//! [`Ledger`] keeps in escrow what an earlier grant may still spend.
+//! [`GrantLedger`] keeps in escrow what an earlier grant may still spend.
 //!
 //! | question | file |
 //! |---|---|
@@ -38,16 +38,17 @@
 //! | how much may each probe fetch? | `share.rs` |
 //! | who looks after which host? | `assign.rs`, and who gives hosts away for balance: `rehome.rs` |
 //! | how much do clocks differ? | `drift.rs` |
+//! | what can go wrong between a probe, its broker and the planner? | `link_error.rs` |
 //!
 //! # Example
 //! A probe reports, is granted a lease, and its lease ends:
 //!
 //! ```
-//! use dunlin::fleet::{Drift, Ledger, Member, Outlook};
+//! use dunlin::fleet::{Drift, GrantLedger, Member, Outlook};
 //! use dunlin::time::{Duration, Instant};
 //!
 //! let mut probe = Member::new(0x5eed, 7, Instant::ZERO, Drift::DEFAULT);
-//! let mut ledger = Ledger::new(7);
+//! let mut ledger = GrantLedger::new(7);
 //! let report = probe.report(&Outlook::default(), Instant::ZERO);
 //! ledger.reported(&report, 1);
 //! let lease = Duration::HOUR;
@@ -63,21 +64,23 @@ mod assign;
 mod departure;
 mod drift;
 mod ledger;
+mod link_error;
 mod member;
 mod message;
 mod rehome;
 mod share;
 mod topic;
 
-pub use assign::{Group, NOBODY, Place, assign, score};
+pub use assign::{Group, NOBODY, ProbeCapacity, assign, score};
 pub use departure::Departure;
 pub use drift::Drift;
-pub use ledger::Ledger;
+pub use ledger::GrantLedger;
+pub use link_error::{LinkError, ListError};
 pub use member::Member;
 pub use message::{
     Command, Done, Grant, LONGEST, ListNotice, MOST_VISITS, MessageError, Outlook, Presence,
-    Report, VERSION, Verb, Visit, Visits, decode, encode, list_digest,
+    Report, VERSION, Verb, VisitReport, Visits, decode, encode, list_digest,
 };
 pub use rehome::{Balance, rehome};
 pub use share::{Demand, ELASTICITY, share};
-pub use topic::{LONGEST_NAME, LONGEST_TOPIC, Topic, TopicName, is_name, read_topic, topic};
+pub use topic::{LONGEST_NAME, LONGEST_TOPIC, ProbeTopic, TopicName, is_name, read_topic, topic};

@@ -15,7 +15,7 @@ pub type TopicName = heapless::String<LONGEST_TOPIC>;
 /// One of a probe's topics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Topic {
+pub enum ProbeTopic {
     /// A [`Presence`](super::Presence), kept by the broker.
     State,
     /// A [`Report`](super::Report).
@@ -32,7 +32,7 @@ pub enum Topic {
     Command,
 }
 
-impl Topic {
+impl ProbeTopic {
     /// All of them: first those that a probe writes, then those that it reads.
     pub const ALL: [Self; 7] = [
         Self::State,
@@ -68,12 +68,12 @@ pub fn is_name(text: &str) -> bool {
 /// A probe's topic; `None` if fleet or probe has no proper name.
 ///
 /// ```
-/// use dunlin::fleet::{Topic, read_topic, topic};
-/// let name = topic("roofs", "north", Topic::Grant).expect("proper names");
+/// use dunlin::fleet::{ProbeTopic, read_topic, topic};
+/// let name = topic("roofs", "north", ProbeTopic::Grant).expect("proper names");
 /// assert_eq!(name, "dunlin/1/roofs/probe/north/down/grant");
-/// assert_eq!(read_topic("roofs", &name), Some(("north", Topic::Grant)));
+/// assert_eq!(read_topic("roofs", &name), Some(("north", ProbeTopic::Grant)));
 /// ```
-pub fn topic(fleet: &str, probe: &str, which: Topic) -> Option<TopicName> {
+pub fn topic(fleet: &str, probe: &str, which: ProbeTopic) -> Option<TopicName> {
     if !is_name(fleet) || !is_name(probe) {
         return None;
     }
@@ -84,10 +84,12 @@ pub fn topic(fleet: &str, probe: &str, which: Topic) -> Option<TopicName> {
 }
 
 /// Whose topic of this fleet it is, and which; `None` for all others.
-pub fn read_topic<'t>(fleet: &str, name: &'t str) -> Option<(&'t str, Topic)> {
+pub fn read_topic<'t>(fleet: &str, name: &'t str) -> Option<(&'t str, ProbeTopic)> {
     let rest = name.strip_prefix("dunlin/1/")?.strip_prefix(fleet)?;
     let (probe, path) = rest.strip_prefix("/probe/")?.split_once('/')?;
-    let which = Topic::ALL.into_iter().find(|topic| topic.path() == path)?;
+    let which = ProbeTopic::ALL
+        .into_iter()
+        .find(|topic| topic.path() == path)?;
     is_name(probe).then_some((probe, which))
 }
 
@@ -98,7 +100,7 @@ mod tests {
     #[test]
     fn every_topic_of_the_longest_names_fits_and_is_read_back() {
         let long = core::str::from_utf8(&[b'x'; LONGEST_NAME]).expect("ASCII");
-        for which in Topic::ALL {
+        for which in ProbeTopic::ALL {
             let name = topic(long, long, which).expect("it fits");
             assert_eq!(read_topic(long, &name), Some((long, which)));
             assert_eq!(read_topic("other", &name), None);
@@ -109,8 +111,8 @@ mod tests {
     fn a_name_holds_nothing_that_a_broker_would_interpret() {
         for wrong in ["", "a/b", "a+", "#", "a b", "ü", "$SYS"] {
             assert!(!is_name(wrong), "{wrong}");
-            assert_eq!(topic("fleet", wrong, Topic::State), None);
-            assert_eq!(topic(wrong, "probe", Topic::State), None);
+            assert_eq!(topic("fleet", wrong, ProbeTopic::State), None);
+            assert_eq!(topic(wrong, "probe", ProbeTopic::State), None);
         }
         assert!(is_name("roof-1_a.b"));
     }

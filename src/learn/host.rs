@@ -33,7 +33,7 @@ const STEPS: f32 = 64.0;
 /// visits as there are pages, so that a page speaks with what is known of it now.
 ///
 /// ```
-/// use dunlin::learn::{Estimate, HostPrior, Settings, Visit};
+/// use dunlin::learn::{Estimate, HostPrior, LearningSettings, Visit};
 /// use dunlin::time::Duration;
 ///
 /// // Nothing known yet, but that pages are visited every hour.
@@ -43,7 +43,7 @@ const STEPS: f32 = 64.0;
 /// for _ in 0..10 {
 ///     let mut page = Estimate::new(&host.prior(&guess));
 ///     for hour in 0..100 {
-///         page.update(&Visit::new(Duration::HOUR, hour % 20 == 0), &Settings::DEFAULT);
+///         page.update(&Visit::new(Duration::HOUR, hour % 20 == 0), &LearningSettings::DEFAULT);
 ///         host.update(&page, 1.0);
 ///     }
 /// }

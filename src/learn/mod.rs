@@ -33,7 +33,7 @@ pub use confidence::confidence;
 pub use host::HostPrior;
 pub use irregular::{IntervalSummary, irregular};
 pub use last_modified::LastModified;
-pub use online::{Estimate, Prior, Settings};
+pub use online::{Estimate, LearningSettings, Prior};
 pub use regular::{naive, regular};
 pub use shape::{Gaps, Law, fit};
 

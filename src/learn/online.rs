@@ -122,7 +122,7 @@ impl Default for Prior {
 /// How the estimator forgets. The same for every page.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Settings {
+pub struct LearningSettings {
     /// ln 2 over the half-life in visits; 0 never forgets.
     per_visit: f32,
     /// ln 2 over the half-life in days; 0 never forgets.
@@ -131,7 +131,7 @@ pub struct Settings {
     surprise: f32,
 }
 
-impl Settings {
+impl LearningSettings {
     /// Half the evidence is gone after 180 days, however many visits that are; a jump is believed
     /// at odds of e⁹ ≈ 8,000 to 1.
     pub const DEFAULT: Self = Self {
@@ -191,7 +191,7 @@ impl Settings {
     }
 }
 
-impl Default for Settings {
+impl Default for LearningSettings {
     fn default() -> Self {
         Self::DEFAULT
     }
@@ -204,13 +204,13 @@ impl Default for Settings {
 /// pass makes it NaN or infinite.
 ///
 /// ```
-/// use dunlin::learn::{Estimate, Prior, Settings, Visit};
+/// use dunlin::learn::{Estimate, LearningSettings, Prior, Visit};
 /// use dunlin::time::Duration;
 ///
 /// // Daily visits that find a change three times in five: changes missed in between count too.
 /// let mut page = Estimate::new(&Prior::DEFAULT);
 /// for day in 0..200 {
-///     page.update(&Visit::new(Duration::DAY, day % 5 < 3), &Settings::STEADY);
+///     page.update(&Visit::new(Duration::DAY, day % 5 < 3), &LearningSettings::STEADY);
 /// }
 /// assert!((page.rate() - 0.92).abs() < 0.02, "−ln 0.4 = 0.916, not 0.6: {}", page.rate());
 /// assert!(page.standard_deviation() < 0.1);
@@ -286,7 +286,7 @@ impl Estimate {
     }
 
     /// Forgets of what a page has shown itself as much as a visit makes it.
-    pub(crate) fn faded(self, days: f32, settings: &Settings) -> Self {
+    pub(crate) fn faded(self, days: f32, settings: &LearningSettings) -> Self {
         let kept = settings.kept(days);
         Self {
             shape: self.shape * kept,
@@ -338,7 +338,7 @@ impl Estimate {
 
     /// Learns from a visit. A visit after no time at all (a clock that stepped back, a fetch
     /// repeated at once) says nothing and changes nothing.
-    pub fn update(&mut self, visit: &Visit, settings: &Settings) {
+    pub fn update(&mut self, visit: &Visit, settings: &LearningSettings) {
         if !visit.interval.is_zero() {
             self.fade(visit.interval.as_days(), settings);
             self.take_in(visit, settings);
@@ -346,7 +346,7 @@ impl Estimate {
     }
 
     /// The same without fading. Says whether the page's habits turned out to have changed.
-    pub(crate) fn take_in(&mut self, visit: &Visit, settings: &Settings) -> bool {
+    pub(crate) fn take_in(&mut self, visit: &Visit, settings: &LearningSettings) -> bool {
         let days: f32 = visit.interval.as_days();
         if visit.interval.is_zero() {
             return false;
@@ -381,7 +381,7 @@ impl Estimate {
         visit: &Visit,
         signals: u32,
         provider: &Provider,
-        settings: &Settings,
+        settings: &LearningSettings,
     ) {
         if !visit.interval.is_zero() {
             self.fade(visit.interval.as_days(), settings);
@@ -395,7 +395,7 @@ impl Estimate {
         visit: &Visit,
         signals: u32,
         provider: &Provider,
-        settings: &Settings,
+        settings: &LearningSettings,
     ) -> bool {
         let days: f32 = visit.interval.as_days();
         let believed = provider.signals(self.rate());
@@ -451,7 +451,7 @@ impl Estimate {
     }
 
     /// Forgets of a belief that stands alone.
-    pub(crate) fn fade(&mut self, days: f32, settings: &Settings) {
+    pub(crate) fn fade(&mut self, days: f32, settings: &LearningSettings) {
         let kept = settings.kept(days);
         let shape = self.shape * kept;
         if shape >= LEAST_SHAPE {

@@ -10,7 +10,7 @@ use core::fmt;
 use crate::heap::{Id, SliceHeap};
 use crate::time::{Duration, Hours, Instant};
 
-use super::merge::Update;
+use super::merge::PlannedCrawl;
 
 /// A host's part of the updates, and its terms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct Start<I> {
     /// The host that is asked.
     pub host: I,
     /// The page as the update names it, and the time it was to start at.
-    pub update: Update,
+    pub update: PlannedCrawl,
 }
 
 /// The heaps given have no room for a host.
@@ -71,11 +71,12 @@ impl core::error::Error for NoRoom {}
 /// ```
 /// use dunlin::heap::{Entry, SliceHeap};
 /// use dunlin::pace::dispatch::{Dispatch, Queue};
-/// use dunlin::pace::merge::Update;
+/// use dunlin::pace::merge::PlannedCrawl;
 /// use dunlin::time::{Duration, Instant};
 ///
 /// let second = |n| Instant::ZERO + Duration::from_secs(n);
-/// let updates = [Update { at: second(1), page: 7 }, Update { at: second(2), page: 8 }];
+/// let crawl = |at, page| PlannedCrawl { at: second(at), page };
+/// let updates = [crawl(1, 7), crawl(2, 8)];
 /// let mut queues = [Queue { next: 0, end: 2, gap: Duration::from_secs(15), ..Queue::default() }];
 /// let (mut entries, mut places) = ([[Entry::UNUSED]; 2], [[0_u16]; 2]);
 /// let [first, second_entries] = &mut entries;
@@ -95,7 +96,7 @@ impl core::error::Error for NoRoom {}
 /// ```
 #[derive(Debug)]
 pub struct Dispatch<'a, I> {
-    updates: &'a [Update],
+    updates: &'a [PlannedCrawl],
     queues: &'a mut [Queue],
     /// Hosts with nothing to start yet, by when they will have.
     waiting: SliceHeap<'a, Instant, I>,
@@ -112,7 +113,7 @@ impl<'a, I: Id> Dispatch<'a, I> {
     /// # Errors
     /// [`NoRoom`] if a heap is too small.
     pub fn new(
-        updates: &'a [Update],
+        updates: &'a [PlannedCrawl],
         queues: &'a mut [Queue],
         mut waiting: SliceHeap<'a, Instant, I>,
         mut free: SliceHeap<'a, Instant, I>,
@@ -190,7 +191,7 @@ impl<'a, I: Id> Dispatch<'a, I> {
     }
 }
 
-fn pending<'a>(updates: &'a [Update], queue: &Queue) -> Option<&'a Update> {
+fn pending<'a>(updates: &'a [PlannedCrawl], queue: &Queue) -> Option<&'a PlannedCrawl> {
     updates
         .get(queue.next as usize)
         .filter(|_| queue.next < queue.end)

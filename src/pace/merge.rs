@@ -22,7 +22,7 @@ use crate::time::{Duration, Instant};
 /// host's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Update {
+pub struct PlannedCrawl {
     /// When it should start.
     pub at: Instant,
     /// The page, by its index.
@@ -32,7 +32,7 @@ pub struct Update {
 /// Scratch memory of [`spread`]: the crawls of the same page before and after, and all crawls page
 /// by page.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Link {
+pub struct SpreadScratch {
     before: u32,
     after: u32,
     by_page: u32,
@@ -101,11 +101,11 @@ impl core::error::Error for MergeError {}
 /// O(Σx log Σx); the times written are at least `gap` apart.
 ///
 /// ```
-/// use dunlin::pace::merge::{Update, merge};
+/// use dunlin::pace::merge::{PlannedCrawl, merge};
 /// use dunlin::time::Duration;
 ///
 /// // Figure 1 of the paper: one crawl of the first page, three of the second, at T/5 … 4T/5.
-/// let mut updates = [Update::default(); 4];
+/// let mut updates = [PlannedCrawl::default(); 4];
 /// let times = merge(&[1, 3], Duration::from_secs(5), Duration::ZERO, &mut updates)?;
 /// assert_eq!(times.iter().map(|update| update.page).collect::<Vec<_>>(), [1, 0, 1, 1]);
 /// assert_eq!(times[2].at.as_micros(), 3_000_000);
@@ -118,15 +118,15 @@ pub fn merge<'a>(
     crawls: &[u32],
     interval: Duration,
     gap: Duration,
-    updates: &'a mut [Update],
-) -> Result<&'a mut [Update], MergeError> {
+    updates: &'a mut [PlannedCrawl],
+) -> Result<&'a mut [PlannedCrawl], MergeError> {
     let updates = ideal(crawls, interval, gap, updates)?;
     space_evenly(updates, interval, gap);
     Ok(updates)
 }
 
 /// Rank `q` at `q T/(1 + Σx)`, or as near to that as the gap allows.
-fn space_evenly(updates: &mut [Update], interval: Duration, gap: Duration) {
+fn space_evenly(updates: &mut [PlannedCrawl], interval: Duration, gap: Duration) {
     let count = updates.len() as u64;
     let even = interval / (count + 1);
     if even >= gap {
@@ -158,10 +158,10 @@ pub fn spread<'a, F: Real>(
     crawls: &[u32],
     interval: Duration,
     gap: Duration,
-    updates: &'a mut [Update],
-    links: &mut [Link],
+    updates: &'a mut [PlannedCrawl],
+    links: &mut [SpreadScratch],
     cost: impl Fn(u32, Duration) -> F,
-) -> Result<&'a mut [Update], MergeError> {
+) -> Result<&'a mut [PlannedCrawl], MergeError> {
     let room = updates.len().min(links.len());
     let updates = ideal(
         crawls,
@@ -192,8 +192,8 @@ fn ideal<'a>(
     crawls: &[u32],
     interval: Duration,
     gap: Duration,
-    updates: &'a mut [Update],
-) -> Result<&'a mut [Update], MergeError> {
+    updates: &'a mut [PlannedCrawl],
+) -> Result<&'a mut [PlannedCrawl], MergeError> {
     let needed = crawls.iter().map(|count| u64::from(*count)).sum();
     let room = interval.as_micros().div_ceil(gap.as_micros().max(1));
     if needed > room && !gap.is_zero() {
@@ -217,7 +217,7 @@ fn ideal<'a>(
             .map(move |crawl| (page, fraction(interval, crawl, u64::from(count) + 1)))
     });
     for (update, (page, time)) in updates.iter_mut().zip(all) {
-        *update = Update {
+        *update = PlannedCrawl {
             at: Instant::ZERO + time,
             page,
         };
@@ -242,7 +242,12 @@ pub(super) fn fraction(interval: Duration, part: u64, whole: u64) -> Duration {
 /// With `q` gaps taken off the time of rank `q` that is an isotonic regression: neighbours out of
 /// order are pooled at their mean. A pool is noted at its first crawl: its mean as the time there,
 /// the pool before and its size in the links.
-fn keep_apart(updates: &mut [Update], links: &mut [Link], interval: Duration, gap: Duration) {
+fn keep_apart(
+    updates: &mut [PlannedCrawl],
+    links: &mut [SpreadScratch],
+    interval: Duration,
+    gap: Duration,
+) {
     let count = updates.len() as u64;
     let mut last = NONE;
     for index in 0..updates.len() {
@@ -294,9 +299,9 @@ fn keep_apart(updates: &mut [Update], links: &mut [Link], interval: Duration, ga
 }
 
 /// Links each crawl with those of the same page before and after.
-fn link_pages(updates: &[Update], links: &mut [Link]) {
+fn link_pages(updates: &[PlannedCrawl], links: &mut [SpreadScratch]) {
     for (index, link) in (0..).zip(links.iter_mut()) {
-        *link = Link {
+        *link = SpreadScratch {
             before: NONE,
             after: NONE,
             by_page: index,
@@ -320,7 +325,7 @@ fn link_pages(updates: &[Update], links: &mut [Link]) {
 }
 
 /// Notes that two crawls of a page follow each other; either may be missing.
-fn join(links: &mut [Link], before: u32, after: u32) {
+fn join(links: &mut [SpreadScratch], before: u32, after: u32) {
     if let Some(link) = links.get_mut(before as usize) {
         link.after = after;
     }
@@ -332,8 +337,8 @@ fn join(links: &mut [Link], before: u32, after: u32) {
 /// Lets two crawls of different pages exchange their moments if that lowers the cost of the gaps
 /// around them.
 fn exchange<F: Real>(
-    updates: &mut [Update],
-    links: &mut [Link],
+    updates: &mut [PlannedCrawl],
+    links: &mut [SpreadScratch],
     (first, second): (usize, usize),
     interval: Duration,
     cost: &impl Fn(u32, Duration) -> F,
@@ -350,7 +355,7 @@ fn exchange<F: Real>(
         return None;
     }
     let end = Instant::ZERO + interval;
-    let around = |page: u32, at: Instant, link: Link| {
+    let around = |page: u32, at: Instant, link: SpreadScratch| {
         let before = updates
             .get(link.before as usize)
             .map_or(Instant::ZERO, |update| update.at);

@@ -5,7 +5,7 @@
 //! sum of these; taking off what all slots cost leaves a bound on the distances alone. Any prices
 //! will do; the best make the bound exact.
 
-use super::transport::{Crawl, Event, Slot, events, events_backwards, micros};
+use super::transport::{Crawl, Event, TimeSlot, events, events_backwards, micros};
 
 /// A slot's price, and what is known of it. Scratch memory of [`super::transport::sweep`].
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ const DEAR: i64 = 1 << 55;
 /// than its own.
 pub(super) fn bound(
     crawls: &[Crawl],
-    slots: &[Slot],
+    slots: &[TimeSlot],
     prices: &mut [SlotPrice],
     slot_of: &[u32],
 ) -> i64 {
@@ -69,13 +69,13 @@ pub(super) fn bound(
 
 struct Plan<'a> {
     crawls: &'a [Crawl],
-    slots: &'a [Slot],
+    slots: &'a [TimeSlot],
     slot_of: &'a [u32],
 }
 
 impl Plan<'_> {
     /// Where a crawl was put, and what that costs.
-    fn own(&self, index: usize, crawl: Crawl) -> Option<(usize, Slot, i64)> {
+    fn own(&self, index: usize, crawl: Crawl) -> Option<(usize, TimeSlot, i64)> {
         let own = *self.slot_of.get(index)? as usize;
         let slot = *self.slots.get(own)?;
         Some((own, slot, crawl.cost(slot)?))

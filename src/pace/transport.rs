@@ -23,7 +23,7 @@ pub use super::slot_price::SlotPrice;
 /// A moment at which a crawler can start a crawl.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Slot {
+pub struct TimeSlot {
     /// When the slot begins.
     pub at: Instant,
     /// The crawler whose slot it is.
@@ -42,7 +42,7 @@ pub struct Crawl {
 
 impl Crawl {
     /// What the slot would cost this crawl, in microseconds; `None` if it would be too early.
-    pub(super) fn cost(&self, slot: Slot) -> Option<i64> {
+    pub(super) fn cost(&self, slot: TimeSlot) -> Option<i64> {
         (!self.not_before || slot.at >= self.at)
             .then(|| micros(self.at).abs_diff(micros(slot.at)) as i64)
     }
@@ -124,10 +124,10 @@ pub struct Cost {
 /// returns how many.
 ///
 /// ```
-/// use dunlin::pace::transport::{Slot, slots};
+/// use dunlin::pace::transport::{TimeSlot, slots};
 /// use dunlin::time::Duration;
 ///
-/// let mut room = [Slot::default(); 5];
+/// let mut room = [TimeSlot::default(); 5];
 /// let all = slots(&[3, 2], Duration::from_secs(6), &mut room)?;
 /// let at: Vec<_> = all.iter().map(|slot| (slot.at.as_micros() / 1_000_000, slot.crawler)).collect();
 /// assert_eq!(at, [(0, 0), (0, 1), (2, 0), (3, 1), (4, 0)]);
@@ -139,8 +139,8 @@ pub struct Cost {
 pub fn slots<'a>(
     speeds: &[u32],
     interval: Duration,
-    room: &'a mut [Slot],
-) -> Result<&'a [Slot], TransportError> {
+    room: &'a mut [TimeSlot],
+) -> Result<&'a [TimeSlot], TransportError> {
     let needed = speeds
         .iter()
         .map(|count| *count as usize)
@@ -157,7 +157,7 @@ pub fn slots<'a>(
         let start = move |slot: u64| {
             Instant::ZERO + super::merge::fraction(interval, slot, u64::from(count))
         };
-        (0..u64::from(count)).map(move |slot| Slot {
+        (0..u64::from(count)).map(move |slot| TimeSlot {
             at: start(slot),
             crawler,
         })
@@ -200,7 +200,7 @@ impl Column {
 /// A crawl that cannot be placed together with all before it, or slices that are too short.
 pub fn assign(
     crawls: &[Crawl],
-    slots: &[Slot],
+    slots: &[TimeSlot],
     allowed: impl Fn(usize, usize) -> bool,
     columns: &mut [Column],
     gains: &mut [i64],
@@ -328,13 +328,13 @@ fn augment(crawl: usize, end: usize, columns: &mut [Column], gains: &mut [i64]) 
 /// can take it.
 pub(super) enum Event {
     Crawl(usize, Crawl),
-    Slot(usize, Slot),
+    Slot(usize, TimeSlot),
 }
 
 /// Both lists as one, in order of time.
 pub(super) fn events<'a>(
     crawls: &'a [Crawl],
-    slots: &'a [Slot],
+    slots: &'a [TimeSlot],
 ) -> impl Iterator<Item = Event> + use<'a> {
     let mut crawl = 0;
     let mut slot = 0;
@@ -354,7 +354,7 @@ pub(super) fn events<'a>(
 /// The same from the end, a slot before a crawl of the same time.
 pub(super) fn events_backwards<'a>(
     crawls: &'a [Crawl],
-    slots: &'a [Slot],
+    slots: &'a [TimeSlot],
 ) -> impl Iterator<Item = Event> + use<'a> {
     let mut crawls_left = crawls;
     let mut slots_left = slots;
@@ -391,7 +391,7 @@ const MUST: i64 = 1 << 56;
 /// too short.
 pub fn sweep(
     crawls: &[Crawl],
-    slots: &[Slot],
+    slots: &[TimeSlot],
     by_gain: &mut SliceHeap<'_, i64, u32>,
     by_cost: &mut SliceHeap<'_, i64, u32>,
     prices: &mut [SlotPrice],
@@ -426,7 +426,7 @@ fn sorted(times: impl Iterator<Item = Instant>) -> Result<(), TransportError> {
 
 /// The first crawl that cannot be placed with all before it: more crawls than slots, or more that
 /// cannot be early than slots from some moment on (these sets are nested, so counting is enough).
-fn first_left_over(crawls: &[Crawl], slots: &[Slot]) -> Option<usize> {
+fn first_left_over(crawls: &[Crawl], slots: &[TimeSlot]) -> Option<usize> {
     let mut passed = 0;
     let mut spare = usize::MAX;
     for (index, crawl) in crawls.iter().enumerate() {
@@ -451,7 +451,7 @@ fn first_left_over(crawls: &[Crawl], slots: &[Slot]) -> Option<usize> {
 /// Marks the slots to use in `prices`.
 fn choose_slots(
     crawls: &[Crawl],
-    slots: &[Slot],
+    slots: &[TimeSlot],
     by_gain: &mut SliceHeap<'_, i64, u32>,
     by_cost: &mut SliceHeap<'_, i64, u32>,
     prices: &mut [SlotPrice],
@@ -517,7 +517,7 @@ fn mark(prices: &mut [SlotPrice], slot: u32, used: bool) {
 /// Fills the slots marked and returns the total cost.
 fn fill_slots(
     crawls: &[Crawl],
-    slots: &[Slot],
+    slots: &[TimeSlot],
     prices: &mut [SlotPrice],
     slot_of: &mut [u32],
 ) -> i64 {

@@ -20,7 +20,7 @@ use crate::math::{Real, Sum};
 /// ```
 /// use dunlin::heap::Entry;
 /// use dunlin::model::Change;
-/// use dunlin::plan::{PlanHost, Objective, PlanPage, greedy::greedy};
+/// use dunlin::plan::{Objective, PlanHost, PlanPage, greedy::greedy};
 /// let pages = [0.5, 2.0, 40.0].map(|rate| PlanPage::new(1.0, Change::Poisson(rate)));
 /// let (mut hosts, mut crawls) = ([PlanHost::<f32>::unlimited()], [0; 3]);
 /// let mut entries = [Entry::<_, u16>::UNUSED; 3];

@@ -22,7 +22,7 @@ use crate::model::{Change, ChangeModel, Poisson};
 ///
 /// ```
 /// use dunlin::model::Change;
-/// use dunlin::plan::{PlanHost, Objective, PlanPage, optimal::optimal};
+/// use dunlin::plan::{Objective, PlanHost, PlanPage, optimal::optimal};
 /// // Cho's Example 5.4: five pages that change 1 to 5 times a day, five visits a day.
 /// let pages = [1.0, 2.0, 3.0, 4.0, 5.0].map(|rate| PlanPage::new(1.0, Change::Poisson(rate)));
 /// let (mut hosts, mut rates) = ([PlanHost::unlimited()], [0.0_f64; 5]);

@@ -67,7 +67,7 @@ impl<'a, F: Real> PlanPage<'a, F> {
 ///
 /// ```
 /// use dunlin::model::Change;
-/// use dunlin::plan::{PlanPage, Pages};
+/// use dunlin::plan::{Pages, PlanPage};
 ///
 /// /// Eight bytes a page instead of 40.
 /// struct Columns<'a> { weights: &'a [f32], rates: &'a [f32] }

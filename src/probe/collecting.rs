@@ -1,20 +1,18 @@
 //! Copies to a collector: what a page's answer brings goes there as it comes, over a second
 //! connection, and the fetch waits for it – but never for long.
 
-use core::net::IpAddr;
 use core::pin::pin;
 
 use super::copying::{Copying, Copyist};
+use super::owner_names::OwnerNames;
 use super::slots::Runner;
 use super::{Board, Event, Probe, Slot};
 use crate::collect::{
-    Collector, LONGEST_PIECE, Preamble, Uncollected, Verdict, ending, piece, status,
+    Collector, CopyStatus, LONGEST_PIECE, Preamble, Uncollected, ending, piece, status,
 };
 use crate::fetch::{
-    Addresses, ClientError, Connect, Connection as _, OwnerServer, Request, Resolve, Scheme, Tee,
-    within,
+    ClientError, Connect, Connection as _, OwnerServer, Request, Resolve, Scheme, Tee, within,
 };
-use crate::image::Image;
 use crate::time::{Duration, Instant};
 use embedded_io_async::{Read as _, Write as _};
 
@@ -104,24 +102,6 @@ impl<'a, B: Board, K: Connect, R: Resolve> Copyist for Desk<'_, 'a, B, K, R> {
     }
 }
 
-/// The owner's table of names in the image, before the board's resolver.
-struct OwnerNames<'s, 'a, R> {
-    image: &'s Image<'a>,
-    resolve: &'s mut R,
-}
-
-impl<R: Resolve> Resolve for OwnerNames<'_, '_, R> {
-    type Error = R::Error;
-
-    fn owner_address(&self, host: &str) -> Option<IpAddr> {
-        self.image.named(host).map(IpAddr::from)
-    }
-
-    async fn resolve(&mut self, name: &str) -> Result<Addresses, R::Error> {
-        self.resolve.resolve(name).await
-    }
-}
-
 /// How far a delivery is.
 enum Stage<T> {
     /// Nothing comes that is to be collected.
@@ -206,22 +186,22 @@ impl<B: Board, K: Connect, R: Resolve> Copying for Delivery<'_, '_, B, K, R> {
         let Some(fingerprint) = version else {
             if self.refused && matches!(self.stage, Stage::Open(_)) {
                 // News that is lost comes again with the next visit.
-                let _ = self.send(&ending(Verdict::Refused, 0)).await;
+                let _ = self.send(&ending(CopyStatus::Refused, 0)).await;
             }
-            // Without a verdict, the collector drops what it has of it.
+            // Without a status, the collector drops what it has of it.
             if let Stage::Open(connection) = &mut self.stage {
                 connection.finish().await;
             }
             return;
         };
         let owed = self.is_owed();
-        let verdict = if owed {
-            Verdict::Changed
+        let status = if owed {
+            CopyStatus::Changed
         } else {
-            Verdict::Same
+            CopyStatus::Same
         };
         if matches!(self.stage, Stage::Open(_)) {
-            let delivered = self.deliver(verdict, fingerprint).await;
+            let delivered = self.deliver(status, fingerprint).await;
             match delivered {
                 Ok(()) => {
                     if let Stage::Open(connection) = &mut self.stage {
@@ -330,14 +310,14 @@ impl<B: Board, K: Connect, R: Resolve> Delivery<'_, '_, B, K, R> {
         Ok(())
     }
 
-    /// Sends the verdict. What has changed is delivered once the collector says so.
+    /// Sends the status. What has changed is delivered once the collector says so.
     ///
     /// *Cancellation*: the copy is lost; the collector drops what has come of it.
-    async fn deliver(&mut self, verdict: Verdict, fingerprint: u64) -> Result<(), Uncollected> {
-        self.send(&ending(verdict, fingerprint)).await?;
-        match verdict {
-            Verdict::Same | Verdict::Refused => Ok(()),
-            Verdict::Changed => match self.answer().await? {
+    async fn deliver(&mut self, status: CopyStatus, fingerprint: u64) -> Result<(), Uncollected> {
+        self.send(&ending(status, fingerprint)).await?;
+        match status {
+            CopyStatus::Same | CopyStatus::Refused => Ok(()),
+            CopyStatus::Changed => match self.answer().await? {
                 200..300 => Ok(()),
                 status => Err(Uncollected::Refused(status)),
             },

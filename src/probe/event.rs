@@ -1,7 +1,9 @@
 //! What a probe says: one vocabulary for logs, monitors and tests.
 //!
-//! Two tables, [`Event`] and [`BoardEvent`]: what is logged, at which level, what a reader of the
+//! Tables such as [`Event`] and [`BoardEvent`]: what is logged, at which level, what a reader of the
 //! log gets back ([`LoggedEvent`], [`LoggedBoardEvent`]) and the documentation are made of them.
+//! `FoundEvent` (pages beyond the list) and `FleetEvent` (the link to a planner) stand beside what
+//! they are about.
 //! Lines are a name and `key=value` words; names and keys keep their meaning. `page` and `host` are
 //! places in the image.
 

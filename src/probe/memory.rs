@@ -5,8 +5,7 @@ use core::net::IpAddr;
 
 use super::origin::Origins;
 use super::redirects::Redirects;
-use super::verdicts::Verdict;
-use crate::fetch::robots::{Access, HostRobots};
+use crate::fetch::robots::{Access, HostRobots, Verdict};
 use crate::fetch::{Etag, HttpDate, Scheme, is_public};
 use crate::learn::Estimate;
 use crate::store::{NOWHERE, PageRecord, Stamp};

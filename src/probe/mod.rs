@@ -26,6 +26,7 @@
 //! | `redirects/mod.rs` | where a page is if not where the list says; which moves are forgotten |
 //! | `origin.rs` | when a host that is not in the list may be asked |
 //! | `names.rs`, `memory.rs` | how long the address of a host is remembered |
+//! | `owner_names.rs` | where a collector or a broker is, by the owner's table (features `collect`, `fleet`) |
 //! | `connection.rs` | how long a connection is kept; what a failure on it is called |
 //! | `slots.rs` | which slot fetches which page |
 //! | `turn.rs` | nothing: it takes a visit's request through the gate and to the network, under a deadline |
@@ -39,6 +40,7 @@
 //! | `board.rs`, `body.rs` | what a board has to bring; what it is shown of bodies |
 //! | `without.rs` | nothing: it stands in for the parts whose features are off |
 //! | `fleet.rs` | what a lease allows, and what more budget would be worth (feature `fleet`) |
+//! | `fleet_event.rs` | what is logged of the link to a planner (feature `fleet`) |
 //! | `visited.rs` | which visits a planner is told of (feature `fleet`) |
 //! | `copying.rs`, `collecting.rs` | how long a fetch waits for a collector (feature `collect`) |
 //! | `discovering/` | which pages are found, ranked and kept beyond the list (feature `discover`) |
@@ -166,10 +168,14 @@ mod discovering;
 mod event;
 #[cfg(feature = "fleet")]
 mod fleet;
+#[cfg(feature = "fleet")]
+mod fleet_event;
 mod log_line;
 mod memory;
 mod names;
 mod origin;
+#[cfg(any(feature = "collect", feature = "fleet"))]
+mod owner_names;
 mod persist;
 mod redirects;
 mod restore;
@@ -199,7 +205,11 @@ pub use discovering::{
     TextSource, TextsKept,
 };
 pub use event::{BoardEvent, Event, Flags, LoggedBoardEvent, LoggedEvent};
+#[cfg(feature = "fleet")]
+pub use fleet_event::{FleetEvent, LoggedFleetEvent};
 pub use memory::{HostMemory, PageMemory};
+#[cfg(any(feature = "collect", feature = "fleet"))]
+pub use owner_names::OwnerNames;
 pub use persist::Persistence;
 pub use restore::{Resumed, TimeSource};
 pub use time_server::Datagrams;

@@ -22,7 +22,8 @@ use crate::fetch::Scheme;
 use crate::fetch::robots::Access;
 use crate::scheduler::SchedulerView;
 use crate::store::{
-    HostRecord, Key, Ledger, MoveRecord, NOWHERE, PageRecord, Partition, Record, Root, Step, Store,
+    HostRecord, Ledger, MoveRecord, NOWHERE, PageRecord, Partition, Record, RecordKey, Root, Store,
+    StoreStep,
 };
 use crate::time::{Duration, Instant};
 
@@ -69,7 +70,7 @@ impl Persist {
 
     /// What has to be stored next.
     #[inline(never)] // Once for all callers.
-    fn unsaved(&self, known: &Knowledge<'_>) -> Option<Key> {
+    fn unsaved(&self, known: &Knowledge<'_>) -> Option<RecordKey> {
         let host = || known.origins.hosts.iter().position(|host| host.unsaved);
         let page = || {
             let next = usize::from(self.last_page) + 1;
@@ -79,22 +80,28 @@ impl Persist {
                 .map(|index| next + index)
                 .or_else(|| before.iter().position(PageMemory::is_unsaved))
         };
-        let root = self.root_unsaved.then_some(Key::Root);
-        root.or_else(|| Some(Key::Host(host()? as u16)))
-            .or_else(|| Some(Key::Page(page()? as u16)))
-            .or_else(|| known.redirects.unsaved().map(Key::Move))
+        let root = self.root_unsaved.then_some(RecordKey::Root);
+        root.or_else(|| Some(RecordKey::Host(host()? as u16)))
+            .or_else(|| Some(RecordKey::Page(page()? as u16)))
+            .or_else(|| known.redirects.unsaved().map(RecordKey::Move))
     }
 
     /// A record whose newest version is in this sector.
-    fn any_in(&self, sector: u8, known: &Knowledge<'_>) -> Option<Key> {
+    fn any_in(&self, sector: u8, known: &Knowledge<'_>) -> Option<RecordKey> {
         let mut hosts = known.origins.hosts.iter();
         let mut pages = known.pages.iter();
         let mut host = || hosts.position(|host| host.sector() == sector);
         let mut page = || pages.position(|page| page.sector() == sector);
-        let root = (self.root_sector == sector).then_some(Key::Root);
-        root.or_else(|| Some(Key::Host(host()? as u16)))
-            .or_else(|| Some(Key::Page(page()? as u16)))
-            .or_else(|| known.redirects.in_sector(sector).next().map(Key::Move))
+        let root = (self.root_sector == sector).then_some(RecordKey::Root);
+        root.or_else(|| Some(RecordKey::Host(host()? as u16)))
+            .or_else(|| Some(RecordKey::Page(page()? as u16)))
+            .or_else(|| {
+                known
+                    .redirects
+                    .in_sector(sector)
+                    .next()
+                    .map(RecordKey::Move)
+            })
     }
 
     /// How many records have their newest version in this sector.
@@ -109,26 +116,26 @@ impl Persist {
 
     /// A record's newest version is in this sector; it has to be written again if that is
     /// [`NOWHERE`].
-    fn saved(&mut self, key: Key, sector: u8, known: &mut Knowledge<'_>) {
+    fn saved(&mut self, key: RecordKey, sector: u8, known: &mut Knowledge<'_>) {
         let again = sector == NOWHERE;
         match key {
-            Key::Root => {
+            RecordKey::Root => {
                 self.root_sector = sector;
                 self.root_unsaved |= again;
             }
-            Key::Host(index) => {
+            RecordKey::Host(index) => {
                 if let Some(host) = known.origins.hosts.get_mut(usize::from(index)) {
                     host.set_sector(sector);
                     host.unsaved |= again;
                 }
             }
-            Key::Page(index) => {
+            RecordKey::Page(index) => {
                 if let Some(page) = known.page_mut(index) {
                     page.set_sector(sector);
                     page.save_if(again);
                 }
             }
-            Key::Move(index) => known.redirects.saved(index, sector),
+            RecordKey::Move(index) => known.redirects.saved(index, sector),
         }
     }
 }
@@ -218,12 +225,12 @@ fn move_record(index: u16, setup: &Setup<'_>, known: &mut Knowledge<'_>) -> Move
 struct Books<'p, 'a, B>(&'p Probe<'a, B>);
 
 impl<B: Board> Ledger for Books<'_, '_, B> {
-    fn unsaved(&self) -> Option<Key> {
+    fn unsaved(&self) -> Option<RecordKey> {
         let state = &*self.0.state();
         state.persist.unsaved(&state.known)
     }
 
-    fn any_in(&self, sector: u8) -> Option<Key> {
+    fn any_in(&self, sector: u8) -> Option<RecordKey> {
         let state = &*self.0.state();
         state.persist.any_in(sector, &state.known)
     }
@@ -233,26 +240,26 @@ impl<B: Board> Ledger for Books<'_, '_, B> {
         state.persist.count_in(sector, &state.known)
     }
 
-    fn read(&self, key: Key) -> Record {
+    fn read(&self, key: RecordKey) -> Record {
         let now = self.0.board.now();
         let setup = &self.0.setup;
         let state = &mut *self.0.state();
         // What is only moved to another sector does not count.
         let is_next = state.persist.unsaved(&state.known) == Some(key);
         let record = match key {
-            Key::Root => {
+            RecordKey::Root => {
                 state.persist.root_unsaved = false;
                 state.persist.root_due = now + ROOT_PERIOD;
                 None
             }
-            Key::Host(index) => {
+            RecordKey::Host(index) => {
                 let record = host_record(index.into(), setup, state, now);
                 if let Some(host) = state.known.origins.hosts.get_mut(usize::from(index)) {
                     host.unsaved = false;
                 }
                 record.map(Record::Host)
             }
-            Key::Page(index) => {
+            RecordKey::Page(index) => {
                 let record = page_record(index.into(), setup, state, now);
                 if is_next {
                     state.persist.last_page = index;
@@ -263,7 +270,7 @@ impl<B: Board> Ledger for Books<'_, '_, B> {
                 }
                 record.map(Record::Page)
             }
-            Key::Move(index) => {
+            RecordKey::Move(index) => {
                 let record = move_record(index, setup, &mut state.known);
                 Some(Record::Move(record))
             }
@@ -274,7 +281,7 @@ impl<B: Board> Ledger for Books<'_, '_, B> {
         })
     }
 
-    fn saved(&self, key: Key, sector: u8) {
+    fn saved(&self, key: RecordKey, sector: u8) {
         let state = &mut *self.0.state();
         state.persist.saved(key, sector, &mut state.known);
     }
@@ -324,13 +331,16 @@ impl<B: Board> Persistence<'_, '_, B> {
     /// end, because there is nothing to write or it cannot be written. Nothing is fetched while a
     /// sector waits to be erased.
     // No async function that takes the step: each one is a place that can panic, and takes RAM.
-    pub(super) fn stepped<E>(&self, step: Result<Step, E>) -> ControlFlow<(), Option<Instant>> {
+    pub(super) fn stepped<E>(
+        &self,
+        step: Result<StoreStep, E>,
+    ) -> ControlFlow<(), Option<Instant>> {
         let board = &self.probe.board;
-        self.hold(matches!(step, Ok(Step::NeedsErase)));
+        self.hold(matches!(step, Ok(StoreStep::NeedsErase)));
         match step {
-            Ok(Step::Wrote) => ControlFlow::Continue(None),
-            Ok(Step::NeedsErase) => ControlFlow::Continue(Some(board.now() + LOOK_AGAIN)),
-            Ok(Step::Idle | Step::Spent(_)) => ControlFlow::Break(()),
+            Ok(StoreStep::Wrote) => ControlFlow::Continue(None),
+            Ok(StoreStep::NeedsErase) => ControlFlow::Continue(Some(board.now() + LOOK_AGAIN)),
+            Ok(StoreStep::Idle | StoreStep::Spent(_)) => ControlFlow::Break(()),
             Err(_) => {
                 board.log(&Event::NotStored);
                 ControlFlow::Break(())
@@ -344,7 +354,7 @@ impl<B: Board> Persistence<'_, '_, B> {
     /// *Cancellation*: as for [`Self::run`].
     pub async fn save<F: Partition>(&self, store: &mut Store<F>) {
         let books = Books(self.probe);
-        while let Ok(Step::Wrote) = store.step(&books, true, self.probe.board.now()).await {}
+        while let Ok(StoreStep::Wrote) = store.step(&books, true, self.probe.board.now()).await {}
     }
 
     /// What would be stored of a page now; `None` if there is no such page.
@@ -401,7 +411,7 @@ mod tests {
             origins: Origins::new(&mut hosts),
             redirects: Redirects::new(&mut []),
         };
-        for key in [Key::Root, Key::Host(1), Key::Page(2)] {
+        for key in [RecordKey::Root, RecordKey::Host(1), RecordKey::Page(2)] {
             let mut persist = Persist::NEW;
             persist.saved(key, 4, &mut known);
             assert_eq!(persist.unsaved(&known), None, "{key:?} is written");

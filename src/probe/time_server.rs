@@ -6,7 +6,7 @@ use core::pin::pin;
 use super::{Board, Event, Probe};
 use crate::catalog::TimeServer;
 use crate::fetch::{Resolve, literal, within};
-use crate::sntp::{Client, NoTime, PACKET, PATIENCE};
+use crate::sntp::{NoTime, PACKET, PATIENCE, TimeClient};
 use crate::store::hash;
 use crate::time::Duration;
 
@@ -47,7 +47,7 @@ impl<B: Board> Probe<'_, B> {
             core::future::pending().await
         };
         self.state().clock.ask_server(true);
-        let mut client = Client::new(self.nonce(random));
+        let mut client = TimeClient::new(self.nonce(random));
         let mut then = client.ask_at();
         loop {
             self.board.sleep_until(then).await;
@@ -86,7 +86,7 @@ impl<B: Board> Probe<'_, B> {
         &self,
         server: &TimeServer<'_>,
         nonce: u64,
-        client: &mut Client,
+        client: &mut TimeClient,
         resolve: &mut R,
         wire: &mut D,
     ) -> Result<u64, NoTime> {

@@ -9,7 +9,7 @@ use super::memory::{Knowledge, PageMemory};
 use super::origin::Origin;
 use super::redirects::Redirect;
 use super::setup::Setup;
-use crate::fetch::robots::{Access, HostRobots, Judge, Reason, Rule, RuleSink};
+use crate::fetch::robots::{Access, HostRobots, Judge, Reason, Rule, RuleSink, Verdict};
 use crate::fetch::{Scheme, Url};
 use crate::time::{Duration, Instant};
 
@@ -19,18 +19,6 @@ const JUDGES: usize = 32;
 /// Besides, so many whose URLs are not in the image.
 #[cfg(feature = "discover")]
 pub(super) const FOUND_JUDGES: usize = 12;
-
-/// Whether a page may be fetched, as far as robots rules are known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// It has not been held against the rules.
-    #[default]
-    Unknown,
-    /// It may be fetched.
-    Allowed,
-    /// It must not be fetched.
-    Denied,
-}
 
 /// May a page be fetched from this origin, where the list or a redirect says that it is?
 pub(super) fn verdict(

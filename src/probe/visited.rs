@@ -2,7 +2,7 @@
 //! keeps what it has seen until somebody has taken it.
 
 use super::{Board, Probe};
-use crate::fleet::{Drift, MOST_VISITS, Visit};
+use crate::fleet::{Drift, MOST_VISITS, VisitReport};
 use crate::image::Image;
 use crate::scheduler::{self, PageId, SchedulerView};
 use crate::time::{Duration, Instant};
@@ -15,7 +15,7 @@ const KEPT: usize = 2 * MOST_VISITS;
 pub(super) struct Visited {
     /// In their order; each says when it was, in seconds since the board started, and not how long
     /// ago.
-    visits: heapless::Deque<Visit, KEPT>,
+    visits: heapless::Deque<VisitReport, KEPT>,
     /// Visits that there was no room for since some were taken.
     lost: u32,
 }
@@ -27,7 +27,7 @@ impl Visited {
     };
 
     /// The oldest one goes if there is no room: what is believed of a page is in its last visit.
-    fn push(&mut self, visit: Visit) {
+    fn push(&mut self, visit: VisitReport) {
         if self.visits.is_full() {
             let _ = self.visits.pop_front();
             self.lost = self.lost.saturating_add(1);
@@ -48,7 +48,7 @@ impl Visited {
         };
         let (shape, time, watch) = estimate.parts();
         let seconds = (now - Instant::ZERO).as_secs();
-        self.push(Visit {
+        self.push(VisitReport {
             page: page.index() as u16,
             ago_s: seconds.min(u32::MAX.into()) as u32,
             changed,
@@ -92,14 +92,14 @@ impl<'a, B: Board> Probe<'a, B> {
 
     /// Moves the oldest visits that nobody has taken into a batch, as many as fit. How many were
     /// lost before the first of them for want of room?
-    pub fn take_visits(&self, batch: &mut heapless::Vec<Visit, MOST_VISITS>) -> u32 {
+    pub fn take_visits(&self, batch: &mut heapless::Vec<VisitReport, MOST_VISITS>) -> u32 {
         let now = (self.board.now() - Instant::ZERO).as_secs();
         let visited = &mut self.state().visited;
         while !batch.is_full()
             && let Some(visit) = visited.visits.pop_front()
         {
             let ago = now.saturating_sub(visit.ago_s.into());
-            let _ = batch.push(Visit {
+            let _ = batch.push(VisitReport {
                 ago_s: ago.min(u32::MAX.into()) as u32,
                 ..visit
             });

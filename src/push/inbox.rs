@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::datagram::{Datagram, KEY, key};
-use super::sender::{Sender, Verdict};
+use super::sender::{Reception, Sender};
 use crate::time::Instant;
 
 /// Senders at most.
@@ -17,7 +17,7 @@ const WAITING: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
-pub enum PushError {
+pub enum DatagramError {
     /// It is no datagram of a version that is known.
     Form,
     /// Nobody with such a key is known, or the key is another one.
@@ -32,7 +32,7 @@ pub enum PushError {
     Doubted,
 }
 
-impl fmt::Display for PushError {
+impl fmt::Display for DatagramError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Form => "found no push datagram, expected one of version 1",
@@ -45,7 +45,7 @@ impl fmt::Display for PushError {
     }
 }
 
-impl core::error::Error for PushError {}
+impl core::error::Error for DatagramError {}
 
 #[derive(Clone, Copy)]
 struct Known {
@@ -58,7 +58,7 @@ struct Known {
 /// The senders that a device knows.
 ///
 /// ```
-/// use dunlin::push::{Datagram, Inbox, LONGEST, PushError};
+/// use dunlin::push::{Datagram, DatagramError, Inbox, LONGEST};
 /// use dunlin::time::Instant;
 ///
 /// let mut inbox = Inbox::new("000102030405060708090a0b0c0d0e0f");
@@ -69,9 +69,9 @@ struct Known {
 /// let hear = |inbox: &mut Inbox, unix| {
 ///     inbox.hear(&out[..length], unix, Instant::ZERO).map(|heard| heard.url.len())
 /// };
-/// assert_eq!(hear(&mut inbox, None), Err(PushError::NoTime));
+/// assert_eq!(hear(&mut inbox, None), Err(DatagramError::NoTime));
 /// assert_eq!(hear(&mut inbox, Some(1_800_000_010)), Ok(14));
-/// assert_eq!(hear(&mut inbox, Some(1_800_000_011)), Err(PushError::Time), "said again");
+/// assert_eq!(hear(&mut inbox, Some(1_800_000_011)), Err(DatagramError::Time), "said again");
 /// ```
 pub struct Inbox {
     known: heapless::Vec<Known, SENDERS>,
@@ -134,21 +134,21 @@ impl Inbox {
         bytes: &'d [u8],
         unix: Option<u64>,
         now: Instant,
-    ) -> Result<Datagram<'d>, PushError> {
-        let datagram = Datagram::parse(bytes).ok_or(PushError::Form)?;
+    ) -> Result<Datagram<'d>, DatagramError> {
+        let datagram = Datagram::parse(bytes).ok_or(DatagramError::Form)?;
         let known = self.known.get_mut(usize::from(datagram.sender));
         let known = known.filter(|known| Datagram::is_signed(&known.key, bytes));
-        let known = known.ok_or(PushError::Key)?;
-        let unix = unix.ok_or(PushError::NoTime)?;
+        let known = known.ok_or(DatagramError::Key)?;
+        let unix = unix.ok_or(DatagramError::NoTime)?;
         let is_now = unix.abs_diff(datagram.sent_ms / 1_000) <= WINDOW_S;
         if !is_now || datagram.sent_ms <= known.last_ms {
-            return Err(PushError::Time);
+            return Err(DatagramError::Time);
         }
         known.last_ms = datagram.sent_ms;
         match known.sender.push(now) {
-            Verdict::Heard => Ok(datagram),
-            Verdict::Doubted => Err(PushError::Doubted),
-            Verdict::TooMany => Err(PushError::TooMany),
+            Reception::Heard => Ok(datagram),
+            Reception::Doubted => Err(DatagramError::Doubted),
+            Reception::TooMany => Err(DatagramError::TooMany),
         }
     }
 
@@ -207,7 +207,7 @@ mod tests {
         (sender, key): (u8, u8),
         sent_ms: u64,
         now: Instant,
-    ) -> Result<(), PushError> {
+    ) -> Result<(), DatagramError> {
         let url = "http://a.test/";
         let datagram = Datagram {
             sender,
@@ -230,14 +230,18 @@ mod tests {
         assert_eq!(hear(&mut inbox, (2, 3), at, Instant::ZERO), Ok(()));
         for (sender, key) in [(0, 3), (2, 1), (3, 1), (255, 1)] {
             let heard = hear(&mut inbox, (sender, key), at + 1, Instant::ZERO);
-            assert_eq!(heard, Err(PushError::Key), "{sender} with {key}");
+            assert_eq!(heard, Err(DatagramError::Key), "{sender} with {key}");
         }
         let nobody = hear(&mut inbox, (1, 0), at, Instant::ZERO);
-        assert_eq!(nobody, Err(PushError::Time), "what is no key is nobody's");
+        assert_eq!(
+            nobody,
+            Err(DatagramError::Time),
+            "what is no key is nobody's"
+        );
         assert!(Inbox::new("").is_empty());
         assert_eq!(
             inbox.hear(b"dpsh", Some(NOW), Instant::ZERO),
-            Err(PushError::Form)
+            Err(DatagramError::Form)
         );
     }
 
@@ -247,15 +251,19 @@ mod tests {
         let at = NOW * 1_000;
         let mut say = |sent_ms| hear(&mut inbox, (0, 1), sent_ms, Instant::ZERO);
         assert_eq!(say(at), Ok(()));
-        assert_eq!(say(at), Err(PushError::Time), "again");
-        assert_eq!(say(at - 1), Err(PushError::Time), "an earlier one");
+        assert_eq!(say(at), Err(DatagramError::Time), "again");
+        assert_eq!(say(at - 1), Err(DatagramError::Time), "an earlier one");
         assert_eq!(say(at + 1), Ok(()));
         let window = WINDOW_S * 1_000;
-        assert_eq!(say(at + window + 1_000), Err(PushError::Time), "tomorrow's");
+        assert_eq!(
+            say(at + window + 1_000),
+            Err(DatagramError::Time),
+            "tomorrow's"
+        );
         assert_eq!(say(at + window), Ok(()), "clocks differ");
         let mut inbox = Inbox::new(KEYS);
         let old = hear(&mut inbox, (0, 1), at - window - 1, Instant::ZERO);
-        assert_eq!(old, Err(PushError::Time));
+        assert_eq!(old, Err(DatagramError::Time));
     }
 
     #[test]

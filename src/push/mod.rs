@@ -32,8 +32,8 @@ mod inbox;
 mod sender;
 
 pub use datagram::{Datagram, KEY, LONGEST, LONGEST_URL, key};
-pub use inbox::{Inbox, PushError, SENDERS, WINDOW_S};
-pub use sender::{BURST, PER_SECOND, Sender, Verdict};
+pub use inbox::{DatagramError, Inbox, SENDERS, WINDOW_S};
+pub use sender::{BURST, PER_SECOND, Reception, Sender};
 
 /// Where a device listens.
 pub const PORT: u16 = 19022;

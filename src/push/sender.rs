@@ -18,7 +18,7 @@ const MEMORY: f32 = 64.0;
 
 /// What becomes of a push.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Reception {
     /// It is heeded.
     Heard,
     /// Its sender was wrong too often.
@@ -30,19 +30,19 @@ pub enum Verdict {
 /// One who pushes.
 ///
 /// ```
-/// use dunlin::push::{Sender, Verdict};
+/// use dunlin::push::{Reception, Sender};
 /// use dunlin::time::{Duration, Instant};
 ///
 /// let mut liar = Sender::new();
 /// let mut now = Instant::ZERO;
 /// for _ in 0..20 {
-///     if liar.push(now) == Verdict::Heard {
+///     if liar.push(now) == Reception::Heard {
 ///         liar.visited(false);
 ///     }
 ///     now += Duration::from_secs(60);
 /// }
 /// assert!(liar.precision() < 0.2);
-/// assert_eq!(liar.push(now), Verdict::Doubted);
+/// assert_eq!(liar.push(now), Reception::Doubted);
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Sender {
@@ -73,21 +73,21 @@ impl Sender {
     }
 
     /// It says that a page has changed.
-    pub fn push(&mut self, now: Instant) -> Verdict {
+    pub fn push(&mut self, now: Instant) -> Reception {
         let earned = now.since(self.at).as_millis() as f32 / 1_000.0 * PER_SECOND;
         self.room = lesser(self.room + earned, BURST);
         self.at = now;
         if self.room < 1.0 {
-            return Verdict::TooMany;
+            return Reception::TooMany;
         }
         self.room -= 1.0;
         if self.right < LEAST_TRUE * self.sent {
             self.doubted = self.doubted.wrapping_add(1);
             if !self.doubted.is_multiple_of(HEARD_ONCE_IN) {
-                return Verdict::Doubted;
+                return Reception::Doubted;
             }
         }
-        Verdict::Heard
+        Reception::Heard
     }
 
     /// A page that it pushed was visited, and has changed or not.

@@ -30,4 +30,4 @@ pub use location::location;
 pub use measure::{Evidence, Measure};
 pub use ranking::Ranking;
 pub use replacement::{Choice, Replacement};
-pub use topic::{Found, Topic, TopicError, WordReader};
+pub use topic::{FoundWords, Topic, TopicError, WordReader};

@@ -47,9 +47,9 @@ pub struct Topic {
 
 /// Words of a topic that were found, each a bit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Found(u16);
+pub struct FoundWords(u16);
 
-impl Found {
+impl FoundWords {
     /// Those of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
@@ -96,7 +96,7 @@ impl Topic {
     }
 
     /// The share of the words that were found.
-    pub fn share(&self, found: Found) -> f32 {
+    pub fn share(&self, found: FoundWords) -> f32 {
         if self.is_empty() {
             return 1.0;
         }
@@ -104,7 +104,7 @@ impl Topic {
     }
 
     /// What a page is worth that holds these: one word makes most of the difference.
-    pub fn worth(&self, found: Found) -> f32 {
+    pub fn worth(&self, found: FoundWords) -> f32 {
         if self.is_empty() {
             1.0
         } else if found.is_empty() {
@@ -115,19 +115,19 @@ impl Topic {
     }
 
     /// The words of a short text: a URL, an anchor.
-    pub fn in_text(&self, text: &[u8]) -> Found {
+    pub fn in_text(&self, text: &[u8]) -> FoundWords {
         let mut reader = WordReader::new();
         let found = reader.update(self, text);
         found.and(reader.finish(self))
     }
 
-    fn found(&self, word: u32) -> Found {
+    fn found(&self, word: u32) -> FoundWords {
         let words = self.words.get(..usize::from(self.count)).unwrap_or(&[]);
         let hits = words
             .iter()
             .enumerate()
             .filter(|(_, known)| **known == word);
-        Found(hits.fold(0, |bits, (at, _)| bits | 1 << at))
+        FoundWords(hits.fold(0, |bits, (at, _)| bits | 1 << at))
     }
 }
 
@@ -151,8 +151,8 @@ impl WordReader {
     }
 
     /// Takes text; the words of the topic that ended in it.
-    pub fn update(&mut self, topic: &Topic, text: &[u8]) -> Found {
-        let mut found = Found::default();
+    pub fn update(&mut self, topic: &Topic, text: &[u8]) -> FoundWords {
+        let mut found = FoundWords::default();
         if topic.is_empty() {
             return found;
         }
@@ -167,9 +167,9 @@ impl WordReader {
     }
 
     /// The text has ended, and with it the last word.
-    pub fn finish(&mut self, topic: &Topic) -> Found {
+    pub fn finish(&mut self, topic: &Topic) -> FoundWords {
         if self.hash == START {
-            return Found::default();
+            return FoundWords::default();
         }
         topic.found(core::mem::replace(&mut self.hash, START))
     }

@@ -61,7 +61,7 @@ impl Counters {
     /// How often it happened.
     ///
     /// ```
-    /// use dunlin::scheduler::{Counters, Counter};
+    /// use dunlin::scheduler::{Counter, Counters};
     /// assert_eq!(Counters::default().get(Counter::Fetch), 0);
     /// ```
     pub fn get(&self, counter: Counter) -> u32 {

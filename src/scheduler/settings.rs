@@ -43,7 +43,7 @@ pub struct Settings {
     pub gate: GateSettings,
     /// How evidence about change rates is weighed: it fades with a half-life of 30 visits, or of
     /// 180 days if that is less.
-    pub learn: learn::Settings,
+    pub learn: learn::LearningSettings,
     /// The largest share of the budget that the pages of one gate may take in the long run, above
     /// 0; 1, the default, for no such cap. An optimal plan may rightly give a host more than the
     /// weight of its pages; whoever does not trust a host sets this. It works by a higher price for
@@ -62,7 +62,7 @@ impl Settings {
         objective: Objective::Freshness,
         burst: 4,
         gate: GateSettings::DEFAULT,
-        learn: learn::Settings::DEFAULT.with_memory(30.0),
+        learn: learn::LearningSettings::DEFAULT.with_memory(30.0),
         host_share: 1.0,
         fetch_without_clock: false,
         seed: 1,
@@ -98,7 +98,7 @@ impl Settings {
 
     /// The same with evidence weighed in another way; see [`learn`](Self::learn).
     #[must_use]
-    pub const fn with_learn(mut self, learn: learn::Settings) -> Self {
+    pub const fn with_learn(mut self, learn: learn::LearningSettings) -> Self {
         self.learn = learn;
         self
     }

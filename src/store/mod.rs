@@ -35,7 +35,7 @@
 //!
 //! ```
 //! use core::cell::Cell;
-//! use dunlin::store::{Key, Ledger, MoveRecord, NOWHERE, Record, Step, Store, identity};
+//! use dunlin::store::{Ledger, MoveRecord, NOWHERE, Record, RecordKey, Store, StoreStep, identity};
 //! use dunlin::time::Instant;
 //! # use core::convert::Infallible;
 //! # use core::future::Future;
@@ -83,20 +83,20 @@
 //! struct Moved { record: MoveRecord, sector: Cell<u8>, unsaved: Cell<bool> }
 //!
 //! impl Ledger for Moved {
-//!     fn unsaved(&self) -> Option<Key> {
-//!         self.unsaved.get().then_some(Key::Move(0))
+//!     fn unsaved(&self) -> Option<RecordKey> {
+//!         self.unsaved.get().then_some(RecordKey::Move(0))
 //!     }
-//!     fn any_in(&self, sector: u8) -> Option<Key> {
-//!         (self.sector.get() == sector).then_some(Key::Move(0))
+//!     fn any_in(&self, sector: u8) -> Option<RecordKey> {
+//!         (self.sector.get() == sector).then_some(RecordKey::Move(0))
 //!     }
 //!     fn count_in(&self, sector: u8) -> usize {
 //!         usize::from(self.sector.get() == sector)
 //!     }
-//!     fn read(&self, _: Key) -> Record {
+//!     fn read(&self, _: RecordKey) -> Record {
 //!         self.unsaved.set(false);
 //!         Record::Move(self.record)
 //!     }
-//!     fn saved(&self, _: Key, sector: u8) {
+//!     fn saved(&self, _: RecordKey, sector: u8) {
 //!         self.sector.set(sector);
 //!         self.unsaved.set(sector == NOWHERE);
 //!     }
@@ -109,7 +109,7 @@
 //!     unsaved: Cell::new(true),
 //! };
 //! let mut store = Store::new(Flash(vec![0xFF; 3 * 4096]));
-//! while wait(store.step(&moved, true, Instant::ZERO)).unwrap() != Step::Idle {}
+//! while wait(store.step(&moved, true, Instant::ZERO)).unwrap() != StoreStep::Idle {}
 //!
 //! // After a power cut: another store over the same flash.
 //! let mut store = Store::new(store.flash());
@@ -185,7 +185,7 @@ const LIFETIME_DAYS: u64 = 3_653;
 /// Which record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Key {
+pub enum RecordKey {
     /// Of the device.
     Root,
     /// Of a host, by its place in the image.
@@ -200,22 +200,22 @@ pub enum Key {
 /// truth goes on changing.
 pub trait Ledger {
     /// A record that has changed since it was last written.
-    fn unsaved(&self) -> Option<Key>;
+    fn unsaved(&self) -> Option<RecordKey>;
     /// A record whose newest version in flash is in this sector.
-    fn any_in(&self, sector: u8) -> Option<Key>;
+    fn any_in(&self, sector: u8) -> Option<RecordKey>;
     /// How many of them there are.
     fn count_in(&self, sector: u8) -> usize;
     /// The record as it is now. From here on it counts as saved, unless it changes again.
-    fn read(&self, key: Key) -> Record;
+    fn read(&self, key: RecordKey) -> Record;
     /// Its newest version in flash is in this sector; [`NOWHERE`] if writing failed or it was
     /// erased, and then it is unsaved again.
-    fn saved(&self, key: Key, sector: u8);
+    fn saved(&self, key: RecordKey, sector: u8);
 }
 
 /// What a step did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Step {
+pub enum StoreStep {
     /// Everything is saved.
     Idle,
     /// One record was written.
@@ -229,7 +229,7 @@ pub enum Step {
 /// What was found in flash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Found {
+pub struct Recovered {
     /// Records that could be read, old versions included.
     pub records: u32,
     /// Records that could not: of a newer version, or made of nonsense.
@@ -340,7 +340,7 @@ impl<F: Partition> Store<F> {
     pub async fn open(
         &mut self,
         mut each: impl FnMut(&Record, u8),
-    ) -> Result<Found, StoreError<F::Error>> {
+    ) -> Result<Recovered, StoreError<F::Error>> {
         let mut newest = None;
         for sector in 0..F::SECTORS as u8 {
             let mut first = None;
@@ -350,7 +350,7 @@ impl<F: Partition> Store<F> {
             .await?;
             newest = newest.max(first.map(|number| (number, sector)));
         }
-        let mut found = Found::default();
+        let mut found = Recovered::default();
         let Some((_, current)) = newest else {
             return Ok(found);
         };
@@ -436,21 +436,21 @@ impl<F: Partition> Store<F> {
         ledger: &impl Ledger,
         may_erase: bool,
         now: Instant,
-    ) -> Result<Step, StoreError<F::Error>> {
+    ) -> Result<StoreStep, StoreError<F::Error>> {
         let mut next = self.next_sector();
         let held = ledger.count_in(next);
         // What the next sector holds must be written again while there is room for all of it.
         let presses = self.free <= held + MARGIN;
         let moved = ledger.any_in(next).filter(|_| presses && self.free > 0);
         let Some(mut key) = moved.or_else(|| ledger.unsaved()) else {
-            return Ok(Step::Idle);
+            return Ok(StoreStep::Idle);
         };
         if presses && moved.is_none() {
             if let Some(then) = self.budget.spent_until(now) {
-                return Ok(Step::Spent(then));
+                return Ok(StoreStep::Spent(then));
             }
             if !may_erase {
-                return Ok(Step::NeedsErase);
+                return Ok(StoreStep::NeedsErase);
             }
             // Only after more power cuts in one sector than there is margin for: what is left is in
             // RAM.
@@ -474,7 +474,7 @@ impl<F: Partition> Store<F> {
                 return Err(why);
             }
         }
-        Ok(Step::Wrote)
+        Ok(StoreStep::Wrote)
     }
 
     /// Erases the next sector and makes it the current one. Whatever it looked like: what looks
@@ -494,7 +494,11 @@ impl<F: Partition> Store<F> {
     }
 
     /// Writes a record behind the others. *Cancellation*: as for [`Self::step`].
-    async fn append(&mut self, ledger: &impl Ledger, key: Key) -> Result<(), StoreError<F::Error>> {
+    async fn append(
+        &mut self,
+        ledger: &impl Ledger,
+        key: RecordKey,
+    ) -> Result<(), StoreError<F::Error>> {
         let mut buffer = Buffer([0; BUFFER]);
         let bytes = format::encode(&ledger.read(key), self.number, &mut buffer.0);
         let position = self.position.take().unwrap_or_else(new_position);

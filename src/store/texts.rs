@@ -16,7 +16,7 @@
 //! candidates; candidates give way when more than three quarters of a sector would be copies.
 
 use super::budget::Budget;
-use super::{LIFETIME_DAYS, MOST_SECTORS, Partition, Step, StoreError};
+use super::{LIFETIME_DAYS, MOST_SECTORS, Partition, StoreError, StoreStep};
 use crate::math::crc32;
 use crate::time::Instant;
 
@@ -235,21 +235,21 @@ impl<F: Partition> TextLog<F> {
         ledger: &impl TextLedger,
         may_erase: bool,
         now: Instant,
-    ) -> Result<Step, StoreError<F::Error>> {
+    ) -> Result<StoreStep, StoreError<F::Error>> {
         if !self.blank {
             return self.empty_next(ledger, may_erase, now).await;
         }
         let mut url = [0; LONGEST_TEXT];
         let Some(text) = ledger.next(&mut url) else {
-            return Ok(Step::Idle);
+            return Ok(StoreStep::Idle);
         };
         if self.at + Self::length(&text) + MARGIN > F::ERASE_SIZE {
             self.advance().await?;
-            return Ok(Step::Wrote);
+            return Ok(StoreStep::Wrote);
         }
         let at = self.append(&text).await?;
         ledger.written(&text, at);
-        Ok(Step::Wrote)
+        Ok(StoreStep::Wrote)
     }
 
     /// Copies one text of the next sector that is still wanted, or erases the sector if there is
@@ -262,7 +262,7 @@ impl<F: Partition> TextLog<F> {
         ledger: &impl TextLedger,
         may_erase: bool,
         now: Instant,
-    ) -> Result<Step, StoreError<F::Error>> {
+    ) -> Result<StoreStep, StoreError<F::Error>> {
         let next = self.next_sector();
         let mut buffer = Aligned([0; BUFFER]);
         if self.number_of(next).await?.is_some() {
@@ -288,26 +288,26 @@ impl<F: Partition> TextLog<F> {
                 };
                 ledger.moved(&text, from, to);
                 self.emptied = behind;
-                return Ok(Step::Wrote);
+                return Ok(StoreStep::Wrote);
             }
             if !self.candidates {
                 self.candidates = true;
                 self.emptied = Self::FIRST;
-                return Ok(Step::Wrote);
+                return Ok(StoreStep::Wrote);
             }
         }
         if let Some(then) = self.budget.spent_until(now) {
-            return Ok(Step::Spent(then));
+            return Ok(StoreStep::Spent(then));
         }
         if !may_erase {
-            return Ok(Step::NeedsErase);
+            return Ok(StoreStep::NeedsErase);
         }
         self.budget.spend(now);
         let start = u32::from(next) * F::ERASE_SIZE as u32;
         let erased = self.flash.erase(start, start + F::ERASE_SIZE as u32);
         erased.await.map_err(StoreError::Flash)?;
         self.blank = true;
-        Ok(Step::Wrote)
+        Ok(StoreStep::Wrote)
     }
 
     /// The next sector, which is blank, becomes the current one.

@@ -1,13 +1,13 @@
 //! Does this update belong on this device?
 
-use super::manifest::{Kind, Manifest};
+use super::manifest::{Manifest, PayloadKind};
 use super::refusal::Refusal;
 
 /// What the device is and has, as far as an update has to fit it.
 #[derive(Clone, Copy, Debug)]
 pub struct Device<'d> {
     /// What is asked for.
-    pub kind: Kind,
+    pub kind: PayloadKind,
     /// The board's name.
     pub board: &'d str,
     /// The build that runs; of a list, 0.
@@ -61,7 +61,10 @@ impl Device<'_> {
         }
         // A list in use does not know its digest any more; what has its sequence could not replace
         // it.
-        if manifest.kind == Kind::List && self.sequence > 0 && manifest.sequence == self.sequence {
+        if manifest.kind == PayloadKind::List
+            && self.sequence > 0
+            && manifest.sequence == self.sequence
+        {
             return Ok(Offer::Current);
         }
         if manifest.sequence <= self.sequence {
@@ -86,10 +89,10 @@ impl Device<'_> {
             return Err(Refusal::OnTrial);
         }
         match manifest.kind {
-            Kind::Firmware if manifest.store > self.store => Err(Refusal::Store),
+            PayloadKind::Firmware if manifest.store > self.store => Err(Refusal::Store),
             // A firmware reads what is there; a list is read by what is there.
-            Kind::Firmware if manifest.image > self.image => Err(Refusal::Image),
-            Kind::List if manifest.image > self.image => Err(Refusal::Image),
+            PayloadKind::Firmware if manifest.image > self.image => Err(Refusal::Image),
+            PayloadKind::List if manifest.image > self.image => Err(Refusal::Image),
             _ => match self.tried {
                 Some((build, attempts)) if build == manifest.build && attempts >= MOST_ATTEMPTS => {
                     Err(Refusal::Tried { attempts })

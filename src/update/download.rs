@@ -59,8 +59,8 @@ impl Download {
             // parts. Either way it begins at the beginning.
             200 => return Err(Refusal::Version),
             206 if self.done > 0 => {
-                let rest = head.rest.ok_or(Refusal::Range)?;
-                if (rest.first, rest.total.get()) != (self.done, self.length) {
+                let range = head.content_range.ok_or(Refusal::Range)?;
+                if (range.first, range.total.get()) != (self.done, self.length) {
                     return Err(Refusal::Range);
                 }
                 if self.etag.is_some() && head.etag != self.etag {

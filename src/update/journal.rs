@@ -13,7 +13,7 @@
 
 use embedded_storage::nor_flash::NorFlash;
 
-use super::manifest::{Kind, Manifest};
+use super::manifest::{Manifest, PayloadKind};
 use super::refusal::{Refusal, name_of};
 use crate::fetch::Etag;
 use crate::math::crc32;
@@ -54,7 +54,7 @@ pub struct Attempt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begun {
     /// What it brings.
-    pub kind: Kind,
+    pub kind: PayloadKind,
     /// The first bytes of its digest.
     pub digest: [u8; 8],
     /// The version that the server named.
@@ -132,7 +132,7 @@ impl Fall {
 
 /// Everything that is remembered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Record {
+pub struct JournalRecord {
     /// The firmware that is confirmed.
     pub firmware: Released,
     /// The page list in use.
@@ -157,7 +157,7 @@ pub enum Standing {
     RolledBack(Attempt),
 }
 
-impl Record {
+impl JournalRecord {
     /// Where the firmware with this build stands. The boot loader's own word is not asked: after a
     /// power cut it may call a new firmware an old one.
     pub fn standing(&self, build: u64) -> Standing {
@@ -251,8 +251,8 @@ impl Record {
         to.put(&self.last.sequence.to_le_bytes());
         to.put(&[match self.begun.map(|begun| begun.kind) {
             None => 0,
-            Some(Kind::Firmware) => 1,
-            Some(Kind::List) => 2,
+            Some(PayloadKind::Firmware) => 1,
+            Some(PayloadKind::List) => 2,
         }]);
         to.put(&self.begun.map_or([0; 8], |begun| begun.digest));
         let etag = self.begun.and_then(|begun| begun.etag);
@@ -293,8 +293,8 @@ impl Record {
         let code = from.number(1) as u8;
         let sequence = from.number(4) as u32;
         let kind = match from.number(1) {
-            1 => Some(Kind::Firmware),
-            2 => Some(Kind::List),
+            1 => Some(PayloadKind::Firmware),
+            2 => Some(PayloadKind::List),
             _ => None,
         };
         let digest = from.number(8).to_le_bytes();
@@ -355,7 +355,7 @@ impl Reader<'_> {
 pub struct Journal<F> {
     flash: F,
     /// What holds now.
-    record: Record,
+    record: JournalRecord,
     /// The number of the newest record.
     number: u32,
     /// Where the next one goes.
@@ -374,13 +374,13 @@ impl<F: NorFlash> Journal<F> {
     pub fn open(mut flash: F) -> Self {
         let () = Self::_WORDS;
         let () = Self::_ROOM;
-        let mut newest: Option<(u32, u32, Record)> = None;
+        let mut newest: Option<(u32, u32, JournalRecord)> = None;
         for place in 0..2 * Self::PLACES {
             let mut bytes = [0; RECORD];
             if flash.read(Self::address(place), &mut bytes).is_err() {
                 continue;
             }
-            let Some((number, record)) = Record::decode(&bytes) else {
+            let Some((number, record)) = JournalRecord::decode(&bytes) else {
                 continue;
             };
             if newest.is_none_or(|(known, ..)| number > known) {
@@ -388,7 +388,7 @@ impl<F: NorFlash> Journal<F> {
             }
         }
         let (number, place, record) =
-            newest.unwrap_or((0, 2 * Self::PLACES - 1, Record::default()));
+            newest.unwrap_or((0, 2 * Self::PLACES - 1, JournalRecord::default()));
         Self {
             flash,
             record,
@@ -398,7 +398,7 @@ impl<F: NorFlash> Journal<F> {
     }
 
     /// What holds now.
-    pub fn record(&self) -> &Record {
+    pub fn record(&self) -> &JournalRecord {
         &self.record
     }
 
@@ -406,14 +406,14 @@ impl<F: NorFlash> Journal<F> {
     ///
     /// # Errors
     /// [`Refusal::Flash`]: what held before holds.
-    pub fn change(&mut self, change: impl FnOnce(&mut Record)) -> Result<(), Refusal> {
+    pub fn change(&mut self, change: impl FnOnce(&mut JournalRecord)) -> Result<(), Refusal> {
         let mut record = self.record;
         change(&mut record);
         self.replace(&record)
     }
 
     #[inline(never)] // Once for all changes.
-    fn replace(&mut self, record: &Record) -> Result<(), Refusal> {
+    fn replace(&mut self, record: &JournalRecord) -> Result<(), Refusal> {
         let number = self.number.saturating_add(1);
         let bytes = record.encode(number);
         if self.number > 0 && bytes == self.record.encode(number) {
@@ -464,8 +464,8 @@ mod tests {
     use std::path::Path;
 
     /// What host-tests/data keeps of version 1: something in every field.
-    fn full() -> Record {
-        Record {
+    fn full() -> JournalRecord {
+        JournalRecord {
             firmware: Released {
                 sequence: 7,
                 counter: 1,
@@ -484,7 +484,7 @@ mod tests {
                 over: true,
             }),
             begun: Some(Begun {
-                kind: Kind::List,
+                kind: PayloadKind::List,
                 digest: *b"digested",
                 etag: Etag::new(&[b'"'; Etag::LONGEST]),
             }),
@@ -500,10 +500,10 @@ mod tests {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("host-tests/data/journal-v1.bin");
         let stored = std::fs::read(file).expect("the stored record");
         let stored: [u8; RECORD] = stored.try_into().expect("one record");
-        assert_eq!(Record::decode(&stored), Some((5, full())));
+        assert_eq!(JournalRecord::decode(&stored), Some((5, full())));
         assert_eq!(full().encode(5), stored);
-        let empty = Record::default();
-        assert_eq!(Record::decode(&empty.encode(1)), Some((1, empty)));
+        let empty = JournalRecord::default();
+        assert_eq!(JournalRecord::decode(&empty.encode(1)), Some((1, empty)));
     }
 
     #[test]
@@ -511,7 +511,7 @@ mod tests {
         for bit in 0..8 * RECORD {
             let mut bytes = full().encode(5);
             bytes[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(Record::decode(&bytes), None, "{bit}");
+            assert_eq!(JournalRecord::decode(&bytes), None, "{bit}");
         }
     }
 }

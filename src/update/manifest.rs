@@ -23,14 +23,14 @@ use crate::fetch::decimal;
 /// What an update brings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Kind {
+pub enum PayloadKind {
     /// A firmware, for the spare slot.
     Firmware,
     /// A page image, for the spare half of its partition.
     List,
 }
 
-impl Kind {
+impl PayloadKind {
     /// The word in the manifest.
     pub const fn name(self) -> &'static str {
         match self {
@@ -45,7 +45,7 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Manifest<'m> {
     /// What it brings.
-    pub kind: Kind,
+    pub kind: PayloadKind,
     /// Which board it is for.
     pub board: &'m str,
     /// The firmware's build identity, as in its boot banner; of a list, the first bytes of its
@@ -83,7 +83,7 @@ impl<'m> Manifest<'m> {
         lines.next("", |line| (line == FIRST).then_some(()))?;
         let manifest = Self {
             kind: lines.next("kind ", |word| {
-                [Kind::Firmware, Kind::List]
+                [PayloadKind::Firmware, PayloadKind::List]
                     .into_iter()
                     .find(|kind| kind.name() == word)
             })?,

@@ -22,13 +22,13 @@
 //!
 //! ```
 //! # #[cfg(feature = "std")] {
-//! use dunlin::update::{Device, Kind, Manifest, Offer, PublicKey, SecretKey, digest_of};
+//! use dunlin::update::{Device, Manifest, Offer, PayloadKind, PublicKey, SecretKey, digest_of};
 //!
 //! // On the desk: `SecretKey::parse` reads a key file of signify's.
 //! let key = SecretKey::new(&[7; 32], *b"a number");
 //! let payload = b"the new firmware";
 //! let manifest = Manifest {
-//!     kind: Kind::Firmware,
+//!     kind: PayloadKind::Firmware,
 //!     board: "qemu-mps2",
 //!     build: 2,
 //!     sequence: 2,
@@ -44,7 +44,7 @@
 //! // On the device, which knows the public key:
 //! let message = PublicKey::open(&[key.public()], file.as_bytes())?;
 //! let device = Device {
-//!     kind: Kind::Firmware,
+//!     kind: PayloadKind::Firmware,
 //!     board: "qemu-mps2",
 //!     build: 1,
 //!     sequence: 1,
@@ -78,9 +78,9 @@ mod trial;
 pub use accept::{Device, MOST_ATTEMPTS, Offer};
 pub use digest::digest_of;
 pub use download::{Download, Receiver};
-pub use journal::{Attempt, Begun, Fall, Journal, Last, Record, Released, Standing};
-pub use manifest::{Kind, Manifest};
-pub use pull::{Found, Puller, Server, SpareSlot};
+pub use journal::{Attempt, Begun, Fall, Journal, JournalRecord, Last, Released, Standing};
+pub use manifest::{Manifest, PayloadKind};
+pub use pull::{Pulled, Puller, Server, SpareSlot};
 pub use refusal::Refusal;
 pub use signify::{KEY_BYTES, PublicKey};
 #[cfg(feature = "std")]
@@ -90,10 +90,10 @@ pub use trial::{Terms, TrialStatus};
 
 /// What the file name of a manifest ends with, behind the board's name: below one URL lie the
 /// manifests of several boards, and of both kinds.
-pub const fn manifest_ending(kind: Kind) -> &'static str {
+pub const fn manifest_ending(kind: PayloadKind) -> &'static str {
     match kind {
-        Kind::Firmware => ".sig",
-        Kind::List => "-list.sig",
+        PayloadKind::Firmware => ".sig",
+        PayloadKind::List => "-list.sig",
     }
 }
 

@@ -42,7 +42,7 @@ pub struct SpareSlot<'f, F> {
 
 /// What a look has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found<'m> {
+pub enum Pulled<'m> {
     /// Nothing that is not in use already, or was refused before.
     Nothing,
     /// The payload of this manifest is in its place, verified.
@@ -102,7 +102,7 @@ impl<'k> Puller<'k> {
         journal: &mut Journal<J>,
         quiet: impl AsyncFn(),
         file: &'m mut [u8; LONGEST_MANIFEST],
-    ) -> Found<'m> {
+    ) -> Pulled<'m> {
         let mut keep = Keep::new(file);
         let mut ask = self.ask();
         let answered = transport.request(&mut ask, &mut keep).await;
@@ -115,11 +115,11 @@ impl<'k> Puller<'k> {
             .fetch(transport, &manifest, place, journal, quiet, room)
             .await;
         match fetched {
-            Ok(()) => Found::Ready(manifest),
-            Err(None) => Found::Broken,
+            Ok(()) => Pulled::Ready(manifest),
+            Err(None) => Pulled::Broken,
             Err(Some(why)) => {
                 self.reject(&manifest, why, journal);
-                Found::Refused(why)
+                Pulled::Refused(why)
             }
         }
     }
@@ -143,11 +143,11 @@ impl<'k> Puller<'k> {
         file: &'m mut [u8; LONGEST_MANIFEST],
         device: &Device<'_>,
         journal: &mut Journal<J>,
-    ) -> Result<(Manifest<'m>, &'m mut [u8]), Found<'m>> {
+    ) -> Result<(Manifest<'m>, &'m mut [u8]), Pulled<'m>> {
         let (length, version) = match kept {
             Ok(Some(answer)) => answer,
-            Ok(None) => return Err(Found::Nothing),
-            Err(None) => return Err(Found::Broken),
+            Ok(None) => return Err(Pulled::Nothing),
+            Err(None) => return Err(Pulled::Broken),
             Err(Some(why)) => return Err(self.refuse(why, 0, Version::NONE, journal)),
         };
         let (file, room) = file.split_at_mut_checked(length).unwrap_or_default();
@@ -161,7 +161,7 @@ impl<'k> Puller<'k> {
             Ok(Offer::New) if self.refused != Some(id(&manifest)) => Ok((manifest, room)),
             Ok(_) => {
                 self.settled = version;
-                Err(Found::Nothing)
+                Err(Pulled::Nothing)
             }
             Err(why) => Err(self.refuse(why, manifest.sequence, version, journal)),
         }
@@ -295,14 +295,14 @@ impl<'k> Puller<'k> {
         sequence: u32,
         version: Version,
         journal: &mut Journal<J>,
-    ) -> Found<'static> {
+    ) -> Pulled<'static> {
         if !why.may_pass() {
             self.settled = version;
         }
         let code = why.code();
         // A journal that cannot be written makes the refusal no less true.
         let _ = journal.change(|record| record.last = Last { code, sequence });
-        Found::Refused(why)
+        Pulled::Refused(why)
     }
 }
 

@@ -17,7 +17,7 @@ fn key() -> SecretKey {
 /// What host-tests/data keeps of version 1.
 fn first() -> Manifest<'static> {
     Manifest {
-        kind: Kind::Firmware,
+        kind: PayloadKind::Firmware,
         board: "qemu-mps2",
         build: 0x0011_2233_4455_66ff,
         sequence: 7,

@@ -6,16 +6,16 @@
 //! not expanded, nothing is nested, and nothing is fetched.
 //!
 //! ```
-//! use dunlin::xml::{Event, Reader};
+//! use dunlin::xml::{Reader, Token};
 //!
 //! let mut reader: Reader<64> = Reader::new();
 //! let mut bytes: &[u8] = b"<loc a='1'> http://a.test/?b=1&amp;c=2 </loc>";
-//! assert_eq!(reader.next(&mut bytes), Some(Event::Start(b"loc")));
-//! let attribute = Event::Attribute { name: b"a", value: b"1", cut: false };
+//! assert_eq!(reader.next(&mut bytes), Some(Token::Start(b"loc")));
+//! let attribute = Token::Attribute { name: b"a", value: b"1", cut: false };
 //! assert_eq!(reader.next(&mut bytes), Some(attribute));
-//! let text = Event::Text { text: b"http://a.test/?b=1&c=2", cut: false };
+//! let text = Token::Text { text: b"http://a.test/?b=1&c=2", cut: false };
 //! assert_eq!(reader.next(&mut bytes), Some(text));
-//! assert_eq!(reader.next(&mut bytes), Some(Event::End(b"loc")));
+//! assert_eq!(reader.next(&mut bytes), Some(Token::End(b"loc")));
 //! assert_eq!(reader.next(&mut bytes), None);
 //! ```
 
@@ -30,7 +30,7 @@ pub const LONGEST_NAME: usize = 32;
 
 /// What a document holds, in its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event<'x> {
+pub enum Token<'x> {
     /// An element begins; its attributes follow. A name that is too long is empty.
     Start(&'x [u8]),
     /// An attribute of the element that has just begun.
@@ -118,7 +118,7 @@ impl<const TEXT: usize> Reader<TEXT> {
 
     /// Reads on until there is something to tell; `None` if all bytes are used up. Work: constant
     /// per byte.
-    pub fn next<'x>(&'x mut self, bytes: &mut &[u8]) -> Option<Event<'x>> {
+    pub fn next<'x>(&'x mut self, bytes: &mut &[u8]) -> Option<Token<'x>> {
         if core::mem::take(&mut self.spent) {
             self.text.clear();
         }
@@ -134,14 +134,14 @@ impl<const TEXT: usize> Reader<TEXT> {
         };
         self.spent = matches!(found, Found::Text | Found::Attribute);
         Some(match found {
-            Found::Start => Event::Start(self.name.whole()),
-            Found::End => Event::End(self.name.whole()),
-            Found::Attribute => Event::Attribute {
+            Found::Start => Token::Start(self.name.whole()),
+            Found::End => Token::End(self.name.whole()),
+            Found::Attribute => Token::Attribute {
                 name: self.attribute.whole(),
                 value: self.text.beginning(),
                 cut: self.text.is_cut(),
             },
-            Found::Text => Event::Text {
+            Found::Text => Token::Text {
                 text: self.text.beginning().trim_ascii(),
                 cut: self.text.is_cut(),
             },

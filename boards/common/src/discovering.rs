@@ -1,6 +1,6 @@
 //! Memory of a board for pages beyond its list.
 
-use dunlin::discover::{Candidate, Memory};
+use dunlin::discover::{Candidate, FrontierMemory};
 use dunlin::probe::{DiscoveryMemory, FoundHost, FoundPage, TextSource};
 use dunlin::rank::Account;
 
@@ -50,7 +50,7 @@ impl<const PLACES: usize, const HOSTS: usize, const CANDIDATES: usize>
     /// As the probe takes it.
     pub fn lend(&'static mut self) -> DiscoveryMemory<'static> {
         DiscoveryMemory {
-            frontier: Memory {
+            frontier: FrontierMemory {
                 accounts: &mut self.accounts,
                 order: &mut self.order,
                 candidates: &mut self.candidates,

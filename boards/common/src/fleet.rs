@@ -1,13 +1,10 @@
 //! A board as a probe of a fleet: who it is by its settings, and a link over its own socket.
 
-use core::net::IpAddr;
-
-use dunlin::fetch::{Addresses, Resolve};
 use dunlin::image::Image;
-use dunlin::probe::{Board, Probe};
-use dunlin::settings::{Key, Settings};
+use dunlin::probe::{Board, OwnerNames, Probe};
+use dunlin::settings::{DeviceSettings, SettingKey};
 use dunlin::time::Duration;
-pub use dunlin_fleet::{Broker, Device, News, Room};
+pub use dunlin_fleet::{Broker, Device, Room};
 use embassy_net::Stack;
 
 use crate::network::{Buffers, Connector, Names, wrap};
@@ -16,10 +13,10 @@ use crate::network::{Buffers, Connector, Names, wrap};
 const LEASE: Duration = Duration::HOUR;
 
 /// The fleet that a device was told to belong to, if it was.
-pub fn broker(settings: Settings<'static>) -> Option<Broker<'static>> {
-    let url = settings.get(Key::Broker)?;
-    let user = settings.get(Key::BrokerUser)?;
-    let broker = Broker::told(url, user, settings.get(Key::BrokerPassword));
+pub fn broker(settings: DeviceSettings<'static>) -> Option<Broker<'static>> {
+    let url = settings.get(SettingKey::Broker)?;
+    let user = settings.get(SettingKey::BrokerUser)?;
+    let broker = Broker::told(url, user, settings.get(SettingKey::BrokerPassword));
     if broker.is_none() {
         defmt::error!("the settings name no broker that can be asked: this probe is alone");
     }
@@ -41,24 +38,6 @@ impl Memory {
     };
 }
 
-/// Names as the image that the device was loaded with has them, then the network's.
-struct DeviceNames {
-    image: Image<'static>,
-    names: Names,
-}
-
-impl Resolve for DeviceNames {
-    type Error = <Names as Resolve>::Error;
-
-    fn owner_address(&self, host: &str) -> Option<IpAddr> {
-        self.image.named(host).map(IpAddr::from)
-    }
-
-    async fn resolve(&mut self, name: &str) -> Result<Addresses, Self::Error> {
-        self.names.resolve(name).await
-    }
-}
-
 /// Keeps the probe in its fleet until the device has another list, which counts from the next start
 /// on: save what is to be kept, and reset. `image` is the one that the device was loaded with;
 /// `boot` was drawn at random, and `list` is the version of the list in use, 0 for none.
@@ -72,9 +51,9 @@ pub async fn run<B: Board, D: Device>(
     (boot, list): (u32, u32),
     (room, device): (Room, &mut D),
 ) {
-    let names = DeviceNames {
-        image,
-        names: Names(stack),
+    let names = OwnerNames {
+        image: &image,
+        resolve: &mut Names(stack),
     };
     let connect = wrap(Connector::new(stack, &mut memory.buffers));
     let started = (LEASE, probe.board().now());

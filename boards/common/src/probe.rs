@@ -8,7 +8,7 @@ use dunlin::image::{Image, ImageError};
 use dunlin::probe::{Board, BoardEvent, Event, HostMemory, Memory, PageMemory, Probe, most_moves};
 use dunlin::scheduler::{Settings, Tables as SchedulerTables};
 #[cfg(any(feature = "collect", feature = "headers"))]
-use dunlin::settings::Key;
+use dunlin::settings::SettingKey;
 use dunlin::time::Instant;
 use embassy_executor::{SpawnError, SpawnToken, Spawner};
 use embassy_time::Timer;
@@ -28,13 +28,13 @@ pub trait Hardware {
     /// told by a cable.
     #[cfg(feature = "collect")]
     fn collector_token(&self) -> Option<&'static str> {
-        crate::settings::read().get(Key::CollectorToken)
+        crate::settings::read().get(SettingKey::CollectorToken)
     }
     /// Headers for single hosts, in lines of an origin, a space and headers with `|` between them;
     /// `None` if it has not been told any. As a rule it is told by a cable.
     #[cfg(feature = "headers")]
     fn headers(&self) -> Option<&'static str> {
-        crate::settings::read().get(Key::Headers)
+        crate::settings::read().get(SettingKey::Headers)
     }
     /// The image that the device was loaded with, if it is a probe of a fleet: its list comes from
     /// the planner.

@@ -5,8 +5,8 @@ use core::cell::RefCell;
 
 use dunlin::learn::hints::Hint;
 use dunlin::probe::{Board, Probe};
-use dunlin::push::{Inbox, LONGEST, PORT, PushError};
-use dunlin::settings::Key;
+use dunlin::push::{DatagramError, Inbox, LONGEST, PORT};
+use dunlin::settings::SettingKey;
 use embassy_net::Stack;
 use embassy_net::udp::{PacketMetadata, UdpSocket};
 use embassy_sync::blocking_mutex::Mutex;
@@ -35,7 +35,7 @@ pub(crate) fn visited(page: u16, changed: bool) {
 ///
 /// *Cancellation*: what has not been read is lost.
 pub async fn listen<B: Board>(probe: &Probe<'_, B>, stack: Stack<'static>) {
-    let keys = crate::settings::read().get(Key::PushKeys);
+    let keys = crate::settings::read().get(SettingKey::PushKeys);
     inbox(|inbox| *inbox = Inbox::new(keys.unwrap_or_default()));
     if inbox(|inbox| inbox.is_empty()) {
         defmt::info!("no push-keys in the settings: nobody is heard");
@@ -66,7 +66,7 @@ pub async fn listen<B: Board>(probe: &Probe<'_, B>, stack: Stack<'static>) {
 }
 
 /// Takes one datagram in.
-fn take<B: Board>(probe: &Probe<'_, B>, bytes: &[u8]) -> Result<(), PushError> {
+fn take<B: Board>(probe: &Probe<'_, B>, bytes: &[u8]) -> Result<(), DatagramError> {
     let now = probe.board().now();
     let unix = probe.unix_time();
     let datagram = inbox(|inbox| inbox.hear(bytes, unix, now))?;

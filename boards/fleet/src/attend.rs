@@ -3,8 +3,8 @@
 use core::pin::pin;
 
 use dunlin::fetch::{ClientError, Connect, Connection as _, OwnerServer, Resolve, Scheme, within};
-use dunlin::fleet::{MOST_VISITS, Presence, Topic, encode, topic};
-use dunlin::probe::{Board, Probe};
+use dunlin::fleet::{LinkError, MOST_VISITS, Presence, ProbeTopic, encode, topic};
+use dunlin::probe::{Board, FleetEvent, Probe};
 use dunlin::time::{Duration, Instant};
 use embassy_futures::select::{Either, select};
 use embassy_futures::yield_now;
@@ -16,7 +16,6 @@ use minimq::{
 use crate::duty::Duty;
 use crate::link::{Broker, Link};
 use crate::list::Device;
-use crate::news::{Left, News};
 
 /// Messages of a second that are listened to. A planner sends one or two a report.
 pub const MOST_A_SECOND: u32 = 32;
@@ -26,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_secs(5);
 
 /// What a step on a connection comes to.
-type Step<T> = Result<T, Left>;
+type Step<T> = Result<T, LinkError>;
 
 /// Connects, and attends to the broker until the connection ends, and why; `None` once it is time
 /// to fetch a list, for which the connection makes room.
@@ -36,7 +35,7 @@ pub(crate) async fn attend<B: Board, C: Connect, R: Resolve, D: Device>(
     link: &mut Link<'_, C, R>,
     probe: &Probe<'_, B>,
     device: &mut D,
-) -> Option<Left> {
+) -> Option<LinkError> {
     let Link {
         connect,
         resolve,
@@ -66,7 +65,7 @@ pub(crate) async fn attend<B: Board, C: Connect, R: Resolve, D: Device>(
     let buffers = Buffers::new(&mut memory.receive, &mut memory.send);
     let keep_alive = duty.pace.keep_alive();
     let Some(config) = config(buffers, broker, gone, keep_alive) else {
-        return Some(Left::Names);
+        return Some(LinkError::Names);
     };
     let mut session = Session::new(config);
     let joined = {
@@ -105,7 +104,7 @@ async fn in_time<B: Board, T>(
     step: core::pin::Pin<&mut impl Future<Output = T>>,
 ) -> Step<T> {
     let deadline = pin!(board.sleep_until(board.now() + PATIENCE));
-    within(deadline, step).await.ok_or(Left::Silence)
+    within(deadline, step).await.ok_or(LinkError::Silence)
 }
 
 /// Finds the broker and opens a connection to it.
@@ -127,9 +126,9 @@ async fn open<'c, C: Connect, R: Resolve>(
     };
     let opened = server.open(connect, resolve).await;
     opened.map_err(|why| match why {
-        ClientError::NeedsTls => Left::Tls,
-        ClientError::Connect(_) => Left::Connection,
-        _ => Left::Name,
+        ClientError::NeedsTls => LinkError::Tls,
+        ClientError::Connect(_) => LinkError::Connection,
+        _ => LinkError::Name,
     })
 }
 
@@ -140,7 +139,7 @@ fn config<'s>(
     gone: &'s [u8],
     keep_alive: u16,
 ) -> Option<ConfigBuilder<'s>> {
-    let state = topic(broker.fleet, broker.probe, Topic::State)?;
+    let state = topic(broker.fleet, broker.probe, ProbeTopic::State)?;
     let will = Will::new(&state, gone, &[]).ok()?;
     let config = ConfigBuilder::new(buffers)
         .client_id(broker.probe)
@@ -156,11 +155,11 @@ fn config<'s>(
 }
 
 /// Why a connection is of no use any more.
-fn left<E>(why: &Error<E>) -> Left {
+fn left<E>(why: &Error<E>) -> LinkError {
     match why {
-        Error::Peer(PeerError::Rejected(code)) => Left::Refused(u8::from(*code)),
-        Error::Peer(_) | Error::Resource(_) | Error::InvalidRequest => Left::Nonsense,
-        _ => Left::Ended,
+        Error::Peer(PeerError::Rejected(code)) => LinkError::Refused(u8::from(*code)),
+        Error::Peer(_) | Error::Resource(_) | Error::InvalidRequest => LinkError::Nonsense,
+        _ => LinkError::Ended,
     }
 }
 
@@ -182,16 +181,16 @@ impl<IO: Io> Attending<'_, '_, '_, '_, IO> {
     /// *Cancellation*: the connection ends without a good-bye.
     async fn run<B: Board, D: Device>(mut self, probe: &Probe<'_, B>, device: &mut D) -> Step<()> {
         let board = probe.board();
-        for which in [Topic::Grant, Topic::List, Topic::Command] {
+        for which in [ProbeTopic::Grant, ProbeTopic::List, ProbeTopic::Command] {
             self.subscribe(board, which).await?;
         }
         let boot = self.duty.member.boot();
         let here = Presence { boot, online: true };
-        self.say(board, Topic::State, |window| {
+        self.say(board, ProbeTopic::State, |window| {
             encode(&here, window).map(<[u8]>::len)
         })
         .await?;
-        device.tell(News::Joined);
+        device.tell(FleetEvent::Joined);
         // Who has lost the broker for a while says how it is, soon.
         self.duty.next_report = Instant::ZERO;
         loop {
@@ -219,8 +218,8 @@ impl<IO: Io> Attending<'_, '_, '_, '_, IO> {
     /// Listens to a topic from now on.
     ///
     /// *Cancellation*: the connection ends without a good-bye.
-    async fn subscribe<B: Board>(&mut self, board: &B, which: Topic) -> Step<()> {
-        let name = topic(self.broker.fleet, self.broker.probe, which).ok_or(Left::Names)?;
+    async fn subscribe<B: Board>(&mut self, board: &B, which: ProbeTopic) -> Step<()> {
+        let name = topic(self.broker.fleet, self.broker.probe, which).ok_or(LinkError::Names)?;
         let options = SubscriptionOptions::default().maximum_qos(QoS::AtLeastOnce);
         let filter = [TopicFilter::new(&name).options(options)];
         let subscribing = pin!(self.connection.subscribe(&filter, &[]));
@@ -236,16 +235,16 @@ impl<IO: Io> Attending<'_, '_, '_, '_, IO> {
     async fn say<B: Board>(
         &mut self,
         board: &B,
-        which: Topic,
+        which: ProbeTopic,
         write: impl FnOnce(&mut [u8]) -> Option<usize>,
     ) -> Step<Option<Op>> {
-        let name = topic(self.broker.fleet, self.broker.probe, which).ok_or(Left::Names)?;
+        let name = topic(self.broker.fleet, self.broker.probe, which).ok_or(LinkError::Names)?;
         let length = write(self.window).unwrap_or(0);
         let bytes = self.window.get(..length).unwrap_or_default();
         // The moment of a report counts, so it is not sent again later by itself.
         let publication = match which {
-            Topic::Report => Publication::bytes(&name, bytes),
-            Topic::State => Publication::bytes(&name, bytes)
+            ProbeTopic::Report => Publication::bytes(&name, bytes),
+            ProbeTopic::State => Publication::bytes(&name, bytes)
                 .retain()
                 .qos(QoS::AtLeastOnce),
             _ => Publication::bytes(&name, bytes).qos(QoS::AtLeastOnce),
@@ -256,7 +255,7 @@ impl<IO: Io> Attending<'_, '_, '_, '_, IO> {
             // Too many are on their way; this one is sent again when its time comes.
             Err(PubError::Session(Error::NotReady | Error::Resource(_))) => Ok(None),
             Err(PubError::Session(why)) => Err(left(&why)),
-            Err(PubError::Payload(())) => Err(Left::Nonsense),
+            Err(PubError::Payload(())) => Err(LinkError::Nonsense),
         }
     }
 
@@ -271,7 +270,7 @@ impl<IO: Io> Attending<'_, '_, '_, '_, IO> {
         let report = self.duty.member.report(&outlook, now);
         let is_leased = self.duty.is_leased(now);
         self.duty.next_report = now + self.duty.pace.reported(is_leased);
-        self.say(board, Topic::Report, |window| {
+        self.say(board, ProbeTopic::Report, |window| {
             encode(&report, window).map(<[u8]>::len)
         })
         .await?;
@@ -294,7 +293,9 @@ impl<IO: Io> Attending<'_, '_, '_, '_, IO> {
             return Ok(());
         };
         let length = encode(batch, self.window).map_or(0, <[u8]>::len);
-        self.told = self.say(board, Topic::Visits, |_| Some(length)).await?;
+        self.told = self
+            .say(board, ProbeTopic::Visits, |_| Some(length))
+            .await?;
         Ok(())
     }
 
@@ -327,14 +328,14 @@ impl<IO: Io> Attending<'_, '_, '_, '_, IO> {
         }
         *count += 1;
         if *count > MOST_A_SECOND {
-            return Err(Left::Flood);
+            return Err(LinkError::Flood);
         }
         let Some(heard) = heard else { return Ok(()) };
         if let Some(news) = heard.news {
             device.tell(news);
         }
         if let Some(done) = heard.done {
-            self.say(board, Topic::Done, |window| {
+            self.say(board, ProbeTopic::Done, |window| {
                 encode(&done, window).map(<[u8]>::len)
             })
             .await?;

@@ -2,14 +2,13 @@
 //! told, commands it was given. No IO: messages come in, and go out as values.
 
 use dunlin::fleet::{
-    Command, Done, Grant, ListNotice, Member, Topic, Verb, Visits, decode, read_topic,
+    Command, Done, Grant, ListNotice, Member, ProbeTopic, Verb, Visits, decode, read_topic,
 };
-use dunlin::probe::{Board, Probe};
+use dunlin::probe::{Board, FleetEvent, Probe};
 use dunlin::time::{Duration, Instant};
 
 use crate::link::{Broker, Room};
 use crate::list::Wanted;
-use crate::news::News;
 use crate::pace::Pace;
 
 /// Commands whose answer is remembered: one that comes again is answered again, and not done again.
@@ -18,7 +17,7 @@ const REMEMBERED: usize = 8;
 /// What a message came to.
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
-    pub(crate) news: Option<News>,
+    pub(crate) news: Option<FleetEvent>,
     pub(crate) done: Option<Done>,
 }
 
@@ -117,9 +116,9 @@ impl Duty {
     ) -> Heard {
         match read_topic(broker.fleet, topic) {
             Some((whose, _)) if whose != broker.probe => Heard::default(),
-            Some((_, Topic::Grant)) if !is_kept => self.hear_grant(bytes, probe),
-            Some((_, Topic::List)) => self.hear_list(bytes),
-            Some((_, Topic::Command)) if !is_kept => self.hear_command(bytes, probe),
+            Some((_, ProbeTopic::Grant)) if !is_kept => self.hear_grant(bytes, probe),
+            Some((_, ProbeTopic::List)) => self.hear_list(bytes),
+            Some((_, ProbeTopic::Command)) if !is_kept => self.hear_command(bytes, probe),
             _ => Heard::default(),
         }
     }
@@ -136,10 +135,10 @@ impl Duty {
         self.next_report = self.next_report.min(soon);
         self.command(probe);
         Heard {
-            news: Some(News::Granted {
+            news: Some(FleetEvent::Granted {
                 number: grant.number,
                 budget: grant.budget,
-                lease_ms: grant.lease_ms,
+                lease_millis: grant.lease_ms,
             }),
             done: None,
         }
@@ -159,7 +158,7 @@ impl Duty {
         let version = wanted.version;
         self.wanted = Some(wanted);
         Heard {
-            news: (version > newest).then_some(News::Announced { version }),
+            news: (version > newest).then_some(FleetEvent::Announced { list: version }),
             done: None,
         }
     }
@@ -178,7 +177,10 @@ impl Duty {
             (None, Verb::Pause(pause)) => {
                 self.is_paused = pause;
                 self.command(probe);
-                news = Some(News::Paused(pause));
+                news = Some(match pause {
+                    true => FleetEvent::Paused,
+                    false => FleetEvent::Resumed,
+                });
                 true
             }
         };

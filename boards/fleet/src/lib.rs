@@ -25,13 +25,11 @@ mod attend;
 mod duty;
 mod link;
 mod list;
-mod news;
 mod pace;
 
 pub use attend::MOST_A_SECOND;
 pub use link::{Broker, Link, Memory, Room};
-pub use list::{Device, ListError};
-pub use news::{Left, News};
+pub use list::Device;
 pub use pace::REPORT;
 
 /// The longest URL of a list.

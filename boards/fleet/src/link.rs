@@ -2,13 +2,12 @@
 
 use dunlin::fetch::{Agent, Connect, Resolve};
 use dunlin::fleet::{Drift, LONGEST, Member, is_name};
-use dunlin::probe::{Board, Probe};
+use dunlin::probe::{Board, FleetEvent, Probe};
 use dunlin::time::{Duration, Instant};
 
 use crate::attend::attend;
 use crate::duty::Duty;
 use crate::list::Device;
-use crate::news::News;
 use crate::pace::Pace;
 
 /// Who a probe is, and where its broker is.
@@ -169,7 +168,7 @@ impl<'a, C: Connect, R: Resolve> Link<'a, C, R> {
                 pause = (pause * 2).min(LONGEST_LIST_PAUSE);
             }
             if let Some(why) = attend(self, probe, device).await {
-                device.tell(News::Left(why));
+                device.tell(FleetEvent::Left { why });
                 let wait = self.duty.pace.failed();
                 board.sleep_until(board.now() + wait).await;
             } else if !self.duty.is_list_due(board.now()) {
@@ -197,14 +196,14 @@ impl<'a, C: Connect, R: Resolve> Link<'a, C, R> {
         let fetched = wanted.fetch(probe.board(), agent, network, window, device);
         match fetched.await {
             Ok(()) => {
-                device.tell(News::Listed { version });
+                device.tell(FleetEvent::Listed { list: version });
                 // Visits that were made by the numbers of the old list are told by them.
                 self.duty.take_visits(probe);
                 self.duty.wanted = None;
                 Some(version)
             }
             Err(why) => {
-                device.tell(News::NotListed { version, why });
+                device.tell(FleetEvent::NotListed { list: version, why });
                 None
             }
         }

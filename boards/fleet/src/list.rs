@@ -1,16 +1,14 @@
 //! A list on its way from the planner: fetched whole, and good by its length and its digest before
 //! anybody uses it.
 
-use core::fmt;
 use core::pin::pin;
 
 use dunlin::fetch::{Agent, Ask, Body, Client, Connect, Head, Request, Resolve, Url, within};
-use dunlin::fleet::{ListNotice, list_digest};
-use dunlin::probe::Board;
+use dunlin::fleet::{ListError, ListNotice, list_digest};
+use dunlin::probe::{Board, FleetEvent};
 use dunlin::time::Duration;
 
 use crate::LONGEST_URL;
-use crate::news::News;
 
 /// A fetch of a list that takes longer is given up.
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -30,44 +28,7 @@ pub trait Device {
     /// start on.
     fn keep(&mut self, version: u32) -> bool;
     /// Something to be logged.
-    fn tell(&mut self, news: News);
-}
-
-/// Why a list was not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum ListError {
-    /// It is longer than there is room for.
-    TooLong,
-    /// It could not be written.
-    Storage,
-    /// Its address is no URL that can be asked.
-    Url,
-    /// Its server was not reached, or broke off.
-    Unanswered,
-    /// Its server answered with this status.
-    Status(u16),
-    /// It has another length than announced.
-    Length,
-    /// It has another digest than announced.
-    Digest,
-    /// It is no page image, or one that this device cannot run on.
-    Image,
-}
-
-impl fmt::Display for ListError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooLong => f.write_str("it is longer than there is room for"),
-            Self::Storage => f.write_str("it could not be written"),
-            Self::Url => f.write_str("its address cannot be asked"),
-            Self::Unanswered => f.write_str("the planner did not answer"),
-            Self::Status(status) => write!(f, "the planner answered {status}"),
-            Self::Length => f.write_str("it has another length than announced"),
-            Self::Digest => f.write_str("it has another digest than announced"),
-            Self::Image => f.write_str("it is no list that this probe can run on"),
-        }
-    }
+    fn tell(&mut self, event: FleetEvent);
 }
 
 /// A list that the planner has announced.

@@ -11,7 +11,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dunlin::update::{Kind, Manifest, SecretKey, digest_of, manifest_ending};
+use dunlin::update::{Manifest, PayloadKind, SecretKey, digest_of, manifest_ending};
 use serde::Serialize;
 
 use crate::error::Error;
@@ -38,7 +38,7 @@ pub struct ReleaseArgs {
 #[derive(Clone, Copy, Debug)]
 pub struct Payload<'a> {
     /// A firmware or a list.
-    pub kind: Kind,
+    pub kind: PayloadKind,
     /// For which board.
     pub board: &'a str,
     /// The firmware's build; of a list, `None`.

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use dunlin::fleet::{
-    Drift, Grant, LONGEST, ListNotice, Member, Outlook, Presence, Topic, decode, encode,
+    Drift, Grant, LONGEST, ListNotice, Member, Outlook, Presence, ProbeTopic, decode, encode,
     read_topic, topic,
 };
 use dunlin::image::Image;
@@ -118,10 +118,10 @@ impl World {
             boot: self.boots,
             online: true,
         };
-        self.say(name, Topic::State, &here);
+        self.say(name, ProbeTopic::State, &here);
     }
 
-    fn say<T: serde::Serialize>(&mut self, name: &str, which: Topic, message: &T) {
+    fn say<T: serde::Serialize>(&mut self, name: &str, which: ProbeTopic, message: &T) {
         let mut buffer = [0; LONGEST];
         let bytes = encode(message, &mut buffer).expect("short");
         let place = topic(FLEET, name, which).expect("a topic");
@@ -137,11 +137,11 @@ impl World {
             return;
         };
         match which {
-            Topic::Grant => {
+            ProbeTopic::Grant => {
                 let grant: Grant = decode(&message.payload).expect("a grant");
                 probe.member.granted(&grant);
             }
-            Topic::List => {
+            ProbeTopic::List => {
                 let notice: ListNotice<'_> = decode(&message.payload).expect("a notice");
                 if !probe.member.wants(notice.version) {
                     return;
@@ -172,7 +172,7 @@ impl World {
                 let probe = self.probes.get_mut(name).expect("a probe");
                 if !probe.away {
                     let report = probe.member.report(&probe.outlook, now);
-                    self.say(name, Topic::Report, &report);
+                    self.say(name, ProbeTopic::Report, &report);
                 }
             }
             let outbox = self.coordinator.tick(self.now).expect("saved");
@@ -245,7 +245,7 @@ fn an_epoch_that_no_planner_has_begun_is_a_lie() {
     world.probes.remove("liar");
     for (epoch, nonsense) in [(u32::MAX, 1), ((1 << 20) + 100, 2)] {
         lie.epoch = epoch;
-        world.say("liar", Topic::Report, &lie);
+        world.say("liar", ProbeTopic::Report, &lie);
         let view = world.coordinator.view(now);
         assert_eq!(view.ignored.nonsense, nonsense);
         assert!(view.epoch < 10, "{}", view.epoch);

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 
-use dunlin::discover::Discovery;
+use dunlin::discover::DiscoverySettings;
 use dunlin::image::{Image, Tag};
 use dunlin::rank::Ranking;
 use program::{dunlin, refuses, text};
@@ -79,7 +79,9 @@ fn an_image_says_how_pages_are_ranked() {
     assert!(measure.page_rank && measure.location && !measure.backlinks);
     assert_eq!(topic.share(topic.in_text(b"a Wader in the estuary")), 1.0);
     assert_eq!(topic.share(topic.in_text(b"the estuary")), 0.5);
-    let wanted = ranked.section(Tag::DISCOVERY).and_then(Discovery::read);
+    let wanted = ranked
+        .section(Tag::DISCOVERY)
+        .and_then(DiscoverySettings::read);
     assert_eq!(wanted.map(|wanted| wanted.exploring), Some(32));
 }
 

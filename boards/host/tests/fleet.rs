@@ -4,7 +4,7 @@ mod program;
 
 use std::time::Duration;
 
-use dunlin::fleet::{Group, NOBODY, Place, assign};
+use dunlin::fleet::{Group, NOBODY, ProbeCapacity, assign};
 use dunlin::math::split_mix;
 use program::{dunlin, refuses, text};
 
@@ -106,14 +106,14 @@ fn a_probe_of_ten_thousand_that_leaves_moves_only_its_own_pages() {
     let mean = pages / probes;
     let keys: Vec<u64> = (0..probes).map(|_| split_mix(&mut random)).collect();
     let places = || {
-        let place = |key: &u64| Place {
+        let place = |key: &u64| ProbeCapacity {
             key: *key,
             pages: mean * 3 / 2,
             hosts: 1_024,
             link: f32::MAX,
             fair: mean * 5 / 4,
         };
-        keys.iter().map(place).collect::<Vec<Place>>()
+        keys.iter().map(place).collect::<Vec<ProbeCapacity>>()
     };
     let mut owners = vec![NOBODY; groups.len()];
     let start = worked();

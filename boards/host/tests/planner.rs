@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use dunlin::fleet::{LONGEST, Outlook, Report, Topic, Verb, encode, topic};
+use dunlin::fleet::{LONGEST, Outlook, ProbeTopic, Report, Verb, encode, topic};
 use dunlin_host::board::net::{HostConnect, HostResolve};
 use dunlin_host::board::verify::Trust;
 use dunlin_host::fleet::broker_url::BrokerUrl;
@@ -300,9 +300,9 @@ fn what_a_probe_says_is_believed_of_itself_only() {
     };
     let mut buffer = [0; LONGEST];
     let bytes = encode(&report, &mut buffer).expect("short").to_vec();
-    let own = topic(FLEET, "p4", Topic::Report).expect("a topic");
-    let foreign = topic(FLEET, "p2", Topic::Report).expect("a topic");
-    let grant = topic(FLEET, "p4", Topic::Grant).expect("a topic");
+    let own = topic(FLEET, "p4", ProbeTopic::Report).expect("a topic");
+    let foreign = topic(FLEET, "p2", ProbeTopic::Report).expect("a topic");
+    let grant = topic(FLEET, "p4", ProbeTopic::Grant).expect("a topic");
     // It is taken once: a duplicate is not, nor is nonsense; foreign topics do not get through.
     for _ in 0..3 {
         forged.say(Outgoing::new(own.as_str(), bytes.clone()));

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use dunlin::fleet::{
-    Drift, LONGEST, ListNotice, Member, Outlook, Topic, decode, encode, read_topic, topic,
+    Drift, LONGEST, ListNotice, Member, Outlook, ProbeTopic, decode, encode, read_topic, topic,
 };
 use dunlin::math::split_mix;
 use dunlin::time::{Duration, Instant};
@@ -93,7 +93,7 @@ fn pass(coordinator: &mut Coordinator, probes: &mut [Member], now: Instant) {
     };
     for (number, probe) in probes.iter_mut().enumerate() {
         let report = probe.report(&outlook, now);
-        let place = topic(FLEET, &format!("p{number}"), Topic::Report).expect("a name");
+        let place = topic(FLEET, &format!("p{number}"), ProbeTopic::Report).expect("a name");
         let mut buffer = [0; LONGEST];
         let bytes = encode(&report, &mut buffer).expect("short");
         coordinator.heard(&place, bytes, false, now);
@@ -101,7 +101,7 @@ fn pass(coordinator: &mut Coordinator, probes: &mut [Member], now: Instant) {
     let outbox = coordinator.tick(now).expect("saved");
     for message in &outbox {
         let place = read_topic(FLEET, &message.topic);
-        if let Some((name, Topic::List)) = place {
+        if let Some((name, ProbeTopic::List)) = place {
             let number: usize = name[1..].parse().expect("a number");
             let notice: ListNotice<'_> = decode(&message.payload).expect("a notice");
             probes[number].take_list(notice.version, now);

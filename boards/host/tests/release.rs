@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use dunlin::image::Image;
-use dunlin::update::{Kind, Manifest, SecretKey, digest_of};
+use dunlin::update::{Manifest, PayloadKind, SecretKey, digest_of};
 use program::{dunlin, refuses, text};
 
 /// A folder of our own, with keys and a list; removed at the end.
@@ -82,7 +82,7 @@ fn signify_verifies_it_and_numbers_rise() {
     let message = verified(&folder, &manifest);
     let read = Manifest::parse(&message).expect("a manifest");
     let payload = fs::read(folder.0.join("out").join(read.url)).expect("a payload");
-    assert_eq!((read.kind, read.board), (Kind::List, "qemu-mps2"));
+    assert_eq!((read.kind, read.board), (PayloadKind::List, "qemu-mps2"));
     assert_eq!(read.digest, digest_of(&payload));
     assert_eq!(Image::parse(&payload).expect("an image").pages(), 1);
 

@@ -5,7 +5,7 @@
 use cyw43::{Control, JoinOptions, NetDriver, PowerManagementMode, SpiBus, State};
 use cyw43_pio::{DEFAULT_CLOCK_DIVIDER, PioSpi};
 use cyw43_setup::{CLM, FW, NVRAM};
-use dunlin::settings::Key;
+use dunlin::settings::SettingKey;
 use dunlin::store::Store;
 use dunlin_board::network::{self, NetworkSlot, SlotMemory, keep_up, run_slot, sockets};
 use dunlin_board::partition::StoreFlash;
@@ -196,11 +196,11 @@ async fn join(mut control: Control<'static>, stack: Stack<'static>) {
         .set_power_management(PowerManagementMode::PowerSave)
         .await;
     let settings = settings::read();
-    let Some(network) = settings.get(Key::WifiNetwork) else {
+    let Some(network) = settings.get(SettingKey::WifiNetwork) else {
         return defmt::error!("no network to join: `cargo xtask flash` sets one");
     };
     loop {
-        let options = match settings.get(Key::WifiPassword) {
+        let options = match settings.get(SettingKey::WifiPassword) {
             None | Some("") => JoinOptions::new_open(),
             Some(password) => JoinOptions::new(password.as_bytes()),
         };

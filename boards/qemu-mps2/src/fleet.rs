@@ -3,7 +3,8 @@
 
 use dunlin::fleet::list_digest;
 use dunlin::image::Image;
-use dunlin_board::fleet::{Broker, Device, Memory, News, Room};
+use dunlin::probe::FleetEvent;
+use dunlin_board::fleet::{Broker, Device, Memory, Room};
 use dunlin_board::{fleet, probe, settings};
 use embassy_net::Stack;
 use qemu_mps2_capacity::{HOSTS, IMAGE_ROOM, PAGES, SLOTS};
@@ -190,10 +191,7 @@ impl Device for Lists {
         good
     }
 
-    fn tell(&mut self, news: News) {
-        match news {
-            News::Left(_) | News::NotListed { .. } => defmt::warn!("fleet {}", news),
-            _ => defmt::info!("fleet {}", news),
-        }
+    fn tell(&mut self, event: FleetEvent) {
+        event.emit();
     }
 }

@@ -7,7 +7,7 @@ use core::mem::size_of;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 
-use dunlin::fetch::robots::{Judge, Reader, Rules};
+use dunlin::fetch::robots::{Judge, RobotsReader, Rules};
 use dunlin::fetch::{
     Addresses, Agent, AnswerKind, Ask, Body as _, Client, ClientError, Connect, Connection,
     Endpoint, Etag, FetchError, Fingerprint, Fingerprinter, HttpDate, Ignore, Limits, Method,
@@ -162,7 +162,7 @@ const ROBOTS: &[u8] =
 
 fn robots_decide() {
     for size in [1, 7, ROBOTS.len()] {
-        let mut reader = Reader::new("dunlin", Rules::new([0; 64]));
+        let mut reader = RobotsReader::new("dunlin", Rules::new([0; 64]));
         ROBOTS.chunks(size).for_each(|piece| reader.update(piece));
         let (rules, delay) = reader.finish();
         assert_eq!(delay.map(|delay| delay.as_millis()), Some(1500));
@@ -175,7 +175,7 @@ fn robots_decide() {
         ] {
             let url = Url::parse(url).unwrap();
             assert_eq!(rules.decide(&url).allowed, allowed, "{url}");
-            let mut reader = Reader::new("dunlin", Judge::new(url));
+            let mut reader = RobotsReader::new("dunlin", Judge::new(url));
             reader.update(ROBOTS);
             assert_eq!(reader.finish().0.ruling().allowed, allowed, "{url}");
         }
@@ -183,7 +183,7 @@ fn robots_decide() {
 }
 
 fn robots_without_room_err_to_disallow() {
-    let mut reader = Reader::new("dunlin", Rules::new([0; 16]));
+    let mut reader = RobotsReader::new("dunlin", Rules::new([0; 16]));
     reader.update(
         b"User-agent: *\nDisallow: /cgi-bin\nDisallow: /shop/cart\nDisallow: /shop/checkout\n",
     );
@@ -311,7 +311,7 @@ fn a_fetch_fits_in_2560_bytes() {
     let work = client.request(&mut ask, &mut names, &mut buffer, &mut hasher);
     let both = lent + size_of_val(&work);
     let page = both + size_of::<Fingerprinter<'_>>();
-    let robots = both + size_of::<Reader<'_, Judge<'_>>>();
+    let robots = both + size_of::<RobotsReader<'_, Judge<'_>>>();
     // Of a device. On a computer, pointers are twice as long, and features come together.
     let most = if size_of::<usize>() == 4 { 2560 } else { 2624 };
     assert!(
@@ -380,7 +380,7 @@ pub fn bench(meter: &mut dyn Meter) {
         32 * robots.len() as u32,
         32 * robots.len() as u32,
         &mut || {
-            let mut reader = Reader::new("dunlin", Judge::new(url));
+            let mut reader = RobotsReader::new("dunlin", Judge::new(url));
             reader.update(b"User-agent: *\n");
             (0..32).for_each(|_| reader.update(robots));
             black_box(reader.finish().0.ruling());
@@ -421,7 +421,7 @@ fn turns(meter: &mut dyn Meter) {
         let _ = line.push_str(if stars { "%6b" } else { "" });
         let url = Url::parse(&text).unwrap();
         let mut judges = core::array::from_fn::<_, PAGES, _>(|_| Judge::new(url));
-        let mut reader = Reader::new("dunlin", &mut judges[..]);
+        let mut reader = RobotsReader::new("dunlin", &mut judges[..]);
         reader.update(b"User-agent: *\n");
         reader.update(line.as_bytes());
         let mut rest: &[u8] = b"\n";
@@ -441,7 +441,7 @@ fn turns(meter: &mut dyn Meter) {
 /// A known file's rules, and one URL: none of 32 rules matches, so all are looked at.
 fn decide(meter: &mut dyn Meter) {
     const RULES: u32 = 32;
-    let mut reader = Reader::new("dunlin", Rules::new([0_u8; 2048]));
+    let mut reader = RobotsReader::new("dunlin", Rules::new([0_u8; 2048]));
     reader.update(b"User-agent: *\n");
     for rule in 0..RULES as u8 {
         reader.update(b"Disallow: /some/path/or/other/");

@@ -2,8 +2,8 @@
 
 use dunlin::learn::hints::{Provider, Signals};
 use dunlin::learn::{
-    Classes, Estimate, Gaps, HostPrior, IntervalSummary, LastModified, Prior, Settings, Visit,
-    irregular, naive, regular,
+    Classes, Estimate, Gaps, HostPrior, IntervalSummary, LastModified, LearningSettings, Prior,
+    Visit, irregular, naive, regular,
 };
 use dunlin::time::Duration;
 
@@ -74,8 +74,8 @@ fn host_and_device_learn_the_same() {
         };
         let signals = u32::from(visit.changed && random.below(4) > 0) + random.below(4) / 3;
         match random.below(2) {
-            0 => page.update(&visit, &Settings::DEFAULT),
-            _ => page.update_signalled(&visit, signals, &provider, &Settings::DEFAULT),
+            0 => page.update(&visit, &LearningSettings::DEFAULT),
+            _ => page.update_signalled(&visit, signals, &provider, &LearningSettings::DEFAULT),
         }
         provider.update(&visit, signals, page.rate());
         host.update(&page, interval.as_days());
@@ -104,13 +104,16 @@ fn a_jump_is_followed() {
     for day in 0..300 {
         page.update(
             &Visit::new(Duration::DAY, day % 10 == 0),
-            &Settings::DEFAULT,
+            &LearningSettings::DEFAULT,
         );
     }
     close(page.rate(), 0.105, 0.02);
     // From every tenth day to two days in three: about 0.1 to 1.1 changes a day.
     let visits = (0..60).find(|day| {
-        page.update(&Visit::new(Duration::DAY, day % 3 != 0), &Settings::DEFAULT);
+        page.update(
+            &Visit::new(Duration::DAY, day % 3 != 0),
+            &LearningSettings::DEFAULT,
+        );
         page.rate() > 0.55
     });
     assert!(visits.is_some_and(|visits| visits < 30), "{visits:?}");
@@ -137,7 +140,7 @@ fn hard_histories_stay_finite() {
                     modified_ago: ago,
                 };
                 for _ in 0..2_000 {
-                    page.update(&visit, &Settings::DEFAULT);
+                    page.update(&visit, &LearningSettings::DEFAULT);
                 }
                 assert!(
                     page.rate() > 0.0 && page.rate().is_finite(),

@@ -4,9 +4,9 @@
 use dunlin::heap::{Entry, SliceHeap};
 use dunlin::pace::carousel::{ArrayCarousel, CarouselError, Seat};
 use dunlin::pace::dispatch::{Dispatch, Queue};
-use dunlin::pace::merge::{Link, MergeError, Moments, Update, merge, spread};
+use dunlin::pace::merge::{MergeError, Moments, PlannedCrawl, SpreadScratch, merge, spread};
 use dunlin::pace::transport::{
-    Column, Crawl, NONE, Slot, SlotPrice, TransportError, assign, sweep,
+    Column, Crawl, NONE, SlotPrice, TimeSlot, TransportError, assign, sweep,
 };
 use dunlin::time::{Duration, Instant};
 
@@ -147,10 +147,10 @@ fn at(seconds: u64) -> Instant {
 
 /// de Souza's worked example: T/5, 2T/5, 3T/5, 4T/5.
 fn merge_is_figure_1() {
-    let mut room = [Update::default(); 4];
+    let mut room = [PlannedCrawl::default(); 4];
     let times = merge(&[1, 3], Duration::from_secs(100), Duration::ZERO, &mut room).unwrap();
-    let expected =
-        [(20, 1), (40, 0), (60, 1), (80, 1)].map(|(time, page)| Update { at: at(time), page });
+    let expected = [(20, 1), (40, 0), (60, 1), (80, 1)]
+        .map(|(time, page)| PlannedCrawl { at: at(time), page });
     assert_eq!(times, expected);
 }
 
@@ -159,9 +159,9 @@ fn a_full_host_keeps_its_gap() {
     let interval = Duration::from_secs(600);
     let gap = Duration::from_secs(15);
     let crawls = [10, 1, 1, 20, 8];
-    let mut room = [Update::default(); 40];
-    let mut links = [Link::default(); 40];
-    let polite = |times: &[Update]| {
+    let mut room = [PlannedCrawl::default(); 40];
+    let mut links = [SpreadScratch::default(); 40];
+    let polite = |times: &[PlannedCrawl]| {
         let first = times.first().unwrap().at - Instant::ZERO;
         let last = at(600) - times.last().unwrap().at;
         times.windows(2).all(|pair| pair[1].at - pair[0].at >= gap) && first + last >= gap
@@ -199,8 +199,8 @@ fn a_full_host_keeps_its_gap() {
 }
 
 fn a_host_with_time_to_spare_keeps_its_ideal_times() {
-    let mut room = [Update::default(); 8];
-    let mut links = [Link::default(); 8];
+    let mut room = [PlannedCrawl::default(); 8];
+    let mut links = [SpreadScratch::default(); 8];
     let cost = |_: u32, gap: Duration| (gap.as_micros() as f32) * (gap.as_micros() as f32);
     let gap = Duration::from_secs(10);
     let times = spread(
@@ -214,13 +214,13 @@ fn a_host_with_time_to_spare_keeps_its_ideal_times() {
     )
     .unwrap();
     // Only the two that collide at 500 s move, each by half the gap.
-    let expected =
-        [(250, 1), (495, 0), (505, 1), (750, 1)].map(|(time, page)| Update { at: at(time), page });
+    let expected = [(250, 1), (495, 0), (505, 1), (750, 1)]
+        .map(|(time, page)| PlannedCrawl { at: at(time), page });
     assert_eq!(times, expected);
 }
 
 fn dispatch_takes_the_most_delayed() {
-    let update = |time, page| Update { at: at(time), page };
+    let update = |time, page| PlannedCrawl { at: at(time), page };
     let updates = [
         update(2, 10),
         update(3, 11),
@@ -280,7 +280,7 @@ fn sweep_agrees_with_assign() {
     let mut random = Random(9);
     for _ in 0..20 {
         let mut crawls = [Crawl::default(); CRAWLS];
-        let mut slots = [Slot::default(); SLOTS];
+        let mut slots = [TimeSlot::default(); SLOTS];
         for crawl in &mut crawls {
             *crawl = Crawl {
                 at: at(u64::from(random.below(80))),
@@ -288,7 +288,7 @@ fn sweep_agrees_with_assign() {
             };
         }
         for slot in &mut slots {
-            *slot = Slot {
+            *slot = TimeSlot {
                 at: at(u64::from(random.below(100))),
                 crawler: random.below(3),
             };

@@ -55,7 +55,7 @@ fn known<const PAGES: usize, const HOSTS: usize>(
     gap: Duration,
     per_day: f32,
 ) -> Scheduler<PAGES, HOSTS> {
-    let settings = Settings::DEFAULT.with_learn(learn::Settings::STEADY);
+    let settings = Settings::DEFAULT.with_learn(learn::LearningSettings::STEADY);
     let page = PageSettings::DEFAULT
         .with_rate(2_880.0)
         .with_confidence(1e6);

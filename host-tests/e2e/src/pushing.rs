@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use dunlin::push::{Datagram, LONGEST, PORT, key};
-use dunlin::settings::{Key, build};
+use dunlin::settings::{SettingKey, build};
 use dunlin_host::push::send::to_device;
 use dunlin_host::simulate::Random;
 use dunlin_tools::firmware::{self, budgets};
@@ -49,7 +49,7 @@ fn free_port() -> Result<u16> {
 }
 
 fn settings() -> Result<Vec<u8>> {
-    Ok(build(&[(Key::PushKeys, &KEYS.join(" "))])?)
+    Ok(build(&[(SettingKey::PushKeys, &KEYS.join(" "))])?)
 }
 
 fn unix() -> u64 {

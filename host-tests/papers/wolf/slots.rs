@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use dunlin::heap::{Entry, SliceHeap};
 use dunlin::model::{Change, Objective, Quasi, quasi};
-use dunlin::pace::transport::{Cost, Crawl, NONE, Slot, SlotPrice, slots, sweep};
+use dunlin::pace::transport::{Cost, Crawl, NONE, SlotPrice, TimeSlot, slots, sweep};
 use dunlin::plan::select::select;
 use dunlin::plan::{PlanHost, PlanPage};
 use dunlin::time::{Duration, Instant};
@@ -258,7 +258,7 @@ fn wanted(ratio: usize, phases: Phases, each: u32) -> Vec<Crawl> {
 /// Gives every crawl of a day its slot.
 fn day(ratio: usize, phases: Phases, each: u32) -> Day {
     let crawls = wanted(ratio, phases, each);
-    let mut room = vec![Slot::default(); CRAWLERS * each as usize];
+    let mut room = vec![TimeSlot::default(); CRAWLERS * each as usize];
     let places = slots(&[each; CRAWLERS], Duration::DAY, &mut room).expect("room for all slots");
     let mut slot_of = vec![NONE; crawls.len()];
     let cost = assign(&crawls, places, &mut slot_of);
@@ -276,7 +276,7 @@ fn day(ratio: usize, phases: Phases, each: u32) -> Day {
     }
 }
 
-fn assign(crawls: &[Crawl], places: &[Slot], slot_of: &mut [u32]) -> Cost {
+fn assign(crawls: &[Crawl], places: &[TimeSlot], slot_of: &mut [u32]) -> Cost {
     let mut first = vec![Entry::UNUSED; crawls.len()];
     let mut one = vec![0_u32; crawls.len()];
     let mut second = vec![Entry::UNUSED; places.len()];

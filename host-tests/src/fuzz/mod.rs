@@ -17,7 +17,7 @@ pub use stored::{image, state};
 
 use std::path::Path;
 
-use dunlin::fetch::robots::{Judge, Reader, Rules};
+use dunlin::fetch::robots::{Judge, RobotsReader, Rules};
 use dunlin::fetch::{Fingerprinter, HttpDate, Ignore, Limits, Method, Url};
 use dunlin_suite::bench::Random;
 
@@ -121,9 +121,9 @@ pub fn robots(data: &[u8]) {
             continue;
         };
         let decide = |pieces: &[&[u8]]| {
-            let mut judge = Reader::new("dunlin", Judge::new(url));
-            let mut kept = Reader::new("dunlin", Rules::new(vec![0; 1 << 16]));
-            let mut short = Reader::new("dunlin", Rules::new([0; 24]));
+            let mut judge = RobotsReader::new("dunlin", Judge::new(url));
+            let mut kept = RobotsReader::new("dunlin", Rules::new(vec![0; 1 << 16]));
+            let mut short = RobotsReader::new("dunlin", Rules::new([0; 24]));
             for piece in pieces {
                 judge.update(piece);
                 kept.update(piece);

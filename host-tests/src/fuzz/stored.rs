@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Waker};
 
 use dunlin::fetch::Ignore;
 use dunlin::image::Image;
-use dunlin::store::{Key, Ledger, NOWHERE, RECORD, Record, Root, Stamp, Step, Store};
+use dunlin::store::{Ledger, NOWHERE, RECORD, Record, RecordKey, Root, Stamp, Store, StoreStep};
 use dunlin::time::Instant;
 use sequential_storage::cache::Cache;
 use sequential_storage::queue::{QueueConfig, QueueStorage};
@@ -104,9 +104,9 @@ pub fn state(data: &[u8]) {
     let books = OneRecord(Cell::new(false), Cell::new(NOWHERE));
     for _ in 0..4 {
         match ready(store.step(&books, true, Instant::MAX)) {
-            Ok(Step::Idle) => break,
+            Ok(StoreStep::Idle) => break,
             // A sector that is worn costs a try.
-            Ok(Step::Wrote) | Err(_) => {}
+            Ok(StoreStep::Wrote) | Err(_) => {}
             other => panic!("{other:?}"),
         }
     }
@@ -139,24 +139,24 @@ const ROOT: Root = Root {
 struct OneRecord(Cell<bool>, Cell<u8>);
 
 impl Ledger for OneRecord {
-    fn unsaved(&self) -> Option<Key> {
-        (!self.0.get()).then_some(Key::Root)
+    fn unsaved(&self) -> Option<RecordKey> {
+        (!self.0.get()).then_some(RecordKey::Root)
     }
 
-    fn any_in(&self, sector: u8) -> Option<Key> {
-        (self.1.get() == sector).then_some(Key::Root)
+    fn any_in(&self, sector: u8) -> Option<RecordKey> {
+        (self.1.get() == sector).then_some(RecordKey::Root)
     }
 
     fn count_in(&self, sector: u8) -> usize {
         usize::from(self.1.get() == sector)
     }
 
-    fn read(&self, _: Key) -> Record {
+    fn read(&self, _: RecordKey) -> Record {
         self.0.set(true);
         Record::Root(ROOT)
     }
 
-    fn saved(&self, _: Key, sector: u8) {
+    fn saved(&self, _: RecordKey, sector: u8) {
         self.1.set(sector);
         if sector == NOWHERE {
             self.0.set(false);

@@ -1,9 +1,9 @@
 //! A small world of pages whose hosts help to different degrees, and crawlers that listen: Xu's
 //! scores and the noisy-signal index on the same traces, with the same number of fetches.
 
-use dunlin::learn::hints::scores::{self, Kind};
+use dunlin::learn::hints::scores::{self, ProviderKind};
 use dunlin::learn::hints::{Provider, Signals};
-use dunlin::learn::{Estimate, HostPrior, Settings, Visit};
+use dunlin::learn::{Estimate, HostPrior, LearningSettings, Visit};
 use dunlin::math::Real;
 use dunlin::time::Duration;
 use dunlin_suite::bench::Random;
@@ -349,9 +349,9 @@ impl<'a> XuCrawler<'a> {
         let all = ACCESSES * now.max(cycle);
         for (index, (page, scored)) in self.world.pages.iter().zip(&self.pages).enumerate() {
             let (kind, probability) = match self.world.hosts[page.host] {
-                Help::Normal => (Kind::Normal, 0.0),
-                Help::Smart { .. } => (Kind::Smart, 0.0),
-                Help::Super { precision } => (Kind::Super, precision),
+                Help::Normal => (ProviderKind::Normal, 0.0),
+                Help::Smart { .. } => (ProviderKind::Smart, 0.0),
+                Help::Super { precision } => (ProviderKind::Super, precision),
             };
             let past = scored.score(kind, now, all, 0.0);
             if past > 0.0 {
@@ -423,7 +423,7 @@ pub struct IndexCrawler<'a> {
     value: Value,
     pages: Vec<(Estimate, f64, u32)>,
     hosts: Vec<(HostPrior, Provider)>,
-    settings: Settings,
+    settings: LearningSettings,
     informed: bool,
 }
 
@@ -459,7 +459,7 @@ impl<'a> IndexCrawler<'a> {
             value,
             pages: vec![(Estimate::new(&start), 0.0, 0); world.pages.len()],
             hosts: vec![host; world.hosts.len()],
-            settings: Settings::DEFAULT,
+            settings: LearningSettings::DEFAULT,
             informed: false,
         }
     }

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration as StdDuration, SystemTime};
 
-use dunlin::fetch::robots::{Access, Judge, LIMITS, Reader};
+use dunlin::fetch::robots::{Access, Judge, LIMITS, RobotsReader};
 use dunlin::fetch::{
-    AnswerKind, Ask, Body, Client, ClientError, Etag, FetchError, Head, Limits, Request, Rest, Url,
+    AnswerKind, Ask, Body, Client, ClientError, ContentRange, Etag, FetchError, Head, Limits,
+    Request, Url,
 };
 use dunlin_host::board::net::HostConnect;
 use dunlin_host::board::verify::Trust;
@@ -223,7 +224,7 @@ fn common(server: &Server) {
 fn robots(server: &Server) {
     let file = server.url("/robots.txt");
     let private = server.url("/private/x");
-    let mut reader = Reader::new("dunlin", Judge::new(Url::parse(&private).unwrap()));
+    let mut reader = RobotsReader::new("dunlin", Judge::new(Url::parse(&private).unwrap()));
     block_on(async {
         let mut ask = Ask {
             limits: LIMITS,
@@ -303,13 +304,13 @@ fn parts(server: &Server) {
     let mut rest = Request::get(Url::parse(&url).unwrap(), agent());
     rest.from = FROM;
     let part = request(&rest, limits, PATIENCE).unwrap();
-    let the_rest = Rest {
+    let the_rest = ContentRange {
         first: FROM,
         total: WHOLE.try_into().unwrap(),
     };
     assert_eq!((part.head.status, part.bytes), (206, 1_000));
     assert_eq!(
-        (part.head.rest, part.head.length()),
+        (part.head.content_range, part.head.length()),
         (Some(the_rest), Some(1_000))
     );
     let etag = part.head.etag.expect("a tag");

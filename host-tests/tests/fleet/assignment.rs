@@ -1,6 +1,6 @@
 //! Who looks after which host: bounded, sticky, and balanced where budgets are fixed.
 
-use dunlin::fleet::{Group, NOBODY, Place, assign};
+use dunlin::fleet::{Group, NOBODY, ProbeCapacity, assign};
 use dunlin_suite::bench::Random;
 
 const PROBES: usize = 50;
@@ -23,12 +23,12 @@ fn groups(count: usize) -> Vec<Group> {
     groups
 }
 
-fn places(groups: &[Group]) -> Vec<Place> {
+fn places(groups: &[Group]) -> Vec<ProbeCapacity> {
     let mut random = Random(8);
     let pages: u32 = groups.iter().map(|group| group.pages).sum();
     let mean = pages / PROBES as u32;
     (0..PROBES)
-        .map(|_| Place {
+        .map(|_| ProbeCapacity {
             key: random.next_u64(),
             pages: mean * 3 / 2,
             hosts: 512,

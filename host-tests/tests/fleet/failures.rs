@@ -1,6 +1,6 @@
 //! What can go wrong with one message or one probe, and what comes of it.
 
-use dunlin::fleet::{Demand, Departure, Drift, Grant, Ledger, Member, Outlook, share};
+use dunlin::fleet::{Demand, Departure, Drift, Grant, GrantLedger, Member, Outlook, share};
 use dunlin::time::{Duration, Instant};
 
 const LEASE: Duration = Duration::HOUR;
@@ -11,9 +11,9 @@ fn at(seconds: u64) -> Instant {
 }
 
 /// A probe with a list and a lease, and the grant that gave it.
-fn leased() -> (Member, Ledger, Grant) {
+fn leased() -> (Member, GrantLedger, Grant) {
     let mut probe = Member::new(7, 3, at(0), DRIFT);
-    let mut ledger = Ledger::new(3);
+    let mut ledger = GrantLedger::new(3);
     let report = probe.report(&Outlook::default(), at(10));
     let grant = ledger.grant(&report, 1, 100.0, LEASE, at(11));
     assert!(probe.granted(&grant));
@@ -51,7 +51,7 @@ fn a_grant_that_comes_twice_counts_once() {
 fn a_planner_of_an_earlier_epoch_is_not_obeyed() {
     let (mut probe, _, _) = leased();
     let report = probe.report(&Outlook::default(), at(20));
-    let new = Ledger::new(3).grant(&report, 2, 50.0, LEASE, at(21));
+    let new = GrantLedger::new(3).grant(&report, 2, 50.0, LEASE, at(21));
     assert!(probe.granted(&new));
     let old = Grant {
         epoch: 1,
@@ -69,7 +69,7 @@ fn a_wrong_clock_has_no_part_in_a_lease() {
     let then = Instant::from_micros(u64::MAX / 2);
     let mut probe = Member::new(7, 3, then, DRIFT);
     let report = probe.report(&Outlook::default(), then);
-    let grant = Ledger::new(3).grant(&report, 1, 1.0, LEASE, at(5));
+    let grant = GrantLedger::new(3).grant(&report, 1, 1.0, LEASE, at(5));
     assert!(probe.granted(&grant));
     let length = probe.leased_until().expect("a lease") - then;
     assert_eq!(length, DRIFT.shorten(LEASE));

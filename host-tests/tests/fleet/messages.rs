@@ -2,7 +2,7 @@
 
 use dunlin::fleet::{
     Command, Done, Grant, LONGEST, ListNotice, MOST_VISITS, MessageError, Outlook, Presence,
-    Report, VERSION, Verb, Visit, Visits, decode, encode,
+    Report, VERSION, Verb, VisitReport, Visits, decode, encode,
 };
 
 const REPORT: Report = Report {
@@ -25,7 +25,7 @@ const REPORT: Report = Report {
     },
 };
 
-const VISIT: Visit = Visit {
+const VISIT: VisitReport = VisitReport {
     page: 2_999,
     ago_s: 899,
     changed: true,
@@ -119,7 +119,7 @@ fn a_list_is_announced_with_its_address() {
 #[test]
 fn the_longest_messages_fit_and_reports_are_short() {
     let mut buffer = [0; LONGEST];
-    let worst = Visit {
+    let worst = VisitReport {
         ago_s: u32::MAX,
         watch: [u16::MAX; 2],
         page: u16::MAX,

@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use dunlin::fleet::{Departure, Drift, Grant, Ledger, Member, Outlook, Report};
+use dunlin::fleet::{Departure, Drift, Grant, GrantLedger, Member, Outlook, Report};
 use dunlin::time::{Duration, Instant};
 use dunlin_suite::bench::Random;
 
@@ -116,7 +116,7 @@ struct Planner {
     clock: Clock,
     up: bool,
     epoch: u32,
-    ledgers: [Ledger; PROBES],
+    ledgers: [GrantLedger; PROBES],
     lists: [List; PROBES],
     owners: [Owner; HOSTS],
 }
@@ -163,7 +163,7 @@ impl World {
             clock: Clock::new(&mut rng),
             up: true,
             epoch: 1,
-            ledgers: [Ledger::new(1); PROBES],
+            ledgers: [GrantLedger::new(1); PROBES],
             lists,
             owners: core::array::from_fn(|host| Owner::Of(host % PROBES)),
         };
@@ -464,8 +464,8 @@ impl World {
         let now = planner.clock.read(self.now);
         for (ledger, list) in planner.ledgers.iter_mut().zip(&planner.lists) {
             *ledger = match self.broken {
-                Broken::Forgets => Ledger::new(list.version),
-                _ => Ledger::restarted(list.version, TOTAL, LEASE, now),
+                Broken::Forgets => GrantLedger::new(list.version),
+                _ => GrantLedger::restarted(list.version, TOTAL, LEASE, now),
             };
         }
         for owner in &mut planner.owners {

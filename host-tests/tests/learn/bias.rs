@@ -3,7 +3,9 @@
 
 use std::fmt::Write;
 
-use dunlin::learn::{Estimate, IntervalSummary, Prior, Settings, Visit, irregular, naive, regular};
+use dunlin::learn::{
+    Estimate, IntervalSummary, LearningSettings, Prior, Visit, irregular, naive, regular,
+};
 use dunlin::time::Duration;
 use dunlin_suite::bench::Random;
 use host_tests::learn::{PoissonPage, Spacing};
@@ -86,7 +88,7 @@ fn cell(spacing: Spacing, ratio: f64, visits: usize) -> Cell {
             let mut page = Estimate::new(&Prior::DEFAULT);
             history
                 .iter()
-                .for_each(|visit| page.update(visit, &Settings::DEFAULT));
+                .for_each(|visit| page.update(visit, &LearningSettings::DEFAULT));
             Some(page.rate().into())
         }),
     }
@@ -186,7 +188,7 @@ fn the_prior_from_the_interval_has_no_unit() {
                     let mut page = Estimate::new(&Prior::from_interval(interval));
                     for visit in history {
                         let interval = Duration::from_days(visit.interval.as_days::<f64>() * days);
-                        page.update(&Visit { interval, ..visit }, &Settings::STEADY);
+                        page.update(&Visit { interval, ..visit }, &LearningSettings::STEADY);
                     }
                     f64::from(page.rate()) * days / ratio
                 });

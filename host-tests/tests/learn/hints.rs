@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use dunlin::learn::hints::{Hint, Provider, scores};
-use dunlin::learn::{Estimate, Prior, Settings, Visit};
+use dunlin::learn::{Estimate, LearningSettings, Prior, Visit};
 use dunlin::time::{Duration, Instant};
 use dunlin_suite::bench::Random;
 use host_tests::learn::providers::{Crawler, Help, IndexCrawler, Measure, Value, World, XuCrawler};
@@ -153,7 +153,7 @@ fn recall_and_precision_are_learnt() {
             let quiet = count(1.0 - recall);
             let wrong = count(wrong);
             let visit = Visit::new(Duration::from_days(days), told + quiet > 0);
-            page.update_signalled(&visit, told + wrong, &host, &Settings::DEFAULT);
+            page.update_signalled(&visit, told + wrong, &host, &LearningSettings::DEFAULT);
             host.update(&visit, told + wrong, page.rate());
         }
         let case = format!(
@@ -195,8 +195,8 @@ fn prompt_visits_do_not_inflate_the_rate() {
         };
         for (days, signals) in visits {
             let visit = Visit::new(Duration::from_days(days), signals == 1);
-            page.update_signalled(&visit, signals, &host, &Settings::DEFAULT);
-            naive.update(&visit, &Settings::DEFAULT);
+            page.update_signalled(&visit, signals, &host, &LearningSettings::DEFAULT);
+            naive.update(&visit, &LearningSettings::DEFAULT);
             host.update(&visit, signals, page.rate());
         }
     }

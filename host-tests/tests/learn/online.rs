@@ -1,6 +1,6 @@
 //! The estimator a probe carries: exact where it claims to be, quick to follow, and small.
 
-use dunlin::learn::{Estimate, HostPrior, Prior, Settings, Visit};
+use dunlin::learn::{Estimate, HostPrior, LearningSettings, Prior, Visit};
 use dunlin::time::Duration;
 use dunlin_suite::bench::Random;
 use host_tests::learn::{PoissonPage, exponential};
@@ -26,7 +26,7 @@ fn an_undated_change_keeps_mean_and_variance_of_the_true_posterior() {
                 let (mean, variance) = posterior(shape.into(), f64::from(shape / rate), days);
                 page.update(
                     &Visit::new(Duration::from_days(days), true),
-                    &Settings::STEADY,
+                    &LearningSettings::STEADY,
                 );
                 let case = format!("shape {shape}, rate {rate}, {expected} changes expected");
                 assert!(
@@ -61,7 +61,7 @@ fn dates_teach_more_than_their_absence() {
                         modified_ago,
                         ..visit
                     },
-                    &Settings::STEADY,
+                    &LearningSettings::STEADY,
                 );
             }
             f64::from(estimate.rate())
@@ -89,7 +89,7 @@ fn its_uncertainty_is_honest() {
                     modified_ago: None,
                     ..page.visit(1.0)
                 },
-                &Settings::STEADY,
+                &LearningSettings::STEADY,
             )
         });
         (f64::from(estimate.rate()) - 0.7).abs() < 2.0 * f64::from(estimate.standard_deviation())
@@ -99,7 +99,7 @@ fn its_uncertainty_is_honest() {
 }
 
 /// Visits until the rate is within a factor of two of the new one, for 200 pages, sorted.
-fn visits_to_follow(from: f64, to: f64, settings: &Settings) -> Vec<u32> {
+fn visits_to_follow(from: f64, to: f64, settings: &LearningSettings) -> Vec<u32> {
     let mut visits: Vec<u32> = (0..200)
         .map(|run| {
             let mut page = PoissonPage {
@@ -136,15 +136,18 @@ fn visits_to_follow(from: f64, to: f64, settings: &Settings) -> Vec<u32> {
 #[test]
 fn a_tenfold_jump_is_followed_within_the_documented_number_of_visits() {
     for (from, to) in [(0.1, 1.0), (1.0, 0.1), (0.3, 3.0), (3.0, 0.3)] {
-        let visits = visits_to_follow(from, to, &Settings::DEFAULT);
+        let visits = visits_to_follow(from, to, &LearningSettings::DEFAULT);
         assert!(
             visits[100] <= 17 && visits[190] <= 30,
             "{from} to {to}: {} {}",
             visits[100],
             visits[190]
         );
-        let fading_only =
-            visits_to_follow(from, to, &Settings::DEFAULT.with_surprise(f32::INFINITY));
+        let fading_only = visits_to_follow(
+            from,
+            to,
+            &LearningSettings::DEFAULT.with_surprise(f32::INFINITY),
+        );
         assert!(
             fading_only[100] >= 100,
             "{from} to {to} by fading alone: {}",
@@ -155,7 +158,7 @@ fn a_tenfold_jump_is_followed_within_the_documented_number_of_visits() {
 
 #[test]
 fn old_evidence_fades_with_the_half_life() {
-    let settings = Settings::DEFAULT
+    let settings = LearningSettings::DEFAULT
         .with_half_life(Duration::DAY * 30)
         .with_surprise(f32::INFINITY);
     let mut page = Estimate::new(&Prior::new(10.0, 1_000.0));
@@ -180,10 +183,15 @@ fn old_evidence_fades_with_the_half_life() {
 #[test]
 fn a_page_that_never_changes_can_still_be_heard() {
     let mut page = Estimate::new(&Prior::DEFAULT);
-    (0..3_650).for_each(|_| page.update(&Visit::new(Duration::DAY, false), &Settings::DEFAULT));
+    (0..3_650).for_each(|_| {
+        page.update(
+            &Visit::new(Duration::DAY, false),
+            &LearningSettings::DEFAULT,
+        )
+    });
     assert!(page.rate() < 0.003, "ten quiet years: {}", page.rate());
     let visits = (0..100).find(|_| {
-        page.update(&Visit::new(Duration::DAY, true), &Settings::DEFAULT);
+        page.update(&Visit::new(Duration::DAY, true), &LearningSettings::DEFAULT);
         page.rate() > 0.5
     });
     assert!(visits.is_some_and(|visits| visits < 20), "{visits:?}");
@@ -204,7 +212,7 @@ fn pages_of_a_busy_host_start_busy() {
         let mut page = Estimate::new(&host.prior(&guess));
         for _ in 0..60 {
             let visit = truth.visit(0.2);
-            page.update(&visit, &Settings::DEFAULT);
+            page.update(&visit, &LearningSettings::DEFAULT);
             host.update(&page, 1.0);
         }
     }
@@ -215,7 +223,7 @@ fn pages_of_a_busy_host_start_busy() {
                 random: Random(random.next_u64()),
             };
             let mut page = Estimate::new(prior);
-            (0..4).for_each(|_| page.update(&truth.visit(0.2), &Settings::DEFAULT));
+            (0..4).for_each(|_| page.update(&truth.visit(0.2), &LearningSettings::DEFAULT));
             (f64::from(page.rate()) / truth.rate).ln().abs()
         });
         spread(errors).0
@@ -244,7 +252,7 @@ fn the_first_visit_counts_its_date() {
 
 #[test]
 fn a_change_that_is_dated_to_the_request_is_not_dated() {
-    let settings = Settings::DEFAULT;
+    let settings = LearningSettings::DEFAULT;
     let learnt = |modified_ago: Option<Duration>| {
         let mut page = Estimate::new(&Prior::DEFAULT);
         let visit = Visit {

@@ -2,8 +2,8 @@
 
 use dunlin::learn::hints::{Provider, Signals};
 use dunlin::learn::{
-    Classes, Clock, Estimate, Gaps, HostPrior, IntervalSummary, LastModified, Prior, Settings,
-    Visit, fit, irregular, naive, regular,
+    Classes, Clock, Estimate, Gaps, HostPrior, IntervalSummary, LastModified, LearningSettings,
+    Prior, Visit, fit, irregular, naive, regular,
 };
 use dunlin::time::{Duration, Instant};
 use proptest::prelude::*;
@@ -46,12 +46,12 @@ fn histories() -> impl Strategy<Value = Vec<(Visit, u32)>> {
     })
 }
 
-fn settings() -> impl Strategy<Value = Settings> {
+fn settings() -> impl Strategy<Value = LearningSettings> {
     (durations(), any::<f32>(), any::<bool>()).prop_map(|(half_life, surprise, default)| {
         if default {
-            Settings::DEFAULT
+            LearningSettings::DEFAULT
         } else {
-            Settings::DEFAULT
+            LearningSettings::DEFAULT
                 .with_half_life(half_life)
                 .with_surprise(surprise)
         }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use dunlin::learn::{Estimate, HostPrior, Settings, Visit};
+use dunlin::learn::{Estimate, HostPrior, LearningSettings, Visit};
 use dunlin::time::Duration;
 
 const DATA: &str = include_str!("../../data/open-terms-archive-excerpt.tsv");
@@ -27,7 +27,7 @@ fn changes() -> BTreeMap<(&'static str, &'static str), Vec<f64>> {
 
 /// Surprise in nats a visit, when every page is visited every `days`: −ln of what was predicted for
 /// what was found.
-fn loss(days: f64, settings: &Settings) -> f64 {
+fn loss(days: f64, settings: &LearningSettings) -> f64 {
     let interval = Duration::from_days(days);
     let mut hosts: BTreeMap<&str, HostPrior> = BTreeMap::new();
     let mut loss = 0.0;
@@ -61,9 +61,12 @@ fn loss(days: f64, settings: &Settings) -> f64 {
 #[test]
 fn fading_and_the_watch_for_jumps_predict_real_pages_better() {
     for days in [1.0, 7.0] {
-        let steady = loss(days, &Settings::STEADY);
-        let fading = loss(days, &Settings::DEFAULT.with_surprise(f32::INFINITY));
-        let default = loss(days, &Settings::DEFAULT);
+        let steady = loss(days, &LearningSettings::STEADY);
+        let fading = loss(
+            days,
+            &LearningSettings::DEFAULT.with_surprise(f32::INFINITY),
+        );
+        let default = loss(days, &LearningSettings::DEFAULT);
         println!(
             "every {days} days: never forgetting {steady:.4}, fading {fading:.4}, default {default:.4} nats"
         );

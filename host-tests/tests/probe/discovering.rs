@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use dunlin::discover::{Discovery, Scope};
+use dunlin::discover::{DiscoverySettings, Scope};
 use dunlin::probe::{FoundTotals, LoggedFoundEvent};
 use dunlin::rank::{Measure, Ranking};
 use dunlin::store::{Store, TextKind};
@@ -158,7 +158,9 @@ fn setting(hosts: usize, places: u16, scope: Scope, texts: &TextFlash) -> Settin
         .take(hosts)
         .map(|host| (*host, &["/"][..]))
         .collect();
-    let section = Discovery::new(scope, places, 2_000).header().to_vec();
+    let section = DiscoverySettings::new(scope, places, 2_000)
+        .header()
+        .to_vec();
     Setting {
         discover: Some((section, texts.clone())),
         ..Setting::of(Duration::from_secs(2), &listed)
@@ -495,7 +497,7 @@ fn pinned_pages_stay_and_others_give_way() {
     let texts = TextFlash::blank();
     // Pages that nobody links to.
     let lonely = ["/", "/lonely1", "/lonely2", "/lonely3"];
-    let section: Vec<u8> = Discovery::new(Scope::Hosts, 8, 1_000)
+    let section: Vec<u8> = DiscoverySettings::new(Scope::Hosts, 8, 1_000)
         .header()
         .into_iter()
         .chain(2_u16.to_le_bytes())
@@ -612,7 +614,7 @@ fn what_the_head_of_an_answer_asks_of_robots_is_heeded() {
 fn a_scope_says_where_pages_may_be() {
     let held = |scope| {
         let texts = TextFlash::blank();
-        let section = Discovery::new(scope, 20, 1_000).header().to_vec();
+        let section = DiscoverySettings::new(scope, 20, 1_000).header().to_vec();
         let setting = Setting {
             discover: Some((section, texts)),
             seconds: 300,
@@ -769,16 +771,20 @@ fn the_section_for_ranking_keeps_its_format() {
 
 #[test]
 fn the_section_of_an_image_keeps_its_format() {
-    let section: Vec<u8> = Discovery::new(Scope::Site, 0x1234, 15_000)
+    let section: Vec<u8> = DiscoverySettings::new(Scope::Site, 0x1234, 15_000)
         .header()
         .into_iter()
         .chain(7_u16.to_le_bytes())
         .collect();
     let written = [1, 1, 0x34, 0x12, 64, 1, 0x98, 0x3a, 0, 0, 7, 0];
     assert_eq!(section, written, "images of version 1 are out there");
-    assert_eq!(Discovery::read(&[2; 12]), None, "one of a newer version");
     assert_eq!(
-        Discovery::read(&written[..9]),
+        DiscoverySettings::read(&[2; 12]),
+        None,
+        "one of a newer version"
+    );
+    assert_eq!(
+        DiscoverySettings::read(&written[..9]),
         None,
         "one that was cut short"
     );

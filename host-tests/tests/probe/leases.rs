@@ -1,7 +1,7 @@
 //! A probe of a fleet asks nobody without a lease.
 
 use dunlin::catalog::{Config, Host, Page};
-use dunlin::fleet::{Drift, Ledger, Member, Outlook, Visits};
+use dunlin::fleet::{Drift, GrantLedger, Member, Outlook, Visits};
 use dunlin::image::{Builder, Image, Learnt};
 use dunlin::probe::{Board, Event, HostMemory, Memory, PageMemory, Probe};
 use dunlin::scheduler::{DynTables, Settings};
@@ -33,7 +33,7 @@ fn served(hit: &Hit) -> Answer {
 }
 
 /// A member with a lease of so many seconds that was asked for at a moment.
-fn leased(member: &mut Member, ledger: &mut Ledger, now: Instant, seconds: u64) {
+fn leased(member: &mut Member, ledger: &mut GrantLedger, now: Instant, seconds: u64) {
     let report = member.report(&Outlook::default(), now);
     let lease = Duration::from_secs(seconds);
     let grant = ledger.grant(&report, 1, 86_400.0, lease, now);
@@ -43,7 +43,7 @@ fn leased(member: &mut Member, ledger: &mut Ledger, now: Instant, seconds: u64) 
 #[test]
 fn nobody_is_asked_before_after_and_between_leases() {
     let mut member = Member::new(7, 1, at(0), Drift::DEFAULT);
-    let mut ledger = Ledger::new(1);
+    let mut ledger = GrantLedger::new(1);
     let mut leases = [50, 300].into_iter().peekable();
     let look = |world: &World, probe: &WorldProbe<'_, '_>| {
         let now = at(0) + world.elapsed();
@@ -70,7 +70,7 @@ fn nobody_is_asked_before_after_and_between_leases() {
 #[test]
 fn a_probe_that_has_just_started_lets_politeness_pass() {
     let mut member = Member::new(7, 1, at(0), Drift::DEFAULT);
-    let mut ledger = Ledger::new(1);
+    let mut ledger = GrantLedger::new(1);
     leased(&mut member, &mut ledger, at(0), 300);
     let mut begun = false;
     let look = |_: &World, probe: &WorldProbe<'_, '_>| {
@@ -100,7 +100,7 @@ fn always_leased(
     mut look: impl FnMut(&World, &WorldProbe<'_, '_>),
 ) -> World {
     let mut member = Member::new(7, 1, at(0), Drift::DEFAULT);
-    leased(&mut member, &mut Ledger::new(1), at(0), 3_600);
+    leased(&mut member, &mut GrantLedger::new(1), at(0), 3_600);
     let mut begun = false;
     let look = |world: &World, probe: &WorldProbe<'_, '_>| {
         if !begun {

@@ -6,6 +6,7 @@ mod broken;
 mod collecting;
 mod connections;
 mod discovering;
+mod event_lines;
 mod events;
 mod hostile;
 mod keeping;

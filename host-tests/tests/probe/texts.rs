@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use dunlin::discover::{Candidate, Discovery, Memory};
+use dunlin::discover::{Candidate, DiscoverySettings, FrontierMemory};
 use dunlin::probe::{DiscoveryMemory, FoundHost, FoundPage, SCOUTS, TextSource};
 use dunlin::rank::Account;
 use dunlin::store::{LONGEST_TEXT, Partition, Text, TextKind, TextLedger, TextLog};
@@ -163,7 +163,7 @@ pub struct FoundRoom {
 
 impl FoundRoom {
     pub fn new(section: &[u8]) -> Self {
-        let wanted = Discovery::read(section).expect("a section of our own");
+        let wanted = DiscoverySettings::read(section).expect("a section of our own");
         let places = usize::from(wanted.places) + SCOUTS;
         let hosts = 8;
         Self {
@@ -183,7 +183,7 @@ impl FoundRoom {
 
     pub fn lend(&mut self) -> DiscoveryMemory<'_> {
         DiscoveryMemory {
-            frontier: Memory {
+            frontier: FrontierMemory {
                 accounts: &mut self.accounts,
                 order: &mut self.order,
                 candidates: &mut self.candidates,

@@ -14,7 +14,7 @@ use dunlin::catalog::{
     Address, ChangeLaw, Config, CrawlLimits, Gateway, Host, LogLevel, Name, Page, TimeServer,
 };
 use dunlin::collect::Collector;
-use dunlin::constraints::{Update, Updates};
+use dunlin::constraints::{ClockUpdate, Updates};
 use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Ignore, Resolve, Scheme};
 use dunlin::fleet::{Drift, Member};
 use dunlin::image::{Builder, Image, Tag, Teller};
@@ -413,7 +413,7 @@ impl Setting {
             .collect();
         let bytes: Vec<[u8; 8]> = (self.updates.iter())
             .map(|&(_, offset)| {
-                Update {
+                ClockUpdate {
                     offset,
                     probability: 1.0,
                 }

@@ -1,7 +1,9 @@
 //! What the list says of single pages, the scheduler obeys: limits, clocks, and what is to be kept
 //! small.
 
-use dunlin::constraints::{Constraints, CrawlLimits, ListedConstraints, PageConstraints, Update};
+use dunlin::constraints::{
+    ClockUpdate, Constraints, CrawlLimits, ListedConstraints, PageConstraints,
+};
 use dunlin::model::Objective;
 use dunlin::polite::GateSettings;
 use dunlin::scheduler::{
@@ -275,7 +277,7 @@ fn who_wants_copies_young_gets_them_younger() {
 
 #[test]
 fn updates_that_are_read_from_flash_are_those_of_the_world() {
-    let noon = Update {
+    let noon = ClockUpdate {
         offset: Duration::HOUR * 12,
         probability: 0.5,
     };

@@ -78,7 +78,7 @@ fn item_of_today() -> Vec<u8> {
 }
 
 /// What is found in a flash that holds this item alone, and the flash.
-fn found_of(item: &[u8]) -> (dunlin::store::Found, Vec<u32>, Vec<u8>) {
+fn found_of(item: &[u8]) -> (dunlin::store::Recovered, Vec<u32>, Vec<u8>) {
     let config = QueueConfig::new(0..1024);
     let mut queue = QueueStorage::new(Small::blank(), config, Cache::new_uncached());
     block_on(queue.push(item, false)).expect("a blank flash");

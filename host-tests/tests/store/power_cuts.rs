@@ -1,6 +1,6 @@
 //! The power goes at every byte that is written or erased.
 
-use dunlin::store::{Step, Store, StoreError};
+use dunlin::store::{Store, StoreError, StoreStep};
 use dunlin_suite::bench::Random;
 use futures_lite::future::block_on;
 use host_tests::flash::{Fault, Flash};
@@ -24,8 +24,8 @@ fn recorded_day(steps: usize) -> Vec<(Small, Truth)> {
     while record.len() < steps {
         record.push((store.flash().clone(), truth.clone()));
         match block_on(store.step(&truth, true, LATE)).expect("power all day") {
-            Step::Wrote => {}
-            Step::Idle => {
+            StoreStep::Wrote => {}
+            StoreStep::Idle => {
                 record.pop();
                 let skewed = random.unit() * random.unit() * random.unit();
                 truth.change((skewed * (1 + HOSTS + PAGES) as f32) as usize);

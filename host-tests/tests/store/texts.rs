@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use dunlin::store::{LONGEST_TEXT, Step, Text, TextKind, TextLedger, TextLog};
+use dunlin::store::{LONGEST_TEXT, StoreStep, Text, TextKind, TextLedger, TextLog};
 use dunlin::time::Instant;
 use dunlin_suite::bench::Random;
 use futures_lite::future::block_on;
@@ -128,8 +128,8 @@ fn live(flash: Small, books: Books, story: &[(TextKind, String)]) -> (Small, Boo
         ledger.0.borrow_mut().waiting.push_back(event.clone());
         loop {
             match block_on(log.step(&ledger, true, Instant::MAX)) {
-                Ok(Step::Idle) => break,
-                Ok(Step::Wrote) => {}
+                Ok(StoreStep::Idle) => break,
+                Ok(StoreStep::Wrote) => {}
                 Ok(other) => panic!("{other:?}"),
                 Err(_) => break 'story,
             }
@@ -207,7 +207,7 @@ fn a_power_cut_at_every_byte_costs_nothing_that_was_confirmed() {
             ledger.0.borrow_mut().waiting.push_back(event.clone());
             while !matches!(
                 block_on(log.step(&ledger, true, Instant::MAX)),
-                Ok(Step::Idle)
+                Ok(StoreStep::Idle)
             ) {}
         }
         log.flash().count.bytes

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 
 use dunlin::learn::Estimate;
 use dunlin::store::{
-    HostRecord, Key, Ledger, MoveRecord, NOWHERE, PageRecord, Partition, Record, Root, Stamp, Step,
-    Store,
+    HostRecord, Ledger, MoveRecord, NOWHERE, PageRecord, Partition, Record, RecordKey, Root, Stamp,
+    Store, StoreStep,
 };
 use dunlin::time::Instant;
 use futures_lite::future::block_on;
@@ -57,27 +57,27 @@ impl Truth {
             .collect()
     }
 
-    pub fn key(&self, index: usize) -> Key {
+    pub fn key(&self, index: usize) -> RecordKey {
         match index.checked_sub(1) {
-            None => Key::Root,
-            Some(host) if host < self.hosts => Key::Host(host as u16),
+            None => RecordKey::Root,
+            Some(host) if host < self.hosts => RecordKey::Host(host as u16),
             Some(page) if (page - self.hosts) % MOVED == MOVED - 1 => {
-                Key::Move((page - self.hosts) as u16)
+                RecordKey::Move((page - self.hosts) as u16)
             }
-            Some(page) => Key::Page((page - self.hosts) as u16),
+            Some(page) => RecordKey::Page((page - self.hosts) as u16),
         }
     }
 
-    fn index(&self, key: Key) -> usize {
+    fn index(&self, key: RecordKey) -> usize {
         match key {
-            Key::Root => 0,
-            Key::Host(host) => 1 + usize::from(host),
-            Key::Page(page) | Key::Move(page) => 1 + self.hosts + usize::from(page),
+            RecordKey::Root => 0,
+            RecordKey::Host(host) => 1 + usize::from(host),
+            RecordKey::Page(page) | RecordKey::Move(page) => 1 + self.hosts + usize::from(page),
         }
     }
 
     /// Takes over what is in flash.
-    pub fn restore<F: Partition>(&self, store: &mut Store<F>) -> dunlin::store::Found
+    pub fn restore<F: Partition>(&self, store: &mut Store<F>) -> dunlin::store::Recovered
     where
         F::Error: std::fmt::Debug,
     {
@@ -96,7 +96,7 @@ impl Truth {
 }
 
 /// Which record, in which version: each is spelt so that a mix of two versions would be seen.
-pub fn meaning(record: &Record) -> (Key, u32) {
+pub fn meaning(record: &Record) -> (RecordKey, u32) {
     match *record {
         Record::Root(root) => {
             let version = version_of(root.time);
@@ -105,13 +105,13 @@ pub fn meaning(record: &Record) -> (Key, u32) {
                 (u64::from(version), u64::from(version)),
                 "a mix"
             );
-            (Key::Root, version)
+            (RecordKey::Root, version)
         }
         Record::Host(host) => {
             let version = version_of(host.time);
             let copies = [version_of(host.robots_until), host.gap_ms, host.wait_s];
             assert_eq!(copies, [version; 3], "a mix");
-            (Key::Host(host.host as u16), version)
+            (RecordKey::Host(host.host as u16), version)
         }
         Record::Page(page) => {
             let version = version_of(page.fetched);
@@ -127,7 +127,7 @@ pub fn meaning(record: &Record) -> (Key, u32) {
                 tag_of(version).map(|tag| tag.as_bytes().to_vec()),
                 "a mix"
             );
-            (Key::Page(page.page as u16), version)
+            (RecordKey::Page(page.page as u16), version)
         }
         Record::Move(record) => {
             let page = record.page as u16;
@@ -137,7 +137,7 @@ pub fn meaning(record: &Record) -> (Key, u32) {
                 target(version),
                 "a mix"
             );
-            (Key::Move(page), version)
+            (RecordKey::Move(page), version)
         }
     }
 }
@@ -168,7 +168,7 @@ fn tag_of(version: u32) -> Option<dunlin::fetch::Etag> {
 }
 
 impl Ledger for Truth {
-    fn unsaved(&self) -> Option<Key> {
+    fn unsaved(&self) -> Option<RecordKey> {
         let entries = self.entries.borrow();
         entries
             .iter()
@@ -176,7 +176,7 @@ impl Ledger for Truth {
             .map(|index| self.key(index))
     }
 
-    fn any_in(&self, sector: u8) -> Option<Key> {
+    fn any_in(&self, sector: u8) -> Option<RecordKey> {
         let entries = self.entries.borrow();
         entries
             .iter()
@@ -192,7 +192,7 @@ impl Ledger for Truth {
             .count()
     }
 
-    fn read(&self, key: Key) -> Record {
+    fn read(&self, key: RecordKey) -> Record {
         let version = {
             let entry = &mut self.entries.borrow_mut()[self.index(key)];
             // From here on it counts as saved, as the trait says: a store that does not take it
@@ -202,14 +202,14 @@ impl Ledger for Truth {
         };
         let wide = u64::from(version);
         match key {
-            Key::Root => Record::Root(Root {
+            RecordKey::Root => Record::Root(Root {
                 device: wide,
                 list: wide,
                 firm: true,
                 time: stamp(version),
                 price: 1.0,
             }),
-            Key::Host(host) => Record::Host(HostRecord {
+            RecordKey::Host(host) => Record::Host(HostRecord {
                 scheme: Some(dunlin::fetch::Scheme::Http),
                 host: host.into(),
                 access: dunlin::fetch::robots::Access::Rules,
@@ -221,7 +221,7 @@ impl Ledger for Truth {
                 time: stamp(version),
                 price: 0.0,
             }),
-            Key::Page(page) => Record::Page(PageRecord {
+            RecordKey::Page(page) => Record::Page(PageRecord {
                 page: page.into(),
                 estimate: Estimate::UNKNOWN,
                 fetched: stamp(version),
@@ -230,7 +230,7 @@ impl Ledger for Truth {
                 allowed: Some(true),
                 etag: tag_of(version),
             }),
-            Key::Move(page) => {
+            RecordKey::Move(page) => {
                 // No page is known by such an identity: the version is in it, so that a mix would
                 // be seen.
                 let page = wide << 32 | u64::from(page);
@@ -242,7 +242,7 @@ impl Ledger for Truth {
         }
     }
 
-    fn saved(&self, key: Key, sector: u8) {
+    fn saved(&self, key: RecordKey, sector: u8) {
         let entry = &mut self.entries.borrow_mut()[self.index(key)];
         entry.sector = sector;
         if sector == NOWHERE {
@@ -262,8 +262,8 @@ where
     let mut failed = 0;
     loop {
         match block_on(store.step(truth, true, LATE)) {
-            Ok(Step::Wrote) => {}
-            Ok(Step::Idle) => return,
+            Ok(StoreStep::Wrote) => {}
+            Ok(StoreStep::Idle) => return,
             Err(_) if failed < 2 => failed += 1,
             other => panic!("{other:?}"),
         }

@@ -1,6 +1,6 @@
 //! What storing costs: reads, erases, years.
 
-use dunlin::store::{Partition, Step, Store};
+use dunlin::store::{Partition, Store, StoreStep};
 use dunlin::time::{Duration, Instant};
 use dunlin_suite::bench::Random;
 use futures_lite::future::block_on;
@@ -52,8 +52,8 @@ where
             let step = block_on(store.step(&truth, true, now)).expect("a flash that works");
             most = most.max(counts(store.flash()).0 - before);
             match step {
-                Step::Wrote => {}
-                Step::Idle => break,
+                StoreStep::Wrote => {}
+                StoreStep::Idle => break,
                 other => panic!("{other:?} after {visit} visits"),
             }
         }
@@ -107,7 +107,7 @@ fn a_probe_in_a_hurry_does_not_wear_its_flash_out() {
         now += Duration::from_millis(500);
         truth.change(1 + spent % 10);
         match block_on(store.step(&truth, true, now)).expect("a flash that works") {
-            Step::Spent(then) => {
+            StoreStep::Spent(then) => {
                 spent += 1;
                 assert!(then > now, "there is budget again at some time");
             }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use dunlin::update::Kind;
+use dunlin::update::PayloadKind;
 use dunlin_host::release::{Payload, ReleaseArgs};
 use dunlin_tools::firmware;
 use dunlin_tools::firmware::boards::Board;
@@ -94,7 +94,7 @@ pub fn release(install: bool, arguments: &Arguments) -> Result<()> {
     let build = stamp::stamp(&mut elf, &keys, "")?;
     let firmware = stamp::flat(&elf)?;
     let payload = Payload {
-        kind: Kind::Firmware,
+        kind: PayloadKind::Firmware,
         board: board.name,
         build: Some(build),
         bytes: &firmware.bytes,

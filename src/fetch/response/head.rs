@@ -49,7 +49,7 @@ pub struct Head {
     pub directives: Directives,
     /// The body is the rest of a whole, by an answer to a request for it.
     #[cfg(feature = "update")]
-    pub rest: Option<Rest>,
+    pub content_range: Option<ContentRange>,
     /// Where the body ends.
     pub(super) framing: Framing,
     /// May the connection be used again, as far as the head tells?
@@ -60,7 +60,7 @@ pub struct Head {
 /// ever asked for.
 #[cfg(feature = "update")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rest {
+pub struct ContentRange {
     /// Its first byte, counted from 0.
     pub first: u32,
     /// Bytes of the whole.
@@ -68,7 +68,7 @@ pub struct Rest {
 }
 
 #[cfg(feature = "update")]
-impl Rest {
+impl ContentRange {
     /// Reads `bytes 900-999/1000`; `None` for anything else: another part than the rest, numbers
     /// that do not fit, a whole whose length is not known.
     fn parse(value: &[u8]) -> Option<Self> {
@@ -386,7 +386,9 @@ impl Head {
             }
             Field::ContentEncoding => self.encoded |= members(value, b"identity").1,
             #[cfg(feature = "update")]
-            Field::ContentRange => self.rest = self.rest.or_else(|| Rest::parse(value)),
+            Field::ContentRange => {
+                self.content_range = self.content_range.or_else(|| ContentRange::parse(value))
+            }
             Field::Etag => self.etag = self.etag.or_else(|| Etag::new(value)),
             Field::LastModified => {
                 self.last_modified = self.last_modified.or_else(|| HttpDate::parse(value))

@@ -9,10 +9,10 @@ mod head;
 use core::fmt;
 
 use chunked::Chunk;
+#[cfg(feature = "update")]
+pub use head::ContentRange;
 pub use head::Head;
 use head::HeadReader;
-#[cfg(feature = "update")]
-pub use head::Rest;
 
 /// What was asked, as far as the answer's framing depends on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,11 +2,12 @@
 //! file. This is all there is of reading and understanding them; what a probe remembers of them is
 //! in `probe/verdicts.rs`, and `polite` only hears the crawl delay.
 //!
-//! [`Reader`] finds the rules that are ours in a file of any size. A [`Judge`] follows them for one
-//! URL, exactly and without keeping any; [`Rules`] keeps them in a fixed budget for URLs yet to
-//! come. [`HostRobots`] remembers for how long the answer holds. `Crawl-delay`, which is not in the
-//! RFC, is read all the same: people write it and mean it. `X-Robots-Tag` and robots meta elements
-//! govern indexing, not fetching: they are read where pages are looked for, as `Directives`.
+//! [`RobotsReader`] finds the rules that are ours in a file of any size. A [`Judge`] follows them
+//! for one URL, exactly and without keeping any; [`Rules`] keeps them in a fixed budget for URLs
+//! yet to come. [`HostRobots`] remembers for how long the answer holds, a [`Verdict`] what it means
+//! for one page. `Crawl-delay`, which is not in the RFC, is read all the same: people write it and
+//! mean it. `X-Robots-Tag` and robots meta elements govern indexing, not fetching: they are read
+//! where pages are looked for, as `Directives`.
 
 mod access;
 #[cfg(feature = "discover")]
@@ -15,6 +16,7 @@ mod judge;
 mod pattern;
 mod reader;
 mod rules;
+mod verdict;
 
 pub use access::{Access, HostRobots};
 #[cfg(feature = "discover")]
@@ -23,8 +25,9 @@ pub(super) use directives::AgentName;
 pub use directives::Directives;
 pub use judge::Judge;
 pub(crate) use reader::product_token;
-pub use reader::{Reader, Rule};
+pub use reader::{RobotsReader, Rule};
 pub use rules::Rules;
+pub use verdict::Verdict;
 
 use super::response::Limits;
 

@@ -44,9 +44,9 @@ pub struct Rule<'a> {
 ///
 /// ```
 /// use dunlin::fetch::Url;
-/// use dunlin::fetch::robots::{Judge, Reader};
+/// use dunlin::fetch::robots::{Judge, RobotsReader};
 ///
-/// let mut reader = Reader::new("dunlin", Judge::new(Url::parse("http://a/private/x")?));
+/// let mut reader = RobotsReader::new("dunlin", Judge::new(Url::parse("http://a/private/x")?));
 /// reader.update(b"User-agent: *\nDisallow: /pri");
 /// reader.update(b"vate/\nCrawl-delay: 2.5\n");
 /// let (judge, crawl_delay) = reader.finish();
@@ -55,12 +55,12 @@ pub struct Rule<'a> {
 /// # Ok::<(), dunlin::fetch::UrlError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Reader<'a, S> {
+pub struct RobotsReader<'a, S> {
     progress: Progress<'a>,
     sink: S,
 }
 
-impl<'a, S: RuleSink> Reader<'a, S> {
+impl<'a, S: RuleSink> RobotsReader<'a, S> {
     /// For the given agent: its product token, see [`Agent::token`](crate::fetch::Agent::token).
     pub fn new(agent: &'a str, sink: S) -> Self {
         let groups = Groups {
@@ -97,7 +97,7 @@ impl<'a, S: RuleSink> Reader<'a, S> {
 
 /// Reads what a successful response brings; the pages that come with errors are not robots.txt, and
 /// what was compressed unasked cannot be read.
-impl<S: RuleSink> Body for Reader<'_, S> {
+impl<S: RuleSink> Body for RobotsReader<'_, S> {
     fn take(&mut self, head: &Head, bytes: &mut &[u8]) -> bool {
         if bytes.is_empty() {
             return self.progress.end_line(&mut self.sink);

@@ -19,9 +19,9 @@ const PREFIX: usize = 32;
 ///
 /// ```
 /// use dunlin::fetch::Url;
-/// use dunlin::fetch::robots::{Reader, Rules};
+/// use dunlin::fetch::robots::{RobotsReader, Rules};
 ///
-/// let mut reader = Reader::new("dunlin", Rules::new([0; 256]));
+/// let mut reader = RobotsReader::new("dunlin", Rules::new([0; 256]));
 /// reader.update(b"User-agent: dunlin\nDisallow: /*.pdf$\nAllow: /open/\n");
 /// let (rules, _) = reader.finish();
 /// assert!(!rules.decide(&Url::parse("http://a/report.pdf")?).allowed);

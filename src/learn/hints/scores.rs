@@ -19,7 +19,7 @@ use crate::math::Real;
 /// How much a provider tells (Xu §3.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Kind {
+pub enum ProviderKind {
     /// The provider tells nothing.
     #[default]
     Normal,
@@ -132,14 +132,14 @@ pub fn unified<F: Real>(missed: F, all_accesses: F, future: F) -> F {
 /// score.
 ///
 /// ```
-/// use dunlin::learn::hints::scores::{Kind, ScoredPage};
+/// use dunlin::learn::hints::scores::{ProviderKind, ScoredPage};
 ///
 /// // Ten accesses a day each, out of a hundred in all; one of them has told that it changed on day 1.
 /// let (quiet, mut told) = (ScoredPage::new(10.0), ScoredPage::new(10.0));
 /// told.change(1.0);
-/// assert_eq!(quiet.score(Kind::Smart, 2.0, 100.0, 0.0), 0.0);
-/// assert_eq!(told.score(Kind::Smart, 2.0, 100.0, 0.0), 0.1);
-/// assert!(quiet.score(Kind::Normal, 2.0, 100.0, 0.0) > 0.0, "who knows");
+/// assert_eq!(quiet.score(ProviderKind::Smart, 2.0, 100.0, 0.0), 0.0);
+/// assert_eq!(told.score(ProviderKind::Smart, 2.0, 100.0, 0.0), 0.1);
+/// assert!(quiet.score(ProviderKind::Normal, 2.0, 100.0, 0.0) > 0.0, "who knows");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -189,16 +189,16 @@ impl<F: Real> ScoredPage<F> {
 
     /// Its score by what its provider tells, out of `all_accesses` to all pages so far. `future` is
     /// the [`Future::score`] of a change that a super provider announces, or 0.
-    pub fn score(&self, kind: Kind, day: F, all_accesses: F, future: F) -> F {
+    pub fn score(&self, kind: ProviderKind, day: F, all_accesses: F, future: F) -> F {
         let missed = self.missed.score(day, self.stale_accesses(day));
         match kind {
-            Kind::Normal => {
+            ProviderKind::Normal => {
                 let days = (day - self.crawled).max(F::ZERO);
                 let constant = F::from_f64(LEAST_ACCESSES);
                 normal(days, self.accesses(days), constant) / all_accesses.max(F::ONE)
             }
-            Kind::Smart => missed / all_accesses.max(F::ONE),
-            Kind::Super => unified(missed, all_accesses, future),
+            ProviderKind::Smart => missed / all_accesses.max(F::ONE),
+            ProviderKind::Super => unified(missed, all_accesses, future),
         }
     }
 }

@@ -1,12 +1,12 @@
 //! What is said of pages that were found: lines of their own, for they name URLs.
 
 use crate::catalog::LogLevel;
-use crate::discover::Refusal;
+use crate::discover::UrlRefusal;
 use crate::probe::log_line::{Value, events, values};
 use core::fmt::{self, Formatter};
 
 values! {
-    Debug: Refusal;
+    Debug: UrlRefusal;
 }
 
 events! {
@@ -31,7 +31,7 @@ events! {
         => "replaced page={=u16} importance={=f32} url={=str}";
 
     /// It is not looked at, or not kept, and why.
-    debug Refused { why: Refusal as &'l str, url: &'e str as &'l str }
+    debug Refused { why: UrlRefusal as &'l str, url: &'e str as &'l str }
         => "refused why={} url={=str}";
 }
 

@@ -6,7 +6,7 @@ use core::cell::{Cell, RefCell};
 use crate::catalog::Page;
 use crate::fetch::Url;
 use crate::image::{ImageError, Tag};
-use crate::rank::{Found as Words, Ranking, location};
+use crate::rank::{FoundWords, Ranking, location};
 use crate::store::{LONGEST_TEXT, TEXT_BYTES, Text};
 use crate::time::Duration;
 
@@ -148,7 +148,7 @@ impl<'a> Found<'a> {
     };
 
     /// What a URL makes of a page that holds these words, or whose links do: 1 at most.
-    pub(super) fn worth_of(&self, url: &Url<'_>, about: Words) -> f32 {
+    pub(super) fn worth_of(&self, url: &Url<'_>, about: FoundWords) -> f32 {
         let Ranking { measure, topic } = &self.ranking;
         // Where nobody asks for a topic, what is looked at first depends on the URL all the same.
         let by_url = match measure.topic && !measure.location {
@@ -159,9 +159,9 @@ impl<'a> Found<'a> {
     }
 
     /// Words of the topic in a URL.
-    pub(super) fn words_of(&self, url: &Url<'_>) -> Words {
+    pub(super) fn words_of(&self, url: &Url<'_>) -> FoundWords {
         match self.ranking.topic.is_empty() {
-            true => Words::default(),
+            true => FoundWords::default(),
             false => self.ranking.topic.in_text(url.path_and_query().as_bytes()),
         }
     }

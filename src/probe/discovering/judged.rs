@@ -2,10 +2,10 @@
 //! it streams by, some at a time.
 
 use super::{Discovery, Kind, Pages, UrlText};
-use crate::discover::{Candidate, Verdict as Candidates};
-use crate::fetch::robots::{Access, Judge};
+use crate::discover::Candidate;
+use crate::fetch::robots::{Access, Judge, Verdict};
 use crate::fetch::{Head, Url};
-use crate::probe::verdicts::{FOUND_JUDGES, Judges, Verdict};
+use crate::probe::verdicts::{FOUND_JUDGES, Judges};
 use crate::probe::visit::Visit;
 use crate::probe::{Board, Probe};
 use crate::time::Instant;
@@ -101,7 +101,7 @@ impl Discovery<'_> {
         while judged.texts.len() < FOUND_JUDGES {
             let is_judged = |digest: u32| judged.texts.iter().any(|(other, _)| *other == digest);
             let wanted = |one: &Candidate| {
-                let unjudged = judged.expired.is_some() || one.verdict() == Candidates::Unknown;
+                let unjudged = judged.expired.is_some() || one.verdict() == Verdict::Unknown;
                 let unknown = unjudged && one.host() == host;
                 match unknown && !is_judged(one.digest()) {
                     true => one.income(),
@@ -138,7 +138,7 @@ impl Discovery<'_> {
         if let Some(host) = judged.expired {
             let all = self.frontier.candidates_mut().iter_mut();
             all.filter(|one| one.host() == host)
-                .for_each(|one| one.set_verdict(Candidates::Unknown));
+                .for_each(|one| one.set_verdict(Verdict::Unknown));
         }
         for (digest, verdict) in judges.found(access) {
             if let Some(place) = self.frontier.bank().find(digest) {
@@ -150,10 +150,7 @@ impl Discovery<'_> {
             }
             let candidates = self.frontier.candidates_mut();
             if let Some(candidate) = candidates.find_mut(digest) {
-                candidate.set_verdict(match verdict {
-                    Verdict::Denied => Candidates::Denied,
-                    _ => Candidates::Allowed,
-                });
+                candidate.set_verdict(verdict);
             }
         }
     }

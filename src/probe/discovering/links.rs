@@ -3,11 +3,11 @@
 
 use super::{Discovery, Kind, Pages};
 use crate::discover::{Directives, Link, LinkKind, LinkReader, LinkSink, TextPlace, digest};
-use crate::feed::{Entry, FeedReader};
+use crate::feed::{FeedEntry, FeedReader};
 use crate::fetch::{Head, Url};
 use crate::probe::visit::Visit;
 use crate::probe::{Board, Probe};
-use crate::rank::{Found as Words, WordReader};
+use crate::rank::{FoundWords, WordReader};
 use crate::store::LONGEST_TEXT;
 
 /// Links of a page that count; its first ones.
@@ -35,7 +35,7 @@ pub(super) struct PageLinks {
     pub near: u128,
     pub directives: Directives,
     /// Words of the topic that it holds.
-    about: Words,
+    about: FoundWords,
     words: WordReader,
     /// It names another URL as its own.
     pub is_elsewhere: bool,
@@ -209,7 +209,7 @@ impl<B: Board> LinkSink for Sink<'_, '_, '_, '_, B> {
         }
         let topic = &self.probe.setup.found.ranking.topic;
         let about = match topic.is_empty() {
-            true => Words::default(),
+            true => FoundWords::default(),
             false => topic
                 .in_text(link.anchor)
                 .and(self.probe.setup.found.words_of(&url)),
@@ -268,7 +268,7 @@ impl Discovery<'_> {
         pages: &mut Pages<'_, '_>,
         board: &impl Board,
         (sitemap, host): (&Url<'_>, u16),
-        entry: &Entry<'_>,
+        entry: &FeedEntry<'_>,
     ) {
         let mut text = [0; LONGEST_TEXT];
         let Ok(url) = sitemap.join(entry.url, &mut text) else {

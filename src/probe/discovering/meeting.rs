@@ -3,13 +3,13 @@
 use super::queue::Waiting;
 use super::{Discovery, FoundEvent, Pages, UrlText};
 use crate::catalog::Page;
-use crate::discover::{Candidate, Refusal, Scope, Target, UrlLimits, digest, directory_digest};
-use crate::fetch::{Host, Url, is_public};
+use crate::discover::{Candidate, Scope, Target, UrlLimits, UrlRefusal, digest, directory_digest};
+use crate::fetch::{Url, UrlHost, is_public};
 use crate::probe::Board;
 use crate::probe::origin::Origin;
 use crate::probe::redirects::spell;
 use crate::probe::setup::Setup;
-use crate::rank::Found as Words;
+use crate::rank::FoundWords;
 
 /// Mixed into the digest of a host, so that it is not taken for its front page's.
 const OF_HOST: u32 = 0x9e37_79b9;
@@ -22,7 +22,7 @@ impl Discovery<'_> {
         &mut self,
         pages: &mut Pages<'_, '_>,
         board: &impl Board,
-        (url, about): (&Url<'_>, Words),
+        (url, about): (&Url<'_>, FoundWords),
         (from, from_host): (&Url<'_>, u16),
     ) -> Option<u32> {
         let digest = digest(url, &pages.setup.config.key);
@@ -40,9 +40,9 @@ impl Discovery<'_> {
         &mut self,
         pages: &mut Pages<'_, '_>,
         digest: u32,
-        (url, about): (&Url<'_>, Words),
+        (url, about): (&Url<'_>, FoundWords),
         (from, from_host): (&Url<'_>, u16),
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), UrlRefusal> {
         let setup = pages.setup;
         let worth = || setup.found.worth_of(url, about);
         // The URL alone says nothing that it did not say before.
@@ -69,7 +69,7 @@ impl Discovery<'_> {
         &mut self,
         pages: &mut Pages<'_, '_>,
         url: &Url<'_>,
-    ) -> Result<u16, Refusal> {
+    ) -> Result<u16, UrlRefusal> {
         let setup = pages.setup;
         let scope = self.wanted.scope;
         // A page of nobody: only the hosts that are known can own the URL.
@@ -82,7 +82,7 @@ impl Discovery<'_> {
                 }),
                 _ => true,
             };
-            return lets_in.then_some(host).ok_or(Refusal::Scope);
+            return lets_in.then_some(host).ok_or(UrlRefusal::Scope);
         }
         let mut listed = (0..setup.image.hosts()).filter_map(|host| {
             let first = setup.image.host(host).ok()?.first_page;
@@ -93,17 +93,17 @@ impl Discovery<'_> {
             Scope::Site | Scope::Any => listed.any(|page| scope.lets_in(&page, url)),
         };
         if !lets_in || url.scheme() == crate::fetch::Scheme::Https && !setup.reaches_https {
-            return Err(Refusal::Scope);
+            return Err(UrlRefusal::Scope);
         }
         // It would take a host's place in vain: nobody connects there. Names are looked up first.
-        if matches!(url.host(), Host::Address(address) if !is_public(address)) {
-            return Err(Refusal::Scope);
+        if matches!(url.host(), UrlHost::Address(address) if !is_public(address)) {
+            return Err(UrlRefusal::Scope);
         }
         let root = discover_root(url, &setup.config.key);
         if !self.frontier.is_seen_again(root ^ OF_HOST) {
-            return Err(Refusal::Host);
+            return Err(UrlRefusal::Host);
         }
-        pages.add_host(url).ok_or(Refusal::Host)
+        pages.add_host(url).ok_or(UrlRefusal::Host)
     }
 }
 
@@ -136,15 +136,15 @@ impl Discovery<'_> {
         digest: u32,
         (url, worth): (&Url<'_>, f32),
         host: u16,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), UrlRefusal> {
         let directory = directory_digest(url, &setup.config.key);
         match self.frontier.seen(digest, directory, host) {
             Target::Refused(why) => Err(why),
             Target::Page(_) | Target::Candidate | Target::Unwanted => Ok(()),
             Target::New => {
                 let mut text = UrlText::new();
-                let spelt = spell(url).ok_or(Refusal::Length)?;
-                text.push_str(&spelt).map_err(|_| Refusal::Length)?;
+                let spelt = spell(url).ok_or(UrlRefusal::Length)?;
+                text.push_str(&spelt).map_err(|_| UrlRefusal::Length)?;
                 if !self.queue.has(&text) {
                     // Without room, whoever links to it will do so again.
                     let retired = false;

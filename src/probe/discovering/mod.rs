@@ -43,7 +43,7 @@ pub use texts::TextsKept;
 use core::cell::RefCell;
 
 use super::{Board, Event, Probe};
-use crate::discover::{self, Discovery as Wanted, Doorkeeper, Frontier, FrontierSettings, digest};
+use crate::discover::{self, DiscoverySettings, Doorkeeper, Frontier, FrontierSettings, digest};
 use crate::fetch::Url;
 use crate::image::Tag;
 use crate::rank::Ranking;
@@ -60,7 +60,7 @@ pub const SCOUTS: usize = 8;
 #[derive(Debug)]
 pub struct DiscoveryMemory<'a> {
     /// Accounts, order, candidates and doorkeepers. Accounts and order: one for each of `pages`.
-    pub frontier: discover::Memory<'a>,
+    pub frontier: discover::FrontierMemory<'a>,
     /// One for each place of the collection, and [`SCOUTS`] more; the scheduler and the probe's
     /// memory need as many.
     pub pages: &'a [FoundPage],
@@ -95,7 +95,7 @@ pub struct FoundTotals {
 /// What changes as pages are found.
 #[derive(Debug)]
 pub(super) struct Discovery<'a> {
-    wanted: Wanted<'a>,
+    wanted: DiscoverySettings<'a>,
     frontier: Frontier<'a>,
     queue: Queue<'a>,
     /// Visits to scouts that came to nothing, by parts of hosts …
@@ -121,8 +121,8 @@ const SITEMAPS: usize = 4;
 
 impl<'a, B: Board> Probe<'a, B> {
     /// Lets the probe find pages beyond its list, if the image asks for that: see
-    /// [`discover::Discovery`]. `source` reads the partition of the log of texts. Call it after
-    /// [`Self::with_key`] and before anything is restored.
+    /// [`discover::DiscoverySettings`]. `source` reads the partition of the log of texts. Call it
+    /// after [`Self::with_key`] and before anything is restored.
     #[must_use]
     pub fn with_discovery(
         mut self,
@@ -130,7 +130,10 @@ impl<'a, B: Board> Probe<'a, B> {
         source: &'a dyn TextSource,
     ) -> Self {
         let image = self.setup.image;
-        let Some(wanted) = image.section(Tag::DISCOVERY).and_then(Wanted::read) else {
+        let Some(wanted) = image
+            .section(Tag::DISCOVERY)
+            .and_then(DiscoverySettings::read)
+        else {
             return self;
         };
         let room = memory.pages.len().min(memory.frontier.accounts.len());

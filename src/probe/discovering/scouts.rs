@@ -3,10 +3,10 @@
 use super::links::part_of;
 use super::queue::Waiting;
 use super::{Discovery, FoundEvent, Kind, Pages, SCOUTS, UrlText};
-use crate::discover::{Candidate, Refusal, Verdict as Candidates, branch_digest, digest};
+use crate::discover::{Candidate, UrlRefusal, branch_digest, digest};
 use crate::fetch::Url;
+use crate::fetch::robots::Verdict;
 use crate::probe::setup::Setup;
-use crate::probe::verdicts::Verdict;
 use crate::probe::{Board, PageMemory};
 use crate::scheduler::Outcome;
 use crate::time::{Duration, Instant};
@@ -40,7 +40,7 @@ enum Fate {
     /// It could not be looked at, and is a candidate again.
     PutBack,
     /// It is not asked for again.
-    Refuse(Refusal),
+    Refuse(UrlRefusal),
 }
 
 // What the rest of the probe asks for.
@@ -60,7 +60,7 @@ impl Discovery<'_> {
         match pages.setup.found.kind(page.into()) {
             Kind::Scout => self.end_scout(pages, board, page, outcome),
             Kind::Sitemap => {
-                let _ = self.free(pages, page, Candidates::Allowed);
+                let _ = self.free(pages, page, Verdict::Allowed);
             }
             Kind::Kept if matches!(outcome, Outcome::Gone | Outcome::Denied) => {
                 self.lose(pages, board, page);
@@ -119,7 +119,7 @@ impl Discovery<'_> {
         outcome: Outcome,
     ) {
         let Some(url) = pages.setup.found_url(place.into()) else {
-            let _ = self.free(pages, place, Candidates::Denied);
+            let _ = self.free(pages, place, Verdict::Denied);
             return;
         };
         let fate = self.fate(pages, place, outcome);
@@ -128,17 +128,17 @@ impl Discovery<'_> {
             Fate::UnderWay => {}
             Fate::Keep => self.admit(pages.setup, board, place, &url),
             Fate::Replace(other) => {
-                if self.evict(pages, board, other, Candidates::Allowed) {
+                if self.evict(pages, board, other, Verdict::Allowed) {
                     self.admit(pages.setup, board, place, &url);
                 } else {
                     // That page is being fetched: another time.
-                    self.return_scout(pages, place, Candidates::Allowed);
+                    self.return_scout(pages, place, Verdict::Allowed);
                 }
             }
-            Fate::Return => self.return_scout(pages, place, Candidates::Allowed),
-            Fate::PutBack => self.return_scout(pages, place, Candidates::Unknown),
+            Fate::Return => self.return_scout(pages, place, Verdict::Allowed),
+            Fate::PutBack => self.return_scout(pages, place, Verdict::Unknown),
             Fate::Refuse(why) => {
-                self.return_scout(pages, place, Candidates::Denied);
+                self.return_scout(pages, place, Verdict::Denied);
                 self.totals.refused += 1;
                 board.found(&FoundEvent::Refused { why, url: &url });
             }
@@ -149,15 +149,15 @@ impl Discovery<'_> {
         match outcome {
             outcome if is_under_way(outcome) => return Fate::UnderWay,
             outcome if outcome.is_answer() => {}
-            Outcome::Denied => return Fate::Refuse(Refusal::Robots),
-            Outcome::Gone | Outcome::Redirected => return Fate::Refuse(Refusal::Gone),
+            Outcome::Denied => return Fate::Refuse(UrlRefusal::Robots),
+            Outcome::Gone | Outcome::Redirected => return Fate::Refuse(UrlRefusal::Gone),
             _ => return Fate::PutBack,
         }
         if self.take_unwilling(place) {
-            return Fate::Refuse(Refusal::Unwilling);
+            return Fate::Refuse(UrlRefusal::Unwilling);
         }
         if pages.has_copy_of(place) {
-            return Fate::Refuse(Refusal::Duplicate);
+            return Fate::Refuse(UrlRefusal::Duplicate);
         }
         if self.has_room() {
             return Fate::Keep;
@@ -205,7 +205,7 @@ impl Discovery<'_> {
         pages: &mut Pages<'_, '_>,
         board: &impl Board,
         place: u16,
-        verdict: Candidates,
+        verdict: Verdict,
     ) -> bool {
         let found = &pages.setup.found;
         let is_listed = found.is_listed(place.into());
@@ -235,7 +235,7 @@ impl Discovery<'_> {
     /// A page that was found is not there any more.
     fn lose(&mut self, pages: &mut Pages<'_, '_>, board: &impl Board, place: u16) {
         // It is asked for no more, as long as it is known.
-        if self.evict(pages, board, place, Candidates::Denied) {
+        if self.evict(pages, board, place, Verdict::Denied) {
             self.totals.replaced -= 1;
         }
     }
@@ -246,7 +246,7 @@ impl Discovery<'_> {
         pages: &mut Pages<'_, '_>,
         place: u16,
         url: &str,
-        verdict: Candidates,
+        verdict: Verdict,
     ) -> bool {
         let is_listed = pages.setup.found.is_listed(place.into());
         // The log has to know that a page of the list is gone: it is there after a restart.
@@ -265,7 +265,7 @@ impl Discovery<'_> {
     }
 
     /// A scout is a candidate again.
-    fn return_scout(&mut self, pages: &mut Pages<'_, '_>, place: u16, verdict: Candidates) {
+    fn return_scout(&mut self, pages: &mut Pages<'_, '_>, place: u16, verdict: Verdict) {
         let page = pages.setup.found.pages.get(usize::from(place));
         let text = page.map(|page| (page.host.get(), page.text()));
         // Whoever had to go for it is known by links again some day.
@@ -275,7 +275,7 @@ impl Discovery<'_> {
 
     /// Frees a place, and forgets what was learnt of the page there; false if it is being fetched.
     /// A page that was kept becomes a candidate.
-    fn free(&mut self, pages: &mut Pages<'_, '_>, place: u16, verdict: Candidates) -> bool {
+    fn free(&mut self, pages: &mut Pages<'_, '_>, place: u16, verdict: Verdict) -> bool {
         let Some(page) = pages.setup.found.pages.get(usize::from(place)) else {
             return false;
         };
@@ -337,12 +337,12 @@ impl Discovery<'_> {
         }
         if let Some(memory) = pages.known.page_mut(place) {
             memory.verdict = match candidate.verdict() {
-                Candidates::Allowed => Verdict::Allowed,
-                Candidates::Unknown | Candidates::Denied => Verdict::Unknown,
+                Verdict::Allowed => Verdict::Allowed,
+                Verdict::Unknown | Verdict::Denied => Verdict::Unknown,
             };
         }
         if !admitted {
-            let _ = self.free(pages, place, Candidates::Allowed);
+            let _ = self.free(pages, place, Verdict::Allowed);
         }
     }
 

@@ -15,13 +15,14 @@ use core::ops::ControlFlow;
 
 use super::{Discovery, FoundEvent, Kind, Pages};
 use crate::catalog::Page;
-use crate::discover::{Candidate, Offer, Verdict as Candidates, digest, directory_digest};
+use crate::discover::{Candidate, Placement, digest, directory_digest};
 use crate::fetch::Url;
+use crate::fetch::robots::Verdict;
 use crate::probe::origin::Origin;
 use crate::probe::persist::Persistence;
 use crate::probe::setup::Setup;
 use crate::probe::{Board, Event, Probe};
-use crate::store::{LONGEST_TEXT, Partition, Step, Text, TextKind, TextLedger, TextLog};
+use crate::store::{LONGEST_TEXT, Partition, StoreStep, Text, TextKind, TextLedger, TextLog};
 use crate::time::{Duration, Instant};
 
 /// Between two looks whether something has to be written.
@@ -131,7 +132,12 @@ impl<B: Board> Persistence<'_, '_, B> {
             };
             self.probe.discover(waits) == Some(true)
         };
-        while has_texts() && matches!(log.step(&texts, true, board.now()).await, Ok(Step::Wrote)) {}
+        while has_texts()
+            && matches!(
+                log.step(&texts, true, board.now()).await,
+                Ok(StoreStep::Wrote)
+            )
+        {}
     }
 }
 
@@ -385,7 +391,7 @@ impl Discovery<'_> {
         {
             candidate.set_income(income, 0.0);
         }
-        let taken = matches!(offer, Offer::Taken { .. });
+        let taken = matches!(offer, Placement::Taken { .. });
         self.totals.found += u32::from(taken);
         taken
     }
@@ -418,7 +424,7 @@ impl Discovery<'_> {
                     && let Some(page) = places.get(usize::from(place))
                 {
                     page.kind.set(Kind::Free);
-                    let _ = self.frontier.retire(place, None, Candidates::Unknown);
+                    let _ = self.frontier.retire(place, None, Verdict::Unknown);
                 }
                 self.candidate(pages, text.url, at, Some(income(text.value)));
             }
@@ -472,7 +478,7 @@ impl Discovery<'_> {
         };
         if page.kind.get() == Kind::Listed {
             // The page of the list had given way to it.
-            let _ = self.frontier.retire(place, None, Candidates::Unknown);
+            let _ = self.frontier.retire(place, None, Verdict::Unknown);
             page.kind.set(Kind::Free);
         }
         if self.frontier.restore(place, digest, income(text.value)) {
@@ -489,7 +495,7 @@ impl Discovery<'_> {
             && page.kind.get() == Kind::Kept
         {
             let text = Some((page.host.get(), page.text()));
-            let _ = self.frontier.retire(place, text, Candidates::Unknown);
+            let _ = self.frontier.retire(place, text, Verdict::Unknown);
             page.kind.set(Kind::Free);
         }
     }

@@ -5,7 +5,7 @@
 //! needed; one that is on its way is never given up for another. Without any bytes, no redirect is
 //! followed. The store keeps a copy of the moves, see [`MoveRecord`](crate::store::MoveRecord).
 
-use super::verdicts::Verdict;
+use crate::fetch::robots::Verdict;
 use crate::fetch::{Hops, Url};
 use crate::store::NOWHERE;
 use crate::time::{Duration, Instant};
@@ -188,11 +188,7 @@ impl Redirect {
     fn to_record(&self) -> heapless::Vec<u8, LONGEST_RECORD> {
         let mut record = heapless::Vec::new();
         let (seen, permanent) = self.hops.parts();
-        let verdict = match self.verdict {
-            Verdict::Unknown => 0,
-            Verdict::Allowed => 1,
-            Verdict::Denied => 2,
-        };
+        let verdict = self.verdict.to_bits();
         // There is room for the longest.
         let mut put = |bytes: &[u8]| _ = record.extend_from_slice(bytes);
         let [low, high] = self.gap.to_le_bytes();
@@ -220,11 +216,7 @@ impl Redirect {
             subject: header.subject,
             under_way: header.under_way,
             hops: Hops::from_parts(digests, known & 4 != 0),
-            verdict: match known & 3 {
-                1 => Verdict::Allowed,
-                2 => Verdict::Denied,
-                _ => Verdict::Unknown,
-            },
+            verdict: Verdict::from_bits(known),
             until: u32::from_le_bytes(*until),
             checked: u32::from_le_bytes(*checked),
             visits,

@@ -30,7 +30,7 @@ use super::slots::Runner;
 use super::turn::Turn;
 use super::visit::{Answer, Conclusion, Visit};
 use super::{Board, Event, Probe};
-use crate::feed::{Entry, FeedReader};
+use crate::feed::{FeedEntry, FeedReader};
 use crate::fetch::{Head, Hops, HttpDate, Url};
 use crate::image::{Image, TellerSource};
 use crate::learn::hints::Hint;
@@ -293,7 +293,7 @@ impl Knowledge<'_> {
 /// What a teller says about a page.
 struct Word<'w> {
     teller: u16,
-    entry: &'w Entry<'w>,
+    entry: &'w FeedEntry<'w>,
     /// The time that the teller calls the present.
     unix: Option<u64>,
     now: Instant,

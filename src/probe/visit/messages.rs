@@ -1,6 +1,6 @@
 //! What a visit is told, and what it says: answers and their bodies come in, conclusions go out.
 
-use crate::fetch::robots::Reader;
+use crate::fetch::robots::RobotsReader;
 use crate::fetch::{AnswerKind, Body, Fetched, Fingerprinter, Head, HttpDate};
 use crate::probe::origin::Refusal;
 use crate::probe::redirects::{Target, spell};
@@ -70,7 +70,7 @@ impl Answer {
 #[allow(clippy::large_enum_variant)] // One a slot, where the larger has room anyway.
 pub(in crate::probe) enum Reading<'r, 'u> {
     Page(Fingerprinter<'r>),
-    Robots(Reader<'r, &'r mut Judges<'u>>),
+    Robots(RobotsReader<'r, &'r mut Judges<'u>>),
 }
 
 impl<'r, 'u> Reading<'r, 'u> {

@@ -31,12 +31,13 @@ use super::memory::Knowledge;
 use super::origin::{Origin, Refusal};
 use super::redirects::{Redirect, Subject, Target};
 use super::setup::Setup;
-use super::verdicts::{self, Judges, Verdict};
+use super::verdicts::{self, Judges};
 use super::{Event, Failure};
 use crate::catalog::Page;
-use crate::fetch::robots::{LIMITS, Reader};
+use crate::fetch::robots::{LIMITS, RobotsReader, Verdict};
 use crate::fetch::{
-    Ask, Etag, Fingerprinter, Hops, Host, HttpDate, Limits, RedirectError, Request, TlsError, Url,
+    Ask, Etag, Fingerprinter, Hops, HttpDate, Limits, RedirectError, Request, TlsError, Url,
+    UrlHost,
 };
 use crate::scheduler::Outcome;
 use crate::time::{Duration, Instant};
@@ -262,7 +263,7 @@ impl<'a> Visit<'a> {
         // A name of the list may lead anywhere, an address of the list to itself.
         let listed = matches!(
             (&origin, url.host()),
-            (Origin::Listed(..), Host::Address(_))
+            (Origin::Listed(..), UrlHost::Address(_))
         );
         // A host that links led to is nobody's word, neither its name nor its address.
         #[cfg(feature = "discover")]
@@ -306,7 +307,7 @@ impl<'a> Visit<'a> {
         setup: &'r Setup<'a>,
     ) -> Reading<'r, 'u> {
         match self.step {
-            Step::Robots { .. } => Reading::Robots(Reader::new(setup.agent.token(), judges)),
+            Step::Robots { .. } => Reading::Robots(RobotsReader::new(setup.agent.token(), judges)),
             _ => Reading::Page(Fingerprinter::new(&setup.config.key, &setup.ignores)),
         }
     }

@@ -2,7 +2,7 @@
 //! lead, and the host's pages are judged by it.
 
 use super::{Answer, Conclusion, DeadEnd, Moment, Step, Visit};
-use crate::fetch::robots::{Access, HostRobots};
+use crate::fetch::robots::{Access, HostRobots, Verdict};
 use crate::fetch::{AnswerKind, Hops, Scheme, Url};
 use crate::polite;
 use crate::probe::Event;
@@ -10,7 +10,7 @@ use crate::probe::memory::Knowledge;
 use crate::probe::origin::Origin;
 use crate::probe::redirects::{LONGEST_TARGET, Subject, spell};
 use crate::probe::setup::Setup;
-use crate::probe::verdicts::{Judges, Verdict, remember_access, verdict_until};
+use crate::probe::verdicts::{Judges, remember_access, verdict_until};
 use crate::scheduler::Outcome;
 use crate::time::Duration;
 

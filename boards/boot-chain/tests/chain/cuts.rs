@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use dunlin::update::{Found, Manifest, Refusal, Standing};
+use dunlin::update::{Manifest, Pulled, Refusal, Standing};
 
 use crate::chip::Kind;
 use crate::device::{Device, Halt, firmware};
@@ -70,8 +70,8 @@ fn one_start<const W: usize, const S: usize>(
         let mut server = good(signed, payload.to_vec());
         let facts = device.facts(1);
         let ready = device.look(&mut server, &facts, |found| match found {
-            Found::Ready(_) => Ok(()),
-            Found::Refused(Refusal::Flash) => Err(Halt::Flash),
+            Pulled::Ready(_) => Ok(()),
+            Pulled::Refused(Refusal::Flash) => Err(Halt::Flash),
             other => panic!("{other:?}"),
         });
         ready?;

@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 use boot_chain::{FlashError, Marks, StateWords, start, state_sectors};
 use dunlin::fetch::{Agent, Url};
 use dunlin::update::{
-    Device as Facts, Fall, Found, Journal, Kind as What, LONGEST_MANIFEST, Manifest, Network,
-    PublicKey, Puller, Refusal, Server as Where, SpareSlot, Standing,
+    Device as Facts, Fall, Journal, LONGEST_MANIFEST, Manifest, Network, PayloadKind as What,
+    PublicKey, Pulled, Puller, Refusal, Server as Where, SpareSlot, Standing,
 };
 use embedded_storage::nor_flash::NorFlash as _;
 use futures_lite::future::block_on;
@@ -202,7 +202,7 @@ impl<const WORD: usize, const STATE: usize> Device<WORD, STATE> {
         &self,
         server: &mut Server,
         facts: &Facts<'_>,
-        then: impl FnOnce(Found<'_>) -> T,
+        then: impl FnOnce(Pulled<'_>) -> T,
     ) -> T {
         let keys = [key(1).public(), key(2).public()];
         self.look_again(&mut puller(&keys), server, facts, then)
@@ -214,7 +214,7 @@ impl<const WORD: usize, const STATE: usize> Device<WORD, STATE> {
         puller: &mut Puller<'_>,
         server: &mut Server,
         facts: &Facts<'_>,
-        then: impl FnOnce(Found<'_>) -> T,
+        then: impl FnOnce(Pulled<'_>) -> T,
     ) -> T {
         block_on(self.looking(puller, server, facts, then))
     }
@@ -225,7 +225,7 @@ impl<const WORD: usize, const STATE: usize> Device<WORD, STATE> {
         puller: &mut Puller<'_>,
         server: &mut Server,
         facts: &Facts<'_>,
-        then: impl FnOnce(Found<'_>) -> T,
+        then: impl FnOnce(Pulled<'_>) -> T,
     ) -> T {
         let mut dfu = self.dfu();
         let mut journal = self.journal();

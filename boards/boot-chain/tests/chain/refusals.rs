@@ -1,6 +1,6 @@
 //! What is refused, with the old firmware running on and the reason kept.
 
-use dunlin::update::{Attempt, Device as Facts, Found, Manifest, Refusal, Released};
+use dunlin::update::{Attempt, Device as Facts, Manifest, Pulled, Refusal, Released};
 
 use crate::chip::Kind;
 use crate::device::{Device, firmware};
@@ -23,7 +23,7 @@ fn refused_by(
     let mut facts = device.facts(1);
     change(&mut facts);
     device.look(server, &facts, |found| {
-        assert_eq!(found, Found::Refused(expected));
+        assert_eq!(found, Pulled::Refused(expected));
     });
     assert_eq!(device.journal().record().last.code, expected.code());
     assert_eq!(device.boot(true), Ok(1), "the old firmware runs on");
@@ -81,7 +81,7 @@ fn one_flipped_bit_of_the_payload() {
 fn what_is_for_somebody_else_or_was_before() {
     let other_board = signed(|manifest| manifest.board = "other");
     refused(&mut no_payload(other_board), |_| (), Refusal::Board);
-    let list = signed(|manifest| manifest.kind = dunlin::update::Kind::List);
+    let list = signed(|manifest| manifest.kind = dunlin::update::PayloadKind::List);
     refused(&mut no_payload(list), |_| (), Refusal::Kind);
     let newer = |facts: &mut Facts<'_>| facts.sequence = 3;
     let sequence = Refusal::Sequence {
@@ -124,7 +124,7 @@ fn what_does_not_fit_or_was_tried_too_often() {
     facts.tried = Some((7, 3));
     let mut server = good(signed(|_| ()), firmware(2).to_vec());
     let ready = device.look(&mut server, &facts, |found| {
-        matches!(found, Found::Ready(_))
+        matches!(found, Pulled::Ready(_))
     });
     assert!(ready);
 }

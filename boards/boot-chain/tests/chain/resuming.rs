@@ -1,6 +1,6 @@
 //! A download that breaks off goes on where it was, and costs at most one sector twice.
 
-use dunlin::update::Found;
+use dunlin::update::Pulled;
 use futures_lite::future::{block_on, poll_once};
 
 use crate::chip::{Kind, SECTOR};
@@ -29,7 +29,7 @@ fn broken(breaks_after: usize, restarts: bool) -> (Vec<usize>, usize) {
     let facts = device.facts(1);
     let keys = [key(1).public()];
     let mut asking = puller(&keys);
-    let ready = |found: Found<'_>| matches!(found, Found::Ready(_));
+    let ready = |found: Pulled<'_>| matches!(found, Pulled::Ready(_));
     let mut looks = 0;
     while !device.look_again(&mut asking, &mut server, &facts, ready) {
         if restarts {
@@ -80,7 +80,7 @@ fn what_is_in_use_is_asked_for_once_and_then_conditionally() {
     let mut asking = puller(&keys);
     for _ in 0..3 {
         device.look_again(&mut asking, &mut server, &facts, |found| {
-            assert_eq!(found, Found::Nothing);
+            assert_eq!(found, Pulled::Nothing);
         });
     }
     assert!(asking.has_verified());
@@ -103,14 +103,16 @@ fn another_version_on_the_way_begins_anew() {
         bytes.truncate(bytes.len() / 2 + 100);
         bytes
     });
-    let found = device.look(&mut first, &facts, |found| matches!(found, Found::Ready(_)));
+    let found = device.look(&mut first, &facts, |found| {
+        matches!(found, Pulled::Ready(_))
+    });
     assert!(!found);
     // The tag is another one now, so the server sends everything: refused, then begun anew.
     let mut second = serving(signed, move |asked| part_of(payload, "\"new\"", asked));
     let looks: Vec<bool> = (0..2)
         .map(|_| {
             device.look(&mut second, &facts, |found| {
-                matches!(found, Found::Ready(_))
+                matches!(found, Pulled::Ready(_))
             })
         })
         .collect();
@@ -128,7 +130,7 @@ fn a_look_that_is_given_up_is_made_again() {
     let mut server = good(signed, payload.to_vec());
     let keys = [key(1).public()];
     let mut asking = puller(&keys);
-    let ready = |found: Found<'_>| matches!(found, Found::Ready(_));
+    let ready = |found: Pulled<'_>| matches!(found, Pulled::Ready(_));
     // The manifest has come, and others have a turn while the slot is erased: then a deadline
     // comes.
     let given_up = block_on(poll_once(device.looking(

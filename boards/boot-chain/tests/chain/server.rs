@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Resolve};
-use dunlin::update::{Kind, Manifest, SecretKey, digest_of};
+use dunlin::update::{Manifest, PayloadKind, SecretKey, digest_of};
 
 /// The board that everything is for.
 pub const BOARD: &str = "model";
@@ -140,7 +140,7 @@ pub fn key(seed: u8) -> SecretKey {
 /// What is released: firmware number 2, unless a test says otherwise.
 pub fn manifest(payload: &[u8]) -> Manifest<'static> {
     Manifest {
-        kind: Kind::Firmware,
+        kind: PayloadKind::Firmware,
         board: BOARD,
         build: 2,
         sequence: 2,

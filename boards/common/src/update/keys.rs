@@ -1,7 +1,7 @@
 //! Whose signatures count. The keys are put into the image when it is built for a device (`cargo
 //! xtask release`, `qemu`, `flash`): a firmware without any trusts nobody.
 
-use dunlin::update::{KEY_BYTES, Kind, PublicKey};
+use dunlin::update::{KEY_BYTES, PayloadKind, PublicKey};
 
 /// Two of each kind: one in use, and one to go on with should the first be lost.
 const OF_EACH: usize = 2;
@@ -13,10 +13,10 @@ const OF_EACH: usize = 2;
 static DUNLIN_UPDATE_KEYS: [[u8; KEY_BYTES]; 2 * OF_EACH] = [[0; KEY_BYTES]; 2 * OF_EACH];
 
 /// The keys for this kind. With one of them, it is there twice.
-pub fn keys(kind: Kind) -> Option<[PublicKey; OF_EACH]> {
+pub fn keys(kind: PayloadKind) -> Option<[PublicKey; OF_EACH]> {
     let first = match kind {
-        Kind::Firmware => 0,
-        Kind::List => OF_EACH,
+        PayloadKind::Firmware => 0,
+        PayloadKind::List => OF_EACH,
     };
     let key = |index: usize| {
         let place = DUNLIN_UPDATE_KEYS.get(first + index)?;

@@ -5,7 +5,7 @@ use boot_chain::Part;
 use dunlin::boot::Boot;
 use dunlin::image::Image;
 use dunlin::probe::{Board, Probe};
-use dunlin::settings::Key;
+use dunlin::settings::SettingKey;
 use dunlin::update::halves::{HEADER, content};
 use dunlin::update::{Released, Terms};
 
@@ -125,6 +125,6 @@ pub fn start<F: ChipFlash, const WORD: usize, const PAGES: usize, const HOSTS: u
 /// Where updates are: what the device was told by a cable counts more than what its list says.
 pub fn url<B: Board>(probe: &Probe<'static, B>) -> Option<&'static str> {
     settings::read()
-        .get(Key::UpdateUrl)
+        .get(SettingKey::UpdateUrl)
         .or_else(|| probe.image().update_url())
 }

@@ -14,7 +14,7 @@ use boot_chain::Marks;
 use dunlin::boot::{Boot, Reset};
 use dunlin::probe::{Board, BoardEvent, Probe};
 use dunlin::time::Duration;
-use dunlin::update::{Fall, Journal, Kind, Released, Standing, Terms, TrialStatus};
+use dunlin::update::{Fall, Journal, PayloadKind, Released, Standing, Terms, TrialStatus};
 use embassy_net::Stack;
 use embassy_time::Timer;
 use embedded_storage::nor_flash::NorFlash;
@@ -178,14 +178,14 @@ impl<F: NorFlash, const WORD: usize> Updates<F, WORD> {
     }
 
     /// What is in use of this kind.
-    fn released(&self, kind: Kind) -> Released {
+    fn released(&self, kind: PayloadKind) -> Released {
         let record = self.journal.record();
         let (_, list) = self.particulars.list;
         match kind {
-            Kind::Firmware => record.firmware,
+            PayloadKind::Firmware => record.firmware,
             // One that came by a cable does not bring back what was there before it.
-            Kind::List if list.sequence == 0 => record.list,
-            Kind::List => Released {
+            PayloadKind::List if list.sequence == 0 => record.list,
+            PayloadKind::List => Released {
                 sequence: list.sequence,
                 counter: list.counter.max(record.list.counter),
             },

@@ -9,8 +9,8 @@ use dunlin::probe::{Board, BoardEvent, Probe, Slot};
 use dunlin::time::{Duration, Instant};
 use dunlin::update::halves::{self, HEADER, Header};
 use dunlin::update::{
-    Device, Found, Kind, LONGEST_MANIFEST, Manifest, PublicKey, Puller, Refusal, Released, Server,
-    SpareSlot, Transport,
+    Device, LONGEST_MANIFEST, Manifest, PayloadKind, PublicKey, Pulled, Puller, Refusal, Released,
+    Server, SpareSlot, Transport,
 };
 use dunlin::{store, update};
 use embassy_net::Stack;
@@ -87,7 +87,7 @@ impl<B: Board> Transport for ByProbe<'_, B> {
 
 /// What is remembered of one kind.
 struct OneKind {
-    kind: Kind,
+    kind: PayloadKind,
     puller: Puller<'static>,
     due: Instant,
     /// How long to wait after the next one that breaks.
@@ -117,7 +117,7 @@ impl Look {
             keys: [firmware_keys, list_keys],
         } = memory;
         let now = probe.board().now();
-        let kind = |kind: Kind,
+        let kind = |kind: PayloadKind,
                     place: &'static mut [u8; LONGEST_URL],
                     known: &'static mut Option<[PublicKey; 2]>| {
             *known = keys(kind);
@@ -136,8 +136,8 @@ impl Look {
             })
         };
         let kinds = [
-            kind(Kind::Firmware, firmware_url, firmware_keys)?,
-            kind(Kind::List, list_url, list_keys)?,
+            kind(PayloadKind::Firmware, firmware_url, firmware_keys)?,
+            kind(PayloadKind::List, list_url, list_keys)?,
         ];
         Some(Self {
             slot: Slot {
@@ -171,7 +171,7 @@ impl Look {
         } = self;
         for one in kinds {
             // On trial, a firmware accepts no list.
-            let waits = updates.trial.is_some() && one.kind == Kind::List;
+            let waits = updates.trial.is_some() && one.kind == PayloadKind::List;
             if waits || probe.board().now() < one.due {
                 continue;
             }
@@ -181,8 +181,8 @@ impl Look {
                 None => LONGEST_LOOK,
             };
             let (place, journal) = match one.kind {
-                Kind::Firmware => (&mut updates.dfu, &mut updates.journal),
-                Kind::List => {
+                PayloadKind::Firmware => (&mut updates.dfu, &mut updates.journal),
+                PayloadKind::List => {
                     let [first, second] = &mut updates.halves;
                     let spare = match updates.particulars.list.0 {
                         0 => second,
@@ -211,8 +211,8 @@ impl Look {
                     );
                 within(pin!(Timer::after(longest)), looked).await
             };
-            let wait = match found.unwrap_or(Found::Broken) {
-                Found::Ready(found) => match updates.take(&found).await {
+            let wait = match found.unwrap_or(Pulled::Broken) {
+                Pulled::Ready(found) => match updates.take(&found).await {
                     // It does not come back from a list that is good, or from a firmware.
                     Ok(()) => *pace,
                     Err(why) => {
@@ -221,8 +221,8 @@ impl Look {
                         *pace
                     }
                 },
-                Found::Nothing => *pace,
-                Found::Refused(why) => {
+                Pulled::Nothing => *pace,
+                Pulled::Refused(why) => {
                     updates.say_refused(one.kind, why);
                     if why.may_pass() {
                         one.wait(*pace)
@@ -230,8 +230,8 @@ impl Look {
                         *pace
                     }
                 }
-                Found::Broken if updates.trial.is_some() => FIRST,
-                Found::Broken => one.wait(*pace),
+                Pulled::Broken if updates.trial.is_some() => FIRST,
+                Pulled::Broken => one.wait(*pace),
             };
             one.due = probe.board().now() + wait;
         }
@@ -248,15 +248,15 @@ impl OneKind {
 }
 
 /// Bytes that a payload leaves free before it.
-const fn header(kind: Kind) -> u32 {
+const fn header(kind: PayloadKind) -> u32 {
     match kind {
-        Kind::Firmware => 0,
-        Kind::List => HEADER as u32,
+        PayloadKind::Firmware => 0,
+        PayloadKind::List => HEADER as u32,
     }
 }
 
 /// The file that the manifest of a board is in.
-fn name(kind: Kind, board: &str) -> Option<heapless::String<64>> {
+fn name(kind: PayloadKind, board: &str) -> Option<heapless::String<64>> {
     let mut name = heapless::String::new();
     name.push_str(board).ok()?;
     name.push_str(update::manifest_ending(kind)).ok()?;
@@ -265,7 +265,7 @@ fn name(kind: Kind, board: &str) -> Option<heapless::String<64>> {
 
 impl<F: NorFlash, const WORD: usize> Updates<F, WORD> {
     /// What an update has to fit.
-    fn device(&self, kind: Kind, image: &Image<'_>) -> Device<'static> {
+    fn device(&self, kind: PayloadKind, image: &Image<'_>) -> Device<'static> {
         let released = self.released(kind);
         let record = self.journal.record();
         let [half, _] = &self.halves;
@@ -274,26 +274,26 @@ impl<F: NorFlash, const WORD: usize> Updates<F, WORD> {
             kind,
             board: self.particulars.board,
             build: match kind {
-                Kind::Firmware => memory::build_id(),
-                Kind::List => 0,
+                PayloadKind::Firmware => memory::build_id(),
+                PayloadKind::List => 0,
             },
             sequence: released.sequence,
             counter: released.counter,
             room: match kind {
-                Kind::Firmware => (self.dfu.capacity() as u32).saturating_sub(sector),
-                Kind::List => (half.capacity() as u32).saturating_sub(header(kind) + BEHIND),
+                PayloadKind::Firmware => (self.dfu.capacity() as u32).saturating_sub(sector),
+                PayloadKind::List => (half.capacity() as u32).saturating_sub(header(kind) + BEHIND),
             },
             store: store::VERSION,
             image: match kind {
-                Kind::Firmware => image.version(),
-                Kind::List => image::VERSION,
+                PayloadKind::Firmware => image.version(),
+                PayloadKind::List => image::VERSION,
             },
             tried: record.attempt.map(|attempt| (attempt.build, attempt.count)),
             on_trial: self.trial.is_some(),
         }
     }
 
-    fn say_refused(&self, kind: Kind, why: Refusal) {
+    fn say_refused(&self, kind: PayloadKind, why: Refusal) {
         let refused = BoardEvent::UpdateRefused {
             kind: kind.name(),
             sequence: self.journal.record().last.sequence,
@@ -311,12 +311,12 @@ impl<F: NorFlash, const WORD: usize> Updates<F, WORD> {
     /// *Cancellation*: it is put to use at the next start, or not at all.
     async fn take(&mut self, manifest: &Manifest<'_>) -> Result<(), Refusal> {
         match manifest.kind {
-            Kind::Firmware => {
+            PayloadKind::Firmware => {
                 // Which build is tried is known before it can be started.
                 self.journal.change(|record| record.try_out(manifest))?;
                 self.marks.mark().map_err(|_| Refusal::Flash)?;
             }
-            Kind::List => self.take_list(manifest)?,
+            PayloadKind::List => self.take_list(manifest)?,
         }
         let ready = BoardEvent::UpdateReady {
             kind: manifest.kind.name(),

@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use dunlin::fleet::{Grant, Topic};
+use dunlin::fleet::{Grant, ProbeTopic};
 use dunlin::image::Image;
 use dunlin::probe::{Board, Event, OwnedMemory, Probe, Slot};
 use dunlin::scheduler::Settings;
@@ -120,7 +120,7 @@ fn a_day_costs_a_hundred_kilobytes_at_most() {
                     lease_ms: LEASE.as_millis() as u32,
                     budget: VISITS,
                 };
-                broker.send(&of_north(Topic::Grant), false, &bytes(&grant));
+                broker.send(&of_north(ProbeTopic::Grant), false, &bytes(&grant));
             }
             None => clock.now.set(clock.next.get()),
         }

@@ -1,10 +1,10 @@
 //! Brokers that misbehave: a probe neither panics, nor goes round without a pause, nor grows.
 
-use dunlin::fleet::Topic;
+use dunlin::fleet::{LinkError, ProbeTopic};
 use dunlin::math::split_mix;
-use dunlin::probe::Board as _;
+use dunlin::probe::{Board as _, FleetEvent};
 use dunlin::time::{Duration, Instant};
-use dunlin_fleet::{Left, MOST_A_SECOND, News};
+use dunlin_fleet::MOST_A_SECOND;
 
 use crate::world::{World, bytes, of_north};
 
@@ -32,7 +32,7 @@ fn bytes_that_are_no_mqtt_end_the_connection_and_nothing_else() {
 #[test]
 fn messages_of_any_content_change_nothing() {
     let mut random = 5;
-    for which in [Topic::Grant, Topic::List, Topic::Command] {
+    for which in [ProbeTopic::Grant, ProbeTopic::List, ProbeTopic::Command] {
         let mut world = World::new();
         let (last, taken) = world.run(3_000, |poll, network, _| {
             let length = split_mix(&mut random) as usize % 90;
@@ -64,10 +64,15 @@ fn a_broker_that_floods_is_left_alone_for_a_while() {
                 boot: 1,
                 online: true,
             });
-            broker.send(&of_north(Topic::Grant), false, &message);
+            broker.send(&of_north(ProbeTopic::Grant), false, &message);
         }
     });
-    let floods = |news: &&News| **news == News::Left(Left::Flood);
+    let floods = |news: &&FleetEvent| {
+        **news
+            == FleetEvent::Left {
+                why: LinkError::Flood,
+            }
+    };
     assert!(world.device.news.iter().filter(floods).count() >= 1);
 }
 
@@ -83,7 +88,12 @@ fn a_broker_that_stalls_is_given_up_and_tried_again_with_growing_pauses() {
             moments.push(clock.now());
         }
     });
-    let silent = |news: &&News| **news == News::Left(Left::Silence);
+    let silent = |news: &&FleetEvent| {
+        **news
+            == FleetEvent::Left {
+                why: LinkError::Silence,
+            }
+    };
     assert!(world.device.news.iter().filter(silent).count() >= 3);
     // It goes on for ever, but never more often than once in half a second.
     for pair in moments.windows(2) {

@@ -1,7 +1,7 @@
 //! Lists: which are taken.
 
-use dunlin::fleet::{ListNotice, Topic, list_digest};
-use dunlin_fleet::{ListError, News};
+use dunlin::fleet::{ListError, ListNotice, ProbeTopic, list_digest};
+use dunlin::probe::FleetEvent;
 
 use crate::world::{LIST, World, bytes, list, of_north};
 
@@ -16,7 +16,10 @@ fn http(status: &str, body: &[u8]) -> Vec<u8> {
 }
 
 /// Announces a list once, and serves this answer for it; what became of it.
-fn announced(change: impl Fn(&mut ListNotice<'_>), answer: Vec<u8>) -> (Vec<News>, Option<u32>) {
+fn announced(
+    change: impl Fn(&mut ListNotice<'_>),
+    answer: Vec<u8>,
+) -> (Vec<FleetEvent>, Option<u32>) {
     let mut world = World::new();
     *world.network.planner.borrow_mut() = answer;
     let body = list();
@@ -32,7 +35,7 @@ fn announced(change: impl Fn(&mut ListNotice<'_>), answer: Vec<u8>) -> (Vec<News
                 url: "http://192.0.2.1:7007/list/north/4",
             };
             change(&mut notice);
-            broker.send(&of_north(Topic::List), true, &bytes(&notice));
+            broker.send(&of_north(ProbeTopic::List), true, &bytes(&notice));
         }
     });
     (world.device.news, taken)
@@ -42,7 +45,7 @@ fn refused(change: impl Fn(&mut ListNotice<'_>), answer: Vec<u8>) -> Option<List
     let (news, taken) = announced(change, answer);
     assert_eq!(taken, None);
     news.into_iter().find_map(|news| match news {
-        News::NotListed { why, .. } => Some(why),
+        FleetEvent::NotListed { why, .. } => Some(why),
         _ => None,
     })
 }
@@ -51,13 +54,13 @@ fn refused(change: impl Fn(&mut ListNotice<'_>), answer: Vec<u8>) -> Option<List
 fn a_list_that_is_what_it_should_be_is_taken() {
     let (news, taken) = announced(|_| {}, http("200 OK", &list()));
     assert_eq!(taken, Some(LIST + 1), "{news:?}");
-    assert_eq!(news.last(), Some(&News::Listed { version: LIST + 1 }));
+    assert_eq!(news.last(), Some(&FleetEvent::Listed { list: LIST + 1 }));
 }
 
 #[test]
 fn a_list_of_an_earlier_version_is_not_even_asked_for() {
     let (news, taken) = announced(|notice| notice.version = LIST, http("200 OK", &list()));
-    assert_eq!((news, taken), (vec![News::Joined], None));
+    assert_eq!((news, taken), (vec![FleetEvent::Joined], None));
 }
 
 #[test]
@@ -126,7 +129,7 @@ fn a_list_that_cannot_be_had_is_asked_for_again_and_again_but_ever_more_seldom()
                 length: body.len() as u32,
                 url: "http://192.0.2.1:7007/list/north/4",
             };
-            broker.send(&of_north(Topic::List), true, &bytes(&notice));
+            broker.send(&of_north(ProbeTopic::List), true, &bytes(&notice));
         }
         if moments.len() < asked.get() {
             moments.push(dunlin::probe::Board::now(&clock));

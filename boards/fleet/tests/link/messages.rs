@@ -1,7 +1,7 @@
 //! What messages change, and what they do not.
 
-use dunlin::fleet::{Command, Grant, Presence, Topic, Verb};
-use dunlin_fleet::{Left, News};
+use dunlin::fleet::{Command, Grant, LinkError, Presence, ProbeTopic, Verb};
+use dunlin::probe::FleetEvent;
 
 use crate::broker::Published;
 use crate::world::{BOOT, LIST, World, bytes, of_north};
@@ -24,7 +24,7 @@ fn a_probe_says_that_it_is_there_reports_and_listens_to_its_own_topics_alone() {
     let mut world = World::new();
     world.run(200, |_, _, _| {});
     let broker = world.network.broker.borrow();
-    let down = [Topic::Grant, Topic::List, Topic::Command].map(of_north);
+    let down = [ProbeTopic::Grant, ProbeTopic::List, ProbeTopic::Command].map(of_north);
     assert_eq!(broker.subscribed, down);
     let here = Presence {
         boot: BOOT,
@@ -33,7 +33,7 @@ fn a_probe_says_that_it_is_there_reports_and_listens_to_its_own_topics_alone() {
     assert_eq!(broker.published[0], Published::State(here, true));
     let report = broker.report().expect("a report");
     assert_eq!((report.boot, report.list), (BOOT, LIST));
-    assert_eq!(world.device.news, [News::Joined]);
+    assert_eq!(world.device.news, [FleetEvent::Joined]);
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn a_grant_is_obeyed_once_and_one_that_is_kept_stale_or_foreign_never() {
             budget: 1e6,
             ..good
         };
-        let grant = of_north(Topic::Grant);
+        let grant = of_north(ProbeTopic::Grant);
         broker.send(&grant, false, &bytes(&of_another_boot));
         broker.send(&grant, false, &bytes(&forgotten));
         broker.send(&grant, true, &bytes(&more));
@@ -68,11 +68,11 @@ fn a_grant_is_obeyed_once_and_one_that_is_kept_stale_or_foreign_never() {
             false,
             &bytes(&more),
         );
-        broker.send(&of_north(Topic::Report), false, &bytes(&more));
+        broker.send(&of_north(ProbeTopic::Report), false, &bytes(&more));
         broker.send(&grant, false, &bytes(&good));
         broker.send(&grant, false, &bytes(&good));
     });
-    let granted = |news: &&News| matches!(news, News::Granted { .. });
+    let granted = |news: &&FleetEvent| matches!(news, FleetEvent::Granted { .. });
     assert_eq!(world.device.news.iter().filter(granted).count(), 1);
     assert_eq!(last.budget, 100.0);
 }
@@ -85,7 +85,11 @@ fn a_command_is_done_once_and_answered_each_time() {
         let mut broker = network.broker.borrow_mut();
         if let Some(report) = broker.report().filter(|_| !sent) {
             sent = true;
-            broker.send(&of_north(Topic::Grant), false, &bytes(&answer(&report, 1)));
+            broker.send(
+                &of_north(ProbeTopic::Grant),
+                false,
+                &bytes(&answer(&report, 1)),
+            );
             let pull = |id, list| Command {
                 id,
                 verb: Verb::Pull { page: 1, list },
@@ -102,7 +106,7 @@ fn a_command_is_done_once_and_answered_each_time() {
                 pause,
             ];
             for command in commands {
-                broker.send(&of_north(Topic::Command), false, &bytes(&command));
+                broker.send(&of_north(ProbeTopic::Command), false, &bytes(&command));
             }
         }
     });
@@ -117,7 +121,7 @@ fn a_command_is_done_once_and_answered_each_time() {
         .collect();
     let expected = [(1, true), (1, true), (2, false), (9, true), (9, true)];
     assert_eq!(answers, expected);
-    let paused = |news: &&News| matches!(news, News::Paused(true));
+    let paused = |news: &&FleetEvent| matches!(news, FleetEvent::Paused);
     assert_eq!(world.device.news.iter().filter(paused).count(), 1);
 }
 
@@ -131,7 +135,12 @@ fn who_is_pushed_out_by_its_own_name_comes_back_after_a_pause() {
             broker.going.extend([0xe0, 2, 0x8e, 0]);
         }
     });
-    let left = |news: &&News| **news == News::Left(Left::Ended);
+    let left = |news: &&FleetEvent| {
+        **news
+            == FleetEvent::Left {
+                why: LinkError::Ended,
+            }
+    };
     assert_eq!(world.device.news.iter().filter(left).count(), 1);
     assert_eq!(world.network.broker.borrow().connections, 2);
 }

@@ -10,12 +10,12 @@ use std::task::{Context, Poll, Waker};
 
 use dunlin::catalog::{Address, Config, Host, LogLevel, Page};
 use dunlin::fetch::{Addresses, Connect, Connection, Endpoint, Resolve};
-use dunlin::fleet::{LONGEST, Topic, encode, topic};
+use dunlin::fleet::{LONGEST, ProbeTopic, encode, topic};
 use dunlin::image::{Image, build};
-use dunlin::probe::{Board, Event, OwnedMemory, Probe};
+use dunlin::probe::{Board, Event, FleetEvent, OwnedMemory, Probe};
 use dunlin::scheduler::Settings;
 use dunlin::time::{Duration, Instant};
-use dunlin_fleet::{Broker, Device, Link, Memory, News, Room};
+use dunlin_fleet::{Broker, Device, Link, Memory, Room};
 use embedded_io_async::{ErrorKind, ErrorType, Read, Write};
 
 use crate::broker;
@@ -140,7 +140,7 @@ impl Resolve for Network {
 /// A device that keeps everything.
 #[derive(Debug, Default)]
 pub struct Kept {
-    pub news: Vec<News>,
+    pub news: Vec<FleetEvent>,
     pub list: Vec<u8>,
     pub version: Option<u32>,
 }
@@ -170,8 +170,8 @@ impl Device for Kept {
         good
     }
 
-    fn tell(&mut self, news: News) {
-        self.news.push(news);
+    fn tell(&mut self, event: FleetEvent) {
+        self.news.push(event);
     }
 }
 
@@ -276,7 +276,7 @@ impl World {
 }
 
 /// A topic of the probe.
-pub fn of_north(which: Topic) -> String {
+pub fn of_north(which: ProbeTopic) -> String {
     topic("roofs", "north", which)
         .expect("names")
         .as_str()

@@ -1,6 +1,6 @@
 //! Memory of a computer for pages beyond the list.
 
-use dunlin::discover::{Candidate, Memory};
+use dunlin::discover::{Candidate, FrontierMemory};
 use dunlin::probe::{DiscoveryMemory, FoundHost, FoundPage, SCOUTS};
 use dunlin::rank::Account;
 
@@ -65,7 +65,7 @@ impl Room {
     /// Lent to a probe.
     pub fn lend(&mut self) -> DiscoveryMemory<'_> {
         DiscoveryMemory {
-            frontier: Memory {
+            frontier: FrontierMemory {
                 accounts: &mut self.accounts,
                 order: &mut self.order,
                 candidates: &mut self.candidates,

@@ -2,7 +2,7 @@
 
 use dunlin::image::VERSION;
 use dunlin::time::Duration;
-use dunlin::update::Kind;
+use dunlin::update::PayloadKind;
 
 use crate::error::Error;
 use crate::lists::listing::ListingArgs;
@@ -59,7 +59,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     };
     let (image, _) = page_image::build(&listing, &options, capacity)?;
     let payload = Payload {
-        kind: Kind::List,
+        kind: PayloadKind::List,
         board: &args.board,
         build: None,
         bytes: &image,

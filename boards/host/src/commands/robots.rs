@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use dunlin::fetch::robots::{Judge, LIMITS, Reader, Reason};
+use dunlin::fetch::robots::{Judge, LIMITS, Reason, RobotsReader};
 use dunlin::fetch::{Agent, Url};
 use dunlin::time::Duration;
 use serde::Serialize;
@@ -54,7 +54,7 @@ pub fn run(args: &Args, format: Format) -> Result<ExitCode, Error> {
     let url = Url::parse(&args.url).map_err(|error| usage(&args.url, &error))?;
     let agent = Agent::new(&args.agent, None).map_err(|error| usage(&args.agent, &error))?;
     let file = read(&args.file)?;
-    let mut reader = Reader::new(agent.token(), Judge::new(url));
+    let mut reader = RobotsReader::new(agent.token(), Judge::new(url));
     reader.update(&file);
     let (judge, crawl_delay) = reader.finish();
     let decision = judge.ruling();

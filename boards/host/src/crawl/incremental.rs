@@ -1,7 +1,8 @@
 //! A collection that never grows: pages are visited again and again, and better ones take the
 //! places of worse ones (Cho §7.3). What a probe does, without time and network.
 
-use dunlin::discover::{FrontierSettings, Verdict};
+use dunlin::discover::FrontierSettings;
+use dunlin::fetch::robots::Verdict;
 use dunlin::rank::Topic;
 use serde::Serialize;
 

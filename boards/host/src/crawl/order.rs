@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use dunlin::discover::{
-    Candidate, Frontier, FrontierSettings, Memory, Offer, Target, UrlLimits, Verdict,
+    Candidate, Frontier, FrontierMemory, FrontierSettings, Placement, Target, UrlLimits,
     directory_digest,
 };
 use dunlin::fetch::Url;
+use dunlin::fetch::robots::Verdict;
 use dunlin::rank::{Account, Topic, location};
 
 use super::generate::Random;
@@ -61,7 +62,7 @@ impl Room {
 
     /// Lent to a frontier.
     pub fn frontier(&mut self, settings: FrontierSettings, seed: u64) -> Frontier<'_> {
-        let memory = Memory {
+        let memory = FrontierMemory {
             accounts: &mut self.accounts,
             order: &mut self.order,
             candidates: &mut self.candidates,
@@ -136,7 +137,7 @@ impl<'g> Reader<'g> {
                         .worth(self.topic.in_text(self.graph.url(page).as_bytes()))
             });
             newcomer.set_worth(by_url);
-            let _: Offer = frontier.offer(newcomer, directory);
+            let _: Placement = frontier.offer(newcomer, directory);
         }
     }
 }

@@ -4,7 +4,7 @@ mod history;
 mod law;
 
 use dunlin::learn::{
-    Classes, Estimate, LastModified, Prior, Settings, confidence, irregular, naive, regular,
+    Classes, Estimate, LastModified, LearningSettings, Prior, confidence, irregular, naive, regular,
 };
 use dunlin::time::Duration;
 use serde::Serialize;
@@ -117,6 +117,6 @@ fn online(history: &History, usual: Duration) -> Option<f32> {
     history
         .visits
         .iter()
-        .for_each(|visit| page.update(visit, &Settings::DEFAULT));
+        .for_each(|visit| page.update(visit, &LearningSettings::DEFAULT));
     Some(page.rate())
 }

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::io;
 
-use dunlin::fleet::{Departure, Drift, Ledger, NOBODY, Verb};
+use dunlin::fleet::{Departure, Drift, GrantLedger, NOBODY, Verb};
 use dunlin::time::{Duration, Instant};
 
 use super::asking::{self, Control};
@@ -215,7 +215,7 @@ impl Coordinator {
                 Some(budgets) => budgets.get(number).copied().unwrap_or(0.0),
                 None => unknown,
             };
-            let ledger = Ledger::restarted(probe.list, budget, lease, now);
+            let ledger = GrantLedger::restarted(probe.list, budget, lease, now);
             self.planner.add(ledger);
             if let Some(known) = self.roster.get_mut(number) {
                 known.paused = probe.paused;

@@ -1,6 +1,8 @@
 //! What a planner makes of the messages of probes. Any of them may be late, doubled or a lie.
 
-use dunlin::fleet::{Done, Ledger, Presence, Report, Topic, Verb, Visits, decode, read_topic};
+use dunlin::fleet::{
+    Done, GrantLedger, Presence, ProbeTopic, Report, Verb, Visits, decode, read_topic,
+};
 use dunlin::image::Learnt;
 use dunlin::learn::Estimate;
 use dunlin::time::{Duration, Instant};
@@ -19,7 +21,7 @@ impl Coordinator {
             return;
         };
         let known = match which {
-            Topic::State => decode(payload).map(|presence: Presence| {
+            ProbeTopic::State => decode(payload).map(|presence: Presence| {
                 if let Some(number) = self.number_of(probe)
                     && let Some(probe) = self.roster.get_mut(number)
                 {
@@ -27,15 +29,15 @@ impl Coordinator {
                 }
             }),
             // Reports are never kept: this one is from another time.
-            Topic::Report | Topic::Visits | Topic::Done if kept => {
+            ProbeTopic::Report | ProbeTopic::Visits | ProbeTopic::Done if kept => {
                 self.ignored.stale += 1;
                 Ok(())
             }
-            Topic::Report => decode(payload).map(|report| self.reported(probe, report, now)),
-            Topic::Visits => decode(payload).map(|visits| self.visited(probe, &visits)),
-            Topic::Done => decode(payload).map(|done: Done| self.done(probe, done)),
+            ProbeTopic::Report => decode(payload).map(|report| self.reported(probe, report, now)),
+            ProbeTopic::Visits => decode(payload).map(|visits| self.visited(probe, &visits)),
+            ProbeTopic::Done => decode(payload).map(|done: Done| self.done(probe, done)),
             // What the planner itself says.
-            Topic::Grant | Topic::List | Topic::Command => Ok(()),
+            ProbeTopic::Grant | ProbeTopic::List | ProbeTopic::Command => Ok(()),
         };
         if known.is_err() {
             self.ignored.nonsense += 1;
@@ -48,7 +50,7 @@ impl Coordinator {
             return Some(number);
         }
         let number = self.roster.add(name)?;
-        self.planner.add(Ledger::new(0));
+        self.planner.add(GrantLedger::new(0));
         self.unsaved = true;
         Some(number)
     }

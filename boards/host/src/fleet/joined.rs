@@ -1,9 +1,9 @@
 //! This computer as a probe of a fleet: its link to the broker, and the lists that come.
 
 use dunlin::image::Image;
-use dunlin::probe::{Board, Probe};
+use dunlin::probe::{Board, FleetEvent, Probe};
 use dunlin::time::Instant;
-use dunlin_fleet::{Broker, Device, Link, Memory, News, Room};
+use dunlin_fleet::{Broker, Device, Link, Memory, Room};
 
 use super::join_args::Place;
 use crate::board::net::{HostConnect, HostResolve};
@@ -104,9 +104,33 @@ impl Device for Lists {
         good
     }
 
-    fn tell(&mut self, news: News) {
-        output::say(news);
+    fn tell(&mut self, event: FleetEvent) {
+        output::say(sentence(&event));
     }
+}
+
+/// What a person is told of the link.
+fn sentence(event: &FleetEvent) -> String {
+    let told = match event {
+        FleetEvent::Joined => "connected to the broker".to_owned(),
+        FleetEvent::Left { why } => format!("{why}; trying again"),
+        FleetEvent::Granted {
+            number,
+            budget,
+            lease_millis,
+        } => {
+            let seconds = lease_millis / 1_000;
+            format!("grant {number}: {budget:.0} fetches a day for {seconds} s")
+        }
+        FleetEvent::Announced { list } => format!("there is list {list}"),
+        FleetEvent::Listed { list } => format!("took list {list}"),
+        FleetEvent::NotListed { list, why } => format!("list {list} was not taken: {why}"),
+        FleetEvent::Paused => "told to pause".to_owned(),
+        FleetEvent::Resumed => "told to go on".to_owned(),
+        // One that was added to the table since says its line.
+        other => other.to_string(),
+    };
+    format!("fleet: {told}")
 }
 
 /// What a page image says of pages and hosts, for whoever tells people about them.

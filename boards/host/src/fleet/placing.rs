@@ -1,6 +1,6 @@
 //! Who gets which hosts, and who has to give some away.
 
-use dunlin::fleet::{Balance, ELASTICITY, Group, NOBODY, Place, assign, rehome, score};
+use dunlin::fleet::{Balance, ELASTICITY, Group, NOBODY, ProbeCapacity, assign, rehome, score};
 use dunlin::time::{Duration, Instant};
 
 use super::collection::{Holder, HostGroup};
@@ -126,12 +126,12 @@ impl Coordinator {
     }
 
     /// The room that a probe says it has. It gets no more than its fair share, whatever it says.
-    fn room(&self, number: usize, fair: u32) -> Place {
+    fn room(&self, number: usize, fair: u32) -> ProbeCapacity {
         let report = self.planner.entries().get(number);
         let report = report.and_then(|entry| entry.report);
         let probe = self.roster.get(number);
         let link = report.map_or(0.0, |report| report.outlook.link);
-        Place {
+        ProbeCapacity {
             key: probe.map_or(0, |probe| probe.key),
             pages: report.map_or(0, |report| report.outlook.pages.into()),
             hosts: report.map_or(0, |report| report.outlook.hosts.into()),
@@ -143,7 +143,8 @@ impl Coordinator {
     /// Gives away what is free. Who has something keeps it as long as it has room.
     fn assign(&mut self, here: &[usize]) {
         let fair = self.fair(here.len());
-        let mut places: Vec<Place> = here.iter().map(|number| self.room(*number, fair)).collect();
+        let mut places: Vec<ProbeCapacity> =
+            here.iter().map(|number| self.room(*number, fair)).collect();
         let place_of = places_of(here);
         let mut wanted: Vec<(usize, u32)> = Vec::new();
         for (number, group) in self.collection.groups().iter().enumerate() {
@@ -178,7 +179,7 @@ impl Coordinator {
                 }
             }
             for (place, number) in places.iter_mut().zip(here) {
-                *place = Place {
+                *place = ProbeCapacity {
                     link: f32::MAX,
                     ..self.room(*number, fair)
                 };

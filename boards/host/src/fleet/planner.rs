@@ -1,7 +1,7 @@
 //! Who may fetch how much: reports in, grants out, and the sum of all grants never above the
 //! budget.
 
-use dunlin::fleet::{Demand, Drift, Grant, Ledger, Report, share};
+use dunlin::fleet::{Demand, Drift, Grant, GrantLedger, Report, share};
 use dunlin::time::{Duration, Instant};
 
 /// A grant is given again, beyond a probe's reports, where it raises the budget by more than this
@@ -27,7 +27,7 @@ pub struct Rules {
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// What it may believe to hold.
-    pub ledger: Ledger,
+    pub ledger: GrantLedger,
     /// Its last report.
     pub report: Option<Report>,
     /// When that came.
@@ -39,7 +39,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    fn new(ledger: Ledger) -> Self {
+    fn new(ledger: GrantLedger) -> Self {
         Self {
             ledger,
             report: None,
@@ -80,7 +80,7 @@ pub struct Planner {
 
 impl Planner {
     /// A planner of probes with these ledgers.
-    pub fn new(rules: Rules, ledgers: impl Iterator<Item = Ledger>) -> Self {
+    pub fn new(rules: Rules, ledgers: impl Iterator<Item = GrantLedger>) -> Self {
         Self {
             rules,
             entries: ledgers.map(Entry::new).collect(),
@@ -108,13 +108,13 @@ impl Planner {
     }
 
     /// One more probe; its number.
-    pub fn add(&mut self, ledger: Ledger) -> usize {
+    pub fn add(&mut self, ledger: GrantLedger) -> usize {
         self.entries.push(Entry::new(ledger));
         self.entries.len() - 1
     }
 
     /// The ledger of a probe.
-    pub fn ledger_mut(&mut self, probe: usize) -> Option<&mut Ledger> {
+    pub fn ledger_mut(&mut self, probe: usize) -> Option<&mut GrantLedger> {
         self.entries.get_mut(probe).map(|entry| &mut entry.ledger)
     }
 

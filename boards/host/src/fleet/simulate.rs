@@ -2,8 +2,8 @@
 //! how soon do grants come near the optimum, and does a host ever have two owners?
 
 use dunlin::fleet::{
-    Balance, Departure, Drift, Group, LONGEST, Ledger, Member, NOBODY, Outlook, Place, Visit,
-    Visits, assign, encode, rehome,
+    Balance, Departure, Drift, GrantLedger, Group, LONGEST, Member, NOBODY, Outlook, ProbeCapacity,
+    VisitReport, Visits, assign, encode, rehome,
 };
 use dunlin::math::split_mix;
 use dunlin::time::{Duration, Instant};
@@ -200,7 +200,7 @@ impl Fleet {
             lease: LEASE,
             drift: DRIFT,
         };
-        let ledgers = probes.iter().map(|_| Ledger::new(1));
+        let ledgers = probes.iter().map(|_| GrantLedger::new(1));
         Self {
             setting,
             random,
@@ -327,7 +327,7 @@ impl Fleet {
     fn bytes_per_day(&self, before: u64) -> f64 {
         let rounds = Duration::DAY.as_secs() / REPORT.as_secs();
         let control = (self.bytes - before) as f64 * rounds as f64 / self.probes.len() as f64;
-        let visit = Visit {
+        let visit = VisitReport {
             page: 1_000,
             ago_s: 300,
             changed: false,
@@ -386,7 +386,7 @@ impl Fleet {
         }
         let groups = self.groups(&hosts, 0.0);
         let mut places: Vec<_> = (0..self.probes.len() as u64)
-            .map(|number| Place {
+            .map(|number| ProbeCapacity {
                 key: split_mix(&mut (number + 1)),
                 pages: 4_096,
                 hosts: 1_024,
@@ -457,7 +457,7 @@ fn fixed_budgets(setting: Setting) -> (f64, f64, f64) {
     order.sort_by_key(|number| core::cmp::Reverse(size(number)));
     let mean = (web.pages() / setting.probes) as u32;
     let mut places: Vec<_> = (0..setting.probes)
-        .map(|_| Place {
+        .map(|_| ProbeCapacity {
             key: split_mix(&mut random),
             pages: mean * 3 / 2,
             hosts: 1_024,

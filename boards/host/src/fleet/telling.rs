@@ -2,7 +2,7 @@
 
 use std::io;
 
-use dunlin::fleet::{Command, LONGEST, ListNotice, Topic, Verb, encode, list_digest, topic};
+use dunlin::fleet::{Command, LONGEST, ListNotice, ProbeTopic, Verb, encode, list_digest, topic};
 use dunlin::time::Instant;
 
 use super::coordinator::{Coordinator, SentCommand};
@@ -65,7 +65,7 @@ impl Coordinator {
         }
         let mut buffer = [0; LONGEST];
         if let (Some(place), Some(bytes)) = (
-            topic(fleet, &probe.name, Topic::Grant),
+            topic(fleet, &probe.name, ProbeTopic::Grant),
             encode(&grant, &mut buffer),
         ) {
             self.outbox.push(Outgoing::new(place.as_str(), bytes));
@@ -173,7 +173,7 @@ impl Coordinator {
         };
         let mut buffer = [0; LONGEST];
         if let (Some(place), Some(bytes)) = (
-            topic(&self.settings.fleet, &probe.name, Topic::List),
+            topic(&self.settings.fleet, &probe.name, ProbeTopic::List),
             encode(&notice, &mut buffer),
         ) {
             let message = Outgoing::new(place.as_str(), bytes).retained();
@@ -203,7 +203,7 @@ impl Coordinator {
         });
         let probe = self.roster.get(number);
         let place =
-            probe.and_then(|probe| topic(&self.settings.fleet, &probe.name, Topic::Command));
+            probe.and_then(|probe| topic(&self.settings.fleet, &probe.name, ProbeTopic::Command));
         let mut buffer = [0; LONGEST];
         if let (Some(place), Some(bytes)) = (place, encode(&Command { id, verb }, &mut buffer)) {
             let message = Outgoing::new(place.as_str(), bytes).expires(COMMAND_EXPIRES_S);

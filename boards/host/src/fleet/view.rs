@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use dunlin::fleet::{Topic, topic};
+use dunlin::fleet::{ProbeTopic, topic};
 use dunlin::time::Instant;
 use serde::{Deserialize, Serialize};
 
@@ -445,7 +445,7 @@ const SENSORS: [(&str, &str, &str, &str); 5] = [
 /// Messages by which Home Assistant finds a probe. The broker keeps them.
 pub fn discovery(fleet: &str, probe: &str) -> Vec<Outgoing> {
     let state = probe_topic(fleet, probe);
-    let presence = topic(fleet, probe, Topic::State);
+    let presence = topic(fleet, probe, ProbeTopic::State);
     let node = format!("dunlin_{fleet}_{probe}").replace('.', "_");
     let sensor = |(field, name, unit, template): (&str, &str, &str, &str)| {
         let config = serde_json::json!({

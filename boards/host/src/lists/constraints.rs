@@ -1,7 +1,7 @@
 //! What the list says of single pages, as the crate counts it: limits and clocks.
 
 use clap::ValueEnum;
-use dunlin::constraints::{ChangeLaw, CrawlLimits, Update, Updates};
+use dunlin::constraints::{ChangeLaw, ClockUpdate, CrawlLimits, Updates};
 use dunlin::model::Objective;
 use dunlin::time::Duration;
 use serde::Serialize;
@@ -26,7 +26,7 @@ pub fn limits(page: &ListedPage, interval: Duration) -> CrawlLimits {
     }
 }
 
-/// The bytes of the updates of a page that changes by the clock; see [`Update::to_bytes`].
+/// The bytes of the updates of a page that changes by the clock; see [`ClockUpdate::to_bytes`].
 ///
 /// # Errors
 /// An update that lies beyond the interval.
@@ -43,7 +43,7 @@ pub fn clock(page: &ListedPage, interval: Duration) -> Result<Option<Vec<u8>>, E
         )));
     }
     let bytes = |update: &super::pages::ListedUpdate| {
-        Update {
+        ClockUpdate {
             offset: update.offset,
             probability: update.probability as f32,
         }

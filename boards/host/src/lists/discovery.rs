@@ -1,7 +1,7 @@
 //! Whether and where pages are looked for beyond the list, as `run`, `check`, `cargo xtask qemu`
 //! and `cargo xtask flash` take it.
 
-use dunlin::discover::{Discovery, Scope};
+use dunlin::discover::{DiscoverySettings, Scope};
 use dunlin::rank::{Measure, Ranking, Topic, TopicError};
 use dunlin::time::Duration;
 
@@ -158,7 +158,7 @@ impl DiscoverArgs {
 
     fn exploring(&self) -> Result<u8, Error> {
         match self.explore {
-            None => Ok(Discovery::EXPLORING),
+            None => Ok(DiscoverySettings::EXPLORING),
             Some(share) if (0.0..=MOST_EXPLORING).contains(&share) => {
                 Ok((share * 256.0).round() as u8)
             }
@@ -207,7 +207,7 @@ impl Wanted {
             scope,
             places,
             gap_ms,
-            exploring: Discovery::EXPLORING,
+            exploring: DiscoverySettings::EXPLORING,
             measure: Measure::DEFAULT,
             topic: Vec::new(),
         }
@@ -215,7 +215,7 @@ impl Wanted {
 
     /// The section of an image, with these pages pinned.
     pub fn section(&self, pinned: impl Iterator<Item = u16>) -> Vec<u8> {
-        let mut wanted = Discovery::new(self.scope, self.places, self.gap_ms);
+        let mut wanted = DiscoverySettings::new(self.scope, self.places, self.gap_ms);
         wanted.exploring = self.exploring;
         let pinned = pinned.flat_map(u16::to_le_bytes);
         wanted.header().into_iter().chain(pinned).collect()

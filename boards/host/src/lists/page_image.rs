@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use dunlin::catalog::{
     Address, Config, CrawlLimits, Gateway, Host, LogLevel, Name, Page, PageFilter, TimeServer,
 };
-use dunlin::fetch::{Agent, Host as UrlHost, Ignore, Scheme, Url};
+use dunlin::fetch::{Agent, Ignore, Scheme, Url, UrlHost};
 use dunlin::image::{Builder, Learnt, Tag};
 use dunlin::model::Objective;
 use dunlin::probe::SCOUTS;

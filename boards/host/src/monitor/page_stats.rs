@@ -1,6 +1,6 @@
 //! What the log tells about one page.
 
-use dunlin::learn::{Estimate, Prior, Settings, Visit};
+use dunlin::learn::{Estimate, LearningSettings, Prior, Visit};
 use dunlin::time::Duration;
 
 use super::names::PageName;
@@ -58,7 +58,7 @@ impl PageStats {
                 .unwrap_or_else(|| Prior::from_interval(span));
             let belief = self.belief.get_or_insert_with(|| Estimate::new(&prior));
             if let Some(changed) = changed {
-                belief.update(&Visit::new(span, changed), &Settings::DEFAULT);
+                belief.update(&Visit::new(span, changed), &LearningSettings::DEFAULT);
             }
         }
         if changed == Some(true) {

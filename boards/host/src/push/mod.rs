@@ -23,7 +23,7 @@ use dunlin::fetch::Url;
 use dunlin::image::Image;
 
 use self::message::Push;
-use self::senders::{Senders, Verdict};
+use self::senders::{Reception, Senders};
 use crate::collect::tokens::Tokens;
 use crate::error::Error;
 use crate::monitor::web::places::Places;
@@ -200,9 +200,9 @@ impl Pushes {
             let Some(page) = page else { continue };
             ours += 1;
             match inner.senders.push(name, page, now) {
-                Verdict::Heard if inner.waiting.len() < MOST_WAITING => inner.waiting.push(page),
-                Verdict::Heard | Verdict::TooMany => return "429 Too Many Requests",
-                Verdict::Doubted => {}
+                Reception::Heard if inner.waiting.len() < MOST_WAITING => inner.waiting.push(page),
+                Reception::Heard | Reception::TooMany => return "429 Too Many Requests",
+                Reception::Doubted => {}
             }
         }
         match ours {

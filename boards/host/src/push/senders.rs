@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+pub use dunlin::push::Reception;
 use dunlin::push::Sender;
-pub use dunlin::push::Verdict;
 use dunlin::time::Instant;
 
 use crate::collect::tokens::Tokens;
@@ -38,13 +38,13 @@ impl Senders {
     }
 
     /// A sender says that a page has changed.
-    pub fn push(&mut self, name: &str, page: u16, now: Instant) -> Verdict {
+    pub fn push(&mut self, name: &str, page: u16, now: Instant) -> Reception {
         let sender = self.known.entry(name.to_owned()).or_default();
-        let verdict = sender.push(now);
-        if verdict == Verdict::Heard {
+        let reception = sender.push(now);
+        if reception == Reception::Heard {
             self.said.entry(page).or_insert_with(|| name.to_owned());
         }
-        verdict
+        reception
     }
 
     /// A page was visited, and has changed or not: who said that it has was right or wrong.
@@ -84,7 +84,7 @@ mod tests {
             let now = at(minute);
             for (place, name) in ["good", "liar"].into_iter().enumerate() {
                 let page = 2 * minute + place as u16;
-                if senders.push(name, page, now) == Verdict::Heard {
+                if senders.push(name, page, now) == Reception::Heard {
                     heard[place] += 1;
                     senders.visited(page, name == "good");
                 }
@@ -99,13 +99,13 @@ mod tests {
     #[test]
     fn a_sender_that_floods_is_held_back_alone() {
         let mut senders = senders();
-        let verdicts: Vec<Verdict> = (0..100)
+        let receptions: Vec<Reception> = (0..100)
             .map(|page| senders.push("liar", page, at(0)))
             .collect();
-        assert_eq!(verdicts[59], Verdict::Heard);
-        assert_eq!(verdicts[60], Verdict::TooMany);
-        assert_eq!(senders.push("good", 200, at(0)), Verdict::Heard);
-        assert_eq!(senders.push("liar", 0, at(1)), Verdict::Heard);
+        assert_eq!(receptions[59], Reception::Heard);
+        assert_eq!(receptions[60], Reception::TooMany);
+        assert_eq!(senders.push("good", 200, at(0)), Reception::Heard);
+        assert_eq!(senders.push("liar", 0, at(1)), Reception::Heard);
     }
 
     #[test]
@@ -114,7 +114,7 @@ mod tests {
         let mut say = |right: bool, from: u16| {
             let mut heard = 0;
             for push in from..from + 400 {
-                if senders.push("liar", push, at(push)) == Verdict::Heard {
+                if senders.push("liar", push, at(push)) == Reception::Heard {
                     heard += 1;
                     senders.visited(push, right);
                 }

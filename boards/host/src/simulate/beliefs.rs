@@ -1,6 +1,6 @@
 //! What a policy believes about change rates: the truth, or what it has learnt so far.
 
-use dunlin::learn::{Estimate, Prior, Settings, Visit};
+use dunlin::learn::{Estimate, LearningSettings, Prior, Visit};
 use dunlin::model;
 use dunlin::plan::{Pages, PlanPage};
 use dunlin::scheduler::Outcome;
@@ -67,7 +67,7 @@ impl Beliefs {
             && let Some(before) = last.replace(fetched.now)
         {
             let visit = Visit::new(fetched.now - before, changed);
-            estimate.update(&visit, &Settings::DEFAULT);
+            estimate.update(&visit, &LearningSettings::DEFAULT);
             self.rates[fetched.page] = f64::from(estimate.rate());
         }
         self.recorded += 1;

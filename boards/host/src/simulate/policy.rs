@@ -1,7 +1,7 @@
 //! What decides in a simulation: the crate's own scheduler, or one of the rules it is compared
 //! with.
 
-use dunlin::constraints::{CrawlLimits, ListedConstraints, Update};
+use dunlin::constraints::{ClockUpdate, CrawlLimits, ListedConstraints};
 use dunlin::learn::hints::Hint;
 use dunlin::scheduler::{Decision, LargeScheduler, Outcome, PageSettings, Settings};
 use dunlin::time::{Duration, Instant};
@@ -66,7 +66,7 @@ fn constraints_of(world: &World, page: usize, learn: bool) -> ListedConstraints 
     let clock = match world.clock_of(page) {
         Some(quasi) if !learn => {
             let update = |&(offset, probability): &(f64, f64)| {
-                Update {
+                ClockUpdate {
                     offset: Duration::from_days(offset),
                     probability: probability as f32,
                 }

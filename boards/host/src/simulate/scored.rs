@@ -10,7 +10,7 @@
 //! updates have in the list; a change that a host announces without one is certain.
 
 use dunlin::learn::hints::Hint;
-use dunlin::learn::hints::scores::{Future, Kind, Missed, normal, unified};
+use dunlin::learn::hints::scores::{Future, Missed, ProviderKind, normal, unified};
 use dunlin::scheduler::Outcome;
 use dunlin::time::{Duration, Instant};
 
@@ -82,7 +82,7 @@ impl Accesses {
 #[derive(Debug)]
 struct Page {
     host: u32,
-    kind: Kind,
+    kind: ProviderKind,
     /// When it was crawled, and when the first change after that was told of, in days.
     crawled: f64,
     first_missed: f64,
@@ -101,9 +101,9 @@ pub fn scored(world: &World, per_day: f64) -> Gated<Scored> {
 
 fn rule(world: &World, per_day: f64) -> Scored {
     let kind = |host: usize| match world.hosts[host].tells {
-        Tells::Nothing => Kind::Normal,
-        Tells::Changes => Kind::Smart,
-        Tells::Plans => Kind::Super,
+        Tells::Nothing => ProviderKind::Normal,
+        Tells::Changes => ProviderKind::Smart,
+        Tells::Plans => ProviderKind::Super,
     };
     let pages: Vec<Page> = (world.pages.iter())
         .map(|page| Page {
@@ -208,12 +208,12 @@ impl Scored {
         let accesses = |from: f64| self.accesses.between(index, from, day);
         let missed = || page.missed.score(day, accesses(page.first_missed));
         match page.kind {
-            Kind::Normal => {
+            ProviderKind::Normal => {
                 let days = (day - page.crawled).max(0.0);
                 normal(days, accesses(page.crawled), LEAST_ACCESSES) / all.max(1.0)
             }
-            Kind::Smart => missed() / all.max(1.0),
-            Kind::Super => {
+            ProviderKind::Smart => missed() / all.max(1.0),
+            ProviderKind::Super => {
                 let last_cycle = accesses(day - self.cycle);
                 let all_cycles = accesses(day - (1.0 + EARLIER_CYCLES) * self.cycle);
                 let future = Future {

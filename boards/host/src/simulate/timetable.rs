@@ -12,7 +12,7 @@
 
 use dunlin::heap::{Entry, SliceHeap};
 use dunlin::pace::dispatch::{Dispatch, Queue};
-use dunlin::pace::merge::{Update, merge};
+use dunlin::pace::merge::{PlannedCrawl, merge};
 use dunlin::plan::select::select;
 use dunlin::plan::{Objective, PlanHost};
 use dunlin::time::{Duration, Instant};
@@ -152,14 +152,14 @@ impl Timetable {
     }
 
     /// When they are meant to start, host by host.
-    fn times(&self, crawls: &[u32]) -> (Vec<Update>, Vec<Queue>) {
+    fn times(&self, crawls: &[u32]) -> (Vec<PlannedCrawl>, Vec<Queue>) {
         let mut updates = Vec::new();
         let mut queues = Vec::with_capacity(self.by_host.len());
         for (own, gap) in self.by_host.iter().zip(&self.gaps) {
             let counts: Vec<u32> = own.iter().map(|page| crawls[*page as usize]).collect();
             let first = updates.len();
             let total = counts.iter().map(|count| *count as usize).sum::<usize>();
-            updates.resize(first + total, Update::default());
+            updates.resize(first + total, PlannedCrawl::default());
             let room = &mut updates[first..];
             if self.method == Method::Psp {
                 let merged = merge(&counts, self.interval, *gap, room);
@@ -182,10 +182,10 @@ impl Timetable {
 }
 
 /// Every page at its own even times.
-fn even(counts: &[u32], interval: Duration, updates: &mut [Update]) {
+fn even(counts: &[u32], interval: Duration, updates: &mut [PlannedCrawl]) {
     let times = (0..).zip(counts).flat_map(|(page, &count)| {
         let whole = u64::from(count) + 1;
-        (1..whole).map(move |crawl| Update {
+        (1..whole).map(move |crawl| PlannedCrawl {
             at: Instant::ZERO + interval * crawl / whole,
             page,
         })
@@ -198,7 +198,11 @@ fn even(counts: &[u32], interval: Duration, updates: &mut [Update]) {
 }
 
 /// When crawls really start, if one may start every `slot`.
-pub fn dispatched(updates: &[Update], mut queues: Vec<Queue>, slot: Duration) -> Vec<Update> {
+pub fn dispatched(
+    updates: &[PlannedCrawl],
+    mut queues: Vec<Queue>,
+    slot: Duration,
+) -> Vec<PlannedCrawl> {
     let hosts = queues.len();
     let mut waiting = vec![Entry::UNUSED; hosts];
     let mut places = vec![0_u32; hosts];
@@ -214,7 +218,7 @@ pub fn dispatched(updates: &[Update], mut queues: Vec<Queue>, slot: Duration) ->
     while let Some(wake) = dispatch.wake() {
         let now = idle.max(wake);
         if let Some(start) = dispatch.next(now) {
-            started.push(Update {
+            started.push(PlannedCrawl {
                 at: now,
                 page: start.update.page,
             });

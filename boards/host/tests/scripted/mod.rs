@@ -13,8 +13,8 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use dunlin::fleet::{
-    Command as Told, Done, Drift, Grant, LONGEST, ListNotice, Member, Outlook, Presence, Topic,
-    Visit, Visits, decode, encode, list_digest, read_topic, topic,
+    Command as Told, Done, Drift, Grant, LONGEST, ListNotice, Member, Outlook, Presence,
+    ProbeTopic, VisitReport, Visits, decode, encode, list_digest, read_topic, topic,
 };
 use dunlin::image::{Image, Learnt};
 use dunlin_host::board::net::{HostConnect, HostResolve};
@@ -414,7 +414,7 @@ fn settings(url: &BrokerUrl, name: &str, boot: u32) -> link::Settings {
         online: false,
     };
     let gone = encode(&gone, &mut buffer).expect("short").to_vec();
-    let state = topic(FLEET, name, Topic::State).expect("a topic");
+    let state = topic(FLEET, name, ProbeTopic::State).expect("a topic");
     link::Settings {
         url: url.clone(),
         client: name.to_owned(),
@@ -440,13 +440,13 @@ struct Script {
 }
 
 impl Script {
-    fn say<T: serde::Serialize>(&mut self, which: Topic, message: &T) {
+    fn say<T: serde::Serialize>(&mut self, which: ProbeTopic, message: &T) {
         let mut buffer = [0; LONGEST];
         let bytes = encode(message, &mut buffer).expect("short");
         let place = topic(FLEET, &self.name, which).expect("a topic");
         let message = Outgoing::new(place.as_str(), bytes);
         self.outbox.push(match which {
-            Topic::State => message.retained(),
+            ProbeTopic::State => message.retained(),
             _ => message,
         });
     }
@@ -507,7 +507,7 @@ impl Script {
                 boot: self.member.boot(),
                 list: self.member.list(),
                 first: self.number,
-                visits: [Visit {
+                visits: [VisitReport {
                     page: place,
                     ago_s: 0,
                     changed: self.number.is_multiple_of(2),
@@ -519,7 +519,7 @@ impl Script {
                 .collect(),
             };
             self.number += 1;
-            self.say(Topic::Visits, &visits);
+            self.say(ProbeTopic::Visits, &visits);
             self.web
                 .learnt
                 .lock()
@@ -532,7 +532,7 @@ impl Script {
 impl Peer for Script {
     fn connected(&mut self) {
         self.say(
-            Topic::State,
+            ProbeTopic::State,
             &Presence {
                 boot: self.member.boot(),
                 online: true,
@@ -551,18 +551,18 @@ impl Peer for Script {
             return;
         };
         match which {
-            Topic::Grant => {
+            ProbeTopic::Grant => {
                 let grant: Grant = decode(payload).expect("a grant");
                 let taken = self.member.granted(&grant);
                 let mut known = self.known.lock().expect("no panic");
                 known.grants += u32::from(taken);
                 known.refused_grants += u32::from(!taken);
             }
-            Topic::List => {
+            ProbeTopic::List => {
                 let notice: ListNotice<'_> = decode(payload).expect("a notice");
                 self.take_list(&notice);
             }
-            Topic::Command => {
+            ProbeTopic::Command => {
                 let told: Told = decode(payload).expect("a command");
                 self.known.lock().expect("no panic").told.push(told);
                 let done = Done {
@@ -570,7 +570,7 @@ impl Peer for Script {
                     id: told.id,
                     done: true,
                 };
-                self.say(Topic::Done, &done);
+                self.say(ProbeTopic::Done, &done);
             }
             _ => {}
         }
@@ -599,7 +599,7 @@ impl Peer for Script {
                 errors: 0,
             };
             let report = self.member.report(&outlook, now());
-            self.say(Topic::Report, &report);
+            self.say(ProbeTopic::Report, &report);
         }
         self.visit();
         let leased = self.member.leased_until();

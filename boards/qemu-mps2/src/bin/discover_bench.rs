@@ -7,11 +7,12 @@ use core::fmt::Write as _;
 use core::hint::black_box;
 
 use dunlin::discover::{
-    Candidate, Frontier, FrontierSettings, Link, LinkReader, LinkSink, Memory, Target, TextPlace,
-    UrlLimits, Verdict, digest, directory_digest,
+    Candidate, Frontier, FrontierMemory, FrontierSettings, Link, LinkReader, LinkSink, Target,
+    TextPlace, UrlLimits, digest, directory_digest,
 };
+use dunlin::fetch::robots::Verdict;
 use dunlin::fetch::{Fingerprinter, Url};
-use dunlin::rank::{Account, Found, Topic, WordReader};
+use dunlin::rank::{Account, FoundWords, Topic, WordReader};
 use dunlin_board::banner;
 use dunlin_suite::Meter as _;
 use qemu_mps2::meter::InstructionMeter;
@@ -63,7 +64,7 @@ static TEXT: ConstStaticCell<heapless::Vec<u8, PAGE>> = ConstStaticCell::new(hea
 
 impl Tables {
     fn frontier(&mut self, settings: FrontierSettings) -> Frontier<'_> {
-        let memory = Memory {
+        let memory = FrontierMemory {
             accounts: &mut self.accounts,
             order: &mut self.order,
             candidates: &mut self.candidates,
@@ -102,7 +103,7 @@ struct Sink<'s, 'm> {
     base: Url<'static>,
     topic: Topic,
     words: WordReader,
-    about: Found,
+    about: FoundWords,
     links: heapless::Vec<u32, LINKS>,
 }
 
@@ -167,7 +168,7 @@ fn count_links(meter: &mut InstructionMeter, tables: &mut Tables, page: &[u8]) {
             base,
             topic: Topic::new(words.iter().copied()).unwrap_or_default(),
             words: WordReader::new(),
-            about: Found::default(),
+            about: FoundWords::default(),
             links: heapless::Vec::new(),
         };
         meter.measure(name, size, size, &mut || {

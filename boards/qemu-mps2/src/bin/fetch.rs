@@ -10,7 +10,7 @@ use core::net::IpAddr;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 
-use dunlin::fetch::robots::{Access, HostRobots, Judge, LIMITS, Reader, Rules};
+use dunlin::fetch::robots::{Access, HostRobots, Judge, LIMITS, RobotsReader, Rules};
 use dunlin::fetch::{
     Addresses, Agent, Ask, Body, Client, Connect, Connection, Endpoint, Etag, Fetched,
     Fingerprinter, Hops, HttpDate, Ignore, Request, Resolve, Url, within,
@@ -100,7 +100,7 @@ fn robots(url: &str, answer: &[u8]) -> Option<bool> {
         Agent::new(black_box("dunlin/0.1"), None).ok()?,
     );
     let mut buffer = [0; 512];
-    let mut kept = Reader::new(request.agent.token(), Rules::new([0; 256]));
+    let mut kept = RobotsReader::new(request.agent.token(), Rules::new([0; 256]));
     let mut ask = Ask {
         limits: LIMITS,
         ..Ask::new(request)
@@ -112,7 +112,7 @@ fn robots(url: &str, answer: &[u8]) -> Option<bool> {
         fetched.lifetime(None),
         Instant::ZERO,
     );
-    let mut judge = Reader::new(request.agent.token(), Judge::new(request.url));
+    let mut judge = RobotsReader::new(request.agent.token(), Judge::new(request.url));
     judge.update(answer);
     let allowed = judge.finish().0.ruling().allowed && kept.finish().0.decide(&request.url).allowed;
     Some(allowed && host.access(Instant::ZERO) == Access::Rules)

@@ -4,7 +4,7 @@ use core::hint::black_box;
 
 use dunlin::learn::hints::{Provider, Signals};
 use dunlin::learn::{
-    Clock, Estimate, Gaps, HostPrior, IntervalSummary, Prior, Settings, Visit, irregular,
+    Clock, Estimate, Gaps, HostPrior, IntervalSummary, LearningSettings, Prior, Visit, irregular,
 };
 use dunlin::time::{Duration, Instant};
 
@@ -42,7 +42,7 @@ pub fn learn(meter: &mut dyn Meter) {
         meter.measure(name, 1, STEPS, &mut || {
             visits
                 .iter()
-                .for_each(|visit| page.update(black_box(visit), &Settings::DEFAULT));
+                .for_each(|visit| page.update(black_box(visit), &LearningSettings::DEFAULT));
             black_box(&page);
         });
     }
@@ -56,7 +56,7 @@ pub fn learn(meter: &mut dyn Meter) {
                 black_box(visit),
                 u32::from(visit.changed),
                 &provider,
-                &Settings::DEFAULT,
+                &LearningSettings::DEFAULT,
             );
         }
         black_box(&page);

@@ -1,6 +1,6 @@
 //! Learning on a computer: what one more visit costs.
 
-use dunlin::learn::{Estimate, Prior, Settings, Visit, irregular};
+use dunlin::learn::{Estimate, LearningSettings, Prior, Visit, irregular};
 use dunlin_suite::bench::Random;
 use host_tests::learn::{PoissonPage, Spacing};
 
@@ -23,7 +23,7 @@ pub fn learn(rows: &mut Vec<Row>) {
         let mut page = Estimate::new(&Prior::DEFAULT);
         history
             .iter()
-            .for_each(|visit| page.update(visit, &Settings::DEFAULT));
+            .for_each(|visit| page.update(visit, &LearningSettings::DEFAULT));
         page
     });
     let whole = seconds(50, || irregular::<f64>(history.iter().copied()));

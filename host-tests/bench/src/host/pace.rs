@@ -3,7 +3,7 @@
 
 use dunlin::heap::{Entry, SliceHeap};
 use dunlin::pace::carousel::{Carousel, Seat};
-use dunlin::pace::transport::{self, Crawl, Slot, SlotPrice};
+use dunlin::pace::transport::{self, Crawl, SlotPrice, TimeSlot};
 use dunlin::time::{Duration, Instant};
 use dunlin_suite::bench::Random;
 use dunlin_suite::bench::pace::Listing;
@@ -59,7 +59,7 @@ fn desouza(rows: &mut Vec<Row>) {
 fn assignment(rows: &mut Vec<Row>) {
     let count = 1_000_000;
     let mut random = Random(5);
-    let mut slots = vec![Slot::default(); count];
+    let mut slots = vec![TimeSlot::default(); count];
     let _ = transport::slots(&[count as u32 / 10; 10], Duration::DAY, &mut slots);
     let day = Duration::DAY.as_micros();
     let mut crawls: Vec<Crawl> = (0..count)

@@ -103,7 +103,7 @@ pub fn killed(elf: &Path, times: usize) -> Result<()> {
         let payload = &desk.builds[(kill + 1) % 2];
         desk.release(
             &desk.firmware_key,
-            dunlin::update::Kind::Firmware,
+            dunlin::update::PayloadKind::Firmware,
             (payload.id, &payload.bytes),
             sequence,
             &unchanged,

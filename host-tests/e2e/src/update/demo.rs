@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use dunlin::update::{Kind, SecretKey};
+use dunlin::update::{PayloadKind, SecretKey};
 use dunlin_host::board::state_file::random_key;
 use dunlin_tools::firmware::budgets::UPDATE;
 use dunlin_tools::qemu::Line;
@@ -92,7 +92,13 @@ fn run(elf: &Path, mut tell: impl FnMut(String)) -> Result<Seen> {
     let mut back = Clock::default();
     let log = ended(desk.run(&image, &options, DEADLINE, |line| {
         if line.message.starts_with("end page=") && back.begins(line) {
-            desk.release(&desk.firmware_key, Kind::Firmware, payload, BAD, &unchanged);
+            desk.release(
+                &desk.firmware_key,
+                PayloadKind::Firmware,
+                payload,
+                BAD,
+                &unchanged,
+            );
             tell(format!(
                 "— release {BAD}, signed: build {one}, which panics when it starts —"
             ));

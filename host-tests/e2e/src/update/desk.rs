@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dunlin::probe::LoggedBoardEvent;
-use dunlin::update::{Kind, Manifest, SecretKey, digest_of, manifest_ending};
+use dunlin::update::{Manifest, PayloadKind, SecretKey, digest_of, manifest_ending};
 use dunlin_host::lists::listing::Listing;
 use dunlin_tools::firmware::stamp::{self, Keys};
 use dunlin_tools::firmware::{self, BOARD};
@@ -105,7 +105,7 @@ impl Desk {
     pub fn release(
         &self,
         key: &SecretKey,
-        kind: Kind,
+        kind: PayloadKind,
         (build, bytes): (u64, &[u8]),
         sequence: u32,
         change: Change<'_>,
@@ -135,7 +135,7 @@ impl Desk {
         let [_, second] = &self.builds;
         let payload = (second.id, &second.bytes[..]);
         let key = &self.firmware_key;
-        self.release(key, Kind::Firmware, payload, sequence, change);
+        self.release(key, PayloadKind::Firmware, payload, sequence, change);
     }
 
     /// Runs the device on its flash until `enough` says so, or it ends by itself, or the deadline.

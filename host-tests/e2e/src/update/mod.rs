@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, ensure};
-use dunlin::update::{Kind, Manifest, SecretKey};
+use dunlin::update::{Manifest, PayloadKind, SecretKey};
 use dunlin_tools::firmware::BOARD;
 use dunlin_tools::qemu::{End, Line, temporary};
 use dunlin_tools::web::{Answer, Web};
@@ -175,7 +175,7 @@ pub fn refusals(elf: &Path) -> Result<()> {
         (
             "kind",
             own,
-            |manifest| manifest.kind = Kind::List,
+            |manifest| manifest.kind = PayloadKind::List,
             Trick::None,
         ),
         (
@@ -217,7 +217,7 @@ pub fn refusals(elf: &Path) -> Result<()> {
         let bytes = [&payload[..], &[index as u8]].concat();
         let change = |manifest: &mut Manifest<'_>| change(manifest);
         let sequence = 100 + index as u32;
-        desk.release(key, Kind::Firmware, (8, &bytes), sequence, &change);
+        desk.release(key, PayloadKind::Firmware, (8, &bytes), sequence, &change);
     };
     offer(0);
     let log = ended(desk.run(&image, &FAST, DEADLINE, |line| {
@@ -262,7 +262,7 @@ pub fn lists(elf: &Path) -> Result<()> {
     newer[3] = ("busy.test", "/new");
     let newer = desk.image(&newer)?;
     let release = |key: &SecretKey, sequence: u32, bytes: &[u8]| {
-        desk.release(key, Kind::List, (8, bytes), sequence, &unchanged);
+        desk.release(key, PayloadKind::List, (8, bytes), sequence, &unchanged);
     };
     let mut fetched = 0;
     let mut refused = false;

@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use dunlin::catalog::{Gateway, Name};
-use dunlin::discover::{Discovery, Scope};
+use dunlin::discover::{DiscoverySettings, Scope};
 use dunlin::probe::{Event, Failure};
 use dunlin::time::Duration;
 
@@ -169,7 +169,7 @@ fn a_gateway_is_asked_for_nothing_private_that_the_owner_did_not_name() {
 /// A probe that looks for pages beyond `http://a.test/`, whose front page and two others link to
 /// these URLs; what the servers saw of a private network.
 fn linked(scope: Scope, setting: Setting, links: &'static [&'static str]) -> (World, Vec<String>) {
-    let section = Discovery::new(scope, 20, 1_000).header().to_vec();
+    let section = DiscoverySettings::new(scope, 20, 1_000).header().to_vec();
     let setting = Setting {
         discover: Some((section, TextFlash::blank())),
         seconds: 900,

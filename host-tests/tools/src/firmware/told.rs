@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use dunlin::fetch::Url;
-use dunlin::settings::{Key, build};
+use dunlin::settings::{SettingKey, build};
 use dunlin_host::error::Error;
 use dunlin_host::fleet::join_args::Place;
 
@@ -14,7 +14,7 @@ use crate::shell::root;
 
 /// Settings of a device, as they will lie in its flash.
 #[derive(Clone, Debug, Default)]
-pub struct Told(Vec<(Key, String)>);
+pub struct Told(Vec<(SettingKey, String)>);
 
 impl Told {
     /// For a board: those of a file, and for one with Wi-Fi the network and its password of the
@@ -55,9 +55,9 @@ impl Told {
             broker.host, broker.port, broker.fleet
         );
         let told = [
-            (Key::Broker, url),
-            (Key::BrokerUser, probe.to_owned()),
-            (Key::BrokerPassword, broker.password.clone()),
+            (SettingKey::Broker, url),
+            (SettingKey::BrokerUser, probe.to_owned()),
+            (SettingKey::BrokerPassword, broker.password.clone()),
         ];
         self.0
             .retain(|(known, _)| told.iter().all(|(key, _)| key != known));
@@ -77,15 +77,20 @@ impl Told {
 
     /// Has it headers for single hosts?
     pub fn has_headers(&self) -> bool {
-        self.get(Key::Headers).is_some()
+        self.get(SettingKey::Headers).is_some()
     }
 
     fn add_headers(&mut self, lines: &str, first: bool) {
-        let before = self.0.iter_mut().find(|(key, _)| *key == Key::Headers);
+        let before = self
+            .0
+            .iter_mut()
+            .find(|(key, _)| *key == SettingKey::Headers);
         match before {
             Some((_, known)) if first => *known = format!("{}\n{known}", lines.trim_end()),
             Some((_, known)) => *known = format!("{known}\n{lines}"),
-            None => self.0.push((Key::Headers, lines.trim_end().to_owned())),
+            None => self
+                .0
+                .push((SettingKey::Headers, lines.trim_end().to_owned())),
         }
     }
 
@@ -98,7 +103,7 @@ impl Told {
                 continue;
             }
             let known = || {
-                let names: Vec<&str> = Key::ALL.iter().map(|key| key.name()).collect();
+                let names: Vec<&str> = SettingKey::ALL.iter().map(|key| key.name()).collect();
                 names.join(", ")
             };
             let parts = line.split_once('=');
@@ -108,14 +113,14 @@ impl Told {
                     known()
                 )));
             };
-            let Some(key) = Key::named(name) else {
+            let Some(key) = SettingKey::named(name) else {
                 return Err(Error::Usage(format!(
                     "{file}, line {number}: found {name:?}, expected one of {}",
                     known()
                 )));
             };
             // One for each host: they become lines of one setting.
-            if key == Key::Headers {
+            if key == SettingKey::Headers {
                 if !is_header_line(value) {
                     return Err(Error::Usage(format!(
                         "{file}, line {number}: found no origin and header, expected header = http://HOST[:PORT] NAME: VALUE"
@@ -137,27 +142,27 @@ impl Told {
     /// Where updates are looked for, if the file says so; else this is from now on, if there is
     /// one.
     pub fn update_url(&mut self, otherwise: Option<&str>) -> Option<&str> {
-        if let (None, Some(url)) = (self.get(Key::UpdateUrl), otherwise) {
-            self.0.push((Key::UpdateUrl, url.to_owned()));
+        if let (None, Some(url)) = (self.get(SettingKey::UpdateUrl), otherwise) {
+            self.0.push((SettingKey::UpdateUrl, url.to_owned()));
         }
-        self.get(Key::UpdateUrl)
+        self.get(SettingKey::UpdateUrl)
     }
 
-    fn get(&self, key: Key) -> Option<&str> {
+    fn get(&self, key: SettingKey) -> Option<&str> {
         let found = self.0.iter().find(|(known, _)| *known == key);
         found.map(|(_, value)| value.as_str())
     }
 
     fn add_network(&mut self, board: &Board) -> Result<(), Error> {
-        if self.get(Key::WifiNetwork).is_some() {
+        if self.get(SettingKey::WifiNetwork).is_some() {
             return Ok(());
         }
         let file = root().join("boards").join(board.name).join("wifi.txt");
         let text = fs::read_to_string(&file).unwrap_or_default();
         let mut lines = text.lines();
         let names = [
-            (Key::WifiNetwork, "DUNLIN_WIFI_NETWORK"),
-            (Key::WifiPassword, "DUNLIN_WIFI_PASSWORD"),
+            (SettingKey::WifiNetwork, "DUNLIN_WIFI_NETWORK"),
+            (SettingKey::WifiPassword, "DUNLIN_WIFI_PASSWORD"),
         ];
         for (key, name) in names {
             let line = lines.next().unwrap_or_default().to_owned();
@@ -166,7 +171,7 @@ impl Told {
                 self.0.push((key, value));
             }
         }
-        if self.get(Key::WifiNetwork).is_some() {
+        if self.get(SettingKey::WifiNetwork).is_some() {
             return Ok(());
         }
         Err(Error::Usage(format!(
@@ -208,21 +213,24 @@ fn is_header_line(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dunlin::settings::Settings;
+    use dunlin::settings::DeviceSettings;
 
     #[test]
     fn a_file_is_what_the_device_reads() {
         let text = "# for the roof\n\nwifi-network = a = b\ncollector-token=secret\n";
         let told = Told::parse("file", text).expect("settings");
         let bytes = told.bytes().expect("they fit").expect("some");
-        let settings = Settings::parse(&bytes);
-        assert_eq!(settings.get(Key::WifiNetwork), Some("a = b"));
-        assert_eq!(settings.get(Key::CollectorToken), Some("secret"));
+        let settings = DeviceSettings::parse(&bytes);
+        assert_eq!(settings.get(SettingKey::WifiNetwork), Some("a = b"));
+        assert_eq!(settings.get(SettingKey::CollectorToken), Some("secret"));
         let text = "header = https://a.test X-Key: 1|X: 2\nheader = http://b.test X-Key: 3\n";
         let told = Told::parse("file", text).expect("settings");
         let bytes = told.bytes().expect("they fit").expect("some");
         let lines = "https://a.test X-Key: 1|X: 2\nhttp://b.test X-Key: 3";
-        assert_eq!(Settings::parse(&bytes).get(Key::Headers), Some(lines));
+        assert_eq!(
+            DeviceSettings::parse(&bytes).get(SettingKey::Headers),
+            Some(lines)
+        );
         assert_eq!(Told::default().bytes().expect("none fit"), None);
     }
 
@@ -233,7 +241,10 @@ mod tests {
         let told = told.with_headers("http://b.test X-Key: 4\n");
         let bytes = told.bytes().expect("they fit").expect("some");
         let lines = "http://b.test X-Key: 4\nhttp://b.test X-Key: 3";
-        assert_eq!(Settings::parse(&bytes).get(Key::Headers), Some(lines));
+        assert_eq!(
+            DeviceSettings::parse(&bytes).get(SettingKey::Headers),
+            Some(lines)
+        );
     }
 
     #[test]
@@ -247,8 +258,8 @@ mod tests {
         assert_eq!(told.update_url(None), None);
         told.update_url(Some("http://b.test/"));
         let bytes = told.bytes().expect("it fits").expect("one");
-        let settings = Settings::parse(&bytes);
-        assert_eq!(settings.get(Key::UpdateUrl), Some("http://b.test/"));
+        let settings = DeviceSettings::parse(&bytes);
+        assert_eq!(settings.get(SettingKey::UpdateUrl), Some("http://b.test/"));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use dunlin::heap::{Entry, SliceHeap};
 use dunlin::model::quasi;
 use dunlin::pace::carousel::{Carousel, Seat};
 use dunlin::pace::dispatch::{Dispatch, Queue};
-use dunlin::pace::merge::{Link, Moments, Update, spread};
+use dunlin::pace::merge::{Moments, PlannedCrawl, SpreadScratch, spread};
 use dunlin::plan::optimal::optimal;
 use dunlin::plan::select::select;
 use dunlin::plan::{Objective, PlanPage, Spacing, page_cost};
@@ -321,7 +321,7 @@ fn make(args: &Args, listing: &Listing) -> Result<Vec<Visit>, Error> {
             }
             visits
                 .iter()
-                .map(|visit| Update {
+                .map(|visit| PlannedCrawl {
                     at: visit.at,
                     page: visit.page,
                 })
@@ -340,7 +340,7 @@ fn shortest_gap(args: &Args, listing: &Listing, page: u32) -> Duration {
 
 /// Moves crawls of pages that may be crawled so often only later, where they are too close. What
 /// is too late for the interval then is left out: in the next one it would be too soon.
-fn keep_apart(args: &Args, listing: &Listing, mut planned: Vec<Update>) -> Vec<Update> {
+fn keep_apart(args: &Args, listing: &Listing, mut planned: Vec<PlannedCrawl>) -> Vec<PlannedCrawl> {
     planned.sort_unstable();
     let mut first = vec![None; listing.list.pages.len()];
     let mut last = first.clone();
@@ -393,7 +393,11 @@ fn say_assumed(args: &Args, listing: &Listing, pages: &[PlanPage<'_, f64>]) {
 }
 
 /// The carousel's slots, evenly over the interval.
-fn turn(args: &Args, listing: &Listing, pages: &[PlanPage<'_, f64>]) -> Result<Vec<Update>, Error> {
+fn turn(
+    args: &Args,
+    listing: &Listing,
+    pages: &[PlanPage<'_, f64>],
+) -> Result<Vec<PlannedCrawl>, Error> {
     let mut hosts = plan_hosts(&listing.gates, args.interval);
     let mut rates = vec![0.0; pages.len()];
     let budget = f64::from(args.crawls);
@@ -410,7 +414,7 @@ fn turn(args: &Args, listing: &Listing, pages: &[PlanPage<'_, f64>]) -> Result<V
     for (page, rate) in (0_u32..).zip(&mut rates) {
         let listed = &listing.list.pages[page as usize];
         if let Some(moments) = at_updates(args, listed, rate.round() as u32)? {
-            by_clock.extend(moments.into_iter().map(|at| Update { at, page }));
+            by_clock.extend(moments.into_iter().map(|at| PlannedCrawl { at, page }));
             *rate = 0.0;
         }
     }
@@ -437,7 +441,7 @@ fn turn(args: &Args, listing: &Listing, pages: &[PlanPage<'_, f64>]) -> Result<V
         let gate = &listing.gates[listing.gate_of_page(page? as usize)];
         // As far into its open hours as into the interval.
         let share = open_time(gate, slot(number) - Instant::ZERO);
-        Some(Update {
+        Some(PlannedCrawl {
             at: after_open_time(gate, share),
             page: page?,
         })
@@ -469,14 +473,14 @@ fn spread_hosts(
     args: &Args,
     listing: &Listing,
     pages: &[PlanPage<'_, f64>],
-) -> Result<Vec<Update>, Error> {
+) -> Result<Vec<PlannedCrawl>, Error> {
     let crawls = whole_crawls(args, listing, pages)?;
     let mut behind: Vec<Vec<usize>> = vec![Vec::new(); listing.gates.len()];
     (0..pages.len()).for_each(|page| behind[listing.gate_of_page(page)].push(page));
     let mut all = Vec::new();
     for (page, &count) in crawls.iter().enumerate() {
         let moments = at_updates(args, &listing.list.pages[page], count)?;
-        all.extend(moments.into_iter().flatten().map(|at| Update {
+        all.extend(moments.into_iter().flatten().map(|at| PlannedCrawl {
             at,
             page: page as u32,
         }));
@@ -487,8 +491,8 @@ fn spread_hosts(
         let count = |page: &usize| if by_clock(page) { 0 } else { crawls[*page] };
         let counts: Vec<u32> = behind.iter().map(count).collect();
         let total = counts.iter().map(|count| *count as usize).sum();
-        let mut updates = vec![Update::default(); total];
-        let mut links = vec![Link::default(); total];
+        let mut updates = vec![PlannedCrawl::default(); total];
+        let mut links = vec![SpreadScratch::default(); total];
         let cost = |page: u32, gap: Duration| {
             let page = &pages[behind[page as usize]];
             let gap = gap.as_secs_f64() / args.interval.as_secs_f64();
@@ -518,7 +522,7 @@ fn spread_hosts(
             cost,
         )
         .map_err(|error| Error::Usage(format!("{}: {error}", gate.name)))?;
-        all.extend(updates.iter().map(|update| Update {
+        all.extend(updates.iter().map(|update| PlannedCrawl {
             at: after_open_time(gate, update.at - Instant::ZERO),
             page: behind[update.page as usize] as u32,
         }));
@@ -527,7 +531,12 @@ fn spread_hosts(
 }
 
 /// Hands planned crawls to crawlers as they fall idle, the most delayed first, politely.
-fn dispatch(args: &Args, listing: &Listing, planned: Vec<Update>, speeds: &[u32]) -> Vec<Visit> {
+fn dispatch(
+    args: &Args,
+    listing: &Listing,
+    planned: Vec<PlannedCrawl>,
+    speeds: &[u32],
+) -> Vec<Visit> {
     let mut updates = planned;
     updates.sort_unstable_by_key(|update| (listing.gate_of_page(update.page as usize), *update));
     let mut queues: Vec<Queue> = listing

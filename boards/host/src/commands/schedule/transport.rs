@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use dunlin::heap::{Entry, SliceHeap};
-use dunlin::pace::transport::{self, Column, Cost, Crawl, Slot, SlotPrice, TransportError};
+use dunlin::pace::transport::{self, Column, Cost, Crawl, SlotPrice, TimeSlot, TransportError};
 use dunlin::plan::PlanPage;
 use dunlin::time::{Duration, Instant};
 
@@ -39,7 +39,7 @@ pub fn assign(
     let mut wanted = wanted(args, listing, &counts)?;
     wanted.sort_unstable();
     let crawls: Vec<Crawl> = wanted.iter().map(|(crawl, _)| *crawl).collect();
-    let mut slots = vec![Slot::default(); speeds.iter().map(|speed| *speed as usize).sum()];
+    let mut slots = vec![TimeSlot::default(); speeds.iter().map(|speed| *speed as usize).sum()];
     let failed = |error: TransportError| match error {
         TransportError::NoSlot { crawl } => {
             let url = &listing.list.pages[wanted[crawl].1 as usize].url;
@@ -111,7 +111,11 @@ pub fn assign(
 }
 
 /// Where no slot is forbidden: one sweep over time.
-fn sweep(crawls: &[Crawl], slots: &[Slot], slot_of: &mut [u32]) -> Result<Cost, TransportError> {
+fn sweep(
+    crawls: &[Crawl],
+    slots: &[TimeSlot],
+    slot_of: &mut [u32],
+) -> Result<Cost, TransportError> {
     let mut entries = vec![Entry::UNUSED; crawls.len()];
     let mut places = vec![0; crawls.len()];
     let mut more_entries = vec![Entry::UNUSED; slots.len()];

@@ -1,13 +1,12 @@
-//! What a link tells of itself, for a log.
+//! What can go wrong between a probe and those whom it hears of: the broker, and the planner's lists.
 
 use core::fmt;
-
-use crate::list::ListError;
 
 /// Why a probe has no connection to its broker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Left {
+#[non_exhaustive]
+pub enum LinkError {
     /// The broker's name has no address that can be reached.
     Name,
     /// The broker is spoken to through TLS, which this firmware is without.
@@ -28,7 +27,7 @@ pub enum Left {
     Names,
 }
 
-impl fmt::Display for Left {
+impl fmt::Display for LinkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name => f.write_str("the broker's name has no address"),
@@ -51,65 +50,44 @@ impl fmt::Display for Left {
     }
 }
 
-/// Something that a person may want to know about a link.
-#[derive(Clone, Copy, Debug, PartialEq)]
+impl core::error::Error for LinkError {}
+
+/// Why a list was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum News {
-    /// The broker knows the probe.
-    Joined,
-    /// There is no connection, and why.
-    Left(Left),
-    /// The planner has granted a budget and a lease.
-    Granted {
-        /// The grant's number.
-        number: u32,
-        /// Fetches a day.
-        budget: f32,
-        /// For how long, in milliseconds.
-        lease_ms: u32,
-    },
-    /// The planner has made another list.
-    Announced {
-        /// Its version.
-        version: u32,
-    },
-    /// A list is here, and good.
-    Listed {
-        /// Its version.
-        version: u32,
-    },
-    /// A list was not taken.
-    NotListed {
-        /// Its version.
-        version: u32,
-        /// Why it was not taken.
-        why: ListError,
-    },
-    /// The planner has told it to pause, or to go on.
-    Paused(bool),
+#[non_exhaustive]
+pub enum ListError {
+    /// It is longer than there is room for.
+    TooLong,
+    /// It could not be written.
+    Storage,
+    /// Its address is no URL that can be asked.
+    Url,
+    /// Its server was not reached, or broke off.
+    Unanswered,
+    /// Its server answered with this status.
+    Status(u16),
+    /// It has another length than announced.
+    Length,
+    /// It has another digest than announced.
+    Digest,
+    /// It is no page image, or one that this device cannot run on.
+    Image,
 }
 
-impl fmt::Display for News {
+impl fmt::Display for ListError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Joined => f.write_str("fleet: connected to the broker"),
-            Self::Left(why) => write!(f, "fleet: {why}; trying again"),
-            Self::Granted {
-                number,
-                budget,
-                lease_ms,
-            } => write!(
-                f,
-                "fleet: grant {number}: {budget:.0} fetches a day for {} s",
-                lease_ms / 1_000
-            ),
-            Self::Announced { version } => write!(f, "fleet: there is list {version}"),
-            Self::Listed { version } => write!(f, "fleet: took list {version}"),
-            Self::NotListed { version, why } => {
-                write!(f, "fleet: list {version} was not taken: {why}")
-            }
-            Self::Paused(true) => f.write_str("fleet: told to pause"),
-            Self::Paused(false) => f.write_str("fleet: told to go on"),
+            Self::TooLong => f.write_str("it is longer than there is room for"),
+            Self::Storage => f.write_str("it could not be written"),
+            Self::Url => f.write_str("its address cannot be asked"),
+            Self::Unanswered => f.write_str("the planner did not answer"),
+            Self::Status(status) => write!(f, "the planner answered {status}"),
+            Self::Length => f.write_str("it has another length than announced"),
+            Self::Digest => f.write_str("it has another digest than announced"),
+            Self::Image => f.write_str("it is no list that this probe can run on"),
         }
     }
 }
+
+impl core::error::Error for ListError {}
