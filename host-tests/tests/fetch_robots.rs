@@ -234,6 +234,31 @@ fn half_a_megabyte_passes_through_the_window() {
     assert_eq!(judges[1].ruling().reason, Reason::Line(lines));
 }
 
+#[test]
+fn several_judges_forget_the_rules_of_others_when_our_group_comes() {
+    let mut judges = ["/a", "/b"]
+        .map(|path| Judge::new(Url::parse(format!("http://x{path}").leak()).unwrap()));
+    let mut reader = RobotsReader::new("dunlin", &mut judges[..]);
+    reader.update(b"User-agent: *\nDisallow: /\n\nUser-agent: dunlin\nDisallow: /b\n");
+    reader.finish();
+    assert_eq!(judges.map(|judge| judge.ruling().allowed), [true, false]);
+}
+
+#[test]
+fn many_rules_that_are_alike_are_not_too_much_work() {
+    let mut reader = RobotsReader::new("dunlin", Rules::new([0_u8; 4096]));
+    reader.update(b"User-agent: *\n");
+    for rule in 0..100 {
+        reader.update(format!("Disallow: /some/path/{rule}/x\n").as_bytes());
+    }
+    for _ in 0..5_000 {
+        reader.update(b"Disallow: /some/path/1/x\n");
+    }
+    let (rules, _) = reader.finish();
+    let decide = |path| rules.decide(&Url::parse(path).unwrap()).allowed;
+    assert!(!decide("http://x/some/path/1/x") && decide("http://x/some/path/1/y"));
+}
+
 /// Judges, and the most steps that they took of one turn, and of all.
 struct Counting<'j, 'u> {
     judges: &'j mut [Judge<'u>],

@@ -28,8 +28,6 @@ enum Place {
     EndName(u8),
     /// In an escaped script, after `<` or `</` and so many letters of `script`.
     Nested(u8),
-    /// After letters that are not `script`.
-    NestedOther,
 }
 
 /// The text of an element, while it is passed over.
@@ -98,10 +96,8 @@ impl RawText {
                 Some(letter) if byte.eq_ignore_ascii_case(letter) => {
                     self.place = Place::Nested(matched + 1);
                 }
-                _ if byte.is_ascii_alphabetic() => self.place = Place::NestedOther,
                 _ => self.text(byte),
             },
-            Place::NestedOther if byte.is_ascii_alphabetic() => {}
             _ => self.text(byte),
         }
         false

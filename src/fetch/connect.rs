@@ -150,3 +150,18 @@ pub trait Connection: Read + Write {
     /// *Cancellation*: dropping the future may leave the peer to find out by itself.
     async fn finish(&mut self) {}
 }
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::string::ToString;
+
+    #[test]
+    fn every_reason_of_tls_has_words_of_its_own() {
+        let words: BTreeSet<_> = TlsError::ALL.iter().map(ToString::to_string).collect();
+        assert_eq!(words.len(), TlsError::ALL.len());
+        assert!(words.iter().all(|words| words.len() > 10), "{words:?}");
+    }
+}

@@ -322,3 +322,25 @@ fn receive<C: Read, T: Tee>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_means_what_was_asked_for() {
+        let of = |status| AnswerKind::of(status, true, true);
+        assert_eq!(of(204), AnswerKind::Page);
+        assert_eq!(of(304), AnswerKind::NotModified);
+        assert_eq!(of(308), AnswerKind::Redirect);
+        assert_eq!(of(300), AnswerKind::Nonsense);
+        assert_eq!(of(410), AnswerKind::Gone);
+        assert_eq!(of(503), AnswerKind::Busy);
+        assert_eq!(of(403), AnswerKind::Refused);
+        assert_eq!(of(502), AnswerKind::Broken);
+        assert_eq!(of(600), AnswerKind::Nonsense);
+        // Not modified since when, and redirected to where?
+        assert_eq!(AnswerKind::of(304, false, true), AnswerKind::Nonsense);
+        assert_eq!(AnswerKind::of(302, true, false), AnswerKind::Nonsense);
+    }
+}

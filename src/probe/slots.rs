@@ -370,3 +370,46 @@ impl<B: Board> Runner<'_, '_, B> {
         connection.end(broken, self.probe.board.now()).await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn slow_hosts_have_half_of_the_slots() {
+        let mut slots = Slots::new(4);
+        let busy = |since, slow| Doing::Busy {
+            since: at(since),
+            slow,
+        };
+        slots.set(0, busy(0, false));
+        slots.set(1, busy(0, true));
+        assert!(slots.has_room_for_slow(at(1)));
+        assert!(!slots.has_room_for_slow(at(5)), "slot 0 is slow by now");
+        slots.set(0, Doing::Free);
+        slots.set(2, Doing::Keeps(3));
+        assert!(slots.has_room_for_slow(at(60)));
+    }
+
+    #[test]
+    fn an_only_slot_rests_from_slow_hosts() {
+        let mut slots = Slots::new(1);
+        slots.set(
+            0,
+            Doing::Busy {
+                since: at(10),
+                slow: false,
+            },
+        );
+        assert!(slots.hangs(at(16), Duration::from_secs(5)) && !slots.are_idle());
+        assert!(slots.leave(0, at(16)), "six seconds are slow");
+        assert!(slots.are_idle());
+        assert!(!slots.has_room_for_slow(at(45)));
+        assert!(slots.has_room_for_slow(at(46)));
+        assert!(!slots.leave(0, at(60)), "it was not there");
+    }
+}

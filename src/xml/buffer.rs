@@ -59,3 +59,19 @@ impl<const ROOM: usize> Buffer<ROOM> {
         self.bytes.get(..usize::from(length)).unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_blanks_are_cut_off_unnoticed() {
+        let mut buffer = Buffer::<3>::new();
+        b"abc \n".iter().for_each(|byte| buffer.push(*byte));
+        assert!(!buffer.is_cut() && !buffer.is_empty());
+        buffer.push(b'd');
+        assert!(buffer.is_cut());
+        buffer.clear();
+        assert!(buffer.is_empty() && !buffer.is_cut());
+    }
+}

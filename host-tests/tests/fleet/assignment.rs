@@ -1,6 +1,6 @@
 //! Who looks after which host: bounded, sticky, and balanced where budgets are fixed.
 
-use dunlin::fleet::{Group, NOBODY, ProbeCapacity, assign};
+use dunlin::fleet::{Balance, Group, NOBODY, ProbeCapacity, assign, rehome, score};
 use dunlin_suite::bench::Random;
 
 const PROBES: usize = 50;
@@ -82,4 +82,55 @@ fn what_no_probe_has_room_for_has_no_owner() {
     let mut owners = [NOBODY];
     let left = assign(&[huge], &mut places(&groups(100)), &mut owners);
     assert_eq!((left, owners), (1, [NOBODY]));
+}
+
+#[test]
+fn scores_of_pairs_are_their_own() {
+    let mut scores: Vec<u64> = (0..64)
+        .flat_map(|group| (64..128).map(move |probe| score(group << 7, probe)))
+        .collect();
+    let count = scores.len();
+    scores.sort_unstable();
+    scores.dedup();
+    assert_eq!(scores.len(), count);
+}
+
+#[test]
+fn who_gives_away_stops_at_balance_and_who_takes_has_room() {
+    let group = |key| Group {
+        key,
+        pages: 3,
+        hosts: 1,
+        demand: 2.0,
+    };
+    let groups: Vec<Group> = (0..6).map(group).collect();
+    let balance = |key, excess| Balance {
+        key,
+        excess,
+        pages: 10,
+        hosts: 2,
+    };
+    let mut probes = [balance(1, 3.5), balance(2, -100.0)];
+    let mut owners = vec![0; 6];
+    assert_eq!(rehome(&groups, &mut probes, &mut owners, 100), 6);
+    assert_eq!(owners, [1, 1, 0, 0, 0, 0]);
+    assert_eq!((probes[0].excess, probes[1].excess), (-0.5, -96.0));
+    assert_eq!((probes[0].pages, probes[0].hosts), (16, 4));
+    assert_eq!((probes[1].pages, probes[1].hosts), (4, 0));
+    // No room for one more host, however much it has to give away.
+    probes[0].excess = 50.0;
+    assert_eq!(rehome(&groups, &mut probes, &mut owners, 100), 0);
+    probes[1].hosts = 9;
+    assert_eq!(
+        rehome(&groups, &mut probes, &mut owners, 2),
+        0,
+        "too many pages"
+    );
+    assert_eq!(rehome(&groups, &mut probes, &mut owners, 3), 3);
+    assert_eq!(probes[1].pages, 1);
+    assert_eq!(
+        rehome(&groups, &mut probes, &mut owners, 9),
+        0,
+        "no room for pages"
+    );
 }

@@ -144,3 +144,9 @@ fn another_version_is_named_and_nonsense_refused() {
     assert_eq!(longer, Err(MessageError::Nonsense));
     assert_eq!(decode::<Report>(&[]), Err(MessageError::Nonsense));
 }
+
+#[test]
+fn a_list_is_known_by_its_checksum() {
+    assert_eq!(dunlin::fleet::list_digest(b"123456789"), 0xcbf4_3926);
+    assert_eq!(dunlin::fleet::list_digest(b""), 0);
+}

@@ -48,12 +48,12 @@ const ROOMS: &[Room] = &[
     Room {
         name: "store",
         files: &["src/store/**"],
-        tests: &["store"],
+        tests: &["store", "probe"],
     },
     Room {
         name: "scheduler",
         files: &["src/scheduler/**", "src/polite.rs"],
-        tests: &["scheduler"],
+        tests: &["suite", "scheduler", "probe"],
     },
     Room {
         name: "fetch",
@@ -63,6 +63,8 @@ const ROOMS: &[Room] = &[
             "fetch_response",
             "fetch_robots",
             "fetch_dates",
+            "feed",
+            "discover",
             "suite",
             "probe",
         ],
@@ -70,7 +72,7 @@ const ROOMS: &[Room] = &[
     Room {
         name: "discover",
         files: &["src/discover/**", "src/rank/**", "src/xml/**"],
-        tests: &["discover"],
+        tests: &["discover", "feed", "probe"],
     },
     Room {
         name: "fleet",
@@ -80,7 +82,7 @@ const ROOMS: &[Room] = &[
     Room {
         name: "probe",
         files: &["src/probe/**"],
-        tests: &["probe", "cancellation"],
+        tests: &["probe", "suite", "cancellation"],
     },
 ];
 
