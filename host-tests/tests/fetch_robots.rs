@@ -236,8 +236,8 @@ fn half_a_megabyte_passes_through_the_window() {
 
 #[test]
 fn several_judges_forget_the_rules_of_others_when_our_group_comes() {
-    let mut judges = ["/a", "/b"]
-        .map(|path| Judge::new(Url::parse(format!("http://x{path}").leak()).unwrap()));
+    let mut judges =
+        ["/a", "/b"].map(|path| Judge::new(Url::parse(format!("http://x{path}").leak()).unwrap()));
     let mut reader = RobotsReader::new("dunlin", &mut judges[..]);
     reader.update(b"User-agent: *\nDisallow: /\n\nUser-agent: dunlin\nDisallow: /b\n");
     reader.finish();

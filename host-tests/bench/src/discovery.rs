@@ -41,6 +41,12 @@ pub fn rows(install: bool) -> Result<Vec<Row>> {
             Limit::Most(100e3),
         ),
     ];
+    let documents = [
+        ("a sitemap, a byte", "discover: a sitemap, per byte"),
+        ("an Atom feed, a byte", "discover: an Atom feed, per byte"),
+    ];
+    let documents = documents.map(|(what, name)| (what, name, Limit::Most(60.0)));
+    let instructions = instructions.into_iter().chain(documents);
     let row = |what: &str, ours: f64, unit: &str, limit| Row {
         room: "M4F · discover".into(),
         what: what.into(),

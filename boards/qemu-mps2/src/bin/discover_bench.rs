@@ -10,6 +10,7 @@ use dunlin::discover::{
     Candidate, Frontier, FrontierMemory, FrontierSettings, Link, LinkReader, LinkSink, Target,
     TextPlace, UrlLimits, digest, directory_digest,
 };
+use dunlin::feed::FeedReader;
 use dunlin::fetch::robots::Verdict;
 use dunlin::fetch::{Fingerprinter, Url};
 use dunlin::rank::{Account, FoundWords, Topic, WordReader};
@@ -76,15 +77,17 @@ impl Tables {
 }
 
 /// A page of a newspaper: a link, and some words about it.
-fn write_page(page: &mut heapless::Vec<u8, PAGE>) {
-    struct Text<'p>(&'p mut heapless::Vec<u8, PAGE>);
-    impl core::fmt::Write for Text<'_> {
-        fn write_str(&mut self, text: &str) -> core::fmt::Result {
-            self.0
-                .extend_from_slice(text.as_bytes())
-                .map_err(|_| core::fmt::Error)
-        }
+struct Text<'p>(&'p mut heapless::Vec<u8, PAGE>);
+
+impl core::fmt::Write for Text<'_> {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        self.0
+            .extend_from_slice(text.as_bytes())
+            .map_err(|_| core::fmt::Error)
     }
+}
+
+fn write_page(page: &mut heapless::Vec<u8, PAGE>) {
     let mut text = Text(page);
     for number in 0..LINKS {
         let _ = write!(
@@ -95,6 +98,62 @@ fn write_page(page: &mut heapless::Vec<u8, PAGE>) {
         );
     }
     while page.push(b' ').is_ok() {}
+}
+
+/// What a host says about its pages, as people's programs write it.
+fn count_documents(meter: &mut InstructionMeter, document: &mut heapless::Vec<u8, PAGE>) {
+    const ENTRIES: usize = 128;
+    for name in [
+        "discover: a sitemap, per byte",
+        "discover: an Atom feed, per byte",
+    ] {
+        let is_sitemap = name.contains("sitemap");
+        document.clear();
+        let mut text = Text(document);
+        let _ = text.write_str(if is_sitemap {
+            "<?xml version=\"1.0\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n"
+        } else {
+            "<?xml version=\"1.0\"?>\n<feed xmlns=\"http://www.w3.org/2005/Atom\">\n"
+        });
+        for number in 0..ENTRIES {
+            let _ = if is_sitemap {
+                write!(
+                    text,
+                    "  <url>\n    <loc>http://example.org/news/{number}/story.html</loc>\n    \
+                     <lastmod>2026-11-{:02}T12:00:00+01:00</lastmod>\n    <changefreq>daily</changefreq>\n  </url>\n",
+                    1 + number % 28
+                )
+            } else {
+                write!(
+                    text,
+                    "<entry><title>Story {number} &amp; more</title><link href=\"http://example.org/news/{number}/\"/>\
+                     <updated>2026-11-{:02}T12:00:00Z</updated><summary>What was seen of it.</summary></entry>\n",
+                    1 + number % 28
+                )
+            };
+        }
+        let _ = text.write_str(if is_sitemap {
+            "</urlset>\n"
+        } else {
+            "</feed>\n"
+        });
+        let size = document.len() as u32;
+        let mut dated = 0;
+        meter.measure(name, size, size, &mut || {
+            let mut reader = FeedReader::new();
+            for mut window in document.chunks(1024) {
+                while let Some(Ok(entry)) = reader.next(&mut window) {
+                    dated += usize::from(entry.modified.is_some());
+                    black_box(entry);
+                }
+            }
+            black_box(reader.finish());
+        });
+        if dated != ENTRIES {
+            defmt::error!("found {=usize} dates, expected {=usize}", dated, ENTRIES);
+            exit::failure();
+        }
+    }
 }
 
 /// Does with links what a probe does, but for writing their texts to flash.
@@ -229,6 +288,7 @@ fn main() -> ! {
     let page = TEXT.take();
     write_page(page);
     count_links(&mut meter, tables, page);
+    count_documents(&mut meter, page);
     count_decisions(&mut meter, tables);
     exit::success()
 }

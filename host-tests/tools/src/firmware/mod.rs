@@ -20,7 +20,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use crate::firmware::boards::{BOARDS, Board};
-use crate::firmware::budgets::{DISCOVER, HTTPS, Image, Rows};
+use crate::firmware::budgets::{DISCOVER, HINTS, HTTPS, Image, Rows};
 use crate::setup::{self, CORTEX_M0, CORTEX_M4F};
 use crate::shell::{cargo, check, output, quiet, root};
 
@@ -96,9 +96,9 @@ pub fn build_tls_bench(install: bool) -> Result<PathBuf> {
     build_in(install, BOARD, TLS_BENCH, CORTEX_M4F, &[HTTPS.to_owned()])
 }
 
-/// Builds the binary that counts what finding pages costs.
+/// Builds the binary that counts what finding pages and listening to hosts costs.
 pub fn build_discover_bench(install: bool) -> Result<PathBuf> {
-    let features = [DISCOVER.to_owned()];
+    let features = [DISCOVER, HINTS].map(str::to_owned);
     build_in(install, BOARD, DISCOVER_BENCH, CORTEX_M4F, &features)
 }
 
