@@ -82,7 +82,7 @@ const ROOMS: &[Room] = &[
     Room {
         name: "probe",
         files: &["src/probe/**"],
-        tests: &["probe", "suite", "cancellation"],
+        tests: &["probe", "suite"],
     },
 ];
 
