@@ -277,7 +277,7 @@ impl<'k> Puller<'k> {
         ended
     }
 
-    /// What was [ready](Found::Ready) is refused after all, by who was to use it.
+    /// What was [ready](Pulled::Ready) is refused after all, by who was to use it.
     pub fn reject<J: NorFlash>(
         &mut self,
         manifest: &Manifest<'_>,

@@ -1,6 +1,7 @@
 //! What a probe says: each line is written, logged and read back as the table of events has it, and
 //! the end of a fetch is short on the wire.
 
+use std::fmt::{Debug, Display};
 use std::sync::Mutex;
 
 use dunlin::catalog::LogLevel;
@@ -13,72 +14,66 @@ use proptest::prelude::*;
 use crate::event_lines::{BOARD_EVENTS, EVENTS, FLEET_EVENTS, FOUND_EVENTS};
 
 /// The variant's name, as its `Debug` begins.
-fn name_of(event: &impl std::fmt::Debug) -> String {
+fn name_of(event: &impl Debug) -> String {
     let text = format!("{event:?}");
     text.chars().take_while(char::is_ascii_alphabetic).collect()
 }
 
+/// Every event of a table is here, and is written and read back as its line.
+fn hold<E: Display + Debug, L: Debug + PartialEq>(
+    rows: &[(E, &'static str, L)],
+    table: &[(&str, LogLevel, &str)],
+    level: fn(&E) -> LogLevel,
+    read: fn(&'static str) -> Option<L>,
+) {
+    let names: Vec<_> = rows.iter().map(|(event, ..)| name_of(event)).collect();
+    let expected: Vec<_> = table.iter().map(|(name, ..)| *name).collect();
+    assert_eq!(names, expected, "an event is missing from event_lines.rs");
+    for ((event, line, logged), (name, expected, _)) in rows.iter().zip(table) {
+        assert_eq!(event.to_string(), *line);
+        assert_eq!(level(event), *expected, "{name}");
+        assert_eq!(read(line).as_ref(), Some(logged));
+    }
+}
+
 #[test]
 fn every_event_is_written_and_read_back_as_its_line() {
-    let names: Vec<_> = EVENTS.iter().map(|(event, ..)| name_of(event)).collect();
-    let table: Vec<_> = Event::TABLE.iter().map(|(name, ..)| *name).collect();
-    assert_eq!(names, table, "an event is missing from this test");
-    for ((event, line, logged), (name, level, _)) in EVENTS.iter().zip(Event::TABLE) {
-        assert_eq!(event.to_string(), *line);
-        assert_eq!(event.level(), *level, "{name}");
-        assert_eq!(LoggedEvent::read(line).as_ref(), Some(logged));
-        assert_eq!(LoggedBoardEvent::read(line), None, "{line}");
-    }
+    hold(EVENTS, Event::TABLE, Event::level, LoggedEvent::read);
 }
 
 #[test]
 fn every_event_of_a_found_url_is_written_and_read_back_as_its_line() {
-    let names: Vec<_> = FOUND_EVENTS
-        .iter()
-        .map(|(event, ..)| name_of(event))
-        .collect();
-    let table: Vec<_> = FoundEvent::TABLE.iter().map(|(name, ..)| *name).collect();
-    assert_eq!(names, table, "an event is missing from this test");
-    for ((event, line, logged), (name, level, _)) in FOUND_EVENTS.iter().zip(FoundEvent::TABLE) {
-        assert_eq!(event.to_string(), *line);
-        assert_eq!(event.level(), *level, "{name}");
-        assert_eq!(LoggedFoundEvent::read(line).as_ref(), Some(logged));
-        assert_eq!(LoggedEvent::read(line), None, "{line}");
-        assert_eq!(LoggedBoardEvent::read(line), None, "{line}");
-    }
+    let (table, read) = (FoundEvent::TABLE, LoggedFoundEvent::read);
+    hold(FOUND_EVENTS, table, FoundEvent::level, read);
 }
 
 #[test]
 fn every_event_of_a_board_is_written_and_read_back_as_its_line() {
-    let names: Vec<_> = BOARD_EVENTS
-        .iter()
-        .map(|(event, ..)| name_of(event))
-        .collect();
-    let table: Vec<_> = BoardEvent::TABLE.iter().map(|(name, ..)| *name).collect();
-    assert_eq!(names, table, "an event is missing from this test");
-    for ((event, line, logged), (name, level, _)) in BOARD_EVENTS.iter().zip(BoardEvent::TABLE) {
-        assert_eq!(event.to_string(), *line);
-        assert_eq!(event.level(), *level, "{name}");
-        assert_eq!(LoggedBoardEvent::read(line).as_ref(), Some(logged));
-        assert_eq!(LoggedEvent::read(line), None, "{line}");
-    }
+    let (table, read) = (BoardEvent::TABLE, LoggedBoardEvent::read);
+    hold(BOARD_EVENTS, table, BoardEvent::level, read);
 }
 
 #[test]
 fn every_event_of_a_fleet_is_written_and_read_back_as_its_line() {
-    let names: Vec<_> = FLEET_EVENTS
-        .iter()
-        .map(|(event, ..)| name_of(event))
-        .collect();
-    let table: Vec<_> = FleetEvent::TABLE.iter().map(|(name, ..)| *name).collect();
-    assert_eq!(names, table, "an event is missing from this test");
-    for ((event, line, logged), (name, level, _)) in FLEET_EVENTS.iter().zip(FleetEvent::TABLE) {
-        assert_eq!(event.to_string(), *line);
-        assert_eq!(event.level(), *level, "{name}");
-        assert_eq!(LoggedFleetEvent::read(line).as_ref(), Some(logged));
-        assert_eq!(LoggedEvent::read(line), None, "{line}");
-        assert_eq!(LoggedFoundEvent::read(line), None, "{line}");
-        assert_eq!(LoggedBoardEvent::read(line), None, "{line}");
+    let (table, read) = (FleetEvent::TABLE, LoggedFleetEvent::read);
+    hold(FLEET_EVENTS, table, FleetEvent::level, read);
+}
+
+#[test]
+fn a_line_is_of_one_table() {
+    let lines = EVENTS.iter().map(|(_, line, _)| line);
+    let lines = lines.chain(FOUND_EVENTS.iter().map(|(_, line, _)| line));
+    let lines = lines.chain(BOARD_EVENTS.iter().map(|(_, line, _)| line));
+    let lines = lines.chain(FLEET_EVENTS.iter().map(|(_, line, _)| line));
+    for line in lines {
+        let tables = [
+            LoggedEvent::read(line).is_some(),
+            LoggedFoundEvent::read(line).is_some(),
+            LoggedBoardEvent::read(line).is_some(),
+            LoggedFleetEvent::read(line).is_some(),
+        ];
+        let readers = tables.iter().filter(|reads| **reads).count();
+        assert_eq!(readers, 1, "{line}");
     }
 }
 
