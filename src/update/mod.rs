@@ -67,6 +67,7 @@ mod accept;
 mod digest;
 mod download;
 mod ed25519;
+mod fields;
 pub mod halves;
 mod journal;
 mod manifest;
