@@ -178,7 +178,7 @@ const CASES: &[Case] = &[
         update::from_one_build_to_the_next,
     ),
     (
-        "updates: a build that panics, hangs or is mute is rolled back",
+        "updates: a build that panics, hangs, is mute or lost is rolled back",
         update::rolled_back,
     ),
     ("updates: keys, a release, and a probe", update::released),

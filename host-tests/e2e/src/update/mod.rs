@@ -122,6 +122,8 @@ pub fn rolled_back(elf: &Path) -> Result<()> {
         ("panic", "panic", 3),
         ("hang", "hang", 1),
         ("mute", "no-pages", 1),
+        // Nothing is wrong with it, but what comes next would not be found.
+        ("lost", "no-server", 1),
     ] {
         let desk = Desk::new(elf)?;
         let image = desk.image(&PAGES)?;
@@ -130,13 +132,17 @@ pub fn rolled_back(elf: &Path) -> Result<()> {
             .each_ref()
             .map(|build| format!("{:016x}", build.id));
         let falls = format!("falls={second}:{how}");
-        let options = ["look=1", "trial=3-12", &falls];
+        let mut options = vec!["look=1", "trial=3-12"];
+        options.extend((how != "lost").then_some(falls.as_str()));
         desk.release_second(1, &unchanged);
         let last = match attempts {
             3 => "update refused kind=firmware sequence=1 why=tried".to_owned(),
             _ => format!("update rolled back sequence=1 attempt={attempts} why={why}"),
         };
         let log = ended(desk.run(&image, &options, DEADLINE, |line| {
+            if how == "lost" && line.message.contains("update ready") {
+                desk.server.clear();
+            }
             line.message.contains(&last)
         })?)?;
         ensure!(said(&log, &last), "it did not say {last:?}");
@@ -146,6 +152,12 @@ pub fn rolled_back(elf: &Path) -> Result<()> {
         }
         let builds = started(&log);
         ensure!(builds.last() == Some(&first), "{builds:?} were started");
+        // It is kept, and not only said.
+        let kept = format!("refused=1 why={why}");
+        ensure!(
+            attempts == 3 || said(&log, &kept),
+            "it did not keep {kept:?}"
+        );
         let tries = builds.iter().filter(|build| **build == second).count();
         ensure!(tries == attempts, "{how}: tried {tries} times");
         crawled_on(&desk)?;
@@ -163,9 +175,11 @@ pub fn refusals(elf: &Path) -> Result<()> {
     let payload: Vec<u8> = (0..9_000_u32).map(|at| at as u8).collect();
     // Who signs, what is wrong with the manifest, and with how the payload is sent.
     type Wrong<'k> = (&'static str, &'k SecretKey, fn(&mut Manifest<'_>), Trick);
-    let cases: [Wrong<'_>; 13] = [
+    let cases: [Wrong<'_>; 15] = [
         ("unknown-key", &stranger, |_| (), Trick::None),
         ("signature", &impostor, |_| (), Trick::None),
+        ("signature", own, |_| (), Trick::FlipsManifest),
+        ("digest", own, |_| (), Trick::FlipsPayload),
         (
             "board",
             own,
