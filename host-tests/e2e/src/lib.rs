@@ -189,6 +189,14 @@ const CASES: &[Case] = &[
         "updates: a download goes on where it broke off",
         update::resumed,
     ),
+    (
+        "updates: a state file of before is taken over",
+        update::taken_over,
+    ),
+    (
+        "updates: a normal start takes no longer",
+        update::starts_as_soon,
+    ),
     ("updates: power cuts in steps", update::cut_in_steps),
     ("updates: killed at random moments", |elf| {
         update::killed(elf, 5)

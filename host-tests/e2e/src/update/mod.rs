@@ -1,5 +1,6 @@
 //! End to end: signed updates of firmware and lists, in QEMU, from a server on loopback.
 
+mod boot;
 mod cuts;
 pub mod demo;
 mod desk;
@@ -18,6 +19,7 @@ use dunlin_tools::web::{Answer, Web};
 
 use crate::command;
 use crate::crawling::{hits, no_robots, polite};
+pub use boot::{starts_as_soon, taken_over};
 pub use cuts::{cut_everywhere, cut_in_steps, killed};
 use desk::{Desk, count, said, started};
 use server::Trick;
