@@ -4,16 +4,15 @@ use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow, ensure};
+use anyhow::{Context as _, Result, ensure};
 use dunlin_host::simulate::Random;
 use dunlin_tools::qemu::{End, Line, temporary};
 use qemu_mps2_capacity::{ACTIVE, BOOT_STATE};
 
 use super::desk::{Build, Desk, said, started};
-use super::{DEADLINE, FAST, PAGES, unchanged};
+use super::{DEADLINE, FAST, PAGES, side_by_side, unchanged};
 
 /// The exit code of a power cut: see `boards/qemu-mps2-flash/src/nor.rs`.
 const CUT: i32 = 75;
@@ -22,9 +21,12 @@ const MOST: usize = 10_000;
 /// What is known after each cut: a build that is whole says who it is and where updates stand.
 const WORD: &str = "updates slot=active state=";
 
-/// Cuts the power at some operations, spread over an update.
+/// Cuts the power at some operations, spread over an update, of two devices at a time.
 pub fn cut_in_steps(elf: &Path) -> Result<()> {
-    let cuts = cut(elf, REAL)?;
+    let starts = [1, 1 + REAL];
+    let cuts: usize = side_by_side(starts.map(|first| move || cut(elf, first, 2 * REAL)))?
+        .iter()
+        .sum();
     println!("{cuts} cuts, each of them survived");
     ensure!(
         cuts >= 5,
@@ -33,15 +35,16 @@ pub fn cut_in_steps(elf: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Starts an update on the same flash again and again, lets power go at every `step`th operation,
-/// and looks whether a whole build is there afterwards, and the update goes on to its end.
-fn cut(elf: &Path, step: usize) -> Result<usize> {
+/// Starts an update on the same flash again and again, lets power go at operation `first` and every
+/// `step`th from there on, and looks whether a whole build is there afterwards, and the update goes
+/// on to its end.
+fn cut(elf: &Path, first: usize, step: usize) -> Result<usize> {
     let desk = Desk::new(elf)?;
     let image = desk.image(&PAGES)?;
     let before = before(&desk, &image)?;
     desk.release_second(1, &unchanged);
     let mut cuts = 0;
-    for operation in (1..MOST).step_by(step) {
+    for operation in (first..MOST).step_by(step) {
         fs::write(&desk.state, &before)?;
         let option = format!("cut={operation}");
         let options = [FAST[0], FAST[1], &option];
@@ -148,12 +151,7 @@ pub fn cut_everywhere(elf: &Path) -> Result<()> {
         fs::remove_file(&state)?;
         Ok(())
     };
-    thread::scope(|scope| {
-        let cutters: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(cutter)).collect();
-        let panicked = |_| anyhow!("a cutter panicked");
-        let mut ends = cutters.into_iter().map(|cutter| cutter.join());
-        ends.try_for_each(|end| end.map_err(panicked)?)
-    })?;
+    side_by_side([&cutter; AT_ONCE])?;
     println!("{total} cuts, each of them survived");
     Ok(())
 }
