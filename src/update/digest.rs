@@ -8,7 +8,7 @@ use super::sha512::Sha512;
 
 /// Bytes that are read at once.
 pub(super) const PIECE: usize = 256;
-/// Bytes of one step: some 450,000 instructions on a Cortex-M4, then others have a turn.
+/// Bytes of one step: some 570,000 instructions on a Cortex-M4, then others have a turn.
 const STEP: u32 = 4096;
 
 /// Reads flash step by step.
