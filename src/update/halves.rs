@@ -11,9 +11,9 @@
 
 use embedded_storage::nor_flash::NorFlash;
 
+use super::fields::{self, Reader, Writer, is_sealed};
 use super::journal::Released;
 use super::refusal::Refusal;
-use crate::math::crc32;
 
 /// Bytes before the page image: whole words of every flash.
 pub const HEADER: usize = 64;
@@ -33,45 +33,25 @@ impl Header {
     /// Its bytes.
     pub fn encode(&self) -> [u8; HEADER] {
         let mut bytes = [0xff; HEADER];
-        let fields = MAGIC
-            .into_iter()
-            .chain([VERSION])
-            .chain(self.release.sequence.to_le_bytes())
-            .chain(self.release.counter.to_le_bytes())
-            .chain(self.length.to_le_bytes());
-        bytes
-            .iter_mut()
-            .zip(fields)
-            .for_each(|(to, from)| *to = from);
-        let sum = crc32(&[bytes.get(..HEADER - 4).unwrap_or_default()]);
-        bytes
-            .iter_mut()
-            .skip(HEADER - 4)
-            .zip(sum.to_le_bytes())
-            .for_each(|(to, from)| *to = from);
+        let mut to = Writer(&mut bytes);
+        to.put(&MAGIC);
+        to.put(&[VERSION]);
+        to.released(self.release);
+        to.put(&self.length.to_le_bytes());
+        fields::seal(&[], &mut bytes);
         bytes
     }
 
     /// Reads it; `None` if it is none.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (bytes, _) = bytes.split_first_chunk::<HEADER>()?;
-        let (fields, sum) = bytes.split_last_chunk()?;
-        let (magic, rest) = fields.split_first_chunk()?;
-        let (version, rest) = rest.split_first()?;
-        let good =
-            *magic == MAGIC && *version == VERSION && crc32(&[fields]) == u32::from_le_bytes(*sum);
-        let mut words = rest
-            .chunks_exact(4)
-            .filter_map(|word| Some(u32::from_le_bytes(*word.first_chunk()?)));
-        let mut next = || words.next();
-        let header = Self {
-            release: Released {
-                sequence: next()?,
-                counter: next()?,
-            },
-            length: next()?,
-        };
-        good.then_some(header)
+        let rest = bytes.strip_prefix(&MAGIC)?;
+        let mut from = Reader(rest);
+        let good = from.number(1) == u64::from(VERSION) && is_sealed(&[], bytes);
+        good.then(|| Self {
+            release: from.released(),
+            length: from.number(4) as u32,
+        })
     }
 }
 

@@ -13,10 +13,10 @@
 
 use embedded_storage::nor_flash::NorFlash;
 
+use super::fields::{Reader, Writer, is_sealed, seal};
 use super::manifest::{Manifest, PayloadKind};
 use super::refusal::{Refusal, name_of};
 use crate::fetch::Etag;
-use crate::math::crc32;
 
 /// Bytes of a record: whole words of every flash.
 const RECORD: usize = 160;
@@ -118,6 +118,7 @@ impl Fall {
     }
 
     /// A word for it, for logs and figures; words keep their meaning.
+    #[inline(never)] // Once for all who say it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Restart => "restart",
@@ -225,17 +226,13 @@ impl JournalRecord {
 
     #[inline(never)] // Once for both callers.
     fn encode(&self, number: u32) -> [u8; RECORD] {
-        let mut to = Writer {
-            bytes: [0xff; RECORD],
-            at: 0,
-        };
+        let mut bytes = [0xff; RECORD];
+        let mut to = Writer(&mut bytes);
         to.put(&MAGIC.to_le_bytes());
         to.put(&[VERSION]);
         to.put(&number.to_le_bytes());
-        for released in [self.firmware, self.list] {
-            to.put(&released.sequence.to_le_bytes());
-            to.put(&released.counter.to_le_bytes());
-        }
+        to.released(self.firmware);
+        to.released(self.list);
         let attempt = self.attempt.unwrap_or(Attempt {
             build: 0,
             release: Released::default(),
@@ -244,8 +241,7 @@ impl JournalRecord {
         });
         to.put(&[self.attempt.is_some().into()]);
         to.put(&attempt.build.to_le_bytes());
-        to.put(&attempt.release.sequence.to_le_bytes());
-        to.put(&attempt.release.counter.to_le_bytes());
+        to.released(attempt.release);
         to.put(&[attempt.count, attempt.over.into()]);
         to.put(&[self.last.code]);
         to.put(&self.last.sequence.to_le_bytes());
@@ -259,23 +255,17 @@ impl JournalRecord {
         let etag = etag.as_ref().map_or(&[][..], Etag::as_bytes);
         to.put(&[etag.len() as u8]);
         to.put(etag);
-        let sum = crc32(&[SEAL, to.bytes.get(..RECORD - 4).unwrap_or_default()]);
-        to.at = RECORD - 4;
-        to.put(&sum.to_le_bytes());
-        to.bytes
+        seal(SEAL, &mut bytes);
+        bytes
     }
 
     /// The number and the record, if this is a whole one of a version that is known.
     fn decode(bytes: &[u8; RECORD]) -> Option<(u32, Self)> {
-        let (body, sum) = bytes.split_last_chunk()?;
         // First, because most places of a large sector are blank, and a device has to start soon.
-        if !body.starts_with(&MAGIC.to_le_bytes()) {
+        if !bytes.starts_with(&MAGIC.to_le_bytes()) || !is_sealed(SEAL, bytes) {
             return None;
         }
-        if crc32(&[SEAL, body]) != u32::from_le_bytes(*sum) {
-            return None;
-        }
-        let mut from = Reader(body);
+        let mut from = Reader(bytes);
         let _magic = from.number(2);
         if from.number(1) != u64::from(VERSION) {
             return None;
@@ -311,45 +301,6 @@ impl JournalRecord {
     }
 }
 
-struct Writer {
-    bytes: [u8; RECORD],
-    at: usize,
-}
-
-impl Writer {
-    #[inline(never)] // Once for all fields.
-    fn put(&mut self, bytes: &[u8]) {
-        let room = self.bytes.get_mut(self.at..).unwrap_or_default();
-        room.iter_mut()
-            .zip(bytes)
-            .for_each(|(to, from)| *to = *from);
-        self.at += bytes.len();
-    }
-}
-
-/// Takes one field after the other of a record that is whole.
-struct Reader<'r>(&'r [u8]);
-
-impl Reader<'_> {
-    /// A number of so many bytes, the least first.
-    #[inline(never)] // Once for all fields.
-    fn number(&mut self, bytes: usize) -> u64 {
-        let (taken, rest) = self.0.split_at_checked(bytes).unwrap_or_default();
-        self.0 = rest;
-        taken
-            .iter()
-            .rev()
-            .fold(0, |number, byte| number << 8 | u64::from(*byte))
-    }
-
-    fn released(&mut self) -> Released {
-        Released {
-            sequence: self.number(4) as u32,
-            counter: self.number(4) as u32,
-        }
-    }
-}
-
 /// The journal in its part of flash: two sectors or more, of which the first two are used.
 #[derive(Debug)]
 pub struct Journal<F> {
@@ -371,30 +322,29 @@ impl<F: NorFlash> Journal<F> {
     const PLACES: u32 = (F::ERASE_SIZE / RECORD) as u32;
 
     /// Reads what is there. A place that cannot be read counts as spoilt. Work: two sectors.
-    pub fn open(mut flash: F) -> Self {
+    pub fn open(flash: F) -> Self {
         let () = Self::_WORDS;
         let () = Self::_ROOM;
-        let mut newest: Option<(u32, u32, JournalRecord)> = None;
+        let mut journal = Self {
+            flash,
+            record: JournalRecord::default(),
+            // Those in flash begin with 1.
+            number: 0,
+            next: 0,
+        };
         for place in 0..2 * Self::PLACES {
             let mut bytes = [0; RECORD];
-            if flash.read(Self::address(place), &mut bytes).is_err() {
-                continue;
-            }
-            let Some((number, record)) = JournalRecord::decode(&bytes) else {
-                continue;
-            };
-            if newest.is_none_or(|(known, ..)| number > known) {
-                newest = Some((number, place, record));
+            let read = journal.flash.read(Self::address(place), &mut bytes);
+            let found = read.ok().and_then(|()| JournalRecord::decode(&bytes));
+            if let Some((number, record)) = found
+                && number > journal.number
+            {
+                journal.number = number;
+                journal.record = record;
+                journal.next = (place + 1) % (2 * Self::PLACES);
             }
         }
-        let (number, place, record) =
-            newest.unwrap_or((0, 2 * Self::PLACES - 1, JournalRecord::default()));
-        Self {
-            flash,
-            record,
-            number,
-            next: (place + 1) % (2 * Self::PLACES),
-        }
+        journal
     }
 
     /// What holds now.

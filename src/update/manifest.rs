@@ -81,6 +81,8 @@ impl<'m> Manifest<'m> {
             line: 0,
         };
         lines.next("", |line| (line == FIRST).then_some(()))?;
+        let mut build = [0; 8];
+        let mut digest = [0; 64];
         let manifest = Self {
             kind: lines.next("kind ", |word| {
                 [PayloadKind::Firmware, PayloadKind::List]
@@ -88,16 +90,19 @@ impl<'m> Manifest<'m> {
                     .find(|kind| kind.name() == word)
             })?,
             board: lines.next("board ", word)?,
-            build: lines.next("build ", |digits| {
-                let bytes: [u8; 8] = hexadecimal(digits)?;
-                Some(u64::from_be_bytes(bytes))
-            })?,
-            sequence: lines.next("sequence ", number)?,
-            counter: lines.next("counter ", number)?,
-            length: lines.next("length ", number)?,
-            digest: lines.next("sha512 ", hexadecimal)?,
-            store: lines.next("store ", number)?,
-            image: lines.next("image ", number)?,
+            build: {
+                lines.bytes("build ", &mut build)?;
+                u64::from_be_bytes(build)
+            },
+            sequence: lines.number("sequence ", u32::MAX)?,
+            counter: lines.number("counter ", u32::MAX)?,
+            length: lines.number("length ", u32::MAX)?,
+            digest: {
+                lines.bytes("sha512 ", &mut digest)?;
+                digest
+            },
+            store: lines.number("store ", u8::MAX.into())? as u8,
+            image: lines.number("image ", u16::MAX.into())? as u16,
             url: lines.next("url ", word)?,
         };
         if lines.rest.is_empty() {
@@ -154,6 +159,24 @@ impl<'m> Lines<'m> {
             .ok_or(Refusal::Manifest { line })
     }
 
+    /// The same of a number up to `most`, without zeros before it: there is one way to write it.
+    #[inline(never)] // Once for all numbers.
+    fn number(&mut self, name: &str, most: u32) -> Result<u32, Refusal> {
+        self.next(name, |digits| {
+            let is_plain = digits == "0" || !digits.starts_with('0');
+            let number = decimal(digits.as_bytes()).filter(|_| is_plain)?;
+            u32::try_from(number).ok().filter(|number| *number <= most)
+        })
+    }
+
+    /// The same of bytes, as many as there is room for.
+    #[inline(never)] // Once for all lengths.
+    fn bytes(&mut self, name: &str, bytes: &mut [u8]) -> Result<(), Refusal> {
+        self.next(name, |digits| {
+            read_hexadecimal(digits.as_bytes(), bytes).then_some(())
+        })
+    }
+
     #[inline(never)] // Once for all lines.
     fn value(&mut self, name: &str) -> Option<&'m str> {
         let end = self.rest.iter().position(|byte| *byte == b'\n')?;
@@ -168,25 +191,7 @@ fn word(text: &str) -> Option<&str> {
     (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())).then_some(text)
 }
 
-/// A number without zeros before it: there is one way to write it.
-fn number<N: TryFrom<u64>>(digits: &str) -> Option<N> {
-    N::try_from(plain_decimal(digits)?).ok()
-}
-
-#[inline(never)] // Once for all numbers.
-fn plain_decimal(digits: &str) -> Option<u64> {
-    let plain = digits == "0" || !digits.starts_with('0');
-    decimal(digits.as_bytes()).filter(|_| plain)
-}
-
-/// Bytes of two small hexadecimal digits each.
-fn hexadecimal<const N: usize>(digits: &str) -> Option<[u8; N]> {
-    let mut bytes = [0; N];
-    read_hexadecimal(digits.as_bytes(), &mut bytes).then_some(bytes)
-}
-
-/// Fills `bytes`; false if these are not as many digits.
-#[inline(never)] // Once for all lengths.
+/// Fills `bytes`, two small hexadecimal digits each; false if these are not as many digits.
 fn read_hexadecimal(digits: &[u8], bytes: &mut [u8]) -> bool {
     if digits.len() != 2 * bytes.len() {
         return false;

@@ -66,11 +66,14 @@
 mod accept;
 mod digest;
 mod download;
+mod ed25519;
+mod fields;
 pub mod halves;
 mod journal;
 mod manifest;
 mod pull;
 mod refusal;
+mod sha512;
 mod signify;
 mod transport;
 mod trial;

@@ -289,6 +289,7 @@ impl<'k> Puller<'k> {
     }
 
     /// Notes a refusal. What may pass is looked at again, the rest is settled.
+    #[inline(never)] // Once for all reasons.
     fn refuse<J: NorFlash>(
         &mut self,
         why: Refusal,

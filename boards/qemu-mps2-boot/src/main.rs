@@ -31,16 +31,23 @@ const WATCHDOG: [(usize, u32); 3] = [
     (0x4000_8008, 0b11),
 ];
 const FED: (usize, u32) = (0x4000_800c, 1);
+/// FPGAIO prescaler and counter: microseconds of 25 MHz from here on, in which the firmware counts
+/// on.
+const CLOCK: [(usize, u32); 2] = [(0x4002_801c, 24), (0x4002_8018, 0)];
+/// Stops the counter, for more than a minute, until the firmware starts its clock: what runs before
+/// that is not counted without a boot loader, either.
+const STOPPED: (usize, u32) = (0x4002_801c, i32::MAX as u32);
 
 fn put((register, value): (usize, u32)) {
-    // SAFETY: aligned registers of the machine's watchdog, which touches no memory.
+    // SAFETY: aligned registers of the machine's watchdog and of its counter, which touch no
+    // memory.
     unsafe { (register as *mut u32).write_volatile(value) };
 }
 
 #[cortex_m_rt::entry]
 fn main() -> ! {
     // Before anything can hang.
-    WATCHDOG.into_iter().for_each(put);
+    WATCHDOG.into_iter().chain(CLOCK).for_each(put);
     let mut path = None;
     options(|word| match word.split_once('=') {
         Some(("state", value)) => path = Path::new(value),
@@ -155,6 +162,7 @@ fn run() -> ! {
             .vtor
             .write(LINKED_AT as u32)
     };
+    put(STOPPED);
     // SAFETY: the firmware begins with its vectors: the stack's top, and where it starts.
     unsafe { cortex_m::asm::bootload(vectors) }
 }

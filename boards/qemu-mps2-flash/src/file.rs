@@ -23,8 +23,16 @@ pub struct FileError;
 pub fn open(path: &CStr, length: usize) -> Result<(), FileError> {
     let file = sys_open(path, OpenMode::RDWR_BINARY).map_err(|_| FileError)?;
     FILE.store(file.into_raw_fd(), Ordering::Relaxed);
-    let long_enough = with(|file| sys_flen(file).map_err(|_| FileError))? >= length;
+    let long_enough = self::length()? >= length;
     if long_enough { Ok(()) } else { Err(FileError) }
+}
+
+/// Bytes of the file.
+///
+/// # Errors
+/// [`FileError`]
+pub fn length() -> Result<usize, FileError> {
+    with(|file| sys_flen(file).map_err(|_| FileError))
 }
 
 fn with<T>(work: impl FnOnce(BorrowedFd<'_>) -> Result<T, FileError>) -> Result<T, FileError> {
@@ -37,8 +45,8 @@ fn with<T>(work: impl FnOnce(BorrowedFd<'_>) -> Result<T, FileError>) -> Result<
 }
 
 fn seek(file: BorrowedFd<'_>, offset: usize) -> Result<(), FileError> {
-    // SAFETY: within the file, whose length was checked when it was opened: all callers stay below
-    // that.
+    // SAFETY: within the file, whose length was checked when it was opened, or at its end: all
+    // callers stay below that, but for notes, which follow one another.
     unsafe { sys_seek(file, offset) }.map_err(|_| FileError)
 }
 

@@ -20,6 +20,10 @@ use crate::register::Register;
 pub(crate) const COUNTER: Register = unsafe { Register::at(0x4002_8018) };
 // SAFETY: FPGAIO prescaler of mps2-an386; touches no memory.
 pub(crate) const PRESCALE: Register = unsafe { Register::at(0x4002_801c) };
+/// Cycles that are left until it counts.
+// SAFETY: FPGAIO prescale counter of mps2-an386; touches no memory.
+#[cfg(feature = "update")]
+const PRESCALED: Register = unsafe { Register::at(0x4002_8020) };
 // SAFETY: CMSDK timer 0, control; raises an interrupt, touches no memory.
 const CONTROL: Register = unsafe { Register::at(0x4000_0000) };
 // SAFETY: CMSDK timer 0, current value; counts down and rings at 0.
@@ -63,11 +67,15 @@ embassy_time_driver::time_driver_impl!(static CLOCK: Clock = Clock(Mutex::new(Re
     alarm: None,
 }))));
 
-/// Starts time at 0 µs. Before this, [`micros`] stays 0 and no alarm rings.
+/// Starts time at 0 µs; behind a boot loader, it goes on from where that stopped it. Before this,
+/// [`micros`] stays 0 and no alarm rings.
 pub fn start() {
     critical_section::with(|token| {
         PRESCALE.write(CYCLES_PER_MICROSECOND - 1);
+        #[cfg(not(feature = "update"))]
         COUNTER.write(0);
+        #[cfg(feature = "update")]
+        PRESCALED.write(0);
         let mut state = CLOCK.0.borrow_ref_mut(token);
         state.source = Source::Counter;
         state.ring_next();

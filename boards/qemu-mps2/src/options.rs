@@ -68,41 +68,8 @@ impl Options {
 pub fn read() -> Options {
     let mut options = Options::default();
     qemu_mps2_flash::options(|word| {
-        let known = match word.split_once('=') {
-            Some(("seconds", number)) => number
-                .parse()
-                .map(|number| options.seconds = Some(number))
-                .is_ok(),
-            Some(("skip", word)) => word.parse().map(|skip| options.skip = skip).is_ok(),
-            Some(("panic", number)) => number
-                .parse()
-                .map(|number| options.panic = Some(number))
-                .is_ok(),
-            Some(("epoch", number)) => number
-                .parse()
-                .map(|number| options.epoch = Some(number))
-                .is_ok(),
-            Some(("entropy", digits)) => {
-                options.entropy = bytes_of(digits);
-                options.entropy.is_some()
-            }
-            // A secret: not in the page image, which is no place for one.
-            #[cfg(feature = "collect")]
-            Some(("token", token)) => token.try_into().map(|token| options.token = token).is_ok(),
-            #[cfg(feature = "headers")]
-            Some(("headers", digits)) => {
-                options.headers = text_of(digits);
-                !options.headers.is_empty()
-            }
-            Some(("state", path)) => {
-                options.state = Path::new(path);
-                options.state.is_some()
-            }
-            #[cfg(feature = "update")]
-            Some(named) => options.of_updates(named),
-            _ => false,
-        };
-        if !known {
+        let named = parts(word, '=');
+        if !named.is_some_and(|(name, value)| options.take(name, value)) {
             defmt::warn!(
                 "option `{=str}` is not known; known: seconds=N skip=true panic=N epoch=SECONDS entropy=HEX state=PATH, and with updates look=SECONDS trial=LEAST-MOST cut=N falls=BUILD:panic|hang|mute",
                 word
@@ -112,35 +79,92 @@ pub fn read() -> Options {
     options
 }
 
-#[cfg(feature = "update")]
 impl Options {
-    /// Takes an option that is about updates; false if it is none.
-    fn of_updates(&mut self, (name, value): (&str, &str)) -> bool {
+    /// Takes one option; false if there is none of this name, or its value makes no sense.
+    fn take(&mut self, name: &str, value: &str) -> bool {
+        let number = number(value);
+        let small = number.and_then(|number| u32::try_from(number).ok());
+        let mut is_known = small.is_some();
         match name {
-            "look" => self.look = value.parse().ok(),
-            "trial" => {
-                let range = value.split_once('-');
-                self.trial =
-                    range.and_then(|(least, most)| Some((least.parse().ok()?, most.parse().ok()?)));
+            "seconds" => self.seconds = small,
+            "skip" => {
+                self.skip = value == "true";
+                is_known = self.skip || value == "false";
             }
-            "falls" => {
-                let parts = value.split_once(':');
-                self.falls = parts.and_then(|(build, how)| {
-                    let how = match how {
-                        "panic" => Fall::Panic,
-                        "hang" => Fall::Hang,
-                        "mute" => Fall::Mute,
-                        _ => return None,
-                    };
-                    Some((u64::from_be_bytes(bytes_of(build)?), how))
-                });
+            "panic" => self.panic = small,
+            "epoch" => {
+                self.epoch = number;
+                is_known = number.is_some();
             }
+            "entropy" => {
+                self.entropy = bytes_of(value);
+                is_known = self.entropy.is_some();
+            }
+            // A secret: not in the page image, which is no place for one.
+            #[cfg(feature = "collect")]
+            "token" => is_known = value.try_into().map(|token| self.token = token).is_ok(),
+            #[cfg(feature = "headers")]
+            "headers" => {
+                self.headers = text_of(value);
+                is_known = !self.headers.is_empty();
+            }
+            "state" => {
+                self.state = Path::new(value);
+                is_known = self.state.is_some();
+            }
+            #[cfg(feature = "update")]
+            "look" => self.look = small,
             // The boot loader heeds it, too, and counts from there on.
-            "cut" => qemu_mps2_flash::nor::cut_at(value.parse().unwrap_or(0)),
-            _ => return false,
+            #[cfg(feature = "update")]
+            "cut" => qemu_mps2_flash::nor::cut_at(small.unwrap_or(0)),
+            #[cfg(feature = "update")]
+            "trial" => {
+                self.trial = range(value);
+                is_known = self.trial.is_some();
+            }
+            #[cfg(feature = "update")]
+            "falls" => {
+                self.falls = fall(value);
+                is_known = self.falls.is_some();
+            }
+            _ => is_known = false,
         }
-        true
+        is_known
     }
+}
+
+/// What is before a sign, and what is behind it.
+#[inline(never)] // Once for all signs.
+fn parts(text: &str, sign: char) -> Option<(&str, &str)> {
+    text.split_once(sign)
+}
+
+#[inline(never)] // Once for all options.
+fn number(digits: &str) -> Option<u64> {
+    digits.parse().ok()
+}
+
+/// `3-40`: the least and the most.
+#[cfg(feature = "update")]
+fn range(value: &str) -> Option<(u32, u32)> {
+    let (least, most) = parts(value, '-')?;
+    Some((
+        number(least)?.try_into().ok()?,
+        number(most)?.try_into().ok()?,
+    ))
+}
+
+/// `0011223344556677:hang`: which build falls, and how.
+#[cfg(feature = "update")]
+fn fall(value: &str) -> Option<(u64, Fall)> {
+    let (build, how) = parts(value, ':')?;
+    let how = match how {
+        "panic" => Fall::Panic,
+        "hang" => Fall::Hang,
+        "mute" => Fall::Mute,
+        _ => return None,
+    };
+    Some((u64::from_be_bytes(bytes_of(build)?), how))
 }
 
 /// Text whose bytes are two hexadecimal digits each: a word of the command line has no spaces.
@@ -161,13 +185,19 @@ fn text_of(digits: &str) -> heapless::String<HEADERS> {
 /// Bytes of two hexadecimal digits each.
 fn bytes_of<const N: usize>(digits: &str) -> Option<[u8; N]> {
     let mut bytes = [0; N];
-    let pairs = digits.as_bytes().chunks_exact(2);
-    if digits.len() != 2 * bytes.len() {
-        return None;
+    fill(digits, &mut bytes).then_some(bytes)
+}
+
+/// Fills `bytes`; false if these are not as many digits.
+#[inline(never)] // Once for all lengths.
+fn fill(digits: &str, bytes: &mut [u8]) -> bool {
+    let mut left = digits.bytes();
+    for byte in bytes {
+        for _ in 0..2 {
+            let digit = left.next().and_then(|digit| char::from(digit).to_digit(16));
+            let Some(digit) = digit else { return false };
+            *byte = *byte << 4 | digit as u8;
+        }
     }
-    for (byte, pair) in bytes.iter_mut().zip(pairs) {
-        let pair = core::str::from_utf8(pair).ok()?;
-        *byte = u8::from_str_radix(pair, 16).ok()?;
-    }
-    Some(bytes)
+    left.next().is_none()
 }

@@ -116,14 +116,16 @@ pub fn keep_last_good_image() {
         let hosts = image.hosts() as u16;
         let fits = image.pages() <= PAGES && image.hosts() <= HOSTS;
         if fits {
-            Ok(image.as_bytes())
+            Ok(image)
         } else {
             Err(ImageError::TooLarge { pages, hosts })
         }
     });
     match found {
         Ok(image) => {
-            let kept = flash::keep_image(image);
+            #[cfg(feature = "update")]
+            remember(&image);
+            let kept = flash::keep_image(image.as_bytes());
             if kept.is_err() {
                 defmt::warn!("the page image could not be kept");
             }
@@ -136,17 +138,23 @@ pub fn keep_last_good_image() {
             if flash::recall_image(place).is_some() {
                 Event::Refused { why }.emit();
                 defmt::warn!("running on the last good page image");
+                #[cfg(feature = "update")]
+                if let Ok(image) = Image::parse(place) {
+                    remember(&image);
+                }
             }
         }
     }
     #[cfg(feature = "update")]
-    {
-        if let Ok(image) = Image::parse(place) {
-            KEY.lock(|kept| kept.set(image.config().ok().map(|config| config.key)));
-            crate::update::keep_url(image.update_url());
-        }
-        crate::update::newest_list(place);
-    }
+    crate::update::newest_list(place);
+}
+
+/// Keeps what counts of a list that was loaded, whichever list came as an update. Call once.
+#[cfg(feature = "update")]
+#[inline(never)] // Once for both callers.
+fn remember(image: &Image<'_>) {
+    KEY.lock(|kept| kept.set(image.config().ok().map(|config| config.key)));
+    crate::update::keep_url(image.update_url());
 }
 
 /// The device's key: that of the list which was loaded, whichever list came as an update.

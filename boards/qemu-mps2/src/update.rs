@@ -18,7 +18,7 @@ use qemu_mps2_capacity::{
     JOURNAL_ROOM, LIST_ROOM, LISTS, PAGES, SECTOR,
 };
 use qemu_mps2_flash::nor::Part;
-use static_cell::StaticCell;
+use static_cell::ConstStaticCell;
 
 use crate::options::{Fall, Options};
 use crate::restart::restart;
@@ -50,9 +50,14 @@ static URL: Mutex<CriticalSectionRawMutex, Cell<Option<&'static str>>> =
 
 /// Keeps what the list that was loaded says, before another one takes its place. Call once.
 pub fn keep_url(url: Option<&str>) {
-    static PLACE: StaticCell<heapless::String<128>> = StaticCell::new();
-    let kept = url.and_then(|url| heapless::String::try_from(url).ok());
-    URL.lock(|place| place.set(kept.map(|url| PLACE.init(url).as_str())));
+    static PLACE: ConstStaticCell<[u8; 128]> = ConstStaticCell::new([0; 128]);
+    let place = PLACE.take();
+    let kept = url.and_then(|url| {
+        let (room, _) = place.split_at_mut_checked(url.len())?;
+        room.copy_from_slice(url.as_bytes());
+        core::str::from_utf8(room).ok()
+    });
+    URL.lock(|place| place.set(kept));
 }
 
 /// Where updates are: a list that came as one may say so, too.
@@ -102,26 +107,25 @@ fn image_of(half: usize, length: u32) -> Option<&'static [u8]> {
     (image.pages() <= PAGES && image.hosts() <= HOSTS).then_some(image.as_bytes())
 }
 
+/// The header of a half that holds a list which came as an update.
+#[inline(never)] // Once for all halves.
+fn header_of(half: &mut Part) -> Option<Header> {
+    let mut bytes = [0; HEADER];
+    half.read(0, &mut bytes).ok()?;
+    Header::decode(&bytes)
+}
+
 /// The newest good list that came as an update, which takes the place of the one that was loaded.
 /// `false` if there is none.
 pub fn newest_list(place: &mut [u8]) -> bool {
-    let released = |half: usize| {
-        let mut bytes = [0; HEADER];
-        HALVES.get(half).copied()?.read(0, &mut bytes).ok()?;
-        let header = Header::decode(&bytes)?;
-        Some((half, header))
-    };
-    let sequence = |found: &Option<(usize, Header)>| {
-        let header = found.as_ref().map(|(_, header)| header);
-        header.map_or(0, |header| header.release.sequence)
-    };
-    let mut found = [released(0), released(1)];
-    let [first, second] = &found;
+    let headers = HALVES.map(|mut half| header_of(&mut half));
+    let [first, second] = headers.map(|header| header.map_or(0, |header| header.release.sequence));
     // The newer one first.
-    if sequence(first) < sequence(second) {
-        found.reverse();
-    }
-    for (half, header) in found.into_iter().flatten() {
+    let order = if first < second { [1, 0] } else { [0, 1] };
+    for half in order {
+        let Some(header) = headers[half] else {
+            continue;
+        };
         let image = image_of(half, header.length);
         let room = image.and_then(|image| Some((place.get_mut(..image.len())?, image)));
         if let Some((room, image)) = room {
@@ -136,9 +140,7 @@ pub fn newest_list(place: &mut [u8]) -> bool {
 /// A list was brought by a cable: those that came as updates do not count any more.
 pub fn forget_lists() {
     for mut half in HALVES {
-        let mut bytes = [0; HEADER];
-        let sealed = half.read(0, &mut bytes).is_ok() && Header::decode(&bytes).is_some();
-        if sealed && half.erase(0, SECTOR as u32).is_err() {
+        if header_of(&mut half).is_some() && half.erase(0, SECTOR as u32).is_err() {
             defmt::error!("a list that came as an update could not be forgotten");
         }
     }

@@ -178,7 +178,7 @@ const CASES: &[Case] = &[
         update::from_one_build_to_the_next,
     ),
     (
-        "updates: a build that panics, hangs or is mute is rolled back",
+        "updates: a build that panics, hangs, is mute or lost is rolled back",
         update::rolled_back,
     ),
     ("updates: keys, a release, and a probe", update::released),
@@ -188,6 +188,14 @@ const CASES: &[Case] = &[
     (
         "updates: a download goes on where it broke off",
         update::resumed,
+    ),
+    (
+        "updates: a state file of before is taken over",
+        update::taken_over,
+    ),
+    (
+        "updates: a normal start takes no longer",
+        update::starts_as_soon,
     ),
     ("updates: power cuts in steps", update::cut_in_steps),
     ("updates: killed at random moments", |elf| {

@@ -66,8 +66,9 @@ fn one_start<const W: usize, const S: usize>(
         return Ok(Some(Fate::Settled(1)));
     }
     if world.fetched {
-        let signed = key(1).sign(&manifest.text(), "");
-        let mut server = good(signed, payload.to_vec());
+        static SIGNED: OnceLock<String> = OnceLock::new();
+        let signed = SIGNED.get_or_init(|| key(1).sign(&manifest.text(), ""));
+        let mut server = good(signed.clone(), payload.to_vec());
         let facts = device.facts(1);
         let ready = device.look(&mut server, &facts, |found| match found {
             Pulled::Ready(_) => Ok(()),

@@ -18,16 +18,19 @@ pub fn keys(kind: PayloadKind) -> Option<[PublicKey; OF_EACH]> {
         PayloadKind::Firmware => 0,
         PayloadKind::List => OF_EACH,
     };
-    let key = |index: usize| {
-        let place = DUNLIN_UPDATE_KEYS.get(first + index)?;
-        let mut bytes = [0; KEY_BYTES];
-        for (to, from) in bytes.iter_mut().zip(place) {
-            // SAFETY: a reference to a byte of our own. Volatile: what the compiler sees is not
-            // what is in flash.
-            *to = unsafe { core::ptr::from_ref(from).read_volatile() };
-        }
-        PublicKey::from_bytes(&bytes)
-    };
-    let found = key(0).or_else(|| key(1))?;
-    Some([found, key(1).unwrap_or(found)])
+    let [one, other] = [key(first), key(first + 1)];
+    let found = one.or(other)?;
+    Some([found, other.unwrap_or(found)])
+}
+
+/// The key at this place.
+#[inline(never)] // Once for all places.
+fn key(index: usize) -> Option<PublicKey> {
+    let mut bytes = [0; KEY_BYTES];
+    for (to, from) in bytes.iter_mut().zip(DUNLIN_UPDATE_KEYS.get(index)?) {
+        // SAFETY: a reference to a byte of our own. Volatile: what the compiler sees is not what is
+        // in flash.
+        *to = unsafe { core::ptr::from_ref(from).read_volatile() };
+    }
+    PublicKey::from_bytes(&bytes)
 }

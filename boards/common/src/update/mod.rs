@@ -11,7 +11,7 @@ mod pull;
 mod status;
 
 use boot_chain::Marks;
-use dunlin::boot::{Boot, Reset};
+use dunlin::boot::{BlackBox, Boot, Reset};
 use dunlin::probe::{Board, BoardEvent, Probe};
 use dunlin::time::Duration;
 use dunlin::update::{Fall, Journal, PayloadKind, Released, Standing, Terms, TrialStatus};
@@ -62,6 +62,15 @@ pub const PACE: Duration = Duration::from_secs(3600);
 /// What a firmware on trial says before it gives itself up.
 const NO_PAGES: &str = "trial: no pages";
 const NO_SERVER: &str = "trial: no update server";
+
+/// Why the device is to be started again.
+#[derive(Clone, Copy, Debug)]
+enum Restart {
+    /// There is something new to start with.
+    Taken,
+    /// The firmware on trial gives itself up, with these words.
+    GivenUp(&'static str),
+}
 
 /// Updates of a board whose flash is `F`, and whose boot loader's words have `WORD` bytes.
 #[derive(Debug)]
@@ -136,31 +145,50 @@ impl<F: NorFlash, const WORD: usize> Updates<F, WORD> {
         }
         while look.is_some() || self.trial.is_some() {
             let has_verified = look.as_ref().is_some_and(Look::has_verified);
-            if self.trial.is_some() {
-                self.judge(probe, has_verified).await;
+            let mut restarts = self.judge(probe, has_verified);
+            if let (None, Some(look)) = (restarts, &mut look) {
+                restarts = look.when_due(self, probe).await;
             }
-            if let Some(look) = &mut look {
-                look.when_due(self, probe).await;
+            if let Some(why) = restarts {
+                self.restart(why).await;
             }
             Timer::after_secs(1).await;
         }
     }
 
-    /// Confirms the firmware that runs, or gives it up, if it is time.
-    ///
-    /// *Cancellation*: safe; asked again.
-    async fn judge<B: Board>(&mut self, probe: &Probe<'static, B>, has_verified: bool) {
+    /// Confirms the firmware on trial, if it is time; says why it is to be given up otherwise.
+    fn judge<B: Board>(
+        &mut self,
+        probe: &Probe<'static, B>,
+        has_verified: bool,
+    ) -> Option<Restart> {
+        self.trial?;
         let up = probe.board().now() - dunlin::time::Instant::ZERO;
         let answered = probe.totals().fetches;
-        let words = match self.particulars.terms.judge(up, answered, has_verified) {
-            TrialStatus::Wait => return,
-            TrialStatus::Confirm => return self.confirm(),
-            TrialStatus::NoPages => NO_PAGES,
-            TrialStatus::NoServer => NO_SERVER,
-        };
-        defmt::error!("{=str}", words);
+        match self.particulars.terms.judge(up, answered, has_verified) {
+            TrialStatus::Wait => None,
+            TrialStatus::Confirm => {
+                self.confirm();
+                None
+            }
+            TrialStatus::NoPages => Some(Restart::GivenUp(NO_PAGES)),
+            TrialStatus::NoServer => Some(Restart::GivenUp(NO_SERVER)),
+        }
+    }
+
+    /// Starts the device again, once what was learnt is kept.
+    ///
+    /// *Cancellation*: it runs on.
+    async fn restart(&self, why: Restart) {
         persist::end().await;
-        black_box::panic(&words);
+        match why {
+            // A start that was asked for is no sign of a loop.
+            Restart::Taken => black_box::put(BlackBox::EMPTY),
+            Restart::GivenUp(words) => {
+                defmt::error!("{=str}", words);
+                black_box::panic(&words);
+            }
+        }
         (self.particulars.reset)()
     }
 

@@ -2,7 +2,6 @@
 
 use core::pin::pin;
 
-use dunlin::boot::BlackBox;
 use dunlin::fetch::{Agent, Ask, Body, Url, within};
 use dunlin::image::{self, Image};
 use dunlin::probe::{Board, BoardEvent, Probe, Slot};
@@ -17,9 +16,9 @@ use embassy_net::Stack;
 use embassy_time::Timer;
 use embedded_storage::nor_flash::NorFlash;
 
-use super::{Particulars, Updates, keys};
+use super::{Particulars, Restart, Updates, keys};
+use crate::memory;
 use crate::network::{Connector, Names, NetworkConnector, wrap};
-use crate::{black_box, memory, persist};
 
 /// What looking for updates needs: put it in a `ConstStaticCell`.
 #[derive(Debug)]
@@ -157,12 +156,14 @@ impl Look {
         firmware.puller.has_verified()
     }
 
-    /// Looks for what it is time for. *Cancellation*: safe; what was downloaded stays.
+    /// Looks for what it is time for; tells to restart once something new can be put to use.
+    ///
+    /// *Cancellation*: safe; what was downloaded stays.
     pub(super) async fn when_due<B: Board, F: NorFlash, const WORD: usize>(
         &mut self,
         updates: &mut Updates<F, WORD>,
         probe: &Probe<'static, B>,
-    ) {
+    ) -> Option<Restart> {
         let Self {
             slot,
             manifest,
@@ -212,9 +213,8 @@ impl Look {
                 within(pin!(Timer::after(longest)), looked).await
             };
             let wait = match found.unwrap_or(Pulled::Broken) {
-                Pulled::Ready(found) => match updates.take(&found).await {
-                    // It does not come back from a list that is good, or from a firmware.
-                    Ok(()) => *pace,
+                Pulled::Ready(found) => match updates.take(&found) {
+                    Ok(()) => return Some(Restart::Taken),
                     Err(why) => {
                         one.puller.reject(&found, why, &mut updates.journal);
                         updates.say_refused(one.kind, why);
@@ -235,6 +235,7 @@ impl Look {
             };
             one.due = probe.board().now() + wait;
         }
+        None
     }
 }
 
@@ -303,13 +304,11 @@ impl<F: NorFlash, const WORD: usize> Updates<F, WORD> {
         self.status().set();
     }
 
-    /// Puts what is in its place, verified, to use: the device starts again.
+    /// Puts what is in its place, verified, to use at the next start.
     ///
     /// # Errors
     /// Why it is refused after all.
-    ///
-    /// *Cancellation*: it is put to use at the next start, or not at all.
-    async fn take(&mut self, manifest: &Manifest<'_>) -> Result<(), Refusal> {
+    fn take(&mut self, manifest: &Manifest<'_>) -> Result<(), Refusal> {
         match manifest.kind {
             PayloadKind::Firmware => {
                 // Which build is tried is known before it can be started.
@@ -324,10 +323,7 @@ impl<F: NorFlash, const WORD: usize> Updates<F, WORD> {
             bytes: manifest.length,
         };
         ready.emit();
-        persist::end().await;
-        // A start that was asked for is no sign of a loop.
-        black_box::put(BlackBox::EMPTY);
-        (self.particulars.reset)()
+        Ok(())
     }
 
     fn take_list(&mut self, manifest: &Manifest<'_>) -> Result<(), Refusal> {

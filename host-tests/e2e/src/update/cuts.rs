@@ -1,15 +1,18 @@
 //! Power that goes at any moment of an update.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use dunlin_host::simulate::Random;
-use dunlin_tools::qemu::End;
+use dunlin_tools::qemu::{End, Line, temporary};
+use qemu_mps2_capacity::{ACTIVE, BOOT_STATE};
 
-use super::desk::{Desk, said, started};
-use super::{DEADLINE, FAST, PAGES, unchanged};
+use super::desk::{Build, Desk, said, started};
+use super::{DEADLINE, FAST, PAGES, side_by_side, unchanged};
 
 /// The exit code of a power cut: see `boards/qemu-mps2-flash/src/nor.rs`.
 const CUT: i32 = 75;
@@ -18,9 +21,12 @@ const MOST: usize = 10_000;
 /// What is known after each cut: a build that is whole says who it is and where updates stand.
 const WORD: &str = "updates slot=active state=";
 
-/// Cuts the power at some operations, spread over an update.
+/// Cuts the power at some operations, spread over an update, of two devices at a time.
 pub fn cut_in_steps(elf: &Path) -> Result<()> {
-    let cuts = cut(elf, 331, true)?;
+    let starts = [1, 1 + REAL];
+    let cuts: usize = side_by_side(starts.map(|first| move || cut(elf, first, 2 * REAL)))?
+        .iter()
+        .sum();
     println!("{cuts} cuts, each of them survived");
     ensure!(
         cuts >= 5,
@@ -29,33 +35,16 @@ pub fn cut_in_steps(elf: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Cuts the power at every operation of an update.
-pub fn cut_everywhere(elf: &Path) -> Result<()> {
-    let cuts = cut(elf, 1, false)?;
-    println!("{cuts} cuts, each of them survived");
-    ensure!(
-        cuts >= 1_000,
-        "only {cuts} cuts came before the update was over"
-    );
-    Ok(())
-}
-
-/// Starts an update on the same flash again and again, lets power go at every `step`th operation,
-/// and looks whether a whole build is there afterwards; `to_the_end` waits until it is confirmed.
-fn cut(elf: &Path, step: usize, to_the_end: bool) -> Result<usize> {
+/// Starts an update on the same flash again and again, lets power go at operation `first` and every
+/// `step`th from there on, and looks whether a whole build is there afterwards, and the update goes
+/// on to its end.
+fn cut(elf: &Path, first: usize, step: usize) -> Result<usize> {
     let desk = Desk::new(elf)?;
     let image = desk.image(&PAGES)?;
-    let known = desk
-        .builds
-        .each_ref()
-        .map(|build| format!("{:016x}", build.id));
-    // A device that was started once, before there was an update.
-    let first = |line: &dunlin_tools::qemu::Line| line.message.starts_with("end page=");
-    desk.run(&image, &FAST, DEADLINE, first)?;
-    let before = fs::read(&desk.state)?;
+    let before = before(&desk, &image)?;
     desk.release_second(1, &unchanged);
     let mut cuts = 0;
-    for operation in (1..MOST).step_by(step) {
+    for operation in (first..MOST).step_by(step) {
         fs::write(&desk.state, &before)?;
         let option = format!("cut={operation}");
         let options = [FAST[0], FAST[1], &option];
@@ -68,22 +57,196 @@ fn cut(elf: &Path, step: usize, to_the_end: bool) -> Result<usize> {
         }
         cuts += 1;
         let (end, log) = desk.run(&image, &FAST, DEADLINE, |line| {
-            let enough = if to_the_end { "update confirmed" } else { WORD };
-            line.message.contains(enough)
+            line.message.contains("update confirmed")
         })?;
         end.success("the firmware after a cut", DEADLINE)?;
-        let builds = started(&log);
-        let whole = builds.iter().all(|build| known.contains(build));
+        survived(&desk, operation, &log, &fs::read(&desk.state)?)?;
         ensure!(
-            whole && !builds.is_empty() && said(&log, WORD),
-            "after a cut at operation {operation}, {builds:?} were started"
-        );
-        ensure!(
-            !to_the_end || said(&log, "update confirmed sequence=1"),
+            said(&log, "update confirmed sequence=1"),
             "after a cut at operation {operation}, the update did not go on"
         );
     }
     Ok(cuts)
+}
+
+/// The flash of a device that was started once, before there was an update.
+fn before(desk: &Desk, image: &[u8]) -> Result<Vec<u8>> {
+    let first = |line: &Line| line.message.starts_with("end page=");
+    desk.run(image, &FAST, DEADLINE, first)?;
+    Ok(fs::read(&desk.state)?)
+}
+
+/// After a cut, builds that are known were started and nothing else, and the slot holds one of them
+/// from its first byte to its last.
+fn survived(desk: &Desk, operation: usize, log: &[Line], flash: &[u8]) -> Result<()> {
+    let known = desk
+        .builds
+        .each_ref()
+        .map(|build| format!("{:016x}", build.id));
+    let builds = started(log);
+    ensure!(
+        builds.iter().all(|build| known.contains(build)) && !builds.is_empty() && said(log, WORD),
+        "after a cut at operation {operation}, {builds:?} were started"
+    );
+    let active = flash.get(ACTIVE..).unwrap_or_default();
+    let last = builds.last();
+    let is_whole = |build: &&Build| {
+        last == Some(&format!("{:016x}", build.id)) && active.starts_with(&build.bytes)
+    };
+    ensure!(
+        desk.builds.iter().any(|build| is_whole(&build)),
+        "after a cut at operation {operation}, the slot does not hold {last:?}"
+    );
+    Ok(())
+}
+
+/// Cuts the power at every operation of an update.
+///
+/// Running up to each of them would take hours. So one update notes what each of its operations
+/// has written; what a cut leaves in flash is made of these notes, and the device started on it,
+/// which has lost its RAM anyway. At some operations QEMU is cut for real, and has to leave the
+/// same.
+pub fn cut_everywhere(elf: &Path) -> Result<()> {
+    let desk = Desk::new(elf)?;
+    let image = desk.image(&PAGES)?;
+    let before = before(&desk, &image)?;
+    desk.release_second(1, &unchanged);
+    let update = Update::noted(&desk, &image, before)?;
+    let total = update.operations.len();
+    println!("{total} operations");
+    ensure!(total >= 1_000, "only {total} operations make an update");
+    for operation in (1..=total).step_by(REAL) {
+        fs::write(&desk.state, &update.before)?;
+        let option = format!("cut={operation}");
+        let options = [FAST[0], FAST[1], &option];
+        let (end, _) = desk.run(&image, &options, DEADLINE, |_| false)?;
+        ensure!(end == End::Exit(CUT), "{operation}: {end:?}");
+        let left = fs::read(&desk.state)?;
+        let made = update.cut_at(operation, &mut Flash::of(&update));
+        // Before the slots lie store and page list, whose writes are nobody's operations.
+        ensure!(
+            left.get(BOOT_STATE..) == made.get(BOOT_STATE..),
+            "a cut at operation {operation} leaves something else in QEMU"
+        );
+    }
+    let next = AtomicUsize::new(1);
+    let cutter = || -> Result<()> {
+        let state = temporary("flash");
+        let mut flash = Flash::of(&update);
+        loop {
+            let operation = next.fetch_add(1, Ordering::Relaxed);
+            if operation > total {
+                break;
+            }
+            fs::write(&state, update.cut_at(operation, &mut flash))?;
+            let opened = desk.open(&state)?;
+            let enough = |line: &Line| line.message.contains(WORD);
+            let (end, log) = desk.run_on(&opened, &image, &FAST, DEADLINE, enough)?;
+            end.success("the firmware after a cut", DEADLINE)?;
+            survived(&desk, operation, &log, &fs::read(&state)?)?;
+            if operation.is_multiple_of(100) {
+                println!("{operation} of {total} cuts survived");
+            }
+        }
+        fs::remove_file(&state)?;
+        Ok(())
+    };
+    side_by_side([&cutter; AT_ONCE])?;
+    println!("{total} cuts, each of them survived");
+    Ok(())
+}
+
+/// Devices that are started at the same time.
+const AT_ONCE: usize = 2;
+/// One operation in so many is cut in QEMU, too.
+const REAL: usize = 331;
+
+/// All that an update does to flash.
+struct Update {
+    before: Vec<u8>,
+    /// Where each operation has written, and what.
+    operations: Vec<(usize, Vec<u8>)>,
+}
+
+/// A flash on which the first operations were done.
+struct Flash {
+    bytes: Vec<u8>,
+    done: usize,
+}
+
+impl Flash {
+    /// None was.
+    fn of(update: &Update) -> Self {
+        Self {
+            bytes: update.before.clone(),
+            done: 0,
+        }
+    }
+}
+
+impl Update {
+    /// Lets a device update itself, and reads what it notes behind the end of its flash: the number
+    /// of the operation, place and length in four bytes each, then what was written.
+    fn noted(desk: &Desk, image: &[u8], before: Vec<u8>) -> Result<Self> {
+        fs::write(&desk.state, &before)?;
+        let opened = desk.open(&desk.state)?;
+        let mut file = OpenOptions::new().append(true).open(&desk.state)?;
+        file.write_all(&[0])?;
+        let enough = |line: &Line| line.message.contains("update confirmed");
+        let (end, log) = desk.run_on(&opened, image, &FAST, DEADLINE, enough)?;
+        drop(opened);
+        end.success("the firmware", DEADLINE)?;
+        ensure!(said(&log, "update confirmed"), "there was no update");
+        let flash = fs::read(&desk.state)?;
+        let mut notes = flash.get(before.len() + 1..).unwrap_or_default();
+        let mut operations: Vec<(usize, Vec<u8>)> = Vec::new();
+        while let Some((words, rest)) = notes.split_first_chunk::<12>() {
+            let [number, place, length] = [0, 4, 8].map(|at| {
+                words[at..][..4]
+                    .iter()
+                    .rev()
+                    .fold(0, |sum, byte| sum << 8 | usize::from(*byte))
+            });
+            let (bytes, rest) = rest.split_at_checked(length).context("half a note")?;
+            notes = rest;
+            if number == operations.len() + 1 {
+                operations.push((place, bytes.to_vec()));
+                continue;
+            }
+            // A sector is erased in pieces.
+            let last = operations.last_mut().context("no operation")?;
+            let (start, written) = last;
+            ensure!(*start + written.len() == place, "operations do not follow");
+            written.extend(bytes);
+        }
+        // The notes tell all that has happened.
+        let update = Self { before, operations };
+        let mut last = Flash::of(&update);
+        update.done(update.operations.len(), &mut last);
+        ensure!(
+            flash.get(BOOT_STATE..update.before.len()) == last.bytes.get(BOOT_STATE..),
+            "not all that was written is noted"
+        );
+        Ok(update)
+    }
+
+    /// Does what is missing of the first `count` operations.
+    fn done(&self, count: usize, flash: &mut Flash) {
+        for (place, bytes) in &self.operations[flash.done..count] {
+            flash.bytes[*place..][..bytes.len()].copy_from_slice(bytes);
+        }
+        flash.done = count;
+    }
+
+    /// What a cut at this operation leaves: half of it. Operations are asked for in turn.
+    fn cut_at(&self, operation: usize, flash: &mut Flash) -> Vec<u8> {
+        self.done(operation - 1, flash);
+        let mut left = flash.bytes.clone();
+        let (place, bytes) = &self.operations[operation - 1];
+        let half = &bytes[..bytes.len() / 2];
+        left[*place..][..half.len()].copy_from_slice(half);
+        left
+    }
 }
 
 /// QEMU is killed at random moments of an update, so often.

@@ -46,7 +46,7 @@ pub struct Desk {
     pub builds: [Build; 2],
     pub server: UpdateServer,
     pub web: Web,
-    boot_loader: PathBuf,
+    pub boot_loader: PathBuf,
     /// The device's flash.
     pub state: PathBuf,
 }
@@ -144,11 +144,29 @@ impl Desk {
         image: &[u8],
         more: &[&str],
         deadline: Duration,
+        enough: impl FnMut(&Line) -> bool,
+    ) -> Result<(End, Vec<Line>)> {
+        let state = self.open(&self.state)?;
+        self.run_on(&state, image, more, deadline, enough)
+    }
+
+    /// A flash of this device's, or of another one like it.
+    pub fn open(&self, state: &Path) -> Result<StateFile> {
+        let [first, _] = &self.builds;
+        StateFile::open_with_slots(state, &first.elf)
+    }
+
+    /// The same as [`run`](Self::run) on this flash.
+    pub fn run_on(
+        &self,
+        state: &StateFile,
+        image: &[u8],
+        more: &[&str],
+        deadline: Duration,
         mut enough: impl FnMut(&Line) -> bool,
     ) -> Result<(End, Vec<Line>)> {
         let [first, second] = &self.builds;
         let image = ImageFile::write(image, &first.elf)?;
-        let state = StateFile::open_with_slots(&self.state, &first.elf)?;
         let mut options: Vec<String> = more.iter().map(|option| (*option).into()).collect();
         options.push(state.option());
         let others = [second.elf.clone()];

@@ -1,5 +1,6 @@
 //! End to end: signed updates of firmware and lists, in QEMU, from a server on loopback.
 
+mod boot;
 mod cuts;
 pub mod demo;
 mod desk;
@@ -8,6 +9,7 @@ mod server;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, ensure};
@@ -16,8 +18,10 @@ use dunlin_tools::firmware::BOARD;
 use dunlin_tools::qemu::{End, Line, temporary};
 use dunlin_tools::web::{Answer, Web};
 
+use crate::CASE;
 use crate::command;
 use crate::crawling::{hits, no_robots, polite};
+pub use boot::{starts_as_soon, taken_over};
 pub use cuts::{cut_everywhere, cut_in_steps, killed};
 use desk::{Desk, count, said, started};
 use server::Trick;
@@ -116,41 +120,75 @@ pub fn from_one_build_to_the_next(elf: &Path) -> Result<()> {
     crawled_on(&desk)
 }
 
+/// Does these at the same time: devices wait most of it.
+fn side_by_side<T: Send, const N: usize>(
+    works: [impl FnOnce() -> Result<T> + Send; N],
+) -> Result<Vec<T>> {
+    let case = CASE.get();
+    thread::scope(|scope| {
+        let works = works.map(|work| {
+            scope.spawn(move || {
+                CASE.set(case);
+                work()
+            })
+        });
+        let end = |work: thread::ScopedJoinHandle<'_, Result<T>>| {
+            work.join().map_err(|_| anyhow!("a thread panicked"))?
+        };
+        works.into_iter().map(end).collect()
+    })
+}
+
 /// A build that falls is rolled back, and tried three times at most.
 pub fn rolled_back(elf: &Path) -> Result<()> {
-    for (how, why, attempts) in [
+    let falls = [
         ("panic", "panic", 3),
         ("hang", "hang", 1),
         ("mute", "no-pages", 1),
-    ] {
-        let desk = Desk::new(elf)?;
-        let image = desk.image(&PAGES)?;
-        let [first, second] = desk
-            .builds
-            .each_ref()
-            .map(|build| format!("{:016x}", build.id));
-        let falls = format!("falls={second}:{how}");
-        let options = ["look=1", "trial=3-12", &falls];
-        desk.release_second(1, &unchanged);
-        let last = match attempts {
-            3 => "update refused kind=firmware sequence=1 why=tried".to_owned(),
-            _ => format!("update rolled back sequence=1 attempt={attempts} why={why}"),
-        };
-        let log = ended(desk.run(&image, &options, DEADLINE, |line| {
-            line.message.contains(&last)
-        })?)?;
-        ensure!(said(&log, &last), "it did not say {last:?}");
-        for attempt in 1..=attempts {
-            let words = format!("update rolled back sequence=1 attempt={attempt} why={why}");
-            ensure!(said(&log, &words), "it did not say {words:?}");
+        // Nothing is wrong with it, but what comes next would not be found.
+        ("lost", "no-server", 1),
+    ];
+    side_by_side(falls.map(|fall| move || falls_and_is_rolled_back(elf, fall))).map(drop)
+}
+
+/// A build falls in this way, for this reason, so often.
+fn falls_and_is_rolled_back(elf: &Path, (how, why, attempts): (&str, &str, usize)) -> Result<()> {
+    let desk = Desk::new(elf)?;
+    let image = desk.image(&PAGES)?;
+    let [first, second] = desk
+        .builds
+        .each_ref()
+        .map(|build| format!("{:016x}", build.id));
+    let falls = format!("falls={second}:{how}");
+    let mut options = vec!["look=1", "trial=3-12"];
+    options.extend((how != "lost").then_some(falls.as_str()));
+    desk.release_second(1, &unchanged);
+    let last = match attempts {
+        3 => "update refused kind=firmware sequence=1 why=tried".to_owned(),
+        _ => format!("update rolled back sequence=1 attempt={attempts} why={why}"),
+    };
+    let log = ended(desk.run(&image, &options, DEADLINE, |line| {
+        if how == "lost" && line.message.contains("update ready") {
+            desk.server.clear();
         }
-        let builds = started(&log);
-        ensure!(builds.last() == Some(&first), "{builds:?} were started");
-        let tries = builds.iter().filter(|build| **build == second).count();
-        ensure!(tries == attempts, "{how}: tried {tries} times");
-        crawled_on(&desk)?;
+        line.message.contains(&last)
+    })?)?;
+    ensure!(said(&log, &last), "it did not say {last:?}");
+    for attempt in 1..=attempts {
+        let words = format!("update rolled back sequence=1 attempt={attempt} why={why}");
+        ensure!(said(&log, &words), "it did not say {words:?}");
     }
-    Ok(())
+    let builds = started(&log);
+    ensure!(builds.last() == Some(&first), "{builds:?} were started");
+    // It is kept, and not only said.
+    let kept = format!("refused=1 why={why}");
+    ensure!(
+        attempts == 3 || said(&log, &kept),
+        "it did not keep {kept:?}"
+    );
+    let tries = builds.iter().filter(|build| **build == second).count();
+    ensure!(tries == attempts, "{how}: tried {tries} times");
+    crawled_on(&desk)
 }
 
 /// Every refusal, one after the other, with the firmware running on.
@@ -163,9 +201,11 @@ pub fn refusals(elf: &Path) -> Result<()> {
     let payload: Vec<u8> = (0..9_000_u32).map(|at| at as u8).collect();
     // Who signs, what is wrong with the manifest, and with how the payload is sent.
     type Wrong<'k> = (&'static str, &'k SecretKey, fn(&mut Manifest<'_>), Trick);
-    let cases: [Wrong<'_>; 13] = [
+    let cases: [Wrong<'_>; 15] = [
         ("unknown-key", &stranger, |_| (), Trick::None),
         ("signature", &impostor, |_| (), Trick::None),
+        ("signature", own, |_| (), Trick::FlipsManifest),
+        ("digest", own, |_| (), Trick::FlipsPayload),
         (
             "board",
             own,

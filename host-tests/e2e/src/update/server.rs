@@ -28,6 +28,10 @@ pub enum Trick {
     OtherRange,
     /// Asked for a part, it sends that of another version.
     OtherVersion,
+    /// One bit of the payload is another one.
+    FlipsPayload,
+    /// One bit of the manifest is.
+    FlipsManifest,
 }
 
 /// One request that was answered.
@@ -89,6 +93,11 @@ impl UpdateServer {
         inner.files.insert(path, (bytes.to_vec(), version));
     }
 
+    /// From now on nothing is there.
+    pub fn clear(&self) {
+        self.inner().files.clear();
+    }
+
     pub fn set_trick(&self, trick: Trick) {
         self.inner().trick = trick;
     }
@@ -146,9 +155,10 @@ fn answer(inner: &Inner, path: &str, from: usize, known: Option<&str>) -> (Vec<u
         let head = format!("HTTP/1.1 304 Same\r\n{CLOSE}ETag: {tag}\r\n\r\n");
         return (head.into_bytes(), 304, 0);
     }
-    let trick = match path.ends_with(".sig") {
-        true => Trick::None,
-        false => inner.trick,
+    let trick = match (path.ends_with(".sig"), inner.trick) {
+        (true, Trick::FlipsManifest) => Trick::FlipsPayload,
+        (true, _) | (_, Trick::FlipsManifest) => Trick::None,
+        (false, trick) => trick,
     };
     let total = bytes.len();
     let (status, start, tag) = match trick {
@@ -161,6 +171,8 @@ fn answer(inner: &Inner, path: &str, from: usize, known: Option<&str>) -> (Vec<u
     let mut announced = Some(body.len());
     match trick {
         Trick::HangsUpAfter(count) => body.truncate(count),
+        // Near the end: in a manifest, a letter of the payload's name.
+        Trick::FlipsPayload => body[total - 3] ^= 1,
         Trick::Announces(more) => announced = Some(body.len() + more),
         Trick::SendsMore(more) => {
             body.extend(vec![7; more]);

@@ -24,9 +24,21 @@ pub struct Budget {
     pub pages: Option<u32>,
     /// Calls of panic functions in the image.
     pub panic_sites: usize,
+    /// What its features may add to the board's image without any.
+    pub more: Option<More>,
     /// Built by `cargo xtask test --long` alone: other rows have the same parts.
     #[serde(default)]
     pub long: bool,
+}
+
+/// What features may add to an image.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct More {
+    /// Bytes of code, constants and initial values.
+    pub flash: u64,
+    /// Bytes of variables with a place of their own.
+    pub static_ram: u64,
 }
 
 /// Which rows are asked for.

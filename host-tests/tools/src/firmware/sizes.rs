@@ -36,6 +36,8 @@ pub fn size(install: bool, rows: Rows, only: &[String], by_module: bool) -> Resu
     };
     let mut rows = Vec::new();
     let mut held = Vec::new();
+    // Those without features come first.
+    let mut plain = BTreeMap::new();
     let steps: Vec<String> = images
         .iter()
         .map(|image| format!("size {}", image.name))
@@ -56,6 +58,16 @@ pub fn size(install: bool, rows: Rows, only: &[String], by_module: bool) -> Resu
             sizes.static_ram,
             static_ram,
         ));
+        if image.features.is_empty() {
+            plain.insert(image.binary.clone(), sizes);
+        }
+        if let (Some(more), Some(plain)) = (image.budget.more, plain.get(&image.binary)) {
+            let name = format!("{} beyond {}", image.name, image.binary);
+            let flash = sizes.flash.saturating_sub(plain.flash);
+            let static_ram = sizes.static_ram.saturating_sub(plain.static_ram);
+            rows.push((name.clone(), "flash", flash, more.flash));
+            rows.push((name, "static RAM", static_ram, more.static_ram));
+        }
         if image.is_firmware() {
             held.push((Holdings::read(image.board, &elf)?, image));
         }
