@@ -104,6 +104,11 @@ impl HostPrior {
         self.pages
     }
 
+    /// The usual rate a day: half of the pages change more often.
+    pub(crate) fn usual_rate(&self) -> f32 {
+        libm::expf(self.log_rate)
+    }
+
     /// Has a visit to any of its pages said anything yet?
     pub fn has_learnt(&self) -> bool {
         self.heard > 0

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | what the probe carries for every page | [`online`] |
 //! | what is known of a page nobody has visited: its host | [`host`] |
+//! | how far may a single page's record be believed? | `trust` |
 //! | visits at one regular interval, as counts | [`mod@regular`] |
 //! | visits at any intervals, most likely rate | [`mod@irregular`] |
 //! | visits with `Last-Modified` dates | [`last_modified`] |
@@ -26,6 +27,7 @@ pub mod last_modified;
 pub mod online;
 pub mod regular;
 pub mod shape;
+mod trust;
 
 pub use bayes::{Classes, ClassesError};
 pub use clock::Clock;
@@ -36,6 +38,7 @@ pub use last_modified::LastModified;
 pub use online::{Estimate, LearningSettings, Prior};
 pub use regular::{naive, regular};
 pub use shape::{Gaps, Law, fit};
+pub(crate) use trust::Trust;
 
 use crate::time::Duration;
 

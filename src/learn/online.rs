@@ -276,6 +276,45 @@ impl Estimate {
         }
     }
 
+    /// The same with a part only of what the page has shown.
+    pub(crate) fn counted(self, share: f32) -> Self {
+        Self {
+            shape: share * self.shape,
+            time: share * self.time,
+            ..self
+        }
+    }
+
+    /// The same page with another belief about its rate.
+    pub(crate) fn with_belief(self, shape: f32, time: f32) -> Self {
+        Self {
+            shape,
+            time,
+            ..self
+        }
+    }
+
+    /// How fast the logarithm of the likelihood of what a visit found after so many days grows with
+    /// the share of this page's record that is counted on top of a prior.
+    pub(crate) fn slope_of_likelihood(
+        &self,
+        prior: &Prior,
+        share: f32,
+        days: f32,
+        changed: bool,
+    ) -> f32 {
+        let believed = self.counted(share).on(prior);
+        let sum = believed.time + days;
+        let log = libm::log1pf(days / believed.time);
+        // Of the number of changes to be expected, as in [`Self::take_in`].
+        let slope = self.shape * log - believed.shape * self.time * days / (believed.time * sum);
+        if changed {
+            slope / libm::expm1f(believed.shape * log)
+        } else {
+            -slope
+        }
+    }
+
     /// What of a belief the page has shown itself: the inverse of [`Self::on`].
     pub(crate) fn beyond(self, prior: &Prior) -> Self {
         Self {

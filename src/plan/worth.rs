@@ -13,7 +13,7 @@
 
 use libm::{expf, expm1f, log1pf, logf};
 
-use crate::math::{Real, h_inverse, root};
+use crate::math::{Real, greater, h_inverse, root};
 use crate::model::{Objective, Poisson};
 
 /// Steps towards the root; the guess is good, one or two are the rule.
@@ -65,6 +65,19 @@ pub struct Belief {
 }
 
 impl Belief {
+    /// Changes a day, on average over the belief.
+    pub fn rate(&self) -> f32 {
+        self.shape / self.time
+    }
+
+    /// The same rate at the most, believed as firmly.
+    pub(crate) fn at_most(self, rate: f32) -> Self {
+        Self {
+            time: greater(self.time, self.shape / rate),
+            ..self
+        }
+    }
+
     /// Probability that a copy is still fresh after so many days.
     pub fn fresh(&self, days: f32) -> f32 {
         expf(-self.shape * log1pf(days / self.time))

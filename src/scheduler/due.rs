@@ -1,6 +1,6 @@
 //! When a page is due: the gap that its value and the price make, counted from its last fetch.
 
-use super::page::{BY_CLOCK, LIMITED, PageState, Place, belief};
+use super::page::{BY_CLOCK, LIMITED, PageState, Place};
 use super::providers;
 use super::read::Read as _;
 use super::state::Core;
@@ -11,16 +11,24 @@ use crate::heap::Id;
 use crate::math::{greater, lesser};
 use crate::model::Objective;
 use crate::pace::rhythm::Credit;
+use crate::plan::worth::Belief;
 use crate::time::Duration;
 
 /// No page that is worth visiting at all is left alone for longer, in days: the clock's memory ends
 /// at 203.
 const MOST_GAP: f32 = 180.0;
-/// A page that seems to change faster than it is visited is not left alone for more even gaps than
-/// this before there is evidence of it.
-const UNPROVEN: f32 = 2.0;
-/// What a visit after a gap of 1 is worth at the most, whatever the rate: h(x)/x at x = 1.79.
-const MOST_WORTH: f32 = 0.298;
+/// Gaps of no more than so many even ones need not be held against what a page is left alone for at
+/// the most.
+const LONG: f32 = 4.0;
+/// Visits after even gaps cannot tell a page that changes so often in a gap from one that changes
+/// all the time: 19 in 20 find a change. Before there is other evidence, it is not believed to
+/// change more often, so that it has about its even share.
+const MOST_UNPROVEN: f32 = 3.0;
+/// It is worth finding out about a page that would be left alone for more even gaps than this …
+const GIVEN_UP: f32 = 2.0;
+/// … and that changes so much more often than is usual. Where all pages are too fast, there is
+/// nobody to give its visits to.
+const UNUSUAL: f32 = 2.0;
 /// The evidence is a look after so many even gaps: what has changed by then, too, changes faster
 /// than visits can follow, and what has not is worth its visits after all.
 const SHORT_LOOK: f32 = 0.5;
@@ -49,11 +57,11 @@ impl<I: Id> Core<'_, I> {
     pub(super) fn gap_at(&self, id: I, page: &PageState<I>, price: f32, guess: f32) -> f32 {
         let believed = self.believed(page);
         let objective = self.state.settings.objective;
-        let gap = belief(&believed).gap_toward(objective, page.weight, price, guess);
+        let gap = believed.gap_toward(objective, page.weight, price, guess);
         if page.has_constraints() {
             return self.gap_by_constraints(id, page, price, gap);
         }
-        if believed.shape() >= PageSettings::CERTAIN {
+        if believed.shape >= PageSettings::CERTAIN {
             return if gap < f32::INFINITY {
                 lesser(gap, MOST_GAP)
             } else {
@@ -61,18 +69,42 @@ impl<I: Id> Core<'_, I> {
             };
         }
         let even = self.state.even_gap();
-        let too_fast =
-            gap > UNPROVEN * even && believed.rate() * even > 1.0 && page.last != Tick::NEVER;
-        // A page that is too light for its price needs no evidence of anything.
-        if too_fast && price < MOST_WORTH * page.weight * even && !page.may_be_given_up() {
-            let look = page.last.is_one_in(LOOK_ONCE_IN);
-            return if look { SHORT_LOOK * even } else { even };
-        }
+        let unproven = believed.rate() * even > MOST_UNPROVEN
+            && !page.may_be_given_up()
+            && page.last != Tick::NEVER;
+        let gap = if unproven {
+            self.unproven_gap(page, believed, price, gap)
+        } else {
+            gap
+        };
         // The value of a visit is an average over the belief, so doubt about a page is in its price
         // already. But what was seen a half-life ago says half as much: by then a belief is
         // renewed, whatever the page seems to be worth.
-        let longest = self.state.settings.learn.memory() * self.mean_gap();
-        lesser(lesser(gap, longest), MOST_GAP)
+        if gap > LONG * even {
+            let longest = self.state.settings.learn.memory() * self.mean_gap();
+            return lesser(lesser(gap, longest), MOST_GAP);
+        }
+        lesser(gap, MOST_GAP)
+    }
+
+    /// Days between fetches of a page that seems to change faster than visits can follow, without
+    /// evidence of it: it would be visited after `gap`.
+    #[cold]
+    #[inline(never)]
+    fn unproven_gap(&self, page: &PageState<I>, believed: Belief, price: f32, gap: f32) -> f32 {
+        let objective = self.state.settings.objective;
+        if objective == Objective::Age {
+            // No page is given up whose age counts.
+            return gap;
+        }
+        let even = self.state.even_gap();
+        let is_unusual = believed.rate() > UNUSUAL * self.state.all.usual_rate();
+        if gap > GIVEN_UP * even && is_unusual && page.last.is_one_in(LOOK_ONCE_IN) {
+            return SHORT_LOOK * even;
+        }
+        let believed = believed.at_most(MOST_UNPROVEN / even);
+        // From a guess of its own: `gap` may be infinite, and a search from there gets nowhere.
+        believed.gap(page.weight, price, 0.0)
     }
 
     /// What a fetch of a page costs: the common price, or the higher one of its host.

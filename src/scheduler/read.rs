@@ -1,12 +1,13 @@
 //! What can be asked of a scheduler without changing it.
 
 use super::host::HostState;
-use super::page::{PageState, Place};
+use super::page::{PageState, Place, belief};
 use super::state::State;
 use super::tick::Tick;
 use super::{Counters, Error, HostId, HostMemo, PageId};
 use crate::heap::Id;
 use crate::learn::Estimate;
+use crate::plan::worth::Belief;
 use crate::time::{Duration, Instant};
 
 /// Tables that can be read, whoever owns them. The required methods say where they are; the others
@@ -113,18 +114,25 @@ pub(super) trait Read<I: Id> {
 
     fn estimate(&self, page: PageId) -> Result<Estimate, Error> {
         self.page(page)
-            .map(|state| self.believed(state))
+            .map(|state| {
+                let Belief { shape, time } = self.believed(state);
+                state.estimate.with_belief(shape, time)
+            })
             .ok_or(Error::UnknownPage)
     }
 
-    /// What is believed of a page: what it has shown itself, on top of what its host's pages have.
+    /// What is believed of a page: what it has shown itself, as far as that is trusted, on top of
+    /// what its host's pages have.
     #[inline(never)] // Once for all callers.
-    fn believed(&self, page: &PageState<I>) -> Estimate {
+    fn believed(&self, page: &PageState<I>) -> Belief {
         if page.has_own_belief() {
-            return page.estimate;
+            return belief(&page.estimate);
         }
+        let share = self.state().trust.share();
         let host = self.host_table().get(page.host.index());
-        host.map_or(Estimate::UNKNOWN, |host| page.estimate.on(&host.prior))
+        belief(&host.map_or(Estimate::UNKNOWN, |host| {
+            page.estimate.counted(share).on(&host.prior)
+        }))
     }
 
     fn last_fetch(&self, page: PageId) -> Option<Instant> {

@@ -9,7 +9,8 @@ use crate::heap::Id;
 use crate::learn::{Estimate, HostPrior, Prior, Visit};
 use crate::time::{Duration, Instant};
 
-/// One fetch in so many re-plans, too.
+/// One fetch in so many re-plans, too, and teaches how far pages' records may be trusted, once that
+/// is settled.
 const BUSY: u32 = 16;
 /// And in so many a host's prior follows what its pages have shown, once that is settled.
 const SELDOM: u32 = 4;
@@ -175,7 +176,14 @@ impl<I: Id> Core<'_, I> {
         if own {
             estimate.fade(days, &settings);
         } else {
-            estimate = estimate.faded(days, &settings).on(&prior);
+            estimate = estimate.faded(days, &settings);
+            let fetches = self.state.counters.get(Counter::Fetch);
+            let heard = self.state.trust.is_young() || fetches.is_multiple_of(BUSY);
+            // Where a host tells, visits find what was told, not what a page's record foresees.
+            if heard && self.state.providers.record(host, signals).is_none() {
+                self.state.trust.update(&estimate, &prior, days, changed);
+            }
+            estimate = estimate.on(&prior);
         }
         let jumped = match self.state.providers.record_mut(host, signals) {
             // Visits that signals have prompted find changes more often than chance.

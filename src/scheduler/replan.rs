@@ -2,7 +2,7 @@
 //! them.
 
 use super::host::HostState;
-use super::page::{BY_CLOCK, PageState, Place, belief};
+use super::page::{BY_CLOCK, PageState, Place};
 use super::price;
 use super::providers::{self, Providers};
 use super::read::Read as _;
@@ -50,11 +50,10 @@ impl<I: Id> Core<'_, I> {
         else {
             return;
         };
-        let believed = self.believed(&page);
         if self.state.prices.common <= 0.0 {
             // A guess: what it is worth to fetch this page after the even gap.
             let even = self.state.even_gap();
-            self.state.prices.common = belief(&believed).value(page.weight, even);
+            self.state.prices.common = self.believed(&page).value(page.weight, even);
         }
         let waits = page.due.days_since(page.last);
         let gap = match page.place {
@@ -84,10 +83,10 @@ impl<I: Id> Core<'_, I> {
                     let fresh = clock.fresh(phase, gap) / gap;
                     (fresh, fresh)
                 }
-                None => (
-                    belief(&believed).fresh(days),
-                    belief(&believed).mean_freshness(gap),
-                ),
+                None => {
+                    let believed = self.believed(&page);
+                    (believed.fresh(days), believed.mean_freshness(gap))
+                }
             };
             let fresh = if seen { fresh } else { 0.0 };
             self.state.prices.sample(page.weight, fresh, achievable);

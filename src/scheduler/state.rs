@@ -16,7 +16,7 @@ use super::tick::{Clock, Tick};
 use super::{Counters, Error, Settings};
 use crate::constraints::Constraints;
 use crate::heap::{HeapView, Id};
-use crate::learn::HostPrior;
+use crate::learn::{HostPrior, Trust};
 use crate::math::lesser;
 use crate::time::{Duration, Instant};
 
@@ -29,6 +29,8 @@ pub(super) struct State<I> {
     pub(super) providers: Providers<I>,
     /// What all pages have shown.
     pub(super) all: HostPrior,
+    /// How far what single pages have shown is believed.
+    pub(super) trust: Trust,
     /// Fetches a day that all gates together let through.
     pub(super) capacity: f32,
     pub(super) counters: Counters,
@@ -82,6 +84,7 @@ impl<I: Id> State<I> {
             prices: Prices::new(),
             providers: Providers::new(),
             all: HostPrior::new(),
+            trust: Trust::NONE,
             capacity: 0.0,
             counters: Counters::new(),
             settings,

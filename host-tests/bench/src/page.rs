@@ -101,6 +101,18 @@ const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
         "beats_round_robin_nutch_and_stormcrawler",
     ),
     (
+        "scheduler: beside round robin, learning from nothing in 22 worlds",
+        "≥ −0.5 %",
+        "host-tests/tests/scheduler/floor.rs",
+        "never_below_round_robin",
+    ),
+    (
+        "scheduler: of the optimum, the demo's first minute, 100 seeds",
+        "≥ 97 %",
+        "host-tests/tests/scheduler/demo.rs",
+        "the_first_minute_is_within_three_per_cent_of_the_optimum",
+    ),
+    (
         "learn: bias at 200 visits, deviation beside maximum likelihood",
         "≤ 5 %, ≤ 2 times",
         "host-tests/tests/learn/bias.rs",

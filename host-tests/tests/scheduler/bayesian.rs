@@ -4,11 +4,17 @@
 //! its price, averaged over that distribution, as the scheduler does over a Gamma of twelve bytes.
 //!
 //! It is greedy, too: who knew when the measuring begins could learn more before, at the cost of
-//! the freshness until then.
+//! the freshness until then. How much that could bring is seen from free visits: a Bayesian who has
+//! seen each page three times before the run begins, which is as often as its budget lets it see
+//! them before the measuring does. Rates that differ by factors of hundreds, six visits a page: we
+//! reach 0.955 of the optimum over days 16 to 30, the Bayesian 0.960, and with those free visits
+//! 0.964: nobody who has to pay for what he learns gets much further than 0.96.
 
 use dunlin::scheduler::Outcome;
 use dunlin::time::{Duration, Instant};
-use dunlin_host::simulate::{Fetched, Gated, Options, PolicyName, Rule, World, run};
+use dunlin_host::simulate::{
+    Fetched, Gated, Options, Policy, PolicyName, Random, Rule, World, run,
+};
 
 use super::freshness::{SPREAD_ON_A_HOST, world};
 
@@ -36,6 +42,21 @@ struct Page {
 fn normalised(belief: Belief) -> Belief {
     let sum: f64 = belief.iter().sum();
     belief.map(|share| share / sum)
+}
+
+impl Page {
+    /// Learns from what a visit found after so many days.
+    fn learn(&mut self, rates: &Belief, days: f64, has_changed: bool) {
+        for (share, rate) in self.belief.iter_mut().zip(rates) {
+            let unchanged = (-rate * days).exp();
+            *share *= if has_changed {
+                1.0 - unchanged
+            } else {
+                unchanged
+            };
+        }
+        self.belief = normalised(self.belief);
+    }
 }
 
 impl Bayesian {
@@ -86,6 +107,17 @@ impl Bayesian {
         high.exp()
     }
 
+    /// Shows it each page so many times, a mean gap apart, before it has to pay for visits.
+    fn show(&mut self, world: &World, visits: u32) {
+        let mut random = Random(99);
+        for (page, truth) in self.pages.iter_mut().zip(&world.pages) {
+            for _ in 0..visits {
+                let has_changed = random.exponential() < truth.mean_rate / RATE;
+                page.learn(&self.rates, 1.0 / RATE, has_changed);
+            }
+        }
+    }
+
     /// The price at which the budget is spent, from every eighth page.
     fn plan(&mut self) {
         for _ in 0..3 {
@@ -104,15 +136,7 @@ impl Rule for Bayesian {
         if let Some(last) = page.last.replace(fetched.now) {
             let days: f64 = (fetched.now - last).as_days();
             let has_changed = matches!(fetched.outcome, Outcome::Changed { .. });
-            for (share, rate) in page.belief.iter_mut().zip(&self.rates) {
-                let unchanged = (-rate * days).exp();
-                *share *= if has_changed {
-                    1.0 - unchanged
-                } else {
-                    unchanged
-                };
-            }
-            page.belief = normalised(page.belief);
+            page.learn(&self.rates, days, has_changed);
         }
         self.recorded += 1;
         if self.recorded.is_multiple_of(self.pages.len() / 4) {
@@ -132,13 +156,19 @@ fn who_is_told_the_distributions_is_hardly_fresher() {
             pieces: 2,
             ..Options::new(30.0, 1)
         };
-        let mut bayesian = Bayesian::new(&world, SPREAD_ON_A_HOST * spread);
-        (0..4).for_each(|_| bayesian.plan());
+        let bayesian = |free: u32| -> Box<dyn Policy> {
+            let mut bayesian = Bayesian::new(&world, SPREAD_ON_A_HOST * spread);
+            bayesian.show(&world, free);
+            (0..6).for_each(|_| bayesian.plan());
+            Box::new(Gated::new(&world, per_day, bayesian))
+        };
         let ours = PolicyName::default().build(&world, per_day, true, 1);
-        let theirs = Box::new(Gated::new(&world, per_day, bayesian));
-        let [ours, theirs] =
-            [ours, theirs].map(|mut policy| run(&world, &mut *policy, &options).course[1] / best);
-        println!("spread {spread}: {ours:.4} of the optimum, told the distributions {theirs:.4}");
-        assert!(theirs - ours < 0.01, "{ours}, {theirs}");
+        let [ours, told, shown] = [ours, bayesian(0), bayesian(3)]
+            .map(|mut policy| run(&world, &mut *policy, &options).course[1] / best);
+        println!(
+            "spread {spread}: {ours:.4} of the optimum, told the distributions {told:.4}, and shown each page three times {shown:.4}"
+        );
+        assert!(told - ours < 0.01, "{ours}, {told}");
+        assert!(shown > told, "{told}, {shown}");
     }
 }

@@ -2,6 +2,7 @@
 
 mod bayesian;
 mod constraints;
+mod demo;
 mod figures;
 mod floor;
 mod freshness;

@@ -10,17 +10,26 @@
 //! | equal | 100, 1 | 1 |
 //! | many hosts | 120, 60 | log-normal, median 0.3, spread 1 |
 //! | clockwork | 60, 4 | Weibull, shape 5, median 0.5, spread 1 |
+//! | daily 0.1 … daily 1.3 | 60, 4 | one a day, each page at its own time; the mean gap is so many days |
+//! | daily, few | 6, 2 | the same, with a mean gap of 0.6 days |
+//! | some days | 60, 4 | the same, but a page changes on half to all of the days |
+//! | some hours | 60, 4 | one to four times of the day, with chances of ½ to 1; the mean gap is 0.3 days |
 //! | bursty | 60, 4 | Weibull, shape ½, median 1, spread 1 |
 //! | long gaps | 60, 4 | Pareto, shape 1.5, median 1, spread 1 |
 //! | jumping | 60, 4 | a new rate every 40 mean gaps, median 0.7, spread 1.2 |
 //! | too fast | 40, 4 | log-normal, median 20, spread 1 |
 //! | weights | 100, 10 | as "many", weights from 1 to 10,000 |
+//!
+//! Nobody says at what time of the day a page changes. (There is no mean gap of exactly a day: every
+//! visit of a round robin then comes as long after a change as the first one did, and the luck of
+//! the first round decides over all of the run.)
 
 use dunlin::time::Duration;
+use dunlin_host::simulate::change::Quasi;
 use dunlin_host::simulate::{Change, Options, PolicyName, Random, SimHost, SimPage, World, run};
 
 /// Names of the worlds.
-pub const WORLDS: [&str; 13] = [
+pub const WORLDS: [&str; 22] = [
     "two pages",
     "few",
     "first case",
@@ -29,6 +38,15 @@ pub const WORLDS: [&str; 13] = [
     "equal",
     "many hosts",
     "clockwork",
+    "daily 0.1",
+    "daily 0.3",
+    "daily 0.6",
+    "daily 0.95",
+    "daily 1.05",
+    "daily 1.3",
+    "daily, few",
+    "some days",
+    "some hours",
     "bursty",
     "long gaps",
     "jumping",
@@ -77,6 +95,9 @@ pub fn world(name: &str, gap: f64, visits: f64, seed: u64) -> World {
         "clockwork" => with(log_normal(60, 4, 1.0, 0.5 / gap, seed), |page| {
             page.change = Change::weibull(page.mean_rate, 5.0);
         }),
+        "daily, few" => by_clock(6, 2, gap / 0.6, 1, 1.0, &mut random),
+        "some days" => by_clock(60, 4, gap / 0.6, 1, 0.5, &mut random),
+        "some hours" => by_clock(60, 4, gap / 0.3, 4, 0.5, &mut random),
         "bursty" => with(log_normal(60, 4, 1.0, 1.0 / gap, seed), |page| {
             page.change = Change::weibull(page.mean_rate, 0.5);
         }),
@@ -90,13 +111,41 @@ pub fn world(name: &str, gap: f64, visits: f64, seed: u64) -> World {
         "weights" => with(log_normal(100, 10, 1.0, 1.0 / gap, seed), |page| {
             page.weight = 1e4_f64.powf(random.unit());
         }),
-        _ => panic!("no world is called {name}"),
+        _ => match name.strip_prefix("daily ").map(str::parse::<f64>) {
+            Some(Ok(days)) => by_clock(60, 4, gap / days, 1, 1.0, &mut random),
+            _ => panic!("no world is called {name}"),
+        },
     }
 }
 
 fn with(mut world: World, change: impl FnMut(&mut SimPage)) -> World {
     world.pages.iter_mut().for_each(change);
     world
+}
+
+/// Pages that change at one to `most` moments of every `day`, each with a chance from `least` to 1.
+fn by_clock(
+    pages: usize,
+    hosts: usize,
+    day: f64,
+    most: u64,
+    least: f64,
+    random: &mut Random,
+) -> World {
+    with(log_normal(pages, hosts, 0.0, 1.0, 1), |page| {
+        let moments = 1 + random.next_u64() % most;
+        let mut update = || {
+            let time = day * (1.0 - random.unit());
+            (time, least + (1.0 - least) * random.unit())
+        };
+        let mut updates: Vec<(f64, f64)> = (0..moments).map(|_| update()).collect();
+        updates.sort_by(|a, b| a.0.total_cmp(&b.0));
+        page.mean_rate = updates.iter().map(|update| update.1).sum::<f64>() / day;
+        page.change = Change::Quasi(Box::new(Quasi {
+            period: day,
+            updates,
+        }));
+    })
 }
 
 /// 28 pages that change every 5 to 300 s, where the mean gap is 28 s.
