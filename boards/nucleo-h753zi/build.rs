@@ -10,14 +10,19 @@ fn main() {
     // With https the firmware is larger, and what lies behind it begins later; with updates there
     // is room for two, but not for two with https.
     let has = |feature: &str| env::var_os(format!("CARGO_FEATURE_{feature}")).is_some();
-    let map = match (has("UPDATE"), has("TLS")) {
-        (true, true) => panic!(
+    let map = match (has("UPDATE"), has("TLS"), has("FLEET")) {
+        (true, true, _) => panic!(
             "found features tls and update for nucleo-h753zi, expected one of them: \
             two images with https do not fit its flash"
         ),
-        (true, false) => "memory-update.x",
-        (false, true) => "memory-tls.x",
-        (false, false) => "memory.x",
+        (true, _, true) | (_, true, true) => panic!(
+            "found feature fleet with tls or update for nucleo-h753zi, expected it without them: \
+            only memory-fleet.x has a place for a planner's lists"
+        ),
+        (true, false, false) => "memory-update.x",
+        (false, true, false) => "memory-tls.x",
+        (false, false, true) => "memory-fleet.x",
+        (false, false, false) => "memory.x",
     };
     for (from, to) in [(map, "memory.x"), ("partitions.x", "partitions.x")] {
         println!("cargo:rerun-if-changed={from}");

@@ -10,6 +10,12 @@ fn main() {
     // With https the firmware is larger, and what lies behind it begins later; with updates there
     // is room for two of them, but not for two with https.
     let has = |feature: &str| env::var_os(format!("CARGO_FEATURE_{feature}")).is_some();
+    if has("FLEET") && (has("UPDATE") || has("TLS")) {
+        panic!(
+            "found feature fleet with tls or update for w5500-evb-pico2, expected it without them: \
+            only memory.x has a place for a planner's lists"
+        );
+    }
     let map = match (has("UPDATE"), has("TLS")) {
         (true, true) => panic!(
             "found features tls and update for w5500-evb-pico2, expected one of them: \
