@@ -5,6 +5,12 @@ use linking::{FIRMWARE, has, link};
 fn main() {
     // With https the firmware is larger, and what lies behind it begins later; with updates there
     // is room for two of them, but not for two with https.
+    if has("fleet") && (has("update") || has("tls")) {
+        panic!(
+            "found feature fleet with tls or update for w5500-evb-pico2, expected it without them: \
+            only memory.x has a place for a planner's lists"
+        );
+    }
     let map = match (has("update"), has("tls")) {
         (true, true) => panic!(
             "found features tls and update for w5500-evb-pico2, expected one of them: \

@@ -8,6 +8,7 @@ pub mod azar;
 pub mod cho;
 pub mod crawling;
 pub mod desouza;
+pub mod fleet;
 pub mod overview;
 pub mod page;
 pub mod real;
@@ -56,6 +57,7 @@ pub const PAPERS: &[Paper] = &[
     ("wolf", wolf::run),
     ("azar", azar::run),
     ("desouza", desouza::run),
+    ("fleet", fleet::run),
     ("xu", xu::run),
     ("real", real::run),
 ];

@@ -6,7 +6,7 @@ use dunlin::model::Change;
 use dunlin::pace::dispatch::{Dispatch, Queue};
 use dunlin::pace::merge::{Moments, PlannedCrawl, SpreadScratch, merge, spread};
 use dunlin::plan::select::select;
-use dunlin::plan::{Objective, PlanHost, PlanPage};
+use dunlin::plan::{Allocation, Objective, PlanHost, PlanPage};
 use dunlin::time::{Duration, Instant};
 use dunlin_suite::bench::Random;
 
@@ -43,6 +43,11 @@ impl Setup {
         planned: 1.0,
         weighted: false,
     };
+
+    /// Crawls an interval that its crawlers can make.
+    pub fn capacity(&self) -> f64 {
+        (self.crawlers as u64 * (INTERVAL.as_micros() / self.fetch.as_micros())) as f64
+    }
 }
 
 /// Mean staleness by each policy.
@@ -67,17 +72,20 @@ pub struct Staleness {
 }
 
 const INTERVAL: Duration = Duration::DAY;
-const GAP: Duration = Duration::from_secs(15);
+/// Between two crawls of a server.
+pub const GAP: Duration = Duration::from_secs(15);
 
-/// Pages host by host, their rates in changes an interval, their weights, and where each host's
-/// pages begin.
-struct Web {
+/// Pages server by server, their rates in changes an interval, their weights, and where each
+/// server's pages begin.
+#[derive(Clone, Debug)]
+pub struct Web {
     rates: Vec<f64>,
     weights: Vec<f64>,
     starts: Vec<usize>,
 }
 
-fn web(setup: Setup) -> Web {
+/// The web of a set-up.
+pub fn web(setup: Setup) -> Web {
     let mut random = Random(1);
     let sum: f64 = (1..=setup.servers)
         .map(|server| (server as f64).powf(-setup.theta))
@@ -125,86 +133,10 @@ fn zipf_rates(pages: usize, theta: f64, random: &mut Random) -> Vec<f64> {
 /// Runs all policies on one web.
 pub fn run(setup: Setup) -> Staleness {
     let web = web(setup);
-    let capacity = setup.crawlers as u64 * (INTERVAL.as_micros() / setup.fetch.as_micros());
-    let budget = (capacity as f64 * setup.planned) as u32;
-    let pages: Vec<PlanPage<'_, f64>> = (0..setup.servers)
-        .flat_map(|server| {
-            (web.starts[server]..web.starts[server + 1]).map(move |page| (server, page))
-        })
-        .map(|(server, page)| {
-            PlanPage::new(web.weights[page], Change::Poisson(web.rates[page]))
-                .on_host(server as u32)
-        })
-        .collect();
-    let mut hosts =
-        vec![PlanHost::new((INTERVAL.as_micros() / GAP.as_micros()) as f64); setup.servers];
-    let mut crawls = vec![0; pages.len()];
-    let plan = select(
-        &pages[..],
-        &mut hosts,
-        budget,
-        Objective::Freshness,
-        &mut crawls,
-    )
-    .expect("a sound plan");
-    let mut impolite = vec![PlanHost::unlimited(); setup.servers];
-    let mut wolf = vec![0; pages.len()];
-    let non_polite = select(
-        &pages[..],
-        &mut impolite,
-        budget,
-        Objective::Freshness,
-        &mut wolf,
-    )
-    .expect("a sound plan")
-    .cost;
-    drop((pages, hosts, impolite));
-
-    let schedule = |improved: Option<Moments>| {
-        let total = crawls.iter().map(|count| *count as usize).sum();
-        let mut all = vec![PlannedCrawl::default(); total];
-        let mut links = Vec::new();
-        let mut queues = Vec::with_capacity(setup.servers);
-        let mut next = 0;
-        for server in 0..setup.servers {
-            let own = web.starts[server]..web.starts[server + 1];
-            let rates = &web.rates[own.clone()];
-            let weights = &web.weights[own.clone()];
-            let count: usize = crawls[own.clone()]
-                .iter()
-                .map(|count| *count as usize)
-                .sum();
-            let room = &mut all[next..next + count];
-            if let Some(moments) = improved {
-                links.resize(count.max(links.len()), SpreadScratch::default());
-                let cost = |page: u32, gap: Duration| {
-                    weights[page as usize] * stale_time(rates[page as usize], gap)
-                };
-                spread(
-                    moments,
-                    &crawls[own.clone()],
-                    INTERVAL,
-                    GAP,
-                    room,
-                    &mut links,
-                    cost,
-                )
-                .expect("caps are kept");
-            } else {
-                merge(&crawls[own.clone()], INTERVAL, GAP, room).expect("caps are kept");
-            }
-            room.iter_mut()
-                .for_each(|update| update.page += own.start as u32);
-            queues.push(Queue {
-                next: next as u32,
-                end: (next + count) as u32,
-                gap: GAP,
-                ..Queue::default()
-            });
-            next += count;
-        }
-        (all, queues)
-    };
+    let budget = (setup.capacity() * setup.planned) as u32;
+    let (crawls, Allocation { bound, .. }) = web.plan(budget, Some(GAP));
+    let (wolf, impolite) = web.plan(budget, None);
+    let schedule = |improved| web.schedule(&crawls, improved);
     let (updates, queues) = schedule(None);
     let merge = web.staleness(&updates);
     let merge_dispatched = web.staleness(&dispatch(&updates, queues, setup));
@@ -218,14 +150,14 @@ pub fn run(setup: Setup) -> Staleness {
     let (ideal, queues) = schedule_ideal(&web, &wolf);
     let m_wolf = web.staleness(&dispatch(&ideal, queues, setup));
     Staleness {
-        bound: plan.bound,
+        bound,
         merge,
         merge_dispatched,
         spread,
         spread_dispatched,
         mp2,
         m_wolf,
-        non_polite,
+        non_polite: impolite.cost,
     }
 }
 
@@ -260,7 +192,120 @@ fn stale_time(rate: f64, gap: Duration) -> f64 {
     gap * g(rate * gap)
 }
 
+/// What crawlers achieve on a web that is all their own.
+#[derive(Clone, Copy, Debug)]
+pub struct Pool {
+    /// The weak politeness bound.
+    pub bound: f64,
+    /// MERGE, dispatched to the crawlers (PSP).
+    pub psp: f64,
+    /// Our spread, dispatched.
+    pub spread: f64,
+}
+
+/// Plans so many crawls of a web, and lets the crawlers of a set-up make them.
+pub fn pool(web: &Web, budget: u32, setup: Setup) -> Pool {
+    let (crawls, Allocation { bound, .. }) = web.plan(budget, Some(GAP));
+    let made = |improved| {
+        let (updates, queues) = web.schedule(&crawls, improved);
+        web.staleness(&dispatch(&updates, queues, setup))
+    };
+    Pool {
+        bound,
+        psp: made(None),
+        spread: made(Some(Moments::Even)),
+    }
+}
+
 impl Web {
+    /// The rates of each server's pages, in changes a day.
+    pub fn servers(&self) -> impl Iterator<Item = &[f64]> {
+        let rates = |own: &[usize]| &self.rates[own[0]..own[1]];
+        self.starts.windows(2).map(rates)
+    }
+
+    /// The web of these servers alone.
+    pub fn only(&self, servers: &[usize]) -> Self {
+        let mut part = Self {
+            rates: Vec::new(),
+            weights: Vec::new(),
+            starts: vec![0],
+        };
+        for server in servers {
+            let own = self.starts[*server]..self.starts[server + 1];
+            part.rates.extend(&self.rates[own.clone()]);
+            part.weights.extend(&self.weights[own]);
+            part.starts.push(part.rates.len());
+        }
+        part
+    }
+
+    /// The best crawls of each page with a gap between two crawls of a server, or none, and what
+    /// staleness to expect of them.
+    pub fn plan(&self, budget: u32, gap: Option<Duration>) -> (Vec<u32>, Allocation<f64>) {
+        let pages: Vec<PlanPage<'_, f64>> = (self.starts.windows(2).enumerate())
+            .flat_map(|(server, own)| (own[0]..own[1]).map(move |page| (server, page)))
+            .map(|(server, page)| {
+                PlanPage::new(self.weights[page], Change::Poisson(self.rates[page]))
+                    .on_host(server as u32)
+            })
+            .collect();
+        let host = gap.map_or(PlanHost::unlimited(), |gap| {
+            PlanHost::new((INTERVAL.as_micros() / gap.as_micros()) as f64)
+        });
+        let mut hosts = vec![host; self.starts.len() - 1];
+        let mut crawls = vec![0; pages.len()];
+        let plan = select(
+            &pages[..],
+            &mut hosts,
+            budget,
+            Objective::Freshness,
+            &mut crawls,
+        )
+        .expect("a sound plan");
+        (crawls, plan)
+    }
+
+    /// When those crawls are to be made, by MERGE or by our own spread, and the queues of servers.
+    fn schedule(
+        &self,
+        crawls: &[u32],
+        improved: Option<Moments>,
+    ) -> (Vec<PlannedCrawl>, Vec<Queue>) {
+        let total = crawls.iter().map(|count| *count as usize).sum();
+        let mut all = vec![PlannedCrawl::default(); total];
+        let mut links = Vec::new();
+        let mut queues = Vec::with_capacity(self.starts.len());
+        let mut next = 0;
+        for own in self.starts.windows(2).map(|own| own[0]..own[1]) {
+            let rates = &self.rates[own.clone()];
+            let weights = &self.weights[own.clone()];
+            let crawls = &crawls[own.clone()];
+            let count: usize = crawls.iter().map(|count| *count as usize).sum();
+            let room = &mut all[next..next + count];
+            if let Some(moments) = improved {
+                links.resize(count.max(links.len()), SpreadScratch::default());
+                let cost = |page: u32, gap: Duration| {
+                    weights[page as usize] * stale_time(rates[page as usize], gap)
+                };
+                spread(moments, crawls, INTERVAL, GAP, room, &mut links, cost)
+                    .expect("caps are kept");
+            } else {
+                merge(crawls, INTERVAL, GAP, room).expect("caps are kept");
+            }
+            room.iter_mut()
+                .for_each(|update| update.page += own.start as u32);
+            queues.push(Queue {
+                next: next as u32,
+                end: (next + count) as u32,
+                gap: GAP,
+                ..Queue::default()
+            });
+            next += count;
+        }
+        (all, queues)
+    }
+
     /// Mean staleness by weight over the interval, from fresh copies at its start; crawls in order
     /// of time, page by page.
     fn staleness(&self, updates: &[PlannedCrawl]) -> f64 {

@@ -28,6 +28,7 @@ pub static TCP: Sink = Sink::NEW;
 pub static LINE: Sink = Sink::NEW;
 
 impl Sink {
+    #[allow(clippy::declare_interior_mutable_const)] // A beginning, copied into statics.
     const NEW: Self = Self {
         ring: Mutex::new(RefCell::new(Ring::NEW)),
         reader: AtomicWaker::new(),

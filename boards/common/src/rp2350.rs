@@ -66,6 +66,11 @@ impl Hardware for Rp2350 {
     fn key(&self) -> Option<[u8; 16]> {
         otp::get_private_random_number().ok().map(u128::to_le_bytes)
     }
+
+    #[cfg(feature = "fleet")]
+    fn fleet_image(&self) -> Option<dunlin::image::Image<'static>> {
+        crate::fleet::mapped::device_image()
+    }
 }
 
 /// Starts the chip again, all of it but its oscillators: the processor's own reset would leave

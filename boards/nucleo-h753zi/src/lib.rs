@@ -101,6 +101,11 @@ impl Hardware for H753 {
     fn key(&self) -> Option<[u8; 16]> {
         Some(self.key)
     }
+
+    #[cfg(feature = "fleet")]
+    fn fleet_image(&self) -> Option<dunlin::image::Image<'static>> {
+        dunlin_board::fleet::mapped::device_image()
+    }
 }
 
 /// A hardware address that no other chip has, made of the number it was made with.

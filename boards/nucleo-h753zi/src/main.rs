@@ -2,7 +2,11 @@
 #![no_main]
 //! dunlin's probe on the NUCLEO-H753ZI.
 
+#[cfg(feature = "fleet")]
+use dunlin::probe::Board as _;
 use dunlin::store::Store;
+#[cfg(feature = "fleet")]
+use dunlin_board::fleet::mapped::Membership;
 use dunlin_board::network::{self, NetworkSlot, SlotMemory, keep_up, run_slot, sockets};
 use dunlin_board::partition::StoreFlash;
 use dunlin_board::probe::{self, Capacity, PageTable, Tables, records, spawn};
@@ -23,13 +27,14 @@ use static_cell::{ConstStaticCell, StaticCell};
 #[cfg(not(any(
     feature = "tls",
     feature = "update",
+    feature = "fleet",
     feature = "serial-log",
     feature = "tcp-log"
 )))]
 const PAGES: usize = 4000;
 /// The same with a log over the serial line or TCP, whose lines take RAM.
 #[cfg(all(
-    not(any(feature = "tls", feature = "update")),
+    not(any(feature = "tls", feature = "update", feature = "fleet")),
     any(feature = "serial-log", feature = "tcp-log")
 ))]
 const PAGES: usize = 3840;
@@ -39,12 +44,21 @@ const PAGES: usize = 2048;
 /// The same with updates, which leave the store half as many sectors.
 #[cfg(feature = "update")]
 const PAGES: usize = 1728;
+/// The same in a fleet, whose lists take some of the store's sectors.
+#[cfg(feature = "fleet")]
+const PAGES: usize = 3072;
 const HOSTS: usize = 256;
 /// Fetches at once.
 const SLOTS: usize = 4;
+/// Fetches a day that the slots can make: one a second each.
+#[cfg(feature = "fleet")]
+const FETCHES: f32 = 86_400.0 * SLOTS as f32;
 /// Sectors of the store, as in the memory map.
-#[cfg(not(any(feature = "tls", feature = "update")))]
+#[cfg(not(any(feature = "tls", feature = "update", feature = "fleet")))]
 const SECTORS: usize = 10;
+/// The same in a fleet.
+#[cfg(feature = "fleet")]
+const SECTORS: usize = 8;
 /// The same with https.
 #[cfg(all(feature = "tls", not(feature = "update")))]
 const SECTORS: usize = 9;
@@ -101,7 +115,18 @@ fn main() -> ! {
     let image = list.image;
     #[cfg(not(feature = "update"))]
     let image = probe::image_flash();
+    // A place that a power cut has left may be unreadable, too.
+    #[cfg(feature = "fleet")]
+    let member =
+        nucleo_h753zi::flash::ignoring_bus_faults(|| Membership::find::<PAGES, HOSTS>(FETCHES));
+    #[cfg(feature = "fleet")]
+    let image = member.as_ref().map_or(image, Membership::list);
     let probe = load(image, hardware);
+    #[cfg(feature = "fleet")]
+    if let Some(probe) = probe.filter(|_| member.is_some()) {
+        // Whoever had the hosts before: their politeness is kept.
+        probe.rest_since(probe.board().now());
+    }
     static PACKETS: StaticCell<PacketQueue<8, 8>> = StaticCell::new();
     // The LAN8742A answers at address 0; nine wires of RMII and two of management, as on the
     // board's schematic.
@@ -142,7 +167,13 @@ fn main() -> ! {
             let stack = start(spawner, probe, card, random);
             #[cfg(feature = "update")]
             spawn(spawner, update(updates, probe, stack));
-            #[cfg(not(feature = "update"))]
+            #[cfg(feature = "fleet")]
+            if let Some(member) = member {
+                // Not the number that the network has begun with.
+                let boot = (random >> 32) as u32;
+                spawn(spawner, fleet(member, probe, stack, boot));
+            }
+            #[cfg(not(any(feature = "update", feature = "fleet")))]
             let _ = stack;
         }
     })
@@ -170,6 +201,18 @@ fn start(spawner: Spawner, probe: &'static BoardProbe, card: Card, random: u64) 
         spawn(spawner, slot(number, probe, memory.on(stack)));
     }
     stack
+}
+
+/// Keeps the probe in its fleet, and starts it again with each list that comes.
+#[cfg(feature = "fleet")]
+#[embassy_executor::task]
+async fn fleet(
+    member: Membership,
+    probe: &'static BoardProbe,
+    stack: Stack<'static>,
+    boot: u32,
+) -> ! {
+    member.run(probe, stack, boot, H753Flash::another()).await
 }
 
 /// Looks for updates.
@@ -202,8 +245,8 @@ async fn house(probe: &'static BoardProbe) {
 
 #[embassy_executor::task]
 async fn keeper(probe: &'static BoardProbe, store: &'static mut Store<BoardFlash>) {
-    #[cfg(feature = "update")]
+    #[cfg(any(feature = "update", feature = "fleet"))]
     persist::keep(probe, store).await;
-    #[cfg(not(feature = "update"))]
+    #[cfg(not(any(feature = "update", feature = "fleet")))]
     probe.persistence().run(store).await
 }

@@ -2,7 +2,11 @@
 #![no_main]
 //! dunlin's probe on the W5500-EVB-Pico2.
 
+#[cfg(feature = "fleet")]
+use dunlin::probe::Board as _;
 use dunlin::store::Store;
+#[cfg(feature = "fleet")]
+use dunlin_board::fleet::mapped::Membership;
 use dunlin_board::network::{self, NetworkSlot, SlotMemory, keep_up, run_slot, sockets};
 use dunlin_board::partition::StoreFlash;
 use dunlin_board::probe::{self, Capacity, PageTable, Tables, records, spawn};
@@ -32,6 +36,9 @@ const PAGES: usize = 1536;
 const HOSTS: usize = 256;
 /// Fetches at once.
 const SLOTS: usize = 4;
+/// Fetches a day that the slots can make: one a second each.
+#[cfg(feature = "fleet")]
+const FETCHES: f32 = 86_400.0 * SLOTS as f32;
 /// Sectors of the store, as in the memory map.
 #[cfg(not(feature = "tls"))]
 const SECTORS: usize = 176;
@@ -105,7 +112,16 @@ fn main() -> ! {
     let image = list.image;
     #[cfg(not(feature = "update"))]
     let image = probe::image_flash();
+    #[cfg(feature = "fleet")]
+    let member = Membership::find::<PAGES, HOSTS>(FETCHES);
+    #[cfg(feature = "fleet")]
+    let image = member.as_ref().map_or(image, Membership::list);
     let probe = load(image, hardware);
+    #[cfg(feature = "fleet")]
+    if let Some(probe) = probe.filter(|_| member.is_some()) {
+        // Whoever had the hosts before: their politeness is kept.
+        probe.rest_since(probe.board().now());
+    }
     let flash = StoreFlash::new(Flash::new_blocking(p.FLASH));
     executor::run(|spawner| {
         #[cfg(feature = "usb-log")]
@@ -125,6 +141,8 @@ fn main() -> ! {
                     p.TRNG,
                     #[cfg(feature = "update")]
                     updates,
+                    #[cfg(feature = "fleet")]
+                    member,
                 ),
             );
         }
@@ -147,6 +165,7 @@ async fn start(
     wires: Wires,
     mut trng: Peri<'static, TRNG>,
     #[cfg(feature = "update")] updates: &'static mut BoardUpdates,
+    #[cfg(feature = "fleet")] member: Option<Membership>,
 ) {
     // Packets that wait, 1.5 kB each: what is sent are requests and acknowledgements, one a slot.
     static STATE: StaticCell<State<8, SLOTS>> = StaticCell::new();
@@ -177,6 +196,10 @@ async fn start(
     spawn(spawner, dunlin_board::tcp_log::serve(stack));
     #[cfg(feature = "update")]
     spawn(spawner, update(updates, probe, stack));
+    #[cfg(feature = "fleet")]
+    if let Some(member) = member {
+        spawn(spawner, fleet(member, probe, stack, random as u32));
+    }
     for (number, memory) in MEMORY.take().iter_mut().enumerate() {
         spawn(spawner, slot(number, probe, memory.on(stack)));
     }
@@ -194,6 +217,19 @@ async fn net(
     probe: &'static BoardProbe,
 ) {
     keep_up(runner, stack, probe).await
+}
+
+/// Keeps the probe in its fleet, and starts it again with each list that comes.
+#[cfg(feature = "fleet")]
+#[embassy_executor::task]
+async fn fleet(
+    member: Membership,
+    probe: &'static BoardProbe,
+    stack: Stack<'static>,
+    boot: u32,
+) -> ! {
+    let flash = rp2350::another_flash::<BYTES>();
+    member.run(probe, stack, boot, flash).await
 }
 
 /// Looks for updates.
@@ -221,8 +257,8 @@ async fn house(probe: &'static BoardProbe) {
 
 #[embassy_executor::task]
 async fn keeper(probe: &'static BoardProbe, store: &'static mut Store<BoardFlash>) {
-    #[cfg(feature = "update")]
+    #[cfg(any(feature = "update", feature = "fleet"))]
     persist::keep(probe, store).await;
-    #[cfg(not(feature = "update"))]
+    #[cfg(not(any(feature = "update", feature = "fleet")))]
     probe.persistence().run(store).await
 }

@@ -22,7 +22,7 @@ pub struct Shared {
     runs: usize,
 }
 
-fn web(pages: usize, sites: usize) -> Graph {
+pub fn web(pages: usize, sites: usize) -> Graph {
     let shape = Web {
         // §3.8: an average page has 10 links, 9 of them within its site.
         links: 10.0,

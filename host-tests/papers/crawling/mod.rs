@@ -1,6 +1,6 @@
 //! Cho (2001), chapters 2 and 3: which pages a crawl finds first, and crawlers that share a web.
 
-mod crawlers;
+pub(crate) mod crawlers;
 mod exchange;
 mod orders;
 mod topics;

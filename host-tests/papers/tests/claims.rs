@@ -75,6 +75,11 @@ fn desouza() {
 }
 
 #[test]
+fn fleet() {
+    holds(papers::fleet::run);
+}
+
+#[test]
 fn xu() {
     holds(papers::xu::run);
 }

@@ -6,7 +6,9 @@ use crate::shell::{cargo, check, quiet};
 use anyhow::{Context, Result};
 
 /// Which experiments there are; the program that runs them has the same list.
-pub const NAMES: [&str; 7] = ["cho", "crawling", "wolf", "azar", "desouza", "xu", "real"];
+pub const NAMES: [&str; 8] = [
+    "cho", "crawling", "wolf", "azar", "desouza", "fleet", "xu", "real",
+];
 
 /// Runs one experiment or all.
 ///

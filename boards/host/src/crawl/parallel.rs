@@ -78,10 +78,21 @@ impl Crawlers {
 
     /// So many pages of each crawler's own, by chance: all of them if it has no more.
     pub fn seeds(&self, graph: &Graph, each: usize, seed: u64) -> Vec<usize> {
+        self.seeds_by(graph, &|page| self.owner(graph, page), each, seed)
+    }
+
+    /// The same, where somebody else says who is responsible for a page.
+    pub fn seeds_by(
+        &self,
+        graph: &Graph,
+        owner: &dyn Fn(usize) -> usize,
+        each: usize,
+        seed: u64,
+    ) -> Vec<usize> {
         let mut random = Random(seed);
         let mut own: Vec<Vec<usize>> = vec![Vec::new(); self.count];
         for page in 0..graph.len() {
-            own[self.owner(graph, page)].push(page);
+            own[owner(page)].push(page);
         }
         let mut seeds = Vec::new();
         for pages in &mut own {
@@ -116,6 +127,17 @@ pub fn simulate(
     downloaded: &mut dyn FnMut(usize, usize),
 ) -> Achieved {
     let owner = |page: usize| crawlers.owner(graph, page);
+    simulate_by(graph, crawlers, &owner, seeds, downloaded)
+}
+
+/// The same, where somebody else says who is responsible for a page.
+pub fn simulate_by(
+    graph: &Graph,
+    crawlers: &Crawlers,
+    owner: &dyn Fn(usize) -> usize,
+    seeds: &[usize],
+    downloaded: &mut dyn FnMut(usize, usize),
+) -> Achieved {
     let backlinks = graph.backlinks();
     let popular: HashSet<usize> = best_first(&backlinks)
         .into_iter()
@@ -154,13 +176,13 @@ pub fn simulate(
                 }
             }
             if crews[number].crawled.is_multiple_of(crawlers.batch) {
-                told += tell(&mut crews, number, crawlers, &owner);
+                told += tell(&mut crews, number, crawlers, owner);
             }
         }
         // Who has nothing to do tells what it has: others may wait for that.
         if idle {
             let late: usize = (0..crews.len())
-                .map(|number| tell(&mut crews, number, crawlers, &owner))
+                .map(|number| tell(&mut crews, number, crawlers, owner))
                 .sum();
             told += late;
             if late == 0 {

@@ -1,5 +1,8 @@
 //! A board as a probe of a fleet: who it is by its settings, and a link over its own socket.
 
+#[cfg(feature = "rtt")]
+pub mod mapped;
+
 use dunlin::image::Image;
 use dunlin::probe::{Board, OwnerNames, Probe};
 use dunlin::settings::{DeviceSettings, SettingKey};
