@@ -228,12 +228,11 @@ fn claims(section: &mut Section, found: &[Compared]) {
         Printed::percent(3.0),
         bound.sum::<f64>() / found.len() as f64,
     );
-    let of: [(&str, fn(&Compared) -> f64); 2] = [
-        ("equal budgets", |one| one.equal.psp),
-        ("grants", |one| one.granted.psp),
-    ];
-    for (what, psp) in of {
-        let apart = largest(found, |one| above(psp(one), one.shared.merge));
+    let apart = |psp: fn(&Compared) -> f64| largest(found, |one| above(psp(one), one.shared.merge));
+    for (what, apart) in [
+        ("equal budgets", apart(|one| one.equal.psp)),
+        ("grants", apart(|one| one.granted.psp)),
+    ] {
         section.claim(
             PLACE,
             &format!("PSP is extremely close to InfCrawlers, as a fleet with {what}"),
