@@ -259,8 +259,9 @@ fn a_restart_keeps_the_whole_collection_and_what_was_learnt_of_it() {
     // A page that was admitted in the last quarter of a second is not in flash yet.
     let lost: Vec<_> = urls(&before).difference(&urls(&first)).cloned().collect();
     assert!(lost.len() <= 1, "{lost:?} are lost");
+    // What pages have earned is kept roughly, so that a few of the least change places: 4 or 5 here.
     let stayed = urls(&after).intersection(&urls(&before)).count();
-    assert!(stayed >= 36, "{stayed} of 40 stayed for a minute");
+    assert!(stayed >= 34, "{stayed} of 40 stayed for a minute");
     let resumed = world
         .events
         .borrow()
