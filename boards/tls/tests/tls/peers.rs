@@ -136,8 +136,26 @@ impl Clone for Identity {
     }
 }
 
+/// What a server does after its answer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Then {
+    /// It says goodbye.
+    Ends,
+    /// It waits for more, as a broker does.
+    Stays,
+}
+
 impl Server {
     pub fn start(identity: Identity, versions: Versions) -> Self {
+        Self::start_and(identity, versions, Then::Ends)
+    }
+
+    /// The client ends each connection.
+    pub fn start_and_stay(identity: Identity, versions: Versions) -> Self {
+        Self::start_and(identity, versions, Then::Stays)
+    }
+
+    fn start_and(identity: Identity, versions: Versions, then: Then) -> Self {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let versions = match versions {
             Versions::Tls12 => [&rustls::version::TLS12],
@@ -160,6 +178,10 @@ impl Server {
                 if stream.read(&mut request).is_ok() {
                     let answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
                     let _ = stream.write_all(answer.as_bytes());
+                    if then == Then::Stays {
+                        let _ = stream.flush();
+                        let _ = stream.read(&mut request);
+                    }
                     stream.conn.send_close_notify();
                     let _ = stream.flush();
                 }
