@@ -153,7 +153,7 @@ pub trait Catalog {
     }
 }
 
-/// A host.
+/// A host, as the page list describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Host<'a> {
     /// `name` or `name:port`, as in its pages' URLs.
@@ -166,7 +166,7 @@ pub struct Host<'a> {
     pub gate: u16,
     /// Its pages follow each other from here.
     pub first_page: u16,
-    /// So many of them.
+    /// The number of its pages.
     pub pages: u16,
 }
 
@@ -191,12 +191,12 @@ impl<'a> Host<'a> {
     }
 }
 
-/// A page.
+/// A page, as the page list describes it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Page<'a> {
     /// The index of its host.
     pub host: u16,
-    /// Its URL.
+    /// The URL that it is fetched from.
     pub url: &'a str,
     /// Its importance, above 0.
     pub weight: f32,

@@ -78,7 +78,7 @@ impl<'a> Collector<'a> {
         Ok(Self { url, token })
     }
 
-    /// Where it is.
+    /// The URL of the collector, as its owner gave it.
     pub fn url(&self) -> &Url<'a> {
         &self.url
     }
@@ -104,9 +104,9 @@ impl<'a> Collector<'a> {
 pub struct Preamble<'p, 'a> {
     /// Whom it goes to.
     pub collector: &'p Collector<'a>,
-    /// What was asked.
+    /// The request that the page was fetched with.
     pub request: &'p Request<'p>,
-    /// When, in seconds since 1970.
+    /// When that was, in seconds since 1970.
     pub unix_time: Option<u64>,
 }
 

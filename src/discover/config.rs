@@ -33,7 +33,7 @@ impl<'a> DiscoverySettings<'a> {
     /// [`Replacement::SHARE`](crate::rank::Replacement::SHARE).
     pub const EXPLORING: u8 = 64;
 
-    /// With sitemaps, nothing pinned.
+    /// Settings under which sitemaps are read and no page is pinned.
     pub const fn new(scope: Scope, places: u16, gap_ms: u32) -> Self {
         Self {
             scope,

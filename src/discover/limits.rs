@@ -51,7 +51,7 @@ pub enum UrlRefusal {
     Duplicate,
     /// robots.txt does not allow it.
     Robots,
-    /// It is not there, or leads elsewhere.
+    /// It is not there, or redirects to another URL.
     Gone,
     /// It asks not to be kept (`noindex`), or names another URL as its own.
     Unwilling,
@@ -154,7 +154,7 @@ pub enum Scope {
     Site,
     /// Below the directories of the list's pages.
     Prefix,
-    /// Anywhere.
+    /// Any host, in the list or not.
     Any,
 }
 

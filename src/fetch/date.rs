@@ -24,7 +24,7 @@ const WEEKDAYS: &[u8; 21] = b"ThuFriSatSunMonTueWed";
 const MONTHS: &[u8; 36] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
 
 impl HttpDate {
-    /// From seconds since 1970 (leap seconds not counted); `None` after the year 9999.
+    /// The date so many seconds after 1970 (leap seconds not counted); `None` after the year 9999.
     pub const fn from_unix(seconds: u64) -> Option<Self> {
         // 10000-01-01: past it, the year no longer has four digits.
         if seconds < 253_402_300_800 {
@@ -34,7 +34,7 @@ impl HttpDate {
         }
     }
 
-    /// Seconds since 1970.
+    /// The seconds since 1970.
     pub const fn as_unix(self) -> u64 {
         self.0
     }
@@ -60,7 +60,7 @@ impl HttpDate {
         }
     }
 
-    /// As IMF-fixdate, the one format to send.
+    /// Writes it as IMF-fixdate, the one format to send.
     pub fn format(self) -> [u8; 29] {
         // 86,400 is 128 × 675, and without the last seven bits four-digit years fit in 32: no
         // 64-bit division.

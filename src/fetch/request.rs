@@ -77,7 +77,7 @@ impl<'a> Agent<'a> {
 pub struct Request<'a> {
     /// The page that is asked for.
     pub url: Url<'a>,
-    /// Who asks.
+    /// The agent that asks, for its `User-Agent`.
     pub agent: Agent<'a>,
     /// GET, as a rule.
     pub method: Method,

@@ -31,7 +31,7 @@ impl Scheme {
         }
     }
 
-    /// `http` or `https`.
+    /// How URLs write it: `http` or `https`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -117,7 +117,7 @@ impl core::error::Error for UrlError {}
 pub struct Url<'a> {
     scheme: Scheme,
     host: UrlHost<'a>,
-    /// As written, with the brackets of an IPv6 literal.
+    /// The host as it was written, with the brackets of an IPv6 literal.
     host_text: &'a str,
     port: u16,
     /// May be empty or start with `?`: then a `/` belongs before it.
@@ -387,7 +387,7 @@ impl hash::Hash for Url<'_> {
     }
 }
 
-/// FNV-1a.
+/// The hash FNV-1a, in 32 bits.
 struct Fnv(u32);
 
 impl hash::Hasher for Fnv {
@@ -403,7 +403,7 @@ impl hash::Hasher for Fnv {
     }
 }
 
-/// As it is sent to a gateway: absolute, encoded, without fragment.
+/// Writes it as it is sent to a gateway: absolute, encoded, without fragment.
 impl fmt::Display for Url<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.scheme.name())?;

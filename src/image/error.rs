@@ -17,7 +17,7 @@ pub enum ImageError {
     },
     /// It is said to be longer than the place it is in.
     Length {
-        /// Its length.
+        /// The length that it claims.
         found: u32,
         /// The room there is.
         room: u32,

@@ -303,7 +303,7 @@ impl<'a> Image<'a> {
         Ok(config)
     }
 
-    /// All of it, to be kept elsewhere.
+    /// All bytes of it, to be kept or sent.
     pub fn as_bytes(&self) -> &'a [u8] {
         self.bytes
     }

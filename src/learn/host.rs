@@ -57,7 +57,7 @@ pub struct HostPrior {
     variance: f32,
     /// Pages it has heard of lately, in 64ths.
     heard: u16,
-    /// Pages there are.
+    /// How many pages the host has.
     pages: u16,
 }
 
@@ -72,7 +72,7 @@ impl HostPrior {
         }
     }
 
-    /// Of no host at all: what memory starts as.
+    /// What memory starts as: the prior of no host at all.
     pub(crate) const ZERO: Self = Self {
         log_rate: 0.0,
         variance: 0.0,

@@ -81,7 +81,7 @@ impl<F: Real> Walk<F> {
         }
     }
 
-    /// On to `to`; returns the cost so far.
+    /// Waits until `to`; returns the cost so far.
     fn wait(&mut self, to: F) -> F {
         let width = to - self.at;
         let stale = F::ONE - self.fresh;

@@ -127,7 +127,7 @@ impl<F: Real> Same<F> {
         }
     }
 
-    /// For bounds: what prices miss counts there by its square only.
+    /// What bounds need: what prices miss counts there by its square only.
     pub(super) fn rough() -> Self {
         Self {
             level: F::from_f64(1e-4),

@@ -174,7 +174,7 @@ impl<F: Real> PlanHost<F> {
         };
     }
 
-    /// At its cap, but for what the search leaves?
+    /// Whether it is at its cap, but for what the search leaves.
     pub fn is_full(&self) -> bool {
         self.crawls >= self.cap * (F::ONE - F::from_f64(1e-5))
     }

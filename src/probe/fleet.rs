@@ -44,12 +44,12 @@ impl Lease {
         now < self.until
     }
 
-    /// When it ends.
+    /// The moment at which the lease ends.
     pub(super) fn until(&self) -> Instant {
         self.until
     }
 
-    /// There is none, until one is granted.
+    /// Ends the lease: nobody may be asked until another one is granted.
     pub(super) fn end(&mut self) {
         self.until = Instant::ZERO;
     }

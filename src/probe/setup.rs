@@ -90,7 +90,7 @@ impl<'a> Setup<'a> {
         self.image.tellers().any(|teller| teller.page == page)
     }
 
-    /// Nobody listens.
+    /// No page is a teller without `hints`.
     #[cfg(not(feature = "hints"))]
     pub(super) fn is_teller(&self, _page: u16) -> bool {
         false

@@ -135,7 +135,7 @@ pub(super) mod tellers {
         }
     }
 
-    /// It hears nothing.
+    /// An ear that hears nothing.
     pub(in crate::probe) struct Ear<'p, 'a, B>(PhantomData<&'p Probe<'a, B>>);
 
     impl<B> Ear<'_, '_, B> {

@@ -20,7 +20,7 @@ pub struct Ranking {
 }
 
 impl Ranking {
-    /// By PageRank alone: an image without the section.
+    /// Ranks by PageRank alone, as an image without the section does.
     pub const DEFAULT: Self = Self {
         measure: Measure::DEFAULT,
         topic: Topic::NONE,

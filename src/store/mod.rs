@@ -182,17 +182,17 @@ const MOST_ITEMS: usize = 900;
 /// How long flash has to last.
 const LIFETIME_DAYS: u64 = 3_653;
 
-/// Which record.
+/// Names a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum RecordKey {
-    /// Of the device.
+    /// The record of the device.
     Root,
-    /// Of a host, by its place in the image.
+    /// The record of a host, by its place in the image.
     Host(u16),
-    /// Of a page, by its place in the image.
+    /// The record of a page, by its place in the image.
     Page(u16),
-    /// Of where that page has moved to.
+    /// The record of where that page has moved to.
     Move(u16),
 }
 
@@ -245,7 +245,7 @@ pub struct Recovered {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum StoreError<E> {
-    /// The flash refused.
+    /// The flash could not be read, written or erased.
     Flash(E),
     /// The flash does not hold what was written.
     Damaged,
@@ -269,7 +269,7 @@ impl<E: fmt::Debug> core::error::Error for StoreError<E> {}
 
 type Position = Cache<ArrayPageStates<1>, ArrayPagePointers<1>, Uncached>;
 
-/// The log.
+/// The log of records in flash.
 #[derive(Debug)]
 pub struct Store<F> {
     flash: F,
@@ -279,7 +279,7 @@ pub struct Store<F> {
     free: usize,
     /// … and where the next one goes; `None` when that has to be looked up.
     position: Option<Position>,
-    /// Of the next record.
+    /// The number of the next record.
     number: u32,
     budget: Budget,
 }
@@ -519,7 +519,7 @@ impl<F: Partition> Store<F> {
         self.budget.count()
     }
 
-    /// Its partition.
+    /// The partition that the log is in.
     pub fn flash(&mut self) -> &mut F {
         &mut self.flash
     }

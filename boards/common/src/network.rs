@@ -67,7 +67,7 @@ pub struct SlotMemory {
 }
 
 impl SlotMemory {
-    /// Empty.
+    /// Memory that nobody has used yet.
     pub const NEW: Self = Self {
         slot: dunlin_embassy_net::SlotMemory::NEW,
         #[cfg(feature = "collect")]

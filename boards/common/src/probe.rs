@@ -123,7 +123,7 @@ pub struct Tables<const PAGES: usize, const HOSTS: usize> {
 }
 
 impl<const PAGES: usize, const HOSTS: usize> Tables<PAGES, HOSTS> {
-    /// Empty.
+    /// Tables without pages and hosts.
     pub const NEW: Self = Self {
         scheduler: SchedulerTables::NEW,
         hosts: [HostMemory::NEW; HOSTS],
@@ -148,7 +148,7 @@ pub const fn records(pages: usize, hosts: usize) -> usize {
 }
 
 impl<const PAGES: usize> PageTable<PAGES> {
-    /// Empty.
+    /// A table in which nothing is known of any page.
     pub const NEW: Self = Self {
         pages: [PageMemory::NEW; PAGES],
         redirects: [0; REDIRECT_BYTES],

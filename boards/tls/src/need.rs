@@ -94,10 +94,10 @@ impl Need {
     }
 }
 
-/// Is there room?
+/// Whether there is room for the next step of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
-    /// Yes.
+    /// There is room.
     Enough,
     /// Connections have all that is for them. Some will end.
     Busy,

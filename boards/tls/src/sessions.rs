@@ -76,7 +76,7 @@ impl fmt::Debug for Sessions {
 /// What the cache holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
-    /// Sessions.
+    /// How many sessions it holds.
     pub sessions: usize,
     /// Bytes of the pool that they take.
     pub bytes: usize,
@@ -93,7 +93,7 @@ impl Sessions {
         }
     }
 
-    /// What it holds.
+    /// How many sessions the cache holds, and their bytes.
     pub fn held(&self) -> Held {
         self.with(|entries| Held {
             sessions: entries.len(),

@@ -26,7 +26,7 @@ pub struct Rule<'a> {
     /// The line was longer than the window: this is only the beginning of a disallow pattern, and
     /// wins over any allow.
     pub cut: bool,
-    /// Counted from 1.
+    /// The number of its line in the file, counted from 1.
     pub line: u32,
 }
 
@@ -61,7 +61,8 @@ pub struct RobotsReader<'a, S> {
 }
 
 impl<'a, S: RuleSink> RobotsReader<'a, S> {
-    /// For the given agent: its product token, see [`Agent::token`](crate::fetch::Agent::token).
+    /// A reader for the given agent: its product token, see
+    /// [`Agent::token`](crate::fetch::Agent::token).
     pub fn new(agent: &'a str, sink: S) -> Self {
         let groups = Groups {
             agent: product_token(agent),

@@ -51,7 +51,7 @@ pub(in crate::probe) struct Reading<'p, 'a, 'v, B> {
 }
 
 impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
-    /// For a visit; it reads nothing if nothing is looked for.
+    /// Reads for a visit; it reads nothing if nothing is looked for.
     #[inline(never)] // Out of the futures' code, which would be larger.
     pub(in crate::probe) fn new(probe: &'p Probe<'a, B>, visit: &'v Visit<'a>, page: u16) -> Self
     where

@@ -1,7 +1,7 @@
 //! The calls about what hosts say of their pages. They are in `hint` and in
 //! [`read`](super::super::read).
 
-/// Those that change something.
+/// The calls that change something.
 macro_rules! hinting {
     ($form:ident) => {
         $form! {
@@ -73,7 +73,7 @@ macro_rules! hinting {
     };
 }
 
-/// Those that only look.
+/// The calls that only look.
 macro_rules! told {
     ($form:ident) => {
         $form! {

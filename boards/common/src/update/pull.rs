@@ -33,7 +33,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Empty.
+    /// Memory that nobody has used yet.
     pub const NEW: Self = Self {
         receive: [0; RECEIVE],
         send: [0; SEND],

@@ -127,7 +127,7 @@ struct Report {
     web_links: usize,
     web_hosts: usize,
     pages: usize,
-    /// At the end.
+    /// What the model is judged by, at the end.
     share: f64,
     curve: Vec<Point>,
     visits: Vec<Held>,
@@ -281,7 +281,7 @@ fn table(report: &Report, format: Format) -> Table {
     table
 }
 
-/// Several crawlers.
+/// Lets several crawlers share the web.
 fn share(
     args: &Args,
     count: usize,

@@ -85,7 +85,7 @@ pub struct Reader<'g> {
 }
 
 impl<'g> Reader<'g> {
-    /// Of this graph.
+    /// A reader of this graph.
     pub fn new(graph: &'g Graph, topic: Topic) -> Self {
         Self {
             graph,

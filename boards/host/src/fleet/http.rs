@@ -26,9 +26,9 @@ const HEADERS: usize = 64;
 /// A browser asks for the page again after so many seconds.
 const REFRESH_S: u32 = 5;
 
-/// The planner's mind, and its clock.
+/// The planner's decisions, and its clock.
 pub struct Shared {
-    /// Its mind.
+    /// What decides who has which host, and how much each may fetch.
     pub coordinator: Mutex<Coordinator>,
     /// When it started.
     pub start: Instant,

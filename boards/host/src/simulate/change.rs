@@ -55,7 +55,7 @@ pub enum Change {
     Weibull {
         /// Days by which gaps are measured.
         scale: f64,
-        /// α
+        /// The law's shape, α.
         shape: f64,
     },
     /// With gaps of a Pareto law; see [`Change::pareto`].
@@ -74,7 +74,7 @@ pub enum Change {
 /// Known times of every period, in order.
 #[derive(Clone, Debug)]
 pub struct Quasi {
-    /// Days.
+    /// The length of the period, in days.
     pub period: f64,
     /// Days from the start of the period, below it, and the chance of a real change then.
     pub updates: Vec<(f64, f64)>,

@@ -21,7 +21,7 @@ pub struct Options {
     pub crawlers: usize,
     /// How long a fetch takes.
     pub fetch_time: Duration,
-    /// Of the changes.
+    /// The seed of the changes.
     pub seed: u64,
     /// Into how many pieces of time the course of freshness is cut; 0 for none.
     pub pieces: usize,

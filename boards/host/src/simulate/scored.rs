@@ -32,7 +32,7 @@ pub struct Scored {
     batch: usize,
     pending: usize,
     accesses: Accesses,
-    /// Days.
+    /// The days of a cycle.
     cycle: f64,
     /// The time of one fetch, by the budget.
     spacing: Duration,

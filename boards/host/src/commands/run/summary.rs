@@ -102,7 +102,7 @@ impl Summary {
     }
 }
 
-/// Prints it.
+/// Prints a summary.
 pub(super) fn report(summary: &Summary, format: Format) -> Result<(), Error> {
     let text = match format {
         Format::Json => return output::print(&output::json(summary)),
