@@ -2,7 +2,7 @@
 //!
 //! A catalog holds facts that are *given*: the URL of a page, its host, its weight, what is
 //! believed about its changes beforehand, limits; the gap, the hours and the gate of a host; and
-//! the [`Config`] of the probe that crawls them. What a probe *learns* is kept elsewhere, see
+//! the [`Config`] of the probe that crawls them. What a probe *learns* is kept apart from it, see
 //! below. Where the facts are kept does not matter to who reads them: [`Catalog`] is implemented by
 //! the page image in flash ([`image`](crate::image)), and can be by a table in RAM:
 //!

@@ -333,7 +333,7 @@ impl<'a> Setup<'a> {
 
     /// Does this URL, to which a page of the list has led, belong to nobody of a fleet's list?
     #[cfg(feature = "fleet")]
-    pub(super) fn leads_elsewhere(&self, url: &Url<'_>, page: &Page<'a>) -> bool {
+    pub(super) fn leads_outside_fleet(&self, url: &Url<'_>, page: &Page<'a>) -> bool {
         self.is_member && matches!(self.origin_of(url, page), Origin::Unlisted(_))
     }
 

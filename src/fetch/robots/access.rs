@@ -31,7 +31,7 @@ impl Access {
     }
 }
 
-/// A host's robots.txt: what it said and when to ask again. 16 bytes; the rules are kept elsewhere.
+/// A host's robots.txt: what it said and when to ask again. 16 bytes, without its rules.
 ///
 /// ```
 /// use dunlin::fetch::robots::{Access, HostRobots};
