@@ -40,7 +40,8 @@
 //!         Page { weight: 3.0, ..Page::new(0, "http://example.org/news") },
 //!     ],
 //! };
-//! let urls: Vec<&str> = table.pages_of(0).map(|index| Ok(table.page(index)?.url)).collect::<Result<_, _>>()?;
+//! let urls = table.pages_of(0).map(|index| Ok(table.page(index)?.url));
+//! let urls: Vec<&str> = urls.collect::<Result<_, _>>()?;
 //! assert_eq!(urls, ["http://example.org/", "http://example.org/news"]);
 //! # Ok::<(), NoSuchIndex>(())
 //! ```

@@ -38,7 +38,8 @@ impl fmt::Display for AgentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Product => {
-                "agent must be a name such as dunlin/0.1: letters first, then letters, digits and -_./"
+                "agent must be a name such as dunlin/0.1: letters first, then letters, digits and \
+                 -_./"
             }
             Self::Contact => "contact must be a URL or address without spaces and parentheses",
         })

@@ -471,10 +471,11 @@ fn parse_host(text: &str) -> Option<UrlHost<'_>> {
         .rsplit(|byte| *byte == b'.')
         .next()
         .unwrap_or_default();
-    let is_number = last.iter().all(u8::is_ascii_digit);
-    if is_number
-        || matches!(last, [b'0', b'x' | b'X', digits @ ..] if digits.iter().all(u8::is_ascii_hexdigit))
-    {
+    let is_number = match last {
+        [b'0', b'x' | b'X', digits @ ..] => digits.iter().all(u8::is_ascii_hexdigit),
+        digits => digits.iter().all(u8::is_ascii_digit),
+    };
+    if is_number {
         return parse_ipv4(bytes).map(|address| UrlHost::Address(address.into()));
     }
     Some(UrlHost::Name(text))

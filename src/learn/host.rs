@@ -48,7 +48,8 @@ const STEPS: f32 = 64.0;
 ///     }
 /// }
 /// let next = host.prior(&guess).rate();
-/// assert!(next < 12.0, "not one an hour: the next page of this host is likely to be quiet, too: {next}");
+/// // Not one an hour: the next page of this host is likely to be quiet, too.
+/// assert!(next < 12.0, "{next}");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]

@@ -130,8 +130,9 @@ pub trait Real:
 }
 
 macro_rules! real {
-    ($t:ident, $bits:ident, $terms:literal, $ln_2:expr, $even:expr, $odd:expr, $exp:ident, $expm1:ident, $log:ident, $log1p:ident, $sqrt:ident, $pow:ident, $floor:ident,
-     $ceil:ident, $lgamma:ident) => {
+    ($t:ident, $bits:ident, $terms:literal, $ln_2:expr, $even:expr, $odd:expr, $exp:ident,
+     $expm1:ident, $log:ident, $log1p:ident, $sqrt:ident, $pow:ident, $floor:ident, $ceil:ident,
+     $lgamma:ident) => {
         impl Real for $t {
             type Key = $bits;
             const ZERO: Self = 0.0;

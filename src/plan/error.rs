@@ -195,13 +195,15 @@ impl fmt::Display for PlanError {
                 let found = Number(found);
                 write!(
                     f,
-                    "page {page}: found {found} changes a slot, expected less than 1: use shorter slots"
+                    "page {page}: found {found} changes a slot, expected less than 1: use shorter \
+                     slots"
                 )
             }
             Self::Limits { page, min, max } => {
                 write!(
                     f,
-                    "page {page}: found a minimum of {min} crawls, expected at most its maximum of {max}"
+                    "page {page}: found a minimum of {min} crawls, expected at most its maximum of \
+                     {max}"
                 )
             }
             Self::UnknownHost { page, host, hosts } => {
@@ -219,7 +221,8 @@ impl fmt::Display for PlanError {
             }
             Self::PageAboveCap { page, min, cap } => write!(
                 f,
-                "page {page}: found a minimum of {min} crawls, expected at most the {cap:.1} its host allows"
+                "page {page}: found a minimum of {min} crawls, expected at most the {cap:.1} its \
+                 host allows"
             ),
             Self::HostAboveCap { host, needed, cap } => {
                 write!(

@@ -177,8 +177,8 @@ impl<'a> Setup<'a> {
     /// Fills an empty scheduler with the image's hosts and pages, to be fetched by so many slots.
     ///
     /// # Errors
-    /// [`ImageError::TooLarge`] when the scheduler does not hold them, [`ImageError::Record`] when a
-    /// record cannot be read or the budget is none.
+    /// [`ImageError::TooLarge`] when the scheduler does not hold them, [`ImageError::Record`] when
+    /// a record cannot be read or the budget is none.
     pub(super) fn fill(
         &mut self,
         scheduler: &mut SchedulerView<'a>,

@@ -9,7 +9,7 @@ const VERSION: u8 = 1;
 /// What importance is made of, and what pages should be about.
 ///
 /// ```text
-/// version u8 · parts of the measure, as bits, u8 · words of the topic in UTF-8, spaces between them
+/// version u8 · parts of the measure, as bits, u8 · words of the topic in UTF-8, spaces between
 /// ```
 #[derive(Clone, Debug)]
 pub struct Ranking {

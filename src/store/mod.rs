@@ -14,7 +14,8 @@
 //! ```text
 //! partition   sector 0 | sector 1 | … | sector N − 1          a ring
 //! sector      marker · item · item · …                        of sequential-storage
-//! item        length, checksums · version u8 · number u32 · record (postcard; moves as they are), filled up to 84 bytes
+//! item        length, checksums · version u8 · number u32 · record, filled up to 84 bytes
+//! record      postcard; where a page has moved to, as it is
 //! ```
 //!
 //! # Wear
@@ -42,7 +43,8 @@
 //! # use core::task::{Context, Poll, Waker};
 //! # use dunlin::store::Partition;
 //! # use dunlin::time::Duration;
-//! # use embedded_storage_async::nor_flash::{ErrorType, MultiwriteNorFlash, NorFlash, ReadNorFlash};
+//! # use embedded_storage_async::nor_flash::{ErrorType, MultiwriteNorFlash};
+//! # use embedded_storage_async::nor_flash::{NorFlash, ReadNorFlash};
 //! # struct Flash(Vec<u8>);
 //! # impl ErrorType for Flash { type Error = Infallible; }
 //! # impl ReadNorFlash for Flash {

@@ -9,7 +9,7 @@
 //!
 //! ```text
 //! sector   "dtx1" · number u32 · the same, all bits turned · text · text · …
-//! text     kind u8 · length u8 · place u16 · value u32 · checksum u32 · URL, filled up to whole words
+//! text     kind u8 · length u8 · place u16 · value u32 · checksum u32 · URL, up to whole words
 //! ```
 //!
 //! Of two texts about the same URL or the same place, the later one counts. Pages are copied before

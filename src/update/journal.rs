@@ -8,7 +8,7 @@
 //! ```text
 //! partition   sector 0 | sector 1
 //! sector      record · record · … · blank
-//! record      magic u16 · version u8 · number u32 · fields · blank · checksum u32        (160 bytes)
+//! record      magic u16 · version u8 · number u32 · fields · blank · checksum u32   (160 bytes)
 //! ```
 
 use embedded_storage::nor_flash::NorFlash;

@@ -164,7 +164,8 @@ impl core::fmt::Display for SecretKeyError {
         f.write_str(match self {
             Self::Format => "no secret key in signify's format",
             Self::Locked => {
-                "a key that is locked by a passphrase; expected one made by `cargo xtask keygen` or `signify -G -n`"
+                "a key that is locked by a passphrase; expected one made by `cargo xtask keygen` \
+                 or `signify -G -n`"
             }
             Self::Damaged => "a secret key whose checksum is wrong",
         })

@@ -1,9 +1,9 @@
 //! xml: a pull parser in fixed memory, for what hosts say about their pages: sitemaps and feeds.
 //!
-//! [`Reader`] takes bytes in any pieces and gives elements, attributes and text. It is no judge: end
-//! tags need not match, and what comes after a mistake is read as well as it can be. Nothing in a
-//! document makes it grow or work longer than the document is: entities that a document defines are
-//! not expanded, nothing is nested, and nothing is fetched.
+//! [`Reader`] takes bytes in any pieces and gives elements, attributes and text. It is no judge:
+//! end tags need not match, and what comes after a mistake is read as well as it can be. Nothing in
+//! a document makes it grow or work longer than the document is: entities that a document defines
+//! are not expanded, nothing is nested, and nothing is fetched.
 //!
 //! ```
 //! use dunlin::xml::{Reader, Token};

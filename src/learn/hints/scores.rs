@@ -134,7 +134,7 @@ pub fn unified<F: Real>(missed: F, all_accesses: F, future: F) -> F {
 /// ```
 /// use dunlin::learn::hints::scores::{ProviderKind, ScoredPage};
 ///
-/// // Ten accesses a day each, out of a hundred in all; one of them has told that it changed on day 1.
+/// // Ten accesses a day each, out of a hundred in all; one has told that it changed on day 1.
 /// let (quiet, mut told) = (ScoredPage::new(10.0), ScoredPage::new(10.0));
 /// told.change(1.0);
 /// assert_eq!(quiet.score(ProviderKind::Smart, 2.0, 100.0, 0.0), 0.0);

@@ -63,8 +63,8 @@ macro_rules! hinting {
             /// has just been fetched: the more there is to be told, and the truer that turns out to
             /// be, the sooner; but at most a quarter of the visits that its host has goes to it.
             /// What a fetch of it found has to be recorded as
-            /// [`Outcome::Redirected`](crate::scheduler::Outcome::Redirected), which says nothing of
-            /// its rate.
+            /// [`Outcome::Redirected`](crate::scheduler::Outcome::Redirected), which says nothing
+            /// of its rate.
             ///
             /// # Errors
             /// [`Error::UnknownPage`], also while it is being fetched.
