@@ -200,7 +200,7 @@ impl Default for LearningSettings {
 /// What is believed about one page's change rate. Twelve bytes.
 ///
 /// [`Self::update`] takes constant time: a logarithm, and an exponential and two logarithms more
-/// when the visit found a change; 230 and 466 instructions on a Cortex-M4F. Nothing a caller can
+/// when the visit found a change; 247 and 478 instructions on a Cortex-M4F. Nothing a caller can
 /// pass makes it NaN or infinite.
 ///
 /// ```
