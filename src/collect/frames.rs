@@ -33,6 +33,7 @@ impl fmt::Debug for Collector<'_> {
 /// Why there is no such collector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum CollectorError {
     /// Its address is no URL.
     Url(UrlError),

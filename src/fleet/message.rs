@@ -163,6 +163,7 @@ pub struct Done {
 /// Why a message is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum MessageError {
     /// Written by another version of the software.
     Version {
