@@ -14,7 +14,7 @@ use crate::lists::headers::expand;
 
 /// The longest answer of a proxy to CONNECT.
 const LONGEST_HEAD: usize = 8 * 1024;
-/// For opening a way through it.
+/// How long opening a way through it may take.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A proxy.

@@ -309,7 +309,7 @@ fn simulated(args: &Args, probes: usize, format: Format) -> Result<(), Error> {
     })
 }
 
-/// With numbers shown to so many digits, or exactly.
+/// A table with numbers shown to so many digits, or exactly.
 fn table(simulated: &Simulated, show: impl Fn(f64, usize) -> String) -> Table {
     let mut table = Table::new(&[
         "probes",

@@ -17,7 +17,7 @@ pub enum Importance {
 }
 
 impl Importance {
-    /// Of every page of a graph.
+    /// The importance of every page of a graph.
     pub fn of(self, graph: &Graph) -> Vec<f64> {
         match self {
             Self::Backlink => graph.backlinks(),

@@ -18,9 +18,9 @@ use crate::output::Table;
 
 /// The longest head of a request, and the longest order.
 const LONGEST: usize = 8 * 1024;
-/// For a whole request, however slowly it trickles: others wait for its place.
+/// How long a whole request may take, however slowly it trickles: others wait for its place.
 const ASKING: Duration = Duration::from_secs(5);
-/// For a whole answer: a list over a slow line.
+/// How long a whole answer may take: a list over a slow line.
 const ANSWERING: Duration = Duration::from_secs(60);
 const HEADERS: usize = 64;
 /// A browser asks for the page again after so many seconds.

@@ -17,7 +17,7 @@ use minimq::{
 use super::broker_url::BrokerUrl;
 use crate::board::net::{HostConnect, HostConnection, HostResolve, open_any};
 
-/// For a connection, a handshake, or one message on its way out.
+/// How long a connection, a handshake, or one message on its way out may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The time between two attempts to connect.
 const RETRY: Duration = Duration::from_millis(500);

@@ -28,7 +28,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// So many days, all of them measured, with four crawlers that take 100 ms.
+    /// A run of so many days, all of them measured, with four crawlers that take 100 ms.
     pub const fn new(days: f64, seed: u64) -> Self {
         Self {
             days,

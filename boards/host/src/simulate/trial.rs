@@ -27,7 +27,7 @@ const WARM_UP_ROUNDS: f64 = 4.0;
 pub struct Trial {
     /// What is crawled.
     pub world: World,
-    /// For how long, by how many; the first seed.
+    /// How long it takes, and how many crawlers there are; the first seed.
     pub options: Options,
     /// Fetches a day.
     pub crawls_per_day: f64,
@@ -35,7 +35,7 @@ pub struct Trial {
     pub objective: Objective,
     /// Do policies start without the rates?
     pub learn: bool,
-    /// With so many seeds, from that of the options on.
+    /// How many seeds there are, from that of the options on.
     pub seeds: u16,
     /// The best that any schedule could reach on average.
     pub bound: f64,

@@ -55,7 +55,7 @@ impl From<FoundTotals> for Found {
 }
 
 impl Summary {
-    /// With what came of the next list.
+    /// Adds what came of the next list.
     pub fn add(&mut self, next: &Self) {
         self.fetches += next.fetches;
         self.not_modified += next.not_modified;
