@@ -64,7 +64,7 @@ impl<A: Key, B: Key> Key for (A, B) {
 pub struct Entry<K, I> {
     /// What the heap is ordered by, smallest first.
     pub key: K,
-    /// Whose key it is.
+    /// The id that the key belongs to.
     pub id: I,
 }
 

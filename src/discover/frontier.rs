@@ -39,7 +39,7 @@ pub struct FrontierSettings {
     pub sightings: u8,
     /// URLs of one directory that may become candidates, lately; 255 for any number.
     pub directory: u8,
-    /// Candidates of one host.
+    /// The most candidates of one host.
     pub host: u16,
 }
 
@@ -100,7 +100,7 @@ pub struct Frontier<'m> {
 }
 
 impl<'m> Frontier<'m> {
-    /// Empty. `seed` decides which candidates are looked at when any will do.
+    /// A frontier without pages. `seed` decides which candidates are looked at when any will do.
     pub fn new(memory: FrontierMemory<'m>, settings: FrontierSettings, seed: u64) -> Self {
         Self {
             bank: Bank::new(memory.accounts, memory.order),

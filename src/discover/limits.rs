@@ -130,7 +130,7 @@ impl UrlLimits {
     }
 }
 
-/// `sid=…`, and others that are known.
+/// Whether a parameter names a session: `sid=…`, or another that is known.
 fn names_session(parameter: &str) -> bool {
     let Some((name, value)) = parameter.split_once('=') else {
         return false;
@@ -152,7 +152,7 @@ pub enum Scope {
     Hosts,
     /// Hosts of the list, and those below the same domain.
     Site,
-    /// Below the directories of the list's pages.
+    /// What lies below the directories of the list's pages.
     Prefix,
     /// Any host, in the list or not.
     Any,

@@ -327,7 +327,7 @@ impl<'a> LinkReader<'a> {
         true
     }
 
-    /// Always false: the byte that began it is the first of its name.
+    /// Begins a tag. Always false: the byte that began it is the first of its name.
     fn begin_tag(&mut self, is_end: bool) -> bool {
         self.tag = Tag::default();
         self.tag.is_end = is_end;

@@ -100,7 +100,7 @@ fn two(value: u32) -> [u8; 2] {
     [b'0' + (value / 10 % 10) as u8, b'0' + (value % 10) as u8]
 }
 
-/// `06 Nov 1994 08:49:37 GMT`, after the weekday.
+/// Reads `06 Nov 1994 08:49:37 GMT`, after the weekday.
 fn fixdate(text: &[u8]) -> Option<HttpDate> {
     let [
         d1,
@@ -129,7 +129,7 @@ fn fixdate(text: &[u8]) -> Option<HttpDate> {
     )
 }
 
-/// ` 06-Nov-94 08:49:37 GMT`, after the weekday and its comma.
+/// Reads ` 06-Nov-94 08:49:37 GMT`, after the weekday and its comma.
 fn rfc850(text: &[u8]) -> Option<HttpDate> {
     let [
         b' ',
@@ -158,7 +158,7 @@ fn rfc850(text: &[u8]) -> Option<HttpDate> {
     )
 }
 
-/// `Sun Nov  6 08:49:37 1994`.
+/// Reads `Sun Nov  6 08:49:37 1994`.
 fn asctime(text: &[u8]) -> Option<HttpDate> {
     let [_, _, _, b' ', m1, m2, m3, b' ', d1, d2, b' ', rest @ ..] = text else {
         return None;

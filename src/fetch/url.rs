@@ -281,7 +281,7 @@ impl<'a> Url<'a> {
             .contains(&self.host_text.as_ptr())
     }
 
-    /// Same scheme, host and port? That is who a robots.txt is for.
+    /// Whether scheme, host and port are the same: that is who a robots.txt is for.
     pub fn same_origin(&self, other: &Url<'_>) -> bool {
         self.same_host(other) && self.scheme == other.scheme && self.port == other.port
     }

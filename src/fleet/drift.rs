@@ -32,7 +32,7 @@ impl Drift {
         duration + self.part(duration)
     }
 
-    /// ρ of it, rounded up.
+    /// The part ρ of a duration, rounded up.
     fn part(self, duration: Duration) -> Duration {
         let micros = duration.as_micros();
         // In two steps, which cannot overflow.

@@ -165,7 +165,7 @@ pub struct Done {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum MessageError {
-    /// Written by another version of the software.
+    /// It was written by another version of the software.
     Version {
         /// Its version; expected [`VERSION`].
         found: u8,

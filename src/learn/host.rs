@@ -178,7 +178,7 @@ impl HostPrior {
         )
     }
 
-    /// Both together, where the others have the weight of so many pages.
+    /// What both know together, where the others have the weight of so many pages.
     fn beside(&self, others: &Self, weight: f32) -> Self {
         let heard = f32::from(self.heard) / STEPS;
         let share = heard / (heard + weight);

@@ -20,11 +20,11 @@ pub const STEPS: u32 = 128;
 /// Where a host stands in the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Shares its level with others.
+    /// It shares its level with others.
     Common,
-    /// Over its cap: searches a level of its own.
+    /// It is over its cap, and searches a level of its own.
     Sealed,
-    /// Has found the level of its own.
+    /// It has found the level of its own.
     Settled,
 }
 

@@ -166,7 +166,7 @@ impl<F: Real> PlanHost<F> {
         Self::new(F::INFINITY)
     }
 
-    /// Ready for another search; only cap and minimum stay.
+    /// Makes it ready for another search; only cap and minimum stay.
     pub(super) fn reset(&mut self) {
         *self = Self {
             minimum: self.minimum,

@@ -289,7 +289,7 @@ impl Response {
         Ok(false)
     }
 
-    /// RFC 9112 §6.3, in its order.
+    /// How the body is framed: RFC 9112 §6.3, in its order.
     fn body_state(&mut self) -> State {
         let Head {
             status, framing, ..

@@ -19,7 +19,7 @@ const FILE: u32 = 100_000_000;
 /// One `Allow` or `Disallow` line of our group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule<'a> {
-    /// Allow, or else disallow.
+    /// Whether it allows, or else disallows.
     pub allow: bool,
     /// The pattern as written. Never empty.
     pub pattern: &'a [u8],

@@ -32,9 +32,9 @@ pub enum ProviderKind {
 /// c in Equation 5: a page that nobody asks for is crawled some day, too.
 const LEAST_ACCESSES: f64 = 1.0;
 
-/// β in Equation 7.
+/// The weight β in Equation 7.
 pub const PAST_SHARE: f64 = 0.8;
-/// α in Equation 6.
+/// The weight α in Equation 6.
 pub const LAST_CYCLE_SHARE: f64 = 0.8;
 
 /// Equation 5: `½ (now − last crawl)(N + c)`, N accesses since the crawl; the small constant c lets
