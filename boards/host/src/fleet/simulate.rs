@@ -114,12 +114,18 @@ struct Fleet {
     now: Instant,
 }
 
-/// Simulates a fleet.
-pub fn simulate(setting: Setting) -> Simulated {
+/// Parts of a simulation, for a progress bar: the optimum, six rounds as a rule, probes that leave,
+/// fixed budgets.
+pub const PARTS: u64 = 9;
+
+/// Simulates a fleet. `done` is told how many of its [`PARTS`] are over.
+pub fn simulate(setting: Setting, done: &mut dyn FnMut(u64)) -> Simulated {
     let mut fleet = Fleet::new(setting);
     let optimum = fleet.optimum();
+    done(1);
     let honest_loss = |fleet: &Fleet| 1.0 - fleet.achieved() / optimum;
     fleet.round();
+    done(2);
     let equal_loss = honest_loss(&fleet);
     let mut simulated = Simulated {
         probes: setting.probes,
@@ -141,6 +147,7 @@ pub fn simulate(setting: Setting) -> Simulated {
     for round in 1..=MOST_ROUNDS {
         let before = fleet.bytes;
         fleet.round();
+        done((2 + u64::from(round)).min(PARTS - 2));
         simulated.bytes_per_probe_day = fleet.bytes_per_day(before);
         simulated.loss = honest_loss(&fleet);
         simulated.rounds += u32::from(!near);
@@ -155,6 +162,7 @@ pub fn simulate(setting: Setting) -> Simulated {
     }
     simulated.liars_share = fleet.held_by_liars();
     (simulated.left_pages, simulated.moved_pages) = fleet.churn();
+    done(PARTS - 1);
     simulated.violations = fleet.violations;
     let (fixed, rehomed, moved) = fixed_budgets(setting);
     simulated.fixed_loss = fixed;
