@@ -42,7 +42,7 @@ const BODY: usize = 10;
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Reset {
-    /// Power came (back).
+    /// The device was switched on, or its power came back.
     PowerOn,
     /// Somebody pressed a button or pulled a pin.
     Pin,
@@ -59,7 +59,7 @@ pub enum Reset {
 /// How the device started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Boot {
-    /// Why it started.
+    /// Why the device started.
     pub reset: Reset,
     /// How long it had run, if that is known.
     pub uptime: Option<Duration>,
@@ -98,15 +98,15 @@ struct Content {
 }
 
 impl BlackBox {
-    /// Nothing is known.
+    /// A black box in which nothing is written.
     pub const EMPTY: Self = Self([0; SIZE]);
 
-    /// Of bytes kept elsewhere, in flash or in a file.
+    /// Takes over the bytes of a black box that was kept in flash or in a file.
     pub const fn from_bytes(bytes: [u8; SIZE]) -> Self {
         Self(bytes)
     }
 
-    /// To be kept elsewhere.
+    /// The bytes of the black box, to be kept in flash or in a file.
     pub const fn as_bytes(&self) -> &[u8; SIZE] {
         &self.0
     }

@@ -37,7 +37,7 @@ impl<I: Id, X> Links<I, X> {
 }
 
 impl<X> Links<u16, X> {
-    /// Of no heap at all: zeros, if `beside` is.
+    /// Links of no heap at all: zeros, if `beside` is.
     pub(crate) const fn zero(beside: X) -> Self {
         Self {
             left: 0,

@@ -64,7 +64,7 @@ impl<A: Key, B: Key> Key for (A, B) {
 pub struct Entry<K, I> {
     /// What the heap is ordered by, smallest first.
     pub key: K,
-    /// Whose key it is.
+    /// The id that the key belongs to.
     pub id: I,
 }
 
@@ -141,7 +141,7 @@ pub type SliceHeap<'a, K, I> = Heap<K, I, &'a mut [Entry<K, I>], &'a mut [I]>;
 pub type HeapView<'a, K, I> = Heap<K, I, &'a mut [Entry<K, I>], &'a mut [I], &'a mut usize>;
 
 impl<K: Key, I: Id, const N: usize> ArrayHeap<K, I, N> {
-    /// An empty heap.
+    /// Makes an empty heap.
     pub const fn new() -> Self {
         Self {
             entries: [Entry::UNUSED; N],
@@ -239,7 +239,7 @@ where
         self.entries.as_ref().get(..self.len()).unwrap_or_default()
     }
 
-    /// The smallest entry.
+    /// The entry with the smallest key.
     pub fn peek(&self) -> Option<&Entry<K, I>> {
         self.entries().first()
     }

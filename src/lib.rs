@@ -96,7 +96,8 @@
 //!   fleet       →
 //!   collect     → fetch
 //!   push        →
-//!   probe       → catalog, image, scheduler, polite, fetch, learn, model, store, sntp, boot, plan, fleet, collect, feed, rank, discover
+//!   probe       → catalog, image, scheduler, polite, fetch, learn, model, store, sntp, boot, plan,
+//!                 fleet, collect, feed, rank, discover
 //! ```
 //!
 //! # Words

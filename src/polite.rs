@@ -153,9 +153,11 @@ pub enum Answer {
 /// let mut gate = Gate::new(Duration::from_secs(15));
 /// let (start, end) = (Instant::ZERO, Instant::ZERO + Duration::from_secs(2));
 /// let earliest = gate.earliest_after(start);
-/// assert_eq!(gate.opens(earliest, end, Answer::Served, &GateSettings::DEFAULT, 0), start + Duration::from_secs(15));
+/// let opens = gate.opens(earliest, end, Answer::Served, &GateSettings::DEFAULT, 0);
+/// assert_eq!(opens, start + Duration::from_secs(15));
 /// let patience = Answer::Refused { retry_after: Some(Duration::from_secs(120)) };
-/// assert_eq!(gate.opens(earliest, end, patience, &GateSettings::DEFAULT, 0), end + Duration::from_secs(120));
+/// let opens = gate.opens(earliest, end, patience, &GateSettings::DEFAULT, 0);
+/// assert_eq!(opens, end + Duration::from_secs(120));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]

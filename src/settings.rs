@@ -68,7 +68,7 @@ pub enum SettingKey {
 }
 
 impl SettingKey {
-    /// All of them.
+    /// All keys that there are.
     pub const ALL: [Self; 9] = [
         Self::WifiNetwork,
         Self::WifiPassword,
@@ -121,14 +121,14 @@ pub struct DeviceSettings<'a> {
 }
 
 impl core::fmt::Debug for DeviceSettings<'_> {
-    /// Without the values, of which some are secrets.
+    /// Leaves the values out, of which some are secrets.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("DeviceSettings").finish_non_exhaustive()
     }
 }
 
 impl<'a> DeviceSettings<'a> {
-    /// Nothing is set.
+    /// Settings of a device that was given none.
     pub const NONE: Self = Self { entries: &[] };
 
     /// Reads what is at the beginning of `flash`, which may be longer: nothing if that is blank,

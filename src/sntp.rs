@@ -22,7 +22,7 @@
 
 use crate::time::{Duration, Instant};
 
-/// Where servers listen.
+/// The port that time servers listen at.
 pub const PORT: u16 = 123;
 /// Bytes of a request, and the least of an answer.
 pub const PACKET: usize = 48;
@@ -39,7 +39,7 @@ const FIRST_RETRY: Duration = Duration::from_secs(16);
 /// Devices that got their power back at the same moment do not all ask at the same moment.
 const FIRST_SPREAD: Duration = Duration::from_secs(2);
 
-/// Version 4, client.
+/// The first byte of a request: version 4 of the protocol, and mode 3, a client's.
 const REQUEST: u8 = 4 << 3 | 3;
 const SERVER: u8 = 4;
 /// A leap indicator: the server does not know the time itself.
@@ -73,7 +73,7 @@ pub enum NoTime {
 /// One server's client. Work of each call: a few dozen instructions.
 #[derive(Clone, Debug)]
 pub struct TimeClient {
-    /// Of the request that is not answered yet.
+    /// The number in the request that is not answered yet.
     nonce: Option<u64>,
     sent: Instant,
     ask_at: Instant,

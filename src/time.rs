@@ -34,7 +34,7 @@ impl Instant {
     /// Later than any other.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// From microseconds since the clock started.
+    /// The moment so many microseconds after the clock started.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros)
     }
@@ -56,37 +56,37 @@ impl Duration {
     pub const ZERO: Self = Self(0);
     /// Longer than any other.
     pub const MAX: Self = Self(u64::MAX);
-    /// 24 hours.
+    /// A day of 24 hours.
     pub const DAY: Self = Self::from_secs(86_400);
-    /// 60 minutes.
+    /// An hour of 60 minutes.
     pub const HOUR: Self = Self::from_secs(3_600);
 
-    /// From microseconds.
+    /// A time of so many microseconds.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros)
     }
 
-    /// From milliseconds.
+    /// A time of so many milliseconds.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1_000))
     }
 
-    /// From seconds.
+    /// A time of so many seconds.
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs.saturating_mul(1_000_000))
     }
 
-    /// From fractional seconds, to the nearest microsecond; zero for NaN and negative numbers.
+    /// A time of fractional seconds, to the nearest microsecond; zero for NaN and negative numbers.
     pub fn from_secs_f64(secs: f64) -> Self {
         Self((secs * 1e6 + 0.5) as u64)
     }
 
-    /// Whole microseconds.
+    /// The time in microseconds.
     pub const fn as_micros(self) -> u64 {
         self.0
     }
 
-    /// Whole milliseconds, rounded down.
+    /// The time in whole milliseconds, rounded down.
     pub const fn as_millis(self) -> u64 {
         self.0 / 1_000
     }
@@ -115,7 +115,7 @@ impl Duration {
         (high * F::from_f64(4_294_967_296.0) + low) * F::from_f64(1.0 / 86_400e6)
     }
 
-    /// From days; zero for NaN and negative numbers, the maximum when too long.
+    /// A time of so many days; zero for NaN and negative numbers, the maximum when too long.
     pub fn from_days<F: crate::math::Real>(days: F) -> Self {
         Self((days * F::from_f64(86_400e6)).to_u64())
     }

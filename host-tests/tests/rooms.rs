@@ -21,6 +21,8 @@ fn picture(text: &str) -> Vec<(String, BTreeSet<String>)> {
         .nth(1)
         .expect("the section `Who may use whom`");
     let block = section.split("```").nth(1).expect("a picture in it");
+    // A line that ends with a comma goes on in the next one.
+    let block = block.replace(",\n//!", ",");
     let lines = block.lines().map(|line| line.trim_start_matches("//!"));
     lines
         .filter_map(|line| line.split_once('→'))

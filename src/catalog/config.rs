@@ -57,12 +57,12 @@ impl<'a> Config<'a> {
     }
 }
 
-/// A time server.
+/// A server that is asked for the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeServer<'a> {
     /// Its name or address.
     pub host: &'a str,
-    /// Its port.
+    /// The port that it listens at.
     pub port: u16,
 }
 
@@ -71,16 +71,16 @@ pub struct TimeServer<'a> {
 pub struct Gateway<'a> {
     /// Its name or address.
     pub host: &'a str,
-    /// Its port.
+    /// The port that it listens at.
     pub port: u16,
 }
 
 /// How the device gets its own address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// From the network.
+    /// The network's DHCP server gives it an address.
     Dhcp,
-    /// From its owner.
+    /// Its owner has given it an address.
     Static {
         /// The device's address.
         address: [u8; 4],
@@ -88,7 +88,7 @@ pub enum Address {
         prefix: u8,
         /// The default router.
         router: Option<[u8; 4]>,
-        /// The DNS server.
+        /// The server that turns names into addresses.
         names: Option<[u8; 4]>,
     },
 }
@@ -112,7 +112,7 @@ pub enum LogLevel {
 pub struct Name<'a> {
     /// The host; `*` for all that have no entry of their own.
     pub host: &'a str,
-    /// Its address.
+    /// The address that the host's name stands for.
     pub address: [u8; 4],
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A catalog holds facts that are *given*: the URL of a page, its host, its weight, what is
 //! believed about its changes beforehand, limits; the gap, the hours and the gate of a host; and
-//! the [`Config`] of the probe that crawls them. What a probe *learns* is kept elsewhere, see
+//! the [`Config`] of the probe that crawls them. What a probe *learns* is kept apart from it, see
 //! below. Where the facts are kept does not matter to who reads them: [`Catalog`] is implemented by
 //! the page image in flash ([`image`](crate::image)), and can be by a table in RAM:
 //!
@@ -40,7 +40,8 @@
 //!         Page { weight: 3.0, ..Page::new(0, "http://example.org/news") },
 //!     ],
 //! };
-//! let urls: Vec<&str> = table.pages_of(0).map(|index| Ok(table.page(index)?.url)).collect::<Result<_, _>>()?;
+//! let urls = table.pages_of(0).map(|index| Ok(table.page(index)?.url));
+//! let urls: Vec<&str> = urls.collect::<Result<_, _>>()?;
 //! assert_eq!(urls, ["http://example.org/", "http://example.org/news"]);
 //! # Ok::<(), NoSuchIndex>(())
 //! ```
@@ -153,7 +154,7 @@ pub trait Catalog {
     }
 }
 
-/// A host.
+/// A host, as the page list describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Host<'a> {
     /// `name` or `name:port`, as in its pages' URLs.
@@ -166,7 +167,7 @@ pub struct Host<'a> {
     pub gate: u16,
     /// Its pages follow each other from here.
     pub first_page: u16,
-    /// So many of them.
+    /// The number of its pages.
     pub pages: u16,
 }
 
@@ -191,12 +192,12 @@ impl<'a> Host<'a> {
     }
 }
 
-/// A page.
+/// A page, as the page list describes it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Page<'a> {
     /// The index of its host.
     pub host: u16,
-    /// Its URL.
+    /// The URL that it is fetched from.
     pub url: &'a str,
     /// Its importance, above 0.
     pub weight: f32,

@@ -33,6 +33,7 @@ impl fmt::Debug for Collector<'_> {
 /// Why there is no such collector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum CollectorError {
     /// Its address is no URL.
     Url(UrlError),
@@ -78,7 +79,7 @@ impl<'a> Collector<'a> {
         Ok(Self { url, token })
     }
 
-    /// Where it is.
+    /// The URL of the collector, as its owner gave it.
     pub fn url(&self) -> &Url<'a> {
         &self.url
     }
@@ -104,9 +105,9 @@ impl<'a> Collector<'a> {
 pub struct Preamble<'p, 'a> {
     /// Whom it goes to.
     pub collector: &'p Collector<'a>,
-    /// What was asked.
+    /// The request that the page was fetched with.
     pub request: &'p Request<'p>,
-    /// When, in seconds since 1970.
+    /// When that was, in seconds since 1970.
     pub unix_time: Option<u64>,
 }
 

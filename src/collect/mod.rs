@@ -28,10 +28,12 @@
 //! let preamble = Preamble { collector: &collector, request: &request, unix_time: Some(7) };
 //! let mut window = [0; 1024];
 //! let length = preamble.render(0, &mut window);
-//! assert!(window[..length].starts_with(b"POST /v1/exchanges HTTP/1.1\r\nHost: keeper.test:8090\r\n"));
+//! let begins = b"POST /v1/exchanges HTTP/1.1\r\nHost: keeper.test:8090\r\n";
+//! assert!(window[..length].starts_with(begins));
 //! // Each piece of the answer follows this, and at last the copy's status.
 //! assert_eq!(piece(500), *b"\r\n1f7\r\nr\x01\xf4");
-//! assert!(ending(CopyStatus::Changed, 0xab).starts_with(b"\r\n1b\r\nv\0\x18changed 00000000000000ab"));
+//! let ends = b"\r\n1b\r\nv\0\x18changed 00000000000000ab";
+//! assert!(ending(CopyStatus::Changed, 0xab).starts_with(ends));
 //! ```
 
 mod frames;

@@ -26,7 +26,7 @@ pub struct Rest {
 }
 
 impl Rest {
-    /// None: it has not failed.
+    /// No rest: the collector has not failed.
     pub const NONE: Self = Self {
         until: Instant::ZERO,
         next: FIRST,

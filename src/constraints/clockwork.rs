@@ -187,7 +187,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// From a visit on.
+    /// Starts with a fresh copy, at the time of a visit.
     fn from(time: f32) -> Self {
         Self {
             time,

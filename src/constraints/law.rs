@@ -118,7 +118,7 @@ impl<'a> Updates<'a> {
         self.bytes.len() / 8
     }
 
-    /// Is there none?
+    /// Whether there is no update.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -5,7 +5,7 @@ use crate::time::Duration;
 /// The fewest and the most crawls of a page in an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CrawlLimits {
-    /// The fewest crawls.
+    /// The fewest crawls in an interval.
     pub min: u32,
     /// The most crawls; `None` for as many as politeness allows.
     pub max: Option<u32>,
@@ -14,7 +14,7 @@ pub struct CrawlLimits {
 }
 
 impl CrawlLimits {
-    /// No limits.
+    /// A page without limits.
     pub const NONE: Self = Self {
         min: 0,
         max: None,

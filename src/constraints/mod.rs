@@ -51,7 +51,7 @@ impl<'a> PageConstraints<'a> {
         }
     }
 
-    /// Are there limits?
+    /// Whether the page has crawl limits.
     pub fn is_limited(&self) -> bool {
         self.least_ms != 0 || self.most_ms != 0
     }
@@ -100,14 +100,14 @@ pub enum Constraints<'a> {
     /// No page has any.
     #[default]
     None,
-    /// In bytes, such as those of a page image in flash.
+    /// They are in bytes, such as those of a page image in flash.
     Encoded {
         /// All that `read` needs.
         bytes: &'a [u8],
         /// Finds the constraints of a page.
         read: fn(&[u8], usize) -> PageConstraints<'_>,
     },
-    /// In a table.
+    /// They are in a table in memory, one entry a page.
     #[cfg(feature = "std")]
     Listed(&'a [ListedConstraints]),
 }

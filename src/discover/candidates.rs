@@ -13,7 +13,7 @@ const BUCKET: usize = 8;
 /// A page that might be worth keeping: 16 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Candidate {
-    /// Of its URL; 0 if there is no candidate.
+    /// The digest of its URL; 0 if there is no candidate.
     digest: u32,
     /// Where its URL's text is, by the log; the higher, the later.
     text: [u8; 3],
@@ -34,7 +34,7 @@ const VISITED: u8 = 0b100;
 const WORTH: u8 = 0b1111_1000;
 
 impl Candidate {
-    /// No candidate.
+    /// A place of the table without a candidate.
     pub const NONE: Self = Self {
         digest: 0,
         text: [0; 3],
@@ -84,7 +84,7 @@ impl Candidate {
         cash - self.cash()
     }
 
-    /// Of its URL.
+    /// The digest of its URL.
     pub fn digest(&self) -> u32 {
         self.digest
     }
@@ -116,7 +116,7 @@ impl Candidate {
         self.backlinks = self.backlinks.saturating_add(1);
     }
 
-    /// What robots.txt says.
+    /// What its host's robots.txt says about it.
     pub fn verdict(&self) -> Verdict {
         Verdict::from_bits(self.flags)
     }
@@ -131,7 +131,7 @@ impl Candidate {
         self.flags & VISITED != 0
     }
 
-    /// It was visited.
+    /// Remembers that it was visited.
     pub fn set_visited(&mut self) {
         self.flags |= VISITED;
     }
@@ -204,7 +204,7 @@ impl<S: AsRef<[Candidate]> + AsMut<[Candidate]>> Candidates<S> {
         self.count
     }
 
-    /// Are there none?
+    /// Whether there is no candidate.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

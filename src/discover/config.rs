@@ -10,7 +10,8 @@ const HEADER: usize = 10;
 /// Whether and where pages are looked for that are not on the list.
 ///
 /// ```text
-/// version u8 · scope u8 · places u16 · exploring u8 · sitemaps u8 · gap in ms u32 · pinned page u16 · …
+/// version u8 · scope u8 · places u16 · exploring u8 · sitemaps u8 · gap in ms u32
+/// pinned page u16 · …
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiscoverySettings<'a> {
@@ -33,7 +34,7 @@ impl<'a> DiscoverySettings<'a> {
     /// [`Replacement::SHARE`](crate::rank::Replacement::SHARE).
     pub const EXPLORING: u8 = 64;
 
-    /// With sitemaps, nothing pinned.
+    /// Settings under which sitemaps are read and no page is pinned.
     pub const fn new(scope: Scope, places: u16, gap_ms: u32) -> Self {
         Self {
             scope,

@@ -16,7 +16,7 @@ use crate::rank::{Account, Bank, Choice, Evidence, Measure, Replacement};
 pub struct FrontierMemory<'m> {
     /// One for each place of the collection.
     pub accounts: &'m mut [Account],
-    /// One for each place, too.
+    /// A number for each place, too: accounts in the order of their digests.
     pub order: &'m mut [u16],
     /// One for each page that is known and not kept; a multiple of eight.
     pub candidates: &'m mut [Candidate],
@@ -39,12 +39,12 @@ pub struct FrontierSettings {
     pub sightings: u8,
     /// URLs of one directory that may become candidates, lately; 255 for any number.
     pub directory: u8,
-    /// Candidates of one host.
+    /// The most candidates of one host.
     pub host: u16,
 }
 
 impl FrontierSettings {
-    /// By PageRank, a quarter of the visits exploring.
+    /// Importance is PageRank, and a quarter of the visits explores.
     pub const DEFAULT: Self = Self {
         measure: Measure::DEFAULT,
         margin: Replacement::MARGIN,
@@ -59,15 +59,15 @@ impl FrontierSettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Target {
-    /// To a page that is kept.
+    /// It leads to a page that is kept.
     Page(u16),
-    /// To a candidate.
+    /// It leads to a candidate.
     Candidate,
-    /// To something new that should be offered: see [`Frontier::offer`].
+    /// It leads to something new that should be offered: see [`Frontier::offer`].
     New,
-    /// To something new that is not worth a place, or not yet.
+    /// It leads to something new that is not worth a place, or not yet.
     Unwanted,
-    /// To something that is refused.
+    /// It leads to something that is refused.
     Refused(UrlRefusal),
 }
 
@@ -80,7 +80,7 @@ pub enum VisitPurpose {
     Admit {
         /// The candidate's digest.
         digest: u32,
-        /// The place.
+        /// The number of the page that gives way.
         place: u16,
         /// It may not be better, but what it links to is to be known.
         explores: bool,
@@ -100,7 +100,7 @@ pub struct Frontier<'m> {
 }
 
 impl<'m> Frontier<'m> {
-    /// Empty. `seed` decides which candidates are looked at when any will do.
+    /// A frontier without pages. `seed` decides which candidates are looked at when any will do.
     pub fn new(memory: FrontierMemory<'m>, settings: FrontierSettings, seed: u64) -> Self {
         Self {
             bank: Bank::new(memory.accounts, memory.order),
@@ -123,7 +123,7 @@ impl<'m> Frontier<'m> {
         &self.candidates
     }
 
-    /// To tell candidates what robots.txt says, or that their texts have moved.
+    /// The candidates, to be told what robots.txt says, or that their texts have moved.
     pub fn candidates_mut(&mut self) -> &mut Candidates<&'m mut [Candidate]> {
         &mut self.candidates
     }

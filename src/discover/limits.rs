@@ -51,7 +51,7 @@ pub enum UrlRefusal {
     Duplicate,
     /// robots.txt does not allow it.
     Robots,
-    /// It is not there, or leads elsewhere.
+    /// It is not there, or redirects to another URL.
     Gone,
     /// It asks not to be kept (`noindex`), or names another URL as its own.
     Unwilling,
@@ -130,7 +130,7 @@ impl UrlLimits {
     }
 }
 
-/// `sid=…`, and others that are known.
+/// Whether a parameter names a session: `sid=…`, or another that is known.
 fn names_session(parameter: &str) -> bool {
     let Some((name, value)) = parameter.split_once('=') else {
         return false;
@@ -152,9 +152,9 @@ pub enum Scope {
     Hosts,
     /// Hosts of the list, and those below the same domain.
     Site,
-    /// Below the directories of the list's pages.
+    /// What lies below the directories of the list's pages.
     Prefix,
-    /// Anywhere.
+    /// Any host, in the list or not.
     Any,
 }
 

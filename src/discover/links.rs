@@ -16,13 +16,13 @@ pub const ANCHOR: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum LinkKind {
-    /// `<a>`.
+    /// An `<a>` with a reference.
     Anchor,
-    /// `<area>`.
+    /// An `<area>` of an image map.
     Area,
     /// `<link rel=canonical>`: the page's own URL, by its own word.
     Canonical,
-    /// `<link rel=next>`.
+    /// `<link rel=next>`: the next page of a series.
     Next,
     /// `<link rel=alternate>`, if it is a page: another language, say.
     Alternate,
@@ -43,7 +43,7 @@ pub struct Link<'t> {
     pub nofollow: bool,
 }
 
-/// Where text stands.
+/// In which part of a page text stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextPlace {
     /// In the page's title.
@@ -75,11 +75,11 @@ enum State {
     AttributeName,
     AfterAttributeName,
     BeforeValue,
-    /// In a value: the quote that ends it, or 0 if it has none.
+    /// It is in a value, which this quote ends; 0 if it has no quotes.
     Value(u8),
     AfterValue,
     SelfClosing,
-    /// After `<!`, and `<!-`.
+    /// It has read `<!`, and then `<!-`.
     Declaration,
     DeclarationDash,
     /// What ends with the next `>`: document types, and comments that are none.
@@ -88,7 +88,7 @@ enum State {
     Raw(RawText),
 }
 
-/// Where in a comment.
+/// How far a comment has been read.
 #[derive(Clone, Copy, Debug)]
 enum Comment {
     Start,
@@ -149,7 +149,7 @@ pub struct LinkReader<'a> {
 }
 
 impl<'a> LinkReader<'a> {
-    /// For an agent of this name: pages may speak to it alone.
+    /// A reader for an agent of this name: pages may speak to it alone.
     pub fn new(agent: &'a str) -> Self {
         Self {
             agent: crate::fetch::robots::product_token(agent),
@@ -327,7 +327,7 @@ impl<'a> LinkReader<'a> {
         true
     }
 
-    /// Always false: the byte that began it is the first of its name.
+    /// Begins a tag. Always false: the byte that began it is the first of its name.
     fn begin_tag(&mut self, is_end: bool) -> bool {
         self.tag = Tag::default();
         self.tag.is_end = is_end;

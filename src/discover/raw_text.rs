@@ -9,24 +9,24 @@ use super::tag::Element;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Escape {
     No,
-    /// After `<!--`.
+    /// The script has opened what looks like a comment, with `<!--`.
     Once,
-    /// After `<script` in it: an end tag ends only that.
+    /// A `<script` was opened in it: an end tag ends only that.
     Twice,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// In the text itself.
+    /// It is in the text itself.
     Text,
-    /// After `<`.
+    /// It has read `<`.
     Open,
-    /// After `<!`, and after `<!-`.
+    /// It has read `<!`, and then `<!-`.
     Bang,
     BangDash,
-    /// After `</`, and so many letters of the element's name.
+    /// It has read `</`, and so many letters of the element's name.
     EndName(u8),
-    /// In an escaped script, after `<` or `</` and so many letters of `script`.
+    /// It is in an escaped script, and has read `<` or `</` and so many letters of `script`.
     Nested(u8),
 }
 
@@ -41,7 +41,7 @@ pub(super) struct RawText {
 }
 
 impl RawText {
-    /// Of an element whose start tag has just ended.
+    /// Begins to pass over an element whose start tag has just ended.
     pub(super) fn new(element: Element) -> Self {
         Self {
             element,
@@ -103,7 +103,7 @@ impl RawText {
         false
     }
 
-    /// In the text itself, or back in it: the byte may begin something.
+    /// Takes a byte of the text itself: it may begin something.
     fn text(&mut self, byte: u8) {
         self.place = Place::Text;
         match byte {
@@ -120,7 +120,7 @@ impl RawText {
         }
     }
 
-    /// After `<`.
+    /// Takes the byte after a `<`.
     fn open(&mut self, byte: u8) {
         match (byte, self.escape) {
             (b'/', Escape::No | Escape::Once) => self.place = Place::EndName(0),

@@ -30,7 +30,7 @@ const BARE: &[(&str, u8)] = &[
     ("REG", 0xae),
 ];
 
-/// Those that need one.
+/// Names that count only with a semicolon.
 const CLOSED: &[(&str, u8)] = &[
     ("apos", b'\''),
     ("Tab", b'\t'),
@@ -73,14 +73,14 @@ const WINDOWS: [u16; 32] = [
 /// How far a reference has been read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
-    /// There is none.
+    /// No reference is being read.
     #[default]
     Outside,
-    /// After `&`, and so many letters of a name.
+    /// It has read `&`, and so many letters of a name.
     Name,
-    /// After `&#`.
+    /// It has read `&#`.
     Number,
-    /// After `&#x`, or `&#X`.
+    /// It has read `&#x`, or `&#X`.
     HexStart(u8),
     Decimal,
     Hex,
@@ -105,7 +105,7 @@ pub(super) enum Step {
 }
 
 impl Reference {
-    /// After an `&`.
+    /// Begins a reference, after its `&`.
     pub(super) fn begin(&mut self) {
         *self = Self {
             place: Place::Name,

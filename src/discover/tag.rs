@@ -197,7 +197,7 @@ impl Tag {
     }
 }
 
-/// HTML's white space.
+/// Whether HTML takes this byte for white space.
 pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | b' ')
 }

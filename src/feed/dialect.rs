@@ -8,7 +8,7 @@ use crate::xml::{self, split_name};
 /// What kind of XML a document is, by its root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
-    /// A sitemap.
+    /// A sitemap, which lists pages.
     Pages,
     /// An index of sitemaps.
     Index,

@@ -35,7 +35,7 @@ impl Draft {
         }
     }
 
-    /// Another entry begins.
+    /// Forgets the entry, for another one begins.
     pub(super) fn clear(&mut self) {
         self.url.clear();
         self.settled = false;

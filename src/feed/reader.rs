@@ -73,7 +73,7 @@ impl Default for FeedReader {
 }
 
 impl FeedReader {
-    /// At the beginning of a document.
+    /// A reader at the beginning of a document.
     pub const fn new() -> Self {
         Self {
             form: Form::Unknown(0),

@@ -94,7 +94,7 @@ fn is_zone(word: &[u8]) -> bool {
     matches!(word, [b'+' | b'-', ..])
 }
 
-/// `+0100` or `+01:00`, in minutes.
+/// Reads `+0100` or `+01:00`, in minutes.
 fn offset(word: &[u8]) -> i16 {
     let (sign, digits) = match word {
         [b'-', digits @ ..] => (-1, digits),

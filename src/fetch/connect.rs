@@ -77,7 +77,7 @@ pub enum TlsError {
 }
 
 impl TlsError {
-    /// All of them.
+    /// All of these errors.
     pub const ALL: [Self; 10] = [
         Self::Expired,
         Self::NotYetValid,
@@ -111,7 +111,7 @@ impl core::fmt::Display for TlsError {
 
 impl core::error::Error for TlsError {}
 
-/// Opens connections.
+/// Opens connections to servers.
 #[allow(async_fn_in_trait)]
 pub trait Connect {
     /// Why a connection could not be opened.
@@ -142,7 +142,7 @@ pub trait Connect {
     async fn connect(&mut self, to: Endpoint<'_>) -> Result<Self::Connection<'_>, Self::Error>;
 }
 
-/// An open connection.
+/// A connection that is open.
 #[allow(async_fn_in_trait)]
 pub trait Connection: Read + Write {
     /// Ends it. Stacks that send nothing on drop must close or abort, and flush, here.

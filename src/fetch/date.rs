@@ -24,7 +24,7 @@ const WEEKDAYS: &[u8; 21] = b"ThuFriSatSunMonTueWed";
 const MONTHS: &[u8; 36] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
 
 impl HttpDate {
-    /// From seconds since 1970 (leap seconds not counted); `None` after the year 9999.
+    /// The date so many seconds after 1970 (leap seconds not counted); `None` after the year 9999.
     pub const fn from_unix(seconds: u64) -> Option<Self> {
         // 10000-01-01: past it, the year no longer has four digits.
         if seconds < 253_402_300_800 {
@@ -34,7 +34,7 @@ impl HttpDate {
         }
     }
 
-    /// Seconds since 1970.
+    /// The seconds since 1970.
     pub const fn as_unix(self) -> u64 {
         self.0
     }
@@ -60,7 +60,7 @@ impl HttpDate {
         }
     }
 
-    /// As IMF-fixdate, the one format to send.
+    /// Writes it as IMF-fixdate, the one format to send.
     pub fn format(self) -> [u8; 29] {
         // 86,400 is 128 × 675, and without the last seven bits four-digit years fit in 32: no
         // 64-bit division.
@@ -100,7 +100,7 @@ fn two(value: u32) -> [u8; 2] {
     [b'0' + (value / 10 % 10) as u8, b'0' + (value % 10) as u8]
 }
 
-/// `06 Nov 1994 08:49:37 GMT`, after the weekday.
+/// Reads `06 Nov 1994 08:49:37 GMT`, after the weekday.
 fn fixdate(text: &[u8]) -> Option<HttpDate> {
     let [
         d1,
@@ -129,7 +129,7 @@ fn fixdate(text: &[u8]) -> Option<HttpDate> {
     )
 }
 
-/// ` 06-Nov-94 08:49:37 GMT`, after the weekday and its comma.
+/// Reads ` 06-Nov-94 08:49:37 GMT`, after the weekday and its comma.
 fn rfc850(text: &[u8]) -> Option<HttpDate> {
     let [
         b' ',
@@ -158,7 +158,7 @@ fn rfc850(text: &[u8]) -> Option<HttpDate> {
     )
 }
 
-/// `Sun Nov  6 08:49:37 1994`.
+/// Reads `Sun Nov  6 08:49:37 1994`.
 fn asctime(text: &[u8]) -> Option<HttpDate> {
     let [_, _, _, b' ', m1, m2, m3, b' ', d1, d2, b' ', rest @ ..] = text else {
         return None;

@@ -76,7 +76,7 @@ pub struct Fingerprinter<'a> {
 }
 
 impl<'a> Fingerprinter<'a> {
-    /// With a key of the device's own and the stretches to leave out.
+    /// Begins a fingerprint with a key of the device's own, and the stretches to leave out.
     pub fn new(key: &[u8; 16], ignore: &'a [Ignore<'a>]) -> Self {
         let ignore = ignore.get(..Ignore::MOST).unwrap_or(ignore);
         Self {

@@ -40,7 +40,7 @@ pub struct OwnerServer<'h> {
     pub scheme: Scheme,
     /// Its name or its address, which may be in brackets.
     pub host: &'h str,
-    /// Its port.
+    /// The port that it listens at.
     pub port: u16,
 }
 

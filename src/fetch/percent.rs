@@ -69,7 +69,7 @@ pub(crate) fn hex_digit(digit: u8) -> Option<u8> {
     }
 }
 
-/// `%XX` for an octet.
+/// Writes an octet as `%XX`.
 pub(crate) fn encoded(octet: u8) -> [u8; 3] {
     let digit = |value: u8| {
         if value < 10 {
@@ -90,7 +90,7 @@ pub(crate) fn is_legal(octet: u8) -> bool {
         )
 }
 
-/// RFC 3986 §2.3: characters that mean the same encoded or not.
+/// Whether a character means the same encoded or not (RFC 3986 §2.3).
 fn is_unreserved(octet: u8) -> bool {
     octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'.' | b'_' | b'~')
 }

@@ -38,7 +38,8 @@ impl fmt::Display for AgentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Product => {
-                "agent must be a name such as dunlin/0.1: letters first, then letters, digits and -_./"
+                "agent must be a name such as dunlin/0.1: letters first, then letters, digits and \
+                 -_./"
             }
             Self::Contact => "contact must be a URL or address without spaces and parentheses",
         })
@@ -77,7 +78,7 @@ impl<'a> Agent<'a> {
 pub struct Request<'a> {
     /// The page that is asked for.
     pub url: Url<'a>,
-    /// Who asks.
+    /// The agent that asks, for its `User-Agent`.
     pub agent: Agent<'a>,
     /// GET, as a rule.
     pub method: Method,

@@ -17,7 +17,7 @@ pub(crate) trait Tee {
     fn received(&mut self, request: &Request<'_>, bytes: &[u8]) -> impl Future<Output = ()>;
 }
 
-/// Nobody looks on.
+/// A reader that keeps no copy.
 impl Tee for () {
     #[cfg(feature = "collect")]
     fn received(&mut self, _: &Request<'_>, _: &[u8]) -> impl Future<Output = ()> {

@@ -31,7 +31,7 @@ impl Scheme {
         }
     }
 
-    /// `http` or `https`.
+    /// How URLs write it: `http` or `https`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -117,7 +117,7 @@ impl core::error::Error for UrlError {}
 pub struct Url<'a> {
     scheme: Scheme,
     host: UrlHost<'a>,
-    /// As written, with the brackets of an IPv6 literal.
+    /// The host as it was written, with the brackets of an IPv6 literal.
     host_text: &'a str,
     port: u16,
     /// May be empty or start with `?`: then a `/` belongs before it.
@@ -281,7 +281,7 @@ impl<'a> Url<'a> {
             .contains(&self.host_text.as_ptr())
     }
 
-    /// Same scheme, host and port? That is who a robots.txt is for.
+    /// Whether scheme, host and port are the same: that is who a robots.txt is for.
     pub fn same_origin(&self, other: &Url<'_>) -> bool {
         self.same_host(other) && self.scheme == other.scheme && self.port == other.port
     }
@@ -387,7 +387,7 @@ impl hash::Hash for Url<'_> {
     }
 }
 
-/// FNV-1a.
+/// The hash FNV-1a, in 32 bits.
 struct Fnv(u32);
 
 impl hash::Hasher for Fnv {
@@ -403,7 +403,7 @@ impl hash::Hasher for Fnv {
     }
 }
 
-/// As it is sent to a gateway: absolute, encoded, without fragment.
+/// Writes it as it is sent to a gateway: absolute, encoded, without fragment.
 impl fmt::Display for Url<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.scheme.name())?;
@@ -471,10 +471,11 @@ fn parse_host(text: &str) -> Option<UrlHost<'_>> {
         .rsplit(|byte| *byte == b'.')
         .next()
         .unwrap_or_default();
-    let is_number = last.iter().all(u8::is_ascii_digit);
-    if is_number
-        || matches!(last, [b'0', b'x' | b'X', digits @ ..] if digits.iter().all(u8::is_ascii_hexdigit))
-    {
+    let is_number = match last {
+        [b'0', b'x' | b'X', digits @ ..] => digits.iter().all(u8::is_ascii_hexdigit),
+        digits => digits.iter().all(u8::is_ascii_digit),
+    };
+    if is_number {
         return parse_ipv4(bytes).map(|address| UrlHost::Address(address.into()));
     }
     Some(UrlHost::Name(text))

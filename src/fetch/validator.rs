@@ -42,7 +42,7 @@ impl Etag {
         self.as_bytes().starts_with(b"\"")
     }
 
-    /// As the server wrote it.
+    /// The bytes as the server wrote them.
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes
             .get(..usize::from(self.len.get()))
@@ -60,9 +60,9 @@ impl core::fmt::Debug for Etag {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum RetryAfter {
-    /// In so many seconds.
+    /// It wants us back in so many seconds.
     Seconds(u32),
-    /// Not before this date.
+    /// It does not want us back before this date.
     Date(HttpDate),
 }
 

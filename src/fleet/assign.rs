@@ -8,9 +8,9 @@ pub const NOBODY: u32 = u32::MAX;
 pub struct Group {
     /// A hash of its name.
     pub key: u64,
-    /// Pages in it.
+    /// How many pages are in it.
     pub pages: u32,
-    /// Hosts in it.
+    /// How many hosts are in it.
     pub hosts: u32,
     /// Fetches a day that it is likely to ask for.
     pub demand: f32,

@@ -14,7 +14,7 @@ impl Drift {
     /// A thousandth: ten times what a crystal is off by, twice what time servers slew a clock by.
     pub const DEFAULT: Self = Self::from_millionths(1_000);
 
-    /// In millionths, up to a tenth.
+    /// A rate in millionths, up to a tenth.
     pub const fn from_millionths(millionths: u32) -> Self {
         let most = 100_000;
         Self {
@@ -32,7 +32,7 @@ impl Drift {
         duration + self.part(duration)
     }
 
-    /// ρ of it, rounded up.
+    /// The part ρ of a duration, rounded up.
     fn part(self, duration: Duration) -> Duration {
         let micros = duration.as_micros();
         // In two steps, which cannot overflow.

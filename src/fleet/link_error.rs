@@ -1,4 +1,5 @@
-//! What can go wrong between a probe and those whom it hears of: the broker, and the planner's lists.
+//! What can go wrong between a probe and those whom it hears of: the broker, and the planner's
+//! lists.
 
 use core::fmt;
 

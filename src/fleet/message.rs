@@ -15,7 +15,7 @@ pub const LONGEST: usize = 512;
 /// `up/state`, kept by the broker; as the probe's will it says that the probe is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Presence {
-    /// See [`Report::boot`].
+    /// The number of this start: see [`Report::boot`].
     pub boot: u32,
     /// It is there. A hint only: a lease is the truth.
     pub online: bool,
@@ -60,16 +60,16 @@ pub struct Outlook {
     pub link: f32,
     /// Fetches since it started.
     pub fetches: u32,
-    /// Those that failed.
+    /// Fetches since it started that failed.
     pub errors: u32,
 }
 
 /// `down/grant`, never kept by the broker: what a probe may do until its lease ends.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Grant {
-    /// Of the report that it answers.
+    /// The start of the probe that sent the report which it answers.
     pub boot: u32,
-    /// Of the report that it answers.
+    /// The number of the report which it answers.
     pub seq: u32,
     /// Counts the planner's starts.
     pub epoch: u32,
@@ -79,7 +79,7 @@ pub struct Grant {
     pub list: u32,
     /// How long it holds, in milliseconds.
     pub lease_ms: u32,
-    /// Fetches a day.
+    /// How many fetches a day the probe may make.
     pub budget: f32,
 }
 
@@ -88,11 +88,11 @@ pub struct Grant {
 pub struct ListNotice<'a> {
     /// Goes up with each list of this probe.
     pub version: u32,
-    /// Of the list's bytes: see [`list_digest`].
+    /// The digest of the list's bytes: see [`list_digest`].
     pub digest: u32,
     /// How many bytes it has.
     pub length: u32,
-    /// Where it is.
+    /// The URL that the list is fetched from.
     pub url: &'a str,
 }
 
@@ -103,20 +103,20 @@ pub struct VisitReport {
     pub page: u16,
     /// How long before the batch was sent, in seconds.
     pub ago_s: u32,
-    /// It had changed.
+    /// Whether the visit found a change.
     pub changed: bool,
     /// The belief's parts: see [`Estimate::parts`](crate::learn::Estimate::parts).
     pub shape: f32,
-    /// See `shape`.
+    /// A part of the belief: see `shape`.
     pub time: f32,
-    /// See `shape`.
+    /// A part of the belief: see `shape`.
     pub watch: [u16; 2],
 }
 
-/// `up/visits`.
+/// `up/visits`: what a probe has found, visit by visit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Visits {
-    /// See [`Report::boot`].
+    /// The number of this start: see [`Report::boot`].
     pub boot: u32,
     /// The version of the list that pages are numbered by.
     pub list: u32,
@@ -149,10 +149,10 @@ pub struct Command {
     pub verb: Verb,
 }
 
-/// `up/done`.
+/// `up/done`: a probe says what became of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {
-    /// See [`Report::boot`].
+    /// The number of this start: see [`Report::boot`].
     pub boot: u32,
     /// The number of the command.
     pub id: u32,
@@ -163,8 +163,9 @@ pub struct Done {
 /// Why a message is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[non_exhaustive]
 pub enum MessageError {
-    /// Written by another version of the software.
+    /// It was written by another version of the software.
     Version {
         /// Its version; expected [`VERSION`].
         found: u8,

@@ -15,8 +15,8 @@
 //!    that list ([`Member::leased_until`]).
 //! 3. A list of a lower version is ignored ([`Member::wants`]).
 //! 4. A host that moves is taken off the old owner's list first. The new owner has it on its list P
-//!    after the old one was last able to visit it: as its report says, or else once its last lease is
-//!    over ([`Departure`]).
+//!    after the old one was last able to visit it: as its report says, or else once its last lease
+//!    is over ([`Departure`]).
 //! 5. After it has started, a probe asks no host before P has passed ([`Member::rests_until`]).
 //! 6. A planner that has started takes every lease for valid for L ([`GrantLedger::restarted`]).
 //!

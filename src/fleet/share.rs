@@ -25,7 +25,7 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// Of a probe that is not there.
+    /// The demand of a probe that is not there.
     pub const NOTHING: Self = Self {
         budget: 0.0,
         price: 0.0,
@@ -33,7 +33,7 @@ impl Demand {
         most: 0.0,
     };
 
-    /// What it would make of a price that is e^`log` .
+    /// What it would make of a price that is e^`log`.
     fn at(&self, log: f64) -> f64 {
         let (least, most) = ELASTICITY;
         // A probe may send anything.

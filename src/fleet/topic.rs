@@ -9,26 +9,26 @@ pub const LONGEST_NAME: usize = 48;
 /// Bytes of the longest topic.
 pub const LONGEST_TOPIC: usize = 128;
 
-/// A topic's text.
+/// The text of a topic.
 pub type TopicName = heapless::String<LONGEST_TOPIC>;
 
 /// One of a probe's topics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ProbeTopic {
-    /// A [`Presence`](super::Presence), kept by the broker.
+    /// It carries a [`Presence`](super::Presence), kept by the broker.
     State,
-    /// A [`Report`](super::Report).
+    /// It carries a [`Report`](super::Report).
     Report,
-    /// [`Visits`](super::Visits).
+    /// It carries [`Visits`](super::Visits).
     Visits,
-    /// A [`Done`](super::Done).
+    /// It carries a [`Done`](super::Done).
     Done,
-    /// A [`Grant`](super::Grant), never kept by the broker.
+    /// It carries a [`Grant`](super::Grant), never kept by the broker.
     Grant,
-    /// A [`ListNotice`](super::ListNotice), kept by the broker.
+    /// It carries a [`ListNotice`](super::ListNotice), kept by the broker.
     List,
-    /// A [`Command`](super::Command).
+    /// It carries a [`Command`](super::Command).
     Command,
 }
 

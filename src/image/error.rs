@@ -17,7 +17,7 @@ pub enum ImageError {
     },
     /// It is said to be longer than the place it is in.
     Length {
-        /// Its length.
+        /// The length that it claims.
         found: u32,
         /// The room there is.
         room: u32,
@@ -103,7 +103,8 @@ macro_rules! say {
             ),
             ImageError::Unknown { section } => $by::write!(
                 $f,
-                "page image with a section {} that this firmware does not know: update the firmware",
+                "page image with a section {} that this firmware does not know: update the \
+                 firmware",
                 section
             ),
             ImageError::Repeated { section } => $by::write!(
@@ -113,7 +114,8 @@ macro_rules! say {
             ),
             ImageError::Record { section, index } => $by::write!(
                 $f,
-                "page image whose record {} of section {} is missing or makes no sense: make it again",
+                "page image whose record {} of section {} is missing or makes no sense: make it \
+                 again",
                 index,
                 section
             ),

@@ -62,9 +62,9 @@
 //! | `tell` | no records: which pages are tellers, see [`Teller`] | no host tells |
 //! | `PINS` | no records: for each host a byte with the length of its name, the name, and SHA-256 of its public key | no pins |
 //!
-//! Of `laws`, probes obey those of pages that change by the clock; pages of other laws are taken for
-//! Poisson pages. All but `auth`, `coll`, `lrnt`, `PINS`, `goal`, `tell` and `updt` hold records;
-//! other sections may hold what they want ([`Image::section`], `Builder::section`).
+//! Of `laws`, probes obey those of pages that change by the clock; pages of other laws are taken
+//! for Poisson pages. All but `auth`, `coll`, `lrnt`, `PINS`, `goal`, `tell` and `updt` hold
+//! records; other sections may hold what they want ([`Image::section`], `Builder::section`).
 //!
 //! | byte | payload that holds records |
 //! |---|---|
@@ -303,7 +303,7 @@ impl<'a> Image<'a> {
         Ok(config)
     }
 
-    /// All of it, to be kept elsewhere.
+    /// All bytes of it, to be kept or sent.
     pub fn as_bytes(&self) -> &'a [u8] {
         self.bytes
     }

@@ -44,7 +44,7 @@ impl<'a> Reader<'a> {
         self.failed = true;
     }
 
-    /// So many bytes.
+    /// Reads so many bytes; none, and an error, if there are fewer.
     #[inline(never)]
     fn take(&mut self, length: usize) -> &'a [u8] {
         let Some((taken, rest)) = self.rest.split_at_checked(length) else {
@@ -179,7 +179,7 @@ impl Writer {
 }
 
 impl<'a> Record<'a> for Config<'a> {
-    /// Without the time server, before which version 1 ends.
+    /// Reads all but the time server, before which version 1 ends.
     fn read(from: &mut Reader<'a>) -> Self {
         Self {
             agent: from.text(),

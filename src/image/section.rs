@@ -23,11 +23,11 @@ pub struct Tag([u8; 4]);
 impl Tag {
     /// How the probe is to behave: one record.
     pub const CONFIG: Self = Self(*b"CONF");
-    /// The resolve table.
+    /// The table of names and their addresses.
     pub const NAMES: Self = Self(*b"NAME");
-    /// The hosts.
+    /// The hosts of the list.
     pub const HOSTS: Self = Self(*b"HOST");
-    /// The pages.
+    /// The pages of the list.
     pub const PAGES: Self = Self(*b"PAGE");
     /// What is to be ignored of pages.
     pub const IGNORE: Self = Self(*b"IGNR");
@@ -70,7 +70,7 @@ impl Tag {
         !first.is_ascii_lowercase()
     }
 
-    /// Its bytes.
+    /// The tag as an image has it.
     #[cfg(feature = "std")]
     pub(super) const fn bytes(self) -> [u8; 4] {
         self.0
@@ -99,7 +99,7 @@ pub(super) struct Sections<'a> {
 }
 
 impl<'a> Sections<'a> {
-    /// Those of an image, from this byte on.
+    /// The sections of an image, from this byte on.
     pub(super) fn new(bytes: &'a [u8], at: usize) -> Self {
         Self { bytes, at }
     }
@@ -140,7 +140,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// No records.
+    /// A table without records.
     pub(super) const EMPTY: Self = Self { index: 0, count: 0 };
 
     /// The table in a section: a word that says how many records there are, then the index.

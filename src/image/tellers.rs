@@ -23,7 +23,7 @@ pub enum TellerSource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Teller {
-    /// Its number.
+    /// The number of the page.
     pub page: u16,
     /// Where its URL comes from.
     pub source: TellerSource,

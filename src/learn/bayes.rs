@@ -35,7 +35,8 @@ impl fmt::Display for ClassesError {
             Self::Length { rates, weights } => {
                 write!(
                     f,
-                    "found {rates} rates and {weights} weights, expected one weight for each of one rate or more"
+                    "found {rates} rates and {weights} weights, expected one weight for each of \
+                     one rate or more"
                 )
             }
             Self::Rate { class } => {

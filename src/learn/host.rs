@@ -48,7 +48,8 @@ const STEPS: f32 = 64.0;
 ///     }
 /// }
 /// let next = host.prior(&guess).rate();
-/// assert!(next < 12.0, "not one an hour: the next page of this host is likely to be quiet, too: {next}");
+/// // Not one an hour: the next page of this host is likely to be quiet, too.
+/// assert!(next < 12.0, "{next}");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -57,7 +58,7 @@ pub struct HostPrior {
     variance: f32,
     /// Pages it has heard of lately, in 64ths.
     heard: u16,
-    /// Pages there are.
+    /// How many pages the host has.
     pages: u16,
 }
 
@@ -72,7 +73,7 @@ impl HostPrior {
         }
     }
 
-    /// Of no host at all: what memory starts as.
+    /// What memory starts as: the prior of no host at all.
     pub(crate) const ZERO: Self = Self {
         log_rate: 0.0,
         variance: 0.0,
@@ -177,7 +178,7 @@ impl HostPrior {
         )
     }
 
-    /// Both together, where the others have the weight of so many pages.
+    /// What both know together, where the others have the weight of so many pages.
     fn beside(&self, others: &Self, weight: f32) -> Self {
         let heard = f32::from(self.heard) / STEPS;
         let share = heard / (heard + weight);

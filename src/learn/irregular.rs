@@ -21,7 +21,8 @@ const STEPS: u32 = 100;
 /// use dunlin::time::Duration;
 ///
 /// // Cho, Example 6.5: changes after 6 h and 3 h, none after 4 h and 7 h: 2.67 changes in 20 h.
-/// let visits = [(6, true), (4, false), (3, true), (7, false)].map(|(h, changed)| Visit::new(Duration::HOUR * h, changed));
+/// let visits = [(6, true), (4, false), (3, true), (7, false)]
+///     .map(|(hours, changed)| Visit::new(Duration::HOUR * hours, changed));
 /// let per_day: f64 = irregular(visits.iter().copied()).unwrap();
 /// assert!((per_day * 20.0 / 24.0 - 2.666).abs() < 5e-4);
 /// ```

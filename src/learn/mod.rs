@@ -64,7 +64,7 @@ impl Visit {
         }
     }
 
-    /// With the age that the `Last-Modified` date gives the page.
+    /// Adds the age that the `Last-Modified` date gives the page.
     #[must_use]
     pub const fn modified(self, ago: Duration) -> Self {
         Self {

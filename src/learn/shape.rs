@@ -23,19 +23,19 @@ const ONE_IN_A_HUNDRED: f64 = 6.635;
 pub enum Law<F> {
     /// The simple model is good enough.
     Poisson {
-        /// Changes per day.
+        /// How many changes there are in a day.
         rate: F,
     },
     /// Tail `e^{−c t^α}`: long gaps and bursts for α < 1, clockwork for α > 1.
     Weibull {
-        /// Changes per day.
+        /// How many changes there are in a day.
         rate: F,
         /// The law's shape, α.
         shape: F,
     },
     /// Tail `(β/(β+t))^α`, α > 1: a few gaps are longer than all others together.
     Pareto {
-        /// Changes per day.
+        /// How many changes there are in a day.
         rate: F,
         /// The law's shape, α.
         shape: F,
@@ -43,7 +43,7 @@ pub enum Law<F> {
 }
 
 impl<F: Real> Law<F> {
-    /// Changes per day.
+    /// How many changes there are in a day.
     pub fn rate(&self) -> F {
         match *self {
             Self::Poisson { rate } | Self::Weibull { rate, .. } | Self::Pareto { rate, .. } => rate,

@@ -36,7 +36,7 @@ pub fn gamma_upper<F: Real>(a: F, x: F) -> F {
     }
 }
 
-/// `x^a e^{−x} / Γ(a)`
+/// The factor `x^a e^{−x} / Γ(a)`.
 fn factor<F: Real>(a: F, x: F) -> F {
     (a * x.ln() - x - a.ln_gamma()).exp()
 }

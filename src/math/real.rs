@@ -49,13 +49,13 @@ pub trait Real:
     /// What a heap orders numbers from 0 by: their bits, which sort as they do.
     type Key: Key;
 
-    /// 0
+    /// The number 0.
     const ZERO: Self;
-    /// ½
+    /// The number ½.
     const HALF: Self;
-    /// 1
+    /// The number 1.
     const ONE: Self;
-    /// 2
+    /// The number 2.
     const TWO: Self;
     /// The spacing of numbers just above 1.
     const EPSILON: Self;
@@ -84,32 +84,32 @@ pub trait Real:
     /// Truncated towards zero; 0 for NaN and negative numbers, the largest value when too large.
     fn to_u64(self) -> u64;
 
-    /// eˣ
+    /// The exponential function, eˣ.
     fn exp(self) -> Self;
     /// eˣ − 1, exact near 0.
     fn exp_m1(self) -> Self;
-    /// Natural logarithm.
+    /// The natural logarithm.
     fn ln(self) -> Self;
     /// ln(1 + x), exact near 0.
     fn ln_1p(self) -> Self;
     /// −ln(1 − x) for x from 0 to below 1, exact near 0. Relative error below 2ε. Without a branch:
     /// a processor can work on several at once.
     fn ln_rest(self) -> Self;
-    /// Square root.
+    /// The square root.
     fn sqrt(self) -> Self;
-    /// xʸ
+    /// The power xʸ.
     fn powf(self, exponent: Self) -> Self;
-    /// Largest whole number not above.
+    /// The largest whole number that is not above it.
     fn floor(self) -> Self;
-    /// Smallest whole number not below.
+    /// The smallest whole number that is not below it.
     fn ceil(self) -> Self;
-    /// Magnitude.
+    /// The number without its sign.
     fn abs(self) -> Self;
-    /// ln |Γ(x)|
+    /// The logarithm of the gamma function, ln |Γ(x)|.
     fn ln_gamma(self) -> Self;
-    /// Neither NaN nor infinite.
+    /// Whether it is neither NaN nor infinite.
     fn is_finite(self) -> bool;
-    /// NaN.
+    /// Whether it is NaN.
     fn is_nan(self) -> bool;
 
     /// A heap key that puts larger numbers first; for numbers from 0.
@@ -130,8 +130,9 @@ pub trait Real:
 }
 
 macro_rules! real {
-    ($t:ident, $bits:ident, $terms:literal, $ln_2:expr, $even:expr, $odd:expr, $exp:ident, $expm1:ident, $log:ident, $log1p:ident, $sqrt:ident, $pow:ident, $floor:ident,
-     $ceil:ident, $lgamma:ident) => {
+    ($t:ident, $bits:ident, $terms:literal, $ln_2:expr, $even:expr, $odd:expr, $exp:ident,
+     $expm1:ident, $log:ident, $log1p:ident, $sqrt:ident, $pow:ident, $floor:ident, $ceil:ident,
+     $lgamma:ident) => {
         impl Real for $t {
             type Key = $bits;
             const ZERO: Self = 0.0;

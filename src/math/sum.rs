@@ -23,7 +23,7 @@ pub struct Sum<F> {
 }
 
 impl<F: Real> Sum<F> {
-    /// Nothing added yet.
+    /// A sum to which nothing was added yet.
     pub const ZERO: Self = Self {
         sum: F::ZERO,
         lost: F::ZERO,

@@ -81,7 +81,7 @@ impl<F: Real> Walk<F> {
         }
     }
 
-    /// On to `to`; returns the cost so far.
+    /// Waits until `to`; returns the cost so far.
     fn wait(&mut self, to: F) -> F {
         let width = to - self.at;
         let stale = F::ONE - self.fresh;
@@ -159,7 +159,8 @@ fn deepen<F: Real>(objective: Objective, updates: &[Update<F>], rest: &mut [F], 
 /// ```
 /// use dunlin::model::{Objective, quasi::{Update, costs}};
 /// // An update at 6:00 nine days in ten and one at 18:00 every day, in units of the day.
-/// let updates = [Update { offset: 0.25, probability: 0.9 }, Update { offset: 0.75, probability: 1.0 }];
+/// let updates = [(0.25, 0.9), (0.75, 1.0)]
+///     .map(|(offset, probability)| Update { offset, probability });
 /// let (mut curve, mut scratch) = ([0.0_f64; 3], [0.0; 2]);
 /// assert_eq!(costs(&updates, Objective::Freshness, &mut curve, &mut scratch), 3);
 /// // One crawl saves most at 6:00: stale only from 18:00 on.
@@ -331,14 +332,15 @@ fn make_convex<F: Real>(costs: &mut [F]) {
 ///
 /// One crawl is on some update; from there on it is the problem of one interval. For up to 16
 /// updates, and for two crawls of any number, each update is tried as that one, and the costs are
-/// exact; for more crawls the best to begin a few with has to do. `rotated` holds at least one place
-/// an update, `scratch` one number an update and one a cost, or nothing is filled and the answer is
-/// 0. Work: [`long_run_steps`].
+/// exact; for more crawls the best to begin a few with has to do. `rotated` holds at least one
+/// place an update, `scratch` one number an update and one a cost, or nothing is filled and the
+/// answer is 0. Work: [`long_run_steps`].
 ///
 /// ```
 /// use dunlin::model::{Objective, quasi::{Update, long_run_costs}};
 /// // An update at 6:00 nine days in ten and one at 18:00 every day, in units of the day.
-/// let updates = [Update { offset: 0.25, probability: 0.9 }, Update { offset: 0.75, probability: 1.0 }];
+/// let updates = [(0.25, 0.9), (0.75, 1.0)]
+///     .map(|(offset, probability)| Update { offset, probability });
 /// let mut rotated = updates;
 /// let (mut curve, mut scratch) = ([0.0_f64; 3], [0.0; 5]);
 /// long_run_costs(&updates, Objective::Freshness, &mut curve, &mut rotated, &mut scratch);

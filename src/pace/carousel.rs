@@ -147,7 +147,7 @@ pub type SliceCarousel<'a, W, I> =
     Carousel<W, I, &'a mut [Seat<W, I>], &'a mut [Entry<W, I>], &'a mut [I]>;
 
 impl<W: Ticks, I: Id, const N: usize> ArrayCarousel<W, I, N> {
-    /// An empty carousel.
+    /// Makes an empty carousel.
     pub const fn new() -> Self {
         Self::empty([Seat::UNUSED; N], [Entry::UNUSED; N], [I::NONE; N])
     }
@@ -546,7 +546,7 @@ where
 enum Place {
     /// It waits among the released.
     Ready,
-    /// In the wheel, at this index.
+    /// It waits in the wheel, at this index.
     Wheel(usize),
 }
 

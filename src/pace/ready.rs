@@ -107,7 +107,7 @@ fn sink<W: Ticks, I: Id>(
     put(pages, roots, place, entry);
 }
 
-/// Due earlier, or as early and of a smaller id?
+/// Whether one is due earlier, or as early and of a smaller id.
 fn precedes<W: Ticks, I: Id>(a: &Entry<W, I>, b: &Entry<W, I>) -> bool {
     if a.key == b.key {
         a.id < b.id

@@ -39,7 +39,7 @@ const LEAST_WAIT: f32 = 0.01;
 pub struct Credit(i8);
 
 impl Credit {
-    /// Nothing is owed.
+    /// The credit of a page that nothing is owed.
     pub const NONE: Self = Self(0);
 
     /// What is owed after a visit that came `late` (below 0: early), with so long a gap; at most a

@@ -23,11 +23,11 @@ pub struct Seat<W, I> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum State {
-    /// In a tree ordered by due slot: on the wheel, or below a root among the released.
+    /// It is in a tree ordered by due slot: on the wheel, or below a root among the released.
     Tree,
-    /// Root of a tree among the released.
+    /// It is the root of a tree among the released.
     Root,
-    /// In the tree of far releases, ordered by release.
+    /// It is in the tree of far releases, ordered by release.
     Far,
 }
 

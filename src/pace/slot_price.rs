@@ -30,7 +30,7 @@ impl SlotPrice {
 /// How often prices are revised. Each pass carries them as far in both directions as crawls reach.
 const PASSES: usize = 200;
 
-/// Beyond every path from slot to slot.
+/// A price beyond every path from slot to slot.
 const DEAR: i64 = 1 << 55;
 
 /// The bound for the prices that an assignment suggests: no crawl would rather pay for another slot

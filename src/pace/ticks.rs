@@ -38,7 +38,7 @@ pub trait Ticks:
     fn plus(self, slots: Self) -> Self;
     /// How many slots it is after `earlier`.
     fn since(self, earlier: Self) -> Self;
-    /// Earlier, seen from anywhere within half the range?
+    /// Whether it is earlier, seen from anywhere within half the range.
     fn is_before(self, other: Self) -> bool;
 }
 

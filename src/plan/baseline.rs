@@ -32,7 +32,8 @@ pub enum Share {
 /// use dunlin::plan::{PlanHost, Objective, PlanPage, baseline::{Share, baseline}};
 /// let pages = [1.0, 2.0, 3.0, 4.0, 5.0].map(|rate| PlanPage::new(1.0, Change::Poisson(rate)));
 /// let (mut hosts, mut rates) = ([PlanHost::unlimited()], [0.0_f64; 5]);
-/// let allocation = baseline(&pages[..], &mut hosts, 5.0, Share::Uniform, Objective::Freshness, &mut rates)?;
+/// let (share, goal) = (Share::Uniform, Objective::Freshness);
+/// let allocation = baseline(&pages[..], &mut hosts, 5.0, share, goal, &mut rates)?;
 /// assert!((1.0 - allocation.cost - 0.365_05).abs() < 1e-5); // the optimum is 0.37389
 /// # Ok::<(), dunlin::plan::PlanError>(())
 /// ```

@@ -10,12 +10,12 @@ pub enum PlanError {
     NoPages,
     /// The budget is not a number above 0.
     Budget {
-        /// What was found.
+        /// The budget that was found.
         found: f64,
     },
     /// The budget of a method that divides whole crawls is none of them, or too many to be counted.
     Whole {
-        /// What was found.
+        /// The budget that was found.
         found: f64,
     },
     /// The result slice, or a scratch slice, is shorter than the list of pages.
@@ -29,14 +29,14 @@ pub enum PlanError {
     Weight {
         /// The page, by its index.
         page: usize,
-        /// What was found.
+        /// The weight that was found.
         found: f64,
     },
     /// A change rate is negative, infinite or not a number.
     Rate {
         /// The page, by its index.
         page: usize,
-        /// What was found.
+        /// The rate that was found.
         found: f64,
     },
     /// A shape is not above what its law needs: 0 for Weibull, 1 for Pareto, which below has no
@@ -44,7 +44,7 @@ pub enum PlanError {
     Shape {
         /// The page, by its index.
         page: usize,
-        /// What was found.
+        /// The shape that was found.
         found: f64,
         /// What it must be above.
         above: f64,
@@ -53,16 +53,16 @@ pub enum PlanError {
     Slot {
         /// The page, by its index.
         page: usize,
-        /// What was found.
+        /// The probability that was found, in changes a slot.
         found: f64,
     },
     /// The minimum of a page is above its maximum.
     Limits {
         /// The page, by its index.
         page: usize,
-        /// The page's minimum.
+        /// The fewest crawls that it asks for.
         min: u32,
-        /// The page's maximum.
+        /// The most crawls that it allows.
         max: u32,
     },
     /// A page names a host that does not exist.
@@ -78,14 +78,14 @@ pub enum PlanError {
     Cap {
         /// The host, by its index.
         host: usize,
-        /// What was found.
+        /// The cap that was found.
         found: f64,
     },
     /// The minimum of one page alone is above the cap of its host.
     PageAboveCap {
         /// The page, by its index.
         page: usize,
-        /// The page's minimum.
+        /// The fewest crawls that the page asks for.
         min: u32,
         /// What the host allows.
         cap: f64,
@@ -103,7 +103,7 @@ pub enum PlanError {
     AboveBudget {
         /// What the pages need.
         needed: f64,
-        /// The budget.
+        /// The crawls that there are.
         budget: f64,
     },
 }
@@ -195,13 +195,15 @@ impl fmt::Display for PlanError {
                 let found = Number(found);
                 write!(
                     f,
-                    "page {page}: found {found} changes a slot, expected less than 1: use shorter slots"
+                    "page {page}: found {found} changes a slot, expected less than 1: use shorter \
+                     slots"
                 )
             }
             Self::Limits { page, min, max } => {
                 write!(
                     f,
-                    "page {page}: found a minimum of {min} crawls, expected at most its maximum of {max}"
+                    "page {page}: found a minimum of {min} crawls, expected at most its maximum of \
+                     {max}"
                 )
             }
             Self::UnknownHost { page, host, hosts } => {
@@ -219,7 +221,8 @@ impl fmt::Display for PlanError {
             }
             Self::PageAboveCap { page, min, cap } => write!(
                 f,
-                "page {page}: found a minimum of {min} crawls, expected at most the {cap:.1} its host allows"
+                "page {page}: found a minimum of {min} crawls, expected at most the {cap:.1} its \
+                 host allows"
             ),
             Self::HostAboveCap { host, needed, cap } => {
                 write!(

@@ -20,11 +20,11 @@ pub const STEPS: u32 = 128;
 /// Where a host stands in the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Shares its level with others.
+    /// It shares its level with others.
     Common,
-    /// Over its cap: searches a level of its own.
+    /// It is over its cap, and searches a level of its own.
     Sealed,
-    /// Has found the level of its own.
+    /// It has found the level of its own.
     Settled,
 }
 
@@ -127,7 +127,7 @@ impl<F: Real> Same<F> {
         }
     }
 
-    /// For bounds: what prices miss counts there by its square only.
+    /// What bounds need: what prices miss counts there by its square only.
     pub(super) fn rough() -> Self {
         Self {
             level: F::from_f64(1e-4),

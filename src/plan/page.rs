@@ -166,7 +166,7 @@ impl<F: Real> PlanHost<F> {
         Self::new(F::INFINITY)
     }
 
-    /// Ready for another search; only cap and minimum stay.
+    /// Makes it ready for another search; only cap and minimum stay.
     pub(super) fn reset(&mut self) {
         *self = Self {
             minimum: self.minimum,
@@ -174,7 +174,7 @@ impl<F: Real> PlanHost<F> {
         };
     }
 
-    /// At its cap, but for what the search leaves?
+    /// Whether it is at its cap, but for what the search leaves.
     pub fn is_full(&self) -> bool {
         self.crawls >= self.cap * (F::ONE - F::from_f64(1e-5))
     }

@@ -12,7 +12,7 @@ use crate::fetch::{Body, Head};
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct BodyPiece<'b> {
-    /// The page's number.
+    /// The number of the page.
     pub page: u16,
     /// What the head of the answer said.
     pub head: &'b Head,
@@ -83,7 +83,7 @@ pub(super) struct Shown<'p, 'a, 'r, 'u, B> {
 }
 
 impl<'p, 'a, 'r, 'u, B: Board> Shown<'p, 'a, 'r, 'u, B> {
-    /// For the answer to what a visit asks for.
+    /// A reader for the answer to what a visit asks for.
     pub(super) fn new(
         probe: &'p Probe<'a, B>,
         visit: &'u Visit<'a>,

@@ -28,7 +28,7 @@ const STATUS: usize = 10;
 /// A slot whose pages are collected.
 #[derive(Debug)]
 pub struct CollectingSlot<'b, C, R, K> {
-    /// How it fetches.
+    /// The slot that fetches the pages.
     pub slot: Slot<'b, C, R>,
     /// Opens connections to the collector, with buffers of its own. Its window for sending is what
     /// a slot holds of a body: two whole segments of TCP, 2,920 bytes, serve well.
@@ -108,9 +108,9 @@ enum Stage<T> {
     Aside,
     /// An answer is to come; these are the first bytes of it, too few to tell what it is.
     Head(heapless::Vec<u8, STATUS, u8>),
-    /// Its bytes go this way.
+    /// An answer comes, and its bytes go this way.
     Open(T),
-    /// They do not, and why.
+    /// An answer comes that cannot be delivered, for this reason.
     Failed(Uncollected),
 }
 

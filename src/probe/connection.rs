@@ -15,7 +15,7 @@ pub(super) const NEAR: Duration = Duration::from_secs(4);
 /// Why there is no answer.
 #[derive(Debug)]
 pub(super) enum Unanswered {
-    /// The request failed.
+    /// The request was made and failed.
     Failed(Failure),
     /// The connection is of no use for this request; a new one may be. Nothing has been asked.
     Stale,

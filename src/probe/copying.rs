@@ -12,7 +12,7 @@ pub(super) trait Copyist {
     where
         Self: 't;
 
-    /// A turn begins.
+    /// Begins the copy of what a turn brings.
     fn begin(&mut self) -> Self::Copy<'_>;
 }
 
@@ -28,7 +28,7 @@ pub(super) trait Copying: Tee {
     fn finish(&mut self, version: Option<u64>) -> impl Future<Output = ()>;
 }
 
-/// Nobody copies.
+/// A slot of which no copies are made.
 impl Copyist for () {
     type Copy<'t> = ();
 

@@ -1,9 +1,10 @@
 //! What a probe says: one vocabulary for logs, monitors and tests.
 //!
-//! Tables such as [`Event`] and [`BoardEvent`]: what is logged, at which level, what a reader of the
-//! log gets back ([`LoggedEvent`], [`LoggedBoardEvent`]) and the documentation are made of them.
-//! `FoundEvent` (pages beyond the list) and `FleetEvent` (the link to a planner) stand beside what
-//! they are about.
+//! Tables such as [`Event`] and [`BoardEvent`]: what is logged, at which level, what a reader of
+//! the log gets back ([`LoggedEvent`], [`LoggedBoardEvent`]) and the documentation are made of
+//! them. `FoundEvent` (pages beyond the list) and `FleetEvent` (the link to a planner) stand beside
+//! what they are about.
+//!
 //! Lines are a name and `key=value` words; names and keys keep their meaning. `page` and `host` are
 //! places in the image.
 
@@ -154,7 +155,8 @@ events! {
 
     /// What the scheduler is heading for, each minute.
     info Plan {
-        price: f32 as f64, freshness: Option<f32> as Option<f64>, optimum: Option<f32> as Option<f64>
+        price: f32 as f64, freshness: Option<f32> as Option<f64>,
+        optimum: Option<f32> as Option<f64>
     } => "plan price={=f32} freshness={=f32} optimum={=f32}";
 
     /// What happened so far, each minute.
@@ -195,8 +197,8 @@ events! {
     info Updates {
         state: &'e str as &'l str, attempt: u8, sequence: u32, counter: u32, list: u32, half: u8,
         refused: u32, why: &'e str as &'l str
-    } => "updates slot=active state={=str} attempt={=u8} sequence={=u32} counter={=u32} list={=u32} \
-        half={=u8} refused={=u32} why={=str}";
+    } => "updates slot=active state={=str} attempt={=u8} sequence={=u32} counter={=u32} \
+        list={=u32} half={=u8} refused={=u32} why={=str}";
 
     /// What was offered is refused, and why.
     warn UpdateRefused { kind: &'e str as &'l str, sequence: u32, why: &'e str as &'l str }

@@ -44,12 +44,12 @@ impl Lease {
         now < self.until
     }
 
-    /// When it ends.
+    /// The moment at which the lease ends.
     pub(super) fn until(&self) -> Instant {
         self.until
     }
 
-    /// There is none, until one is granted.
+    /// Ends the lease: nobody may be asked until another one is granted.
     pub(super) fn end(&mut self) {
         self.until = Instant::ZERO;
     }
@@ -132,14 +132,14 @@ pub(super) fn seed(
 impl<B: Board> Runner<'_, '_, B> {
     /// Would this request go to a host that is not in a fleet's list? It was led there before the
     /// list was: the page is forgotten to have moved, and waits as after a request.
-    pub(super) fn is_elsewhere(&self, turn: &Turn, origin: &Origin<'_>) -> bool {
-        let elsewhere = self.probe.setup.is_member && matches!(origin, Origin::Unlisted(_));
-        if elsewhere {
+    pub(super) fn is_outside_fleet(&self, turn: &Turn, origin: &Origin<'_>) -> bool {
+        let is_outside = self.probe.setup.is_member && matches!(origin, Origin::Unlisted(_));
+        if is_outside {
             let page = turn.page.index() as u16;
             self.probe.state().known.redirects.forget(page);
             self.put_back(turn, turn.host, true);
         }
-        elsewhere
+        is_outside
     }
 
     /// Goes on with a request while there is a lease; `None` once there is none. A computer that

@@ -58,7 +58,7 @@ const FAILURES: u8 = 0x1f;
 const WHOLE: u8 = 0x20;
 
 impl PageMemory {
-    /// Nothing is known.
+    /// A page of which nothing is known.
     pub const NEW: Self = Self {
         etag: None,
         verdict: Verdict::Unknown,
@@ -279,7 +279,7 @@ pub struct HostMemory {
 }
 
 impl HostMemory {
-    /// Nothing is known.
+    /// A host of which nothing is known.
     pub const NEW: Self = Self {
         robots: [HostRobots::UNKNOWN; 2],
         was_public: false,

@@ -253,7 +253,7 @@ struct State<'a> {
     slots: Slots,
     totals: Totals,
     online: bool,
-    /// Whose word is listened to.
+    /// The tellers whose word is listened to.
     tellers: tellers::Tellers<'a>,
     /// How long the collector is left alone.
     #[cfg(feature = "collect")]
@@ -263,7 +263,7 @@ struct State<'a> {
     discovery: Option<discovering::Discovery<'a>>,
     /// What the scheduler last said to wait for.
     due: Option<Instant>,
-    /// Until when anybody may be asked.
+    /// The lease that says until when anybody may be asked.
     lease: fleet::Lease,
     /// What the planner has not been told yet.
     visited: fleet::Visited,

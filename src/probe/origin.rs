@@ -84,7 +84,7 @@ struct Unlisted {
 pub(super) struct Origins<'a> {
     /// One for each host of the list.
     pub hosts: &'a mut [HostMemory],
-    /// Of the gateway, whoever is asked through it.
+    /// What is remembered of the gateway, whoever is asked through it.
     pub gateway: HostMemory,
     unlisted: heapless::Vec<Unlisted, UNLISTED>,
 }

@@ -5,8 +5,8 @@ use core::net::IpAddr;
 use crate::fetch::{Addresses, Resolve};
 use crate::image::Image;
 
-/// The owner's table of names in an image, before a resolver: for a collector or a broker, which the
-/// owner named.
+/// The owner's table of names in an image, before a resolver: for a collector or a broker, which
+/// the owner named.
 #[derive(Debug)]
 pub struct OwnerNames<'n, 'a, R> {
     /// Whose table it is.

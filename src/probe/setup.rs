@@ -90,7 +90,7 @@ impl<'a> Setup<'a> {
         self.image.tellers().any(|teller| teller.page == page)
     }
 
-    /// Nobody listens.
+    /// No page is a teller without `hints`.
     #[cfg(not(feature = "hints"))]
     pub(super) fn is_teller(&self, _page: u16) -> bool {
         false
@@ -177,8 +177,8 @@ impl<'a> Setup<'a> {
     /// Fills an empty scheduler with the image's hosts and pages, to be fetched by so many slots.
     ///
     /// # Errors
-    /// [`ImageError::TooLarge`] when the scheduler does not hold them, [`ImageError::Record`] when a
-    /// record cannot be read or the budget is none.
+    /// [`ImageError::TooLarge`] when the scheduler does not hold them, [`ImageError::Record`] when
+    /// a record cannot be read or the budget is none.
     pub(super) fn fill(
         &mut self,
         scheduler: &mut SchedulerView<'a>,
@@ -333,7 +333,7 @@ impl<'a> Setup<'a> {
 
     /// Does this URL, to which a page of the list has led, belong to nobody of a fleet's list?
     #[cfg(feature = "fleet")]
-    pub(super) fn leads_elsewhere(&self, url: &Url<'_>, page: &Page<'a>) -> bool {
+    pub(super) fn leads_outside_fleet(&self, url: &Url<'_>, page: &Page<'a>) -> bool {
         self.is_member && matches!(self.origin_of(url, page), Origin::Unlisted(_))
     }
 

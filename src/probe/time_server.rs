@@ -10,7 +10,7 @@ use crate::sntp::{NoTime, PACKET, PATIENCE, TimeClient};
 use crate::store::hash;
 use crate::time::Duration;
 
-/// Between two looks whether the network is there.
+/// The time between two looks whether the network is there.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// What a server may add to an answer: a key's number and a digest.

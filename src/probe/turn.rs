@@ -48,7 +48,7 @@ impl<B: Board> Runner<'_, '_, B> {
             self.end_unasked(turn, &visit);
             return (false, None);
         };
-        if self.is_elsewhere(turn, &origin) {
+        if self.is_outside_fleet(turn, &origin) {
             return (false, None);
         }
         if let Err(refusal) = self.pass(turn, &visit, &origin) {

@@ -46,7 +46,7 @@ pub(super) struct Judges<'u>(
 );
 
 impl<'u> Judges<'u> {
-    /// No judges yet.
+    /// A list without judges.
     pub(super) const fn new() -> Self {
         Self(
             heapless::Vec::new(),

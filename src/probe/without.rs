@@ -93,7 +93,7 @@ pub(super) mod fleet {
     }
 
     impl<B: Board> Runner<'_, '_, B> {
-        pub(in crate::probe) fn is_elsewhere(&self, _: &Turn, _: &Origin<'_>) -> bool {
+        pub(in crate::probe) fn is_outside_fleet(&self, _: &Turn, _: &Origin<'_>) -> bool {
             false
         }
 
@@ -135,7 +135,7 @@ pub(super) mod tellers {
         }
     }
 
-    /// It hears nothing.
+    /// An ear that hears nothing.
     pub(in crate::probe) struct Ear<'p, 'a, B>(PhantomData<&'p Probe<'a, B>>);
 
     impl<B> Ear<'_, '_, B> {

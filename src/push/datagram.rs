@@ -23,7 +23,7 @@ pub struct Datagram<'d> {
     pub sender: u8,
     /// When it was sent, in milliseconds since 1970.
     pub sent_ms: u64,
-    /// The page.
+    /// The URL of the page that has changed.
     pub url: &'d str,
 }
 

@@ -6,7 +6,7 @@ use super::datagram::{Datagram, KEY, key};
 use super::sender::{Reception, Sender};
 use crate::time::Instant;
 
-/// Senders at most.
+/// The most senders that a device knows.
 pub const SENDERS: usize = 4;
 /// A datagram is no older and no younger than so many seconds.
 pub const WINDOW_S: u64 = 300;
@@ -80,7 +80,7 @@ pub struct Inbox {
 }
 
 impl fmt::Debug for Inbox {
-    /// Without the keys.
+    /// Leaves the keys out, which are secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let senders = self.known.len();
         f.debug_struct("Inbox")
@@ -96,7 +96,7 @@ impl Default for Inbox {
 }
 
 impl Inbox {
-    /// Nobody may push.
+    /// An inbox to which nobody may push.
     pub const EMPTY: Self = Self {
         known: heapless::Vec::new(),
         waiting: heapless::Deque::new(),
@@ -119,7 +119,7 @@ impl Inbox {
         inbox
     }
 
-    /// May anybody push?
+    /// Whether nobody may push.
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
     }

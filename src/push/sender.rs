@@ -5,7 +5,7 @@ use crate::time::Instant;
 
 /// Pages that a sender may push at once.
 pub const BURST: f32 = 60.0;
-/// And so many a second after that.
+/// Pages that a sender may push a second after that.
 pub const PER_SECOND: f32 = 1.0;
 /// What a sender is believed to have said before it has said anything: two things, both true.
 const FIRST: f32 = 2.0;
@@ -19,7 +19,7 @@ const MEMORY: f32 = 64.0;
 /// What becomes of a push.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reception {
-    /// It is heeded.
+    /// The push is heeded.
     Heard,
     /// Its sender was wrong too often.
     Doubted,

@@ -21,7 +21,7 @@ const RAIN: f32 = 0.05;
 /// What a page has: 12 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Account {
-    /// Of the page's URL; 0 if there is no page.
+    /// The digest of the page's URL; 0 if there is no page.
     digest: u32,
     cash: f32,
     /// What it has earned lately.
@@ -29,7 +29,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// Of no page.
+    /// An account that belongs to no page.
     pub const FREE: Self = Self {
         digest: 0,
         cash: 0.0,
@@ -51,7 +51,7 @@ pub struct Settled {
 /// What a page takes with it when it goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Closed {
-    /// Of its URL.
+    /// The digest of its URL.
     pub digest: u32,
     /// What it has earned lately.
     pub income: f32,
@@ -91,7 +91,7 @@ pub struct Bank<A, O> {
     rounds: u8,
     /// What rain has brought to each page, faded like the rest.
     rain: f32,
-    /// Since earnings last faded.
+    /// The cash that was spent since earnings last faded.
     spent: f32,
 }
 
@@ -116,12 +116,12 @@ where
         bank
     }
 
-    /// Open accounts.
+    /// How many accounts are open.
     pub fn len(&self) -> usize {
         self.open
     }
 
-    /// Is none open?
+    /// Whether no account is open.
     pub fn is_empty(&self) -> bool {
         self.open == 0
     }

@@ -24,7 +24,7 @@ impl Measure {
         topic: false,
     };
 
-    /// As bits, for an image; the lowest is that of backlinks.
+    /// The parts as bits, for an image; the lowest is that of backlinks.
     pub fn bits(self) -> u8 {
         u8::from(self.backlinks)
             | u8::from(self.page_rank) << 1
@@ -32,7 +32,7 @@ impl Measure {
             | u8::from(self.topic) << 3
     }
 
-    /// From bits; those that nobody knows do not count.
+    /// Reads the parts from bits; those that nobody knows do not count.
     pub fn from_bits(bits: u8) -> Self {
         Self {
             backlinks: bits & 1 != 0,
@@ -48,11 +48,11 @@ impl Measure {
 pub struct Evidence {
     /// Links to it that were seen.
     pub backlinks: u16,
-    /// What [`Bank`](super::Bank) says.
+    /// Its PageRank, by [`Bank`](super::Bank).
     pub page_rank: f32,
-    /// What [`location`](super::location()) says.
+    /// What its URL is worth, by [`location`](super::location()).
     pub location: f32,
-    /// What [`Topic`](super::Topic) says.
+    /// How much of the topic it holds, by [`Topic`](super::Topic).
     pub topic: f32,
     /// What the list says; 1 for a page that is not in it.
     pub weight: f32,

@@ -9,7 +9,7 @@ const VERSION: u8 = 1;
 /// What importance is made of, and what pages should be about.
 ///
 /// ```text
-/// version u8 · parts of the measure, as bits, u8 · words of the topic in UTF-8, spaces between them
+/// version u8 · parts of the measure, as bits, u8 · words of the topic in UTF-8, spaces between
 /// ```
 #[derive(Clone, Debug)]
 pub struct Ranking {
@@ -20,7 +20,7 @@ pub struct Ranking {
 }
 
 impl Ranking {
-    /// By PageRank alone: an image without the section.
+    /// Ranks by PageRank alone, as an image without the section does.
     pub const DEFAULT: Self = Self {
         measure: Measure::DEFAULT,
         topic: Topic::NONE,

@@ -14,7 +14,7 @@ pub enum Choice {
     Replace,
     /// It is time to look at a candidate.
     Explore {
-        /// At any of them, not at the one with the most cash.
+        /// Any candidate will do, instead of the one with the most cash.
         at_random: bool,
     },
 }

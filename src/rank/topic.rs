@@ -5,7 +5,7 @@
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum TopicError {
-    /// More than [`Topic::MOST`].
+    /// There are more words than [`Topic::MOST`].
     TooMany,
     /// The word at this place is empty, or holds something that is no letter or digit.
     Word(usize),
@@ -50,13 +50,13 @@ pub struct Topic {
 pub struct FoundWords(u16);
 
 impl FoundWords {
-    /// Those of both.
+    /// The words of both together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Was none found?
+    /// Whether no word was found.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -145,7 +145,7 @@ impl Default for WordReader {
 }
 
 impl WordReader {
-    /// Between two words.
+    /// A reader that stands between two words.
     pub const fn new() -> Self {
         Self { hash: START }
     }

@@ -10,7 +10,7 @@ const MOST_INTERVAL: Duration = Duration::from_micros(1 << 46);
 /// without counting (the generic cell rate algorithm).
 #[derive(Clone, Debug)]
 pub(super) struct Budget {
-    /// Between fetches at the full rate; zero for no budget.
+    /// The time between fetches at the full rate; zero for no budget.
     interval: Duration,
     /// How far ahead of an even pace fetches may be.
     saved_up: Duration,

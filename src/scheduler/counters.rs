@@ -46,7 +46,7 @@ const KINDS: usize = Counter::Late as usize + 1;
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Counters {
     counts: [u32; KINDS],
-    /// In ticks: a device adds them without dividing.
+    /// How late fetches were, in ticks: a device adds them without dividing.
     late: u64,
 }
 

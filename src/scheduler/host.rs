@@ -20,7 +20,7 @@ pub(super) struct HostState<I> {
     /// What a fetch from here costs where the host cannot keep up with the common price; 0 where it
     /// can.
     pub(super) price: f32,
-    /// What its pages ask for, or that they wait elsewhere.
+    /// What its pages ask for, or that they wait at another host's gate.
     demand: Demand,
     /// What its pages have taught about each other. 12 bytes
     pub(super) kin: HostPrior,
@@ -31,9 +31,9 @@ pub(super) struct HostState<I> {
 /// Where the pages of a host wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitsAt<I> {
-    /// At its own gate, in the queue with this root.
+    /// They wait at its own gate, in the queue with this root.
     OwnGate(I),
-    /// At the gate of this host.
+    /// They wait at the gate of this host.
     GateOf(I),
 }
 

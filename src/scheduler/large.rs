@@ -44,7 +44,8 @@ impl LargeScheduler {
     }
 
     /// Tells the constraints of pages, by their index; see
-    /// [`PageSettings::has_constraints`](super::PageSettings). Before pages are added that have some.
+    /// [`PageSettings::has_constraints`](super::PageSettings). Call it before pages are added that
+    /// have some.
     pub fn set_constraints(&mut self, constraints: Vec<ListedConstraints>) {
         self.constraints = constraints;
     }

@@ -178,7 +178,7 @@ impl<I> State<I> {
         self.clock.latest() + Duration::from_millis(1)
     }
 
-    /// Between two corrections of prices while there is nothing to fetch.
+    /// The time between two corrections of prices while there is nothing to fetch.
     fn pace(&self) -> Duration {
         match self.per_day {
             _ if self.prices.settled => Duration::HOUR,

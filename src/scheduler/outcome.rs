@@ -50,7 +50,7 @@ impl Outcome {
         matches!(self, Self::Changed { .. } | Self::Unchanged)
     }
 
-    /// What is counted.
+    /// The counter that such an outcome adds to.
     pub(super) fn counter(self) -> Counter {
         match self {
             Self::Changed { .. } => Counter::Changed,

@@ -12,7 +12,7 @@ use crate::plan::worth::Belief;
 pub(super) enum Place {
     /// This place of the table is free; `links.up` is the next free one.
     Free,
-    /// In its host's queue, due at `due`.
+    /// It is in its host's queue, due at `due`.
     Queued,
     /// The same, with a due time set from outside (an announced update, a retry): re-planning
     /// leaves it alone.

@@ -18,7 +18,7 @@ use crate::math::{greater, lesser};
 const MOST_CORRECTION: f32 = 8.0;
 /// Prices stay between these two, where f32 can compute with them.
 const LEAST_PRICE: f32 = 1e-20;
-/// See [`LEAST_PRICE`].
+/// The largest price: see [`LEAST_PRICE`].
 const MOST_PRICE: f32 = 1e20;
 /// A round that corrects the price by no more than this leaves no hurry. Beliefs that move with
 /// every visit keep it busy with corrections of a few per cent.
@@ -30,7 +30,7 @@ const LEAST_STRIDE: f32 = 0.01;
 /// The common price and the present round.
 #[derive(Clone, Debug)]
 pub(super) struct Prices {
-    /// Of one fetch, in weight × days of freshness.
+    /// The price of one fetch, in weight × days of freshness.
     pub(super) common: f32,
     /// The page that the present round comes to next.
     pub(super) cursor: usize,
@@ -146,7 +146,7 @@ impl Prices {
         (self.last.weight > 0.0).then(|| self.last.achievable / self.last.weight)
     }
 
-    /// Of the pages of the last round; 1 before there was one.
+    /// The mean weight of the pages of the last round; 1 before there was one.
     pub(super) fn mean_weight(&self) -> f32 {
         if self.last.samples > 0 {
             self.last.weight / self.last.samples as f32

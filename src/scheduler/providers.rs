@@ -46,7 +46,7 @@ struct Record<I> {
     provider: Provider,
     /// Visits a day that its pages would ask for without signals, summed up by the present round.
     silent: f32,
-    /// And those that they do ask for.
+    /// Visits a day that they do ask for.
     told: f32,
     /// What they would ask for without signals, by the last round; 0 before there was one.
     share: f32,

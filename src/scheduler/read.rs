@@ -20,7 +20,7 @@ pub(super) trait Read<I: Id> {
     fn opening_of(&self, gate: I) -> Option<Tick>;
     /// When the first closed gate opens.
     fn first_opening(&self) -> Option<Tick>;
-    /// Of the open gates, the one whose first page is due first.
+    /// The open gate whose first page is due first.
     fn first_open_gate(&self) -> Option<I>;
 
     fn host(&self, id: I) -> Result<&HostState<I>, Error> {

@@ -13,7 +13,7 @@ use crate::math::{greater, lesser};
 
 /// Pages looked at in a call that re-plans, while prices are about right.
 const CALM_STEPS: u32 = 1;
-/// And while they are far off: at the start, after a new budget.
+/// Pages looked at while prices are far off: at the start, after a new budget.
 const HURRIED_STEPS: u32 = 24;
 
 impl<I: Id> Core<'_, I> {

@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use super::tick::Tick;
 use crate::learn::hints::{Provider, Signals};
 
-/// No records.
+/// An empty table: no host tells anything.
 #[derive(Clone, Debug)]
 pub(super) struct Providers<I>(PhantomData<I>);
 
@@ -41,7 +41,7 @@ impl<I> Providers<I> {
     pub(super) fn move_ticks(&mut self, _by: u32) {}
 }
 
-/// Never called.
+/// Is never called: no host has a record here.
 pub(super) fn signals(provider: &Provider, rate: f32) -> Signals<f32> {
     provider.signals(rate)
 }

@@ -5,7 +5,7 @@ use crate::time::{Duration, Instant};
 /// In any window of length W at most `W · rate` and a day's worth of erases.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
-    /// Between erases at the full rate.
+    /// The time between erases at the full rate.
     interval: Duration,
     /// When all that was saved up would be there again.
     full: Instant,

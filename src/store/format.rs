@@ -8,7 +8,7 @@ use crate::fetch::robots::Access;
 use crate::fetch::{Etag, Scheme};
 use crate::learn::Estimate;
 
-/// Version and number.
+/// Bytes of the version and the number, before a record.
 const HEADER: usize = 5;
 
 /// Version 1 as it is written. Numbers that use most of their bits are arrays: as varints they
@@ -144,7 +144,7 @@ impl Record {
         })
     }
 
-    /// As it is written in version 1; `None` for what that has not.
+    /// The record as it is written in version 1; `None` for what that has not.
     fn as_version1(&self) -> Option<Version1<'_>> {
         Some(match self {
             Self::Move(_) => return None,

@@ -14,7 +14,8 @@
 //! ```text
 //! partition   sector 0 | sector 1 | … | sector N − 1          a ring
 //! sector      marker · item · item · …                        of sequential-storage
-//! item        length, checksums · version u8 · number u32 · record (postcard; moves as they are), filled up to 84 bytes
+//! item        length, checksums · version u8 · number u32 · record, filled up to 84 bytes
+//! record      postcard; where a page has moved to, as it is
 //! ```
 //!
 //! # Wear
@@ -42,7 +43,8 @@
 //! # use core::task::{Context, Poll, Waker};
 //! # use dunlin::store::Partition;
 //! # use dunlin::time::Duration;
-//! # use embedded_storage_async::nor_flash::{ErrorType, MultiwriteNorFlash, NorFlash, ReadNorFlash};
+//! # use embedded_storage_async::nor_flash::{ErrorType, MultiwriteNorFlash};
+//! # use embedded_storage_async::nor_flash::{NorFlash, ReadNorFlash};
 //! # struct Flash(Vec<u8>);
 //! # impl ErrorType for Flash { type Error = Infallible; }
 //! # impl ReadNorFlash for Flash {
@@ -182,17 +184,17 @@ const MOST_ITEMS: usize = 900;
 /// How long flash has to last.
 const LIFETIME_DAYS: u64 = 3_653;
 
-/// Which record.
+/// Names a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum RecordKey {
-    /// Of the device.
+    /// The record of the device.
     Root,
-    /// Of a host, by its place in the image.
+    /// The record of a host, by its place in the image.
     Host(u16),
-    /// Of a page, by its place in the image.
+    /// The record of a page, by its place in the image.
     Page(u16),
-    /// Of where that page has moved to.
+    /// The record of where that page has moved to.
     Move(u16),
 }
 
@@ -245,7 +247,7 @@ pub struct Recovered {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum StoreError<E> {
-    /// The flash refused.
+    /// The flash could not be read, written or erased.
     Flash(E),
     /// The flash does not hold what was written.
     Damaged,
@@ -269,7 +271,7 @@ impl<E: fmt::Debug> core::error::Error for StoreError<E> {}
 
 type Position = Cache<ArrayPageStates<1>, ArrayPagePointers<1>, Uncached>;
 
-/// The log.
+/// The log of records in flash.
 #[derive(Debug)]
 pub struct Store<F> {
     flash: F,
@@ -279,7 +281,7 @@ pub struct Store<F> {
     free: usize,
     /// … and where the next one goes; `None` when that has to be looked up.
     position: Option<Position>,
-    /// Of the next record.
+    /// The number of the next record.
     number: u32,
     budget: Budget,
 }
@@ -519,7 +521,7 @@ impl<F: Partition> Store<F> {
         self.budget.count()
     }
 
-    /// Its partition.
+    /// The partition that the log is in.
     pub fn flash(&mut self) -> &mut F {
         &mut self.flash
     }

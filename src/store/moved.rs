@@ -8,7 +8,7 @@
 /// again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MoveRecord {
-    /// See [`identity`](super::identity).
+    /// The page's number: see [`identity`](super::identity).
     pub page: u64,
     /// So many bytes of the list's URL begin the new one …
     pub(super) start: u16,

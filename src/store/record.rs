@@ -18,16 +18,16 @@ pub const VERSION: u8 = 3;
 /// other.
 pub const RECORD: usize = 84;
 
-/// Something worth keeping.
+/// What is kept of the device, a host or a page.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Record {
-    /// Of the device.
+    /// What is kept of the device.
     Root(Root),
-    /// Of a host.
+    /// What is kept of a host.
     Host(HostRecord),
-    /// Of a page.
+    /// What is kept of a page.
     Page(PageRecord),
-    /// Of where a page has moved to.
+    /// Where a page has moved to.
     Move(MoveRecord),
 }
 
@@ -38,7 +38,7 @@ pub enum Record {
 pub struct Stamp(pub(super) u32);
 
 impl Stamp {
-    /// It never happened.
+    /// The stamp of something that never happened.
     pub const NEVER: Self = Self(0);
 
     /// A moment; `certain` if it is since 1970, by a clock that was right.
@@ -46,7 +46,7 @@ impl Stamp {
         Self(seconds & !1 | certain as u32)
     }
 
-    /// Its seconds.
+    /// The moment in seconds.
     pub const fn seconds(self) -> u32 {
         self.0 & !1
     }
@@ -62,7 +62,7 @@ impl Stamp {
 pub struct Root {
     /// The device and its key: state of another one is not trusted.
     pub device: u64,
-    /// The page list.
+    /// The page list that the state belongs to, as a hash.
     pub list: u64,
     /// When this was written.
     pub time: Stamp,
@@ -75,7 +75,7 @@ pub struct Root {
 /// What is kept of a host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HostRecord {
-    /// See [`identity`].
+    /// The host's number: see [`identity`].
     pub host: u64,
     /// How its robots.txt was read; `None` in what earlier firmware wrote, which did not tell.
     pub scheme: Option<Scheme>,
@@ -100,19 +100,19 @@ pub struct HostRecord {
 /// What is kept of a page.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PageRecord {
-    /// See [`identity`].
+    /// The page's number: see [`identity`].
     pub page: u64,
     /// What is believed about its change rate.
     pub estimate: Estimate,
     /// When it was last fetched.
     pub fetched: Stamp,
-    /// Of its last version; 0 before the first.
+    /// The fingerprint of its last version; 0 before the first.
     pub fingerprint: u64,
     /// What its host says, in seconds since 1970; 0 for nothing.
     pub last_modified: u32,
     /// May it be fetched, by its host's robots.txt? `None` if it has not been held against it.
     pub allowed: Option<bool>,
-    /// Of its last version.
+    /// The entity tag of its last version.
     pub etag: Option<Etag>,
 }
 

@@ -9,7 +9,7 @@
 //!
 //! ```text
 //! sector   "dtx1" · number u32 · the same, all bits turned · text · text · …
-//! text     kind u8 · length u8 · place u16 · value u32 · checksum u32 · URL, filled up to whole words
+//! text     kind u8 · length u8 · place u16 · value u32 · checksum u32 · URL, up to whole words
 //! ```
 //!
 //! Of two texts about the same URL or the same place, the later one counts. Pages are copied before
@@ -37,9 +37,9 @@ const MARGIN: usize = 3 * BUFFER;
 /// What a URL is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextKind {
-    /// Known by links.
+    /// A page that is known by links, and not kept.
     Candidate,
-    /// Kept, at this place; whatever was there before is not.
+    /// A page that is kept, at this place; whatever was there before is not.
     Page(u16),
     /// Nothing is at this place any more.
     Free(u16),
@@ -50,7 +50,7 @@ pub enum TextKind {
 /// A URL, and what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Text<'t> {
-    /// What it is.
+    /// What the URL is to the collection.
     pub kind: TextKind,
     /// What the owner of the log wants to know besides.
     pub value: u32,
@@ -132,7 +132,7 @@ pub trait TextLedger {
     fn moved(&self, text: &Text<'_>, from: u32, to: Option<u32>);
 }
 
-/// The log.
+/// The log of URLs in flash.
 #[derive(Debug)]
 pub struct TextLog<F> {
     flash: F,
@@ -443,7 +443,7 @@ impl<F: Partition> TextLog<F> {
         ((usize::from(sector) * F::ERASE_SIZE + at) / 4) as u32
     }
 
-    /// Its partition.
+    /// The partition that the log is in.
     pub fn flash(&mut self) -> &mut F {
         &mut self.flash
     }

@@ -8,7 +8,7 @@ use super::refusal::Refusal;
 pub struct Device<'d> {
     /// What is asked for.
     pub kind: PayloadKind,
-    /// The board's name.
+    /// The name of the board.
     pub board: &'d str,
     /// The build that runs; of a list, 0.
     pub build: u64,

@@ -21,7 +21,7 @@ pub(super) struct Check {
 }
 
 impl Check {
-    /// Of so many bytes from `start` on.
+    /// Checks so many bytes from `start` on.
     pub(super) fn new(start: u32, length: u32) -> Self {
         Self {
             hash: Sha512::new(),
@@ -47,7 +47,7 @@ impl Check {
         Ok(self.at == self.length)
     }
 
-    /// What was read.
+    /// The digest of what was read.
     pub(super) fn finish(&mut self) -> [u8; 64] {
         self.hash.finish()
     }

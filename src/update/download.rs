@@ -153,7 +153,7 @@ pub struct Receiver<'d, F> {
 }
 
 impl<'d, F: NorFlash> Receiver<'d, F> {
-    /// For the answer to a request for [`Download::at`] on.
+    /// A receiver for the answer to a request for [`Download::at`] on.
     pub fn new(download: &'d mut Download, flash: &'d mut F) -> Self {
         Self {
             download,

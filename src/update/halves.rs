@@ -23,14 +23,14 @@ const VERSION: u8 = 1;
 /// What a half says of the image behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Of the manifest it came with.
+    /// What the manifest said that it came with.
     pub release: Released,
     /// Bytes of the image.
     pub length: u32,
 }
 
 impl Header {
-    /// Its bytes.
+    /// The header as bytes of flash.
     pub fn encode(&self) -> [u8; HEADER] {
         let mut bytes = [0xff; HEADER];
         let mut to = Writer(&mut bytes);

@@ -8,7 +8,7 @@
 //! ```text
 //! partition   sector 0 | sector 1
 //! sector      record · record · … · blank
-//! record      magic u16 · version u8 · number u32 · fields · blank · checksum u32        (160 bytes)
+//! record      magic u16 · version u8 · number u32 · fields · blank · checksum u32   (160 bytes)
 //! ```
 
 use embedded_storage::nor_flash::NorFlash;
@@ -40,7 +40,7 @@ pub struct Released {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Attempt {
-    /// Which build.
+    /// The build's identity, as in its manifest.
     pub build: u64,
     /// What is in use once it is confirmed.
     pub release: Released,
@@ -53,7 +53,7 @@ pub struct Attempt {
 /// A download that was begun: its place is erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begun {
-    /// What it brings.
+    /// Whether firmware or a list is downloaded.
     pub kind: PayloadKind,
     /// The first bytes of its digest.
     pub digest: [u8; 8],
@@ -92,11 +92,11 @@ impl Last {
 pub enum Fall {
     /// It was started again, and nobody knows why.
     Restart = 0,
-    /// Power went.
+    /// The power was cut.
     Power = 1,
     /// It hung: the watchdog was not fed.
     Hang = 2,
-    /// It panicked.
+    /// The firmware panicked.
     Panic = 3,
     /// It fetched too few pages in time.
     NoPages = 4,
@@ -105,7 +105,7 @@ pub enum Fall {
 }
 
 impl Fall {
-    /// By its number.
+    /// The reason that a number in flash stands for.
     pub const fn of(code: u8) -> Self {
         match code {
             1 => Self::Power,
@@ -305,7 +305,7 @@ impl JournalRecord {
 #[derive(Debug)]
 pub struct Journal<F> {
     flash: F,
-    /// What holds now.
+    /// The newest record, which holds now.
     record: JournalRecord,
     /// The number of the newest record.
     number: u32,
@@ -347,7 +347,7 @@ impl<F: NorFlash> Journal<F> {
         journal
     }
 
-    /// What holds now.
+    /// The newest record, which holds now.
     pub fn record(&self) -> &JournalRecord {
         &self.record
     }

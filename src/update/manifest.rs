@@ -44,7 +44,7 @@ impl PayloadKind {
 /// [verified](super::PublicKey::open).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Manifest<'m> {
-    /// What it brings.
+    /// Whether it brings firmware or a list.
     pub kind: PayloadKind,
     /// Which board it is for.
     pub board: &'m str,
@@ -57,7 +57,7 @@ pub struct Manifest<'m> {
     pub counter: u32,
     /// Bytes of the payload.
     pub length: u32,
-    /// The payload's SHA-512.
+    /// The SHA-512 of the payload.
     pub digest: [u8; 64],
     /// The oldest version of the store's records that the firmware can read; 0 of a list.
     pub store: u8,

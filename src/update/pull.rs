@@ -19,9 +19,9 @@ use crate::fetch::{Agent, Ask, Body, Etag, Head, HttpDate, Limits, Request, Url,
 /// Where the manifest is, and how it is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Server<'a> {
-    /// The manifest.
+    /// The URL of the manifest.
     pub url: Url<'a>,
-    /// Who asks.
+    /// The agent that asks, for its `User-Agent`.
     pub agent: Agent<'a>,
     /// Name and port of the gateway that fetches what is behind https, if the board cannot.
     pub gateway: Option<(&'a str, u16)>,
@@ -352,7 +352,7 @@ async fn resume<F: NorFlash>(
     Ok((last * sector).saturating_sub(place.header))
 }
 
-/// Work: one sector.
+/// Whether a sector is erased. Work: one sector.
 fn is_blank<F: NorFlash>(flash: &mut F, sector: u32) -> bool {
     let mut piece = [0; PIECE];
     for at in (0..F::ERASE_SIZE as u32).step_by(PIECE) {

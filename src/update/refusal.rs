@@ -15,7 +15,7 @@ pub enum Refusal {
     Signature,
     /// This line of the manifest is missing or makes no sense; the first one is 1.
     Manifest {
-        /// Which line.
+        /// The number of the line.
         line: u8,
     },
     /// It is for another board.
@@ -24,14 +24,14 @@ pub enum Refusal {
     Kind,
     /// It is older than what is in use.
     Sequence {
-        /// What it says.
+        /// The sequence that the manifest names.
         found: u32,
         /// What is in use.
         newest: u32,
     },
     /// It would open a hole that was closed.
     Counter {
-        /// What it says.
+        /// The counter that the manifest names.
         found: u32,
         /// What it must not be below.
         least: u32,

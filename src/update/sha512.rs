@@ -8,12 +8,12 @@ pub(super) struct Sha512 {
     state: [u64; 8],
     /// The block that is being filled.
     block: [u8; BLOCK],
-    /// Bytes so far.
+    /// How many bytes were hashed so far.
     length: u64,
 }
 
 impl Sha512 {
-    /// Of nothing.
+    /// Begins a hash: no byte was taken yet.
     pub(super) const fn new() -> Self {
         Self {
             state: FIRST,

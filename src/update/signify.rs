@@ -39,7 +39,7 @@ impl PublicKey {
         })
     }
 
-    /// Of a key file, such as `signify -G` writes.
+    /// Reads a key file, such as `signify -G` writes.
     pub fn parse(file: &[u8]) -> Option<Self> {
         let (bytes, rest): ([u8; KEY_BYTES], _) = envelope(file)?;
         Self::from_bytes(&bytes).filter(|_| rest.is_empty())
@@ -164,7 +164,8 @@ impl core::fmt::Display for SecretKeyError {
         f.write_str(match self {
             Self::Format => "no secret key in signify's format",
             Self::Locked => {
-                "a key that is locked by a passphrase; expected one made by `cargo xtask keygen` or `signify -G -n`"
+                "a key that is locked by a passphrase; expected one made by `cargo xtask keygen` \
+                 or `signify -G -n`"
             }
             Self::Damaged => "a secret key whose checksum is wrong",
         })
@@ -248,7 +249,7 @@ impl SecretKey {
 
 #[cfg(feature = "std")]
 impl PublicKey {
-    /// Its key file.
+    /// The text of its key file.
     pub fn file(&self, comment: &str) -> std::string::String {
         wrapped(comment, &self.to_bytes())
     }

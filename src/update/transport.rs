@@ -15,7 +15,7 @@ pub trait Transport {
 /// A network without a probe.
 #[derive(Debug)]
 pub struct Network<'n, C, R> {
-    /// Opens connections.
+    /// Opens connections to the update server.
     pub connect: &'n mut C,
     /// Turns names into addresses.
     pub resolve: &'n mut R,

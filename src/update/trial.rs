@@ -44,11 +44,11 @@ impl Terms {
 pub enum TrialStatus {
     /// It is not known yet.
     Wait,
-    /// It stays.
+    /// The firmware stays.
     Confirm,
-    /// It goes: too few pages were answered.
+    /// The firmware goes: too few pages were answered.
     NoPages,
-    /// It goes: it did not reach the update server.
+    /// The firmware goes: it did not reach the update server.
     NoServer,
 }
 

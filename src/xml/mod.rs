@@ -1,9 +1,9 @@
 //! xml: a pull parser in fixed memory, for what hosts say about their pages: sitemaps and feeds.
 //!
-//! [`Reader`] takes bytes in any pieces and gives elements, attributes and text. It is no judge: end
-//! tags need not match, and what comes after a mistake is read as well as it can be. Nothing in a
-//! document makes it grow or work longer than the document is: entities that a document defines are
-//! not expanded, nothing is nested, and nothing is fetched.
+//! [`Reader`] takes bytes in any pieces and gives elements, attributes and text. It is no judge:
+//! end tags need not match, and what comes after a mistake is read as well as it can be. Nothing in
+//! a document makes it grow or work longer than the document is: entities that a document defines
+//! are not expanded, nothing is nested, and nothing is fetched.
 //!
 //! ```
 //! use dunlin::xml::{Reader, Token};
@@ -44,12 +44,12 @@ pub enum Token<'x> {
     },
     /// Text between two tags, references resolved, without white space around it.
     Text {
-        /// The text.
+        /// The bytes of the text, or its beginning.
         text: &'x [u8],
         /// It did not fit: this is its beginning.
         cut: bool,
     },
-    /// An element ends.
+    /// The element of this name ends.
     End(&'x [u8]),
 }
 
@@ -57,7 +57,7 @@ pub enum Token<'x> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Text,
-    /// After `<`.
+    /// It has read `<`.
     Open,
     Name,
     InTag,
@@ -65,21 +65,21 @@ enum State {
     AfterAttributeName,
     BeforeValue,
     Value(u8),
-    /// After the `/` of an element without content.
+    /// It has read the `/` of an element without content.
     Empty,
     EndName,
-    /// Until the `>` of an end tag whose name is known.
+    /// It looks for the `>` of an end tag whose name is known.
     AfterEndName,
-    /// After `<!`, and so many bytes of `--` or `[CDATA[`.
+    /// It has read `<!`, and so many bytes of `--` or `[CDATA[`.
     Bang,
     Dash,
     CdataName(u8),
-    /// In a comment, after so many dashes; in CDATA, after so many brackets.
+    /// It is in a comment, after so many dashes; in CDATA, after so many brackets.
     Comment(u8),
     Cdata(u8),
-    /// In an instruction; true after a `?`.
+    /// It is in an instruction; true after a `?`.
     Instruction(bool),
-    /// In a document type: angles that are open, and the quote that we are in, or 0.
+    /// It is in a document type: angles that are open, and the quote that we are in, or 0.
     DocumentType(u8, u8),
 }
 
@@ -104,7 +104,7 @@ impl<const TEXT: usize> Default for Reader<TEXT> {
 }
 
 impl<const TEXT: usize> Reader<TEXT> {
-    /// At the beginning of a document.
+    /// A reader at the beginning of a document.
     pub const fn new() -> Self {
         Self {
             state: State::Text,
@@ -326,7 +326,7 @@ fn document_type(angles: u8, quote: u8, byte: u8) -> State {
     }
 }
 
-/// XML's white space.
+/// Whether XML takes this byte for white space.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b'\t' | b'\n' | b'\r' | b' ')
 }

@@ -29,7 +29,7 @@ impl Reference {
         }
     }
 
-    /// After an `&`.
+    /// Begins a reference, after its `&`.
     pub(super) fn begin(&mut self) {
         self.inside = true;
         self.length = 0;

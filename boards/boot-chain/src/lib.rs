@@ -57,7 +57,7 @@ pub const NOTHING_TO_DO: u8 = 0xd0;
 pub struct Marks<S, const WORD: usize>(StateWords<S, WORD>);
 
 impl<S: NorFlash, const WORD: usize> Marks<S, WORD> {
-    /// Of the STATE partition.
+    /// Takes the STATE partition, where the marks are.
     pub fn new(state: S) -> Self {
         Self(StateWords::new(state))
     }

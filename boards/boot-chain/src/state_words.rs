@@ -26,7 +26,7 @@ impl<F: NorFlash, const WORD: usize> StateWords<F, WORD> {
         "words are whole words of the flash, and long enough"
     );
 
-    /// Of this partition.
+    /// Takes the partition that the words are in.
     pub fn new(flash: F) -> Self {
         let () = Self::_WORD;
         Self(flash)

@@ -31,12 +31,12 @@ pub fn panic(message: &dyn Display) {
     with(|black_box| black_box.panic(message));
 }
 
-/// Puts one that was kept elsewhere in its place.
+/// Puts a black box that was kept in a file or in flash in its place.
 pub fn put(kept: BlackBox) {
     with(|black_box| *black_box = kept);
 }
 
-/// To be kept elsewhere.
+/// A copy of the black box, to be kept in a file or in flash.
 pub fn copy() -> BlackBox {
     with(|black_box| *black_box)
 }

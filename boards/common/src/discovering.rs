@@ -7,7 +7,7 @@ use dunlin::rank::Account;
 /// What a board lends.
 #[expect(missing_debug_implementations, reason = "flash has nothing to show")]
 pub struct Lent {
-    /// RAM.
+    /// The RAM for pages that are found.
     pub memory: DiscoveryMemory<'static>,
     /// Reads the flash that URLs are in.
     pub source: &'static dyn TextSource,
@@ -30,7 +30,7 @@ pub struct FoundTables<const PLACES: usize, const HOSTS: usize, const CANDIDATES
 impl<const PLACES: usize, const HOSTS: usize, const CANDIDATES: usize>
     FoundTables<PLACES, HOSTS, CANDIDATES>
 {
-    /// Empty.
+    /// Tables in which nothing is written yet.
     #[expect(
         clippy::declare_interior_mutable_const,
         reason = "each use is meant to be one of its own"

@@ -20,10 +20,10 @@ pub struct Sink {
     reader: AtomicWaker,
 }
 
-/// To whoever connects over the network.
+/// The log for whoever connects over the network.
 #[cfg(feature = "tcp-log")]
 pub static TCP: Sink = Sink::NEW;
-/// To a USB or serial line.
+/// The log for a USB or serial line.
 #[cfg(feature = "line-log")]
 pub static LINE: Sink = Sink::NEW;
 
@@ -54,7 +54,7 @@ impl Sink {
     }
 }
 
-/// For the board's logger: bytes as they are encoded.
+/// Takes bytes from the board's logger, as they are encoded.
 pub fn push(bytes: &[u8]) {
     #[cfg(feature = "tcp-log")]
     TCP.push(bytes);
@@ -62,7 +62,7 @@ pub fn push(bytes: &[u8]) {
     LINE.push(bytes);
 }
 
-/// For the board's logger: a frame is complete.
+/// Is told by the board's logger that a frame is complete.
 pub fn wake() {
     #[cfg(feature = "tcp-log")]
     TCP.reader.wake();

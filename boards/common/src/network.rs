@@ -27,7 +27,7 @@ pub const fn sockets(slots: usize) -> usize {
         + cfg!(feature = "push") as usize
 }
 
-/// Of a collector, a status line is read.
+/// Bytes to receive from a collector: a status line is read.
 #[cfg(feature = "collect")]
 const FROM_COLLECTOR: usize = 128;
 /// What a slot holds of a body on its way to the collector: two whole segments, so that one is
@@ -67,7 +67,7 @@ pub struct SlotMemory {
 }
 
 impl SlotMemory {
-    /// Empty.
+    /// Memory that nobody has used yet.
     pub const NEW: Self = Self {
         slot: dunlin_embassy_net::SlotMemory::NEW,
         #[cfg(feature = "collect")]

@@ -123,7 +123,7 @@ pub struct Tables<const PAGES: usize, const HOSTS: usize> {
 }
 
 impl<const PAGES: usize, const HOSTS: usize> Tables<PAGES, HOSTS> {
-    /// Empty.
+    /// Tables without pages and hosts.
     pub const NEW: Self = Self {
         scheduler: SchedulerTables::NEW,
         hosts: [HostMemory::NEW; HOSTS],
@@ -138,7 +138,7 @@ pub struct PageTable<const PAGES: usize> {
     redirects: [u8; REDIRECT_BYTES],
 }
 
-/// For redirects: some fifty pages that have moved for good.
+/// Bytes for redirects: some fifty pages that have moved for good.
 const REDIRECT_BYTES: usize = 4096;
 
 /// Records that the store must have room for: of the device, its pages, its hosts, and pages that
@@ -148,7 +148,7 @@ pub const fn records(pages: usize, hosts: usize) -> usize {
 }
 
 impl<const PAGES: usize> PageTable<PAGES> {
-    /// Empty.
+    /// A table in which nothing is known of any page.
     pub const NEW: Self = Self {
         pages: [PageMemory::NEW; PAGES],
         redirects: [0; REDIRECT_BYTES],
@@ -167,7 +167,7 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    /// By the sizes that the compiler gave the tables.
+    /// The sizes that the compiler gave the tables.
     pub const fn of<const PAGES: usize, const HOSTS: usize>() -> Self {
         const fn bytes<const PAGES: usize, const HOSTS: usize>() -> u32 {
             (size_of::<Tables<PAGES, HOSTS>>() + size_of::<PageTable<PAGES>>()) as u32

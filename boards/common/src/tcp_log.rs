@@ -14,7 +14,7 @@ pub const PORT: u16 = 19021;
 const SILENCE: Duration = Duration::from_secs(20);
 /// … and is asked whether it is there so often.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
-/// Between two attempts to listen, if one fails.
+/// The time between two attempts to listen, if one fails.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Serves the log, for ever. A task of its own: whoever waits for a connection wakes the network's

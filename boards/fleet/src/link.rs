@@ -65,7 +65,7 @@ impl<'a> Broker<'a> {
 }
 
 impl core::fmt::Debug for Broker<'_> {
-    /// Without the password.
+    /// Leaves the password out.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Broker")
             .field("host", &self.host)
@@ -79,9 +79,9 @@ impl core::fmt::Debug for Broker<'_> {
 /// What a probe has room for.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
-    /// Pages.
+    /// The most pages that it holds.
     pub pages: u16,
-    /// Hosts.
+    /// The most hosts that it holds.
     pub hosts: u16,
     /// Fetches a day that its link and its slots can make.
     pub fetches: f32,
@@ -99,7 +99,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Empty.
+    /// Memory that nobody has used yet.
     pub const NEW: Self = Self {
         receive: [0; 640],
         send: [0; 1_536],
@@ -119,7 +119,7 @@ pub struct Link<'a, C, R> {
 
 /// The first pause after a list that was not taken.
 const LIST_PAUSE: Duration = Duration::from_secs(2);
-/// The longest.
+/// The longest pause after a list that was not taken.
 const LONGEST_LIST_PAUSE: Duration = Duration::from_secs(600);
 
 impl<'a, C: Connect, R: Resolve> Link<'a, C, R> {

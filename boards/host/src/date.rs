@@ -13,7 +13,7 @@ struct Parts {
 const LAST: u64 = 253_402_300_799;
 const DAY: u64 = 86_400;
 
-/// As in `2026-11-17T04:50:08Z`.
+/// The moment as in `2026-11-17T04:50:08Z`.
 pub fn iso(unix: u64) -> String {
     let Parts {
         year,

@@ -88,7 +88,7 @@ pub fn domain(url: &str) -> String {
 }
 
 impl Evolution {
-    /// Of pages that `group` puts together.
+    /// How pages have changed, which `group` puts together.
     pub fn of(histories: &[History], group: impl Fn(&str) -> String) -> Self {
         let start = histories.iter().map(History::first_s);
         let start = start.fold(f64::INFINITY, f64::min);

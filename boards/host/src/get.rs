@@ -14,7 +14,7 @@ use crate::archive::exchange::Answer;
 use crate::board::net::{HostConnect, HostResolve};
 use crate::board::tape::Tapes;
 
-/// For the whole of it.
+/// How long the whole of it may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The window that an answer passes through; a redirect's target has to fit.
 const WINDOW: usize = 16 * 1024;

@@ -137,7 +137,7 @@ impl Assumption {
         })
     }
 
-    /// Tells it.
+    /// Tells the user, if there is something to tell.
     pub fn say(self, made: Option<Assumed>, listing: &Listing) {
         if let Some(note) = made.and_then(|made| self.note(made, listing)) {
             output::say(note);

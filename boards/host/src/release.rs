@@ -39,11 +39,11 @@ pub struct ReleaseArgs {
 pub struct Payload<'a> {
     /// A firmware or a list.
     pub kind: PayloadKind,
-    /// For which board.
+    /// The name of the board that it is for.
     pub board: &'a str,
     /// The firmware's build; of a list, `None`.
     pub build: Option<u64>,
-    /// Its bytes.
+    /// The bytes of the firmware, or of the list.
     pub bytes: &'a [u8],
     /// The oldest version of the store's records that the firmware can read.
     pub store: u8,

@@ -28,7 +28,7 @@ pub(crate) const LONGEST_KEPT: u32 = 640;
 /// Tickets that are looked at under one set of keys; one is kept.
 pub(crate) const MOST_TICKETS: u8 = 2;
 const MOST_EXTENSIONS: u32 = 512;
-/// Of a ticket.
+/// Bytes of the extensions of a ticket.
 const FEW_EXTENSIONS: u32 = 64;
 /// Handshake messages that one set of keys may bring.
 const MOST_MESSAGES: u16 = 64;

@@ -90,9 +90,9 @@ pub struct Tls {
 /// Handshakes so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handshakes {
-    /// With certificates.
+    /// How many were made with certificates.
     pub full: u32,
-    /// Of sessions that were resumed.
+    /// How many resumed a session.
     pub resumed: u32,
 }
 

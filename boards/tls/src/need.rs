@@ -51,17 +51,17 @@ const _: () = assert!(size_of::<usize>() > 4 || GREEDIEST + RESERVE <= POOL);
 /// Bytes that are about to be allocated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Need {
-    /// By a handshake or a connection.
+    /// Bytes that a handshake or a connection takes.
     pub connection: usize,
-    /// For sessions, until those are weighed and what does not fit is forgotten.
+    /// Bytes for sessions, until those are weighed and what does not fit is forgotten.
     pub sessions: usize,
 }
 
 impl Need {
-    /// Of a handshake that needs no patience later on.
+    /// The need of a handshake that needs no patience later on.
     pub(crate) const USUAL: Self = Self::of_connection(USUAL);
 
-    /// Of a hello with a ticket of so many bytes, or none.
+    /// The need of a hello with a ticket of so many bytes, or none.
     pub(crate) const fn of_hello(ticket: usize) -> Self {
         Self::of_connection(HELLO + TICKET_COPIES * ticket)
     }
@@ -94,10 +94,10 @@ impl Need {
     }
 }
 
-/// Is there room?
+/// Whether there is room for the next step of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
-    /// Yes.
+    /// There is room.
     Enough,
     /// Connections have all that is for them. Some will end.
     Busy,

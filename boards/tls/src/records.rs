@@ -29,7 +29,7 @@ const WAITING: usize = 12;
 pub struct RecordBuffer(Mutex<CriticalSectionRawMutex, [u8; BYTES]>);
 
 impl RecordBuffer {
-    /// Empty.
+    /// A buffer that begins as zeros.
     pub const fn new() -> Self {
         Self(Mutex::new([0; BYTES]))
     }
@@ -49,7 +49,7 @@ pub struct Records {
 }
 
 impl Records {
-    /// Nobody has it.
+    /// Takes a buffer that nobody has.
     pub const fn new(buffer: &'static RecordBuffer) -> Self {
         Self {
             free: FairSemaphore::new(1),

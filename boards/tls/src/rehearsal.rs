@@ -14,7 +14,7 @@ pub const DATE: u64 = 1_800_000_000;
 /// The host of all servers.
 pub const HOST: &str = "a.test";
 
-/// A connection.
+/// A connection that is rehearsed.
 #[derive(Clone, Copy, Debug)]
 pub struct Scene {
     /// What its handshake is, for a table.

@@ -18,9 +18,9 @@ const MOST_ABOVE: usize = 8;
 /// Whom everybody trusts.
 #[derive(Clone, Debug)]
 pub enum Roots {
-    /// Packed, like [`PUBLIC_ROOTS`].
+    /// They are packed, like [`PUBLIC_ROOTS`].
     Packed(&'static [u8]),
-    /// In a list.
+    /// They are in a list.
     Listed(Vec<TrustAnchor<'static>>),
 }
 

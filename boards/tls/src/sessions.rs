@@ -43,7 +43,7 @@ struct Entry {
     session: Session,
     /// Bytes it takes.
     bytes: usize,
-    /// Of these, the ticket's.
+    /// Bytes of these that are the ticket's.
     ticket: usize,
     /// It has not found its place yet.
     is_new: bool,
@@ -60,7 +60,7 @@ pub struct Sessions {
     /// Whose turn it is: rustls tells a server's name, and several may have it, each on a port of
     /// its own.
     port: Mutex<Cell<u16>>,
-    /// Those that came when it was full.
+    /// How many sessions came when the cache was full.
     newcomers: Mutex<Cell<u32>>,
     most: usize,
 }
@@ -76,7 +76,7 @@ impl fmt::Debug for Sessions {
 /// What the cache holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
-    /// Sessions.
+    /// How many sessions it holds.
     pub sessions: usize,
     /// Bytes of the pool that they take.
     pub bytes: usize,
@@ -93,7 +93,7 @@ impl Sessions {
         }
     }
 
-    /// What it holds.
+    /// How many sessions the cache holds, and their bytes.
     pub fn held(&self) -> Held {
         self.with(|entries| Held {
             sessions: entries.len(),

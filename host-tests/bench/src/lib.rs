@@ -19,8 +19,9 @@ pub use baseline::guard;
 
 use anyhow::{Result, ensure};
 
+use dunlin_host::output::progress::beside_bar;
 use dunlin_tools::setup;
-use dunlin_tools::shell::{capture, cargo, say};
+use dunlin_tools::shell::{capture, cargo, say, steps};
 use row::{Growth, HEAD, Row, growth};
 
 /// What to measure, and what to do with it.
@@ -41,11 +42,11 @@ pub fn bench(install: bool, wanted: Wanted) -> Result<()> {
     setup::tls_peers(install)?;
     let mut rows = Vec::new();
     let mut counts = Vec::new();
-    let mut steps = vec!["bench device", "bench memory", "bench https"];
+    let mut names = vec!["bench device", "bench memory", "bench https"];
     if !wanted.device_only {
-        steps.extend(["bench wire", "bench host"]);
+        names.extend(["bench wire", "bench host"]);
     }
-    let progress = dunlin_tools::shell::steps("bench", &steps);
+    let progress = steps("bench", &names);
     progress.begin("bench device");
     for (target, core) in device::TARGETS {
         let counted = device::measure(install, target)?;
@@ -90,7 +91,10 @@ pub fn bench(install: bool, wanted: Wanted) -> Result<()> {
 pub fn https(install: bool) -> Result<()> {
     setup::qemu(install)?;
     setup::tls_peers(install)?;
+    let progress = steps("bench", &["bench https"]);
+    progress.begin("bench https");
     let rows = tls::rows(install, true)?;
+    progress.end();
     print!("{}", table(&rows, &[]));
     within_limits(&rows)
 }
@@ -116,10 +120,14 @@ fn within_limits(rows: &[Row]) -> Result<()> {
 /// # Errors
 /// It cannot be measured, or exceeds a limit.
 pub fn collection(install: bool) -> Result<()> {
+    let progress = steps("bench", &["bench collector", "bench archive"]);
+    progress.begin("bench collector");
     // One after the other: each is of use without the other one.
     let mut rows = collecting::rows(install)?;
-    print!("{}", table(&rows, &[]));
+    beside_bar(|| print!("{}", table(&rows, &[])));
+    progress.begin("bench archive");
     let kept = computer::rows(&["archive"])?;
+    progress.end();
     print!("{}", table(&kept, &[]));
     rows.extend(kept);
     let missed = rows
@@ -137,7 +145,10 @@ pub fn collection(install: bool) -> Result<()> {
 /// It cannot be measured, or exceeds a limit.
 pub fn discovery(install: bool) -> Result<()> {
     setup::qemu(install)?;
+    let progress = steps("bench", &["bench discovery"]);
+    progress.begin("bench discovery");
     let rows = discovery::rows(install)?;
+    progress.end();
     print!("{}", table(&rows, &[]));
     within_limits(&rows)
 }
@@ -146,6 +157,8 @@ pub fn discovery(install: bool) -> Result<()> {
 /// page.
 pub fn beside_peers() -> Result<()> {
     say("ten runs of each on each list, then what a decision takes: some minutes");
+    let progress = steps("bench", &["bench peers"]);
+    progress.begin("bench peers");
     let text = capture(cargo().args([
         "run",
         "--quiet",
@@ -155,6 +168,7 @@ pub fn beside_peers() -> Result<()> {
         "--bin",
         "peers",
     ]))?;
+    progress.end();
     print!("{text}");
     page::write_peers(&text)
 }

@@ -253,12 +253,15 @@ fn control(section: &mut Section, settings: &Settings) {
         probes,
         bytes_per_probe_day: bytes,
         ..
-    } = simulate(Setting {
-        probes: settings.size(20, 100),
-        seed: SEED,
-        loss: 0.0,
-        liars: 0,
-    });
+    } = simulate(
+        Setting {
+            probes: settings.size(20, 100),
+            seed: SEED,
+            loss: 0.0,
+            liars: 0,
+        },
+        &mut |_| {},
+    );
     let visit = bytes / VISITS;
     // A URL as the thesis tells it: 40 characters, a line, and nothing of the packets it goes in.
     let url = 0.8 * 40.0;

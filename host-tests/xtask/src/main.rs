@@ -97,8 +97,9 @@ enum Command {
     /// Compare the probe's requests a second with those of a bare TCP loop on the same emulated
     /// board
     Throughput,
-    /// Run libFuzzer on everything that reads what strangers send: responses, robots.txt, URLs,
-    /// dates
+    /// Run libFuzzer on everything that reads what strangers send: responses, robots.txt and its
+    /// patterns, URLs, dates, page images, state, names, links, sitemaps, feeds, pushes, messages
+    /// of a fleet
     Fuzz {
         /// Only this one
         #[arg(value_parser = fuzz::TARGETS)]

@@ -108,7 +108,7 @@ impl Board for FastClock {
 pub struct Flash(Vec<u8>);
 
 impl Flash {
-    /// Erased.
+    /// A flash that is erased.
     pub fn blank() -> Self {
         Self(vec![0xFF; 8 * 4096])
     }

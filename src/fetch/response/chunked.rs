@@ -8,16 +8,16 @@ use crate::fetch::percent::hex_digit;
 /// Where in a chunk the decoder is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Chunk {
-    /// In the size, after so many digits.
+    /// It is in the size, and has read so many digits of it.
     Size {
         digits: u8,
         size: u64,
     },
-    /// In what follows the size: extensions, to be skipped.
+    /// It is in what follows the size: extensions, to be skipped.
     Extension {
         size: u64,
     },
-    /// After the CR that ends the size line.
+    /// It has read the CR that ends the size line.
     SizeCr {
         size: u64,
     },

@@ -158,11 +158,11 @@ enum Place {
     /// Before the status line: stray line ends of the response before are skipped (RFC 9112 §2.2).
     Start,
     Line,
-    /// After a CR that ends a line.
+    /// It has read a CR that ends a line.
     Cr,
-    /// After a line: the next byte tells whether it goes on (obs-fold).
+    /// It has read a line: the next byte tells whether it goes on (obs-fold).
     Next,
-    /// After the CR of the empty line.
+    /// It has read the CR of the empty line.
     LastCr,
 }
 
@@ -470,7 +470,7 @@ fn content_length(value: &[u8], before: Option<u64>, long: bool) -> Result<u64, 
     length.ok_or(ResponseError::ContentLength)
 }
 
-/// RFC 9110 §5.6.2.
+/// Whether a token may hold this byte (RFC 9110 §5.6.2).
 pub(super) fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

@@ -18,7 +18,7 @@ use head::HeadReader;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Method {
-    /// The page.
+    /// The whole page was asked for.
     #[default]
     Get,
     /// Its head alone: whatever the head says, no body follows.
@@ -71,9 +71,9 @@ pub enum ResponseError {
     LineEnd,
     /// The head exceeds [`Limits::head_bytes`].
     HeadTooLong,
-    /// More than [`Limits::fields`].
+    /// There are more fields than [`Limits::fields`].
     TooManyFields,
-    /// More than [`Limits::interim`] 1xx responses.
+    /// There are more 1xx responses than [`Limits::interim`].
     TooManyInterim,
     /// 101: the server changed to a protocol nobody asked for.
     Upgrade,
@@ -289,7 +289,7 @@ impl Response {
         Ok(false)
     }
 
-    /// RFC 9112 §6.3, in its order.
+    /// How the body is framed: RFC 9112 §6.3, in its order.
     fn body_state(&mut self) -> State {
         let Head {
             status, framing, ..

@@ -31,7 +31,7 @@ impl Access {
     }
 }
 
-/// A host's robots.txt: what it said and when to ask again. 16 bytes; the rules are kept elsewhere.
+/// A host's robots.txt: what it said and when to ask again. 16 bytes, without its rules.
 ///
 /// ```
 /// use dunlin::fetch::robots::{Access, HostRobots};
@@ -51,7 +51,7 @@ pub struct HostRobots {
 }
 
 impl HostRobots {
-    /// Nothing is known.
+    /// A host whose robots.txt is not known.
     pub const UNKNOWN: Self = Self {
         access: Access::Unknown,
         until: Instant::ZERO,
@@ -64,7 +64,7 @@ impl HostRobots {
     /// How long a failed server is left alone before the file is asked for again.
     pub const RETRY: Duration = Duration::from_secs(600);
 
-    /// What holds now.
+    /// What the file allows now: nothing is known once its answer is too old.
     pub fn access(&self, now: Instant) -> Access {
         if now < self.until {
             self.access

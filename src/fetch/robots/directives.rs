@@ -91,12 +91,12 @@ fn is_name(name: &[u8]) -> bool {
 pub(in crate::fetch) struct AgentName(u32);
 
 impl AgentName {
-    /// Of an agent, whose version does not count.
+    /// The name of an agent, whose version does not count.
     pub(in crate::fetch) fn new(agent: &str) -> Self {
         Self::of(product_token(agent).as_bytes())
     }
 
-    /// FNV-1a.
+    /// Hashes a name with FNV-1a.
     fn of(name: &[u8]) -> Self {
         let add = |hash: u32, byte: &u8| {
             (hash ^ u32::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0193)

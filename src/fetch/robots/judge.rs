@@ -28,7 +28,7 @@ pub struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    /// For one URL. Only its path and query matter.
+    /// A judge of one URL. Only its path and query matter.
     pub const fn new(url: Url<'a>) -> Self {
         Self {
             subject: Subject::of(&url),

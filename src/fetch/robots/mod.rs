@@ -54,7 +54,7 @@ pub trait RuleSink {
 pub struct Ruling<'r> {
     /// Says whether it may be fetched.
     pub allowed: bool,
-    /// What decided.
+    /// The rule, or the lack of one, that decided.
     pub reason: Reason<'r>,
 }
 

@@ -19,14 +19,14 @@ const FILE: u32 = 100_000_000;
 /// One `Allow` or `Disallow` line of our group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule<'a> {
-    /// Allow, or else disallow.
+    /// Whether it allows, or else disallows.
     pub allow: bool,
     /// The pattern as written. Never empty.
     pub pattern: &'a [u8],
     /// The line was longer than the window: this is only the beginning of a disallow pattern, and
     /// wins over any allow.
     pub cut: bool,
-    /// Counted from 1.
+    /// The number of its line in the file, counted from 1.
     pub line: u32,
 }
 
@@ -61,7 +61,8 @@ pub struct RobotsReader<'a, S> {
 }
 
 impl<'a, S: RuleSink> RobotsReader<'a, S> {
-    /// For the given agent: its product token, see [`Agent::token`](crate::fetch::Agent::token).
+    /// A reader for the given agent: its product token, see
+    /// [`Agent::token`](crate::fetch::Agent::token).
     pub fn new(agent: &'a str, sink: S) -> Self {
         let groups = Groups {
             agent: product_token(agent),

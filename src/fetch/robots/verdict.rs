@@ -18,7 +18,7 @@ impl Verdict {
     /// The bits of a byte that a verdict is kept in.
     pub(crate) const BITS: u8 = 0b11;
 
-    /// As it is kept in these bits.
+    /// The bits that keep it.
     pub(crate) const fn to_bits(self) -> u8 {
         match self {
             Self::Unknown => 0,

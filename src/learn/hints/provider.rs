@@ -77,7 +77,7 @@ impl Provider {
         kept * self.right / (self.right + FIRST.right)
     }
 
-    /// Both, for a page of this change rate per day.
+    /// Its recall and precision, for a page of this change rate per day.
     #[inline(never)] // Once for all callers.
     pub fn signals(&self, rate: f32) -> Signals<f32> {
         Signals::new(rate, self.recall(), self.precision())

@@ -32,9 +32,9 @@ pub enum ProviderKind {
 /// c in Equation 5: a page that nobody asks for is crawled some day, too.
 const LEAST_ACCESSES: f64 = 1.0;
 
-/// β in Equation 7.
+/// The weight β in Equation 7.
 pub const PAST_SHARE: f64 = 0.8;
-/// α in Equation 6.
+/// The weight α in Equation 6.
 pub const LAST_CYCLE_SHARE: f64 = 0.8;
 
 /// Equation 5: `½ (now − last crawl)(N + c)`, N accesses since the crawl; the small constant c lets
@@ -134,7 +134,7 @@ pub fn unified<F: Real>(missed: F, all_accesses: F, future: F) -> F {
 /// ```
 /// use dunlin::learn::hints::scores::{ProviderKind, ScoredPage};
 ///
-/// // Ten accesses a day each, out of a hundred in all; one of them has told that it changed on day 1.
+/// // Ten accesses a day each, out of a hundred in all; one has told that it changed on day 1.
 /// let (quiet, mut told) = (ScoredPage::new(10.0), ScoredPage::new(10.0));
 /// told.change(1.0);
 /// assert_eq!(quiet.score(ProviderKind::Smart, 2.0, 100.0, 0.0), 0.0);

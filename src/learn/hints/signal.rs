@@ -20,7 +20,8 @@ const MOST_TERMS: u32 = 32;
 /// ```
 /// use dunlin::learn::hints::Signals;
 ///
-/// // A page that changes once a day, on a host that announces four changes in five, and is right half the time.
+/// // A page that changes once a day, on a host that announces four changes in five, and is right
+/// // half the time.
 /// let page = Signals::<f32>::new(1.0, 0.8, 0.5);
 /// assert!(page.fresh(1.0, 0) > 0.8, "a silent day");
 /// assert!(page.fresh(0.1, 1) < 0.5, "a signal");

@@ -81,7 +81,7 @@ impl FoundPage {
         f32::from(u8::MAX - self.lacks.get()) / 255.0
     }
 
-    /// Never less than one step.
+    /// Sets what its URL is worth, never less than one step.
     pub(super) fn set_worth(&self, worth: f32) {
         let steps = (worth * 255.0 + 0.5).clamp(1.0, 255.0) as u8;
         self.lacks.set(u8::MAX - steps);

@@ -14,7 +14,7 @@ use crate::time::Instant;
 #[derive(Debug, Default)]
 pub(in crate::probe) struct JudgedTexts {
     texts: heapless::Vec<(u32, UrlText), FOUND_JUDGES>,
-    /// Of whom the rules are not known any more: older verdicts do not hold.
+    /// The host whose rules are not known any more: older verdicts do not hold.
     expired: Option<u16>,
     /// It is a robots.txt that is asked for.
     is_robots: bool,

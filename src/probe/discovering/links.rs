@@ -38,7 +38,7 @@ pub(super) struct PageLinks {
     about: FoundWords,
     words: WordReader,
     /// It names another URL as its own.
-    pub is_elsewhere: bool,
+    pub has_another_canonical: bool,
 }
 
 /// Reads what comes for a visit, beside the fingerprint or the robots rules.
@@ -51,7 +51,7 @@ pub(in crate::probe) struct Reading<'p, 'a, 'v, B> {
 }
 
 impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
-    /// For a visit; it reads nothing if nothing is looked for.
+    /// Reads for a visit; it reads nothing if nothing is looked for.
     #[inline(never)] // Out of the futures' code, which would be larger.
     pub(in crate::probe) fn new(probe: &'p Probe<'a, B>, visit: &'v Visit<'a>, page: u16) -> Self
     where
@@ -205,7 +205,7 @@ impl<B: Board> LinkSink for Sink<'_, '_, '_, '_, B> {
             return;
         }
         if link.kind == LinkKind::Canonical {
-            found.is_elsewhere = true;
+            found.has_another_canonical = true;
         }
         let topic = &self.probe.setup.found.ranking.topic;
         let about = match topic.is_empty() {
@@ -311,7 +311,7 @@ impl Discovery<'_> {
 
     /// A page says whether it wants to be kept.
     fn note_wish(&mut self, page: u16, found: &PageLinks) {
-        let unwilling = found.directives.noindex || found.is_elsewhere;
+        let unwilling = found.directives.noindex || found.has_another_canonical;
         self.set_unwilling(page, unwilling);
     }
 }

@@ -102,7 +102,7 @@ pub(super) struct Discovery<'a> {
     vain: Doorkeeper<&'a mut [u8]>,
     /// … and those that replaced another page.
     won: Doorkeeper<&'a mut [u8]>,
-    /// Scouts under way.
+    /// How many scouts are under way.
     scouts: usize,
     /// Sitemaps that wait to be read.
     sitemaps: heapless::Vec<UrlText, SITEMAPS>,

@@ -25,7 +25,7 @@ use crate::probe::{Board, Event, Probe};
 use crate::store::{LONGEST_TEXT, Partition, StoreStep, Text, TextKind, TextLedger, TextLog};
 use crate::time::{Duration, Instant};
 
-/// Between two looks whether something has to be written.
+/// The time between two looks whether something has to be written.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// What a candidate has earned when it is found, compared with the pages that are kept.
@@ -43,7 +43,7 @@ const RENEW_SELDOM: Duration = Duration::from_secs(6 * 3_600);
 pub struct TextsKept {
     /// Pages of the collection that are not on the list.
     pub pages: u16,
-    /// Candidates.
+    /// Candidates, which were not visited or are not kept.
     pub candidates: u16,
 }
 

@@ -29,12 +29,12 @@ pub(super) enum Choice {
     None,
     /// The last one was this, if there was one, and no other has been seen.
     Open { last: Option<Part> },
-    /// This one, so far.
+    /// This one comes next, as far as has been read.
     Made { last: Option<Part>, next: Part },
 }
 
 impl Choice {
-    /// At the beginning of what a teller says.
+    /// Begins the choice, before what a teller says.
     pub(super) fn begin(setup: &Setup<'_>, known: &Knowledge<'_>, teller: u16) -> Self {
         let last = known.redirects.get(Subject::Part(teller)).map(|part| {
             let (changed, _) = part.part_changed();

@@ -74,7 +74,7 @@ pub(in crate::probe) enum Reading<'r, 'u> {
 }
 
 impl<'r, 'u> Reading<'r, 'u> {
-    /// What was read.
+    /// What was read, once the answer has ended.
     pub(in crate::probe) fn finish(self) -> Finding<'r, 'u> {
         match self {
             Self::Page(hasher) => Finding::Page(hasher.finish().short()),
@@ -125,7 +125,7 @@ impl Body for Reading<'_, '_> {
 
 /// What became of the request that a visit asked for.
 pub(in crate::probe) enum Reply<'r, 'u> {
-    /// It was answered.
+    /// The server answered.
     Answered(&'r Answer, Finding<'r, 'u>),
     /// It was made, and not answered.
     Failed(Failure),

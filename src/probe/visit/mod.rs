@@ -472,7 +472,7 @@ impl<'a> Visit<'a> {
             parsed.map(|(text, url)| (text, hops.follow(status, &url, setup.reaches_https)));
         #[cfg(feature = "fleet")]
         let followed = match parsed {
-            Some((text, url)) if setup.leads_elsewhere(&url, &self.record) => {
+            Some((text, url)) if setup.leads_outside_fleet(&url, &self.record) => {
                 Some((text, Err(RedirectError::Unlisted)))
             }
             _ => followed,

@@ -141,7 +141,8 @@ macro_rules! changing {
             /// # use dunlin::scheduler::*;
             /// # use dunlin::time::{Duration, Instant};
             /// # let now = Instant::ZERO;
-            /// # let mut scheduler: Scheduler<16, 4> = Scheduler::new(Settings::DEFAULT.with_burst(1));
+            /// # let settings = Settings::DEFAULT.with_burst(1);
+            /// # let mut scheduler: Scheduler<16, 4> = Scheduler::new(settings);
             /// # let host = scheduler.add_host(Duration::from_secs(15))?;
             /// scheduler.set_budget(Some(24.0), now)?;
             /// let first = scheduler.add_page(host, &PageSettings::DEFAULT, now)?;

@@ -1,7 +1,7 @@
 //! The calls about what hosts say of their pages. They are in `hint` and in
 //! [`read`](super::super::read).
 
-/// Those that change something.
+/// The calls that change something.
 macro_rules! hinting {
     ($form:ident) => {
         $form! {
@@ -63,8 +63,8 @@ macro_rules! hinting {
             /// has just been fetched: the more there is to be told, and the truer that turns out to
             /// be, the sooner; but at most a quarter of the visits that its host has goes to it.
             /// What a fetch of it found has to be recorded as
-            /// [`Outcome::Redirected`](crate::scheduler::Outcome::Redirected), which says nothing of
-            /// its rate.
+            /// [`Outcome::Redirected`](crate::scheduler::Outcome::Redirected), which says nothing
+            /// of its rate.
             ///
             /// # Errors
             /// [`Error::UnknownPage`], also while it is being fetched.
@@ -73,7 +73,7 @@ macro_rules! hinting {
     };
 }
 
-/// Those that only look.
+/// The calls that only look.
 macro_rules! told {
     ($form:ident) => {
         $form! {

@@ -1,10 +1,10 @@
 //! The calls of a scheduler, written down once for all that have them.
 //!
-//! [`changing`], [`reading`] and `hints` list them with their documentation, as a trait would. They are no
-//! trait, so that nobody has to import one, and so that no signature names the types behind it. A
-//! call that changes something borrows the tables as a [`Core`](super::state::Core); what is done
-//! there is in the file of its subject: `hosts`, `pages`, `next`, `record`, `restore`. One that
-//! only looks is in [`read`](super::read).
+//! [`changing`], [`reading`] and `hints` list them with their documentation, as a trait would. They
+//! are no trait, so that nobody has to import one, and so that no signature names the types behind
+//! it. A call that changes something borrows the tables as a [`Core`](super::state::Core); what is
+//! done there is in the file of its subject: `hosts`, `pages`, `next`, `record`, `restore`. One
+//! that only looks is in [`read`](super::read).
 
 mod changing;
 #[cfg(feature = "hints")]

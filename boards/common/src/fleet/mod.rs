@@ -34,7 +34,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Empty.
+    /// Memory that nobody has used yet.
     pub const NEW: Self = Self {
         link: dunlin_fleet::Memory::NEW,
         buffers: Buffers::NEW,

@@ -87,9 +87,9 @@ impl TlsConnector {
 /// An open connection.
 #[allow(missing_debug_implementations)] // embassy-net's types have none.
 pub enum Link<'c> {
-    /// http.
+    /// A connection for http.
     Plain(Socket<'c>),
-    /// https.
+    /// A connection for https.
     Tls(TlsConnection<'static, Socket<'c>>),
 }
 

@@ -13,7 +13,7 @@ use embassy_sync::blocking_mutex::Mutex;
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use linked_list_allocator::Heap;
 
-/// All there is.
+/// Bytes of the pool: what connections need, and what sessions may take.
 const BYTES: usize = dunlin_tls::POOL + super::SESSIONS;
 
 #[global_allocator]

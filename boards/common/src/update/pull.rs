@@ -33,7 +33,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Empty.
+    /// Memory that nobody has used yet.
     pub const NEW: Self = Self {
         receive: [0; RECEIVE],
         send: [0; SEND],
@@ -240,7 +240,7 @@ impl Look {
 }
 
 impl OneKind {
-    /// After one that broke: longer each time.
+    /// How long to wait after a look that broke: longer each time.
     fn wait(&mut self, pace: Duration) -> Duration {
         let pause = self.pause;
         self.pause = (pause * 2).min(pace);

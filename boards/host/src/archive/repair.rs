@@ -14,7 +14,7 @@ use crate::error::Error;
 /// A crash leaves no more than one answer unfinished: where more would have to be cut off,
 /// something else has happened.
 const MOST_CUT: u64 = 16 << 20;
-/// Of a record, as much is read as can hold an answer's head.
+/// Bytes that are read of a record: as many as can hold an answer's head.
 const HEADS: u64 = 64 * 1024;
 
 /// What was found, for a person, and whether the last file can be gone on with.

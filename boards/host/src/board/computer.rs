@@ -72,16 +72,16 @@ pub struct Judge {
 /// Where versions of pages are kept.
 #[derive(Debug)]
 pub enum Keep {
-    /// In an archive of our own.
+    /// An archive of our own keeps them.
     Here(Keeper),
-    /// By a collector.
+    /// A collector keeps them.
     There(Courier),
 }
 
 /// Who keeps versions of pages, and where they come from.
 #[derive(Debug)]
 pub struct Keeping {
-    /// Takes them.
+    /// Where the versions go.
     pub keep: Keep,
     /// Holds what went over the wire last.
     pub tapes: Rc<Tapes>,

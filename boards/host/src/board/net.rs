@@ -199,9 +199,9 @@ struct Own {
 /// What a connection is made of.
 #[derive(Debug)]
 enum Stream {
-    /// http.
+    /// A connection for http.
     Plain(Async<TcpStream>),
-    /// https.
+    /// A connection for https.
     Tls(Box<TlsStream<Async<TcpStream>>>),
 }
 

@@ -16,7 +16,7 @@ pub struct OwnFields {
 }
 
 impl std::fmt::Debug for OwnFields {
-    /// Without the fields.
+    /// Leaves the fields out, which may hold secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("OwnFields").finish_non_exhaustive()
     }

@@ -14,20 +14,20 @@ use crate::lists::headers::expand;
 
 /// The longest answer of a proxy to CONNECT.
 const LONGEST_HEAD: usize = 8 * 1024;
-/// For opening a way through it.
+/// How long opening a way through it may take.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A proxy.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Proxy {
-    /// Where it is.
+    /// The address that it listens at.
     pub(super) address: SocketAddr,
     /// What it wants to see in requests: nothing, or who asks.
     pub(super) fields: String,
 }
 
 impl std::fmt::Debug for Proxy {
-    /// Without the password.
+    /// Leaves the password out.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let address = &self.address;
         f.debug_struct("Proxy")

@@ -30,7 +30,7 @@ pub struct Room {
 pub const MOST_PLACES: usize = 65_534 - SCOUTS;
 
 impl Room {
-    /// For this collection.
+    /// Makes room for this collection.
     pub fn new(wanted: &Wanted) -> Self {
         use dunlin::discover::Scope;
         let places = usize::from(wanted.places) + SCOUTS;

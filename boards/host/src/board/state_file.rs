@@ -45,7 +45,7 @@ const TRIES: usize = 5;
 pub struct StateFile {
     /// Where records are kept.
     pub flash: FileFlash,
-    /// Where it is.
+    /// The path of the file.
     path: PathBuf,
     /// The key that this file's records are known by; `None` in files that were made without one.
     pub key: Option<[u8; 16]>,

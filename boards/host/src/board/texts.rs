@@ -29,7 +29,7 @@ enum Place {
 }
 
 impl TextFlash {
-    /// In a file.
+    /// Keeps the texts in a file.
     pub fn in_file(file: FileFlash) -> Self {
         Self(Rc::new(Place::File(RefCell::new(file))))
     }

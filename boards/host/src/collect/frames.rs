@@ -18,7 +18,7 @@ use crate::archive::exchange::Exchange;
 
 /// The longest frame.
 pub const LONGEST: usize = u16::MAX as usize;
-/// Of a request nobody needs more.
+/// The longest request that is taken: nobody needs more.
 const MOST_REQUEST: usize = 64 * 1024;
 /// A body of 1 MiB, however it is cut into chunks.
 const MOST_RESPONSE: usize = 8 << 20;

@@ -27,7 +27,7 @@ pub const PATH: &str = "/v1/exchanges";
 const LONGEST_HEAD: usize = 8 * 1024;
 /// A probe that is silent for longer is gone.
 const SILENCE: Duration = Duration::from_secs(30);
-/// For a whole delivery: a page and its politeness, over a slow line.
+/// How long a whole delivery may take: a page and its politeness, over a slow line.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// Bytes of deliveries that are held at a time, over all probes.
 const MOST_HELD: usize = 128 << 20;

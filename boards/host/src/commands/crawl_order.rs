@@ -14,6 +14,7 @@ use crate::crawl::parallel::{self, Achieved, Crawlers, Mode, Partition};
 use crate::crawl::selection::{Importance, Point, above, curve, hottest, limited_buffer};
 use crate::error::Error;
 use crate::lists::edges;
+use crate::output::progress::Progress;
 use crate::output::{self, Format, Table};
 
 /// Show which pages of a web a crawl finds first, and which it keeps
@@ -127,7 +128,7 @@ struct Report {
     web_links: usize,
     web_hosts: usize,
     pages: usize,
-    /// At the end.
+    /// What the model is judged by, at the end.
     share: f64,
     curve: Vec<Point>,
     visits: Vec<Held>,
@@ -242,7 +243,10 @@ fn simulate(args: &Args, graph: &Graph, seeds: &[usize], pages: usize) -> Result
                 seed: args.seed,
             };
             let visits = args.visits.clamp(1, 10_000);
-            let (held, _) = collect(graph, seeds, &collection, visits, &measure, &mut |_| {});
+            let mut visited = counted("visiting", visits * pages);
+            let (held, _) = collect(graph, seeds, &collection, visits, &measure, &mut |_| {
+                visited();
+            });
             report.visits = held;
         }
     }
@@ -250,6 +254,16 @@ fn simulate(args: &Args, graph: &Graph, seeds: &[usize], pages: usize) -> Result
     let of_visits = report.visits.last().map(|held| held.share);
     report.share = of_curve.or(of_visits).unwrap_or(0.0);
     Ok(report)
+}
+
+/// Shows progress: what it returns is called for each of so many steps.
+fn counted(label: &str, total: usize) -> impl FnMut() {
+    let mut progress = Progress::new(label, total as u64);
+    let mut done = 0;
+    move || {
+        done += 1;
+        progress.at(done);
+    }
 }
 
 /// A share as a format has it: to the last digit for machines.
@@ -281,7 +295,7 @@ fn table(report: &Report, format: Format) -> Table {
     table
 }
 
-/// Several crawlers.
+/// Lets several crawlers share the web.
 fn share(
     args: &Args,
     count: usize,
@@ -329,6 +343,7 @@ fn share(
         .seeds
         .map(|each| crawlers.seeds(graph, each, args.seed));
     let seeds = own.as_deref().unwrap_or(seeds);
+    let mut downloaded = counted("crawling", graph.len());
     let shared = Shared {
         crawlers: count,
         partition: args.partition,
@@ -336,8 +351,9 @@ fn share(
         order,
         batch: args.batch,
         replicated: args.replicate,
-        achieved: parallel::simulate(graph, &crawlers, seeds, &mut |_, _| {}),
+        achieved: parallel::simulate(graph, &crawlers, seeds, &mut |_, _| downloaded()),
     };
+    drop(downloaded);
     let mut table = Table::new(&[
         "crawlers",
         "partition",

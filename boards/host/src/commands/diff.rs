@@ -102,7 +102,7 @@ pub fn run(args: &Args, format: Format) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Without control characters, but for the ends of lines and tabs.
+/// The text without control characters, but for the ends of lines and tabs.
 pub fn harmless(text: &str) -> String {
     let shown = |letter: char| match letter {
         '\n' | '\t' => letter,

@@ -10,8 +10,9 @@ use crate::error::Error;
 use crate::fleet::asking::Control;
 use crate::fleet::broker::{self, Setup};
 use crate::fleet::orders::{Answered, Order};
-use crate::fleet::simulate::{Setting, Simulated, simulate};
+use crate::fleet::simulate::{PARTS, Setting, Simulated, simulate};
 use crate::fleet::view::{self, FleetView};
+use crate::output::progress::Progress;
 use crate::output::{self, Format, Table};
 
 /// Plan for many probes that keep one collection fresh, or simulate them
@@ -293,12 +294,15 @@ fn simulated(args: &Args, probes: usize, format: Format) -> Result<(), Error> {
             args.liars
         )));
     }
-    let simulated = simulate(Setting {
+    let setting = Setting {
         probes,
         seed: args.planner.probe.seed.unwrap_or(1).into(),
         loss: args.message_loss,
         liars: args.liars,
-    });
+    };
+    let mut progress = Progress::new("simulating", PARTS);
+    let simulated = simulate(setting, &mut |done| progress.at(done));
+    drop(progress);
     output::print(&match format {
         Format::Json => output::json(&simulated),
         Format::Csv => table(&simulated, |number, _| number.to_string()).to_csv(),
@@ -309,7 +313,7 @@ fn simulated(args: &Args, probes: usize, format: Format) -> Result<(), Error> {
     })
 }
 
-/// With numbers shown to so many digits, or exactly.
+/// A table with numbers shown to so many digits, or exactly.
 fn table(simulated: &Simulated, show: impl Fn(f64, usize) -> String) -> Table {
     let mut table = Table::new(&[
         "probes",

@@ -79,7 +79,7 @@ pub fn run(args: &WatchArgs, format: Format) -> Result<(), Error> {
     Ok(())
 }
 
-/// Who listens.
+/// Listens to a fleet, and prints what it hears.
 struct Watcher {
     /// What the topics of probes begin with.
     probes: String,

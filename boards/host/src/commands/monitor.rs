@@ -316,7 +316,7 @@ struct Choice<'a> {
 }
 
 impl<'a> Choice<'a> {
-    /// Of which a probe has one value.
+    /// Reads an option of which each probe has one value at most.
     fn new(option: &str, values: &'a [String], probes: &[String]) -> Result<Self, Error> {
         let choice = Self::several(option, values, probes)?;
         if choice.for_all.len() > 1 {
@@ -327,7 +327,7 @@ impl<'a> Choice<'a> {
         Ok(choice)
     }
 
-    /// Of which a probe may have several values.
+    /// Reads an option of which a probe may have several values.
     fn several(option: &str, values: &'a [String], probes: &[String]) -> Result<Self, Error> {
         let mut choice = Self {
             for_all: Vec::new(),

@@ -48,7 +48,7 @@ pub struct Args {
 #[derive(Serialize)]
 struct Pushed<'a> {
     pages: usize,
-    /// Of the answer, if somebody answers.
+    /// The status of the answer, if somebody answers.
     status: Option<u16>,
     heard: Option<bool>,
     why: Option<&'a str>,

@@ -18,7 +18,7 @@ pub struct Collection {
     pub candidates: usize,
     /// How the frontier decides.
     pub settings: FrontierSettings,
-    /// Of what is random.
+    /// The seed of what is random.
     pub seed: u64,
 }
 

@@ -49,7 +49,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// For so many pages and candidates.
+    /// Makes room for so many pages and candidates.
     pub fn new(places: usize, candidates: usize) -> Self {
         Self {
             accounts: vec![Account::FREE; places],
@@ -85,7 +85,7 @@ pub struct Reader<'g> {
 }
 
 impl<'g> Reader<'g> {
-    /// Of this graph.
+    /// A reader of this graph.
     pub fn new(graph: &'g Graph, topic: Topic) -> Self {
         Self {
             graph,
@@ -278,7 +278,7 @@ impl<'g> SeenRank<'g> {
         }
     }
 
-    /// Of a page; 0 if nothing that was crawled leads to it.
+    /// The rank of a page; 0 if nothing that was crawled leads to it.
     pub fn of(&self, page: usize) -> f64 {
         self.rank[page]
     }

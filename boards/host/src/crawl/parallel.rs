@@ -35,7 +35,7 @@ pub enum Mode {
 /// Crawlers that share a web.
 #[derive(Clone, Copy, Debug)]
 pub struct Crawlers {
-    /// How many.
+    /// How many crawlers there are.
     pub count: usize,
     /// Who is responsible for what.
     pub partition: Partition,

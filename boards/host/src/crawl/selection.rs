@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::graph::{Graph, best_first};
 use super::order::{Order, crawl};
+use crate::output::progress::Progress;
 
 /// What a crawl is measured by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize)]
@@ -17,7 +18,7 @@ pub enum Importance {
 }
 
 impl Importance {
-    /// Of every page of a graph.
+    /// The importance of every page of a graph.
     pub fn of(self, graph: &Graph) -> Vec<f64> {
         match self {
             Self::Backlink => graph.backlinks(),
@@ -52,8 +53,10 @@ pub fn curve(
     let mut points = Vec::new();
     let mut crawled = 0;
     let mut found = 0;
+    let mut progress = Progress::new("crawling", pages as u64);
     crawl(graph, order, topic, seeds, pages, seed, &mut |page| {
         crawled += 1;
+        progress.at(crawled as u64);
         found += usize::from(hot[page]);
         if crawled % interval == 0 || crawled == pages {
             let share = found as f64 / total;
@@ -96,6 +99,7 @@ pub fn limited_buffer(
     let mut seen = vec![0_u32; graph.len()];
     let mut points = Vec::new();
     let mut crawled = 0;
+    let mut progress = Progress::new("crawling", graph.len() as u64);
     crawl(graph, order, topic, seeds, graph.len(), seed, &mut |page| {
         for target in graph.targets(page) {
             seen[*target as usize] += 1;
@@ -106,6 +110,7 @@ pub fn limited_buffer(
             held.swap_remove(least.unwrap_or(0));
         }
         crawled += 1;
+        progress.at(crawled as u64);
         if crawled % interval == 0 || crawled == graph.len() {
             let good = held.iter().filter(|page| hot[**page]).count();
             let share = good as f64 / room as f64;

@@ -24,11 +24,11 @@ pub struct Estimated<'a> {
     pub changes: u32,
     /// Changes over time.
     pub naive: Option<f64>,
-    /// For visits at one interval (Cho 6.4.2).
+    /// The rate from visits at one interval (Cho 6.4.2).
     pub regular: Option<f64>,
-    /// For visits at any intervals (Cho 6.4.3).
+    /// The rate from visits at any intervals (Cho 6.4.3).
     pub irregular: Option<f64>,
-    /// From the dates of the changes (Cho 6.5).
+    /// The rate from the dates of the changes (Cho 6.5).
     pub last_modified: Option<f64>,
     /// As the probe itself has it.
     pub online: Option<f32>,
@@ -87,7 +87,7 @@ fn classify(history: &History, classes: &[Duration]) -> Option<(Duration, f64)> 
     Some((*classes.get(likeliest)?, page.probability(likeliest)))
 }
 
-/// From dates, if there are any and no change lacks one.
+/// The rate from dates, if there are any and no change lacks one.
 fn last_modified(history: &History) -> Option<f64> {
     let mut dates = LastModified::new();
     let complete = history.visits.iter().all(|visit| dates.update(visit));

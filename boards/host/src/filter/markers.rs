@@ -8,9 +8,9 @@ const LONGEST: usize = 200;
 /// What opens and what closes a stretch of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Markers {
-    /// Opens it; not empty.
+    /// Opens the stretch; not empty.
     pub from: String,
-    /// Closes it.
+    /// Closes the stretch.
     pub to: String,
 }
 

@@ -44,9 +44,9 @@ pub struct Setup {
 pub struct Written {
     /// The broker's configuration.
     pub configuration: PathBuf,
-    /// For `dunlin fleet --broker @FILE`.
+    /// The file for `dunlin fleet --broker @FILE`.
     pub planner: PathBuf,
-    /// For who only looks.
+    /// The file for who only looks.
     pub monitor: PathBuf,
     /// One for each probe.
     pub probes: Vec<PathBuf>,

@@ -69,7 +69,7 @@ pub struct HostGroup {
 }
 
 impl HostGroup {
-    /// Without hosts and pages, behind so many pages of others.
+    /// A group without hosts and pages, behind so many pages of others.
     fn new(name: String, politeness: Duration, first: usize) -> Self {
         Self {
             key: hash(&name),

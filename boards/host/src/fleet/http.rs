@@ -18,17 +18,17 @@ use crate::output::Table;
 
 /// The longest head of a request, and the longest order.
 const LONGEST: usize = 8 * 1024;
-/// For a whole request, however slowly it trickles: others wait for its place.
+/// How long a whole request may take, however slowly it trickles: others wait for its place.
 const ASKING: Duration = Duration::from_secs(5);
-/// For a whole answer: a list over a slow line.
+/// How long a whole answer may take: a list over a slow line.
 const ANSWERING: Duration = Duration::from_secs(60);
 const HEADERS: usize = 64;
 /// A browser asks for the page again after so many seconds.
 const REFRESH_S: u32 = 5;
 
-/// The planner's mind, and its clock.
+/// The planner's decisions, and its clock.
 pub struct Shared {
-    /// Its mind.
+    /// What decides who has which host, and how much each may fetch.
     pub coordinator: Mutex<Coordinator>,
     /// When it started.
     pub start: Instant,

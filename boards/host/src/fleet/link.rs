@@ -17,9 +17,9 @@ use minimq::{
 use super::broker_url::BrokerUrl;
 use crate::board::net::{HostConnect, HostConnection, HostResolve, open_any};
 
-/// For a connection, a handshake, or one message on its way out.
+/// How long a connection, a handshake, or one message on its way out may take.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Between two connections.
+/// The time between two attempts to connect.
 const RETRY: Duration = Duration::from_millis(500);
 /// How often somebody is asked what to send.
 const TICK: Duration = Duration::from_millis(50);
@@ -33,9 +33,9 @@ const LONGEST_CLIENT: usize = 64;
 /// A message on its way out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outgoing {
-    /// Its topic.
+    /// The topic that it is published under.
     pub topic: String,
-    /// What it says.
+    /// The bytes of the message.
     pub payload: Vec<u8>,
     /// The broker keeps it for who comes later.
     pub retained: bool,

@@ -55,7 +55,7 @@ pub struct Probe {
     pub next_visit: u32,
     /// Visits that were heard of.
     pub visits: u64,
-    /// Those that found a change.
+    /// How many of them found a change.
     pub changes: u64,
     /// The budget that is saved for it.
     pub saved_budget: f32,

@@ -30,7 +30,7 @@ enum Stage {
     Asking(Instant),
     /// Another planner was there, under this epoch.
     Contested(Instant, u32),
-    /// At work.
+    /// This planner is at work.
     Leading,
 }
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::planner::{Planner, Rules};
 use super::web::{Curve, Web, bisect, unit};
 
-/// Between two reports.
+/// The time between two reports.
 const REPORT: Duration = Duration::from_secs(900);
 /// How long the planner waits for decreases to be acknowledged before it grants increases.
 const SETTLE: Duration = Duration::from_secs(60);
@@ -31,13 +31,13 @@ const MOST_ROUNDS: u32 = 12;
 const NEAR: f64 = 0.001;
 /// Pages that may move for balance.
 const MOST_MOVED: f64 = 0.08;
-/// Of a packet that carries a message: IP and TCP, and their acknowledgement.
+/// Bytes around a packet that carries a message: IP and TCP, and their acknowledgement.
 const PACKET: usize = 80;
-/// Of a message: fixed header, length of the topic, its text, properties.
+/// Bytes around a message: fixed header, length of the topic, its text, properties.
 const HEADER: usize = 5 + "dunlin/1/fleet/probe/p1234/up/report".len();
-/// Of the number by which a message is acknowledged.
+/// Bytes of the number by which a message is acknowledged.
 const NUMBER: usize = 2;
-/// Of an acknowledgement.
+/// Bytes of an acknowledgement.
 const ACKNOWLEDGED: usize = 4 + PACKET;
 /// A ping and its answer, one between two reports.
 const PING: usize = 2 * (PACKET + 2);
@@ -47,9 +47,9 @@ const DAY_VISITS: usize = 1_250;
 /// What is simulated.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// How many probes.
+    /// How many probes there are.
     pub probes: usize,
-    /// What is random.
+    /// The seed of what is random.
     pub seed: u64,
     /// The share of messages that is lost.
     pub loss: f32,
@@ -60,9 +60,9 @@ pub struct Setting {
 /// What came of it.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Simulated {
-    /// How many probes.
+    /// How many probes there were.
     pub probes: usize,
-    /// How many pages.
+    /// How many pages they had.
     pub pages: usize,
     /// Rounds of grants until the loss was at most a thousandth.
     pub rounds: u32,
@@ -70,7 +70,7 @@ pub struct Simulated {
     pub loss: f64,
     /// The same with equal shares.
     pub equal_loss: f64,
-    /// After two rounds.
+    /// The loss after two rounds.
     pub second_loss: f64,
     /// Bytes a probe and day: reports, grants, visits, pings, and their packets.
     pub bytes_per_probe_day: f64,
@@ -114,12 +114,18 @@ struct Fleet {
     now: Instant,
 }
 
-/// Simulates a fleet.
-pub fn simulate(setting: Setting) -> Simulated {
+/// Parts of a simulation, for a progress bar: the optimum, six rounds as a rule, probes that leave,
+/// fixed budgets.
+pub const PARTS: u64 = 9;
+
+/// Simulates a fleet. `done` is told how many of its [`PARTS`] are over.
+pub fn simulate(setting: Setting, done: &mut dyn FnMut(u64)) -> Simulated {
     let mut fleet = Fleet::new(setting);
     let optimum = fleet.optimum();
+    done(1);
     let honest_loss = |fleet: &Fleet| 1.0 - fleet.achieved() / optimum;
     fleet.round();
+    done(2);
     let equal_loss = honest_loss(&fleet);
     let mut simulated = Simulated {
         probes: setting.probes,
@@ -141,6 +147,7 @@ pub fn simulate(setting: Setting) -> Simulated {
     for round in 1..=MOST_ROUNDS {
         let before = fleet.bytes;
         fleet.round();
+        done((2 + u64::from(round)).min(PARTS - 2));
         simulated.bytes_per_probe_day = fleet.bytes_per_day(before);
         simulated.loss = honest_loss(&fleet);
         simulated.rounds += u32::from(!near);
@@ -155,6 +162,7 @@ pub fn simulate(setting: Setting) -> Simulated {
     }
     simulated.liars_share = fleet.held_by_liars();
     (simulated.left_pages, simulated.moved_pages) = fleet.churn();
+    done(PARTS - 1);
     simulated.violations = fleet.violations;
     let (fixed, rehomed, moved) = fixed_budgets(setting);
     simulated.fixed_loss = fixed;

@@ -20,11 +20,11 @@ pub struct FleetView {
     pub epoch: u32,
     /// Pages of the collection.
     pub pages: usize,
-    /// Those that no probe has at present.
+    /// How many pages no probe has at present.
     pub pages_without_owner: usize,
     /// Hosts, or groups of them.
     pub hosts: usize,
-    /// Those that are on their way from one probe to another.
+    /// How many hosts are on their way from one probe to another.
     pub hosts_moving: usize,
     /// Fetches a day, over all probes.
     pub budget: f32,
@@ -34,7 +34,7 @@ pub struct FleetView {
     pub freshness: Option<f64>,
     /// Visits that were heard of since the planner started.
     pub visits: u64,
-    /// Those that found a change.
+    /// How many visits found a change.
     pub changes: u64,
     /// Messages that were not used.
     pub ignored: Ignored,
@@ -73,7 +73,7 @@ pub struct ProbeView {
     pub freshness: f32,
     /// Fetches since it started.
     pub fetches: u32,
-    /// Those that failed.
+    /// How many fetches failed.
     pub errors: u32,
     /// Visits that were heard of since the planner started.
     pub visits: u64,

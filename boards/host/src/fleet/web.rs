@@ -164,7 +164,7 @@ pub fn bisect(budget: f64, demand: impl Fn(f32) -> f64) -> f32 {
     high
 }
 
-/// In [0, 1).
+/// A random number from 0 to below 1.
 pub fn unit(random: &mut u64) -> f32 {
     (split_mix(random) >> 40) as f32 * (1.0 / 16_777_216.0)
 }

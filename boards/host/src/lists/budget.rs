@@ -28,7 +28,7 @@ pub enum Budget {
     Manners,
     /// As many as politeness allows.
     Most,
-    /// So many.
+    /// So many fetches a day.
     PerDay(f64),
 }
 

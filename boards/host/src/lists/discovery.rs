@@ -201,7 +201,7 @@ impl DiscoverArgs {
 }
 
 impl Wanted {
-    /// By PageRank, a quarter of the visits exploring.
+    /// Settings that rank by PageRank, with a quarter of the visits exploring.
     pub fn new(scope: Scope, places: u16, gap_ms: u32) -> Self {
         Self {
             scope,

@@ -48,7 +48,7 @@ pub struct Header {
 }
 
 impl std::fmt::Debug for Header {
-    /// Without the value, which may be a secret.
+    /// Leaves the value out, which may be a secret.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Header")
             .field("name", &self.name)

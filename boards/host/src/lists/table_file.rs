@@ -52,9 +52,9 @@ const NO_DELIMITER: u8 = 0;
 /// Whether a file begins with the names of its columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Header {
-    /// Always.
+    /// It has to.
     Needed,
-    /// Unless its first line is a URL: then it has one column, `url`.
+    /// It has to, unless its first line is a URL: then it has one column, `url`.
     UnlessUrl,
 }
 

@@ -68,9 +68,9 @@ impl From<Totals> for ReportedTotals {
 /// What a probe that speaks https has said of its handshakes since its boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handshakes {
-    /// With certificates.
+    /// How many were made with certificates.
     pub full: u32,
-    /// Of sessions that were resumed.
+    /// How many resumed a session.
     pub resumed: u32,
     /// Sessions that are kept.
     pub sessions: u32,

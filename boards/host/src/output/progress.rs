@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 /// How long work may take before a bar appears.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Between two lines where there is no terminal.
+/// The time between two lines where there is no terminal.
 const LINES: Duration = Duration::from_secs(10);
 /// How often [`Steps`] looks at the clock.
 const TICK: Duration = Duration::from_millis(250);

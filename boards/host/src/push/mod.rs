@@ -62,7 +62,7 @@ fn canonical(url: &str) -> Option<String> {
 }
 
 impl Pushes {
-    /// For the pages of an image, from senders with these tokens.
+    /// Listens for the pages of an image, to senders with these tokens.
     pub fn new(image: &Image<'_>, tokens: Tokens) -> Self {
         let page = |index: usize| {
             let url = canonical(image.page(index).ok()?.url)?;

@@ -18,7 +18,7 @@ pub struct Senders {
 }
 
 impl Senders {
-    /// Those with these tokens.
+    /// The senders with these tokens.
     pub fn new(tokens: Tokens) -> Self {
         Self {
             tokens,

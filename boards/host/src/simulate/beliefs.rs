@@ -42,12 +42,12 @@ impl Beliefs {
         }
     }
 
-    /// Of a page.
+    /// The rate of a page, as it is believed to be.
     pub fn rate(&self, page: usize) -> f64 {
         self.rates[page]
     }
 
-    /// Of all pages.
+    /// The rates of all pages, as they are believed to be.
     pub fn rates(&self) -> &[f64] {
         &self.rates
     }
@@ -81,7 +81,7 @@ pub struct Believed<'a> {
     pub pages: &'a [(f64, u32)],
     /// Changes a day.
     pub rates: &'a [f64],
-    /// Of an interval.
+    /// The length of an interval, in days.
     pub days: f64,
     /// Most crawls of each page in it; empty where none is limited.
     pub most: &'a [u32],

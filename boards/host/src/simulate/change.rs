@@ -49,32 +49,32 @@ impl Random {
 /// How a simulated page changes. Times are days from the start.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// At this rate a day.
+    /// It changes at this rate a day.
     Poisson(f64),
-    /// With gaps of a Weibull law; see [`Change::weibull`].
+    /// It changes after gaps of a Weibull law; see [`Change::weibull`].
     Weibull {
         /// Days by which gaps are measured.
         scale: f64,
-        /// α
+        /// The law's shape, α.
         shape: f64,
     },
-    /// With gaps of a Pareto law; see [`Change::pareto`].
+    /// It changes after gaps of a Pareto law; see [`Change::pareto`].
     Pareto {
         /// β, in days.
         scale: f64,
         /// α > 1
         shape: f64,
     },
-    /// At known times of every period, each with a probability.
+    /// It changes at known times of every period, each with a probability.
     Quasi(Box<Quasi>),
-    /// At these moments, in order.
+    /// It changes at these moments, in order.
     Trace(Vec<f64>),
 }
 
 /// Known times of every period, in order.
 #[derive(Clone, Debug)]
 pub struct Quasi {
-    /// Days.
+    /// The length of the period, in days.
     pub period: f64,
     /// Days from the start of the period, below it, and the chance of a real change then.
     pub updates: Vec<(f64, f64)>,

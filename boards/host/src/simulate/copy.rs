@@ -10,7 +10,7 @@ pub struct Copy {
     /// The first change after that.
     next_change: f64,
     random: Random,
-    /// Days fresh.
+    /// The days for which it was fresh.
     pub fresh: f64,
     /// Age summed over time, days².
     pub age: f64,

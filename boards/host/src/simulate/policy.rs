@@ -14,9 +14,9 @@ use super::World;
 pub enum Step {
     /// Fetch this page of the world.
     Fetch(u32),
-    /// Nothing until then.
+    /// Do nothing until then.
     WaitUntil(Instant),
-    /// Nothing until something is recorded.
+    /// Do nothing until something is recorded.
     Idle,
 }
 

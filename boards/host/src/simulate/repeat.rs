@@ -37,7 +37,7 @@ pub fn parallel<T: Send>(jobs: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T
 /// Mean and 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mean {
-    /// Of all values.
+    /// The mean of all values.
     pub value: f64,
     /// Half the width of the interval; `None` for a single value.
     pub plus_minus: Option<f64>,
@@ -49,7 +49,7 @@ const STUDENT: [f64; 9] = [
 ];
 
 impl Mean {
-    /// Of independent values.
+    /// The mean of independent values.
     pub fn of(values: &[f64]) -> Self {
         let count = values.len() as f64;
         let value = values.iter().sum::<f64>() / count;

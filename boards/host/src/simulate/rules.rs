@@ -159,7 +159,7 @@ pub fn random(world: &World, per_day: f64, learn: bool, seed: u64) -> Gated<Rand
 pub struct Adaptive {
     grow: f64,
     shrink: f64,
-    /// Days.
+    /// The shortest interval, in days.
     shortest: f64,
     longest: f64,
     start: f64,

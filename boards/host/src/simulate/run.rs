@@ -21,14 +21,14 @@ pub struct Options {
     pub crawlers: usize,
     /// How long a fetch takes.
     pub fetch_time: Duration,
-    /// Of the changes.
+    /// The seed of the changes.
     pub seed: u64,
     /// Into how many pieces of time the course of freshness is cut; 0 for none.
     pub pieces: usize,
 }
 
 impl Options {
-    /// So many days, all of them measured, with four crawlers that take 100 ms.
+    /// A run of so many days, all of them measured, with four crawlers that take 100 ms.
     pub const fn new(days: f64, seed: u64) -> Self {
         Self {
             days,

@@ -32,7 +32,7 @@ pub struct Scored {
     batch: usize,
     pending: usize,
     accesses: Accesses,
-    /// Days.
+    /// The days of a cycle.
     cycle: f64,
     /// The time of one fetch, by the budget.
     spacing: Duration,
@@ -43,7 +43,7 @@ pub struct Scored {
 /// How often pages are asked for.
 #[derive(Debug)]
 enum Accesses {
-    /// So many a day, each page.
+    /// So many accesses a day, for each page.
     Steady(Vec<f64>),
     /// Then, in days and in order, each page; and all of them in one.
     Trace(Vec<Vec<f64>>, Vec<f64>),
@@ -59,7 +59,7 @@ impl Accesses {
         Self::Trace(world.accesses.clone(), all)
     }
 
-    /// To a page, after one moment and up to another.
+    /// Accesses to a page, after one moment and up to another.
     fn between(&self, page: usize, from: f64, to: f64) -> f64 {
         match self {
             Self::Steady(per_day) => per_day[page] * (to - from).max(0.0),
@@ -70,7 +70,7 @@ impl Accesses {
         }
     }
 
-    /// To all pages so far.
+    /// Accesses to all pages so far.
     fn all(&self, day: f64) -> f64 {
         match self {
             Self::Steady(per_day) => per_day.iter().sum::<f64>() * day,

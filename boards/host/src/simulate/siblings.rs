@@ -37,7 +37,7 @@ impl Siblings {
         }
     }
 
-    /// Those beside a page, from the one that follows it in the list.
+    /// The pages beside a page, from the one that follows it in the list.
     fn beside(&self, page: u32) -> Vec<u32> {
         let family = &self.pages[self.directories[page as usize] as usize];
         let next = family.partition_point(|other| *other <= page);

@@ -21,7 +21,7 @@ use super::World;
 use super::beliefs::{Beliefs, Believed};
 use super::gated::{Fetched, Gated, Rule};
 
-/// Which of them.
+/// A method that makes a timetable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// Polite scheduling policy.

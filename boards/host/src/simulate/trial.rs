@@ -27,7 +27,7 @@ const WARM_UP_ROUNDS: f64 = 4.0;
 pub struct Trial {
     /// What is crawled.
     pub world: World,
-    /// For how long, by how many; the first seed.
+    /// How long it takes, and how many crawlers there are; the first seed.
     pub options: Options,
     /// Fetches a day.
     pub crawls_per_day: f64,
@@ -35,7 +35,7 @@ pub struct Trial {
     pub objective: Objective,
     /// Do policies start without the rates?
     pub learn: bool,
-    /// With so many seeds, from that of the options on.
+    /// How many seeds there are, from that of the options on.
     pub seeds: u16,
     /// The best that any schedule could reach on average.
     pub bound: f64,
@@ -46,7 +46,7 @@ pub struct Trial {
 /// What one policy achieved; the contract of `--format json`. Means over all seeds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// What decided.
+    /// The policy that decided.
     pub policy: PolicyName,
     /// Weighted mean of the share of time that copies were fresh.
     pub freshness: f64,
@@ -95,11 +95,11 @@ pub struct Summary {
 /// A number that no simulation takes, by the name that it has in JSON and Python.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OutOfRange {
-    /// What it is.
+    /// The name of the number.
     pub name: &'static str,
-    /// What it was.
+    /// The value that was found.
     pub found: f64,
-    /// What it should be.
+    /// The values that are taken.
     pub expected: &'static str,
 }
 

@@ -12,9 +12,9 @@ use dunlin::constraints::CrawlLimits;
 /// Pages and hosts.
 #[derive(Clone, Debug, Default)]
 pub struct World {
-    /// All pages.
+    /// All pages of the world.
     pub pages: Vec<SimPage>,
-    /// All hosts.
+    /// All hosts of the world.
     pub hosts: Vec<SimHost>,
     /// How often each page may and has to be visited; empty where no page has limits.
     pub limits: Vec<CrawlLimits>,
@@ -57,12 +57,12 @@ pub struct SimHost {
 /// How much a host tells about its changes (Xu §3.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tells {
-    /// Nothing.
+    /// It tells nothing.
     #[default]
     Nothing,
-    /// That a page has changed, at once.
+    /// It tells that a page has changed, at once.
     Changes,
-    /// That too, and with every fetch when the page will change next.
+    /// It tells that, and with every fetch when the page will change next.
     Plans,
 }
 

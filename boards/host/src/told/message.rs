@@ -21,7 +21,7 @@ pub struct Message {
     /// The host, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// What came.
+    /// The answer that brought the news.
     #[serde(flatten)]
     pub answer: Option<Answer>,
     /// Why, of bad news.

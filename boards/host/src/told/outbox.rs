@@ -34,7 +34,7 @@ pub struct Delivery {
 pub enum NotTaken {
     /// Trying again may help.
     Yet(String),
-    /// It would not.
+    /// Trying again would not help.
     Ever(String),
 }
 

@@ -24,7 +24,7 @@ pub struct Telling {
 }
 
 impl Telling {
-    /// Tells these.
+    /// Tells the news to these recipients.
     pub fn to(outboxes: Vec<Outbox>) -> Self {
         Self {
             outboxes,

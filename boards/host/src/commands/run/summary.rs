@@ -55,7 +55,7 @@ impl From<FoundTotals> for Found {
 }
 
 impl Summary {
-    /// With what came of the next list.
+    /// Adds what came of the next list.
     pub fn add(&mut self, next: &Self) {
         self.fetches += next.fetches;
         self.not_modified += next.not_modified;
@@ -102,7 +102,7 @@ impl Summary {
     }
 }
 
-/// Prints it.
+/// Prints a summary.
 pub(super) fn report(summary: &Summary, format: Format) -> Result<(), Error> {
     let text = match format {
         Format::Json => return output::print(&output::json(summary)),
