@@ -252,5 +252,5 @@ fn every_machine_decides_the_same() {
             Decision::Idle => break,
         }
     }
-    assert_eq!((folded, scheduler.price()), (610_991_870, 0.002_231_308));
+    assert_eq!((folded, scheduler.price()), (3_543_804_756, 0.002_357_243));
 }
