@@ -324,12 +324,27 @@ impl<'l> Computer<'l> {
         }
     }
 
-    /// Another page is at this place from now on, or none.
-    fn forget_copy(&self, page: u16) {
-        if let Some(keeping) = self.keeping.borrow_mut().as_mut()
-            && let Keep::There(courier) = &mut keeping.keep
-        {
+    /// Another page is at this place from now on, or none. The visit that it was admitted by has
+    /// brought its first version.
+    fn keep_found(&self, page: u16, url: &str, is_admitted: bool) {
+        let mut keeping = self.keeping.borrow_mut();
+        let Some(Keeping { keep, tapes, .. }) = keeping.as_mut() else {
+            return;
+        };
+        if let Keep::There(courier) = keep {
             courier.forget(page);
+        }
+        let exchange = is_admitted.then(|| tapes.take()).flatten();
+        let Some(exchange) = exchange.filter(|exchange| exchange.url == url) else {
+            return;
+        };
+        match keep {
+            Keep::Here(keeper) => keeper.keep(exchange),
+            Keep::There(courier) => {
+                if let Some(label) = courier.wants(page, true) {
+                    courier.deliver(label, exchange);
+                }
+            }
         }
     }
 
@@ -358,7 +373,8 @@ impl<'l> Computer<'l> {
         self.listing.list.pages.get(*index)
     }
 
-    /// Is it about a page that its owner has not listed? A teller is listened to, and is no news.
+    /// Is it about a page that is neither listed nor found? A teller is listened to, and is no news;
+    /// of a candidate the news is whether it is kept.
     fn is_about_teller(&self, event: &Event) -> bool {
         let page = match *event {
             Event::End { page, .. }
@@ -369,7 +385,10 @@ impl<'l> Computer<'l> {
             | Event::Astray { page, .. } => page,
             _ => return false,
         };
-        self.page(page).is_none()
+        match self.found.borrow().get(&page) {
+            Some(found) => found.is_none(),
+            None => self.page(page).is_none(),
+        }
     }
 
     /// How many first versions of pages there were so far: the probe counts them as changes, too.
@@ -505,7 +524,7 @@ impl Board for Computer<'_> {
             _ => return,
         };
         if let Some(page) = page {
-            self.forget_copy(page);
+            self.keep_found(page, url, name == "admitted");
         }
         let mut found = self.found.borrow_mut();
         match (name, page) {
