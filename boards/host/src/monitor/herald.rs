@@ -127,8 +127,8 @@ impl Herald {
         }
     }
 
-    /// The news as a message; `None` if nothing is known of whom it is about, or if that is nobody's
-    /// business.
+    /// The news as a message; `None` if nothing is known of whom it is about, or if that is a
+    /// teller, which is no news.
     fn message(&self, probe: &MonitoredProbe, news: &News) -> Option<Message> {
         let (url, name, host) = match news.about {
             Subject::Page(page) => {
