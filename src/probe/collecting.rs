@@ -46,6 +46,26 @@ impl<'a, B: Board> Probe<'a, B> {
         self
     }
 
+    /// The board hands copies over by itself, as a computer can, which holds whole answers: slots
+    /// are run by [`Self::run_slot`]. Each version that has changed is owed until
+    /// [`Self::collected`] says otherwise, over restarts, too; meanwhile its page is asked for
+    /// whole. Before anything is fetched.
+    #[must_use]
+    pub fn with_copies_by_board(mut self) -> Self {
+        self.setup.board_collects = true;
+        self
+    }
+
+    /// The collector has got the last version of a page that was logged, or will never take it.
+    /// `page` is its number, as in the log; without such a page, nothing happens.
+    pub fn collected(&self, page: u16) {
+        let mut state = self.state();
+        if let Some(page) = state.known.page_mut(page) {
+            let was_owed = page.settle();
+            page.save_if(was_owed);
+        }
+    }
+
     /// As [`Self::run_slot`], and hands what has changed to the collector while it is fetched, if
     /// there is one: status line, head and body as they come, through the collector's own window.
     ///

@@ -209,6 +209,14 @@ impl PageMemory {
         self.fingerprint = [low & !1, high];
     }
 
+    /// The collector has got its last version, or needs none; true if it had not.
+    #[cfg(feature = "collect")]
+    pub(super) fn settle(&mut self) -> bool {
+        let was_owed = self.is_owed();
+        self.fingerprint = self.version();
+        was_owed
+    }
+
     /// The collector has got the version of this fingerprint; true if that is its last one.
     #[cfg(feature = "collect")]
     pub(super) fn deliver(&mut self, fingerprint: u64) -> bool {

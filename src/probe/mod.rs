@@ -55,6 +55,7 @@
 //! |---|---|
 //! | `Probe::hint` | somebody has said that a page changed: a push, a button (feature `hints`) |
 //! | [`Board::body`] | to look at the bodies of pages as they stream by |
+//! | `Probe::with_copies_by_board`, `Probe::collected` | to hand over what has changed oneself, and have what was not taken asked for again (feature `collect`) |
 //! | `Probe::with_collector`, `Probe::run_collecting_slot` | to hand what has changed to a collector as it comes (feature `collect`) |
 //! | `Probe::with_additions`, `Probe::add_page`, `Probe::remove_page` | pages that are not in the image, while the probe runs (feature `additions`) |
 //! | [`Board::log`] | everything that happens: [`Event`] has a table of it, with the line of each in the log |

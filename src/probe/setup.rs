@@ -31,6 +31,9 @@ pub(super) struct Setup<'a> {
     /// Whom copies go to.
     #[cfg(feature = "collect")]
     pub collector: Option<Collector<'a>>,
+    /// The board hands copies over by itself.
+    #[cfg(feature = "collect")]
+    pub board_collects: bool,
     /// Pages that came after the image was made.
     #[cfg(feature = "additions")]
     pub additions: Additions<'a>,
@@ -62,6 +65,8 @@ impl<'a> Setup<'a> {
             config,
             #[cfg(feature = "collect")]
             collector: None,
+            #[cfg(feature = "collect")]
+            board_collects: false,
             #[cfg(feature = "additions")]
             additions: Additions(&[]),
             #[cfg(feature = "fleet")]
@@ -71,6 +76,12 @@ impl<'a> Setup<'a> {
             #[cfg(feature = "discover")]
             found: Found::NONE,
         })
+    }
+
+    /// Does anybody collect versions of pages?
+    #[cfg(feature = "collect")]
+    pub(super) fn is_collected(&self) -> bool {
+        self.collector.is_some() || self.board_collects
     }
 
     /// Where the owner says that a host is.

@@ -390,6 +390,200 @@ fn changes(news: &str) -> usize {
     news.lines().filter(changed).count()
 }
 
+/// Serves pages that never change, and says so to whoever knows them; how often it was asked for a
+/// page, and with which statuses it answered.
+fn serve_steady() -> (u16, Arc<Mutex<Vec<(String, u16)>>>) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = listener.local_addr().expect("an address").port();
+    let answered = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&answered);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut head = [0; 2048];
+            let count = (&stream).read(&mut head).unwrap_or(0);
+            let head = String::from_utf8_lossy(&head[..count]).into_owned();
+            let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+            let body = format!("all of {path}");
+            let answer = match head.contains("If-None-Match: \"one\"") {
+                _ if path == "/robots.txt" => {
+                    "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".into()
+                }
+                true => "HTTP/1.1 304 Not Modified\r\nConnection: close\r\n\r\n".to_owned(),
+                false => format!(
+                    "HTTP/1.1 200 OK\r\nETag: \"one\"\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+                    body.len()
+                ),
+            };
+            let status = answer[9..12].parse().expect("a status");
+            log.lock().expect("nobody panics").push((path, status));
+            let _ = (&stream).write_all(answer.as_bytes());
+        }
+    });
+    (port, answered)
+}
+
+/// A list of so many pages, each on a host of its own.
+fn many_pages(count: usize, port: u16) -> String {
+    let row = |page: usize| format!("http://host{page}.test:{port}/page{page}\n");
+    format!("url\n{}", (0..count).map(row).collect::<String>())
+}
+
+/// Crawls a list, and delivers to a collector.
+fn crawl(list: &str, seconds: &str, collector: u16, more: &[&str]) -> Output {
+    let url = format!("http://127.0.0.1:{collector}/");
+    let run = "run - --politeness 200ms --crawls-per-day max --resolve *=127.0.0.1";
+    let fixed: Vec<&str> = run.split(' ').collect();
+    let own = ["--seconds", seconds, "--collect", &url];
+    dunlin(&[&fixed, &own[..], more].concat(), list.as_bytes())
+}
+
+/// A port that nobody listens on.
+fn spare_port() -> u16 {
+    let spare = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    spare.local_addr().expect("an address").port()
+}
+
+/// A collector for some seconds, from some moment on.
+fn collect_later(
+    archive: &Path,
+    port: u16,
+    after_ms: u64,
+    seconds: &str,
+) -> std::thread::JoinHandle<Output> {
+    let (archive, seconds) = (archive.to_owned(), seconds.to_owned());
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(after_ms));
+        let archive = archive.to_str().expect("UTF-8");
+        let listen = port.to_string();
+        let arguments = [
+            "collect",
+            "--archive",
+            archive,
+            "--listen",
+            &listen,
+            "--seconds",
+            &seconds,
+        ];
+        dunlin(&arguments, b"")
+    })
+}
+
+/// A collector that is away while more pages change than wait for it: what found no room is asked
+/// for whole at its next visit, although it has not changed since, and no more often than that.
+#[test]
+fn what_found_no_room_while_the_collector_was_away_is_fetched_and_delivered_again() {
+    const PAGES: usize = 100;
+    let (pages, answered) = serve_steady();
+    let folder = folder("owed");
+    let port = spare_port();
+    let collector = collect_later(&folder, port, 3_000, "13");
+    let output = crawl(&many_pages(PAGES, pages), "14", port, &[]);
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("the collector takes nothing now"), "{said}");
+    let collected = collector.join().expect("it ran");
+    assert!(collected.status.success(), "{}", text(&collected.stderr));
+    let read = read_by_others(&folder, &[]);
+    for page in 0..PAGES {
+        let path = format!("/page{page}");
+        let versions = read.get(&path).map_or(&[][..], Vec::as_slice);
+        assert_eq!(versions, [format!("all of {path}")], "{said}");
+    }
+    assert!(
+        said.contains(&format!("collector: versions delivered: {PAGES}\n")),
+        "each of them once: {said}"
+    );
+    // The last visits ask as visits do: everything is there.
+    let answered = answered.lock().expect("nobody panics");
+    let last = &answered[answered.len() - PAGES / 2..];
+    assert!(last.iter().all(|(_, status)| *status == 304), "{last:?}");
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+/// What a run could not deliver to its end is owed by the next one that goes on from its state.
+#[test]
+fn what_a_run_owes_at_its_end_is_delivered_by_the_next() {
+    const PAGES: usize = 5;
+    let (pages, _) = serve_steady();
+    let folder = folder("owed-later");
+    let state = folder.with_extension("state");
+    let state_path = state.to_str().expect("UTF-8");
+    let port = spare_port();
+    let list = many_pages(PAGES, pages);
+    let output = crawl(&list, "3", port, &["--state", state_path]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("5 versions were not collected"), "{said}");
+    let collector = collect_later(&folder, port, 0, "7");
+    std::thread::sleep(Duration::from_millis(500));
+    let output = crawl(&list, "5", port, &["--state", state_path]);
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(
+        !text(&output.stdout).contains("\"changed\""),
+        "nothing has changed"
+    );
+    let collected = collector.join().expect("it ran");
+    assert!(collected.status.success(), "{}", text(&collected.stderr));
+    let read = read_by_others(&folder, &[]);
+    for page in 0..PAGES {
+        let path = format!("/page{page}");
+        assert!(read.contains_key(&path), "{path} is missing: {said}");
+    }
+    let _ = (
+        std::fs::remove_dir_all(&folder),
+        std::fs::remove_file(&state),
+    );
+}
+
+/// How many versions whoever serves the collection shows, and how many there are.
+fn shown(folder: &Path) -> (usize, usize) {
+    let lines = |name: &str| {
+        let text = std::fs::read_to_string(folder.join(name)).unwrap_or_default();
+        text.lines()
+            .filter(|line| line.contains("http://a.test/page"))
+            .count()
+    };
+    (lines("published.cdxj"), lines("index.cdxj"))
+}
+
+/// Waits until so many are shown; false if that takes longer than a few seconds.
+fn is_shown(folder: &Path, count: usize) -> bool {
+    (0..400).any(|_| {
+        std::thread::sleep(Duration::from_millis(25));
+        shown(folder).0 == count
+    })
+}
+
+/// Shadowed, readers see one state of the collection for a while, and then the next; in place, each
+/// version at once.
+#[test]
+fn versions_are_published_all_together_or_at_once() {
+    let folder = folder("publish");
+    let url = "http://a.test/page";
+    let shadowed = Collector::start(&folder, &["--publish", "shadow", "--every", "6s"]);
+    assert!(shadowed.deliver(url, "one"));
+    assert!(is_shown(&folder, 1), "{:?}", shown(&folder));
+    // The next publication is six seconds after the last.
+    assert!(shadowed.deliver(url, "two") && shadowed.deliver(url, "three"));
+    std::thread::sleep(Duration::from_millis(2_500));
+    assert_eq!(shown(&folder), (1, 3), "they are there, and not shown");
+    assert!(is_shown(&folder, 3), "{:?}", shown(&folder));
+    drop(shadowed);
+    let in_place = Collector::start(&folder, &["--publish", "in-place"]);
+    assert!(in_place.deliver(url, "four"));
+    assert!(is_shown(&folder, 4), "{:?}", shown(&folder));
+    assert_eq!(shown(&folder), (4, 4));
+    drop(in_place);
+    // What has been seen stays, until the time of the next comes.
+    let again = Collector::start(&folder, &["--publish", "shadow", "--every", "1h"]);
+    assert!(again.deliver(url, "five"));
+    std::thread::sleep(Duration::from_millis(2_500));
+    assert_eq!(shown(&folder), (4, 5));
+    drop(again);
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
 /// Deliveries without end, with every trick in their heads, and answers that are bombs: refused or
 /// kept as they are, in bounded memory, and the next honest probe is served.
 #[test]

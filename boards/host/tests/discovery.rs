@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use dunlin::discover::DiscoverySettings;
 use dunlin::image::{Image, Tag};
 use dunlin::rank::Ranking;
-use program::{dunlin, refuses, text};
+use program::{dunlin, read_by_others, refuses, text};
 
 const LIST: &str = "url\nhttp://a.test/\nhttp://a.test/b\n";
 
@@ -182,4 +182,35 @@ fn a_topic_changes_what_is_admitted() {
     println!("{about} of 10 about waders with the topic, {plain} without");
     assert!(about >= 9, "{about} of 10");
     assert!(plain <= 8, "{plain} of 10 without a topic");
+}
+
+/// What is found is kept as what is listed is, from its first version on.
+#[test]
+fn versions_of_found_pages_are_archived() {
+    let port = serve();
+    let (out, archive) = (
+        scratch("discovery-archived.csv"),
+        scratch("discovery-archive"),
+    );
+    let _ = fs::remove_dir_all(&archive);
+    let list = format!("url,pinned\nhttp://a.test:{port}/,yes\n");
+    let run = "run - --resolve *=127.0.0.1 --politeness 20ms --seconds 5 --crawls-per-day max";
+    let run: Vec<&str> = run.split(' ').collect();
+    let discover = ["--discover", "--places", "6", "--export", &out];
+    let arguments = [&run[..], &discover, &["--archive", &archive]].concat();
+    let output = dunlin(&arguments, list.as_bytes());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let kept = fs::read_to_string(out).expect("written");
+    let read = read_by_others(archive.as_ref(), &[]);
+    let urls = kept
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split(',').next());
+    let paths: Vec<&str> = urls
+        .filter_map(|url| url.strip_prefix(&format!("http://a.test:{port}")))
+        .collect();
+    assert_eq!(paths.len(), 6, "{kept}");
+    for path in paths {
+        assert_eq!(read.get(path).map(Vec::len), Some(1), "{path} of {kept}");
+    }
 }

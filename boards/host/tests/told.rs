@@ -290,6 +290,93 @@ fn a_command_and_a_webhook_get_changes_and_bad_news_and_a_feed_keeps_them() {
     let _ = (std::fs::remove_file(&lines), std::fs::remove_file(&feed));
 }
 
+/// News of a board comes by its log: whoever watches it tells others as `run` does.
+#[test]
+fn a_monitor_tells_what_a_log_says() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&told);
+    let hook = serve(move |request| {
+        heard.lock().expect("a list").push(request.body.clone());
+        answer("204 No Content", "")
+    });
+    let lines = temporary("monitor-lines");
+    let feed = temporary("monitor.atom");
+    let list = temporary("monitor-pages.csv");
+    let _ = std::fs::remove_file(&lines);
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../host-tests/data/monitor");
+    let file = |name: &str| data.join(name).to_str().expect("UTF-8").to_owned();
+    // The list of the record, with a name.
+    let pages = std::fs::read_to_string(file("pages.csv")).expect("a list");
+    let named = |(row, url): (usize, &str)| match (row, url) {
+        (0, _) => "url,name\n".to_owned(),
+        (_, "http://news.test/headlines") => format!("{url},Headlines\n"),
+        _ => format!("{url},\n"),
+    };
+    let pages: String = pages.lines().enumerate().map(named).collect();
+    std::fs::write(&list, pages).expect("a file");
+    let output = dunlin(
+        &[
+            "monitor",
+            "--elf",
+            &file("probe.elf"),
+            "--log",
+            &file("probe.defmt"),
+            "--pages",
+            list.to_str().expect("UTF-8"),
+            "--plain",
+            "--exec",
+            &format!("tee -a '{}'", lines.display()),
+            "--webhook",
+            &format!("http://127.0.0.1:{hook}/"),
+            "--webhook-body",
+            r#"{"text":{text}}"#,
+            "--feed",
+            feed.to_str().expect("UTF-8"),
+        ],
+        b"",
+    );
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let kinds = ["changed", "failed", "host-backed-off", "refused"];
+    assert_eq!(as_described(&lines), kinds);
+    let run: Vec<Value> = std::fs::read_to_string(&lines)
+        .expect("the command ran")
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let of = |event: &str, about: &str| {
+        let is_it = |told: &&Value| {
+            told["event"] == event && (told["url"] == about || told["host"] == about)
+        };
+        run.iter().filter(is_it).count()
+    };
+    assert!(of("changed", "http://news.test/headlines") >= 3, "{run:#?}");
+    assert_eq!(of("refused", "http://docs.test/private/draft"), 1, "once");
+    assert_eq!(of("failed", "http://broken.test/"), 1, "once");
+    assert_eq!(of("host-backed-off", "busy.test"), 1, "once an hour");
+    // As many changes as the log has, but for the first version of each page.
+    let log = text(&output.stdout);
+    let ends = log.lines().filter(|line| line.contains(" changed=true"));
+    let pages: Vec<&str> = ends
+        .filter_map(|line| line.split("end page=").nth(1)?.split(' ').next())
+        .collect();
+    let firsts: std::collections::HashSet<&&str> = pages.iter().collect();
+    let changes = pages.len() - firsts.len();
+    let told_changes = run.iter().filter(|told| told["event"] == "changed");
+    assert_eq!(told_changes.count(), changes);
+    let posted = told.lock().expect("a list");
+    assert_eq!(posted.len(), run.len());
+    let named = r#"{"text":"Headlines (http://news.test/headlines) has changed"}"#;
+    assert!(posted.iter().any(|body| body == named.as_bytes()));
+    let feed_text = std::fs::read_to_string(&feed).expect("a feed");
+    assert!(
+        feed_text.contains("<category term=\"host-backed-off\"/>"),
+        "{feed_text}"
+    );
+    for file in [&lines, &feed, &list] {
+        let _ = std::fs::remove_file(file);
+    }
+}
+
 #[test]
 fn who_does_not_answer_holds_nobody_up_and_is_complained_of_without_its_secret() {
     let asked = Arc::new(AtomicUsize::new(0));

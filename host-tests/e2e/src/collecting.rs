@@ -336,7 +336,6 @@ pub fn delivers(elf: &Path, seconds: u32, killed: bool) -> Result<()> {
         let url = format!("http://{}:{}{}", host(page.host), web.port(), page.path);
         let kept = kept(&archive, &url, &page.path)?;
         let expected = seen(page, &log, back, end);
-        // `run` does not fetch again what it could not deliver.
         let missing = expected.iter().filter(|version| !kept.contains(version));
         let missing: Vec<&usize> = missing.collect();
         ensure!(

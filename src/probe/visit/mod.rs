@@ -146,7 +146,7 @@ impl<'a> Visit<'a> {
             Verdict::Allowed => match known.page_mut(self.page) {
                 // What the collector has not got is asked for whole.
                 #[cfg(feature = "collect")]
-                Some(memory) if setup.collector.is_some() && memory.is_owed() => Step::Page {
+                Some(memory) if setup.is_collected() && memory.is_owed() => Step::Page {
                     etag: None,
                     last_modified: None,
                 },

@@ -57,7 +57,7 @@ impl<'a> Visit<'a> {
                     }
                     // Until the collector says that it has it.
                     #[cfg(feature = "collect")]
-                    if counted.changed && setup.collector.is_some() {
+                    if counted.changed && setup.is_collected() {
                         memory.owe();
                     }
                 }

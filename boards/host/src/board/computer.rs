@@ -14,7 +14,7 @@ use super::tape::Tapes;
 use crate::archive::LONGEST_BODY;
 use crate::archive::exchange::Answer as Answered;
 use crate::archive::keeper::{Counts, Keeper};
-use crate::collect::client::Courier;
+use crate::collect::client::{Courier, Label};
 use crate::error::Error;
 use crate::filter::Filters;
 use crate::lists::listing::Listing;
@@ -56,6 +56,8 @@ pub struct Computer<'l> {
     first_versions: Cell<u32>,
     /// What could not be written first.
     lost: RefCell<Option<Error>>,
+    /// Pages whose last version the collector took at the end.
+    settled: RefCell<Vec<u16>>,
 }
 
 /// Judges versions of pages by CSS selectors, for which all of a page has to be there.
@@ -239,6 +241,7 @@ impl<'l> Computer<'l> {
             pushes: None,
             first_versions: Cell::new(0),
             lost: RefCell::new(None),
+            settled: RefCell::default(),
         }
     }
 
@@ -259,11 +262,15 @@ impl<'l> Computer<'l> {
                 "archive: versions written",
                 "versions could not be written to the archive",
             ),
-            Keep::There(courier) => (
-                courier.finish(),
-                "collector: versions delivered",
-                "versions were not collected",
-            ),
+            Keep::There(courier) => {
+                let (counts, settled) = courier.finish();
+                *self.settled.borrow_mut() = settled;
+                (
+                    counts,
+                    "collector: versions delivered",
+                    "versions were not collected",
+                )
+            }
         };
         self.say(&format!("{what}: {versions}"));
         if lost > 0 {
@@ -272,26 +279,92 @@ impl<'l> Computer<'l> {
         }
     }
 
-    /// Hands the answer that an event is about to the archive, if it belongs there: versions of
-    /// pages, and where pages have moved.
+    /// Hands the answer that an event is about to the archive or the collector, if it belongs
+    /// there: versions of pages, and where pages have moved.
     fn keep(&self, event: &Event) {
         let mut keeping = self.keeping.borrow_mut();
-        let Some(keeping) = keeping.as_mut() else {
+        let Some(Keeping {
+            keep,
+            tapes,
+            revisits,
+        }) = keeping.as_mut()
+        else {
             return;
         };
-        let belongs = match *event {
-            Event::End {
-                changed, status, ..
-            } => changed || keeping.revisits && matches!(status, 200 | 304),
-            Event::Moved { .. } => true,
-            _ => false,
-        };
-        if belongs && let Some(exchange) = keeping.tapes.take() {
-            match &mut keeping.keep {
-                Keep::Here(keeper) => keeper.keep(exchange),
-                Keep::There(courier) => courier.keep(exchange),
+        match keep {
+            Keep::Here(keeper) => {
+                let belongs = match *event {
+                    Event::End {
+                        changed, status, ..
+                    } => changed || *revisits && matches!(status, 200 | 304),
+                    Event::Moved { .. } => true,
+                    _ => false,
+                };
+                if belongs && let Some(exchange) = tapes.take() {
+                    keeper.keep(exchange);
+                }
+            }
+            Keep::There(courier) => {
+                let label = match *event {
+                    Event::End {
+                        page,
+                        changed,
+                        status,
+                        ..
+                    } if changed || status == 200 => courier.wants(page, changed),
+                    Event::Moved { .. } => Some(Label::Move),
+                    _ => None,
+                };
+                if let Some(label) = label
+                    && let Some(exchange) = tapes.take()
+                {
+                    courier.deliver(label, exchange);
+                }
             }
         }
+    }
+
+    /// Another page is at this place from now on, or none. The visit that it was admitted by has
+    /// brought its first version.
+    fn keep_found(&self, page: u16, url: &str, is_admitted: bool) {
+        let mut keeping = self.keeping.borrow_mut();
+        let Some(Keeping { keep, tapes, .. }) = keeping.as_mut() else {
+            return;
+        };
+        if let Keep::There(courier) = keep {
+            courier.forget(page);
+        }
+        let exchange = is_admitted.then(|| tapes.take()).flatten();
+        let Some(exchange) = exchange.filter(|exchange| exchange.url == url) else {
+            return;
+        };
+        match keep {
+            Keep::Here(keeper) => keeper.keep(exchange),
+            Keep::There(courier) => {
+                if let Some(label) = courier.wants(page, true) {
+                    courier.deliver(label, exchange);
+                }
+            }
+        }
+    }
+
+    /// Does somebody else collect what has changed?
+    pub fn is_collected(&self) -> bool {
+        let keeping = self.keeping.borrow();
+        let keeping = keeping.as_ref();
+        keeping.is_some_and(|keeping| matches!(keeping.keep, Keep::There(_)))
+    }
+
+    /// Pages whose last version is with the collector since this was asked before, or will never be
+    /// taken: for the probe, which owes it the others.
+    pub fn settled(&self) -> Vec<u16> {
+        let mut settled = self.settled.take();
+        if let Some(keeping) = self.keeping.borrow_mut().as_mut()
+            && let Keep::There(courier) = &mut keeping.keep
+        {
+            settled.extend(courier.settled());
+        }
+        settled
     }
 
     /// A page of the image in the user's list.
@@ -300,7 +373,8 @@ impl<'l> Computer<'l> {
         self.listing.list.pages.get(*index)
     }
 
-    /// Is it about a page that its owner has not listed? A teller is listened to, and is no news.
+    /// Is it about a page that is neither listed nor found? A teller is listened to, and is no news;
+    /// of a candidate the news is whether it is kept.
     fn is_about_teller(&self, event: &Event) -> bool {
         let page = match *event {
             Event::End { page, .. }
@@ -311,7 +385,10 @@ impl<'l> Computer<'l> {
             | Event::Astray { page, .. } => page,
             _ => return false,
         };
-        self.page(page).is_none()
+        match self.found.borrow().get(&page) {
+            Some(found) => found.is_none(),
+            None => self.page(page).is_none(),
+        }
     }
 
     /// How many first versions of pages there were so far: the probe counts them as changes, too.
@@ -446,6 +523,9 @@ impl Board for Computer<'_> {
             } => ("replaced", Some(page), Some(importance), url),
             _ => return,
         };
+        if let Some(page) = page {
+            self.keep_found(page, url, name == "admitted");
+        }
         let mut found = self.found.borrow_mut();
         match (name, page) {
             ("admitted", Some(page)) => _ = found.insert(page, Some(url.to_owned())),
@@ -469,22 +549,16 @@ impl Board for Computer<'_> {
         if let Some(watched) = &self.watched {
             watched.hear(event, self.now());
         }
+        // There is no earlier version that the first could differ from.
+        let is_first = matches!(*event, Event::End { changed: true, flags, .. } if flags.first);
+        let count = self.first_versions.get() + u32::from(is_first);
+        self.first_versions.set(count);
         if self.is_about_teller(event) {
             return;
         }
         self.keep(event);
-        if let Event::End {
-            page,
-            changed,
-            flags,
-            ..
-        } = *event
-        {
-            // There is no earlier version that the first could differ from.
-            let first = changed && flags.first;
-            let count = self.first_versions.get() + u32::from(first);
-            self.first_versions.set(count);
-            self.visited(page, changed && !first);
+        if let Event::End { page, changed, .. } = *event {
+            self.visited(page, changed && !is_first);
             if let Some(pushes) = &self.pushes {
                 pushes.visited(page, changed);
             }

@@ -1,9 +1,13 @@
 //! Delivers what was fetched to a collector, from a thread of its own: a collector that is slow,
 //! full or gone holds no crawl up.
+//!
+//! So many versions wait for a collector that is away. What comes beyond that is *owed*: the probe
+//! asks for the page whole at its next visit, and it is offered again.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -26,10 +30,149 @@ const LAST_MOMENTS: Duration = Duration::from_secs(5);
 /// The way to a collector.
 #[derive(Debug)]
 pub struct Courier {
-    sender: SyncSender<Exchange>,
-    thread: JoinHandle<Counts>,
+    sender: SyncSender<Parcel>,
+    receipts: Receiver<(Label, Receipt)>,
+    thread: JoinHandle<()>,
     ending: Arc<AtomicBool>,
-    lost: u64,
+    account: Account,
+}
+
+/// One exchange on its way.
+#[derive(Debug)]
+struct Parcel {
+    label: Label,
+    exchange: Exchange,
+}
+
+/// What an exchange is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Label {
+    /// A version of a page.
+    Version(u16, Version),
+    /// It says where a page has moved.
+    Move,
+}
+
+/// A version of a page, among all that were offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Version {
+    number: u64,
+    /// It came as a change: nobody else has delivered it before.
+    is_new: bool,
+}
+
+/// What became of an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Receipt {
+    /// The collector has it.
+    Taken,
+    /// It does not take it, whenever it is asked.
+    Refused,
+    /// It did not take it this time.
+    NotNow,
+}
+
+/// What the collector has got of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// Its last version, or it will never take that.
+    Settled,
+    /// Its last version waits to be delivered.
+    Waiting(Version),
+    /// Its last version found no room.
+    Owed(Version),
+}
+
+/// What the collector has got, and what it has not. Memory: an entry for each page.
+#[derive(Debug, Default)]
+struct Account {
+    pages: HashMap<u16, Standing>,
+    offered: u64,
+    counts: Counts,
+}
+
+impl Account {
+    /// A page was answered, with another version or not: what has to be delivered of it, if
+    /// anything. A version of which nothing is known here may be one that an earlier run owes.
+    fn offer(&mut self, page: u16, changed: bool) -> Option<Version> {
+        let standing = self.pages.get(&page).copied();
+        match (changed, standing) {
+            (false, Some(Standing::Settled | Standing::Waiting(_))) => return None,
+            (false, Some(Standing::Owed(version))) => return Some(version),
+            (true, Some(Standing::Owed(version))) => self.lose(version),
+            (true, _) | (false, None) => {}
+        }
+        self.offered += 1;
+        let version = Version {
+            number: self.offered,
+            is_new: changed,
+        };
+        self.pages.insert(page, Standing::Owed(version));
+        Some(version)
+    }
+
+    /// It waits now.
+    fn posted(&mut self, label: Label) {
+        if let Label::Version(page, version) = label {
+            self.pages.insert(page, Standing::Waiting(version));
+        }
+    }
+
+    /// There was no room for it.
+    fn left(&mut self, label: Label) {
+        // A version stays owed; where a page has moved is told again when it is asked again.
+        self.counts.lost += u64::from(label == Label::Move);
+    }
+
+    /// Somebody else is at the page's place from now on.
+    fn forget(&mut self, page: u16) {
+        if let Some(Standing::Owed(version)) = self.pages.remove(&page) {
+            self.lose(version);
+        }
+    }
+
+    fn lose(&mut self, version: Version) {
+        self.counts.lost += u64::from(version.is_new);
+    }
+
+    /// Something became of an exchange; the page whose last version it settles, if it does.
+    fn hear(&mut self, label: Label, receipt: Receipt) -> Option<u16> {
+        let (page, version) = match label {
+            Label::Version(page, version) => (page, version),
+            Label::Move => {
+                match receipt {
+                    Receipt::Taken => self.counts.versions += 1,
+                    Receipt::Refused | Receipt::NotNow => self.counts.lost += 1,
+                }
+                return None;
+            }
+        };
+        // Another version may have come meanwhile, or another page.
+        let is_last = self.pages.get(&page) == Some(&Standing::Waiting(version));
+        match receipt {
+            Receipt::Taken => self.counts.versions += u64::from(version.is_new),
+            Receipt::NotNow if is_last => {
+                self.pages.insert(page, Standing::Owed(version));
+                return None;
+            }
+            Receipt::Refused | Receipt::NotNow => self.lose(version),
+        }
+        if is_last {
+            self.pages.insert(page, Standing::Settled);
+        }
+        is_last.then_some(page)
+    }
+
+    /// What came of it, once nothing is delivered any more.
+    fn close(self) -> Counts {
+        let mut counts = self.counts;
+        for standing in self.pages.into_values() {
+            if let Standing::Waiting(version) | Standing::Owed(version) = standing {
+                counts.lost += u64::from(version.is_new);
+            }
+        }
+        counts
+    }
 }
 
 impl Courier {
@@ -40,7 +183,8 @@ impl Courier {
         connect: HostConnect,
         resolve: HostResolve,
     ) -> Self {
-        let (sender, receiver) = sync_channel(WAITING);
+        let (sender, parcels) = sync_channel(WAITING);
+        let (sign, receipts) = channel();
         let ending = Arc::new(AtomicBool::new(false));
         let work = Work {
             post: Post::new(url.at(PATH), connect, resolve),
@@ -49,26 +193,62 @@ impl Courier {
         };
         Self {
             sender,
-            thread: std::thread::spawn(move || work.run(&receiver)),
+            receipts,
+            thread: std::thread::spawn(move || work.run(&parcels, &sign)),
             ending,
-            lost: 0,
+            account: Account::default(),
         }
     }
 
-    /// Hands an exchange over; where nobody has taken so many before, it is lost, and counted.
-    pub fn keep(&mut self, exchange: Exchange) {
-        if let Err(TrySendError::Full(_)) = self.sender.try_send(exchange) {
-            self.lost += 1;
+    /// A page was answered, with another version or not: what the collector has to get of it, to be
+    /// handed to [`Self::deliver`]; `None` if nothing.
+    pub fn wants(&mut self, page: u16, changed: bool) -> Option<Label> {
+        let version = self.account.offer(page, changed)?;
+        Some(Label::Version(page, version))
+    }
+
+    /// Hands an exchange over. Where nobody has taken so many before, a version is owed.
+    pub fn deliver(&mut self, label: Label, exchange: Exchange) {
+        // The thread only ends when nobody can send any more.
+        match self.sender.try_send(Parcel { label, exchange }) {
+            Ok(()) => self.account.posted(label),
+            Err(_) => self.account.left(label),
         }
     }
 
-    /// Gives what waits a last moment.
-    pub fn finish(self) -> Counts {
-        self.ending.store(true, Ordering::Relaxed);
-        drop(self.sender);
-        let mut counts = self.thread.join().unwrap_or_default();
-        counts.lost += self.lost;
-        counts
+    /// Another page is at this place from now on.
+    pub fn forget(&mut self, page: u16) {
+        self.account.forget(page);
+    }
+
+    /// Pages whose last version is with the collector since this was asked before, or will never
+    /// be taken.
+    pub fn settled(&mut self) -> Vec<u16> {
+        let receipts = self.receipts.try_iter();
+        let account = &mut self.account;
+        receipts
+            .filter_map(|(label, receipt)| account.hear(label, receipt))
+            .collect()
+    }
+
+    /// Gives what waits a last moment: what came of all, and the pages that are settled by it.
+    pub fn finish(self) -> (Counts, Vec<u16>) {
+        let Self {
+            sender,
+            receipts,
+            thread,
+            ending,
+            mut account,
+        } = self;
+        ending.store(true, Ordering::Relaxed);
+        // The thread ends when nobody can send any more, and receipts end with it.
+        drop(sender);
+        let settled = receipts
+            .iter()
+            .filter_map(|(label, receipt)| account.hear(label, receipt))
+            .collect();
+        let _ = thread.join();
+        (account.close(), settled)
     }
 }
 
@@ -79,27 +259,22 @@ struct Work {
 }
 
 impl Work {
-    fn run(mut self, receiver: &Receiver<Exchange>) -> Counts {
-        let mut counts = Counts::default();
+    fn run(mut self, parcels: &Receiver<Parcel>, sign: &Sender<(Label, Receipt)>) {
         let mut deadline = None;
-        for exchange in receiver {
+        for Parcel { label, exchange } in parcels {
+            let mut receipt = None;
             if self.ending.load(Ordering::Relaxed) {
                 let end = *deadline.get_or_insert_with(|| Instant::now() + LAST_MOMENTS);
-                if Instant::now() >= end {
-                    counts.lost += 1;
-                    continue;
-                }
+                receipt = (Instant::now() >= end).then_some(Receipt::NotNow);
             }
-            match self.deliver(&exchange) {
-                true => counts.versions += 1,
-                false => counts.lost += 1,
-            }
+            let receipt = receipt.unwrap_or_else(|| self.deliver(&exchange));
+            // Whoever does not listen any more needs no receipt.
+            let _ = sign.send((label, receipt));
         }
-        counts
     }
 
-    /// Tries until it is taken, or can never be, or there is no time left.
-    fn deliver(&mut self, exchange: &Exchange) -> bool {
+    /// Tries until it is taken, or is not as things are, or there is no time left.
+    fn deliver(&mut self, exchange: &Exchange) -> Receipt {
         let body = frames::write(exchange);
         let mut pause = PAUSE;
         let mut said = false;
@@ -108,13 +283,17 @@ impl Work {
                 .post
                 .send("application/octet-stream", self.token.as_deref(), &body)
             {
-                Ok(200..300) => return true,
+                Ok(200..300) => return Receipt::Taken,
                 Ok(status @ (400 | 401 | 404 | 411 | 413)) => {
                     output::say(format_args!(
                         "the collector answered {status}: {} is not collected",
                         exchange.url
                     ));
-                    return false;
+                    return match status {
+                        // Its owner can mend a token or an address.
+                        401 | 404 => Receipt::NotNow,
+                        _ => Receipt::Refused,
+                    };
                 }
                 Ok(status) => format!("it answered {status}"),
                 Err(why) => why,
@@ -127,11 +306,82 @@ impl Work {
             let end = Instant::now() + pause;
             while Instant::now() < end {
                 if self.ending.load(Ordering::Relaxed) {
-                    return false;
+                    return Receipt::NotNow;
                 }
                 std::thread::sleep(Duration::from_millis(50));
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(versions: u64, lost: u64) -> Counts {
+        Counts { versions, lost }
+    }
+
+    /// Offers a version, and hands it to the thread if there is room.
+    fn give(account: &mut Account, page: u16, changed: bool, room: bool) -> Option<Label> {
+        let label = Label::Version(page, account.offer(page, changed)?);
+        match room {
+            true => account.posted(label),
+            false => account.left(label),
+        }
+        Some(label)
+    }
+
+    #[test]
+    fn what_found_no_room_is_offered_again_until_it_is_taken() {
+        let mut account = Account::default();
+        let first = give(&mut account, 1, true, false).expect("new");
+        let again = give(&mut account, 1, false, true).expect("it is owed");
+        assert_eq!(first, again, "the same version");
+        assert_eq!(give(&mut account, 1, false, true), None, "it waits");
+        assert_eq!(account.hear(again, Receipt::NotNow), None);
+        let third = give(&mut account, 1, false, true).expect("it is owed again");
+        assert_eq!(account.hear(third, Receipt::Taken), Some(1));
+        assert_eq!(give(&mut account, 1, false, true), None, "it is there");
+        assert_eq!(account.close(), counts(1, 0));
+    }
+
+    #[test]
+    fn a_receipt_for_an_older_version_settles_nothing() {
+        let mut account = Account::default();
+        let old = give(&mut account, 1, true, true).expect("new");
+        let new = give(&mut account, 1, true, false).expect("new");
+        assert_eq!(account.hear(old, Receipt::Taken), None);
+        assert_eq!(give(&mut account, 1, false, true), Some(new));
+        assert_eq!(account.hear(new, Receipt::Taken), Some(1));
+        assert_eq!(account.close(), counts(2, 0));
+    }
+
+    #[test]
+    fn versions_that_nobody_can_bring_any_more_are_lost() {
+        let mut account = Account::default();
+        give(&mut account, 1, true, false);
+        give(&mut account, 1, true, false);
+        let large = give(&mut account, 2, true, true).expect("new");
+        assert_eq!(account.hear(large, Receipt::Refused), Some(2), "for good");
+        give(&mut account, 3, true, false);
+        account.forget(3);
+        account.left(Label::Move);
+        assert_eq!(
+            account.close(),
+            counts(0, 5),
+            "the page 1 is still owed, too"
+        );
+    }
+
+    #[test]
+    fn what_an_earlier_run_may_owe_is_offered_once_and_is_no_loss_of_this_one() {
+        let mut account = Account::default();
+        let known = give(&mut account, 1, false, true).expect("nothing is known of it");
+        assert_eq!(account.hear(known, Receipt::Taken), Some(1));
+        assert_eq!(give(&mut account, 1, false, true), None);
+        give(&mut account, 2, false, false);
+        assert_eq!(account.close(), counts(0, 0));
     }
 }

@@ -9,12 +9,19 @@ use std::thread::JoinHandle;
 use dunlin::time::Duration;
 
 use super::run::POLITENESS;
+use super::told_args::ToldArgs;
 use super::web_args::WebArgs;
+use crate::archive::reader::Reader;
+use crate::board::computer::unix_time;
+use crate::board::net::{HostConnect, HostResolve};
+use crate::board::verify::Trust;
 use crate::duration;
 use crate::error::Error;
+use crate::filter::Filters;
 use crate::lists::listing::ListingArgs;
 use crate::monitor::decode;
 use crate::monitor::firmware::Firmware;
+use crate::monitor::herald::Audience;
 use crate::monitor::names::Names;
 use crate::monitor::plain::{Printer, print_summary};
 use crate::monitor::source::Source;
@@ -41,6 +48,9 @@ use crate::output::{self, Format};
 ///
 /// Freshness "now", change rates and due times are the monitor's own estimates from what the log
 /// tells; "reported" and "optimum" are the probe's word, given once a minute.
+///
+/// --exec, --webhook and --feed tell others of changes and bad news, as `dunlin run` does; pages
+/// are named by --pages. --web lists them, too, and with --archive DIR shows what changed.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -79,7 +89,12 @@ pub struct Args {
     #[arg(long)]
     summary: bool,
     #[command(flatten)]
+    told: ToldArgs,
+    #[command(flatten)]
     web: WebArgs,
+    /// Show histories and differences of what a collector keeps in this folder; it is only read
+    #[arg(long, value_name = "DIR", requires = "web")]
+    archive: Option<PathBuf>,
 }
 
 fn speed(text: &str) -> Result<f64, String> {
@@ -96,7 +111,18 @@ fn speed(text: &str) -> Result<f64, String> {
 /// Something wrong with a file or an option; a log that cannot be decoded with this ELF file.
 pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     args.web.check()?;
-    let streams = streams(args)?;
+    let (streams, filters) = streams(args)?;
+    if let Some(archive) = &args.archive {
+        // Says it if there is none.
+        Reader::open(archive)?;
+    }
+    let connect = HostConnect::new(Trust::default());
+    let resolve = HostResolve::default();
+    let told = args.told.start(&connect, &resolve, unix_time())?;
+    // Without a list, pages have numbers only.
+    let is_named = streams.iter().any(|(_, names, _)| !names.pages.is_empty());
+    let recent = (is_named || args.archive.is_some()).then(|| told.recent());
+    let audience = Audience::new(told);
     let stop = Arc::new(AtomicBool::new(false));
     let show_terminal = !args.plain && !args.summary && std::io::stdout().is_terminal();
     let lines = args.plain || !(args.summary || show_terminal || args.web.is_asked());
@@ -107,20 +133,17 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     for (name, names, setting) in streams {
         let probe = Arc::new(Mutex::new(MonitoredProbe::new(name, names)));
         let listener = lines.then(|| printer.listener());
-        readers.push(StreamReader::open(
-            setting,
-            Arc::clone(&probe),
-            listener,
-            Arc::clone(&stop),
-        )?);
+        let herald = audience.herald(setting.source.is_record());
+        let reader = StreamReader::open(setting, Arc::clone(&probe), listener, Arc::clone(&stop))?;
+        readers.push(reader.with_herald(herald));
         probes.push(probe);
     }
     let probes: Probes = Arc::new(probes);
     args.web.start(Site {
         probes: Arc::clone(&probes),
-        recent: None,
-        archive: None,
-        filters: Default::default(),
+        recent,
+        archive: args.archive.clone(),
+        filters: Arc::new(filters),
     })?;
     if lines {
         printer.header();
@@ -139,7 +162,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
     if let Some(screen) = screen {
         screen.run(&probes, &stop).map_err(undrawable)?;
         unharmed(threads)?;
-        return recorded(&probes);
+        return recorded(&probes).and(audience.finish());
     }
     let mut said = vec![None; probes.len()];
     while !stop.load(Ordering::Relaxed) {
@@ -156,8 +179,9 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         }));
     }
     unharmed(threads)?;
+    let told = audience.finish();
     printer.finish()?;
-    finish(args, format, &probes)
+    finish(args, format, &probes).and(told)
 }
 
 fn undrawable(why: std::io::Error) -> Error {
@@ -219,7 +243,8 @@ fn complain(probes: &Probes, said: &mut [Option<String>]) {
 /// One stream: its name, what its numbers stand for, and how it is read.
 type StreamSetting = (String, Arc<Names>, Setting);
 
-fn streams(args: &Args) -> Result<Vec<StreamSetting>, Error> {
+/// The streams, and what of their pages counts as a change.
+fn streams(args: &Args) -> Result<(Vec<StreamSetting>, Filters), Error> {
     let logs: Vec<(Option<&str>, &str)> = args.log.iter().map(|text| named(text)).collect();
     let count = logs.len();
     let names: Vec<String> = logs
@@ -251,6 +276,7 @@ fn streams(args: &Args) -> Result<Vec<StreamSetting>, Error> {
         ));
     }
     let mut streams = Vec::new();
+    let mut filters = Filters::default();
     for (name, (_, source)) in names.into_iter().zip(logs) {
         let mut builds = Vec::new();
         for file in elf.all_of(&name) {
@@ -267,7 +293,16 @@ fn streams(args: &Args) -> Result<Vec<StreamSetting>, Error> {
             politeness: args.politeness,
         });
         let names = match listing {
-            Some(listing) => Names::from_listing(&listing.read(POLITENESS)?)?,
+            Some(listing) => {
+                let listing = listing.read(POLITENESS)?;
+                filters.add(&listing.list, &[]);
+                Names::from_listing(&listing)?
+            }
+            None if args.told.is_asked() => {
+                return Err(Error::Usage(format!(
+                    "found nothing that names the pages of {name}, expected --pages PAGES.csv or --pages {name}=PAGES.csv: whoever is told knows no numbers"
+                )));
+            }
             None => Names::default(),
         };
         let setting = Setting {
@@ -284,6 +319,7 @@ fn streams(args: &Args) -> Result<Vec<StreamSetting>, Error> {
     let records: Vec<Named<'_>> = streams
         .iter()
         .filter_map(|(_, _, setting)| Some(("--record", setting.record.as_deref()?)))
+        .chain(args.told.files())
         .collect();
     let read = [&args.log, &args.elf, &args.pages, &args.hosts].into_iter();
     let read: Vec<Named<'_>> = read
@@ -291,7 +327,7 @@ fn streams(args: &Args) -> Result<Vec<StreamSetting>, Error> {
         .map(|text| ("a file to read", Path::new(named(text).1)))
         .collect();
     keep_apart(&records, &read)?;
-    Ok(streams)
+    Ok((streams, filters))
 }
 
 /// Splits `NAME=VALUE`. A name is a word, so that paths with a `=` in them need no more than a `./`

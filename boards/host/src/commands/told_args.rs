@@ -33,6 +33,11 @@ pub struct ToldArgs {
 }
 
 impl ToldArgs {
+    /// Is anybody told?
+    pub fn is_asked(&self) -> bool {
+        !self.exec.is_empty() || !self.webhook.is_empty() || self.feed.is_some()
+    }
+
     /// The files that are written.
     pub fn files(&self) -> impl Iterator<Item = Named<'_>> {
         self.feed.iter().map(|path| ("--feed", path.as_path()))

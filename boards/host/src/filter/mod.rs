@@ -154,18 +154,23 @@ pub struct Filters {
 impl Filters {
     /// The filters of a list, and what is ignored of all its pages.
     pub fn of(list: &PageList, ignore: &[(String, String)]) -> Self {
+        let mut filters = Self::default();
+        filters.add(list, ignore);
+        filters
+    }
+
+    /// The filters of one more list, and what is ignored of all its pages.
+    pub fn add(&mut self, list: &PageList, ignore: &[(String, String)]) {
         let general = ignore.iter().map(|(from, to)| Markers {
             from: from.clone(),
             to: to.clone(),
         });
         let general: Vec<Markers> = general.collect();
-        let mut filters = Self::default();
         for page in &list.pages {
             let mut filter = page.filter.clone().unwrap_or_default();
             filter.ignore.splice(0..0, general.iter().cloned());
-            filters.insert(&page.url, filter);
+            self.insert(&page.url, filter);
         }
-        filters
     }
 
     /// One filter, for one page.

@@ -161,6 +161,8 @@ impl Collection {
         let known = names.hosts.iter().position(|known| known.name == host);
         let name = PageName {
             url: url.to_owned(),
+            name: None,
+            is_teller: false,
             host: known.map_or(u16::MAX, |host| host as u16),
             weight: 1.0,
             prior: None,
@@ -177,6 +179,8 @@ mod tests {
     fn a_tree_has_hosts_with_most_pages_first_and_their_best_pages() {
         let page = |url: &str, host| PageName {
             url: url.into(),
+            name: None,
+            is_teller: false,
             host,
             weight: 1.0,
             prior: None,

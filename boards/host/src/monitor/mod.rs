@@ -3,13 +3,14 @@
 //! [`source`] and [`stream_reader`] read bytes, [`decode`] makes lines of them,
 //! [`dunlin::probe::LoggedEvent`] is what they mean, [`state`] keeps what follows from it, and
 //! [`view`] is what all ways of looking at it share: [`terminal`], [`plain`], [`web`], [`metrics`].
-//! [`own`] is the short way for a probe of the same process.
+//! [`herald`] tells those who do not look. [`own`] is the short way for a probe of the same process.
 
 pub mod collection;
 pub mod counts;
 pub mod decode;
 pub mod firmware;
 mod frame_layout;
+pub mod herald;
 pub mod host_stats;
 pub mod metrics;
 pub mod names;

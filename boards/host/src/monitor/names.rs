@@ -22,6 +22,10 @@ pub struct Names {
 pub struct PageName {
     /// The page's URL.
     pub url: String,
+    /// What the list calls it.
+    pub name: Option<String>,
+    /// The list does not have it: it is listened to for what it says about others.
+    pub is_teller: bool,
     /// The number of its host.
     pub host: u16,
     /// How important the page is.
@@ -53,9 +57,17 @@ impl Names {
             https: true,
             ipv6: true,
         };
-        let (image, _) = page_image::build(listing, &Options::default(), capacity)?;
+        let (image, order) = page_image::build(listing, &Options::default(), capacity)?;
         let names = Image::parse(&image).and_then(|image| Self::of(&image));
-        names.map_err(|why| Error::Usage(why.to_string()))
+        let mut names = names.map_err(|why| Error::Usage(why.to_string()))?;
+        for (index, page) in names.pages.iter_mut().enumerate() {
+            let listed = order
+                .get(index)
+                .and_then(|place| listing.list.pages.get(*place));
+            page.is_teller = listed.is_none();
+            page.name = listed.and_then(|listed| listed.name.clone());
+        }
+        Ok(names)
     }
 
     /// From the image itself.
@@ -68,6 +80,8 @@ impl Names {
             let prior = page.rate.map(|rate| Prior::new(rate, page.confidence));
             Ok(PageName {
                 url: page.url.to_owned(),
+                name: None,
+                is_teller: false,
                 host: page.host,
                 weight: page.weight,
                 prior,

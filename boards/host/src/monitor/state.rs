@@ -91,6 +91,8 @@ pub struct MonitoredProbe {
     pub tells_first: bool,
     /// The page whose first version the next line tells of.
     first: Option<u16>,
+    /// The revision at which the last news came.
+    news_revision: u64,
     /// Frames that became lines.
     pub frames: u64,
     /// Frames that did not become lines.
@@ -138,6 +140,7 @@ impl MonitoredProbe {
             news: VecDeque::new(),
             tells_first: false,
             first: None,
+            news_revision: 0,
             frames: 0,
             lost: Lost::default(),
             revision: 0,
@@ -167,6 +170,12 @@ impl MonitoredProbe {
     /// What the page list says about a host.
     pub fn host_name(&self, host: usize) -> Option<&HostName> {
         self.names.hosts.get(host)
+    }
+
+    /// The news that the last line brought, if it brought any.
+    pub fn last_news(&self) -> Option<&News> {
+        let last = self.news.back().map(|(_, news)| news);
+        last.filter(|_| self.revision > 0 && self.news_revision == self.revision)
     }
 
     /// Seconds on the log's timeline: those of the last line and, while the stream is open, those
@@ -312,6 +321,7 @@ impl MonitoredProbe {
                 self.news.pop_front();
             }
             self.news.push_back((self.time, news));
+            self.news_revision = self.revision;
         }
     }
 

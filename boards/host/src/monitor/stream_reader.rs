@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::decode::{Decoder, Line};
 use super::firmware::Firmware;
+use super::herald::Herald;
 use super::source::{READ_TIMEOUT, Source};
 use super::state::{MonitoredProbe, Stream};
 use crate::error::Error;
@@ -54,6 +55,8 @@ pub struct StreamReader {
     decoder: Decoder,
     probe: Arc<Mutex<MonitoredProbe>>,
     listener: Option<Listener>,
+    /// Tells others of the news in it.
+    herald: Option<Herald>,
     stop: Arc<AtomicBool>,
     /// Where replay began: on the device's clock, and on ours.
     pace: Option<(u64, Instant)>,
@@ -91,9 +94,17 @@ impl StreamReader {
             decoder,
             probe,
             listener,
+            herald: None,
             stop,
             pace: None,
         })
+    }
+
+    /// Has others told of the news in it.
+    #[must_use]
+    pub fn with_herald(mut self, herald: Herald) -> Self {
+        self.herald = Some(herald);
+        self
     }
 
     /// Reads until the end of the stream, or until told to stop, in a thread of its own.
@@ -106,11 +117,14 @@ impl StreamReader {
         let mut buffer = vec![0; CHUNK];
         while !self.stop.load(Ordering::Relaxed) {
             match self.input.read(&mut buffer) {
-                Ok(0) if self.goes_on() => std::thread::sleep(READ_TIMEOUT),
+                Ok(0) if self.goes_on() => {
+                    self.pause();
+                    std::thread::sleep(READ_TIMEOUT);
+                }
                 Ok(0) if self.setting.source.is_record() => break,
                 Ok(0) => self.reopen("the connection was closed"),
                 Ok(count) => self.take(&buffer[..count]),
-                Err(error) if is_patience(error.kind()) => {}
+                Err(error) if is_patience(error.kind()) => self.pause(),
                 Err(error) if self.setting.source.is_record() => {
                     return self.end(Stream::Broken(format!(
                         "cannot read {}: {error}",
@@ -199,10 +213,27 @@ impl StreamReader {
                 listener(&probe, &line);
             }
             probe.hear(line);
+            if let Some(herald) = &mut self.herald {
+                herald.hear(&probe);
+            }
+        }
+        // Whoever looks at the probe does not wait for whoever is told.
+        drop(probe);
+        if let Some(herald) = &mut self.herald {
+            // Nobody says of a pipe that nothing comes for a while.
+            herald.tell(matches!(self.setting.source, Source::Stdin));
+        }
+    }
+
+    /// Nothing comes for a moment.
+    fn pause(&mut self) {
+        if let Some(herald) = &mut self.herald {
+            herald.tell(true);
         }
     }
 
     fn end(&mut self, stream: Stream) {
+        self.pause();
         if let Ok(mut probe) = self.probe.lock() {
             probe.stream = stream;
         }

@@ -40,12 +40,12 @@ fn serve() -> Result<Web> {
 }
 
 /// A browser on one page after the other, by keys alone.
-struct Reader<'b> {
-    browser: &'b Browser,
+pub(super) struct Reader<'b> {
+    pub browser: &'b Browser,
 }
 
 impl Reader<'_> {
-    fn ask(&self, script: &str) -> Result<Value> {
+    pub(super) fn ask(&self, script: &str) -> Result<Value> {
         self.browser.run(script)
     }
 
@@ -76,7 +76,7 @@ impl Reader<'_> {
     }
 
     /// The page fits, can be read, and is what we made of it.
-    fn look(&self) -> Result<()> {
+    pub(super) fn look(&self) -> Result<()> {
         let at = self.browser.text("return location.pathname")?;
         let width = self.ask("return document.scrollingElement.scrollWidth")?;
         ensure!(
@@ -123,13 +123,19 @@ pub fn check(program: &Path, browser: &Browser) -> Result<()> {
         folder.to_str().context("a path")?,
     ];
     let site = Monitor::start(program, "run", &arguments.map(str::to_owned))?;
+    let seen = on_a_phone(browser, || look_around(browser, &site));
+    let _ = (fs::remove_dir_all(&folder), fs::remove_file(&list));
+    seen
+}
+
+/// Lets the browser be one of a phone while somebody looks.
+pub(super) fn on_a_phone(browser: &Browser, look: impl FnOnce() -> Result<()>) -> Result<()> {
     let phone = json!({"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": true});
     browser.devtools("Emulation.setDeviceMetricsOverride", phone)?;
-    let seen = look_around(browser, &site);
+    let seen = look();
     browser.devtools("Emulation.clearDeviceMetricsOverride", json!({}))?;
     let features = json!({"features": [{"name": "prefers-color-scheme", "value": "light"}]});
     browser.devtools("Emulation.setEmulatedMedia", features)?;
-    let _ = (fs::remove_dir_all(&folder), fs::remove_file(&list));
     seen
 }
 

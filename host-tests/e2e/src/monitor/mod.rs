@@ -4,6 +4,7 @@
 mod ansi;
 mod browser;
 mod collection;
+mod hostile;
 mod live;
 mod log_strings;
 pub(crate) mod program;
@@ -34,6 +35,8 @@ pub fn monitor(install: bool, bless: bool) -> Result<()> {
     }
     say("monitor: what changed, on a phone and by keyboard");
     collection::check(&program, &browser)?;
+    say("monitor: what strangers deliver to a collector");
+    hostile::check(&program, &browser)?;
     let fixture = Fixture::new();
     say("monitor: the terminal view in tmux");
     let terminal = screens::check(&program, &fixture, bless)?;

@@ -64,6 +64,14 @@ impl Monitor {
         Ok(monitor)
     }
 
+    /// The most memory that it has taken so far; `None` where the system does not tell.
+    pub fn peak_kib(&self) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
+        let mut lines = status.lines();
+        let peak = lines.find_map(|line| line.strip_prefix("VmHWM:"))?;
+        peak.trim().strip_suffix(" kB")?.trim().parse().ok()
+    }
+
     /// The body at a path of it.
     pub fn get(&self, path: &str) -> Result<String> {
         let address = self.url.trim_start_matches("http://").trim_end_matches('/');

@@ -217,6 +217,10 @@ fn crawl<S: Future<Output = ()>>(
         Some(_) => probe.in_fleet(None),
         None => probe,
     };
+    let probe = match probe.board().is_collected() {
+        true => probe.with_copies_by_board(),
+        false => probe,
+    };
     let texts = kept.texts;
     let mut log = room.as_ref().map(|_| TextLog::new(texts.clone()));
     let probe = match &mut room {
@@ -261,6 +265,9 @@ fn crawl<S: Future<Output = ()>>(
     if let Some(pushes) = &network.pushes {
         work.push(Box::pin(heed(&probe, pushes)));
     }
+    if probe.board().is_collected() {
+        work.push(Box::pin(settle(&probe)));
+    }
     if let Some(store) = &mut store {
         let probe = &probe;
         work.push(Box::pin(
@@ -299,6 +306,8 @@ fn crawl<S: Future<Output = ()>>(
     let next = joined.zip(next.get());
     let next = next.map(|(joined, version)| joined.listed(version, probe.board().now()));
     probe.board().finish();
+    let settled = probe.board().settled();
+    settled.into_iter().for_each(|page| probe.collected(page));
     let mut lost = probe.board().lost();
     if let Some(log) = &mut log {
         async_io::block_on(probe.persistence().save_found(log));
@@ -314,6 +323,15 @@ fn crawl<S: Future<Output = ()>>(
     let resumed = resumed.map_or(0, |resumed| resumed.pages);
     let summary = Summary::new(&probe, listed, resumed);
     Ok((summary, lost, next))
+}
+
+/// Tells the probe what the collector has got, for ever. *Cancellation*: safe.
+async fn settle(probe: &Probe<'_, Computer<'_>>) {
+    loop {
+        let settled = probe.board().settled();
+        settled.into_iter().for_each(|page| probe.collected(page));
+        Timer::after(std::time::Duration::from_millis(100)).await;
+    }
 }
 
 /// Hands what is pushed to the probe, for ever. *Cancellation*: safe.

@@ -65,6 +65,8 @@ fn news_is_kept_counted_and_called_by_name() {
     let names = Names {
         pages: vec![PageName {
             url: "http://a.test/x".into(),
+            name: None,
+            is_teller: false,
             host: 0,
             weight: 1.0,
             prior: None,

@@ -129,6 +129,8 @@ fn what_a_host_tells_is_shown_with_what_it_is_worth() {
     let names = Names {
         pages: vec![PageName {
             url: "http://a.test/sitemap.xml".into(),
+            name: None,
+            is_teller: false,
             host: 0,
             weight: 1.0,
             prior: None,
