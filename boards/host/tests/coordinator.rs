@@ -52,8 +52,8 @@ fn settings() -> Settings {
 }
 
 /// So many hosts with two pages each.
-fn collection(hosts: usize) -> Collection {
-    let mut collection = Collection::new(Listing::default(), Vec::new(), POLITENESS);
+fn collection(hosts: usize, politeness: Duration) -> Collection {
+    let mut collection = Collection::new(Listing::default(), Vec::new(), politeness);
     for host in 0..hosts {
         for page in 0..2 {
             let url = format!("http://h{host}.test/{page}");
@@ -81,7 +81,8 @@ impl World {
 
     fn start(folder: &Path, hosts: usize, now: Instant) -> Coordinator {
         let folder = Folder::open(folder).expect("a folder");
-        Coordinator::start(settings(), collection(hosts), folder, [7, 8], now).expect("a planner")
+        let collection = collection(hosts, POLITENESS);
+        Coordinator::start(settings(), collection, folder, [7, 8], now).expect("a planner")
     }
 
     /// The planner is killed, and starts again.
@@ -321,6 +322,25 @@ fn hosts_move_from_a_narrow_link_to_a_wide_one_a_few_at_a_time() {
     // Up to 8 % of 80 pages at a time, two pages a host.
     assert!(after < before && before - after <= 9, "{before} → {after}");
     assert_eq!(after + world.hosts("wide").len(), 40);
+}
+
+#[test]
+fn a_probe_is_granted_no_more_than_the_politeness_of_its_hosts_allows() {
+    let mut world = World::new("polite", 1);
+    let slow = world.folder.with_extension("slow");
+    let _ = std::fs::remove_dir_all(&slow);
+    let folder = Folder::open(&slow).expect("a folder");
+    let hosts = collection(2, Duration::from_secs(60));
+    let started = Coordinator::start(settings(), hosts, folder, [7, 8], world.now);
+    world.coordinator = started.expect("a planner");
+    world.coordinator.connected(world.now);
+    world.join("a", 50_000.0, 0.01);
+    world.pass(20);
+    assert_eq!(world.hosts("a").len(), 2);
+    // Two hosts, a fetch a minute each, and a little less than all of that.
+    let budget = world.probes["a"].member.budget();
+    assert!((2_840.0..=2_852.0).contains(&budget), "{budget} of 2,880");
+    std::fs::remove_dir_all(&slow).expect("removed");
 }
 
 #[test]
