@@ -325,6 +325,55 @@ fn hosts_move_from_a_narrow_link_to_a_wide_one_a_few_at_a_time() {
 }
 
 #[test]
+fn a_probe_whose_table_of_hosts_is_full_is_given_none_for_balance() {
+    let mut world = World::new("full", 40);
+    // Demand is 125 a host: each of them has room for twenty and no more.
+    world.join("narrow", 2_500.0, 1.0);
+    world.join("full", 50_000.0, 0.01);
+    world.probes.get_mut("full").expect("a probe").outlook.hosts = 20;
+    world.pass(20);
+    let before = ["narrow", "full"].map(|name| world.hosts(name));
+    assert_eq!(before.each_ref().map(BTreeSet::len), [20, 20]);
+    let lists = |world: &World| ["narrow", "full"].map(|name| world.probes[name].member.list());
+    let versions = lists(&world);
+    // Prices ask for a move in every lease's time, and there is no room for one.
+    for _ in 0..3 * LEASE.as_secs() {
+        world.pass(1);
+        let now = ["narrow", "full"].map(|name| world.hosts(name));
+        assert_eq!(now, before, "a host has moved for nothing");
+    }
+    assert_eq!(lists(&world), versions);
+}
+
+#[test]
+fn a_probe_that_joins_gets_no_more_hosts_than_it_has_room_for() {
+    let mut world = World::new("few", 24);
+    world.join("a", 50_000.0, 0.01);
+    world.pass(10);
+    assert_eq!(world.hosts("a").len(), 24);
+    world.join("b", 50_000.0, 0.01);
+    world.probes.get_mut("b").expect("a probe").outlook.hosts = 4;
+    for _ in 0..40 {
+        world.pass(1);
+        let left = world.hosts("a").len();
+        assert!(
+            left >= 20,
+            "{left} hosts are left to a, and b has room for 4"
+        );
+    }
+    assert_eq!([world.hosts("a").len(), world.hosts("b").len()], [20, 4]);
+    // The same where its link carries little: 208 fetches a day for each host.
+    world.join("c", 700.0, 0.01);
+    for _ in 0..40 {
+        world.pass(1);
+        let left = world.hosts("a").len();
+        assert!(left >= 17, "{left} hosts are left to a, and c can visit 3");
+    }
+    let [a, b, c] = ["a", "b", "c"].map(|name| world.hosts(name).len());
+    assert_eq!((a + c, b, c), (20, 4, 3));
+}
+
+#[test]
 fn a_probe_is_granted_no_more_than_the_politeness_of_its_hosts_allows() {
     let mut world = World::new("polite", 1);
     let slow = world.folder.with_extension("slow");
