@@ -90,7 +90,7 @@ impl<B: Board> Probe<'_, B> {
         resolve: &mut R,
         wire: &mut D,
     ) -> Result<u64, NoTime> {
-        let named = self.setup.image.named(server.host).map(IpAddr::from);
+        let named = self.setup.named(server.host).map(IpAddr::from);
         let address = match named.or_else(|| literal(server.host)) {
             Some(address) => address,
             None => {

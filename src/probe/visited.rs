@@ -63,10 +63,12 @@ impl<'a, B: Board> Probe<'a, B> {
     /// Makes it a probe of a fleet, before any slot runs: it asks nobody before it has a lease (see
     /// [`Self::obey`]), and follows no redirect to a host that is not in its list, for that may be
     /// another probe's. `device` is the image that the device was loaded with: where it says a host
-    /// is counts besides what the list says.
+    /// is counts besides what the list says, and its time server before the list's.
     #[must_use]
     pub fn in_fleet(mut self, device: Option<Image<'a>>) -> Self {
         self.setup.is_member = true;
+        let server = device.and_then(|device| device.config().ok()?.sntp);
+        self.setup.config.sntp = server.or(self.setup.config.sntp);
         self.setup.device = device;
         self.state().lease.end();
         self

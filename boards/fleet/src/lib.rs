@@ -19,10 +19,15 @@
 //! | what happens on one connection? | `attend.rs` |
 //! | what does a message change? | `duty.rs` |
 //! | how is a list fetched, and when is it good? | `list.rs` |
+//! | how does a list lie in flash, and whose is it? | `kept.rs` |
 //! | how often is reported, how long is waited? | `pace.rs` |
+
+#[cfg(test)]
+extern crate std;
 
 mod attend;
 mod duty;
+pub mod kept;
 mod link;
 mod list;
 mod pace;

@@ -52,8 +52,8 @@ fn settings() -> Settings {
 }
 
 /// So many hosts with two pages each.
-fn collection(hosts: usize) -> Collection {
-    let mut collection = Collection::new(Listing::default(), Vec::new(), POLITENESS);
+fn collection(hosts: usize, politeness: Duration) -> Collection {
+    let mut collection = Collection::new(Listing::default(), Vec::new(), politeness);
     for host in 0..hosts {
         for page in 0..2 {
             let url = format!("http://h{host}.test/{page}");
@@ -81,7 +81,8 @@ impl World {
 
     fn start(folder: &Path, hosts: usize, now: Instant) -> Coordinator {
         let folder = Folder::open(folder).expect("a folder");
-        Coordinator::start(settings(), collection(hosts), folder, [7, 8], now).expect("a planner")
+        let collection = collection(hosts, POLITENESS);
+        Coordinator::start(settings(), collection, folder, [7, 8], now).expect("a planner")
     }
 
     /// The planner is killed, and starts again.
@@ -321,6 +322,74 @@ fn hosts_move_from_a_narrow_link_to_a_wide_one_a_few_at_a_time() {
     // Up to 8 % of 80 pages at a time, two pages a host.
     assert!(after < before && before - after <= 9, "{before} → {after}");
     assert_eq!(after + world.hosts("wide").len(), 40);
+}
+
+#[test]
+fn a_probe_whose_table_of_hosts_is_full_is_given_none_for_balance() {
+    let mut world = World::new("full", 40);
+    // Demand is 125 a host: each of them has room for twenty and no more.
+    world.join("narrow", 2_500.0, 1.0);
+    world.join("full", 50_000.0, 0.01);
+    world.probes.get_mut("full").expect("a probe").outlook.hosts = 20;
+    world.pass(20);
+    let before = ["narrow", "full"].map(|name| world.hosts(name));
+    assert_eq!(before.each_ref().map(BTreeSet::len), [20, 20]);
+    let lists = |world: &World| ["narrow", "full"].map(|name| world.probes[name].member.list());
+    let versions = lists(&world);
+    // Prices ask for a move in every lease's time, and there is no room for one.
+    for _ in 0..3 * LEASE.as_secs() {
+        world.pass(1);
+        let now = ["narrow", "full"].map(|name| world.hosts(name));
+        assert_eq!(now, before, "a host has moved for nothing");
+    }
+    assert_eq!(lists(&world), versions);
+}
+
+#[test]
+fn a_probe_that_joins_gets_no_more_hosts_than_it_has_room_for() {
+    let mut world = World::new("few", 24);
+    world.join("a", 50_000.0, 0.01);
+    world.pass(10);
+    assert_eq!(world.hosts("a").len(), 24);
+    world.join("b", 50_000.0, 0.01);
+    world.probes.get_mut("b").expect("a probe").outlook.hosts = 4;
+    for _ in 0..40 {
+        world.pass(1);
+        let left = world.hosts("a").len();
+        assert!(
+            left >= 20,
+            "{left} hosts are left to a, and b has room for 4"
+        );
+    }
+    assert_eq!([world.hosts("a").len(), world.hosts("b").len()], [20, 4]);
+    // The same where its link carries little: 208 fetches a day for each host.
+    world.join("c", 700.0, 0.01);
+    for _ in 0..40 {
+        world.pass(1);
+        let left = world.hosts("a").len();
+        assert!(left >= 17, "{left} hosts are left to a, and c can visit 3");
+    }
+    let [a, b, c] = ["a", "b", "c"].map(|name| world.hosts(name).len());
+    assert_eq!((a + c, b, c), (20, 4, 3));
+}
+
+#[test]
+fn a_probe_is_granted_no_more_than_the_politeness_of_its_hosts_allows() {
+    let mut world = World::new("polite", 1);
+    let slow = world.folder.with_extension("slow");
+    let _ = std::fs::remove_dir_all(&slow);
+    let folder = Folder::open(&slow).expect("a folder");
+    let hosts = collection(2, Duration::from_secs(60));
+    let started = Coordinator::start(settings(), hosts, folder, [7, 8], world.now);
+    world.coordinator = started.expect("a planner");
+    world.coordinator.connected(world.now);
+    world.join("a", 50_000.0, 0.01);
+    world.pass(20);
+    assert_eq!(world.hosts("a").len(), 2);
+    // Two hosts, a fetch a minute each, and a little less than all of that.
+    let budget = world.probes["a"].member.budget();
+    assert!((2_840.0..=2_852.0).contains(&budget), "{budget} of 2,880");
+    std::fs::remove_dir_all(&slow).expect("removed");
 }
 
 #[test]

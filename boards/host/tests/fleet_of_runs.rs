@@ -4,7 +4,7 @@
 mod scripted;
 
 use std::collections::{HashMap, HashSet};
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -15,13 +15,18 @@ use scripted::{LEASE, POLITENESS, Site, place_of, wait_for};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const HOSTS: usize = 6;
+/// All pages are of one version.
+const TAG: &str = "\"one\"";
 /// A busy computer stretches what lies between a server's clock and a probe's; a request that is
 /// late by this makes the next one look early.
 const SLACK: Duration = Duration::from_millis(150);
 
-/// Requests, by host, with their times.
+/// A request: for which host and path, when, and whether it asked for news only.
+type Request = (String, String, Instant, bool);
+
+/// Requests, in their order.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<(String, String, Instant)>>>);
+struct Log(Arc<Mutex<Vec<Request>>>);
 
 impl Log {
     /// Serves every host at one port.
@@ -43,22 +48,35 @@ impl Log {
         let Some(request) = lines.next() else { return };
         let at = Instant::now();
         let fields: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
-        let host = fields.iter().find_map(|field| {
-            let (name, value) = field.split_once(':')?;
-            name.eq_ignore_ascii_case("host").then(|| value.trim())
-        });
+        let value = |wanted: &str| {
+            fields.iter().find_map(|field| {
+                let (name, value) = field.split_once(':')?;
+                name.eq_ignore_ascii_case(wanted).then(|| value.trim())
+            })
+        };
+        let host = value("host");
         let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
         let host = host.unwrap_or_default().to_owned();
         let body = match path.as_str() {
             "/robots.txt" => "User-agent: *\nAllow: /\n",
             _ => "the same as ever\n",
         };
-        self.0.lock().expect("no panic").push((host, path, at));
-        let length = body.len();
-        let _ = write!(
-            stream,
-            "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-        );
+        let is_known = value("if-none-match") == Some(TAG);
+        self.0
+            .lock()
+            .expect("no panic")
+            .push((host, path, at, is_known));
+        let _ = match is_known {
+            true => write!(
+                stream,
+                "HTTP/1.1 304 Not Modified\r\nETag: {TAG}\r\nConnection: close\r\n\r\n"
+            ),
+            false => write!(
+                stream,
+                "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nETag: {TAG}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+                body.len()
+            ),
+        };
     }
 
     /// Pages that were asked for since then.
@@ -66,9 +84,9 @@ impl Log {
         let log = self.0.lock().expect("no panic");
         let since = log
             .iter()
-            .filter(|(_, path, at)| *at >= then && path != "/robots.txt");
+            .filter(|(_, path, at, _)| *at >= then && path != "/robots.txt");
         since
-            .map(|(host, path, _)| (host.clone(), path.clone()))
+            .map(|(host, path, ..)| (host.clone(), path.clone()))
             .collect()
     }
 
@@ -76,7 +94,7 @@ impl Log {
     fn judge(&self) -> usize {
         let mut last: HashMap<String, Instant> = HashMap::new();
         let log = self.0.lock().expect("no panic");
-        for (host, path, at) in log.iter() {
+        for (host, path, at, _) in log.iter() {
             if let Some(before) = last.insert(host.clone(), *at) {
                 let gap = at.duration_since(before);
                 assert!(gap + SLACK >= POLITENESS, "{host}{path} after {gap:?}");
@@ -161,6 +179,91 @@ fn two_runs_share_a_web_and_one_takes_over_from_the_other() {
     let requests = log.judge();
     println!("{requests} requests");
     assert!(requests > 30, "{requests} requests");
+}
+
+/// Takes whatever is posted, and says what for: the first line of each request.
+fn collector() -> (u16, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let taken = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&taken);
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut reader = BufReader::new(&stream);
+            let mut line = String::new();
+            let mut length = 0;
+            let mut first = None;
+            while reader.read_line(&mut line).is_ok_and(|read| read > 2) {
+                let field = line.trim().to_ascii_lowercase();
+                if let Some(bytes) = field.strip_prefix("content-length:") {
+                    length = bytes.trim().parse().expect("a number");
+                }
+                first.get_or_insert(line.trim().to_owned());
+                line.clear();
+            }
+            let mut body = vec![0; length];
+            let _ = reader.read_exact(&mut body);
+            heard.lock().expect("no panic").extend(first);
+            let _ = write!(
+                stream,
+                "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"
+            );
+        }
+    });
+    (port, taken)
+}
+
+#[test]
+fn another_list_leaves_what_a_run_keeps_and_copies_go_where_the_planner_says() {
+    let log = Log::default();
+    let port = log.serve();
+    let (to, taken) = collector();
+    let mut pages = "url\n".to_owned();
+    let mut all = HashSet::new();
+    for host in 0..3 {
+        pages += &format!("http://h{host}.test:{port}/0\n");
+        all.insert((format!("h{host}.test:{port}"), "/0".to_owned()));
+    }
+    let site = Site::new("stays", 1, &pages);
+    let mut arguments = site.planner_arguments("state");
+    let place = arguments.iter().position(|word| word == "--crawls-per-day");
+    arguments[place.expect("an option") + 1] = "200000".into();
+    arguments.extend(["--collect".to_owned(), format!("http://127.0.0.1:{to}/")]);
+    let _planner = scripted::Planner::start(&arguments, &site.folder);
+    let state = site.folder.join("p1.state").display().to_string();
+    let _run = Run::start(&site, "p1", &["--state", &state]);
+    wait_for("visits to every page", PATIENCE, || {
+        log.since(Instant::now() - PATIENCE).is_superset(&all)
+    });
+    wait_for("a copy of each of them at the collector", PATIENCE, || {
+        let taken = taken.lock().expect("no panic");
+        let exchange = |line: &&String| line.starts_with("POST /v1/exchanges ");
+        taken.iter().filter(exchange).count() == all.len()
+    });
+    // Another list, on which they stay.
+    let added = (format!("h3.test:{port}"), "/0".to_owned());
+    let order = ["add", &format!("http://{}/0", added.0)];
+    assert!(site.ask(&order).status.success());
+    wait_for("a visit to the new page", PATIENCE, || {
+        log.since(Instant::now() - PATIENCE).contains(&added)
+    });
+    let then = Instant::now();
+    wait_for("visits to all of them after that", PATIENCE, || {
+        let since = log.since(then);
+        since.contains(&added) && since.is_superset(&all)
+    });
+    // Each page was fetched whole once, whichever list it was on, and not again.
+    let requests = log.0.lock().expect("no panic").clone();
+    let whole = |(_, path, _, is_known): &&Request| !is_known && path != "/robots.txt";
+    let whole: Vec<&String> = requests
+        .iter()
+        .filter(whole)
+        .map(|(host, ..)| host)
+        .collect();
+    assert_eq!(whole.len(), 4, "fetched whole: {whole:?}");
+    let again = requests.iter().filter(|(.., is_known)| *is_known).count();
+    assert!(again >= 4, "{again} answers of 304");
+    log.judge();
 }
 
 /// An authority, and a certificate of it for 127.0.0.1 with its key, in PEM.

@@ -148,9 +148,9 @@ impl Fleet {
         servers.iter().map(asked).sum()
     }
 
-    /// What each probe holds at first, and after each of so many rounds of reports and grants. With
-    /// `told`, a probe says of its link no more than the politeness of its servers allows.
-    pub fn grants(&self, count: usize, told: bool) -> Vec<Vec<f64>> {
+    /// What each probe holds at first, and after each of so many rounds of reports and grants, from
+    /// a planner that heeds what the politeness of servers allows, as `dunlin fleet` does, or not.
+    pub fn grants(&self, count: usize, heeds: bool) -> Vec<Vec<f64>> {
         let lists = self.lists();
         let drift = Drift::DEFAULT;
         let mut now = Instant::ZERO + SETTLE;
@@ -162,13 +162,18 @@ impl Fleet {
             drift,
         };
         let mut planner = Planner::new(rules, (0..PROBES).map(|_| GrantLedger::new(1)));
+        if heeds {
+            for (number, servers) in lists.iter().enumerate() {
+                planner.set_polite(number, (most() * servers.len() as f64) as f32);
+            }
+        }
         let mut members: Vec<Member> = (1..=PROBES as u32)
             .map(|boot| Member::new(boot, 1, Instant::ZERO, drift))
             .collect();
         let mut rounds = Vec::new();
         for _ in 0..=count {
             for (number, member) in members.iter_mut().enumerate() {
-                let outlook = self.outlook(&lists[number], member.budget().into(), told);
+                let outlook = self.outlook(&lists[number], member.budget().into());
                 planner.reported(number, member.report(&outlook, now), now);
             }
             planner.replan(now);
@@ -184,7 +189,7 @@ impl Fleet {
             now += SETTLE;
             for number in fallen {
                 let member = &mut members[number];
-                let outlook = self.outlook(&lists[number], member.budget().into(), told);
+                let outlook = self.outlook(&lists[number], member.budget().into());
                 planner.reported(number, member.report(&outlook, now), now);
             }
             planner.count_free(now);
@@ -201,15 +206,9 @@ impl Fleet {
     }
 
     /// What a probe says of itself: what a crawl is worth at its budget, and how that changes.
-    fn outlook(&self, servers: &[usize], budget: f64, told: bool) -> Outlook {
-        // A little less than all of it: at its very end, one more crawl is worth nothing.
-        let polite = 0.99 * most() * servers.len() as f64;
+    fn outlook(&self, servers: &[usize], budget: f64) -> Outlook {
         let known = Outlook {
-            link: if told {
-                self.link().min(polite as f32)
-            } else {
-                self.link()
-            },
+            link: self.link(),
             ..Outlook::default()
         };
         if budget <= 0.0 {

@@ -1,6 +1,6 @@
 //! A probe of a fleet asks nobody without a lease.
 
-use dunlin::catalog::{Config, Host, Page};
+use dunlin::catalog::{Config, Host, Page, TimeServer};
 use dunlin::fleet::{Drift, GrantLedger, Member, Outlook, Visits};
 use dunlin::image::{Builder, Image, Learnt};
 use dunlin::probe::{Board, Event, HostMemory, Memory, PageMemory, Probe};
@@ -280,4 +280,42 @@ fn what_others_have_learnt_is_believed_bit_by_bit_but_for_what_is_certain_or_non
     assert_eq!(parts, Some((learnt.shape, learnt.time, learnt.watch)));
     let after = [1, 2, 3].map(|page| probe.learnt(page).map(|found| found.parts()));
     assert_eq!(after, before);
+}
+
+#[test]
+fn a_device_keeps_its_own_time_server_whichever_list_came() {
+    const OWN: TimeServer<'_> = TimeServer {
+        host: "own.test",
+        port: 123,
+    };
+    const OTHER: TimeServer<'_> = TimeServer {
+        host: "other.test",
+        port: 1_123,
+    };
+    let image = |sntp| {
+        let config = Config {
+            sntp,
+            ..Config::new("dunlin/0.1")
+        };
+        Builder::new(&config).build().expect("an image")
+    };
+    for (own, listed, asked) in [
+        (Some(OWN), None, Some(OWN)),
+        (Some(OWN), Some(OTHER), Some(OWN)),
+        (None, Some(OTHER), Some(OTHER)),
+        (None, None, None),
+    ] {
+        let [device, list] = [own, listed].map(image);
+        let device = Image::parse(&device).expect("an image");
+        let list = Image::parse(&list).expect("a list");
+        let mut tables = DynTables::new(0, 0);
+        let memory = Memory {
+            scheduler: tables.scheduler(Settings::DEFAULT),
+            pages: &mut [],
+            hosts: &mut [],
+            redirects: &mut [],
+        };
+        let probe = Probe::new(list, memory, 1, Still).expect("a probe");
+        assert_eq!(probe.in_fleet(Some(device)).config().sntp, asked);
+    }
 }

@@ -3,33 +3,26 @@
 //! the next one.
 
 use dunlin::boot::BlackBox;
-use dunlin::fleet::list_digest;
 use dunlin::image::Image;
 use dunlin::probe::{Board, FleetEvent, Probe};
+use dunlin_fleet::kept::{self, CHUNK, KeptList, ListWriter, Place};
 use embassy_net::Stack;
 use static_cell::ConstStaticCell;
 
-use super::{Broker, Device, Memory, Room};
+use super::{Broker, Memory, Room};
 use crate::partition::ChipFlash;
 use crate::{black_box, persist, probe, rtt, settings};
-
-/// How a place begins that holds a list.
-const MAGIC: u32 = 0x6466_6c31;
-/// What is written in one go: a page of the RP2350's flash, eight words of an STM32H7's. The first
-/// of a place has magic, version, length and digest, and is written last.
-const CHUNK: usize = 256;
 
 unsafe extern "C" {
     static _lists_start: u8;
     static _lists_end: u8;
 }
 
-/// The list in use: in which place it is, and its version.
+/// The list in use, and in which place it is.
 #[derive(Clone, Copy, Debug)]
 struct Found {
     place: usize,
-    version: u32,
-    image: &'static [u8],
+    list: KeptList<'static>,
 }
 
 /// Bytes of a place.
@@ -51,20 +44,11 @@ fn fits<const PAGES: usize, const HOSTS: usize>(list: &[u8]) -> bool {
     Image::parse(list).is_ok_and(|image| image.pages() <= PAGES && image.hosts() <= HOSTS)
 }
 
-fn found<const PAGES: usize, const HOSTS: usize>(number: usize) -> Option<Found> {
-    let (header, rest) = place(number).split_at_checked(CHUNK)?;
-    let word = |at: usize| {
-        let bytes = header.get(4 * at..)?.first_chunk()?;
-        Some(u32::from_le_bytes(*bytes))
-    };
-    let (magic, version, length, digest) = (word(0)?, word(1)?, word(2)?, word(3)?);
-    let image = rest
-        .get(..length as usize)
-        .filter(|_| magic == MAGIC && version > 0)?;
-    (list_digest(image) == digest && fits::<PAGES, HOSTS>(image)).then_some(Found {
+fn found<const PAGES: usize, const HOSTS: usize>(number: usize, owner: u32) -> Option<Found> {
+    let list = kept::find(place(number), owner)?;
+    fits::<PAGES, HOSTS>(list.image).then_some(Found {
         place: number,
-        version,
-        image,
+        list,
     })
 }
 
@@ -89,11 +73,14 @@ impl Membership {
     /// What the device's settings say; `None` if it is alone, or was loaded with no image.
     /// `fetches` a day are what its slots can make. Work: the lists, each read once or twice.
     pub fn find<const PAGES: usize, const HOSTS: usize>(fetches: f32) -> Option<Self> {
-        let lists = [found::<PAGES, HOSTS>(0), found::<PAGES, HOSTS>(1)];
+        let broker = super::broker(settings::read())?;
+        let owner = kept::owner(&broker);
+        let lists = [0, 1].map(|number| found::<PAGES, HOSTS>(number, owner));
+        let lists = lists.into_iter().flatten();
         Some(Self {
-            broker: super::broker(settings::read())?,
+            broker,
             image: Image::parse(probe::image_flash()).ok()?,
-            list: lists.into_iter().flatten().max_by_key(|list| list.version),
+            list: lists.max_by_key(|found| found.list.version),
             room: Room {
                 pages: PAGES as u16,
                 hosts: HOSTS as u16,
@@ -106,7 +93,7 @@ impl Membership {
     /// What the probe runs on: the planner's list, or before there is one what it was loaded with.
     pub fn list(&self) -> &'static [u8] {
         self.list
-            .map_or_else(|| self.image.as_bytes(), |list| list.image)
+            .map_or_else(|| self.image.as_bytes(), |found| found.list.image)
     }
 
     /// Keeps the probe in its fleet until there is another list, saves what is not saved yet, and
@@ -122,9 +109,10 @@ impl Membership {
         flash: F,
     ) -> ! {
         static MEMORY: ConstStaticCell<Memory> = ConstStaticCell::new(Memory::NEW);
-        let spare = self.list.map_or(0, |list| 1 - list.place);
-        let mut lists = Lists::new(flash, spare, self.fits);
-        let version = self.list.map_or(0, |list| list.version);
+        let number = self.list.map_or(0, |found| 1 - found.place);
+        let spare = Spare { flash, number };
+        let mut lists = ListWriter::new(spare, kept::owner(&self.broker), self.fits);
+        let version = self.list.map_or(0, |found| found.list.version);
         let who = (self.broker, self.image);
         let room = (self.room, &mut lists);
         super::run(probe, stack, MEMORY.take(), who, (boot, version), room).await;
@@ -135,125 +123,40 @@ impl Membership {
     }
 }
 
-/// Where the next list goes. A sector is erased when the first byte of it comes, so that no call
-/// stops the device for longer than one erase or two.
-struct Lists<F> {
+/// The place that is not in use: where the next list goes.
+struct Spare<F> {
     flash: F,
-    /// The place that is not in use.
-    spare: usize,
-    fits: fn(&[u8]) -> bool,
-    /// Bytes that were announced, …
-    announced: usize,
-    /// … those that are in flash, behind the header, …
-    length: usize,
-    /// … and those that do not fill a chunk yet.
-    chunk: [u8; CHUNK],
-    held: usize,
-    /// Bytes of the place, from its beginning, that are erased.
-    erased: usize,
+    number: usize,
 }
 
-impl<F: ChipFlash> Lists<F> {
-    fn new(flash: F, spare: usize, fits: fn(&[u8]) -> bool) -> Self {
+impl<F: ChipFlash> Spare<F> {
+    /// Where a byte of it is, as the driver counts.
+    fn address(&self, offset: usize) -> u32 {
         const {
             assert!(
                 CHUNK.is_multiple_of(F::WRITE_SIZE),
                 "a chunk is whole words"
             );
         }
-        Self {
-            flash,
-            spare,
-            fits,
-            announced: 0,
-            length: 0,
-            chunk: [0; CHUNK],
-            held: 0,
-            erased: 0,
-        }
-    }
-
-    /// Where a byte of the spare place is, as the driver counts.
-    fn address(&self, offset: usize) -> u32 {
-        let start = (&raw const _lists_start).addr() + self.spare * size();
+        let start = (&raw const _lists_start).addr() + self.number * size();
         (start + offset) as u32 - F::BASE
-    }
-
-    /// Erases as much of the place as has to be for so many bytes.
-    fn erase_to(&mut self, end: usize) -> bool {
-        while self.erased < end {
-            let from = self.address(self.erased);
-            if self.flash.erase(from, from + F::ERASE_SIZE as u32).is_err() {
-                return false;
-            }
-            self.erased += F::ERASE_SIZE;
-        }
-        true
-    }
-
-    /// Writes what is held, and ones behind it.
-    fn flush(&mut self) -> bool {
-        let at = CHUNK + self.length;
-        if let Some(rest) = self.chunk.get_mut(self.held..) {
-            rest.fill(0xff);
-        }
-        let address = self.address(at);
-        let written = self.erase_to(at + CHUNK) && self.flash.write(address, &self.chunk).is_ok();
-        self.length += self.held;
-        self.held = 0;
-        written
     }
 }
 
-impl<F: ChipFlash> Device for Lists<F> {
-    fn room(&self) -> u32 {
-        size().saturating_sub(CHUNK) as u32
+impl<F: ChipFlash> Place for Spare<F> {
+    const SECTOR: usize = F::ERASE_SIZE;
+
+    fn erase(&mut self, from: usize) -> bool {
+        let from = self.address(from);
+        self.flash.erase(from, from + F::ERASE_SIZE as u32).is_ok()
     }
 
-    fn begin(&mut self, length: u32) -> bool {
-        (self.length, self.held, self.erased) = (0, 0, 0);
-        self.announced = length as usize;
-        // With its header goes the list that was there.
-        self.erase_to(CHUNK)
+    fn write(&mut self, at: usize, chunk: &[u8; CHUNK]) -> bool {
+        self.flash.write(self.address(at), chunk).is_ok()
     }
 
-    fn write(&mut self, mut bytes: &[u8]) -> bool {
-        if self.length + self.held + bytes.len() > self.announced.min(self.room() as usize) {
-            return false;
-        }
-        while !bytes.is_empty() {
-            let free = self.chunk.get_mut(self.held..).unwrap_or_default();
-            let (now, later) = bytes.split_at(free.len().min(bytes.len()));
-            for (to, from) in free.iter_mut().zip(now) {
-                *to = *from;
-            }
-            self.held += now.len();
-            bytes = later;
-            let is_last = self.length + self.held == self.announced;
-            if (self.held == CHUNK || is_last) && !self.flush() {
-                return false;
-            }
-        }
-        true
-    }
-
-    fn written(&self) -> &[u8] {
-        let list = place(self.spare).get(CHUNK..);
-        let list = list.and_then(|list| list.get(..self.length));
-        list.unwrap_or_default()
-    }
-
-    fn keep(&mut self, version: u32) -> bool {
-        let list = self.written();
-        if !(self.fits)(list) {
-            return false;
-        }
-        let header = [MAGIC, version, list.len() as u32, list_digest(list)];
-        let mut chunk = [0xff; CHUNK];
-        for (to, word) in chunk.chunks_exact_mut(4).zip(header) {
-            to.copy_from_slice(&word.to_le_bytes());
-        }
-        self.flash.write(self.address(0), &chunk).is_ok()
+    fn bytes(&self) -> &[u8] {
+        place(self.number)
     }
 
     fn tell(&mut self, event: FleetEvent) {

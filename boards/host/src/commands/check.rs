@@ -133,7 +133,7 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
             for (host, headers) in &listing.headers {
                 let names: Vec<&str> = headers.iter().map(Header::name).collect();
                 output::say(format_args!(
-                    "note: {host}: {} for `run`; no image holds headers, a probe takes them from its settings",
+                    "note: {host}: {} for `run`; no image holds headers, a probe takes them from its settings, and `fleet` refuses them",
                     names.join(", ")
                 ));
             }

@@ -25,7 +25,7 @@ use crate::fleet::link;
 use crate::fleet::saved::Folder;
 use crate::fleet::service::Service;
 use crate::lists::hosts;
-use crate::lists::listing::ListingArgs;
+use crate::lists::listing::{Listing, ListingArgs};
 use crate::lists::page_image::Options;
 use crate::lists::probe_args::ProbeArgs;
 use crate::output::{self, Format};
@@ -44,7 +44,7 @@ pub struct PlannerArgs {
     /// sitemap, OPML
     #[arg(value_name = "PAGES.csv")]
     pages: Option<PathBuf>,
-    /// What is special about some hosts: politeness, group, hours, hints, pin
+    /// What is special about some hosts: politeness, group, hours, pin
     #[arg(long, value_name = "HOSTS.csv")]
     hosts: Option<PathBuf>,
     /// Least time between two fetches from one host, by whichever probe [default: 15s]
@@ -171,11 +171,33 @@ fn collection(args: &PlannerArgs, pages: &std::path::Path) -> Result<(Collection
         politeness: args.politeness,
     };
     let politeness = args.politeness.unwrap_or(POLITENESS);
+    if args.probe.discover.discover {
+        return Err(Error::Usage(
+            "found --discover, expected it with a probe that is alone: a fleet's probes visit what its planner lists".into(),
+        ));
+    }
     let listed = listing.read(POLITENESS)?;
     let options = args.probe.options(&listed)?;
+    check_hosts(&listed)?;
     let special = args.hosts.as_deref().map(hosts::read).transpose()?;
     let collection = Collection::new(listed, special.unwrap_or_default(), politeness);
     Ok((collection, options))
+}
+
+/// Is there nothing in HOSTS.csv that a fleet's probes would have to know and are not told?
+///
+/// # Errors
+/// A header: a host that needs it would be asked without.
+fn check_hosts(listed: &Listing) -> Result<(), Error> {
+    if let Some((host, _)) = listed.headers.first() {
+        return Err(Error::Usage(format!(
+            "{host}: found a header in HOSTS.csv, expected none in a fleet: its lists carry no headers, and probes would ask without"
+        )));
+    }
+    if !listed.tellers.is_empty() {
+        output::say("note: `hints` of HOSTS.csv are not for a fleet: its probes learn without");
+    }
+    Ok(())
 }
 
 /// Where the broker is: as it is said, or as the folder of a broker says.

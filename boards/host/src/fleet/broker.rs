@@ -191,7 +191,8 @@ fn acl(fleet: &str) -> String {
          topic readwrite dunlin/1/{fleet}/#\n\
          topic write homeassistant/#\n\n\
          user monitor\n\
-         topic read dunlin/1/{fleet}/#\n\n\
+         topic read dunlin/1/{fleet}/#\n\
+         topic read homeassistant/#\n\n\
          pattern write dunlin/1/{fleet}/probe/%u/up/#\n\
          pattern read dunlin/1/{fleet}/probe/%u/down/#\n"
     )

@@ -83,6 +83,12 @@ impl HostGroup {
         }
     }
 
+    /// Fetches a day that its politeness allows.
+    pub fn fetches_a_day(&self) -> f32 {
+        // Zero is no politeness at all: without end.
+        86_400.0 / self.politeness.as_secs_f64() as f32
+    }
+
     fn gate(&self) -> Gate {
         let name = self.name.split_once(' ').map_or("", |(_, name)| name);
         Gate {

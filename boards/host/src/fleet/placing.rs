@@ -15,6 +15,35 @@ const MOST_MOVED: f64 = 0.08;
 /// A probe that asks for less beyond its link than this share of it is not worth moving hosts for.
 const WORTH_MOVING: f32 = 0.1;
 
+/// What a probe has, in the terms of what it has room for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Load {
+    pages: u32,
+    hosts: u32,
+    demand: f32,
+}
+
+impl Load {
+    fn add(&mut self, group: &Group) {
+        self.pages += group.pages;
+        self.hosts += group.hosts;
+        self.demand += group.demand;
+    }
+
+    fn remove(&mut self, group: &Group) {
+        self.pages = self.pages.saturating_sub(group.pages);
+        self.hosts = self.hosts.saturating_sub(group.hosts);
+        self.demand -= group.demand;
+    }
+
+    /// Does it leave room for this group, within a fair share?
+    fn leaves(&self, group: &Group, room: &ProbeCapacity) -> bool {
+        self.pages + group.pages <= room.pages.min(room.fair)
+            && self.hosts + group.hosts <= room.hosts
+            && self.demand + group.demand <= room.link
+    }
+}
+
 /// The place of a probe among those that are here, which are in order, by its number.
 fn places_of(here: &[usize]) -> impl Fn(u32) -> Option<usize> {
     move |number| here.binary_search(&(number as usize)).ok()
@@ -101,13 +130,7 @@ impl Coordinator {
     /// Fetches a day that a group is likely to ask for: its share, as far as politeness allows.
     fn demand(&self, group: &HostGroup) -> f32 {
         let share = group.pages as f32 / self.collection.pages().max(1) as f32;
-        let politeness = group.politeness.as_secs_f64() as f32;
-        let most = if politeness > 0.0 {
-            86_400.0 / politeness
-        } else {
-            f32::MAX
-        };
-        (self.settings.budget * share).min(most)
+        (self.settings.budget * share).min(group.fetches_a_day())
     }
 
     fn group(&self, group: &HostGroup) -> Group {
@@ -202,55 +225,59 @@ impl Coordinator {
         }
     }
 
+    /// What each of these probes has, with what is promised to it.
+    fn loads(&self, here: &[usize]) -> Vec<Load> {
+        let mut loads = vec![Load::default(); here.len()];
+        let place_of = places_of(here);
+        for group in self.collection.groups() {
+            let holder = match group.holder {
+                Holder::Probe(owner) => Some(owner),
+                Holder::Leaving { to, .. } => to,
+                Holder::Nobody { wanted_by } => wanted_by,
+            };
+            let load = holder.and_then(&place_of).and_then(|at| loads.get_mut(at));
+            if let Some(load) = load.filter(|_| group.pages > 0) {
+                load.add(&self.group(group));
+            }
+        }
+        loads
+    }
+
     /// Takes hosts from probes that have more than their fair share, for those that have less: the
     /// ones first that go least well with their owner.
     fn make_room(&mut self, here: &[usize]) {
         let fair = self.fair(here.len());
-        let mut load = vec![0_u32; here.len()];
+        let mut loads = self.loads(here);
         let place_of = places_of(here);
         let mut own: Vec<Vec<usize>> = vec![Vec::new(); here.len()];
         for (number, group) in self.collection.groups().iter().enumerate() {
-            // What is promised counts already.
-            let holder = match group.holder {
-                Holder::Probe(owner) => Some((owner, true)),
-                Holder::Leaving { to, .. } => to.map(|to| (to, false)),
-                Holder::Nobody { wanted_by } => wanted_by.map(|to| (to, false)),
-            };
-            let place = holder.and_then(|(owner, has)| Some((place_of(owner)?, has)));
-            if let Some((place, has)) = place {
-                load[place] += group.pages;
-                if has {
-                    own[place].push(number);
-                }
+            if let Some(place) = group.holder.owner().and_then(&place_of) {
+                own[place].push(number);
             }
         }
-        let key = |place: usize| self.roster.get(here[place]).map_or(0, |probe| probe.key);
-        let keys: Vec<u64> = (0..here.len()).map(key).collect();
-        let room: Vec<u32> = (0..here.len())
-            .map(|place| self.room(here[place], fair).pages.min(fair))
-            .collect();
+        let room: Vec<ProbeCapacity> = here.iter().map(|one| self.room(*one, fair)).collect();
         let mut moves = Vec::new();
         for place in 0..here.len() {
             let affinity = |group: &usize| {
                 let group = &self.collection.groups()[*group];
-                score(group.key, keys[place])
+                score(group.key, room[place].key)
             };
             let mut groups = own[place].clone();
             groups.sort_by_key(affinity);
-            for group in groups {
-                if load[place] <= fair {
+            for number in groups {
+                if loads[place].pages <= fair {
                     break;
                 }
-                let pages = self.collection.groups()[group].pages;
-                let group_key = self.collection.groups()[group].key;
-                let has_room = |to: &usize| *to != place && load[*to] + pages <= room[*to];
+                let group = self.group(&self.collection.groups()[number]);
+                // Where it would find no room it would come back, after a pause for nothing.
+                let has_room = |to: &usize| *to != place && loads[*to].leaves(&group, &room[*to]);
                 let to = (0..here.len())
                     .filter(has_room)
-                    .max_by_key(|to| score(group_key, keys[*to]));
+                    .max_by_key(|to| score(group.key, room[*to].key));
                 if let Some(to) = to {
-                    load[place] -= pages;
-                    load[to] += pages;
-                    moves.push((group, here[to] as u32));
+                    loads[place].remove(&group);
+                    loads[to].add(&group);
+                    moves.push((number, here[to] as u32));
                 }
             }
         }
@@ -270,7 +297,7 @@ impl Coordinator {
         let fair = self.fair(here.len());
         let mut wish = Vec::new();
         let mut balances = Vec::new();
-        for number in &here {
+        for (number, load) in here.iter().zip(self.loads(&here)) {
             let entry = self.planner.entries().get(*number);
             let report = entry.and_then(|entry| entry.report);
             let room = self.room(*number, fair);
@@ -297,8 +324,8 @@ impl Coordinator {
             balances.push(Balance {
                 key: room.key,
                 excess,
-                pages: room.pages.saturating_sub(pages),
-                hosts: room.hosts,
+                pages: room.pages.saturating_sub(load.pages),
+                hosts: room.hosts.saturating_sub(load.hosts),
             });
         }
         let place_of = places_of(&here);

@@ -7,6 +7,10 @@ use dunlin::time::{Duration, Instant};
 /// A grant is given again, beyond a probe's reports, where it raises the budget by more than this
 /// share.
 const WORTH_TELLING: f32 = 0.02;
+/// The share of what politeness allows that a probe is granted at most: at its very end one fetch
+/// more is worth nothing, and with a little less one is worth much. Grants would swing between the
+/// two for ever.
+const POLITE: f32 = 0.99;
 
 /// How a planner treats its probes.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +38,8 @@ pub struct Entry {
     pub heard: Instant,
     /// It has nothing to fetch, or shall not.
     idle: bool,
+    /// Fetches a day that the politeness of its hosts allows.
+    polite: f32,
     /// What it should have.
     target: f32,
 }
@@ -45,6 +51,7 @@ impl Entry {
             report: None,
             heard: Instant::ZERO,
             idle: false,
+            polite: f32::INFINITY,
             target: 0.0,
         }
     }
@@ -122,6 +129,14 @@ impl Planner {
     pub fn set_idle(&mut self, probe: usize, idle: bool) {
         if let Some(entry) = self.entries.get_mut(probe) {
             entry.idle = idle;
+        }
+    }
+
+    /// The hosts of a probe can be asked so often in a day, all together: it is granted no more,
+    /// whatever its link could carry.
+    pub fn set_polite(&mut self, probe: usize, fetches: f32) {
+        if let Some(entry) = self.entries.get_mut(probe) {
+            entry.polite = fetches;
         }
     }
 
@@ -236,8 +251,8 @@ impl Planner {
     }
 }
 
-/// What a probe asks for. It may say anything: what it holds is known better here, and its share is
-/// capped.
+/// What a probe asks for. It may say anything: what it holds is known better here, its share is
+/// capped, and what politeness allows it cannot know better than its planner.
 fn demand(entry: &Entry, cap: f32, rules: &Rules, now: Instant) -> Option<Demand> {
     let report = entry.report?;
     let link = if report.outlook.link >= 0.0 {
@@ -249,6 +264,6 @@ fn demand(entry: &Entry, cap: f32, rules: &Rules, now: Instant) -> Option<Demand
         budget: report.budget.min(entry.ledger.committed(rules.drift, now)),
         price: report.outlook.price,
         elasticity: report.outlook.elasticity,
-        most: link.min(cap),
+        most: link.min(cap).min(POLITE * entry.polite),
     })
 }

@@ -5,6 +5,7 @@ use std::io;
 use dunlin::fleet::{Command, LONGEST, ListNotice, ProbeTopic, Verb, encode, list_digest, topic};
 use dunlin::time::Instant;
 
+use super::collection::HostGroup;
 use super::coordinator::{Coordinator, SentCommand};
 use super::link::Outgoing;
 use super::roster::List;
@@ -119,6 +120,8 @@ impl Coordinator {
                 crate::output::say(format_args!("a list cannot be made: {why}"));
                 self.image(&[]).unwrap_or_default()
             });
+            self.planner
+                .set_polite(number, self.polite(&groups[number]));
             let version = self.planner.entries().get(number);
             let version = version.map_or(0, |entry| entry.ledger.list());
             let token = dunlin::math::split_mix(&mut self.random);
@@ -143,6 +146,13 @@ impl Coordinator {
             self.announce(number, now);
         }
         Ok(())
+    }
+
+    /// Fetches a day that the politeness of these groups allows.
+    fn polite(&self, groups: &[u32]) -> f32 {
+        let groups = groups.iter();
+        let groups = groups.filter_map(|group| self.collection.groups().get(*group as usize));
+        groups.map(HostGroup::fetches_a_day).sum()
     }
 
     /// Tells a probe where its list is.

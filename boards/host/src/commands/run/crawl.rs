@@ -40,7 +40,7 @@ use crate::monitor::names::Names;
 use crate::monitor::own::Watched;
 use crate::monitor::web::Site;
 use crate::output::{self, Table, file};
-use crate::post::Post;
+use crate::post::{Post, PostUrl};
 use crate::push::Pushes;
 use crate::told::outbox::Outbox;
 
@@ -100,7 +100,8 @@ pub(super) fn crawl_list<S: Future<Output = ()>>(
     });
     let token = token.transpose()?;
     let mut told = args.told.start(&connect, &resolve, unix_time())?;
-    if let Some(url) = &args.collect {
+    let collector = collector(args, &image)?;
+    if let Some(url) = &collector {
         let post = Post::new(url.at(news::PATH), connect.clone(), resolve.clone());
         let token = token.clone();
         told.also(Outbox::to(NewsPost { post, token }));
@@ -118,8 +119,7 @@ pub(super) fn crawl_list<S: Future<Output = ()>>(
             filters: Arc::clone(&filters),
         })?;
     }
-    let courier = args
-        .collect
+    let courier = collector
         .as_ref()
         .map(|url| Keep::There(Courier::new(url, token, connect.clone(), resolve.clone())));
     let keep = archive.map(|archive| Keep::Here(Keeper::new(archive)));
@@ -152,6 +152,16 @@ pub(super) fn crawl_list<S: Future<Output = ()>>(
         pushes,
     };
     crawl(image, board, network, kept, args, until)
+}
+
+/// Whom copies go to: as this run was told, or as the list of a fleet's planner says, unless this
+/// run keeps them itself.
+fn collector(args: &Args, image: &Image<'_>) -> Result<Option<PostUrl>, Error> {
+    if args.collect.is_some() || args.archive.folder().is_some() {
+        return Ok(args.collect.clone());
+    }
+    let told = image.collector().map(PostUrl::parse).transpose();
+    told.map_err(|why| Error::Usage(format!("the list's collector: {why}")))
 }
 
 /// Says which headers others can read on their way.
