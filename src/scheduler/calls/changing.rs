@@ -416,7 +416,7 @@ macro_rules! changing {
             ///
             /// ```
             /// # use dunlin::scheduler::*;
-            /// # let mut before: Scheduler<16, 4> = Scheduler::new(Settings::DEFAULT);
+            /// # let before: Scheduler<16, 4> = Scheduler::new(Settings::DEFAULT);
             /// # let mut scheduler: Scheduler<16, 4> = Scheduler::new(Settings::DEFAULT);
             /// use dunlin::learn::Trust;
             ///
