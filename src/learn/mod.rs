@@ -38,7 +38,7 @@ pub use last_modified::LastModified;
 pub use online::{Estimate, LearningSettings, Prior};
 pub use regular::{naive, regular};
 pub use shape::{Gaps, Law, fit};
-pub(crate) use trust::Trust;
+pub use trust::Trust;
 
 use crate::time::Duration;
 

@@ -11,6 +11,9 @@
 //! It starts at nothing, which makes a round robin of the first visits, and grows within a round or
 //! two where pages differ. In worlds that go by a clock learning was up to 4 % below round robin
 //! without it, and in worlds of Poisson pages it gains as well: after six visits a page 0.5 to 1 %.
+//!
+//! It outlives a restart with the records that it is about. Records of earlier firmware, which kept
+//! none, are believed in full until visits say otherwise.
 
 use super::{Estimate, Prior};
 use crate::math::{greater, lesser};
@@ -22,18 +25,39 @@ const GUESS: f32 = 2.0;
 const MOST_EVIDENCE: f32 = 4096.0;
 
 /// The part of what pages have shown that counts, from 0 to 1. Eight bytes for all pages.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Trust {
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Trust {
     share: f32,
-    /// Sum of the squares of the slopes: how sure the share is.
+    /// Sum of the squares of the slopes: how sure the share is; 0 before the first visit that could
+    /// tell.
     evidence: f32,
 }
 
 impl Trust {
     pub(crate) const NONE: Self = Self {
         share: 0.0,
-        evidence: GUESS,
+        evidence: 0.0,
     };
+
+    /// What was kept elsewhere, of [`Self::parts`]; `None` if there is no such trust.
+    pub fn from_parts([share, evidence]: [f32; 2]) -> Option<Self> {
+        let sound = (0.0..=1.0).contains(&share) && (GUESS..=MOST_EVIDENCE).contains(&evidence);
+        sound.then_some(Self { share, evidence })
+    }
+
+    /// The share that counts and how sure it is, to be kept elsewhere.
+    pub fn parts(&self) -> [f32; 2] {
+        [self.share, greater(GUESS, self.evidence)]
+    }
+
+    /// Takes for granted what pages have shown to somebody else, unless it has heard of any record
+    /// that was put to the test.
+    pub(crate) fn grant(&mut self) {
+        if self.evidence <= 0.0 {
+            self.share = 1.0;
+        }
+    }
 
     /// The part of what a page has shown itself that counts.
     pub(crate) fn share(&self) -> f32 {
@@ -50,7 +74,8 @@ impl Trust {
     #[inline(never)] // As seldom as it is called.
     pub(crate) fn update(&mut self, own: &Estimate, prior: &Prior, days: f32, changed: bool) {
         let slope = own.slope_of_likelihood(prior, self.share, days, changed);
-        self.evidence = lesser(self.evidence + slope * slope, MOST_EVIDENCE);
+        let evidence = greater(GUESS, self.evidence) + slope * slope;
+        self.evidence = lesser(MOST_EVIDENCE, evidence);
         // Not `clamp`: what is no number becomes 0.
         let share = self.share + slope / self.evidence;
         self.share = lesser(greater(0.0, share), 1.0);
@@ -95,6 +120,33 @@ mod tests {
     fn stays_low_where_pages_keep_to_a_clock() {
         let share = after(8, |page, day| (page + day) % 2 == 0);
         assert!(share < 0.1, "{share}");
+    }
+
+    #[test]
+    fn is_kept_and_only_taken_for_granted_where_there_is_none() {
+        let mut trust = Trust::NONE;
+        assert_eq!(
+            Trust::from_parts(trust.parts()).map(|kept| kept.share()),
+            Some(0.0)
+        );
+        trust.grant();
+        assert_eq!(trust.share(), 1.0, "nobody knows better");
+        let prior = Prior::new(1.0, 1.0);
+        trust.update(&Estimate::new(&prior), &prior, 1.0, true);
+        let kept = Trust::from_parts(trust.parts());
+        assert_eq!(kept, Some(trust));
+        let mut kept = Trust::from_parts([0.25, 8.0]).expect("sound");
+        kept.grant();
+        assert_eq!(kept.share(), 0.25, "it was kept");
+        for parts in [
+            [0.0, 0.0],
+            [-0.1, 8.0],
+            [1.1, 8.0],
+            [f32::NAN, 8.0],
+            [0.5, f32::NAN],
+        ] {
+            assert_eq!(Trust::from_parts(parts), None, "{parts:?}");
+        }
     }
 
     #[test]

@@ -152,6 +152,7 @@ fn root_record(
         time: clock.stamp(now, now),
         firm: clock.is_firm(now),
         price: scheduler.price(),
+        trust: Some(scheduler.trust()),
     }
 }
 
@@ -205,7 +206,7 @@ fn page_record(
 ) -> Option<PageRecord> {
     let id = state.scheduler.page_id(index)?;
     let page = state.known.pages.get(index)?;
-    let estimate = state.scheduler.estimate(id).ok()?;
+    let estimate = state.scheduler.page_memo(id).ok()?;
     let fetched = state.scheduler.last_fetch(id);
     let fetched = fetched.map(|then| state.clock.stamp(then, now));
     let fetched = fetched.unwrap_or(page.fetched);

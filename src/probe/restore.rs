@@ -84,7 +84,7 @@ impl<B: Board> Persistence<'_, '_, B> {
                 resumed.hosts += u16::from(state.resume_host(index, now));
             }
             for index in 0..setup.page_places() {
-                resumed.pages += u16::from(state.resume_page(index, now));
+                resumed.pages += u16::from(state.resume_page(index, setup, now));
             }
             #[cfg(feature = "fleet")]
             super::fleet::seed(&mut state.scheduler, state.known.pages, setup);
@@ -145,6 +145,9 @@ impl State<'_> {
             self.persist.root_sector = sector;
             self.clock.was_root(root.time, root.firm);
             self.scheduler.restore_price(root.price);
+            if let Some(trust) = root.trust {
+                self.scheduler.restore_trust(trust);
+            }
         }
     }
 
@@ -217,7 +220,7 @@ impl State<'_> {
     }
 
     /// Puts the page where it would be; was it known?
-    fn resume_page(&mut self, index: usize, now: Instant) -> bool {
+    fn resume_page(&mut self, index: usize, setup: &Setup<'_>, now: Instant) -> bool {
         let page = self.known.pages.get(index);
         let Some(page) = page.filter(|page| page.sector() != NOWHERE) else {
             return false;
@@ -227,6 +230,10 @@ impl State<'_> {
             && let Ok(estimate) = self.scheduler.estimate(id)
         {
             let _ = self.scheduler.restore_page(id, estimate, ago, certain, now);
+            if setup.page(index).is_ok_and(|page| page.rate.is_some()) {
+                // Its owner has named a rate, which is not weighed by what others have shown.
+                let _ = self.scheduler.believe(id, estimate);
+            }
         }
         true
     }

@@ -116,7 +116,8 @@
 //! # Start, restart, overload
 //! New pages are fetched at the pace of the budget, heavy ones first. After a restart
 //! ([`restore_page`](Scheduler::restore_page)) or a day without network, what is overdue is fetched
-//! at the same pace: no burst beyond [`Settings::burst`]. Where budget or a gate cannot keep up,
+//! at the same pace: no burst beyond [`Settings::burst`]; what pages had shown is trusted as far as
+//! before ([`restore_trust`](Scheduler::restore_trust)). Where budget or a gate cannot keep up,
 //! prices rise until those pages wait that lose least by it, and [`Counter::SkippedByGate`],
 //! [`Counter::SkippedByBudget`], [`Counter::Late`] and [`Counters::late_seconds`] say so.
 //!

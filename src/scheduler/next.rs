@@ -14,7 +14,8 @@ use crate::time::{Duration, Instant};
 const LEAD: f32 = 1.0 / 16.0;
 
 /// Pages that change by the clock may be fetched before the budget allows it, so that all can be
-/// that change at the same time: by the budget of the first round's day, and of one more.
+/// that change at the same time: by the budget of the first round's day, and of one more. In days,
+/// because the clocks of a list are those of a day as a rule.
 const AHEAD: Duration = Duration::from_secs(2 * 86_400);
 
 /// What to do now. There are these three answers and no others: a loop that matches them is

@@ -65,8 +65,8 @@ pub(super) const LIMITED: u8 = 0x20;
 /// It changes by the clock.
 pub(super) const BY_CLOCK: u8 = 0x10;
 
-/// The belief about this page is its own and no longer its host's: its owner named a rate, it was
-/// kept from an earlier run, or its habits changed.
+/// The belief about this page is its own and no longer its host's: its owner named a rate, others
+/// have learnt it, or its habits changed.
 pub(super) const OWN: u8 = 0x80;
 
 /// There is evidence that it changes faster than it is usually visited: it was found changed after

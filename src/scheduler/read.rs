@@ -6,7 +6,7 @@ use super::state::State;
 use super::tick::Tick;
 use super::{Counters, Error, HostId, HostMemo, PageId};
 use crate::heap::Id;
-use crate::learn::Estimate;
+use crate::learn::{Estimate, Trust};
 use crate::plan::worth::Belief;
 use crate::time::{Duration, Instant};
 
@@ -121,18 +121,32 @@ pub(super) trait Read<I: Id> {
             .ok_or(Error::UnknownPage)
     }
 
+    fn page_memo(&self, page: PageId) -> Result<Estimate, Error> {
+        self.page(page)
+            .map(|state| self.counting(state, 1.0))
+            .ok_or(Error::UnknownPage)
+    }
+
+    fn trust(&self) -> Trust {
+        self.state().trust
+    }
+
     /// What is believed of a page: what it has shown itself, as far as that is trusted, on top of
     /// what its host's pages have.
     #[inline(never)] // Once for all callers.
     fn believed(&self, page: &PageState<I>) -> Belief {
+        belief(&self.counting(page, self.state().trust.share()))
+    }
+
+    /// The same if this part of what it has shown is trusted.
+    fn counting(&self, page: &PageState<I>, share: f32) -> Estimate {
         if page.has_own_belief() {
-            return belief(&page.estimate);
+            return page.estimate;
         }
-        let share = self.state().trust.share();
         let host = self.host_table().get(page.host.index());
-        belief(&host.map_or(Estimate::UNKNOWN, |host| {
+        host.map_or(Estimate::UNKNOWN, |host| {
             page.estimate.counted(share).on(&host.prior)
-        }))
+        })
     }
 
     fn last_fetch(&self, page: PageId) -> Option<Instant> {

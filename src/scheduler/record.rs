@@ -19,7 +19,9 @@ const SELDOM: u32 = 4;
 const SHORT: f32 = 0.75;
 /// After so many even gaps that evidence is too old: the page may have calmed down.
 const LONG: f32 = 8.0;
-/// A page that is gone, or that robots rules forbid, is looked at again after this.
+/// A page that is gone, or that robots rules forbid, is looked at again after this at the earliest,
+/// in a world of seconds, too: a matter of politeness. Nobody likes to be asked again and again for
+/// what is not there, and robots.txt is asked for once a day.
 const RECHECK: Duration = Duration::DAY;
 
 impl<I: Id> Core<'_, I> {

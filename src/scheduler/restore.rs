@@ -6,8 +6,12 @@ use super::state::Core;
 use super::tick::Tick;
 use super::{Error, HostId, PageId};
 use crate::heap::Id;
-use crate::learn::Estimate;
+use crate::learn::{Estimate, Prior, Trust};
 use crate::time::{Duration, Instant};
+
+/// A page whose belief cannot be had to within this factor from its host's, with what it has shown
+/// on top, keeps it for itself.
+const UNLIKE: f32 = 2.0;
 
 /// What is worth keeping of a host. (What its pages have taught about new ones is learnt again from
 /// the pages.)
@@ -33,12 +37,24 @@ impl<I: Id> Core<'_, I> {
     ) -> Result<(), Error> {
         let (_, tick) = self.advance(now);
         let id = page_key(page)?;
-        let state = self.queued_mut(id)?;
-        state.estimate = estimate;
-        state.signals = state.signals & FLAGS | OWN;
-        state.last = Tick::NEVER;
-        let host = state.host;
+        let host = self.queued_mut(id)?.host;
+        self.state.trust.grant();
         self.teach_kin(host, &estimate, 1.0);
+        let prior = self.host(host).map_or(Prior::DEFAULT, |host| host.prior);
+        // What it has shown beyond its host's pages counts as far as such records are trusted. A
+        // page whose habits had changed is not like them, and cannot be told from them that way.
+        let shown = estimate.beyond(&prior);
+        let off = shown.on(&prior).rate() / estimate.rate();
+        let is_kin = (1.0 / UNLIKE..=UNLIKE).contains(&off);
+        let state = self.queued_mut(id)?;
+        state.last = Tick::NEVER;
+        state.signals &= FLAGS & !OWN;
+        if is_kin {
+            state.estimate = shown;
+        } else {
+            state.estimate = estimate;
+            state.signals |= OWN;
+        }
         if certain {
             return self.date_page(page, fetched_ago, now);
         }
@@ -83,6 +99,10 @@ impl<I: Id> Core<'_, I> {
         host.gate.restore_failures(memo.failures, now);
         host.price = memo.price.max(0.0);
         Ok(())
+    }
+
+    pub(super) fn restore_trust(&mut self, trust: Trust) {
+        self.state.trust = trust;
     }
 
     pub(super) fn restore_price(&mut self, price: f32) {

@@ -41,8 +41,12 @@ pub struct Settings {
     pub burst: u16,
     /// What holds for every gate.
     pub gate: GateSettings,
-    /// How evidence about change rates is weighed: it fades with a half-life of 30 visits, or of
-    /// 180 days if that is less.
+    /// How evidence about change rates is weighed: it fades with a half-life of 30 visits and,
+    /// besides, of 180 days. The days are a limit that is felt where pages are visited less often
+    /// than every few days, and they are there because sites change their habits by the calendar,
+    /// however seldom anybody looks: on real changes, at a visit in 50 days, freshness is 0.857
+    /// with them, 0.850 by visits alone and 0.856 at best with a half-life in mean gaps.
+    /// [`with_half_life`](learn::LearningSettings::with_half_life) sets another, or none.
     pub learn: learn::LearningSettings,
     /// The largest share of the budget that the pages of one gate may take in the long run, above
     /// 0; 1, the default, for no such cap. An optimal plan may rightly give a host more than the

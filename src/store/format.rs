@@ -6,7 +6,7 @@ use super::moved::MoveRecord;
 use super::record::{HostRecord, PageRecord, RECORD, Record, RecordError, Root, Stamp};
 use crate::fetch::robots::Access;
 use crate::fetch::{Etag, Scheme};
-use crate::learn::Estimate;
+use crate::learn::{Estimate, Trust};
 
 /// Bytes of the version and the number, before a record.
 const HEADER: usize = 5;
@@ -20,6 +20,8 @@ enum Version1<'a> {
         list: [u8; 8],
         time: [u8; 4],
         price: f32,
+        // Earlier firmware, which reads no further than the price, left zeros here.
+        trust: [f32; 2],
     },
     Host {
         host: [u8; 8],
@@ -86,12 +88,14 @@ impl Record {
                 list,
                 time,
                 price,
+                trust,
             } => Self::Root(Root {
                 device: u64::from_le_bytes(device),
                 list: u64::from_le_bytes(list),
                 time: Stamp(u32::from_le_bytes(time)),
                 firm,
                 price: sound_price(price)?,
+                trust: Trust::from_parts(trust),
             }),
             Version1::Host {
                 host,
@@ -153,12 +157,14 @@ impl Record {
                 list,
                 time,
                 price,
+                trust,
                 ..
             }) => Version1::Root {
                 device: device.to_le_bytes(),
                 list: list.to_le_bytes(),
                 time: time.0.to_le_bytes(),
                 price: *price,
+                trust: trust.map_or([0.0; 2], |trust| trust.parts()),
             },
             Self::Host(host) => Version1::Host {
                 host: host.host.to_le_bytes(),
@@ -261,6 +267,7 @@ mod tests {
             time: Stamp(u32::MAX),
             firm: true,
             price: 1e20,
+            trust: Trust::from_parts([0.75, 64.0]),
         };
         let moved = MoveRecord {
             start: u16::MAX,

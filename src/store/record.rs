@@ -6,7 +6,7 @@ use siphasher::sip::SipHasher13;
 
 use crate::fetch::robots::Access;
 use crate::fetch::{Etag, Scheme};
-use crate::learn::Estimate;
+use crate::learn::{Estimate, Trust};
 
 use super::moved::MoveRecord;
 
@@ -70,6 +70,8 @@ pub struct Root {
     pub firm: bool,
     /// What a fetch costs.
     pub price: f32,
+    /// How far what pages have shown is believed; `None` in what earlier firmware wrote.
+    pub trust: Option<Trust>,
 }
 
 /// What is kept of a host.

@@ -133,6 +133,7 @@ const ROOT: Root = Root {
     firm: true,
     time: Stamp::new(4, true),
     price: 1.0,
+    trust: None,
 };
 
 /// Whether the one record is saved, and where.

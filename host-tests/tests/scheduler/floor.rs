@@ -17,10 +17,11 @@ use dunlin::scheduler::Settings;
 use dunlin::time::Duration;
 use dunlin_host::simulate::policy::scheduler;
 use dunlin_host::simulate::repeat::{Mean, parallel};
-use dunlin_host::simulate::{Change, Options, PolicyName, run};
+use dunlin_host::simulate::{Change, Options, PolicyName, World, run};
 
 use super::long;
-use super::worlds::{WORLDS, freshness, log_normal, world};
+use super::restart::Restarting;
+use super::worlds::{WORLDS, freshness, freshness_of, log_normal, world};
 
 /// Half a minute between visits of a page.
 const GAP: f64 = 28.0 / 86_400.0;
@@ -69,6 +70,18 @@ impl Row {
 /// Paired seeds: the same changes under every policy. As many as `effort` visits allow, and then
 /// twice as many again and again while chance leaves open whether the world is below.
 fn compare(name: &str, visits: f64, effort: f64) -> Row {
+    compare_with(name, visits, effort, |world, seed| {
+        freshness(world, PolicyName::Carousel, true, GAP, visits, seed)
+    })
+}
+
+/// The same for another policy than the scheduler that is never interrupted.
+fn compare_with(
+    name: &str,
+    visits: f64,
+    effort: f64,
+    ours: impl Fn(&World, u64) -> f64 + Sync,
+) -> Row {
     let pages = world(name, GAP, visits, 1).pages.len() as f64;
     let mut seeds = (effort / (pages * visits)).ceil().clamp(6.0, 400.0) as usize;
     let mut runs: Vec<[f64; 3]> = Vec::new();
@@ -77,12 +90,12 @@ fn compare(name: &str, visits: f64, effort: f64) -> Row {
         runs.extend(parallel(seeds - begin, |more| {
             let seed = (begin + more) as u64 + 1;
             let world = world(name, GAP, visits, seed);
+            let of = |policy, learn| freshness(&world, policy, learn, GAP, visits, seed);
             [
-                (PolicyName::Carousel, true),
-                (PolicyName::Uniform, true),
-                (PolicyName::Carousel, false),
+                ours(&world, seed),
+                of(PolicyName::Uniform, true),
+                of(PolicyName::Carousel, false),
             ]
-            .map(|(policy, learn)| freshness(&world, policy, learn, GAP, visits, seed))
         }));
         let row = Row::of(&runs);
         seeds *= 2;
@@ -145,6 +158,53 @@ fn never_below_round_robin() {
     if !long() {
         insta::assert_snapshot!(table);
     }
+}
+
+#[test]
+fn nor_after_restarts() {
+    let mut missed = String::new();
+    // Worlds where trust in pages' records has to stay low, and two where it has to stay high.
+    let worlds = [
+        "daily 0.1",
+        "daily 0.3",
+        "daily 0.6",
+        "some days",
+        "first case",
+        "heavy tails",
+    ];
+    // One restart after ten visits a page; one after each two visits.
+    for every in [10.0_f64, 2.0] {
+        let visits = 3.0 * every.max(5.0);
+        for name in worlds {
+            let row = compare_with(name, visits, 1e5, |world, seed| {
+                let mut policy = Restarting::new(world, GAP, every, every < 5.0);
+                freshness_of(world, &mut policy, GAP, visits, seed)
+            });
+            let whole = compare(name, visits, 1e5);
+            println!(
+                "{name}, {visits} visits, a restart after {every}: {:.4}, round robin {:.4}, ahead by {:.2} ± {:.2} % \
+                 ({:.2} % without a restart)",
+                row.ours, row.round_robin, row.ahead, row.plus_minus, whole.ahead
+            );
+            if !row.is_above() {
+                writeln!(
+                    missed,
+                    "{name}, restart after {every}: {:.2} ± {:.2} %",
+                    row.ahead, row.plus_minus
+                )
+                .unwrap();
+            }
+            if row.ahead < whole.ahead - 1.0 - row.plus_minus {
+                writeln!(
+                    missed,
+                    "{name}, restart after {every}: {:.2} %, and {:.2} % without",
+                    row.ahead, whole.ahead
+                )
+                .unwrap();
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{missed}");
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod model;
 mod news;
 mod properties;
 mod real;
+mod restart;
 mod worlds;
 
 /// `DUNLIN_LONG=1` asks for the long variants.

@@ -26,7 +26,9 @@
 
 use dunlin::time::Duration;
 use dunlin_host::simulate::change::Quasi;
-use dunlin_host::simulate::{Change, Options, PolicyName, Random, SimHost, SimPage, World, run};
+use dunlin_host::simulate::{
+    Change, Options, Policy, PolicyName, Random, SimHost, SimPage, World, run,
+};
 
 /// Names of the worlds.
 pub const WORLDS: [&str; 22] = [
@@ -198,10 +200,21 @@ pub fn freshness(
     seed: u64,
 ) -> f64 {
     let per_day = world.pages.len() as f64 / gap;
+    let mut policy = policy.build(world, per_day, learn, seed);
+    freshness_of(world, &mut *policy, gap, visits, seed)
+}
+
+/// The same under a policy that is there already.
+pub fn freshness_of(
+    world: &World,
+    policy: &mut dyn Policy,
+    gap: f64,
+    visits: f64,
+    seed: u64,
+) -> f64 {
     let options = Options {
         fetch_time: Duration::from_micros(1),
         ..Options::new(visits * gap, seed)
     };
-    let mut policy = policy.build(world, per_day, learn, seed);
-    run(world, &mut *policy, &options).freshness
+    run(world, policy, &options).freshness
 }

@@ -75,11 +75,12 @@ fn restarted(before: &LargeScheduler, cut: Instant, power: Power) -> LargeSchedu
         return scheduler;
     }
     scheduler.restore_price(before.price());
+    scheduler.restore_trust(before.trust());
     for page in (0..PAGES).filter_map(|index| before.page_id(index)) {
         let Some(last) = before.last_fetch(page) else {
             continue;
         };
-        let estimate = before.estimate(page).expect("a page");
+        let estimate = before.page_memo(page).expect("a page");
         // Without a clock, at least as long ago as when the power went.
         let certain = power == Power::GoesWithClock;
         let ago = cut - last + if certain { OFF } else { Duration::ZERO };

@@ -208,6 +208,7 @@ impl Ledger for Truth {
                 firm: true,
                 time: stamp(version),
                 price: 1.0,
+                trust: None,
             }),
             RecordKey::Host(host) => Record::Host(HostRecord {
                 scheme: Some(dunlin::fetch::Scheme::Http),

@@ -20,9 +20,9 @@ use super::{
     Counters, Decision, Error, HostId, HostMemo, Outcome, PageId, PageSettings, Scheduler,
     SchedulerView, Settings,
 };
-use crate::learn::Estimate;
 #[cfg(feature = "hints")]
 use crate::learn::hints::{Hint, Provider};
+use crate::learn::{Estimate, Trust};
 use crate::polite::Hours;
 use crate::time::{Duration, Instant};
 

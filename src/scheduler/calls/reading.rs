@@ -105,6 +105,17 @@ macro_rules! reading {
             /// ```
             fn estimate(page: PageId) -> Result<Estimate, Error>;
 
+            /// What is worth keeping of what a page has shown; see [`Self::restore_page`]. All of
+            /// it counts here, where [`Self::estimate`] counts it as far as such records are
+            /// trusted at present.
+            ///
+            /// # Errors
+            /// [`Error::UnknownPage`]
+            fn page_memo(page: PageId) -> Result<Estimate, Error>;
+
+            /// How far what single pages have shown is trusted; see [`Self::restore_trust`].
+            fn trust() -> Trust;
+
             /// When a page was last fetched with an answer, as far as this run knows.
             ///
             /// ```
