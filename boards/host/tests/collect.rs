@@ -390,9 +390,11 @@ fn changes(news: &str) -> usize {
     news.lines().filter(changed).count()
 }
 
-/// Serves pages that never change, and says so to whoever knows them; how often it was asked for a
-/// page, and with which statuses it answered.
-fn serve_steady() -> (u16, Arc<Mutex<Vec<(String, u16)>>>) {
+/// The paths that a server was asked for, with the statuses that it answered.
+type Answered = Arc<Mutex<Vec<(String, u16)>>>;
+
+/// Serves pages that never change, and says so to whoever knows them.
+fn serve_steady() -> (u16, Answered) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = listener.local_addr().expect("an address").port();
     let answered = Arc::new(Mutex::new(Vec::new()));
