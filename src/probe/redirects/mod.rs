@@ -356,6 +356,16 @@ impl<'a> Redirects<'a> {
         }
     }
 
+    /// Nobody knows how many visits were made to a page that had moved for good before the device
+    /// started: as many as are `drawn`, so that each visit is a check as often as any other.
+    pub(super) fn resume(&mut self, page: u16, drawn: impl FnOnce() -> u64) {
+        if let Some(mut redirect) = self.get(Subject::Page(page)) {
+            redirect.visits = (drawn() % u64::from(CHECK_VISITS)) as u8;
+            // What replaces its own record fits where that was.
+            self.put(&redirect);
+        }
+    }
+
     /// Forgets where a page has moved to: it is looked for where the list says again, and the store
     /// has to be told if it knew.
     pub(super) fn forget(&mut self, page: u16) {
