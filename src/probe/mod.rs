@@ -433,7 +433,7 @@ impl<'a, B: Board> Probe<'a, B> {
     }
 
     /// Seconds since 1970, once that is certain; never before the moment that the store knows, if a
-    /// time server or three hosts gave that.
+    /// time server or three hosts gave that, unless a time server says so now.
     pub fn unix_time(&self) -> Option<u64> {
         let now = self.board.now();
         self.state().clock.certain(now)

@@ -10,7 +10,7 @@ use super::{Board, Event, Probe, State};
 use crate::fetch::Scheme;
 use crate::fetch::robots::{Access, HostRobots};
 use crate::scheduler::{HostMemo, PageSettings};
-use crate::store::{HostRecord, NOWHERE, PageRecord, Partition, Record, Root, Store};
+use crate::store::{HostRecord, NOWHERE, PageRecord, Partition, Record, Root, Store, hash};
 use crate::time::{Duration, Instant};
 
 /// What was found in the store.
@@ -85,6 +85,7 @@ impl<B: Board> Persistence<'_, '_, B> {
             }
             for index in 0..setup.page_places() {
                 resumed.pages += u16::from(state.resume_page(index, setup, now));
+                state.resume_move(index as u16, setup, now);
             }
             #[cfg(feature = "fleet")]
             super::fleet::seed(&mut state.scheduler, state.known.pages, setup);
@@ -236,6 +237,17 @@ impl State<'_> {
             }
         }
         true
+    }
+
+    /// Draws how many visits to a page that has moved for good were made since the list's own URL
+    /// was asked for, which the store does not say: a device that starts again and again would
+    /// never come to as many as it takes. At each start another number is drawn, because it is
+    /// another time.
+    fn resume_move(&mut self, page: u16, setup: &Setup<'_>, now: Instant) {
+        let present = self.clock.stamp(now, now).seconds();
+        let drawn = u64::from(page) << 32 | u64::from(present);
+        let drawn = || hash(&setup.config.key, &drawn.to_le_bytes());
+        self.known.redirects.resume(page, drawn);
     }
 
     /// Puts what an earlier run dated in its place in time, and marks what this one has done

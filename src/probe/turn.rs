@@ -237,8 +237,8 @@ impl<'a, B: Board> Runner<'_, 'a, B> {
         let back_off = {
             let state = &mut *self.probe.state();
             if let Some(counted) = conclusion.counted {
-                if let Some(date) = counted.date {
-                    state.clock.hear(turn.host, date.as_unix(), now);
+                if let Some((host, date)) = counted.date {
+                    state.clock.hear(host, date.as_unix(), now);
                 }
                 state.tell_time_of_day(&self.probe.setup, now);
             }

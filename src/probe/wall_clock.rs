@@ -38,6 +38,7 @@ pub(super) struct WallClock {
     /// How late it was when the device was last on, in seconds: since 1970, if it knew.
     before: u32,
     /// It cannot be earlier than this, in seconds since 1970: a time server or three hosts said so.
+    /// A time server may lower it.
     floor: u32,
 }
 
@@ -77,6 +78,9 @@ impl WallClock {
         let before = self.start(now).filter(|_| self.is_certain(now));
         self.server = Some(start);
         self.asks_server = false;
+        // Whoever gave the time that was stored, the owner's server knows better: with three hosts
+        // that had lied, there would be no date until the next start.
+        self.floor = self.floor.min(date.try_into().unwrap_or(u32::MAX));
         before.is_some_and(|before| (before - start).abs() > OUTLIER)
     }
 
@@ -264,10 +268,15 @@ mod tests {
         assert_eq!(clock.certain(at(1)), None, "three hosts are early");
         assert_eq!(clock.certain(at(10_000)), Some(NOON + 10_000));
         clock.set(NOON + 500, at(1));
-        assert_eq!(clock.certain(at(1)), None, "so is the time server");
-        // What it said is stored, and counts from the next start on.
+        assert_eq!(
+            clock.certain(at(1)),
+            Some(NOON + 500),
+            "a time server may set the clock back at once"
+        );
+        // What it said is stored, and counts at the next start, too.
         clock.was_root(clock.stamp(at(1), at(1)), clock.is_firm(at(1)));
         assert_eq!(clock.certain(at(1)), Some(NOON + 500));
+        assert_eq!(clock.certain(at(0)), None, "but not before");
     }
 
     #[test]

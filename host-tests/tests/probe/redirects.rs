@@ -286,8 +286,11 @@ fn a_move_is_remembered_over_a_restart() {
             _ => Answer::page("here"),
         })
     });
-    assert!(world.asked("a.test", "/old").is_empty());
+    let first = world.hits.borrow().first().map(|hit| hit.host.clone());
+    assert_eq!(first.as_deref(), Some("b.test"), "it is asked for there");
     assert!(world.asked("b.test", "/new").len() > 3);
+    let checks = world.asked("a.test", "/old").len();
+    assert!(checks <= 1, "the list's own URL was asked {checks} times");
     assert!(
         !world.asked("b.test", "/robots.txt").is_empty(),
         "the rules of the place are asked for again"

@@ -287,6 +287,8 @@ pub struct Setting {
     pub fleet: bool,
     /// Bytes that a slot reads at a time.
     pub window: usize,
+    /// What passes while all slots have a turn each: the processor takes its time, too.
+    pub round: Duration,
     /// What the collector is like, if there is one.
     pub collector: Option<Moods>,
     /// Where pages are looked for beyond the list: the image's section, and the flash of the log.
@@ -331,6 +333,7 @@ impl Default for Setting {
             updates: Vec::new(),
             fleet: false,
             window: 700,
+            round: Duration::ZERO,
             collector: None,
             discover: None,
             ranking: Vec::new(),
@@ -611,7 +614,7 @@ impl Setting {
                 }));
             }
             let end = Instant::ZERO + Duration::from_secs(self.seconds);
-            drive(&world, &mut work, end, || look(&world, &probe));
+            drive(&world, &mut work, self.round, end, || look(&world, &probe));
             drop(work);
             probe.totals()
         };
@@ -627,10 +630,12 @@ impl Wake for Flag {
     }
 }
 
-/// Polls everything until nothing moves, then lets time pass to the next alarm.
+/// Polls everything until nothing moves, in rounds of this length, then lets time pass to the next
+/// alarm.
 fn drive(
     world: &World,
     work: &mut [Pin<Box<dyn Future<Output = ()> + '_>>],
+    round: Duration,
     end: Instant,
     mut look: impl FnMut(),
 ) {
@@ -650,9 +655,11 @@ fn drive(
             for future in work.iter_mut() {
                 let _: Poll<()> = future.as_mut().poll(&mut Context::from_waker(&waker));
             }
+            world.now.set(world.now.get() + round);
         }
         look();
-        world.now.set(world.next.get().min(end));
+        let next = world.next.get().max(world.now.get());
+        world.now.set(next.min(end));
         woken.0.store(true, Ordering::Relaxed);
     }
 }

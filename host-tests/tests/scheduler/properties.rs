@@ -73,3 +73,52 @@ fn what_is_handed_over_costs_the_budget_nothing() {
     let almost = now + Duration::DAY - Duration::HOUR;
     assert!(!matches!(scheduler.next(almost), Decision::Fetch(_)));
 }
+
+/// How long after a visit that came half a gap late the next one is due, in gaps.
+fn wait_after_a_late_visit(engine: Engine) -> f64 {
+    let settings = Settings::DEFAULT.with_engine(engine).with_burst(1);
+    let mut scheduler: Scheduler<1, 1> = Scheduler::new(settings);
+    let host = scheduler.add_host(Duration::from_secs(1));
+    let host = host.expect("there is room");
+    let known = PageSettings::DEFAULT
+        .with_rate(Some(1.0))
+        .with_confidence(PageSettings::CERTAIN);
+    let page = scheduler.add_page(host, &known, Instant::ZERO);
+    let page = page.expect("there is room");
+    scheduler
+        .set_budget(Some(1.0), Instant::ZERO)
+        .expect("a budget");
+    let mut now = Instant::ZERO;
+    let visit = |from: Instant, scheduler: &mut Scheduler<1, 1>| {
+        let mut now = from;
+        loop {
+            match scheduler.next(now) {
+                Decision::Fetch(_) => break,
+                Decision::WaitUntil(then) => now = then,
+                Decision::Idle => unreachable!("there is a page"),
+            }
+        }
+        let recorded = scheduler.record(page, Outcome::Unchanged, now);
+        recorded.expect("in flight");
+        now
+    };
+    // Until prices have settled.
+    for _ in 0..60 {
+        now = visit(now, &mut scheduler);
+    }
+    let due = scheduler.first_due(host).expect("it is due again");
+    let gap = due - now;
+    let late = visit(due + gap / 2, &mut scheduler);
+    assert!(late - due < gap / 2 + Duration::from_secs(60), "{gap:?}");
+    let next = scheduler.first_due(host).expect("it is due again");
+    (next - late).as_days::<f64>() / gap.as_days::<f64>()
+}
+
+/// The rhythm of a carousel counts from when a visit was due; an index counts from the visit.
+#[test]
+fn what_a_late_visit_took_away_the_next_one_gives_back() {
+    let carousel = wait_after_a_late_visit(Engine::Carousel);
+    assert!((0.4..0.6).contains(&carousel), "{carousel:.3} gaps");
+    let index = wait_after_a_late_visit(Engine::Index);
+    assert!((0.9..1.1).contains(&index), "{index:.3} gaps");
+}

@@ -8,6 +8,8 @@
 use crate::fetch::robots::Verdict;
 use crate::fetch::{Hops, Url};
 use crate::store::NOWHERE;
+#[cfg(feature = "hints")]
+use crate::store::identity;
 use crate::time::{Duration, Instant};
 
 /// The longest redirect target that is followed.
@@ -162,11 +164,11 @@ impl Redirect {
         self
     }
 
-    /// What the URL that it leads to is known by.
+    /// 32 bits by which the URL that it leads to is known, and that nobody without the key can aim
+    /// at.
     #[cfg(feature = "hints")]
-    fn digest(&self) -> u32 {
-        let (seen, _) = self.hops.parts();
-        seen.last().copied().unwrap_or_default()
+    pub(super) fn id(&self, key: &[u8; 16]) -> u32 {
+        identity(key, &self.url) as u32
     }
 
     /// When a part of an index changed, and whether others have changed, too.
@@ -297,8 +299,9 @@ pub(super) struct Redirects<'a> {
     allowed: heapless::Deque<AllowedPart, ALLOWED_PARTS>,
 }
 
-/// A sitemap of an index: the digest of its URL, for how long it is allowed, in seconds since boot,
-/// and what has to pass between two requests, in seconds.
+/// A sitemap of an index: its [`Redirect::id`], for how long it is allowed, in seconds since boot,
+/// and what has to pass between two requests, in seconds. The sitemaps of all hosts are in one
+/// table: by [`Url::digest`] a host could pass off its own for one of another host.
 #[cfg(feature = "hints")]
 type AllowedPart = (u32, u32, u16);
 /// How many of them are known.
@@ -353,6 +356,16 @@ impl<'a> Redirects<'a> {
         }
     }
 
+    /// Nobody knows how many visits were made to a page that had moved for good before the device
+    /// started: as many as are `drawn`, so that each visit is a check as often as any other.
+    pub(super) fn resume(&mut self, page: u16, drawn: impl FnOnce() -> u64) {
+        if let Some(mut redirect) = self.get(Subject::Page(page)) {
+            redirect.visits = (drawn() % u64::from(CHECK_VISITS)) as u8;
+            // What replaces its own record fits where that was.
+            self.put(&redirect);
+        }
+    }
+
     /// Forgets where a page has moved to: it is looked for where the list says again, and the store
     /// has to be told if it knew.
     pub(super) fn forget(&mut self, page: u16) {
@@ -379,35 +392,35 @@ impl<'a> Redirects<'a> {
         part.filter(|part| part.under_way)
     }
 
-    /// A sitemap of an index has been read, or cannot be: it stays known which was the last.
+    /// A sitemap of an index, of this identity, has been read, or cannot be: it stays known which
+    /// was the last.
     #[cfg(feature = "hints")]
-    pub(super) fn leave_part(&mut self, mut part: Redirect) {
+    pub(super) fn leave_part(&mut self, mut part: Redirect, id: u32) {
         part.under_way = false;
         // It fits where it was.
         self.put(&part);
-        let digest = part.digest();
-        let is_known = |(known, ..): &AllowedPart| *known == digest;
+        let is_known = |(known, ..): &AllowedPart| *known == id;
         if part.verdict == Verdict::Allowed && !self.allowed.iter().any(is_known) {
             if self.allowed.is_full() {
                 self.allowed.pop_front();
             }
             // One has made room.
-            let _ = self.allowed.push_back((digest, part.until, part.gap));
+            let _ = self.allowed.push_back((id, part.until, part.gap));
         }
     }
 
-    /// The way to a sitemap of an index, with the verdict on it, if that is known and still holds.
+    /// The way to a sitemap of an index, of this identity, with the verdict on it, if that is known
+    /// and still holds.
     #[cfg(feature = "hints")]
-    pub(super) fn judged_part(&mut self, mut part: Redirect, now: Instant) -> Redirect {
+    pub(super) fn judged_part(&mut self, mut part: Redirect, id: u32, now: Instant) -> Redirect {
         // What has run out is in the way of a new verdict.
         while let Some((_, until, _)) = self.allowed.front()
             && *until <= seconds(now)
         {
             self.allowed.pop_front();
         }
-        let digest = part.digest();
         let mut allowed = self.allowed.iter();
-        if let Some((_, until, gap)) = allowed.find(|(known, ..)| *known == digest) {
+        if let Some((_, until, gap)) = allowed.find(|(known, ..)| *known == id) {
             part.verdict = Verdict::Allowed;
             part.until = *until;
             part.gap = *gap;

@@ -16,7 +16,6 @@ use crate::probe::memory::Knowledge;
 use crate::probe::origin::Origin;
 use crate::probe::redirects::{Redirect, Subject, Target};
 use crate::probe::setup::Setup;
-use crate::store::identity;
 use crate::time::Instant;
 
 /// When a sitemap changed, in seconds since 1970, and 32 bits by which it is known.
@@ -38,7 +37,7 @@ impl Choice {
     pub(super) fn begin(setup: &Setup<'_>, known: &Knowledge<'_>, teller: u16) -> Self {
         let last = known.redirects.get(Subject::Part(teller)).map(|part| {
             let (changed, _) = part.part_changed();
-            (changed, identity(&setup.config.key, &part.url) as u32)
+            (changed, part.id(&setup.config.key))
         });
         Self::Open { last }
     }
@@ -94,7 +93,7 @@ impl Tellers<'_> {
         };
         // Without a date it may have changed just now; a later one is made up.
         let changed = entry.modified.map_or(unix, HttpDate::as_unix).min(unix);
-        let id = identity(&setup.config.key, &way.url) as u32;
+        let id = way.id(&setup.config.key);
         let part = (changed.min(u32::MAX.into()) as u32, id);
         let Some((choice, more)) = self.choice.weigh(part) else {
             return;
@@ -104,7 +103,7 @@ impl Tellers<'_> {
             return;
         };
         if next == part {
-            let way = known.redirects.judged_part(way, now);
+            let way = known.redirects.judged_part(way, id, now);
             // Without room for it, the index is all that is read.
             known.redirects.put(&way.part(part.0, more));
         } else if more && let Some(chosen) = known.redirects.next_part(teller) {

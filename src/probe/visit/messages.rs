@@ -158,8 +158,9 @@ pub(in crate::probe) struct Counted {
     pub bytes: u32,
     pub changed: bool,
     pub not_modified: bool,
-    /// What time it was by the server's clock.
-    pub date: Option<HttpDate>,
+    /// Which host of the list answered, and what time it was by its clock. A stranger has no say:
+    /// behind several hosts of the list, it would have as many votes.
+    pub date: Option<(u16, HttpDate)>,
     /// How much longer the server promises that the page is good.
     #[cfg(feature = "hints")]
     pub good_for: Option<Duration>,

@@ -91,6 +91,9 @@ pub(super) struct Visit<'a> {
     /// It has moved for good, and is asked for where the list says all the same.
     checks: bool,
     step: Step,
+    /// Of a sitemap of an index: 32 bits of the identity of its URL.
+    #[cfg(feature = "hints")]
+    part_id: u32,
     /// Its own URL, if it is a page that was found.
     #[cfg(feature = "discover")]
     found: Option<UrlText>,
@@ -117,7 +120,11 @@ impl<'a> Visit<'a> {
         let record = setup.page(page.into());
         let redirect = known.redirects.get(Subject::Page(page));
         #[cfg(feature = "hints")]
-        let redirect = known.redirects.next_part(page).or(redirect);
+        let part = known.redirects.next_part(page);
+        #[cfg(feature = "hints")]
+        let part_id = part.as_ref().map_or(0, |part| part.id(&setup.config.key));
+        #[cfg(feature = "hints")]
+        let redirect = part.or(redirect);
         let checks = redirect.as_ref().is_some_and(|to| to.is_to_be_checked(now));
         let mut visit = Self {
             page,
@@ -125,6 +132,8 @@ impl<'a> Visit<'a> {
             redirect: redirect.filter(|_| !checks),
             checks,
             step: Step::Missing,
+            #[cfg(feature = "hints")]
+            part_id,
             record: record.unwrap_or(NO_PAGE),
             #[cfg(feature = "discover")]
             found: setup.found_url(page.into()),
@@ -214,7 +223,7 @@ impl<'a> Visit<'a> {
     fn turn_back(&self, known: &mut Knowledge<'_>) {
         #[cfg(feature = "hints")]
         if let Some(part) = self.redirect.clone().filter(|_| self.is_part()) {
-            known.redirects.leave_part(part);
+            known.redirects.leave_part(part, self.part_id);
             return;
         }
         known.redirects.forget(self.page);

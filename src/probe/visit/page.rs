@@ -3,6 +3,7 @@
 use super::{Answer, Conclusion, Counted, Moment, Visit, millis};
 use crate::fetch::{AnswerKind, Hops, Url};
 use crate::probe::memory::Knowledge;
+use crate::probe::origin::Origin;
 use crate::probe::redirects::{Redirect, Subject};
 use crate::probe::setup::Setup;
 use crate::probe::{Event, Failure, Flags};
@@ -25,7 +26,7 @@ impl<'a> Visit<'a> {
             bytes: answer.bytes,
             changed: false,
             not_modified: answer.kind == AnswerKind::NotModified,
-            date: answer.head.date,
+            date: self.answering_host(setup).zip(answer.head.date),
             #[cfg(feature = "hints")]
             good_for: answer.good_for(),
         };
@@ -111,6 +112,18 @@ impl<'a> Visit<'a> {
                 cut: answer.cut,
             },
         });
+    }
+
+    /// The host of the list that the page was asked from; `None` for a stranger.
+    fn answering_host(&self, setup: &Setup<'a>) -> Option<u16> {
+        let Some(redirect) = &self.redirect else {
+            return Some(self.record.host);
+        };
+        let url = Url::parse(&redirect.url).ok()?;
+        match setup.origin_of(&url, &self.record) {
+            Origin::Listed(host, _) => Some(host),
+            Origin::Unlisted(_) => None,
+        }
     }
 
     /// Remembers where the page's next turn goes, if it goes anywhere.

@@ -1,9 +1,12 @@
 //! What an earlier run has stored, at the word of hosts that lied or wanted to be left alone.
 
+use std::cell::Cell;
+
 use dunlin::fetch::HttpDate;
 use dunlin::probe::Event;
-use dunlin::store::Store;
-use dunlin::time::Duration;
+use dunlin::store::{HostRecord, Ledger, Record, RecordKey, Store, StoreStep};
+use dunlin::time::{Duration, Instant};
+use futures_lite::future::block_on;
 use host_tests::flash::Flash;
 
 use super::{GAP, no_robots, shortest_gap};
@@ -161,5 +164,86 @@ fn no_host_is_asked_before_its_gap_after_a_restart() {
             let first = first.map(|hit| hit.at);
             assert!(first >= Some(GAP), "{host} was asked after {first:?}");
         }
+    }
+}
+
+/// Records that are written to flash one after the other, and no more.
+struct Written {
+    records: Vec<Record>,
+    count: Cell<u16>,
+}
+
+impl Ledger for Written {
+    fn unsaved(&self) -> Option<RecordKey> {
+        let count = self.count.get();
+        (usize::from(count) < self.records.len()).then_some(RecordKey::Page(count))
+    }
+
+    fn any_in(&self, _: u8) -> Option<RecordKey> {
+        None
+    }
+
+    fn count_in(&self, _: u8) -> usize {
+        0
+    }
+
+    fn read(&self, _: RecordKey) -> Record {
+        let count = self.count.get();
+        self.count.set(count + 1);
+        self.records[usize::from(count)]
+    }
+
+    fn saved(&self, _: RecordKey, _: u8) {}
+}
+
+#[test]
+fn rules_of_which_earlier_firmware_did_not_say_whose_they_were_are_asked_for_anew() {
+    let setting = |unix_time| Setting {
+        unix_time: Some(unix_time),
+        ..Setting::of(GAP, &[("a.test", &["/1"])])
+    };
+    let keeping = |setting: &Setting, store: &mut Store<Flash<14, 1024, 4>>| {
+        let keeper = Keeper {
+            store,
+            how: Keeping::AsItShould,
+        };
+        setting.run_keeping(Some(keeper), dated, |_, _| ()).0
+    };
+    let mut first = Store::new(Flash::<14, 1024, 4>::blank());
+    keeping(&setting(1_794_000_000), &mut first);
+    for is_told in [true, false] {
+        let mut records = Vec::new();
+        let mut kept = Store::new(first.flash().switched_on());
+        let found = block_on(kept.open(|record, _| {
+            records.push(match record {
+                Record::Host(host) if !is_told => Record::Host(HostRecord {
+                    scheme: None,
+                    ..*host
+                }),
+                other => *other,
+            });
+        }));
+        found.expect("a flash that can be read");
+        assert!(
+            records
+                .iter()
+                .any(|record| matches!(record, Record::Host(_)))
+        );
+        let written = Written {
+            records,
+            count: Cell::new(0),
+        };
+        let mut store = Store::new(Flash::<14, 1024, 4>::blank());
+        let mut step = || {
+            let step = block_on(store.step(&written, true, Instant::ZERO));
+            step.expect("a flash that can be written")
+        };
+        while step() != StoreStep::Idle {}
+        let mut store = Store::new(store.flash().switched_on());
+        let world = keeping(&setting(1_794_003_600), &mut store);
+        let asked = world.hits.borrow().first().map(|hit| hit.target.clone());
+        let expected = if is_told { "/1" } else { "/robots.txt" };
+        assert_eq!(asked.as_deref(), Some(expected), "told whose: {is_told}");
+        assert!(!world.asked("a.test", "/1").is_empty());
     }
 }

@@ -1,9 +1,12 @@
 //! Pages that have moved for good: whoever said so once does not keep them for ever.
 
+use dunlin::catalog::CrawlLimits;
+use dunlin::store::Store;
 use dunlin::time::Duration;
+use host_tests::flash::Flash;
 
 use super::{GAP, no_robots, shortest_gap};
-use crate::world::{Answer, Setting};
+use crate::world::{Answer, Hit, Keeper, Keeping, Setting, World};
 
 #[test]
 fn a_page_that_moved_for_good_is_looked_for_where_the_list_says_now_and_then() {
@@ -27,6 +30,100 @@ fn a_page_that_moved_for_good_is_looked_for_where_the_list_says_now_and_then() {
     assert!(
         world.asked("a.test", "/page").len() > 100,
         "and is read at home again"
+    );
+}
+
+/// Where a page is, but for what a portal says once.
+fn at_home(hit: &Hit) -> Answer {
+    no_robots(hit).unwrap_or_else(|| match hit.host.as_str() {
+        "portal.test" => Answer::page("pay first"),
+        _ => Answer::page("here"),
+    })
+}
+
+/// What a portal says of a page.
+fn captured(hit: &Hit) -> Answer {
+    match (hit.host.as_str(), hit.target.as_str()) {
+        ("a.test", "/page") => Answer::moved(301, "http://portal.test/login"),
+        _ => at_home(hit),
+    }
+}
+
+#[test]
+fn a_page_that_is_hardly_visited_is_looked_for_where_the_list_says_after_a_week() {
+    const DAY: f64 = 86_400.0;
+    let (world, _) = Setting {
+        seconds: 12 * 86_400,
+        limits: vec![(
+            0,
+            CrawlLimits {
+                max: Some(2),
+                ..CrawlLimits::NONE
+            },
+        )],
+        ..Setting::of(GAP, &[("a.test", &["/page"])])
+    }
+    .run(|hit| match hit.at < Duration::HOUR {
+        true => captured(hit),
+        false => at_home(hit),
+    });
+    let days = |hit: &Hit| hit.at.as_secs() as f64 / DAY;
+    let away = world.asked("portal.test", "/login");
+    assert!(
+        (10..=16).contains(&away.len()),
+        "visited {} times at the portal, too few for a check by their number",
+        away.len()
+    );
+    let last = away.last().map_or(0.0, days);
+    assert!((6.0..=7.0).contains(&last), "last on day {last:.1}");
+    let home = world.asked("a.test", "/page");
+    let back = home.get(1).map_or(f64::MAX, days);
+    assert!((7.0..=7.6).contains(&back), "checked on day {back:.1}");
+    assert!(home.len() > 8, "and read at home again");
+}
+
+/// Runs of so many seconds on the same flash, one after the other, until one of them is enough.
+fn restarts(
+    runs: usize,
+    seconds: u64,
+    site: impl Fn(&Hit) -> Answer + Copy + 'static,
+    mut is_enough: impl FnMut(&World) -> bool,
+) {
+    let mut flash = Flash::<14, 1024, 4>::blank();
+    let setting = Setting {
+        seconds,
+        ..Setting::of(GAP, &[("a.test", &["/page"])])
+    };
+    for run in 0..runs {
+        let mut store = Store::new(flash);
+        let keeper = Keeper {
+            store: &mut store,
+            how: Keeping::AsItShould,
+        };
+        let (world, _) = match run {
+            0 => setting.run_keeping(Some(keeper), captured, |_, _| ()),
+            _ => setting.run_keeping(Some(keeper), site, |_, _| ()),
+        };
+        flash = store.flash().switched_on();
+        if run > 0 && is_enough(&world) {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_move_is_checked_as_often_by_a_device_that_starts_again_and_again() {
+    let mut away = 0;
+    let mut checks = 0;
+    restarts(120, 120, captured, |world| {
+        away += world.asked("portal.test", "/login").len();
+        checks += world.asked("a.test", "/page").len();
+        false
+    });
+    assert!(away > 600, "visited {away} times");
+    assert!(
+        (away / 48..=away / 22).contains(&checks),
+        "{checks} checks, {away} visits"
     );
 }
 

@@ -1,10 +1,16 @@
 //! Hosts that are not in the list, and that only redirects lead to: what is remembered of them, how
 //! long, and what they may not take from others.
 
+use std::collections::HashMap;
+
+use dunlin::fetch::HttpDate;
+use dunlin::probe::Event;
+use dunlin::store::Store;
 use dunlin::time::Duration;
+use host_tests::flash::Flash;
 
 use super::{GAP, no_robots, shortest_gap};
-use crate::world::{Answer, Hit, Setting, World};
+use crate::world::{Answer, Hit, Keeper, Keeping, Setting, World};
 
 /// FNV-1a as strangers were once told apart by: port and scheme, then the name.
 fn digest(name: &str) -> u32 {
@@ -18,7 +24,7 @@ fn digest(name: &str) -> u32 {
 
 #[test]
 fn a_stranger_is_not_taken_for_another_one_whose_name_has_the_same_hash() {
-    let mut seen = std::collections::HashMap::new();
+    let mut seen = HashMap::new();
     let names = (0_u32..).map(|number| format!("{number:x}.test"));
     let (bad, good) = names
         .filter_map(|name| {
@@ -269,4 +275,45 @@ fn a_crawl_delay_of_a_stranger_outlives_its_place() {
     assert!(world.asked("s11.test", "/x").len() > 20);
     let gap = shortest_gap(&world, &["s0.test"]);
     assert!(gap >= Duration::from_secs(100), "{gap:?}");
+}
+
+#[test]
+fn a_stranger_behind_several_hosts_does_not_set_the_clock() {
+    const NOW: u64 = 1_794_000_000;
+    let hosts: [(&'static str, &[&'static str]); 4] = [
+        ("a.test", &["/1"]),
+        ("b.test", &["/2"]),
+        ("c.test", &["/3"]),
+        ("honest.test", &["/4"]),
+    ];
+    for status in [302, 301] {
+        let mut store = Store::new(Flash::<16, 4096, 4>::blank());
+        let keeper = Keeper {
+            store: &mut store,
+            how: Keeping::AsItShould,
+        };
+        let setting = Setting::of(GAP, &hosts);
+        let site = move |hit: &Hit| {
+            let is_robots = hit.target == "/robots.txt";
+            let off = match hit.host.as_str() {
+                "s.test" => 86_400 * 365,
+                "honest.test" => 0,
+                _ if is_robots => return Answer::none(),
+                _ => return Answer::moved(status, "http://s.test/x"),
+            };
+            let date = HttpDate::from_unix(NOW + off + hit.at.as_secs()).expect("a date");
+            let date = format!("Date: {}\r\n", String::from_utf8_lossy(&date.format()));
+            Answer::new(if is_robots { 404 } else { 200 }, &date, "here")
+        };
+        let (world, _) = setting.run_keeping(Some(keeper), site, |_, _| ());
+        assert!(world.asked("s.test", "/x").len() > 10);
+        let events = world.events.borrow();
+        let clocks = events.iter().filter_map(|(at, event)| match event {
+            Event::Clock { unix, .. } => Some(i64::from(*unix) - (NOW + at.as_secs()) as i64),
+            _ => None,
+        });
+        let off: Vec<i64> = clocks.collect();
+        assert!(!off.is_empty(), "the honest host was not believed");
+        assert!(off.iter().all(|off| off.abs() < 60), "{off:?} s off");
+    }
 }
