@@ -3,7 +3,8 @@
 
 use std::collections::HashMap;
 
-use dunlin::fetch::HttpDate;
+use dunlin::fetch::{HttpDate, Url};
+use dunlin::image::{Teller, TellerSource};
 use dunlin::probe::Event;
 use dunlin::store::Store;
 use dunlin::time::Duration;
@@ -275,6 +276,75 @@ fn a_crawl_delay_of_a_stranger_outlives_its_place() {
     assert!(world.asked("s11.test", "/x").len() > 20);
     let gap = shortest_gap(&world, &["s0.test"]);
     assert!(gap >= Duration::from_secs(100), "{gap:?}");
+}
+
+/// A sitemap of `evil.test` and a forbidden one of `good.test` whose URLs have the same unkeyed
+/// digest.
+fn sitemaps_of_one_digest() -> (String, String) {
+    const MANY: u32 = 200_000;
+    let digest = |url: &str| Url::parse(url).expect("a URL").digest();
+    let own = |number: u32| format!("http://good.test/private/{number:x}.xml");
+    let good: HashMap<u32, u32> = (0..MANY)
+        .map(|number| (digest(&own(number)), number))
+        .collect();
+    let mut evil = (0..MANY).map(|number| format!("http://evil.test/{number:x}.xml"));
+    evil.find_map(|url| Some((url.clone(), own(*good.get(&digest(&url))?))))
+        .expect("nine of 40 billion pairs")
+}
+
+#[test]
+fn a_sitemap_is_not_allowed_because_another_host_has_one_of_the_same_hash() {
+    const START: u64 = 1_800_000_000;
+    let (evil, good) = sitemaps_of_one_digest();
+    let path = |url: &str| url.split_at("http://good.test".len()).1.to_owned();
+    let (evil_path, good_path) = (path(&evil), path(&good));
+    let teller = |page| Teller {
+        page,
+        source: TellerSource::Given,
+    };
+    let hosts: [(&'static str, &[&'static str]); 2] = [
+        ("evil.test", &["/page", "/index.xml"]),
+        ("good.test", &["/page", "/index.xml"]),
+    ];
+    let (world, _) = Setting {
+        seconds: 6 * 3_600,
+        tellers: vec![teller(1), teller(3)],
+        ..Setting::of(GAP, &hosts)
+    }
+    .run(move |hit| {
+        let date = HttpDate::from_unix(START + hit.at.as_secs()).expect("a date");
+        let date = format!("Date: {}\r\n", String::from_utf8_lossy(&date.format()));
+        // The honest host speaks when the other one's sitemap has been allowed and read.
+        let part = match hit.host.as_str() {
+            "evil.test" => Some(&evil),
+            _ => Some(&good).filter(|_| hit.at > Duration::from_secs(2 * 3_600)),
+        };
+        let text = match (hit.host.as_str(), hit.target.as_str(), part) {
+            ("evil.test", "/robots.txt", _) => "User-agent: *\nDisallow: /x\n".to_owned(),
+            (_, "/robots.txt", _) => "User-agent: *\nDisallow: /private\n".to_owned(),
+            (_, "/index.xml", Some(part)) => {
+                format!("<sitemapindex><sitemap><loc>{part}</loc></sitemap></sitemapindex>")
+            }
+            (_, "/index.xml", None) => "<sitemapindex></sitemapindex>".to_owned(),
+            _ => "<urlset></urlset>".to_owned(),
+        };
+        Answer::new(200, &date, &text)
+    });
+    let read = world.asked("evil.test", &evil_path).len();
+    assert!(read > 3, "its own sitemap was read {read} times");
+    let asked = world.asked("good.test", "/index.xml");
+    let late = asked.last().map(|hit| hit.at);
+    assert!(
+        late > Some(Duration::from_secs(2 * 3_600)),
+        "the honest index was read last at {late:?}"
+    );
+    let robots = world.asked("good.test", "/robots.txt").len();
+    assert!(
+        robots > 1,
+        "asked for {robots} times: for pages, and for the sitemap"
+    );
+    let forbidden = world.asked("good.test", &good_path);
+    assert!(forbidden.is_empty(), "its rules forbid it: {forbidden:?}");
 }
 
 #[test]
