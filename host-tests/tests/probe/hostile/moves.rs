@@ -112,6 +112,25 @@ fn restarts(
 }
 
 #[test]
+fn a_page_that_moved_for_good_comes_home_on_a_device_that_starts_again_and_again() {
+    let mut away = 0;
+    // Some are lucky, and look where the list says at their first visit.
+    for seconds in [100, 120, 140, 160] {
+        let mut home = 0;
+        restarts(60, seconds, at_home, |world| {
+            away += world.asked("portal.test", "/login").len();
+            home += world.asked("a.test", "/page").len();
+            home > 20
+        });
+        assert!(home > 20, "after {seconds} s each: visited {home} times");
+    }
+    assert!(
+        away > 20,
+        "visited {away} times at the portal: it was kept over restarts"
+    );
+}
+
+#[test]
 fn a_move_is_checked_as_often_by_a_device_that_starts_again_and_again() {
     let mut away = 0;
     let mut checks = 0;
