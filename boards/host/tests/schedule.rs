@@ -187,6 +187,67 @@ fn transport_keeps_expected_changes_and_proves_its_cost() {
 }
 
 #[test]
+fn every_method_crawls_just_after_updates() {
+    const UPDATES: usize = 20;
+    let update = |page: usize| 60.0 * (10 + 70 * page) as f64;
+    let mut list = "url,model,changes_per_day,updates\n".to_owned();
+    for page in 0..UPDATES {
+        list += &format!("http://q{page}.org/,quasi,,{}m:1\n", 10 + 70 * page);
+        list += &format!("http://p{page}.org/,poisson,1,\n");
+    }
+    for method in ["carousel", "merge", "transport"] {
+        let options = ["--crawls", "40", "--format", "csv"];
+        let output = schedule(&list, &[&["--method", method][..], &options[..]].concat());
+        let rows = rows(&output);
+        // Transport has slots, of which there are as many as crawls.
+        let late = match method {
+            "transport" => 2.0 * 86_400.0 / 40.0,
+            _ => 1.0,
+        };
+        for page in 0..UPDATES {
+            let url = format!("http://q{page}.org/");
+            let own = rows.iter().filter(|row| row.2 == url);
+            let times: Vec<f64> = own.map(|row| row.0).collect();
+            let update = update(page);
+            assert!(
+                matches!(times[..], [at] if (update..update + late).contains(&at)),
+                "{method}: {url} changes at {update}, crawled at {times:?}"
+            );
+        }
+        assert!(rows.len() >= 39, "{method}: {} rows", rows.len());
+    }
+}
+
+#[test]
+fn no_page_is_crawled_more_often_than_its_max_allows() {
+    for (max, least) in [(1, 86_400.0), (2, 43_200.0)] {
+        let rows_of = |page: usize| format!("http://h{}.org/{page},5,{max}\n", page % 7);
+        let list: String = (0..20).map(rows_of).collect();
+        let list = format!("url,changes_per_day,max\n{list}http://free.org/,5,\n");
+        for method in ["carousel", "merge", "transport"] {
+            let options = ["--crawls", "100", "--politeness", "1m", "--format", "csv"];
+            let output = schedule(&list, &[&["--method", method][..], &options[..]].concat());
+            let rows = rows(&output);
+            let mut last: HashMap<&str, f64> = HashMap::new();
+            let mut crawls: HashMap<&str, u32> = HashMap::new();
+            for (time, _, url) in rows.iter().filter(|row| row.2 != "http://free.org/") {
+                *crawls.entry(url).or_default() += 1;
+                if let Some(before) = last.insert(url, *time) {
+                    assert!(
+                        time - before >= least - 0.001,
+                        "{method}: {url} at {before} and {time}, max {max}"
+                    );
+                }
+            }
+            assert_eq!(crawls.len(), 20, "{method}: every page has its crawl");
+            assert!(crawls.values().all(|crawls| *crawls <= max), "{method}");
+            let free = rows.iter().filter(|row| row.2 == "http://free.org/");
+            assert!(free.count() > 2, "{method}: who has no limit has more");
+        }
+    }
+}
+
+#[test]
 fn draws_hosts_over_time() {
     let file = std::env::temp_dir().join(format!("dunlin-schedule-{}.svg", std::process::id()));
     let path = file.to_str().unwrap();
