@@ -465,26 +465,55 @@ fn max_is_never_exceeded() {
     }
 }
 
-#[test]
-fn a_mix_of_all_laws_is_as_fresh_as_the_plan_says() {
+/// Pages of every law, with this shape of Weibull's and this of Pareto's.
+fn mix(weibull: f64, pareto: f64) -> String {
     let mut list = "url,weight,model,changes_per_day,shape,updates\n".to_owned();
     for page in 0..40 {
         let rate = 2.0 + f64::from(page % 20);
         list += &format!("http://a/p{page},1,poisson,{rate},,\n");
-        list += &format!("http://a/w{page},1,weibull,{rate},1.2,\n");
-        list += &format!("http://a/h{page},1,pareto,{rate},3,\n");
+        list += &format!("http://a/w{page},1,weibull,{rate},{weibull},\n");
+        list += &format!("http://a/h{page},1,pareto,{rate},{pareto},\n");
         list += &format!("http://a/q{page},1,quasi,,,{}m:1\n", 36 * page);
     }
+    list
+}
+
+#[test]
+fn a_mix_of_all_laws_is_as_fresh_as_the_plan_says() {
     let options = ["--days", "30", "--crawls-per-day", "3000"];
+    // Nearly Poisson, and with bursts.
+    for (weibull, pareto) in [(1.2, 3.0), (0.6, 3.0)] {
+        let list = mix(weibull, pareto);
+        let row = simulate_list(&list, &options);
+        let promised = planned(&list, "3000");
+        let off = (number(&row["freshness"]) - promised).abs();
+        let printed = number(&row["freshness_plus_minus"]);
+        assert!(
+            off <= printed,
+            "shapes {weibull} and {pareto}: off by {off}: {row}, {promised}"
+        );
+    }
+    // Who learns from long silences does better than the best fixed rhythm, which a plan is.
+    let list = mix(0.6, 1.3);
     let row = simulate_list(&list, &options);
-    let plan = dunlin(
-        &["plan", "-", "--crawls", "3000", "--format", "json"],
-        list.as_bytes(),
-    );
-    let plan: Value = serde_json::from_slice(&plan.stdout).expect("a plan");
-    let off = (number(&row["freshness"]) - number(&plan["value"])).abs();
+    let promised = planned(&list, "3000");
+    let least = promised - number(&row["freshness_plus_minus"]);
+    assert!(number(&row["freshness"]) >= least, "{row}, {promised}");
+}
+
+#[test]
+fn a_fixed_rhythm_on_heavy_tails_is_as_fresh_as_the_plan_says() {
+    let rows: String = (0..40)
+        .map(|page| format!("http://a/{page},pareto,10,1.3\n"))
+        .collect();
+    let list = format!("url,model,changes_per_day,shape\n{rows}");
+    let options = ["--days", "100", "--crawls-per-day", "900", "--seeds", "8"];
+    let row = simulate_list(&list, &[&options[..], &["--policy", "uniform"]].concat());
+    let promised = planned(&list, "900");
+    let off = (number(&row["freshness"]) - promised).abs();
     let printed = number(&row["freshness_plus_minus"]);
-    assert!(off <= printed, "off by {off}: {row}, {}", plan["value"]);
+    assert!(off <= printed, "off by {off}: {row}, {promised}");
+    assert!(printed < 0.02, "{row}");
 }
 
 /// What `plan` promises of so many crawls a day.
