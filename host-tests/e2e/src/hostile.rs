@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use dunlin::catalog::Address;
-use dunlin_tools::hostile::{Asked, HostileWeb, names};
+use dunlin_tools::hostile::{Asked, HostileWeb, LONG_PATH, names};
 use dunlin_tools::qemu::crawl::Crawl;
 use dunlin_tools::qemu::list::{LOOPBACK, listing, options};
 use dunlin_tools::qemu::page_image::Options;
@@ -56,7 +56,11 @@ pub fn in_qemu(elf: &Path, all: bool) -> Result<()> {
             hostile.push((format!("h{number}.test"), false));
         }
     }
-    hostile.extend((0..web.robots().len()).map(|number| (format!("r{number}.test"), true)));
+    for (number, robots) in web.robots().iter().enumerate() {
+        if all || !robots.is_costly() {
+            hostile.push((format!("r{number}.test"), true));
+        }
+    }
     let room = HOSTS - QEMU_HONEST - 1;
     let parts = hostile.len().div_ceil(room);
     let mut trapped = 0;
@@ -102,7 +106,7 @@ fn firmware_beside(
         let alone = scope.spawn(move || firmware(elf, honest, &quiet, seconds));
         for (host, is_robots) in hostile {
             let paths: &[&str] = if *is_robots {
-                &["/no", "/yes"]
+                &["/no", LONG_PATH]
             } else {
                 &["/page"]
             };
@@ -235,7 +239,7 @@ fn list(web: &HostileWeb, hostile: bool, slow: bool) -> String {
     }
     for number in 0..web.robots().len() {
         let _ = writeln!(list, "http://r{number}.test:{port}/no");
-        let _ = writeln!(list, "http://r{number}.test:{port}/yes");
+        let _ = writeln!(list, "http://r{number}.test:{port}{LONG_PATH}");
     }
     list
 }
@@ -276,11 +280,13 @@ fn run(program: &Path, web: &HostileWeb, list: &str, seconds: u32) -> Result<Str
     Ok(said)
 }
 
-/// Requests by host, in order.
-fn hosts(log: &[Asked]) -> BTreeMap<&str, Vec<&Asked>> {
-    let mut hosts: BTreeMap<&str, Vec<&Asked>> = BTreeMap::new();
+/// Requests by host, in order. However a host is spelled, it is one: `A.test.` is `a.test`.
+fn hosts(log: &[Asked]) -> BTreeMap<String, Vec<&Asked>> {
+    let mut hosts: BTreeMap<String, Vec<&Asked>> = BTreeMap::new();
     for asked in log {
-        hosts.entry(&asked.host).or_default().push(asked);
+        let host = asked.host.to_ascii_lowercase();
+        let host = host.strip_suffix('.').unwrap_or(&host);
+        hosts.entry(host.to_owned()).or_default().push(asked);
     }
     hosts
 }
@@ -311,4 +317,29 @@ fn judge(log: &[Asked], least: Duration) -> Result<()> {
         short.join("; ")
     );
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    #[test]
+    fn one_host_has_one_gap_however_it_is_spelled() {
+        let start = Instant::now();
+        let log = |hosts: &[(&str, u64)]| -> Vec<Asked> {
+            let asked = |(host, millis): &(&str, u64)| Asked {
+                at: start + Duration::from_millis(*millis),
+                host: (*host).to_owned(),
+                path: "/page".to_owned(),
+            };
+            hosts.iter().map(asked).collect()
+        };
+        let two = log(&[("a.test", 0), ("b.test", 10), ("a.test", 1_000)]);
+        assert!(judge(&two, GAP).is_ok());
+        for other in ["a.test", "a.test.", "A.TEST", "A.test."] {
+            let twice = log(&[("a.test", 0), ("b.test", 10), (other, 500)]);
+            assert!(judge(&twice, GAP).is_err(), "{other} was not seen");
+        }
+    }
 }

@@ -31,7 +31,20 @@ impl Hostile {
     pub fn is_slow(&self) -> bool {
         matches!(self.sent, Sent::Stalled(_) | Sent::Trickled(_))
     }
+
+    /// Does it keep a small processor busy until a deadline?
+    pub fn is_costly(&self) -> bool {
+        self.name == COSTLY
+    }
 }
+
+/// The name of the robots.txt that takes the most work.
+const COSTLY: &str = "robots.txt made to be slow";
+
+/// A path for which rules can be made that take long to be compared with it.
+pub const LONG_PATH: &str = "/yes?aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\
+    aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\
+    aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
 fn page(head: &str, body: &str) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\n{head}\r\n{body}").into_bytes()
@@ -284,6 +297,8 @@ fn redirects(add: &mut Add<'_>, own: u16, trap: u16) {
     }
     let long = format!("/{}", "a/../".repeat(4_000));
     let hop = format!("http://elsewhere.test:{own}/");
+    // An honest host of the list, spelled otherwise: the same gate all the same.
+    let honest = format!("http://GOOD0.test.:{own}/a");
     let elsewhere = [
         "",
         "/",
@@ -311,6 +326,7 @@ fn redirects(add: &mut Add<'_>, own: u16, trap: u16) {
         "http://\u{e9}.test/",
         &long,
         &hop,
+        &honest,
     ];
     for target in elsewhere {
         redirect(add, 301, target);
@@ -468,6 +484,12 @@ pub fn robots(trap: u16) -> Vec<Hostile> {
             sent: Sent::Bytes(bytes.into_bytes()),
         });
     };
+    // Each rule takes 3,000 steps for the long path, which is just not too many; all of them take
+    // half of what a file may.
+    let rule = format!("Disallow: /*{}b\n", "a".repeat(18));
+    let rules = rule.repeat(500_000 / rule.len());
+    let costly = file(&format!("{forbidden}{rules}"));
+    add(COSTLY, String::from_utf8_lossy(&costly).into_owned());
     // Who answers 401 or 403 has no robots.txt (RFC 9309, 2.3.1.3), and allows everything.
     for code in [429, 500, 503, 599] {
         let bytes = format!("HTTP/1.1 {code} No\r\nContent-Length: 0\r\n\r\n");

@@ -3,7 +3,7 @@
 //! | host | what it does |
 //! |---|---|
 //! | `h0.test`, `h1.test`, … | its page is the answer of that number, see [`answers`] |
-//! | `r0.test`, `r1.test`, … | its robots.txt is; `/no` is a page that none of them allows |
+//! | `r0.test`, `r1.test`, … | its robots.txt is; `/no` is a page that none of them allows, [`LONG_PATH`] another |
 //! | `good0.test`, … | an honest host, whose pages change every time |
 //! | `d0.test`, `d1.test`, … | are in no list; redirects lead there, and [`names`] says where that is |
 
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-pub use answers::{Hostile, Sent, answers, robots};
+pub use answers::{Hostile, LONG_PATH, Sent, answers, robots};
 
 /// A request as the server saw it.
 #[derive(Clone, Debug)]
