@@ -162,11 +162,11 @@ impl<'a, B: Board> Probe<'a, B> {
             measure: self.setup.found.ranking.measure,
             exploring: f32::from(wanted.exploring) / 256.0,
             // One host leaves room for the others.
-            host: if several {
+            host: wanted.per_host.unwrap_or(if several {
                 (candidates / 2).min(u16::MAX.into()) as u16
             } else {
                 u16::MAX
-            },
+            }),
             ..FrontierSettings::DEFAULT
         };
         let seed = u64::from(self.setup.config.seed);
