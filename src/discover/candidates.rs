@@ -154,6 +154,17 @@ impl Candidate {
         }
     }
 
+    /// Must it not be asked for?
+    pub(super) fn is_denied(&self) -> bool {
+        self.flags & Verdict::BITS == Verdict::Denied.to_bits()
+    }
+
+    /// What it has not handed on times what it is worth, up to a factor that is the same for all.
+    pub(super) fn untold(&self) -> f32 {
+        let steps = u16::from(self.unspent) * u16::from(self.flags >> 3);
+        self.income * f32::from(steps)
+    }
+
     fn is_free(&self) -> bool {
         self.digest == 0
     }
@@ -268,18 +279,21 @@ impl<S: AsRef<[Candidate]> + AsMut<[Candidate]>> Candidates<S> {
 
     /// The one with the highest importance; a candidate of less than 0 does not count, and of
     /// equals the one that was found first does. Work: linear.
-    pub fn best(&self, importance: &dyn Fn(&Candidate) -> f32) -> Option<&Candidate> {
-        let mut best: Option<(f32, &Candidate)> = None;
+    pub fn best(&self, importance: impl Fn(&Candidate) -> f32) -> Option<&Candidate> {
+        let mut best = None;
+        let mut most = 0.0;
         for candidate in self.iter() {
             let own = importance(candidate);
-            let is_better = best.is_none_or(|(other, held)| {
-                own > other || own == other && candidate.text() < held.text()
-            });
-            if own >= 0.0 && is_better {
-                best = Some((own, candidate));
+            // As a rule it is less, and that is all that is looked at.
+            if own >= most {
+                let is_first = |held: &Candidate| own > most || candidate.text() < held.text();
+                if best.is_none_or(is_first) {
+                    best = Some(candidate);
+                    most = own;
+                }
             }
         }
-        best.map(|(_, candidate)| candidate)
+        best
     }
 
     /// All of them, in no order.

@@ -4,8 +4,12 @@ use super::limits::Scope;
 
 /// What a section begins with; a reader that finds another version leaves the list as it is.
 const VERSION: u8 = 1;
-/// Bytes before the pinned pages.
+/// The same with a limit for hosts behind the header.
+const VERSION_WITH_LIMIT: u8 = 2;
+/// Bytes that both begin with.
 const HEADER: usize = 10;
+/// Bytes before the pinned pages, at most.
+const LONGEST_HEADER: usize = HEADER + 2;
 
 /// Whether and where pages are looked for that are not on the list.
 ///
@@ -13,6 +17,9 @@ const HEADER: usize = 10;
 /// version u8 · scope u8 · places u16 · exploring u8 · sitemaps u8 · gap in ms u32
 /// pinned page u16 · …
 /// ```
+///
+/// Version 2 has `per_host u16` before the pinned pages. It is written only where that is said, so
+/// that older firmware reads all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiscoverySettings<'a> {
     /// Where pages may be.
@@ -25,6 +32,8 @@ pub struct DiscoverySettings<'a> {
     pub sitemaps: bool,
     /// What hosts that are not in the list get between two requests, in milliseconds.
     pub gap_ms: u32,
+    /// Candidates of one host at the most; half of all that there is room for if it is not said.
+    pub per_host: Option<u16>,
     /// Pages of the list that are never replaced: their numbers, each two bytes, in their order.
     pinned: &'a [u8],
 }
@@ -42,6 +51,7 @@ impl<'a> DiscoverySettings<'a> {
             exploring: Self::EXPLORING,
             sitemaps: true,
             gap_ms,
+            per_host: None,
             pinned: &[],
         }
     }
@@ -50,9 +60,13 @@ impl<'a> DiscoverySettings<'a> {
     pub fn read(section: &'a [u8]) -> Option<Self> {
         let (head, pinned) = section.split_first_chunk::<HEADER>()?;
         let [version, scope, p0, p1, exploring, sitemaps, g0, g1, g2, g3] = *head;
-        if version != VERSION {
-            return None;
-        }
+        let (per_host, pinned) = match (version, pinned) {
+            (VERSION, _) => (None, pinned),
+            (VERSION_WITH_LIMIT, [h0, h1, rest @ ..]) => {
+                (Some(u16::from_le_bytes([*h0, *h1])), rest)
+            }
+            _ => return None,
+        };
         let scope = match scope {
             0 => Scope::Hosts,
             1 => Scope::Site,
@@ -66,6 +80,7 @@ impl<'a> DiscoverySettings<'a> {
             exploring,
             sitemaps: sitemaps != 0,
             gap_ms: u32::from_le_bytes([g0, g1, g2, g3]),
+            per_host,
             pinned,
         })
     }
@@ -81,8 +96,12 @@ impl<'a> DiscoverySettings<'a> {
     /// let read = DiscoverySettings::read(&section).unwrap();
     /// assert!(read.is_pinned(7) && !read.is_pinned(6));
     /// assert_eq!((read.scope, read.places), (wanted.scope, wanted.places));
+    ///
+    /// let limited = DiscoverySettings { per_host: Some(100), ..wanted };
+    /// let read = DiscoverySettings::read(&limited.header()).map(|read| read.per_host);
+    /// assert_eq!(read, Some(Some(100)));
     /// ```
-    pub fn header(&self) -> [u8; HEADER] {
+    pub fn header(&self) -> heapless::Vec<u8, LONGEST_HEADER> {
         let scope = match self.scope {
             Scope::Hosts => 0,
             Scope::Site => 1,
@@ -92,8 +111,12 @@ impl<'a> DiscoverySettings<'a> {
         let [p0, p1] = self.places.to_le_bytes();
         let [g0, g1, g2, g3] = self.gap_ms.to_le_bytes();
         let sitemaps = u8::from(self.sitemaps);
-        [
-            VERSION,
+        let version = match self.per_host {
+            None => VERSION,
+            Some(_) => VERSION_WITH_LIMIT,
+        };
+        let header: [u8; HEADER] = [
+            version,
             scope,
             p0,
             p1,
@@ -103,7 +126,12 @@ impl<'a> DiscoverySettings<'a> {
             g1,
             g2,
             g3,
-        ]
+        ];
+        let limit = self.per_host.map(u16::to_le_bytes);
+        header
+            .into_iter()
+            .chain(limit.into_iter().flatten())
+            .collect()
     }
 
     /// Must a page of the list never be replaced? Work: the pinned pages.

@@ -9,7 +9,7 @@ use super::doorkeeper::Doorkeeper;
 use super::limits::UrlRefusal;
 use crate::fetch::robots::Verdict;
 use crate::math::split_mix;
-use crate::rank::{Account, Bank, Choice, Evidence, Measure, Replacement};
+use crate::rank::{Account, Bank, Evidence, Measure, Replacement};
 
 /// Memory that is lent to a [`Frontier`].
 #[derive(Debug)]
@@ -236,8 +236,8 @@ impl<'m> Frontier<'m> {
     /// multiplied by – its weight, what its URL is worth – or that it must not be replaced: it is
     /// pinned, or was not visited yet. Candidates are compared with pages by PageRank and what
     /// their URLs are worth, for nobody counts links to pages. Work: linear in pages and
-    /// candidates, some 65 instructions each.
-    pub fn next(&mut self, factor: &dyn Fn(u16) -> Option<f32>) -> VisitPurpose {
+    /// candidates, one pass over each.
+    pub fn next(&mut self, factor: impl Fn(u16) -> Option<f32>) -> VisitPurpose {
         let (least, worth) = self.least(factor).unzip();
         match (self.scout(worth), least) {
             (Some((digest, explores)), Some(place)) => VisitPurpose::Admit {
@@ -252,23 +252,27 @@ impl<'m> Frontier<'m> {
     /// Which candidate should be looked at next, if the least important page that may go is worth
     /// so much, and whether that only explores. Work: linear in the candidates.
     pub fn scout(&mut self, worth: Option<f32>) -> Option<(u32, bool)> {
-        let best = self.best();
+        // Where it is time to explore, nobody asks who is the best.
+        if self.replacement.is_time_to_explore() && worth.is_some() {
+            let digest = match self.replacement.explores_at_random() {
+                true => self.any(),
+                false => self.richest(),
+            };
+            if let Some(digest) = digest {
+                self.replacement.explored();
+                return Some((digest, true));
+            }
+        }
         let measure = Measure {
             page_rank: true,
             backlinks: false,
             ..self.settings.measure
         };
-        let found = best.and_then(|digest| self.candidates.find(digest));
-        let rank = found.map(|candidate| importance(candidate, measure));
-        let choice = self.replacement.next(rank, worth, best.is_some());
-        let explores = matches!(choice, Choice::Explore { .. });
-        let digest = match choice {
-            Choice::Refresh => None,
-            Choice::Replace => best,
-            Choice::Explore { at_random: false } => self.richest(),
-            Choice::Explore { at_random: true } => self.any(),
-        };
-        digest.map(|digest| (digest, explores))
+        let best = self.best()?;
+        let rank = importance(best, measure);
+        let digest = best.digest();
+        let is_better = worth.is_some_and(|worth| self.replacement.is_better(rank, worth));
+        is_better.then_some((digest, false))
     }
 
     /// Is a page of this importance better than one of that, by enough?
@@ -359,38 +363,60 @@ impl<'m> Frontier<'m> {
     }
 
     /// The least important page that may go, and its importance. Work: linear.
-    pub fn least(&self, factor: &dyn Fn(u16) -> Option<f32>) -> Option<(u16, f32)> {
-        let may_go = |place: u16| Some((place, self.bank.importance(place) * factor(place)?));
-        let pages = self.bank.places().filter_map(may_go);
-        pages.min_by(|(_, one), (_, other)| one.total_cmp(other))
+    pub fn least(&self, factor: impl Fn(u16) -> Option<f32>) -> Option<(u16, f32)> {
+        self.least_from(0.0, factor)
+    }
+
+    /// The same where no factor is below `lowest`: it is not asked for of pages that have earned so
+    /// much that they cannot be the least.
+    pub fn least_from(
+        &self,
+        lowest: f32,
+        factor: impl Fn(u16) -> Option<f32>,
+    ) -> Option<(u16, f32)> {
+        let mut least = f32::INFINITY;
+        let mut found = None;
+        for (place, income) in self.bank.incomes() {
+            if income * lowest < least
+                && let Some(factor) = factor(place)
+                && income * factor < least
+            {
+                least = income * factor;
+                found = Some((place, least));
+            }
+        }
+        found
     }
 
     /// The best candidate that may be asked for.
-    fn best(&self) -> Option<u32> {
-        let best = self.candidates.best(&|candidate| {
-            if candidate.verdict() != Verdict::Denied {
-                importance(candidate, self.settings.measure)
-            } else {
-                -1.0
-            }
-        });
-        best.map(Candidate::digest)
+    fn best(&self) -> Option<&Candidate> {
+        let measure = self.settings.measure;
+        let denied = |candidate: &Candidate, worth: f32| match candidate.is_denied() {
+            true => -1.0,
+            false => worth,
+        };
+        // By PageRank alone as a rule, and there are many of them.
+        if measure == Measure::DEFAULT {
+            return (self.candidates).best(|candidate| denied(candidate, candidate.income()));
+        }
+        self.candidates
+            .best(|candidate| denied(candidate, importance(candidate, measure)))
     }
 
     /// The candidate with the most cash to hand on: what it links to is known least.
     fn richest(&self) -> Option<u32> {
         let best = self
             .candidates
-            .best(&|candidate| match candidate.verdict() {
-                Verdict::Denied => -1.0,
-                _ => candidate.cash() * candidate.worth(),
+            .best(|candidate| match candidate.is_denied() {
+                true => -1.0,
+                false => candidate.untold(),
             });
         best.map(Candidate::digest)
     }
 
     /// Any candidate that may be asked for. Work: linear.
     pub fn any(&mut self) -> Option<u32> {
-        let allowed = |one: &&Candidate| one.verdict() != Verdict::Denied;
+        let allowed = |one: &&Candidate| !one.is_denied();
         let count = self.candidates.iter().filter(allowed).count();
         let random = split_mix(&mut self.random) >> 32;
         let at = (random * count as u64) >> 32;

@@ -14,6 +14,8 @@ use crate::boot::Reset;
 use crate::catalog::LogLevel;
 #[cfg(feature = "collect")]
 use crate::collect::Uncollected;
+#[cfg(feature = "hints")]
+use crate::feed::FeedError;
 use crate::fetch::RedirectError;
 use crate::image::ImageError;
 use crate::sntp::NoTime;
@@ -26,6 +28,10 @@ values! {
 #[cfg(feature = "collect")]
 values! {
     Debug: Uncollected;
+}
+#[cfg(all(feature = "hints", not(feature = "discover")))]
+values! {
+    Debug: FeedError;
 }
 
 events! {
@@ -148,6 +154,10 @@ events! {
         saves: f32 as f64
     } => "told page={=u16} entries={=u16} news={=u16} delay_s={=u32} precision={=f32} \
         recall={=f32} saves={=f32}";
+
+    /// A teller could not be read, and why: compressed ones are not unpacked.
+    #[cfg(feature = "hints")]
+    warn Untold { page: u16, why: FeedError as &'l str } => "untold page={=u16} why={}";
 
     /// A host is left alone, and why.
     warn BackOff { host: u16, seconds: u32, why: Failure as Option<&'l str> }
@@ -295,6 +305,7 @@ impl LoggedEvent<'_> {
             | Self::Collected { page, .. }
             | Self::Uncollected { page, .. }
             | Self::Told { page, .. }
+            | Self::Untold { page, .. }
             | Self::Denied { page }
             | Self::Moved { page, .. }
             | Self::Astray { page, .. } => Some(page),

@@ -107,6 +107,28 @@ impl<'a> Setup<'a> {
         false
     }
 
+    /// How many pages of the image are tellers, and no pages of the list.
+    #[cfg(all(feature = "discover", feature = "hints"))]
+    pub(super) fn tellers(&self) -> usize {
+        self.image.tellers().count()
+    }
+
+    /// Nobody listens: they are pages like others.
+    #[cfg(all(feature = "discover", not(feature = "hints")))]
+    pub(super) fn tellers(&self) -> usize {
+        0
+    }
+
+    /// Is this the URL of a page, listed or found?
+    #[cfg(feature = "hints")]
+    pub(super) fn is_url_of(&self, index: usize, url: &str) -> bool {
+        #[cfg(feature = "discover")]
+        if let Some(found) = self.found_url(index) {
+            return found.as_str() == url;
+        }
+        self.page(index).is_ok_and(|page| page.url == url)
+    }
+
     /// A page: one that was added, or one of the list.
     ///
     /// # Errors

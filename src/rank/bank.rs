@@ -302,6 +302,13 @@ where
         self.rain
     }
 
+    /// Places of all pages and what they have earned, in the order of the places.
+    pub(crate) fn incomes(&self) -> impl Iterator<Item = (u16, f32)> {
+        let accounts = (0_u16..).zip(self.accounts.as_ref());
+        let open = accounts.filter(|(_, account)| account.digest != 0);
+        open.map(|(place, account)| (place, account.income))
+    }
+
     /// Places of all pages, in no order that means something.
     pub fn places(&self) -> impl Iterator<Item = u16> {
         let order = self.order.as_ref().get(..self.open);

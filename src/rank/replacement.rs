@@ -63,15 +63,30 @@ impl Replacement {
         candidate > page * self.margin
     }
 
+    /// A visit was made: is the next one owed to exploring?
+    pub(crate) fn is_time_to_explore(&mut self) -> bool {
+        self.owed = (self.owed + u16::from(self.share)).min(4 * 256);
+        self.owed >= 256
+    }
+
+    /// Does the next exploring visit go anywhere?
+    pub(crate) fn explores_at_random(&self) -> bool {
+        self.explored.wrapping_add(1).is_multiple_of(Self::ANYWHERE)
+    }
+
+    /// A visit explores.
+    pub(crate) fn explored(&mut self) {
+        self.owed = self.owed.saturating_sub(256);
+        self.explored = self.explored.wrapping_add(1);
+    }
+
     /// A visit was made: what should the next one be? `best` and `least` are the importance of the
     /// best candidate and of the least important page that may go, if there are such; `any` says
     /// whether there is a candidate at all.
     pub fn next(&mut self, best: Option<f32>, least: Option<f32>, any: bool) -> Choice {
-        self.owed = (self.owed + u16::from(self.share)).min(4 * 256);
-        if self.owed >= 256 && any && least.is_some() {
-            self.owed -= 256;
-            self.explored = self.explored.wrapping_add(1);
-            let at_random = self.explored.is_multiple_of(Self::ANYWHERE);
+        if self.is_time_to_explore() && any && least.is_some() {
+            let at_random = self.explores_at_random();
+            self.explored();
             return Choice::Explore { at_random };
         }
         match (best, least) {

@@ -14,7 +14,8 @@ impl<I: Id> Core<'_, I> {
         let (_, tick) = self.advance(now);
         let id = page_key(page)?;
         let host = self.queued_mut(id)?.host;
-        self.state.providers.meet(host, false);
+        // It is there to say what has changed.
+        let _ = self.state.providers.meet(host, false);
         let pages = f32::from(self.host(host)?.kin.pages().saturating_sub(1));
         let mean_gap = self.mean_gap();
         let gap = self.state.providers.teller_gap(host, pages, mean_gap);
@@ -31,7 +32,9 @@ impl<I: Id> Core<'_, I> {
             return Ok(());
         };
         let is_expected = matches!(hint, Hint::Expected(_));
-        self.state.providers.meet(host, is_expected);
+        if !self.state.providers.meet(host, is_expected) {
+            return Ok(());
+        }
         self.state.counters.count(Counter::Hint);
         self.signal(id, at, tick)
     }

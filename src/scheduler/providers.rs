@@ -57,6 +57,8 @@ struct Record<I> {
     host: I,
     /// The host itself says nothing: its signals are changes of siblings.
     by_siblings: bool,
+    /// It has said that pages have changed, not only when they may.
+    by_news: bool,
 }
 
 impl<I> Record<I> {
@@ -70,6 +72,7 @@ impl<I> Record<I> {
             spent: Tick::FILLER,
             host,
             by_siblings: false,
+            by_news: false,
         }
     }
 
@@ -112,19 +115,33 @@ impl<I: Id> Providers<I> {
     /// A signal came from this host: from now on it has a record, if there is one left. Hosts that
     /// are `expected` to change, and do not say that they have, leave some to the others. Whoever
     /// tells comes before siblings.
-    pub(super) fn meet(&mut self, host: I, expected: bool) {
+    ///
+    /// Says whether the signal counts: what is expected of a host that says when its pages have
+    /// changed does not. Its news come anyway, so that each change would count twice, and how often
+    /// they are true would be mixed with how often expectations are.
+    pub(super) fn meet(&mut self, host: I, expected: bool) -> bool {
         let room = if expected { BY_HEADERS } else { RECORDS };
-        if self.tells(host) {
-            return;
-        }
+        let new = Record {
+            by_news: !expected,
+            ..Record::new(host)
+        };
         if let Some(record) = self.of_mut(host) {
-            *record = Record::new(host);
-        } else if !self.add(Record::new(host), room) {
+            if record.by_siblings {
+                *record = new;
+            } else if expected {
+                return !record.by_news;
+            } else if !record.by_news {
+                // What its expectations were worth says nothing of its news.
+                record.by_news = true;
+                record.provider = Provider::new();
+            }
+        } else if !self.add(new, room) {
             let mut met = self.own.iter_mut().take(self.met);
             if let Some(record) = met.find(|record| record.by_siblings) {
-                *record = Record::new(host);
+                *record = new;
             }
         }
+        true
     }
 
     /// A page of this host is signalled by a change of another one. Says whether that has a record:
@@ -277,10 +294,28 @@ mod tests {
             assert!(providers.meet_siblings(host) && !providers.tells(host));
         }
         assert!(!providers.meet_siblings(1_000), "no record is left");
-        providers.meet(1_000, true);
+        assert!(providers.meet(1_000, true));
         assert!(providers.tells(1_000), "in the place of one of them");
-        providers.meet(5, false);
+        assert!(providers.meet(5, false));
         assert!(providers.tells(5) && !providers.meet_siblings(5));
+    }
+
+    #[test]
+    fn news_count_once_where_they_were_expected() {
+        let mut providers: Providers<u16> = Providers::new();
+        assert!(providers.meet(3, true), "all that is said");
+        for _ in 0..8 {
+            let visit = crate::learn::Visit::new(crate::time::Duration::DAY, false);
+            let known = providers.record_mut(3, 1).expect("it tells");
+            known.update(&visit, 1, 0.1);
+        }
+        let before = providers.record(3, 0).map_or(1.0, Provider::precision);
+        assert!(before < 0.1, "{before}");
+        assert!(providers.meet(3, false));
+        let after = providers.record(3, 0).map(Provider::precision);
+        assert_eq!(after, Some(Provider::new().precision()), "as of a new one");
+        assert!(!providers.meet(3, true), "its news will come");
+        assert!(providers.meet(4, true), "others are not concerned");
     }
 
     #[test]

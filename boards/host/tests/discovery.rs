@@ -7,10 +7,25 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 
+use clap::Parser as _;
 use dunlin::discover::DiscoverySettings;
 use dunlin::image::{Image, Tag};
 use dunlin::rank::Ranking;
+use dunlin::time::Duration;
+use dunlin_host::error::Error;
+use dunlin_host::lists::discovery::DiscoverArgs;
+use dunlin_host::lists::listing::ListingArgs;
+use dunlin_host::lists::page_image::{Capacity, Options, build};
 use program::{dunlin, read_by_others, refuses, text};
+
+/// What a board's image is made of.
+#[derive(clap::Parser)]
+struct Given {
+    #[command(flatten)]
+    listing: ListingArgs,
+    #[command(flatten)]
+    discover: DiscoverArgs,
+}
 
 const LIST: &str = "url\nhttp://a.test/\nhttp://a.test/b\n";
 
@@ -41,7 +56,9 @@ fn check_says_what_will_be_done() {
     assert!(!note(&[]).contains("looks for pages"));
     let plain = note(&["--discover"]);
     let expected = "note: looks for pages on the hosts of the list, and keeps the 256 most important ones, \
-                    0 of the list pinned; important by PageRank; 25 % of the visits explore\n";
+                    0 of the list pinned; important by PageRank; 25 % of the visits explore; \
+                    at most half of what is known a host, where there are several, 200 a directory, \
+                    8 directories deep, 200 characters, 4 parameters\n";
     assert!(plain.contains(expected), "{plain}");
     let ranked = [
         "--discover",
@@ -54,8 +71,11 @@ fn check_says_what_will_be_done() {
     ];
     let said = note(&ranked);
     let expected = "important by links to a candidate × location × the topic (Wader, estuary); \
-                    50 % of the visits explore\n";
+                    50 % of the visits explore; ";
     assert!(said.contains(expected), "{said}");
+    let limited = note(&["--discover", "--scope", "site", "--per-host", "300"]);
+    assert!(limited.contains("below the same domains"), "{limited}");
+    assert!(limited.contains("at most 300 URLs a host,"), "{limited}");
 }
 
 #[test]
@@ -86,6 +106,69 @@ fn an_image_says_how_pages_are_ranked() {
 }
 
 #[test]
+fn an_image_limits_hosts_only_where_that_is_said() {
+    let section = |name: &str, options: &[&str]| {
+        let image = image(name, options);
+        let image = Image::parse(&image).expect("as a probe reads it");
+        image.section(Tag::DISCOVERY).expect("a section").to_vec()
+    };
+    let plain = section("discovery-unlimited.img", &["--discover"]);
+    assert_eq!(
+        (plain[0], plain.len()),
+        (1, 10),
+        "as older firmware reads it"
+    );
+    let limited = section(
+        "discovery-limited.img",
+        &["--discover", "--per-host", "300"],
+    );
+    let read = DiscoverySettings::read(&limited).expect("a section of our own");
+    assert_eq!(read.per_host, Some(300));
+    assert_eq!(read.places, 256);
+}
+
+/// Both may be asked for: a feed says when pages changed, links and sitemaps say which there are.
+#[test]
+fn hints_and_discovery_go_together() {
+    let hosts = scratch("discovery-hosts.csv");
+    fs::write(&hosts, "host,hints\na.test,http://a.test/feed.xml\n").expect("written");
+    let options = ["--discover", "--hosts", &hosts];
+    note(&options);
+    let image = image("discovery-hints.img", &options);
+    let image = Image::parse(&image).expect("as a probe reads it");
+    assert_eq!(image.tellers().count(), 1);
+    assert!(image.section(Tag::DISCOVERY).is_some());
+}
+
+#[test]
+fn more_places_than_a_board_has_are_refused() {
+    let list = scratch("discovery-places.csv");
+    fs::write(&list, LIST).expect("written");
+    let read = |options: &[&str]| {
+        let all = [&["probe", list.as_str()], options].concat();
+        let args = Given::try_parse_from(all).expect("options");
+        let listing = args.listing.read(Duration::from_secs(1)).expect("a list");
+        let wanted = args.discover.wanted(&listing, 60_000).expect("places");
+        let options = Options {
+            discovery: wanted,
+            ..Options::default()
+        };
+        let capacity = Capacity {
+            pages: 512,
+            hosts: 64,
+            https: false,
+            ipv6: false,
+        };
+        build(&listing, &options, capacity).map(|_| ())
+    };
+    assert!(read(&["--discover", "--places", "504"]).is_ok());
+    let refused = read(&["--discover", "--places", "505"]).expect_err("too many");
+    let expected = "found a collection of 505 places, expected --places of at most 504";
+    assert!(refused.to_string().contains(expected), "{refused}");
+    assert!(matches!(refused, Error::Usage(_)), "exit 2");
+}
+
+#[test]
 fn bad_input_is_refused_in_one_line() {
     let many = vec!["word"; 17].join(",");
     let words = "expected 1 to 16 words of letters and digits";
@@ -99,6 +182,9 @@ fn bad_input_is_refused_in_one_line() {
         (vec!["--discover", "--explore", "NaN"], "from 0 to 0.9"),
         (vec!["--discover", "--places", "1"], "expected at least 2"),
         (vec!["--discover", "--places", "70000"], "expected at most"),
+        (vec!["--discover", "--per-host", "0"], "expected 1 to 65534"),
+        (vec!["--discover", "--per-host", "65535"], "expected 1 to"),
+        (vec!["--per-host", "9"], "--discover"),
     ] {
         for command in [
             &["check", "-"][..],

@@ -6,13 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use dunlin::discover::Scope;
+use dunlin::discover::{FrontierSettings, Scope};
+use dunlin::rank::Topic;
 use dunlin_host::crawl::generate::{Web as Shape, generate};
 use dunlin_host::crawl::graph::Graph;
+use dunlin_host::crawl::incremental::{Collection, collect};
 use dunlin_host::lists::discovery::Wanted;
 use dunlin_tools::firmware::budgets::DISCOVER;
 use dunlin_tools::qemu::crawl::Crawl;
 use dunlin_tools::qemu::list::{LOOPBACK, listing, options};
+use dunlin_tools::web::changing::DAY;
 use dunlin_tools::web::{Answer, Hit, Web, shortest_gap};
 
 use crate::{show, trace};
@@ -25,8 +28,13 @@ pub struct Setting {
     pub places: u16,
     pub gap: Duration,
     pub seconds: u32,
+    /// Visits a place, if that is all that there are; else what politeness allows.
+    pub visits: Option<u32>,
     /// The least share of the best pages' PageRank that has to be held.
     pub share: f64,
+    /// By how much less may be held than the simulator holds after as many visits; `None` where
+    /// there are too few of them.
+    pub behind: Option<f64>,
 }
 
 /// A run of half a minute.
@@ -36,7 +44,9 @@ pub const SHORT: Setting = Setting {
     places: 40,
     gap: Duration::from_millis(200),
     seconds: 40,
+    visits: None,
     share: 0.65,
+    behind: None,
 };
 /// Ten visits a place.
 pub const LONG: Setting = Setting {
@@ -45,7 +55,9 @@ pub const LONG: Setting = Setting {
     places: 256,
     gap: Duration::from_millis(200),
     seconds: 300,
+    visits: Some(10),
     share: 0.70,
+    behind: Some(0.05),
 };
 
 /// The firmware that discovers, beside the other.
@@ -122,6 +134,37 @@ impl Site {
     }
 }
 
+/// Candidates that the firmware has room for.
+const CANDIDATES: usize = 2_048;
+
+/// What the simulator holds of the best pages' PageRank after so many visits a place: the same web,
+/// but for the pages that are not for robots.
+fn simulated(graph: &Graph, setting: &Setting, visits: usize) -> f64 {
+    let open: Vec<usize> = (0..graph.len()).filter(|page| !is_denied(*page)).collect();
+    let numbers: HashMap<usize, u32> = open.iter().copied().zip(0..).collect();
+    let urls = open.iter().map(|page| graph.url(*page).to_owned());
+    let links = open.iter().flat_map(|page| {
+        let from = numbers[page];
+        let targets = graph.targets(*page).iter();
+        let numbers = &numbers;
+        targets.filter_map(move |to| Some((from, *numbers.get(&(*to as usize))?)))
+    });
+    let web = Graph::new(urls.collect(), links.collect());
+    let rank = graph.page_rank();
+    let measure: Vec<f64> = open.iter().map(|page| rank[*page]).collect();
+    let is_front = |page: &usize| web.url(*page).splitn(4, '/').nth(3) == Some("");
+    let seeds: Vec<usize> = (0..web.len()).filter(is_front).collect();
+    let collection = Collection {
+        places: setting.places.into(),
+        candidates: CANDIDATES,
+        settings: FrontierSettings::DEFAULT,
+        topic: Topic::default(),
+        seed: 1,
+    };
+    let (held, _) = collect(&web, &seeds, &collection, visits, &measure, &mut |_| {});
+    held.last().map_or(0.0, |held| held.share)
+}
+
 /// The best pages are held, traps are not, and nobody is asked too soon or against its will.
 pub fn holds_the_best(elf: &Path, setting: &Setting) -> Result<()> {
     let shape = Shape::new(setting.pages, setting.hosts);
@@ -140,6 +183,10 @@ pub fn holds_the_best(elf: &Path, setting: &Setting) -> Result<()> {
         setting.places,
         setting.gap.as_millis() as u32,
     ));
+    let visits = setting.visits.map(f64::from);
+    let per_second =
+        visits.map(|visits| visits * f64::from(setting.places) / f64::from(setting.seconds));
+    options.per_day = per_second.map(|rate| rate * DAY);
     let elf = firmware(elf);
     let crawl = Crawl::new(&elf, &listing, &options, setting.seconds);
     let report = crawl.run(|line| trace(line))?;
@@ -183,10 +230,22 @@ fn judge(site: &Site, setting: &Setting, held: &[String], log: &[Hit]) -> Result
         .count();
     let robots = log.len() - visits;
     let kept_traps = held.iter().filter(|url| url.contains("/cal/")).count();
+    let simulated = simulated(&site.graph, setting, (visits / places).max(1));
     show(format_args!(
         "{share:.3} of the best {places} pages' PageRank after {visits} visits ({robots} robots.txt), \
-         {trapped} visits and {kept_traps} places in traps"
+         {simulated:.3} in the simulator, {trapped} visits and {kept_traps} places in traps"
     ));
+    if let Some(each) = setting.visits {
+        // The first round is ahead of the budget, and each slot may be one visit ahead.
+        let most = each as usize * places + setting.hosts + 4;
+        ensure!(visits <= most, "{visits} visits, {most} allowed");
+    }
+    ensure!(
+        setting
+            .behind
+            .is_none_or(|behind| share >= simulated - behind),
+        "{share:.3} of the best, the simulator {simulated:.3}"
+    );
     ensure!(
         held.len() <= places,
         "{} pages in {places} places",

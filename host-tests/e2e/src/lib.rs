@@ -261,8 +261,8 @@ const LONG_CASES: &[Case] = &[
         discovering::holds_the_best(elf, &discovering::LONG)
     }),
     (
-        "hints: telling the truth and lying, for five minutes",
-        |elf| telling::tells(elf, 300, 0.05, 0.04),
+        "hints: the truth, a lie and silence, for five minutes",
+        |elf| telling::beside_silence(elf, 300, 0.05),
     ),
     ("pushes: a flood of lies, for five minutes", |_| {
         pushing::floods(300, 0.01)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 use dunlin::fetch::HttpDate;
 use dunlin_host::lists::hosts::ListedHints;
 use dunlin_host::simulate::Random;
@@ -32,6 +32,8 @@ const LEARNT: Duration = Duration::from_secs(12);
 /// What the first host's sitemap says of each page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Says {
+    /// There is none.
+    Nothing,
     /// When it changed.
     Truth,
     /// That it has just changed.
@@ -90,10 +92,10 @@ fn answer(world: &World, begin: SystemTime, says: Says, hit: &Hit) -> Answer {
     let now = hit.at.as_secs_f64();
     let own = |page: &&Changing| host(page.host) == hit.host;
     match hit.path.as_str() {
-        "/robots.txt" if hit.host == host(0) => {
+        "/robots.txt" if hit.host == host(0) && says != Says::Nothing => {
             Answer::page("User-agent: *\nDisallow: /private/\nSitemap: /news.xml\n")
         }
-        "/news.xml" if hit.host == host(0) => {
+        "/news.xml" if hit.host == host(0) && says != Says::Nothing => {
             let versions = world.pages.iter().filter(own).map(|page| {
                 let at = page.changes.iter().rev().find(|at| **at <= now);
                 (page, *at.unwrap_or(&0.0), page.version(hit.at))
@@ -102,7 +104,7 @@ fn answer(world: &World, begin: SystemTime, says: Says, hit: &Hit) -> Answer {
             let mut text = String::from("<urlset>\n");
             for (page, at, _) in &versions {
                 let at = match says {
-                    Says::Truth => *at,
+                    Says::Nothing | Says::Truth => *at,
                     Says::Now => now,
                 };
                 let (name, path) = (host(page.host), &page.path);
@@ -114,7 +116,7 @@ fn answer(world: &World, begin: SystemTime, says: Says, hit: &Hit) -> Answer {
                 );
             }
             let version = match says {
-                Says::Truth => versions.iter().map(|(_, _, version)| version).sum(),
+                Says::Nothing | Says::Truth => versions.iter().map(|(_, _, version)| version).sum(),
                 Says::Now => hit.at.as_millis() as usize,
             };
             let answer = Answer::version(hit, version);
@@ -138,22 +140,32 @@ fn answer(world: &World, begin: SystemTime, says: Says, hit: &Hit) -> Answer {
     }
 }
 
-/// Freshness of one host's pages.
-fn freshness(world: &World, of: usize, log: &[Hit], to: Duration) -> f64 {
+/// Freshness of each of one host's pages.
+fn freshness(world: &World, of: usize, log: &[Hit], to: Duration) -> Vec<f64> {
     let pages = world.pages.iter().filter(|page| page.host == of).cloned();
-    let part = World {
-        hosts: world.hosts,
-        pages: pages.collect(),
-    };
-    part.freshness(log, LEARNT, to)
+    pages
+        .map(|page| {
+            let alone = World {
+                hosts: world.hosts,
+                pages: vec![page],
+            };
+            alone.freshness(log, LEARNT, to)
+        })
+        .collect()
 }
 
-/// A probe on both hosts; what the first and the second host's freshness was.
-fn crawl(elf: &Path, says: Says, seconds: u32) -> Result<[f64; 2]> {
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// A probe on both hosts; what the freshness of the first and the second host's pages was.
+fn crawl(elf: &Path, says: Says, seconds: u32) -> Result<[Vec<f64>; 2]> {
     let world = Arc::new(world(f64::from(seconds) + 20.0));
     let web = serve(&world, says)?;
     let mut listing = world.listing(web.port(), Rates::Learnt, GAP);
-    listing.tellers = vec![(0, ListedHints::Auto)];
+    if says != Says::Nothing {
+        listing.tellers = vec![(0, ListedHints::Auto)];
+    }
     let per_day = 2.0 * PAGES as f64 * VISITS / MEAN * DAY;
     let mut options = options();
     options.resolve = vec![("*".into(), LOOPBACK)];
@@ -165,7 +177,10 @@ fn crawl(elf: &Path, says: Says, seconds: u32) -> Result<[f64; 2]> {
         hits.filter(|hit| hit.host == host(0)).count()
     };
     let told = asked("/news.xml");
-    ensure!(told >= 3, "the teller was asked for {told} times");
+    ensure!(
+        told >= 3 || says == Says::Nothing,
+        "the teller was asked for {told} times"
+    );
     // Like every page that is not where the list says, it is looked for there now and then.
     let usual = asked("/sitemap.xml");
     ensure!(
@@ -186,18 +201,21 @@ fn crawl(elf: &Path, says: Says, seconds: u32) -> Result<[f64; 2]> {
     let result = [0, 1].map(|place| freshness(&world, place, &log, to));
     show(format_args!(
         "{says:?}: freshness {:.3} of the host that tells, {:.3} of the other; asked {told} times",
-        result[0], result[1]
+        mean(&result[0]),
+        mean(&result[1])
     ));
     Ok(result)
 }
 
-/// A host that tells the truth is fresher than one that says nothing; one that always says "now" is
-/// not. `least` and `most` are by how much: in seconds, a probe has hardly begun to believe
-/// anybody, and a few dozen changes are a matter of luck.
-pub fn tells(elf: &Path, seconds: u32, least: f64, most: f64) -> Result<()> {
+/// Probes on such hosts, at the same time.
+fn crawl_all<const N: usize>(
+    elf: &Path,
+    all: [Says; N],
+    seconds: u32,
+) -> Result<[[Vec<f64>; 2]; N]> {
     let elf = firmware(elf);
     let results = thread::scope(|scope| {
-        let probes = [Says::Truth, Says::Now].map(|says| {
+        let probes = all.map(|says| {
             let elf = &elf;
             scope.spawn(move || crawl(elf, says, seconds))
         });
@@ -206,9 +224,18 @@ pub fn tells(elf: &Path, seconds: u32, least: f64, most: f64) -> Result<()> {
             Err(_) => bail!("a probe's thread panicked"),
         })
     });
-    let [truth, lie] = results;
-    let [told, silent] = truth?;
-    let [liar, other] = lie?;
+    let results: Result<Vec<[Vec<f64>; 2]>> = results.into_iter().collect();
+    let results = results?.try_into();
+    results.map_err(|_| anyhow!("a probe has no result"))
+}
+
+/// A host that tells the truth is fresher than one that says nothing; one that always says "now" is
+/// not. `least` and `most` are by how much: in seconds, a probe has hardly begun to believe
+/// anybody, and a few dozen changes are a matter of luck.
+pub fn tells(elf: &Path, seconds: u32, least: f64, most: f64) -> Result<()> {
+    let [truth, lie] = crawl_all(elf, [Says::Truth, Says::Now], seconds)?;
+    let [told, silent] = truth.map(|pages| mean(&pages));
+    let [liar, other] = lie.map(|pages| mean(&pages));
     ensure!(
         told >= silent + least,
         "the telling host {told:.3}, the silent one {silent:.3}"
@@ -221,5 +248,50 @@ pub fn tells(elf: &Path, seconds: u32, least: f64, most: f64) -> Result<()> {
         (silent - other).abs() <= most,
         "the silent host {silent:.3} beside the truth, {other:.3} beside the lie"
     );
+    Ok(())
+}
+
+/// What others may lose, and a liar gain, as a share.
+const COST: f64 = 0.01;
+/// And however few pages there are, no more than this.
+const MOST: f64 = 0.04;
+
+/// By how much pages are fresher here than there, page by page: on average, and twice the standard
+/// error of that.
+fn lead(here: &[f64], there: &[f64]) -> (f64, f64) {
+    let leads: Vec<f64> = here.iter().zip(there).map(|(a, b)| a - b).collect();
+    let lead = mean(&leads);
+    let squares: f64 = leads.iter().map(|one| (one - lead).powi(2)).sum();
+    let count = leads.len() as f64;
+    (lead, 2.0 * (squares / (count - 1.0) / count).sqrt())
+}
+
+/// The same beside a third probe, whose hosts both say nothing: the first host gains by telling the
+/// truth and not by lying, and whatever it says the second one loses at most a hundredth. Pages
+/// change at the same moments for all three, so they are compared one by one.
+pub fn beside_silence(elf: &Path, seconds: u32, least: f64) -> Result<()> {
+    let all = [Says::Truth, Says::Now, Says::Nothing];
+    let [[told, by_truth], [lied, by_lie], [silent, alone]] = crawl_all(elf, all, seconds)?;
+    let (gain, _) = lead(&told, &silent);
+    ensure!(gain >= least, "the truth brings {gain:.3}");
+    let (beside, _) = lead(&told, &by_truth);
+    ensure!(beside >= least, "{beside:.3} more than the silent host");
+    for (what, (cost, chance), of) in [
+        ("a lie brings its host", lead(&lied, &silent), &silent),
+        ("a lie costs the other host", lead(&alone, &by_lie), &alone),
+        (
+            "the truth costs the other host",
+            lead(&alone, &by_truth),
+            &alone,
+        ),
+    ] {
+        let share = cost / mean(of);
+        show(format_args!("{what} {:.2} % ± {chance:.4}", 100.0 * share));
+        ensure!(
+            cost - chance <= COST * mean(of) && cost <= MOST,
+            "{what} {cost:.4} ± {chance:.4} of {:.4}",
+            mean(of)
+        );
+    }
     Ok(())
 }

@@ -46,8 +46,8 @@ pub fn run(settings: &Settings) -> Section {
         "The paper's traces (news feeds of November and December 2006) are not published, nor is the length of a crawling cycle. So there are \
          two webs here. *News* is simulated: 150 pages on 15 hosts, from one change in 20 days to five a day, {days} days, cycles of 0.3 days, as \
          many crawls as changes; the paper's figures are held against it. The other is {about}, in cycles of two days. Accesses by Zipf's law: means \
-         over {seeds} seeds with 95 % confidence intervals. *Xu* is the published crawler with the repairs it needs; *ours* values a page by what it has learnt about rates \
-         and about how far each host can be believed."
+         over {seeds} seeds with 95 % confidence intervals. *Xu* is the published crawler with the repairs it needs; *ours, learning* is the scheduler that ships, which \
+         has to learn the rates and how far each host can be believed; *ours, rates known* is its index alone, told both."
     ));
     figure_2(&mut section, &webs);
     figure_3(&mut section, &webs);

@@ -2,6 +2,7 @@
 
 use dunlin_suite::bench::Random;
 use host_tests::learn::providers::{Help, IndexCrawler, Measure, Page, Value, World, XuCrawler};
+use host_tests::learn::scheduled::scheduled;
 
 use crate::{Settings, traces};
 
@@ -133,16 +134,17 @@ impl Web {
         }
     }
 
-    /// Freshness by Xu's crawler and by ours, learning and knowing rates.
+    /// Freshness by Xu's crawler, by the scheduler that ships, which learns, and by its index with
+    /// rates that are known.
     pub fn all(&self, case: &Case, seed: u64) -> [f64; 3] {
         let world = self.world(case, seed);
         let per_day = self.crawls(case);
         let measure = (case.measure)(self.days(), seed);
-        let mut learning = IndexCrawler::new(&world, Value::EquivalentAge);
+        let [learning] = scheduled(&world, per_day, true, std::array::from_ref(&measure));
         let mut informed = IndexCrawler::informed(&world, Value::EquivalentAge);
         [
             world.quality(&mut XuCrawler::new(&world, per_day), per_day, &measure),
-            world.quality(&mut learning, per_day, &measure),
+            learning,
             world.quality(&mut informed, per_day, &measure),
         ]
     }

@@ -11,7 +11,10 @@ use super::providers::{Measure, World};
 fn words(world: &World) -> Vec<(f64, usize, Hint)> {
     let mut words = Vec::new();
     for (index, page) in world.pages.iter().enumerate() {
-        let signals = page.signals.iter();
+        // The world lets an announcement that was wrong count as a signal when its time comes. Here
+        // it is what it is: no word of a change.
+        let is_news = |at: &&f64| !page.announced.contains(at) || page.changes.contains(at);
+        let signals = page.signals.iter().filter(is_news);
         words.extend(signals.map(|at| (*at, index, Hint::Changed(instant(*at)))));
         // An announcement is made at the beginning of its cycle, as it is to Xu's crawler, but not
         // before the one before has come true.

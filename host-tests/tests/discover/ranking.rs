@@ -1,7 +1,7 @@
 //! Cash beside exact PageRank, and collections that never grow.
 
 use dunlin::discover::FrontierSettings;
-use dunlin::rank::{Account, Bank};
+use dunlin::rank::{Account, Bank, Topic};
 use dunlin_host::crawl::generate::{Web, generate};
 use dunlin_host::crawl::graph::{Graph, rank_correlation};
 use dunlin_host::crawl::incremental::{Collection, collect};
@@ -66,6 +66,7 @@ fn held(seed: u64, visits: usize) -> Vec<f64> {
         places: 256,
         candidates: 2_048,
         settings: FrontierSettings::DEFAULT,
+        topic: Topic::default(),
         seed,
     };
     let (held, kept) = collect(&graph, &seeds, &collection, visits, &exact, &mut |_| {});
@@ -122,6 +123,7 @@ fn a_trap_holds_next_to_nothing() {
         places: 256,
         candidates: 2_048,
         settings: FrontierSettings::DEFAULT,
+        topic: Topic::default(),
         seed: 4,
     };
     let (mut visits, mut wasted) = (0, 0);

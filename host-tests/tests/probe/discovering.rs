@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use dunlin::discover::{DiscoverySettings, Scope};
-use dunlin::probe::{FoundTotals, LoggedFoundEvent};
+use dunlin::fetch::HttpDate;
+use dunlin::image::{Teller, TellerSource};
+use dunlin::probe::{Event, FoundTotals, LoggedFoundEvent};
 use dunlin::rank::{Measure, Ranking};
 use dunlin::store::{Store, TextKind};
 use dunlin::time::Duration;
@@ -563,6 +565,154 @@ fn sitemaps_and_their_indexes_are_read_and_believed_of_their_own_host_only() {
     assert_eq!(urls, expected);
     assert_eq!(world.asked("h0.test", "/index.xml").len(), 1);
     assert!(world.asked("h1.test", "/two.xml").is_empty());
+}
+
+/// Ten parts of an index, each with a page that nobody links to.
+#[test]
+fn every_part_of_an_index_is_read_in_time() {
+    const PARTS: usize = 10;
+    let texts = TextFlash::blank();
+    let setting = Setting {
+        seconds: 1_200,
+        ..setting(1, 20, Scope::Hosts, &texts)
+    };
+    let (world, held, _) = run(&setting, |hit| {
+        let number = |path: &str| {
+            let rest = hit.target.strip_prefix(path)?;
+            let number = rest.trim_end_matches(".xml").parse::<usize>().ok()?;
+            (number < PARTS).then_some(number)
+        };
+        if let Some(part) = number("/part") {
+            let page = format!("<url><loc>http://h0.test/page{part}</loc></url>");
+            return Answer::page(&format!("<urlset>{page}</urlset>"));
+        }
+        if let Some(page) = number("/page") {
+            return Answer::page(&format!("<h1>{page}</h1>"));
+        }
+        match hit.target.as_str() {
+            "/" => Answer::page("front"),
+            "/robots.txt" => Answer::page("Sitemap: /index.xml\n"),
+            "/index.xml" => {
+                let part = |part| format!("<sitemap><loc>/part{part}.xml</loc></sitemap>");
+                let parts: String = (0..PARTS).map(part).collect();
+                Answer::page(&format!("<sitemapindex>{parts}</sitemapindex>"))
+            }
+            _ => Answer::none(),
+        }
+    });
+    for part in 0..PARTS {
+        let asked = world.asked("h0.test", &format!("/part{part}.xml")).len();
+        assert_eq!(asked, 1, "requests for part {part}");
+        let page = format!("http://h0.test/page{part}");
+        assert!(held.contains_key(&page), "{page} is not kept");
+    }
+    let asked = world.asked("h0.test", "/index.xml");
+    assert!((2..=4).contains(&asked.len()), "{} times", asked.len());
+    // Pages have their visits meanwhile.
+    let hits = world.hits.borrow();
+    let between = hits
+        .iter()
+        .filter(|hit| hit.at > asked[0].at && hit.at < asked[1].at)
+        .count();
+    assert!(between >= 16, "{between} requests between two of the index");
+}
+
+/// Compressed sitemaps and what is none are left unread, and a line says so.
+#[test]
+fn sitemaps_that_cannot_be_read_are_refused_with_a_line() {
+    let texts = TextFlash::blank();
+    let setting = Setting {
+        seconds: 300,
+        ..setting(3, 20, Scope::Hosts, &texts)
+    };
+    let (world, held, _) = run(&setting, |hit| {
+        match (hit.host.as_str(), hit.target.as_str()) {
+            (_, "/") => Answer::page(&hit.host),
+            ("h0.test", "/sitemap.xml") => Answer::page("\u{1f}\u{b}\u{8}packed"),
+            ("h1.test", "/sitemap.xml") => Answer::page("<html><a href=/x>not here</a></html>"),
+            ("h2.test", "/sitemap.xml") => {
+                let body = "http://h2.test/no\n";
+                Answer::new(200, "Content-Encoding: br\r\n", body)
+            }
+            _ => Answer::none(),
+        }
+    });
+    assert_eq!(held.len(), 3);
+    let lines = world.found.borrow();
+    for line in [
+        "unread why=Gzip url=http://h0.test/sitemap.xml",
+        "unread why=Root url=http://h1.test/sitemap.xml",
+        "unread why=Gzip url=http://h2.test/sitemap.xml",
+    ] {
+        let said = lines.iter().filter(|(_, other)| other == line).count();
+        assert_eq!(said, 1, "{line}: {lines:?}");
+    }
+}
+
+/// A list with a teller: what that names is found, pages that were found are told of, and the
+/// teller itself is no page of the collection.
+#[test]
+fn a_teller_is_heard_beside_discovery_and_never_replaced() {
+    const START: u64 = 1_800_000_000;
+    let web = Web::new(1, 40, 3);
+    let texts = TextFlash::blank();
+    let places = 10;
+    let section = DiscoverySettings::new(Scope::Hosts, places, 1_000).header();
+    // Two pages that nobody links to, and the teller behind them.
+    let listed = ["/lonely0", "/", "/news.xml"];
+    let setting = Setting {
+        discover: Some((section.to_vec(), texts.clone())),
+        tellers: vec![Teller {
+            page: 2,
+            source: TellerSource::Given,
+        }],
+        unix_time: Some(START),
+        per_day: Some(20_000.0),
+        seconds: 3_000,
+        ..Setting::of(Duration::from_secs(1), &[("h0.test", &listed)])
+    };
+    let site = web.clone();
+    let told = |at: Duration| {
+        let seconds = START + at.as_secs();
+        let date = HttpDate::from_unix(seconds).expect("a date").format();
+        String::from_utf8(date.to_vec()).expect("ASCII")
+    };
+    let (world, held, totals) = run(&setting, move |hit| {
+        let date = format!("Date: {}\r\n", told(hit.at));
+        let body = match hit.target.as_str() {
+            "/news.xml" => {
+                // All pages, whoever is kept, and one that nobody links to.
+                let page = |page: usize| {
+                    let (url, date) = (site.url(page), told(hit.at));
+                    format!("<url><loc>{url}</loc><lastmod>{date}</lastmod></url>")
+                };
+                let pages: String = (0..40).map(page).collect();
+                let hidden = "<url><loc>http://h0.test/hidden</loc></url>";
+                format!("<urlset>{pages}{hidden}</urlset>")
+            }
+            "/lonely0" | "/hidden" => hit.target.clone(),
+            target => match site.page("h0.test", target) {
+                Some(page) => site.html(page),
+                None => return Answer::none(),
+            },
+        };
+        Answer::new(200, &date, &body)
+    });
+    let hidden = world.asked("h0.test", "/hidden").len();
+    assert!(hidden > 0, "what only the teller names is looked at");
+    let asked = world.asked("h0.test", "/news.xml").len();
+    assert!(asked >= 3, "the teller was asked for {asked} times");
+    assert_eq!(held.len(), usize::from(places), "{held:?}");
+    assert_eq!((totals.pages, totals.places), (places, places));
+    assert!(!held.contains_key("http://h0.test/news.xml"), "{held:?}");
+    assert!(totals.replaced > 0, "{totals:?}");
+    // More of them are news than the list has pages.
+    let events = world.events.borrow();
+    let news = events.iter().filter_map(|(_, event)| match event {
+        Event::Told { page: 2, news, .. } => Some(*news),
+        _ => None,
+    });
+    assert!(news.max() > Some(2), "found pages are told of");
 }
 
 #[test]

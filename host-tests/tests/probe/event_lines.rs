@@ -3,6 +3,7 @@
 use dunlin::boot::Reset;
 use dunlin::collect::Uncollected;
 use dunlin::discover::UrlRefusal;
+use dunlin::feed::FeedError;
 use dunlin::fetch::RedirectError;
 use dunlin::fleet::{LinkError, ListError};
 use dunlin::image::{ImageError, Tag};
@@ -269,6 +270,17 @@ pub const EVENTS: &[(Event, &str, LoggedEvent<'static>)] = &[
         },
     ),
     (
+        Event::Untold {
+            page: 3,
+            why: FeedError::Gzip,
+        },
+        "untold page=3 why=Gzip",
+        LoggedEvent::Untold {
+            page: 3,
+            why: "Gzip",
+        },
+    ),
+    (
         Event::BackOff {
             host: 1,
             seconds: 120,
@@ -347,6 +359,17 @@ pub const FOUND_EVENTS: &[(FoundEvent<'static>, &str, LoggedFoundEvent<'static>)
         "refused why=Depth url=http://a.test/b",
         LoggedFoundEvent::Refused {
             why: "Depth",
+            url: URL,
+        },
+    ),
+    (
+        FoundEvent::Unread {
+            why: FeedError::Root,
+            url: URL,
+        },
+        "unread why=Root url=http://a.test/b",
+        LoggedFoundEvent::Unread {
+            why: "Root",
             url: URL,
         },
     ),

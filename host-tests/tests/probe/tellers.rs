@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::rc::Rc;
 
+use dunlin::feed::FeedError;
 use dunlin::fetch::HttpDate;
 use dunlin::image::{Teller, TellerSource};
 use dunlin::probe::Event;
@@ -363,6 +364,39 @@ fn a_sitemap_is_read_to_its_end_in_small_pieces() {
     };
     assert_eq!(heard(0), 2 * PAGES as u16);
     assert_eq!(heard(3_000), 2 * PAGES as u16);
+}
+
+#[test]
+fn a_teller_that_cannot_be_read_is_refused_with_a_line() {
+    for (body, why) in [
+        ("\u{1f}\u{b}\u{8}packed", FeedError::Gzip),
+        ("<html>not here</html>", FeedError::Root),
+    ] {
+        let setting = Setting {
+            hosts: vec![(
+                HOSTS[0],
+                Duration::from_secs(1),
+                vec!["/page0", "/news.xml"],
+            )],
+            seconds: 60,
+            tellers: vec![Teller {
+                page: 1,
+                source: TellerSource::Given,
+            }],
+            ..Setting::default()
+        };
+        let (world, _) = setting.run(move |hit| match hit.target.as_str() {
+            "/news.xml" => Answer::page(body),
+            "/page0" => Answer::page("hello"),
+            _ => Answer::none(),
+        });
+        let asked = world.asked(HOSTS[0], "/news.xml").len();
+        let events = world.events.borrow();
+        let expected = Event::Untold { page: 1, why };
+        let said = events.iter().filter(|(_, event)| *event == expected);
+        assert_eq!(said.count(), asked, "each time, of {asked}: {why}");
+        assert!(asked > 0);
+    }
 }
 
 #[test]

@@ -162,9 +162,9 @@ pub struct FoundRoom {
 }
 
 impl FoundRoom {
-    pub fn new(section: &[u8]) -> Self {
+    pub fn new(section: &[u8], tellers: usize) -> Self {
         let wanted = DiscoverySettings::read(section).expect("a section of our own");
-        let places = usize::from(wanted.places) + SCOUTS;
+        let places = usize::from(wanted.places) + tellers + SCOUTS;
         let hosts = 8;
         Self {
             places,

@@ -495,7 +495,7 @@ impl Setting {
         let mut found = self
             .discover
             .as_ref()
-            .map(|(section, _)| FoundRoom::new(section));
+            .map(|(section, _)| FoundRoom::new(section, self.tellers.len()));
         let places = found.as_ref().map_or(0, |found| found.places);
         let host_room = image.hosts() + found.as_ref().map_or(0, |found| found.hosts);
         let room = (image.pages() + self.additions).max(places);

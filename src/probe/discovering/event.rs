@@ -2,11 +2,12 @@
 
 use crate::catalog::LogLevel;
 use crate::discover::UrlRefusal;
+use crate::feed::FeedError;
 use crate::probe::log_line::{Value, events, values};
 use core::fmt::{self, Formatter};
 
 values! {
-    Debug: UrlRefusal;
+    Debug: FeedError, UrlRefusal;
 }
 
 events! {
@@ -33,6 +34,10 @@ events! {
     /// It is not looked at, or not kept, and why.
     debug Refused { why: UrlRefusal as &'l str, url: &'e str as &'l str }
         => "refused why={} url={=str}";
+
+    /// A sitemap could not be read, and why: compressed ones are not unpacked.
+    warn Unread { why: FeedError as &'l str, url: &'e str as &'l str }
+        => "unread why={} url={=str}";
 }
 
 impl FoundEvent<'_> {

@@ -108,7 +108,7 @@ impl Discovery<'_> {
                     false => -1.0,
                 }
             };
-            let best = self.frontier.candidates().best(&wanted);
+            let best = self.frontier.candidates().best(wanted);
             let Some((digest, text)) = best.map(|best| (best.digest(), best.text())) else {
                 return judged;
             };

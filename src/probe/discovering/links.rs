@@ -1,10 +1,12 @@
 //! What a body leads to, as it streams by: links of a page, pages of a sitemap, sitemaps of a
 //! robots.txt.
 
-use super::{Discovery, Kind, Pages};
+use super::{Discovery, FoundEvent, Kind, Pages};
 use crate::discover::{Directives, Link, LinkKind, LinkReader, LinkSink, TextPlace, digest};
-use crate::feed::{FeedEntry, FeedReader};
+use crate::feed::{FeedEntry, FeedError, FeedReader};
 use crate::fetch::{Head, Url};
+use crate::probe::redirects::spell;
+use crate::probe::setup::Setup;
 use crate::probe::visit::Visit;
 use crate::probe::{Board, Probe};
 use crate::rank::{FoundWords, WordReader};
@@ -22,6 +24,7 @@ enum Reader<'v> {
     /// Nobody reads this answer.
     None,
     Page(LinkReader<'v>, PageLinks),
+    /// A sitemap, or a teller, which names pages in the same way.
     Sitemap(FeedReader),
     Robots(RobotsLines),
 }
@@ -58,12 +61,12 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
         'a: 'v,
     {
         let is_on = probe.state().discovery.is_some();
+        let lists_pages = probe.setup.found.kind(page.into()) == Kind::Sitemap
+            || is_on && probe.setup.is_teller(page);
         let reader = match (is_on, visit.asks_for_page()) {
             (false, _) => Reader::None,
             (true, false) => Reader::Robots(RobotsLines::default()),
-            (true, true) if probe.setup.found.kind(page.into()) == Kind::Sitemap => {
-                Reader::Sitemap(FeedReader::new())
-            }
+            (true, true) if lists_pages => Reader::Sitemap(FeedReader::new()),
             (true, true) => {
                 let reader = LinkReader::new(probe.setup.config.agent);
                 Reader::Page(reader, PageLinks::default())
@@ -96,14 +99,18 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
         {
             found.directives = found.directives.and(head.directives);
         }
-        let Some(base) = self.base.filter(|_| !head.encoded) else {
+        let Some(base) = self.base.filter(|_| is_good) else {
             return;
         };
-        if !is_good {
+        if head.encoded {
+            if matches!(self.reader, Reader::Sitemap(_)) {
+                self.leave_unread(&base, FeedError::Gzip);
+            }
             return;
         }
         let probe = self.probe;
         let host = self.host;
+        let is_sitemap = probe.setup.found.kind(self.page.into()) == Kind::Sitemap;
         match &mut self.reader {
             Reader::None => {}
             Reader::Page(reader, found) => {
@@ -116,16 +123,39 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
                 reader.update(bytes, &mut sink);
             }
             Reader::Sitemap(reader) => {
-                // After an error, nothing comes any more.
-                while let Some(Ok(entry)) = reader.next(&mut bytes) {
-                    probe.discover(|discovery, pages| {
-                        discovery.listed_in_sitemap(pages, &probe.board, (&base, host), &entry);
-                    });
+                while let Some(next) = reader.next(&mut bytes) {
+                    match next {
+                        // A teller has a way of its own to the parts of an index.
+                        Ok(entry) if entry.is_sitemap && !is_sitemap => {}
+                        Ok(entry) => {
+                            probe.discover(|discovery, pages| {
+                                let from = (&base, host);
+                                discovery.listed_in_sitemap(pages, &probe.board, from, &entry);
+                            });
+                        }
+                        Err(why) => return self.leave_unread(&base, why),
+                    }
                 }
             }
             Reader::Robots(lines) => lines.take(bytes, &mut |sitemap| {
-                probe.discover(|discovery, _| discovery.sitemap_named(&base, sitemap));
+                probe.discover(|discovery, pages| {
+                    discovery.sitemap_named(pages.setup, &base, sitemap);
+                });
             }),
+        }
+    }
+
+    /// A sitemap cannot be read. What a teller lacks, whoever listens to it says.
+    fn leave_unread(&mut self, base: &Url<'_>, why: FeedError) {
+        self.reader = Reader::None;
+        let is_sitemap = self.probe.setup.found.kind(self.page.into()) == Kind::Sitemap;
+        if !is_sitemap {
+            let page = self.page;
+            (self.probe).discover(|discovery, _| discovery.frontier.visited(page, &[]));
+        } else if let Some(url) = spell(base) {
+            self.probe
+                .board
+                .found(&FoundEvent::Unread { why, url: &url });
         }
     }
 
@@ -166,10 +196,22 @@ impl<'p, 'a, 'v, B: Board> Reading<'p, 'a, 'v, B> {
                         discovery.listed_in_sitemap(pages, &probe.board, (&base, host), &entry);
                     });
                 }
+                let page = self.page;
+                probe.discover(
+                    |discovery, pages| match pages.setup.found.kind(page.into()) {
+                        Kind::Sitemap if is_version => discovery.sitemap_ends(pages.setup),
+                        Kind::Sitemap => {}
+                        // What links to a teller have brought it does not stay there: it links to
+                        // nobody.
+                        _ => discovery.frontier.visited(page, &[]),
+                    },
+                );
             }
             Reader::Robots(lines) => {
                 let mut named = |sitemap: &[u8]| {
-                    probe.discover(|discovery, _| discovery.sitemap_named(&base, sitemap));
+                    probe.discover(|discovery, pages| {
+                        discovery.sitemap_named(pages.setup, &base, sitemap);
+                    });
                 };
                 lines.take(b"\n", &mut named);
                 if !lines.has_named {
@@ -279,7 +321,7 @@ impl Discovery<'_> {
             return;
         }
         if entry.is_sitemap {
-            return self.add_sitemap(&url);
+            return self.add_part(pages.setup, &url);
         }
         // The host vouches for it: it counts as seen twice.
         let about = pages.setup.found.words_of(&url);
@@ -290,12 +332,12 @@ impl Discovery<'_> {
     }
 
     /// A robots.txt names a sitemap.
-    fn sitemap_named(&mut self, robots: &Url<'_>, url: &[u8]) {
+    fn sitemap_named(&mut self, setup: &Setup<'_>, robots: &Url<'_>, url: &[u8]) {
         let mut text = [0; LONGEST_TEXT];
         if let Ok(url) = robots.join(url, &mut text)
             && url.same_server(robots)
         {
-            self.add_sitemap(&url);
+            self.add_sitemap(setup, &url);
         }
     }
 

@@ -154,13 +154,4 @@ impl Discovery<'_> {
             }
         }
     }
-
-    /// A sitemap waits to be read, if any are, and unless enough do.
-    pub(super) fn add_sitemap(&mut self, url: &Url<'_>) {
-        let mut text = UrlText::new();
-        let fits = spell(url).is_some_and(|url| text.push_str(&url).is_ok());
-        if fits && self.wanted.sitemaps && !self.sitemaps.contains(&text) {
-            let _ = self.sitemaps.push(text);
-        }
-    }
 }

@@ -18,6 +18,7 @@
 //! | `meeting.rs` | which URLs may become candidates |
 //! | `scouts.rs` | which candidate is looked at, and who gives way to whom |
 //! | `judged.rs` | what a robots.txt says of candidates |
+//! | `sitemaps.rs` | which sitemap is read next, and which parts of an index |
 //! | `pages.rs` | nothing: it fills and frees places of the probe's pages and hosts |
 //! | `texts.rs` | what is written to the log, and what a restart makes of it |
 //! | `found.rs` | how the rest of the probe sees found pages and hosts |
@@ -30,6 +31,7 @@ mod meeting;
 mod pages;
 mod queue;
 mod scouts;
+mod sitemaps;
 mod texts;
 
 pub use event::{FoundEvent, LoggedFoundEvent};
@@ -42,15 +44,17 @@ pub use texts::TextsKept;
 
 use core::cell::RefCell;
 
+use super::setup::Setup;
 use super::{Board, Event, Probe};
 use crate::discover::{self, DiscoverySettings, Doorkeeper, Frontier, FrontierSettings, digest};
 use crate::fetch::Url;
 use crate::image::Tag;
-use crate::rank::Ranking;
+use crate::math::lesser;
+use crate::rank::{Measure, Ranking};
 use crate::time::{Duration, Instant};
 use found::Kind;
 use queue::Queue;
-use scouts::READ_SITEMAPS;
+use sitemaps::Sitemaps;
 use texts::RENEW;
 
 /// Candidates that are looked at at the same time, each in a place beyond those of the collection.
@@ -104,10 +108,10 @@ pub(super) struct Discovery<'a> {
     won: Doorkeeper<&'a mut [u8]>,
     /// How many scouts are under way.
     scouts: usize,
-    /// Sitemaps that wait to be read.
-    sitemaps: heapless::Vec<UrlText, SITEMAPS>,
-    /// Sitemaps that were read, and until when they are not read again.
-    read_sitemaps: heapless::Vec<(u32, Instant), READ_SITEMAPS>,
+    /// Which of them wait, and which were read.
+    sitemaps: Sitemaps,
+    /// No page's PageRank is multiplied by less.
+    lowest_factor: f32,
     /// Pages that were visited and do not want to be kept.
     unwilling: heapless::Vec<u16, SCOUTS>,
     totals: FoundTotals,
@@ -115,9 +119,6 @@ pub(super) struct Discovery<'a> {
     renew_at: Instant,
     renew_after: Duration,
 }
-
-/// Sitemaps that wait at a time.
-const SITEMAPS: usize = 4;
 
 impl<'a, B: Board> Probe<'a, B> {
     /// Lets the probe find pages beyond its list, if the image asks for that: see
@@ -137,7 +138,9 @@ impl<'a, B: Board> Probe<'a, B> {
             return self;
         };
         let room = memory.pages.len().min(memory.frontier.accounts.len());
-        let places = usize::from(wanted.places).min(room.saturating_sub(SCOUTS));
+        // Tellers have places of their own.
+        let places = usize::from(wanted.places) + self.setup.tellers();
+        let places = places.min(room.saturating_sub(SCOUTS));
         let pages = memory.pages.get(..places + SCOUTS).unwrap_or_default();
         for (place, page) in pages.iter().enumerate() {
             let is_listed = place < image.pages();
@@ -162,11 +165,11 @@ impl<'a, B: Board> Probe<'a, B> {
             measure: self.setup.found.ranking.measure,
             exploring: f32::from(wanted.exploring) / 256.0,
             // One host leaves room for the others.
-            host: if several {
+            host: wanted.per_host.unwrap_or(if several {
                 (candidates / 2).min(u16::MAX.into()) as u16
             } else {
                 u16::MAX
-            },
+            }),
             ..FrontierSettings::DEFAULT
         };
         let seed = u64::from(self.setup.config.seed);
@@ -187,8 +190,8 @@ impl<'a, B: Board> Probe<'a, B> {
             vain: Doorkeeper::new(vain),
             won: Doorkeeper::new(won),
             scouts: 0,
-            sitemaps: heapless::Vec::new(),
-            read_sitemaps: heapless::Vec::new(),
+            sitemaps: Sitemaps::NONE,
+            lowest_factor: self.setup.lowest_factor(),
             unwilling: heapless::Vec::new(),
             totals: FoundTotals {
                 pages: image.pages() as u16,
@@ -205,7 +208,10 @@ impl<'a, B: Board> Probe<'a, B> {
 
     /// What was found so far; `None` if nothing is looked for.
     pub fn found_totals(&self) -> Option<FoundTotals> {
+        let tellers = self.setup.tellers() as u16;
         self.discover(|discovery, _| FoundTotals {
+            pages: discovery.totals.pages.saturating_sub(tellers),
+            places: discovery.totals.places.saturating_sub(tellers),
             candidates: discovery.frontier.candidates().len().min(u16::MAX.into()) as u16,
             ..discovery.totals
         })
@@ -227,7 +233,7 @@ impl<'a, B: Board> Probe<'a, B> {
     }
 
     /// Hands every page of the collection to `each`: its number, its URL and its importance, 1 on
-    /// average. Work: the places, each a read of flash.
+    /// average. Tellers are none. Work: the places, each a read of flash.
     pub fn each_kept(&self, mut each: impl FnMut(u16, &str, f32)) {
         for place in 0..self.setup.page_places() {
             let importance = self.discover(|discovery, _| discovery.importance(place as u16));
@@ -235,6 +241,7 @@ impl<'a, B: Board> Probe<'a, B> {
                 return;
             };
             match self.setup.found.kind(place) {
+                Kind::Listed if self.setup.is_teller(place as u16) => {}
                 Kind::Listed => {
                     if let Ok(page) = self.setup.image.page(place) {
                         each(place as u16, page.url, importance);
@@ -263,6 +270,20 @@ impl<B: Board> Probe<'_, B> {
         let estimate = id.and_then(|id| state.scheduler.estimate(id).ok());
         let rate = estimate.map(|estimate| estimate.rate());
         (weight, rate.filter(|_| is_known))
+    }
+}
+
+impl Setup<'_> {
+    /// What the PageRank of a page is multiplied by at the least. Work: the list.
+    fn lowest_factor(&self) -> f32 {
+        let Measure {
+            location, topic, ..
+        } = self.found.ranking.measure;
+        if location || topic {
+            return 0.0;
+        }
+        let listed = (0..self.image.pages()).filter_map(|index| self.image.page(index).ok());
+        listed.fold(1.0, |lowest, page| lesser(lowest, page.weight))
     }
 }
 

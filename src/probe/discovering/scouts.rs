@@ -3,23 +3,19 @@
 use super::links::part_of;
 use super::queue::Waiting;
 use super::{Discovery, FoundEvent, Kind, Pages, SCOUTS, UrlText};
-use crate::discover::{Candidate, UrlRefusal, branch_digest, digest};
+use crate::discover::{Candidate, UrlRefusal, branch_digest};
 use crate::fetch::Url;
 use crate::fetch::robots::Verdict;
 use crate::probe::setup::Setup;
 use crate::probe::{Board, PageMemory};
 use crate::scheduler::Outcome;
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 
 /// Candidates that are tried before nobody is looked at: some parts of hosts are not worth it.
 const TRIES: usize = 6;
 /// Exploring visits to one part of a host that may be in vain, lately, and so many more for each
 /// that was not: traps are parts whose pages never replace another.
 const VAIN: u8 = 8;
-/// How long a sitemap is not read again.
-const SITEMAP_HOLDS: Duration = Duration::DAY;
-/// Sitemaps of which is remembered when they were read.
-pub(super) const READ_SITEMAPS: usize = 16;
 
 /// How a page of the list waits that gave way.
 const RETIRED: Waiting = Waiting {
@@ -346,40 +342,11 @@ impl Discovery<'_> {
         }
     }
 
-    /// Lets the next sitemap be read, if none is.
-    fn begin_sitemap(&mut self, pages: &mut Pages<'_, '_>, now: Instant) {
-        let setup = pages.setup;
-        let mut kinds = setup.found.pages.iter().map(|page| page.kind.get());
-        if kinds.any(|kind| kind == Kind::Sitemap) {
-            return;
-        }
-        let Some(text) = self.sitemaps.pop() else {
-            return;
-        };
-        let Ok(url) = Url::parse(&text) else {
-            return;
-        };
-        if !self.is_time_for(digest(&url, &setup.config.key), now) {
-            return;
-        }
-        let Ok(host) = self.host_for(pages, &url) else {
-            return;
-        };
-        let Some(place) = pages.add(host, now) else {
-            return;
-        };
-        if let Some(page) = setup.found.pages.get(usize::from(place)) {
-            setup.found.sitemap.replace(text.clone());
-            page.host.set(host);
-            page.kind.set(Kind::Sitemap);
-        }
-    }
-
-    /// The least important page that may go, and its importance. Pinned pages and those without a
-    /// version yet may not.
+    /// The least important page that may go, and its importance. Pinned pages, tellers and those
+    /// without a version yet may not.
     fn least(&self, pages: &Pages<'_, '_>) -> Option<(u16, f32)> {
         let setup = pages.setup;
-        self.frontier.least(&|place| {
+        self.frontier.least_from(self.lowest_factor, |place| {
             let index = usize::from(place);
             let memory = pages.known.pages.get(index);
             if memory.is_none_or(PageMemory::is_new) {
@@ -387,7 +354,7 @@ impl Discovery<'_> {
             }
             match setup.found.kind(index) {
                 Kind::Kept => Some(setup.found.factor(index)),
-                Kind::Listed if self.wanted.is_pinned(place) => None,
+                Kind::Listed if self.wanted.is_pinned(place) || setup.is_teller(place) => None,
                 Kind::Listed => {
                     let page = setup.image.page(index).ok()?;
                     Some(page.weight * setup.found.factor(index))
@@ -424,23 +391,5 @@ impl Discovery<'_> {
     fn take_unwilling(&mut self, place: u16) -> bool {
         let at = self.unwilling.iter().position(|other| *other == place);
         at.map(|at| self.unwilling.swap_remove(at)).is_some()
-    }
-
-    /// Was a sitemap not read lately? It is read now.
-    fn is_time_for(&mut self, sitemap: u32, now: Instant) -> bool {
-        let known = self.read_sitemaps.iter_mut();
-        if let Some((_, until)) = known.into_iter().find(|(other, _)| *other == sitemap) {
-            let is_time = *until <= now;
-            if is_time {
-                *until = now + SITEMAP_HOLDS;
-            }
-            return is_time;
-        }
-        if self.read_sitemaps.is_full() {
-            self.read_sitemaps.remove(0);
-        }
-        self.read_sitemaps
-            .push((sitemap, now + SITEMAP_HOLDS))
-            .is_ok()
     }
 }

@@ -190,14 +190,24 @@ impl<B: Board> Ear<'_, '_, B> {
     fn take(&self, date: Option<HttpDate>, mut bytes: &[u8]) {
         let now = self.probe.board.now();
         let setup = &self.probe.setup;
-        let state = &mut *self.probe.state();
+        let mut refused = None;
+        let mut guard = self.probe.state();
+        let state = &mut *guard;
         let unix = date.map(HttpDate::as_unix).or(state.clock.certain(now));
         let mut document = core::mem::replace(&mut state.tellers.document, Document::None);
         match &mut document {
             Document::None => {}
             Document::Robots(_, line) => line.take(bytes),
             Document::Feed(teller, reader) => {
-                while let Some(Ok(entry)) = reader.next(&mut bytes) {
+                while let Some(next) = reader.next(&mut bytes) {
+                    let entry = match next {
+                        Ok(entry) => entry,
+                        Err(why) => {
+                            // After it, nothing comes any more.
+                            refused = Some(Event::Untold { page: *teller, why });
+                            break;
+                        }
+                    };
                     let word = Word {
                         teller: *teller,
                         entry: &entry,
@@ -217,6 +227,10 @@ impl<B: Board> Ear<'_, '_, B> {
             }
         }
         state.tellers.document = document;
+        drop(guard);
+        if let Some(refused) = refused {
+            self.probe.board.log(&refused);
+        }
     }
 
     /// The answer has come to its end.
@@ -282,10 +296,7 @@ impl Knowledge<'_> {
         let id = identity(&setup.config.key, &url) as u32;
         setup.every_page_of(teller.host).find(|index| {
             let known = self.pages.get(*index);
-            known.is_some_and(|page| page.id == id)
-                && setup
-                    .page(*index)
-                    .is_ok_and(|page| page.url == url.as_str())
+            known.is_some_and(|page| page.id == id) && setup.is_url_of(*index, &url)
         })
     }
 }

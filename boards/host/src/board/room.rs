@@ -30,10 +30,10 @@ pub struct Room {
 pub const MOST_PLACES: usize = 65_534 - SCOUTS;
 
 impl Room {
-    /// Makes room for this collection.
-    pub fn new(wanted: &Wanted) -> Self {
+    /// Makes room for this collection, beside so many tellers.
+    pub fn new(wanted: &Wanted, tellers: usize) -> Self {
         use dunlin::discover::Scope;
-        let places = usize::from(wanted.places) + SCOUTS;
+        let places = usize::from(wanted.places) + tellers + SCOUTS;
         let candidates = (CANDIDATES * places).max(LEAST_CANDIDATES);
         let hosts = match wanted.scope {
             Scope::Hosts | Scope::Prefix => 0,

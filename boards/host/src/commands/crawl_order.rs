@@ -30,7 +30,7 @@ use crate::output::{self, Format, Table};
 /// best pages among them; `threshold` by the share of all pages of at least G links or PageRank;
 /// `buffer` crawls everything and keeps K pages; `incremental` keeps K pages, visits them again and
 /// again, and lets better ones take the places of worse ones: its share is of the K best pages'
-/// importance. With `--crawlers`, several crawlers share the web (chapter 3).
+/// importance, and its orders are those that pages can be ranked by (not random and breadth). With `--crawlers`, several crawlers share the web (chapter 3).
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -233,13 +233,22 @@ fn simulate(args: &Args, graph: &Graph, seeds: &[usize], pages: usize) -> Result
             report.curve = limited_buffer(graph, order, &topic, seeds, pages, &measure, args.seed);
         }
         Model::Incremental => {
+            let measure_of = order.measure().ok_or_else(|| {
+                Error::Usage(format!(
+                    "--order: found {} with --model incremental, expected pagerank, cash, backlink, \
+                     location or topic: what pages can be ranked by",
+                    word(order)
+                ))
+            })?;
             let collection = Collection {
                 places: pages,
                 candidates: args.candidates.clamp(8, MOST_PAGES),
                 settings: FrontierSettings {
                     exploring: args.explore,
+                    measure: measure_of,
                     ..FrontierSettings::DEFAULT
                 },
+                topic,
                 seed: args.seed,
             };
             let visits = args.visits.clamp(1, 10_000);

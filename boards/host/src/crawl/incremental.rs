@@ -10,7 +10,7 @@ use super::graph::Graph;
 use super::order::{Reader, Room, digest};
 
 /// What is to be simulated.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Collection {
     /// Pages that are kept.
     pub places: usize,
@@ -18,6 +18,8 @@ pub struct Collection {
     pub candidates: usize,
     /// How the frontier decides.
     pub settings: FrontierSettings,
+    /// Words that URLs should hold, where the measure counts them.
+    pub topic: Topic,
     /// The seed of what is random.
     pub seed: u64,
 }
@@ -52,7 +54,13 @@ pub fn collect(
     // One more: a candidate is looked at in a place of its own, as on a probe.
     let mut room = Room::new(places + 1, collection.candidates);
     let mut frontier = room.frontier(collection.settings, collection.seed);
-    let mut reader = Reader::new(graph, Topic::default());
+    let mut reader = Reader::new(graph, collection.topic.clone());
+    // What the PageRank of a page is multiplied by, as on a probe.
+    let measured = collection.settings.measure;
+    let factor = |reader: &Reader<'_>, page: usize| match measured.location || measured.topic {
+        true => reader.worth(page),
+        false => 1.0,
+    };
     // What is in each place: a page, and where its text is.
     let mut slots: Vec<Option<(usize, u32)>> = vec![None; places + 1];
     let mut seen = vec![false; places + 1];
@@ -67,8 +75,11 @@ pub fn collect(
     let mut explored = 0;
     for visit in 0..visits * places {
         let kept = slots.iter().flatten().count();
-        let may_go = |place: u16| seen[usize::from(place)].then_some(1.0);
-        let least = frontier.least(&may_go);
+        let may_go = |place: u16| {
+            let (page, _) = slots[usize::from(place)]?;
+            seen[usize::from(place)].then(|| factor(&reader, page))
+        };
+        let least = frontier.least(may_go);
         let worth = match kept < places {
             true => Some(0.0),
             false => least.map(|(_, worth)| worth),
@@ -98,9 +109,13 @@ pub fn collect(
         // Who looked at more than there are places for has to choose.
         if let Some(scout) = scout.filter(|_| kept == places) {
             seen[scout] = false;
-            let may_go = |place: u16| seen[usize::from(place)].then_some(1.0);
-            let worth = frontier.bank().importance(scout as u16);
-            let gives_way = match frontier.least(&may_go) {
+            let may_go = |place: u16| {
+                let (page, _) = slots[usize::from(place)]?;
+                seen[usize::from(place)].then(|| factor(&reader, page))
+            };
+            let own = slots[scout].map_or(1.0, |(page, _)| factor(&reader, page));
+            let worth = frontier.bank().importance(scout as u16) * own;
+            let gives_way = match frontier.least(may_go) {
                 Some((least, other)) if frontier.is_better(worth, other) => {
                     replaced += 1;
                     usize::from(least)

@@ -8,7 +8,7 @@ use dunlin::discover::{
 };
 use dunlin::fetch::Url;
 use dunlin::fetch::robots::Verdict;
-use dunlin::rank::{Account, Topic, location};
+use dunlin::rank::{Account, Measure, Topic, location};
 
 use super::generate::Random;
 use super::graph::{DAMPING, Graph};
@@ -31,6 +31,36 @@ pub enum Order {
     Location,
     /// Pages whose URLs hold topic words, those that many link to first
     Topic,
+}
+
+impl Order {
+    /// What a collection is ranked by in this order; `None` if it is the order of a crawl that
+    /// visits each page once. PageRank is what a probe makes of it, which stores no links.
+    pub fn measure(self) -> Option<Measure> {
+        const NONE: Measure = Measure {
+            backlinks: false,
+            page_rank: false,
+            location: false,
+            topic: false,
+        };
+        match self {
+            Self::Random | Self::Breadth => None,
+            Self::Pagerank | Self::Cash => Some(Measure::DEFAULT),
+            Self::Backlink => Some(Measure {
+                backlinks: true,
+                ..NONE
+            }),
+            Self::Location => Some(Measure {
+                location: true,
+                ..NONE
+            }),
+            Self::Topic => Some(Measure {
+                page_rank: true,
+                topic: true,
+                ..NONE
+            }),
+        }
+    }
 }
 
 /// A page's digest in a simulation: no two are alike.
@@ -119,6 +149,14 @@ impl<'g> Reader<'g> {
         frontier.visited(place, &digests);
     }
 
+    /// What the URL of a page makes of it, 1 at most.
+    pub fn worth(&self, page: usize) -> f32 {
+        let text = self.graph.url(page);
+        Url::parse(text).map_or(1.0, |url| {
+            location(&url) * self.topic.worth(self.topic.in_text(text.as_bytes()))
+        })
+    }
+
     /// Meets a link: what is new is offered to the frontier.
     fn meet(&mut self, frontier: &mut Frontier<'_>, page: usize) {
         let url = Url::parse(self.graph.url(page)).ok();
@@ -130,13 +168,7 @@ impl<'g> Reader<'g> {
         if frontier.seen(digest(page), directory, host) == Target::New {
             let mut newcomer = Candidate::new(digest(page), host, self.text(page));
             newcomer.set_verdict(Verdict::Allowed);
-            let by_url = url.map_or(1.0, |url| {
-                location(&url)
-                    * self
-                        .topic
-                        .worth(self.topic.in_text(self.graph.url(page).as_bytes()))
-            });
-            newcomer.set_worth(by_url);
+            newcomer.set_worth(self.worth(page));
             let _: Placement = frontier.offer(newcomer, directory);
         }
     }

@@ -1,7 +1,7 @@
 //! Whether and where pages are looked for beyond the list, as `run`, `check`, `cargo xtask qemu`
 //! and `cargo xtask flash` take it.
 
-use dunlin::discover::{DiscoverySettings, Scope};
+use dunlin::discover::{DiscoverySettings, FrontierSettings, Scope, UrlLimits};
 use dunlin::rank::{Measure, Ranking, Topic, TopicError};
 use dunlin::time::Duration;
 
@@ -86,6 +86,10 @@ pub struct DiscoverArgs {
     /// [default: 0.25]
     #[arg(long, value_name = "SHARE", requires = "discover")]
     explore: Option<f32>,
+    /// URLs of one host that are known at the most, besides the pages that are kept [default: half
+    /// of what there is room for, if there are several hosts]
+    #[arg(long, value_name = "N", requires = "discover")]
+    per_host: Option<u32>,
 }
 
 /// The least that is kept where nobody says how much.
@@ -109,6 +113,8 @@ pub struct Wanted {
     pub measure: Measure,
     /// Words that pages should hold.
     pub topic: Vec<String>,
+    /// Candidates of one host at the most; half of all if it is not said.
+    pub per_host: Option<u16>,
 }
 
 impl DiscoverArgs {
@@ -116,7 +122,7 @@ impl DiscoverArgs {
     ///
     /// # Errors
     /// More places than there is room for, or fewer than the list has pages; words that make no
-    /// topic; a share that is none.
+    /// topic; a share that is none; a limit that lets nothing in.
     pub fn wanted(&self, listing: &Listing, most: usize) -> Result<Option<Wanted>, Error> {
         if !self.discover {
             return Ok(None);
@@ -148,6 +154,7 @@ impl DiscoverArgs {
             exploring: self.exploring()?,
             measure: self.measure(),
             topic: self.words()?,
+            per_host: self.per_host()?,
             ..Wanted::new(
                 self.scope.into(),
                 u16::try_from(places).unwrap_or(u16::MAX),
@@ -164,6 +171,19 @@ impl DiscoverArgs {
             }
             Some(share) => Err(Error::Usage(format!(
                 "found --explore {share}, expected a share from 0 to {MOST_EXPLORING}"
+            ))),
+        }
+    }
+
+    fn per_host(&self) -> Result<Option<u16>, Error> {
+        // The highest number is that of no limit.
+        const MOST: u16 = u16::MAX - 1;
+        match self.per_host.map(u16::try_from) {
+            None => Ok(None),
+            Some(Ok(urls @ 1..=MOST)) => Ok(Some(urls)),
+            Some(_) => Err(Error::Usage(format!(
+                "found --per-host {}, expected 1 to {MOST} URLs",
+                self.per_host.unwrap_or(0)
             ))),
         }
     }
@@ -210,6 +230,7 @@ impl Wanted {
             exploring: DiscoverySettings::EXPLORING,
             measure: Measure::DEFAULT,
             topic: Vec::new(),
+            per_host: None,
         }
     }
 
@@ -217,6 +238,7 @@ impl Wanted {
     pub fn section(&self, pinned: impl Iterator<Item = u16>) -> Vec<u8> {
         let mut wanted = DiscoverySettings::new(self.scope, self.places, self.gap_ms);
         wanted.exploring = self.exploring;
+        wanted.per_host = self.per_host;
         let pinned = pinned.flat_map(u16::to_le_bytes);
         wanted.header().into_iter().chain(pinned).collect()
     }
@@ -257,12 +279,22 @@ impl Wanted {
             Scope::Any => "anywhere",
         };
         let pinned = listing.list.pinned.len();
+        let limits = UrlLimits::DEFAULT;
+        let per_host = match self.per_host {
+            Some(urls) => format!("{urls} URLs a host"),
+            None => "half of what is known a host, where there are several".to_owned(),
+        };
         format!(
             "looks for pages {scope}, and keeps the {} most important ones, {pinned} of the list pinned; \
-             important by {}; {:.0} % of the visits explore",
+             important by {}; {:.0} % of the visits explore; at most {per_host}, {} a directory, \
+             {} directories deep, {} characters, {} parameters",
             self.places,
             self.importance(),
-            100.0 * f32::from(self.exploring) / 256.0
+            100.0 * f32::from(self.exploring) / 256.0,
+            FrontierSettings::DEFAULT.directory,
+            limits.depth,
+            limits.length,
+            limits.parameters
         )
     }
 

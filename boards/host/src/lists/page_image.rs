@@ -151,14 +151,9 @@ pub fn build(
             capacity.hosts
         )));
     }
-    if options.discovery.is_some() && !tellers.is_empty() {
-        return Err(Error::Usage(
-            "found `hints` of hosts and --discover, expected one of them: --discover reads sitemaps itself"
-                .into(),
-        ));
-    }
     if let Some(wanted) = &options.discovery {
-        let most = capacity.pages.saturating_sub(SCOUTS);
+        // Tellers have places of their own.
+        let most = capacity.pages.saturating_sub(SCOUTS + tellers.len());
         if usize::from(wanted.places) > most {
             return Err(Error::Usage(format!(
                 "found a collection of {} places, expected --places of at most {most}",

@@ -205,7 +205,9 @@ fn crawl<S: Future<Output = ()>>(
     (mut stop, mut joined): Until<'_, '_, '_, S>,
 ) -> Result<Crawled, Error> {
     let listed = image.pages();
-    let mut room = kept.wanted.as_ref().map(Room::new);
+    let tellers = image.tellers().count();
+    let wanted = kept.wanted.as_ref();
+    let mut room = wanted.map(|wanted| Room::new(wanted, tellers));
     let page_count = room.as_ref().map_or(0, Room::places).max(image.pages());
     let host_count = image.hosts() + room.as_ref().map_or(0, Room::hosts);
     let mut tables = DynTables::new(page_count, host_count);
