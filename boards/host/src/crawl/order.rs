@@ -333,5 +333,5 @@ fn choose(frontier: &Frontier<'_>, order: Order, random: &mut Random) -> Option<
         let at = random.below(candidates.len());
         return candidates.iter().nth(at).map(Candidate::digest);
     }
-    candidates.best(&importance).map(Candidate::digest)
+    candidates.best(importance).map(Candidate::digest)
 }
