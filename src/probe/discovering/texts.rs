@@ -7,9 +7,10 @@
 //! | a free place | when the page there has gone and no other has come |
 //! | a retired page | when a page of the list gives way |
 //!
-//! Of each place and of each URL the last text counts. Its value holds what the page has earned, in
-//! fifteen bits and one that says how they are to be read, compared with the mean of the collection, and sixteen bits of the list's identity:
-//! places below the list's length mean something only as long as the list is the same.
+//! Of each place and of each URL the last text counts. Its value holds what the page has earned,
+//! compared with the mean of the collection, in fifteen bits and one that says how they are to be
+//! read, and sixteen bits of the list's identity: places below the list's length mean something only
+//! as long as the list is the same.
 
 use core::ops::ControlFlow;
 
