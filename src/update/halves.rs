@@ -9,7 +9,7 @@
 //! The header is written last; the image has a checksum of its own. A half without one may hold a
 //! page image from its first byte on, as a cable puts it there: it counts as sequence 0.
 
-use embedded_storage::nor_flash::NorFlash;
+use embedded_storage::nor_flash::{NorFlash, ReadNorFlash};
 
 use super::fields::{self, Reader, Writer, is_sealed};
 use super::journal::Released;
@@ -55,38 +55,31 @@ impl Header {
     }
 }
 
-/// What may be the image in a half, and what it was released as; `None` if there is none. Work:
-/// constant.
-pub fn content(half: &[u8]) -> Option<(Released, &[u8])> {
-    let Some(header) = Header::decode(half) else {
-        // Whether it is an image, and how long, is for the image's own reader to say.
-        return Some((Released::default(), half));
-    };
-    let length = usize::try_from(header.length).ok()?;
-    Some((header.release, half.get(HEADER..)?.get(..length)?))
-}
-
-/// The half that counts, of two: the newest whose image is good. `is_good` says whether the board
-/// can run on it. Work: both halves.
-pub fn newest(
-    halves: [&[u8]; 2],
-    is_good: impl Fn(&[u8]) -> bool,
-) -> Option<(usize, Released, &[u8])> {
-    halves
+/// The half that counts, of two that came as updates, and what its header says: the newest whose
+/// image is good. `is_good` says whether the board can run on so many bytes behind the header of a
+/// half. `None` if there is none: then what a cable has brought counts. A header that cannot be
+/// read is none. Work: the headers, and the image that is chosen, as a rule.
+pub fn newest<F: ReadNorFlash>(
+    halves: &mut [F; 2],
+    is_good: &mut dyn FnMut(usize, u32) -> bool,
+) -> Option<(usize, Header)> {
+    let mut found = [None; 2];
+    for (index, (half, found)) in halves.iter_mut().zip(&mut found).enumerate() {
+        let mut bytes = [0; HEADER];
+        let read = half.read(0, &mut bytes);
+        let header = read.ok().and_then(|()| Header::decode(&bytes));
+        *found = header.map(|header| (index, header));
+    }
+    let sequence = |half: &Option<(usize, Header)>| half.map(|(_, header)| header.release.sequence);
+    let [first, second] = &found;
+    // Of two that are equally new, the first: it was there before.
+    if sequence(first) < sequence(second) {
+        found.reverse();
+    }
+    found
         .into_iter()
-        .enumerate()
-        .filter_map(|(index, half)| {
-            let (release, image) = content(half)?;
-            is_good(image).then_some((index, release, image))
-        })
-        // Of two that are equally new, the first: it was there before.
-        .reduce(|best, other| {
-            if other.1.sequence > best.1.sequence {
-                other
-            } else {
-                best
-            }
-        })
+        .flatten()
+        .find(|(half, header)| header.release.sequence > 0 && is_good(*half, header.length))
 }
 
 /// Writes the header of a half, whose image was written and verified: from here on it counts.

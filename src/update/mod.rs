@@ -89,7 +89,7 @@ pub use signify::{KEY_BYTES, PublicKey};
 #[cfg(feature = "std")]
 pub use signify::{SecretKey, SecretKeyError};
 pub use transport::{Network, Transport};
-pub use trial::{Terms, TrialStatus};
+pub use trial::{Shown, Terms, TrialStatus};
 
 /// What the file name of a manifest ends with, behind the board's name: below one URL lie the
 /// manifests of several boards, and of both kinds.

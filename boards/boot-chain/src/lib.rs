@@ -13,7 +13,7 @@ mod state_words;
 
 pub use embassy_boot::AlignedBuffer;
 use embassy_boot::{BlockingFirmwareState, BootLoader, BootLoaderConfig};
-use embedded_storage::nor_flash::NorFlash;
+use embedded_storage::nor_flash::{NorFlash, ReadNorFlash as _};
 pub use part::Part;
 pub use state_words::StateWords;
 
@@ -52,6 +52,9 @@ pub fn start<A: NorFlash, D: NorFlash, S: NorFlash, const WORD: usize>(
 /// cable that brings a firmware puts it there, for what was begun before does not count any more.
 pub const NOTHING_TO_DO: u8 = 0xd0;
 
+/// What is there instead from the mark on until what was swapped in is confirmed, or swapped back.
+const SWAPPED_IN: u8 = 0xf0;
+
 /// What the application tells the boot loader.
 #[derive(Debug)]
 pub struct Marks<S, const WORD: usize>(StateWords<S, WORD>);
@@ -77,6 +80,14 @@ impl<S: NorFlash, const WORD: usize> Marks<S, WORD> {
     /// [`FlashError`]
     pub fn confirm(&mut self) -> Result<(), FlashError> {
         self.with(|state| state.mark_booted().map_err(|_| FlashError))
+    }
+
+    /// Does what runs stay? Only what was swapped in is swapped back at the next start: with any other
+    /// mark, there is no way back to what was there before.
+    pub fn is_confirmed(&mut self) -> bool {
+        let mut word = [0; WORD];
+        let read = self.0.read(0, &mut word);
+        read.is_ok() && word != [SWAPPED_IN; WORD]
     }
 
     fn with<T>(

@@ -2,6 +2,8 @@
 #![no_main]
 //! dunlin's probe on the Pico 2 W.
 
+use core::pin::pin;
+
 use cyw43::{Control, JoinOptions, NetDriver, PowerManagementMode, SpiBus, State};
 use cyw43_pio::{DEFAULT_CLOCK_DIVIDER, PioSpi};
 use cyw43_setup::{CLM, FW, NVRAM};
@@ -165,7 +167,11 @@ async fn start(
     static MEMORY: ConstStaticCell<[SlotMemory; SLOTS]> =
         ConstStaticCell::new([SlotMemory::NEW; SLOTS]);
     let state = STATE.init(State::new());
-    let (device, control, runner) = cyw43::new(state, wires.power, wires.bus, &FW, &NVRAM).await;
+    let started = pin!(cyw43::new(state, wires.power, wires.bus, &FW, &NVRAM));
+    // A radio that does not start is a reason to give an update up.
+    #[cfg(feature = "update")]
+    let started = updates.in_time(started);
+    let (device, control, runner) = started.await;
     spawn(spawner, radio(runner));
     let random = rp2350::random(trng.reborrow());
     #[cfg(feature = "tls")]

@@ -6,7 +6,7 @@ use core::cell::Cell;
 use dunlin::boot::Boot;
 use dunlin::image::Image;
 use dunlin::time::Duration;
-use dunlin::update::halves::{HEADER, Header};
+use dunlin::update::halves::{HEADER, newest};
 use dunlin::update::{Released, Terms};
 use dunlin_board::memory;
 use dunlin_board::update::{PACE, Particulars, Slots, Updates};
@@ -107,40 +107,26 @@ fn image_of(half: usize, length: u32) -> Option<&'static [u8]> {
     (image.pages() <= PAGES && image.hosts() <= HOSTS).then_some(image.as_bytes())
 }
 
-/// The header of a half that holds a list which came as an update.
-#[inline(never)] // Once for all halves.
-fn header_of(half: &mut Part) -> Option<Header> {
-    let mut bytes = [0; HEADER];
-    half.read(0, &mut bytes).ok()?;
-    Header::decode(&bytes)
-}
-
 /// The newest good list that came as an update, which takes the place of the one that was loaded.
 /// `false` if there is none.
 pub fn newest_list(place: &mut [u8]) -> bool {
-    let headers = HALVES.map(|mut half| header_of(&mut half));
-    let [first, second] = headers.map(|header| header.map_or(0, |header| header.release.sequence));
-    // The newer one first.
-    let order = if first < second { [1, 0] } else { [0, 1] };
-    for half in order {
-        let Some(header) = headers[half] else {
-            continue;
-        };
-        let image = image_of(half, header.length);
+    let mut is_good = |half, length| {
+        let image = image_of(half, length);
         let room = image.and_then(|image| Some((place.get_mut(..image.len())?, image)));
-        if let Some((room, image)) = room {
-            room.copy_from_slice(image);
-            IN_USE.lock(|in_use| in_use.set((half, header.release)));
-            return true;
-        }
+        room.map(|(room, image)| room.copy_from_slice(image))
+            .is_some()
+    };
+    let found = newest(&mut HALVES.clone(), &mut is_good);
+    if let Some((half, header)) = found {
+        IN_USE.lock(|in_use| in_use.set((half, header.release)));
     }
-    false
+    found.is_some()
 }
 
 /// A list was brought by a cable: those that came as updates do not count any more.
 pub fn forget_lists() {
     for mut half in HALVES {
-        if header_of(&mut half).is_some() && half.erase(0, SECTOR as u32).is_err() {
+        if half.erase(0, SECTOR as u32).is_err() {
             defmt::error!("a list that came as an update could not be forgotten");
         }
     }

@@ -2,6 +2,8 @@
 #![no_main]
 //! dunlin's probe on the W5500-EVB-Pico2.
 
+use core::pin::pin;
+
 #[cfg(feature = "fleet")]
 use dunlin::probe::Board as _;
 use dunlin::store::Store;
@@ -178,9 +180,14 @@ async fn start(
         interrupt,
         reset,
     } = wires;
-    let made =
-        embassy_net_wiznet::new(rp2350::hardware_address(), state, bus, interrupt, reset).await;
-    let Ok((device, runner)) = made else {
+    let address = rp2350::hardware_address();
+    let made = pin!(embassy_net_wiznet::new(
+        address, state, bus, interrupt, reset
+    ));
+    // A card that does not start is a reason to give an update up.
+    #[cfg(feature = "update")]
+    let made = updates.in_time(made);
+    let Ok((device, runner)) = made.await else {
         defmt::error!("the W5500 does not answer: once more from the start");
         Timer::after_secs(5).await;
         rtt::reset()

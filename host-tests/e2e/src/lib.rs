@@ -178,8 +178,12 @@ const CASES: &[Case] = &[
         update::from_one_build_to_the_next,
     ),
     (
-        "updates: a build that panics, hangs, is mute or lost is rolled back",
+        "updates: a build that panics, hangs, is mute, lost or gets no page is rolled back",
         update::rolled_back,
+    ),
+    (
+        "updates: a good build stays on a list that is visited seldom",
+        update::seldom,
     ),
     ("updates: keys, a release, and a probe", update::released),
     ("updates: the demo", update::demo::case),

@@ -61,6 +61,11 @@ impl Chip {
         }
     }
 
+    /// A word of error-correcting flash cannot be read any more.
+    pub fn spoil(&mut self, word: usize) {
+        self.broken[word] = true;
+    }
+
     fn byte(&mut self) -> Result<(), Fault> {
         match &mut self.power {
             Some(0) => return Err(Fault::PowerCut),

@@ -38,12 +38,13 @@ fn one_start<const W: usize, const S: usize>(
     world: World,
 ) -> Result<Option<Fate>, Halt> {
     let build = device.boot(world.wrapped)?;
-    let standing = device.standing(build)?;
+    let standing = device.standing(build, world.wrapped)?;
     let record = *device.journal().record();
-    // The old one is never on trial; the new one is, until it is confirmed.
+    // The old one is never on trial; the new one is, until it is confirmed. Who gives itself up on
+    // trial has to have a way back: without one it would start again for ever.
     let known = match (build, standing) {
         (1, Standing::Confirmed | Standing::RolledBack(_)) => record.firmware.sequence < 2,
-        (2, Standing::OnTrial(_)) => true,
+        (2, Standing::OnTrial(_)) => device.has_way_back(world.wrapped),
         (2, Standing::Confirmed) => record.firmware.sequence == 2,
         _ => false,
     };

@@ -163,18 +163,42 @@ impl<const WORD: usize, const STATE: usize> Device<WORD, STATE> {
         Ok(())
     }
 
+    /// Does the boot loader leave what runs where it is?
+    fn is_confirmed(&self, wrapped: bool) -> bool {
+        if wrapped {
+            return Marks::<_, STATE>::new(self.state()).is_confirmed();
+        }
+        let mut word = vec![0; WORD];
+        embassy_boot::BlockingFirmwareState::new(self.state(), &mut word)
+            .get_state()
+            .is_ok_and(|state| state != embassy_boot::State::Swap)
+    }
+
+    /// Would the next start bring the old firmware back?
+    pub fn has_way_back(&self, wrapped: bool) -> bool {
+        let next = self.copy();
+        next.chip.borrow_mut().power = None;
+        next.boot(wrapped) == Ok(1)
+    }
+
     /// Notes that the build is tried, and marks it.
     pub fn try_out(&self, manifest: &Manifest<'_>, wrapped: bool) -> Result<(), Halt> {
         self.journal().change(|record| record.try_out(manifest))?;
         self.mark(wrapped)
     }
 
-    /// Where the build that was started stands; what was rolled back is noted.
-    pub fn standing(&self, build: u64) -> Result<Standing, Halt> {
+    /// Where the build that was started stands; what was rolled back is noted, and what was
+    /// confirmed before the journal knew it. As on boards.
+    pub fn standing(&self, build: u64, wrapped: bool) -> Result<Standing, Halt> {
         let mut journal = self.journal();
         let standing = journal.record().standing(build);
-        if let Standing::RolledBack(_) = standing {
-            journal.change(|record| record.roll_back(Fall::Power))?;
+        match standing {
+            Standing::OnTrial(_) if self.is_confirmed(wrapped) => {
+                journal.change(|record| record.confirm())?;
+                return Ok(Standing::Confirmed);
+            }
+            Standing::RolledBack(_) => journal.change(|record| record.roll_back(Fall::Power))?,
+            _ => {}
         }
         Ok(standing)
     }

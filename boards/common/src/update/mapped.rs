@@ -6,8 +6,9 @@ use dunlin::boot::Boot;
 use dunlin::image::Image;
 use dunlin::probe::{Board, Probe};
 use dunlin::settings::SettingKey;
-use dunlin::update::halves::{HEADER, content};
+use dunlin::update::halves::{HEADER, newest};
 use dunlin::update::{Released, Terms};
+use embedded_storage::nor_flash::{ErrorType, NorFlashErrorKind, ReadNorFlash};
 
 use super::{PACE, Particulars, Slots, Updates};
 use crate::partition::ChipFlash;
@@ -39,28 +40,48 @@ pub struct List {
 /// brought is the oldest, and looked at by who loads it. Work: the half that is chosen, as a rule.
 pub fn choose<const PAGES: usize, const HOSTS: usize>() -> List {
     let halves = halves();
-    let by_cable = List {
-        half: 0,
-        released: Released::default(),
-        image: halves[0],
-    };
-    let came = |half: usize| {
-        let (released, image) = content(halves[half])?;
-        let list = List {
+    let newest = newest(&mut halves.map(Mapped), &mut is_good::<PAGES, HOSTS>);
+    let came = newest.and_then(|(half, header)| {
+        let released = header.release;
+        let image = image_of(halves.get(half)?, header.length)?;
+        Some(List {
             half,
             released,
             image,
-        };
-        Some(list).filter(|_| released.sequence > 0)
-    };
-    let mut came = [came(0), came(1)];
-    let sequence = |list: &Option<List>| list.map_or(0, |list| list.released.sequence);
-    if sequence(&came[0]) < sequence(&came[1]) {
-        came.reverse();
+        })
+    });
+    came.unwrap_or(List {
+        half: 0,
+        released: Released::default(),
+        image: halves[0],
+    })
+}
+
+/// Flash that the processor reads like memory.
+struct Mapped(&'static [u8]);
+
+impl ErrorType for Mapped {
+    type Error = NorFlashErrorKind;
+}
+
+impl ReadNorFlash for Mapped {
+    const READ_SIZE: usize = 1;
+
+    fn read(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), NorFlashErrorKind> {
+        let from = self.0.get(offset as usize..);
+        let from = from.and_then(|rest| rest.get(..bytes.len()));
+        bytes.copy_from_slice(from.ok_or(NorFlashErrorKind::OutOfBounds)?);
+        Ok(())
     }
-    let mut came = came.into_iter().flatten();
-    came.find(|list| fits::<PAGES, HOSTS>(list.image))
-        .unwrap_or(by_cable)
+
+    fn capacity(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// So many bytes behind the header of a half.
+fn image_of(half: &'static [u8], length: u32) -> Option<&'static [u8]> {
+    half.get(HEADER..)?.get(..length as usize)
 }
 
 /// The halves of flash that hold lists, whatever is in them.
@@ -77,17 +98,12 @@ fn halves() -> [&'static [u8]; 2] {
     ]
 }
 
-fn fits<const PAGES: usize, const HOSTS: usize>(image: &[u8]) -> bool {
-    Image::parse(image).is_ok_and(|image| image.pages() <= PAGES && image.hosts() <= HOSTS)
-}
-
 /// Is the image behind the header of this half, of so many bytes, one that the board can run on?
 fn is_good<const PAGES: usize, const HOSTS: usize>(half: usize, length: u32) -> bool {
     let halves = halves();
-    let image = halves
-        .get(half)
-        .and_then(|half| half.get(HEADER..)?.get(..length as usize));
-    image.is_some_and(fits::<PAGES, HOSTS>)
+    let image = halves.get(half).and_then(|half| image_of(half, length));
+    let image = image.and_then(|image| Image::parse(image).ok());
+    image.is_some_and(|image| image.pages() <= PAGES && image.hosts() <= HOSTS)
 }
 
 /// Finds out where updates of this board stand. `driver` makes one more driver of its flash; words

@@ -10,13 +10,16 @@ pub mod mapped;
 mod pull;
 mod status;
 
+use core::pin::Pin;
+
 use boot_chain::Marks;
 use dunlin::boot::{BlackBox, Boot, Reset};
 use dunlin::probe::{Board, BoardEvent, Probe};
+use dunlin::scheduler::Counter;
 use dunlin::time::Duration;
-use dunlin::update::{Fall, Journal, PayloadKind, Released, Standing, Terms, TrialStatus};
+use dunlin::update::{Fall, Journal, PayloadKind, Released, Shown, Standing, Terms, TrialStatus};
 use embassy_net::Stack;
-use embassy_time::Timer;
+use embassy_time::{Timer, with_timeout};
 use embedded_storage::nor_flash::NorFlash;
 
 use crate::{black_box, memory, persist};
@@ -98,6 +101,9 @@ impl<F: NorFlash, const WORD: usize> Updates<F, WORD> {
         };
         match updates.journal.record().standing(memory::build_id()) {
             Standing::Confirmed => {}
+            // It has no way back. It was confirmed, and the power went before the journal knew; or
+            // a cable has brought it since.
+            Standing::OnTrial(_) if updates.marks.is_confirmed() => updates.note_confirmed(),
             Standing::OnTrial(attempt) => updates.trial = Some(attempt),
             Standing::RolledBack(attempt) => {
                 let why = why_it_fell(boot);
@@ -111,7 +117,7 @@ impl<F: NorFlash, const WORD: usize> Updates<F, WORD> {
                 said.emit();
             }
         }
-        updates.status().set();
+        updates.say_status();
         updates
     }
 
@@ -126,6 +132,12 @@ impl<F: NorFlash, const WORD: usize> Updates<F, WORD> {
             half: half as u8,
             last: record.last,
         }
+    }
+
+    /// Says where updates stand, now and each minute.
+    #[inline(never)] // Once for all who have news.
+    fn say_status(&self) {
+        self.status().set();
     }
 
     /// Looks for updates below this URL and judges the trial, for ever; ends at once where there is
@@ -156,6 +168,22 @@ impl<F: NorFlash, const WORD: usize> Updates<F, WORD> {
         }
     }
 
+    /// Waits for what has to work before [`run`](Self::run) can judge anything, such as a radio that
+    /// starts. A firmware on trial for which that takes longer than the trial gives itself up.
+    ///
+    /// *Cancellation*: leaves the work as it is.
+    pub async fn in_time<T>(&mut self, mut work: Pin<&mut impl Future<Output = T>>) -> T {
+        if self.trial.is_some() {
+            let most = self.particulars.terms.most.as_micros();
+            let most = embassy_time::Duration::from_micros(most);
+            if let Ok(done) = with_timeout(most, work.as_mut()).await {
+                return done;
+            }
+            self.restart(Restart::GivenUp(NO_PAGES)).await;
+        }
+        work.await
+    }
+
     /// Confirms the firmware on trial, if it is time; says why it is to be given up otherwise.
     fn judge<B: Board>(
         &mut self,
@@ -164,8 +192,15 @@ impl<F: NorFlash, const WORD: usize> Updates<F, WORD> {
     ) -> Option<Restart> {
         self.trial?;
         let up = probe.board().now() - dunlin::time::Instant::ZERO;
-        let answered = probe.totals().fetches;
-        match self.particulars.terms.judge(up, answered, has_verified) {
+        let totals = probe.totals();
+        let shown = Shown {
+            good: probe.counted(Counter::Changed) + probe.counted(Counter::Unchanged),
+            answered: totals.fetches,
+            failed: totals.errors,
+            manifest: has_verified,
+        };
+        let terms = &self.particulars.terms;
+        match terms.judge(up, &shown) {
             TrialStatus::Wait => None,
             TrialStatus::Confirm => {
                 self.confirm();
@@ -192,17 +227,23 @@ impl<F: NorFlash, const WORD: usize> Updates<F, WORD> {
         (self.particulars.reset)()
     }
 
-    /// The mark first: a firmware that stays, and does not know it yet, is confirmed again.
+    /// The mark first: of a firmware that stays, and does not know it yet, the mark tells at the
+    /// next start. The other way round, the old one would come back and take itself for the new.
     fn confirm(&mut self) {
-        let confirmed =
-            self.marks.confirm().is_ok() && self.journal.change(|record| record.confirm()).is_ok();
-        if !confirmed {
+        if self.marks.confirm().is_err() {
             return defmt::error!("the firmware could not be confirmed; once more in a second");
         }
+        self.note_confirmed();
+        self.say_status();
+    }
+
+    /// What runs stays.
+    fn note_confirmed(&mut self) {
+        // A journal that cannot be written makes it no less true: the mark tells.
+        let _ = self.journal.change(|record| record.confirm());
         self.trial = None;
         let sequence = self.journal.record().firmware.sequence;
         BoardEvent::UpdateConfirmed { sequence }.emit();
-        self.status().set();
     }
 
     /// What is in use of this kind.

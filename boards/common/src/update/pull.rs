@@ -301,7 +301,7 @@ impl<F: NorFlash, const WORD: usize> Updates<F, WORD> {
             why: why.name(),
         };
         refused.emit();
-        self.status().set();
+        self.say_status();
     }
 
     /// Puts what is in its place, verified, to use at the next start.

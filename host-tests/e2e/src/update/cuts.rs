@@ -60,13 +60,17 @@ fn cut(elf: &Path, first: usize, step: usize) -> Result<usize> {
             line.message.contains("update confirmed")
         })?;
         end.success("the firmware after a cut", DEADLINE)?;
-        survived(&desk, operation, &log, &fs::read(&desk.state)?)?;
+        survived(&desk, &at(operation), &log, &fs::read(&desk.state)?)?;
         ensure!(
             said(&log, "update confirmed sequence=1"),
             "after a cut at operation {operation}, the update did not go on"
         );
     }
     Ok(cuts)
+}
+
+fn at(operation: usize) -> String {
+    format!("a cut at operation {operation}")
 }
 
 /// The flash of a device that was started once, before there was an update.
@@ -76,17 +80,20 @@ fn before(desk: &Desk, image: &[u8]) -> Result<Vec<u8>> {
     Ok(fs::read(&desk.state)?)
 }
 
-/// After a cut, builds that are known were started and nothing else, and the slot holds one of them
-/// from its first byte to its last.
-fn survived(desk: &Desk, operation: usize, log: &[Line], flash: &[u8]) -> Result<()> {
-    let known = desk
-        .builds
-        .each_ref()
-        .map(|build| format!("{:016x}", build.id));
+/// The names of all builds, as a device says them.
+fn known(desk: &Desk) -> Vec<String> {
+    let name = |build: &Build| format!("{:016x}", build.id);
+    desk.all_builds().map(name).collect()
+}
+
+/// After what has happened, builds that are known were started and nothing else, and the slot holds
+/// one of them from its first byte to its last.
+fn survived(desk: &Desk, what: &str, log: &[Line], flash: &[u8]) -> Result<()> {
+    let known = known(desk);
     let builds = started(log);
     ensure!(
         builds.iter().all(|build| known.contains(build)) && !builds.is_empty() && said(log, WORD),
-        "after a cut at operation {operation}, {builds:?} were started"
+        "after {what}, {builds:?} were started"
     );
     let active = flash.get(ACTIVE..).unwrap_or_default();
     let last = builds.last();
@@ -94,8 +101,8 @@ fn survived(desk: &Desk, operation: usize, log: &[Line], flash: &[u8]) -> Result
         last == Some(&format!("{:016x}", build.id)) && active.starts_with(&build.bytes)
     };
     ensure!(
-        desk.builds.iter().any(|build| is_whole(&build)),
-        "after a cut at operation {operation}, the slot does not hold {last:?}"
+        desk.all_builds().any(|build| is_whole(&build)),
+        "after {what}, the slot does not hold {last:?}"
     );
     Ok(())
 }
@@ -143,7 +150,7 @@ pub fn cut_everywhere(elf: &Path) -> Result<()> {
             let enough = |line: &Line| line.message.contains(WORD);
             let (end, log) = desk.run_on(&opened, &image, &FAST, DEADLINE, enough)?;
             end.success("the firmware after a cut", DEADLINE)?;
-            survived(&desk, operation, &log, &fs::read(&state)?)?;
+            survived(&desk, &at(operation), &log, &fs::read(&state)?)?;
             if operation.is_multiple_of(100) {
                 println!("{operation} of {total} cuts survived");
             }
@@ -253,24 +260,14 @@ impl Update {
 pub fn killed(elf: &Path, times: usize) -> Result<()> {
     let desk = Desk::new(elf)?;
     let image = desk.image(&PAGES)?;
-    let known = desk
-        .builds
-        .each_ref()
-        .map(|build| format!("{:016x}", build.id));
+    let known = known(&desk);
     let mut random = Random(20_261_117);
     let mut confirmed = 0;
     let mut sequence = 0;
     for kill in 0..times {
         // Each build takes the other one's place, again and again.
         sequence += 1;
-        let payload = &desk.builds[(kill + 1) % 2];
-        desk.release(
-            &desk.firmware_key,
-            dunlin::update::PayloadKind::Firmware,
-            (payload.id, &payload.bytes),
-            sequence,
-            &unchanged,
-        );
+        desk.release_build(&desk.builds[(kill + 1) % 2], sequence, &unchanged);
         let moment = Duration::from_millis(500 + (random.unit() * 9_000.0) as u64);
         let (end, log) = desk.run(&image, &FAST, moment, |_| false)?;
         ensure!(
@@ -284,12 +281,26 @@ pub fn killed(elf: &Path, times: usize) -> Result<()> {
             "kill {kill}: {builds:?} were started"
         );
     }
-    let (end, log) = desk.run(&image, &FAST, DEADLINE, |line| line.message.contains(WORD))?;
+    // Left alone, it takes what is released now as if nothing had happened. The others may have been
+    // killed so often on trial that they are not tried again.
+    sequence += 1;
+    desk.release_build(&desk.third, sequence, &unchanged);
+    let last = format!("update confirmed sequence={sequence}");
+    let mut is_settled = false;
+    let (end, log) = desk.run(&image, &FAST, DEADLINE, |line| {
+        is_settled |= line.message.contains(&last);
+        is_settled
+    })?;
     end.success("the firmware after all kills", DEADLINE)?;
     println!(
-        "{times} kills, {confirmed} updates confirmed before them, {:?} runs",
+        "{times} kills, {confirmed} updates confirmed before them, {:?} started after them",
         started(&log)
     );
-    ensure!(said(&log, WORD), "nothing runs any more");
+    survived(&desk, "all kills", &log, &fs::read(&desk.state)?)?;
+    ensure!(
+        said(&log, &last),
+        "after {times} kills, no update is confirmed any more: {:?} were started",
+        started(&log)
+    );
     Ok(())
 }

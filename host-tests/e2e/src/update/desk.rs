@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use dunlin_tools::qemu::list::options;
 use dunlin_tools::qemu::page_image::{self, ImageFile};
 use dunlin_tools::qemu::state::StateFile;
 use dunlin_tools::qemu::{self, Attached, End, Line, Machine, Time, temporary};
-use dunlin_tools::web::{Answer, Web};
+use dunlin_tools::web::{Answer, Hit, Web};
 
 use super::server::UpdateServer;
 use crate::crawling::{GAP, no_robots};
@@ -31,7 +32,7 @@ pub struct Build {
 
 impl Drop for Desk {
     fn drop(&mut self) {
-        for build in &self.builds {
+        for build in self.all_builds() {
             let _ = fs::remove_file(&build.elf);
         }
         let _ = fs::remove_file(&self.state);
@@ -44,8 +45,12 @@ pub struct Desk {
     pub list_key: SecretKey,
     /// The one that a cable puts onto the device, and the one that is released.
     pub builds: [Build; 2],
+    /// One that nobody has tried yet.
+    pub third: Build,
     pub server: UpdateServer,
     pub web: Web,
+    /// From now on, the small web has none of its pages.
+    pub gone: Arc<AtomicBool>,
     pub boot_loader: PathBuf,
     /// The device's flash.
     pub state: PathBuf,
@@ -76,12 +81,20 @@ impl Desk {
             let bytes = stamp::flat(&bytes)?.bytes;
             Ok(Build { elf, id, bytes })
         };
+        let gone = Arc::new(AtomicBool::new(false));
+        let is_gone = Arc::clone(&gone);
+        let answer = move |hit: &Hit| match is_gone.load(Ordering::Relaxed) {
+            true => Answer::status(404, "X: gone"),
+            false => no_robots(hit).unwrap_or_else(|| Answer::version(hit, 0)),
+        };
         Ok(Self {
             firmware_key,
             list_key,
             builds: [build("one")?, build("two")?],
+            third: build("three")?,
             server: UpdateServer::start()?,
-            web: Web::start(|hit| no_robots(hit).unwrap_or_else(|| Answer::version(hit, 0)))?,
+            web: Web::start(answer)?,
+            gone,
             boot_loader: elf.with_file_name(firmware::BOOT_LOADER),
             state: temporary("flash"),
         })
@@ -94,8 +107,14 @@ impl Desk {
 
     /// Its page image, which says where updates are.
     pub fn image(&self, pages: &[(&str, &str)]) -> Result<Vec<u8>> {
+        self.image_at(pages, None)
+    }
+
+    /// The same with a budget of so many visits a day.
+    pub fn image_at(&self, pages: &[(&str, &str)], per_day: Option<f64>) -> Result<Vec<u8>> {
         let options = page_image::Options {
             update_url: Some(self.server.url()),
+            per_day,
             ..options()
         };
         Ok(page_image::build(&self.list(pages), &options)?.0)
@@ -133,9 +152,19 @@ impl Desk {
     /// Releases the second build.
     pub fn release_second(&self, sequence: u32, change: Change<'_>) {
         let [_, second] = &self.builds;
-        let payload = (second.id, &second.bytes[..]);
+        self.release_build(second, sequence, change);
+    }
+
+    /// Releases a build.
+    pub fn release_build(&self, build: &Build, sequence: u32, change: Change<'_>) {
+        let payload = (build.id, &build.bytes[..]);
         let key = &self.firmware_key;
         self.release(key, PayloadKind::Firmware, payload, sequence, change);
+    }
+
+    /// Every build that there is.
+    pub fn all_builds(&self) -> impl Iterator<Item = &Build> {
+        self.builds.iter().chain([&self.third])
     }
 
     /// Runs the device on its flash until `enough` says so, or it ends by itself, or the deadline.
@@ -169,7 +198,7 @@ impl Desk {
         let image = ImageFile::write(image, &first.elf)?;
         let mut options: Vec<String> = more.iter().map(|option| (*option).into()).collect();
         options.push(state.option());
-        let others = [second.elf.clone()];
+        let others = [second.elf.clone(), self.third.elf.clone()];
         let stop = AtomicBool::new(false);
         let machine = Machine {
             elf: &first.elf,

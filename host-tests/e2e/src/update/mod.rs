@@ -9,6 +9,7 @@ mod server;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
@@ -120,6 +121,44 @@ pub fn from_one_build_to_the_next(elf: &Path) -> Result<()> {
     crawled_on(&desk)
 }
 
+/// Visits a day of three pages: each has one in 36 seconds.
+const SELDOM: f64 = 7_200.0;
+
+/// A list on which nothing is due during a trial does not doom a good build: it waits for the first
+/// page, and stays.
+pub fn seldom(elf: &Path) -> Result<()> {
+    let desk = Desk::new(elf)?;
+    let pages = &PAGES[..3];
+    let image = desk.image_at(pages, Some(SELDOM))?;
+    let mut fetched = 0;
+    // The release comes when each page was visited once, and none is due for long.
+    let options = ["look=1", "trial=3-12"];
+    let log = ended(desk.run(&image, &options, DEADLINE, |line| {
+        fetched += usize::from(line.message.starts_with("end page="));
+        if fetched == pages.len() {
+            desk.release_second(1, &unchanged);
+        }
+        line.message.contains("update confirmed") || line.message.contains("rolled back")
+    })?)?;
+    for words in [
+        "resumed pages=3 ",
+        "state=trial attempt=1 sequence=1 ",
+        "update confirmed sequence=1",
+    ] {
+        ensure!(said(&log, words), "it did not say {words:?}");
+    }
+    let on_trial = log
+        .iter()
+        .skip_while(|line| !line.message.contains("state=trial"))
+        .filter(|line| line.message.starts_with("end page="))
+        .count();
+    ensure!(
+        (1..=2).contains(&on_trial),
+        "{on_trial} pages were visited on trial: the list is no slow one"
+    );
+    polite(&desk.web.log(), "good.test")
+}
+
 /// Does these at the same time: devices wait most of it.
 fn side_by_side<T: Send, const N: usize>(
     works: [impl FnOnce() -> Result<T> + Send; N],
@@ -147,6 +186,8 @@ pub fn rolled_back(elf: &Path) -> Result<()> {
         ("mute", "no-pages", 1),
         // Nothing is wrong with it, but what comes next would not be found.
         ("lost", "no-server", 1),
+        // Its requests are answered, but never with a page.
+        ("gone", "no-pages", 1),
     ];
     side_by_side(falls.map(|fall| move || falls_and_is_rolled_back(elf, fall))).map(drop)
 }
@@ -161,15 +202,20 @@ fn falls_and_is_rolled_back(elf: &Path, (how, why, attempts): (&str, &str, usize
         .map(|build| format!("{:016x}", build.id));
     let falls = format!("falls={second}:{how}");
     let mut options = vec!["look=1", "trial=3-12"];
-    options.extend((how != "lost").then_some(falls.as_str()));
+    let is_told = !["lost", "gone"].contains(&how);
+    options.extend(is_told.then_some(falls.as_str()));
     desk.release_second(1, &unchanged);
     let last = match attempts {
         3 => "update refused kind=firmware sequence=1 why=tried".to_owned(),
         _ => format!("update rolled back sequence=1 attempt={attempts} why={why}"),
     };
     let log = ended(desk.run(&image, &options, DEADLINE, |line| {
-        if how == "lost" && line.message.contains("update ready") {
-            desk.server.clear();
+        if line.message.contains("update ready") {
+            match how {
+                "lost" => desk.server.clear(),
+                "gone" => desk.gone.store(true, Ordering::Relaxed),
+                _ => {}
+            }
         }
         line.message.contains(&last)
     })?)?;

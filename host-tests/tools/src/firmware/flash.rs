@@ -34,6 +34,40 @@ impl Built {
     /// # Errors
     /// A file cannot be read or written.
     pub fn hand_over(&self, board: &Board, ways: &[String], list: &[String]) -> Result<()> {
+        let name = format!("{}.uf2", board.name);
+        let (file, bytes) = self.write_uf2(&name)?;
+        println!("{}", file.display());
+        match uf2::drive() {
+            Some(drive) => {
+                fs::write(drive.join(&name), &bytes)
+                    .with_context(|| format!("cannot copy {name} to {}", drive.display()))?;
+                say(format_args!(
+                    "copied to {}: the board starts by itself",
+                    drive.display()
+                ));
+            }
+            None => say(
+                "no drive of an RP2350 is there: hold BOOTSEL down, plug the USB cable in, and copy this file onto it",
+            ),
+        }
+        for line in board
+            .lines
+            .iter()
+            .filter(|line| ways.iter().any(|way| way == line.name))
+        {
+            say(format_args!(
+                "watch it: cargo dunlin monitor --elf {} --log {} {}",
+                words(&[self.elf.display().to_string()]),
+                line.source,
+                words(list)
+            ));
+        }
+        Ok(())
+    }
+
+    /// Writes the UF2 file beside the firmware, for its owner alone: what the device is told, such
+    /// as a password, is in it, too.
+    fn write_uf2(&self, name: &str) -> Result<(PathBuf, Vec<u8>)> {
         let elf = fs::read(&self.elf)?;
         let image = fs::read(&self.image)?;
         let mut parts = uf2::parts(&elf)?;
@@ -63,36 +97,9 @@ impl Built {
             bytes,
         }));
         let bytes = uf2::file(&parts)?;
-        let name = format!("{}.uf2", board.name);
-        let file = self.elf.with_file_name(&name);
-        fs::write(&file, &bytes).with_context(|| format!("cannot write {}", file.display()))?;
-        println!("{}", file.display());
-        match uf2::drive() {
-            Some(drive) => {
-                fs::write(drive.join(&name), &bytes)
-                    .with_context(|| format!("cannot copy {name} to {}", drive.display()))?;
-                say(format_args!(
-                    "copied to {}: the board starts by itself",
-                    drive.display()
-                ));
-            }
-            None => say(
-                "no drive of an RP2350 is there: hold BOOTSEL down, plug the USB cable in, and copy this file onto it",
-            ),
-        }
-        for line in board
-            .lines
-            .iter()
-            .filter(|line| ways.iter().any(|way| way == line.name))
-        {
-            say(format_args!(
-                "watch it: cargo dunlin monitor --elf {} --log {} {}",
-                words(&[self.elf.display().to_string()]),
-                line.source,
-                words(list)
-            ));
-        }
-        Ok(())
+        let file = self.elf.with_file_name(name);
+        write_anew(&file, &bytes)?;
+        Ok((file, bytes))
     }
 
     /// The image first: the firmware starts as soon as it is written. What the device is told comes
@@ -234,10 +241,15 @@ pub fn settings(board: &Board, elf: &Path, told: &[u8]) -> Result<(PathBuf, u64)
     let bytes = fs::read(elf)?;
     let address = symbol(&object::File::parse(&*bytes)?, "_settings_start")?;
     let file = elf.with_file_name(format!("{}-settings.bin", board.name));
-    // Made anew, so that the mode is ours.
-    let _ = fs::remove_file(&file);
-    write_private(&file, told)?;
+    write_anew(&file, told)?;
     Ok((file, address))
+}
+
+/// Writes a file that only its owner can read, in place of one that others may have read.
+fn write_anew(file: &Path, bytes: &[u8]) -> Result<()> {
+    // Made anew, so that the mode is ours.
+    let _ = fs::remove_file(file);
+    write_private(file, bytes)
 }
 
 /// Where the image belongs, if it fits.
@@ -256,4 +268,44 @@ pub fn place(elf: &Path, bytes: usize) -> Result<u64> {
         );
     }
     Ok(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+    use crate::qemu::temporary;
+    use crate::shell::root;
+
+    /// A Wi-Fi password is in the file that is copied onto the board.
+    #[test]
+    fn nobody_else_can_read_what_is_handed_over() {
+        let folder = temporary("handed-over");
+        fs::create_dir_all(&folder).expect("a folder");
+        let write = |name: &str, bytes: &[u8]| {
+            let file = folder.join(name);
+            fs::write(&file, bytes).expect("written");
+            file
+        };
+        let elf = fs::read(root().join("host-tests/data/monitor/probe.elf"));
+        let built = Built {
+            elf: write("probe.elf", &elf.expect("an ELF file")),
+            image: write("pages.bin", b"pages"),
+            address: 0x1030_0000,
+            boot: None,
+            settings: Some((write("settings.bin", b"password"), 0x1031_0000)),
+            manners: String::new(),
+        };
+        // One that was there before, for everybody to read.
+        let old = write("board.uf2", b"old");
+        fs::set_permissions(&old, fs::Permissions::from_mode(0o644)).expect("set");
+        let (file, _) = built.write_uf2("board.uf2").expect("handed over");
+        assert_eq!(file, old);
+        let mode = fs::metadata(&old).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{mode:o}");
+        let handed = fs::read(&old).expect("read");
+        assert!(handed.windows(8).any(|bytes| bytes == b"password"));
+        fs::remove_dir_all(&folder).expect("removed");
+    }
 }

@@ -127,3 +127,16 @@ pub fn flat(elf: &[u8]) -> Result<Flat> {
     }
     Ok(Flat { address, bytes })
 }
+
+/// The build identity of a firmware as its slot holds it, in words: `build` and its number, or that
+/// there is none.
+pub fn build_in(slot: &[u8]) -> String {
+    /// The name's length, the type and the name of the linker's note, behind which the hash begins.
+    const NAMED: [u8; 8] = *b"\x03\0\0\0GNU\0";
+    let note = slot.windows(NAMED.len()).position(|bytes| bytes == NAMED);
+    let hash = note.and_then(|place| slot.get(place + NAMED.len()..)?.first_chunk());
+    hash.map_or_else(
+        || "a build without an identity".into(),
+        |bytes| format!("build {:016x}", u64::from_be_bytes(*bytes)),
+    )
+}

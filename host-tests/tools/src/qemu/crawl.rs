@@ -18,6 +18,7 @@ use crate::qemu::log_port::LogPort;
 use crate::qemu::page_image::{self, ImageFile, Options};
 use crate::qemu::state::StateFile;
 use crate::qemu::{self, Attached, Level, Line, Machine, Time};
+use crate::shell::say;
 
 /// What the firmware gets beyond its own time for booting and saying good-bye.
 const GRACE: Duration = Duration::from_secs(30);
@@ -206,6 +207,15 @@ impl<'a> Crawl<'a> {
             (Some(state), Some(_)) => Some(StateFile::open_with_slots(state, self.elf)?),
             (state, _) => state.map(StateFile::open).transpose()?,
         };
+        if let Some((file, build)) = self
+            .state
+            .zip(state.as_ref().and_then(StateFile::other_build))
+        {
+            say(format_args!(
+                "{} holds {build}, and that runs: what was built now comes as an update, or onto a new --state",
+                file.display()
+            ));
+        }
         let mut options = vec![format!("seconds={}", self.seconds)];
         options.extend(state.iter().map(StateFile::option));
         options.extend(self.epoch.map(|epoch| format!("epoch={epoch}")));

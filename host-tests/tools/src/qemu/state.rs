@@ -21,6 +21,8 @@ const IMAGE_MAGIC: &[u8] = b"dnln";
 pub struct StateFile {
     name: PathBuf,
     key: Option<[u8; 16]>,
+    /// The build in the slot that is started, if that is another one than was asked for.
+    other_build: Option<String>,
     /// Its lock ends with it.
     locked: File,
 }
@@ -49,12 +51,12 @@ impl StateFile {
             let blank = vec![0xff; STATE_WITH_SLOTS - length];
             opened.locked.write_all(&blank).with_context(cannot)?;
         }
-        let mut first = [0; 4];
+        let mut slot = vec![0; ACTIVE_ROOM];
         opened.locked.seek(SeekFrom::Start(ACTIVE as u64))?;
-        opened.locked.read_exact(&mut first)?;
-        if first == [0xff; 4] {
-            let elf = fs::read(elf).with_context(|| format!("cannot read {}", elf.display()))?;
-            let firmware = stamp::flat(&elf)?;
+        opened.locked.read_exact(&mut slot)?;
+        let elf = fs::read(elf).with_context(|| format!("cannot read {}", elf.display()))?;
+        let firmware = stamp::flat(&elf)?;
+        if slot.starts_with(&[0xff; 4]) {
             ensure!(
                 firmware.bytes.len() <= ACTIVE_ROOM && firmware.address == LINKED_AT as u64,
                 "the firmware takes {} bytes at {:#x}, the slot holds {ACTIVE_ROOM} for {LINKED_AT:#x}",
@@ -66,6 +68,8 @@ impl StateFile {
                 .locked
                 .write_all(&firmware.bytes)
                 .with_context(cannot)?;
+        } else if !slot.starts_with(&firmware.bytes) {
+            opened.other_build = Some(stamp::build_in(&slot));
         }
         Ok(opened)
     }
@@ -112,6 +116,7 @@ impl StateFile {
         Ok(Self {
             name,
             key: key_of(&content),
+            other_build: None,
             locked,
         })
     }
@@ -119,6 +124,12 @@ impl StateFile {
     /// The key that its records are known by; `None` for a device that was never started.
     pub fn key(&self) -> Option<[u8; 16]> {
         self.key
+    }
+
+    /// The build in the slot that is started, if that is another one than the file was
+    /// [opened](Self::open_with_slots) with: it runs, and only an update brings another one.
+    pub fn other_build(&self) -> Option<&str> {
+        self.other_build.as_deref()
     }
 
     /// Returns the option that tells the firmware where the file is.
@@ -213,5 +224,44 @@ mod tests {
             drop(first);
             StateFile::open(file).expect("free again");
         });
+    }
+
+    /// An ELF file of which these bytes are loaded, for where slots are linked.
+    fn elf(bytes: &[u8]) -> PathBuf {
+        const HEADERS: u32 = 52 + 32;
+        let words = |words: &[u32]| -> Vec<u8> {
+            let bytes = words.iter().map(|word| word.to_le_bytes());
+            bytes.flatten().collect()
+        };
+        let (length, address) = (bytes.len() as u32, LINKED_AT as u32);
+        let file = [
+            &b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\x28\0"[..],
+            &words(&[1, address, 52, 0, 0, 52 | 32 << 16, 1 | 40 << 16, 0]),
+            &words(&[1, HEADERS, address, address, length, length, 5, 4]),
+            bytes,
+        ];
+        let path = temporary("elf");
+        fs::write(&path, file.concat()).expect("written");
+        path
+    }
+
+    #[test]
+    fn a_slot_that_holds_another_build_says_which() {
+        let build = |byte: u8| {
+            let note = [&b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0"[..], &[byte; 20]];
+            elf(&[&[7; 64][..], &note.concat(), &[byte; 32]].concat())
+        };
+        let [first, second] = [build(0xa1), build(0xb2)];
+        let file = temporary("flash");
+        let other = |elf: &Path| {
+            let state = StateFile::open_with_slots(&file, elf).expect("a state file");
+            state.other_build().map(str::to_owned)
+        };
+        assert_eq!(other(&first), None, "it is put into the blank slot");
+        assert_eq!(other(&first), None, "it is there");
+        assert_eq!(other(&second).as_deref(), Some("build a1a1a1a1a1a1a1a1"));
+        for file in [file.clone(), first.clone(), second.clone()] {
+            fs::remove_file(&file).expect("removed");
+        }
     }
 }
