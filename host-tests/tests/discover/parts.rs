@@ -151,7 +151,7 @@ fn a_section_says_the_same_again() {
     let header = DiscoverySettings::new(Scope::Any, 1, 1).header();
     assert!(DiscoverySettings::read(&header[..9]).is_none(), "cut off");
     for (at, wrong) in [(0, 9), (1, 4)] {
-        let mut other = header;
+        let mut other = header.clone();
         other[at] = wrong;
         assert!(DiscoverySettings::read(&other).is_none(), "byte {at}");
     }
