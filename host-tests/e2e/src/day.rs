@@ -48,6 +48,8 @@ pub fn day(install: bool) -> Result<()> {
     check(&run(install, SECONDS, false)?).context("with the board's own clock")?;
     let fresh = daily(install)?;
     println!("days of pages that change by the clock: freshness {fresh:.4}");
+    let visits = limited(install)?;
+    println!("days of pages that may be visited once in each: {visits} visits, none too soon");
     let [freshness, age] = both_objectives(install)?;
     println!(
         "visits to pages that are always stale: {:.0} % for freshness, {:.0} % for age",
@@ -99,28 +101,18 @@ fn check(log: &[Line]) -> Result<Report> {
     Ok(report)
 }
 
-/// Pages with one certain update a day.
+/// Pages with one certain update a day, and as many fetches as pages.
 const DAILY: usize = 40;
-/// Besides them, pages that are worth several visits a day and may have one.
-const LIMITED: usize = 20;
-/// As many fetches a day as those would have without their limit: three each.
-const ENOUGH: f64 = 100.0;
 
 /// Runs days of pages that change once a day, at times that their list says, and returns how fresh
-/// they were from the second one on. Fails below 0.99, and if `max` is exceeded by them or by pages
-/// that are worth more visits.
+/// they were from the second one on. Fails below 0.99, and if `max` is exceeded.
 fn daily(install: bool) -> Result<f64> {
     const DAY_S: f64 = 86_400.0;
     const DAYS: u32 = 3;
     let minute = |page: usize| 10 + 35 * page;
     let mut listing = full_list();
-    listing.list.pages.truncate(DAILY + LIMITED);
-    let (by_clock, limited) = listing.list.pages.split_at_mut(DAILY);
-    for page in limited {
-        page.max = Some(1);
-        page.change = ListedChange::Poisson { rate: Some(5.0) };
-    }
-    for (index, page) in by_clock.iter_mut().enumerate() {
+    listing.list.pages.truncate(DAILY);
+    for (index, page) in listing.list.pages.iter_mut().enumerate() {
         // Each on a host of its own, whose robots.txt is asked for every day besides.
         page.url = format!("http://host{}.test/daily/{}", page.host, minute(index));
         page.max = Some(2);
@@ -132,32 +124,24 @@ fn daily(install: bool) -> Result<f64> {
         };
     }
     let options = Options {
-        per_day: Some(ENOUGH),
+        per_day: Some(DAILY as f64 + 2.0),
         ..Options::default()
     };
     let log = run_list(install, &listing, &options, DAYS * SECONDS, true)?;
-    // Of each page: its versions, by when they were found, and its visits, by when they began.
-    let mut found: Vec<Vec<f64>> = vec![Vec::new(); DAILY + LIMITED];
-    let mut asked: Vec<Vec<f64>> = vec![Vec::new(); DAILY + LIMITED];
+    // Of each page: its versions, by when they were found.
+    let mut found: Vec<Vec<f64>> = vec![Vec::new(); DAILY];
+    let mut asked: Vec<Vec<f64>> = vec![Vec::new(); DAILY];
     for line in &log {
-        let (page, millis, changed) = match LoggedEvent::read(&line.message) {
-            Some(LoggedEvent::End {
-                page,
-                millis,
-                changed,
-                ..
-            }) => (usize::from(page), millis, changed),
-            Some(LoggedEvent::Failed { page, millis, .. }) => (usize::from(page), millis, false),
-            _ => continue,
-        };
-        let seconds = line.micros.unwrap_or(0) as f64 / 1e6;
-        asked[page].push(seconds - f64::from(millis) / 1e3);
-        if changed {
-            found[page].push(seconds);
+        if let Some(LoggedEvent::End { page, changed, .. }) = LoggedEvent::read(&line.message) {
+            let seconds = line.micros.unwrap_or(0) as f64 / 1e6;
+            let times = [Some(&mut asked), changed.then_some(&mut found)];
+            for times in times.into_iter().flatten() {
+                times[usize::from(page)].push(seconds);
+            }
         }
     }
     let mut stale = 0.0;
-    for (page, times) in found.iter().take(DAILY).enumerate() {
+    for (page, times) in found.iter().enumerate() {
         for day in 1..DAYS {
             let update = DAY_S * f64::from(day) + 60.0 * minute(page) as f64;
             let next = update + DAY_S;
@@ -166,20 +150,10 @@ fn daily(install: bool) -> Result<f64> {
             stale += seen.unwrap_or(end).min(end) - update;
         }
     }
-    let (by_clock, limited) = asked.split_at(DAILY);
-    for (pages, least) in [(by_clock, 0.5 * DAY_S), (limited, DAY_S)] {
-        let gaps = pages.iter().flat_map(|times| times.windows(2));
-        let shortest = gaps.map(|pair| pair[1] - pair[0]).fold(f64::MAX, f64::min);
-        // The log has whole milliseconds.
-        ensure!(
-            shortest > least - 0.01,
-            "a page was visited {shortest:.3} s after it was, `max` allows {least} s"
-        );
-    }
-    let visits: usize = limited.iter().map(Vec::len).sum();
+    let soon = |times: &Vec<f64>| times.windows(2).any(|pair| pair[1] - pair[0] < 0.5 * DAY_S);
     ensure!(
-        visits >= LIMITED * (DAYS as usize - 1),
-        "pages that may be visited once a day were visited {visits} times in {DAYS} days"
+        !asked.iter().any(soon),
+        "a page that may be visited twice a day was visited within half a day"
     );
     let fresh = 1.0 - stale / (DAILY as f64 * DAY_S * f64::from(DAYS - 1));
     ensure!(
@@ -187,6 +161,49 @@ fn daily(install: bool) -> Result<f64> {
         "pages that change by the clock were fresh for {fresh:.4} of the time, not for 0.99"
     );
     Ok(fresh)
+}
+
+/// Runs days of pages that are worth three visits a day and may have one. How many they had. Fails if
+/// one comes too soon, or if there are too few.
+fn limited(install: bool) -> Result<usize> {
+    const PAGES: usize = 20;
+    const DAYS: u32 = 3;
+    let day = f64::from(SECONDS);
+    let mut listing = full_list();
+    listing.list.pages.truncate(PAGES);
+    for page in &mut listing.list.pages {
+        page.max = Some(1);
+        page.change = ListedChange::Poisson { rate: Some(5.0) };
+    }
+    let options = Options {
+        per_day: Some(3.0 * PAGES as f64),
+        ..Options::default()
+    };
+    let log = run_list(install, &listing, &options, DAYS * SECONDS, true)?;
+    // Of each page, when its visits began.
+    let mut begun: Vec<Vec<f64>> = vec![Vec::new(); PAGES];
+    for line in &log {
+        let (page, millis) = match LoggedEvent::read(&line.message) {
+            Some(LoggedEvent::End { page, millis, .. }) => (page, millis),
+            Some(LoggedEvent::Failed { page, millis, .. }) => (page, millis),
+            _ => continue,
+        };
+        let seconds = line.micros.unwrap_or(0) as f64 / 1e6;
+        begun[usize::from(page)].push(seconds - f64::from(millis) / 1e3);
+    }
+    let gaps = begun.iter().flat_map(|times| times.windows(2));
+    let shortest = gaps.map(|pair| pair[1] - pair[0]).fold(f64::MAX, f64::min);
+    // The log has whole milliseconds.
+    ensure!(
+        shortest > day - 0.01,
+        "a page was visited {shortest:.3} s after it was, `max` allows {day} s"
+    );
+    let visits: usize = begun.iter().map(Vec::len).sum();
+    ensure!(
+        visits >= PAGES * (DAYS as usize - 1),
+        "pages that may be visited once a day were visited {visits} times in {DAYS} days"
+    );
+    Ok(visits)
 }
 
 /// The share of visits that pages get which change many times between two of them, beside as many
