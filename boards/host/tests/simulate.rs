@@ -501,21 +501,6 @@ fn a_mix_of_all_laws_is_as_fresh_as_the_plan_says() {
     assert!(number(&row["freshness"]) >= least, "{row}, {promised}");
 }
 
-#[test]
-fn a_fixed_rhythm_on_heavy_tails_is_as_fresh_as_the_plan_says() {
-    let rows: String = (0..40)
-        .map(|page| format!("http://a/{page},pareto,10,1.3\n"))
-        .collect();
-    let list = format!("url,model,changes_per_day,shape\n{rows}");
-    let options = ["--days", "100", "--crawls-per-day", "900", "--seeds", "8"];
-    let row = simulate_list(&list, &[&options[..], &["--policy", "uniform"]].concat());
-    let promised = planned(&list, "900");
-    let off = (number(&row["freshness"]) - promised).abs();
-    let printed = number(&row["freshness_plus_minus"]);
-    assert!(off <= printed, "off by {off}: {row}, {promised}");
-    assert!(printed < 0.02, "{row}");
-}
-
 /// What `plan` promises of so many crawls a day.
 fn planned(list: &str, crawls: &str) -> f64 {
     let plan = dunlin(
