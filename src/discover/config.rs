@@ -97,7 +97,8 @@ impl<'a> DiscoverySettings<'a> {
     /// assert!(read.is_pinned(7) && !read.is_pinned(6));
     /// assert_eq!((read.scope, read.places), (wanted.scope, wanted.places));
     ///
-    /// let limited = DiscoverySettings { per_host: Some(100), ..wanted };
+    /// let mut limited = wanted;
+    /// limited.per_host = Some(100);
     /// let read = DiscoverySettings::read(&limited.header()).map(|read| read.per_host);
     /// assert_eq!(read, Some(Some(100)));
     /// ```
