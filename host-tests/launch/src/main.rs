@@ -96,7 +96,49 @@ fn executable(messages: &str, name: &str) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
     use super::*;
+
+    /// Every package below the given ones, with its features: several lines if build scripts need
+    /// it with others.
+    fn packages(selection: &[&str]) -> BTreeMap<String, BTreeSet<String>> {
+        let mut tree = Command::new(env!("CARGO"));
+        tree.args([
+            "tree",
+            "--offline",
+            "--prefix",
+            "none",
+            "--format",
+            "{p}:{f}",
+        ]);
+        let output = tree.args(selection).output().expect("cargo");
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{complaint}");
+        let mut packages = BTreeMap::<_, BTreeSet<_>>::new();
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
+            let line = line.trim_end_matches(" (*)");
+            let (package, features) = line.rsplit_once(':').expect("the format");
+            let known = packages.entry(package.to_owned()).or_default();
+            known.insert(features.to_owned());
+        }
+        packages
+    }
+
+    /// A package with other features is compiled again, and so is everybody who uses it. The
+    /// features are asked for in xtask's Cargo.toml.
+    #[test]
+    fn tests_find_compiled_what_xtask_is_made_of() {
+        let mut xtask = packages(&["--package", "xtask", "--edges", "normal,build"]);
+        let tests = packages(&["--workspace", "--edges", "normal,build,dev"]);
+        assert!(xtask.len() > 100, "{xtask:#?}");
+        let apart = |package: &String, features: &mut BTreeSet<String>| {
+            let there = tests.get(package);
+            there.is_none_or(|there| there.is_disjoint(features))
+        };
+        xtask.retain(apart);
+        assert!(xtask.is_empty(), "compiled with other features: {xtask:#?}");
+    }
 
     #[test]
     fn the_program_is_where_cargo_says() {
