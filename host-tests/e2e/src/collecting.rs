@@ -45,10 +45,10 @@ const TOKENS: [&str; PROBES + 1] = [
     "token-of-computer",
 ];
 
-/// The firmware that collects, beside the other.
+/// The firmware that collects, beside the other. All cases share the one with filters and headers.
 fn firmware(elf: &Path) -> PathBuf {
     let name = elf.file_name().unwrap_or_default().to_string_lossy();
-    elf.with_file_name(format!("{name}+{COLLECT}"))
+    elf.with_file_name(format!("{name}+{COLLECT}+{FILTER}+{HEADERS}"))
 }
 
 /// Bodies of very different lengths; the longest take many windows.
@@ -374,8 +374,7 @@ pub fn filters(elf: &Path) -> Result<()> {
     const SECONDS: u32 = 16;
     const SECRET: &str = "s3cret-of-the-roof";
     let program = program::build()?;
-    let name = elf.file_name().unwrap_or_default().to_string_lossy();
-    let elf = elf.with_file_name(format!("{name}+{COLLECT}+{FILTER}+{HEADERS}"));
+    let elf = firmware(elf);
     let web = Web::start(|hit| match (hit.path.as_str(), hit.host.as_str()) {
         ("/robots.txt", _) => Answer::status(404, "X: none"),
         (_, "good.test") if hit.token.as_deref() != Some(SECRET) => Answer::status(401, "X: none"),

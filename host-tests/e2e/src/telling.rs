@@ -11,7 +11,7 @@ use anyhow::{Result, anyhow, bail, ensure};
 use dunlin::fetch::HttpDate;
 use dunlin_host::lists::hosts::ListedHints;
 use dunlin_host::simulate::Random;
-use dunlin_tools::firmware::budgets::HINTS;
+use dunlin_tools::firmware::budgets::{HINTS, PUSH};
 use dunlin_tools::qemu::crawl::Crawl;
 use dunlin_tools::qemu::list::{LOOPBACK, options};
 use dunlin_tools::web::changing::{Changing, DAY, Rates, World, host};
@@ -40,10 +40,10 @@ enum Says {
     Now,
 }
 
-/// The firmware that listens, beside the other.
+/// The firmware that listens, beside the other: the one that hears pushes, too.
 fn firmware(elf: &Path) -> PathBuf {
     let name = elf.file_name().unwrap_or_default().to_string_lossy();
-    elf.with_file_name(format!("{name}+{HINTS}"))
+    elf.with_file_name(format!("{name}+{HINTS}+{PUSH}"))
 }
 
 /// Pages of the second host change whenever those of the first do.

@@ -102,6 +102,8 @@ pub const FLEET: &str = "fleet";
 
 /// The feature with which a board listens to what hosts say about their pages.
 pub const HINTS: &str = "hints";
+/// The feature that hears signed datagrams about them.
+pub const PUSH: &str = "push";
 
 /// The feature with which a board hands copies to a collector.
 pub const COLLECT: &str = "collect";
