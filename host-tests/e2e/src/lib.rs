@@ -31,9 +31,12 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
-use dunlin_tools::firmware::budgets::{COLLECT, DISCOVER, FILTER, FLEET, HEADERS, HINTS, UPDATE};
+use dunlin_tools::firmware::budgets::{
+    COLLECT, DISCOVER, FILTER, FLEET, HEADERS, HINTS, PUSH, UPDATE,
+};
 use dunlin_tools::{firmware, setup};
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -297,11 +300,10 @@ pub fn run(install: bool, only: Option<&str>, long: bool) -> Result<u64> {
     setup::python(install)?;
     // Those with features are looked for beside the other.
     firmware::build_https_firmware(install)?;
-    firmware::build_firmware(install, &[COLLECT.to_owned()])?;
     firmware::build_firmware(install, &[COLLECT, FILTER, HEADERS].map(str::to_owned))?;
     firmware::build_firmware(install, &[DISCOVER.to_owned()])?;
     firmware::build_firmware(install, &[FLEET.to_owned()])?;
-    firmware::build_firmware(install, &[HINTS.to_owned()])?;
+    firmware::build_firmware(install, &[HINTS, PUSH].map(str::to_owned))?;
     firmware::build_firmware(install, &[UPDATE.to_owned()])?;
     firmware::build_boot_loader(install)?;
     let elf = firmware::build(install, firmware::BOARD)?;
@@ -352,13 +354,17 @@ fn trial((name, case): Case, elf: PathBuf, failed: Arc<Mutex<Vec<Case>>>) -> Tri
     Trial::test(name, move || {
         CASE.set(name);
         show("begins");
+        let start = Instant::now();
         case(&elf).map_err(|error| {
             show_recent();
             show(format_args!("FAILED: {error:#}"));
             let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
             failed.push((name, case));
             Failed::from(format!("{error:#}"))
-        })
+        })?;
+        let seconds = start.elapsed().as_secs();
+        show(format_args!("passed in {seconds} s: {name}"));
+        Ok(())
     })
 }
 
