@@ -116,9 +116,10 @@ mod tests {
         let complaint = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{complaint}");
         let mut packages = BTreeMap::<_, BTreeSet<_>>::new();
-        for line in String::from_utf8_lossy(&output.stdout).lines() {
-            let line = line.trim_end_matches(" (*)");
-            let (package, features) = line.rsplit_once(':').expect("the format");
+        // Lines without a package stand between the packages that were asked for.
+        let lines = String::from_utf8_lossy(&output.stdout);
+        let lines = lines.lines().map(|line| line.trim_end_matches(" (*)"));
+        for (package, features) in lines.filter_map(|line| line.rsplit_once(':')) {
             let known = packages.entry(package.to_owned()).or_default();
             known.insert(features.to_owned());
         }
