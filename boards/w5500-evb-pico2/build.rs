@@ -11,6 +11,13 @@ fn main() {
             only memory.x has a place for a planner's lists"
         );
     }
+    if has("discover") && (has("update") || has("tls") || has("fleet")) {
+        panic!(
+            "found feature discover with tls, update or fleet for w5500-evb-pico2, expected it \
+            without them: only memory.x has a place for URLs that are found, and a fleet's lists \
+            have it otherwise"
+        );
+    }
     let map = match (has("update"), has("tls")) {
         (true, true) => panic!(
             "found features tls and update for w5500-evb-pico2, expected one of them: \

@@ -1,4 +1,4 @@
-//! The store's part of a chip's own flash: where memory.x says it is, as an
+//! A part of a chip's own flash, the store's as a rule: where memory.x says it is, as an
 //! [asynchronous](NorFlash) driver whose addresses begin at 0.
 
 use dunlin::store::Partition;
@@ -20,7 +20,7 @@ unsafe extern "C" {
     static _store_start: u8;
 }
 
-/// The store's part of `F`: `SECTORS` sectors from `_store_start` on.
+/// A part of `F` of `SECTORS` sectors.
 #[derive(Debug)]
 pub struct StoreFlash<F, const SECTORS: usize> {
     flash: F,
@@ -28,12 +28,16 @@ pub struct StoreFlash<F, const SECTORS: usize> {
 }
 
 impl<F: ChipFlash, const SECTORS: usize> StoreFlash<F, SECTORS> {
-    /// Takes the chip's driver.
+    /// The store's part, from `_store_start` on. Takes the chip's driver.
     pub fn new(flash: F) -> Self {
-        let start = (&raw const _store_start).addr() as u32;
+        Self::at(flash, &raw const _store_start)
+    }
+
+    /// The part that begins where the processor sees `start`.
+    pub(crate) fn at(flash: F, start: *const u8) -> Self {
         Self {
             flash,
-            start: start.wrapping_sub(F::BASE),
+            start: (start.addr() as u32).wrapping_sub(F::BASE),
         }
     }
 }

@@ -67,11 +67,33 @@ impl Hardware for Rp2350 {
         otp::get_private_random_number().ok().map(u128::to_le_bytes)
     }
 
+    #[cfg(feature = "discover")]
+    fn discovery(&self) -> Option<crate::discovering::Lent> {
+        use crate::discovering::{FoundTables, Lent, mapped::MappedTexts};
+        use static_cell::ConstStaticCell;
+        static TABLES: ConstStaticCell<FoundTables<FOUND_PLACES, FOUND_HOSTS, CANDIDATES>> =
+            ConstStaticCell::new(FoundTables::NEW);
+        Some(Lent {
+            memory: TABLES.take().lend(),
+            source: &MappedTexts,
+        })
+    }
+
     #[cfg(feature = "fleet")]
     fn fleet_image(&self) -> Option<dunlin::image::Image<'static>> {
         crate::fleet::mapped::device_image()
     }
 }
+
+/// Places of a collection, with pages beyond the list: the board has room for as many pages.
+#[cfg(feature = "discover")]
+pub const FOUND_PLACES: usize = 2_048;
+/// Hosts beyond those of the list, at most; they need room among the board's.
+#[cfg(feature = "discover")]
+const FOUND_HOSTS: usize = 16;
+/// Pages that are known and not kept, at most.
+#[cfg(feature = "discover")]
+const CANDIDATES: usize = 2_048;
 
 /// Starts the chip again, all of it but its oscillators: the processor's own reset would leave
 /// peripherals as they are.

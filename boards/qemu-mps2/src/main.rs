@@ -127,11 +127,9 @@ static OPENED: critical_section::Mutex<core::cell::Cell<Option<Texts>>> =
 
 /// Takes over which pages an earlier run has found.
 #[cfg(feature = "discover")]
-#[inline(never)] // A frame of its own, which ends with it.
 fn restore_texts(probe: &BoardProbe, boot: &Boot) {
     let log = TEXTS.init(dunlin::store::TextLog::new(flash::TextFile));
-    let trust = !boot.is_loop();
-    embassy_futures::block_on(probe.persistence().restore_found(log, trust));
+    dunlin_board::discovering::restore(probe, log, boot);
     critical_section::with(|section| OPENED.borrow(section).set(Some(log)));
 }
 

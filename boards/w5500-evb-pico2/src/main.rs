@@ -7,6 +7,10 @@ use core::pin::pin;
 #[cfg(feature = "fleet")]
 use dunlin::probe::Board as _;
 use dunlin::store::Store;
+#[cfg(feature = "discover")]
+use dunlin::store::TextLog;
+#[cfg(feature = "discover")]
+use dunlin_board::discovering;
 #[cfg(feature = "fleet")]
 use dunlin_board::fleet::mapped::Membership;
 use dunlin_board::network::{self, NetworkSlot, SlotMemory, keep_up, run_slot, sockets};
@@ -30,8 +34,11 @@ use embedded_hal_bus::spi::ExclusiveDevice;
 use static_cell::{ConstStaticCell, StaticCell};
 
 /// What this firmware holds; `cargo xtask boards` reads it from the ELF.
-#[cfg(not(feature = "tls"))]
+#[cfg(not(any(feature = "tls", feature = "discover")))]
 const PAGES: usize = 3072;
+/// The same with pages beyond the list: their tables take the rest.
+#[cfg(all(feature = "discover", not(feature = "tls")))]
+const PAGES: usize = rp2350::FOUND_PLACES;
 /// The same with https.
 #[cfg(feature = "tls")]
 const PAGES: usize = 1536;
@@ -52,6 +59,9 @@ const SECTORS: usize = 140;
 const BYTES: usize = 2 * 1024 * 1024;
 /// All of it, of which the store has its part.
 type BoardFlash = StoreFlash<Rp2350Flash<BYTES>, SECTORS>;
+/// The part that texts of URLs are in.
+#[cfg(feature = "discover")]
+type TextFlash = StoreFlash<Rp2350Flash<BYTES>, { discovering::mapped::SECTORS }>;
 const _: () = assert!(
     Store::<BoardFlash>::places() >= records(PAGES, HOSTS),
     "the store is too small"
@@ -131,6 +141,14 @@ fn main() -> ! {
         if let (Some(probe), Ok(wires)) = (probe, wires) {
             static STORE: StaticCell<Store<BoardFlash>> = StaticCell::new();
             let store = STORE.init(Store::new(flash));
+            #[cfg(feature = "discover")]
+            {
+                static TEXTS: StaticCell<TextLog<TextFlash>> = StaticCell::new();
+                let flash = discovering::mapped::flash(rp2350::another_flash());
+                let log = TEXTS.init(TextLog::new(flash));
+                discovering::restore(probe, log, &boot);
+                spawn(spawner, writer(probe, log));
+            }
             persist::restore(probe, store, &boot);
             spawn(spawner, keeper(probe, store));
             spawn(spawner, house(probe));
@@ -260,6 +278,13 @@ async fn slot(number: usize, probe: &'static BoardProbe, mut slot: NetworkSlot) 
 #[embassy_executor::task]
 async fn house(probe: &'static BoardProbe) {
     probe.keep_house().await
+}
+
+/// Writes down what is found.
+#[cfg(feature = "discover")]
+#[embassy_executor::task]
+async fn writer(probe: &'static BoardProbe, log: &'static mut TextLog<TextFlash>) {
+    probe.persistence().run_found(log).await
 }
 
 #[embassy_executor::task]
