@@ -33,7 +33,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, ensure};
-use dunlin_tools::firmware::budgets::{COLLECT, DISCOVER, FILTER, FLEET, HEADERS, HINTS, UPDATE};
+use dunlin_tools::firmware::budgets::{
+    COLLECT, DISCOVER, FILTER, FLEET, HEADERS, HINTS, HTTPS, UPDATE,
+};
 use dunlin_tools::{firmware, setup};
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -65,6 +67,10 @@ const CASES: &[Case] = &[
     (
         "a fleet: three probes share a web, and one of them is gone",
         fleet::shares,
+    ),
+    (
+        "a fleet: over TLS, and whom a probe trusts outlives a list",
+        fleet::secure::trusts,
     ),
     (
         "collected: only what counts is a change, and secrets stay on the device",
@@ -301,6 +307,7 @@ pub fn run(install: bool, only: Option<&str>, long: bool) -> Result<u64> {
     firmware::build_firmware(install, &[COLLECT, FILTER, HEADERS].map(str::to_owned))?;
     firmware::build_firmware(install, &[DISCOVER.to_owned()])?;
     firmware::build_firmware(install, &[FLEET.to_owned()])?;
+    firmware::build_firmware(install, &[FLEET, HTTPS].map(str::to_owned))?;
     firmware::build_firmware(install, &[HINTS.to_owned()])?;
     firmware::build_firmware(install, &[UPDATE.to_owned()])?;
     firmware::build_boot_loader(install)?;
