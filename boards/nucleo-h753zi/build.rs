@@ -10,11 +10,12 @@ fn main() {
             "found features tls and update for nucleo-h753zi, expected one of them: \
             two images with https do not fit its flash"
         ),
-        (true, _, true) | (_, true, true) => panic!(
-            "found feature fleet with tls or update for nucleo-h753zi, expected it without them: \
-            only memory-fleet.x has a place for a planner's lists"
+        (true, false, true) => panic!(
+            "found features fleet and update for nucleo-h753zi, expected one of them: \
+            memory-update.x has no place for a planner's lists"
         ),
         (true, false, false) => "memory-update.x",
+        (false, true, true) => "memory-fleet-tls.x",
         (false, true, false) => "memory-tls.x",
         (false, false, true) => "memory-fleet.x",
         (false, false, false) => "memory.x",

@@ -12,6 +12,8 @@ pub enum LinkError {
     Name,
     /// The broker is spoken to through TLS, which this firmware is without.
     Tls,
+    /// TLS refused the broker, or could not be spoken with it.
+    Untrusted,
     /// No connection could be opened.
     Connection,
     /// The broker refuses the probe: wrong credentials, as a rule. With MQTT's reason code.
@@ -35,6 +37,7 @@ impl fmt::Display for LinkError {
             Self::Tls => {
                 f.write_str("the broker speaks TLS, and this firmware does not: use mqtt://")
             }
+            Self::Untrusted => f.write_str("no connection to the broker through TLS"),
             Self::Connection => f.write_str("no connection to the broker"),
             Self::Refused(code) => write!(
                 f,

@@ -1,12 +1,13 @@
 //! What a probe of a fleet says of its link to the planner.
 
 use crate::catalog::LogLevel;
+use crate::fetch::TlsError;
 use crate::fleet::{LinkError, ListError};
 use crate::probe::log_line::{Value, events, values};
 use core::fmt::{self, Formatter};
 
 values! {
-    Debug: LinkError, ListError;
+    Debug: LinkError, ListError, TlsError;
 }
 
 events! {
@@ -20,6 +21,9 @@ events! {
 
     /// There is no connection to the broker, and why; it will be tried again.
     warn Left { why: LinkError as &'l str } => "fleet left why={}";
+
+    /// Why TLS refused the broker; that the probe has left follows.
+    warn Untrusted { why: TlsError as &'l str } => "fleet untrusted why={}";
 
     /// The planner has granted fetches a day, and for how long.
     info Granted { number: u32, budget: f32 as f64, lease_millis: u32 }

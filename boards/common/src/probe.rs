@@ -245,7 +245,12 @@ pub fn load_from<const PAGES: usize, const HOSTS: usize, H: Hardware>(
         let probe = collecting(probe, image.collector(), token);
         #[cfg(feature = "fleet")]
         let probe = match device {
-            Some(device) => probe.in_fleet(Some(device)),
+            Some(device) => {
+                let probe = probe.in_fleet(Some(device));
+                // Whoever had the hosts before: their politeness is kept.
+                probe.rest_since(probe.board().now());
+                probe
+            }
             None => probe,
         };
         let probe = match key {

@@ -45,7 +45,7 @@ pub(crate) async fn attend<B: Board, C: Connect, R: Resolve, D: Device>(
     } = link;
     let board = probe.board();
     let opened = {
-        let opening = pin!(open(connect, resolve, broker));
+        let opening = pin!(open(connect, resolve, broker, device));
         in_time(board, opening).await.and_then(|opened| opened)
     };
     let io = match opened {
@@ -110,10 +110,11 @@ async fn in_time<B: Board, T>(
 /// Finds the broker and opens a connection to it.
 ///
 /// *Cancellation*: start over.
-async fn open<'c, C: Connect, R: Resolve>(
+async fn open<'c, C: Connect, R: Resolve, D: Device>(
     connect: &'c mut C,
     resolve: &mut R,
     broker: &Broker<'_>,
+    device: &mut D,
 ) -> Step<C::Connection<'c>> {
     let server = OwnerServer {
         scheme: if broker.is_secure {
@@ -127,7 +128,13 @@ async fn open<'c, C: Connect, R: Resolve>(
     let opened = server.open(connect, resolve).await;
     opened.map_err(|why| match why {
         ClientError::NeedsTls => LinkError::Tls,
-        ClientError::Connect(_) => LinkError::Connection,
+        ClientError::Connect(why) => match C::tls_error(&why) {
+            Some(why) => {
+                device.tell(FleetEvent::Untrusted { why });
+                LinkError::Untrusted
+            }
+            None => LinkError::Connection,
+        },
         _ => LinkError::Name,
     })
 }

@@ -1,7 +1,7 @@
 //! The link as a whole: attends to the broker, and fetches the list that was announced, for ever.
 
 use dunlin::fetch::{Agent, Connect, Resolve};
-use dunlin::fleet::{Drift, LONGEST, Member, is_name};
+use dunlin::fleet::{Drift, LONGEST, ListError, Member, is_name};
 use dunlin::probe::{Board, FleetEvent, Probe};
 use dunlin::time::{Duration, Instant};
 
@@ -85,6 +85,23 @@ pub struct Room {
     pub hosts: u16,
     /// Fetches a day that its link and its slots can make.
     pub fetches: f32,
+}
+
+impl Room {
+    /// The same beside a list of so many pages and bytes, where lists have room for `most` bytes: a
+    /// planner counts pages, and URLs may be longer than there is room for so many of. A list that
+    /// is short says little.
+    #[must_use]
+    pub fn beside(self, pages: usize, bytes: usize, most: usize) -> Self {
+        if bytes < most / 2 {
+            return self;
+        }
+        let pages = (pages as u64 * most as u64 / bytes.max(1) as u64).max(1);
+        Self {
+            pages: self.pages.min(pages.try_into().unwrap_or(u16::MAX)),
+            ..self
+        }
+    }
 }
 
 /// What a link needs: put it in a `ConstStaticCell`.
@@ -204,6 +221,14 @@ impl<'a, C: Connect, R: Resolve> Link<'a, C, R> {
             }
             Err(why) => {
                 device.tell(FleetEvent::NotListed { list: version, why });
+                if why == ListError::TooLong {
+                    // The planner cannot know: the next report asks for fewer pages, and if that
+                    // changes nothing, for fewer still.
+                    let room = self.duty.room;
+                    let (pages, bytes) = (room.pages.into(), wanted.length as usize);
+                    self.duty.room = room.beside(pages, bytes, device.room() as usize);
+                    self.duty.next_report = Instant::ZERO;
+                }
                 None
             }
         }

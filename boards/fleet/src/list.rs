@@ -36,7 +36,8 @@ pub trait Device {
 pub(crate) struct Wanted {
     pub(crate) version: u32,
     digest: u32,
-    length: u32,
+    /// Bytes.
+    pub(crate) length: u32,
     url: heapless::String<LONGEST_URL>,
 }
 

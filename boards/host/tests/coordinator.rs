@@ -154,6 +154,10 @@ impl World {
                 let image = self.coordinator.list(name, version, token);
                 let image = image.expect("the list that was announced");
                 let image = Image::parse(&image).expect("a list");
+                let room = &probe.outlook;
+                if image.pages() > room.pages.into() || image.hosts() > room.hosts.into() {
+                    return;
+                }
                 let host = |index| image.host(index).expect("a host").name.to_owned();
                 probe.hosts = (0..image.hosts()).map(host).collect();
                 probe.member.take_list(notice.version, now);
@@ -371,6 +375,38 @@ fn a_probe_that_joins_gets_no_more_hosts_than_it_has_room_for() {
     }
     let [a, b, c] = ["a", "b", "c"].map(|name| world.hosts(name).len());
     assert_eq!((a + c, b, c), (20, 4, 3));
+}
+
+#[test]
+fn a_list_never_outgrows_its_probe_and_room_that_comes_is_used() {
+    let mut world = World::new("outgrows", 6);
+    world.join("a", 50_000.0, 0.01);
+    let room = |world: &mut World, pages| {
+        world.probes.get_mut("a").expect("a probe").outlook.pages = pages;
+    };
+    let settles = |world: &mut World, hosts| {
+        world.pass(POLITENESS.as_secs() + 10);
+        assert_eq!(world.hosts("a").len(), hosts);
+        let until = world.probes["a"].member.leased_until();
+        assert!(until.is_some_and(|until| until > world.now), "no lease");
+    };
+    room(&mut world, 12);
+    settles(&mut world, 6);
+    let url = "http://h0.test/one-too-many".to_owned();
+    let order = Order::Add {
+        url: url.clone(),
+        weight: 1.0,
+    };
+    world.coordinator.obey(&order, world.now).expect("added");
+    settles(&mut world, 5);
+    let order = Order::Remove { url };
+    world.coordinator.obey(&order, world.now).expect("removed");
+    settles(&mut world, 6);
+    // It is loaded with another firmware, and is back before its lease is over.
+    room(&mut world, 8);
+    settles(&mut world, 4);
+    room(&mut world, 12);
+    settles(&mut world, 6);
 }
 
 #[test]

@@ -2,8 +2,6 @@
 #![no_main]
 //! dunlin's probe on the NUCLEO-H753ZI.
 
-#[cfg(feature = "fleet")]
-use dunlin::probe::Board as _;
 use dunlin::store::Store;
 #[cfg(feature = "fleet")]
 use dunlin_board::fleet::mapped::Membership;
@@ -45,22 +43,22 @@ const PAGES: usize = 2048;
 #[cfg(feature = "update")]
 const PAGES: usize = 1728;
 /// The same in a fleet, whose lists take some of the store's sectors.
-#[cfg(feature = "fleet")]
+#[cfg(all(feature = "fleet", not(feature = "tls")))]
 const PAGES: usize = 3072;
 const HOSTS: usize = 256;
 /// Fetches at once.
 const SLOTS: usize = 4;
-/// Fetches a day that the slots can make: one a second each.
-#[cfg(feature = "fleet")]
-const FETCHES: f32 = 86_400.0 * SLOTS as f32;
 /// Sectors of the store, as in the memory map.
 #[cfg(not(any(feature = "tls", feature = "update", feature = "fleet")))]
 const SECTORS: usize = 10;
 /// The same in a fleet.
-#[cfg(feature = "fleet")]
+#[cfg(all(feature = "fleet", not(feature = "tls")))]
 const SECTORS: usize = 8;
+/// The same in a fleet with https.
+#[cfg(all(feature = "fleet", feature = "tls"))]
+const SECTORS: usize = 6;
 /// The same with https.
-#[cfg(all(feature = "tls", not(feature = "update")))]
+#[cfg(all(feature = "tls", not(any(feature = "update", feature = "fleet"))))]
 const SECTORS: usize = 9;
 /// The same with updates.
 #[cfg(feature = "update")]
@@ -113,20 +111,15 @@ fn main() -> ! {
     };
     #[cfg(feature = "update")]
     let image = list.image;
-    #[cfg(not(feature = "update"))]
-    let image = probe::image_flash();
     // A place that a power cut has left may be unreadable, too.
     #[cfg(feature = "fleet")]
     let member =
-        nucleo_h753zi::flash::ignoring_bus_faults(|| Membership::find::<PAGES, HOSTS>(FETCHES));
+        nucleo_h753zi::flash::ignoring_bus_faults(|| Membership::find::<PAGES, HOSTS>(SLOTS));
     #[cfg(feature = "fleet")]
-    let image = member.as_ref().map_or(image, Membership::list);
+    let image = Membership::list(member.as_ref());
+    #[cfg(not(any(feature = "update", feature = "fleet")))]
+    let image = probe::image_flash();
     let probe = load(image, hardware);
-    #[cfg(feature = "fleet")]
-    if let Some(probe) = probe.filter(|_| member.is_some()) {
-        // Whoever had the hosts before: their politeness is kept.
-        probe.rest_since(probe.board().now());
-    }
     static PACKETS: StaticCell<PacketQueue<8, 8>> = StaticCell::new();
     // The LAN8742A answers at address 0; nine wires of RMII and two of management, as on the
     // board's schematic.
@@ -203,17 +196,8 @@ fn start(spawner: Spawner, probe: &'static BoardProbe, card: Card, random: u64) 
     stack
 }
 
-/// Keeps the probe in its fleet, and starts it again with each list that comes.
 #[cfg(feature = "fleet")]
-#[embassy_executor::task]
-async fn fleet(
-    member: Membership,
-    probe: &'static BoardProbe,
-    stack: Stack<'static>,
-    boot: u32,
-) -> ! {
-    member.run(probe, stack, boot, H753Flash::another()).await
-}
+dunlin_board::fleet_task!(BoardProbe, H753Flash::another());
 
 /// Looks for updates.
 #[cfg(feature = "update")]

@@ -4,8 +4,7 @@
 use dunlin::fleet::list_digest;
 use dunlin::image::Image;
 use dunlin::probe::FleetEvent;
-use dunlin_board::fleet::{Broker, Device, Memory, Room};
-use dunlin_board::{fleet, probe, settings};
+use dunlin_board::fleet::{self, Device, Home, Memory, Room};
 use embassy_net::Stack;
 use qemu_mps2_capacity::{HOSTS, IMAGE_ROOM, PAGES, SLOTS};
 use qemu_mps2_flash::kept::Word;
@@ -20,8 +19,6 @@ const MAGIC: u32 = 0x6466_6c31;
 const HEADER: usize = 4;
 /// Bytes of a place.
 const PLACE: usize = IMAGE_ROOM + 4 * HEADER;
-/// Fetches a day that the slots can make: one a second each.
-const FETCHES: f32 = 86_400.0 * SLOTS as f32;
 
 unsafe extern "C" {
     static mut _lists_start: u8;
@@ -88,19 +85,16 @@ fn newest() -> Option<Found> {
 /// A device that belongs to a fleet.
 #[derive(Clone, Copy, Debug)]
 pub struct Membership {
-    broker: Broker<'static>,
-    /// The image that the device was loaded with.
-    pub image: Image<'static>,
+    /// What the device was told.
+    pub home: Home,
     list: Option<Found>,
 }
 
 impl Membership {
     /// What the device's settings say; `None` if it is alone, or was loaded with no image.
     pub fn find() -> Option<Self> {
-        let broker = fleet::broker(settings::read())?;
         Some(Self {
-            broker,
-            image: Image::parse(probe::image_flash()).ok()?,
+            home: Home::find()?,
             list: newest(),
         })
     }
@@ -108,7 +102,7 @@ impl Membership {
     /// What the probe runs on: the planner's list, or before there is one what it was loaded with.
     pub fn list(&self) -> &'static [u8] {
         self.list
-            .map_or_else(|| self.image.as_bytes(), |list| list.image)
+            .map_or_else(|| self.home.image.as_bytes(), |list| list.image)
     }
 
     /// Keeps the probe in its fleet until there is another list.
@@ -119,16 +113,19 @@ impl Membership {
         let room = Room {
             pages: PAGES as u16,
             hosts: HOSTS as u16,
-            fetches: FETCHES,
+            fetches: fleet::fetches(SLOTS),
         };
+        let room = self.list.map_or(room, |list| {
+            let pages = probe.image().pages();
+            room.beside(pages, list.image.len(), IMAGE_ROOM)
+        });
         let mut lists = Lists {
             spare: self.list.map_or(0, |list| 1 - list.place),
             length: 0,
         };
         let version = self.list.map_or(0, |list| list.version);
-        let who = (self.broker, self.image);
-        let boot = (boot, version);
-        fleet::run(probe, stack, MEMORY.take(), who, boot, (room, &mut lists)).await
+        let (boot, room) = ((boot, version), (room, &mut lists));
+        fleet::run(probe, stack, MEMORY.take(), self.home, boot, room).await
     }
 }
 

@@ -4,8 +4,6 @@
 use core::cell::Cell;
 
 use dunlin::image::{Image, ImageError};
-#[cfg(feature = "fleet")]
-use dunlin::probe::Board as _;
 use dunlin::probe::{BoardEvent, Event};
 use dunlin_board::memory;
 use dunlin_board::network::{NetworkSlot, SlotMemory};
@@ -191,15 +189,13 @@ pub fn load(options: &Options) -> Result<&'static BoardProbe, ImageError> {
             LINES.init(options.headers.clone()).as_str()
         },
         #[cfg(feature = "fleet")]
-        fleet: membership.map(|membership| membership.image),
+        fleet: membership.map(|membership| membership.home.image),
     };
     let (tables, pages) = (TABLES.take(), PAGE_TABLE.take());
     #[cfg(feature = "fleet")]
     if let Some(membership) = membership {
         let list = membership.list();
-        let probe = probe::load_from(list, tables, pages, &PROBE, SLOTS, hardware);
-        // Whoever had the hosts before: their politeness is kept.
-        return probe.inspect(|probe| probe.rest_since(probe.board().now()));
+        return probe::load_from(list, tables, pages, &PROBE, SLOTS, hardware);
     }
     probe::load(tables, pages, &PROBE, SLOTS, hardware)
 }

@@ -4,8 +4,6 @@
 
 use core::pin::pin;
 
-#[cfg(feature = "fleet")]
-use dunlin::probe::Board as _;
 use dunlin::store::Store;
 #[cfg(feature = "discover")]
 use dunlin::store::TextLog;
@@ -45,9 +43,6 @@ const PAGES: usize = 1536;
 const HOSTS: usize = 256;
 /// Fetches at once.
 const SLOTS: usize = 4;
-/// Fetches a day that the slots can make: one a second each.
-#[cfg(feature = "fleet")]
-const FETCHES: f32 = 86_400.0 * SLOTS as f32;
 /// Sectors of the store, as in the memory map.
 #[cfg(not(feature = "tls"))]
 const SECTORS: usize = 176;
@@ -122,18 +117,13 @@ fn main() -> ! {
     };
     #[cfg(feature = "update")]
     let image = list.image;
-    #[cfg(not(feature = "update"))]
+    #[cfg(feature = "fleet")]
+    let member = Membership::find::<PAGES, HOSTS>(SLOTS);
+    #[cfg(feature = "fleet")]
+    let image = Membership::list(member.as_ref());
+    #[cfg(not(any(feature = "update", feature = "fleet")))]
     let image = probe::image_flash();
-    #[cfg(feature = "fleet")]
-    let member = Membership::find::<PAGES, HOSTS>(FETCHES);
-    #[cfg(feature = "fleet")]
-    let image = member.as_ref().map_or(image, Membership::list);
     let probe = load(image, hardware);
-    #[cfg(feature = "fleet")]
-    if let Some(probe) = probe.filter(|_| member.is_some()) {
-        // Whoever had the hosts before: their politeness is kept.
-        probe.rest_since(probe.board().now());
-    }
     let flash = StoreFlash::new(Flash::new_blocking(p.FLASH));
     executor::run(|spawner| {
         #[cfg(feature = "usb-log")]
@@ -244,18 +234,8 @@ async fn net(
     keep_up(runner, stack, probe).await
 }
 
-/// Keeps the probe in its fleet, and starts it again with each list that comes.
 #[cfg(feature = "fleet")]
-#[embassy_executor::task]
-async fn fleet(
-    member: Membership,
-    probe: &'static BoardProbe,
-    stack: Stack<'static>,
-    boot: u32,
-) -> ! {
-    let flash = rp2350::another_flash::<BYTES>();
-    member.run(probe, stack, boot, flash).await
-}
+dunlin_board::fleet_task!(BoardProbe, rp2350::another_flash::<BYTES>());
 
 /// Looks for updates.
 #[cfg(feature = "update")]

@@ -1,9 +1,11 @@
 //! A fleet on loopback: a broker, a planner, probes in QEMU and `dunlin run`, judged by the web's
 //! own log.
 
+pub mod secure;
 pub mod ten_minutes;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
@@ -16,14 +18,16 @@ use anyhow::{Context, Result, bail, ensure};
 use dunlin_host::fleet::broker_url::BrokerUrl;
 use dunlin_host::fleet::join_args::Place;
 use dunlin_host::lists::listing::Listing;
-use dunlin_tools::firmware::budgets::FLEET;
+use dunlin_tools::firmware::budgets::{FLEET, HTTPS};
 use dunlin_tools::firmware::told::Told;
 use dunlin_tools::qemu::crawl::{Crawl, Report};
 use dunlin_tools::qemu::list::{LOOPBACK, options};
-use dunlin_tools::qemu::temporary;
+use dunlin_tools::qemu::page_image::Options;
+use dunlin_tools::qemu::{Line, temporary};
 use dunlin_tools::web::{Answer, Hit, Web};
 
 use crate::monitor::program;
+use crate::tls::now;
 use crate::{show, trace};
 
 /// Hosts of the small web.
@@ -36,10 +40,10 @@ const SLACK: Duration = Duration::from_millis(150);
 /// How long a probe goes on without its planner.
 const LEASE: Duration = Duration::from_secs(6);
 
-/// The firmware of a fleet's probe, beside the other.
-fn firmware(elf: &Path) -> PathBuf {
+/// The firmware of a fleet's probe with these features, beside the other.
+fn firmware(elf: &Path, features: &[&str]) -> PathBuf {
     let name = elf.file_name().unwrap_or_default().to_string_lossy();
-    elf.with_file_name(format!("{name}+{FLEET}"))
+    elf.with_file_name(format!("{name}+{}", features.join("+")))
 }
 
 /// A process of `dunlin`, ended when dropped.
@@ -105,11 +109,16 @@ impl Drop for Folder {
 }
 
 /// What a fleet is to do.
+#[derive(Default)]
 struct Plan {
     /// PAGES.csv.
     pages: String,
     per_day: f64,
     lease: Duration,
+    /// More options of `fleet init`, …
+    init: Vec<OsString>,
+    /// … and of the planner.
+    options: Vec<OsString>,
 }
 
 /// A fleet's folder with credentials for so many probes.
@@ -133,6 +142,7 @@ impl Fleet {
                 "--broker",
                 &free.to_string(),
             ])
+            .args(&plan.init)
             .stdout(Stdio::null())
             .status()?;
         ensure!(made.success(), "dunlin fleet init ended with {made}");
@@ -146,7 +156,7 @@ impl Fleet {
 
     /// Starts the planner, on the broker that these options name.
     fn planner(&self, broker: [&str; 2]) -> Result<Process> {
-        let Plan { per_day, lease, .. } = self.plan;
+        let Plan { per_day, lease, .. } = &self.plan;
         let mut planner = Command::new(&self.program);
         planner.arg("fleet").arg(self.folder.0.join("pages.csv"));
         planner.args(broker);
@@ -155,6 +165,7 @@ impl Fleet {
         planner.args(["--listen", "127.0.0.1:0"]);
         planner.args(["--politeness", &format!("{}ms", GAP.as_millis())]);
         planner.args(["--lease", &format!("{}s", lease.as_secs())]);
+        planner.args(&self.plan.options);
         Process::start(planner)
     }
 
@@ -163,26 +174,15 @@ impl Fleet {
         self.folder.0.join(format!("{name}.url"))
     }
 
+    /// A probe's credentials.
+    fn credentials(&self, name: &str) -> Result<BrokerUrl> {
+        let text = fs::read_to_string(self.url(name))?;
+        BrokerUrl::parse(text.trim()).map_err(anyhow::Error::msg)
+    }
+
     /// A probe in QEMU, for so many seconds; then it is gone as if its power was.
     fn in_qemu(&self, elf: &Path, name: &str, seconds: u32) -> Result<Report> {
-        let text = fs::read_to_string(self.url(name))?;
-        let broker = BrokerUrl::parse(text.trim()).map_err(anyhow::Error::msg)?;
-        let told = Told::default().with_fleet(Place {
-            broker: &broker,
-            probe: name,
-            lease: dunlin::time::Duration::HOUR,
-        })?;
-        let told = told.bytes()?;
-        let mut options = options();
-        options.resolve = ["*", "127.0.0.1"]
-            .map(|name| (name.into(), LOOPBACK))
-            .into();
-        let nothing = Listing::default();
-        let crawl = Crawl {
-            settings: told.as_deref(),
-            ..Crawl::new(elf, &nothing, &options, seconds)
-        };
-        crawl.run(|line| trace(format_args!("{name}: {line}")))
+        in_qemu(elf, &self.credentials(name)?, seconds, &[], |_| {})
     }
 
     /// A probe on this computer.
@@ -194,6 +194,41 @@ impl Fleet {
         run.args(["--resolve", "*=127.0.0.1"]);
         Process::start(run)
     }
+}
+
+/// A probe in QEMU, for so many seconds, with these credentials and authorities of its own. Its log
+/// goes to `hear`, too.
+fn in_qemu(
+    elf: &Path,
+    broker: &BrokerUrl,
+    seconds: u32,
+    authorities: &[Vec<u8>],
+    mut hear: impl FnMut(&Line),
+) -> Result<Report> {
+    let name = &broker.user;
+    let told = Told::default().with_fleet(Place {
+        broker,
+        probe: name,
+        lease: dunlin::time::Duration::HOUR,
+    })?;
+    let told = told.bytes()?;
+    let options = Options {
+        resolve: ["*", "127.0.0.1"]
+            .map(|name| (name.into(), LOOPBACK))
+            .into(),
+        authorities: authorities.to_vec(),
+        ..options()
+    };
+    let nothing = Listing::default();
+    let crawl = Crawl {
+        settings: told.as_deref(),
+        epoch: broker.tls.then(now),
+        ..Crawl::new(elf, &nothing, &options, seconds)
+    };
+    crawl.run(|line| {
+        trace(format_args!("{name}: {line}"));
+        hear(line);
+    })
 }
 
 /// Every page of the web, by its host.
@@ -240,7 +275,7 @@ fn visited(log: &[Hit], from: Duration, to: Duration) -> Result<()> {
 pub fn shares(elf: &Path) -> Result<()> {
     const WHOLE: u32 = 40;
     const PART: u32 = 16;
-    let elf = firmware(elf);
+    let elf = firmware(elf, &[FLEET, HTTPS]);
     let web = Web::start(|hit| match hit.path.as_str() {
         "/robots.txt" => Answer::status(404, "X: none"),
         _ => Answer::version(hit, 1),
@@ -250,6 +285,7 @@ pub fn shares(elf: &Path) -> Result<()> {
         pages: ["url\n".to_owned()].into_iter().chain(pages).collect(),
         per_day: 200_000.0,
         lease: LEASE,
+        ..Plan::default()
     };
     let fleet = Fleet::new(plan, 3)?;
     let _planner = fleet.planner(["--mosquitto", &fleet.folder.0.to_string_lossy()])?;

@@ -35,7 +35,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use dunlin_tools::firmware::budgets::{
-    COLLECT, DISCOVER, FILTER, FLEET, HEADERS, HINTS, PUSH, UPDATE,
+    COLLECT, DISCOVER, FILTER, FLEET, HEADERS, HINTS, HTTPS, PUSH, UPDATE,
 };
 use dunlin_tools::{firmware, setup};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -68,6 +68,10 @@ const CASES: &[Case] = &[
     (
         "a fleet: three probes share a web, and one of them is gone",
         fleet::shares,
+    ),
+    (
+        "a fleet: over TLS, and whom a probe trusts outlives a list",
+        fleet::secure::trusts,
     ),
     (
         "collected: only what counts is a change, and secrets stay on the device",
@@ -302,10 +306,13 @@ pub fn run(install: bool, only: Option<&str>, long: bool) -> Result<u64> {
     firmware::build_https_firmware(install)?;
     firmware::build_firmware(install, &[COLLECT, FILTER, HEADERS].map(str::to_owned))?;
     firmware::build_firmware(install, &[DISCOVER.to_owned()])?;
-    firmware::build_firmware(install, &[FLEET.to_owned()])?;
+    firmware::build_firmware(install, &[FLEET, HTTPS].map(str::to_owned))?;
     firmware::build_firmware(install, &[HINTS, PUSH].map(str::to_owned))?;
     firmware::build_firmware(install, &[UPDATE.to_owned()])?;
     firmware::build_boot_loader(install)?;
+    if long {
+        firmware::build_firmware(install, &[FLEET.to_owned()])?;
+    }
     let elf = firmware::build(install, firmware::BOARD)?;
     WATCHED.store(only.is_some(), Ordering::Relaxed);
     let mut passed = conclude(CASES, &elf, only, AT_ONCE)?;

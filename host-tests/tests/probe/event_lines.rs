@@ -4,7 +4,7 @@ use dunlin::boot::Reset;
 use dunlin::collect::Uncollected;
 use dunlin::discover::UrlRefusal;
 use dunlin::feed::FeedError;
-use dunlin::fetch::RedirectError;
+use dunlin::fetch::{RedirectError, TlsError};
 use dunlin::fleet::{LinkError, ListError};
 use dunlin::image::{ImageError, Tag};
 use dunlin::probe::{
@@ -557,6 +557,13 @@ pub const FLEET_EVENTS: &[(FleetEvent, &str, LoggedFleetEvent<'static>)] = &[
         LoggedFleetEvent::Left {
             why: "Refused(135)",
         },
+    ),
+    (
+        FleetEvent::Untrusted {
+            why: TlsError::Issuer,
+        },
+        "fleet untrusted why=Issuer",
+        LoggedFleetEvent::Untrusted { why: "Issuer" },
     ),
     (
         FleetEvent::Granted {

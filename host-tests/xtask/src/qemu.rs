@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use dunlin::catalog::LogLevel;
 use dunlin::time::Duration;
+use dunlin_host::board::computer::unix_time;
 use dunlin_host::board::own::OwnFields;
 use dunlin_host::board::state_file::random_key;
 use dunlin_host::duration;
@@ -62,7 +63,7 @@ pub struct Arguments {
     #[arg(long, value_name = "PORT")]
     log_port: Option<u16>,
     /// What the device's clock says at the start, in seconds since 1970: as if it had one that runs
-    /// while it is off
+    /// while it is off. With --fleet mqtts:// and no --sntp it says what this computer's does
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=u64::from(u32::MAX)))]
     epoch: Option<u64>,
     /// The collector's token, from this environment variable
@@ -140,11 +141,14 @@ pub fn qemu(install: bool, arguments: &Arguments) -> Result<()> {
         ));
     }
     let log_port = log_port.as_ref();
+    // Nobody is asked without a lease, so no host says what the date is before the broker's
+    // certificate has to be checked: without a time server it is this computer's.
+    let needs_date = place.is_some_and(|place| place.broker.tls) && options.sntp.is_none();
     let crawl = Crawl {
         state: arguments.state.as_deref(),
         stop: Some(&STOP),
         log_port,
-        epoch: arguments.epoch,
+        epoch: arguments.epoch.or_else(|| needs_date.then(unix_time)),
         updates: updates.as_ref().map(|updates| Updates {
             boot_loader: &updates.boot_loader,
             other_builds: &arguments.elf,

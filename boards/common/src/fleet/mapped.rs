@@ -9,9 +9,9 @@ use dunlin_fleet::kept::{self, CHUNK, KeptList, ListWriter, Place};
 use embassy_net::Stack;
 use static_cell::ConstStaticCell;
 
-use super::{Broker, Memory, Room};
+use super::{Home, Memory, Room, fetches};
 use crate::partition::ChipFlash;
-use crate::{black_box, persist, probe, rtt, settings};
+use crate::{black_box, persist, probe, rtt};
 
 unsafe extern "C" {
     static _lists_start: u8;
@@ -54,46 +54,49 @@ fn found<const PAGES: usize, const HOSTS: usize>(number: usize, owner: u32) -> O
 
 /// The image that the device was loaded with, if it was told to belong to a fleet.
 pub fn device_image() -> Option<Image<'static>> {
-    super::broker(settings::read())?;
-    Image::parse(probe::image_flash()).ok()
+    Some(Home::find()?.image)
 }
 
 /// A device that belongs to a fleet.
 #[derive(Clone, Copy, Debug)]
 pub struct Membership {
-    broker: Broker<'static>,
-    /// The image that the device was loaded with.
-    image: Image<'static>,
+    home: Home,
     list: Option<Found>,
     room: Room,
     fits: fn(&[u8]) -> bool,
 }
 
 impl Membership {
-    /// What the device's settings say; `None` if it is alone, or was loaded with no image.
-    /// `fetches` a day are what its slots can make. Work: the lists, each read once or twice.
-    pub fn find<const PAGES: usize, const HOSTS: usize>(fetches: f32) -> Option<Self> {
-        let broker = super::broker(settings::read())?;
-        let owner = kept::owner(&broker);
+    /// What the device's settings say; `None` if it is alone, or was loaded with no image. Work:
+    /// the lists, each read once or twice.
+    pub fn find<const PAGES: usize, const HOSTS: usize>(slots: usize) -> Option<Self> {
+        let home = Home::find()?;
+        let owner = kept::owner(&home.broker);
         let lists = [0, 1].map(|number| found::<PAGES, HOSTS>(number, owner));
         let lists = lists.into_iter().flatten();
+        let list = lists.max_by_key(|found| found.list.version);
+        let room = Room {
+            pages: PAGES as u16,
+            hosts: HOSTS as u16,
+            fetches: fetches(slots),
+        };
         Some(Self {
-            broker,
-            image: Image::parse(probe::image_flash()).ok()?,
-            list: lists.max_by_key(|found| found.list.version),
-            room: Room {
-                pages: PAGES as u16,
-                hosts: HOSTS as u16,
-                fetches,
-            },
+            home,
+            list,
+            room: list.map_or(room, |found| {
+                let image = found.list.image;
+                let pages = Image::parse(image).map_or(PAGES, |image| image.pages());
+                room.beside(pages, image.len(), size() - CHUNK)
+            }),
             fits: fits::<PAGES, HOSTS>,
         })
     }
 
-    /// What the probe runs on: the planner's list, or before there is one what it was loaded with.
-    pub fn list(&self) -> &'static [u8] {
-        self.list
-            .map_or_else(|| self.image.as_bytes(), |found| found.list.image)
+    /// What a device runs on: the planner's list, or before there is one, and where there is no
+    /// fleet, what it was loaded with.
+    pub fn list(this: Option<&Self>) -> &'static [u8] {
+        let found = this.and_then(|this| this.list);
+        found.map_or_else(probe::image_flash, |found| found.list.image)
     }
 
     /// Keeps the probe in its fleet until there is another list, saves what is not saved yet, and
@@ -111,16 +114,34 @@ impl Membership {
         static MEMORY: ConstStaticCell<Memory> = ConstStaticCell::new(Memory::NEW);
         let number = self.list.map_or(0, |found| 1 - found.place);
         let spare = Spare { flash, number };
-        let mut lists = ListWriter::new(spare, kept::owner(&self.broker), self.fits);
+        let mut lists = ListWriter::new(spare, kept::owner(&self.home.broker), self.fits);
         let version = self.list.map_or(0, |found| found.list.version);
-        let who = (self.broker, self.image);
         let room = (self.room, &mut lists);
-        super::run(probe, stack, MEMORY.take(), who, (boot, version), room).await;
+        let boot = (boot, version);
+        super::run(probe, stack, MEMORY.take(), self.home, boot, room).await;
         persist::end().await;
         // Nothing has failed that would have to be counted.
         black_box::put(BlackBox::EMPTY);
         rtt::reset()
     }
+}
+
+/// The task `fleet` of a board whose probe has this type and whose flash is driven by one more of
+/// these: it keeps the probe in its fleet, and starts the device again with each list that comes.
+/// Tasks have no generic parameters, so it is made where the types are known.
+#[macro_export]
+macro_rules! fleet_task {
+    ($probe:ty, $flash:expr) => {
+        #[embassy_executor::task]
+        async fn fleet(
+            member: $crate::fleet::mapped::Membership,
+            probe: &'static $probe,
+            stack: embassy_net::Stack<'static>,
+            boot: u32,
+        ) -> ! {
+            member.run(probe, stack, boot, $flash).await
+        }
+    };
 }
 
 /// The place that is not in use: where the next list goes.

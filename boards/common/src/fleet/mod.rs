@@ -1,5 +1,7 @@
 //! A board as a probe of a fleet: who it is by its settings, and a link over its own socket.
 
+#[cfg(feature = "tls")]
+mod connect;
 #[cfg(feature = "rtt")]
 pub mod mapped;
 
@@ -11,12 +13,37 @@ pub use dunlin_fleet::{Broker, Device, Room};
 use embassy_net::Stack;
 
 use crate::network::{Buffers, Connector, Names, wrap};
+use crate::{probe, settings};
 
 /// How long leases are taken to last until the planner says so.
 const LEASE: Duration = Duration::HOUR;
 
+/// What a device was told by a cable alone, which no list of a planner changes.
+#[derive(Clone, Copy, Debug)]
+pub struct Home {
+    /// The fleet that it belongs to.
+    pub broker: Broker<'static>,
+    /// The image that it was loaded with: its network, its time server, whom it trusts.
+    pub image: Image<'static>,
+}
+
+impl Home {
+    /// `None` if the device is alone, or was loaded with no image.
+    pub fn find() -> Option<Self> {
+        Some(Self {
+            broker: broker(settings::read())?,
+            image: Image::parse(probe::image_flash()).ok()?,
+        })
+    }
+}
+
+/// Fetches a day that so many slots can make: one a second each.
+pub const fn fetches(slots: usize) -> f32 {
+    86_400.0 * slots as f32
+}
+
 /// The fleet that a device was told to belong to, if it was.
-pub fn broker(settings: DeviceSettings<'static>) -> Option<Broker<'static>> {
+fn broker(settings: DeviceSettings<'static>) -> Option<Broker<'static>> {
     let url = settings.get(SettingKey::Broker)?;
     let user = settings.get(SettingKey::BrokerUser)?;
     let broker = Broker::told(url, user, settings.get(SettingKey::BrokerPassword));
@@ -42,28 +69,33 @@ impl Memory {
 }
 
 /// Keeps the probe in its fleet until the device has another list, which counts from the next start
-/// on: save what is to be kept, and reset. `image` is the one that the device was loaded with;
-/// `boot` was drawn at random, and `list` is the version of the list in use, 0 for none.
+/// on: save what is to be kept, and reset. `boot` was drawn at random, and `list` is the version of
+/// the list in use, 0 for none.
 ///
 /// *Cancellation*: safe; the connection to the broker ends without a good-bye.
 pub async fn run<B: Board, D: Device>(
     probe: &Probe<'static, B>,
     stack: Stack<'static>,
     memory: &'static mut Memory,
-    (broker, image): (Broker<'static>, Image<'static>),
+    home: Home,
     (boot, list): (u32, u32),
     (room, device): (Room, &mut D),
 ) {
     let names = OwnerNames {
-        image: &image,
+        image: &home.image,
         resolve: &mut Names(stack),
     };
     let connect = wrap(Connector::new(stack, &mut memory.buffers));
+    #[cfg(feature = "tls")]
+    let connect = connect::BrokerConnector {
+        connect,
+        broker: home.broker,
+    };
     let started = (LEASE, probe.board().now());
     let network = (connect, names);
     let mut link = dunlin_fleet::Link::new(
         network,
-        broker,
+        home.broker,
         &mut memory.link,
         room,
         (boot, list),

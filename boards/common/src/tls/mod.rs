@@ -37,11 +37,16 @@ static SHARED: Mutex<CriticalSectionRawMutex, Cell<Option<&'static Tls>>> =
 /// Seconds since 1970 when this device's clock was 0, if that is certain.
 static DATE: Mutex<CriticalSectionRawMutex, Cell<Option<u64>>> = Mutex::new(Cell::new(None));
 
-/// Gets https ready. `seed` are 256 random bits, by the chip's own generator; `image` says whom its
-/// owner trusts. Call once.
+/// Gets https ready. `seed` are 256 random bits, by the chip's own generator; `image`, which is in
+/// use, says whom its owner trusts, but in a fleet. Call once.
 pub fn start(image: Image<'static>, seed: [u8; 32]) {
     static OWNER: StaticCell<ImageOwner> = StaticCell::new();
-    if let Some(tls) = start_with(OWNER.init(ImageOwner(image)), &DeviceClock, seed) {
+    let owner = ImageOwner {
+        image,
+        #[cfg(feature = "fleet")]
+        home: crate::fleet::Home::find(),
+    };
+    if let Some(tls) = start_with(OWNER.init(owner), &DeviceClock, seed) {
         SHARED.lock(|shared| shared.set(Some(tls)));
     }
 }
@@ -112,20 +117,51 @@ impl Memory for DevicePool {
     }
 }
 
-/// What the page image says.
+/// What the page image says. In a fleet that is the planner's list, which knows hosts and their
+/// keys; authorities are those of the image that the device was loaded with, and vouch for hosts of
+/// the list and for the broker. Nothing that a planner sends has a say in who the broker is.
 #[derive(Debug)]
-struct ImageOwner(Image<'static>);
+struct ImageOwner {
+    image: Image<'static>,
+    #[cfg(feature = "fleet")]
+    home: Option<crate::fleet::Home>,
+}
+
+impl ImageOwner {
+    /// The image that names authorities.
+    fn trusting(&self) -> &Image<'static> {
+        #[cfg(feature = "fleet")]
+        if let Some(home) = &self.home {
+            return &home.image;
+        }
+        &self.image
+    }
+
+    #[cfg(feature = "fleet")]
+    fn is_broker(&self, host: &str) -> bool {
+        let is_it = |home: &crate::fleet::Home| home.broker.host.eq_ignore_ascii_case(host);
+        self.home.as_ref().is_some_and(is_it)
+    }
+
+    #[cfg(not(feature = "fleet"))]
+    fn is_broker(&self, _: &str) -> bool {
+        false
+    }
+}
 
 impl Owner for ImageOwner {
     fn is_own(&self, host: &str) -> bool {
-        self.0.lists(host)
+        self.is_broker(host) || self.image.lists(host)
     }
 
     fn authority(&self, index: usize) -> Option<&[u8]> {
-        self.0.authority(index)
+        self.trusting().authority(index)
     }
 
     fn pin(&self, host: &str) -> Option<[u8; 32]> {
-        self.0.pin(host)
+        match self.is_broker(host) {
+            true => self.trusting().pin(host),
+            false => self.image.pin(host),
+        }
     }
 }

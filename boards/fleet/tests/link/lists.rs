@@ -2,6 +2,7 @@
 
 use dunlin::fleet::{ListError, ListNotice, ProbeTopic, list_digest};
 use dunlin::probe::FleetEvent;
+use dunlin_fleet::Room;
 
 use crate::world::{LIST, World, bytes, list, of_north};
 
@@ -140,4 +141,42 @@ fn a_list_that_cannot_be_had_is_asked_for_again_and_again_but_ever_more_seldom()
     let longest = dunlin::time::Duration::from_secs(600);
     let grows = |pair: &[dunlin::time::Duration]| pair[1] > pair[0] || pair[1] == longest;
     assert!(waits.windows(2).all(grows), "{waits:?}");
+}
+
+#[test]
+fn a_list_that_is_too_long_makes_room_for_fewer_pages() {
+    let mut world = World::new();
+    let mut sent = false;
+    let mut said = Vec::new();
+    world.run(400, |_, network, _| {
+        let mut broker = network.broker.borrow_mut();
+        let Some(report) = broker.report() else {
+            return;
+        };
+        if said.last() != Some(&report.outlook.pages) {
+            said.push(report.outlook.pages);
+        }
+        if !sent {
+            sent = true;
+            let notice = ListNotice {
+                version: LIST + 1,
+                digest: 1,
+                // Twice as many bytes as there is room for.
+                length: 20_000,
+                url: "http://192.0.2.1:7007/list/north/4",
+            };
+            broker.send(&of_north(ProbeTopic::List), true, &bytes(&notice));
+        }
+    });
+    // Of four; each further attempt at the same list makes it half of that.
+    assert_eq!(said[..2], [4, 2]);
+    let room = Room {
+        pages: 100,
+        hosts: 9,
+        fetches: 1.0,
+    };
+    // A short list says nothing, a long one how long URLs are.
+    assert_eq!(room.beside(10, 4_000, 10_000).pages, 100);
+    assert_eq!(room.beside(60, 8_000, 10_000).pages, 75);
+    assert_eq!(room.beside(90, 8_000, 10_000).pages, 100);
 }

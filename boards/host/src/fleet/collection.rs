@@ -133,7 +133,22 @@ fn group_name(special: Option<&ListedHost>, host: &str) -> String {
 
 impl Collection {
     /// The pages of a list, with what is special about hosts, and the politeness of all others.
-    pub fn new(listing: Listing, special: Vec<ListedHost>, politeness: Duration) -> Self {
+    pub fn new(mut listing: Listing, special: Vec<ListedHost>, politeness: Duration) -> Self {
+        let pages = std::mem::take(&mut listing.list.pages);
+        let bytes = pages.iter().map(|page| page.url.len()).sum();
+        let room = (pages.len(), bytes);
+        Self::of_pages(listing, special, politeness, room, pages)
+    }
+
+    /// The same of pages that come one after the other, on the list's hosts: how many there are, and
+    /// how many bytes their URLs have, is known.
+    pub fn of_pages(
+        listing: Listing,
+        special: Vec<ListedHost>,
+        politeness: Duration,
+        (count, bytes): (usize, usize),
+        pages: impl IntoIterator<Item = ListedPage>,
+    ) -> Self {
         let special = special.into_iter().map(|host| (host.name.clone(), host));
         let mut collection = Self {
             table: PageTable::default(),
@@ -160,14 +175,13 @@ impl Collection {
                 group: group as u32,
             });
         }
-        collection.take(listing.list.pages);
+        collection.table.reserve(count, bytes);
+        collection.take(pages);
         collection
     }
 
     /// Takes the pages of a list.
-    fn take(&mut self, pages: Vec<ListedPage>) {
-        let bytes = pages.iter().map(|page| page.url.len()).sum();
-        self.table.reserve(pages.len(), bytes);
+    fn take(&mut self, pages: impl IntoIterator<Item = ListedPage>) {
         for page in pages {
             let page = self.table.take(page);
             let group = self.group_of(page);

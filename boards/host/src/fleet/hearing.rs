@@ -1,7 +1,7 @@
 //! What a planner makes of the messages of probes. Any of them may be late, doubled or a lie.
 
 use dunlin::fleet::{
-    Done, GrantLedger, Presence, ProbeTopic, Report, Verb, Visits, decode, read_topic,
+    Done, GrantLedger, Outlook, Presence, ProbeTopic, Report, Verb, Visits, decode, read_topic,
 };
 use dunlin::image::Learnt;
 use dunlin::learn::Estimate;
@@ -80,6 +80,12 @@ impl Coordinator {
             probe.next_visit = 0;
         }
         self.doubt(number, &report);
+        let room = |outlook: &Outlook| (outlook.pages, outlook.hosts);
+        let before = self.planner.entries().get(number);
+        let before = before.and_then(|entry| entry.report);
+        // A device may come back with another firmware: what it has no room for has to go to others.
+        self.unplaced |=
+            before.is_some_and(|before| room(&before.outlook) != room(&report.outlook));
         self.planner.reported(number, report, now);
         let drift = self.settings.drift;
         for group in &self.leaving {

@@ -114,6 +114,7 @@ fn sentence(event: &FleetEvent) -> String {
     let told = match event {
         FleetEvent::Joined => "connected to the broker".to_owned(),
         FleetEvent::Left { why } => format!("{why}; trying again"),
+        FleetEvent::Untrusted { why } => format!("the broker's TLS: {why}"),
         FleetEvent::Granted {
             number,
             budget,

@@ -117,10 +117,11 @@ impl Coordinator {
         self.remember(Some(SavedPage { url, weight }), None);
         let group = self.collection.group_of(page);
         let owner = self.collection.groups()[group].holder.owner();
-        match owner {
-            Some(owner) => self.make_stale(owner as usize),
-            None => self.unplaced = true,
+        if let Some(owner) = owner {
+            self.make_stale(owner as usize);
         }
+        // Its owner may have no room for one more.
+        self.unplaced = true;
         let probe = owner.and_then(|owner| self.roster.get(owner as usize));
         Ok(Answered {
             changed: true,
@@ -146,6 +147,8 @@ impl Coordinator {
             Some(owner) => self.make_stale(owner as usize),
             None => {}
         }
+        // There may be room now for what nobody had room for.
+        self.unplaced = true;
         let probe = owner.and_then(|owner| self.roster.get(owner as usize));
         Ok(Answered {
             changed: true,

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use dunlin_tools::firmware::budgets::FLEET;
 use dunlin_tools::web::changing::{DAY, World, host};
 use dunlin_tools::web::{Hit, Web};
 
@@ -189,7 +190,7 @@ fn visited_again(world: &World, log: &[Hit]) -> Result<Duration> {
 
 /// The whole case.
 pub fn survives(elf: &Path) -> Result<()> {
-    let elf = firmware(elf);
+    let elf = firmware(elf, &[FLEET]);
     let (shortest, longest) = CHANGES;
     let seconds = END.as_secs_f64() + 60.0;
     let world = Arc::new(World::between(shortest, longest, PAGES, HOSTS, seconds, 1));
@@ -198,6 +199,7 @@ pub fn survives(elf: &Path) -> Result<()> {
         pages: pages(&world, web.port()),
         per_day: BUDGET * DAY,
         lease: LEASE,
+        ..Plan::default()
     };
     let fleet = Fleet::new(plan, 6)?;
     let mut beliefs = Beliefs::default();

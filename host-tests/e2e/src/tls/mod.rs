@@ -9,7 +9,7 @@ mod pki;
 mod pool;
 mod raw;
 mod rogue;
-mod server;
+pub mod server;
 pub mod sessions;
 
 use std::collections::BTreeMap;
@@ -27,12 +27,13 @@ use dunlin_tools::qemu::page_image::Options;
 use dunlin_tools::qemu::{Line, temporary};
 
 use crate::{show, trace};
-pub use peers::real_peers;
-use pki::{Authority, Fate, Identity, ROOT, cases, leaf, maze, pinned};
+pub use peers::{pem, real_peers};
+pub use pki::{Authority, Identity, leaf};
+use pki::{Fate, ROOT, cases, maze, pinned};
 use server::{Ending, MEDDLINGS, Server, meddle};
 
 /// What the stack may take.
-const STACK: u64 = 28_000;
+pub const STACK: u64 = 28_000;
 /// The same for the deepest path that a server can have searched: of 37,376 bytes that boards
 /// leave, interrupts need some, too.
 const STACK_IN_A_MAZE: u64 = 32_000;
