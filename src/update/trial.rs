@@ -59,13 +59,12 @@ impl Terms {
     /// be good.
     #[must_use]
     pub fn judge(&self, up: Duration, shown: &Shown) -> TrialStatus {
-        let enough = shown.good >= self.fetches;
         let bad = shown.bad();
-        if up >= self.least && enough && shown.manifest {
+        if up >= self.least && shown.good >= self.fetches && shown.manifest {
             TrialStatus::Confirm
         } else if up < self.most {
             TrialStatus::Wait
-        } else if enough {
+        } else if !shown.manifest && shown.good > 0 {
             TrialStatus::NoServer
         } else if !shown.manifest || bad >= self.fetches || up >= Self::PATIENCE {
             TrialStatus::NoPages
@@ -87,7 +86,7 @@ pub enum TrialStatus {
     Confirm,
     /// The firmware goes: too few pages were answered.
     NoPages,
-    /// The firmware goes: it did not reach the update server.
+    /// The firmware goes: pages were answered, but it did not reach the update server.
     NoServer,
 }
 
@@ -116,7 +115,9 @@ mod tests {
         assert_eq!(judge(120, good(3, false)), TrialStatus::Wait);
         assert_eq!(judge(120, good(3, true)), TrialStatus::Confirm);
         assert_eq!(judge(599, good(0, false)), TrialStatus::Wait);
-        assert_eq!(judge(600, good(2, false)), TrialStatus::NoPages);
+        assert_eq!(judge(600, good(0, false)), TrialStatus::NoPages);
+        // However few pages were due: what is missing is the server.
+        assert_eq!(judge(600, good(1, false)), TrialStatus::NoServer);
         assert_eq!(judge(600, good(3, false)), TrialStatus::NoServer);
         assert_eq!(judge(600, good(3, true)), TrialStatus::Confirm);
     }

@@ -1,6 +1,6 @@
 //! Posting to somebody else's server: one request, one status. For webhooks and collectors.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_io::Timer;
 use dunlin::fetch::{ClientError, OwnerServer, Url};
@@ -9,8 +9,12 @@ use futures_lite::FutureExt as _;
 
 use crate::board::net::{HostConnect, HostResolve, open_any};
 
-/// For the whole of it, from the look-up of a name to the answer's status.
+/// For the whole of it, from the look-up of a name to the answer's status, but for the body.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Bytes of a body in a second: who is not done at this pace is given up.
+const SLOW_LINE: u64 = 16 * 1024;
+/// How often it is asked whether an exchange goes on.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// Nobody needs more to say a status.
 const LONGEST_STATUS_LINE: usize = 1024;
 
@@ -67,8 +71,8 @@ impl Post {
         &self.url
     }
 
-    /// Posts a body, with a token if there is one, and returns the status of the answer. It takes
-    /// ten seconds at most, and blocks.
+    /// Posts a body, with a token if there is one, and returns the status of the answer. It blocks,
+    /// for ten seconds and what a slow line takes for the body.
     ///
     /// # Errors
     /// What went wrong before there was an answer.
@@ -78,9 +82,30 @@ impl Post {
         token: Option<&str>,
         body: &[u8],
     ) -> Result<u16, String> {
+        self.send_while(content_type, token, body, || true)
+    }
+
+    /// The same, as long as `goes_on` says so.
+    ///
+    /// # Errors
+    /// What went wrong before there was an answer.
+    pub fn send_while(
+        &mut self,
+        content_type: &str,
+        token: Option<&str>,
+        body: &[u8],
+        goes_on: impl Fn() -> bool,
+    ) -> Result<u16, String> {
+        let patience = patience(body.len());
+        let end = Instant::now() + patience;
         let late = async {
-            Timer::after(PATIENCE).await;
-            Err(format!("no answer within {} s", PATIENCE.as_secs()))
+            while Instant::now() < end {
+                if !goes_on() {
+                    return Err("no answer before the end".to_owned());
+                }
+                Timer::after(LOOK_AGAIN).await;
+            }
+            Err(format!("no answer within {} s", patience.as_secs()))
         };
         async_io::block_on(self.exchange(content_type, token, body).or(late))
     }
@@ -146,6 +171,11 @@ impl Post {
     }
 }
 
+/// How long an exchange with so many bytes may take.
+fn patience(bytes: usize) -> Duration {
+    PATIENCE + Duration::from_secs(bytes as u64 / SLOW_LINE)
+}
+
 fn said(why: impl std::fmt::Display) -> String {
     why.to_string()
 }
@@ -169,6 +199,14 @@ mod tests {
         for other in [&b"HTTP/1.1 20"[..], b"", b"HTTP/2 200 ", b"HTTP/1.1 2xx"] {
             assert_eq!(status(other), None);
         }
+    }
+
+    #[test]
+    fn a_slow_line_has_time_for_a_long_body() {
+        assert_eq!(patience(1_000), PATIENCE);
+        // The longest body that is collected, over an uplink of 256 kbit/s.
+        let sent = Duration::from_secs((1 << 20) * 8 / 256_000);
+        assert!(patience(1 << 20) > PATIENCE + sent);
     }
 
     #[test]

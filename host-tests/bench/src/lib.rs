@@ -130,13 +130,7 @@ pub fn collection(install: bool) -> Result<()> {
     progress.end();
     print!("{}", table(&kept, &[]));
     rows.extend(kept);
-    let missed = rows
-        .iter()
-        .filter(|row| row.limit.is_met(row.ours) == Some(false))
-        .map(|row| row.what.as_str());
-    let missed: Vec<&str> = missed.collect();
-    ensure!(missed.is_empty(), "not kept: {}", missed.join("; "));
-    Ok(())
+    within_limits(&rows)
 }
 
 /// Measures and prints what finding pages costs.

@@ -169,7 +169,7 @@ const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
     (
         "monitor: a record of 1 GiB",
         "≤ 100 MiB",
-        "boards/host/tests/monitor.rs",
+        "boards/host/tests/monitor/commands.rs",
         "a_long_record_takes_no_more_memory_than_a_short_one",
     ),
     (

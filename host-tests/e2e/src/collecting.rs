@@ -36,6 +36,8 @@ const PAGES: usize = 4;
 const GAP: Duration = Duration::from_millis(400);
 /// What was asked for so long before the end has been concluded, and delivered or not.
 const SETTLED: Duration = Duration::from_secs(4);
+/// How long a collector that was killed is away.
+const AWAY: Duration = Duration::from_secs(1);
 /// A collector that was away is asked again within this.
 const REST: Duration = Duration::from_secs(12);
 const TOKENS: [&str; PROBES + 1] = [
@@ -271,9 +273,9 @@ fn seen(page: &Changing, log: &[Hit], from: Duration, to: Duration) -> Vec<usize
 }
 
 /// Three probes and a computer deliver to one collector: every version that a visit brought is
-/// there once, byte for byte. If it is killed in between, nothing that is there is half a version,
-/// and the current ones are there after their next visit.
-pub fn delivers(elf: &Path, seconds: u32, killed: bool) -> Result<()> {
+/// there once, byte for byte. If it is killed in between, however often, nothing that is there is
+/// half a version, and the current ones are there after their next visit.
+pub fn delivers(elf: &Path, seconds: u32, kills: u32) -> Result<()> {
     let program = program::build()?;
     let elf = firmware(elf);
     let hosts = PROBES + 1;
@@ -310,13 +312,16 @@ pub fn delivers(elf: &Path, seconds: u32, killed: bool) -> Result<()> {
         let listing = pages_of(&listing, PROBES);
         let program = &program;
         work.push(scope.spawn(move || run(program, &listing, seconds, address)));
-        if killed {
-            thread::sleep(Duration::from_secs(u64::from(seconds) / 3));
+        // In two thirds of the time: the last one is to show that all is well again.
+        let between = Duration::from_secs(u64::from(seconds)) * 2 / 3 / (kills + 1);
+        for _ in 0..kills {
+            thread::sleep(between - AWAY);
             collector.kill()?;
-            thread::sleep(Duration::from_secs(1));
+            thread::sleep(AWAY);
             let address = address.to_string();
             collector = Collector::start(program, &archive.0, &tokens.0, &address)?;
-            back = web.now() + REST;
+            // Who has found it away twice in a row rests twice as long.
+            back = web.now() + REST * kills.min(2);
         }
         for work in work {
             match work.join() {

@@ -56,11 +56,11 @@ const CASES: &[Case] = &[
     ("killed at random moments", |elf| state::killed(elf, 5)),
     (
         "collected: three probes and a computer, every version once",
-        |elf| collecting::delivers(elf, 30, false),
+        |elf| collecting::delivers(elf, 30, 0),
     ),
     (
         "collected: by a collector that is killed and comes back",
-        |elf| collecting::delivers(elf, 45, true),
+        |elf| collecting::delivers(elf, 45, 1),
     ),
     ("discovered: the most important pages, and no trap", |elf| {
         discovering::holds_the_best(elf, &discovering::SHORT)
@@ -258,11 +258,11 @@ const LONG_CASES: &[Case] = &[
     ),
     (
         "collected: three probes and a computer for five minutes",
-        |elf| collecting::delivers(elf, 300, false),
+        |elf| collecting::delivers(elf, 300, 0),
     ),
     (
-        "collected: five minutes, with a collector that is killed",
-        |elf| collecting::delivers(elf, 300, true),
+        "collected: five minutes, with a collector that is killed thirty times",
+        |elf| collecting::delivers(elf, 300, 30),
     ),
     (
         "collected: a collector that stalls costs no freshness",

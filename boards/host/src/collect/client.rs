@@ -5,9 +5,8 @@
 //! asks for the page whole at its next visit, and it is offered again.
 
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -33,7 +32,8 @@ pub struct Courier {
     sender: SyncSender<Parcel>,
     receipts: Receiver<(Label, Receipt)>,
     thread: JoinHandle<()>,
-    ending: Arc<AtomicBool>,
+    /// When what is not delivered by then is given up; unknown until the end is near.
+    end: Arc<OnceLock<Instant>>,
     account: Account,
 }
 
@@ -185,17 +185,17 @@ impl Courier {
     ) -> Self {
         let (sender, parcels) = sync_channel(WAITING);
         let (sign, receipts) = channel();
-        let ending = Arc::new(AtomicBool::new(false));
+        let end = Arc::new(OnceLock::new());
         let work = Work {
             post: Post::new(url.at(PATH), connect, resolve),
             token,
-            ending: Arc::clone(&ending),
+            end: Arc::clone(&end),
         };
         Self {
             sender,
             receipts,
             thread: std::thread::spawn(move || work.run(&parcels, &sign)),
-            ending,
+            end,
             account: Account::default(),
         }
     }
@@ -237,10 +237,10 @@ impl Courier {
             sender,
             receipts,
             thread,
-            ending,
+            end,
             mut account,
         } = self;
-        ending.store(true, Ordering::Relaxed);
+        let _ = end.set(Instant::now() + LAST_MOMENTS);
         // The thread ends when nobody can send any more, and receipts end with it.
         drop(sender);
         let settled = receipts
@@ -255,19 +255,16 @@ impl Courier {
 struct Work {
     post: Post,
     token: Option<String>,
-    ending: Arc<AtomicBool>,
+    end: Arc<OnceLock<Instant>>,
 }
 
 impl Work {
     fn run(mut self, parcels: &Receiver<Parcel>, sign: &Sender<(Label, Receipt)>) {
-        let mut deadline = None;
         for Parcel { label, exchange } in parcels {
-            let mut receipt = None;
-            if self.ending.load(Ordering::Relaxed) {
-                let end = *deadline.get_or_insert_with(|| Instant::now() + LAST_MOMENTS);
-                receipt = (Instant::now() >= end).then_some(Receipt::NotNow);
-            }
-            let receipt = receipt.unwrap_or_else(|| self.deliver(&exchange));
+            let receipt = match is_over(&self.end) {
+                true => Receipt::NotNow,
+                false => self.deliver(&exchange),
+            };
             // Whoever does not listen any more needs no receipt.
             let _ = sign.send((label, receipt));
         }
@@ -279,10 +276,11 @@ impl Work {
         let mut pause = PAUSE;
         let mut said = false;
         loop {
-            let why = match self
+            let (token, end) = (self.token.as_deref(), &self.end);
+            let sent = self
                 .post
-                .send("application/octet-stream", self.token.as_deref(), &body)
-            {
+                .send_while("application/octet-stream", token, &body, || !is_over(end));
+            let why = match sent {
                 Ok(200..300) => return Receipt::Taken,
                 Ok(status @ (400 | 401 | 404 | 411 | 413)) => {
                     output::say(format_args!(
@@ -298,26 +296,34 @@ impl Work {
                 Ok(status) => format!("it answered {status}"),
                 Err(why) => why,
             };
-            if !std::mem::replace(&mut said, true) {
-                output::say(format_args!(
-                    "the collector takes nothing now: {why}; trying again"
-                ));
-            }
-            let end = Instant::now() + pause;
-            while Instant::now() < end {
-                if self.ending.load(Ordering::Relaxed) {
-                    return Receipt::NotNow;
+            let next = Instant::now() + pause;
+            while self.end.get().is_none() && Instant::now() < next {
+                if !std::mem::replace(&mut said, true) {
+                    output::say(format_args!(
+                        "the collector takes nothing now: {why}; trying again"
+                    ));
                 }
                 std::thread::sleep(Duration::from_millis(50));
+            }
+            if self.end.get().is_some() {
+                return Receipt::NotNow;
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 }
 
+/// Has the last moment passed?
+fn is_over(end: &OnceLock<Instant>) -> bool {
+    end.get().is_some_and(|end| Instant::now() >= *end)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+
     use super::*;
+    use crate::board::verify::Trust;
 
     fn counts(versions: u64, lost: u64) -> Counts {
         Counts { versions, lost }
@@ -373,6 +379,22 @@ mod tests {
             counts(0, 5),
             "the page 1 is still owed, too"
         );
+    }
+
+    #[test]
+    fn a_collector_that_is_silent_holds_no_end_up() {
+        let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}/", silent.local_addr().expect("bound"));
+        let url = PostUrl::parse(&url).expect("a URL");
+        let connect = HostConnect::new(Trust::default());
+        let mut courier = Courier::new(&url, None, connect, HostResolve::default());
+        for page in 0..3 {
+            let label = courier.wants(page, true).expect("new");
+            courier.deliver(label, Exchange::default());
+        }
+        let start = Instant::now();
+        assert_eq!(courier.finish(), (counts(0, 3), Vec::new()));
+        assert!(start.elapsed() < LAST_MOMENTS + Duration::from_secs(3));
     }
 
     #[test]

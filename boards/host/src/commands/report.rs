@@ -41,9 +41,10 @@ pub struct Args {
     /// The record; `-` for stdin
     #[arg(value_name = "LOG")]
     log: String,
-    /// The firmware's ELF file
-    #[arg(long, value_name = "FILE")]
-    elf: PathBuf,
+    /// The firmware's ELF file (repeatable: a probe that was updated is decoded with the build that
+    /// its banner names)
+    #[arg(long, value_name = "FILE", required = true)]
+    elf: Vec<PathBuf>,
     /// The page list the probe's image was made from
     #[arg(long, value_name = "PAGES.csv")]
     pages: Option<PathBuf>,
@@ -76,10 +77,8 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
             "-" => "report.html".into(),
             log => format!("{log}.html").into(),
         });
-    let mut inputs = vec![
-        ("the record", Path::new(&args.log)),
-        ("--elf", args.elf.as_path()),
-    ];
+    let mut inputs = vec![("the record", Path::new(&args.log))];
+    inputs.extend(args.elf.iter().map(|path| ("--elf", path.as_path())));
     inputs.extend(args.pages.iter().map(|path| ("--pages", path.as_path())));
     inputs.extend(args.hosts.iter().map(|path| ("--hosts", path.as_path())));
     file::keep_apart(&[("--html", &path)], &inputs)?;
@@ -94,10 +93,18 @@ pub fn run(args: &Args, format: Format) -> Result<(), Error> {
         }
         None => Names::default(),
     };
+    let mut builds = Vec::new();
+    for file in &args.elf {
+        builds.push(Arc::new(Firmware::read(file)?));
+    }
+    let mut builds = builds.into_iter();
+    let Some(firmware) = builds.next() else {
+        return Err(Error::Usage("found no --elf, expected --elf FILE".into()));
+    };
     let setting = Setting {
         source,
-        firmware: Arc::new(Firmware::read(&args.elf)?),
-        other_builds: Vec::new(),
+        firmware,
+        other_builds: builds.collect(),
         record: None,
         baud: 0,
         speed: None,

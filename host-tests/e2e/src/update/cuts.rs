@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use dunlin_host::simulate::Random;
@@ -13,6 +13,7 @@ use qemu_mps2_capacity::{ACTIVE, BOOT_STATE};
 
 use super::desk::{Build, Desk, said, started};
 use super::{DEADLINE, FAST, PAGES, side_by_side, unchanged};
+use crate::show;
 
 /// The exit code of a power cut: see `boards/qemu-mps2-flash/src/nor.rs`.
 const CUT: i32 = 75;
@@ -120,7 +121,7 @@ pub fn cut_everywhere(elf: &Path) -> Result<()> {
     desk.release_second(1, &unchanged);
     let update = Update::noted(&desk, &image, before)?;
     let total = update.operations.len();
-    println!("{total} operations");
+    show(format_args!("an update has {total} operations"));
     ensure!(total >= 1_000, "only {total} operations make an update");
     for operation in (1..=total).step_by(REAL) {
         fs::write(&desk.state, &update.before)?;
@@ -137,6 +138,7 @@ pub fn cut_everywhere(elf: &Path) -> Result<()> {
         );
     }
     let next = AtomicUsize::new(1);
+    let start = Instant::now();
     let cutter = || -> Result<()> {
         let state = temporary("flash");
         let mut flash = Flash::of(&update);
@@ -152,7 +154,10 @@ pub fn cut_everywhere(elf: &Path) -> Result<()> {
             end.success("the firmware after a cut", DEADLINE)?;
             survived(&desk, &at(operation), &log, &fs::read(&state)?)?;
             if operation.is_multiple_of(100) {
-                println!("{operation} of {total} cuts survived");
+                let seconds = start.elapsed().as_secs();
+                show(format_args!(
+                    "{operation} of {total} cuts survived in {seconds} s"
+                ));
             }
         }
         fs::remove_file(&state)?;

@@ -24,7 +24,7 @@ pub struct Budget {
     pub pages: Option<u32>,
     /// Calls of panic functions in the image.
     pub panic_sites: usize,
-    /// What its features may add to the board's image without any.
+    /// What its features may add to [the image that has most of them](Image::base).
     pub more: Option<More>,
     /// Built by `cargo xtask test --long` alone: other rows have the same parts.
     #[serde(default)]
@@ -84,6 +84,23 @@ impl Image {
     /// Is it a board's boot loader?
     pub fn is_boot_loader(&self) -> bool {
         self.binary == self.board.boot_binary()
+    }
+
+    /// Of these, the image of the same binary with most of its features, but not all: what `more`
+    /// is held against. `None` if there is none, or several have as many.
+    pub fn base<'i>(&self, images: impl IntoIterator<Item = &'i Self>) -> Option<&'i Self> {
+        let has = |feature: &String| self.features.contains(feature);
+        let mut fewer: Vec<&Self> = images
+            .into_iter()
+            .filter(|other| other.binary == self.binary && other.name != self.name)
+            .filter(|other| other.features.iter().all(has))
+            .collect();
+        fewer.sort_by_key(|other| std::cmp::Reverse(other.features.len()));
+        match fewer[..] {
+            [first, second, ..] if first.features.len() == second.features.len() => None,
+            [first, ..] => Some(first),
+            [] => None,
+        }
     }
 
     /// Does it speak https itself?
@@ -211,6 +228,13 @@ fn parse(text: &str, features_of: impl Fn(&Board) -> Result<Vec<String>>) -> Res
             bail!("board {} has no row: add a table [{0}]", board.name);
         }
     }
+    for image in images.iter().filter(|image| image.budget.more.is_some()) {
+        ensure!(
+            image.base(&images).is_some(),
+            "row {:?}: found no row, or several, with most of its features, expected one that `more` is held against",
+            image.name
+        );
+    }
     let place = |image: &Image| {
         let board = BOARDS
             .iter()
@@ -272,6 +296,26 @@ mod tests {
             Ok(images) => panic!("accepted {images:?}"),
             Err(error) => format!("{error:#}"),
         }
+    }
+
+    #[test]
+    fn what_a_feature_adds_is_held_against_the_row_with_the_others() {
+        let text = rows(&["pico2-w+hints", "pico2-w+hints+tls", "qemu-mps2+tls"]);
+        let images = parse(&text, some_features).unwrap();
+        let base = |name: &str| {
+            let image = images.iter().find(|image| image.name == name).unwrap();
+            image.base(&images).map(|base| base.name.as_str())
+        };
+        assert_eq!(base("pico2-w+hints+tls"), Some("pico2-w+hints"));
+        assert_eq!(base("qemu-mps2+tls"), Some("qemu-mps2"));
+        assert_eq!(base("pico2-w"), None);
+        let several = rows(&["pico2-w+hints", "pico2-w+tls", "pico2-w+hints+tls"]);
+        let more = "more = { flash = 1, static_ram = 1 }\n";
+        let why = refused(&(several + more));
+        assert!(
+            why.contains("or several, with most of its features"),
+            "{why}"
+        );
     }
 
     #[test]

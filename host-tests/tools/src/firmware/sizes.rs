@@ -36,17 +36,16 @@ pub fn size(install: bool, rows: Rows, only: &[String], by_module: bool) -> Resu
     };
     let mut rows = Vec::new();
     let mut held = Vec::new();
-    // Those without features come first.
-    let mut plain = BTreeMap::new();
+    let mut measured = BTreeMap::new();
     let steps: Vec<String> = images
         .iter()
         .map(|image| format!("size {}", image.name))
         .collect();
     let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
     let progress = shell::steps("size", &steps);
-    for (image, step) in images.into_iter().zip(steps) {
+    for (image, step) in images.iter().zip(steps) {
         progress.begin(step);
-        let elf = firmware::build_image(install, &image)?;
+        let elf = firmware::build_image(install, image)?;
         let sizes = measure(&elf)?;
         let Budget {
             flash, static_ram, ..
@@ -58,21 +57,25 @@ pub fn size(install: bool, rows: Rows, only: &[String], by_module: bool) -> Resu
             sizes.static_ram,
             static_ram,
         ));
-        if image.features.is_empty() {
-            plain.insert(image.binary.clone(), sizes);
-        }
-        if let (Some(more), Some(plain)) = (image.budget.more, plain.get(&image.binary)) {
-            let name = format!("{} beyond {}", image.name, image.binary);
-            let flash = sizes.flash.saturating_sub(plain.flash);
-            let static_ram = sizes.static_ram.saturating_sub(plain.static_ram);
-            rows.push((name.clone(), "flash", flash, more.flash));
-            rows.push((name, "static RAM", static_ram, more.static_ram));
-        }
+        measured.insert(image.name.as_str(), sizes);
         if image.is_firmware() {
             held.push((Holdings::read(image.board, &elf)?, image));
         }
     }
     progress.end();
+    let all = budgets::images(Rows::All)?;
+    for image in &images {
+        let base = image.base(&all).map(|base| base.name.as_str());
+        let base = base.and_then(|name| Some((name, measured.get(name)?)));
+        if let (Some(more), Some((name, less))) = (image.budget.more, base) {
+            let sizes = measured[image.name.as_str()];
+            let name = format!("{} beyond {name}", image.name);
+            let flash = sizes.flash.saturating_sub(less.flash);
+            let static_ram = sizes.static_ram.saturating_sub(less.static_ram);
+            rows.push((name.clone(), "flash", flash, more.flash));
+            rows.push((name, "static RAM", static_ram, more.static_ram));
+        }
+    }
     println!("| board | memory | bytes | budget | used |\n|---|---|---|---|---|");
     for (board, memory, bytes, limit) in &rows {
         println!(

@@ -7,15 +7,16 @@ pub mod log_port;
 pub mod page_image;
 pub mod state;
 
+use std::collections::VecDeque;
 use std::fs;
 use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result, anyhow, bail};
 use dunlin_host::monitor::decode::Decoder;
@@ -118,11 +119,9 @@ impl Drop for Guard {
 
 /// Boots `machine` and hands each log line to `show` as it arrives.
 pub fn run(machine: Machine<'_>, mut show: impl FnMut(&Line)) -> Result<End> {
-    let mut others = Vec::new();
-    for elf in machine.attached.other_builds {
-        others.push(Arc::new(Firmware::read(elf)?));
-    }
-    let mut decoder = Decoder::new(Arc::new(Firmware::read(machine.elf)?)).or_with(others);
+    let others = machine.attached.other_builds.iter();
+    let others = others.map(|elf| log_strings(elf)).collect::<Result<_>>()?;
+    let mut decoder = Decoder::new(log_strings(machine.elf)?).or_with(others);
     let mut show = |line: Line| show(&line);
     let record = Record::for_machine(&machine);
     let mut child = Guard(
@@ -169,6 +168,31 @@ pub fn run(machine: Machine<'_>, mut show: impl FnMut(&Line)) -> Result<End> {
     decoder.feed(&record.read()?, &mut show);
     decoder.finish(&mut show);
     exit_of(status)
+}
+
+/// ELF files whose log strings are remembered: whoever starts the same builds a thousand times would
+/// read them for longer than they run.
+const REMEMBERED: usize = 16;
+
+/// The log strings of an ELF file.
+fn log_strings(elf: &Path) -> Result<Arc<Firmware>> {
+    type Known = (PathBuf, SystemTime, Arc<Firmware>);
+    static KNOWN: Mutex<VecDeque<Known>> = Mutex::new(VecDeque::new());
+    let lock = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let written = fs::metadata(elf)
+        .and_then(|metadata| metadata.modified())
+        .with_context(|| format!("cannot read {}", elf.display()))?;
+    let is_same = |(path, time, _): &&Known| path == elf && *time == written;
+    if let Some((_, _, known)) = lock().iter().find(is_same) {
+        return Ok(Arc::clone(known));
+    }
+    let read = Arc::new(Firmware::read(elf)?);
+    let mut known = lock();
+    if known.len() >= REMEMBERED {
+        known.pop_front();
+    }
+    known.push_back((elf.to_owned(), written, Arc::clone(&read)));
+    Ok(read)
 }
 
 /// What a process that has ended says about the firmware in it.
